@@ -124,6 +124,21 @@ impl Value {
         self.is_vector
     }
 
+    /// The number, if it is a constant integer.
+    pub fn number(&self) -> Option<u64> {
+        let number = if self.is_constant && !self.is_vector {
+            self.text.parse()
+        } else {
+            return None;
+        };
+        number.ok()
+    }
+
+    /// Whether it is a constant number.
+    pub fn is_constant(&self) -> bool {
+        self.is_constant
+    }
+
     /// Its type.
     pub fn ty(&self) -> String {
         ty(self.element, self.is_vector)
@@ -431,6 +446,41 @@ impl Writer {
     #[must_use]
     pub fn intrinsic(&mut self, name: &str, operands: &[&Value]) -> Value {
         self.intrinsic_with(name, operands, "")
+    }
+
+    /// What the lanes of a vector are together, such as by `add`.
+    #[must_use]
+    pub fn reduced(&mut self, reduction: &str, a: &Value) -> Value {
+        let a = self.spread(a);
+        let (one, suffix) = (a.element.name(), format!("v{LANES}{}", a.element.suffix()));
+        self.declare(format!(
+            "declare {one} @llvm.vector.reduce.{reduction}.{suffix}({})",
+            a.ty()
+        ));
+        self.value(
+            a.element,
+            false,
+            format_args!("call {one} @llvm.vector.reduce.{reduction}.{suffix}({a})"),
+        )
+    }
+
+    /// A lane of a vector.
+    #[must_use]
+    pub fn lane(&mut self, a: &Value, lane: usize) -> Value {
+        self.value(a.element, false, format_args!("extractelement {a}, i32 {lane}"))
+    }
+
+    /// A vector with another lane.
+    #[must_use]
+    pub fn with_lane(&mut self, a: &Value, one: &Value, lane: usize) -> Value {
+        self.value(a.element, true, format_args!("insertelement {a}, {one}, i32 {lane}"))
+    }
+
+    /// Truth values of all lanes as a mask.
+    #[must_use]
+    pub fn mask_of(&mut self, truth: &Value) -> Value {
+        let truth = self.spread(truth);
+        self.value(Element::I32, false, format_args!("bitcast {truth} to i32"))
     }
 
     /// The same with a last operand that is a constant of one type, such as `i1 false`.

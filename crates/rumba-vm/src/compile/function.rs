@@ -10,7 +10,7 @@ use crate::base::ir::{Element, Value, Writer};
 use crate::base::lanes::{FULL, LANES};
 use crate::compile::bits::Bits;
 use crate::compile::kernel::{Kernel, Place};
-use crate::compile::memory::Extent;
+use crate::compile::memory::{Extent, Memory};
 use crate::compile::nan::Nans;
 use crate::compile::registers::Written;
 use crate::compile::shape::{Copy, Shape, Shapes, States};
@@ -375,7 +375,18 @@ impl Function<'_> {
             (_, OpKind::GuardBegin) => self.branch(index, 0),
             (_, OpKind::GuardEnd | OpKind::Carrier { .. }) => {}
             (_, OpKind::Shuffle { lanes }) => self.write_shuffle(index, lanes),
+            (_, OpKind::Together { members, form }) => self.write_together(index, members, form),
             (Flow::Park, _) | (_, OpKind::Opaque | OpKind::UniformBranch) => self.call(index),
+            (Flow::Next, OpKind::Window { local, back }) => self.write_window(index, local, back),
+            (Flow::Next, OpKind::Local { bytes, count, stores }) => {
+                if stores {
+                    self.write_store(index, bytes, count, Memory::Local);
+                } else {
+                    self.write_load(index, bytes, count, Memory::Local);
+                }
+            }
+            (Flow::Next, OpKind::Fence { polls }) => self.write_fence(index, polls),
+            (Flow::Next, OpKind::Atomic { shared, keeps, form }) => self.write_atomic(index, shared, keeps, form),
             (Flow::Next, OpKind::Lanes { linear, form, .. }) => self.write_lanes(index, linear, form),
             (Flow::Next, OpKind::Test { form, .. }) => self.write_test(index, form),
             (Flow::Next, OpKind::Select) => self.write_select(index),
@@ -392,13 +403,13 @@ impl Function<'_> {
                 OpKind::Load {
                     bytes, count, shared, ..
                 },
-            ) => self.write_load(index, bytes, count, shared),
+            ) => self.write_load(index, bytes, count, Memory::of(shared)),
             (
                 Flow::Next,
                 OpKind::Store {
                     bytes, count, shared, ..
                 },
-            ) => self.write_store(index, bytes, count, shared),
+            ) => self.write_store(index, bytes, count, Memory::of(shared)),
         }
     }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::mem::offset_of;
 
 use crate::base::ir::{Element, Value};
-use crate::base::lanes::{LANES, SHARED_START};
+use crate::base::lanes::{LANES, SHARED_START, STACK_START};
 use crate::base::report::AccessKind;
 use crate::compile::function::Function;
 use crate::compile::kernel::Place;
@@ -18,20 +18,37 @@ use crate::machine::op::OpKind;
 use crate::machine::program::Class;
 use crate::machine::warp::Warp;
 
+/// The memory that an access names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Memory {
+    /// By addresses of this process.
+    Flat,
+    /// The block's shared memory.
+    Shared,
+    /// The stacks of threads, which lie as far apart for each lane.
+    Local,
+}
+
+impl Memory {
+    pub(super) fn of(is_shared: bool) -> Self {
+        if is_shared { Self::Shared } else { Self::Flat }
+    }
+}
+
 /// An access that is being written.
-struct Access {
-    index: usize,
+pub(super) struct Access {
+    pub(super) index: usize,
     /// What is loaded or stored, and the bytes of each.
-    places: Vec<Place>,
-    element: u64,
+    pub(super) places: Vec<Place>,
+    pub(super) element: u64,
     /// Bytes of a lane.
-    bytes: u64,
-    kind: AccessKind,
-    shared: bool,
+    pub(super) bytes: u64,
+    pub(super) kind: AccessKind,
+    pub(super) memory: Memory,
 }
 
 /// The addresses of an access.
-enum Addresses {
+pub(super) enum Addresses {
     /// One for each group of lanes, or for the warp: all lanes of the group access the same bytes.
     Same(Vec<Value>),
     /// One for each group of lanes: the lanes access bytes one behind the other.
@@ -76,32 +93,32 @@ impl Function<'_> {
             .collect()
     }
 
-    pub(super) fn write_load(&mut self, index: usize, bytes: u8, count: u8, shared: bool) {
-        let access = self.access(index, (bytes, count), AccessKind::Read, shared);
+    pub(super) fn write_load(&mut self, index: usize, bytes: u8, count: u8, memory: Memory) {
+        let access = self.access(index, (bytes, count), AccessKind::Read, memory);
         self.write_access(&access, |function, addresses| function.load_active(&access, addresses));
     }
 
-    pub(super) fn write_store(&mut self, index: usize, bytes: u8, count: u8, shared: bool) {
-        let access = self.access(index, (bytes, count), AccessKind::Write, shared);
+    pub(super) fn write_store(&mut self, index: usize, bytes: u8, count: u8, memory: Memory) {
+        let access = self.access(index, (bytes, count), AccessKind::Write, memory);
         self.write_access(&access, |function, addresses| function.store_active(&access, addresses));
     }
 
-    fn access(&self, index: usize, (bytes, count): (u8, u8), kind: AccessKind, shared: bool) -> Access {
+    fn access(&self, index: usize, (bytes, count): (u8, u8), kind: AccessKind, memory: Memory) -> Access {
         Access {
             index,
             places: self.elements(index, count),
             element: u64::from(bytes) / u64::from(count),
             bytes: u64::from(bytes),
             kind,
-            shared,
+            memory,
         }
     }
 
     /// Writes an access: `inline`, where its addresses are known to be good, and the handler's otherwise.
-    fn write_access(&mut self, access: &Access, inline: impl FnOnce(&mut Self, Addresses)) {
+    pub(super) fn write_access(&mut self, access: &Access, inline: impl FnOnce(&mut Self, Addresses)) {
         let address = self.kernel.operand(access.index, 1);
         let Some(address) = address.filter(|_| access.element <= 8) else {
-            self.execute_access(access.index);
+            self.call_through(access.index);
             return;
         };
         if let Some(extent) = self.together.get(&access.index).copied() {
@@ -120,17 +137,17 @@ impl Function<'_> {
             aligned: offset,
             align: access.bytes,
         };
-        let good = if access.shared {
-            self.is_in_shared(address, extent)
-        } else {
-            self.is_in_cache(access, address, extent)
+        let good = match access.memory {
+            Memory::Flat => self.is_in_cache(access, address, extent),
+            Memory::Shared => self.is_in_shared(address, extent),
+            Memory::Local => self.is_in_stack(address, extent),
         };
         let (fast, slow, on) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
         self.w
             .line(format_args!("br {good}, label %{fast}, label %{slow}, !prof !0"));
         self.w.label(&slow);
         let before = self.shapes.clone();
-        self.execute_access(access.index);
+        self.call_through(access.index);
         self.w.line(format_args!("br label %{on}"));
         let after = std::mem::replace(&mut self.shapes, before);
         self.w.label(&fast);
@@ -301,16 +318,6 @@ impl Function<'_> {
         }
     }
 
-    /// Lets the handler execute an access. What it does not return from is a fault.
-    fn execute_access(&mut self, index: usize) {
-        let next = self.execute(index);
-        let expected = self.position(index + 1);
-        let same = self
-            .w
-            .value(Element::I1, false, format_args!("icmp eq ptr {next}, {expected}"));
-        self.unless(&same, |function| function.w.line(format_args!("ret ptr {next}")));
-    }
-
     fn addresses(&mut self, access: &Access, place: Place) -> Addresses {
         let offset = self.kernel.op(access.index).imm;
         let shape = self.kernel.shape(place, &self.shapes);
@@ -329,6 +336,10 @@ impl Function<'_> {
             bases.collect()
         };
         match shape {
+            _ if access.memory == Memory::Local => {
+                let lanes = self.lanes(place, Element::I64);
+                Addresses::Any(self.w.add_with(&lanes, offset))
+            }
             Shape::Uniform => Addresses::Same(bases()),
             Shape::Affine(0) if is_full => Addresses::Same(bases()),
             Shape::Affine(stride)
@@ -348,6 +359,14 @@ impl Function<'_> {
         let end = self.field("shared_known", offset_of!(Warp, shared_known), Element::I64);
         let size = self.w.sub_with(&end, SHARED_START);
         let start = Value::integer(Element::I64, SHARED_START);
+        self.is_inside(place, extent, (&start, &size))
+    }
+
+    /// Whether the active lanes access their stacks.
+    fn is_in_stack(&mut self, place: Place, extent: Extent) -> Value {
+        let end = self.field("stack_known", offset_of!(Warp, stack_known), Element::I64);
+        let size = self.w.sub_with(&end, STACK_START);
+        let start = Value::integer(Element::I64, STACK_START);
         self.is_inside(place, extent, (&start, &size))
     }
 
@@ -464,13 +483,23 @@ impl Function<'_> {
     }
 
     /// The address in this process.
-    fn host(&mut self, access: &Access, address: &Value) -> Value {
-        if access.shared {
-            let base = self.field("shared_base", offset_of!(Warp, shared_base), Element::I64);
-            self.w.add(address, &base)
-        } else {
-            address.clone()
-        }
+    pub(super) fn host(&mut self, access: &Access, address: &Value) -> Value {
+        let base = match access.memory {
+            Memory::Flat => return address.clone(),
+            Memory::Shared => self.field("shared_base", offset_of!(Warp, shared_base), Element::I64),
+            Memory::Local => self.stacks(),
+        };
+        self.w.add(address, &base)
+    }
+
+    /// Where the stacks of the lanes lie.
+    pub(super) fn stacks(&mut self) -> Value {
+        let start = self.field("stack_base", offset_of!(Warp, stack_base), Element::I64);
+        let stride = self.field("stack_stride", offset_of!(Warp, stack_stride), Element::I64);
+        let lanes: Vec<_> = (0..LANES).map(|lane| format!("i64 {lane}")).collect();
+        let lanes = Value::named(format!("<{}>", lanes.join(", ")), Element::I64, true);
+        let stacks = self.w.mul(&stride, &lanes);
+        self.w.add(&start, &stacks)
     }
 
     fn hosts(&mut self, access: &Access, addresses: Vec<Value>) -> Vec<Value> {
@@ -478,7 +507,7 @@ impl Function<'_> {
         hosts.collect()
     }
 
-    fn pointer(&mut self, address: &Value) -> String {
+    pub(super) fn pointer(&mut self, address: &Value) -> String {
         let name = self.w.name("%t");
         self.w.line(format_args!("{name} = inttoptr {address} to ptr"));
         name

@@ -12,6 +12,7 @@
 //!
 //! How an instruction is written stands beside its handler, in the kind of its operations; no instruction is named here.
 
+mod atomic;
 mod bits;
 pub(crate) mod function;
 mod kernel;
@@ -20,3 +21,4 @@ mod nan;
 mod operations;
 mod registers;
 mod shape;
+mod together;

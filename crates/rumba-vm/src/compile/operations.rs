@@ -1,7 +1,6 @@
 //! Operations that are no accesses: those over lanes, tests, selections, shuffles, and calls of handlers.
 
 use crate::base::ir::{Element, Form, LaneForm, Value};
-use crate::base::lanes::{FULL, LANES};
 use crate::compile::function::{Function, GO_ON};
 use crate::compile::kernel::Place;
 use crate::compile::registers::{Written, raw};
@@ -54,25 +53,39 @@ impl Function<'_> {
         next
     }
 
+    /// Calls the handler of an operation that lets no lanes wait: it goes on, or has found a fault.
+    pub(super) fn call_through(&mut self, index: usize) {
+        let next = self.execute(index);
+        let facts = self.kernel.facts(index);
+        if let OpKind::Lanes { .. } | OpKind::Test { .. } | OpKind::Select | OpKind::Masks { .. } = facts.kind {
+            return;
+        }
+        let following = self.position(self.following(index));
+        let same = self
+            .w
+            .value(Element::I1, false, format_args!("icmp eq ptr {next}, {following}"));
+        self.unless(&same, |function| function.w.line(format_args!("ret ptr {next}")));
+    }
+
+    /// The operation behind another one and its carriers.
+    fn following(&self, index: usize) -> usize {
+        let end = self.kernel.blocks[self.block].ops.end;
+        (index + 1..end)
+            .find(|next| !matches!(self.kernel.facts(*next).kind, OpKind::Carrier { .. }))
+            .unwrap_or(end)
+    }
+
     /// Calls the handler of an operation, and goes on if that does.
     pub(super) fn call(&mut self, index: usize) {
         let facts = self.kernel.facts(index);
-        if facts.flow == Flow::Park {
-            self.leave_if_others_wait(index);
-        }
-        let next = self.execute(index);
-        if facts.flow == Flow::Next
-            && matches!(
-                facts.kind,
-                OpKind::Lanes { .. } | OpKind::Test { .. } | OpKind::Select | OpKind::Masks { .. }
-            )
-        {
+        if facts.flow != Flow::Park {
+            self.call_through(index);
             return;
         }
+        self.leave_if_others_wait(index);
+        let next = self.execute(index);
         let end = self.kernel.blocks[self.block].ops.end;
-        let following = (index + 1..end)
-            .find(|next| !matches!(self.kernel.facts(*next).kind, OpKind::Carrier { .. }))
-            .unwrap_or(end);
+        let following = self.following(index);
         let mut good: Option<Value> = None;
         for expected in [index + 1, following] {
             let expected = self.position(expected);
@@ -84,13 +97,11 @@ impl Function<'_> {
                 Some(good) => self.w.or(&good, &same),
             });
         }
-        let mut good = good.unwrap_or_else(|| Value::integer(Element::I1, 0));
-        if facts.flow == Flow::Park {
-            let active = self.w.value(Element::I32, false, "load i32, ptr %active.place");
-            let mask = self.mask_of_active();
-            let same = self.w.compare("icmp eq", &active, &mask);
-            good = self.w.and(&good, &same);
-        }
+        let good = good.unwrap_or_else(|| Value::integer(Element::I1, 0));
+        let active = self.w.value(Element::I32, false, "load i32, ptr %active.place");
+        let mask = self.mask_of_active();
+        let same = self.w.compare("icmp eq", &active, &mask);
+        let good = self.w.and(&good, &same);
         let (on, out) = (self.w.name("l"), self.w.name("l"));
         self.w
             .line(format_args!("br {good}, label %{on}, label %{out}, !prof !0"));
@@ -245,40 +256,6 @@ impl Function<'_> {
             mask = self.w.xor_with(&mask, u64::MAX);
         }
         self.finish_operation(index, Written::Lanes(mask));
-    }
-
-    /// Lets each lane have what another one has, if it is known which.
-    pub(super) fn write_shuffle(&mut self, index: usize, lanes: fn(u16, u32) -> ([usize; LANES], u32)) {
-        let places = [0, 1, 2, 3, 4].map(|position| self.kernel.operand(index, position));
-        let [
-            Some(to),
-            Some(from),
-            Some(Place::Constant(packed)),
-            Some(predicate),
-            members,
-        ] = places
-        else {
-            self.call(index);
-            return;
-        };
-        let is_for_all = members.is_none_or(|members| members == Place::Constant(FULL.into()));
-        if self.copy != Copy::Full || !is_for_all {
-            self.call(index);
-            return;
-        }
-        let (sources, inside) = lanes(self.kernel.op(index).extra, packed as u32);
-        let value = self.lanes(from, Element::I32);
-        let value = self.w.spread(&value);
-        let numbers: Vec<_> = sources.iter().map(|lane| format!("i32 {lane}")).collect();
-        let text = format!(
-            "shufflevector {value}, {} poison, <{LANES} x i32> <{}>",
-            value.ty(),
-            numbers.join(", ")
-        );
-        let moved = self.w.value(Element::I32, true, text);
-        self.write_active(to, Shape::Varying, Written::Lanes(moved));
-        let inside = Value::integer(Element::I32, inside.into());
-        self.write_active(predicate, Shape::Varying, Written::Lanes(inside));
     }
 
     pub(super) fn write_select(&mut self, index: usize) {

@@ -255,10 +255,15 @@ impl Kernel<'_> {
     /// The shape of what an operation writes.
     fn result(&self, index: usize, shapes: &Shapes, bits: &Bits, copy: Copy) -> Shape {
         let facts = self.facts(index);
-        if facts.flow != Flow::Next {
-            return Shape::Varying;
-        }
         match facts.kind {
+            OpKind::Together { members, form } => self.result_of_together(index, members, form, shapes, copy),
+            OpKind::Shuffle { lanes } => self.result_of_shuffle(index, lanes, shapes, copy),
+            _ if facts.flow != Flow::Next => Shape::Varying,
+            // What is added is the same in all lanes.
+            OpKind::Window { local: false, .. } => {
+                let address = self.operand(index, 1);
+                address.map_or(Shape::Varying, |place| self.shape(place, shapes))
+            }
             OpKind::Lanes { linear, form, .. } => self.plan_lanes(index, linear, form, shapes, bits).result,
             OpKind::Test { .. } | OpKind::Masks { .. } => self.uniform_if_all_are(index, shapes),
             OpKind::Select => self.plan_select(index, shapes),
@@ -271,7 +276,10 @@ impl Kernel<'_> {
             OpKind::Opaque
             | OpKind::UniformBranch
             | OpKind::Barrier
-            | OpKind::Shuffle { .. }
+            | OpKind::Window { .. }
+            | OpKind::Atomic { .. }
+            | OpKind::Local { .. }
+            | OpKind::Fence { .. }
             | OpKind::Carrier { .. }
             | OpKind::Store { .. }
             | OpKind::GuardBegin

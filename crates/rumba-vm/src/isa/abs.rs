@@ -48,7 +48,8 @@ use crate::isa::{form, mixed};
 
 fn integers(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let function = by_type!(ty, T: S16 S32 S64 => shape::unary(|a: T| a.wrapping_abs()));
+    let function = by_type!(ty, T: S16 S32 S64 => shape::unary(|a: T| a.wrapping_abs()))
+        .form(|w, _, x| w.intrinsic_with("abs", &[&x[0]], "i1 false"));
     emit::lanes(l, function, 0, ty, &[ty])
 }
 
@@ -67,7 +68,10 @@ fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 }
 
 fn double(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
-    let function = shape::unary(|a: f64| propagate(a.abs(), a, a));
+    let function = shape::unary(|a: f64| propagate(a.abs(), a, a)).form(|w, _, x| {
+        let size = w.intrinsic("fabs", &[&x[0]]);
+        form::propagate(w, &size, &x[0], &x[0])
+    });
     emit::lanes(l, function, 0, ScalarType::F64, &[ScalarType::F64])
 }
 

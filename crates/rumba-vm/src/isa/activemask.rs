@@ -7,7 +7,7 @@ use crate::lower::instruction::{Convergence, Form, Instruction};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::VirtualOp;
-use crate::machine::op::{Handlers, Pc};
+use crate::machine::op::{Handlers, Members, Pc};
 use crate::machine::warp::{Warp, fill};
 
 /// `activemask`
@@ -27,7 +27,9 @@ fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
     let dst = l.destination(0, ScalarType::B32)?;
     l.emit(VirtualOp {
         dst,
-        ..VirtualOp::new(Handlers::same(activemask))
+        ..VirtualOp::new(
+            Handlers::same(activemask).together(Members::Active, Some((|_, _, lanes, _| (lanes.clone(), None), true))),
+        )
     });
     Ok(())
 }

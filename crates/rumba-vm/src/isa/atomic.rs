@@ -6,6 +6,7 @@
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use crate::base::ir::{Element as IrElement, Value};
 use crate::base::lanes::lanes_of;
 use crate::base::report::AccessKind;
 use crate::base::types::ScalarType;
@@ -14,13 +15,13 @@ use crate::exec::lane::{Bf16, F16, Lane, Pair};
 use crate::exec::memory::{AddressSpace, Addresses, Flat, Shared, Space, scattered};
 use crate::exec::shape::conjure;
 use crate::isa::float::{canonical, flush, propagate};
-use crate::isa::memory;
+use crate::isa::{form, memory};
 use crate::lower::address::Address;
 use crate::lower::error::LowerError;
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::{VReg, VirtualOp};
-use crate::machine::op::{Handlers, Pc};
+use crate::machine::op::{AtomicForm, Handlers, OpKind, Pc};
 use crate::machine::program::{ChoiceAccess, ChoiceKind, Class};
 use crate::machine::warp::Warp;
 use crate::mem::atomic::Element;
@@ -135,24 +136,47 @@ const NO_RESULT: u16 = 0x100;
 trait Make {
     type Made;
 
-    fn make<E: Exchange, F: Fn(E::Raw, E::Raw, E::Raw) -> E::Raw + Copy>(self, f: F) -> Self::Made
+    /// `form` is what native code computes, if it does.
+    fn make<E: Exchange, F: Fn(E::Raw, E::Raw, E::Raw) -> E::Raw + Copy>(
+        self,
+        f: F,
+        form: Option<AtomicForm>,
+    ) -> Self::Made
     where
         E::Raw: PartialEq;
 }
 
 /// Handlers of an operation on a state space.
-struct Updates(Space);
+struct Updates {
+    space: Space,
+    /// Whether the old value is used.
+    keeps: bool,
+}
 
 impl Make for Updates {
     type Made = Handlers;
 
-    fn make<E: Exchange, F: Fn(E::Raw, E::Raw, E::Raw) -> E::Raw + Copy>(self, _: F) -> Handlers
+    fn make<E: Exchange, F: Fn(E::Raw, E::Raw, E::Raw) -> E::Raw + Copy>(
+        self,
+        _: F,
+        form: Option<AtomicForm>,
+    ) -> Handlers
     where
         E::Raw: PartialEq,
     {
-        match self.0 {
-            Space::Shared => Handlers::same(update::<E, Shared, F>),
-            _ => Handlers::same(update::<E, Flat, F>),
+        let is_shared = self.space == Space::Shared;
+        let handlers = if is_shared {
+            Handlers::same(update::<E, Shared, F>)
+        } else {
+            Handlers::same(update::<E, Flat, F>)
+        };
+        match form {
+            Some(form) => handlers.with_kind(OpKind::Atomic {
+                shared: is_shared,
+                keeps: self.keeps,
+                form,
+            }),
+            None => handlers,
         }
     }
 }
@@ -163,7 +187,7 @@ struct Reductions;
 impl Make for Reductions {
     type Made = Reduction;
 
-    fn make<E: Exchange, F: Fn(E::Raw, E::Raw, E::Raw) -> E::Raw + Copy>(self, _: F) -> Reduction
+    fn make<E: Exchange, F: Fn(E::Raw, E::Raw, E::Raw) -> E::Raw + Copy>(self, _: F, _: Option<AtomicForm>) -> Reduction
     where
         E::Raw: PartialEq,
     {
@@ -197,6 +221,78 @@ pub(crate) fn reduction(name: &str, ty: ScalarType, space: Space) -> Option<Redu
     find(name, ty, space, Reductions)
 }
 
+/// What native code computes for an operation on elements of a type.
+type FormOf = fn(IrElement) -> AtomicForm;
+
+/// Operations of several lanes on one element that are one operation.
+macro_rules! forms {
+    ($($name:ident, $instruction:expr, $reduction:expr, |$w:pat_param, $x:ident| $update:expr;)*) => {$(
+        const $name: FormOf = |element| AtomicForm {
+            element,
+            instruction: $instruction,
+            reduction: $reduction,
+            update: |$w, $x| $update,
+        };
+    )*};
+}
+
+forms! {
+    AND, Some("and"), Some(("and", u64::MAX)), |w, x| w.and(x[0], x[1]);
+    OR, Some("or"), Some(("or", 0)), |w, x| w.or(x[0], x[1]);
+    XOR, Some("xor"), Some(("xor", 0)), |w, x| w.xor(x[0], x[1]);
+    ADD, Some("add"), Some(("add", 0)), |w, x| w.add(x[0], x[1]);
+    UNSIGNED_MIN, Some("umin"), Some(("umin", u64::MAX)), |w, x| w.intrinsic("umin", &x[..2]);
+    UNSIGNED_MAX, Some("umax"), Some(("umax", 0)), |w, x| w.intrinsic("umax", &x[..2]);
+    SIGNED_MIN, Some("min"), None, |w, x| w.intrinsic("smin", &x[..2]);
+    SIGNED_MAX, Some("max"), None, |w, x| w.intrinsic("smax", &x[..2]);
+    EXCHANGE, Some("xchg"), None, |_, x| x[1].clone();
+    COMPARE, None, None, |w, x| {
+        let same = w.compare("icmp eq", x[0], x[1]);
+        w.select(&same, x[2], x[0])
+    };
+    INCREMENT, None, None, |w, x| {
+        let last = w.compare("icmp uge", x[0], x[1]);
+        let (zero, next) = (Value::integer(x[0].element(), 0), w.add_with(x[0], 1));
+        w.select(&last, &zero, &next)
+    };
+    DECREMENT, None, None, |w, x| {
+        // Of zero, one less is more than anything.
+        let less = w.sub_with(x[0], 1);
+        let outside = w.compare("icmp uge", &less, x[1]);
+        w.select(&outside, x[1], &less)
+    };
+    SINGLE_SUM, None, None, |w, x| {
+        let [old, b] = [x[0], x[1]].map(|x| w.bits_as(x, IrElement::F32));
+        let sum = w.binary("fadd", &old, &b);
+        let sum = form::canonical(w, &sum);
+        w.bits_as(&sum, IrElement::I32)
+    };
+    FLUSHED_SUM, None, None, |w, x| {
+        let [old, b] = [x[0], x[1]].map(|x| w.bits_as(x, IrElement::F32));
+        let [old, b] = [&old, &b].map(|x| form::flush(w, x));
+        let sum = w.binary("fadd", &old, &b);
+        let sum = form::canonical(w, &sum);
+        let sum = form::flush(w, &sum);
+        w.bits_as(&sum, IrElement::I32)
+    };
+    DOUBLE_SUM, None, None, |w, x| {
+        let [old, b] = [x[0], x[1]].map(|x| w.bits_as(x, IrElement::F64));
+        let sum = w.binary("fadd", &old, &b);
+        let sum = form::propagate(w, &sum, &b, &old);
+        w.bits_as(&sum, IrElement::I64)
+    };
+    LOUD_SUM, None, None, |w, x| {
+        let [old, b] = [x[0], x[1]].map(|x| w.bits_as(x, IrElement::F64));
+        let sum = w.binary("fadd", &old, &b);
+        let mut bits = w.bits_as(&sum, IrElement::I64);
+        for operand in &x[..2] {
+            let nan = form::is_nan_f64(w, operand);
+            bits = w.select(&nan, operand, &bits);
+        }
+        bits
+    };
+}
+
 /// The operation for a name and a type.
 fn find<M: Make>(name: &str, ty: ScalarType, space: Space, make: M) -> Option<M::Made> {
     use ScalarType::{
@@ -204,54 +300,73 @@ fn find<M: Make>(name: &str, ty: ScalarType, space: Space, make: M) -> Option<M:
     };
     macro_rules! on {
         ($ty:ty, $f:expr) => {
-            make.make::<$ty, _>($f)
+            make.make::<$ty, _>($f, None)
+        };
+        ($ty:ty, $f:expr, $form:expr) => {
+            make.make::<$ty, _>($f, Some($form(<$ty as Lane>::ELEMENT)))
         };
     }
     Some(match (name, ty) {
-        (".and", B32) => on!(u32, |old, b, _| old & b),
-        (".and", B64) => on!(u64, |old, b, _| old & b),
-        (".or", B32) => on!(u32, |old, b, _| old | b),
-        (".or", B64) => on!(u64, |old, b, _| old | b),
-        (".xor", B32) => on!(u32, |old, b, _| old ^ b),
-        (".xor", B64) => on!(u64, |old, b, _| old ^ b),
-        (".exch", B32) => on!(u32, |_, b, _| b),
-        (".exch", B64) => on!(u64, |_, b, _| b),
+        (".and", B32) => on!(u32, |old, b, _| old & b, AND),
+        (".and", B64) => on!(u64, |old, b, _| old & b, AND),
+        (".or", B32) => on!(u32, |old, b, _| old | b, OR),
+        (".or", B64) => on!(u64, |old, b, _| old | b, OR),
+        (".xor", B32) => on!(u32, |old, b, _| old ^ b, XOR),
+        (".xor", B64) => on!(u64, |old, b, _| old ^ b, XOR),
+        (".exch", B32) => on!(u32, |_, b, _| b, EXCHANGE),
+        (".exch", B64) => on!(u64, |_, b, _| b, EXCHANGE),
         (".exch", B128) => on!(u128, |_, b, _| b),
         (".cas", B16) => on!(u16, |old, b, c| if old == b { c } else { old }),
-        (".cas", B32) => on!(u32, |old, b, c| if old == b { c } else { old }),
-        (".cas", B64) => on!(u64, |old, b, c| if old == b { c } else { old }),
+        (".cas", B32) => on!(u32, |old, b, c| if old == b { c } else { old }, COMPARE),
+        (".cas", B64) => on!(u64, |old, b, c| if old == b { c } else { old }, COMPARE),
         (".cas", B128) => on!(u128, |old, b, c| if old == b { c } else { old }),
-        (".add", U32 | S32) => on!(u32, |old, b, _| old.wrapping_add(b)),
-        (".add", U64) => on!(u64, |old, b, _| old.wrapping_add(b)),
-        (".inc", U32) => on!(u32, |old, b, _| if old >= b { 0 } else { old + 1 }),
-        (".dec", U32) => on!(u32, |old, b, _| if old == 0 || old > b { b } else { old - 1 }),
-        (".min", U32) => on!(u32, |old, b, _| old.min(b)),
-        (".min", S32) => on!(u32, |old, b, _| (old as i32).min(b as i32) as u32),
-        (".min", U64) => on!(u64, |old, b, _| old.min(b)),
-        (".min", S64) => on!(u64, |old, b, _| (old as i64).min(b as i64) as u64),
-        (".max", U32) => on!(u32, |old, b, _| old.max(b)),
-        (".max", S32) => on!(u32, |old, b, _| (old as i32).max(b as i32) as u32),
-        (".max", U64) => on!(u64, |old, b, _| old.max(b)),
-        (".max", S64) => on!(u64, |old, b, _| (old as i64).max(b as i64) as u64),
+        (".add", U32 | S32) => on!(u32, |old, b, _| old.wrapping_add(b), ADD),
+        (".add", U64) => on!(u64, |old, b, _| old.wrapping_add(b), ADD),
+        (".inc", U32) => on!(u32, |old, b, _| if old >= b { 0 } else { old + 1 }, INCREMENT),
+        (".dec", U32) => on!(
+            u32,
+            |old, b, _| if old == 0 || old > b { b } else { old - 1 },
+            DECREMENT
+        ),
+        (".min", U32) => on!(u32, |old, b, _| old.min(b), UNSIGNED_MIN),
+        (".min", S32) => on!(u32, |old, b, _| (old as i32).min(b as i32) as u32, SIGNED_MIN),
+        (".min", U64) => on!(u64, |old, b, _| old.min(b), UNSIGNED_MIN),
+        (".min", S64) => on!(u64, |old, b, _| (old as i64).min(b as i64) as u64, SIGNED_MIN),
+        (".max", U32) => on!(u32, |old, b, _| old.max(b), UNSIGNED_MAX),
+        (".max", S32) => on!(u32, |old, b, _| (old as i32).max(b as i32) as u32, SIGNED_MAX),
+        (".max", U64) => on!(u64, |old, b, _| old.max(b), UNSIGNED_MAX),
+        (".max", S64) => on!(u64, |old, b, _| (old as i64).max(b as i64) as u64, SIGNED_MAX),
         // On shared memory subnormals survive, elsewhere they do not (manual, section 9.7.13.5).
-        (".add", F32) if space == Space::Shared => on!(u32, |old, b, _| {
-            canonical(f32::from_bits(old) + f32::from_bits(b)).to_bits()
-        }),
-        (".add", F32) => on!(u32, |old, b, _| {
-            flush(canonical(flush(f32::from_bits(old)) + flush(f32::from_bits(b)))).to_bits()
-        }),
-        (".add", F64) if space == Space::Shared => on!(u64, |old, b, _| {
-            let (old, b) = (f64::from_bits(old), f64::from_bits(b));
-            propagate(old + b, b, old).to_bits()
-        }),
-        (".add", F64) => on!(u64, |old, b, _| {
-            // Found on an H200: unlike an addition in a register, this one does not make NaN quiet.
-            match (f64::from_bits(old), f64::from_bits(b)) {
-                (_, y) if y.is_nan() => b,
-                (x, _) if x.is_nan() => old,
-                (x, y) => (x + y).to_bits(),
-            }
-        }),
+        (".add", F32) if space == Space::Shared => on!(
+            u32,
+            |old, b, _| canonical(f32::from_bits(old) + f32::from_bits(b)).to_bits(),
+            SINGLE_SUM
+        ),
+        (".add", F32) => on!(
+            u32,
+            |old, b, _| flush(canonical(flush(f32::from_bits(old)) + flush(f32::from_bits(b)))).to_bits(),
+            FLUSHED_SUM
+        ),
+        (".add", F64) if space == Space::Shared => on!(
+            u64,
+            |old, b, _| {
+                let (old, b) = (f64::from_bits(old), f64::from_bits(b));
+                propagate(old + b, b, old).to_bits()
+            },
+            DOUBLE_SUM
+        ),
+        (".add", F64) => on!(
+            u64,
+            |old, b, _| {
+                // Found on an H200: unlike an addition in a register, this one does not make NaN quiet.
+                match (f64::from_bits(old), f64::from_bits(b)) {
+                    (_, y) if y.is_nan() => b,
+                    (x, _) if x.is_nan() => old,
+                    (x, y) => (x + y).to_bits(),
+                }
+            },
+            LOUD_SUM
+        ),
         (".add", TypeF16) => on!(u16, |old, b, _| half_sum::<F16>(old, b)),
         (".min", TypeF16) => on!(u16, |old, b, _| half_extremum::<F16, false>(old, b)),
         (".max", TypeF16) => on!(u16, |old, b, _| half_extremum::<F16, true>(old, b)),
@@ -349,8 +464,16 @@ fn lower_vector(l: &mut Lowering<'_>, m: &Matched<'_>, has_result: bool) -> Resu
         Space::Generic
     };
     let name = operation(m);
-    let handlers = find(name, ty, space, Updates(space))
-        .ok_or_else(|| LowerError::new(format!("the operation `{name}` does not exist for values of type {ty}")))?;
+    let handlers = find(
+        name,
+        ty,
+        space,
+        Updates {
+            space,
+            keeps: has_result,
+        },
+    )
+    .ok_or_else(|| LowerError::new(format!("the operation `{name}` does not exist for values of type {ty}")))?;
     let first = usize::from(has_result);
     let address = memory::address(l, first, space)?;
     let mut sources = Vec::with_capacity(count);
@@ -417,8 +540,16 @@ pub(crate) fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, has_result: bool) -> 
     let ty = m.ty("type")?;
     let name = operation(m);
     let space = memory::space(l, m, usize::from(has_result));
-    let handlers = find(name, ty, space, Updates(space))
-        .ok_or_else(|| LowerError::new(format!("the operation `{name}` does not exist for values of type {ty}")))?;
+    let handlers = find(
+        name,
+        ty,
+        space,
+        Updates {
+            space,
+            keeps: has_result,
+        },
+    )
+    .ok_or_else(|| LowerError::new(format!("the operation `{name}` does not exist for values of type {ty}")))?;
     let first = usize::from(has_result);
     let address = memory::address(l, first, space)?;
     let b = l.source(first + 1, ty)?;

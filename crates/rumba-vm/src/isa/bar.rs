@@ -9,7 +9,7 @@ use crate::lower::instruction::{Convergence, Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::{Control, VirtualOp};
-use crate::machine::op::{Handlers, Pc};
+use crate::machine::op::{Handlers, Members, Pc};
 use crate::machine::warp::Warp;
 
 /// `bar`
@@ -51,7 +51,7 @@ fn lower_warp_sync(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerErr
     l.emit_control(
         VirtualOp {
             a,
-            ..VirtualOp::new(Handlers::same(warp_sync))
+            ..VirtualOp::new(Handlers::same(warp_sync).together(Members::Operand(1), None))
         },
         Control::Park,
     );

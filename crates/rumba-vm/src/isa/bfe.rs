@@ -5,7 +5,7 @@ use std::hint::select_unpredictable as select;
 use crate::base::ir::{Element, Value, Writer};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
-use crate::isa::bfi::byte;
+use crate::isa::bfi::{byte, form_of_byte};
 use crate::isa::emit::by_type;
 use crate::isa::{emit, form};
 use crate::lower::error::LowerError;
@@ -32,14 +32,7 @@ pub(super) static BFE: Instruction = Instruction {
 fn unsigned(w: &mut Writer, _: u16, x: &[Value]) -> Value {
     let element = x[0].element();
     let bits = u64::from(element.bits());
-    let [position, length] = [&x[1], &x[2]].map(|x| {
-        if bits == 32 {
-            w.binary_with("and", x, 255)
-        } else {
-            let most = Value::integer(Element::I32, 255);
-            w.intrinsic("umin", &[x, &most])
-        }
-    });
+    let [position, length] = [&x[1], &x[2]].map(|x| form_of_byte(w, bits, x));
     let shifted = form::shift(w, "lshr", &[x[0].clone(), position]);
     let one = Value::integer(element, 1);
     let above = form::shift(w, "shl", &[one, length.clone()]);
@@ -48,6 +41,24 @@ fn unsigned(w: &mut Writer, _: u16, x: &[Value]) -> Value {
     let all = Value::integer(element, u64::MAX);
     let mask = w.select(&short, &mask, &all);
     w.binary("and", &shifted, &mask)
+}
+
+/// What native code computes for a field with a sign.
+fn signed(w: &mut Writer, _: u16, x: &[Value]) -> Value {
+    let element = x[0].element();
+    let bits = u64::from(element.bits());
+    let [position, length] = [&x[1], &x[2]].map(|x| form_of_byte(w, bits, x));
+    let none = w.compare_with("icmp eq", &length, 0);
+    // The place behind the field, at most that behind the highest bit: what lies above it is shifted out.
+    let end = w.add(&position, &length);
+    let most = Value::integer(Element::I32, bits);
+    let end = w.intrinsic("umin", &[&end, &most]);
+    let above = w.sub(&most, &end);
+    let field = form::shift(w, "shl", &[x[0].clone(), above.clone()]);
+    let field = form::shift(w, "ashr", &[field, above]);
+    let field = form::shift(w, "ashr", &[field, position]);
+    let zero = Value::integer(element, 0);
+    w.select(&none, &zero, &field)
 }
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
@@ -63,6 +74,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             let field = (a << (msb - last)) >> (msb - last) >> position.min(msb);
             select(length == 0, 0, select(position > msb, a >> msb, field))
         }))
+        .form(signed)
     } else {
         by_type!(ty, T: U32 U64 => shape::ternary(|a: T, position: u32, length: u32| {
             let (position, length) = (byte(T::BITS, position), byte(T::BITS, length));

@@ -24,7 +24,8 @@ pub(super) static BREV: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let reverse = by_type!(ty, T: B32 B64 => shape::unary(|a: T| a.reverse_bits()));
+    let reverse = by_type!(ty, T: B32 B64 => shape::unary(|a: T| a.reverse_bits()))
+        .form(|w, _, x| w.intrinsic("bitreverse", &[&x[0]]));
     emit::lanes(l, reverse, 0, ty, &[ty])
 }
 

@@ -24,7 +24,10 @@ pub(super) static CNOT: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let complement = by_type!(ty, T: B16 B32 B64 => shape::unary(|a: T| T::from(a == 0)));
+    let complement = by_type!(ty, T: B16 B32 B64 => shape::unary(|a: T| T::from(a == 0))).form(|w, _, x| {
+        let zero = w.compare_with("icmp eq", &x[0], 0);
+        w.convert("zext", &zero, x[0].element())
+    });
     emit::lanes(l, complement, 0, ty, &[ty])
 }
 

@@ -257,9 +257,9 @@ fn compare_floats(basic: Basic, ty: ScalarType, ftz: bool) -> Result<Handlers, L
         (ScalarType::F32, false) => compare(basic, |a: f32| a).form(form_of_floats(basic)),
         (ScalarType::F32, true) => compare(basic, flush).form(flushed_form(basic)),
         (ScalarType::F64, _) => compare(basic, |a: f64| a).form(form_of_floats(basic)),
-        (ScalarType::F16, false) => compare(basic, |a: F16| a.widen()),
+        (ScalarType::F16, false) => compare(basic, |a: F16| a.widen()).form(form_of_halves::<false>(basic)),
         (ScalarType::F16, true) => compare(basic, flush_half::<F16>),
-        (ScalarType::Bf16, false) => compare(basic, |a: Bf16| a.widen()),
+        (ScalarType::Bf16, false) => compare(basic, |a: Bf16| a.widen()).form(form_of_halves::<true>(basic)),
         (ScalarType::Bf16, true) => compare(basic, flush_half::<Bf16>),
         (ScalarType::F16x2, false) => compare(basic, |a: Pair<F16>| a.0.widen()),
         (ScalarType::F16x2, true) => compare(basic, |a: Pair<F16>| flush_half(a.0)),
@@ -280,6 +280,20 @@ fn flushed_form(basic: Basic) -> Form {
         Basic::LessOrEqual => |w, _, x| flushed(w, "fcmp ole", x),
         Basic::Apart => |w, _, x| flushed(w, "fcmp one", x),
         Basic::Ordered => |w, _, x| flushed(w, "fcmp ord", x),
+    }
+}
+
+fn form_of_halves<const BF16: bool>(basic: Basic) -> Form {
+    fn widened<const BF16: bool>(w: &mut Writer, comparison: &str, x: &[Value]) -> Value {
+        let [a, b] = [&x[0], &x[1]].map(|x| form::Half::of(BF16).widen(w, x));
+        w.compare(comparison, &a, &b)
+    }
+    match basic {
+        Basic::Equal => |w, _, x| widened::<BF16>(w, "fcmp oeq", x),
+        Basic::Less => |w, _, x| widened::<BF16>(w, "fcmp olt", x),
+        Basic::LessOrEqual => |w, _, x| widened::<BF16>(w, "fcmp ole", x),
+        Basic::Apart => |w, _, x| widened::<BF16>(w, "fcmp one", x),
+        Basic::Ordered => |w, _, x| widened::<BF16>(w, "fcmp ord", x),
     }
 }
 

@@ -24,7 +24,8 @@ pub(super) static COPYSIGN: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let copy = by_type!(ty, T: F32 F64 => shape::binary(|a: T, b: T| b.copysign(a)));
+    let copy = by_type!(ty, T: F32 F64 => shape::binary(|a: T, b: T| b.copysign(a)))
+        .form(|w, _, x| w.intrinsic("copysign", &[&x[1], &x[0]]));
     emit::lanes(l, copy, 0, ty, &[ty, ty])
 }
 

@@ -5,6 +5,7 @@
 use std::hint::select_unpredictable as select;
 use std::marker::PhantomData;
 
+use crate::base::ir::{Element, Value, Writer};
 use crate::base::types::ScalarType;
 use crate::exec::lane::{Bf16, F16, Lane, Pair};
 use crate::exec::shape;
@@ -153,6 +154,10 @@ fn to_half(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         ScalarType::F16 => shape::unary_with(finite_half::<F16>),
         _ => shape::unary_with(finite_half::<Bf16>),
     };
+    let handlers = match ty {
+        ScalarType::F16 => handlers.form(form_of_half::<false>),
+        _ => handlers.form(form_of_half::<true>),
+    };
     emit::lanes(l, handlers, flags(m), ty, &[ScalarType::F32])
 }
 
@@ -169,7 +174,35 @@ fn to_halves(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             Pair(finite_half::<Bf16>(flags, b), finite_half::<Bf16>(flags, a))
         }),
     };
+    let handlers = match ty {
+        ScalarType::F16x2 => handlers.form(form_of_halves::<false>),
+        _ => handlers.form(form_of_halves::<true>),
+    };
     emit::lanes(l, handlers, flags(m), ty, &[ScalarType::F32; 2])
+}
+
+/// As [`finite_half`].
+fn finite(w: &mut Writer, half: form::Half, flags: u16, x: &Value) -> Value {
+    let mut bits = half.round(w, flags, x);
+    if flags & SATFINITE != 0 {
+        let size = w.and_with(&bits, 0x7fff);
+        let infinity = if half == form::Half::Bf16 { 0x7f80 } else { 0x7c00 };
+        let infinite = w.compare_with("icmp eq", &size, infinity);
+        let largest = w.sub_with(&bits, 1);
+        bits = w.select(&infinite, &largest, &bits);
+    }
+    half.finish(w, flags & Mode::RELU, &bits)
+}
+
+/// What native code computes for one half.
+fn form_of_half<const BF16: bool>(w: &mut Writer, flags: u16, x: &[Value]) -> Value {
+    finite(w, form::Half::of(BF16), flags, &x[0])
+}
+
+/// What native code computes for two halves.
+fn form_of_halves<const BF16: bool>(w: &mut Writer, flags: u16, x: &[Value]) -> Value {
+    let [high, low] = [&x[0], &x[1]].map(|x| finite(w, form::Half::of(BF16), flags, x));
+    form::packed(w, &low, &high)
 }
 
 fn to_tf32(l: &mut Lowering<'_>, m: &Matched<'_>, handlers: Handlers) -> Result<(), LowerError> {
@@ -358,25 +391,76 @@ fn between_floats(to: ScalarType, from: ScalarType, mode: Mode) -> Result<Handle
     use ScalarType as S;
     let plain = mode.0 == 0;
     Ok(match (to, from) {
-        (S::F32, S::F16) if plain => shape::unary(|a: F16| canonical(a.widen())),
-        (S::F32, S::F16) => shape::unary_with(|mode: u16, a: F16| Mode(mode).output(a.widen())),
-        (S::F32, S::Bf16) if plain => shape::unary(|a: u32| a << 16),
-        (S::F32, S::Bf16) => shape::unary_with(|mode: u16, a: Bf16| Mode(mode).output(a.widen())),
+        (S::F32, S::F16) if plain => shape::unary(|a: F16| canonical(a.widen())).form(widened::<false>),
+        (S::F32, S::F16) => shape::unary_with(|mode: u16, a: F16| Mode(mode).output(a.widen())).form(widened::<false>),
+        (S::F32, S::Bf16) if plain => shape::unary(|a: u32| a << 16).form(|w, _, x| w.binary_with("shl", &x[0], 16)),
+        (S::F32, S::Bf16) => shape::unary_with(|mode: u16, a: Bf16| Mode(mode).output(a.widen())).form(widened::<true>),
         // Flushing the operand is not part of a conversion to a half.
-        (S::F16, S::F32) if plain => shape::unary(F16::nearest),
-        (S::F16, S::F32) => shape::lanes::<(f32,), ToHalf<F16>>(),
+        (S::F16, S::F32) if plain => shape::unary(F16::nearest).form(narrowed::<false>),
+        (S::F16, S::F32) => shape::lanes::<(f32,), ToHalf<F16>>().form(narrowed::<false>),
         (S::F16, S::Bf16) => shape::lanes::<(Bf16,), ToHalf<F16>>(),
-        (S::Bf16, S::F32) if plain => shape::unary(Bf16::nearest),
-        (S::Bf16, S::F32) => shape::lanes::<(f32,), ToHalf<Bf16>>(),
+        (S::Bf16, S::F32) if plain => shape::unary(Bf16::nearest).form(narrowed::<true>),
+        (S::Bf16, S::F32) => shape::lanes::<(f32,), ToHalf<Bf16>>().form(narrowed::<true>),
         (S::Bf16, S::F16) => shape::lanes::<(F16,), ToHalf<Bf16>>(),
         (S::F32, S::F64) if plain => {
-            shape::unary(|a: f64| select(a.is_nan(), f32::of_nan(a).to_bits(), (a as f32).to_bits()))
+            shape::unary(|a: f64| select(a.is_nan(), f32::of_nan(a).to_bits(), (a as f32).to_bits())).form(from_double)
         }
-        (_, S::F64) => by_type!(to, D: F16 Bf16 F32 => shape::lanes::<(f64,), FromDouble<D>>()),
-        (_, _) => by_type!(from, A: F16 Bf16 F32 => shape::unary_with(|mode: u16, a: A| {
+        (S::F32, S::F64) => shape::lanes::<(f64,), FromDouble<f32>>().form(from_double),
+        (_, S::F64) => by_type!(to, D: F16 Bf16 => shape::lanes::<(f64,), FromDouble<D>>()),
+        (S::F64, S::F32) => {
+            shape::unary_with(|mode: u16, a: f32| f64::from_f64(Mode(mode), a.to_f64(Mode(mode)))).form(to_double)
+        }
+        (_, _) => by_type!(from, A: F16 Bf16 => shape::unary_with(|mode: u16, a: A| {
             f64::from_f64(Mode(mode), a.to_f64(Mode(mode)))
         })),
     })
+}
+
+/// What native code computes for a half as `f32`.
+fn widened<const BF16: bool>(w: &mut Writer, mode: u16, x: &[Value]) -> Value {
+    let value = form::Half::of(BF16).widen(w, &x[0]);
+    form::output(w, mode, &value)
+}
+
+/// What native code computes for an `f32` as a half.
+fn narrowed<const BF16: bool>(w: &mut Writer, mode: u16, x: &[Value]) -> Value {
+    let bits = form::Half::of(BF16).round(w, mode, &x[0]);
+    form::Half::of(BF16).finish(w, mode & Mode::SAT, &bits)
+}
+
+/// What native code computes for an `f64` as `f32`.
+fn from_double(w: &mut Writer, mode: u16, x: &[Value]) -> Value {
+    let value = form::narrow(w, mode, &x[0]);
+    if mode & Mode::SAT != 0 {
+        return value;
+    }
+    let bits = w.bits_as(&x[0], Element::I64);
+    let nan = form::is_nan(w, &bits);
+    let high = w.binary_with("lshr", &bits, 32);
+    let high = w.bits_as(&high, Element::I32);
+    let sign = w.and_with(&high, 0x8000_0000);
+    let fraction = w.binary_with("lshr", &bits, 29);
+    let fraction = w.bits_as(&fraction, Element::I32);
+    let fraction = w.and_with(&fraction, 0x7f_ffff);
+    let kept = w.or(&sign, &fraction);
+    let kept = w.or_with(&kept, 0x7fc0_0000);
+    let bits = w.bits_as(&value, Element::I32);
+    let bits = w.select(&nan, &kept, &bits);
+    w.bits_as(&bits, Element::F32)
+}
+
+/// What native code computes for an `f32` as `f64`.
+fn to_double(w: &mut Writer, mode: u16, x: &[Value]) -> Value {
+    let mut a = x[0].clone();
+    if mode & Mode::FTZ != 0 {
+        a = form::flush(w, &a);
+        a = form::canonical(w, &a);
+    }
+    let value = form::wide(w, &a);
+    if mode & Mode::SAT != 0 {
+        return form::saturate(w, &value);
+    }
+    form::propagate(w, &value, &value, &value)
 }
 
 /// A conversion to a half by way of `f32`, which has them all.
@@ -427,10 +511,23 @@ fn same_format(ty: ScalarType, mode: Mode, integral: bool) -> Result<Handlers, L
         }
         (ScalarType::F32, true) => by_rounding!(mode, R => shape::unary_with(|mode: u16, a: f32| {
             Mode(mode).output(cvt_integer::integral_single(R, Mode(mode).input(a)))
-        })),
+        }))
+        .form(|w, mode, x| {
+            let a = form::input(w, mode, &x[0]);
+            let whole = form::integral(w, mode, &a);
+            form::output(w, mode, &whole)
+        }),
         (ScalarType::F64, true) => by_rounding!(mode, R => shape::unary_with(|mode: u16, a: f64| {
             f64::from_f64(Mode(mode), cvt_integer::integral(R, a))
-        })),
+        }))
+        .form(|w, mode, x| {
+            let whole = form::integral(w, mode, &x[0]);
+            if mode & Mode::SAT != 0 {
+                form::saturate(w, &whole)
+            } else {
+                form::propagate(w, &whole, &x[0], &x[0])
+            }
+        }),
         (_, true) => by_type!(ty, T: F16 Bf16 => shape::unary_with(|mode: u16, a: T| {
             T::from_f64(Mode(mode), cvt_integer::integral(Mode(mode), a.to_f64(Mode(mode))))
         })),

@@ -6,10 +6,10 @@ use crate::base::ir::{Element, Value, Writer};
 use crate::base::types::ScalarType;
 use crate::exec::lane::{Bf16, F16, Lane};
 use crate::exec::shape;
-use crate::isa::emit;
 use crate::isa::emit::by_type;
 use crate::isa::float::{Mode, Ordered, Rounding, to_odd_f32};
 use crate::isa::half::Half;
+use crate::isa::{emit, form};
 use crate::lower::error::LowerError;
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
@@ -159,11 +159,16 @@ pub(super) fn from_float(
         ),
         ScalarType::F32 => (
             ScalarType::F32,
-            by_rounding!(mode, R => shape::unary_with(|mode: u16, a: f32| integral_single(R, Mode(mode).input(a)))),
+            by_rounding!(mode, R => shape::unary_with(|mode: u16, a: f32| integral_single(R, Mode(mode).input(a))))
+                .form(|w, mode, x| {
+                    let a = form::input(w, mode, &x[0]);
+                    form::integral(w, mode, &a)
+                }),
         ),
         _ => (
             ScalarType::F64,
-            by_rounding!(mode, R => shape::unary(|a: f64| integral(R, a))),
+            by_rounding!(mode, R => shape::unary(|a: f64| integral(R, a)))
+                .form(|w, mode, x| form::integral(w, mode, &x[0])),
         ),
     };
     let rounded = l.scratch(between);
@@ -185,14 +190,26 @@ fn clamped(to: ScalarType, from: ScalarType) -> Result<Handlers, LowerError> {
                 w.converting(name, &x[0], <D as Lane>::ELEMENT)
             },
         ),
-        ScalarType::F32 => shape::unary(|a: f32| select(a.is_nan(), D::NAN, D::clamped_single(a))),
-        ScalarType::F64 => shape::unary(|a: f64| select(a.is_nan(), D::INDEFINITE, D::clamped(a))),
+        ScalarType::F32 => shape::unary(|a: f32| select(a.is_nan(), D::NAN, D::clamped_single(a))).form(clamping::<D>),
+        ScalarType::F64 => shape::unary(|a: f64| select(a.is_nan(), D::INDEFINITE, D::clamped(a))).form(clamping::<D>),
         other => return Err(emit::no_such(other)),
     }))
 }
 
+/// What native code computes where NaN becomes the highest bit.
+fn clamping<D: FromFloat + Lane>(w: &mut Writer, _: u16, x: &[Value]) -> Value {
+    let name = if D::IS_SIGNED { "fptosi.sat" } else { "fptoui.sat" };
+    let number = w.converting(name, &x[0], D::ELEMENT);
+    let ordered = w.compare("fcmp ord", &x[0], &x[0]);
+    let indefinite = Value::integer(D::ELEMENT, 1 << (D::ELEMENT.bits() - 1));
+    w.select(&ordered, &number, &indefinite)
+}
+
 /// The integers as destinations, from `f32` and from `f64`.
 trait FromFloat: Copy {
+    /// Whether there are negative ones.
+    const IS_SIGNED: bool;
+
     /// The highest bit only: what NaN becomes where 64 bits are involved.
     const INDEFINITE: Self;
 
@@ -209,6 +226,7 @@ trait FromFloat: Copy {
 macro_rules! from_float {
     ($($ty:ty, |$x:ident| $clamped:expr, $single:expr;)*) => {$(
         impl FromFloat for $ty {
+            const IS_SIGNED: bool = <$ty>::MIN != 0;
             const INDEFINITE: Self = 1 << (<$ty>::BITS - 1);
             const NAN: Self = if <$ty>::BITS == 64 { Self::INDEFINITE } else { 0 };
 

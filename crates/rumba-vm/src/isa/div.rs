@@ -53,7 +53,22 @@ pub(super) static DIV: Instruction = Instruction {
 
 fn approximate_single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mode = Mode::of(m);
-    let quotient = by_mode!(mode, M => shape::binary(|a: f32, b: f32| M.output(approximate(M.input(a), M.input(b)))));
+    let quotient = by_mode!(mode, M => shape::binary(|a: f32, b: f32| M.output(approximate(M.input(a), M.input(b)))))
+        .form(|w, mode, x| {
+            let [a, b] = [&x[0], &x[1]].map(|x| form::input(w, mode, x));
+            let [a_bits, b_bits] = [&a, &b].map(|x| w.bits_as(x, Element::I32));
+            let [a_size, b_size] = [&a_bits, &b_bits].map(|bits| w.and_with(bits, 0x7fff_ffff));
+            let above = w.compare_with("icmp ugt", &b_size, 0x7e80_0000);
+            let [a_finite, b_finite] = [&a_size, &b_size].map(|size| w.compare_with("icmp ult", size, 0x7f80_0000));
+            let large = w.and(&above, &a_finite);
+            let large = w.and(&large, &b_finite);
+            let sign = w.xor(&a_bits, &b_bits);
+            let sign = w.and_with(&sign, 0x8000_0000);
+            let sign = w.bits_as(&sign, Element::F32);
+            let quotient = w.binary("fdiv", &a, &b);
+            let quotient = w.select(&large, &sign, &quotient);
+            form::output(w, mode, &quotient)
+        });
     emit::lanes(l, quotient, mode.0, ScalarType::F32, &[ScalarType::F32; 2])
 }
 
@@ -72,13 +87,21 @@ fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             let b = w.binary("fdiv", &b, &scale);
             w.binary("fdiv", &a, &b)
         })
-    }), D => shape::binary_with(|mode: u16, a: f32, b: f32| directed(D.unwrap_or(Mode(mode)), a, b)));
+    }), D => shape::binary_with(|mode: u16, a: f32, b: f32| directed(D.unwrap_or(Mode(mode)), a, b)).form(|w, mode, x| {
+        let [a, b] = [&x[0], &x[1]].map(|x| form::input(w, mode, x));
+        let [a, b] = [&a, &b].map(|x| form::wide(w, x));
+        let quotient = w.binary("fdiv", &a, &b);
+        form::narrow(w, mode, &quotient)
+    }));
     emit::lanes(l, quotient, mode.0, ScalarType::F32, &[ScalarType::F32; 2])
 }
 
 fn double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let quotient = match Rounding::from_modifier(m.get("rnd")) {
-        Rounding::Nearest => shape::binary(|a: f64, b: f64| a / b),
+        Rounding::Nearest => shape::binary(|a: f64, b: f64| a / b).form(|w, _, x| {
+            let quotient = w.binary("fdiv", &x[0], &x[1]);
+            form::processor_nan(w, &quotient, &[&x[0], &x[1]])
+        }),
         Rounding::Zero => shape::binary(|a: f64, b: f64| soft::div(a, b, Rounding::Zero, soft::Format::F64)),
         Rounding::Down => shape::binary(|a: f64, b: f64| soft::div(a, b, Rounding::Down, soft::Format::F64)),
         Rounding::Up => shape::binary(|a: f64, b: f64| soft::div(a, b, Rounding::Up, soft::Format::F64)),
@@ -95,6 +118,11 @@ fn integer(l: &mut Lowering<'_>, ty: ScalarType) -> Result<(), LowerError> {
         ScalarType::U64 => shape::binary(|a: u64, b: u64| a.checked_div(b).unwrap_or(u64::MAX)),
         ScalarType::S64 => shape::binary(|a: i64, b: i64| if b == 0 { -1 } else { a.wrapping_div(b) }),
         other => return Err(emit::no_such(other)),
+    };
+    let quotient = if ty.is_signed() {
+        quotient.form(|w, _, x| form::quotient(w, true, x))
+    } else {
+        quotient.form(|w, _, x| form::quotient(w, false, x))
     };
     emit::lanes(l, quotient, 0, ty, &[ty, ty])
 }

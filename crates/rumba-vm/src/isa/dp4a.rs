@@ -1,5 +1,6 @@
 //! `dp4a`: sum of four products of bytes, added to a third operand.
 
+use crate::base::ir::{Value, Writer};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
 use crate::isa::emit;
@@ -28,12 +29,30 @@ pub(super) static DP4A: Instruction = Instruction {
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let (a, b) = (m.ty("atype")?, m.ty("btype")?);
     let dot = match (a.is_signed(), b.is_signed()) {
-        (false, false) => shape::ternary(|a: u32, b: u32, c: u32| dot::<false, false>(a, b, c)),
-        (false, true) => shape::ternary(|a: u32, b: u32, c: u32| dot::<false, true>(a, b, c)),
-        (true, false) => shape::ternary(|a: u32, b: u32, c: u32| dot::<true, false>(a, b, c)),
-        (true, true) => shape::ternary(|a: u32, b: u32, c: u32| dot::<true, true>(a, b, c)),
+        (false, false) => shape::ternary(|a: u32, b: u32, c: u32| dot::<false, false>(a, b, c))
+            .form(|w, _, x| form_of_dot(w, [false, false], x)),
+        (false, true) => shape::ternary(|a: u32, b: u32, c: u32| dot::<false, true>(a, b, c))
+            .form(|w, _, x| form_of_dot(w, [false, true], x)),
+        (true, false) => shape::ternary(|a: u32, b: u32, c: u32| dot::<true, false>(a, b, c))
+            .form(|w, _, x| form_of_dot(w, [true, false], x)),
+        (true, true) => shape::ternary(|a: u32, b: u32, c: u32| dot::<true, true>(a, b, c))
+            .form(|w, _, x| form_of_dot(w, [true, true], x)),
     };
     emit::lanes(l, dot, 0, ScalarType::B32, &[a, b, ScalarType::B32])
+}
+
+/// What native code computes, given which operands have signs.
+fn form_of_dot(w: &mut Writer, signed: [bool; 2], x: &[Value]) -> Value {
+    let mut sum = x[2].clone();
+    for index in 0..4 {
+        let [a, b] = [0, 1].map(|operand| {
+            let top = w.binary_with("shl", &x[operand], 24 - 8 * index);
+            w.binary_with(if signed[operand] { "ashr" } else { "lshr" }, &top, 24)
+        });
+        let product = w.mul(&a, &b);
+        sum = w.add(&sum, &product);
+    }
+    sum
 }
 
 /// Byte `index` of a word.

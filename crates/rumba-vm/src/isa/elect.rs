@@ -8,7 +8,7 @@ use crate::lower::instruction::{Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::{Control, DST_AND_C, VReg, VirtualOp};
-use crate::machine::op::{Handlers, Pc};
+use crate::machine::op::{Handlers, Members, Pc};
 use crate::machine::warp::{Warp, fill};
 
 /// `elect`
@@ -43,7 +43,7 @@ fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
             b,
             c,
             defines: DST_AND_C,
-            ..VirtualOp::new(Handlers::same(elect))
+            ..VirtualOp::new(Handlers::same(elect).together(Members::Operand(2), None))
         },
         Control::Park,
     );

@@ -98,6 +98,12 @@ fn fused(mode: Mode) -> Handlers {
             .form(form_of_single)
         },
         D => shape::ternary_with(|mode: u16, a: f32, b: f32, c: f32| exact(D.unwrap_or(Mode(mode)), a, b, c))
+            .form(|w, mode, x| {
+                let [a, b, c] = [&x[0], &x[1], &x[2]].map(|x| form::input(w, mode, x));
+                let [a, b, c] = [&a, &b, &c].map(|x| form::wide(w, x));
+                let product = w.binary("fmul", &a, &b);
+                form::sum(w, mode, &product, &c)
+            })
     )
 }
 
@@ -136,15 +142,30 @@ pub(super) fn double(l: &mut Lowering<'_>, mode: Mode) -> Result<(), LowerError>
 
 fn half(l: &mut Lowering<'_>, mode: Mode, ty: ScalarType) -> Result<(), LowerError> {
     let sum = match ty {
-        ScalarType::F16 => shape::lanes::<(F16, F16, F16), OfHalves>(),
-        ScalarType::Bf16 => shape::lanes::<(Bf16, Bf16, Bf16), OfHalves>(),
-        ScalarType::F16x2 => shape::halves::<(F16, F16, F16), OfHalves>(),
-        _ => shape::halves::<(Bf16, Bf16, Bf16), OfHalves>(),
+        ScalarType::F16 => shape::lanes::<(F16, F16, F16), OfHalves>().form(form_of_halves::<false, false>),
+        ScalarType::Bf16 => shape::lanes::<(Bf16, Bf16, Bf16), OfHalves>().form(form_of_halves::<true, false>),
+        ScalarType::F16x2 => shape::halves::<(F16, F16, F16), OfHalves>().form(form_of_halves::<false, true>),
+        _ => shape::halves::<(Bf16, Bf16, Bf16), OfHalves>().form(form_of_halves::<true, true>),
     };
     emit::lanes(l, sum, mode.0, ty, &[ty, ty, ty])
 }
 
 /// `fma` of halves: the sum of the exact product, rounded to odd before it is rounded.
+/// What native code computes.
+fn form_of_halves<const BF16: bool, const PACKED: bool>(w: &mut Writer, mode: u16, x: &[Value]) -> Value {
+    let half = form::Half::of(BF16);
+    let one = |w: &mut Writer, x: &[Value]| {
+        let [a, b, c] = [0, 1, 2].map(|operand| {
+            let x = half.input(w, mode, &x[operand]);
+            form::wide(w, &x)
+        });
+        let product = w.binary("fmul", &a, &b);
+        let sum = form::sum_to_odd(w, &product, &c);
+        half.output_wide(w, mode, &sum)
+    };
+    if PACKED { form::by_halves(w, x, one) } else { one(w, x) }
+}
+
 struct OfHalves;
 
 impl<T: Half> Scalar<(T, T, T)> for OfHalves {

@@ -14,7 +14,7 @@ use crate::lower::instruction::{Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::VirtualOp;
-use crate::machine::op::{Handlers, Pc};
+use crate::machine::op::{Handlers, Members, Pc};
 use crate::machine::warp::Warp;
 
 /// `ldmatrix`
@@ -94,7 +94,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, registers: usize, handlers: Hand
     let to = destinations(l, 0, registers * count, 32)?;
     let virtual_op = VirtualOp {
         imm: encode(space) | (count as u64) << 8,
-        ..VirtualOp::new(handlers)
+        ..VirtualOp::new(handlers.together(Members::Warp, None))
     };
     operands::emit(l, virtual_op, &[from], &to);
     Ok(())

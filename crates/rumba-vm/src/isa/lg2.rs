@@ -22,15 +22,19 @@ pub(super) static LG2: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use crate::isa::math;
+use crate::isa::{form, math};
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mode = Mode::of(m);
     let function = by_mode!(
         mode,
-        M => shape::unary(|a: f32| M.output(math::lg2(M.input(a))))
+        M => shape::unary(|a: f32| M.output(math::lg2(M.input(a)))).form(|w, mode, x| {
+            let a = form::input(w, mode, &x[0]);
+            let value = math::form_of_lg2(w, &a);
+            form::output(w, mode, &value)
+        })
     );
-    emit::lanes(l, function, 0, ScalarType::F32, &[ScalarType::F32])
+    emit::lanes(l, function, mode.0, ScalarType::F32, &[ScalarType::F32])
 }
 
 #[cfg(test)]

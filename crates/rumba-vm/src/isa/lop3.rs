@@ -1,6 +1,7 @@
 //! `lop3`: any function of three operands, bit by bit, by its truth table; optionally whether the result is not zero, combined
 //! with a predicate.
 
+use crate::base::ir::{Value, Writer};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
 use crate::isa::emit;
@@ -57,10 +58,10 @@ impl Bitwise {
             .ok_or_else(|| LowerError::new("the truth table of `lop3` has to be a constant"))?;
         let (a, b, c) = (l.source(1, B32)?, l.source(2, B32)?, l.source(3, B32)?);
         let function = match table {
-            0x96 => shape::ternary(|a: u32, b: u32, c: u32| a ^ b ^ c),
-            0xe8 => shape::ternary(|a: u32, b: u32, c: u32| (a & b) | (c & (a | b))),
-            0xca => shape::ternary(|a: u32, b: u32, c: u32| (a & b) | (!a & c)),
-            _ => shape::ternary_with(by_table),
+            0x96 => shape::ternary(|a: u32, b: u32, c: u32| a ^ b ^ c).form(form),
+            0xe8 => shape::ternary(|a: u32, b: u32, c: u32| (a & b) | (c & (a | b))).form(form),
+            0xca => shape::ternary(|a: u32, b: u32, c: u32| (a & b) | (!a & c)).form(form),
+            _ => shape::ternary_with(by_table).form(form),
         };
         Ok(Self {
             function,
@@ -83,7 +84,7 @@ fn lower_with_predicate(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Low
     let some = l.scratch(ScalarType::Pred);
     emit::emit(
         l,
-        shape::test(|a: u32| a != 0),
+        shape::test(|a: u32| a != 0).form(|w, _, x| w.compare_with("icmp ne", &x[0], 0)),
         0,
         some,
         [dst, VReg::None, VReg::None, VReg::None],
@@ -101,6 +102,31 @@ fn lower_with_predicate(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Low
         emit::emit(l, combine, 0, p, [some, q, VReg::None, VReg::None]);
     }
     Ok(())
+}
+
+/// What native code computes: as [`by_table`].
+fn form(w: &mut Writer, table: u16, x: &[Value]) -> Value {
+    let bit = |index: u16| {
+        if table >> index & 1 == 0 {
+            0
+        } else {
+            u64::from(u32::MAX)
+        }
+    };
+    let by_c = |w: &mut Writer, index: u16| {
+        let differing = w.and_with(&x[2], bit(index) ^ bit(index + 1));
+        w.xor_with(&differing, bit(index))
+    };
+    let by_b = |w: &mut Writer, index: u16| {
+        let (off, on) = (by_c(w, index), by_c(w, index + 2));
+        let differing = w.xor(&off, &on);
+        let differing = w.and(&x[1], &differing);
+        w.xor(&off, &differing)
+    };
+    let (off, on) = (by_b(w, 0), by_b(w, 4));
+    let differing = w.xor(&off, &on);
+    let differing = w.and(&x[0], &differing);
+    w.xor(&off, &differing)
 }
 
 /// Bit `4 a + 2 b + c` of the table is the result for bits `a`, `b` and `c`.

@@ -1,5 +1,6 @@
 //! `mad24`: a 24-bit product (see `mul24`) plus a third operand.
 
+use crate::base::ir::{Value, Writer};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
 use crate::isa::emit;
@@ -30,11 +31,17 @@ pub(super) static MAD24: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use crate::isa::mul24::{product_s24, product_u24};
+use crate::isa::mul24::{form_of_product, product_s24, product_u24};
 
 fn saturating(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
     let sum = shape::ternary(|a: i32, b: i32, c: i32| ((product_s24(a, b) >> 16) as i32).saturating_add(c));
     emit::lanes(l, sum, 0, ScalarType::S32, &[ScalarType::S32; 3])
+}
+
+/// What native code computes.
+fn form_of_sum(w: &mut Writer, shift: &str, x: &[Value], from: u64) -> Value {
+    let product = form_of_product(w, shift, x, from);
+    w.add(&product, &x[2])
 }
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
@@ -42,10 +49,14 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let sum = match (m.get("mode"), ty) {
         (Some(".hi"), ScalarType::U32) => {
             shape::ternary(|a: u32, b: u32, c: u32| ((product_u24(a, b) >> 16) as u32).wrapping_add(c))
+                .form(|w, _, x| form_of_sum(w, "lshr", x, 16))
         }
-        (Some(".hi"), _) => shape::ternary(|a: i32, b: i32, c: u32| ((product_s24(a, b) >> 16) as u32).wrapping_add(c)),
-        (_, ScalarType::U32) => shape::ternary(|a: u32, b: u32, c: u32| (product_u24(a, b) as u32).wrapping_add(c)),
-        (_, _) => shape::ternary(|a: i32, b: i32, c: u32| (product_s24(a, b) as u32).wrapping_add(c)),
+        (Some(".hi"), _) => shape::ternary(|a: i32, b: i32, c: u32| ((product_s24(a, b) >> 16) as u32).wrapping_add(c))
+            .form(|w, _, x| form_of_sum(w, "ashr", x, 16)),
+        (_, ScalarType::U32) => shape::ternary(|a: u32, b: u32, c: u32| (product_u24(a, b) as u32).wrapping_add(c))
+            .form(|w, _, x| form_of_sum(w, "lshr", x, 0)),
+        (_, _) => shape::ternary(|a: i32, b: i32, c: u32| (product_s24(a, b) as u32).wrapping_add(c))
+            .form(|w, _, x| form_of_sum(w, "ashr", x, 0)),
     };
     emit::lanes(l, sum, 0, ty, &[ty, ty, ty])
 }

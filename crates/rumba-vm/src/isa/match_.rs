@@ -1,5 +1,6 @@
 //! `match`: which lanes of a warp have the same value.
 
+use crate::base::ir::{Element, Value, Writer};
 use crate::base::lanes::{FULL, LANES, lanes_of};
 use crate::base::types::ScalarType;
 use crate::exec::rendezvous;
@@ -9,7 +10,7 @@ use crate::lower::instruction::{Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::{Control, DST_AND_C, VReg, VirtualOp};
-use crate::machine::op::{Handlers, Pc};
+use crate::machine::op::{Handler, Handlers, Members, Op, Pc, TogetherForm};
 use crate::machine::warp::{Warp, fill};
 
 /// `match`
@@ -22,14 +23,14 @@ pub(super) static MATCH: Instruction = Instruction {
                 match.any.sync.type  d, a, membermask;
                 .type = { .b32, .b64 };
             ",
-            lower: |l, m| lower(l, m, [Handlers::same(any::<u32>), Handlers::same(any::<u64>)]),
+            lower: |l, m| lower(l, m, [any::<u32>, any::<u64>], (form_of_any, false)),
         },
         Form {
             syntax: "
                 match.all.sync.type  d[|p], a, membermask;
                 .type = { .b32, .b64 };
             ",
-            lower: |l, m| lower(l, m, [Handlers::same(all::<u32>), Handlers::same(all::<u64>)]),
+            lower: |l, m| lower(l, m, [all::<u32>, all::<u64>], (form_of_all, true)),
         },
     ],
     availability: &[Availability::since((6, 0), 70)],
@@ -38,7 +39,12 @@ pub(super) static MATCH: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, [of_32, of_64]: [Handlers; 2]) -> Result<(), LowerError> {
+fn lower(
+    l: &mut Lowering<'_>,
+    m: &Matched<'_>,
+    [of_32, of_64]: [Handler; 2],
+    form: (TogetherForm, bool),
+) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     let a = l.source(1, ty)?;
     let b = l.source(2, ScalarType::U32)?;
@@ -53,7 +59,8 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, [of_32, of_64]: [Handlers; 2]) -
     } else {
         predicate
     };
-    let handlers = if ty.bits() == 32 { of_32 } else { of_64 };
+    let handler = if ty.bits() == 32 { of_32 } else { of_64 };
+    let handlers = Handlers::same(handler).together(Members::Operand(2), Some(form));
     l.emit_control(
         VirtualOp {
             dst,
@@ -66,6 +73,36 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, [of_32, of_64]: [Handlers; 2]) -
         Control::Park,
     );
     Ok(())
+}
+
+/// What native code computes for `match.all`: all lanes are there.
+fn form_of_all(w: &mut Writer, _: &Op, lanes: &Value, a: Option<&Value>) -> (Value, Option<Value>) {
+    let equal = match a {
+        Some(a) if a.is_vector() => {
+            let first = w.lane(a, 0);
+            let differing = w.compare("icmp ne", a, &first);
+            let differing = w.mask_of(&differing);
+            w.compare_with("icmp eq", &differing, 0)
+        }
+        Some(_) | None => Value::integer(Element::I1, 1),
+    };
+    let mask = w.convert("sext", &equal, Element::I32);
+    (w.and(&mask, lanes), Some(mask))
+}
+
+/// What native code computes for `match.any`: all lanes are there.
+fn form_of_any(w: &mut Writer, _: &Op, lanes: &Value, a: Option<&Value>) -> (Value, Option<Value>) {
+    let Some(a) = a.filter(|a| a.is_vector()) else {
+        return (lanes.clone(), None);
+    };
+    let mut result = Value::named("poison", Element::I32, true);
+    for lane in 0..LANES {
+        let one = w.lane(a, lane);
+        let same = w.compare("icmp eq", a, &one);
+        let same = w.mask_of(&same);
+        result = w.with_lane(&result, &same, lane);
+    }
+    (result, None)
 }
 
 unsafe fn any<T: Copy + PartialEq>(warp: &mut Warp, pc: Pc) -> Pc {

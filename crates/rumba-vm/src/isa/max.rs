@@ -81,7 +81,8 @@ fn integers(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 }
 
 fn double(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
-    let which = shape::binary(|a: f64, b: f64| extremum(Extremum { max: true, nan: false }, a, b));
+    let which = shape::binary(|a: f64, b: f64| extremum(Extremum { max: true, nan: false }, a, b))
+        .form(|w, _, x| form::extremum(w, Extremum { max: true, nan: false }, &x[0], &x[1]));
     emit::lanes(l, which, 0, ScalarType::F64, &[ScalarType::F64; 2])
 }
 

@@ -3,6 +3,7 @@
 use std::hint::select_unpredictable as select;
 use std::marker::PhantomData;
 
+use crate::base::ir::{Element, Value, Writer};
 use crate::base::types::ScalarType;
 use crate::exec::lane::{Bf16, F16};
 use crate::exec::shape;
@@ -19,22 +20,53 @@ use crate::machine::op::Handlers;
 /// Handlers of a half precision operation with two operands; [`Mode`] in `extra`.
 ///
 /// `f` and `g` are the same sum, difference or product: in a format of more than twice the precision, rounding it and
-/// then once more to a half is as good as rounding once, as long as the wider result is not subnormal.
-pub fn halves<F, G>(ty: ScalarType, mode: Mode, _: F, _: G) -> Result<Handlers, LowerError>
+/// then once more to a half is as good as rounding once, as long as the wider result is not subnormal. `OPERATION` is the sign of
+/// that operation, for native code.
+pub fn halves<const OPERATION: char, F, G>(ty: ScalarType, mode: Mode, _: F, _: G) -> Result<Handlers, LowerError>
 where
     F: Fn(f32, f32) -> f32 + 'static,
     G: Fn(f64, f64) -> f64 + 'static,
 {
     Ok(match ty {
-        ScalarType::F16 if mode.0 == 0 => shape::lanes::<(F16, F16), Single<F, true>>(),
-        ScalarType::F16x2 if mode.0 == 0 => shape::halves::<(F16, F16), Single<F, true>>(),
-        ScalarType::F16 => shape::lanes::<(F16, F16), Single<F>>(),
-        ScalarType::F16x2 => shape::halves::<(F16, F16), Single<F>>(),
+        ScalarType::F16 if mode.0 == 0 => {
+            shape::lanes::<(F16, F16), Single<F, true>>().form(form_of_two::<OPERATION, false, false>)
+        }
+        ScalarType::F16x2 if mode.0 == 0 => {
+            shape::halves::<(F16, F16), Single<F, true>>().form(form_of_two::<OPERATION, false, true>)
+        }
+        ScalarType::F16 => shape::lanes::<(F16, F16), Single<F>>().form(form_of_two::<OPERATION, false, false>),
+        ScalarType::F16x2 => shape::halves::<(F16, F16), Single<F>>().form(form_of_two::<OPERATION, false, true>),
         // Results of bf16 that are subnormal need more range.
-        ScalarType::Bf16 => shape::lanes::<(Bf16, Bf16), Double<G>>(),
-        ScalarType::Bf16x2 => shape::halves::<(Bf16, Bf16), Double<G>>(),
+        ScalarType::Bf16 => shape::lanes::<(Bf16, Bf16), Double<G>>().form(form_of_two::<OPERATION, true, false>),
+        ScalarType::Bf16x2 => shape::halves::<(Bf16, Bf16), Double<G>>().form(form_of_two::<OPERATION, true, true>),
         other => return Err(emit::no_such(other)),
     })
+}
+
+/// What native code computes for a sum, a difference or a product of halves.
+fn form_of_two<const OPERATION: char, const BF16: bool, const PACKED: bool>(
+    w: &mut Writer,
+    mode: u16,
+    x: &[Value],
+) -> Value {
+    let operation = match OPERATION {
+        '+' => "fadd",
+        '-' => "fsub",
+        _ => "fmul",
+    };
+    let half = form::Half::of(BF16);
+    let one = |w: &mut Writer, x: &[Value]| {
+        let [a, b] = [&x[0], &x[1]].map(|x| half.input(w, mode, x));
+        if BF16 {
+            let [a, b] = [&a, &b].map(|x| form::wide(w, x));
+            let wide = w.binary(operation, &a, &b);
+            half.output_wide(w, mode, &wide)
+        } else {
+            let single = w.binary(operation, &a, &b);
+            half.output(w, mode, &single)
+        }
+    };
+    if PACKED { form::by_halves(w, x, one) } else { one(w, x) }
 }
 
 /// A function of `f32` on halves; `PLAIN`: there are no modifiers to look at.
@@ -112,8 +144,8 @@ impl<T: Half, F: Fn(u16) -> u16> Scalar<(T,)> for Sign<F> {
 /// Emits operand `index`, a half, as `f32`.
 fn widen(l: &mut Lowering<'_>, index: usize, ty: ScalarType) -> Result<VReg, LowerError> {
     let handlers = match ty {
-        ScalarType::F16 => shape::unary(|a: F16| a.widen()),
-        _ => shape::unary(|a: Bf16| a.widen()),
+        ScalarType::F16 => shape::unary(|a: F16| a.widen()).form(|w, _, x| form::Half::F16.widen(w, &x[0])),
+        _ => shape::unary(|a: Bf16| a.widen()).form(|w, _, x| form::Half::Bf16.widen(w, &x[0])),
     };
     let a = l.source(index, ty)?;
     let dst = l.scratch(ScalarType::F32);
@@ -165,13 +197,37 @@ pub fn extremum<const MAX: bool>(l: &mut Lowering<'_>, m: &Matched<'_>, ty: Scal
             let clear = |x: f32| if flags & XORSIGN != 0 { x.abs() } else { x };
             let r = with_nan::<MAX, f32>(flags, clear(a), clear(b));
             f32::from_bits(r.to_bits() | select(r.is_nan(), 0, sign))
-        }),
+        })
+        .form(form_of_extremum::<MAX>),
         (ScalarType::F16, _) => shape::lanes::<(F16, F16), OfHalves<MAX>>(),
         (ScalarType::Bf16, _) => shape::lanes::<(Bf16, Bf16), OfHalves<MAX>>(),
         (ScalarType::F16x2, _) => shape::halves::<(F16, F16), OfHalves<MAX>>(),
         (_, _) => shape::halves::<(Bf16, Bf16), OfHalves<MAX>>(),
     };
     emit::lanes(l, handlers, ftz | nan | sign, ty, &[ty, ty])
+}
+
+/// What native code computes for `f32` with the flags in `extra`.
+fn form_of_extremum<const MAX: bool>(w: &mut Writer, flags: u16, x: &[Value]) -> Value {
+    const SIGN: u64 = 0x8000_0000;
+    let which = Extremum {
+        max: MAX,
+        nan: flags & NAN != 0,
+    };
+    let [a, b] = [&x[0], &x[1]].map(|x| form::input(w, flags & Mode::FTZ, x));
+    if flags & XORSIGN == 0 {
+        return form::extremum(w, which, &a, &b);
+    }
+    let [a_bits, b_bits] = [&a, &b].map(|x| w.bits_as(x, Element::I32));
+    let sign = w.xor(&a_bits, &b_bits);
+    let sign = w.and_with(&sign, SIGN);
+    let [a, b] = [&a, &b].map(|x| w.intrinsic("fabs", &[x]));
+    let result = form::extremum(w, which, &a, &b);
+    let bits = w.bits_as(&result, Element::I32);
+    let nan = form::is_nan(w, &bits);
+    let signed = w.or(&bits, &sign);
+    let bits = w.select(&nan, &bits, &signed);
+    w.bits_as(&bits, Element::F32)
 }
 
 #[inline(always)]

@@ -16,6 +16,7 @@ use crate::lower::instruction::{Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::VirtualOp;
+use crate::machine::op::Members;
 
 /// `mma`
 pub(super) static MMA: Instruction = Instruction {
@@ -262,7 +263,7 @@ pub(super) fn emit(
     let product = Product::interned(text, product);
     let virtual_op = VirtualOp {
         imm: std::ptr::from_ref(product) as u64,
-        ..VirtualOp::new(HANDLERS)
+        ..VirtualOp::new(HANDLERS.together(Members::Warp, None))
     };
     operands::emit(l, virtual_op, &read, &written);
     Ok(())

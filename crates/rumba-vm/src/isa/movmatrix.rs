@@ -8,7 +8,7 @@ use crate::lower::instruction::{Form, Instruction};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::VirtualOp;
-use crate::machine::op::{Handlers, Pc};
+use crate::machine::op::{Handlers, Members, Pc};
 use crate::machine::warp::Warp;
 
 /// `movmatrix`
@@ -27,7 +27,12 @@ pub(super) static MOVMATRIX: Instruction = Instruction {
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
     let from = sources(l, 1, 1, 32)?;
     let to = destinations(l, 0, 1, 32)?;
-    operands::emit(l, VirtualOp::new(Handlers::same(movmatrix)), &from, &to);
+    operands::emit(
+        l,
+        VirtualOp::new(Handlers::same(movmatrix).together(Members::Warp, None)),
+        &from,
+        &to,
+    );
     Ok(())
 }
 

@@ -127,6 +127,12 @@ fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             let mode = D.unwrap_or(Mode(mode));
             mode.narrow(f64::from(mode.input(a)) * f64::from(mode.input(b)))
         })
+        .form(|w, mode, x| {
+            let [a, b] = [&x[0], &x[1]].map(|x| form::input(w, mode, x));
+            let [a, b] = [&a, &b].map(|x| form::wide(w, x));
+            let product = w.binary("fmul", &a, &b);
+            form::narrow(w, mode, &product)
+        })
     );
     emit::lanes(l, product, mode.0, ScalarType::F32, &[ScalarType::F32; 2])
 }
@@ -148,7 +154,7 @@ fn double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 
 fn halves(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let (mode, ty) = (Mode::of(m), m.ty("type")?);
-    let product = mixed::halves(ty, mode, |a, b| a * b, |a, b| a * b)?;
+    let product = mixed::halves::<'*', _, _>(ty, mode, |a, b| a * b, |a, b| a * b)?;
     emit::lanes(l, product, mode.0, ty, &[ty, ty])
 }
 

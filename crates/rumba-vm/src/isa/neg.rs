@@ -71,7 +71,10 @@ fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 }
 
 fn double(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
-    let function = shape::unary(|a: f64| propagate(-a, a, a));
+    let function = shape::unary(|a: f64| propagate(-a, a, a)).form(|w, _, x| {
+        let negated = w.negated(&x[0]);
+        form::propagate(w, &negated, &x[0], &x[0])
+    });
     emit::lanes(l, function, 0, ScalarType::F64, &[ScalarType::F64])
 }
 

@@ -2,6 +2,7 @@
 
 use std::hint::select_unpredictable as select;
 
+use crate::base::ir::{Element, Value, Writer};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
 use crate::isa::emit;
@@ -29,7 +30,7 @@ pub(super) static PRMT: Instruction = Instruction {
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     // The fixed patterns: four selectors for each value of the control operand's two low bits.
     let permute = match m.get("mode") {
-        None => shape::ternary(permute),
+        None => shape::ternary(permute).form(|w, _, x| form_of_permute(w, [&x[0], &x[1]], &x[2])),
         Some(".f4e") => shape::ternary(|a: u32, b: u32, c: u32| by_table([0x3210, 0x4321, 0x5432, 0x6543], a, b, c)),
         Some(".b4e") => shape::ternary(|a: u32, b: u32, c: u32| by_table([0x5670, 0x6701, 0x7012, 0x0123], a, b, c)),
         Some(".rc8") => shape::ternary(|a: u32, b: u32, c: u32| by_table([0x0000, 0x1111, 0x2222, 0x3333], a, b, c)),
@@ -39,6 +40,54 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         Some(other) => return Err(emit::no_such(other)),
     };
     emit::lanes(l, permute, 0, ScalarType::B32, &[ScalarType::B32; 3])
+}
+
+/// As [`permute`].
+fn form_of_permute(w: &mut Writer, [a, b]: [&Value; 2], selectors: &Value) -> Value {
+    if let Some(selectors) = selectors.number() {
+        return fixed(w, [a, b], selectors);
+    }
+    let [low, high] = [a, b].map(|x| w.extended(x, Element::I64));
+    let high = w.binary_with("shl", &high, 32);
+    let both = w.or(&low, &high);
+    let mut result = Value::integer(Element::I32, 0);
+    for position in 0..4 {
+        let selector = w.binary_with("lshr", selectors, position * 4);
+        let index = w.and_with(&selector, 7);
+        let shift = w.binary_with("shl", &index, 3);
+        let shift = w.convert("zext", &shift, Element::I64);
+        let byte = w.binary("lshr", &both, &shift);
+        let byte = w.bits_as(&byte, Element::I8);
+        let copies = w.binary_with("ashr", &byte, 7);
+        let sign = w.and_with(&selector, 8);
+        let wants_sign = w.compare_with("icmp ne", &sign, 0);
+        let byte = w.select(&wants_sign, &copies, &byte);
+        let byte = w.convert("zext", &byte, Element::I32);
+        let byte = w.binary_with("shl", &byte, position * 8);
+        result = w.or(&result, &byte);
+    }
+    result
+}
+
+/// The same of selectors that are known.
+fn fixed(w: &mut Writer, words: [&Value; 2], selectors: u64) -> Value {
+    let mut result = Value::integer(Element::I32, 0);
+    for position in 0..4 {
+        let selector = selectors >> (position * 4) & 15;
+        let word = words[(selector >> 2 & 1) as usize];
+        let at = (selector & 3) * 8;
+        let byte = if selector & 8 == 0 {
+            let byte = w.binary_with("lshr", word, at);
+            w.and_with(&byte, 0xff)
+        } else {
+            let top = w.binary_with("shl", word, 24 - at);
+            let copies = w.binary_with("ashr", &top, 31);
+            w.and_with(&copies, 0xff)
+        };
+        let byte = w.binary_with("shl", &byte, position * 8);
+        result = w.or(&result, &byte);
+    }
+    result
 }
 
 /// Selector bits 2..0 name a byte; bit 3 replaces it by copies of its sign.

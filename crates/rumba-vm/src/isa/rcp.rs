@@ -5,6 +5,7 @@
 use std::hint::select_unpredictable as select;
 
 use crate::base::ir::Element;
+use crate::base::ir::{Value, Writer};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
 use crate::isa::float::{Mode, by_mode};
@@ -56,6 +57,12 @@ fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             let mode = D.unwrap_or(Mode(mode));
             mode.narrow(1.0 / f64::from(mode.input(a)))
         })
+        .form(|w, mode, x| {
+            let a = form::input(w, mode, &x[0]);
+            let a = form::wide(w, &a);
+            let reciprocal = inverse(w, &a);
+            form::narrow(w, mode, &reciprocal)
+        })
     );
     emit::lanes(l, reciprocal, mode.0, ScalarType::F32, &[ScalarType::F32])
 }
@@ -63,7 +70,10 @@ fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 fn double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mode = Mode::of(m);
     let reciprocal = if mode.is_nearest() {
-        shape::unary(|a: f64| 1.0 / a)
+        shape::unary(|a: f64| 1.0 / a).form(|w, _, x| {
+            let reciprocal = inverse(w, &x[0]);
+            form::processor_nan(w, &reciprocal, &[&x[0]])
+        })
     } else {
         shape::unary_with(|mode: u16, a: f64| soft::div(1.0, a, Mode(mode).get_rounding(), soft::Format::F64))
     };
@@ -71,8 +81,32 @@ fn double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 }
 
 fn approximate_double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let reciprocal = shape::unary(|a: f64| coarse(1.0 / coarse(a)));
+    let reciprocal = shape::unary(|a: f64| coarse(1.0 / coarse(a))).form(|w, _, x| {
+        let a = form_of_coarse(w, &x[0]);
+        let reciprocal = inverse(w, &a);
+        form_of_coarse(w, &reciprocal)
+    });
     emit::lanes(l, reciprocal, Mode::of(m).0, ScalarType::F64, &[ScalarType::F64])
+}
+
+/// What native code computes for a reciprocal.
+fn inverse(w: &mut Writer, x: &Value) -> Value {
+    let one = w.number(Element::F64, 1_f64.to_bits());
+    w.binary("fdiv", &one, x)
+}
+
+/// As [`coarse`].
+pub(super) fn form_of_coarse(w: &mut Writer, x: &Value) -> Value {
+    let bits = w.bits_as(x, Element::I64);
+    let upper = w.and_with(&bits, 0xffff_ffff << 32);
+    let size = w.and_with(&upper, u64::MAX >> 1);
+    let tiny = w.compare_with("icmp ult", &size, f64::MIN_POSITIVE.to_bits());
+    let sign = w.and_with(&bits, 1 << 63);
+    let number = w.select(&tiny, &sign, &upper);
+    let nan = w.compare_with("icmp ugt", &size, f64::INFINITY.to_bits());
+    let canonical = Value::integer(Element::I64, 0x7fff_ffff_0000_0000);
+    let bits = w.select(&nan, &canonical, &number);
+    w.bits_as(&bits, Element::F64)
 }
 
 /// Only the upper half of a number's bits, or a zero of its sign for a subnormal. A NaN with nothing there is an infinity.

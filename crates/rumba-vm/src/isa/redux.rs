@@ -1,5 +1,6 @@
 //! `redux`: a reduction over the lanes of a warp.
 
+use crate::base::ir::{Element, Value};
 use crate::base::lanes::{LANES, lanes_of};
 use crate::base::types::ScalarType;
 use crate::exec::rendezvous;
@@ -11,8 +12,21 @@ use crate::lower::instruction::{Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::{Control, VirtualOp};
-use crate::machine::op::{Handlers, Pc};
+use crate::machine::op::{Handlers, Members, Pc, TogetherForm};
 use crate::machine::warp::{Warp, fill};
+
+/// What native code computes: a reduction of LLVM, of all lanes.
+macro_rules! form {
+    ($reduction:literal) => {
+        Some((
+            |w, _, _, a| {
+                let a = a.map_or_else(|| Value::integer(Element::I32, 0), Value::clone);
+                (w.reduced($reduction, &a), None)
+            },
+            true,
+        ))
+    };
+}
 
 /// `redux`
 pub(super) static REDUX: Instruction = Instruction {
@@ -27,9 +41,13 @@ pub(super) static REDUX: Instruction = Instruction {
             ",
             lower: |l, m| {
                 let signed = m.get("type") == Some(".s32");
-                let min = reduce_either(signed, |a, b| (a as i32).min(b as i32) as u32, Ord::min);
-                let max = reduce_either(signed, |a, b| (a as i32).max(b as i32) as u32, Ord::max);
-                let add = reduce(u32::wrapping_add);
+                let (min, max) = if signed {
+                    let min = reduce(|a, b| (a as i32).min(b as i32) as u32, form!("smin"));
+                    (min, reduce(|a, b| (a as i32).max(b as i32) as u32, form!("smax")))
+                } else {
+                    (reduce(Ord::min, form!("umin")), reduce(Ord::max, form!("umax")))
+                };
+                let add = reduce(u32::wrapping_add, form!("add"));
                 lower(l, m, m.choose("op", &[(".add", add), (".min", min), (".max", max)])?)
             },
         },
@@ -39,7 +57,9 @@ pub(super) static REDUX: Instruction = Instruction {
                 .op = { .and, .or, .xor };
             ",
             lower: |l, m| {
-                let (and, or, xor) = (reduce(|a, b| a & b), reduce(|a, b| a | b), reduce(|a, b| a ^ b));
+                let and = reduce(|a, b| a & b, form!("and"));
+                let or = reduce(|a, b| a | b, form!("or"));
+                let xor = reduce(|a, b| a ^ b, form!("xor"));
                 lower(l, m, m.choose("op", &[(".and", and), (".or", or), (".xor", xor)])?)
             },
         },
@@ -50,9 +70,9 @@ pub(super) static REDUX: Instruction = Instruction {
             ",
             lower: |l, m| {
                 let (min, max) = if m.has(".NaN") {
-                    (reduce(float::<false, true>), reduce(float::<true, true>))
+                    (reduce(float::<false, true>, None), reduce(float::<true, true>, None))
                 } else {
-                    (reduce(float::<false, false>), reduce(float::<true, false>))
+                    (reduce(float::<false, false>, None), reduce(float::<true, false>, None))
                 };
                 lower(l, m, m.choose("op", &[(".min", min), (".max", max)])?)
             },
@@ -89,21 +109,13 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, handlers: Handlers) -> Result<()
     Ok(())
 }
 
-fn reduce_either(
-    signed: bool,
-    of_signed: impl Fn(u32, u32) -> u32 + Copy,
-    of_unsigned: impl Fn(u32, u32) -> u32 + Copy,
-) -> Handlers {
-    if signed { reduce(of_signed) } else { reduce(of_unsigned) }
-}
-
 #[inline(always)]
 fn float<const MAX: bool, const NAN: bool>(a: u32, b: u32) -> u32 {
     extremum(Extremum { max: MAX, nan: NAN }, f32::from_bits(a), f32::from_bits(b)).to_bits()
 }
 
-fn reduce<F: Fn(u32, u32) -> u32 + Copy>(_: F) -> Handlers {
-    Handlers::same(redux::<F>)
+fn reduce<F: Fn(u32, u32) -> u32 + Copy>(_: F, form: Option<(TogetherForm, bool)>) -> Handlers {
+    Handlers::same(redux::<F>).together(Members::Operand(2), form)
 }
 
 unsafe fn redux<F: Fn(u32, u32) -> u32 + Copy>(warp: &mut Warp, pc: Pc) -> Pc {

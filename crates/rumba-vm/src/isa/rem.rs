@@ -6,7 +6,7 @@ use std::hint::select_unpredictable as select;
 
 use crate::base::types::ScalarType;
 use crate::exec::shape;
-use crate::isa::emit;
+use crate::isa::{emit, form};
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Hazard, Instruction};
 use crate::lower::lowering::Lowering;
@@ -39,6 +39,11 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         ScalarType::U64 => shape::binary(|a: u64, b: u64| a.checked_rem(b).unwrap_or(u64::MAX)),
         ScalarType::S64 => shape::binary(|a: i64, b: i64| if b == 0 { -1 } else { a.wrapping_rem(b) }),
         other => return Err(emit::no_such(other)),
+    };
+    let remainder = if ty.is_signed() {
+        remainder.form(|w, _, x| form::remainder(w, true, x))
+    } else {
+        remainder.form(|w, _, x| form::remainder(w, false, x))
     };
     emit::lanes(l, remainder, 0, ty, &[ty, ty])
 }

@@ -1,5 +1,6 @@
 //! `shf`: shift of a pair of registers, of which one half is kept: the upper for `.l`, the lower for `.r`.
 
+use crate::base::ir::{Value, Writer};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
 use crate::isa::emit;
@@ -25,12 +26,17 @@ pub(super) static SHF: Instruction = Instruction {
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let shift = match (m.get("dir"), m.get("mode")) {
-        (Some(".l"), Some(".clamp")) => shape::ternary(|a: u32, b: u32, c: u32| left(a, b, c.min(32))),
-        (Some(".l"), _) => shape::ternary(|a: u32, b: u32, c: u32| left(a, b, c & 31)),
-        (_, Some(".clamp")) => shape::ternary(|a: u32, b: u32, c: u32| right(a, b, c.min(32))),
-        (_, _) => shape::ternary(|a: u32, b: u32, c: u32| right(a, b, c & 31)),
-    };
+    let shift =
+        match (m.get("dir"), m.get("mode")) {
+            (Some(".l"), Some(".clamp")) => shape::ternary(|a: u32, b: u32, c: u32| left(a, b, c.min(32)))
+                .form(|w, _, x| form_of_clamped(w, x, true)),
+            (Some(".l"), _) => shape::ternary(|a: u32, b: u32, c: u32| left(a, b, c & 31))
+                .form(|w, _, x| w.intrinsic("fshl", &[&x[1], &x[0], &x[2]])),
+            (_, Some(".clamp")) => shape::ternary(|a: u32, b: u32, c: u32| right(a, b, c.min(32)))
+                .form(|w, _, x| form_of_clamped(w, x, false)),
+            (_, _) => shape::ternary(|a: u32, b: u32, c: u32| right(a, b, c & 31))
+                .form(|w, _, x| w.intrinsic("fshr", &[&x[1], &x[0], &x[2]])),
+        };
     emit::lanes(
         l,
         shift,
@@ -38,6 +44,13 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         ScalarType::B32,
         &[ScalarType::B32, ScalarType::B32, ScalarType::U32],
     )
+}
+
+/// What native code computes for an amount that may be 32: all of the other operand.
+fn form_of_clamped(w: &mut Writer, x: &[Value], to_left: bool) -> Value {
+    let shifted = w.intrinsic(if to_left { "fshl" } else { "fshr" }, &[&x[1], &x[0], &x[2]]);
+    let beyond = w.compare_with("icmp ugt", &x[2], 31);
+    w.select(&beyond, &x[usize::from(!to_left)], &shifted)
 }
 
 #[inline(always)]

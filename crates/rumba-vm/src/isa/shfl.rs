@@ -80,7 +80,13 @@ fn virtual_op(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<VirtualOp, LowerE
         _ => {
             let (lane, clamp) = (l.source(2, ty)?, l.source(3, ty)?);
             let packed = l.scratch(ty);
-            l.emit(VirtualOp::binary(shape::binary(pack), packed, lane, clamp));
+            let handlers = shape::binary(pack).form(|w, _, x| {
+                let lane = w.and_with(&x[0], 31);
+                let clamp = w.and_with(&x[1], 0x1f1f);
+                let clamp = w.binary_with("shl", &clamp, 16);
+                w.or(&lane, &clamp)
+            });
+            l.emit(VirtualOp::binary(handlers, packed, lane, clamp));
             packed
         }
     };

@@ -46,6 +46,12 @@ fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             let mode = D.unwrap_or(Mode(mode));
             mode.narrow(f64::from(mode.input(a)).sqrt())
         })
+        .form(|w, mode, x| {
+            let a = form::input(w, mode, &x[0]);
+            let a = form::wide(w, &a);
+            let root = w.intrinsic("sqrt", &[&a]);
+            form::narrow(w, mode, &root)
+        })
     );
     emit::lanes(l, root, mode.0, ScalarType::F32, &[ScalarType::F32])
 }
@@ -53,7 +59,10 @@ fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 fn double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mode = Mode::of(m);
     let root = if mode.is_nearest() {
-        shape::unary(|a: f64| a.sqrt())
+        shape::unary(|a: f64| a.sqrt()).form(|w, _, x| {
+            let root = w.intrinsic("sqrt", &[&x[0]]);
+            form::processor_nan(w, &root, &[&x[0]])
+        })
     } else {
         shape::unary_with(|mode: u16, a: f64| soft::sqrt(a, Mode(mode).get_rounding(), soft::Format::F64))
     };

@@ -139,6 +139,12 @@ fn difference(mode: Mode, ty: ScalarType) -> Result<Handlers, LowerError> {
                 let mode = D.unwrap_or(Mode(mode));
                 mode.sum(mode.input(a).into(), (-mode.input(b)).into())
             })
+            .form(|w, mode, x| {
+                let [a, b] = [&x[0], &x[1]].map(|x| form::input(w, mode, x));
+                let b = w.negated(&b);
+                let [a, b] = [&a, &b].map(|x| form::wide(w, x));
+                form::sum(w, mode, &a, &b)
+            })
         )),
         ScalarType::F64 if mode.is_nearest() => {
             Ok(shape::binary(|a: f64, b: f64| propagate(a - b, a, b)).form(|w, _, x| {
@@ -149,7 +155,7 @@ fn difference(mode: Mode, ty: ScalarType) -> Result<Handlers, LowerError> {
         ScalarType::F64 => Ok(shape::binary_with(|mode: u16, a: f64, b: f64| {
             propagate(soft::add(a, -b, Mode(mode).get_rounding(), soft::Format::F64), a, b)
         })),
-        _ => mixed::halves(ty, mode, |a, b| a - b, |a, b| a - b),
+        _ => mixed::halves::<'-', _, _>(ty, mode, |a, b| a - b, |a, b| a - b),
     }
 }
 

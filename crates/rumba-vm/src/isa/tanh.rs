@@ -31,10 +31,13 @@ pub(super) static TANH: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use crate::isa::{math, mixed};
+use crate::isa::{form, math, mixed};
 
 fn single(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
-    let tangent = shape::unary(|a: f32| canonical(math::tanh(a)));
+    let tangent = shape::unary(|a: f32| canonical(math::tanh(a))).form(|w, _, x| {
+        let value = math::form_of_tanh(w, &x[0]);
+        form::canonical(w, &value)
+    });
     emit::lanes(l, tangent, 0, ScalarType::F32, &[ScalarType::F32])
 }
 

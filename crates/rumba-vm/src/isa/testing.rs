@@ -88,6 +88,100 @@ fn check_masks(before: &str, instruction: &str, cases: &[(&[u64], u64)], masks: 
     }
 }
 
+/// Numbers that are edges of some type.
+const EDGES: [u64; 30] = [
+    0,
+    1,
+    2,
+    31,
+    32,
+    33,
+    63,
+    64,
+    255,
+    0x3c00,
+    0x7c00,
+    0x7fff,
+    0x8000,
+    0xffff,
+    0x3f80_0000,
+    0xbf80_0000,
+    0x0080_0000,
+    0x007f_ffff,
+    0x7f80_0000,
+    0xff80_0000,
+    0x7f80_0001,
+    0x7e80_0001,
+    0x7fff_ffff,
+    0x8000_0000,
+    0xffff_ffff,
+    0x3ff0_0000_0000_0000,
+    0x7ff0_0000_0000_0000,
+    0x7ff0_0000_0000_0001,
+    0x8000_0000_0000_0000,
+    u64::MAX,
+];
+
+/// Checks that native code computes what the handlers compute, of edges and of numbers from a generator (xorshift).
+pub(super) fn compare_engines(instructions: &[&str]) {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let mut number = move || {
+        let (kind, bits) = (random(), random());
+        match kind % 8 {
+            0 | 1 => EDGES[(bits % EDGES.len() as u64) as usize],
+            2 => bits % 100,
+            3 => f64::from(bits as i32 >> 20).to_bits(),
+            4 => u64::from((bits as i32 as f32 / 65536.0).to_bits()),
+            _ => bits,
+        }
+    };
+    for instruction in instructions {
+        let is_source = |position: &usize| {
+            ["%rd", "%r", "%h", "%p"]
+                .iter()
+                .any(|prefix| instruction.contains(&format!("{prefix}{position}")))
+        };
+        let sources = (1..).take_while(is_source).count();
+        let ptx = kernel("", instruction, instruction, sources);
+        let modules: Vec<_> = devices()
+            .iter()
+            .map(|(name, device)| {
+                let source = Source {
+                    name: "instruction.ptx",
+                    ptx: &ptx,
+                };
+                let module = device
+                    .load(&[source])
+                    .unwrap_or_else(|error| panic!("{instruction}: {error}"));
+                (*name, device, module)
+            })
+            .collect();
+        for round in 0..8 {
+            let operands: Vec<Vec<u64>> = (0..32).map(|_| (0..sources).map(|_| number()).collect()).collect();
+            let cases: Vec<(&[u64], u64)> = operands.iter().map(|operands| (&operands[..], 0)).collect();
+            let mask = MASKS[round % MASKS.len()];
+            let mut expected: Option<Vec<u64>> = None;
+            for (name, device, module) in &modules {
+                let results = run(device, module, mask, &cases);
+                let expected = expected.get_or_insert_with(|| results.clone());
+                for (lane, (result, expected)) in results.iter().zip(expected).enumerate() {
+                    let sources = &operands[lane];
+                    assert_eq!(
+                        result, expected,
+                        "{instruction} of {sources:x?} is {result:#x} instead of {expected:#x} ({name}, lanes {mask:#x})"
+                    );
+                }
+            }
+        }
+    }
+}
+
 /// The register at a position, as the text names it: its prefix.
 fn prefix(text: &str, position: usize) -> &'static str {
     ["%rd", "%r", "%h", "%p"]
@@ -195,4 +289,194 @@ fn run(device: &Device, module: &Module, mask: u32, cases: &[(&[u64], u64)]) -> 
         .chunks_exact(8)
         .map(|value| u64::from_le_bytes(value.try_into().unwrap()))
         .collect()
+}
+
+mod tests {
+    use super::compare_engines;
+
+    #[test]
+    fn forms_of_integers() {
+        compare_engines(&[
+            "div.u16 %h0, %h1, %h2",
+            "div.s16 %h0, %h1, %h2",
+            "div.u32 %r0, %r1, %r2",
+            "div.s32 %r0, %r1, %r2",
+            "div.u64 %rd0, %rd1, %rd2",
+            "div.s64 %rd0, %rd1, %rd2",
+            "div.u32 %r0, %r1, 7",
+            "div.s32 %r0, %r1, -3",
+            "rem.u16 %h0, %h1, %h2",
+            "rem.s16 %h0, %h1, %h2",
+            "rem.u32 %r0, %r1, %r2",
+            "rem.s32 %r0, %r1, %r2",
+            "rem.u64 %rd0, %rd1, %rd2",
+            "rem.s64 %rd0, %rd1, %rd2",
+            "rem.s32 %r0, %r1, 10",
+            "abs.s16 %h0, %h1",
+            "abs.s32 %r0, %r1",
+            "abs.s64 %rd0, %rd1",
+            "mul24.lo.u32 %r0, %r1, %r2",
+            "mul24.hi.s32 %r0, %r1, %r2",
+            "mad24.hi.u32 %r0, %r1, %r2, %r3",
+            "mad24.lo.s32 %r0, %r1, %r2, %r3",
+            "sad.s16 %h0, %h1, %h2, %h3",
+            "sad.u32 %r0, %r1, %r2, %r3",
+            "sad.s64 %rd0, %rd1, %rd2, %rd3",
+            "dp4a.s32.u32 %r0, %r1, %r2, %r3",
+            "dp4a.u32.s32 %r0, %r1, %r2, %r3",
+        ]);
+    }
+
+    #[test]
+    fn forms_of_bits() {
+        compare_engines(&[
+            "brev.b32 %r0, %r1",
+            "brev.b64 %rd0, %rd1",
+            "bfe.u32 %r0, %r1, %r2, %r3",
+            "bfe.s32 %r0, %r1, %r2, %r3",
+            "bfe.u64 %rd0, %rd1, %r2, %r3",
+            "bfe.s64 %rd0, %rd1, %r2, %r3",
+            "bfi.b32 %r0, %r1, %r2, %r3, %r4",
+            "bfi.b64 %rd0, %rd1, %rd2, %r3, %r4",
+            "prmt.b32 %r0, %r1, %r2, %r3",
+            "prmt.b32 %r0, %r1, %r2, 0x9d40",
+            "lop3.b32 %r0, %r1, %r2, %r3, 0x96",
+            "lop3.b32 %r0, %r1, %r2, %r3, 0x1b",
+            "shf.l.wrap.b32 %r0, %r1, %r2, %r3",
+            "shf.l.clamp.b32 %r0, %r1, %r2, %r3",
+            "shf.r.wrap.b32 %r0, %r1, %r2, %r3",
+            "shf.r.clamp.b32 %r0, %r1, %r2, %r3",
+            "slct.u32.s32 %r0, %r1, %r2, %r3",
+            "slct.u64.f32 %rd0, %rd1, %rd2, %r3",
+            "slct.ftz.u32.f32 %r0, %r1, %r2, %r3",
+            "copysign.f32 %r0, %r1, %r2",
+            "copysign.f64 %rd0, %rd1, %rd2",
+            "cnot.b32 %r0, %r1",
+            "cnot.b64 %rd0, %rd1",
+        ]);
+    }
+
+    #[test]
+    fn forms_of_singles() {
+        let mut instructions = Vec::new();
+        for (name, sources) in [
+            ("add", "%r1, %r2"),
+            ("sub", "%r1, %r2"),
+            ("mul", "%r1, %r2"),
+            ("div", "%r1, %r2"),
+        ] {
+            for modifiers in ["rz", "rm", "rp.ftz"] {
+                instructions.push(format!("{name}.{modifiers}.f32 %r0, {sources}"));
+            }
+        }
+        for modifiers in ["rz", "rm", "rp.ftz.sat", "rm.ftz"] {
+            instructions.push(format!("fma.{modifiers}.f32 %r0, %r1, %r2, %r3"));
+        }
+        for name in ["rcp", "sqrt"] {
+            for modifiers in ["rn", "rz.ftz", "rm", "rp"] {
+                instructions.push(format!("{name}.{modifiers}.f32 %r0, %r1"));
+            }
+        }
+        for name in ["sin", "cos", "lg2", "ex2"] {
+            instructions.push(format!("{name}.approx.f32 %r0, %r1"));
+            instructions.push(format!("{name}.approx.ftz.f32 %r0, %r1"));
+        }
+        instructions.extend([
+            "tanh.approx.f32 %r0, %r1".to_owned(),
+            "div.approx.f32 %r0, %r1, %r2".to_owned(),
+        ]);
+        instructions.push("div.approx.ftz.f32 %r0, %r1, %r2".to_owned());
+        for name in ["min", "max"] {
+            for modifiers in ["", ".ftz", ".NaN", ".ftz.NaN", ".xorsign.abs"] {
+                instructions.push(format!("{name}{modifiers}.f32 %r0, %r1, %r2"));
+            }
+        }
+        let instructions: Vec<_> = instructions.iter().map(String::as_str).collect();
+        compare_engines(&instructions);
+    }
+
+    #[test]
+    fn forms_of_doubles() {
+        compare_engines(&[
+            "div.rn.f64 %rd0, %rd1, %rd2",
+            "rcp.rn.f64 %rd0, %rd1",
+            "rcp.approx.ftz.f64 %rd0, %rd1",
+            "sqrt.rn.f64 %rd0, %rd1",
+            "neg.f64 %rd0, %rd1",
+            "abs.f64 %rd0, %rd1",
+            "min.f64 %rd0, %rd1, %rd2",
+            "max.f64 %rd0, %rd1, %rd2",
+        ]);
+    }
+
+    #[test]
+    fn forms_of_halves() {
+        let mut instructions = Vec::new();
+        for name in ["add", "sub", "mul"] {
+            for ty in ["f16", "f16x2", "bf16", "bf16x2"] {
+                let registers = if ty.ends_with("x2") {
+                    "%r0, %r1, %r2"
+                } else {
+                    "%h0, %h1, %h2"
+                };
+                instructions.push(format!("{name}.{ty} {registers}"));
+            }
+            instructions.push(format!("{name}.ftz.sat.f16 %h0, %h1, %h2"));
+        }
+        instructions.push("fma.rn.f16 %h0, %h1, %h2, %h3".to_owned());
+        instructions.push("fma.rn.ftz.relu.f16x2 %r0, %r1, %r2, %r3".to_owned());
+        instructions.push("fma.rn.bf16 %h0, %h1, %h2, %h3".to_owned());
+        instructions.push("fma.rn.relu.bf16x2 %r0, %r1, %r2, %r3".to_owned());
+        for comparison in ["eq", "lt", "le", "ne", "gtu", "num"] {
+            instructions.push(format!("setp.{comparison}.f16 %p0, %h1, %h2"));
+            instructions.push(format!("setp.{comparison}.bf16 %p0, %h1, %h2"));
+        }
+        let instructions: Vec<_> = instructions.iter().map(String::as_str).collect();
+        compare_engines(&instructions);
+    }
+
+    #[test]
+    fn forms_of_conversions() {
+        let mut instructions: Vec<String> = [
+            "cvt.f32.f16 %r0, %h1",
+            "cvt.sat.f32.f16 %r0, %h1",
+            "cvt.f32.bf16 %r0, %h1",
+            "cvt.rn.f16.f32 %h0, %r1",
+            "cvt.rz.f16.f32 %h0, %r1",
+            "cvt.rm.f16.f32 %h0, %r1",
+            "cvt.rp.sat.f16.f32 %h0, %r1",
+            "cvt.rn.bf16.f32 %h0, %r1",
+            "cvt.rz.bf16.f32 %h0, %r1",
+            "cvt.rn.relu.f16.f32 %h0, %r1",
+            "cvt.rn.f16x2.f32 %r0, %r1, %r2",
+            "cvt.rz.relu.f16x2.f32 %r0, %r1, %r2",
+            "cvt.rn.bf16x2.f32 %r0, %r1, %r2",
+            "cvt.rn.satfinite.bf16x2.f32 %r0, %r1, %r2",
+            "cvt.rn.f32.f64 %r0, %rd1",
+            "cvt.rz.f32.f64 %r0, %rd1",
+            "cvt.rp.ftz.sat.f32.f64 %r0, %rd1",
+            "cvt.f64.f32 %rd0, %r1",
+            "cvt.ftz.f64.f32 %rd0, %r1",
+            "cvt.sat.f64.f32 %rd0, %r1",
+        ]
+        .map(str::to_owned)
+        .into();
+        for rounding in ["rni", "rzi", "rmi", "rpi"] {
+            instructions.push(format!("cvt.{rounding}.f32.f32 %r0, %r1"));
+            instructions.push(format!("cvt.{rounding}.f64.f64 %rd0, %rd1"));
+            for (ty, register) in [
+                ("u8", "%r0"),
+                ("s16", "%h0"),
+                ("u32", "%r0"),
+                ("s32", "%r0"),
+                ("u64", "%rd0"),
+                ("s64", "%rd0"),
+            ] {
+                instructions.push(format!("cvt.{rounding}.{ty}.f32 {register}, %r1"));
+                instructions.push(format!("cvt.{rounding}.{ty}.f64 {register}, %rd1"));
+            }
+        }
+        let instructions: Vec<_> = instructions.iter().map(String::as_str).collect();
+        compare_engines(&instructions);
+    }
 }

@@ -1,5 +1,6 @@
 //! `vote`: what the lanes of a warp have in common.
 
+use crate::base::ir::{Element, Value, Writer};
 use crate::base::lanes::FULL;
 use crate::base::types::ScalarType;
 use crate::exec::rendezvous;
@@ -8,7 +9,7 @@ use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::virtual_op::{Control, VirtualOp};
-use crate::machine::op::{Handlers, Pc};
+use crate::machine::op::{Handlers, Members, Op, Pc};
 use crate::machine::warp::{Warp, fill};
 
 /// `vote`
@@ -59,7 +60,7 @@ fn lower(l: &mut Lowering<'_>, extra: u16, result: ScalarType) -> Result<(), Low
         a,
         extra,
         imm,
-        ..VirtualOp::new(Handlers::same(without_members))
+        ..VirtualOp::new(Handlers::same(without_members).together(Members::Active, Some((form, true))))
     };
     if l.operand_count() == 2 {
         l.emit(virtual_op);
@@ -69,12 +70,32 @@ fn lower(l: &mut Lowering<'_>, extra: u16, result: ScalarType) -> Result<(), Low
     l.emit_control(
         VirtualOp {
             b,
-            handlers: Handlers::same(vote),
+            handlers: Handlers::same(vote).together(Members::Operand(2), Some((form, true))),
             ..virtual_op
         },
         Control::Park,
     );
     Ok(())
+}
+
+/// What native code computes.
+fn form(w: &mut Writer, op: &Op, lanes: &Value, votes: Option<&Value>) -> (Value, Option<Value>) {
+    let votes = votes.map_or_else(|| Value::integer(Element::I32, 0), Value::clone);
+    let votes = if op.imm == 0 { votes } else { w.xor_with(&votes, op.imm) };
+    let votes = w.and(&votes, lanes);
+    let verdict = match op.extra {
+        BALLOT => return (votes, None),
+        ALL => w.compare("icmp eq", &votes, lanes),
+        ANY => w.compare_with("icmp ne", &votes, 0),
+        _ => {
+            let (all, none) = (
+                w.compare("icmp eq", &votes, lanes),
+                w.compare_with("icmp eq", &votes, 0),
+            );
+            w.or(&all, &none)
+        }
+    };
+    (w.convert("sext", &verdict, Element::I32), None)
 }
 
 unsafe fn vote(warp: &mut Warp, pc: Pc) -> Pc {

@@ -21,7 +21,7 @@ use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::VirtualOp;
 use crate::machine::fault::{FaultKind, RawFault};
-use crate::machine::op::{Handlers, Pc};
+use crate::machine::op::{Handlers, Members, Pc};
 use crate::machine::warp::Warp;
 use crate::mem::atomic::Element;
 
@@ -258,7 +258,7 @@ fn transfer(l: &mut Lowering<'_>, m: &Matched<'_>, load: bool) -> Result<(), Low
     };
     let virtual_op = VirtualOp {
         imm: std::ptr::from_ref(transfer) as u64,
-        ..VirtualOp::new(handlers)
+        ..VirtualOp::new(handlers.together(Members::Warp, None))
     };
     operands::emit(l, virtual_op, &read, &written);
     Ok(())

@@ -17,7 +17,7 @@ use crate::lower::fixed::Instruments;
 use crate::lower::sources::SourceText;
 use crate::lower::symbols::{FunctionId, Located, Symbol, Symbols};
 use crate::lower::vectors;
-use crate::machine::program::{Parameter, Program};
+use crate::machine::program::{Flow, Parameter, Program};
 use crate::mem::allocations::{AllocationKind, MemoryError};
 
 /// A PTX source.
@@ -197,6 +197,17 @@ impl Function {
     /// Bytes of all its parameters.
     pub fn parameter_bytes(&self) -> usize {
         self.program.parameter_bytes
+    }
+
+    /// The lines of its PTX with instructions that native code lets the interpreter execute: operations in between, of which
+    /// there is no form in [`crate::isa`]. A line is there once for each of its operations.
+    pub fn lines_without_form(&self) -> Vec<u32> {
+        let program = &self.program;
+        let operations = program.ops.iter().zip(&program.facts).take(program.kernel_ops);
+        operations
+            .filter(|(_, facts)| matches!(facts.flow, Flow::Next | Flow::Park) && !facts.kind.has_form())
+            .map(|(op, _)| program.debug.ptx(op.source).1)
+            .collect()
     }
 
     /// What it needs.

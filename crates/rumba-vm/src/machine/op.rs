@@ -5,7 +5,7 @@
 
 use std::ops::Deref;
 
-use crate::base::ir::{Form, LaneForm, Value, Writer};
+use crate::base::ir::{Element, Form, LaneForm, Value, Writer};
 use crate::base::lanes::LANES;
 use crate::machine::warp::Warp;
 
@@ -56,6 +56,11 @@ impl Handlers {
             | OpKind::UniformBranch
             | OpKind::Barrier
             | OpKind::Shuffle { .. }
+            | OpKind::Together { .. }
+            | OpKind::Window { .. }
+            | OpKind::Atomic { .. }
+            | OpKind::Local { .. }
+            | OpKind::Fence { .. }
             | OpKind::Load { .. }
             | OpKind::Store { .. }
             | OpKind::GuardBegin
@@ -99,12 +104,24 @@ impl Handlers {
             | OpKind::UniformBranch
             | OpKind::Barrier
             | OpKind::Shuffle { .. }
+            | OpKind::Together { .. }
+            | OpKind::Window { .. }
+            | OpKind::Atomic { .. }
+            | OpKind::Local { .. }
+            | OpKind::Fence { .. }
             | OpKind::Load { .. }
             | OpKind::Store { .. }
             | OpKind::GuardBegin
             | OpKind::GuardEnd
             | OpKind::Exit => self,
         }
+    }
+
+    /// The same of an operation that these lanes execute together, and how native code computes it, if it does: what is the same
+    /// in all lanes, or not.
+    #[must_use]
+    pub const fn together(self, members: Members, form: Option<(TogetherForm, bool)>) -> Self {
+        self.with_kind(OpKind::Together { members, form })
     }
 
     /// The copy for this processor.
@@ -278,12 +295,105 @@ pub enum OpKind {
         /// Which lanes are read, given `extra` and what `b` holds in all lanes, and the predicate.
         lanes: fn(u16, u32) -> ([usize; LANES], u32),
     },
+    /// What the lanes that take part compute together: `dst`, and `c` if that is written. `a` is the source.
+    Together {
+        /// Which lanes these are. Where not all of them are there, they wait.
+        members: Members,
+        /// What native code computes, unless it calls the handler, and whether that is the same in all lanes.
+        form: Option<(TogetherForm, bool)>,
+    },
+    /// `dst` is the address in `a`, of the block's shared memory or of the thread's stack, as an address of another kind: a generic
+    /// one, or, if `back`, that within the memory.
+    Window {
+        /// The memory is the thread's stack.
+        local: bool,
+        /// From a generic address.
+        back: bool,
+    },
+    /// `dst` is what lies at the address in `a`, which is replaced by a function of it, of `b` and of `c`: lane after lane.
+    Atomic {
+        /// Whether the address is one in the block's shared memory.
+        shared: bool,
+        /// Whether `dst` is wanted.
+        keeps: bool,
+        /// What native code computes.
+        form: AtomicForm,
+    },
+    /// Loads from, or stores to, the thread's own stack, at the offset in `a`.
+    Local {
+        /// Bytes of a lane.
+        bytes: u8,
+        /// The elements that these are.
+        count: u8,
+        /// Whether they are stored.
+        stores: bool,
+    },
+    /// Orders what follows a load behind it, or what precedes a store before it.
+    Fence {
+        /// The former, by a thread that may be waiting for others.
+        polls: bool,
+    },
     /// Restricts the active lanes to those of predicate `a`, negated if `extra` is not 0, for `imm` operations.
     GuardBegin,
     /// Ends what [`OpKind::GuardBegin`] began.
     GuardEnd,
     /// Ends the active lanes.
     Exit,
+}
+
+impl OpKind {
+    /// Whether native code has a form of the operation, or none is needed; otherwise it calls the handler.
+    pub(crate) fn has_form(&self) -> bool {
+        match self {
+            Self::Opaque => false,
+            Self::Lanes { form, .. } | Self::Test { form, .. } => form.form.is_some(),
+            Self::Together { form, .. } => form.is_some(),
+            Self::Carrier { .. }
+            | Self::Select
+            | Self::Masks { .. }
+            | Self::Load { .. }
+            | Self::Store { .. }
+            | Self::UniformBranch
+            | Self::Barrier
+            | Self::Shuffle { .. }
+            | Self::Window { .. }
+            | Self::Atomic { .. }
+            | Self::Local { .. }
+            | Self::Fence { .. }
+            | Self::GuardBegin
+            | Self::GuardEnd
+            | Self::Exit => true,
+        }
+    }
+}
+
+/// The lanes that take part in what lanes do together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Members {
+    /// Those that execute the operation.
+    Active,
+    /// Those of the mask in the operand at this position: 1 for `a`.
+    Operand(usize),
+    /// All of the warp.
+    Warp,
+}
+
+/// How what lanes do together is written, given the operation, the mask of these lanes and the source: `dst`, and `c` if that is
+/// written. Predicates are masks.
+pub type TogetherForm = fn(&mut Writer, &Op, &Value, Option<&Value>) -> (Value, Option<Value>);
+
+/// How an atomic operation is written, on integers of the element's width.
+#[derive(Debug, Clone, Copy)]
+pub struct AtomicForm {
+    /// The element.
+    pub element: Element,
+    /// What `atomicrmw` calls the operation, if it has it.
+    pub instruction: Option<&'static str>,
+    /// What several operands become that are applied one after the other, as the name of a reduction and the operand that
+    /// changes nothing.
+    pub reduction: Option<(&'static str, u64)>,
+    /// What is written, given what was there and the operands.
+    pub update: fn(&mut Writer, [&Value; 3]) -> Value,
 }
 
 /// How a function of masks is written.

@@ -318,9 +318,7 @@ impl Program {
     /// The operation `distance` away from another, if it is one of the kernel's.
     fn relative(&self, index: usize, distance: u32) -> Option<usize> {
         let target = index as i64 + i64::from(distance as i32);
-        usize::try_from(target)
-            .ok()
-            .filter(|target| *target < self.kernel_ops)
+        usize::try_from(target).ok().filter(|target| *target < self.kernel_ops)
     }
 
     /// Where control may go after an operation that ends a block; nothing for the others.

@@ -21,7 +21,7 @@ use crate::mem::copies::Groups;
 pub const UNIT: usize = LANES * 4;
 
 /// What waiting for another thread costs of a turn, in operations: a thread that polls soon gives its turn to others.
-const POLL_COST: i32 = 256;
+pub(crate) const POLL_COST: i32 = 256;
 
 /// Return addresses of the functions that lanes are in.
 pub(crate) type Frames = SmallVec<[Pc; 4]>;

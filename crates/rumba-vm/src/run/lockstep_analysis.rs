@@ -269,6 +269,11 @@ impl<'a> Analysis<'a> {
             | OpKind::UniformBranch
             | OpKind::Barrier
             | OpKind::Shuffle { .. }
+            | OpKind::Together { .. }
+            | OpKind::Window { .. }
+            | OpKind::Atomic { .. }
+            | OpKind::Local { .. }
+            | OpKind::Fence { .. }
             | OpKind::GuardBegin
             | OpKind::GuardEnd
             | OpKind::Exit => Plan::Whole,

@@ -28,6 +28,7 @@ mod registers;
 mod seeds;
 mod sync;
 mod tensor;
+mod together;
 mod transfers;
 mod vectors;
 mod warps;

@@ -14,7 +14,11 @@ use crate::mem::atomic::Element;
 /// What a load can do with affine addresses.
 pub(crate) const fn load_kind<E: Element, D: AddressSpace, const N: usize>() -> OpKind {
     if D::PER_LANE {
-        return OpKind::Opaque;
+        return OpKind::Local {
+            bytes: (N * E::BYTES as usize) as u8,
+            count: N as u8,
+            stores: false,
+        };
     }
     OpKind::Load {
         bytes: (N * E::BYTES as usize) as u8,
@@ -33,7 +37,11 @@ pub(crate) const fn load_kind<E: Element, D: AddressSpace, const N: usize>() -> 
 /// What a store can do with affine addresses.
 pub(crate) const fn store_kind<E: Element, D: AddressSpace, const N: usize>() -> OpKind {
     if D::PER_LANE {
-        return OpKind::Opaque;
+        return OpKind::Local {
+            bytes: (N * E::BYTES as usize) as u8,
+            count: N as u8,
+            stores: true,
+        };
     }
     OpKind::Store {
         bytes: (N * E::BYTES as usize) as u8,

@@ -120,6 +120,11 @@ impl Rewriter {
                 | OpKind::Barrier
                 | OpKind::Exit
                 | OpKind::Shuffle { .. }
+                | OpKind::Together { .. }
+                | OpKind::Window { .. }
+                | OpKind::Atomic { .. }
+                | OpKind::Local { .. }
+                | OpKind::Fence { .. }
                 | OpKind::Load { .. }
                 | OpKind::Store { .. } => {}
             }

@@ -81,6 +81,11 @@ pub(crate) fn scatter(function: &mut Function<'_>) {
                 | OpKind::Barrier
                 | OpKind::Exit
                 | OpKind::Shuffle { .. }
+                | OpKind::Together { .. }
+                | OpKind::Window { .. }
+                | OpKind::Atomic { .. }
+                | OpKind::Local { .. }
+                | OpKind::Fence { .. }
                 | OpKind::Load { .. }
                 | OpKind::Store { .. } => {}
             }

@@ -1,0 +1,228 @@
+//! Atomic operations: lane after lane in their order, as the handlers have it, where all addresses are known to be good.
+//!
+//! Elsewhere in memory other threads work at the same time, so that an operation there is an instruction of the processor, or is
+//! tried until nothing has come between. Shared memory is its block's alone, which stays on one thread.
+
+use std::mem::offset_of;
+
+use crate::base::ir::{Element, Value, ty};
+use crate::base::report::AccessKind;
+use crate::compile::function::Function;
+use crate::compile::kernel::Place;
+use crate::compile::memory::{Access, Memory};
+use crate::compile::registers::Written;
+use crate::compile::shape::Shape;
+use crate::machine::op::AtomicForm;
+use crate::machine::warp::{POLL_COST, Warp};
+
+/// An operand of an atomic operation: one number, or a place in memory with one for each lane.
+enum Operand {
+    One(Value),
+    Lanes(String),
+}
+
+impl Function<'_> {
+    pub(super) fn write_atomic(&mut self, index: usize, shared: bool, keeps: bool, form: AtomicForm) {
+        let places = [1, 2, 3].map(|position| self.kernel.operand(index, position));
+        let [Some(address), Some(b), c] = places else {
+            self.call(index);
+            return;
+        };
+        let c = c.unwrap_or(b);
+        let bytes = u64::from(form.element.bits()) / 8;
+        let access = Access {
+            index,
+            places: Vec::new(),
+            element: bytes,
+            bytes,
+            kind: AccessKind::Atomic,
+            memory: Memory::of(shared),
+        };
+        self.write_access(&access, |function, _| {
+            function.change_active(&access, (address, b, c), keeps, form);
+        });
+    }
+
+    fn change_active(
+        &mut self,
+        access: &Access,
+        (address, b, c): (Place, Place, Place),
+        keeps: bool,
+        form: AtomicForm,
+    ) {
+        let offset = self.kernel.op(access.index).imm;
+        let address = if self.kernel.shape(address, &self.shapes) == Shape::Uniform {
+            let base = self.base(address, Element::I64, 0);
+            let address = self.w.add_with(&base, offset);
+            Operand::One(self.host(access, &address))
+        } else {
+            let lanes = self.lanes(address, Element::I64);
+            let lanes = self.w.add_with(&lanes, offset);
+            let lanes = self.host(access, &lanes);
+            self.kept("address", &lanes)
+        };
+        match (&address, form.reduction) {
+            (Operand::One(address), Some((reduction, neutral))) if !keeps => {
+                let address = address.clone();
+                let b = self.reduced(b, form.element, reduction, neutral);
+                self.change(&address, [&b, &b], access.memory, form);
+            }
+            _ => {
+                let b = self.operand_of_atomic(b, form.element, "b");
+                let c = self.operand_of_atomic(c, form.element, "c");
+                self.change_all(&address, [&b, &c], access.memory, keeps, form);
+            }
+        }
+        if keeps {
+            let text = ty(form.element, true);
+            let old = self.variable("%atomic.old".to_owned() + form.element.name(), text.clone());
+            let old = self.w.value(form.element, true, format_args!("load {text}, ptr {old}"));
+            self.finish_operation(access.index, Written::Lanes(old));
+            self.poll();
+        }
+    }
+
+    /// A vector in memory, from which lanes are read one after the other.
+    fn kept(&mut self, name: &str, lanes: &Value) -> Operand {
+        let lanes = self.w.spread(lanes);
+        let place = self.variable(format!("%atomic.{name}{}", lanes.element().name()), lanes.ty());
+        self.w.line(format_args!("store {lanes}, ptr {place}"));
+        Operand::Lanes(place)
+    }
+
+    fn operand_of_atomic(&mut self, place: Place, element: Element, name: &str) -> Operand {
+        if self.kernel.shape(place, &self.shapes) == Shape::Uniform {
+            return Operand::One(self.base(place, element, 0));
+        }
+        let lanes = self.lanes(place, element);
+        self.kept(name, &lanes)
+    }
+
+    /// What the operands of the active lanes are together.
+    fn reduced(&mut self, place: Place, element: Element, reduction: &str, neutral: u64) -> Value {
+        let lanes = self.lanes(place, element);
+        let lanes = self.w.spread(&lanes);
+        let active = self.mask_of_active();
+        let active = self.truth(&active);
+        let neutral = Value::integer(element, neutral);
+        let lanes = self.w.select(&active, &lanes, &neutral);
+        self.w.reduced(reduction, &lanes)
+    }
+
+    /// Lets the active lanes take their turns.
+    fn change_all(
+        &mut self,
+        address: &Operand,
+        operands: [&Operand; 2],
+        memory: Memory,
+        keeps: bool,
+        form: AtomicForm,
+    ) {
+        let active = self.mask_of_active();
+        let rest = self.variable("%atomic.rest".to_owned(), "i32".to_owned());
+        self.w.line(format_args!("store {active}, ptr {rest}"));
+        let (turn, on) = (self.w.name("l"), self.w.name("l"));
+        self.w.line(format_args!("br label %{turn}"));
+        self.w.label(&turn);
+        let mask = self.w.value(Element::I32, false, format_args!("load i32, ptr {rest}"));
+        let lane = self.w.intrinsic_with("cttz", &[&mask], "i1 true");
+        let address = self.taken(address, &lane, Element::I64);
+        let [b, c] = operands.map(|operand| self.taken(operand, &lane, form.element));
+        let old = self.change(&address, [&b, &c], memory, form);
+        if keeps {
+            let place = self.variable("%atomic.old".to_owned() + form.element.name(), ty(form.element, true));
+            let place = self.lane_of(&place, &lane, form.element);
+            self.w.line(format_args!("store {old}, ptr {place}"));
+        }
+        let less = self.w.sub_with(&mask, 1);
+        let left = self.w.and(&mask, &less);
+        self.w.line(format_args!("store {left}, ptr {rest}"));
+        let done = self.w.compare_with("icmp eq", &left, 0);
+        self.w.line(format_args!("br {done}, label %{on}, label %{turn}"));
+        self.w.label(&on);
+    }
+
+    fn lane_of(&mut self, vector: &str, lane: &Value, element: Element) -> String {
+        let place = self.w.name("%t");
+        let name = element.name();
+        self.w
+            .line(format_args!("{place} = getelementptr {name}, ptr {vector}, {lane}"));
+        place
+    }
+
+    /// What a lane has of an operand.
+    fn taken(&mut self, operand: &Operand, lane: &Value, element: Element) -> Value {
+        match operand {
+            Operand::One(value) => value.clone(),
+            Operand::Lanes(vector) => {
+                let place = self.lane_of(vector, lane, element);
+                let name = element.name();
+                self.w.value(element, false, format_args!("load {name}, ptr {place}"))
+            }
+        }
+    }
+
+    /// Replaces what lies at an address; what was there.
+    fn change(&mut self, address: &Value, [b, c]: [&Value; 2], memory: Memory, form: AtomicForm) -> Value {
+        let (place, name) = (self.pointer(address), form.element.name());
+        let align = form.element.bits() / 8;
+        if memory == Memory::Shared {
+            let text = format!("load {name}, ptr {place}, align {align}");
+            let old = self.w.value(form.element, false, text);
+            let new = (form.update)(&mut self.w, [&old, b, c]);
+            self.w.line(format_args!("store {new}, ptr {place}, align {align}"));
+            return old;
+        }
+        if let Some(instruction) = form.instruction {
+            let text = format!("atomicrmw {instruction} ptr {place}, {b} seq_cst, align {align}");
+            return self.w.value(form.element, false, text);
+        }
+        let last = self.variable(format!("%atomic.last{name}"), name.to_owned());
+        let text = format!("load atomic {name}, ptr {place} monotonic, align {align}");
+        let old = self.w.value(form.element, false, text);
+        self.w.line(format_args!("store {old}, ptr {last}"));
+        let (again, on) = (self.w.name("l"), self.w.name("l"));
+        self.w.line(format_args!("br label %{again}"));
+        self.w.label(&again);
+        let old = self
+            .w
+            .value(form.element, false, format_args!("load {name}, ptr {last}"));
+        let new = (form.update)(&mut self.w, [&old, b, c]);
+        let both = self.w.name("%t");
+        self.w.line(format_args!(
+            "{both} = cmpxchg ptr {place}, {old}, {new} seq_cst seq_cst, align {align}"
+        ));
+        let text = format!("extractvalue {{ {name}, i1 }} {both}, 0");
+        let found = self.w.value(form.element, false, text);
+        self.w.line(format_args!("store {found}, ptr {last}"));
+        let text = format!("extractvalue {{ {name}, i1 }} {both}, 1");
+        let good = self.w.value(Element::I1, false, text);
+        self.w.line(format_args!("br {good}, label %{on}, label %{again}"));
+        self.w.label(&on);
+        found
+    }
+
+    /// Writes the order of a load and what follows it, or of a store and what precedes it.
+    pub(super) fn write_fence(&mut self, index: usize, polls: bool) {
+        if self.kernel.op(index).extra != 0 {
+            self.call(index);
+            return;
+        }
+        self.w.line(if polls { "fence acquire" } else { "fence release" });
+        if polls {
+            self.poll();
+        }
+    }
+
+    /// As [`Warp::poll`].
+    fn poll(&mut self) {
+        let cost = u64::from(POLL_COST.unsigned_abs());
+        let fuel = self.w.value(Element::I32, false, "load i32, ptr %fuel");
+        let rest = self.w.sub_with(&fuel, cost);
+        self.w.line(format_args!("store {rest}, ptr %fuel"));
+        let place = self.offset("%warp", offset_of!(Warp, polled));
+        let polled = self.w.value(Element::I64, false, format_args!("load i64, ptr {place}"));
+        let polled = self.w.add_with(&polled, cost);
+        self.w.line(format_args!("store {polled}, ptr {place}"));
+    }
+}

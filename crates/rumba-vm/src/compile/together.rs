@@ -1,0 +1,240 @@
+//! What the lanes of a warp do together: votes and their like, shuffles, and the rendezvous before them.
+//!
+//! Where all lanes that a mask names are there, none waits, and neither the handler nor what is written here has more to store
+//! than its results. Where some are not, the interpreter goes on: it knows how lanes wait.
+
+use std::mem::offset_of;
+
+use crate::base::ir::{Element, Value};
+use crate::base::lanes::{FULL, LANES};
+use crate::compile::function::Function;
+use crate::compile::kernel::{Kernel, Place};
+use crate::compile::registers::Written;
+use crate::compile::shape::{Copy, Shape, Shapes};
+use crate::machine::op::{Members, TogetherForm};
+use crate::machine::warp::Warp;
+use crate::mem::arena::SHARED_STRIDE;
+
+/// Which lanes a shuffle reads, given the operation's `extra` and what all lanes want, and which of them are in its segment.
+type Sources = fn(u16, u32) -> ([usize; LANES], u32);
+
+impl Kernel<'_> {
+    /// Whether native code computes what lanes do together, given the shapes of registers: they all name all lanes.
+    fn is_for_all(&self, members: Option<Place>, shapes: &Shapes, copy: Copy) -> bool {
+        match members {
+            None => true,
+            Some(place) => copy == Copy::Full && self.shape(place, shapes) == Shape::Uniform,
+        }
+    }
+
+    pub(super) fn result_of_together(
+        &self,
+        index: usize,
+        members: Members,
+        form: Option<(TogetherForm, bool)>,
+        shapes: &Shapes,
+        copy: Copy,
+    ) -> Shape {
+        let place = match members {
+            Members::Active => None,
+            Members::Operand(position) => self.operand(index, position),
+            Members::Warp => return Shape::Varying,
+        };
+        match form {
+            Some((_, true)) if self.is_for_all(place, shapes, copy) => Shape::Uniform,
+            Some(_) | None => Shape::Varying,
+        }
+    }
+
+    /// The lane that all lanes read.
+    pub(super) fn result_of_shuffle(&self, index: usize, lanes: Sources, shapes: &Shapes, copy: Copy) -> Shape {
+        let Some(Place::Constant(packed)) = self.operand(index, 2) else {
+            return Shape::Varying;
+        };
+        let (sources, inside) = lanes(self.op(index).extra, packed as u32);
+        let is_one = inside == FULL && sources.iter().all(|source| *source == sources[0]);
+        let is_native = copy == Copy::Full && self.is_for_all(self.operand(index, 4), shapes, copy);
+        if is_one && is_native {
+            Shape::Uniform
+        } else {
+            Shape::Varying
+        }
+    }
+}
+
+impl Function<'_> {
+    /// Goes on where all lanes of a mask are here, which is the same in all lanes.
+    fn expect_members(&mut self, index: usize, members: Place) {
+        if (self.copy, members) == (Copy::Full, Place::Constant(FULL.into())) {
+            return;
+        }
+        let members = self.base(members, Element::I32, 0);
+        let good = if self.copy == Copy::Full {
+            self.w.compare_with("icmp eq", &members, FULL.into())
+        } else {
+            let live = self.field("live", offset_of!(Warp, live), Element::I32);
+            let present = self.w.and(&members, &live);
+            let active = self.mask_of_active();
+            self.w.compare("icmp eq", &present, &active)
+        };
+        self.unless(&good, |function| function.leave(index));
+    }
+
+    /// Writes the results of an operation: of `dst`, and of `c`.
+    fn write_results(&mut self, index: usize, results: [Option<Written>; 2]) {
+        let shapes = self.shapes_after(&[index]);
+        for (position, written) in [0, 3].into_iter().zip(results) {
+            if let (Some(place), Some(written)) = (self.kernel.operand(index, position), written) {
+                let shape = self.kernel.shape(place, &shapes);
+                self.write_active(place, shape, written);
+            }
+        }
+    }
+
+    /// A result that is the same in all lanes if it is a number.
+    fn as_written(&mut self, place: Option<Place>, uniform: bool, value: Value) -> Written {
+        let is_slot = place.is_some_and(|place| self.kernel.class(place).is_some());
+        if is_slot && uniform {
+            Written::Bases(vec![value])
+        } else {
+            Written::Lanes(value)
+        }
+    }
+
+    pub(super) fn write_together(&mut self, index: usize, members: Members, form: Option<(TogetherForm, bool)>) {
+        let place = match members {
+            Members::Active => None,
+            Members::Warp if self.copy == Copy::Full => Some(Place::Constant(FULL.into())),
+            Members::Warp => {
+                self.leave(index);
+                let behind = self.w.name("l");
+                self.w.label(&behind);
+                return;
+            }
+            Members::Operand(position) => self.kernel.operand(index, position),
+        };
+        if let Some(place) = place {
+            if self.kernel.shape(place, &self.shapes) != Shape::Uniform {
+                self.call(index);
+                return;
+            }
+            self.expect_members(index, place);
+        }
+        match form {
+            Some((write, uniform)) if self.kernel.is_for_all(place, &self.shapes, self.copy) => {
+                let lanes = self.mask_of_active();
+                let source = self.kernel.operand(index, 1).map(|place| {
+                    let element = self
+                        .kernel
+                        .class(place)
+                        .map_or(Element::I32, crate::compile::registers::raw);
+                    self.lanes(place, element)
+                });
+                let op = self.kernel.op(index);
+                let (dst, c) = write(&mut self.w, &op, &lanes, source.as_ref());
+                let dst = self.as_written(self.kernel.operand(index, 0), uniform, dst);
+                let c = c.map(|c| self.as_written(self.kernel.operand(index, 3), uniform, c));
+                self.write_results(index, [Some(dst), c]);
+            }
+            Some(_) | None => self.call_through(index),
+        }
+    }
+
+    /// Lets each lane have what another one has.
+    pub(super) fn write_shuffle(&mut self, index: usize, lanes: Sources) {
+        let members = self.kernel.operand(index, 4);
+        if let Some(members) = members {
+            if self.kernel.shape(members, &self.shapes) != Shape::Uniform {
+                self.call(index);
+                return;
+            }
+            self.expect_members(index, members);
+        }
+        let (Some(from), Some(Place::Constant(packed)), Copy::Full) =
+            (self.kernel.operand(index, 1), self.kernel.operand(index, 2), self.copy)
+        else {
+            self.call_through(index);
+            return;
+        };
+        let (sources, inside) = lanes(self.kernel.op(index).extra, packed as u32);
+        let value = self.lanes(from, Element::I32);
+        let value = self.w.spread(&value);
+        let moved = if self.kernel.result_of_shuffle(index, lanes, &self.shapes, self.copy) == Shape::Uniform {
+            let text = format!("extractelement {value}, i32 {}", sources[0]);
+            Written::Bases(vec![self.w.value(Element::I32, false, text)])
+        } else {
+            let numbers: Vec<_> = sources.iter().map(|lane| format!("i32 {lane}")).collect();
+            let text = format!(
+                "shufflevector {value}, {} poison, <{LANES} x i32> <{}>",
+                value.ty(),
+                numbers.join(", ")
+            );
+            Written::Lanes(self.w.value(Element::I32, true, text))
+        };
+        let inside = Value::integer(Element::I32, inside.into());
+        self.write_results(index, [Some(moved), Some(Written::Lanes(inside))]);
+    }
+
+    /// Makes a generic address of one within the block's shared memory or the thread's stack, or the other way round.
+    pub(super) fn write_window(&mut self, index: usize, local: bool, back: bool) {
+        let Some(from) = self.kernel.operand(index, 1) else {
+            self.call(index);
+            return;
+        };
+        let operation = if back { "sub" } else { "add" };
+        if local {
+            let stacks = self.stacks();
+            let address = self.lanes(from, Element::I64);
+            let converted = self.w.binary(operation, &address, &stacks);
+            self.finish_operation(index, Written::Lanes(converted));
+            return;
+        }
+        let base = self.field("shared_base", offset_of!(Warp, shared_base), Element::I64);
+        let size = SHARED_STRIDE as u64;
+        let written = match self.kernel.shape(from, &self.shapes) {
+            Shape::Varying => {
+                let address = self.lanes(from, Element::I64);
+                let converted = self.w.binary(operation, &address, &base);
+                let offset = if back { &converted } else { &address };
+                let outside = self.w.compare_with("icmp uge", offset, size);
+                let outside = self.mask(&outside);
+                let active = self.mask_of_active();
+                let outside = self.w.and(&outside, &active);
+                let good = self.w.compare_with("icmp eq", &outside, 0);
+                self.unless(&good, |function| function.leave(index));
+                Written::Lanes(converted)
+            }
+            shape => {
+                let groups = if shape == Shape::Uniform {
+                    1
+                } else {
+                    self.kernel.groups()
+                };
+                let way = shape.stride().unwrap_or(0).wrapping_mul(self.kernel.group as i64 - 1);
+                let way = if shape == Shape::Uniform { 0 } else { way };
+                let mut all: Option<Value> = None;
+                let mut bases = Vec::with_capacity(groups);
+                for group in 0..groups {
+                    let address = self.base(from, Element::I64, group);
+                    let converted = self.w.binary(operation, &address, &base);
+                    let first = if back { converted.clone() } else { address };
+                    // Within the group, addresses lie between those of its ends.
+                    let last = self.w.add_with(&first, way.cast_unsigned());
+                    for end in [first, last] {
+                        let inside = self.w.compare_with("icmp ult", &end, size);
+                        all = Some(match all {
+                            None => inside,
+                            Some(all) => self.w.and(&all, &inside),
+                        });
+                    }
+                    bases.push(converted);
+                }
+                if let Some(good) = all {
+                    self.unless(&good, |function| function.leave(index));
+                }
+                Written::Bases(bases)
+            }
+        };
+        self.finish_operation(index, written);
+    }
+}
