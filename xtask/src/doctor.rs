@@ -223,7 +223,7 @@ fn engine() -> Vec<Row> {
     let asked = env::var(ENGINE).unwrap_or_default();
     let named = library_from_environment("RUMBA_LLVM_LIBRARY").map(PathBuf::from);
     let library = named.or_else(rumba_llvm::find::library);
-    let loaded = library.as_deref().map(rumba_llvm::load);
+    let loaded = library.as_deref().map(rumba_llvm::load_isolated);
     let (state, version, note) = match (asked.as_str(), loaded) {
         ("interpreter" | "", _) => {
             let note = format!("interpreted; {ENGINE}=auto compiles them in the background");

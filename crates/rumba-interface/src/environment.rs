@@ -34,9 +34,10 @@ pub fn is_privileged() -> bool {
 /// # Examples
 ///
 /// ```standalone_crate
+/// let folder = std::env::temp_dir().join("kernels");
 /// // SAFETY: there is no other thread.
-/// unsafe { std::env::set_var("RUMBA_CACHE", "/var/tmp/kernels") };
-/// assert_eq!(rumba_interface::environment::cache_folder(), Some("/var/tmp/kernels".into()));
+/// unsafe { std::env::set_var("RUMBA_CACHE", &folder) };
+/// assert_eq!(rumba_interface::environment::cache_folder(), Some(folder));
 /// // SAFETY: as above.
 /// unsafe { std::env::set_var("RUMBA_CACHE", "off") };
 /// assert_eq!(rumba_interface::environment::cache_folder(), None);

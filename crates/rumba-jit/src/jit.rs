@@ -149,6 +149,7 @@ impl Jit {
     /// # Errors
     /// If it cannot be compiled.
     pub fn compile_now(&self, name: &str, text: &str) -> Result<Arc<Code>, JitError> {
+        exit::watch();
         self.shared.make(name, text)
     }
 
@@ -165,6 +166,7 @@ impl Jit {
             return Err((done, JitError::Full));
         }
         if !queue.has_thread {
+            exit::watch();
             let shared = Arc::clone(&self.shared);
             let thread = std::thread::Builder::new()
                 .name("rumba-jit".to_owned())
@@ -222,8 +224,12 @@ impl Shared {
             };
             std::thread::sleep(begin.saturating_duration_since(Instant::now()));
             // The end of the process waits for what is done with the code, too.
-            let _work = exit::begin();
-            done(self.make(&name, &text));
+            let work = exit::begin();
+            done(if work.is_some() {
+                self.make(&name, &text)
+            } else {
+                Err(JitError::Ending)
+            });
         }
     }
 
@@ -299,7 +305,12 @@ impl Shared {
         let begun = Instant::now();
         let object = {
             let _work = exit::begin().ok_or(JitError::Ending)?;
-            object(self.llvm()?, text, &self.settings.pipeline)?
+            let llvm = self.llvm()?;
+            // The end may have had no patience for the loader, and have destroyed what that has made.
+            if exit::is_ending() {
+                return Err(JitError::Ending);
+            }
+            object(llvm, text, &self.settings.pipeline)?
         };
         let code = Code::load(&object)?;
         let (time, bytes) = (milliseconds(begun.elapsed()), object.len().div_ceil(1024));
@@ -315,12 +326,10 @@ impl Shared {
     /// Loads LLVM, or says why not.
     fn llvm(&self) -> Result<&'static Llvm, JitError> {
         let path = self.library().ok_or(JitError::NoLlvm)?;
-        let llvm = rumba_llvm::load(path).map_err(|error| JitError::Load {
+        rumba_llvm::load_isolated(path).map_err(|error| JitError::Load {
             path: path.to_owned(),
             reason: error.to_string(),
-        })?;
-        exit::watch(llvm);
-        Ok(llvm)
+        })
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<Key, Weak<Code>>> {

@@ -6,7 +6,6 @@
 
 mod cache;
 mod code;
-mod destructors;
 mod exit;
 mod jit;
 mod memory;

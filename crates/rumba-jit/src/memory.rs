@@ -89,7 +89,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: the pages are ours, and whoever has an address of them keeps this.
+        // SAFETY: this value owns the pages, and every user of an address in them keeps the value alive.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }

@@ -1,12 +1,13 @@
 //! LLVM's fatal errors ("cannot select …") as values.
 //!
 //! LLVM aborts the process after such an error, and its frames must not be unwound. So LLVM runs on
-//! a thread of its own; when it gives up, that thread hands over the message and sleeps for the rest
+//! threads of its own; when it gives up, that thread hands over the message and sleeps for the rest
 //! of the process. What it held is leaked, which is the price of reporting the error properly.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char};
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use crate::{Llvm, LlvmError};
@@ -36,7 +37,7 @@ extern "C" fn handler(reason: *const c_char) {
 }
 
 impl Llvm {
-    /// Runs `work` on a thread of its own, where a fatal error of this LLVM becomes an `Err`.
+    /// Runs `work` on a thread of LLVM's, where a fatal error of this LLVM becomes an `Err`.
     ///
     /// # Errors
     /// Those of `work`, and LLVM's fatal ones.
@@ -56,6 +57,39 @@ impl Llvm {
     }
 }
 
+/// Work for a thread of LLVM's, given the way to send it more.
+struct Job(Box<dyn FnOnce(&Sender<Job>) + Send>);
+
+/// Threads that wait for work. They are kept: what C libraries and LLVM remember for each thread is not all freed when it ends. A thread
+/// that LLVM gave up on does not come back.
+static IDLE: Mutex<Vec<Sender<Job>>> = Mutex::new(Vec::new());
+
+fn idle() -> MutexGuard<'static, Vec<Sender<Job>>> {
+    IDLE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Has a thread do some work.
+fn give(job: Job) -> Result<(), LlvmError> {
+    let waiting = idle().pop();
+    let jobs = match waiting {
+        Some(jobs) => jobs,
+        None => start().map_err(|error| LlvmError(format!("no thread could be started for LLVM: {error}")))?,
+    };
+    jobs.send(job)
+        .map_err(|_| LlvmError("the thread that runs LLVM has ended".into()))
+}
+
+/// Starts a thread.
+fn start() -> std::io::Result<Sender<Job>> {
+    let (sender, jobs) = channel::<Job>();
+    let own = sender.clone();
+    thread::Builder::new()
+        .name("llvm".to_owned())
+        .stack_size(STACK_BYTES)
+        .spawn(move || jobs.iter().for_each(|job| (job.0)(&own)))?;
+    Ok(sender)
+}
+
 fn on_thread<T, E>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, E>
 where
     T: Send + 'static,
@@ -67,28 +101,22 @@ where
     }
     let (done, result) = channel();
     let (fatal, reason) = channel();
-    let worker = thread::Builder::new()
-        .name("llvm".to_owned())
-        .stack_size(STACK_BYTES)
-        .spawn(move || {
-            REPORT.set(Some(fatal));
-            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-            let _ = done.send(match outcome {
-                Ok(value) => Outcome::Returned(value),
-                Err(panic) => Outcome::Panicked(panic),
-            });
-            REPORT.set(None);
+    let job = Box::new(move |jobs: &Sender<Job>| {
+        REPORT.set(Some(fatal));
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        let _ = done.send(match outcome {
+            Ok(value) => Outcome::Returned(value),
+            Err(panic) => Outcome::Panicked(panic),
         });
-    let worker = match worker {
-        Ok(worker) => worker,
-        Err(error) => return Err(LlvmError(format!("no thread could be started for LLVM: {error}")).into()),
-    };
+        idle().push(jobs.clone());
+        // The caller goes on, and finds this thread idle.
+        REPORT.set(None);
+    });
+    give(Job(job))?;
     // Either the sender is dropped unused (the work returned) or it carries LLVM's last words.
     if let Ok(reason) = reason.recv() {
         return Err(LlvmError(reason).into());
     }
-    // Its thread-local variables of LLVM are gone when it has ended. It does not panic.
-    let _ = worker.join();
     match result.recv() {
         Ok(Outcome::Returned(value)) => value,
         Ok(Outcome::Panicked(panic)) => std::panic::resume_unwind(panic),

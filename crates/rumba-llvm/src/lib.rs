@@ -1,7 +1,8 @@
 //! The parts of LLVM that Rumba uses, from the shared library of a Rust toolchain: contexts, modules, passes, machine code.
 //!
-//! Nothing is linked: [`find::library`] looks for a `libLLVM` and [`load`] loads it when it is first needed, so a program that
-//! uses this crate starts, and works without what LLVM does, on a machine that has none. `cuda_builder` makes PTX with it,
+//! Nothing is linked: [`find::library`] looks for a `libLLVM` and [`load`] loads it when it is first needed ([`load_isolated`] for
+//! threads that may outlast the program's end), so a program that uses this crate starts, and works without what LLVM does, on a
+//! machine that has none. `cuda_builder` makes PTX with it,
 //! `rumba-jit` functions of this process. It knows nothing of kernels.
 //!
 //! # Examples
@@ -24,6 +25,7 @@
 pub mod api;
 mod fatal;
 pub mod find;
+mod isolated;
 mod machine;
 mod module;
 
@@ -37,6 +39,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use libloading::Library;
 
 use api::Api;
+use isolated::Entrance;
 pub use machine::{BackEnd, Level, Machine, Output, Target};
 pub use module::{Module, Pipeline};
 
@@ -51,6 +54,12 @@ pub enum LoadError {
     /// The loader refused it, or it lacks a function.
     #[error("{}", sentence(.0))]
     Library(#[source] libloading::Error),
+    /// The loader refused it, with its words.
+    #[error("{0}")]
+    Refused(String),
+    /// This C library cannot load it apart from the program.
+    #[error("it can only be loaded into a namespace of its own by GNU's C library from version 2.34 on")]
+    NoNamespaces,
     /// It is older than what is known to work.
     #[error("it is LLVM {found}, and {} is the oldest that works", find::OLDEST)]
     Old {
@@ -69,6 +78,7 @@ fn sentence(error: &libloading::Error) -> String {
 pub struct Llvm {
     api: Api,
     path: PathBuf,
+    entrance: Entrance,
     version: (u32, u32, u32),
     /// The back ends that are registered.
     back_ends: Mutex<Vec<BackEnd>>,
@@ -85,21 +95,47 @@ impl fmt::Debug for Llvm {
 
 /// Loads a `libLLVM`, once per process and path.
 ///
-/// The file must be a library that the user means to run: loading it executes its code.
+/// The file must be a library that the user means to run: loading it executes its code. No thread may be in LLVM when the process
+/// ends, nor in this function: `exit` runs the destructors of LLVM's variables.
 ///
 /// # Errors
 /// If the loader refuses the file, or if it is no LLVM, or one that is too old.
 pub fn load(path: &Path) -> Result<&'static Llvm, LoadError> {
-    static LOADED: OnceLock<Mutex<HashMap<PathBuf, &'static Llvm>>> = OnceLock::new();
-    let mut loaded = LOADED
+    static LOADED: Loaded = OnceLock::new();
+    // SAFETY: the path names a libLLVM of the user's; its initialisers register targets and options and have no preconditions.
+    let open = |path: &Path| unsafe { Library::new(path) }.map_err(LoadError::Library);
+    load_once(&LOADED, path, |path| Ok((open(path)?, Entrance::default())))
+}
+
+/// Loads a `libLLVM` apart from the rest of the program, once per process and path: a thread may be in it while the process ends,
+/// because the destructors of its variables never run.
+///
+/// One exception is left: where the process has ended so far that the loader finalises libraries before this function returns,
+/// the library must not be used any more.
+///
+/// # Errors
+/// Those of [`load`], and if the C library cannot do it.
+pub fn load_isolated(path: &Path) -> Result<&'static Llvm, LoadError> {
+    static LOADED: Loaded = OnceLock::new();
+    load_once(&LOADED, path, isolated::open)
+}
+
+/// What is loaded, by path.
+type Loaded = OnceLock<Mutex<HashMap<PathBuf, &'static Llvm>>>;
+
+fn load_once(
+    loaded: &'static Loaded,
+    path: &Path,
+    open: impl FnOnce(&Path) -> Result<(Library, Entrance), LoadError>,
+) -> Result<&'static Llvm, LoadError> {
+    let mut loaded = loaded
         .get_or_init(Mutex::default)
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
     if let Some(llvm) = loaded.get(path) {
         return Ok(llvm);
     }
-    // SAFETY: the path names a libLLVM of the user's; its initialisers register targets and options and have no preconditions.
-    let library = unsafe { Library::new(path) }.map_err(LoadError::Library)?;
+    let (library, entrance) = open(path)?;
     let api = Api::resolve(library).map_err(LoadError::Library)?;
     let (mut major, mut minor, mut patch) = (0, 0, 0);
     // SAFETY: the three numbers are ours.
@@ -107,6 +143,7 @@ pub fn load(path: &Path) -> Result<&'static Llvm, LoadError> {
     let llvm = Box::leak(Box::new(Llvm {
         api,
         path: path.to_owned(),
+        entrance,
         version: (major, minor, patch),
         back_ends: Mutex::default(),
     }));
@@ -172,6 +209,8 @@ impl Llvm {
 }
 
 /// An LLVM context: owns types, constants and the diagnostics of what happens in it.
+///
+/// A function whose frame on the stack is larger than its attribute `warn-stack-size` says is an error.
 pub struct Context {
     llvm: &'static Llvm,
     raw: api::ContextRef,
@@ -202,13 +241,15 @@ struct Messages {
 
 extern "C" fn record_diagnostic(info: api::DiagnosticInfo, sink: *mut c_void) {
     const ERROR: i32 = 0;
+    // Of a warning that the module asks for: `"warn-stack-size"="BYTES"`.
+    const LARGE_FRAME: &str = "stack frame size (";
     // SAFETY: `sink` is the address of the context's boxed `Messages`, which outlives the context.
     let messages = unsafe { &*sink.cast::<Messages>() };
     // SAFETY: `info` is valid during the call; the description is ours to free.
     unsafe {
         let api = &messages.llvm.api;
-        if (api.LLVMGetDiagInfoSeverity)(info) == ERROR {
-            let text = messages.llvm.take_message((api.LLVMGetDiagInfoDescription)(info));
+        let text = messages.llvm.take_message((api.LLVMGetDiagInfoDescription)(info));
+        if (api.LLVMGetDiagInfoSeverity)(info) == ERROR || text.contains(LARGE_FRAME) {
             messages.errors.borrow_mut().push(text);
         }
     }
@@ -221,6 +262,7 @@ impl Context {
             llvm,
             errors: RefCell::default(),
         });
+        llvm.entrance.enter();
         // SAFETY: the handler's argument lives in a box that is dropped after the context.
         let raw = unsafe {
             let raw = (llvm.api.LLVMContextCreate)();
@@ -275,7 +317,7 @@ impl Drop for Context {
 
 #[cfg(test)]
 mod tests {
-    use super::{Context, Level, LlvmError, LoadError, Machine, Module, Output, Pipeline, find, load};
+    use super::{Context, Level, LlvmError, LoadError, Machine, Module, Output, Pipeline, find, load, load_isolated};
 
     /// LLVM of the toolchain that compiles these tests, if it is for the processor that runs them.
     fn llvm() -> Option<&'static super::Llvm> {
@@ -348,6 +390,25 @@ mod tests {
         std::fs::write(&file, "INPUT(libLLVM.so)").unwrap();
         assert!(matches!(load(&file), Err(LoadError::Library(_))));
         assert!(matches!(load("libc.so.6".as_ref()), Err(LoadError::Library(_))));
+        if cfg!(target_env = "gnu") {
+            assert!(matches!(load_isolated(&file), Err(LoadError::Refused(_))));
+        }
+    }
+
+    #[test]
+    #[cfg(target_env = "gnu")]
+    fn one_that_is_isolated_is_another_one() {
+        let Some(llvm) = llvm() else { return };
+        let isolated = load_isolated(llvm.path()).unwrap();
+        assert_ne!(
+            isolated.api().LLVMContextCreate as usize,
+            llvm.api().LLVMContextCreate as usize
+        );
+        assert!(std::ptr::eq(isolated, load_isolated(llvm.path()).unwrap()));
+        for llvm in [isolated, llvm] {
+            let text = llvm.guarded(move || Ok::<_, LlvmError>(Module::new(&Context::new(llvm), c"name").to_text()));
+            assert!(text.unwrap().contains("ModuleID = 'name'"));
+        }
     }
 
     #[test]

@@ -97,6 +97,7 @@ impl fmt::Debug for Machine<'_> {
 impl Llvm {
     /// LLVM's name of the processor that runs this program, and its list of what that has.
     pub fn host(&self) -> (String, String) {
+        self.entrance.enter();
         let api = self.api();
         // SAFETY: both strings are allocated for us.
         unsafe {

@@ -97,6 +97,7 @@ fn what_is_asked_for_has_to_be_there() {
 #[test]
 fn without_llvm_kernels_are_interpreted() {
     let variables = [
+        ("RUMBA_ENGINE", "auto"),
         ("RUMBA_LLVM_LIBRARY", "/nonexistent/libLLVM.so.22"),
         ("RUMBA_CACHE", "off"),
     ];
@@ -181,7 +182,7 @@ fn kernels_are_compiled_while_they_run() {
     };
     assert!(said(&output).contains("kernel `numbers`: compiled in "));
     // Then it is there from the first launch.
-    let Some(output) = run(&[("RUMBA_CACHE", cache)]) else {
+    let Some(output) = run(&variables) else {
         return;
     };
     assert!(said(&output).contains("kernel `numbers`: compiled code from the cache"));
@@ -189,9 +190,19 @@ fn kernels_are_compiled_while_they_run() {
 
 #[test]
 fn a_process_may_end_before_its_kernels_are_compiled() {
-    for launches in [1, 50, 200, 400] {
-        let is_enough = |done| done == launches;
-        let Some(output) = run_until(&[("RUMBA_CACHE", "off")], is_enough) else {
+    // The process of the test knows by its environment how long it runs.
+    const AFTER: &str = "RUMBA_TEST_ENDS_AFTER";
+    let begun = Instant::now();
+    let after = std::env::var(AFTER).ok().and_then(|after| after.parse().ok());
+    let is_enough = |_| begun.elapsed() > Duration::from_millis(after.unwrap_or(0));
+    // Before LLVM is needed, while it is loaded, and at work.
+    for milliseconds in [0, 14, 17, 20, 23, 26, 30, 60].map(|milliseconds| milliseconds.to_string()) {
+        let variables = [
+            ("RUMBA_ENGINE", "auto"),
+            ("RUMBA_CACHE", "off"),
+            (AFTER, &milliseconds),
+        ];
+        let Some(output) = run_until(&variables, is_enough) else {
             return;
         };
         said(&output);

@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 use super::{Settings, llvm, settings};
 use rumba_jit::Jit;
 
-/// Says to a process that it is the one that ends.
-const VARIABLE: &str = "RUMBA_JIT_TEST_ENDS";
+/// Says to a process that it is the one that ends: how many operations it compiles, and whether it ends after so many
+/// microseconds or when LLVM is at work.
+const OPERATIONS: &str = "RUMBA_JIT_TEST_ENDS";
+const AFTER: &str = "RUMBA_JIT_TEST_ENDS_AFTER";
 
 /// Assembly that takes LLVM long: a function of so many dependent operations.
 fn long(operations: usize) -> String {
@@ -24,12 +26,16 @@ fn long(operations: usize) -> String {
 
 static IS_DONE: AtomicBool = AtomicBool::new(false);
 
-/// Registered before LLVM is loaded, so it runs after what waits for LLVM, as LLVM's own destructors do.
+/// A program's own function for its end. Registered before anything is compiled, so it runs after what waits for that.
 extern "C" fn later() {
-    if !IS_DONE.load(Ordering::SeqCst) {
-        // SAFETY: it ends the process.
-        unsafe { libc::_exit(8) };
-    }
+    println!(
+        "{}",
+        if IS_DONE.load(Ordering::SeqCst) {
+            "done"
+        } else {
+            "not done"
+        }
+    );
 }
 
 /// Whether a thread is in LLVM.
@@ -42,7 +48,7 @@ fn is_compiling() -> bool {
 /// Runs in a process of its own.
 #[test]
 fn ends() {
-    let Ok(operations) = std::env::var(VARIABLE) else {
+    let Ok(operations) = std::env::var(OPERATIONS) else {
         return;
     };
     // SAFETY: the function stays.
@@ -55,37 +61,55 @@ fn ends() {
     let done = Box::new(|_| IS_DONE.store(true, Ordering::SeqCst));
     jit.compile("long".to_owned(), long(operations.parse().unwrap()), done);
     let begun = Instant::now();
-    while !is_compiling() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "nothing is compiled");
-        std::thread::sleep(Duration::from_millis(1));
+    if let Ok(after) = std::env::var(AFTER) {
+        std::thread::sleep(Duration::from_micros(after.parse().unwrap()));
+    } else {
+        while !is_compiling() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "nothing is compiled");
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
     drop(folder);
     std::process::exit(7);
 }
 
-/// Ends a process while LLVM works, and gives the time that it took.
-fn run(operations: usize) -> Duration {
+/// Ends a process while LLVM works, or after a time. Gives what it said at its end, and the time that it took.
+fn run(operations: usize, after: Option<Duration>) -> (String, Duration) {
     let begun = Instant::now();
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["ending::ends", "--exact", "--nocapture"])
-        .env(VARIABLE, operations.to_string())
+        .env(OPERATIONS, operations.to_string())
+        .envs(after.map(|after| (AFTER, after.as_micros().to_string())))
         .output()
         .unwrap();
-    assert_eq!(output.status.code(), Some(7), "{output:?}");
-    begun.elapsed()
+    assert_eq!(output.status.code(), Some(7), "{after:?}: {output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    (text.lines().last().unwrap_or_default().to_owned(), begun.elapsed())
 }
 
 #[test]
 fn a_process_ends_when_llvm_is_done() {
     let Some(_) = llvm() else { return };
     for _ in 0..20 {
-        run(200);
+        assert_eq!(run(200, None).0, "done");
+    }
+}
+
+/// In the middle of LLVM's constructors, too.
+#[test]
+fn a_process_ends_while_llvm_is_loaded() {
+    let Some(_) = llvm() else { return };
+    for step in 0..64 {
+        run(200, Some(Duration::from_micros(8_000 + 300 * step)));
     }
 }
 
 #[test]
 fn a_process_does_not_wait_long_for_llvm() {
     let Some(_) = llvm() else { return };
-    let time = run(15_000);
-    assert!(time < Duration::from_secs(5), "{time:?}");
+    for _ in 0..4 {
+        let (text, time) = run(15_000, None);
+        assert_eq!(text, "not done");
+        assert!(time < Duration::from_secs(5), "{time:?}");
+    }
 }

@@ -117,6 +117,21 @@ fn constants_tables_and_variables() {
 }
 
 #[test]
+fn a_frame_that_is_too_large_is_refused() {
+    let text = |bytes: usize| {
+        format!(
+            "declare ptr @memset(ptr, i32, i64)\n\
+             define ptr @f() \"warn-stack-size\"=\"4096\" {{\n %a = alloca [{bytes} x i8]\n \
+             %b = call ptr @memset(ptr %a, i32 1, i64 8)\n ret ptr %b\n}}\n"
+        )
+    };
+    let Some(llvm) = llvm() else { return };
+    assert!(rumba_jit::object(llvm, &text(1024), &PASSES).is_ok());
+    let error = rumba_jit::object(llvm, &text(8192), &PASSES).unwrap_err().to_string();
+    assert!(error.contains("exceeds limit (4096) in function 'f'"), "{error}");
+}
+
+#[test]
 fn what_llvm_calls_by_itself() {
     let text = "
 define void @copy(ptr %to, ptr %from, i64 %bytes) {

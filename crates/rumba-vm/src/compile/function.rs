@@ -276,8 +276,10 @@ impl Function<'_> {
         for declaration in self.w.declarations() {
             let _ = writeln!(text, "{declaration}");
         }
+        // A frame on the stack of a worker; larger ones are not compiled.
         text.push_str(
-            "attributes #0 = { nounwind \"prefer-vector-width\"=\"512\" \"min-legal-vector-width\"=\"512\" }\n",
+            "attributes #0 = { nounwind \"prefer-vector-width\"=\"512\" \"min-legal-vector-width\"=\"512\" \
+             \"warn-stack-size\"=\"524288\" }\n",
         );
         text.push_str(
             "!0 = !{!\"branch_weights\", i32 1048576, i32 1}\n!1 = !{!\"branch_weights\", i32 1, i32 1048576}\n",
