@@ -21,7 +21,8 @@ pub fn tensor_maps() {
     steps! {
         0 => cuTensorMapReplaceAddress(&mut map, 0x7f00_0001_0000);
         1 => cuTensorMapReplaceAddress(&mut map, 0x7f00_0001_0004);
-        1 => cuTensorMapReplaceAddress(null_mut(), 0x7f00_0001_0000);
+        // NVIDIA's driver crashes.
+        soft { 1 => cuTensorMapReplaceAddress(null_mut(), 0x7f00_0001_0000); }
     }
     assert_eq!(map, other);
     steps! {
