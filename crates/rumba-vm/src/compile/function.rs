@@ -29,7 +29,7 @@ const MAX_CELLS: usize = 1 << 22;
 const MAX_TEXT: usize = 6 << 20;
 
 /// Text beyond which there is no copy for warps that have parted.
-const MAX_MASKED_TEXT: usize = 3 << 20;
+const MAX_MASKED_TEXT: usize = 1 << 20;
 
 /// The helpers by which the function ends.
 pub(super) const GO_ON: &str = "go_on";
@@ -234,6 +234,7 @@ impl Function<'_> {
             ("predicates", "%warp", Warp::PREDICATES),
             ("caches", "%warp", offset_of!(Warp, caches)),
             ("execute", "%helpers", offset_of!(Helpers, execute)),
+            ("together", "%helpers", offset_of!(Helpers, together)),
             ("arrive", "%helpers", offset_of!(Helpers, arrive)),
             ("put", "%helpers", offset_of!(Helpers, put)),
             ("go_on", "%helpers", offset_of!(Helpers, go_on)),
