@@ -1,6 +1,7 @@
-//! Which instructions native code lets the interpreter execute, most kernels first.
+//! How long the texts are that native code is made of, and which instructions it lets the interpreter execute, those of most
+//! kernels first.
 //!
-//! `cargo run --release -p rumba-vm --example forms -- FILE.ptx …`
+//! `cargo run --release -p rumba-vm --example forms -- [--texts] FILE.ptx …`
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +21,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     })?;
     let mut found: BTreeMap<String, (usize, BTreeSet<String>)> = BTreeMap::new();
     let mut kernels = 0;
-    for path in std::env::args().skip(1) {
+    let (options, paths): (Vec<_>, Vec<_>) = std::env::args().skip(1).partition(|argument| argument == "--texts");
+    for path in paths {
         let ptx = std::fs::read_to_string(&path)?;
         let lines: Vec<&str> = ptx.lines().collect();
         let module = match device.load(&[Source { name: &path, ptx: &ptx }]) {
@@ -32,6 +34,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         for function in module.functions() {
             kernels += 1;
+            if !options.is_empty() {
+                let text = device.native_text(&function, [256, 1, 1]);
+                let length = text.map_or("too long".to_owned(), |text| format!("{} KiB", text.len() / 1024));
+                println!("{:40} {length}", function.name());
+            }
             for line in function.lines_without_form() {
                 let text = lines.get(line as usize - 1).copied().unwrap_or_default();
                 let (count, users) = found.entry(opcode(text).to_owned()).or_default();

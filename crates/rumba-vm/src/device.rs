@@ -15,6 +15,7 @@ use crate::check::finding::Finding;
 use crate::check::monitor::Monitor;
 use crate::check::notes::Notes;
 use crate::check::race::Races;
+use crate::compile::function;
 use crate::explore::Exploration;
 use crate::explore::past::Pasts;
 use crate::load::module::{Function, LoadError, Module, Source};
@@ -516,6 +517,12 @@ impl Device {
     pub fn check(&self, function: &Function, launch: &Launch<'_>) -> Result<(), LaunchError> {
         Self::cluster(function, launch)?;
         self.check_launch(function, launch).map(drop)
+    }
+
+    /// The text that native code of a kernel is made of, for blocks of this shape. Nothing if it would be too long.
+    pub fn native_text(&self, function: &Function, block: [u32; 3]) -> Option<String> {
+        let text = function::write(&function.program, function::group_of(block))?;
+        Some(text.unit.text)
     }
 
     /// Runs a kernel and returns when it has ended. Launches of several threads run one after another, unless one takes

@@ -232,6 +232,7 @@ impl Function<'_> {
             ("predicates", "%warp", Warp::PREDICATES),
             ("caches", "%warp", offset_of!(Warp, caches)),
             ("execute", "%helpers", offset_of!(Helpers, execute)),
+            ("together", "%helpers", offset_of!(Helpers, together)),
             ("arrive", "%helpers", offset_of!(Helpers, arrive)),
             ("put", "%helpers", offset_of!(Helpers, put)),
             ("go_on", "%helpers", offset_of!(Helpers, go_on)),

@@ -20,7 +20,7 @@ impl Function<'_> {
     }
 
     /// Lets the interpreter's handler execute an operation. The position that it names next.
-    pub(super) fn execute(&mut self, index: usize) -> String {
+    fn execute(&mut self, index: usize, helper: &str) -> String {
         let end = self.kernel.blocks[self.block].ops.end;
         let carriers =
             (index + 1..end).take_while(|next| matches!(self.kernel.facts(*next).kind, OpKind::Carrier { .. }));
@@ -40,7 +40,7 @@ impl Function<'_> {
         let position = self.position(index);
         let next = self.w.name("%t");
         self.w
-            .line(format_args!("{next} = call ptr %execute(ptr %warp, ptr {position})"));
+            .line(format_args!("{next} = call ptr %{helper}(ptr %warp, ptr {position})"));
         let fuel = self.w.value(Element::I32, false, "load i32, ptr %fuel.place");
         self.w.line(format_args!("store {fuel}, ptr %fuel"));
         let shapes = self.shapes_after(&all);
@@ -55,8 +55,13 @@ impl Function<'_> {
 
     /// Calls the handler of an operation that lets no lanes wait: it goes on, or has found a fault.
     pub(super) fn call_through(&mut self, index: usize) {
-        let next = self.execute(index);
         let facts = self.kernel.facts(index);
+        let helper = if facts.flow == Flow::Park {
+            "together"
+        } else {
+            "execute"
+        };
+        let next = self.execute(index, helper);
         if let OpKind::Lanes { .. } | OpKind::Test { .. } | OpKind::Select | OpKind::Masks { .. } = facts.kind {
             return;
         }
@@ -83,7 +88,7 @@ impl Function<'_> {
             return;
         }
         self.leave_if_others_wait(index);
-        let next = self.execute(index);
+        let next = self.execute(index, "execute");
         let end = self.kernel.blocks[self.block].ops.end;
         let following = self.following(index);
         let mut good: Option<Value> = None;

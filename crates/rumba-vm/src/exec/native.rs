@@ -25,6 +25,8 @@ pub(crate) const REFUSED: usize = 1;
 pub(crate) struct Helpers {
     /// Executes an operation by its handler.
     pub(crate) execute: unsafe extern "C" fn(*mut Warp, *const Op) -> *const Op,
+    /// Executes an operation that lanes execute together, all of which are there.
+    pub(crate) together: unsafe extern "C" fn(*mut Warp, *const Op) -> *const Op,
     /// Asks whether others should run, before the warp goes on with an operation.
     pub(crate) arrive: unsafe extern "C" fn(*mut Warp, *const Op) -> *const Op,
     /// Lets lanes wait that stand at an operation.
@@ -35,6 +37,7 @@ pub(crate) struct Helpers {
 
 static HELPERS: Helpers = Helpers {
     execute,
+    together: execute,
     arrive,
     put,
     go_on,
@@ -68,6 +71,7 @@ unsafe extern "C" fn go_on(warp: *mut Warp, op: *const Op) -> *const Op {
 /// What the code calls in a block that was not started.
 static HELPERS_ALONE: Helpers = Helpers {
     execute: execute_alone,
+    together: execute,
     arrive,
     put,
     go_on,

@@ -9,7 +9,7 @@ use crate::lower::instruction::{Convergence, Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::{Control, VirtualOp};
-use crate::machine::op::{Handlers, Members, Pc};
+use crate::machine::op::{Handlers, Members, Pc, TogetherForm};
 use crate::machine::warp::Warp;
 
 /// `bar`
@@ -51,12 +51,15 @@ fn lower_warp_sync(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerErr
     l.emit_control(
         VirtualOp {
             a,
-            ..VirtualOp::new(Handlers::same(warp_sync).together(Members::Operand(1), None))
+            ..VirtualOp::new(Handlers::same(warp_sync).together(Members::Operand(1), FORM))
         },
         Control::Park,
     );
     Ok(())
 }
+
+/// What native code computes: nothing.
+const FORM: Option<(TogetherForm, bool)> = Some((|_, _, lanes, _| (lanes.clone(), None), true));
 
 unsafe fn warp_sync(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: the operation's members are in `a`.

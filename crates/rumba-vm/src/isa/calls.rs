@@ -6,10 +6,11 @@
 
 use rumba_ptx::ast::{self, OperandKind};
 
+use crate::base::ir::Element;
 use crate::base::lanes::lanes_of;
 use crate::base::types::ScalarType;
 use crate::exec::{control, shape};
-use crate::isa::native;
+use crate::isa::{memory, native};
 use crate::lower::error::LowerError;
 use crate::lower::fit;
 use crate::lower::lowering::Lowering;
@@ -50,10 +51,12 @@ impl<'m> Lowering<'m> {
     /// Copies between slots of 32 or 64 bits.
     fn copy_slot(&mut self, to: VReg, from: VReg) {
         let handlers = match (self.class(from), self.class(to)) {
-            (Class::W32, Class::W32) => shape::unary(|value: u32| value),
-            (Class::W32, _) => shape::unary(|value: u32| u64::from(value)),
-            (_, Class::W32) => shape::unary(|value: u64| value as u32),
-            _ => shape::unary(|value: u64| value),
+            (Class::W32, Class::W32) => memory::copy(Class::W32),
+            (Class::W32, _) => {
+                shape::unary(|value: u32| u64::from(value)).form(|w, _, x| w.extended(&x[0], Element::I64))
+            }
+            (_, Class::W32) => shape::unary(|value: u64| value as u32).form(|_, _, x| x[0].clone()),
+            _ => memory::copy(Class::W64),
         };
         self.emit(VirtualOp::unary(handlers, to, from));
     }

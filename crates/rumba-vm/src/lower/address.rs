@@ -10,6 +10,7 @@ use crate::lower::fixed::Reference;
 use crate::lower::lowering::{Lowering, Source};
 use crate::lower::scope::Binding;
 use crate::lower::virtual_op::{VReg, VirtualOp};
+use crate::machine::op::Linear;
 use crate::machine::program::{Class, Fixed};
 
 /// An address operand.
@@ -57,7 +58,9 @@ impl<'m> Lowering<'m> {
         }
         let sum = self.new_slot(Class::W64);
         let offset = self.constant(ScalarType::U64, u128::from(address.offset.cast_unsigned()));
-        let add = shape::binary(|a: u64, b: u64| a.wrapping_add(b));
+        let add = shape::binary(|a: u64, b: u64| a.wrapping_add(b))
+            .linear(Linear::Sum)
+            .form(|w, _, x| w.add(&x[0], &x[1]));
         self.emit(VirtualOp::binary(add, sum, address.base, offset));
         sum
     }

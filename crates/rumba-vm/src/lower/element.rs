@@ -15,6 +15,7 @@ use crate::lower::scope::Binding;
 use crate::lower::symbols;
 use crate::lower::symbols::Symbol;
 use crate::lower::virtual_op::VirtualOp;
+use crate::machine::op::Linear;
 use crate::machine::program::Class;
 
 impl<'m> Lowering<'m> {
@@ -39,11 +40,14 @@ impl<'m> Lowering<'m> {
         let count = self.scratch(ScalarType::U64);
         match Class::of(declared) {
             Class::W32 if declared.bits() == 32 => {
-                let sum = shape::binary(|index: u32, further: u32| u64::from(index.wrapping_add(further)));
+                let sum = shape::binary(|index: u32, further: u32| u64::from(index.wrapping_add(further)))
+                    .form(|w, _, x| w.add(&x[0], &x[1]));
                 self.emit(VirtualOp::binary(sum, count, index, further));
             }
             Class::W64 => {
-                let sum = shape::binary(|index: u64, further: u64| index.wrapping_add(further));
+                let sum = shape::binary(|index: u64, further: u64| index.wrapping_add(further))
+                    .linear(Linear::Sum)
+                    .form(|w, _, x| w.add(&x[0], &x[1]));
                 self.emit(VirtualOp::binary(sum, count, index, further));
             }
             _ => {
@@ -53,7 +57,12 @@ impl<'m> Lowering<'m> {
         }
         let base = self.scratch(ScalarType::U64);
         let scale = self.constant(ScalarType::U64, u128::from(scale));
-        let place = shape::ternary(|count: u64, scale: u64, base: u64| count.wrapping_mul(scale).wrapping_add(base));
+        let place = shape::ternary(|count: u64, scale: u64, base: u64| count.wrapping_mul(scale).wrapping_add(base))
+            .linear(Linear::ProductSum)
+            .form(|w, _, x| {
+                let product = w.mul(&x[0], &x[1]);
+                w.add(&product, &x[2])
+            });
         self.emit(VirtualOp::ternary(place, base, count, scale, array.base));
         Ok(Address { base, ..array })
     }

@@ -10,6 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use rumba_ptx::ast::{self, Literal, OperandKind};
 
+use crate::base::ir::{Element, Value, Writer};
 use crate::base::types::ScalarType;
 use crate::exec::memory::Space;
 use crate::exec::{choice, shape};
@@ -18,7 +19,7 @@ use crate::lower::fixed::ProgramBuilder;
 use crate::lower::instruction::{Names, Occurrence};
 use crate::lower::scope::{Binding, NameScope, Register};
 use crate::lower::symbols::Located;
-use crate::machine::op::Handlers;
+use crate::machine::op::{Handlers, Linear};
 use crate::machine::program::{ChoiceKind, ChoicePoint, Class, Fixed};
 use crate::machine::special::Special;
 
@@ -441,8 +442,12 @@ impl<'m> Lowering<'m> {
             return Ok(place);
         }
         let handlers = match (from, to) {
-            (Class::W64, Class::W32) => shape::unary(|value: u64| value as u32),
-            (Class::W32, Class::W64) => shape::unary(|value: u32| u64::from(value)),
+            (Class::W64, Class::W32) => shape::unary(|value: u64| value as u32)
+                .linear(Linear::Copy)
+                .form(|_, _, x| x[0].clone()),
+            (Class::W32, Class::W64) => shape::unary(|value: u32| u64::from(value))
+                .linear(Linear::ZeroExtended)
+                .form(|w, _, x| w.extended(&x[0], Element::I64)),
             _ => {
                 return Err(LowerError::new(format!(
                     "a value of type {declared} cannot be read as {ty}"
@@ -524,18 +529,36 @@ impl<'m> Lowering<'m> {
     }
 }
 
+/// The low bits of a number, `from`, with copies of their sign.
+fn extended(w: &mut Writer, x: &Value, from: Element, to: Element) -> Value {
+    let low = w.bits_as(x, from);
+    w.convert("sext", &low, to)
+}
+
 /// How a value of type `ty` becomes one of the width of `declared`.
 fn extension(ty: ScalarType, declared: ScalarType) -> Option<Handlers> {
-    let handlers = match (ty.bits(), declared.bits(), ty.is_signed()) {
-        (8, 16, true) => shape::unary(|value: u32| u32::from(value as i8 as u16)),
-        (8, 32, true) => shape::unary(|value: u32| value as i8 as u32),
-        (8, 64, true) => shape::unary(|value: u32| value as i8 as u64),
-        (16, 32, true) => shape::unary(|value: u32| value as i16 as u32),
-        (16, 64, true) => shape::unary(|value: u32| value as i16 as u64),
-        (32, 64, true) => shape::unary(|value: u32| value as i32 as u64),
-        (8 | 16 | 32, 64, false) => shape::unary(|value: u32| u64::from(value)),
-        _ => return None,
-    };
+    let handlers =
+        match (ty.bits(), declared.bits(), ty.is_signed()) {
+            (8, 16, true) => shape::unary(|value: u32| u32::from(value as i8 as u16)).form(|w, _, x| {
+                let value = extended(w, &x[0], Element::I8, Element::I16);
+                w.extended(&value, Element::I32)
+            }),
+            (8, 32, true) => shape::unary(|value: u32| value as i8 as u32)
+                .form(|w, _, x| extended(w, &x[0], Element::I8, Element::I32)),
+            (8, 64, true) => shape::unary(|value: u32| value as i8 as u64)
+                .form(|w, _, x| extended(w, &x[0], Element::I8, Element::I64)),
+            (16, 32, true) => shape::unary(|value: u32| value as i16 as u32)
+                .form(|w, _, x| extended(w, &x[0], Element::I16, Element::I32)),
+            (16, 64, true) => shape::unary(|value: u32| value as i16 as u64)
+                .form(|w, _, x| extended(w, &x[0], Element::I16, Element::I64)),
+            (32, 64, true) => shape::unary(|value: u32| value as i32 as u64)
+                .linear(Linear::SignExtended)
+                .form(|w, _, x| extended(w, &x[0], Element::I32, Element::I64)),
+            (8 | 16 | 32, 64, false) => shape::unary(|value: u32| u64::from(value))
+                .linear(Linear::ZeroExtended)
+                .form(|w, _, x| w.extended(&x[0], Element::I64)),
+            _ => return None,
+        };
     Some(handlers)
 }
 
