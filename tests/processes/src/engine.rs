@@ -11,18 +11,24 @@ pub struct Engine {
 
 const ENGINES: &[Engine] = &[
     Engine {
-        name: "software",
-        environment: &[("RUMBA_DEVICE", "soft")],
+        name: "interpreted",
+        environment: &[
+            ("RUMBA_DEVICE", "soft"),
+            ("RUMBA_ENGINE", "interpreter"),
+            ("RUMBA_WORKERS", "1"),
+        ],
     },
     Engine {
-        name: "software_one_worker",
-        environment: &[("RUMBA_DEVICE", "soft"), ("RUMBA_WORKERS", "1")],
+        name: COMPILED,
+        environment: &[("RUMBA_DEVICE", "soft"), ("RUMBA_ENGINE", "compiled")],
     },
     Engine {
         name: GPU,
         environment: &[("RUMBA_DEVICE", "gpu")],
     },
 ];
+
+const COMPILED: &str = "compiled";
 
 const GPU: &str = "gpu";
 
@@ -31,7 +37,12 @@ pub fn has_gpu() -> bool {
     std::env::var_os("RUMBA_TEST_GPU").is_some()
 }
 
-/// The software device in two settings, and the GPU if [`has_gpu`].
+/// The software device in two settings, and the GPU if [`has_gpu`]. Under emulation nothing is compiled: LLVM is for the processor
+/// that emulates.
 pub fn engines() -> impl Iterator<Item = &'static Engine> {
-    ENGINES.iter().filter(|engine| engine.name != GPU || has_gpu())
+    ENGINES.iter().filter(|engine| match engine.name {
+        GPU => has_gpu(),
+        COMPILED => cfg!(target_arch = "x86_64"),
+        _ => true,
+    })
 }

@@ -1,9 +1,10 @@
-//! Tests that tables and corpora name, not functions: `cases::ENGINE::NAME`, `ui::CHECK::right::KERNEL`, `unsound::checked::ATTACK`.
+//! Tests that tables and corpora name, not functions: `cases::ENGINE::NAME`, `engines::CHECK::FILE`, `ui::CHECK::right::KERNEL`, `unsound::checked::ATTACK`.
 //!
 //! `cargo test -p rumba-tests --test trials -- NAME` runs those whose names contain NAME. `RUMBA_TEST_GPU=1` adds the GPU, and
 //! fails where there is none.
 
 mod cases;
+mod engines;
 mod ui;
 mod unsound;
 
@@ -18,7 +19,7 @@ struct Group {
     child: fn(name: &str) -> anyhow::Result<()>,
 }
 
-const GROUPS: [Group; 3] = [cases::GROUP, ui::GROUP, unsound::GROUP];
+const GROUPS: [Group; 4] = [cases::GROUP, engines::GROUP, ui::GROUP, unsound::GROUP];
 
 fn main() -> ExitCode {
     let outcome = match test_processes::asked() {
