@@ -1,6 +1,6 @@
 //! The numbers that tensors have, and the kernels that there are for each.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::run::Run;
 use crate::run::tensor::Tensor;
 use bytemuck::Pod;
@@ -166,15 +166,18 @@ fn in_one<T: Element + rumba::linalg::AttentionElement>(
     })
 }
 
-/// There is no attention of `f32` in one kernel: products for the scores of each image and for their values, softmax between.
+/// There is no attention of `f32` in one kernel: products for the scores and for the values, softmax between. A product takes one
+/// axis of matrices, so there is one for each image, or for each head if those are fewer.
 fn by_products(run: &Run, [q, k, v]: [&Tensor<f32, 4>; 3], mask: Mask) -> Result<Tensor<f32, 4>> {
     let ([batch, rows, heads, size], [_, length, ..]) = (q.shape(), k.shape());
+    let axis = usize::from(heads < batch);
+    let parts = 0..batch.min(heads);
     let scores = run.make([batch, heads, rows, length], |reads, mut scores| {
-        for image in 0..batch {
-            let (q, k) = (reads.view(q)?.index_axis(0, image), reads.view(k)?.index_axis(0, image));
-            let (q, k) = (q.permute([1, 0, 2]), k.permute([1, 2, 0]));
+        for part in parts.clone() {
+            let matrices = |tensor| Ok::<_, Error>(reads.view(tensor)?.permute(HEADS).index_axis(axis, part));
+            let (q, k) = (matrices(q)?, matrices(k)?.permute([0, 2, 1]));
             let product = run.linalg().product(q, k).scale((size as f32).sqrt().recip());
-            product.eval_into(scores.reborrow().index_axis_mut(0, image))?;
+            product.eval_into(scores.reborrow().index_axis_mut(axis, part))?;
         }
         Ok(())
     })?;
@@ -197,12 +200,11 @@ fn by_products(run: &Run, [q, k, v]: [&Tensor<f32, 4>; 3], mask: Mask) -> Result
     drop(scores);
     run.make(q.shape(), |reads, output| {
         let mut output = output.permute(HEADS);
-        for image in 0..batch {
-            let v = reads.view(v)?.index_axis(0, image).permute([1, 0, 2]);
-            let weights = reads.view(&weights)?.index_axis(0, image);
-            run.linalg()
-                .product(weights, v)
-                .eval_into(output.reborrow().index_axis_mut(0, image))?;
+        for part in parts {
+            let v = reads.view(v)?.permute(HEADS).index_axis(axis, part);
+            let weights = reads.view(&weights)?.index_axis(axis, part);
+            let product = run.linalg().product(weights, v);
+            product.eval_into(output.reborrow().index_axis_mut(axis, part))?;
         }
         Ok(())
     })

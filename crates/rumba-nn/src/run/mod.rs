@@ -78,10 +78,11 @@ impl Nn {
     /// let mut x = Array::from_slice(&device, [2], &[1.0_f32, -1.0])?;
     /// let mut y = Array::zeros(&device, [2])?;
     /// let program = nn.program(|run| {
-    ///     let x = run.tensor::<f32, 1>(x.view())?;
-    ///     let x = run.activate(&x, Activation::Silu)?;
-    ///     let x = run.activate(&x, Activation::Silu)?;
-    ///     run.write(&run.activate(&x, Activation::Silu)?, y.view_mut())
+    ///     let mut x = run.tensor::<f32, 1>(x.view())?;
+    ///     for _ in 0..3 {
+    ///         x = run.activate(&x, Activation::Silu)?;
+    ///     }
+    ///     run.write(&x, y.view_mut())
     /// })?;
     /// // Two tensors are there at a time, in 256 bytes each.
     /// assert_eq!(program.bytes(), 512);
