@@ -1,5 +1,5 @@
 //! The gallery's programs as commands: which there are, building them, running one, reading its records.
-//! A program is a file in host/gallery/src/bin; nothing else registers it.
+//! A program is a file in host/gallery/src/bin; nothing else registers it. Larger ones are packages, folders in host.
 
 use crate::{shell, soft};
 use anyhow::{Context, Result, bail};
@@ -58,9 +58,19 @@ pub(crate) fn programs() -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// Whether a program is a package of its own. What such a one depends on, the gallery is not compiled with.
+fn is_package(name: &str) -> bool {
+    PACKAGES.contains(&name)
+}
+
+/// The programs that are packages.
+const PACKAGES: [&str; 1] = ["diffusion"];
+
 /// The program of that name, or an error that lists those there are.
 pub(crate) fn find(name: &str) -> Result<String> {
-    let names = programs()?;
+    let mut names = programs()?;
+    names.extend(PACKAGES.map(str::to_owned));
+    names.sort();
     if names.iter().any(|known| known == name) {
         return Ok(name.to_owned());
     }
@@ -97,16 +107,26 @@ pub(crate) fn build(names: &[String], profile: Profile) -> Result<()> {
 
 /// Builds the programs alone, where the software device is there.
 pub(crate) fn compile(names: &[String], profile: Profile) -> Result<()> {
-    let mut cargo = shell::cargo();
+    let (packages, names): (Vec<_>, Vec<_>) = names.iter().partition(|name| is_package(name));
+    let build = |arguments: &[&str], names: Vec<&String>| {
+        let mut cargo = shell::cargo();
+        cargo.arg("build").args(arguments);
+        if let Profile::Release = profile {
+            cargo.arg("--release");
+        }
+        for name in names {
+            cargo.args(["--bin", name]);
+        }
+        shell::run(&mut cargo)
+    };
+    for name in packages {
+        build(&["--package", name], vec![name])?;
+    }
+    if names.is_empty() {
+        return Ok(());
+    }
     // With xtask, as the launcher builds xtask with the gallery: dependencies then have the same features in both.
-    cargo.args(["build", "--package", "gallery", "--package", "xtask"]);
-    if let Profile::Release = profile {
-        cargo.arg("--release");
-    }
-    for name in names {
-        cargo.args(["--bin", name]);
-    }
-    shell::run(&mut cargo)
+    build(&["--package", "gallery", "--package", "xtask"], names)
 }
 
 /// A built program, ready to be given arguments.

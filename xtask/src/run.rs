@@ -8,10 +8,11 @@ use anyhow::Result;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   cargo xtask run saxpy
+  cargo xtask run diffusion
   cargo xtask run increment --device gpu -- --n 1000000
   cargo xtask run mandelbrot -- --help")]
 pub(crate) struct Args {
-    /// The program: a file in host/gallery/src/bin
+    /// The program: a file in host/gallery/src/bin, or `diffusion`
     name: String,
     /// Where the kernels run [default: $RUMBA_DEVICE, otherwise auto]
     #[arg(long, value_enum)]

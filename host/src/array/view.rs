@@ -190,6 +190,29 @@ impl<'a, T: Pod, const N: usize> From<&'a Array<T, N>> for ArrayView<'a, T, N> {
     }
 }
 
+/// A part of a buffer as an array of one dimension, which [`reshape`](ArrayView::reshape) gives more.
+///
+/// ```
+/// # use rumba::array::ArrayView;
+/// let numbers = rumba::Device::new()?.buffer_from(&[0, 1, 2, 3, 4, 5, 6])?;
+/// let matrix = ArrayView::from(numbers.slice(1..)).reshape([2, 3])?;
+/// assert_eq!(matrix.transpose().to_vec()?, [1, 4, 2, 5, 3, 6]);
+/// # Ok::<(), rumba::Error>(())
+/// ```
+impl<'a, T: Pod> From<DeviceSlice<'a, T>> for ArrayView<'a, T, 1> {
+    fn from(slice: DeviceSlice<'a, T>) -> Self {
+        ArrayView::new(slice, Layout::row_major(0, [slice.len()]))
+    }
+}
+
+/// As for [`ArrayView`], to write.
+impl<'a, T: Pod> From<DeviceSliceMut<'a, T>> for ArrayViewMut<'a, T, 1> {
+    fn from(slice: DeviceSliceMut<'a, T>) -> Self {
+        let length = slice.len();
+        ArrayViewMut::new(slice.into_view(), Layout::row_major(0, [length]))
+    }
+}
+
 impl<'a, T: Pod, const N: usize> From<&'a mut Array<T, N>> for ArrayViewMut<'a, T, N> {
     fn from(array: &'a mut Array<T, N>) -> Self {
         array.view_mut()

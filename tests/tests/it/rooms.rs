@@ -41,6 +41,11 @@ const HOUSES: &[House] = &[
         knot: 4,
     },
     House {
+        folder: "crates/rumba-nn/src",
+        rooms: &["error", "plan", "run", "weights", "layers", "models"],
+        knot: 4,
+    },
+    House {
         folder: "crates/cuda_std/src",
         rooms: &[
             "device",

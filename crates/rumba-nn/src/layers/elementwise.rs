@@ -1,0 +1,155 @@
+//! Layers without weights: functions of each element, sums, and what changes an image's size or channels.
+
+use super::refuse;
+use crate::error::Result;
+use crate::run::Run;
+use crate::run::element::Element;
+use crate::run::tensor::Tensor;
+use nn_kernels::elementwise;
+use rumba::array::{Array, ArrayView};
+use rumba::linalg;
+
+/// A function of each element.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Activation {
+    /// `x`.
+    #[default]
+    Identity,
+    /// `x / (1 + exp(-x))`, also called swish.
+    Silu,
+    /// `x Φ(x)`, with the normal distribution's Φ: PyTorch's `nn.GELU`.
+    Gelu,
+    /// `x / (1 + exp(-1.702 x))`, by which CLIP approximates the former.
+    QuickGelu,
+}
+
+impl Activation {
+    /// As the kernels have it.
+    pub(crate) fn number(self) -> u32 {
+        match self {
+            Activation::Identity => elementwise::IDENTITY,
+            Activation::Silu => elementwise::SILU,
+            Activation::Gelu => elementwise::GELU,
+            Activation::QuickGelu => elementwise::QUICK_GELU,
+        }
+    }
+
+    /// As an epilogue of products has it.
+    pub(crate) fn fused(self) -> Option<linalg::Activation> {
+        match self {
+            Activation::Identity => Some(linalg::Activation::Identity),
+            Activation::Silu => Some(linalg::Activation::Silu),
+            Activation::Gelu | Activation::QuickGelu => None,
+        }
+    }
+}
+
+impl Run {
+    /// A function of each element.
+    ///
+    /// # Errors
+    /// The runtime's.
+    pub fn activate<T: Element, const N: usize>(&self, x: &Tensor<T, N>, function: Activation) -> Result<Tensor<T, N>> {
+        let length = [x.len()];
+        self.make(x.shape(), |reads, y| {
+            let x = reads.view(x)?.reshape(length)?;
+            self.map(T::activate(x, function.number()), y.reshape(length)?)
+        })
+    }
+
+    /// The sum of two tensors.
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) of tensors of two shapes; the runtime's.
+    pub fn add<T: Element, const N: usize>(&self, x: &Tensor<T, N>, y: &Tensor<T, N>) -> Result<Tensor<T, N>> {
+        same_shape("add", x, y)?;
+        let shape = [1, 1, x.len()];
+        self.make(x.shape(), |reads, sum| {
+            let (x, y) = (reads.view(x)?.reshape(shape)?, reads.view(y)?.reshape(shape)?);
+            self.map(T::add(x, y), sum.reshape(shape)?)
+        })
+    }
+
+    /// `a x + b y`, with numbers that a graph's launches read anew.
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) of tensors of two shapes, and of more numbers than one; the runtime's.
+    pub fn weighted_sum<T: Element, const N: usize>(
+        &self,
+        [a, b]: [&Array<f32, 1>; 2],
+        x: &Tensor<T, N>,
+        y: &Tensor<T, N>,
+    ) -> Result<Tensor<T, N>> {
+        same_shape("weighted_sum", x, y)?;
+        for weight in [a, b] {
+            if weight.len() != 1 {
+                return refuse("weighted_sum", "weights of one number".to_owned(), &weight.shape());
+            }
+        }
+        let shape = [1, 1, x.len()];
+        self.make(x.shape(), |reads, sum| {
+            let (x, y) = (reads.view(x)?.reshape(shape)?, reads.view(y)?.reshape(shape)?);
+            self.map(T::sum(x, y, a.view(), b.view()), sum.reshape(shape)?)
+        })
+    }
+
+    /// Images, with a row of numbers for each image added to each of its pixels.
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) unless there is a row for each image, with a number for each channel; the runtime's.
+    pub fn add_to_pixels<T: Element>(&self, x: &Tensor<T, 4>, rows: &Tensor<T, 2>) -> Result<Tensor<T, 4>> {
+        let [images, height, width, channels] = x.shape();
+        if rows.shape() != [images, channels] {
+            return refuse(
+                "add_to_pixels",
+                format!("rows of shape {:?}", [images, channels]),
+                &rows.shape(),
+            );
+        }
+        let shape = [images, height * width, channels];
+        self.make(x.shape(), |reads, sum| {
+            let (x, rows) = (reads.view(x)?.reshape(shape)?, reads.view(rows)?.insert_axis(1));
+            self.map(T::add(x, rows), sum.reshape(shape)?)
+        })
+    }
+
+    /// Images of twice as many rows and columns, with each pixel four times: PyTorch's `nn.Upsample(scale_factor=2)`.
+    ///
+    /// # Errors
+    /// The runtime's.
+    pub fn upsample<T: Element>(&self, x: &Tensor<T, 4>) -> Result<Tensor<T, 4>> {
+        let [images, rows, columns, channels] = x.shape();
+        self.make([images, 2 * rows, 2 * columns, channels], |reads, y| {
+            let pixels = reads.view(x)?.reshape([images, rows, 1, columns, 1, channels])?;
+            self.map(T::copy(pixels), y.reshape([images, rows, 2, columns, 2, channels])?)
+        })
+    }
+
+    /// The channels of one tensor and then those of another, for each pixel.
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) of other images; the runtime's.
+    pub fn concatenate<T: Element>(&self, x: &Tensor<T, 4>, y: &Tensor<T, 4>) -> Result<Tensor<T, 4>> {
+        let ([images, rows, columns, first], [.., second]) = (x.shape(), y.shape());
+        if y.shape() != [images, rows, columns, second] {
+            let wanted = format!("images of shape {:?} with any channels", [images, rows, columns]);
+            return refuse("concatenate", wanted, &y.shape());
+        }
+        let pixels = images * rows * columns;
+        self.make([images, rows, columns, first + second], |reads, both| {
+            let (left, right) = both.reshape([pixels, first + second])?.split_at_mut(1, first);
+            let matrix = |tensor, channels| -> Result<ArrayView<'_, T, 2>> {
+                Ok(reads.view::<T, 4>(tensor)?.reshape([pixels, channels])?)
+            };
+            self.map(T::copy(matrix(x, first)?), left)?;
+            self.map(T::copy(matrix(y, second)?), right)
+        })
+    }
+}
+
+fn same_shape<T, const N: usize>(layer: &'static str, x: &Tensor<T, N>, y: &Tensor<T, N>) -> Result<()> {
+    if x.shape() == y.shape() {
+        return Ok(());
+    }
+    refuse(layer, format!("two tensors of shape {:?}", x.shape()), &y.shape())
+}

@@ -1,0 +1,93 @@
+//! The blocks that networks for images are made of.
+
+use crate::error::Result;
+use crate::layers::{Activation, Attention, Convolution, Filters, GroupNorm, Heads, Linear};
+use crate::run::Run;
+use crate::run::element::Element;
+use crate::run::tensor::Tensor;
+use crate::weights::Weights;
+use rumba::linalg::Mask;
+
+/// What norms divide by at least.
+pub(super) const EPSILON: f32 = 1e-5;
+
+/// Two convolutions, between which the time is added, beside the images themselves: diffusers' `ResnetBlock2D`.
+#[derive(Debug)]
+pub(super) struct Resnet<T> {
+    first: (GroupNorm<T>, Convolution<T>),
+    time: Linear<T>,
+    second: (GroupNorm<T>, Convolution<T>),
+    /// Where the channels become others.
+    shortcut: Option<Convolution<T>>,
+}
+
+impl<T: Element> Resnet<T> {
+    pub(super) fn load(
+        weights: &Weights,
+        [inputs, outputs]: [usize; 2],
+        time: usize,
+        groups: usize,
+    ) -> Result<Resnet<T>> {
+        let norm = |name, channels| GroupNorm::load(&weights.at(name), channels, groups, EPSILON);
+        let convolution = |name, filters| Convolution::load(&weights.at(name), filters);
+        let shortcut = (inputs != outputs).then(|| convolution("conv_shortcut", Filters::of_1(inputs, outputs)));
+        Ok(Resnet {
+            first: (
+                norm("norm1", inputs)?,
+                convolution("conv1", Filters::of_3(inputs, outputs))?,
+            ),
+            time: Linear::load(&weights.at("time_emb_proj"), [time, outputs])?,
+            second: (
+                norm("norm2", outputs)?,
+                convolution("conv2", Filters::of_3(outputs, outputs))?,
+            ),
+            shortcut: shortcut.transpose()?,
+        })
+    }
+
+    /// `time` is a row for each image, activated already.
+    pub(super) fn forward(&self, run: &Run, x: &Tensor<T, 4>, time: &Tensor<T, 2>) -> Result<Tensor<T, 4>> {
+        let mut y = self.first.0.activated(run, x, Activation::Silu)?;
+        y = self.first.1.forward(run, &y)?;
+        y = run.add_to_pixels(&y, &self.time.forward(run, time)?)?;
+        y = self.second.0.activated(run, &y, Activation::Silu)?;
+        y = self.second.1.forward(run, &y)?;
+        match &self.shortcut {
+            Some(shortcut) => run.add(&shortcut.forward(run, x)?, &y),
+            None => run.add(x, &y),
+        }
+    }
+}
+
+/// Attention of the pixels of an image to each other, added to them: diffusers' `Attention` of images.
+#[derive(Debug)]
+pub(super) struct PixelAttention<T> {
+    norm: GroupNorm<T>,
+    attention: Attention<T>,
+}
+
+impl<T: Element> PixelAttention<T> {
+    /// Heads have `size` channels.
+    pub(super) fn load(weights: &Weights, channels: usize, size: usize, groups: usize) -> Result<PixelAttention<T>> {
+        let heads = Heads {
+            channels,
+            context: channels,
+            count: channels / size.max(1),
+            biased: true,
+        };
+        Ok(PixelAttention {
+            norm: GroupNorm::load(&weights.at("group_norm"), channels, groups, EPSILON)?,
+            attention: Attention::load(weights, heads)?,
+        })
+    }
+
+    pub(super) fn forward(&self, run: &Run, x: &Tensor<T, 4>) -> Result<Tensor<T, 4>> {
+        let [images, rows, columns, channels] = x.shape();
+        let flat = [images, rows * columns, channels];
+        let normed = self.norm.forward(run, x)?.reshape(flat);
+        let y = self
+            .attention
+            .added(run, &normed, &normed, Mask::None, &x.reshape(flat))?;
+        Ok(y.reshape(x.shape()))
+    }
+}

@@ -1,0 +1,216 @@
+//! The numbers that tensors have, and the kernels that there are for each.
+
+use crate::error::{Error, Result};
+use crate::run::Run;
+use crate::run::tensor::Tensor;
+use bytemuck::Pod;
+use cuda_std::half::{bf16, f16};
+use cuda_std::launch::{Call, Dim, Map};
+use nn_kernels::{elementwise, lookup, norm};
+use rumba::array::{ArrayView, ArrayViewMut};
+use rumba::linalg::{Attention, ConvolutionElement, Float, Mask, Multiply};
+use rumba::{DeviceSlice, DeviceSliceMut};
+
+/// Numbers of tensors: `f32`, and `f16` and `bf16` of `cuda_std::half`. Layers sum in `f32` in all of them.
+pub trait Element: ConvolutionElement + Float<Self> + Multiply<Self, Sum = f32> + nn_kernels::Real + Kernels {}
+
+/// The kernels of a type, each of the function of its name in `rumba-nn-kernels`.
+#[doc(hidden)]
+pub trait Kernels: Sized + 'static {
+    fn activate(x: ArrayView<'_, Self, 1>, function: u32) -> Map<'_, Self, Dim<1>>;
+
+    fn normalise<'a>(
+        x: ArrayView<'a, Self, 3>,
+        factors: ArrayView<'a, [f32; 2], 3>,
+        function: u32,
+    ) -> Map<'a, Self, Dim<3>>;
+
+    fn sum<'a>(
+        x: ArrayView<'a, Self, 3>,
+        y: ArrayView<'a, Self, 3>,
+        a: ArrayView<'a, f32, 1>,
+        b: ArrayView<'a, f32, 1>,
+    ) -> Map<'a, Self, Dim<3>>;
+
+    fn add<'a>(x: ArrayView<'a, Self, 3>, y: ArrayView<'a, Self, 3>) -> Map<'a, Self, Dim<3>>;
+
+    fn copy<const N: usize>(x: ArrayView<'_, Self, N>) -> Map<'_, Self, Dim<N>>;
+
+    fn of_f32<const N: usize>(x: ArrayView<'_, f32, N>) -> Map<'_, Self, Dim<N>>;
+
+    fn to_f32<const N: usize>(x: ArrayView<'_, Self, N>) -> Map<'_, f32, Dim<N>>;
+
+    fn group_factors<'a>(
+        x: ArrayView<'a, Self, 4>,
+        scale: DeviceSlice<'a, Self>,
+        shift: DeviceSlice<'a, Self>,
+        epsilon: f32,
+        factors: Rows<'a, [f32; 2]>,
+    ) -> Call<'a>;
+
+    fn layer_norm<'a>(
+        x: DeviceSlice<'a, Self>,
+        scale: DeviceSlice<'a, Self>,
+        shift: DeviceSlice<'a, Self>,
+        epsilon: f32,
+        y: Rows<'a, Self>,
+    ) -> Call<'a>;
+
+    fn embedding<'a>(ids: DeviceSlice<'a, u32>, table: ArrayView<'a, Self, 2>, y: Rows<'a, Self>) -> Call<'a>;
+
+    fn timesteps<'a>(times: DeviceSlice<'a, f32>, longest: f32, y: Rows<'a, Self>) -> Call<'a>;
+
+    /// Attention of `[batch, length, heads, size]`, as `rumba::linalg` has it or made of products.
+    fn attention(run: &Run, qkv: [&Tensor<Self, 4>; 3], mask: Mask) -> Result<Tensor<Self, 4>>;
+}
+
+/// An output of rows, with their number and length.
+pub(crate) type Rows<'a, T> = (DeviceSliceMut<'a, T>, [usize; 2]);
+
+macro_rules! elements {
+    ($($ty:ident: $attention:path;)*) => {$(
+        impl Element for $ty {}
+
+        impl Kernels for $ty {
+            fn activate(x: ArrayView<'_, Self, 1>, function: u32) -> Map<'_, Self, Dim<1>> {
+                elementwise::activate::over(x, function)
+            }
+
+            fn normalise<'a>(
+                x: ArrayView<'a, Self, 3>,
+                factors: ArrayView<'a, [f32; 2], 3>,
+                function: u32,
+            ) -> Map<'a, Self, Dim<3>> {
+                elementwise::normalise::over(x, factors, function)
+            }
+
+            fn sum<'a>(
+                x: ArrayView<'a, Self, 3>,
+                y: ArrayView<'a, Self, 3>,
+                a: ArrayView<'a, f32, 1>,
+                b: ArrayView<'a, f32, 1>,
+            ) -> Map<'a, Self, Dim<3>> {
+                elementwise::sum::over(x, y, a, b)
+            }
+
+            fn add<'a>(x: ArrayView<'a, Self, 3>, y: ArrayView<'a, Self, 3>) -> Map<'a, Self, Dim<3>> {
+                elementwise::sum::over(x, y, 1.0, 1.0)
+            }
+
+            fn copy<const N: usize>(x: ArrayView<'_, Self, N>) -> Map<'_, Self, Dim<N>> {
+                elementwise::convert::over(x)
+            }
+
+            fn of_f32<const N: usize>(x: ArrayView<'_, f32, N>) -> Map<'_, Self, Dim<N>> {
+                elementwise::convert::over(x)
+            }
+
+            fn to_f32<const N: usize>(x: ArrayView<'_, Self, N>) -> Map<'_, f32, Dim<N>> {
+                elementwise::convert::over(x)
+            }
+
+            fn group_factors<'a>(
+                x: ArrayView<'a, Self, 4>,
+                scale: DeviceSlice<'a, Self>,
+                shift: DeviceSlice<'a, Self>,
+                epsilon: f32,
+                factors: Rows<'a, [f32; 2]>,
+            ) -> Call<'a> {
+                norm::group_factors::<$ty>(x, scale, shift, epsilon, factors)
+            }
+
+            fn layer_norm<'a>(
+                x: DeviceSlice<'a, Self>,
+                scale: DeviceSlice<'a, Self>,
+                shift: DeviceSlice<'a, Self>,
+                epsilon: f32,
+                y: Rows<'a, Self>,
+            ) -> Call<'a> {
+                norm::layer_norm::<$ty>(x, scale, shift, epsilon, y)
+            }
+
+            fn embedding<'a>(ids: DeviceSlice<'a, u32>, table: ArrayView<'a, Self, 2>, y: Rows<'a, Self>) -> Call<'a> {
+                lookup::embedding::<$ty>(ids, table, y)
+            }
+
+            fn timesteps<'a>(times: DeviceSlice<'a, f32>, longest: f32, y: Rows<'a, Self>) -> Call<'a> {
+                lookup::timesteps::<$ty>(times, longest, y)
+            }
+
+            fn attention(run: &Run, qkv: [&Tensor<Self, 4>; 3], mask: Mask) -> Result<Tensor<Self, 4>> {
+                $attention(run, qkv, mask)
+            }
+        }
+    )*};
+}
+
+elements! {
+    f32: by_products;
+    f16: in_one;
+    bf16: in_one;
+}
+
+/// Heads as `rumba::linalg` wants them: before the positions.
+const HEADS: [usize; 4] = [0, 2, 1, 3];
+
+fn in_one<T: Element + rumba::linalg::AttentionElement>(
+    run: &Run,
+    [q, k, v]: [&Tensor<T, 4>; 3],
+    mask: Mask,
+) -> Result<Tensor<T, 4>> {
+    run.make(q.shape(), |reads, output| {
+        let view = |tensor| reads.view(tensor).map(|view| view.permute(HEADS));
+        let (q, k, v) = (view(q)?, view(k)?, view(v)?);
+        let attention = Attention { mask, scale: None };
+        Ok(run.linalg().attention(q, k, v, output.permute(HEADS), attention)?)
+    })
+}
+
+/// There is no attention of `f32` in one kernel: products for the scores and for the values, softmax between. A product takes one
+/// axis of matrices, so there is one for each image, or for each head if those are fewer.
+fn by_products(run: &Run, [q, k, v]: [&Tensor<f32, 4>; 3], mask: Mask) -> Result<Tensor<f32, 4>> {
+    let ([batch, rows, heads, size], [_, length, ..]) = (q.shape(), k.shape());
+    let axis = usize::from(heads < batch);
+    let parts = 0..batch.min(heads);
+    let scores = run.make([batch, heads, rows, length], |reads, mut scores| {
+        for part in parts.clone() {
+            let matrices = |tensor| Ok::<_, Error>(reads.view(tensor)?.permute(HEADS).index_axis(axis, part));
+            let (q, k) = (matrices(q)?, matrices(k)?.permute([0, 2, 1]));
+            let product = run.linalg().product(q, k).scale((size as f32).sqrt().recip());
+            product.eval_into(scores.reborrow().index_axis_mut(axis, part))?;
+        }
+        Ok(())
+    })?;
+    // How many keys more than its number the first query sees.
+    let first = match mask {
+        Mask::Causal => 0,
+        Mask::CausalFromEnd => length as i32 - rows as i32,
+        _ => length as i32,
+    };
+    let weights = run.make(scores.shape(), |reads, weights| {
+        let shape = [batch * heads * rows, length];
+        let call = norm::softmax(
+            reads.slice(&scores)?,
+            rows as u32,
+            first,
+            (in_one_piece(weights), shape),
+        );
+        run.launch_rows(shape[0], call)
+    })?;
+    drop(scores);
+    run.make(q.shape(), |reads, output| {
+        let mut output = output.permute(HEADS);
+        for part in parts {
+            let v = reads.view(v)?.permute(HEADS).index_axis(axis, part);
+            let weights = reads.view(&weights)?.index_axis(axis, part);
+            let product = run.linalg().product(weights, v);
+            product.eval_into(output.reborrow().index_axis_mut(axis, part))?;
+        }
+        Ok(())
+    })
+}
+
+/// The elements of a new tensor.
+pub(crate) fn in_one_piece<T: Pod, const N: usize>(tensor: ArrayViewMut<'_, T, N>) -> DeviceSliceMut<'_, T> {
+    tensor.into_slice().expect("a new tensor lies in one piece")
+}

@@ -1,0 +1,401 @@
+//! Runs of networks: memory for tensors as they are made, or by a plan; and programs, which are runs recorded as graphs.
+
+pub(crate) mod element;
+pub(crate) mod tensor;
+
+use crate::error::{Error, Result};
+use crate::plan::{Event, Plan};
+use crate::run::element::Element;
+use crate::run::tensor::Tensor;
+use bytemuck::Pod;
+use cuda_std::launch::{Call, Map, OperandMut};
+use rumba::array::{Array, ArrayView, ArrayViewMut};
+use rumba::linalg::Linalg;
+use rumba::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut, Graph, LaunchConfig, Module, Stream};
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// The kernels of the layers.
+pub const PTX: &str = include_str!(env!("NN_PTX"));
+
+/// Tensors begin at multiples of so many words: what tensor copies ask for, and a line of any cache.
+const LINE: usize = 64;
+
+/// Warps of a block of a kernel that has a row for each warp.
+const WARPS: usize = 4;
+
+/// Networks on one device: the kernels of their layers, and linear algebra. Clones share both.
+#[derive(Clone, Debug)]
+pub struct Nn {
+    device: Device,
+    module: Module,
+    linalg: Linalg,
+}
+
+impl Nn {
+    /// Loads the kernels onto a device.
+    ///
+    /// # Errors
+    /// The runtime's.
+    pub fn new(device: &Device) -> Result<Nn> {
+        Ok(Nn {
+            device: device.clone(),
+            module: device.load_named("the kernels of rumba-nn", PTX)?,
+            linalg: Linalg::new(device),
+        })
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Runs a network once. Each tensor has memory of its own.
+    ///
+    /// # Errors
+    /// The network's.
+    pub fn run<R>(&self, network: impl FnOnce(&Run) -> Result<R>) -> Result<R> {
+        network(&Run::new(self.clone(), None, Source::Device))
+    }
+
+    /// Runs a network once, plans the memory of its tensors, and records it with that memory.
+    ///
+    /// The network is called twice. It must do the same both times, and take its arguments from arrays that stay where they are: a
+    /// launch of the program reads what they hold then.
+    ///
+    /// # Errors
+    /// The network's; [`Error::Changed`] if it did not do the same; the driver's.
+    ///
+    /// # Examples
+    /// ```
+    /// use rumba::array::Array;
+    /// use rumba_nn::{Activation, Nn};
+    ///
+    /// let device = rumba::Device::new()?;
+    /// let nn = Nn::new(&device)?;
+    /// let mut x = Array::from_slice(&device, [2], &[1.0_f32, -1.0])?;
+    /// let mut y = Array::zeros(&device, [2])?;
+    /// let program = nn.program(|run| {
+    ///     let mut x = run.tensor::<f32, 1>(x.view())?;
+    ///     for _ in 0..3 {
+    ///         x = run.activate(&x, Activation::Silu)?;
+    ///     }
+    ///     run.write(&x, y.view_mut())
+    /// })?;
+    /// // Two tensors are there at a time, in 256 bytes each.
+    /// assert_eq!(program.bytes(), 512);
+    /// x.copy_from_slice(&[0.0, 100.0])?;
+    /// program.launch()?;
+    /// assert_eq!(y.to_vec()?, [0.0, 100.0]);
+    /// # Ok::<(), rumba_nn::Error>(())
+    /// ```
+    pub fn program(&self, mut network: impl FnMut(&Run) -> Result<()>) -> Result<Program> {
+        let first = Run::new(self.clone(), None, Source::Device);
+        network(&first)?;
+        let plan = Plan::new(first.state.events.take());
+        let words = plan.words;
+        let source = Source::Planned {
+            arena: RefCell::new(self.device.zeros(words)?),
+            plan,
+        };
+        let mut source = Some(source);
+        let mut outcome = Ok(());
+        let graph = self.device.capture(|stream| {
+            let source = source.take().expect("a graph is captured once");
+            let run = Run::new(self.clone(), Some(stream.clone()), source);
+            outcome = network(&run).and_then(|()| run.state.kept_to_plan());
+            Ok(())
+        })?;
+        outcome?;
+        Ok(Program { graph, words })
+    }
+}
+
+/// A network as it was recorded: all its launches in one graph, all its tensors in one piece of memory.
+#[derive(Debug)]
+pub struct Program {
+    graph: Graph,
+    words: usize,
+}
+
+impl Program {
+    /// Puts all launches on the default stream.
+    ///
+    /// # Errors
+    /// The driver's. What goes wrong in a kernel is told at the next wait.
+    pub fn launch(&self) -> Result<()> {
+        Ok(self.graph.launch()?)
+    }
+
+    /// The launches.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// How many bytes the tensors have together.
+    pub fn bytes(&self) -> usize {
+        self.words * size_of::<u32>()
+    }
+}
+
+/// A run of a network: what layers make tensors with, and launch on.
+#[derive(Debug)]
+pub struct Run {
+    nn: Nn,
+    stream: Option<Stream>,
+    state: Rc<State>,
+}
+
+/// What a run and its tensors share.
+struct State {
+    source: Source,
+    /// What was done so far.
+    events: RefCell<Vec<Event>>,
+    /// How many tensors were made.
+    made: Cell<usize>,
+    /// Borrowed while tensors are made or read.
+    busy: RefCell<()>,
+}
+
+/// Where the memory of tensors comes from.
+enum Source {
+    /// Each has a buffer of its own.
+    Device,
+    /// All lie in one.
+    Planned {
+        plan: Plan,
+        arena: RefCell<DeviceBuffer<u32>>,
+    },
+}
+
+/// The memory of a tensor, which is free again when this is dropped.
+pub(crate) struct Memory {
+    state: Rc<State>,
+    number: usize,
+    place: Place,
+}
+
+enum Place {
+    Own(DeviceBuffer<u32>),
+    Planned(Range<usize>),
+}
+
+impl State {
+    fn did(&self, event: Event) {
+        self.events.borrow_mut().push(event);
+    }
+
+    fn kept_to_plan(&self) -> Result<()> {
+        match &self.source {
+            Source::Planned { plan, .. } if plan.events != *self.events.borrow() => Err(Error::Changed),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State")
+            .field("made", &self.made)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.state.did(Event::Dropped(self.number));
+    }
+}
+
+impl Run {
+    fn new(nn: Nn, stream: Option<Stream>, source: Source) -> Run {
+        let linalg = match &stream {
+            Some(stream) => nn.linalg.on(stream),
+            None => nn.linalg.clone(),
+        };
+        let state = State {
+            source,
+            events: RefCell::default(),
+            made: Cell::new(0),
+            busy: RefCell::default(),
+        };
+        Run {
+            nn: Nn { linalg, ..nn },
+            stream,
+            state: Rc::new(state),
+        }
+    }
+
+    /// Makes a tensor. `work` puts the launches that compute it on the run's stream; it is given the tensor's memory, and what it reads
+    /// other tensors by. Every element is to be written: what the memory held before is of no meaning.
+    ///
+    /// This is how layers are made, also those of other crates: see the example of [the crate](crate).
+    ///
+    /// # Errors
+    /// Those of `work`; [`Error::Nested`] if it makes a tensor itself; [`Error::Changed`]; [`rumba::Error::OutOfMemory`].
+    pub fn make<T: Pod, const N: usize>(
+        &self,
+        shape: [usize; N],
+        work: impl FnOnce(&Reads<'_>, ArrayViewMut<'_, T, N>) -> Result<()>,
+    ) -> Result<Tensor<T, N>> {
+        let state = &self.state;
+        let _alone = state.busy.try_borrow_mut().map_err(|_| Error::Nested)?;
+        let count: usize = shape.iter().product();
+        let words = (count * size_of::<T>())
+            .div_ceil(size_of::<u32>())
+            .next_multiple_of(LINE);
+        let number = state.made.get();
+        let typed = |memory: DeviceSliceMut<'_, u32>, parts| {
+            let memory = memory.cast::<T>().slice_mut(..count);
+            work(&Reads { state, parts }, ArrayViewMut::from(memory).reshape(shape)?)
+        };
+        let place = match &state.source {
+            Source::Device => {
+                // What a layer leaves out is not a number, in any of the types.
+                let array = Array::full(&self.nn.device, [words], u32::MAX)?;
+                let mut buffer = array.into_buffer();
+                typed(buffer.as_slice_mut(), Vec::new())?;
+                Place::Own(buffer)
+            }
+            Source::Planned { plan, arena } => {
+                let place = plan.places.get(number).filter(|place| place.len() == words);
+                let place = place.ok_or(Error::Changed)?;
+                let mut arena = arena.borrow_mut();
+                let (before, rest) = arena.as_slice_mut().split_at_mut(place.start);
+                let (own, behind) = rest.split_at_mut(words);
+                typed(own, vec![(before.as_slice(), 0), (behind.as_slice(), place.end)])?;
+                Place::Planned(place.clone())
+            }
+        };
+        state.made.set(number + 1);
+        state.did(Event::Made(words));
+        let memory = Memory {
+            state: state.clone(),
+            number,
+            place,
+        };
+        Ok(Tensor::new(Rc::new(memory), shape))
+    }
+
+    /// Launches what reads tensors and writes to memory outside of the run. `work` is given what it reads them by.
+    ///
+    /// # Errors
+    /// Those of `work`; [`Error::Nested`].
+    pub fn read(&self, work: impl FnOnce(&Reads<'_>) -> Result<()>) -> Result<()> {
+        let state = &self.state;
+        let _alone = state.busy.try_borrow_mut().map_err(|_| Error::Nested)?;
+        match &state.source {
+            Source::Device => work(&Reads {
+                state,
+                parts: Vec::new(),
+            }),
+            Source::Planned { arena, .. } => {
+                let arena = arena.borrow();
+                let parts = vec![(arena.as_slice(), 0)];
+                work(&Reads { state, parts })
+            }
+        }
+    }
+
+    /// A tensor of numbers from outside of the run, rounded to its type.
+    ///
+    /// # Errors
+    /// As [`make`](Self::make).
+    pub fn tensor<T: Element, const N: usize>(&self, numbers: ArrayView<'_, f32, N>) -> Result<Tensor<T, N>> {
+        self.make(numbers.shape(), |_, tensor| self.map(T::of_f32(numbers), tensor))
+    }
+
+    /// Writes a tensor's numbers to an array, or a part of one, outside of the run.
+    ///
+    /// # Errors
+    /// [`Error::OtherRun`]; [`rumba::array::ArrayError`] of another shape.
+    pub fn write<T: Element, const N: usize>(
+        &self,
+        tensor: &Tensor<T, N>,
+        array: ArrayViewMut<'_, f32, N>,
+    ) -> Result<()> {
+        self.read(|reads| self.map(T::to_f32(reads.view(tensor)?), array))
+    }
+
+    /// Launches a kernel on the run's stream.
+    ///
+    /// # Errors
+    /// As [`Module::launch`].
+    pub fn launch(&self, module: &Module, config: LaunchConfig<'_>, call: Call<'_>) -> Result<()> {
+        Ok(match &self.stream {
+            Some(stream) => module.launch(config.stream(stream), call),
+            None => module.launch(config, call),
+        }?)
+    }
+
+    /// Linear algebra on the run's stream.
+    pub fn linalg(&self) -> &Linalg {
+        &self.nn.linalg
+    }
+
+    /// The module of the layers' kernels.
+    pub(crate) fn module(&self) -> &Module {
+        &self.nn.module
+    }
+
+    /// Launches a kernel of ours that has a row for each warp.
+    pub(crate) fn launch_rows(&self, rows: usize, call: Call<'_>) -> Result<()> {
+        if rows == 0 {
+            return Ok(());
+        }
+        let blocks = rows.div_ceil(WARPS).min(1 << 16) as u32;
+        self.launch(self.module(), LaunchConfig::new(blocks, 32 * WARPS as u32), call)
+    }
+
+    /// Computes a vectorized function of ours.
+    pub(crate) fn map<'o, 'a: 'o, T: Pod, D>(&self, map: Map<'a, T, D>, output: impl OperandMut<'o, T>) -> Result<()> {
+        Ok(match &self.stream {
+            Some(stream) => self.module().map_into_on(stream, map, output),
+            None => self.module().map_into(map, output),
+        }?)
+    }
+}
+
+/// What the work of [`Run::make`] reads tensors by.
+#[derive(Debug)]
+pub struct Reads<'a> {
+    state: &'a Rc<State>,
+    /// Planned memory but for the tensor that is made: its parts, and at which word each begins.
+    parts: Vec<(DeviceSlice<'a, u32>, usize)>,
+}
+
+impl Reads<'_> {
+    /// A tensor's numbers.
+    ///
+    /// # Errors
+    /// [`Error::OtherRun`].
+    pub fn view<'s, T: Pod, const N: usize>(&'s self, tensor: &'s Tensor<T, N>) -> Result<ArrayView<'s, T, N>> {
+        Ok(ArrayView::from(self.slice(tensor)?).reshape(tensor.shape())?)
+    }
+
+    /// A tensor's numbers one after the other.
+    ///
+    /// # Errors
+    /// [`Error::OtherRun`].
+    pub fn slice<'s, T: Pod, const N: usize>(&'s self, tensor: &'s Tensor<T, N>) -> Result<DeviceSlice<'s, T>> {
+        let memory = &*tensor.memory;
+        if !Rc::ptr_eq(&memory.state, self.state) {
+            return Err(Error::OtherRun);
+        }
+        let words: DeviceSlice<'s, u32> = match &memory.place {
+            Place::Own(buffer) => buffer.as_slice(),
+            Place::Planned(place) => {
+                // A tensor that lives longer than planned may lie where the new one does.
+                let part = self
+                    .parts
+                    .iter()
+                    .find(|(part, start)| *start <= place.start && place.end <= *start + part.len());
+                let (part, start) = part.ok_or(Error::Changed)?;
+                part.slice(place.start - start..place.end - start)
+            }
+        };
+        Ok(words.cast::<T>().slice(..tensor.len()))
+    }
+}

@@ -1,0 +1,191 @@
+//! Weights from files in the format safetensors.
+
+use crate::error::{Result, WeightError};
+use crate::run::Nn;
+use crate::run::element::Element;
+use rumba::array::Array;
+use safetensors::tensor::{Dtype, SafeTensors, TensorInfo};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The tensors of a file, by name. A network takes those that it needs, each in a shape that it knows.
+///
+/// Names have parts with dots between, as PyTorch writes them; [`at`](Self::at) goes into one.
+#[derive(Clone)]
+pub struct Weights {
+    nn: Nn,
+    file: Arc<File>,
+    prefix: String,
+}
+
+struct File {
+    path: PathBuf,
+    bytes: Vec<u8>,
+    tensors: BTreeMap<String, TensorInfo>,
+    /// Where the tensors' bytes begin.
+    start: usize,
+}
+
+impl Weights {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// [`WeightError::Unreadable`], [`WeightError::Damaged`].
+    pub fn open(nn: &Nn, path: impl AsRef<Path>) -> Result<Weights> {
+        let path = path.as_ref();
+        let bytes = std::fs::read(path).map_err(|error| WeightError::Unreadable {
+            file: path.to_owned(),
+            error,
+        })?;
+        Weights::from_bytes(nn, path, bytes)
+    }
+
+    /// The same of a file's bytes, which errors call `name`.
+    ///
+    /// # Errors
+    /// [`WeightError::Damaged`].
+    pub fn from_bytes(nn: &Nn, name: impl Into<PathBuf>, bytes: Vec<u8>) -> Result<Weights> {
+        let path = name.into();
+        let (length, table) = match SafeTensors::deserialize(&bytes).and_then(|_| SafeTensors::read_metadata(&bytes)) {
+            Ok(known) => known,
+            Err(error) => {
+                return Err(WeightError::Damaged {
+                    file: path,
+                    bytes: bytes.len(),
+                    error,
+                }
+                .into());
+            }
+        };
+        let tensors = table
+            .tensors()
+            .into_iter()
+            .map(|(name, info)| (name, info.clone()))
+            .collect();
+        let file = File {
+            path,
+            bytes,
+            tensors,
+            // The table's length is a number of eight bytes before it.
+            start: 8 + length,
+        };
+        Ok(Weights {
+            nn: nn.clone(),
+            file: Arc::new(file),
+            prefix: String::new(),
+        })
+    }
+
+    /// The tensors whose names begin with `part` and a dot, without them.
+    #[must_use]
+    pub fn at(&self, part: impl fmt::Display) -> Weights {
+        Weights {
+            prefix: format!("{}{part}.", self.prefix),
+            ..self.clone()
+        }
+    }
+
+    /// Where layers are loaded to.
+    pub fn nn(&self) -> &Nn {
+        &self.nn
+    }
+
+    /// Whether there is such a tensor.
+    pub fn has(&self, name: &str) -> bool {
+        self.file.tensors.contains_key(&format!("{}{name}", self.prefix))
+    }
+
+    /// A tensor in device memory, rounded to `T`.
+    ///
+    /// # Errors
+    /// [`WeightError`] if it is not there, or has another shape or elements that are no floating-point numbers; the runtime's.
+    pub fn array<T: Element, const N: usize>(&self, name: &str, shape: [usize; N]) -> Result<Array<T, N>> {
+        let numbers = self.numbers(name, &shape)?;
+        Ok(Array::from_slice(self.nn.device(), shape, &numbers)?)
+    }
+
+    /// A convolution's filters, which lie as `[outputs, channels, rows, columns]`, as `[outputs, rows, columns, channels]`.
+    pub(crate) fn filters<T: Element>(&self, name: &str, shape: [usize; 4]) -> Result<Array<T, 4>> {
+        let [outputs, rows, columns, channels] = shape;
+        let numbers: Vec<T> = self.numbers(name, &[outputs, channels, rows, columns])?;
+        let filters = Array::from_fn(self.nn.device(), shape, |[output, row, column, channel]| {
+            numbers[((output * channels + channel) * rows + row) * columns + column]
+        });
+        Ok(filters?)
+    }
+
+    /// A tensor's numbers in row-major order, rounded to `T`.
+    fn numbers<T: Element>(&self, name: &str, wanted: &[usize]) -> Result<Vec<T>> {
+        let file = self.file.path.clone();
+        let name = format!("{}{name}", self.prefix);
+        let Some(info) = self.file.tensors.get(&name) else {
+            return Err(WeightError::Missing {
+                similar: self.similar(&name),
+                file,
+                name,
+                wanted: wanted.to_vec(),
+            }
+            .into());
+        };
+        let (shape, dtype) = (info.shape.clone(), info.dtype);
+        if shape != wanted {
+            let wanted = wanted.to_vec();
+            return Err(WeightError::Shape {
+                file,
+                name,
+                shape,
+                wanted,
+            }
+            .into());
+        }
+        let (start, end) = info.data_offsets;
+        let bytes = &self.file.bytes[self.file.start + start..self.file.start + end];
+        let halves = || bytes.chunks_exact(2).map(|bytes| [bytes[0], bytes[1]]);
+        let numbers = match dtype {
+            Dtype::F32 => {
+                let words = bytes
+                    .chunks_exact(4)
+                    .map(|bytes| [bytes[0], bytes[1], bytes[2], bytes[3]]);
+                words.map(|word| T::of(f32::from_le_bytes(word))).collect()
+            }
+            Dtype::F16 => halves()
+                .map(|half| T::of(cuda_std::half::f16::from_le_bytes(half).to_f32()))
+                .collect(),
+            Dtype::BF16 => halves()
+                .map(|half| T::of(cuda_std::half::bf16::from_le_bytes(half).to_f32()))
+                .collect(),
+            _ => {
+                return Err(WeightError::Type {
+                    file,
+                    name,
+                    shape,
+                    dtype,
+                }
+                .into());
+            }
+        };
+        Ok(numbers)
+    }
+
+    /// The name that has the most of another at its end in common: what is missing is often there under another prefix.
+    fn similar(&self, name: &str) -> Option<String> {
+        let common = |other: &str| {
+            let (own, other) = (name.split('.').rev(), other.split('.').rev());
+            own.zip(other).take_while(|(own, other)| own == other).count()
+        };
+        let names = self.file.tensors.keys();
+        let best = names.max_by_key(|other| (common(other), std::cmp::Reverse(other.len())))?;
+        (common(best) > 1).then(|| best.clone())
+    }
+}
+
+impl fmt::Debug for Weights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Weights")
+            .field("file", &self.file.path)
+            .field("prefix", &self.prefix)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,5 @@
+//! The tests of the layers, in one program.
+
+mod goldens;
+mod programs;
+mod weights;
