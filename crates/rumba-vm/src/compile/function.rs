@@ -25,11 +25,9 @@ const MAX_MASKED: usize = 4000;
 /// Cells of the analysis, blocks times registers, beyond which a kernel stays interpreted.
 const MAX_CELLS: usize = 1 << 22;
 
-/// Text beyond which a kernel stays interpreted: compiling it would take seconds.
-const MAX_TEXT: usize = 6 << 20;
-
-/// Text beyond which there is no copy for warps that have parted.
-const MAX_MASKED_TEXT: usize = 1 << 20;
+/// Text beyond which there is no copy for warps that have parted, and without one, a kernel stays interpreted: compiling it would
+/// take seconds.
+const MAX_TEXT: usize = 960 << 10;
 
 /// The helpers by which the function ends.
 pub(super) const GO_ON: &str = "go_on";
@@ -62,12 +60,12 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
     if kernel.blocks.len() * kernel.registers.len() > MAX_CELLS {
         return None;
     }
-    let masked = (program.kernel_ops <= MAX_MASKED).then(|| write_copies(&kernel, true, MAX_MASKED_TEXT));
-    masked.flatten().or_else(|| write_copies(&kernel, false, MAX_TEXT))
+    let masked = (program.kernel_ops <= MAX_MASKED).then(|| write_copies(&kernel, true));
+    masked.flatten().or_else(|| write_copies(&kernel, false))
 }
 
-/// Writes the code with or without copies of blocks for warps that have parted, unless it is longer than `limit`.
-fn write_copies(kernel: &Kernel<'_>, with_masked: bool, limit: usize) -> Option<Text> {
+/// Writes the code with or without copies of blocks for warps that have parted, unless it is too long.
+fn write_copies(kernel: &Kernel<'_>, with_masked: bool) -> Option<Text> {
     let program = kernel.program;
     let states = kernel.states(with_masked);
     let entries: Vec<usize> = kernel
@@ -103,7 +101,7 @@ fn write_copies(kernel: &Kernel<'_>, with_masked: bool, limit: usize) -> Option<
     for copy in [Copy::Full, Copy::Masked] {
         for block in 0..kernel.blocks.len() {
             function.write_block(copy, block);
-            if function.w.text().len() > limit {
+            if function.w.text().len() > MAX_TEXT {
                 return None;
             }
         }

@@ -7,6 +7,9 @@
 //! do together while some wait, the code stores the registers and names the operation at which the interpreter goes on. How
 //! warps come to native code and leave it is told in [`crate::exec::native`].
 //!
+//! Three analyses say what the text may leave out: `shape`, what is the same in all lanes; `bits`, which bits may be set; `nan`,
+//! whose NaNs are seen. Accesses and their bounds are written in `memory`.
+//!
 //! How an instruction is written stands beside its handler, in the kind of its operations; no instruction is named here.
 
 mod atomic;

@@ -61,11 +61,23 @@ impl Function<'_> {
     pub(super) fn file(&mut self, slot: u16, class: Class, lane: usize) -> String {
         let lane_bytes = raw(class).bits() as usize / 8;
         let offset = usize::from(slot) * UNIT + lane * lane_bytes;
-        self.offset("%registers", offset)
+        self.place_in_file("registers", offset)
     }
 
     fn predicate_file(&mut self, index: u16) -> String {
-        self.offset("%predicates", usize::from(index) * 4)
+        self.place_in_file("predicates", usize::from(index) * 4)
+    }
+
+    /// A place in the register file, named once: there are many ways out of the code, which store all that lives.
+    fn place_in_file(&mut self, base: &str, offset: usize) -> String {
+        let name = format!("%{base}.{offset}");
+        if self.known.insert(name.clone()) {
+            self.in_prologue(|function| {
+                let place = format!("getelementptr i8, ptr %{base}, i64 {offset}");
+                function.w.line(format_args!("{name} = {place}"));
+            });
+        }
+        name
     }
 
     /// All lanes of an operand.
@@ -174,10 +186,8 @@ impl Function<'_> {
         if self.known.insert(name.clone()) {
             let lane = group.map_or(0, |group| group * self.kernel.group);
             let text = ty(element, is_vector);
-            self.in_prologue(|function| {
-                let file = function.file(slot, class, lane);
-                function.w.line(format_args!("{name} = load {text}, ptr {file}"));
-            });
+            let file = self.file(slot, class, lane);
+            self.in_prologue(|function| function.w.line(format_args!("{name} = load {text}, ptr {file}")));
         }
         Value::named(name, element, is_vector)
     }

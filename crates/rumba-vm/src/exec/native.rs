@@ -3,14 +3,18 @@
 //! Native code is a function for a whole kernel. A warp that has not parted, and that stands where the code has an entry,
 //! executes a gate: an operation outside of the program whose handler calls the function. The function ends where the warp
 //! waits or exits, where it finds a fault and where its turn is over, and says at which operation the interpreter goes on; the
-//! registers are in the register file then. Behind a barrier, a warp goes on from what it has stored there for itself. What is
-//! written in the code is decided in [`crate::compile`].
+//! registers are in the register file then. Behind a barrier, a warp goes on from what it has stored there for itself.
+//!
+//! A [`Runner`] calls the function without the interpreter's loop, for blocks whose warps do nothing but come to the same barriers
+//! and exit. What is written in the code is decided in [`crate::compile`].
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::base::engine::Code;
+use crate::base::lanes::BARRIERS;
 use crate::machine::op::{Handler, Op, OpKind, Pc};
-use crate::machine::program::{Flow, NO_ENTRY, Native, Program};
+use crate::machine::program::{Facts, Fixed, Flow, NO_ENTRY, Native, Program};
 use crate::machine::warp::{Wait, Warp};
 
 /// What the function gives back where registers are not as the code expects them at an entry: nothing was executed.
@@ -93,48 +97,97 @@ fn index_of(program: &Program, op: *const Op) -> usize {
     (op as usize).wrapping_sub(program.ops.as_ptr() as usize) / size_of::<Op>()
 }
 
-/// Warps that run from the start of a kernel to its end in blocks that need not be started: nothing is asked of the block.
-pub(crate) struct Alone<'a> {
+/// Native code of a launch, run without asking the scheduler as long as all lanes of a warp stay together.
+pub(crate) struct Runner<'a> {
     program: &'a Program,
     function: Function,
     entry: u32,
+    entries: u32,
+    /// The barriers at which whole blocks wait, by the operations.
+    barriers: HashMap<usize, usize>,
+    /// Whether there are barriers of any kind.
+    pub(crate) has_barriers: bool,
 }
 
-impl<'a> Alone<'a> {
-    /// Of a kernel that may be like that.
+/// Where a warp stops that a [`Runner`] has run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stopped {
+    /// Before the exit of all its lanes, at its position.
+    AtExit,
+    /// Before such a barrier of all its lanes, at its position.
+    AtBarrier(usize),
+    /// Elsewhere: it goes on there.
+    At(Pc),
+}
+
+impl<'a> Runner<'a> {
+    /// That of a program.
     pub(crate) fn of(program: &'a Program, native: &Native) -> Option<Self> {
         let entry = native.entry_at.first().copied().filter(|entry| *entry != NO_ENTRY)?;
-        let waits = program.facts.iter().any(|facts| matches!(facts.kind, OpKind::Barrier));
         // SAFETY: the compiler promises that the code is what the text says.
         let function = unsafe { std::mem::transmute::<*mut std::ffi::c_void, Function>(native.code.entry.as_ptr()) };
-        (!waits).then_some(Self {
+        let constant = |slot: u16| {
+            let mut fixed = program.fixed.iter();
+            let (.., value) = fixed.find(|(known, ..)| *known == slot)?;
+            match value {
+                Fixed::Constant(bits) => Some(*bits),
+                _ => None,
+            }
+        };
+        let of_block = |(index, facts): (usize, &Facts)| {
+            let op = program.ops[index];
+            let is_whole = matches!(facts.kind, OpKind::Barrier) && op.imm == 0 && constant(op.b) == Some(0);
+            let id = constant(op.a).filter(|id| is_whole && *id < BARRIERS as u128)?;
+            Some((index, id as usize))
+        };
+        Some(Self {
             program,
             function,
             entry,
+            entries: native.gates.len() as u32,
+            barriers: program.facts.iter().enumerate().filter_map(of_block).collect(),
+            has_barriers: program.facts.iter().any(|facts| matches!(facts.kind, OpKind::Barrier)),
         })
     }
 
-    /// Runs a warp that stands at the start, for so many operations at most. Gives where it goes on once its block is started,
-    /// unless all its lanes are about to exit: at the warp's position.
+    /// Runs a warp from the start of the kernel, or from behind the barrier at which it has stopped, for so many operations at
+    /// most. `is_alone` says that its block was not started.
     ///
     /// # Safety
-    /// The warp was set up for the program, and its launch holds the code.
-    pub(crate) unsafe fn run(&self, warp: &mut Warp, turn: i32) -> Option<Pc> {
+    /// The warp was set up for the program, has not parted, and its launch holds the code.
+    pub(crate) unsafe fn run(&self, warp: &mut Warp, turn: i32, is_alone: bool) -> Stopped {
+        warp.counted += (warp.granted - warp.fuel) as u64;
         (warp.budget, warp.granted, warp.fuel) = (turn, turn, turn);
-        (warp.active, warp.counted, warp.polled) = (warp.live, 0, 0);
+        warp.active = warp.live;
         let ops = self.program.ops.as_ptr();
+        let entry = match std::mem::take(&mut warp.suspended) {
+            0 => self.entry,
+            suspended => suspended - 1 + self.entries,
+        };
+        let helpers = if is_alone {
+            &raw const HELPERS_ALONE
+        } else {
+            &raw const HELPERS
+        };
         // SAFETY: as the caller promises.
-        let next = unsafe { (self.function)(warp, self.entry, ops, &raw const HELPERS_ALONE) };
-        let facts = self.program.facts.get(index_of(self.program, next));
-        if facts.is_some_and(|facts| matches!(facts.kind, OpKind::Exit))
+        let next = unsafe { (self.function)(warp, entry, ops, helpers) };
+        let index = index_of(self.program, next);
+        if let Some(facts) = self.program.facts.get(index)
             && warp.active == warp.live
             && warp.splits.is_empty()
         {
-            warp.pc = Pc::new(next);
-            warp.fuel -= i32::from(warp.pc.d);
-            return None;
+            if let OpKind::Exit = facts.kind {
+                warp.pc = Pc::new(next);
+                return Stopped::AtExit;
+            }
+            if warp.suspended != 0
+                && let Some(id) = self.barriers.get(&index)
+            {
+                warp.pc = Pc::new(next);
+                return Stopped::AtBarrier(*id);
+            }
         }
-        Some(match next as usize {
+        Stopped::At(match next as usize {
             0 => Pc::STOP,
             REFUSED => Pc::new(ops),
             _ => Pc::new(next),
@@ -186,8 +239,7 @@ unsafe fn gate(warp: &mut Warp, pc: Pc) -> Pc {
         return Pc::new(whole.wrapping_add((pc.imm >> 32) as usize));
     }
     let index = index_of(program, next);
-    let goes_on =
-        |facts: &crate::machine::program::Facts| facts.flow == Flow::End || matches!(facts.kind, OpKind::Barrier);
+    let goes_on = |facts: &Facts| facts.flow == Flow::End || matches!(facts.kind, OpKind::Barrier);
     if warp.splits.is_empty() && !program.facts.get(index).is_some_and(goes_on) {
         warp.leave_native(warp.executed().saturating_sub(before));
     }

@@ -6,6 +6,7 @@
 use crate::base::lanes::{FULL, LANES, lanes_of, mask_of};
 use crate::base::seed::Chance;
 use crate::exec::group_sync;
+use crate::exec::native::{Runner, Stopped};
 use crate::exec::schedule::back;
 use crate::exec::sync;
 use crate::machine::block::{BlockState, RESULT_ALL, RESULT_COUNT};
@@ -17,6 +18,9 @@ use crate::machine::warp::{Stop, Wait, Warp};
 
 /// Operations of a warp's turn.
 pub(crate) const WARP_TURN: i32 = 64 * 1024;
+
+/// Operations of a block beyond which its warps are not run in step any longer.
+const STEPS: u64 = 1 << 22;
 
 /// How a block's turn ended.
 pub(crate) enum Outcome {
@@ -50,15 +54,17 @@ pub(crate) struct Block {
     /// In which order the warps take their turns, if not in their own.
     order: Vec<u8>,
     chance: Chance,
-    /// A warp that ran before the block was started.
+    /// A warp that goes on from elsewhere than its position.
     begun: Option<Begun>,
 }
 
-/// Where a warp goes on that ran before its block was started. Those before it have ended.
+/// Where a warp goes on that was stopped in native code, by [`crate::exec::native::Runner`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Begun {
     pub(crate) warp: usize,
     pub(crate) pc: Pc,
+    /// Operations of the warp that have been counted.
+    pub(crate) counted: u64,
 }
 
 // SAFETY: a block is used by one worker at a time, and its pointers lead to what it or the launch owns.
@@ -85,7 +91,7 @@ impl Block {
         }
     }
 
-    /// Makes the block ready to run `threads` threads from the entries of [`Self::reset`], as member `rank` of a cluster that
+    /// Makes the block ready to run `threads` threads from the entries of [`Self::reset`], but for a warp that has begun, as member `rank` of a cluster that
     /// it has joined.
     ///
     /// # Safety
@@ -110,14 +116,13 @@ impl Block {
         state.rank = rank;
         state.grid = grid;
         self.begun = begun;
-        self.reset(threads, entries);
+        self.reset(threads, entries, begun.map(|begun| begun.warp));
     }
 
-    /// Makes the warps of `threads` threads ready, but one that has begun: those that lack lanes at `entry`, full ones at `full`.
-    pub(crate) fn reset(&mut self, threads: u32, (entry, full): (Pc, Pc)) {
-        let begun = self.begun.map(|begun| begun.warp);
+    /// Makes the warps of `threads` threads ready: those that lack lanes at `entry`, full ones at `full`.
+    pub(crate) fn reset(&mut self, threads: u32, (entry, full): (Pc, Pc), but: Option<usize>) {
         let warps = self.warps.iter_mut().enumerate();
-        for (index, warp) in warps.filter(|(index, _)| begun != Some(*index)) {
+        for (index, warp) in warps.filter(|(index, _)| but != Some(*index)) {
             let live = mask_of(threads - (index * LANES) as u32);
             warp.active = live;
             warp.live = live;
@@ -168,14 +173,59 @@ impl Block {
         WARP_TURN >> (2 * self.chance.below(6))
     }
 
+    /// Runs the warps from barrier to barrier, as long as they all come to the same ones, and then to their exits. A barrier is
+    /// not executed: that all warps stand before it is enough. Where a warp does anything else, each goes on from where it stands.
+    fn run_in_step(&mut self, runner: &Runner<'_>, executed: &mut u64) {
+        let most = *executed + STEPS;
+        while *executed < most {
+            let mut common = None;
+            for (index, warp) in self.warps.iter_mut().enumerate() {
+                let counted = warp.executed();
+                // SAFETY: the warp was prepared for the launch, which holds its code. It has not parted.
+                let stopped = unsafe { runner.run(warp, WARP_TURN, false) };
+                if let Stopped::At(pc) = stopped {
+                    self.begun = Some(Begun {
+                        warp: index,
+                        pc,
+                        counted,
+                    });
+                    return;
+                }
+                *executed += warp.executed() - counted;
+                let stands = (stopped, warp.pc);
+                if *common.get_or_insert(stands) != stands {
+                    return;
+                }
+            }
+            match common {
+                // SAFETY: no warp runs.
+                Some((Stopped::AtBarrier(id), pc)) if unsafe { (*self.state).barriers[id].threads } == 0 => {
+                    self.warps.iter_mut().for_each(|warp| warp.pc = pc.next());
+                }
+                Some((Stopped::AtExit, _)) => {
+                    for warp in &mut self.warps {
+                        let pc = warp.pc;
+                        *executed += u64::from(pc.d);
+                        warp.fuel -= i32::from(pc.d);
+                        warp.exit_active(pc.source);
+                    }
+                    return;
+                }
+                _ => return,
+            }
+        }
+    }
+
     /// Lets the warps take turns until all have ended, or `quantum` operations have been executed. Adds what was
     /// executed to `executed`.
-    pub(crate) fn run(&mut self, quantum: u64, executed: &mut u64) -> Outcome {
+    pub(crate) fn run(&mut self, quantum: u64, runner: Option<&Runner<'_>>, executed: &mut u64) -> Outcome {
         let mut spent = 0;
         let mut any_progress = false;
         if std::mem::replace(&mut self.left, true) {
             // Another block may have completed what this one waits for.
             self.release();
+        } else if let Some(runner) = runner.filter(|_| self.begun.is_none() && self.order.is_empty()) {
+            self.run_in_step(runner, executed);
         }
         loop {
             let mut progress = false;
@@ -191,7 +241,7 @@ impl Block {
                 }
                 progress = true;
                 any_progress = true;
-                let before = if begun.is_some() { 0 } else { warp.executed() };
+                let before = begun.map_or_else(|| warp.executed(), |begun| begun.counted);
                 let mut pc = begun.map_or_else(|| warp.resume(turn), |begun| begun.pc);
                 while !pc.is_stop() {
                     // SAFETY: the warp was set up for the program that the operation belongs to.

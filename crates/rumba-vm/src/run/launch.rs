@@ -350,7 +350,7 @@ impl Attempts {
         done: &mut Done,
     ) -> Attempt {
         let context = initial.context;
-        let (Some(alone), Some(resident)) = (&initial.alone, idle.last()) else {
+        let (Some(runner), Some(resident)) = (initial.runner.as_ref().filter(|_| initial.is_alone), idle.last()) else {
             return Attempt::None;
         };
         if self.begun * SUCCESSES > self.ended + PATIENCE || !worker.residents[*resident].is_prepared(context) {
@@ -360,7 +360,7 @@ impl Attempts {
         let place = context.place(coordinates, 0);
         let resident = &mut worker.residents[*resident];
         resident.index = number;
-        match resident.run_alone(initial, alone, &place, &mut done.operations) {
+        match resident.run_alone(initial, runner, &place, &mut done.operations) {
             Ok(()) => {
                 self.ended += 1;
                 done.blocks += 1;
@@ -439,7 +439,7 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
         } else {
             0
         };
-        let outcome = resident.block.run(turn, &mut done.operations);
+        let outcome = resident.block.run(turn, initial.runner.as_ref(), &mut done.operations);
         if let Outcome::Finished = outcome {
             done.blocks += 1;
             waiting = 0;

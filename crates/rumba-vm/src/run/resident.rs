@@ -6,7 +6,7 @@
 use crate::base::lanes::{GROUP, GROUPS, LANES, SHARED_START, STACK_START};
 use crate::base::seed::Chance;
 use crate::base::types::ScalarType;
-use crate::exec::native::Alone;
+use crate::exec::native::{Runner, Stopped};
 use crate::machine::bounds::Bounds;
 use crate::machine::cluster::Cluster;
 use crate::machine::context::{BlockPosition, Context};
@@ -34,8 +34,10 @@ pub(crate) struct InitialState<'a> {
     /// Fixed slots that are written for each block.
     of_block: Vec<(u16, Class, Special)>,
     stack_pointer: Vec<(u16, Class, u128)>,
-    /// How blocks are run that need not be started.
-    pub(crate) alone: Option<Alone<'a>>,
+    /// How warps run that do not part.
+    pub(crate) runner: Option<Runner<'a>>,
+    /// Whether blocks may run without being started.
+    pub(crate) is_alone: bool,
 }
 
 impl<'a> InitialState<'a> {
@@ -47,7 +49,16 @@ impl<'a> InitialState<'a> {
         let bases_do = context.lockstep.is_some_and(|lockstep| !lockstep.reads_of_block);
         let stack_pointer = program.fixed.iter().filter(|(.., value)| *value == Fixed::StackPointer);
         let shared_bytes = (context.shared_end() - SHARED_START) as usize;
-        let mut initial = Self {
+        let runner = context.native.and_then(|native| Runner::of(program, native));
+        let is_alone = runner.as_ref().is_some_and(|runner| !runner.has_barriers)
+            && context.cluster_size() == 1
+            && !context.cooperative
+            && context.monitor.is_none()
+            && context.allocations.unwritten.is_none()
+            && shared_bytes == 0
+            && program.shared_start >= SHARED_START
+            && stack_pointer.clone().next().is_none();
+        Self {
             context,
             worker,
             caches,
@@ -60,20 +71,9 @@ impl<'a> InitialState<'a> {
             stack_pointer: stack_pointer
                 .map(|(slot, class, value)| (*slot, *class, context.fixed(*value, worker, 0, 0)))
                 .collect(),
-            alone: None,
-        };
-        let is_alone = context.cluster_size() == 1
-            && !context.cooperative
-            && context.monitor.is_none()
-            && context.allocations.unwritten.is_none()
-            && shared_bytes == 0
-            && program.shared_start >= SHARED_START
-            && initial.stack_pointer.is_empty();
-        initial.alone = context
-            .native
-            .filter(|_| is_alone)
-            .and_then(|native| Alone::of(program, native));
-        initial
+            runner,
+            is_alone,
+        }
     }
 }
 
@@ -134,6 +134,7 @@ impl Resident {
         begun: Option<Begun>,
     ) -> std::io::Result<()> {
         let context = initial.context;
+        // Those before a warp that has begun are about to exit.
         let before = begun.map_or(0, |begun| begun.warp);
         let ends: Vec<u32> = self.block.warps[..before].iter().map(|warp| warp.pc.source).collect();
         self.is_fresh = false;
@@ -239,12 +240,12 @@ impl Resident {
     pub(crate) fn run_alone(
         &mut self,
         initial: &InitialState<'_>,
-        alone: &Alone<'_>,
+        runner: &Runner<'_>,
         place: &BlockPosition,
         executed: &mut u64,
     ) -> Result<(), Begun> {
         if !self.is_fresh {
-            self.block.reset(initial.threads, initial.entries);
+            self.block.reset(initial.threads, initial.entries, None);
             self.is_fresh = true;
         }
         for (slot, class, special) in &initial.of_block {
@@ -258,11 +259,18 @@ impl Resident {
         }
         self.place = Some(*place);
         for (index, warp) in self.block.warps.iter_mut().enumerate() {
+            (warp.counted, warp.granted, warp.fuel, warp.polled) = (0, 0, 0, 0);
+            let begun = |pc| Begun {
+                warp: index,
+                pc,
+                counted: 0,
+            };
             // SAFETY: the warp was prepared for the launch, which holds its code.
-            if let Some(pc) = unsafe { alone.run(warp, WARP_TURN) } {
-                return Err(Begun { warp: index, pc });
+            match unsafe { runner.run(warp, WARP_TURN, true) } {
+                Stopped::AtExit => *executed += warp.executed() + u64::from(warp.pc.d),
+                Stopped::AtBarrier(_) => return Err(begun(warp.pc)),
+                Stopped::At(pc) => return Err(begun(pc)),
             }
-            *executed += warp.executed();
         }
         Ok(())
     }

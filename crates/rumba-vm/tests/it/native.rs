@@ -354,3 +354,92 @@ fn addresses_put_together_by_or_are_neighbours() {
     // Threads may have numbers with the bits of the block's.
     assert!(text("").contains("scatter"));
 }
+
+/// Blocks of 128 threads that come to many barriers, and do something else in between.
+fn in_step(between: &str) {
+    let declarations = ".shared .align 4 .b32 tile[128];";
+    let body = format!(
+        "
+    mov.u64 %rd10, tile;
+    mul.wide.u32 %rd11, %r2, 4;
+    add.s64 %rd11, %rd10, %rd11;
+    add.u32 %r10, %r2, 37;
+    and.b32 %r10, %r10, 127;
+    mul.wide.u32 %rd12, %r10, 4;
+    add.s64 %rd12, %rd10, %rd12;
+    mov.u32 %r11, %r4;
+    mov.u32 %r12, 0;
+LOOP:
+    st.shared.u32 [%rd11], %r11;
+    bar.sync 0;
+    ld.shared.u32 %r13, [%rd12];
+    mad.lo.u32 %r11, %r11, 3, %r13;
+    {between}
+    bar.sync 0;
+    add.u32 %r12, %r12, 1;
+    setp.lt.u32 %p1, %r12, %r1;
+    @%p1 bra LOOP;
+    st.global.u32 [%rd2], %r11;"
+    );
+    let Some([native, interpreted]) = on_both(declarations, &body, 20, 128, 9) else {
+        return;
+    };
+    assert_eq!(native.0, interpreted.0);
+    assert_eq!(native.1.warp_instructions, interpreted.1.warp_instructions);
+    assert_ne!(native.0[300], 0);
+}
+
+#[test]
+fn warps_go_from_barrier_to_barrier() {
+    in_step("");
+}
+
+#[test]
+fn a_warp_that_exits_is_not_waited_for() {
+    in_step("setp.eq.u32 %p2, %r12, 4; setp.gt.u32 %p3, %r2, 95; and.pred %p2, %p2, %p3; @%p2 exit;");
+}
+
+#[test]
+fn warps_come_to_barriers_of_their_own() {
+    in_step("shr.u32 %r20, %r2, 6; add.u32 %r20, %r20, 1; bar.sync %r20, 64;");
+    in_step("setp.lt.u32 %p2, %r2, 64; @%p2 bra A; bar.arrive 3, 128; bra B; A: bar.sync 3, 128; B:");
+    in_step("setp.lt.u32 %p2, %r2, 32; @%p2 bar.sync 4, 32;");
+}
+
+#[test]
+fn lanes_that_part_come_to_barriers_one_by_one() {
+    in_step(
+        "setp.lt.u32 %p2, %r2, 40; @%p2 bra A; mul.lo.u32 %r11, %r11, 5; barrier.sync 0; bra B; A: barrier.sync 0; B:",
+    );
+}
+
+#[test]
+fn a_fault_between_barriers_is_reported_as_by_the_interpreter() {
+    let declarations = ".shared .align 4 .b32 tile[64];";
+    let body = "
+    mov.u64 %rd10, tile;
+    mul.wide.u32 %rd11, %r2, 4;
+    add.s64 %rd11, %rd10, %rd11;
+    st.shared.u32 [%rd11], %r4;
+    bar.sync 0;
+    ld.shared.u32 %r10, [%rd11];
+    setp.ne.u32 %p1, %r10, 200;
+    @%p1 bra GOOD;
+    trap;
+GOOD:
+    bar.sync 0;
+    st.global.u32 [%rd2], %r10;";
+    let Some(config) = native() else { return };
+    let interpreter = Config {
+        lockstep: false,
+        ..Config::default()
+    };
+    let faults = [config, interpreter].map(|config| {
+        let bench = Bench::with(&kernel(declarations, body), config);
+        let out = bench.zeros(4 * 64 * 8);
+        let fault = bench.fault("k", 8, 64, &[out.into(), 0_u32.into()]);
+        (fault.kind, fault.block, fault.thread, fault.ptx_line)
+    });
+    assert_eq!(faults[0], faults[1]);
+    assert_eq!(faults[0].1, [3, 0, 0]);
+}
