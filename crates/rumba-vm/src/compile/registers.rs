@@ -37,6 +37,11 @@ impl Function<'_> {
         matches!(self.kernel.registers[number], Register::Predicate(_))
     }
 
+    /// Whether a register is one of those that are stored when they are written, if there are some.
+    pub(super) fn is_stored_early(&self, number: usize) -> bool {
+        self.is_predicate(number) || self.shapes[number] == Shape::Varying
+    }
+
     /// The variable for the lanes of a register, or for the mask of a predicate.
     fn whole(&mut self, number: usize) -> String {
         let ty = ty(self.element(number), !self.is_predicate(number));
@@ -376,6 +381,9 @@ impl Function<'_> {
         let element = self.element(number);
         match to {
             Shape::Varying => {
+                if self.stores_early {
+                    self.store(place);
+                }
                 let lanes = self.lanes(place, element);
                 self.write(place, from, Written::Lanes(lanes));
             }

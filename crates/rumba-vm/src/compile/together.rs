@@ -6,7 +6,7 @@
 use std::mem::offset_of;
 
 use crate::base::ir::{Element, Value};
-use crate::base::lanes::{FULL, LANES, SHARED_START};
+use crate::base::lanes::{FULL, LANES};
 use crate::compile::function::Function;
 use crate::compile::kernel::{Kernel, Place};
 use crate::compile::registers::Written;
@@ -130,10 +130,6 @@ impl Function<'_> {
                         .map_or(Element::I32, crate::compile::registers::raw);
                     self.lanes(place, element)
                 });
-                if self.kernel.operand(index, 0).is_none() {
-                    self.tell(index);
-                    return;
-                }
                 let op = self.kernel.op(index);
                 let (dst, c) = write(&mut self.w, &op, &lanes, source.as_ref());
                 let dst = self.as_written(self.kernel.operand(index, 0), uniform, dst);
@@ -142,20 +138,6 @@ impl Function<'_> {
             }
             Some(_) | None => self.call_through(index),
         }
-    }
-
-    /// Calls the handler of an operation without results, which does no more than tell the monitor, if there is one.
-    fn tell(&mut self, index: usize) {
-        // Where there is one, accesses to shared memory are told, too.
-        let known = self.field("shared_known", offset_of!(Warp, shared_known), Element::I64);
-        let good = self.w.compare_with("icmp ugt", &known, SHARED_START);
-        let (told, on) = (self.w.name("l"), self.w.name("l"));
-        self.w
-            .line(format_args!("br {good}, label %{on}, label %{told}, !prof !0"));
-        self.w.label(&told);
-        self.call_through(index);
-        self.w.line(format_args!("br label %{on}"));
-        self.w.label(&on);
     }
 
     /// Lets each lane have what another one has.
