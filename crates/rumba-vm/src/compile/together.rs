@@ -181,11 +181,17 @@ impl Function<'_> {
             self.call(index);
             return;
         };
-        let operation = if back { "sub" } else { "add" };
+        let convert = |function: &mut Self, address: &Value, start: &Value| {
+            if back {
+                function.w.sub(address, start)
+            } else {
+                function.w.add(address, start)
+            }
+        };
         if local {
             let stacks = self.stacks();
             let address = self.lanes(from, Element::I64);
-            let converted = self.w.binary(operation, &address, &stacks);
+            let converted = convert(self, &address, &stacks);
             self.finish_operation(index, Written::Lanes(converted));
             return;
         }
@@ -194,7 +200,7 @@ impl Function<'_> {
         let written = match self.kernel.shape(from, &self.shapes) {
             Shape::Varying => {
                 let address = self.lanes(from, Element::I64);
-                let converted = self.w.binary(operation, &address, &base);
+                let converted = convert(self, &address, &base);
                 let offset = if back { &converted } else { &address };
                 let outside = self.w.compare_with("icmp uge", offset, size);
                 let outside = self.mask(&outside);
@@ -216,7 +222,7 @@ impl Function<'_> {
                 let mut bases = Vec::with_capacity(groups);
                 for group in 0..groups {
                     let address = self.base(from, Element::I64, group);
-                    let converted = self.w.binary(operation, &address, &base);
+                    let converted = convert(self, &address, &base);
                     let first = if back { converted.clone() } else { address };
                     // Within the group, addresses lie between those of its ends.
                     let last = self.w.add_with(&first, way.cast_unsigned());
