@@ -548,7 +548,7 @@ impl Races {
         let whole = warp.lanes.is_none() && lanes == warp.mask;
         if how == Arriving::Relaxed {
             warp.each(lanes, |lane, clock| {
-                arrived.join_released(clock, thread(block, number, lane), whole)
+                arrived.join_released(clock, thread(block, number, lane), whole);
             });
             arrived.result = None;
             self.barriers.insert(barrier, arrived);

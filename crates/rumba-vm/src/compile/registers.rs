@@ -4,6 +4,7 @@ use crate::base::ir::{Element, Value, ty};
 use crate::base::lanes::LANES;
 use crate::compile::function::Function;
 use crate::compile::kernel::{Place, Register};
+use crate::compile::nan::Nans;
 use crate::compile::shape::{Copy, Shape};
 use crate::machine::program::Class;
 use crate::machine::warp::UNIT;
@@ -410,5 +411,57 @@ impl Function<'_> {
     pub(super) fn truth(&mut self, mask: &Value) -> Value {
         self.w
             .value(Element::I1, true, format_args!("bitcast {mask} to <{LANES} x i1>"))
+    }
+}
+
+impl Function<'_> {
+    /// Gives NaNs their bits where an operation sees them.
+    pub(super) fn make_canonical(&mut self, index: usize) {
+        for number in self.kernel.to_make_canonical(index, &self.nans, &self.pending) {
+            self.make_register_canonical(number);
+            self.nans.tighten(number);
+        }
+        if !self.kernel.gives_numbers(index, &self.nans, &self.pending) {
+            for number in self.kernel.written(index) {
+                self.nans.tighten(number);
+            }
+        }
+    }
+
+    /// The same where control goes to a place at which less is known.
+    pub(super) fn make_canonical_for(&mut self, number: usize, there: &Nans) {
+        if self.nans.is_loose(number) && !there.is_numeric(number) {
+            self.make_register_canonical(number);
+        }
+    }
+
+    fn make_register_canonical(&mut self, number: usize) {
+        let (place, shape) = (Place::Register(number), self.shapes[number]);
+        let written = if shape == Shape::Varying {
+            let value = self.lanes(place, Element::I32);
+            Written::Lanes(self.canonical(number, value))
+        } else {
+            let groups = if shape == Shape::Uniform {
+                1
+            } else {
+                self.kernel.groups()
+            };
+            let bases = (0..groups).map(|group| {
+                let value = self.base(place, Element::I32, group);
+                self.canonical(number, value)
+            });
+            Written::Bases(bases.collect())
+        };
+        self.write(place, shape, written);
+    }
+
+    /// What a register holds, for those who see the bits of NaNs.
+    pub(super) fn canonical(&mut self, number: usize, value: Value) -> Value {
+        if !self.nans.is_loose(number) {
+            return value;
+        }
+        let value = self.w.bits_as(&value, Element::F32);
+        let value = self.w.canonical(&value);
+        self.w.bits_as(&value, Element::I32)
     }
 }
