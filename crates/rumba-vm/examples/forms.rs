@@ -1,7 +1,7 @@
 //! How long the texts are that native code is made of, and which instructions it lets the interpreter execute, those of most
 //! kernels first.
 //!
-//! `cargo run --release -p rumba-vm --example forms -- [--texts] FILE.ptx …`
+//! `cargo run --release -p rumba-vm --example forms -- [--texts | --text=KERNEL] FILE.ptx …`
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     })?;
     let mut found: BTreeMap<String, (usize, BTreeSet<String>)> = BTreeMap::new();
     let mut kernels = 0;
-    let (options, paths): (Vec<_>, Vec<_>) = std::env::args().skip(1).partition(|argument| argument == "--texts");
+    let (options, paths): (Vec<_>, Vec<_>) = std::env::args()
+        .skip(1)
+        .partition(|argument| argument.starts_with("--text"));
     for path in paths {
         let ptx = std::fs::read_to_string(&path)?;
         let lines: Vec<&str> = ptx.lines().collect();
@@ -36,6 +38,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             kernels += 1;
             if !options.is_empty() {
                 let text = device.native_text(&function, [256, 1, 1]);
+                if options.contains(&format!("--text={}", function.name())) {
+                    println!("{}", text.unwrap_or_default());
+                    return Ok(());
+                }
                 let length = text.map_or("too long".to_owned(), |text| format!("{} KiB", text.len() / 1024));
                 println!("{:40} {length}", function.name());
             }

@@ -60,12 +60,14 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
     if kernel.blocks.len() * kernel.registers.len() > MAX_CELLS {
         return None;
     }
-    let masked = (program.kernel_ops <= MAX_MASKED).then(|| write_copies(&kernel, true));
-    masked.flatten().or_else(|| write_copies(&kernel, false))
+    let masked = (program.kernel_ops <= MAX_MASKED).then(|| write_copies(&kernel, true, false));
+    let whole = masked.flatten().or_else(|| write_copies(&kernel, false, false));
+    whole.or_else(|| write_copies(&kernel, false, true))
 }
 
-/// Writes the code with or without copies of blocks for warps that have parted, unless it is too long.
-fn write_copies(kernel: &Kernel<'_>, with_masked: bool) -> Option<Text> {
+/// Writes the code with or without copies of blocks for warps that have parted, unless it is too long. It is shortest without them
+/// and with registers that are stored when they are written, instead of at each way out.
+fn write_copies(kernel: &Kernel<'_>, with_masked: bool, stores_early: bool) -> Option<Text> {
     let program = kernel.program;
     let states = kernel.states(with_masked);
     let entries: Vec<usize> = kernel
@@ -81,6 +83,7 @@ fn write_copies(kernel: &Kernel<'_>, with_masked: bool) -> Option<Text> {
         kernel,
         states: &states,
         with_masked,
+        stores_early,
         w: Writer::new(),
         prologue: String::new(),
         variables: BTreeMap::new(),
@@ -122,6 +125,8 @@ pub(super) struct Function<'a> {
     pub(super) kernel: &'a Kernel<'a>,
     states: &'a States,
     with_masked: bool,
+    /// Registers that vary are stored when they are written: the register file always has them.
+    pub(super) stores_early: bool,
     pub(super) w: Writer,
     /// What comes before the entries.
     prologue: String,
@@ -355,6 +360,13 @@ impl Function<'_> {
             self.write_operation(index);
             self.kernel.transfer_bits(index, &mut self.bits, &self.pending);
             self.kernel.transfer_nans(index, &mut self.nans, &self.pending);
+            if self.stores_early {
+                for number in self.kernel.written(index) {
+                    if self.is_stored_early(number) {
+                        self.store(Place::Register(number));
+                    }
+                }
+            }
         }
         if self.kernel.targets(ops.end - 1).is_none() {
             self.go(ops.end);
@@ -651,7 +663,9 @@ impl Function<'_> {
     /// Stores registers, but not those that are left out.
     fn store_all(&mut self, live: &Set, without: &[usize]) {
         for number in live.members().filter(|number| !without.contains(number)) {
-            self.store(Place::Register(number));
+            if !(self.stores_early && self.is_stored_early(number)) {
+                self.store(Place::Register(number));
+            }
         }
     }
 

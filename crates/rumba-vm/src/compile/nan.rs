@@ -8,10 +8,7 @@
 
 use crate::base::flow::Set;
 use crate::base::ir::{Element, NAN_F32, Value, Writer};
-use crate::compile::function::Function;
 use crate::compile::kernel::{Kernel, Place};
-use crate::compile::registers::Written;
-use crate::compile::shape::Shape;
 use crate::machine::op::{Linear, OpKind};
 use crate::machine::program::{Class, Flow, Program};
 
@@ -40,6 +37,15 @@ impl Nans {
 
     pub(super) fn is_loose(&self, number: usize) -> bool {
         self.loose.has(number) && self.numeric.has(number)
+    }
+
+    pub(super) fn is_numeric(&self, number: usize) -> bool {
+        self.numeric.has(number)
+    }
+
+    /// A register was made canonical.
+    pub(super) fn tighten(&mut self, number: usize) {
+        self.loose.remove(number);
     }
 
     fn set(&mut self, number: usize, is_numeric: bool, is_loose: bool) {
@@ -125,8 +131,13 @@ impl Kernel<'_> {
         }
     }
 
+    /// Whether the registers that an operation writes are numeric then.
+    pub(super) fn gives_numbers(&self, index: usize, nans: &Nans, pending: &Set) -> bool {
+        self.gives(index, nans, pending).0
+    }
+
     /// The registers that have to be made canonical before an operation.
-    fn to_make_canonical(&self, index: usize, nans: &Nans, pending: &Set) -> Vec<usize> {
+    pub(super) fn to_make_canonical(&self, index: usize, nans: &Nans, pending: &Set) -> Vec<usize> {
         let (is_numeric, _) = self.gives(index, nans, pending);
         let is_comparison = match self.facts(index).kind {
             OpKind::Test { form, .. } => {
@@ -135,8 +146,8 @@ impl Kernel<'_> {
             _ => false,
         };
         let moves = self.moves(index);
-        let sees =
-            |position| !is_comparison && !self.is_arithmetic[index] && !(is_numeric && moves.contains(&position));
+        // Whether the bits of a NaN do not matter there.
+        let is_blind = |position| is_comparison || self.is_arithmetic[index] || is_numeric && moves.contains(&position);
         let operands = self.operands(index).into_iter();
         operands
             .filter_map(|operand| match operand.place {
@@ -144,64 +155,12 @@ impl Kernel<'_> {
                     let is_concerned = if operand.is_written {
                         !is_numeric && (self.facts(index).conditional || self.is_kept(number, pending))
                     } else {
-                        sees(operand.position)
+                        !is_blind(operand.position)
                     };
                     is_concerned.then_some(number)
                 }
                 _ => None,
             })
             .collect()
-    }
-}
-
-impl Function<'_> {
-    /// Gives NaNs their bits where an operation sees them.
-    pub(super) fn make_canonical(&mut self, index: usize) {
-        for number in self.kernel.to_make_canonical(index, &self.nans, &self.pending) {
-            self.make_register_canonical(number);
-            self.nans.loose.remove(number);
-        }
-        if !self.kernel.gives(index, &self.nans, &self.pending).0 {
-            for number in self.kernel.written(index) {
-                self.nans.loose.remove(number);
-            }
-        }
-    }
-
-    /// The same where control goes to a place at which less is known.
-    pub(super) fn make_canonical_for(&mut self, number: usize, there: &Nans) {
-        if self.nans.is_loose(number) && !there.numeric.has(number) {
-            self.make_register_canonical(number);
-        }
-    }
-
-    fn make_register_canonical(&mut self, number: usize) {
-        let (place, shape) = (Place::Register(number), self.shapes[number]);
-        let written = if shape == Shape::Varying {
-            let value = self.lanes(place, Element::I32);
-            Written::Lanes(self.canonical(number, value))
-        } else {
-            let groups = if shape == Shape::Uniform {
-                1
-            } else {
-                self.kernel.groups()
-            };
-            let bases = (0..groups).map(|group| {
-                let value = self.base(place, Element::I32, group);
-                self.canonical(number, value)
-            });
-            Written::Bases(bases.collect())
-        };
-        self.write(place, shape, written);
-    }
-
-    /// What a register holds, for those who see the bits of NaNs.
-    pub(super) fn canonical(&mut self, number: usize, value: Value) -> Value {
-        if !self.nans.is_loose(number) {
-            return value;
-        }
-        let value = self.w.bits_as(&value, Element::F32);
-        let value = self.w.canonical(&value);
-        self.w.bits_as(&value, Element::I32)
     }
 }

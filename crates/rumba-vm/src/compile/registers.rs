@@ -4,6 +4,7 @@ use crate::base::ir::{Element, Value, ty};
 use crate::base::lanes::LANES;
 use crate::compile::function::Function;
 use crate::compile::kernel::{Place, Register};
+use crate::compile::nan::Nans;
 use crate::compile::shape::{Copy, Shape};
 use crate::machine::program::Class;
 use crate::machine::warp::UNIT;
@@ -37,6 +38,11 @@ impl Function<'_> {
         matches!(self.kernel.registers[number], Register::Predicate(_))
     }
 
+    /// Whether a register is one of those that are stored when they are written, if there are some.
+    pub(super) fn is_stored_early(&self, number: usize) -> bool {
+        self.is_predicate(number) || self.shapes[number] == Shape::Varying
+    }
+
     /// The variable for the lanes of a register, or for the mask of a predicate.
     fn whole(&mut self, number: usize) -> String {
         let ty = ty(self.element(number), !self.is_predicate(number));
@@ -61,11 +67,23 @@ impl Function<'_> {
     pub(super) fn file(&mut self, slot: u16, class: Class, lane: usize) -> String {
         let lane_bytes = raw(class).bits() as usize / 8;
         let offset = usize::from(slot) * UNIT + lane * lane_bytes;
-        self.offset("%registers", offset)
+        self.place_in_file("registers", offset)
     }
 
     fn predicate_file(&mut self, index: u16) -> String {
-        self.offset("%predicates", usize::from(index) * 4)
+        self.place_in_file("predicates", usize::from(index) * 4)
+    }
+
+    /// A place in the register file, named once: there are many ways out of the code, which store all that lives.
+    fn place_in_file(&mut self, base: &str, offset: usize) -> String {
+        let name = format!("%{base}.{offset}");
+        if self.known.insert(name.clone()) {
+            self.in_prologue(|function| {
+                let place = format!("getelementptr i8, ptr %{base}, i64 {offset}");
+                function.w.line(format_args!("{name} = {place}"));
+            });
+        }
+        name
     }
 
     /// All lanes of an operand.
@@ -174,10 +192,8 @@ impl Function<'_> {
         if self.known.insert(name.clone()) {
             let lane = group.map_or(0, |group| group * self.kernel.group);
             let text = ty(element, is_vector);
-            self.in_prologue(|function| {
-                let file = function.file(slot, class, lane);
-                function.w.line(format_args!("{name} = load {text}, ptr {file}"));
-            });
+            let file = self.file(slot, class, lane);
+            self.in_prologue(|function| function.w.line(format_args!("{name} = load {text}, ptr {file}")));
         }
         Value::named(name, element, is_vector)
     }
@@ -366,6 +382,9 @@ impl Function<'_> {
         let element = self.element(number);
         match to {
             Shape::Varying => {
+                if self.stores_early {
+                    self.store(place);
+                }
                 let lanes = self.lanes(place, element);
                 self.write(place, from, Written::Lanes(lanes));
             }
@@ -392,5 +411,57 @@ impl Function<'_> {
     pub(super) fn truth(&mut self, mask: &Value) -> Value {
         self.w
             .value(Element::I1, true, format_args!("bitcast {mask} to <{LANES} x i1>"))
+    }
+}
+
+impl Function<'_> {
+    /// Gives NaNs their bits where an operation sees them.
+    pub(super) fn make_canonical(&mut self, index: usize) {
+        for number in self.kernel.to_make_canonical(index, &self.nans, &self.pending) {
+            self.make_register_canonical(number);
+            self.nans.tighten(number);
+        }
+        if !self.kernel.gives_numbers(index, &self.nans, &self.pending) {
+            for number in self.kernel.written(index) {
+                self.nans.tighten(number);
+            }
+        }
+    }
+
+    /// The same where control goes to a place at which less is known.
+    pub(super) fn make_canonical_for(&mut self, number: usize, there: &Nans) {
+        if self.nans.is_loose(number) && !there.is_numeric(number) {
+            self.make_register_canonical(number);
+        }
+    }
+
+    fn make_register_canonical(&mut self, number: usize) {
+        let (place, shape) = (Place::Register(number), self.shapes[number]);
+        let written = if shape == Shape::Varying {
+            let value = self.lanes(place, Element::I32);
+            Written::Lanes(self.canonical(number, value))
+        } else {
+            let groups = if shape == Shape::Uniform {
+                1
+            } else {
+                self.kernel.groups()
+            };
+            let bases = (0..groups).map(|group| {
+                let value = self.base(place, Element::I32, group);
+                self.canonical(number, value)
+            });
+            Written::Bases(bases.collect())
+        };
+        self.write(place, shape, written);
+    }
+
+    /// What a register holds, for those who see the bits of NaNs.
+    pub(super) fn canonical(&mut self, number: usize, value: Value) -> Value {
+        if !self.nans.is_loose(number) {
+            return value;
+        }
+        let value = self.w.bits_as(&value, Element::F32);
+        let value = self.w.canonical(&value);
+        self.w.bits_as(&value, Element::I32)
     }
 }

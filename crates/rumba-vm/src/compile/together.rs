@@ -6,7 +6,7 @@
 use std::mem::offset_of;
 
 use crate::base::ir::{Element, Value};
-use crate::base::lanes::{FULL, LANES, SHARED_START};
+use crate::base::lanes::{FULL, LANES};
 use crate::compile::function::Function;
 use crate::compile::kernel::{Kernel, Place};
 use crate::compile::registers::Written;
@@ -130,10 +130,6 @@ impl Function<'_> {
                         .map_or(Element::I32, crate::compile::registers::raw);
                     self.lanes(place, element)
                 });
-                if self.kernel.operand(index, 0).is_none() {
-                    self.tell(index);
-                    return;
-                }
                 let op = self.kernel.op(index);
                 let (dst, c) = write(&mut self.w, &op, &lanes, source.as_ref());
                 let dst = self.as_written(self.kernel.operand(index, 0), uniform, dst);
@@ -142,20 +138,6 @@ impl Function<'_> {
             }
             Some(_) | None => self.call_through(index),
         }
-    }
-
-    /// Calls the handler of an operation without results, which does no more than tell the monitor, if there is one.
-    fn tell(&mut self, index: usize) {
-        // Where there is one, accesses to shared memory are told, too.
-        let known = self.field("shared_known", offset_of!(Warp, shared_known), Element::I64);
-        let good = self.w.compare_with("icmp ugt", &known, SHARED_START);
-        let (told, on) = (self.w.name("l"), self.w.name("l"));
-        self.w
-            .line(format_args!("br {good}, label %{on}, label %{told}, !prof !0"));
-        self.w.label(&told);
-        self.call_through(index);
-        self.w.line(format_args!("br label %{on}"));
-        self.w.label(&on);
     }
 
     /// Lets each lane have what another one has.
@@ -199,11 +181,17 @@ impl Function<'_> {
             self.call(index);
             return;
         };
-        let operation = if back { "sub" } else { "add" };
+        let convert = |function: &mut Self, address: &Value, start: &Value| {
+            if back {
+                function.w.sub(address, start)
+            } else {
+                function.w.add(address, start)
+            }
+        };
         if local {
             let stacks = self.stacks();
             let address = self.lanes(from, Element::I64);
-            let converted = self.w.binary(operation, &address, &stacks);
+            let converted = convert(self, &address, &stacks);
             self.finish_operation(index, Written::Lanes(converted));
             return;
         }
@@ -212,7 +200,7 @@ impl Function<'_> {
         let written = match self.kernel.shape(from, &self.shapes) {
             Shape::Varying => {
                 let address = self.lanes(from, Element::I64);
-                let converted = self.w.binary(operation, &address, &base);
+                let converted = convert(self, &address, &base);
                 let offset = if back { &converted } else { &address };
                 let outside = self.w.compare_with("icmp uge", offset, size);
                 let outside = self.mask(&outside);
@@ -234,7 +222,7 @@ impl Function<'_> {
                 let mut bases = Vec::with_capacity(groups);
                 for group in 0..groups {
                     let address = self.base(from, Element::I64, group);
-                    let converted = self.w.binary(operation, &address, &base);
+                    let converted = convert(self, &address, &base);
                     let first = if back { converted.clone() } else { address };
                     // Within the group, addresses lie between those of its ends.
                     let last = self.w.add_with(&first, way.cast_unsigned());

@@ -58,7 +58,7 @@ fn lower_warp_sync(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerErr
     Ok(())
 }
 
-/// What native code computes: nothing.
+/// What native code computes: nothing. The monitor, to which the handler tells this, is there without native code only.
 const FORM: Option<(TogetherForm, bool)> = Some((|_, _, lanes, _| (lanes.clone(), None), true));
 
 unsafe fn warp_sync(warp: &mut Warp, pc: Pc) -> Pc {

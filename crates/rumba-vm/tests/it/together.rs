@@ -208,7 +208,7 @@ fn steps(random: &mut Random, body: &mut String, count: u64, depth: u32, labels:
     }
 }
 
-fn random_kernel(seed: u64, one_warp: bool) -> String {
+fn random_kernel(seed: u64, one_warp: bool, count: u64) -> String {
     let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ seed.wrapping_mul(0xbf58_476d_1ce4_e5b9));
     random.below(2);
     let mut body = ".local .align 8 .b8 stack[64];\n".to_owned();
@@ -233,7 +233,7 @@ fn random_kernel(seed: u64, one_warp: bool) -> String {
     }
     // Twice, with what the first round left.
     body.push_str("mov.u32 %r41, 0;\nAGAIN:\n");
-    steps(&mut random, &mut body, 14, DEPTH, &mut 0, one_warp);
+    steps(&mut random, &mut body, count, DEPTH, &mut 0, one_warp);
     body.push_str("add.u32 %r41, %r41, 1; setp.lt.u32 %p1, %r41, %r1; @%p1 bra AGAIN;\nbar.sync 0;\n");
     body.push_str("mul.wide.u32 %rd40, %r4, 64; add.u64 %rd40, %rd1, %rd40;\n");
     if one_warp {
@@ -282,7 +282,7 @@ fn random_kernels_compute_the_same() {
             1 => (true, 1, 20),
             _ => (true, 1, 32),
         };
-        let ptx = random_kernel(seed, one_warp);
+        let ptx = random_kernel(seed, one_warp, 14);
         let [interpreted, compiled] = [&Config::default(), &native].map(|config| result(&ptx, config, grid, block));
         assert!(
             interpreted == compiled,
@@ -292,6 +292,25 @@ fn random_kernels_compute_the_same() {
     }
     // What ends with a fault on both says little.
     assert!(good > 30, "only {good} kernels came to their end");
+}
+
+/// The text of a kernel that is too long with copies for parted lanes, and with registers that are stored at each way out.
+#[test]
+fn long_kernels_compute_the_same() {
+    let Some(engine) = compiler::native() else { return };
+    let native = Config {
+        engine,
+        ..Config::default()
+    };
+    let ptx = random_kernel(5, true, 130);
+    let bench = Bench::with(&ptx, native.clone());
+    let function = bench.module.function("k").expect("the module has it");
+    let text = bench.device.native_text(&function, [32, 1, 1]);
+    let text = text.expect("it is not too long without them");
+    assert!(!text.contains("%wait"), "there are copies for parted lanes");
+    let [interpreted, compiled] = [&Config::default(), &native].map(|config| result(&ptx, config, 1, 32));
+    assert!(interpreted.is_ok(), "{interpreted:?}");
+    assert!(interpreted == compiled, "{interpreted:?}\n{compiled:?}");
 }
 
 #[test]
