@@ -98,6 +98,23 @@ pub fn text(output: &Output) -> String {
     format!("{stdout}{stderr}")
 }
 
+/// A command that runs a program of this machine: by what cargo was told to run them with, if that is an emulator.
+fn emulated(program: &Path) -> Command {
+    let runner = match std::env::consts::ARCH {
+        "aarch64" => std::env::var("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER").unwrap_or_default(),
+        _ => String::new(),
+    };
+    let mut words = runner.split_whitespace();
+    match words.next() {
+        None => Command::new(program),
+        Some(emulator) => {
+            let mut command = Command::new(emulator);
+            command.args(words).arg(program);
+            command
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,22 +135,5 @@ mod tests {
     #[should_panic(expected = "0 passed; 1 failed")]
     fn a_failure_in_a_process_of_its_own_is_told() {
         alone(&[], || Err("on purpose".into()));
-    }
-}
-
-/// A command that runs a program of this machine: by what cargo was told to run them with, if that is an emulator.
-fn emulated(program: &Path) -> Command {
-    let runner = match std::env::consts::ARCH {
-        "aarch64" => std::env::var("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER").unwrap_or_default(),
-        _ => String::new(),
-    };
-    let mut words = runner.split_whitespace();
-    match words.next() {
-        None => Command::new(program),
-        Some(emulator) => {
-            let mut command = Command::new(emulator);
-            command.args(words).arg(program);
-            command
-        }
     }
 }
