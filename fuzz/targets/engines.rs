@@ -47,7 +47,7 @@ static NATIVE: LazyLock<Engine> = LazyLock::new(|| {
     }))))
 });
 
-/// What can be seen of launches.
+/// What can be seen of launches: of those that fail, how.
 #[derive(Debug, PartialEq)]
 struct Seen {
     /// For each kernel, in their order, how its launch ended.
@@ -80,6 +80,7 @@ fn run(input: &Input, engine: Engine) -> Option<(u64, Seen)> {
     let mut functions: Vec<_> = module.functions().collect();
     functions.sort_by(|a, b| a.name().cmp(b.name()));
     let mut outcomes = Vec::new();
+    let mut has_failed = false;
     for function in functions {
         let mut parameters: Vec<u8> =
             input.parameters.iter().cycle().take(64).flat_map(|word| word.to_le_bytes()).collect();
@@ -94,16 +95,24 @@ fn run(input: &Input, engine: Engine) -> Option<(u64, Seen)> {
         };
         outcomes.push(match device.launch(&function, &launch) {
             Ok(_) => "ended".to_owned(),
-            Err(error) => error.to_string(),
+            // Which thread faults first is the schedule's, and so is how far the others have come.
+            Err(error) => {
+                has_failed = true;
+                error.to_string().lines().next().unwrap_or_default().to_owned()
+            }
         });
     }
     let mut memory = vec![0; bytes];
-    if bytes > 0 {
+    if bytes > 0 && !has_failed {
         // SAFETY: no launch is under way, and the variable is there while the module is.
         unsafe { device.read(start, &mut memory) }.expect("a variable can be read");
     }
-    let findings = device.take_findings().iter().map(|finding| format!("{finding:?}")).collect();
-    let output = std::mem::take(&mut *output.lock().expect("it is only written"));
+    let found = if has_failed { Vec::new() } else { device.take_findings() };
+    let findings = found.iter().map(|finding| format!("{finding:?}")).collect();
+    let mut output = std::mem::take(&mut *output.lock().expect("it is only written"));
+    if has_failed {
+        output.clear();
+    }
     Some((start, Seen { outcomes, findings, memory, output }))
 }
 

@@ -225,16 +225,13 @@ fn engine() -> Vec<Row> {
     let library = named.or_else(rumba_llvm::find::library);
     let loaded = library.as_deref().map(rumba_llvm::load_isolated);
     let (state, version, note) = match (asked.as_str(), loaded) {
-        ("interpreter" | "", _) => {
-            let note = format!("interpreted; {ENGINE}=auto compiles them in the background");
-            (State::Unused, String::new(), note)
-        }
+        ("interpreter", _) => (State::Unused, String::new(), format!("interpreted: {ENGINE}={asked}")),
         ("compiled", Some(Ok(llvm))) => (
             State::Used,
             llvm.to_string(),
             format!("compiled before they run: {ENGINE}={asked}"),
         ),
-        ("auto", Some(Ok(llvm))) => {
+        ("auto" | "", Some(Ok(llvm))) => {
             let note = "interpreted until they are compiled, in the background";
             (State::Used, llvm.to_string(), note.to_owned())
         }
@@ -243,11 +240,13 @@ fn engine() -> Vec<Row> {
             String::new(),
             format!("{ENGINE}={asked} needs a libLLVM"),
         ),
-        ("auto", None) => {
+        ("auto" | "", None) => {
             let note = "interpreted: there is no libLLVM, which a Rust toolchain of rustup has";
             (State::Optional, String::new(), note.to_owned())
         }
-        ("auto" | "compiled", Some(Err(error))) => (State::Missing, String::new(), format!("interpreted: {error}")),
+        ("auto" | "compiled" | "", Some(Err(error))) => {
+            (State::Missing, String::new(), format!("interpreted: {error}"))
+        }
         _ => {
             let note = format!("{ENGINE}={asked} is none of auto, compiled, interpreter: programs stop");
             (State::Missing, String::new(), note)

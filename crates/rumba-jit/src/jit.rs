@@ -76,6 +76,10 @@ const QUEUE: usize = 256;
 /// How long a unit waits in any case: a process that only tries a kernel has then ended, and never starts LLVM.
 const DELAY: Duration = Duration::from_millis(10);
 
+/// How long it waits in addition for each byte of its text, which is about what LLVM takes: a process that ends while it compiles
+/// has then run for as long already, and has lost half of its time at most.
+const DELAY_PER_BYTE: Duration = Duration::from_micros(1);
+
 /// The niceness of the thread in the background: it has a third of what a thread that runs kernels has of a core.
 const NICENESS: i32 = 5;
 
@@ -176,7 +180,7 @@ impl Jit {
             }
             queue.has_thread = true;
         }
-        let begin = Instant::now() + DELAY;
+        let begin = Instant::now() + DELAY + DELAY_PER_BYTE * u32::try_from(text.len()).unwrap_or(u32::MAX);
         queue.units.push_back(Unit {
             name,
             text,

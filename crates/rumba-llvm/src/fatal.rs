@@ -57,8 +57,11 @@ impl Llvm {
     }
 }
 
-/// Work for a thread of LLVM's, given the way to send it more.
-struct Job(Box<dyn FnOnce(&Sender<Job>) + Send>);
+/// Work for a thread of LLVM's.
+struct Job(Box<Work>);
+
+/// Work, given the way to send its thread more.
+type Work = dyn FnOnce(&Sender<Job>) + Send;
 
 /// Threads that wait for work. They are kept: what C libraries and LLVM remember for each thread is not all freed when it ends. A thread
 /// that LLVM gave up on does not come back.

@@ -41,7 +41,11 @@ fn compare(source: &Source) -> Result<(), Failed> {
         let (of, and) = (interpreted.len(), compiled.len());
         return Err(format!("{of} outcomes, and {and} of {functions} compiled functions").into());
     }
-    println!("{}: {} kernels, {functions} functions compiled", id(source), interpreted.len());
+    println!(
+        "{}: {} kernels, {functions} functions compiled",
+        id(source),
+        interpreted.len()
+    );
     Ok(())
 }
 

@@ -196,12 +196,8 @@ fn a_process_may_end_before_its_kernels_are_compiled() {
     let after = std::env::var(AFTER).ok().and_then(|after| after.parse().ok());
     let is_enough = |_| begun.elapsed() > Duration::from_millis(after.unwrap_or(0));
     // Before LLVM is needed, while it is loaded, and at work.
-    for milliseconds in [0, 14, 17, 20, 23, 26, 30, 60].map(|milliseconds| milliseconds.to_string()) {
-        let variables = [
-            ("RUMBA_ENGINE", "auto"),
-            ("RUMBA_CACHE", "off"),
-            (AFTER, &milliseconds),
-        ];
+    for milliseconds in [0, 14, 18, 22, 26, 30, 35, 60].map(|milliseconds| milliseconds.to_string()) {
+        let variables = [("RUMBA_ENGINE", "auto"), ("RUMBA_CACHE", "off"), (AFTER, &milliseconds)];
         let Some(output) = run_until(&variables, is_enough) else {
             return;
         };

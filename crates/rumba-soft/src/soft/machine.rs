@@ -622,7 +622,7 @@ fn config() -> Result<Config, Error> {
         )?
         .unwrap_or(default.workers),
         engine: setting(engine::ENGINE, engine::Choice::VALUES, engine::Choice::parse)?
-            .unwrap_or(engine::Choice::Interpreter)
+            .unwrap_or(engine::Choice::Auto)
             .engine()?,
         memory_bytes: setting("RUMBA_MEMORY", "the device's memory in MiB", mebibytes)?.unwrap_or(default.memory_bytes),
         ..default

@@ -12,7 +12,7 @@
 //! is not shifted down, `.sat` is lost, `.min` takes the larger of two negative numbers), and additions of packed halves
 //! in shared memory, where the driver's loop leaves the upper half alone.
 
-use crate::common::{bytes_of, u64s};
+use crate::common::{bytes_of, engine, u64s};
 use crate::vectors::errors::FUNCTIONS;
 use crate::vectors::{COUNT, Line};
 use rumba_vm::{Config, Device, Launch, Source};
@@ -25,6 +25,7 @@ fn arithmetic_is_that_of_an_h200() {
             memory_bytes: 64 << 20,
             workers: 1,
             vector_instructions,
+            engine: engine(),
             ..Config::default()
         };
         let device = Device::new(config).unwrap();
@@ -82,6 +83,7 @@ fn approximate_functions_stay_within_their_bounds() {
             memory_bytes: 64 << 20,
             workers: 1,
             vector_instructions,
+            engine: engine(),
             ..Config::default()
         };
         let device = Device::new(config).unwrap();

@@ -12,6 +12,7 @@ mod copies;
 mod coverage;
 mod explore;
 mod faults;
+mod goldens;
 mod init;
 mod isa;
 mod lockstep;

@@ -1,11 +1,16 @@
-//! A compiler for tests and measurements: at once, in the thread that asks, and without a cache on disk.
+//! A compiler for tests and measurements: at once, in the thread that asks, and with a cache on disk of their own.
 
+use std::io::Write;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use rumba_jit::{Jit, Settings};
+use rumba_jit::{Cache, Jit, Settings};
 use rumba_llvm::Pipeline;
 use rumba_vm::Engine;
 use rumba_vm::engine::{Code, Compiler, Done, ENTRY_POINT, Unit};
+
+/// In the environment: a file that lists what was compiled.
+pub(crate) const COMPILED: &str = "RUMBA_TEST_COMPILED";
 
 #[derive(Debug)]
 struct AtOnce(Jit);
@@ -14,8 +19,12 @@ struct AtOnce(Jit);
 unsafe impl Compiler for AtOnce {
     fn compile(&self, unit: Unit, done: Done) {
         if let Some(folder) = std::env::var_os("RUMBA_TEST_TEXTS") {
-            let path = std::path::Path::new(&folder).join(format!("{}.ll", unit.kernel));
+            let path = Path::new(&folder).join(format!("{}.ll", unit.kernel));
             std::fs::write(path, &unit.text).expect("the folder can be written to");
+        }
+        if let Some(file) = std::env::var_os(COMPILED) {
+            let file = std::fs::OpenOptions::new().create(true).append(true).open(file);
+            writeln!(file.expect("the file can be written to"), "{}", unit.kernel).expect("so it can be");
         }
         let code = match self.0.compile_now(&unit.kernel, &unit.text) {
             Ok(code) => code,
@@ -33,7 +42,8 @@ pub(crate) fn native() -> Option<Engine> {
         rumba_llvm::find::library()?;
         let jit = Jit::new(Settings {
             library: rumba_llvm::find::library,
-            cache: None,
+            // Thousands of small kernels are compiled once for all runs of the tests.
+            cache: option_env!("CARGO_TARGET_TMPDIR").map(|folder| Cache::new(Path::new(folder).join("native"))),
             build: "test".to_owned(),
             pipeline: Pipeline {
                 passes: c"default<O2>",

@@ -129,6 +129,12 @@ pub(crate) fn u64s(bytes: &[u8]) -> Vec<u64> {
         .collect()
 }
 
+/// The engine of tests that say of none: all of them can run as native code.
+pub(crate) fn engine() -> Engine {
+    let native = std::env::var_os("RUMBA_TEST_NATIVE").and_then(|_| compiler::native());
+    native.unwrap_or_else(Engine::interpreter)
+}
+
 impl Bench {
     /// A device of two workers with `ptx` loaded.
     pub(crate) fn new(ptx: &str) -> Self {
@@ -142,12 +148,9 @@ impl Bench {
 
     /// A device with `ptx` loaded.
     pub(crate) fn with(ptx: &str, config: Config) -> Self {
-        // All tests can run as native code; those that say which engine they want have it.
-        let native = std::env::var_os("RUMBA_TEST_NATIVE").and_then(|_| compiler::native());
-        let engine = match native {
-            Some(native) if config.engine == Engine::interpreter() && config.lockstep => native,
-            _ => config.engine,
-        };
+        // Those that say which engine they want have it.
+        let is_open = config.engine == Engine::interpreter() && config.lockstep;
+        let engine = if is_open { engine() } else { config.engine };
         let device = Device::new(Config {
             workers: 2,
             memory_bytes: 1 << 30,

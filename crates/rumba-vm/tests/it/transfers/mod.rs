@@ -65,6 +65,7 @@ fn transfers_are_those_of_an_h200() {
     let config = Config {
         memory_bytes: 64 << 20,
         workers: 1,
+        engine: crate::common::engine(),
         ..Config::default()
     };
     let device = Device::new(config).unwrap();
