@@ -67,12 +67,11 @@ pub(super) struct PixelAttention<T> {
 }
 
 impl<T: Element> PixelAttention<T> {
-    /// Heads have `size` channels.
-    pub(super) fn load(weights: &Weights, channels: usize, size: usize, groups: usize) -> Result<PixelAttention<T>> {
+    pub(super) fn load(weights: &Weights, channels: usize, heads: usize, groups: usize) -> Result<PixelAttention<T>> {
         let heads = Heads {
             channels,
             context: channels,
-            count: channels / size.max(1),
+            count: heads,
             biased: true,
         };
         Ok(PixelAttention {
