@@ -1,6 +1,5 @@
 //! The text encoder of Stable Diffusion: what a diffusion model is told of a text.
 
-use super::blocks::EPSILON;
 use crate::error::{Error, Result};
 use crate::layers::{Activation, Attention, Embedding, Heads, LayerNorm, Linear};
 use crate::run::Run;
@@ -94,7 +93,7 @@ impl<T: Element> ClipText<T> {
         };
         let layer = |index: usize| -> Result<Layer<T>> {
             let weights = weights.at("encoder.layers").at(index);
-            let norm = |name| LayerNorm::load(&weights.at(name), width, EPSILON);
+            let norm = |name| LayerNorm::load(&weights.at(name), width, 1e-5);
             let linear = |name, shape| Linear::load(&weights.at("mlp").at(name), shape);
             let names = ["q_proj", "k_proj", "v_proj", "out_proj"];
             Ok(Layer {
@@ -108,7 +107,7 @@ impl<T: Element> ClipText<T> {
             words: embedding("token_embedding", words)?,
             positions: embedding("position_embedding", positions)?,
             layers: (0..layers).map(layer).collect::<Result<_>>()?,
-            norm: LayerNorm::load(&weights.at("final_layer_norm"), width, EPSILON)?,
+            norm: LayerNorm::load(&weights.at("final_layer_norm"), width, 1e-5)?,
             activation,
         })
     }

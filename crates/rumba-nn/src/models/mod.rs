@@ -4,7 +4,9 @@ mod blocks;
 mod clip;
 mod transformer;
 mod unet;
+mod vae;
 
 pub use clip::{ClipText, ClipTextShape};
 pub use transformer::{Projection, Transformer, TransformerShape};
 pub use unet::{Condition, Subject, UNet2d, UNet2dShape};
+pub use vae::{VaeDecoder, VaeShape};

@@ -1,6 +1,6 @@
 //! The network of a diffusion model: what noise an image has.
 
-use super::blocks::{EPSILON, PixelAttention, Resnet};
+use super::blocks::{PixelAttention, Resnet};
 use super::transformer::{Projection, Transformer, TransformerShape};
 use crate::error::{Error, Result};
 use crate::layers::{Activation, Convolution, Embedding, Filters, GroupNorm, Linear};
@@ -9,6 +9,9 @@ use crate::run::element::Element;
 use crate::run::tensor::Tensor;
 use crate::weights::Weights;
 use rumba::DeviceSlice;
+
+/// What norms divide by at least.
+const EPSILON: f32 = 1e-5;
 
 /// How large a [`UNet2d`] is, and what its images are of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,7 +124,7 @@ impl<T: Element> Block<T> {
         let look = |heads| {
             let weights = weights.at("attentions").at(index);
             Ok::<_, Error>(match shape.condition {
-                Condition::Class(_) => Look::Pixels(PixelAttention::load(&weights, outputs, heads, groups)?),
+                Condition::Class(_) => Look::Pixels(PixelAttention::load(&weights, outputs, heads, groups, EPSILON)?),
                 Condition::Text(context, projection) => {
                     let shape = TransformerShape {
                         channels: outputs,
@@ -139,8 +142,9 @@ impl<T: Element> Block<T> {
             resnet: Resnet::load(
                 &weights.at("resnets").at(index),
                 [inputs, outputs],
-                shape.time(),
+                Some(shape.time()),
                 groups,
+                EPSILON,
             )?,
             attention: heads.map(look).transpose()?,
         })
@@ -153,7 +157,7 @@ impl<T: Element> Block<T> {
         time: &Tensor<T, 2>,
         subject: Subject<'_, T>,
     ) -> Result<Tensor<T, 4>> {
-        let x = self.resnet.forward(run, x, time)?;
+        let x = self.resnet.forward(run, x, Some(time))?;
         match (&self.attention, subject) {
             (Some(Look::Pixels(attention)), _) => attention.forward(run, &x),
             (Some(Look::Text(transformer)), Subject::Text(text)) => transformer.forward(run, &x, text),
@@ -228,7 +232,7 @@ impl<T: Element> UNet2d<T> {
             down,
             middle: (
                 Block::load(&middle, 0, [deepest; 2], Some(shape.middle), shape)?,
-                Resnet::load(&middle.at("resnets.1"), [deepest; 2], time, groups)?,
+                Resnet::load(&middle.at("resnets.1"), [deepest; 2], Some(time), groups, EPSILON)?,
             ),
             up,
             norm: GroupNorm::load(&weights.at("conv_norm_out"), width, groups, EPSILON)?,
@@ -279,7 +283,7 @@ impl<T: Element> UNet2d<T> {
         }
         let (first, second) = &self.middle;
         x = first.forward(run, &x, &time, subject)?;
-        x = second.forward(run, &x, &time)?;
+        x = second.forward(run, &x, Some(&time))?;
         for level in &self.up {
             for block in &level.blocks {
                 if let Some(kept) = kept.pop() {

@@ -11,7 +11,7 @@ import math
 from pathlib import Path
 
 import torch
-from diffusers import Transformer2DModel, UNet2DConditionModel
+from diffusers import AutoencoderKL, Transformer2DModel, UNet2DConditionModel
 from safetensors.torch import save_file
 from torch import nn
 from torch.nn import functional as F
@@ -133,6 +133,14 @@ def main():
     compute = lambda x, times, text: of_images(lambda x: unet(x, times, text).sample)(x)
     images, times = rounded(2, 4, 6, 4), torch.tensor([999.0, 20.0])
     save("unet_of_text", compute, unet, x=images, times=times, text=rounded(2, 5, 12))
+
+    vae = AutoencoderKL(
+        latent_channels=4, layers_per_block=1, block_out_channels=(4, 8), norm_num_groups=2,
+        down_block_types=("DownEncoderBlock2D",) * 2, up_block_types=("UpDecoderBlock2D",) * 2,
+    )
+    vae = layer(vae.eval())
+    del vae.encoder, vae.quant_conv
+    save("vae_decoder", of_images(lambda x: vae.decode(x).sample), vae, x=rounded(1, 3, 4, 4))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ use rumba::linalg::Mask;
 use rumba_nn::layers::{Attention, Convolution, Embedding, Filters, GroupNorm, Heads, LayerNorm, Linear};
 use rumba_nn::models::{
     ClipText, ClipTextShape, Condition, Projection, Subject, Transformer, TransformerShape, UNet2d, UNet2dShape,
+    VaeDecoder, VaeShape,
 };
 use rumba_nn::{Activation, Element, Error, Nn, Result, Run, Tensor, Weights};
 use std::path::PathBuf;
@@ -202,6 +203,15 @@ goldens! {
         let times = weights.array::<f32, 1>("times", [2])?;
         let network = UNet2d::load(&weights.at("layer"), &shape)?;
         network.forward(run, &x, times.as_slice(), Subject::Text(&text))
+    };
+    vae_decoder: 4, |run, weights| {
+        let shape = VaeShape {
+            levels: vec![4, 8],
+            blocks: 1,
+            groups: 2,
+            ..VaeShape::stable_diffusion()
+        };
+        VaeDecoder::load(&weights.at("layer"), &shape)?.forward(run, &input(run, weights, "x", [1, 3, 4, 4])?)
     };
     timesteps: 2, |run, weights| {
         let times = weights.array::<f32, 1>("times", [4])?;
