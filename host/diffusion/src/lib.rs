@@ -1,8 +1,8 @@
 //! Digits of 8 by 8 pixels from noise, by a model that `digits/train.py` trained: the network, and a step of its sampler as one graph.
 
-use rumba::Device;
 use rumba::array::Array;
-use rumba_nn::models::{UNet2d, UNet2dShape};
+use rumba::{Device, DeviceBuffer};
+use rumba_nn::models::{Condition, Subject, UNet2d, UNet2dShape};
 use rumba_nn::{Element, Nn, Program, Result, Weights};
 use std::f32::consts::FRAC_PI_2;
 
@@ -19,11 +19,11 @@ const WEIGHTS: &[u8] = include_bytes!("../digits/unet.safetensors");
 fn shape() -> UNet2dShape {
     UNet2dShape {
         channels: 1,
-        levels: vec![(32, false), (64, true)],
+        levels: vec![(32, None), (64, Some(2))],
+        middle: 2,
         blocks: 1,
-        head: 32,
         groups: 8,
-        classes: 11,
+        condition: Condition::Class(11),
     }
 }
 
@@ -68,9 +68,13 @@ impl Sampler {
         ];
         let step = nn.program(|run| {
             let x = run.tensor::<T, 4>(pictures.view())?;
-            let mut velocity = network.forward(run, &x, times.as_slice(), classes.as_slice())?;
+            let predict = |digits: &DeviceBuffer<u32>| {
+                let digits = Subject::Class(digits.as_slice());
+                network.forward(run, &x, times.as_slice(), digits)
+            };
+            let mut velocity = predict(&classes)?;
             if guidance != 1.0 {
-                let of_any = network.forward(run, &x, times.as_slice(), any.as_slice())?;
+                let of_any = predict(&any)?;
                 velocity = run.weighted_sum(guide.each_ref(), &velocity, &of_any)?;
             }
             let x = run.weighted_sum(factors.each_ref(), &x, &velocity)?;

@@ -4,6 +4,7 @@ use cuda_std::half::f16;
 use diffusion::{SIZE, Sampler, network};
 use rumba::Device;
 use rumba::array::Array;
+use rumba_nn::models::Subject;
 use rumba_nn::{Element, Nn, Result, Weights};
 
 fn largest_difference<T: Element>(nn: &Nn) -> Result<f32> {
@@ -19,7 +20,7 @@ fn largest_difference<T: Element>(nn: &Nn) -> Result<f32> {
             run,
             &run.tensor::<T, 4>(x.view())?,
             times.as_slice(),
-            classes.as_slice(),
+            Subject::Class(classes.as_slice()),
         )?;
         run.write(&y, own.view_mut())
     })?;

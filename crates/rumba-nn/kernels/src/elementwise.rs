@@ -31,6 +31,12 @@ pub fn activate<T: Real>(x: T, function: u32) -> T {
     T::of(activated(x.number(), function))
 }
 
+/// `x` times the [`GELU`] of a gate: GEGLU of Shazeer 2020.
+#[vectorize(T = [f32, f16, bf16])]
+pub fn gated<T: Real>(x: T, gate: T) -> T {
+    T::of(x.number() * activated(gate.number(), GELU))
+}
+
 /// `function(factor x + addend)`: what is left to do of a norm when its [`factors`](crate::norm::group_factors) are known.
 #[vectorize(T = [f32, f16, bf16])]
 pub fn normalise<T: Real>(x: T, factors: [f32; 2], function: u32) -> T {

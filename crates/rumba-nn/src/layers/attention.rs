@@ -37,6 +37,14 @@ impl<T: Element> Attention<T> {
     /// # Errors
     /// Those of [`Weights::array`]; [`Error::Shape`](crate::Error::Shape) unless the heads share the channels out.
     pub fn load(weights: &Weights, heads: Heads) -> Result<Attention<T>> {
+        Attention::load_named(weights, heads, ["to_q", "to_k", "to_v", "to_out.0"])
+    }
+
+    /// Takes the same under other names.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_named(weights: &Weights, heads: Heads, names: [&str; 4]) -> Result<Attention<T>> {
         let Heads {
             channels,
             context,
@@ -46,6 +54,7 @@ impl<T: Element> Attention<T> {
         if count == 0 || !channels.is_multiple_of(count) {
             return refuse("Attention", format!("channels for {count} heads"), &[channels]);
         }
+        let [queries, keys, values, result] = names;
         let linear = |name, inputs| {
             let (weights, shape) = (weights.at(name), [inputs, channels]);
             if biased {
@@ -55,10 +64,10 @@ impl<T: Element> Attention<T> {
             }
         };
         Ok(Attention {
-            queries: linear("to_q", channels)?,
-            keys: linear("to_k", context)?,
-            values: linear("to_v", context)?,
-            result: Linear::load(&weights.at("to_out.0"), [channels, channels])?,
+            queries: linear(queries, channels)?,
+            keys: linear(keys, context)?,
+            values: linear(values, context)?,
+            result: Linear::load(&weights.at(result), [channels, channels])?,
             heads,
         })
     }

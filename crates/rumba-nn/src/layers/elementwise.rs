@@ -57,6 +57,27 @@ impl Run {
         })
     }
 
+    /// The first half of each row, times the GELU of the second half: diffusers' `GEGLU` behind its product.
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) of rows of an odd length; the runtime's.
+    pub fn gated<T: Element, const N: usize>(&self, x: &Tensor<T, N>) -> Result<Tensor<T, N>> {
+        let mut shape = x.shape();
+        let half = match shape.last_mut() {
+            Some(last) if last.is_multiple_of(2) => {
+                *last /= 2;
+                *last
+            }
+            _ => return refuse("gated", "rows of an even length".to_owned(), &x.shape()),
+        };
+        let rows = x.len() / (2 * half).max(1);
+        self.make(shape, |reads, y| {
+            let both = reads.view(x)?.reshape([rows, 2 * half])?;
+            let (x, gate) = (both.slice((.., ..half)), both.slice((.., half..)));
+            self.map(T::gated(x, gate), y.reshape([rows, half])?)
+        })
+    }
+
     /// The sum of two tensors.
     ///
     /// # Errors

@@ -26,6 +26,11 @@ impl<T: Element> Embedding<T> {
         })
     }
 
+    /// The table.
+    pub(crate) fn table(&self) -> &Array<T, 2> {
+        &self.table
+    }
+
     /// The rows of numbers in device memory, which lie outside of the run. A number that has no row is a panic of the kernel, which the
     /// next wait reports.
     ///

@@ -8,27 +8,27 @@ use crate::run::tensor::Tensor;
 use crate::weights::Weights;
 use rumba::linalg::Mask;
 
-/// What norms divide by at least.
-pub(super) const EPSILON: f32 = 1e-5;
-
-/// Two convolutions, between which the time is added, beside the images themselves: diffusers' `ResnetBlock2D`.
+/// Two convolutions, between which a time may be added, beside the images themselves: diffusers' `ResnetBlock2D`.
 #[derive(Debug)]
 pub(super) struct Resnet<T> {
     first: (GroupNorm<T>, Convolution<T>),
-    time: Linear<T>,
+    time: Option<Linear<T>>,
     second: (GroupNorm<T>, Convolution<T>),
     /// Where the channels become others.
     shortcut: Option<Convolution<T>>,
 }
 
 impl<T: Element> Resnet<T> {
+    /// `time` is how many numbers stand for a time, if there is one. `epsilon` is what norms divide by at least.
     pub(super) fn load(
         weights: &Weights,
         [inputs, outputs]: [usize; 2],
-        time: usize,
+        time: Option<usize>,
         groups: usize,
+        epsilon: f32,
     ) -> Result<Resnet<T>> {
-        let norm = |name, channels| GroupNorm::load(&weights.at(name), channels, groups, EPSILON);
+        let norm = |name, channels| GroupNorm::load(&weights.at(name), channels, groups, epsilon);
+        let time = time.map(|time| Linear::load(&weights.at("time_emb_proj"), [time, outputs]));
         let convolution = |name, filters| Convolution::load(&weights.at(name), filters);
         let shortcut = (inputs != outputs).then(|| convolution("conv_shortcut", Filters::of_1(inputs, outputs)));
         Ok(Resnet {
@@ -36,7 +36,7 @@ impl<T: Element> Resnet<T> {
                 norm("norm1", inputs)?,
                 convolution("conv1", Filters::of_3(inputs, outputs))?,
             ),
-            time: Linear::load(&weights.at("time_emb_proj"), [time, outputs])?,
+            time: time.transpose()?,
             second: (
                 norm("norm2", outputs)?,
                 convolution("conv2", Filters::of_3(outputs, outputs))?,
@@ -46,10 +46,12 @@ impl<T: Element> Resnet<T> {
     }
 
     /// `time` is a row for each image, activated already.
-    pub(super) fn forward(&self, run: &Run, x: &Tensor<T, 4>, time: &Tensor<T, 2>) -> Result<Tensor<T, 4>> {
+    pub(super) fn forward(&self, run: &Run, x: &Tensor<T, 4>, time: Option<&Tensor<T, 2>>) -> Result<Tensor<T, 4>> {
         let mut y = self.first.0.activated(run, x, Activation::Silu)?;
         y = self.first.1.forward(run, &y)?;
-        y = run.add_to_pixels(&y, &self.time.forward(run, time)?)?;
+        if let (Some(linear), Some(time)) = (&self.time, time) {
+            y = run.add_to_pixels(&y, &linear.forward(run, time)?)?;
+        }
         y = self.second.0.activated(run, &y, Activation::Silu)?;
         y = self.second.1.forward(run, &y)?;
         match &self.shortcut {
@@ -67,16 +69,21 @@ pub(super) struct PixelAttention<T> {
 }
 
 impl<T: Element> PixelAttention<T> {
-    /// Heads have `size` channels.
-    pub(super) fn load(weights: &Weights, channels: usize, size: usize, groups: usize) -> Result<PixelAttention<T>> {
+    pub(super) fn load(
+        weights: &Weights,
+        channels: usize,
+        heads: usize,
+        groups: usize,
+        epsilon: f32,
+    ) -> Result<PixelAttention<T>> {
         let heads = Heads {
             channels,
             context: channels,
-            count: channels / size.max(1),
+            count: heads,
             biased: true,
         };
         Ok(PixelAttention {
-            norm: GroupNorm::load(&weights.at("group_norm"), channels, groups, EPSILON)?,
+            norm: GroupNorm::load(&weights.at("group_norm"), channels, groups, epsilon)?,
             attention: Attention::load(weights, heads)?,
         })
     }

@@ -1,6 +1,12 @@
-//! Whole networks, in the layout in which diffusers writes their weights.
+//! Whole networks, in the layout in which diffusers and transformers write their weights.
 
 mod blocks;
+mod clip;
+mod transformer;
 mod unet;
+mod vae;
 
-pub use unet::{UNet2d, UNet2dShape};
+pub use clip::{ClipText, ClipTextShape};
+pub use transformer::{Projection, Transformer, TransformerShape};
+pub use unet::{Condition, Subject, UNet2d, UNet2dShape};
+pub use vae::{VaeDecoder, VaeShape};

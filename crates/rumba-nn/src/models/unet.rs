@@ -1,7 +1,8 @@
 //! The network of a diffusion model: what noise an image has.
 
-use super::blocks::{EPSILON, PixelAttention, Resnet};
-use crate::error::Result;
+use super::blocks::{PixelAttention, Resnet};
+use super::transformer::{Projection, Transformer, TransformerShape};
+use crate::error::{Error, Result};
 use crate::layers::{Activation, Convolution, Embedding, Filters, GroupNorm, Linear};
 use crate::run::Run;
 use crate::run::element::Element;
@@ -9,31 +10,79 @@ use crate::run::tensor::Tensor;
 use crate::weights::Weights;
 use rumba::DeviceSlice;
 
-/// How large a [`UNet2d`] is.
+/// What norms divide by at least.
+const EPSILON: f32 = 1e-5;
+
+/// How large a [`UNet2d`] is, and what its images are of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UNet2dShape {
     /// Channels of an image.
     pub channels: usize,
-    /// Of each level, the first being that of whole images: its channels, and whether its pixels attend to each other.
-    pub levels: Vec<(usize, bool)>,
+    /// The channels of each level, the first being that of whole images, and the heads of its attentions if it has any.
+    pub levels: Vec<(usize, Option<usize>)>,
+    /// Heads of the attention in the middle.
+    pub middle: usize,
     /// Blocks of a level on the way down; on the way up it has one more.
     pub blocks: usize,
-    /// Channels of a head.
-    pub head: usize,
     /// Groups of the norms.
     pub groups: usize,
-    /// Classes of images.
-    pub classes: usize,
+    /// What tells the network what an image is of.
+    pub condition: Condition,
 }
 
-/// A U-Net (Ronneberger, Fischer, Brox 2015) for diffusion by class: diffusers' `UNet2DModel`.
+/// What tells a [`UNet2d`] what an image is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// One of so many classes. Attentions are between pixels: diffusers' `UNet2DModel`.
+    Class(usize),
+    /// A text, whose words have so many numbers. Attentions are between pixels, and between them and words: diffusers'
+    /// `UNet2DConditionModel`.
+    Text(usize, Projection),
+}
+
+/// What an image is of, for each image.
+#[derive(Clone, Copy, Debug)]
+pub enum Subject<'a, T> {
+    /// Its class, outside of the run.
+    Class(DeviceSlice<'a, u32>),
+    /// A text, `[images, words, numbers]`.
+    Text(&'a Tensor<T, 3>),
+}
+
+impl UNet2dShape {
+    /// That of Stable Diffusion 1.5.
+    #[must_use]
+    pub fn stable_diffusion_1() -> UNet2dShape {
+        UNet2dShape {
+            channels: 4,
+            levels: vec![(320, Some(8)), (640, Some(8)), (1280, Some(8)), (1280, None)],
+            middle: 8,
+            blocks: 2,
+            groups: 32,
+            condition: Condition::Text(768, Projection::Convolution),
+        }
+    }
+
+    /// That of Stable Diffusion 2.1.
+    #[must_use]
+    pub fn stable_diffusion_2() -> UNet2dShape {
+        UNet2dShape {
+            levels: vec![(320, Some(5)), (640, Some(10)), (1280, Some(20)), (1280, None)],
+            middle: 20,
+            condition: Condition::Text(1024, Projection::Matrix),
+            ..UNet2dShape::stable_diffusion_1()
+        }
+    }
+}
+
+/// A U-Net (Ronneberger, Fischer, Brox 2015) for diffusion: diffusers' `UNet2DModel` and `UNet2DConditionModel`.
 #[derive(Debug)]
 pub struct UNet2d<T> {
     time: [Linear<T>; 2],
-    classes: Embedding<T>,
+    classes: Option<Embedding<T>>,
     first: Convolution<T>,
     down: Vec<Level<T>>,
-    middle: (Resnet<T>, PixelAttention<T>, Resnet<T>),
+    middle: (Block<T>, Resnet<T>),
     up: Vec<Level<T>>,
     norm: GroupNorm<T>,
     last: Convolution<T>,
@@ -44,43 +93,88 @@ pub struct UNet2d<T> {
 /// Blocks for images of one size, and the convolution that makes them half or twice as large.
 #[derive(Debug)]
 struct Level<T> {
-    blocks: Vec<(Resnet<T>, Option<PixelAttention<T>>)>,
+    blocks: Vec<Block<T>>,
     resize: Option<Convolution<T>>,
 }
 
-impl<T: Element> Level<T> {
-    fn load(weights: &Weights, widths: &[[usize; 2]], attends: bool, shape: &UNet2dShape) -> Result<Level<T>> {
-        let UNet2dShape { head, groups, .. } = *shape;
-        let time = 4 * shape.levels[0].0;
-        let blocks = widths.iter().enumerate().map(|(index, &[inputs, outputs])| {
-            let resnet = Resnet::load(&weights.at("resnets").at(index), [inputs, outputs], time, groups)?;
-            let attention = attends
-                .then(|| PixelAttention::load(&weights.at("attentions").at(index), outputs, head, groups))
-                .transpose()?;
-            Ok((resnet, attention))
-        });
-        Ok(Level {
-            blocks: blocks.collect::<Result<_>>()?,
-            resize: None,
+/// Convolutions, and perhaps an attention behind them.
+#[derive(Debug)]
+struct Block<T> {
+    resnet: Resnet<T>,
+    attention: Option<Look<T>>,
+}
+
+/// What pixels look at.
+#[derive(Debug)]
+enum Look<T> {
+    Pixels(PixelAttention<T>),
+    Text(Transformer<T>),
+}
+
+impl<T: Element> Block<T> {
+    /// The block of this number: `resnets` and `attentions` lie beside each other in a file.
+    fn load(
+        weights: &Weights,
+        index: usize,
+        [inputs, outputs]: [usize; 2],
+        heads: Option<usize>,
+        shape: &UNet2dShape,
+    ) -> Result<Block<T>> {
+        let groups = shape.groups;
+        let look = |heads| {
+            let weights = weights.at("attentions").at(index);
+            Ok::<_, Error>(match shape.condition {
+                Condition::Class(_) => Look::Pixels(PixelAttention::load(&weights, outputs, heads, groups, EPSILON)?),
+                Condition::Text(context, projection) => {
+                    let shape = TransformerShape {
+                        channels: outputs,
+                        context,
+                        heads,
+                        groups,
+                        blocks: 1,
+                        projection,
+                    };
+                    Look::Text(Transformer::load(&weights, &shape)?)
+                }
+            })
+        };
+        Ok(Block {
+            resnet: Resnet::load(
+                &weights.at("resnets").at(index),
+                [inputs, outputs],
+                Some(shape.time()),
+                groups,
+                EPSILON,
+            )?,
+            attention: heads.map(look).transpose()?,
         })
+    }
+
+    fn forward(
+        &self,
+        run: &Run,
+        x: &Tensor<T, 4>,
+        time: &Tensor<T, 2>,
+        subject: Subject<'_, T>,
+    ) -> Result<Tensor<T, 4>> {
+        let x = self.resnet.forward(run, x, Some(time))?;
+        match (&self.attention, subject) {
+            (Some(Look::Pixels(attention)), _) => attention.forward(run, &x),
+            (Some(Look::Text(transformer)), Subject::Text(text)) => transformer.forward(run, &x, text),
+            _ => Ok(x),
+        }
     }
 }
 
-fn block<T: Element>(
-    run: &Run,
-    (resnet, attention): &(Resnet<T>, Option<PixelAttention<T>>),
-    x: &Tensor<T, 4>,
-    time: &Tensor<T, 2>,
-) -> Result<Tensor<T, 4>> {
-    let x = resnet.forward(run, x, time)?;
-    match attention {
-        Some(attention) => attention.forward(run, &x),
-        None => Ok(x),
+impl UNet2dShape {
+    /// Numbers that stand for a time.
+    fn time(&self) -> usize {
+        4 * self.levels[0].0
     }
 }
 
 impl<T: Element> UNet2d<T> {
-    /// Takes the weights of a `UNet2DModel` with positional times and a table of classes.
+    /// Takes the weights of a `UNet2DModel` with a table of classes, or of a `UNet2DConditionModel`.
     ///
     /// # Errors
     /// Those of [`Weights::array`], and of layers that the shape does not fit.
@@ -88,94 +182,98 @@ impl<T: Element> UNet2d<T> {
     /// # Panics
     /// If the shape has no levels.
     pub fn load(weights: &Weights, shape: &UNet2dShape) -> Result<UNet2d<T>> {
-        let UNet2dShape {
-            channels,
-            levels,
-            blocks,
-            head,
-            groups,
-            classes,
-        } = shape;
+        let (levels, time, groups) = (&shape.levels, shape.time(), shape.groups);
         let ((width, _), (deepest, _)) = (levels[0], levels[levels.len() - 1]);
-        let time = 4 * width;
         let linear = |name, shape| Linear::load(&weights.at("time_embedding").at(name), shape);
         let resize = |weights: Weights, filters| Convolution::load(&weights.at("0.conv"), filters).map(Some);
 
         // What levels pass to each other, and what those on the way down keep for those on the way up.
         let (mut before, mut kept) = (width, vec![width]);
         let mut down = Vec::new();
-        for (index, &(own, attends)) in levels.iter().enumerate() {
+        for (index, &(own, heads)) in levels.iter().enumerate() {
             let weights = weights.at("down_blocks").at(index);
-            let widths: Vec<_> = (0..*blocks)
-                .map(|block| [if block == 0 { before } else { own }, own])
-                .collect();
-            let mut level = Level::load(&weights, &widths, attends, shape)?;
-            kept.extend(widths.iter().map(|_| own));
+            let mut blocks = Vec::new();
+            for block in 0..shape.blocks {
+                blocks.push(Block::load(&weights, block, [before, own], heads, shape)?);
+                kept.push(own);
+                before = own;
+            }
+            let mut level = Level { blocks, resize: None };
             if index + 1 < levels.len() {
                 level.resize = resize(weights.at("downsamplers"), Filters::of_3(own, own).halving())?;
                 kept.push(own);
             }
             down.push(level);
-            before = own;
         }
         let mut up = Vec::new();
-        for (index, &(own, attends)) in levels.iter().rev().enumerate() {
+        for (index, &(own, heads)) in levels.iter().rev().enumerate() {
             let weights = weights.at("up_blocks").at(index);
-            let widths: Vec<_> = (0..=*blocks)
-                .map(|block| {
-                    let x = if block == 0 { before } else { own };
-                    [x + kept.pop().unwrap_or(0), own]
-                })
-                .collect();
-            let mut level = Level::load(&weights, &widths, attends, shape)?;
+            let mut blocks = Vec::new();
+            for block in 0..=shape.blocks {
+                let inputs = before + kept.pop().unwrap_or(0);
+                blocks.push(Block::load(&weights, block, [inputs, own], heads, shape)?);
+                before = own;
+            }
+            let mut level = Level { blocks, resize: None };
             if index + 1 < levels.len() {
                 level.resize = resize(weights.at("upsamplers"), Filters::of_3(own, own))?;
             }
             up.push(level);
-            before = own;
         }
+        let classes = match shape.condition {
+            Condition::Class(classes) => Some(Embedding::load(&weights.at("class_embedding"), [classes, time])?),
+            Condition::Text(..) => None,
+        };
         let middle = weights.at("mid_block");
-        let resnet = |index: usize| Resnet::load(&middle.at("resnets").at(index), [deepest; 2], time, *groups);
         Ok(UNet2d {
             time: [linear("linear_1", [width, time])?, linear("linear_2", [time, time])?],
-            classes: Embedding::load(&weights.at("class_embedding"), [*classes, time])?,
-            first: Convolution::load(&weights.at("conv_in"), Filters::of_3(*channels, width))?,
+            classes,
+            first: Convolution::load(&weights.at("conv_in"), Filters::of_3(shape.channels, width))?,
             down,
             middle: (
-                resnet(0)?,
-                PixelAttention::load(&middle.at("attentions.0"), deepest, *head, *groups)?,
-                resnet(1)?,
+                Block::load(&middle, 0, [deepest; 2], Some(shape.middle), shape)?,
+                Resnet::load(&middle.at("resnets.1"), [deepest; 2], Some(time), groups, EPSILON)?,
             ),
             up,
-            norm: GroupNorm::load(&weights.at("conv_norm_out"), width, *groups, EPSILON)?,
-            last: Convolution::load(&weights.at("conv_out"), Filters::of_3(width, *channels))?,
+            norm: GroupNorm::load(&weights.at("conv_norm_out"), width, groups, EPSILON)?,
+            last: Convolution::load(&weights.at("conv_out"), Filters::of_3(width, shape.channels))?,
             width,
         })
     }
 
-    /// What the network predicts of images, `[images, rows, columns, channels]`, at a time of each and of a class each, which lie
-    /// outside of the run. Rows and columns are to be multiples of two to the power of the levels but one.
+    /// What the network predicts of images, `[images, rows, columns, channels]`, at a time of each, which lies outside of the run. Rows
+    /// and columns are to be multiples of two to the power of the levels but one.
     ///
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) of images that do not fit, or of as many times or classes; the runtime's.
+    /// [`Error::Shape`] of images that do not fit, of as many times or subjects, and of subjects of the other kind; the runtime's.
     pub fn forward(
         &self,
         run: &Run,
         images: &Tensor<T, 4>,
         times: DeviceSlice<'_, f32>,
-        classes: DeviceSlice<'_, u32>,
+        subject: Subject<'_, T>,
     ) -> Result<Tensor<T, 4>> {
         let mut time = run.timesteps(times, self.width)?;
         time = self.time[0].activated(run, &time, Activation::Silu)?;
-        time = self.time[1].added(run, &time, &self.classes.forward(run, classes)?)?;
+        time = match (&self.classes, subject) {
+            (Some(table), Subject::Class(classes)) => self.time[1].added(run, &time, &table.forward(run, classes)?)?,
+            (None, Subject::Text(_)) => self.time[1].forward(run, &time)?,
+            _ => {
+                return Err(Error::Shape {
+                    layer: "UNet2d",
+                    wanted: "classes if it was trained on classes, and texts if on texts".to_owned(),
+                    shape: images.shape().to_vec(),
+                });
+            }
+        };
         // Each block begins with it.
         time = run.activate(&time, Activation::Silu)?;
 
         let mut x = self.first.forward(run, images)?;
         let mut kept = vec![x.clone()];
         for level in &self.down {
-            for own in &level.blocks {
-                x = block(run, own, &x, &time)?;
+            for block in &level.blocks {
+                x = block.forward(run, &x, &time, subject)?;
                 kept.push(x.clone());
             }
             if let Some(halve) = &level.resize {
@@ -183,16 +281,15 @@ impl<T: Element> UNet2d<T> {
                 kept.push(x.clone());
             }
         }
-        let (first, attention, second) = &self.middle;
-        x = first.forward(run, &x, &time)?;
-        x = attention.forward(run, &x)?;
-        x = second.forward(run, &x, &time)?;
+        let (first, second) = &self.middle;
+        x = first.forward(run, &x, &time, subject)?;
+        x = second.forward(run, &x, Some(&time))?;
         for level in &self.up {
-            for own in &level.blocks {
+            for block in &level.blocks {
                 if let Some(kept) = kept.pop() {
                     x = run.concatenate(&x, &kept)?;
                 }
-                x = block(run, own, &x, &time)?;
+                x = block.forward(run, &x, &time, subject)?;
             }
             if let Some(double) = &level.resize {
                 x = run.upsample(&x)?;

@@ -19,6 +19,8 @@ pub trait Element: ConvolutionElement + Float<Self> + Multiply<Self, Sum = f32> 
 pub trait Kernels: Sized + 'static {
     fn activate(x: ArrayView<'_, Self, 1>, function: u32) -> Map<'_, Self, Dim<1>>;
 
+    fn gated<'a>(x: ArrayView<'a, Self, 2>, gate: ArrayView<'a, Self, 2>) -> Map<'a, Self, Dim<2>>;
+
     fn normalise<'a>(
         x: ArrayView<'a, Self, 3>,
         factors: ArrayView<'a, [f32; 2], 3>,
@@ -74,6 +76,10 @@ macro_rules! elements {
         impl Kernels for $ty {
             fn activate(x: ArrayView<'_, Self, 1>, function: u32) -> Map<'_, Self, Dim<1>> {
                 elementwise::activate::over(x, function)
+            }
+
+            fn gated<'a>(x: ArrayView<'a, Self, 2>, gate: ArrayView<'a, Self, 2>) -> Map<'a, Self, Dim<2>> {
+                elementwise::gated::over(x, gate)
             }
 
             fn normalise<'a>(

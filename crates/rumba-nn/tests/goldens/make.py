@@ -1,6 +1,6 @@
 """Writes the goldens: for each layer its weights, what it is given, and what PyTorch computes of that in f32.
 
-    pip install torch safetensors numpy
+    pip install torch diffusers transformers
     python make.py
 
 All numbers but the results are numbers of f16, so that they are the same in each type. Images lie as `[images, rows, columns,
@@ -11,9 +11,11 @@ import math
 from pathlib import Path
 
 import torch
+from diffusers import AutoencoderKL, Transformer2DModel, UNet2DConditionModel
 from safetensors.torch import save_file
 from torch import nn
 from torch.nn import functional as F
+from transformers import CLIPTextConfig, CLIPTextModel
 
 
 def rounded(*shape, scale=1.0):
@@ -109,6 +111,36 @@ def main():
     embedding = layer(nn.Embedding(8, 12))
     save("embedding", embedding, embedding, ids=torch.tensor([3, 0, 7, 3]))
     save("timesteps", lambda times: timesteps(times, 16), times=torch.tensor([0.0, 1.0, 999.0, 500.5]))
+
+    shape = dict(vocab_size=40, hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2)
+    text = layer(CLIPTextModel(CLIPTextConfig(**shape, max_position_embeddings=9, eos_token_id=39)).eval())
+    save("clip_text", lambda ids: text(ids).last_hidden_state, text, ids=torch.arange(14).reshape(2, 7) * 5 % 40)
+
+    # Pixels of two images, and five words of a text for each.
+    shape = dict(num_attention_heads=2, attention_head_dim=8, in_channels=16, norm_num_groups=4, cross_attention_dim=12)
+    for name, is_matrix in [("transformer_1", False), ("transformer_2", True)]:
+        transformer = layer(Transformer2DModel(**shape, use_linear_projection=is_matrix).eval())
+        compute = lambda x, text: of_images(lambda x: transformer(x, text).sample)(x)
+        save(name, compute, transformer, x=rounded(2, 4, 3, 16), text=rounded(2, 5, 12))
+
+    # Stable Diffusion's U-Net with two levels, of which only the first looks at the text.
+    unet = UNet2DConditionModel(
+        in_channels=4, out_channels=4, layers_per_block=1, block_out_channels=(4, 4), cross_attention_dim=12,
+        attention_head_dim=2, norm_num_groups=2, down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"),
+        up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"),
+    )
+    unet = layer(unet.eval())
+    compute = lambda x, times, text: of_images(lambda x: unet(x, times, text).sample)(x)
+    images, times = rounded(2, 4, 6, 4), torch.tensor([999.0, 20.0])
+    save("unet_of_text", compute, unet, x=images, times=times, text=rounded(2, 5, 12))
+
+    vae = AutoencoderKL(
+        latent_channels=4, layers_per_block=1, block_out_channels=(4, 8), norm_num_groups=2,
+        down_block_types=("DownEncoderBlock2D",) * 2, up_block_types=("UpDecoderBlock2D",) * 2,
+    )
+    vae = layer(vae.eval())
+    del vae.encoder, vae.quant_conv
+    save("vae_decoder", of_images(lambda x: vae.decode(x).sample), vae, x=rounded(1, 3, 4, 4))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,13 @@
-//! Each layer against PyTorch's results (`tests/goldens/make.py`), in each type, under every check of the software device.
+//! Each layer, and small models, against PyTorch's results (`tests/goldens/make.py`), in each type, under every check of the software device.
 
 use cuda_std::half::{bf16, f16};
 use rumba::array::Array;
 use rumba::linalg::Mask;
 use rumba_nn::layers::{Attention, Convolution, Embedding, Filters, GroupNorm, Heads, LayerNorm, Linear};
+use rumba_nn::models::{
+    ClipText, ClipTextShape, Condition, Projection, Subject, Transformer, TransformerShape, UNet2d, UNet2dShape,
+    VaeDecoder, VaeShape,
+};
 use rumba_nn::{Activation, Element, Error, Nn, Result, Run, Tensor, Weights};
 use std::path::PathBuf;
 
@@ -67,6 +71,14 @@ fn input<T: Element, const N: usize>(
 const MATRIX: [usize; 2] = [5, 24];
 const IMAGES: [usize; 4] = [2, 6, 5, 12];
 const TOKENS: [usize; 3] = [2, 9, 32];
+const TRANSFORMER: TransformerShape = TransformerShape {
+    channels: 16,
+    context: 12,
+    heads: 2,
+    groups: 4,
+    blocks: 1,
+    projection: Projection::Matrix,
+};
 
 /// A test for each row: the golden's name, the dimensions of the result, and the layer.
 macro_rules! goldens {
@@ -154,6 +166,52 @@ goldens! {
     embedding: 2, |run, weights| {
         let ids = weights.nn().device().buffer_from(&[3, 0, 7, 3])?;
         Embedding::load(&weights.at("layer"), [8, 12])?.forward(run, ids.as_slice())
+    };
+    clip_text: 3, |run, weights| {
+        let shape = ClipTextShape {
+            words: 40,
+            positions: 9,
+            width: 16,
+            layers: 2,
+            heads: 2,
+            inner: 32,
+            activation: Activation::QuickGelu,
+        };
+        let ids = Array::from_fn(weights.nn().device(), [2, 7], |[row, word]| ((7 * row + word) * 5 % 40) as u32)?;
+        ClipText::load(&weights.at("layer"), &shape)?.forward(run, ids.view())
+    };
+    transformer_1: 4, |run, weights| {
+        let shape = TransformerShape { projection: Projection::Convolution, ..TRANSFORMER };
+        let (x, text) = (input(run, weights, "x", [2, 4, 3, 16])?, input(run, weights, "text", [2, 5, 12])?);
+        Transformer::load(&weights.at("layer"), &shape)?.forward(run, &x, &text)
+    };
+    transformer_2: 4, |run, weights| {
+        let shape = TransformerShape { projection: Projection::Matrix, ..TRANSFORMER };
+        let (x, text) = (input(run, weights, "x", [2, 4, 3, 16])?, input(run, weights, "text", [2, 5, 12])?);
+        Transformer::load(&weights.at("layer"), &shape)?.forward(run, &x, &text)
+    };
+    unet_of_text: 4, |run, weights| {
+        let shape = UNet2dShape {
+            levels: vec![(4, Some(2)), (4, None)],
+            middle: 2,
+            blocks: 1,
+            groups: 2,
+            condition: Condition::Text(12, Projection::Convolution),
+            ..UNet2dShape::stable_diffusion_1()
+        };
+        let (x, text) = (input(run, weights, "x", [2, 4, 6, 4])?, input(run, weights, "text", [2, 5, 12])?);
+        let times = weights.array::<f32, 1>("times", [2])?;
+        let network = UNet2d::load(&weights.at("layer"), &shape)?;
+        network.forward(run, &x, times.as_slice(), Subject::Text(&text))
+    };
+    vae_decoder: 4, |run, weights| {
+        let shape = VaeShape {
+            levels: vec![4, 8],
+            blocks: 1,
+            groups: 2,
+            ..VaeShape::stable_diffusion()
+        };
+        VaeDecoder::load(&weights.at("layer"), &shape)?.forward(run, &input(run, weights, "x", [1, 3, 4, 4])?)
     };
     timesteps: 2, |run, weights| {
         let times = weights.array::<f32, 1>("times", [4])?;
