@@ -5,7 +5,7 @@ use cuda_std::float::erf;
 use cuda_std::half::{bf16, f16};
 use cuda_std::prelude::*;
 
-/// The number of [`activate`]'s function `x`.
+/// The number of [`activate()`]'s function `x`.
 pub const IDENTITY: u32 = 0;
 /// That of `x / (1 + exp(-x))`, also called swish.
 pub const SILU: u32 = 1;
