@@ -64,7 +64,16 @@ struct Program {
 
 impl Program {
     fn text(&self) -> String {
+        // What a register holds before it is written is not defined, and need not be the same in two runs.
         let mut body = String::new();
+        for n in 0..99 {
+            let _ = writeln!(body, "mov.b32 %r{n}, {n}; mov.b64 %rd{n}, {n};");
+            if n < 10 {
+                let _ = writeln!(body, "setp.ne.u32 %p{n}, %r{n}, 4; cvt.u8.u32 %b{n}, %r{n};");
+                let _ = writeln!(body, "mov.b16 %h{n}, {n}; mov.b128 %q{n}, {{%rd{n}, %rd{n}}};");
+            }
+        }
+        body.push_str("mov.u32 %r1, %tid.x; mov.b64 %rd20, gmem; setp.eq.u32 %p1, %r1, 3;\n");
         let form = |index: u16| LINES[usize::from(index) % LINES.len()];
         let count = self.steps.len().clamp(1, 40);
         for (position, step) in self.steps.iter().take(40).enumerate() {
@@ -101,7 +110,7 @@ impl Program {
              .func callee()\n{{\nret;\n}}\n.func taker(.param .align 32 .b8 argument[32])\n{{\nret;\n}}\n\
              .visible .entry k(.param .align 128 .b8 in[256])\n{{\n.reg .pred %p<10>; .reg .b8 %b<10>; .reg .b16 %h<10>;\n\
              .reg .b32 %r<99>; .reg .b64 %rd<99>; .reg .b128 %q<10>; .local .align 128 .b8 lmem[1024];\n\
-             mov.u32 %r1, %tid.x; mov.b64 %rd20, gmem; setp.eq.u32 %p1, %r1, 3;\n{body}\nret;\n}}\n"
+             {body}\nret;\n}}\n"
         )
     }
 }
