@@ -98,7 +98,9 @@ fn run(input: &Input, engine: Engine) -> Option<(u64, Seen)> {
             // Which thread faults first is the schedule's, and so is how far the others have come.
             Err(error) => {
                 has_failed = true;
-                error.to_string().lines().next().unwrap_or_default().to_owned()
+                let error = error.to_string();
+                // How many instructions a launch has executed when its limit ends it depends on where the engine looks.
+                error.lines().next().unwrap_or_default().split(": the launch executed ").next().unwrap_or_default().to_owned()
             }
         });
     }
