@@ -446,6 +446,12 @@ fn operation<'s>(m: &Matched<'s>) -> &'s str {
     }
 }
 
+/// The handlers of an operation, which uses the old value or not.
+fn updates(name: &str, ty: ScalarType, space: Space, keeps: bool) -> Result<Handlers, LowerError> {
+    find(name, ty, space, Updates { space, keeps })
+        .ok_or_else(|| LowerError::new(format!("the operation `{name}` does not exist for values of type {ty}")))
+}
+
 /// Lowers the forms with vectors, which are as many operations on one element each.
 fn lower_vector(l: &mut Lowering<'_>, m: &Matched<'_>, has_result: bool) -> Result<(), LowerError> {
     let ty = match (m.get("pair"), m.get("half")) {
@@ -464,16 +470,7 @@ fn lower_vector(l: &mut Lowering<'_>, m: &Matched<'_>, has_result: bool) -> Resu
         Space::Generic
     };
     let name = operation(m);
-    let handlers = find(
-        name,
-        ty,
-        space,
-        Updates {
-            space,
-            keeps: has_result,
-        },
-    )
-    .ok_or_else(|| LowerError::new(format!("the operation `{name}` does not exist for values of type {ty}")))?;
+    let handlers = updates(name, ty, space, has_result)?;
     let first = usize::from(has_result);
     let address = memory::address(l, first, space)?;
     let mut sources = Vec::with_capacity(count);
@@ -540,16 +537,7 @@ pub(crate) fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, has_result: bool) -> 
     let ty = m.ty("type")?;
     let name = operation(m);
     let space = memory::space(l, m, usize::from(has_result));
-    let handlers = find(
-        name,
-        ty,
-        space,
-        Updates {
-            space,
-            keeps: has_result,
-        },
-    )
-    .ok_or_else(|| LowerError::new(format!("the operation `{name}` does not exist for values of type {ty}")))?;
+    let handlers = updates(name, ty, space, has_result)?;
     let first = usize::from(has_result);
     let address = memory::address(l, first, space)?;
     let b = l.source(first + 1, ty)?;

@@ -6,20 +6,17 @@
 
 use std::fmt::Write;
 
-use crate::common::{Arg, Bench, HEADER, u32s};
+use crate::common::{Arg, Bench, HEADER, Random, u32s};
 use rumba_vm::Config;
 
-/// A generator of pseudo-random numbers (xorshift).
-struct Random(u64);
+/// The registers that kernels compute with.
+trait Registers {
+    fn r(&mut self) -> String;
+    fn rd(&mut self) -> String;
+    fn p(&mut self) -> String;
+}
 
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-
+impl Registers for Random {
     fn r(&mut self) -> String {
         format!("%r{}", 10 + self.below(8))
     }

@@ -136,15 +136,22 @@ DONE:";
     assert_eq!(u32s(&bench.download(out, 4)), [7]);
 }
 
-#[test]
-fn a_fault_is_reported_as_by_the_interpreter() {
-    let body = "
-    setp.ne.u32 %p1, %r2, 37;
+/// A body in which the thread whose two numbers are equal reads behind the end of its buffer.
+fn reads_behind_the_end(equal: &str) -> String {
+    format!(
+        "
+    setp.ne.u32 %p1, {equal};
     @%p1 bra GOOD;
     ld.global.u32 %r10, [%rd2+1048576];
     st.global.u32 [%rd2], %r10;
 GOOD:
-    st.global.u32 [%rd2], %r2;";
+    st.global.u32 [%rd2], %r2;"
+    )
+}
+
+#[test]
+fn a_fault_is_reported_as_by_the_interpreter() {
+    let body = &reads_behind_the_end("%r2, 37");
     let Some(config) = native() else { return };
     let faults = [config, Config::default()].map(|config| {
         let bench = Bench::with(&kernel("", body), config);
@@ -312,13 +319,7 @@ STORE:
 
 #[test]
 fn a_fault_names_its_block() {
-    let body = "
-    setp.ne.u32 %p1, %r4, 10037;
-    @%p1 bra GOOD;
-    ld.global.u32 %r10, [%rd2+1048576];
-    st.global.u32 [%rd2], %r10;
-GOOD:
-    st.global.u32 [%rd2], %r2;";
+    let body = &reads_behind_the_end("%r4, 10037");
     let Some(config) = native() else { return };
     let bench = Bench::with(&kernel("", body), config);
     let out = bench.zeros(4 * 64 * 200);

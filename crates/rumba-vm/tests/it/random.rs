@@ -5,20 +5,8 @@
 
 use std::fmt::Write;
 
-use crate::common::{Bench, HEADER, u32s};
+use crate::common::{Bench, HEADER, Random, u32s};
 use rumba_vm::Config;
-
-/// A generator of pseudo-random numbers (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-}
 
 /// A register that kernels compute with.
 fn register(random: &mut Random) -> String {

@@ -5,20 +5,17 @@
 
 use std::fmt::Write;
 
-use crate::common::{Bench, compiler, kernel};
+use crate::common::{Bench, Random, compiler, kernel};
 use rumba_vm::{Config, LaunchFailure};
 
-/// A generator of pseudo-random numbers (xorshift).
-struct Random(u64);
+/// What kernels are made of.
+trait Choose {
+    fn of<'a>(&mut self, choices: &[&'a str]) -> &'a str;
+    fn r(&mut self) -> String;
+    fn rd(&mut self) -> String;
+}
 
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-
+impl Choose for Random {
     fn of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
         choices[self.below(choices.len() as u64) as usize]
     }
