@@ -96,7 +96,8 @@ fn every_chapter_is_in_the_summary_and_every_link_leads_somewhere() {
     assert_eq!(there, linked);
 }
 
-/// The last column of the table of features names files, functions in them (`file::name`) and programs of the gallery.
+/// The last column of the table of features names files, functions in them (`file::name`) and programs that
+/// `cargo xtask run` starts: the gallery's, and packages of their own in host/.
 #[test]
 fn features_are_shown_by_what_is_there() {
     let text = std::fs::read_to_string(workspace().join("book/src/features.md")).expect("chapters are UTF-8");
@@ -110,7 +111,7 @@ fn features_are_shown_by_what_is_there() {
         assert!(!names.is_empty(), "nothing shows {row}");
         for name in names {
             let (file, function) = match (name.strip_prefix("cargo xtask run "), name.split_once("::")) {
-                (Some(program), _) => (format!("host/gallery/src/bin/{program}.rs"), "main"),
+                (Some(program), _) => (source_of(program), "main"),
                 (None, Some((file, function))) => (file.to_owned(), function),
                 (None, None) => (name.to_owned(), ""),
             };
@@ -124,6 +125,15 @@ fn features_are_shown_by_what_is_there() {
         }
     }
     assert!(seen > 80, "{seen} names were looked up");
+}
+
+/// The file with the `main` of a program that `cargo xtask run` starts.
+fn source_of(program: &str) -> String {
+    let package = format!("host/{program}/src/main.rs");
+    match workspace().join(&package).exists() {
+        true => package,
+        false => format!("host/gallery/src/bin/{program}.rs"),
+    }
 }
 
 /// The text without its code.
