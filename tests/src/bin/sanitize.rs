@@ -49,8 +49,8 @@ fn kernels() -> Result<Vec<Case>> {
 fn run(name: &str) -> Result<()> {
     let cases = kernels()?;
     let case = cases.iter().find(|case| case.name == name);
-    case.with_context(|| format!("there is no kernel `{name}`"))?
-        .launch(&Device::new()?)
+    let case = case.with_context(|| format!("there is no kernel `{name}`"))?;
+    case.launch(&Device::new()?, &case.ptx()?)
 }
 
 /// The verdicts of a tool, by kernel and tool.

@@ -25,7 +25,7 @@ fn a_report_of_each_kind() {
             continue;
         }
         let found = Checks::default().run(|gpu| {
-            let launched = case.launch(gpu);
+            let launched = case.ptx().and_then(|ptx| case.launch(gpu, &ptx));
             launched.map_err(|error| error.downcast::<Error>().expect("a corpus that can be launched"))
         });
         for finding in found.expect("the software device is always there") {

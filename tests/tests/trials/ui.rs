@@ -46,7 +46,8 @@ fn id(case: &Case) -> String {
 /// Launches a kernel without checks.
 fn on_gpu(name: &str) -> anyhow::Result<()> {
     let case = cases()?.into_iter().find(|case| id(case) == name);
-    case.context("no such kernel")?.launch(&Device::new()?)
+    let case = case.context("no such kernel")?;
+    case.launch(&Device::new()?, &case.ptx()?)
 }
 
 /// A kind and lines, as comments name them.
@@ -61,13 +62,14 @@ fn check(case: &Case) -> Result<(), Failed> {
     // Orders are compared with each other by the one check, and looked at one by one by the others.
     let together = case.check == "port" || case.is_by_chance || (is_cuda && !case.is_wrong);
     let (runs, schedules) = if together { (1, seeds as u32) } else { (seeds, 1) };
+    let ptx = case.ptx()?;
     for seed in 0..runs {
         // Errors that are no kernel's are told here, all others are findings.
         let mut refusal = None;
         let found = Checks::default()
             .seed(seed)
             .schedules(schedules)
-            .run(|gpu| match case.launch(gpu) {
+            .run(|gpu| match case.launch(gpu, &ptx) {
                 Ok(()) => Ok(()),
                 Err(error) => match error.downcast() {
                     Ok(error) => Err(error),

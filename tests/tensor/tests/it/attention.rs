@@ -1,13 +1,9 @@
-//! Attention by warp groups: what the PTX of its kernels must be, and what the assembler makes of it. Its numbers are with the runtime's
-//! tests.
+//! Attention by warp groups: what the PTX of its kernels must be. Its numbers are with the runtime's tests.
 
-use std::process::Command;
-use std::sync::OnceLock;
-
-use cuda_builder::{CudaBuilder, NvvmArch};
+use crate::text;
 
 /// The kernels, their products for scores and for the output, and how many keys are in a block.
-const KERNELS: [(&str, &str, &str, usize); 8] = [
+pub(crate) const KERNELS: [(&str, &str, &str, usize); 8] = [
     (
         "attention_64_f16",
         "m64n128k16.f32.f16.f16",
@@ -58,33 +54,12 @@ const KERNELS: [(&str, &str, &str, usize); 8] = [
     ),
 ];
 
-fn ptx() -> &'static str {
-    static PTX: OnceLock<String> = OnceLock::new();
-    PTX.get_or_init(|| {
-        let arch: NvvmArch = "sm_90a".parse().expect("an architecture");
-        let text = CudaBuilder::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/rumba-linalg"))
-            .arch(arch)
-            .build()
-            .unwrap_or_else(|error| panic!("{error}"))
-            .text;
-        // Kernels that state other architectures have texts of their own, before or behind this one.
-        let target = text.find(".target sm_90a").expect("a text for this architecture");
-        let start = text[..target]
-            .rfind(".version")
-            .expect("a text begins with its version");
-        let end = text[target..]
-            .find(".version")
-            .map_or(text.len(), |length| target + length);
-        text[start..end].to_owned()
-    })
-}
-
 /// The text of a kernel, from its head to the brace that ends it.
 fn kernel(name: &str) -> &'static str {
-    let start = ptx()
+    let start = text()
         .find(&format!(".entry {name}("))
         .unwrap_or_else(|| panic!("no `{name}`"));
-    let text = &ptx()[start..];
+    let text = &text()[start..];
     // Instructions written as text may have braces of their own.
     let ends = text.match_indices("\n}").map(|(at, _)| at);
     let mut ends = ends.filter(|at| !text[at + 2..].trim_start().starts_with("// end inline asm"));
@@ -156,40 +131,4 @@ fn weights_are_computed_under_a_product() {
             keys / 2
         );
     }
-}
-
-#[test]
-fn the_assembler_keeps_products_asynchronous_and_spills_nothing() {
-    let Some(ptxas) = cuda_builder::wheels::find().ptxas else {
-        eprintln!("ptxas is not installed, so nothing was assembled; `cargo xtask setup` installs it");
-        return;
-    };
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let (text, binary) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
-    // These kernels alone, behind what stands before the first one, without the functions that others call.
-    let head = &ptx()[..ptx().find(".visible .entry").expect("a kernel")];
-    let mut is_function = false;
-    let declared = head.lines().filter(|line| {
-        is_function |= line.starts_with(".visible .func") || line.starts_with(".func");
-        let is_kept = !is_function;
-        is_function &= !line.ends_with(';');
-        is_kept
-    });
-    let head = declared.collect::<Vec<_>>().join("\n");
-    let lines = |text: &str| {
-        let lines = text.lines().filter(|line| !line.trim_start().starts_with(".loc"));
-        lines.collect::<Vec<_>>().join("\n")
-    };
-    let kernels = KERNELS.map(|(name, ..)| format!(".visible {}\n}}\n", lines(kernel(name))));
-    std::fs::write(&text, lines(&head) + "\n" + &kernels.concat()).expect("the folder is ours");
-    let output = Command::new(ptxas)
-        .args(["-arch=sm_90a", "-v", "-o"])
-        .args([&binary, &text])
-        .output()
-        .expect("ptxas runs");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    // C7510, C7517, C7519: what made it wait for products at once.
-    assert!(!said.contains("wgmma") && !said.contains("C75"), "{said}");
-    assert_eq!(said.matches("0 bytes spill stores").count(), KERNELS.len(), "{said}");
 }

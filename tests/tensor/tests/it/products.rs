@@ -1,12 +1,7 @@
 //! Products by warp groups: what their PTX must be, which matrices are refused, and the numbers.
-//!
-//! The products run on the software device, or with `RUMBA_DEVICE=gpu` on a GPU of compute capability 9.0. Where the kernels cannot be built, `TENSOR_PTX` names
-//! the file that this test wrote elsewhere (`TENSOR_PTX_TO`).
 
-use std::process::Command;
 use std::sync::OnceLock;
 
-use cuda_builder::CudaBuilder;
 use cuda_std::half::{bf16, e4m3, e5m2, f16};
 use cuda_std::launch::{Call, ContractError, TensorShape, ViewError};
 use cuda_std::tensor::Factor;
@@ -22,31 +17,11 @@ use rumba_linalg::product::warp_group::{
 };
 use rumba_ptx::ast::{Block, Item, Statement};
 
+use crate::{ptx, text};
+
 /// The kernels that are looked at: those of products that have a `wgmma`.
 fn is_one(opcodes: &[String]) -> bool {
     opcodes.iter().any(|opcode| opcode.starts_with("wgmma"))
-}
-
-fn ptx() -> &'static str {
-    static PTX: OnceLock<String> = OnceLock::new();
-    PTX.get_or_init(|| {
-        if let Some(file) = std::env::var_os("TENSOR_PTX") {
-            return std::fs::read_to_string(file).expect("the file that `TENSOR_PTX` names");
-        }
-        let text = CudaBuilder::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/rumba-linalg"))
-            .build()
-            .unwrap_or_else(|error| panic!("{error}"))
-            .text;
-        if let Some(file) = std::env::var_os("TENSOR_PTX_TO") {
-            std::fs::write(file, &text).expect("the file that `TENSOR_PTX_TO` names");
-        }
-        text
-    })
-}
-
-/// Of the texts the one that devices of compute capability 9.0 run.
-fn text() -> &'static str {
-    rumba_ptx::set::choose(ptx(), (9, 0)).expect("a text for 9.0")
 }
 
 /// The instructions of each kernel of a product, as opcodes with their modifiers.
@@ -95,7 +70,7 @@ fn sums_and_operands_stay_out_of_local_memory() {
 }
 
 /// The kernels, and the shape and types of their products.
-const KERNELS: [(&str, &str); 41] = [
+pub(crate) const KERNELS: [(&str, &str); 41] = [
     ("product_fused_8_e4m3_bf16", "m64n256k32.f32.e4m3.e4m3"),
     ("product_fused_8_e4m3_f16", "m64n256k32.f32.e4m3.e4m3"),
     ("product_fused_8_e5m2_bf16", "m64n256k32.f32.e5m2.e5m2"),
@@ -188,33 +163,6 @@ fn tensor_maps_are_parameters_by_value() {
         assert!(text().contains(&parameter), "`{kernel}` has no `{parameter}`");
     }
     assert!(text().contains("cvta.param.u64"));
-}
-
-#[test]
-fn the_assembler_keeps_products_asynchronous_and_spills_nothing() {
-    let Some(ptxas) = cuda_builder::wheels::find().ptxas else {
-        eprintln!("ptxas is not installed, so nothing was assembled; `cargo xtask setup` installs it");
-        return;
-    };
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let (source, binary) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
-    std::fs::write(&source, text()).expect("the folder is ours");
-    let output = Command::new(ptxas)
-        .args(["-arch=sm_90a", "-v", "-o"])
-        .args([&binary, &source])
-        .output()
-        .expect("ptxas runs");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    // C7510, C7517, C7519: what made it wait for products at once.
-    let serialised = said
-        .lines()
-        .find(|line| line.contains("C75") && KERNELS.iter().any(|(kernel, _)| line.contains(kernel)));
-    assert_eq!(serialised, None);
-    let whole = said
-        .matches("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads")
-        .count();
-    assert!(whole >= KERNELS.len(), "{said}");
 }
 
 /// Why a launch is refused.
