@@ -1,4 +1,5 @@
-//! Modules of lines that are mostly right: native code and the interpreter leave the same memory and report the same.
+//! Modules of lines that are mostly right: native code and the interpreter leave the same memory and report the same, after faults
+//! as well where a launch is one warp. Of faults of several warps the kind and the message are the same.
 //!
 //! What the inputs are is said in `program.rs`. Each engine has a device of its own, one after the other, whose memory lies at the
 //! same addresses, which programs compute with. Programs that read a clock are left out.
@@ -14,7 +15,7 @@ use program::Input;
 use rumba_jit::{Jit, JitError, Settings};
 use rumba_llvm::{Pipeline, find};
 use rumba_vm::engine::{Code, Compiler, Done, ENTRY_POINT, Unit};
-use rumba_vm::{Config, Device, Engine, Launch, Source};
+use rumba_vm::{Config, Device, Engine, FaultKind, Launch, LaunchFailure, Source};
 
 #[derive(Debug)]
 struct Native(Jit);
@@ -47,18 +48,51 @@ static NATIVE: LazyLock<Engine> = LazyLock::new(|| {
     }))))
 });
 
-/// What can be seen of launches: of those that fail, how.
+/// How kernels are launched.
+#[derive(Clone, Copy)]
+struct Shape {
+    grid: u32,
+    block: u32,
+}
+
+impl Shape {
+    /// Whether everything about a launch is determined: the lanes of one warp run in one order. Which of several warps faults first
+    /// is the schedule's, and so is how far the others have come.
+    fn is_one_warp(self) -> bool {
+        self.grid == 1 && self.block <= 32
+    }
+}
+
+/// What can be seen of launches.
 #[derive(Debug, PartialEq)]
 struct Seen {
-    /// For each kernel, in their order, how its launch ended.
-    outcomes: Vec<String>,
+    /// For each kernel, in their order, how its launch failed, if it did.
+    failures: Vec<Option<String>>,
+    /// Nothing after a launch whose end is not determined.
+    after: Option<After>,
+}
+
+/// What launches leave behind.
+#[derive(Debug, PartialEq)]
+struct After {
     findings: Vec<String>,
     memory: Vec<u8>,
     output: Vec<u8>,
 }
 
+/// What is determined of how a launch failed, and whether the rest is.
+fn failure(failure: &LaunchFailure, shape: Shape) -> (String, bool) {
+    match failure {
+        // How many instructions a launch has executed when its limit ends it depends on where the engine looks.
+        LaunchFailure::Fault(fault) if fault.kind == FaultKind::Timeout => (fault.kind.to_string(), false),
+        LaunchFailure::Fault(fault) if !shape.is_one_warp() => (format!("{}: {}", fault.kind, fault.message), false),
+        // With thread, place and line.
+        LaunchFailure::Fault(_) | LaunchFailure::Refused(_) => (failure.to_string(), true),
+    }
+}
+
 /// Runs the kernels of a module; with the address of its memory. Nothing if it is refused.
-fn run(input: &Input, engine: Engine) -> Option<(u64, Seen)> {
+fn run(input: &Input, shape: Shape, engine: Engine) -> Option<(u64, Seen)> {
     let config = Config {
         memory_bytes: 16 << 20,
         workers: 1,
@@ -79,43 +113,53 @@ fn run(input: &Input, engine: Engine) -> Option<(u64, Seen)> {
     let (start, bytes) = module.global("gmem").unwrap_or_default();
     let mut functions: Vec<_> = module.functions().collect();
     functions.sort_by(|a, b| a.name().cmp(b.name()));
-    let mut outcomes = Vec::new();
-    let mut has_failed = false;
+    let mut failures = Vec::new();
+    let mut is_determined = true;
     for function in functions {
         let mut parameters: Vec<u8> =
             input.parameters.iter().cycle().take(64).flat_map(|word| word.to_le_bytes()).collect();
         parameters.resize(function.parameter_bytes(), 0);
         let launch = Launch {
-            grid: [input.grid, 1, 1],
-            block: [input.block, 1, 1],
+            grid: [shape.grid, 1, 1],
+            block: [shape.block, 1, 1],
             dynamic_shared: 0,
             parameters: &parameters,
             cooperative: false,
             cluster: None,
         };
-        outcomes.push(match device.launch(&function, &launch) {
-            Ok(_) => "ended".to_owned(),
-            // Which thread faults first is the schedule's, and so is how far the others have come.
-            Err(error) => {
-                has_failed = true;
-                let error = error.to_string();
-                // How many instructions a launch has executed when its limit ends it depends on where the engine looks.
-                error.lines().next().unwrap_or_default().split(": the launch executed ").next().unwrap_or_default().to_owned()
-            }
-        });
+        let failed = device.launch(&function, &launch).err().map(|error| failure(&error, shape));
+        is_determined &= failed.as_ref().is_none_or(|(_, determined)| *determined);
+        failures.push(failed.map(|(text, _)| text));
     }
-    let mut memory = vec![0; bytes];
-    if bytes > 0 && !has_failed {
-        // SAFETY: no launch is under way, and the variable is there while the module is.
-        unsafe { device.read(start, &mut memory) }.expect("a variable can be read");
+    let after = is_determined.then(|| {
+        let mut memory = vec![0; bytes];
+        if bytes > 0 {
+            // SAFETY: no launch is under way, and the variable is there while the module is.
+            unsafe { device.read(start, &mut memory) }.expect("a variable can be read");
+        }
+        After {
+            findings: device.take_findings().iter().map(|finding| format!("{finding:?}")).collect(),
+            memory,
+            output: std::mem::take(&mut *output.lock().expect("it is only written")),
+        }
+    });
+    Some((start, Seen { failures, after }))
+}
+
+/// Whether there are launches that fail, on both engines alike. Nothing if the module is refused.
+fn compare(input: &Input, shape: Shape) -> Option<bool> {
+    let (start, expected) = run(input, shape, Engine::interpreter())?;
+    let (again, seen) = run(input, shape, NATIVE.clone()).expect("what is loaded once is loaded again");
+    // Where the system gave the second device other addresses, nothing can be compared.
+    if start == again {
+        let Shape { grid, block } = shape;
+        assert!(
+            seen == expected,
+            "{grid} x {block} threads\nnative: {seen:?}\ninterpreted: {expected:?}\n{}",
+            input.text
+        );
     }
-    let found = if has_failed { Vec::new() } else { device.take_findings() };
-    let findings = found.iter().map(|finding| format!("{finding:?}")).collect();
-    let mut output = std::mem::take(&mut *output.lock().expect("it is only written"));
-    if has_failed {
-        output.clear();
-    }
-    Some((start, Seen { outcomes, findings, memory, output }))
+    Some(expected.failures.iter().any(Option::is_some))
 }
 
 fuzz_target!(|data: &[u8]| {
@@ -123,11 +167,15 @@ fuzz_target!(|data: &[u8]| {
     if input.text.contains("clock") || input.text.contains("globaltimer") {
         return;
     }
-    let Some((start, expected)) = run(&input, Engine::interpreter()) else { return };
-    let (again, seen) = run(&input, NATIVE.clone()).expect("what is loaded once is loaded again");
-    if start != again {
-        // The system gave the second device other addresses: nothing can be compared.
-        return;
+    let shape = Shape {
+        grid: input.grid,
+        block: input.block,
+    };
+    let fails = compare(&input, shape);
+    if fails == Some(true) && !shape.is_one_warp() {
+        // Of what fails so, everything is determined in a warp, and in a thread.
+        for block in [32, 1] {
+            compare(&input, Shape { grid: 1, block });
+        }
     }
-    assert!(seen == expected, "native: {seen:?}\ninterpreted: {expected:?}\n{}", input.text);
 });
