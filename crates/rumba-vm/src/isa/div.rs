@@ -8,7 +8,7 @@ use std::hint::select_unpredictable as select;
 use crate::base::ir::Element;
 use crate::base::types::ScalarType;
 use crate::exec::shape;
-use crate::isa::float::{Mode, Rounding, SCALE, by_mode};
+use crate::isa::float::{Mode, Rounding, SCALE, by_mode, propagate};
 use crate::isa::{emit, form, soft};
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Hazard, Instruction};
@@ -98,15 +98,19 @@ fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 
 fn double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let quotient = match Rounding::from_modifier(m.get("rnd")) {
-        Rounding::Nearest => shape::binary(|a: f64, b: f64| a / b).form(|w, _, x| {
+        Rounding::Nearest => shape::binary(|a: f64, b: f64| propagate(a / b, b, a)).form(|w, _, x| {
             let quotient = w.binary("fdiv", &x[0], &x[1]);
             form::processor_nan(w, &quotient, &[&x[0], &x[1]])
         }),
-        Rounding::Zero => shape::binary(|a: f64, b: f64| soft::div(a, b, Rounding::Zero, soft::Format::F64)),
-        Rounding::Down => shape::binary(|a: f64, b: f64| soft::div(a, b, Rounding::Down, soft::Format::F64)),
-        Rounding::Up => shape::binary(|a: f64, b: f64| soft::div(a, b, Rounding::Up, soft::Format::F64)),
+        Rounding::Zero => shape::binary(|a, b| directed_double(a, b, Rounding::Zero)),
+        Rounding::Down => shape::binary(|a, b| directed_double(a, b, Rounding::Down)),
+        Rounding::Up => shape::binary(|a, b| directed_double(a, b, Rounding::Up)),
     };
     emit::lanes(l, quotient, 0, ScalarType::F64, &[ScalarType::F64; 2])
+}
+
+fn directed_double(a: f64, b: f64, rounding: Rounding) -> f64 {
+    propagate(soft::div(a, b, rounding, soft::Format::F64), b, a)
 }
 
 fn integer(l: &mut Lowering<'_>, ty: ScalarType) -> Result<(), LowerError> {
@@ -164,6 +168,23 @@ fn directed(mode: Mode, a: f32, b: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use crate::isa::testing::check;
+
+    #[test]
+    fn doubles_without_a_quotient() {
+        let (infinity, invalid) = (0x7ff0_0000_0000_0000, 0xfff8_0000_0000_0000);
+        let (first, second) = (0x7ff0_0000_0000_0007, 0xfff8_0000_0000_0009);
+        for rounding in ["rn", "rz", "rm", "rp"] {
+            check(
+                &format!("div.{rounding}.f64 %rd0, %rd1, %rd2"),
+                &[
+                    (&[0, 0], invalid),
+                    (&[infinity, infinity], invalid),
+                    (&[first, second], first | 1 << 51),
+                    (&[0, second], second),
+                ],
+            );
+        }
+    }
 
     #[test]
     fn by_zero_and_overflow() {

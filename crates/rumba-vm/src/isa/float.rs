@@ -218,14 +218,23 @@ fn is_nan_f64(bits: u64) -> bool {
     bits & (u64::MAX >> 1) > 0x7ff0_0000_0000_0000
 }
 
+/// The NaN of an operation in `f64` on numbers that has no result, as `0 / 0`.
+pub const INVALID_F64: u64 = 0xfff8 << 48;
+
+/// Whether [`INVALID_F64`] is what the processor gives; on AArch64 it has the other sign.
+pub const IS_INVALID_OF_PROCESSOR: bool = cfg!(target_arch = "x86_64");
+
 /// `r`, the result of an operation on `a` and `b`; but if an operand is NaN, that NaN made quiet, `b` first.
 ///
-/// Results in `f64` keep the NaN that they come from; that this is the second operand was found on an H200.
+/// Results in `f64` keep the NaN that they come from; that this is the second operand was found on an H200, and that it is the first
+/// one of a division.
 #[inline(always)]
 pub fn propagate(r: f64, a: f64, b: f64) -> f64 {
     const QUIET: u64 = 1 << 51;
-    let (a, b) = (a.to_bits(), b.to_bits());
-    let bits = select(is_nan_f64(a), a | QUIET, r.to_bits());
+    let (a, b, r) = (a.to_bits(), b.to_bits(), r.to_bits());
+    let is_invalid = !IS_INVALID_OF_PROCESSOR && is_nan_f64(r);
+    let bits = select(is_invalid, INVALID_F64, r);
+    let bits = select(is_nan_f64(a), a | QUIET, bits);
     f64::from_bits(select(is_nan_f64(b), b | QUIET, bits))
 }
 

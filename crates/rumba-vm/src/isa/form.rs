@@ -1,7 +1,7 @@
 //! What the forms of instructions have in common: how native code computes what the functions of `float` compute.
 
 use crate::base::ir::{Element, Value, Writer};
-use crate::isa::float::{Extremum, Mode, NAN_F32, Rounding, SCALE};
+use crate::isa::float::{Extremum, INVALID_F64, IS_INVALID_OF_PROCESSOR, Mode, NAN_F32, Rounding, SCALE};
 
 const SIGN: u64 = 0x8000_0000;
 
@@ -88,6 +88,10 @@ pub(super) fn is_nan_f64(w: &mut Writer, bits: &Value) -> Value {
 /// As [`super::float::propagate`].
 pub(super) fn propagate(w: &mut Writer, r: &Value, a: &Value, b: &Value) -> Value {
     let mut bits = w.bits_as(r, Element::I64);
+    if !IS_INVALID_OF_PROCESSOR {
+        let nan = is_nan_f64(w, &bits);
+        bits = w.select(&nan, &Value::integer(Element::I64, INVALID_F64), &bits);
+    }
     for operand in [a, b] {
         let operand = w.bits_as(operand, Element::I64);
         let nan = is_nan_f64(w, &operand);
@@ -378,7 +382,7 @@ pub(super) fn sum(w: &mut Writer, mode: u16, a: &Value, b: &Value) -> Value {
 pub(super) fn processor_nan(w: &mut Writer, r: &Value, operands: &[&Value]) -> Value {
     let mut bits = w.bits_as(r, Element::I64);
     let nan = is_nan_f64(w, &bits);
-    let invalid = Value::integer(Element::I64, 0xfff8 << 48);
+    let invalid = Value::integer(Element::I64, INVALID_F64);
     bits = w.select(&nan, &invalid, &bits);
     for operand in operands.iter().rev() {
         let operand = w.bits_as(operand, Element::I64);

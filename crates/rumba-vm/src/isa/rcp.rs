@@ -8,7 +8,7 @@ use crate::base::ir::Element;
 use crate::base::ir::{Value, Writer};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
-use crate::isa::float::{Mode, by_mode};
+use crate::isa::float::{Mode, by_mode, propagate};
 use crate::isa::{emit, form, soft};
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction};
@@ -70,12 +70,14 @@ fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 fn double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mode = Mode::of(m);
     let reciprocal = if mode.is_nearest() {
-        shape::unary(|a: f64| 1.0 / a).form(|w, _, x| {
+        shape::unary(|a: f64| propagate(1.0 / a, a, a)).form(|w, _, x| {
             let reciprocal = inverse(w, &x[0]);
             form::processor_nan(w, &reciprocal, &[&x[0]])
         })
     } else {
-        shape::unary_with(|mode: u16, a: f64| soft::div(1.0, a, Mode(mode).get_rounding(), soft::Format::F64))
+        shape::unary_with(|mode: u16, a: f64| {
+            propagate(soft::div(1.0, a, Mode(mode).get_rounding(), soft::Format::F64), a, a)
+        })
     };
     emit::lanes(l, reciprocal, mode.0, ScalarType::F64, &[ScalarType::F64])
 }

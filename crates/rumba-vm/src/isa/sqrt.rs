@@ -2,7 +2,7 @@
 
 use crate::base::types::ScalarType;
 use crate::exec::shape;
-use crate::isa::float::{Mode, by_mode};
+use crate::isa::float::{Mode, by_mode, propagate};
 use crate::isa::{emit, form, soft};
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction};
@@ -59,12 +59,14 @@ fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 fn double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mode = Mode::of(m);
     let root = if mode.is_nearest() {
-        shape::unary(|a: f64| a.sqrt()).form(|w, _, x| {
+        shape::unary(|a: f64| propagate(a.sqrt(), a, a)).form(|w, _, x| {
             let root = w.intrinsic("sqrt", &[&x[0]]);
             form::processor_nan(w, &root, &[&x[0]])
         })
     } else {
-        shape::unary_with(|mode: u16, a: f64| soft::sqrt(a, Mode(mode).get_rounding(), soft::Format::F64))
+        shape::unary_with(|mode: u16, a: f64| {
+            propagate(soft::sqrt(a, Mode(mode).get_rounding(), soft::Format::F64), a, a)
+        })
     };
     emit::lanes(l, root, mode.0, ScalarType::F64, &[ScalarType::F64])
 }
@@ -72,6 +74,21 @@ fn double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 #[cfg(test)]
 mod tests {
     use crate::isa::testing::check;
+
+    #[test]
+    fn doubles_without_a_root() {
+        let (minus_one, invalid) = (0xbff0_0000_0000_0000, 0xfff8_0000_0000_0000);
+        for rounding in ["rn", "rz"] {
+            check(
+                &format!("sqrt.{rounding}.f64 %rd0, %rd1"),
+                &[
+                    (&[minus_one], invalid),
+                    (&[1 << 63], 1 << 63),
+                    (&[0x7ff0_0000_0000_0007], 0x7ff8_0000_0000_0007),
+                ],
+            );
+        }
+    }
 
     #[test]
     fn negative() {
