@@ -1,0 +1,316 @@
+//! Layers with a backward pass, and what a network of them needs beside.
+
+use super::parameters::{Gradients, Parameters, Slot};
+use crate::error::Result;
+use crate::layers::refuse;
+use crate::run::Run;
+use crate::run::element::in_one_piece;
+use crate::run::tensor::Tensor;
+use cuda_std::launch::Call;
+use nn_kernels::gradient::{self, PLACES};
+use rumba::{DeviceSlice, LaunchConfig, linalg};
+
+/// `x Wᵀ + b` of rows of `x`: see [`Layout::linear`](super::Layout::linear).
+#[derive(Clone, Copy, Debug)]
+pub struct Linear {
+    weight: Slot,
+    bias: Slot,
+}
+
+impl Linear {
+    pub(super) fn new(weight: Slot, bias: Slot) -> Linear {
+        Linear { weight, bias }
+    }
+
+    /// Computes it.
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) of rows that are not as long as the layer's inputs; the runtime's.
+    pub fn forward(&self, run: &Run, parameters: &Parameters, x: &Tensor<f32, 2>) -> Result<Tensor<f32, 2>> {
+        self.compute(run, parameters, x, linalg::Activation::Identity)
+    }
+
+    /// Computes it, and the larger of each result and zero.
+    ///
+    /// # Errors
+    /// As [`forward`](Self::forward).
+    pub fn rectified(&self, run: &Run, parameters: &Parameters, x: &Tensor<f32, 2>) -> Result<Tensor<f32, 2>> {
+        self.compute(run, parameters, x, linalg::Activation::Relu)
+    }
+
+    fn compute(
+        &self,
+        run: &Run,
+        parameters: &Parameters,
+        x: &Tensor<f32, 2>,
+        activation: linalg::Activation,
+    ) -> Result<Tensor<f32, 2>> {
+        let (weight, bias) = (parameters.view(self.weight)?, parameters.view(self.bias)?);
+        let ([rows, columns], [outputs, inputs]) = (x.shape(), weight.shape());
+        if columns != inputs {
+            return refuse("Linear", format!("rows of {inputs} elements"), &x.shape());
+        }
+        run.make([rows, outputs], |reads, y| {
+            let product = run.linalg().product(reads.view(x)?, weight.transpose());
+            Ok(product
+                .bias(bias.index_axis(0, 0))
+                .activation(activation)
+                .eval_into(y)?)
+        })
+    }
+
+    /// Writes the gradients of weight and bias by those of the result, `dy`: for the result of [`rectified`](Self::rectified) those that
+    /// [`Run::rectified_gradient`] gives.
+    ///
+    /// # Errors
+    /// As [`forward`](Self::forward).
+    pub fn backward(
+        &self,
+        run: &Run,
+        x: &Tensor<f32, 2>,
+        dy: &Tensor<f32, 2>,
+        gradients: &mut Gradients,
+    ) -> Result<()> {
+        let ones = run.ones(x.shape()[0])?;
+        run.read(|reads| {
+            let dy = reads.view(dy)?;
+            let weight = run.linalg().product(dy.transpose(), reads.view(x)?);
+            weight.eval_into(gradients.view_mut(self.weight)?)?;
+            let bias = run.linalg().product(reads.view(&ones)?, dy);
+            Ok(bias.eval_into(gradients.view_mut(self.bias)?)?)
+        })
+    }
+
+    /// The gradient of the input by that of the result.
+    ///
+    /// # Errors
+    /// As [`forward`](Self::forward).
+    pub fn input_gradient(&self, run: &Run, parameters: &Parameters, dy: &Tensor<f32, 2>) -> Result<Tensor<f32, 2>> {
+        let weight = parameters.view(self.weight)?;
+        let ([rows, columns], [outputs, inputs]) = (dy.shape(), weight.shape());
+        if columns != outputs {
+            return refuse(
+                "Linear::input_gradient",
+                format!("rows of {outputs} elements"),
+                &dy.shape(),
+            );
+        }
+        run.make([rows, inputs], |reads, dx| {
+            Ok(run.linalg().product(reads.view(dy)?, weight).eval_into(dx)?)
+        })
+    }
+}
+
+/// A convolution with filters of 3 by 3, and the larger of each result and zero: see
+/// [`Layout::convolution`](super::Layout::convolution). Images are `[images, rows, columns, channels]`.
+///
+/// It is the product of each pixel's neighbours with the filters ("im2col", Chellapilla, Puri, Simard 2006).
+#[derive(Clone, Copy, Debug)]
+pub struct Convolution {
+    filters: Linear,
+}
+
+impl Convolution {
+    pub(super) fn new(filters: Linear) -> Convolution {
+        Convolution { filters }
+    }
+
+    /// Computes it. The second tensor is what the backward pass needs: the neighbours of each pixel.
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) of images with other channels; the runtime's.
+    pub fn rectified(
+        &self,
+        run: &Run,
+        parameters: &Parameters,
+        x: &Tensor<f32, 4>,
+    ) -> Result<(Tensor<f32, 4>, Tensor<f32, 2>)> {
+        let [images, rows, columns, _] = x.shape();
+        let patches = run.patches(x)?;
+        let y = self.filters.rectified(run, parameters, &patches)?;
+        let outputs = y.shape()[1];
+        Ok((y.reshape([images, rows, columns, outputs]), patches))
+    }
+
+    /// Writes the gradients of the filters, and makes that of the input. `y` is the result, `dy` its gradient.
+    ///
+    /// # Errors
+    /// As [`rectified`](Self::rectified).
+    pub fn backward(
+        &self,
+        run: &Run,
+        parameters: &Parameters,
+        (y, patches): &(Tensor<f32, 4>, Tensor<f32, 2>),
+        dy: &Tensor<f32, 4>,
+        gradients: &mut Gradients,
+    ) -> Result<Tensor<f32, 4>> {
+        let dz = self.filter_gradient(run, (y, patches), dy, gradients)?;
+        let [images, rows, columns, _] = y.shape();
+        let channels = patches.shape()[1] / PLACES;
+        let dpatches = self.filters.input_gradient(run, parameters, &dz)?;
+        run.patches_gradient(&dpatches, [images, rows, columns, channels])
+    }
+
+    /// Writes the gradients of the filters alone, as of the first layer of a network.
+    ///
+    /// # Errors
+    /// As [`rectified`](Self::rectified).
+    pub fn backward_to_filters(
+        &self,
+        run: &Run,
+        (y, patches): &(Tensor<f32, 4>, Tensor<f32, 2>),
+        dy: &Tensor<f32, 4>,
+        gradients: &mut Gradients,
+    ) -> Result<()> {
+        self.filter_gradient(run, (y, patches), dy, gradients).map(drop)
+    }
+
+    fn filter_gradient(
+        &self,
+        run: &Run,
+        (y, patches): (&Tensor<f32, 4>, &Tensor<f32, 2>),
+        dy: &Tensor<f32, 4>,
+        gradients: &mut Gradients,
+    ) -> Result<Tensor<f32, 2>> {
+        let [images, rows, columns, channels] = y.shape();
+        let dz = run
+            .rectified_gradient(dy, y)?
+            .reshape([images * rows * columns, channels]);
+        self.filters.backward(run, patches, &dz, gradients)?;
+        Ok(dz)
+    }
+}
+
+/// Rows, columns and channels, as the kernels take them.
+fn image_shape([_, rows, columns, channels]: [usize; 4]) -> [u32; 3] {
+    [rows, columns, channels].map(|length| length as u32)
+}
+
+/// What training adds to runs.
+impl Run {
+    /// Launches a kernel of ours that has a thread for each number of a new tensor.
+    fn launch_each(&self, count: usize, call: Call<'_>) -> Result<()> {
+        self.launch(self.module(), LaunchConfig::for_each(count), call)
+    }
+
+    fn ones(&self, count: usize) -> Result<Tensor<f32, 2>> {
+        self.make([1, count], |_, mut ones| Ok(ones.fill(1.0)?))
+    }
+
+    fn patches(&self, x: &Tensor<f32, 4>) -> Result<Tensor<f32, 2>> {
+        let [images, rows, columns, channels] = x.shape();
+        let shape = [images * rows * columns, PLACES * channels];
+        self.make(shape, |reads, y| {
+            let (count, y) = (y.len(), in_one_piece(y));
+            self.launch_each(count, gradient::patches(reads.slice(x)?, image_shape(x.shape()), y))
+        })
+    }
+
+    fn patches_gradient(&self, dy: &Tensor<f32, 2>, shape: [usize; 4]) -> Result<Tensor<f32, 4>> {
+        self.make(shape, |reads, dx| {
+            let (count, dx) = (dx.len(), in_one_piece(dx));
+            self.launch_each(
+                count,
+                gradient::patches_gradient(reads.slice(dy)?, image_shape(shape), dx),
+            )
+        })
+    }
+
+    /// The gradient of `max(x, 0)` by `x`, where that is `y` and `dy` its gradient.
+    ///
+    /// # Errors
+    /// [`rumba::array::ArrayError`] of other shapes; the runtime's.
+    pub fn rectified_gradient<const N: usize>(
+        &self,
+        dy: &Tensor<f32, N>,
+        y: &Tensor<f32, N>,
+    ) -> Result<Tensor<f32, N>> {
+        let length = [y.len()];
+        self.make(y.shape(), |reads, dx| {
+            let (dy, y) = (reads.view(dy)?.reshape(length)?, reads.view(y)?.reshape(length)?);
+            self.map(gradient::rectified_gradient::over(dy, y), dx.reshape(length)?)
+        })
+    }
+
+    /// The largest of each two by two pixels: images become half as large.
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) of images with an odd number of rows or columns; the runtime's.
+    pub fn largest(&self, x: &Tensor<f32, 4>) -> Result<Tensor<f32, 4>> {
+        let [images, rows, columns, channels] = x.shape();
+        if rows % 2 + columns % 2 > 0 {
+            return refuse("largest", "images with even sides".to_owned(), &x.shape());
+        }
+        let shape = [images, rows / 2, columns / 2, channels];
+        self.make(shape, |reads, y| {
+            let (count, y) = (y.len(), in_one_piece(y));
+            self.launch_each(count, gradient::largest(reads.slice(x)?, image_shape(x.shape()), y))
+        })
+    }
+
+    /// The gradient of [`largest`](Self::largest) by its images.
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) of a gradient of another shape than the result; the runtime's.
+    pub fn largest_gradient(&self, x: &Tensor<f32, 4>, dy: &Tensor<f32, 4>) -> Result<Tensor<f32, 4>> {
+        let [images, rows, columns, channels] = x.shape();
+        let wanted = [images, rows / 2, columns / 2, channels];
+        if dy.shape() != wanted {
+            return refuse(
+                "largest_gradient",
+                format!("a gradient of shape {wanted:?}"),
+                &dy.shape(),
+            );
+        }
+        self.make(x.shape(), |reads, dx| {
+            let (count, dx) = (dx.len(), in_one_piece(dx));
+            self.launch_each(
+                count,
+                gradient::largest_gradient(reads.slice(x)?, reads.slice(dy)?, image_shape(x.shape()), dx),
+            )
+        })
+    }
+
+    /// The mean cross-entropy of rows of logits and their classes goes to the gradients as the loss; the result is its gradient by
+    /// the logits.
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) unless there is a row for each label; the runtime's.
+    ///
+    /// # Panics of the kernels
+    /// For a label that is no class.
+    pub fn cross_entropy(
+        &self,
+        logits: &Tensor<f32, 2>,
+        labels: DeviceSlice<'_, u32>,
+        gradients: &mut Gradients,
+    ) -> Result<Tensor<f32, 2>> {
+        let [rows, classes] = logits.shape();
+        if rows != labels.len() {
+            return refuse(
+                "cross_entropy",
+                format!("{} rows of logits", labels.len()),
+                &logits.shape(),
+            );
+        }
+        let losses = self.make([rows, 1], |reads, y| {
+            let (count, y) = (y.len(), in_one_piece(y));
+            self.launch_each(
+                count,
+                gradient::cross_entropy(reads.slice(logits)?, labels, classes as u32, y),
+            )
+        })?;
+        let ones = self.ones(rows)?;
+        self.read(|reads| {
+            let sum = self.linalg().product(reads.view(&ones)?, reads.view(&losses)?);
+            Ok(sum.scale(1.0 / rows as f32).eval_into(gradients.loss_mut()?)?)
+        })?;
+        self.make(logits.shape(), |reads, y| {
+            let (count, y) = (y.len(), in_one_piece(y));
+            self.launch_each(
+                count,
+                gradient::cross_entropy_gradient(reads.slice(logits)?, labels, classes as u32, y),
+            )
+        })
+    }
+}
