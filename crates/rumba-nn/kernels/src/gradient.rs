@@ -58,6 +58,66 @@ pub fn patches_gradient(dy: &[f32], shape: Shape, mut dx: DisjointSlice<f32>) {
     }
 }
 
+/// The larger of zero and `x Wᵀ + b`, where rows of `x` are `inputs` long and there are few outputs: `weights` has a row for each of them.
+///
+/// Launch it with a thread for each element of `y`, whose rows have an element for each output.
+#[kernel]
+pub fn filter(x: &[f32], weights: &[f32], biases: &[f32], inputs: u32, mut y: DisjointSlice<f32>) {
+    let i = grid::<1>();
+    if let Some(y) = y.get_mut(i) {
+        let (i, inputs, outputs) = (i.get(), inputs as usize, biases.len());
+        let (row, output) = (i / outputs, i % outputs);
+        let (x, weights) = (&x[row * inputs..][..inputs], &weights[output * inputs..][..inputs]);
+        let mut sum = biases[output];
+        for j in 0..inputs {
+            sum = GpuFloat::mul_add(x[j], weights[j], sum);
+        }
+        *y = if sum > 0.0 { sum } else { 0.0 };
+    }
+}
+
+/// The gradient of the weights of [`filter`], and behind each row of it that of the bias, in parts: each for `length` rows of `x`. So there are
+/// enough threads although the weights are few.
+///
+/// Launch it with a thread for each element of `parts`, which has `outputs (inputs + 1)` for each part.
+#[kernel]
+pub fn filter_gradient(x: &[f32], dy: &[f32], inputs: u32, outputs: u32, length: u32, mut parts: DisjointSlice<f32>) {
+    let i = grid::<1>();
+    if let Some(part) = parts.get_mut(i) {
+        let [inputs, outputs, length] = [inputs, outputs, length].map(|count| count as usize);
+        let (i, width) = (i.get(), inputs + 1);
+        let (input, output, first) = (i % width, i / width % outputs, i / width / outputs * length);
+        let rows = dy.len() / outputs;
+        let end = if first + length < rows { first + length } else { rows };
+        let mut sum = 0.0;
+        for row in first..end {
+            // The input of the bias is one.
+            let x = if input < inputs { x[row * inputs + input] } else { 1.0 };
+            sum = GpuFloat::mul_add(x, dy[row * outputs + output], sum);
+        }
+        *part = sum;
+    }
+}
+
+/// Sums of the parts that [`filter_gradient`] wrote, `width` elements of each row from `first` on: those of the weights, or that of the bias.
+/// Rows have `stride` elements.
+///
+/// Launch it with a thread for each element of `y`.
+#[kernel]
+pub fn sum_parts(parts: &[f32], count: u32, stride: u32, first: u32, width: u32, mut y: DisjointSlice<f32>) {
+    let i = grid::<1>();
+    if let Some(y) = y.get_mut(i) {
+        let [count, stride, first, width] = [count, stride, first, width].map(|count| count as usize);
+        let (i, length) = (i.get(), parts.len() / count);
+        let place = i / width * stride + first + i % width;
+        let mut sum = 0.0;
+        for part in 0..count {
+            sum += parts[part * length + place];
+        }
+        *y = sum;
+    }
+}
+
 /// The index of the first of the four elements that an element of the pooled image is the largest of, and how far the others are.
 #[inline(always)]
 fn window(i: usize, [rows, columns, channels]: Shape) -> (usize, [usize; 4]) {

@@ -104,15 +104,19 @@ impl Linear {
 /// A convolution with filters of 3 by 3, and the larger of each result and zero: see
 /// [`Layout::convolution`](super::Layout::convolution). Images are `[images, rows, columns, channels]`.
 ///
-/// It is the product of each pixel's neighbours with the filters ("im2col", Chellapilla, Puri, Simard 2006).
+/// It is the product of each pixel's neighbours with the filters ("im2col", Chellapilla, Puri, Simard 2006), by kernels for few channels.
 #[derive(Clone, Copy, Debug)]
 pub struct Convolution {
-    filters: Linear,
+    weight: Slot,
+    bias: Slot,
 }
 
+/// Rows of a part of a gradient that is summed in parts.
+const PART: usize = 256;
+
 impl Convolution {
-    pub(super) fn new(filters: Linear) -> Convolution {
-        Convolution { filters }
+    pub(super) fn new(weight: Slot, bias: Slot) -> Convolution {
+        Convolution { weight, bias }
     }
 
     /// Computes it. The second tensor is what the backward pass needs: the neighbours of each pixel.
@@ -125,14 +129,25 @@ impl Convolution {
         parameters: &Parameters,
         x: &Tensor<f32, 4>,
     ) -> Result<(Tensor<f32, 4>, Tensor<f32, 2>)> {
-        let [images, rows, columns, _] = x.shape();
+        let ([images, rows, columns, channels], [outputs, inputs]) = (x.shape(), self.weight.shape());
+        if PLACES * channels != inputs {
+            return refuse(
+                "Convolution",
+                format!("images of {} channels", inputs / PLACES),
+                &x.shape(),
+            );
+        }
         let patches = run.patches(x)?;
-        let y = self.filters.rectified(run, parameters, &patches)?;
-        let outputs = y.shape()[1];
-        Ok((y.reshape([images, rows, columns, outputs]), patches))
+        let y = run.make([images, rows, columns, outputs], |reads, y| {
+            let (weight, bias) = (parameters.slice(self.weight), parameters.slice(self.bias));
+            let (count, y) = (y.len(), in_one_piece(y));
+            let call = gradient::filter(reads.slice(&patches)?, weight, bias, inputs as u32, y);
+            run.launch_each(count, call)
+        })?;
+        Ok((y, patches))
     }
 
-    /// Writes the gradients of the filters, and makes that of the input. `y` is the result, `dy` its gradient.
+    /// Writes the gradients of the filters, and makes that of the input. `dy` is the gradient of the result.
     ///
     /// # Errors
     /// As [`rectified`](Self::rectified).
@@ -140,14 +155,17 @@ impl Convolution {
         &self,
         run: &Run,
         parameters: &Parameters,
-        (y, patches): &(Tensor<f32, 4>, Tensor<f32, 2>),
+        result: &(Tensor<f32, 4>, Tensor<f32, 2>),
         dy: &Tensor<f32, 4>,
         gradients: &mut Gradients,
     ) -> Result<Tensor<f32, 4>> {
-        let dz = self.filter_gradient(run, (y, patches), dy, gradients)?;
-        let [images, rows, columns, _] = y.shape();
-        let channels = patches.shape()[1] / PLACES;
-        let dpatches = self.filters.input_gradient(run, parameters, &dz)?;
+        let dz = self.filter_gradient(run, result, dy, gradients)?;
+        let [images, rows, columns, _] = dy.shape();
+        let channels = self.weight.shape()[1] / PLACES;
+        let weight = parameters.view(self.weight)?;
+        let dpatches = run.make(result.1.shape(), |reads, dpatches| {
+            Ok(run.linalg().product(reads.view(&dz)?, weight).eval_into(dpatches)?)
+        })?;
         run.patches_gradient(&dpatches, [images, rows, columns, channels])
     }
 
@@ -158,25 +176,42 @@ impl Convolution {
     pub fn backward_to_filters(
         &self,
         run: &Run,
-        (y, patches): &(Tensor<f32, 4>, Tensor<f32, 2>),
+        result: &(Tensor<f32, 4>, Tensor<f32, 2>),
         dy: &Tensor<f32, 4>,
         gradients: &mut Gradients,
     ) -> Result<()> {
-        self.filter_gradient(run, (y, patches), dy, gradients).map(drop)
+        self.filter_gradient(run, result, dy, gradients).map(drop)
     }
 
     fn filter_gradient(
         &self,
         run: &Run,
-        (y, patches): (&Tensor<f32, 4>, &Tensor<f32, 2>),
+        (y, patches): &(Tensor<f32, 4>, Tensor<f32, 2>),
         dy: &Tensor<f32, 4>,
         gradients: &mut Gradients,
     ) -> Result<Tensor<f32, 2>> {
         let [images, rows, columns, channels] = y.shape();
-        let dz = run
-            .rectified_gradient(dy, y)?
-            .reshape([images * rows * columns, channels]);
-        self.filters.backward(run, patches, &dz, gradients)?;
+        let pixels = images * rows * columns;
+        let dz = run.rectified_gradient(dy, y)?.reshape([pixels, channels]);
+        let [outputs, inputs] = self.weight.shape();
+        let (count, width) = (pixels.div_ceil(PART), inputs + 1);
+        let parts = run.make([count, outputs * width], |reads, parts| {
+            let (x, dz) = (reads.slice(patches)?, reads.slice(&dz)?);
+            let (threads, parts) = (parts.len(), in_one_piece(parts));
+            let [inputs, outputs, part] = [inputs, outputs, PART].map(|count| count as u32);
+            run.launch_each(threads, gradient::filter_gradient(x, dz, inputs, outputs, part, parts))
+        })?;
+        run.read(|reads| {
+            for (slot, first, length) in [(self.weight, 0, inputs), (self.bias, inputs, 1)] {
+                let [count, width, first, length] = [count, width, first, length].map(|count| count as u32);
+                let (threads, y) = (slot.len(), gradients.slice_mut(slot));
+                run.launch_each(
+                    threads,
+                    gradient::sum_parts(reads.slice(&parts)?, count, width, first, length, y),
+                )?;
+            }
+            Ok(())
+        })?;
         Ok(dz)
     }
 }

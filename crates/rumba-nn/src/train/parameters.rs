@@ -5,7 +5,7 @@ use crate::run::Nn;
 use crate::train::layers::{Convolution, Linear};
 use crate::weights::Weights;
 use rumba::array::{ArrayView, ArrayViewMut};
-use rumba::{Device, DeviceBuffer, DeviceSlice};
+use rumba::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut};
 use safetensors::tensor::{Dtype, TensorView, serialize};
 use std::path::Path;
 
@@ -20,7 +20,11 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    fn len(&self) -> usize {
+    pub(super) fn shape(&self) -> [usize; 2] {
+        self.shape
+    }
+
+    pub(super) fn len(&self) -> usize {
         self.shape[0] * self.shape[1]
     }
 }
@@ -47,7 +51,11 @@ impl Layout {
 
     /// A convolution with filters of 3 by 3, zeros around the images: `NAME.weight` is `[outputs, rows · columns · inputs]`.
     pub fn convolution(&mut self, name: &str, [inputs, outputs]: [usize; 2]) -> Convolution {
-        Convolution::new(self.linear(name, [nn_kernels::gradient::PLACES * inputs, outputs]))
+        let weight = self.add(
+            format!("{name}.weight"),
+            [outputs, nn_kernels::gradient::PLACES * inputs],
+        );
+        Convolution::new(weight, self.add(format!("{name}.bias"), [1, outputs]))
     }
 
     fn add(&mut self, name: String, shape: [usize; 2]) -> Slot {
@@ -112,8 +120,12 @@ impl Parameters {
         self.layout.slots.iter().map(|(_, slot)| slot.len()).sum()
     }
 
+    pub(super) fn slice(&self, slot: Slot) -> DeviceSlice<'_, f32> {
+        self.values.slice(slot.start..slot.start + slot.len())
+    }
+
     pub(super) fn view(&self, slot: Slot) -> Result<ArrayView<'_, f32, 2>> {
-        Ok(ArrayView::from(self.values.slice(slot.start..slot.start + slot.len())).reshape(slot.shape)?)
+        Ok(ArrayView::from(self.slice(slot)).reshape(slot.shape)?)
     }
 
     /// Writes all numbers, and what the optimizer knows, to a file of safetensors, which replaces one of that name when it is whole.
@@ -205,8 +217,11 @@ impl Gradients {
     }
 
     pub(super) fn view_mut(&mut self, slot: Slot) -> Result<ArrayViewMut<'_, f32, 2>> {
-        let slice = self.buffer.slice_mut(slot.start..slot.start + slot.len());
-        Ok(ArrayViewMut::from(slice).reshape(slot.shape)?)
+        Ok(ArrayViewMut::from(self.slice_mut(slot)).reshape(slot.shape)?)
+    }
+
+    pub(super) fn slice_mut(&mut self, slot: Slot) -> DeviceSliceMut<'_, f32> {
+        self.buffer.slice_mut(slot.start..slot.start + slot.len())
     }
 
     pub(super) fn of_parameters(&self) -> DeviceSlice<'_, f32> {

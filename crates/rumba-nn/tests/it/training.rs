@@ -1,8 +1,8 @@
 //! Training: gradients against differences of the loss, Adam against its formula, files of parameters.
 
-use rumba::array::Array;
-use rumba::Device;
 use crate::goldens::checked;
+use rumba::Device;
+use rumba::array::Array;
 use rumba_nn::train::{Adam, Convolution, Gradients, Layout, Linear, Parameters};
 use rumba_nn::{Nn, Result, Run};
 use std::path::Path;
