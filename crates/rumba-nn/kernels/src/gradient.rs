@@ -99,8 +99,8 @@ pub fn filter_gradient(x: &[f32], dy: &[f32], inputs: u32, outputs: u32, length:
     }
 }
 
-/// Sums of the parts that [`filter_gradient`] wrote, `width` elements of each row from `first` on: those of the weights, or that of the bias.
-/// Rows have `stride` elements.
+/// Sums of `count` parts, element by element: of each row, which has `stride` elements, the `width` from `first` on. Of the parts that
+/// [`filter_gradient`] wrote these are those of the weights, or that of the bias.
 ///
 /// Launch it with a thread for each element of `y`.
 #[kernel]
@@ -182,7 +182,8 @@ fn log_sum_exp(row: &[f32]) -> f32 {
     largest + GpuFloat::ln(row.iter().map(|x| GpuFloat::exp(x - largest)).sum::<f32>())
 }
 
-/// The cross-entropy of each row of logits and the class that is right: `logits` has `classes` for each label.
+/// What the cross-entropy of each row of logits and the class that is right adds to the mean over all rows: `logits` has `classes` for each
+/// label.
 ///
 /// Launch it with a thread for each row. A label that is no class is a panic.
 #[kernel]
@@ -192,7 +193,7 @@ pub fn cross_entropy(logits: &[f32], labels: &[u32], classes: u32, mut losses: D
         let (i, classes) = (i.get(), classes as usize);
         let (row, label) = (&logits[i * classes..(i + 1) * classes], labels[i] as usize);
         assert!(label < classes, "a label is a class");
-        *loss = log_sum_exp(row) - row[label];
+        *loss = (log_sum_exp(row) - row[label]) / labels.len() as f32;
     }
 }
 

@@ -8,7 +8,8 @@ use crate::run::element::in_one_piece;
 use crate::run::tensor::Tensor;
 use cuda_std::launch::Call;
 use nn_kernels::gradient::{self, PLACES};
-use rumba::{DeviceSlice, LaunchConfig, linalg};
+use rumba::{DeviceSlice, DeviceSliceMut, LaunchConfig, linalg};
+use std::ops::Range;
 
 /// `x Wᵀ + b` of rows of `x`: see [`Layout::linear`](super::Layout::linear).
 #[derive(Clone, Copy, Debug)]
@@ -71,13 +72,18 @@ impl Linear {
         dy: &Tensor<f32, 2>,
         gradients: &mut Gradients,
     ) -> Result<()> {
-        let ones = run.ones(x.shape()[0])?;
+        let rows = x.shape()[0];
         run.read(|reads| {
-            let dy = reads.view(dy)?;
-            let weight = run.linalg().product(dy.transpose(), reads.view(x)?);
+            let weight = run.linalg().product(reads.view(dy)?.transpose(), reads.view(x)?);
             weight.eval_into(gradients.view_mut(self.weight)?)?;
-            let bias = run.linalg().product(reads.view(&ones)?, dy);
-            Ok(bias.eval_into(gradients.view_mut(self.bias)?)?)
+            let outputs = self.bias.len();
+            run.sum_parts(
+                reads.slice(dy)?,
+                rows,
+                outputs,
+                0..outputs,
+                gradients.slice_mut(self.bias),
+            )
         })
     }
 
@@ -202,13 +208,8 @@ impl Convolution {
             run.launch_each(threads, gradient::filter_gradient(x, dz, inputs, outputs, part, parts))
         })?;
         run.read(|reads| {
-            for (slot, first, length) in [(self.weight, 0, inputs), (self.bias, inputs, 1)] {
-                let [count, width, first, length] = [count, width, first, length].map(|count| count as u32);
-                let (threads, y) = (slot.len(), gradients.slice_mut(slot));
-                run.launch_each(
-                    threads,
-                    gradient::sum_parts(reads.slice(&parts)?, count, width, first, length, y),
-                )?;
+            for (slot, columns) in [(self.weight, 0..inputs), (self.bias, inputs..width)] {
+                run.sum_parts(reads.slice(&parts)?, count, width, columns, gradients.slice_mut(slot))?;
             }
             Ok(())
         })?;
@@ -228,8 +229,18 @@ impl Run {
         self.launch(self.module(), LaunchConfig::for_each(count), call)
     }
 
-    fn ones(&self, count: usize) -> Result<Tensor<f32, 2>> {
-        self.make([1, count], |_, mut ones| Ok(ones.fill(1.0)?))
+    /// Sums so many parts, whose rows are `width` long: the elements of these columns.
+    fn sum_parts(
+        &self,
+        parts: DeviceSlice<'_, f32>,
+        count: usize,
+        width: usize,
+        columns: Range<usize>,
+        y: DeviceSliceMut<'_, f32>,
+    ) -> Result<()> {
+        let threads = y.len();
+        let [count, width, first, length] = [count, width, columns.start, columns.len()].map(|count| count as u32);
+        self.launch_each(threads, gradient::sum_parts(parts, count, width, first, length, y))
     }
 
     fn patches(&self, x: &Tensor<f32, 4>) -> Result<Tensor<f32, 2>> {
@@ -335,11 +346,7 @@ impl Run {
                 gradient::cross_entropy(reads.slice(logits)?, labels, classes as u32, y),
             )
         })?;
-        let ones = self.ones(rows)?;
-        self.read(|reads| {
-            let sum = self.linalg().product(reads.view(&ones)?, reads.view(&losses)?);
-            Ok(sum.scale(1.0 / rows as f32).eval_into(gradients.loss_mut()?)?)
-        })?;
+        self.read(|reads| self.sum_parts(reads.slice(&losses)?, rows, 1, 0..1, gradients.loss_mut()))?;
         self.make(logits.shape(), |reads, y| {
             let (count, y) = (y.len(), in_one_piece(y));
             self.launch_each(

@@ -228,8 +228,8 @@ impl Gradients {
         self.buffer.slice(..self.buffer.len() - 1)
     }
 
-    pub(super) fn loss_mut(&mut self) -> Result<ArrayViewMut<'_, f32, 2>> {
+    pub(super) fn loss_mut(&mut self) -> DeviceSliceMut<'_, f32> {
         let last = self.buffer.len() - 1;
-        Ok(ArrayViewMut::from(self.buffer.slice_mut(last..)).reshape([1, 1])?)
+        self.buffer.slice_mut(last..)
     }
 }
