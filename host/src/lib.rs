@@ -22,7 +22,7 @@
 //!   arguments too and are copied there and back, each time.
 //! * [`array`](mod@array): arrays of several dimensions, and views of them.
 //! * [`Stream`] and [`Event`]: work that overlaps, and its time; both can be awaited. [`Graph`]: launches recorded once.
-//! * [`split()`] and [`nccl`]: several devices that share work and exchange results.
+//! * [`split()`], [`nccl`] and [`ranks`]: several devices, and several processes, that share work and exchange results.
 //! * `algorithms`, with the feature of that name: reduce, scan, sort, histogram, transpose, random numbers.
 //! * `linalg`, with the feature of that name: products of matrices, convolutions, attention.
 //! * [`check()`]: a program under every check of the software device, for tests; [`explore`]: in every order of its threads.
@@ -48,7 +48,7 @@ mod performance;
 mod streams;
 
 pub use base::{error, warning};
-pub use devices::{check, device, explore, nccl};
+pub use devices::{check, device, explore, nccl, ranks};
 #[doc(hidden)]
 pub use launch::test_kernels;
 pub use modules::module;

@@ -64,7 +64,7 @@ fn is_package(name: &str) -> bool {
 }
 
 /// The programs that are packages.
-const PACKAGES: [&str; 1] = ["diffusion"];
+const PACKAGES: [&str; 2] = ["diffusion", "training"];
 
 /// The program of that name, or an error that lists those there are.
 pub(crate) fn find(name: &str) -> Result<String> {

@@ -61,6 +61,15 @@ pub enum WeightError {
         error: std::io::Error,
     },
 
+    /// A file that cannot be written.
+    #[error("the weights cannot be written to {}: {error}", file.display())]
+    Unwritable {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+
     /// A file that is no safetensors, or not all of one.
     #[error(
         "{} is no whole file of safetensors: {error}; it has {bytes} bytes\nhelp: a download that broke off leaves such a file; fetch it again",

@@ -95,6 +95,7 @@ pub mod layers;
 pub mod models;
 mod plan;
 mod run;
+pub mod train;
 mod weights;
 
 pub use error::{Error, Result, WeightError};

@@ -117,7 +117,7 @@ impl Weights {
     }
 
     /// A tensor's numbers in row-major order, rounded to `T`.
-    fn numbers<T: Element>(&self, name: &str, wanted: &[usize]) -> Result<Vec<T>> {
+    pub(crate) fn numbers<T: Element>(&self, name: &str, wanted: &[usize]) -> Result<Vec<T>> {
         let file = self.file.path.clone();
         let name = format!("{}{name}", self.prefix);
         let Some(info) = self.file.tensors.get(&name) else {

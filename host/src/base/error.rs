@@ -11,6 +11,7 @@ mod launch;
 mod linalg;
 mod module;
 mod nccl;
+mod ranks;
 
 pub use array::ArrayError;
 #[cfg(feature = "inspect")]
@@ -25,6 +26,7 @@ pub(crate) use launch::threads;
 pub use linalg::LinalgError;
 pub use module::ModuleError;
 pub use nccl::NcclError;
+pub use ranks::RankError;
 
 use std::sync::Arc;
 
@@ -150,6 +152,10 @@ pub enum Error {
     #[error(transparent)]
     Nccl(Box<NcclError>),
 
+    /// Processes that could not meet, or go on together.
+    #[error(transparent)]
+    Rank(Box<RankError>),
+
     /// Shapes of arrays that do not fit.
     #[error(transparent)]
     Array(Box<ArrayError>),
@@ -252,6 +258,7 @@ cuda_std::__debug_as_display!(
     ArrayError,
     LinalgError,
     NcclError,
+    RankError,
 );
 
 impl From<DriverError> for Error {
@@ -291,6 +298,12 @@ impl From<GraphError> for Error {
 impl From<NcclError> for Error {
     fn from(error: NcclError) -> Error {
         Error::Nccl(Box::new(error))
+    }
+}
+
+impl From<RankError> for Error {
+    fn from(error: RankError) -> Error {
+        Error::Rank(Box::new(error))
     }
 }
 

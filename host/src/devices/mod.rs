@@ -4,4 +4,5 @@ pub mod check;
 pub mod device;
 pub mod explore;
 pub mod nccl;
+pub mod ranks;
 pub(crate) mod split;

@@ -22,6 +22,7 @@ mod memory;
 mod nvtx;
 mod occupancy;
 mod profile;
+mod ranks;
 mod reach;
 mod streams;
 mod warnings;

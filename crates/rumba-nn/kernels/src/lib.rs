@@ -5,6 +5,7 @@
 
 pub mod elementwise;
 pub mod example;
+pub mod gradient;
 pub mod lookup;
 pub mod norm;
 

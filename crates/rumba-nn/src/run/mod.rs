@@ -30,7 +30,7 @@ const WARPS: usize = 4;
 #[derive(Clone, Debug)]
 pub struct Nn {
     device: Device,
-    module: Module,
+    pub(crate) module: Module,
     linalg: Linalg,
 }
 

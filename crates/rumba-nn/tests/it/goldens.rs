@@ -18,7 +18,7 @@ fn golden(nn: &Nn, name: &str) -> Result<Weights> {
 }
 
 /// What a run's error is to the runtime that checks it.
-fn checked<R>(result: Result<R>) -> rumba::Result<R> {
+pub fn checked<R>(result: Result<R>) -> rumba::Result<R> {
     result.map_err(|error| match error {
         Error::Rumba(error) => error,
         error => panic!("{error}"),

@@ -2,4 +2,5 @@
 
 mod goldens;
 mod programs;
+mod training;
 mod weights;

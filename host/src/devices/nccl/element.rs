@@ -20,7 +20,7 @@ pub enum ReduceOp {
 }
 
 impl ReduceOp {
-    pub(super) fn number(self) -> c_int {
+    pub(in crate::devices) fn number(self) -> c_int {
         match self {
             ReduceOp::Sum => 0,
             ReduceOp::Product => 1,
@@ -36,7 +36,7 @@ pub trait Element: Pod + Send + Sync + sealed::Element {}
 
 impl<T: Pod + Send + Sync + sealed::Element> Element for T {}
 
-pub(super) mod sealed {
+pub(in crate::devices) mod sealed {
     use super::ReduceOp;
     use std::ffi::c_int;
 

@@ -4,11 +4,13 @@ use cuda_std::launch::{ContractError, ShapeError, ViewError};
 use cuda_std::tensor::Window;
 use rumba::array::ArrayError;
 use rumba::nccl::NcclError;
+use rumba::ranks::RankError;
 use rumba::{
     Device, Error, error::DriverError, error::Fault, error::GraphError, error::LaunchError, error::LinalgError,
     error::ModuleError,
 };
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::builds::builds;
 
@@ -66,6 +68,7 @@ pub fn samples() -> Vec<(&'static str, String)> {
             },
         ),
         ("Error::Nccl", NcclError::NoDevices.into()),
+        ("Error::Rank", RankError::Twice { rank: 1 }.into()),
         ("Error::NestedProfile", Error::NestedProfile),
         (
             "Error::TooManyElements",
@@ -353,6 +356,61 @@ pub fn samples() -> Vec<(&'static str, String)> {
         ("NcclError::NotAMember", NcclError::NotAMember { device: 3 }),
         ("NcclError::Twice", NcclError::Twice { device: 1 }),
         ("NcclError::NoDevices", NcclError::NoDevices),
+    ];
+    let (operation, after) = ("all_reduce", Duration::from_secs(300));
+    let address = || "node03:29500".to_owned();
+    let ranks = vec![
+        (
+            "RankError::Environment",
+            RankError::Environment {
+                variable: "WORLD_SIZE",
+                value: Some("many".into()),
+                wanted: "how many ranks there are".into(),
+            },
+        ),
+        ("RankError::NoSuchRank", RankError::NoSuchRank { rank: 4, size: 4 }),
+        (
+            "RankError::Address",
+            RankError::Address {
+                address: address(),
+                cause: "Address already in use (os error 98)".into(),
+            },
+        ),
+        (
+            "RankError::Unreachable",
+            RankError::Unreachable {
+                rank: 2,
+                address: address(),
+                after,
+                cause: "Connection refused (os error 111)".into(),
+            },
+        ),
+        (
+            "RankError::Absent",
+            RankError::Absent {
+                ranks: vec![2, 3],
+                size: 4,
+                after,
+            },
+        ),
+        ("RankError::Twice", RankError::Twice { rank: 1 }),
+        ("RankError::Lost", RankError::Lost { rank: 2, operation }),
+        (
+            "RankError::Late",
+            RankError::Late {
+                rank: 2,
+                operation,
+                after,
+            },
+        ),
+        (
+            "RankError::Disagreement",
+            RankError::Disagreement {
+                rank: 2,
+                theirs: "all_reduce (operation 7, 5 elements of type 7, argument 0)".into(),
+                ours: "all_reduce (operation 7, 4 elements of type 7, argument 0)".into(),
+            },
+        ),
     ];
     let contracts = vec![
         (
@@ -733,6 +791,7 @@ pub fn samples() -> Vec<(&'static str, String)> {
         .chain(said(contracts))
         .chain(said(graphs))
         .chain(said(collectives))
+        .chain(said(ranks))
         .chain(said(arrays))
         .chain(said(linalg))
         .chain(said(shapes))

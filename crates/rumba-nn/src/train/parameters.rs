@@ -1,0 +1,235 @@
+//! What is trained: names, shapes and places of parameters in one piece of memory, their numbers, their gradients, and files of them.
+
+use crate::error::{Result, WeightError};
+use crate::run::Nn;
+use crate::train::layers::{Convolution, Linear};
+use crate::weights::Weights;
+use rumba::array::{ArrayView, ArrayViewMut};
+use rumba::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut};
+use safetensors::tensor::{Dtype, TensorView, serialize};
+use std::path::Path;
+
+/// Parameters begin at multiples of so many numbers, as fast products ask for.
+const ALIGNMENT: usize = 64;
+
+/// Where a parameter lies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    start: usize,
+    shape: [usize; 2],
+}
+
+impl Slot {
+    pub(super) fn shape(&self) -> [usize; 2] {
+        self.shape
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.shape[0] * self.shape[1]
+    }
+}
+
+/// The parameters of a network: layers are added, one after the other.
+#[derive(Clone, Debug, Default)]
+pub struct Layout {
+    slots: Vec<(String, Slot)>,
+    length: usize,
+}
+
+impl Layout {
+    /// None yet.
+    #[must_use]
+    pub fn new() -> Layout {
+        Layout::default()
+    }
+
+    /// A layer that computes `x Wᵀ + b`: parameters `NAME.weight`, `[outputs, inputs]`, and `NAME.bias`.
+    pub fn linear(&mut self, name: &str, [inputs, outputs]: [usize; 2]) -> Linear {
+        let weight = self.add(format!("{name}.weight"), [outputs, inputs]);
+        Linear::new(weight, self.add(format!("{name}.bias"), [1, outputs]))
+    }
+
+    /// A convolution with filters of 3 by 3, zeros around the images: `NAME.weight` is `[outputs, rows · columns · inputs]`.
+    pub fn convolution(&mut self, name: &str, [inputs, outputs]: [usize; 2]) -> Convolution {
+        let weight = self.add(
+            format!("{name}.weight"),
+            [outputs, nn_kernels::gradient::PLACES * inputs],
+        );
+        Convolution::new(weight, self.add(format!("{name}.bias"), [1, outputs]))
+    }
+
+    fn add(&mut self, name: String, shape: [usize; 2]) -> Slot {
+        let slot = Slot {
+            start: self.length,
+            shape,
+        };
+        self.length += slot.len().next_multiple_of(ALIGNMENT);
+        self.slots.push((name, slot));
+        slot
+    }
+}
+
+/// The numbers of parameters, and the moments that [`Adam`](super::Adam) keeps of their gradients.
+#[derive(Debug)]
+pub struct Parameters {
+    layout: Layout,
+    pub(super) values: DeviceBuffer<f32>,
+    pub(super) moments: [DeviceBuffer<f32>; 2],
+    /// How many steps there were.
+    pub(super) steps: u64,
+}
+
+/// The moments' names in a file.
+const MOMENTS: [&str; 2] = ["adam.first", "adam.second"];
+
+/// The number of steps there.
+const STEPS: &str = "adam.steps";
+
+impl Parameters {
+    /// Biases are zero; weights are evenly distributed with the variance of He et al. 2015, `2 / inputs`. `uniform` gives numbers from 0 to
+    /// below 1.
+    ///
+    /// # Errors
+    /// The runtime's.
+    pub fn new(device: &Device, layout: &Layout, mut uniform: impl FnMut() -> f32) -> Result<Parameters> {
+        let mut values = vec![0.0; layout.length];
+        for (_, slot) in layout.slots.iter().filter(|(name, _)| name.ends_with(".weight")) {
+            let bound = (6.0 / slot.shape[1] as f32).sqrt();
+            values[slot.start..][..slot.len()].fill_with(|| bound * (2.0 * uniform() - 1.0));
+        }
+        Ok(Parameters {
+            layout: layout.clone(),
+            values: device.buffer_from(&values)?,
+            moments: [device.zeros(layout.length)?, device.zeros(layout.length)?],
+            steps: 0,
+        })
+    }
+
+    /// All numbers in one piece, with some that are none between parameters: for broadcasts.
+    pub fn values_mut(&mut self) -> &mut DeviceBuffer<f32> {
+        &mut self.values
+    }
+
+    /// How many steps of an optimizer there were.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// How many numbers are trained.
+    pub fn count(&self) -> usize {
+        self.layout.slots.iter().map(|(_, slot)| slot.len()).sum()
+    }
+
+    pub(super) fn slice(&self, slot: Slot) -> DeviceSlice<'_, f32> {
+        self.values.slice(slot.start..slot.start + slot.len())
+    }
+
+    pub(super) fn view(&self, slot: Slot) -> Result<ArrayView<'_, f32, 2>> {
+        Ok(ArrayView::from(self.slice(slot)).reshape(slot.shape)?)
+    }
+
+    /// Writes all numbers, and what the optimizer knows, to a file of safetensors, which replaces one of that name when it is whole.
+    ///
+    /// # Errors
+    /// [`WeightError::Unwritable`]; the runtime's.
+    pub fn save(&self, file: &Path) -> Result<()> {
+        let (values, steps) = (self.values.to_vec()?, [self.steps as f32]);
+        let moments = [self.moments[0].to_vec()?, self.moments[1].to_vec()?];
+        let mut tensors: Vec<(&str, Vec<usize>, &[f32])> = self
+            .layout
+            .slots
+            .iter()
+            .map(|(name, slot)| (&**name, slot.shape.to_vec(), &values[slot.start..][..slot.len()]))
+            .collect();
+        for (name, moment) in MOMENTS.into_iter().zip(&moments) {
+            tensors.push((name, vec![moment.len()], moment));
+        }
+        tensors.push((STEPS, vec![1], &steps));
+        let views = tensors.iter().map(|(name, shape, numbers)| {
+            let view = TensorView::new(Dtype::F32, shape.clone(), bytemuck::cast_slice(numbers));
+            (*name, view.expect("as many numbers as the shape has"))
+        });
+        let bytes = serialize(views, None).expect("names and shapes are in order");
+        let unwritable = |error| WeightError::Unwritable {
+            file: file.to_owned(),
+            error,
+        };
+        let part = file.with_added_extension("part");
+        std::fs::write(&part, bytes)
+            .and_then(|()| std::fs::rename(&part, file))
+            .map_err(unwritable)?;
+        Ok(())
+    }
+
+    /// Takes the numbers of a file that [`save`](Self::save) has written for a network of the same layout.
+    ///
+    /// # Errors
+    /// [`WeightError`] of a file that cannot be read, is damaged, or is of another network; the runtime's. The numbers are as before
+    /// then.
+    pub fn restore(&mut self, nn: &Nn, file: &Path) -> Result<()> {
+        let weights = Weights::open(nn, file)?;
+        let mut values = vec![0.0; self.layout.length];
+        for (name, slot) in &self.layout.slots {
+            values[slot.start..][..slot.len()].copy_from_slice(&weights.numbers::<f32>(name, &slot.shape)?);
+        }
+        let [first, second] = MOMENTS.map(|name| weights.numbers::<f32>(name, &[self.layout.length]));
+        let (first, second, steps) = (first?, second?, weights.numbers::<f32>(STEPS, &[1])?);
+        self.values.copy_from(&values)?;
+        self.moments[0].copy_from(&first)?;
+        self.moments[1].copy_from(&second)?;
+        self.steps = steps[0] as u64;
+        Ok(())
+    }
+}
+
+/// The gradients of parameters by the loss, and the loss itself, in one piece of memory.
+#[derive(Debug)]
+pub struct Gradients {
+    /// As the parameters lie, and behind them the loss.
+    buffer: DeviceBuffer<f32>,
+}
+
+impl Gradients {
+    /// Zeros, for the parameters of a layout.
+    ///
+    /// # Errors
+    /// The runtime's.
+    pub fn new(device: &Device, layout: &Layout) -> Result<Gradients> {
+        Ok(Gradients {
+            buffer: device.zeros(layout.length + 1)?,
+        })
+    }
+
+    /// Gradients and loss together, which processes that train together average.
+    pub fn buffer_mut(&mut self) -> &mut DeviceBuffer<f32> {
+        &mut self.buffer
+    }
+
+    /// The loss of the last step. Waits for the device.
+    ///
+    /// # Errors
+    /// The runtime's.
+    pub fn loss(&self) -> Result<f32> {
+        let last = self.buffer.len() - 1;
+        let mut loss = [0.0];
+        self.buffer.slice(last..).copy_to(&mut loss)?;
+        Ok(loss[0])
+    }
+
+    pub(super) fn view_mut(&mut self, slot: Slot) -> Result<ArrayViewMut<'_, f32, 2>> {
+        Ok(ArrayViewMut::from(self.slice_mut(slot)).reshape(slot.shape)?)
+    }
+
+    pub(super) fn slice_mut(&mut self, slot: Slot) -> DeviceSliceMut<'_, f32> {
+        self.buffer.slice_mut(slot.start..slot.start + slot.len())
+    }
+
+    pub(super) fn of_parameters(&self) -> DeviceSlice<'_, f32> {
+        self.buffer.slice(..self.buffer.len() - 1)
+    }
+
+    pub(super) fn loss_mut(&mut self) -> DeviceSliceMut<'_, f32> {
+        let last = self.buffer.len() - 1;
+        self.buffer.slice_mut(last..)
+    }
+}

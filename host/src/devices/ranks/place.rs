@@ -1,0 +1,330 @@
+//! Which rank this process is, and where ranks meet: from the variables that launchers of several processes set.
+
+use crate::base::error::{RankError, Result};
+use crate::devices::device::Device;
+use std::time::Duration;
+
+/// A process's place among those that run the same program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its number, from 0.
+    pub rank: usize,
+    /// How many processes there are.
+    pub size: usize,
+    /// Its number among those of its machine, from 0.
+    pub local_rank: usize,
+    /// Where rank 0 listens and the others find it: `host:port`.
+    pub address: String,
+    /// How long a rank waits for another before it gives up.
+    pub timeout: Duration,
+}
+
+/// The variables of a launcher.
+struct Launcher {
+    rank: &'static str,
+    size: &'static str,
+    local_rank: &'static str,
+    /// Where it says on which machines the processes are.
+    hosts: Hosts,
+}
+
+enum Hosts {
+    /// Only `MASTER_ADDR` does.
+    Unknown,
+    /// This variable has the number of processes on this machine: if it is that of all, this is the only machine.
+    Count(&'static str),
+    /// This variable has the list of machines, as Slurm writes it: `node[03-05,9],login`.
+    List(&'static str),
+}
+
+/// torchrun's come first: they may be set by hand where another launcher started the process.
+const LAUNCHERS: [Launcher; 4] = [
+    Launcher {
+        rank: "RANK",
+        size: "WORLD_SIZE",
+        local_rank: "LOCAL_RANK",
+        hosts: Hosts::Unknown,
+    },
+    // Open MPI.
+    Launcher {
+        rank: "OMPI_COMM_WORLD_RANK",
+        size: "OMPI_COMM_WORLD_SIZE",
+        local_rank: "OMPI_COMM_WORLD_LOCAL_RANK",
+        hosts: Hosts::Count("OMPI_COMM_WORLD_LOCAL_SIZE"),
+    },
+    // MPICH and Intel's MPI.
+    Launcher {
+        rank: "PMI_RANK",
+        size: "PMI_SIZE",
+        local_rank: "MPI_LOCALRANKID",
+        hosts: Hosts::Count("MPI_LOCALNRANKS"),
+    },
+    // Slurm's `srun`. The variables of a step are not set in a batch script itself.
+    Launcher {
+        rank: "SLURM_PROCID",
+        size: "SLURM_STEP_NUM_TASKS",
+        local_rank: "SLURM_LOCALID",
+        hosts: Hosts::List("SLURM_STEP_NODELIST"),
+    },
+];
+
+/// torchrun's port.
+const PORT: u16 = 29_500;
+
+const TIMEOUT: Duration = Duration::from_secs(300);
+
+impl Place {
+    /// The only process: rank 0 of 1, which waits for no other.
+    #[must_use]
+    pub fn alone() -> Place {
+        Place {
+            rank: 0,
+            size: 1,
+            local_rank: 0,
+            address: format!("127.0.0.1:{PORT}"),
+            timeout: TIMEOUT,
+        }
+    }
+
+    /// What the environment says, or [`alone`](Self::alone) if no launcher has started this process.
+    ///
+    /// | launcher | rank | ranks | on its machine |
+    /// |---|---|---|---|
+    /// | `torchrun`, Kubernetes' training jobs, or by hand | `RANK` | `WORLD_SIZE` | `LOCAL_RANK` |
+    /// | Open MPI's `mpirun` | `OMPI_COMM_WORLD_RANK` | `OMPI_COMM_WORLD_SIZE` | `OMPI_COMM_WORLD_LOCAL_RANK` |
+    /// | MPICH's and Intel's `mpirun` | `PMI_RANK` | `PMI_SIZE` | `MPI_LOCALRANKID` |
+    /// | Slurm's `srun` | `SLURM_PROCID` | `SLURM_STEP_NUM_TASKS` | `SLURM_LOCALID` |
+    ///
+    /// Ranks meet at `MASTER_ADDR` and `MASTER_PORT`. Without the former it is the first machine of Slurm's list, or this machine if
+    /// MPI has started all ranks on it; without the latter port 29500. `RUMBA_RANK_TIMEOUT` is the timeout in seconds, 300 if it is
+    /// not set.
+    ///
+    /// # Errors
+    /// [`RankError::Environment`], [`RankError::NoSuchRank`].
+    pub fn from_env() -> Result<Place> {
+        Ok(read(&|name| std::env::var(name).ok())?)
+    }
+
+    /// The device of this rank: that of its number on its machine. If there are more ranks than devices, they share these.
+    ///
+    /// # Errors
+    /// As [`Device::all`].
+    pub fn device(&self) -> Result<Device> {
+        let devices = Device::all()?;
+        Ok(devices[self.local_rank % devices.len()].clone())
+    }
+}
+
+type Variables<'v> = &'v dyn Fn(&'static str) -> Option<String>;
+
+fn read(variables: Variables<'_>) -> Result<Place, RankError> {
+    let timeout = match number(variables, "RUMBA_RANK_TIMEOUT", "a number of seconds from 1 on")? {
+        None => TIMEOUT,
+        Some(seconds @ 1..) => Duration::from_secs(seconds),
+        Some(0) => {
+            return Err(RankError::Environment {
+                variable: "RUMBA_RANK_TIMEOUT",
+                value: Some("0".into()),
+                wanted: "a number of seconds from 1 on".into(),
+            });
+        }
+    };
+    let alone = Place {
+        timeout,
+        ..Place::alone()
+    };
+    let launcher = LAUNCHERS
+        .iter()
+        .find(|launcher| variables(launcher.size).is_some() && variables(launcher.rank).is_some());
+    let Some(launcher) = launcher else {
+        // One of torchrun's variables alone is a mistake, of which a program would run as often as it was started.
+        return match [LAUNCHERS[0].rank, LAUNCHERS[0].size].map(|name| variables(name).is_some()) {
+            [true, false] => Err(missing(LAUNCHERS[0].size, "how many ranks there are")),
+            [false, true] => Err(missing(LAUNCHERS[0].rank, "the number of this rank, from 0")),
+            _ => Ok(alone),
+        };
+    };
+    let count = |name, wanted: &str| number(variables, name, wanted)?.ok_or_else(|| missing(name, wanted));
+    let rank = count(launcher.rank, "the number of this rank, from 0")? as usize;
+    let size = count(launcher.size, "how many ranks there are")? as usize;
+    if rank >= size {
+        return Err(RankError::NoSuchRank { rank, size });
+    }
+    let local_rank = number(variables, launcher.local_rank, "the number of this rank on its machine")?;
+    let port = number(variables, "MASTER_PORT", "a port, 1 to 65535")?.unwrap_or(PORT.into());
+    if !(1..=u64::from(u16::MAX)).contains(&port) {
+        return Err(RankError::Environment {
+            variable: "MASTER_PORT",
+            value: Some(port.to_string()),
+            wanted: "a port, 1 to 65535".into(),
+        });
+    }
+    let host = match (variables("MASTER_ADDR"), &launcher.hosts) {
+        (Some(host), _) => host,
+        (None, Hosts::Count(name))
+            if number(variables, name, "how many ranks are on this machine")? == Some(size as u64) =>
+        {
+            "127.0.0.1".into()
+        }
+        (None, Hosts::List(name)) => variables(name)
+            .as_deref()
+            .and_then(first_host)
+            .ok_or_else(|| missing("MASTER_ADDR", "the machine of rank 0"))?,
+        _ if size == 1 => "127.0.0.1".into(),
+        _ => return Err(missing("MASTER_ADDR", "the machine of rank 0")),
+    };
+    // An address of the sixth version of IP has colons itself.
+    let address = if host.contains(':') && !host.starts_with('[') {
+        format!("[{host}]:{port}")
+    } else {
+        format!("{host}:{port}")
+    };
+    Ok(Place {
+        rank,
+        size,
+        // Without a word of it, all ranks may be on one machine.
+        local_rank: local_rank.map_or(rank, |rank| rank as usize),
+        address,
+        timeout,
+    })
+}
+
+fn missing(variable: &'static str, wanted: &str) -> RankError {
+    RankError::Environment {
+        variable,
+        value: None,
+        wanted: wanted.into(),
+    }
+}
+
+fn number(variables: Variables<'_>, variable: &'static str, wanted: &str) -> Result<Option<u64>, RankError> {
+    let Some(value) = variables(variable) else {
+        return Ok(None);
+    };
+    match value.trim().parse() {
+        Ok(number) => Ok(Some(number)),
+        Err(_) => Err(RankError::Environment {
+            variable,
+            value: Some(value),
+            wanted: wanted.into(),
+        }),
+    }
+}
+
+/// The first machine of Slurm's list: `node03` of `node[03-05,9],login`.
+fn first_host(list: &str) -> Option<String> {
+    let end = list.find([',', '[']).unwrap_or(list.len());
+    let (prefix, rest) = list.split_at(end);
+    let number = match rest.strip_prefix('[') {
+        None => "",
+        Some(numbers) => numbers.split([']', ',', '-']).next()?,
+    };
+    let host = format!("{prefix}{number}");
+    (!host.is_empty()).then_some(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Place, RankError, first_host, read};
+    use std::time::Duration;
+
+    fn of(variables: &[(&str, &str)]) -> Result<Place, RankError> {
+        read(&|name| {
+            let known = variables.iter().find(|(known, _)| *known == name);
+            known.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn each_launcher_is_understood() {
+        let place = |variables: &[(&str, &str)]| {
+            let place = of(variables).unwrap_or_else(|error| panic!("{variables:?}: {error}"));
+            (place.rank, place.size, place.local_rank, place.address)
+        };
+        let address = String::from;
+        assert_eq!(
+            place(&[
+                ("RANK", "5"),
+                ("WORLD_SIZE", "8"),
+                ("LOCAL_RANK", "1"),
+                ("MASTER_ADDR", "big"),
+                ("MASTER_PORT", "1234"),
+            ]),
+            (5, 8, 1, address("big:1234"))
+        );
+        assert_eq!(
+            place(&[
+                ("OMPI_COMM_WORLD_RANK", "1"),
+                ("OMPI_COMM_WORLD_SIZE", "2"),
+                ("OMPI_COMM_WORLD_LOCAL_RANK", "1"),
+                ("OMPI_COMM_WORLD_LOCAL_SIZE", "2"),
+            ]),
+            (1, 2, 1, address("127.0.0.1:29500"))
+        );
+        assert_eq!(
+            place(&[("PMI_RANK", "0"), ("PMI_SIZE", "2"), ("MASTER_ADDR", "::1")]),
+            (0, 2, 0, address("[::1]:29500"))
+        );
+        assert_eq!(
+            place(&[
+                ("SLURM_PROCID", "3"),
+                ("SLURM_STEP_NUM_TASKS", "4"),
+                ("SLURM_LOCALID", "0"),
+                ("SLURM_STEP_NODELIST", "node[03-05,9],login"),
+            ]),
+            (3, 4, 0, address("node03:29500"))
+        );
+    }
+
+    #[test]
+    fn without_a_launcher_a_process_is_alone() {
+        assert_eq!(of(&[]).ok(), Some(Place::alone()));
+        // In a batch script of Slurm, no step has begun.
+        assert_eq!(
+            of(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "4")]).ok(),
+            Some(Place::alone())
+        );
+        let place = of(&[("RUMBA_RANK_TIMEOUT", "7")]).map(|place| place.timeout);
+        assert_eq!(place.ok(), Some(Duration::from_secs(7)));
+    }
+
+    #[test]
+    fn wrong_variables_are_named() {
+        let cases: [(&[(&str, &str)], &str); 7] = [
+            (&[("RANK", "0")], "WORLD_SIZE is not set"),
+            (&[("WORLD_SIZE", "2")], "RANK is not set"),
+            (&[("RANK", "one"), ("WORLD_SIZE", "2")], "RANK is `one`"),
+            (&[("RANK", "2"), ("WORLD_SIZE", "2")], "no rank 2 in a group of 2"),
+            (&[("RANK", "0"), ("WORLD_SIZE", "2")], "MASTER_ADDR is not set"),
+            (
+                &[
+                    ("RANK", "0"),
+                    ("WORLD_SIZE", "2"),
+                    ("MASTER_ADDR", "a"),
+                    ("MASTER_PORT", "70000"),
+                ],
+                "MASTER_PORT is `70000`",
+            ),
+            (&[("RUMBA_RANK_TIMEOUT", "0")], "RUMBA_RANK_TIMEOUT is `0`"),
+        ];
+        for (variables, part) in cases {
+            let text = of(variables).map_or_else(|error| error.to_string(), |place| format!("{place:?}"));
+            assert!(text.contains(part), "{variables:?}: {text}");
+        }
+    }
+
+    #[test]
+    fn lists_of_machines_begin_with_their_first() {
+        let cases = [
+            ("a", "a"),
+            ("a,b", "a"),
+            ("n[1-3]", "n1"),
+            ("n[007]", "n007"),
+            ("n[2,4],m", "n2"),
+        ];
+        for (list, first) in cases {
+            assert_eq!(first_host(list).as_deref(), Some(first), "{list}");
+        }
+        assert_eq!(first_host(""), None);
+    }
+}

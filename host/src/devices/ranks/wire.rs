@@ -1,0 +1,459 @@
+//! Connections between ranks: every other rank has one to rank 0, by TCP.
+//!
+//! A rank that is not 0 sends a [`Call`] and its bytes. Rank 0 compares all calls with its own, and answers with a status: 0 and bytes, or
+//! the error that has ended the group. So each rank is told which one is lost, late or at another operation.
+
+use super::place::Place;
+use crate::base::error::RankError;
+use bytemuck::{bytes_of, bytes_of_mut, cast_slice, cast_slice_mut};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+/// How a rank's first words begin: a name, the version of what is said here, and the order of bytes.
+const MAGIC: u64 = u64::from_ne_bytes(*b"rumba\0\0\x01");
+
+/// How long the first words of a connection may take. Rank 0 reads them one connection after the other.
+const HELLO: Duration = Duration::from_secs(2);
+
+/// Between two attempts to find rank 0, or a rank that comes.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// How long rank 0 keeps connections after an error, so that the others read what it was.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// No error has as many words.
+const LONGEST: u64 = 1 << 16;
+
+/// What ranks do together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Join,
+    Barrier,
+    AllReduce,
+    Broadcast,
+    AllGather,
+}
+
+const OPERATIONS: [(Operation, &str); 5] = [
+    (Operation::Join, "the meeting of all ranks"),
+    (Operation::Barrier, "a barrier"),
+    (Operation::AllReduce, "all_reduce"),
+    (Operation::Broadcast, "broadcast"),
+    (Operation::AllGather, "all_gather"),
+];
+
+impl Operation {
+    fn name(self) -> &'static str {
+        OPERATIONS[self as usize].1
+    }
+}
+
+/// An operation and its arguments, which are the same on all ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Call {
+    pub(super) operation: Operation,
+    /// NCCL's number of the elements' type, and how many elements each rank has.
+    pub(super) element: i32,
+    pub(super) length: usize,
+    /// The operation's own: how elements are combined, or who sends them.
+    pub(super) argument: u32,
+}
+
+type Words = [u64; 3];
+
+impl Call {
+    /// `number` counts the operations of a group.
+    fn words(self, number: u64) -> Words {
+        let kind = self.operation as u64 | u64::from(self.element as u8) << 8 | u64::from(self.argument) << 32;
+        [kind, self.length as u64, number]
+    }
+}
+
+/// Words of a call in a sentence.
+fn described([kind, length, number]: Words) -> String {
+    let name = OPERATIONS
+        .get((kind & 0xff) as usize)
+        .map_or("another", |(_, name)| name);
+    let (element, argument) = (kind >> 8 & 0xff, kind >> 32);
+    format!("{name} (operation {number}, {length} elements of type {element}, argument {argument})")
+}
+
+/// Why bytes did not come, or go.
+enum Broken {
+    Late,
+    Lost,
+}
+
+/// All bytes or none, until some time.
+fn until(
+    stream: &TcpStream,
+    end: Instant,
+    mut step: impl FnMut(&TcpStream) -> std::io::Result<bool>,
+) -> Result<(), Broken> {
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Broken::Late);
+        }
+        let limits = stream
+            .set_read_timeout(Some(left))
+            .and_then(|()| stream.set_write_timeout(Some(left)));
+        match limits.and_then(|()| step(stream)) {
+            Ok(true) => return Ok(()),
+            Ok(false) => {}
+            Err(error) => match error.kind() {
+                ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut => {}
+                _ => return Err(Broken::Lost),
+            },
+        }
+    }
+}
+
+fn read(stream: &TcpStream, bytes: &mut [u8], end: Instant) -> Result<(), Broken> {
+    let mut done = 0;
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    until(stream, end, |mut stream| {
+        match stream.read(&mut bytes[done..])? {
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            count => done += count,
+        }
+        Ok(done == bytes.len())
+    })
+}
+
+fn write(stream: &TcpStream, bytes: &[u8], end: Instant) -> Result<(), Broken> {
+    let mut done = 0;
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    until(stream, end, |mut stream| {
+        done += stream.write(&bytes[done..])?;
+        Ok(done == bytes.len())
+    })
+}
+
+/// The connections of a rank.
+pub(super) struct Wire {
+    place: Place,
+    /// At rank 0 those to the ranks from 1 on; elsewhere the one to rank 0.
+    links: Vec<TcpStream>,
+    /// How many operations there were, and when the last one began.
+    number: u64,
+    begun: Instant,
+    /// What has ended the group.
+    ended: Option<RankError>,
+}
+
+impl Wire {
+    /// Waits until all ranks are there.
+    pub(super) fn join(place: &Place) -> Result<Wire, RankError> {
+        let (rank, size) = (place.rank, place.size);
+        if rank >= size {
+            return Err(RankError::NoSuchRank { rank, size });
+        }
+        let mut wire = Wire {
+            place: place.clone(),
+            links: Vec::new(),
+            number: 0,
+            begun: Instant::now(),
+            ended: None,
+        };
+        if size > 1 {
+            let end = Instant::now() + place.timeout;
+            if rank == 0 { wire.listen(end) } else { wire.find(end) }?;
+        }
+        Ok(wire)
+    }
+
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Rank 0: takes connections until there is one of each rank. What is no rank is let go.
+    fn listen(&mut self, end: Instant) -> Result<(), RankError> {
+        let Place {
+            address, size, timeout, ..
+        } = self.place.clone();
+        let listener = TcpListener::bind(&address).and_then(|listener| {
+            listener.set_nonblocking(true)?;
+            Ok(listener)
+        });
+        let listener = listener.map_err(|error| RankError::Address {
+            address,
+            cause: error.to_string(),
+        })?;
+        let mut found: Vec<Option<TcpStream>> = (1..size).map(|_| None).collect();
+        let error = loop {
+            if found.iter().all(Option::is_some) {
+                break None;
+            }
+            if Instant::now() >= end {
+                let absent = (1..size).zip(&found).filter(|(_, link)| link.is_none());
+                break Some(RankError::Absent {
+                    ranks: absent.map(|(rank, _)| rank).collect(),
+                    size,
+                    after: timeout,
+                });
+            }
+            let Ok((stream, _)) = listener.accept() else {
+                std::thread::sleep(PAUSE);
+                continue;
+            };
+            let mut hello: Words = [0; 3];
+            let until = (Instant::now() + HELLO).min(end);
+            let is_read = stream.set_nonblocking(false).is_ok()
+                && read(&stream, bytes_of_mut(&mut hello), until).is_ok()
+                && hello[0] == MAGIC;
+            if !is_read {
+                continue;
+            }
+            let (rank, their_size) = (hello[1] as usize, hello[2] as usize);
+            if their_size != size || rank == 0 || rank >= size {
+                tell(&stream, &RankError::NoSuchRank { rank, size });
+            } else if found[rank - 1].is_some() {
+                tell(&stream, &RankError::Twice { rank });
+            } else {
+                let _ = stream.set_nodelay(true);
+                found[rank - 1] = Some(stream);
+            }
+        };
+        self.links = found.into_iter().flatten().collect();
+        match error {
+            Some(error) => Err(self.end(error)),
+            None => self.deliver(Operation::Join, &mut []),
+        }
+    }
+
+    /// Another rank: looks for rank 0, and waits for its word that all are there.
+    fn find(&mut self, end: Instant) -> Result<(), RankError> {
+        let Place {
+            rank,
+            size,
+            address,
+            timeout,
+            ..
+        } = self.place.clone();
+        loop {
+            let link = address.to_socket_addrs().and_then(|mut addresses| {
+                let address = addresses.next().ok_or(ErrorKind::NotFound)?;
+                TcpStream::connect_timeout(&address, timeout.min(HELLO))
+            });
+            match link {
+                Ok(link) => {
+                    let _ = link.set_nodelay(true);
+                    let hello: Words = [MAGIC, rank as u64, size as u64];
+                    // If it is lost, so is the answer.
+                    let _ = write(&link, bytes_of(&hello), end);
+                    self.links = vec![link];
+                    return self.deliver(Operation::Join, &mut []);
+                }
+                Err(error) if Instant::now() >= end => {
+                    return Err(RankError::Unreachable {
+                        rank,
+                        address,
+                        after: timeout,
+                        cause: error.to_string(),
+                    });
+                }
+                Err(_) => std::thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    /// Begins an operation.
+    pub(super) fn begin(&mut self) -> Result<(), RankError> {
+        self.number += 1;
+        self.begun = Instant::now();
+        self.ended.clone().map_or(Ok(()), Err)
+    }
+
+    /// Sends a call and this rank's bytes to rank 0.
+    pub(super) fn send(&mut self, call: Call, bytes: &[u8]) -> Result<(), RankError> {
+        let end = Instant::now() + 2 * self.place.timeout;
+        let (words, link) = (call.words(self.number), &self.links[0]);
+        let sent = write(link, bytes_of(&words), end).and_then(|()| write(link, bytes, end));
+        if sent.is_ok() {
+            return Ok(());
+        }
+        // Rank 0 may have said why before it went.
+        self.status(call.operation, Instant::now() + LAST_WORDS)?;
+        let error = self.error(Broken::Lost, 0, call.operation);
+        Err(self.end(error))
+    }
+
+    /// At rank 0: the bytes of another rank, which comes to the same call.
+    pub(super) fn receive(&mut self, call: Call, rank: usize, bytes: &mut [u8]) -> Result<(), RankError> {
+        let end = self.begun + self.place.timeout;
+        let (ours, mut theirs) = (call.words(self.number), Words::default());
+        let link = &self.links[rank - 1];
+        let error = match read(link, bytes_of_mut(&mut theirs), end) {
+            Ok(()) if theirs != ours => RankError::Disagreement {
+                rank,
+                theirs: described(theirs),
+                ours: described(ours),
+            },
+            Ok(()) => match read(link, bytes, end) {
+                Ok(()) => return Ok(()),
+                Err(broken) => self.error(broken, rank, call.operation),
+            },
+            Err(broken) => self.error(broken, rank, call.operation),
+        };
+        Err(self.end(error))
+    }
+
+    /// The bytes of rank 0 for all other ranks.
+    pub(super) fn deliver(&mut self, operation: Operation, bytes: &mut [u8]) -> Result<(), RankError> {
+        let timeout = self.place.timeout;
+        if self.place.rank == 0 {
+            let end = Instant::now() + timeout;
+            let broken = self.links.iter().zip(1..).find_map(|(link, rank)| {
+                let sent = write(link, bytes_of(&0_u64), end).and_then(|()| write(link, bytes, end));
+                sent.err().map(|broken| (broken, rank))
+            });
+            return match broken {
+                None => Ok(()),
+                Some((broken, rank)) => {
+                    let error = self.error(broken, rank, operation);
+                    Err(self.end(error))
+                }
+            };
+        }
+        // Rank 0 may itself have waited for another as long as it does.
+        let end = Instant::now() + 2 * timeout;
+        self.status(operation, end)?;
+        read(&self.links[0], bytes, end).map_err(|broken| {
+            let error = self.error(broken, 0, operation);
+            self.end(error)
+        })
+    }
+
+    /// What rank 0 answers: that bytes follow, or why none do.
+    fn status(&mut self, operation: Operation, end: Instant) -> Result<(), RankError> {
+        let mut count = 0_u64;
+        let mut words = Vec::new();
+        let link = &self.links[0];
+        let answer = read(link, bytes_of_mut(&mut count), end).and_then(|()| {
+            words.resize(count.min(LONGEST) as usize, 0);
+            read(link, cast_slice_mut(&mut words), end)
+        });
+        let error = match answer {
+            Ok(()) if count == 0 => return Ok(()),
+            Ok(()) => decoded(&words, operation, self.place.size, 2 * self.place.timeout),
+            Err(broken) => self.error(broken, 0, operation),
+        };
+        Err(self.end(error))
+    }
+
+    fn error(&self, broken: Broken, rank: usize, operation: Operation) -> RankError {
+        let (operation, timeout) = (operation.name(), self.place.timeout);
+        match broken {
+            Broken::Lost => RankError::Lost { rank, operation },
+            Broken::Late => RankError::Late {
+                rank,
+                operation,
+                after: if rank == 0 { 2 * timeout } else { timeout },
+            },
+        }
+    }
+
+    /// Ends the group on all ranks that can be told.
+    fn end(&mut self, error: RankError) -> RankError {
+        let links = std::mem::take(&mut self.links);
+        if self.place.rank == 0 {
+            links.iter().for_each(|link| tell(link, &error));
+            // What comes meanwhile is read: to close before would take the last words away (RFC 1122, section 4.2.2.13).
+            let end = Instant::now() + LAST_WORDS.min(self.place.timeout);
+            let mut rest = [0; 4096];
+            for link in &links {
+                while read(link, &mut rest[..1], end).is_ok() {}
+            }
+        }
+        self.ended.get_or_insert(error).clone()
+    }
+}
+
+/// Sends an error, as far as it goes, and nothing after it.
+fn tell(link: &TcpStream, error: &RankError) {
+    let words = encoded(error);
+    let end = Instant::now() + LAST_WORDS;
+    let _ = write(link, bytes_of(&(words.len() as u64)), end).and_then(|()| write(link, cast_slice(&words), end));
+    let _ = link.shutdown(std::net::Shutdown::Write);
+}
+
+const LOST: u64 = 1;
+const LATE: u64 = 2;
+const ABSENT: u64 = 3;
+const TWICE: u64 = 4;
+const NO_SUCH: u64 = 5;
+const DISAGREEMENT: u64 = 6;
+
+/// An error of the group as words. The operation is the one that all are at.
+fn encoded(error: &RankError) -> Vec<u64> {
+    let millis = |time: &Duration| time.as_millis() as u64;
+    match error {
+        RankError::Lost { rank, .. } => vec![LOST, *rank as u64],
+        RankError::Late { rank, after, .. } => vec![LATE, *rank as u64, millis(after)],
+        RankError::Absent { ranks, after, .. } => {
+            let mut words = vec![ABSENT, millis(after)];
+            words.extend(ranks.iter().map(|&rank| rank as u64));
+            words
+        }
+        RankError::Twice { rank } => vec![TWICE, *rank as u64],
+        RankError::NoSuchRank { rank, size } => vec![NO_SUCH, *rank as u64, *size as u64],
+        RankError::Disagreement { rank, theirs, ours } => {
+            let mut words = vec![DISAGREEMENT, *rank as u64];
+            for text in [theirs, ours] {
+                words.push(text.len() as u64);
+                words.extend(text.bytes().map(u64::from));
+            }
+            words
+        }
+        // Of one rank alone.
+        RankError::Environment { .. } | RankError::Address { .. } | RankError::Unreachable { .. } => vec![LOST, 0],
+    }
+}
+
+/// What [`encoded`] made. Words that are none are the end of rank 0.
+fn decoded(words: &[u64], operation: Operation, size: usize, waited: Duration) -> RankError {
+    let operation = operation.name();
+    let time = |millis: u64| Duration::from_millis(millis).min(waited);
+    match *words {
+        [LOST, rank] => RankError::Lost {
+            rank: rank as usize,
+            operation,
+        },
+        [LATE, rank, millis] => RankError::Late {
+            rank: rank as usize,
+            operation,
+            after: time(millis),
+        },
+        [ABSENT, millis, ref ranks @ ..] => RankError::Absent {
+            ranks: ranks.iter().map(|&rank| rank as usize).collect(),
+            size,
+            after: time(millis),
+        },
+        [TWICE, rank] => RankError::Twice { rank: rank as usize },
+        [NO_SUCH, rank, size] => RankError::NoSuchRank {
+            rank: rank as usize,
+            size: size as usize,
+        },
+        [DISAGREEMENT, rank, ref texts @ ..] => {
+            let mut rest = texts.iter();
+            let mut text = || {
+                let length = rest.next().map_or(0, |&length| length as usize);
+                let bytes: Vec<u8> = rest.by_ref().take(length).map(|&byte| byte as u8).collect();
+                String::from_utf8_lossy(&bytes).into_owned()
+            };
+            let theirs = text();
+            RankError::Disagreement {
+                rank: rank as usize,
+                theirs,
+                ours: text(),
+            }
+        }
+        _ => RankError::Lost { rank: 0, operation },
+    }
+}

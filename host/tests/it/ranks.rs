@@ -1,0 +1,245 @@
+//! Process groups, with a thread for each rank; processes are started and killed by the tests of the training program.
+
+use rumba::ranks::{Element, Place, ProcessGroup, RankError, ReduceOp};
+use rumba::{Device, Error};
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Places of so many ranks on this machine, at a port that was free.
+fn places(size: usize, timeout: u64) -> Vec<Place> {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = listener.local_addr().expect("it is bound").to_string();
+    let place = |rank| Place {
+        rank,
+        size,
+        local_rank: rank,
+        address: address.clone(),
+        timeout: Duration::from_millis(timeout),
+    };
+    (0..size).map(place).collect()
+}
+
+/// What each of some ranks does, all at the same time.
+fn each<R: Send>(places: &[Place], work: impl Fn(&Place) -> R + Sync) -> Vec<R> {
+    thread::scope(|scope| {
+        let threads: Vec<_> = places.iter().map(|place| scope.spawn(|| work(place))).collect();
+        let joined = threads.into_iter().map(|thread| thread.join().expect("no rank panics"));
+        joined.collect()
+    })
+}
+
+/// What each rank has after an all-reduce of what it had.
+fn all_reduce<T: Element>(size: usize, op: ReduceOp, own: impl Fn(usize) -> Vec<T> + Sync) -> Vec<Vec<T>> {
+    let device = Device::new().expect("there is a device");
+    each(&places(size, 20_000), |place| {
+        let mut group = ProcessGroup::join(place).expect("all ranks come");
+        let mut buffer = device.buffer_from(&own(place.rank)).expect("there is memory");
+        group.all_reduce(&mut buffer, op).expect("all ranks call this");
+        buffer.to_vec().expect("it is there")
+    })
+}
+
+#[test]
+fn all_ranks_have_the_same_result() {
+    for size in [1, 2, 4] {
+        let n = size as f32;
+        let sums = all_reduce(size, ReduceOp::Sum, |rank| vec![rank as f32 + 1.0, 0.5]);
+        assert_eq!(sums, vec![vec![n * (n + 1.0) / 2.0, 0.5 * n]; size]);
+        let means = all_reduce(size, ReduceOp::Average, |rank| vec![rank as i32; 3]);
+        assert_eq!(means, vec![vec![(size as i32 - 1) / 2; 3]; size]);
+        let most = all_reduce(size, ReduceOp::Max, |rank| vec![rank as u64; 1000]);
+        assert_eq!(most, vec![vec![size as u64 - 1; 1000]; size]);
+        assert_eq!(
+            all_reduce(size, ReduceOp::Min, |_| Vec::<i8>::new()),
+            vec![Vec::<i8>::new(); size]
+        );
+    }
+}
+
+#[test]
+fn floats_are_added_in_the_order_of_ranks() {
+    let own = [1e8_f32, 1.0, -1e8, 1.0];
+    let sums = all_reduce(4, ReduceOp::Sum, |rank| vec![own[rank]]);
+    assert_eq!(sums, vec![vec![((own[0] + own[1]) + own[2]) + own[3]]; 4]);
+}
+
+#[test]
+fn values_are_broadcast_and_gathered() {
+    let device = Device::new().expect("there is a device");
+    let results = each(&places(3, 20_000), |place| -> rumba::Result<_> {
+        let mut group = ProcessGroup::join(place)?;
+        assert_eq!((group.rank(), group.size()), (place.rank, 3));
+        group.barrier()?;
+        let mut gathered = device.zeros(6)?;
+        group.all_gather(&device.buffer_from(&[place.rank as u32; 2])?, &mut gathered)?;
+        let mut sent = Vec::new();
+        for root in 0..3 {
+            let mut buffer = device.buffer_from(&[10 * place.rank as u16 as i32 + 1])?;
+            group.broadcast(&mut buffer, root)?;
+            sent.extend(buffer.to_vec()?);
+        }
+        let (few, mut many) = (device.zeros::<u8>(2)?, device.zeros(5)?);
+        let wrong = [group.all_gather(&few, &mut many), group.broadcast(&mut many, 3)];
+        let wrong = wrong.map(|result| result.expect_err("neither is possible"));
+        assert!(matches!(wrong[0], Error::LengthMismatch { .. }), "{:?}", wrong[0]);
+        assert_eq!(
+            wrong[1].to_string(),
+            "there is no rank 3 in a group of 3: ranks are counted from 0"
+        );
+        group.barrier()?;
+        Ok((gathered.to_vec()?, sent))
+    });
+    for result in results {
+        assert_eq!(
+            result.expect("all is in order"),
+            (vec![0, 0, 1, 1, 2, 2], vec![1, 11, 21])
+        );
+    }
+}
+
+/// The error of each rank that joined and then did its work.
+fn errors(places: &[Place], work: impl Fn(usize, &mut ProcessGroup) -> rumba::Result<()> + Sync) -> Vec<RankError> {
+    each(places, |place| {
+        let mut group = ProcessGroup::join(place).expect("all ranks come");
+        let error = of_ranks(work(place.rank, &mut group));
+        let again = of_ranks(group.barrier());
+        assert_eq!(error.to_string(), again.to_string(), "an error ends the group");
+        error
+    })
+}
+
+fn of_ranks<R>(result: rumba::Result<R>) -> RankError {
+    match result {
+        Err(Error::Rank(error)) => *error,
+        Err(error) => panic!("another error: {error}"),
+        Ok(_) => panic!("no error"),
+    }
+}
+
+#[test]
+fn ranks_at_different_operations_are_all_told() {
+    let device = Device::new().expect("there is a device");
+    let errors = errors(&places(3, 20_000), |rank, group| {
+        let mut buffer = device.zeros::<f32>(if rank == 2 { 5 } else { 4 })?;
+        group.all_reduce(&mut buffer, ReduceOp::Sum)
+    });
+    for error in errors {
+        assert!(matches!(error, RankError::Disagreement { rank: 2, .. }), "{error}");
+        let text = error.to_string();
+        assert!(
+            text.contains("5 elements of type 7") && text.contains("operation 1, 4 elements"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_late_rank_is_named_on_all_ranks() {
+    let begin = Instant::now();
+    let errors = errors(&places(3, 500), |rank, group| {
+        if rank == 1 {
+            thread::sleep(Duration::from_millis(1500));
+        }
+        group.barrier()
+    });
+    assert!(begin.elapsed() < Duration::from_secs(15));
+    for error in errors {
+        assert!(
+            matches!(error, RankError::Late { rank: 1, operation: "a barrier", after } if after.as_millis() == 500),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_late_rank_0_is_named_too() {
+    let errors = errors(&places(2, 200), |rank, group| {
+        if rank == 0 {
+            thread::sleep(Duration::from_millis(1000));
+            // Rank 1 has come to this one before it went.
+            group.barrier()?;
+        }
+        group.barrier()
+    });
+    assert!(matches!(errors[1], RankError::Late { rank: 0, .. }), "{}", errors[1]);
+    assert!(matches!(errors[0], RankError::Lost { rank: 1, .. }), "{}", errors[0]);
+}
+
+#[test]
+fn a_rank_that_ends_is_named_on_all_others() {
+    let results = each(&places(4, 20_000), |place| {
+        let mut group = ProcessGroup::join(place).expect("all ranks come");
+        (place.rank != 2).then(|| of_ranks(group.barrier()))
+    });
+    for error in results.into_iter().flatten() {
+        assert!(matches!(error, RankError::Lost { rank: 2, .. }), "{error}");
+    }
+}
+
+#[test]
+fn ranks_that_do_not_come_are_named() {
+    let errors = each(&places(4, 500)[..2], |place| of_ranks(ProcessGroup::join(place)));
+    for error in errors {
+        assert!(
+            matches!(&error, RankError::Absent { ranks, size: 4, .. } if ranks[..] == [2, 3]),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_rank_is_there_once() {
+    let places = places(3, 1000);
+    let twice = [places[0].clone(), places[1].clone(), places[1].clone()];
+    let errors = each(&twice, |place| of_ranks(ProcessGroup::join(place)));
+    let count = |is: fn(&RankError) -> bool| errors.iter().filter(|error| is(error)).count();
+    assert_eq!(
+        count(|error| matches!(error, RankError::Twice { rank: 1 })),
+        1,
+        "{errors:?}"
+    );
+    assert_eq!(
+        count(|error| matches!(error, RankError::Absent { ranks, .. } if ranks[..] == [2])),
+        2,
+        "{errors:?}"
+    );
+}
+
+#[test]
+fn strangers_at_the_port_are_let_go() {
+    let places = places(2, 20_000);
+    let address = places[0].address.clone();
+    thread::scope(|scope| {
+        let rank_0 = scope.spawn(|| ProcessGroup::join(&places[0]).and_then(|mut group| group.barrier()));
+        let stranger = || loop {
+            if let Ok(stream) = TcpStream::connect(&address) {
+                return stream;
+            }
+        };
+        let silent = stranger();
+        let mut rude = stranger();
+        let _ = rude.write_all(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n");
+        let other = ProcessGroup::join(&places[1]).and_then(|mut group| group.barrier());
+        other.expect("rank 0 waits for rank 1");
+        rank_0.join().expect("it does not panic").expect("rank 1 comes");
+        drop((silent, rude));
+    });
+}
+
+#[test]
+fn a_place_where_no_rank_can_meet() {
+    let [first, second] = <[Place; 2]>::try_from(places(2, 200)).expect("there are two");
+    let error = of_ranks(ProcessGroup::join(&second));
+    assert!(matches!(error, RankError::Unreachable { rank: 1, .. }), "{error}");
+    let taken = TcpListener::bind(&first.address).expect("it was free");
+    let error = of_ranks(ProcessGroup::join(&first));
+    assert!(matches!(error, RankError::Address { .. }), "{error}");
+    drop(taken);
+    let beyond = Place { rank: 2, ..first };
+    assert!(matches!(
+        of_ranks(ProcessGroup::join(&beyond)),
+        RankError::NoSuchRank { rank: 2, size: 2 }
+    ));
+}

@@ -1,0 +1,298 @@
+//! Trains a classifier of handwritten digits: one process for each device, whose gradients are averaged after each step.
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rumba::ranks::{Place, ProcessGroup, ReduceOp};
+use rumba_nn::Nn;
+use rumba_nn::train::Adam;
+use std::fmt::Write as _;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode};
+use std::time::{Duration, Instant};
+use training::data::{Digits, digits, order};
+use training::network::{Network, Step, Test};
+use training::plot;
+
+/// Trains a classifier of handwritten digits, on one device or with a process for each of several
+#[derive(Parser)]
+#[command(after_help = "Examples:
+  cargo xtask run training
+  cargo xtask run training -- --ranks 2 --epochs 4
+  cargo xtask run training -- --checkpoint target/digits.safetensors --resume
+  torchrun --no-python --nproc-per-node 4 target/release/training
+  mpirun -n 4 target/release/training
+  srun -N 2 --ntasks-per-node 4 target/release/training
+
+Ranks are told apart by the variables that torchrun, mpirun and srun set; RUMBA_RANK_TIMEOUT is how many seconds
+one waits for another.")]
+struct Args {
+    /// How often all digits are learned
+    #[arg(long, default_value_t = 4)]
+    epochs: u64,
+    /// How many digits a step has, over all ranks
+    #[arg(long, default_value_t = 64)]
+    batch: usize,
+    /// How far a step of Adam goes
+    #[arg(long, default_value_t = 3e-3)]
+    rate: f32,
+    /// The first parameters and the order of the digits
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Ends after so many steps
+    #[arg(long, value_name = "STEPS")]
+    steps: Option<u64>,
+    /// Starts so many processes on this machine, and trains with all of them
+    #[arg(long, value_name = "COUNT")]
+    ranks: Option<usize>,
+    /// A file for the parameters, written after each epoch
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Option<PathBuf>,
+    /// Goes on from the checkpoint, if there is one
+    #[arg(long, requires = "checkpoint")]
+    resume: bool,
+    /// The curve of the loss, as a picture
+    #[arg(long, value_name = "FILE", default_value = "target/training.png")]
+    plot: PathBuf,
+    /// The loss of each step, as a table of comma-separated values
+    #[arg(long, value_name = "FILE")]
+    losses: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    sigpipe::reset();
+    let args = Args::parse();
+    match args.ranks {
+        Some(count) => start(count),
+        None => train(&args),
+    }
+    .unwrap_or_else(|error| {
+        match std::env::var("RANK") {
+            Ok(rank) => eprintln!("rank {rank}: error: {error:#}"),
+            Err(_) => eprintln!("error: {error:#}"),
+        }
+        ExitCode::FAILURE
+    })
+}
+
+/// Starts this program once for each rank, as `torchrun --standalone` does, and waits for all.
+fn start(count: usize) -> Result<ExitCode> {
+    ensure!(count > 0, "--ranks is 1 or more");
+    let own: Vec<_> = std::env::args_os().skip(1).collect();
+    // Its own value is `--ranks COUNT` or `--ranks=COUNT`.
+    let mut arguments = Vec::new();
+    let mut rest = own.into_iter();
+    while let Some(argument) = rest.next() {
+        let text = argument.to_string_lossy();
+        if text == "--ranks" {
+            rest.next();
+        } else if !text.starts_with("--ranks=") {
+            arguments.push(argument);
+        }
+    }
+    let port = TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())?
+        .port();
+    let program = std::env::current_exe().context("this program's own file is not known")?;
+    let start = |rank: usize| -> Result<Child> {
+        let mut command = Command::new(&program);
+        command
+            .args(&arguments)
+            .env("RANK", rank.to_string())
+            .env("LOCAL_RANK", rank.to_string());
+        command.env("WORLD_SIZE", count.to_string());
+        command
+            .env("MASTER_ADDR", "127.0.0.1")
+            .env("MASTER_PORT", port.to_string());
+        command.spawn().context("a process for a rank could not be started")
+    };
+    let mut children: Vec<Child> = Vec::new();
+    for rank in 0..count {
+        match start(rank) {
+            Ok(child) => children.push(child),
+            Err(error) => {
+                for child in &mut children {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                }
+                return Err(error);
+            }
+        }
+    }
+    let mut failed = false;
+    for (rank, child) in children.iter_mut().enumerate() {
+        let status = child.wait()?;
+        if !status.success() {
+            eprintln!("rank {rank} ended with {status}");
+            failed = true;
+        }
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// The part of a rank of so many things, which are shared evenly.
+fn share(all: &[usize], rank: usize, size: usize) -> &[usize] {
+    &all[all.len() * rank / size..all.len() * (rank + 1) / size]
+}
+
+/// What one rank does.
+fn train(args: &Args) -> Result<ExitCode> {
+    let place = Place::from_env()?;
+    let (rank, size) = (place.rank, place.size);
+    ensure!(
+        args.batch > 0 && args.batch.is_multiple_of(size),
+        "a batch of {} digits cannot be shared evenly by {size} ranks; --batch says how many it has",
+        args.batch
+    );
+    let [learned, tested] = digits();
+    ensure!(
+        args.batch <= learned.len(),
+        "a batch has {} digits at most, as many as are learned",
+        learned.len()
+    );
+    let device = place.device()?;
+    let nn = Nn::new(&device)?;
+    let network = Network::default();
+    let mut parameters = network.parameters(&device, args.seed)?;
+    let mut group = ProcessGroup::join(&place)?;
+    if let Some(file) = args.checkpoint.as_ref().filter(|file| args.resume && file.exists()) {
+        parameters.restore(&nn, file)?;
+    }
+    // All ranks are where rank 0 is, or a checkpoint was not the same for all.
+    let mut begins = device.buffer_from(&[parameters.steps()])?;
+    group.broadcast(&mut begins, 0)?;
+    let begin = begins.to_vec()?[0];
+    ensure!(
+        begin == parameters.steps(),
+        "this rank's checkpoint has {} steps and that of rank 0 {begin}; all ranks need the same file",
+        parameters.steps()
+    );
+    group.broadcast(parameters.values_mut(), 0)?;
+
+    let per_epoch = (learned.len() / args.batch) as u64;
+    let end = args.steps.unwrap_or(u64::MAX).min(args.epochs * per_epoch);
+    let mut step = Step::new(&nn, &network, &parameters, args.batch / size)?;
+    let mut test = Test::new(&nn, &network, &parameters, args.batch / size)?;
+    let adam = Adam {
+        rate: args.rate,
+        ..Adam::default()
+    };
+    let reports = rank == 0;
+    if reports {
+        println!(
+            "device:     {}{}",
+            device.name(),
+            if size > 1 {
+                format!(", one of {size} ranks")
+            } else {
+                String::new()
+            }
+        );
+        println!("digits:     {} to learn, {} to test", learned.len(), tested.len());
+        println!(
+            "parameters: {}, a graph of {} launches for each step",
+            parameters.count(),
+            step.program().graph().len()
+        );
+    }
+    let bar = ProgressBar::new(end).with_style(
+        ProgressStyle::with_template("{msg} {bar:30} {pos}/{len} steps, {per_sec}, {eta} left")
+            .expect("the template is constant"),
+    );
+    if !reports {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    bar.set_position(begin);
+    bar.reset_eta();
+    let mut curve = Curve::default();
+    let (mut computing, mut exchanging) = (Duration::ZERO, Duration::ZERO);
+    while parameters.steps() < end {
+        let now = parameters.steps();
+        let epoch = now / per_epoch;
+        let order = order(learned.len(), args.seed, epoch);
+        let first = (now % per_epoch) as usize * args.batch;
+        let begin = Instant::now();
+        step.run(&learned.select(share(&order[first..first + args.batch], rank, size)))?;
+        device.synchronize()?;
+        let computed = Instant::now();
+        group.all_reduce(step.gradients.buffer_mut(), ReduceOp::Average)?;
+        exchanging += computed.elapsed();
+        adam.step(&nn, &mut parameters, &step.gradients)?;
+        computing += computed - begin;
+        let loss = step.gradients.loss()?;
+        if !loss.is_finite() {
+            bail!("the loss of step {now} is {loss}; a smaller --rate may help");
+        }
+        curve.losses.push((now, loss));
+        bar.set_message(format!("loss {loss:.3}"));
+        bar.inc(1);
+        let done = parameters.steps();
+        if done.is_multiple_of(per_epoch) || done == end {
+            let share = recognised(&mut test, &tested, &mut group, &device)?;
+            curve.recognised.push((done, 100.0 * share));
+            if reports {
+                bar.println(format!(
+                    "step {done}: loss {loss:.3}, {:.1} % of the tested digits recognised",
+                    100.0 * share
+                ));
+                if let Some(file) = &args.checkpoint {
+                    parameters.save(file)?;
+                }
+            }
+        }
+    }
+    bar.finish_and_clear();
+    if reports {
+        let steps = curve.losses.len();
+        for (step, share) in &curve.recognised {
+            println!("step {step}: {share:.1} % of the tested digits recognised");
+        }
+        let all = (computing + exchanging).as_secs_f64();
+        if steps > 0 {
+            println!(
+                "speed:      {:.0} digits/s, {:.1} % of the time in exchanges",
+                (steps * args.batch) as f64 / all,
+                100.0 * exchanging.as_secs_f64() / all
+            );
+        }
+        curve.save(args)?;
+    }
+    // No rank ends, and with it its connections, before all are done.
+    group.barrier()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What share of the tested digits all ranks together recognise.
+fn recognised(test: &mut Test, tested: &Digits, group: &mut ProcessGroup, device: &rumba::Device) -> Result<f64> {
+    let all: Vec<usize> = (0..tested.len()).collect();
+    let own = tested.select(share(&all, group.rank(), group.size()));
+    let mut right = device.buffer_from(&[test.recognised(&own)?])?;
+    group.all_reduce(&mut right, ReduceOp::Sum)?;
+    Ok(right.to_vec()?[0] as f64 / tested.len() as f64)
+}
+
+/// How a training went.
+#[derive(Default)]
+struct Curve {
+    losses: Vec<(u64, f32)>,
+    recognised: Vec<(u64, f64)>,
+}
+
+impl Curve {
+    fn save(&self, args: &Args) -> Result<()> {
+        plot::draw(&args.plot, &self.losses, &self.recognised)?;
+        println!("plot:       {}", args.plot.display());
+        if let Some(file) = &args.checkpoint {
+            println!("checkpoint: {}", file.display());
+        }
+        if let Some(file) = &args.losses {
+            let mut table = String::from("step,loss\n");
+            for (step, loss) in &self.losses {
+                let _ = writeln!(table, "{step},{loss}");
+            }
+            std::fs::write(file, table).with_context(|| format!("could not write {}", file.display()))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,204 @@
+//! The network: two convolutions, each behind which the largest of four pixels stays, and a product for the classes, as LeCun et al. 1998
+//! have it with smaller filters.
+
+use crate::data::{Digits, SIZE};
+use rumba::array::Array;
+use rumba::{Device, DeviceBuffer};
+use rumba_nn::train::{Convolution, Gradients, Layout, Linear, Parameters};
+use rumba_nn::{Nn, Program, Result, Run, Tensor};
+
+/// Classes of digits.
+pub const CLASSES: usize = 10;
+
+/// Channels after each convolution.
+const CHANNELS: [usize; 2] = [8, 16];
+
+/// Pixels of a digit behind both convolutions, along each side.
+const LAST: usize = SIZE / 4;
+
+/// The layers.
+#[derive(Clone, Debug)]
+pub struct Network {
+    layout: Layout,
+    convolutions: [Convolution; 2],
+    linear: Linear,
+}
+
+/// What the backward pass needs of the forward one.
+struct Forward {
+    convolved: [(Tensor<f32, 4>, Tensor<f32, 2>); 2],
+    flat: Tensor<f32, 2>,
+    logits: Tensor<f32, 2>,
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        let mut layout = Layout::new();
+        let [first, second] = CHANNELS;
+        Network {
+            convolutions: [
+                layout.convolution("convolutions.0", [1, first]),
+                layout.convolution("convolutions.1", [first, second]),
+            ],
+            linear: layout.linear("linear", [LAST * LAST * second, CLASSES]),
+            layout,
+        }
+    }
+}
+
+impl Network {
+    /// Its parameters, at the start of a training.
+    ///
+    /// # Errors
+    /// The runtime's.
+    pub fn parameters(&self, device: &Device, seed: u64) -> Result<Parameters> {
+        let mut random = fastrand::Rng::with_seed(seed);
+        Parameters::new(device, &self.layout, || random.f32())
+    }
+
+    fn forward(&self, run: &Run, parameters: &Parameters, x: &Tensor<f32, 4>) -> Result<Forward> {
+        let first = self.convolutions[0].rectified(run, parameters, x)?;
+        let second = self.convolutions[1].rectified(run, parameters, &run.largest(&first.0)?)?;
+        let flat = run
+            .largest(&second.0)?
+            .reshape([x.shape()[0], LAST * LAST * CHANNELS[1]]);
+        Ok(Forward {
+            logits: self.linear.forward(run, parameters, &flat)?,
+            flat,
+            convolved: [first, second],
+        })
+    }
+
+    fn backward(
+        &self,
+        run: &Run,
+        parameters: &Parameters,
+        forward: Forward,
+        gradient: &Tensor<f32, 2>,
+        gradients: &mut Gradients,
+    ) -> Result<()> {
+        let Forward {
+            convolved: [first, second],
+            flat,
+            ..
+        } = forward;
+        self.linear.backward(run, &flat, gradient, gradients)?;
+        let pooled = [flat.shape()[0], LAST, LAST, CHANNELS[1]];
+        let gradient = self.linear.input_gradient(run, parameters, gradient)?.reshape(pooled);
+        let gradient = run.largest_gradient(&second.0, &gradient)?;
+        let gradient = self.convolutions[1].backward(run, parameters, &second, &gradient, gradients)?;
+        let gradient = run.largest_gradient(&first.0, &gradient)?;
+        self.convolutions[0].backward_to_filters(run, &first, &gradient, gradients)
+    }
+}
+
+/// Digits in device memory.
+#[derive(Debug)]
+struct Batch {
+    images: Array<f32, 4>,
+    labels: DeviceBuffer<u32>,
+}
+
+impl Batch {
+    fn new(device: &Device, count: usize) -> Result<Batch> {
+        Ok(Batch {
+            images: Array::zeros(device, [count, SIZE, SIZE, 1])?,
+            labels: device.zeros(count)?,
+        })
+    }
+
+    fn set(&mut self, digits: &Digits) -> Result<()> {
+        self.images.copy_from_slice(&digits.pixels)?;
+        Ok(self.labels.copy_from(&digits.labels)?)
+    }
+}
+
+/// A forward and a backward pass over a batch, as one graph.
+#[derive(Debug)]
+pub struct Step {
+    batch: Batch,
+    /// What the last pass wrote.
+    pub gradients: Gradients,
+    program: Program,
+}
+
+impl Step {
+    /// Records it for so many digits. It reads the parameters where they are.
+    ///
+    /// # Errors
+    /// The runtime's.
+    pub fn new(nn: &Nn, network: &Network, parameters: &Parameters, count: usize) -> Result<Step> {
+        let batch = Batch::new(nn.device(), count)?;
+        let mut gradients = Gradients::new(nn.device(), &network.layout)?;
+        let program = nn.program(|run| {
+            let forward = network.forward(run, parameters, &run.tensor(batch.images.view())?)?;
+            let gradient = run.cross_entropy(&forward.logits, batch.labels.as_slice(), &mut gradients)?;
+            network.backward(run, parameters, forward, &gradient, &mut gradients)
+        })?;
+        Ok(Step {
+            batch,
+            gradients,
+            program,
+        })
+    }
+
+    /// Computes the gradients of a batch. The host does not wait.
+    ///
+    /// # Errors
+    /// The runtime's.
+    pub fn run(&mut self, digits: &Digits) -> Result<()> {
+        self.batch.set(digits)?;
+        self.program.launch()
+    }
+
+    /// What was recorded.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+}
+
+/// A forward pass over a batch, as one graph, and which classes it says.
+#[derive(Debug)]
+pub struct Test {
+    batch: Batch,
+    logits: Array<f32, 2>,
+    program: Program,
+}
+
+impl Test {
+    /// Records it for so many digits.
+    ///
+    /// # Errors
+    /// The runtime's.
+    pub fn new(nn: &Nn, network: &Network, parameters: &Parameters, count: usize) -> Result<Test> {
+        let batch = Batch::new(nn.device(), count)?;
+        let mut logits = Array::zeros(nn.device(), [count, CLASSES])?;
+        let program = nn.program(|run| {
+            let forward = network.forward(run, parameters, &run.tensor(batch.images.view())?)?;
+            run.write(&forward.logits, logits.view_mut())
+        })?;
+        Ok(Test { batch, logits, program })
+    }
+
+    /// How many of these digits, whose number is arbitrary, are recognised.
+    ///
+    /// # Errors
+    /// The runtime's.
+    pub fn recognised(&mut self, digits: &Digits) -> Result<u64> {
+        let count = self.batch.labels.len();
+        let numbers: Vec<usize> = (0..digits.len()).collect();
+        let mut right = 0;
+        for part in numbers.chunks(count) {
+            let mut filled = part.to_vec();
+            filled.resize(count, part[0]);
+            self.batch.set(&digits.select(&filled))?;
+            self.program.launch()?;
+            let logits = self.logits.to_vec()?;
+            for (&number, logits) in part.iter().zip(logits.chunks_exact(CLASSES)) {
+                let best = (0..CLASSES).max_by(|&a, &b| logits[a].total_cmp(&logits[b]));
+                right += u64::from(best == Some(digits.labels[number] as usize));
+            }
+        }
+        Ok(right)
+    }
+}
