@@ -213,12 +213,14 @@ fn train(args: &Args) -> Result<ExitCode> {
         let order = order(learned.len(), args.seed, epoch);
         let first = (now % per_epoch) as usize * args.batch;
         let begin = Instant::now();
+        // ANCHOR: step
         step.run(&learned.select(share(&order[first..first + args.batch], rank, size)))?;
         device.synchronize()?;
         let computed = Instant::now();
         group.all_reduce(step.gradients.buffer_mut(), ReduceOp::Average)?;
         exchanging += computed.elapsed();
         adam.step(&nn, &mut parameters, &step.gradients)?;
+        // ANCHOR_END: step
         computing += computed - begin;
         let loss = step.gradients.loss()?;
         if !loss.is_finite() {
