@@ -9,4 +9,4 @@ mod vae;
 pub use clip::{ClipText, ClipTextShape};
 pub use transformer::{Projection, Transformer, TransformerShape};
 pub use unet::{Condition, Subject, UNet2d, UNet2dShape};
-pub use vae::{VaeDecoder, VaeShape};
+pub use vae::{VaeDecoder, VaeEncoder, VaeShape};

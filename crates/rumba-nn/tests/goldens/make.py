@@ -139,8 +139,13 @@ def main():
         down_block_types=("DownEncoderBlock2D",) * 2, up_block_types=("UpDecoderBlock2D",) * 2,
     )
     vae = layer(vae.eval())
+    encoder, quantizer = vae.encoder, vae.quant_conv
     del vae.encoder, vae.quant_conv
     save("vae_decoder", of_images(lambda x: vae.decode(x).sample), vae, x=rounded(1, 3, 4, 4))
+    vae.encoder, vae.quant_conv = encoder, quantizer
+    del vae.decoder, vae.post_quant_conv
+    save("vae_encoder", of_images(lambda x: vae.encode(x).latent_dist.parameters), vae, x=rounded(2, 6, 8, 3))
+    save("padded", lambda x: F.pad(x, (0, 0, 0, 1, 0, 1)), x=rounded(2, 6, 5, 12))
 
 
 if __name__ == "__main__":

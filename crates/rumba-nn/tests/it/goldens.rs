@@ -6,7 +6,7 @@ use rumba::linalg::Mask;
 use rumba_nn::layers::{Attention, Convolution, Embedding, Filters, GroupNorm, Heads, LayerNorm, Linear};
 use rumba_nn::models::{
     ClipText, ClipTextShape, Condition, Projection, Subject, Transformer, TransformerShape, UNet2d, UNet2dShape,
-    VaeDecoder, VaeShape,
+    VaeDecoder, VaeEncoder, VaeShape,
 };
 use rumba_nn::{Activation, Element, Error, Nn, Result, Run, Tensor, Weights};
 use std::path::PathBuf;
@@ -213,6 +213,16 @@ goldens! {
         };
         VaeDecoder::load(&weights.at("layer"), &shape)?.forward(run, &input(run, weights, "x", [1, 3, 4, 4])?)
     };
+    vae_encoder: 4, |run, weights| {
+        let shape = VaeShape {
+            levels: vec![4, 8],
+            blocks: 1,
+            groups: 2,
+            ..VaeShape::stable_diffusion()
+        };
+        VaeEncoder::load(&weights.at("layer"), &shape)?.forward(run, &input(run, weights, "x", [2, 6, 8, 3])?)
+    };
+    padded: 4, |run, weights| run.padded(&input(run, weights, "x", [2, 6, 5, 12])?);
     timesteps: 2, |run, weights| {
         let times = weights.array::<f32, 1>("times", [4])?;
         run.timesteps(times.as_slice(), 16)
