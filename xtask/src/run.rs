@@ -9,6 +9,7 @@ use anyhow::Result;
 #[command(after_help = "Examples:
   cargo xtask run saxpy
   cargo xtask run diffusion
+  cargo xtask run diffusion -- --weights stable-diffusion-v1-5 \"a lighthouse in a storm\"
   cargo xtask run increment --device gpu -- --n 1000000
   cargo xtask run mandelbrot -- --help")]
 pub(crate) struct Args {

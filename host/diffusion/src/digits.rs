@@ -75,9 +75,9 @@ impl Sampler {
             let mut velocity = predict(&classes)?;
             if guidance != 1.0 {
                 let of_any = predict(&any)?;
-                velocity = run.weighted_sum(guide.each_ref(), &velocity, &of_any)?;
+                velocity = run.weighted_sum(guide.each_ref().map(Array::view), &velocity, &of_any)?;
             }
-            let x = run.weighted_sum(factors.each_ref(), &x, &velocity)?;
+            let x = run.weighted_sum(factors.each_ref().map(Array::view), &x, &velocity)?;
             run.write(&x, pictures.view_mut())
         })?;
         Ok(Sampler {
