@@ -21,6 +21,8 @@ pub enum Activation {
     Gelu,
     /// `x / (1 + exp(-1.702 x))`, by which CLIP approximates the former.
     QuickGelu,
+    /// `max(x, 0)`.
+    Relu,
 }
 
 impl Activation {
@@ -31,6 +33,7 @@ impl Activation {
             Activation::Silu => elementwise::SILU,
             Activation::Gelu => elementwise::GELU,
             Activation::QuickGelu => elementwise::QUICK_GELU,
+            Activation::Relu => elementwise::RELU,
         }
     }
 
@@ -39,6 +42,7 @@ impl Activation {
         match self {
             Activation::Identity => Some(linalg::Activation::Identity),
             Activation::Silu => Some(linalg::Activation::Silu),
+            Activation::Relu => Some(linalg::Activation::Relu),
             Activation::Gelu | Activation::QuickGelu => None,
         }
     }
