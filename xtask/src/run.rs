@@ -13,7 +13,7 @@ use anyhow::Result;
   cargo xtask run increment --device gpu -- --n 1000000
   cargo xtask run mandelbrot -- --help")]
 pub(crate) struct Args {
-    /// The program: a file in host/gallery/src/bin, or `diffusion`
+    /// The program: a file in host/gallery/src/bin, or `diffusion`, `upscale`, `sentences`
     name: String,
     /// Where the kernels run [default: $RUMBA_DEVICE, otherwise auto]
     #[arg(long, value_enum)]
