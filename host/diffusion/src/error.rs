@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+/// Rows and columns of a picture at most.
+pub(crate) const LARGEST: usize = 1 << 14;
+
 /// The result of this library's calls.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -67,6 +70,15 @@ pub enum Error {
         error: String,
     },
 
+    /// A text that cannot be taken apart into words.
+    #[error("the text {text:?} has no words: {error}")]
+    Text {
+        /// The text.
+        text: String,
+        /// What is wrong.
+        error: String,
+    },
+
     /// A picture that cannot be read or written.
     #[error("the picture {} cannot be {done}: {error}", file.display())]
     Picture {
@@ -80,7 +92,7 @@ pub enum Error {
 
     /// A picture of a size that the networks do not have.
     #[error(
-        "a picture of {columns}x{rows} pixels cannot be drawn by these networks: both are to be multiples of {multiple}"
+        "a picture of {columns}x{rows} pixels cannot be drawn by these networks: both are to be multiples of {multiple}, up to {LARGEST}"
     )]
     Size {
         /// Pixels of a column.

@@ -234,7 +234,7 @@ fn unet_shape(settings: &Settings) -> Result<UNet2dShape> {
             "only as many as `out_channels` are supported, which leaves out inpainting",
         );
     }
-    let widths = settings.list("block_out_channels")?;
+    let widths = settings.levels("block_out_channels")?;
     // What diffusers calls the size of a head there is how many heads there are (diffusers' issue 2011).
     let heads = match settings.get("num_attention_heads") {
         Some(_) => "num_attention_heads",
@@ -310,7 +310,7 @@ fn vae_shape(settings: &Settings) -> Result<VaeShape> {
         ("in_channels", json!(3)),
         ("out_channels", json!(3)),
     ])?;
-    let levels = settings.list("block_out_channels")?;
+    let levels = settings.levels("block_out_channels")?;
     for (setting, name) in [
         ("down_block_types", "DownEncoderBlock2D"),
         ("up_block_types", "UpDecoderBlock2D"),

@@ -1,5 +1,6 @@
 //! Draws a picture of a text by Stable Diffusion, or a sheet of digits by the small model that comes along.
 
+mod compare;
 mod sheet;
 
 use anyhow::{Result, ensure};
@@ -18,6 +19,7 @@ use std::time::Instant;
 #[command(after_help = "Examples:
   cargo xtask run diffusion
   cargo xtask run diffusion -- --columns 40 --seed 7 --out digits.png
+  cargo xtask run diffusion -- --compare --columns 2
   cargo xtask run diffusion -- --weights stable-diffusion-v1-5 \"a lighthouse in a storm, oil on canvas\"
   cargo xtask run diffusion --device gpu -- --weights sd21 --size 768x512 --negative blurry --sampler euler \"a cat\"
   cargo xtask run diffusion -- --weights sd15 --image photo.png --strength 0.6 \"the same in watercolour\"
@@ -61,6 +63,9 @@ struct Args {
     /// How many there are of each digit
     #[arg(long, default_value_t = 6, conflicts_with = "weights")]
     columns: usize,
+    /// Draw the same digits on one core, on all cores and on a GPU, and print the times side by side
+    #[arg(long, conflicts_with_all = ["weights", "out"])]
+    compare: bool,
     /// The picture [default: target/picture.png, or target/digits.png]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -105,6 +110,9 @@ fn size(text: &str) -> Result<[usize; 2], String> {
 fn main() -> Result<()> {
     sigpipe::reset();
     let args = Args::parse();
+    if args.compare {
+        return compare::run();
+    }
     let nn = Nn::new(&Device::new()?)?;
     match (&args.weights, &args.prompt) {
         (Some(weights), Some(prompt)) => {

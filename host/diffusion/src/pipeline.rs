@@ -1,6 +1,6 @@
 //! Stable Diffusion: a text, noise, and perhaps a picture become a picture.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, LARGEST, Result};
 use crate::folder::{Folder, Part};
 use crate::schedule::{Sampler, Step};
 use crate::words::Words;
@@ -131,7 +131,8 @@ impl<T: Element> Pipeline<T> {
     /// [`Error::Size`].
     pub fn latents(&self, [rows, columns]: [usize; 2]) -> Result<[usize; 3]> {
         let [smaller, multiple] = self.multiples();
-        if rows == 0 || columns == 0 || !rows.is_multiple_of(multiple) || !columns.is_multiple_of(multiple) {
+        let fits = |length: usize| (1..=LARGEST).contains(&length) && length.is_multiple_of(multiple);
+        if !(fits(rows) && fits(columns)) {
             return Err(Error::Size {
                 rows,
                 columns,

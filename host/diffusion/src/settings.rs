@@ -1,8 +1,14 @@
-//! Files of settings, which are objects of JSON. Whoever reads a setting says what values of it are supported.
+//! Files of settings, which are objects of JSON. What reads a setting says which values of it are supported.
 
 use crate::error::{Error, Result};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
+
+/// The largest count: more than any network has of anything, and few enough to be multiplied.
+const MOST: usize = 1 << 20;
+
+/// Levels of a network at most, each of which halves pictures.
+const LEVELS: usize = 8;
 
 /// The settings of a file.
 #[derive(Debug)]
@@ -62,13 +68,16 @@ impl Settings {
 
     /// How many there are of something: one at least.
     pub(crate) fn count(&self, setting: &str, default: Option<usize>) -> Result<usize> {
-        self.read_as(setting, default, "a whole number above 0", count)
+        self.read_as(setting, default, &format!("a whole number from 1 to {MOST}"), count)
     }
 
     /// A whole number.
     pub(crate) fn whole(&self, setting: &str, default: usize) -> Result<usize> {
-        let read = |value: &Value| usize::try_from(value.as_u64()?).ok();
-        self.read_as(setting, Some(default), "a whole number", read)
+        let read = |value: &Value| match value.as_u64()? {
+            0 => Some(0),
+            _ => count(value),
+        };
+        self.read_as(setting, Some(default), &format!("a whole number up to {MOST}"), read)
     }
 
     /// A number.
@@ -83,21 +92,21 @@ impl Settings {
 
     /// As many counts as there are levels, of a list or of one number for all.
     pub(crate) fn counts(&self, setting: &str, levels: usize) -> Result<Vec<usize>> {
-        let supported = format!("a whole number above 0, or a list of {levels}");
+        let supported = format!("a whole number from 1 to {MOST}, or a list of {levels}");
         self.read_as(setting, None, &supported, |value| match value {
             Value::Array(list) if list.len() == levels => list.iter().map(count).collect(),
             value => Some(vec![count(value)?; levels]),
         })
     }
 
-    /// A list of counts.
-    pub(crate) fn list(&self, setting: &str) -> Result<Vec<usize>> {
-        let read = |value: &Value| value.as_array()?.iter().map(count).collect();
-        let list: Vec<usize> = self.read_as(setting, None, "a list of whole numbers above 0", read)?;
-        if list.is_empty() {
-            return self.refuse(setting, "it has to have an entry at least");
-        }
-        Ok(list)
+    /// Counts of the levels of a network.
+    pub(crate) fn levels(&self, setting: &str) -> Result<Vec<usize>> {
+        let read = |value: &Value| {
+            let list = value.as_array().filter(|list| (1..=LEVELS).contains(&list.len()));
+            list?.iter().map(count).collect()
+        };
+        let supported = format!("a list of 1 to {LEVELS} whole numbers from 1 to {MOST}");
+        self.read_as(setting, None, &supported, read)
     }
 
     /// One of several words.
@@ -127,5 +136,7 @@ impl Settings {
 }
 
 fn count(value: &Value) -> Option<usize> {
-    usize::try_from(value.as_u64()?).ok().filter(|count| *count > 0)
+    usize::try_from(value.as_u64()?)
+        .ok()
+        .filter(|count| (1..=MOST).contains(count))
 }

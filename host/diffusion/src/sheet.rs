@@ -24,17 +24,25 @@ pub(crate) fn draw<T: Element>(nn: &Nn, args: &Args) -> Result<()> {
     let bar = bar(count, "recording");
     let begin = Instant::now();
     let mut sampler = Sampler::new::<T>(nn, &digits, args.guidance.unwrap_or(1.0) as f32)?;
-    sampler.start(&normal(args.seed, digits.len() * SIZE * SIZE))?;
+    nn.device().synchronize()?;
     let recorded = begin.elapsed();
+    let noise = normal(args.seed, digits.len() * SIZE * SIZE);
+    let begin = Instant::now();
+    sampler.start(&noise)?;
+    nn.device().synchronize()?;
+    let sent = begin.elapsed();
     bar.set_message("drawing");
     bar.reset();
     let begin = Instant::now();
     sampler.run(count, || bar.inc(1))?;
     let drawn = begin.elapsed();
+    let begin = Instant::now();
+    let pictures = sampler.pictures()?;
+    let transfers = sent + begin.elapsed();
     bar.finish_and_clear();
 
     let out = args.out.clone().unwrap_or_else(|| "target/digits.png".into());
-    sheet(args.columns, &sampler.pictures()?).write(&out)?;
+    sheet(args.columns, &pictures).write(&out)?;
     let graph = sampler.program().graph();
     println!("device:    {}", nn.device().name());
     println!(
@@ -48,6 +56,10 @@ pub(crate) fn draw<T: Element>(nn: &Nn, args: &Args) -> Result<()> {
         drawn.as_secs_f64(),
         digits.len(),
         count as f64 / drawn.as_secs_f64()
+    );
+    println!(
+        "transfers: {:.6} s, of noise and of the pictures",
+        transfers.as_secs_f64()
     );
     println!("picture:   {}", out.display());
     Ok(())

@@ -70,6 +70,10 @@ impl Words {
             )));
         }
         let (padding, length) = settings(folder, longest)?;
+        if length < 2 {
+            let error = format!("texts have {length} words at most, and no room for a beginning and an end");
+            return Err(unusable(error));
+        }
         Ok(Words {
             beginning: id(BEGINNING)?,
             end: id(END)?,
@@ -87,10 +91,10 @@ impl Words {
     /// The numbers of a text's words.
     ///
     /// # Errors
-    /// [`Error::Tokenizer`].
+    /// [`Error::Text`].
     pub fn read(&self, text: &str) -> Result<Text> {
-        let encoding = self.tokenizer.encode(text, false).map_err(|error| Error::Tokenizer {
-            file: text.into(),
+        let encoding = self.tokenizer.encode(text, false).map_err(|error| Error::Text {
+            text: text.to_owned(),
             error: error.to_string(),
         })?;
         let words = encoding.get_ids();
@@ -154,9 +158,6 @@ fn settings(folder: &Path, longest: usize) -> Result<(String, usize)> {
         // Where there is no limit, transformers writes a number with thirty digits.
         if settings.get("model_max_length").and_then(Value::as_u64).is_some() {
             length = settings.count("model_max_length", None)?.min(longest);
-            if length < 2 {
-                return settings.refuse("model_max_length", "a beginning and an end have to fit in");
-            }
         }
     }
     Ok((padding, length))

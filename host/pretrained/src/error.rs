@@ -27,6 +27,15 @@ pub enum Error {
         reason: String,
     },
 
+    /// A sentence that cannot be taken apart into words.
+    #[error("the sentence {sentence:?} has no words: {error}")]
+    Sentence {
+        /// The sentence.
+        sentence: String,
+        /// What is wrong.
+        error: String,
+    },
+
     /// The layers'.
     #[error(transparent)]
     Nn(#[from] rumba_nn::Error),

@@ -87,13 +87,13 @@ impl<T: Element> Sentences<T> {
     /// The numbers of a sentence's words, with those of its beginning and its end. What is too long is cut off.
     ///
     /// # Errors
-    /// [`Error::Model`] of sentences that the tokenizer does not take.
+    /// [`Error::Sentence`].
     pub fn words(&self, sentence: &str) -> Result<Vec<u32>> {
         match self.tokenizer.encode(sentence, true) {
             Ok(encoding) => Ok(encoding.get_ids().to_vec()),
-            Err(error) => Err(Error::Model {
-                file: sentence.into(),
-                reason: error.to_string(),
+            Err(error) => Err(Error::Sentence {
+                sentence: sentence.to_owned(),
+                error: error.to_string(),
             }),
         }
     }

@@ -123,7 +123,7 @@ fn settings_are_not_supported() {
             "unet/config.json",
             r#""attention_head_dim": 2"#,
             r#""attention_head_dim": [2, 2, 2]"#,
-            "setting `attention_head_dim` of DIR/unet/config.json is [2,2,2]; it has to be a whole number above 0, or a list of 2",
+            "setting `attention_head_dim` of DIR/unet/config.json is [2,2,2]; it has to be a whole number from 1 to 1048576, or a list of 2",
         ),
         (
             "unet/config.json",
@@ -141,7 +141,7 @@ fn settings_are_not_supported() {
             "unet/config.json",
             r#""norm_num_groups": 2"#,
             r#""norm_num_groups": 0"#,
-            "setting `norm_num_groups` of DIR/unet/config.json is 0; it has to be a whole number above 0",
+            "setting `norm_num_groups` of DIR/unet/config.json is 0; it has to be a whole number from 1 to 1048576",
         ),
         (
             "vae/config.json",
@@ -153,7 +153,7 @@ fn settings_are_not_supported() {
             "text_encoder/config.json",
             r#""hidden_size": 16,"#,
             "",
-            "setting `hidden_size` of DIR/text_encoder/config.json is missing; it has to be a whole number above 0",
+            "setting `hidden_size` of DIR/text_encoder/config.json is missing; it has to be a whole number from 1 to 1048576",
         ),
         (
             "text_encoder/config.json",
@@ -186,6 +186,36 @@ fn settings_are_not_supported() {
     assert_eq!(
         text,
         "DIR/vae/config.json is no JSON: EOF while parsing a value at line 1 column 11"
+    );
+}
+
+#[test]
+fn settings_that_no_network_has_are_refused() {
+    for (file, from, to) in [
+        (
+            "scheduler/scheduler_config.json",
+            r#""steps_offset": 1"#,
+            r#""steps_offset": 18446744073709551615"#,
+        ),
+        (
+            "unet/config.json",
+            r#""layers_per_block": 1"#,
+            r#""layers_per_block": 9999999999"#,
+        ),
+        ("unet/config.json", r#""sample_size": 8"#, r#""sample_size": -8"#),
+        ("vae/config.json", "    4,\n", &"4,".repeat(70)),
+    ] {
+        let (error, text) = said("one", |folder| replace(&folder.join(file), from, to));
+        assert!(matches!(error, Error::Setting { .. }), "{text}");
+    }
+    let (error, text) = said("one", |folder| {
+        let file = folder.join("tokenizer/tokenizer_config.json");
+        replace(&file, r#""model_max_length": 77"#, r#""model_max_length": 1"#);
+    });
+    assert!(matches!(error, Error::Tokenizer { .. }));
+    assert!(
+        text.ends_with("texts have 1 words at most, and no room for a beginning and an end"),
+        "{text}"
     );
 }
 
@@ -286,7 +316,14 @@ fn requests_do_not_fit() -> Result<()> {
                 size: [10, 8],
                 ..request
             },
-            "a picture of 8x10 pixels cannot be drawn by these networks: both are to be multiples of 4",
+            "a picture of 8x10 pixels cannot be drawn by these networks: both are to be multiples of 4, up to 16384",
+        ),
+        (
+            Request {
+                size: [8, 1 << 62],
+                ..request
+            },
+            "a picture of 4611686018427387904x8 pixels cannot be drawn by these networks: both are to be multiples of 4, up to 16384",
         ),
         (
             Request {

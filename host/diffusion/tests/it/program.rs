@@ -53,6 +53,31 @@ fn a_text_becomes_a_picture() {
 }
 
 #[test]
+fn devices_are_compared() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_diffusion"));
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    std::fs::create_dir(folder.path().join("target")).expect("there is room for a folder");
+    command
+        .current_dir(folder.path())
+        .args(["--compare", "--columns", "1", "--steps", "1"]);
+    let output = command.output().expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    let rows: Vec<&str> = text.lines().collect();
+    let titles: Vec<&str> = rows[0].split_whitespace().collect();
+    assert_eq!(titles, ["recording", "drawing", "transfers", "device"], "{text}");
+    assert!(
+        rows[1].starts_with("one core") && rows[1].ends_with("(1 workers)"),
+        "{text}"
+    );
+    assert!(
+        rows[2].starts_with("all cores") && rows[2].matches(" s ").count() == 3,
+        "{text}"
+    );
+    assert!(rows[3].starts_with("GPU"), "{text}");
+}
+
+#[test]
 fn a_wrong_call_is_told() {
     let out = Path::new("none.png");
     for (arguments, expected) in [
@@ -62,7 +87,7 @@ fn a_wrong_call_is_told() {
         ),
         (
             &["--size", "23x16", "a cat"],
-            "a picture of 23x16 pixels cannot be drawn by these networks: both are to be multiples of 4",
+            "a picture of 23x16 pixels cannot be drawn by these networks: both are to be multiples of 4, up to 16384",
         ),
         (&["--image", "no.png", "a cat"], "the picture no.png cannot be read: "),
         (&["--columns", "3", "a cat"], "cannot be used with"),
