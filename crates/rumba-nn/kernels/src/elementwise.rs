@@ -13,6 +13,8 @@ pub const SILU: u32 = 1;
 pub const GELU: u32 = 2;
 /// That of `x / (1 + exp(-1.702 x))`, by which CLIP approximates the former.
 pub const QUICK_GELU: u32 = 3;
+/// That of `max(x, 0)`.
+pub const RELU: u32 = 4;
 
 #[inline(always)]
 fn activated(x: f32, function: u32) -> f32 {
@@ -21,6 +23,8 @@ fn activated(x: f32, function: u32) -> f32 {
         SILU => gated(x),
         GELU => 0.5 * x * (1.0 + erf(x * core::f32::consts::FRAC_1_SQRT_2)),
         QUICK_GELU => gated(1.702 * x),
+        // A comparison and not a maximum, which would be a number where `x` is none.
+        RELU if x < 0.0 => 0.0,
         _ => x,
     }
 }

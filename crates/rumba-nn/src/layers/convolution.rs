@@ -47,6 +47,12 @@ impl Filters {
         }
     }
 
+    /// The same without zeros around.
+    #[must_use]
+    pub fn unpadded(self) -> Filters {
+        Filters { padding: 0, ..self }
+    }
+
     /// The same in steps of two: images become half as large.
     #[must_use]
     pub fn halving(self) -> Filters {

@@ -6,7 +6,7 @@ use crate::run::Run;
 use crate::run::element::Element;
 use crate::run::tensor::Tensor;
 use nn_kernels::elementwise;
-use rumba::array::{Array, ArrayView};
+use rumba::array::ArrayView;
 use rumba::linalg;
 
 /// A function of each element.
@@ -21,6 +21,8 @@ pub enum Activation {
     Gelu,
     /// `x / (1 + exp(-1.702 x))`, by which CLIP approximates the former.
     QuickGelu,
+    /// `max(x, 0)`.
+    Relu,
 }
 
 impl Activation {
@@ -31,6 +33,7 @@ impl Activation {
             Activation::Silu => elementwise::SILU,
             Activation::Gelu => elementwise::GELU,
             Activation::QuickGelu => elementwise::QUICK_GELU,
+            Activation::Relu => elementwise::RELU,
         }
     }
 
@@ -39,6 +42,7 @@ impl Activation {
         match self {
             Activation::Identity => Some(linalg::Activation::Identity),
             Activation::Silu => Some(linalg::Activation::Silu),
+            Activation::Relu => Some(linalg::Activation::Relu),
             Activation::Gelu | Activation::QuickGelu => None,
         }
     }
@@ -97,7 +101,7 @@ impl Run {
     /// [`Error::Shape`](crate::Error::Shape) of tensors of two shapes, and of more numbers than one; the runtime's.
     pub fn weighted_sum<T: Element, const N: usize>(
         &self,
-        [a, b]: [&Array<f32, 1>; 2],
+        [a, b]: [ArrayView<'_, f32, 1>; 2],
         x: &Tensor<T, N>,
         y: &Tensor<T, N>,
     ) -> Result<Tensor<T, N>> {
@@ -110,7 +114,7 @@ impl Run {
         let shape = [1, 1, x.len()];
         self.make(x.shape(), |reads, sum| {
             let (x, y) = (reads.view(x)?.reshape(shape)?, reads.view(y)?.reshape(shape)?);
-            self.map(T::sum(x, y, a.view(), b.view()), sum.reshape(shape)?)
+            self.map(T::sum(x, y, a, b), sum.reshape(shape)?)
         })
     }
 
@@ -143,6 +147,21 @@ impl Run {
         self.make([images, 2 * rows, 2 * columns, channels], |reads, y| {
             let pixels = reads.view(x)?.reshape([images, rows, 1, columns, 1, channels])?;
             self.map(T::copy(pixels), y.reshape([images, rows, 2, columns, 2, channels])?)
+        })
+    }
+
+    /// Images with a row and a column of zeros more, at the end: PyTorch's `F.pad(x, (0, 1, 0, 1))`.
+    ///
+    /// # Errors
+    /// The runtime's.
+    pub fn padded<T: Element>(&self, x: &Tensor<T, 4>) -> Result<Tensor<T, 4>> {
+        let [images, rows, columns, channels] = x.shape();
+        self.make([images, rows + 1, columns + 1, channels], |reads, y| {
+            let (above, below) = y.split_at_mut(1, rows);
+            let (inner, right) = above.split_at_mut(2, columns);
+            self.map(T::copy(reads.view(x)?), inner)?;
+            self.map(T::constant(0.0), right)?;
+            self.map(T::constant(0.0), below)
         })
     }
 

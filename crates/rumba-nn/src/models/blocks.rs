@@ -82,9 +82,15 @@ impl<T: Element> PixelAttention<T> {
             count: heads,
             biased: true,
         };
+        // Files from before 2023 have the older names; diffusers reads both.
+        let names = if weights.has("query.weight") {
+            ["query", "key", "value", "proj_attn"]
+        } else {
+            ["to_q", "to_k", "to_v", "to_out.0"]
+        };
         Ok(PixelAttention {
             norm: GroupNorm::load(&weights.at("group_norm"), channels, groups, epsilon)?,
-            attention: Attention::load(weights, heads)?,
+            attention: Attention::load_named(weights, heads, names)?,
         })
     }
 

@@ -40,6 +40,8 @@ pub trait Kernels: Sized + 'static {
 
     fn of_f32<const N: usize>(x: ArrayView<'_, f32, N>) -> Map<'_, Self, Dim<N>>;
 
+    fn constant(x: f32) -> Map<'static, Self, Dim<0>>;
+
     fn to_f32<const N: usize>(x: ArrayView<'_, Self, N>) -> Map<'_, f32, Dim<N>>;
 
     fn group_factors<'a>(
@@ -108,6 +110,10 @@ macro_rules! elements {
             }
 
             fn of_f32<const N: usize>(x: ArrayView<'_, f32, N>) -> Map<'_, Self, Dim<N>> {
+                elementwise::convert::over(x)
+            }
+
+            fn constant(x: f32) -> Map<'static, Self, Dim<0>> {
                 elementwise::convert::over(x)
             }
 

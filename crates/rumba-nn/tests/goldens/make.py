@@ -15,7 +15,7 @@ from diffusers import AutoencoderKL, Transformer2DModel, UNet2DConditionModel
 from safetensors.torch import save_file
 from torch import nn
 from torch.nn import functional as F
-from transformers import CLIPTextConfig, CLIPTextModel
+from transformers import BertConfig, BertModel, CLIPTextConfig, CLIPTextModel
 
 
 def rounded(*shape, scale=1.0):
@@ -102,6 +102,7 @@ def main():
 
     save("silu", F.silu, x=matrix)
     save("gelu", F.gelu, x=matrix)
+    save("relu", F.relu, x=matrix)
     save("quick_gelu", lambda x: x * torch.sigmoid(1.702 * x), x=matrix)
     save("add", lambda x: x + x, x=matrix)
     save("upsample", of_images(nn.Upsample(scale_factor=2)), x=images)
@@ -115,6 +116,10 @@ def main():
     shape = dict(vocab_size=40, hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2)
     text = layer(CLIPTextModel(CLIPTextConfig(**shape, max_position_embeddings=9, eos_token_id=39)).eval())
     save("clip_text", lambda ids: text(ids).last_hidden_state, text, ids=torch.arange(14).reshape(2, 7) * 5 % 40)
+
+    shape = dict(vocab_size=40, hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2)
+    bert = layer(BertModel(BertConfig(**shape, max_position_embeddings=9), add_pooling_layer=False).eval())
+    save("bert", lambda ids: bert(ids).last_hidden_state, bert, ids=torch.arange(14).reshape(2, 7) * 5 % 40)
 
     # Pixels of two images, and five words of a text for each.
     shape = dict(num_attention_heads=2, attention_head_dim=8, in_channels=16, norm_num_groups=4, cross_attention_dim=12)
@@ -139,8 +144,13 @@ def main():
         down_block_types=("DownEncoderBlock2D",) * 2, up_block_types=("UpDecoderBlock2D",) * 2,
     )
     vae = layer(vae.eval())
+    encoder, quantizer = vae.encoder, vae.quant_conv
     del vae.encoder, vae.quant_conv
     save("vae_decoder", of_images(lambda x: vae.decode(x).sample), vae, x=rounded(1, 3, 4, 4))
+    vae.encoder, vae.quant_conv = encoder, quantizer
+    del vae.decoder, vae.post_quant_conv
+    save("vae_encoder", of_images(lambda x: vae.encode(x).latent_dist.parameters), vae, x=rounded(2, 6, 8, 3))
+    save("padded", lambda x: F.pad(x, (0, 0, 0, 1, 0, 1)), x=rounded(2, 6, 5, 12))
 
 
 if __name__ == "__main__":

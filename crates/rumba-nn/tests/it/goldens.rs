@@ -5,8 +5,8 @@ use rumba::array::Array;
 use rumba::linalg::Mask;
 use rumba_nn::layers::{Attention, Convolution, Embedding, Filters, GroupNorm, Heads, LayerNorm, Linear};
 use rumba_nn::models::{
-    ClipText, ClipTextShape, Condition, Projection, Subject, Transformer, TransformerShape, UNet2d, UNet2dShape,
-    VaeDecoder, VaeShape,
+    Bert, BertShape, ClipText, ClipTextShape, Condition, Projection, Subject, Transformer, TransformerShape, UNet2d,
+    UNet2dShape, VaeDecoder, VaeEncoder, VaeShape,
 };
 use rumba_nn::{Activation, Element, Error, Nn, Result, Run, Tensor, Weights};
 use std::path::PathBuf;
@@ -152,6 +152,7 @@ goldens! {
     silu: 2, |run, weights| run.activate(&input(run, weights, "x", MATRIX)?, Activation::Silu);
     gelu: 2, |run, weights| run.activate(&input(run, weights, "x", MATRIX)?, Activation::Gelu);
     quick_gelu: 2, |run, weights| run.activate(&input(run, weights, "x", MATRIX)?, Activation::QuickGelu);
+    relu: 2, |run, weights| run.activate(&input(run, weights, "x", MATRIX)?, Activation::Relu);
     add: 2, |run, weights| {
         let x = input(run, weights, "x", MATRIX)?;
         run.add(&x, &x)
@@ -179,6 +180,21 @@ goldens! {
         };
         let ids = Array::from_fn(weights.nn().device(), [2, 7], |[row, word]| ((7 * row + word) * 5 % 40) as u32)?;
         ClipText::load(&weights.at("layer"), &shape)?.forward(run, ids.view())
+    };
+    bert: 3, |run, weights| {
+        let shape = BertShape {
+            words: 40,
+            positions: 9,
+            kinds: 2,
+            width: 16,
+            layers: 2,
+            heads: 2,
+            inner: 32,
+            activation: Activation::Gelu,
+            epsilon: 1e-12,
+        };
+        let ids = Array::from_fn(weights.nn().device(), [2, 7], |[row, word]| ((7 * row + word) * 5 % 40) as u32)?;
+        Bert::load(&weights.at("layer"), &shape)?.forward(run, ids.view())
     };
     transformer_1: 4, |run, weights| {
         let shape = TransformerShape { projection: Projection::Convolution, ..TRANSFORMER };
@@ -213,6 +229,16 @@ goldens! {
         };
         VaeDecoder::load(&weights.at("layer"), &shape)?.forward(run, &input(run, weights, "x", [1, 3, 4, 4])?)
     };
+    vae_encoder: 4, |run, weights| {
+        let shape = VaeShape {
+            levels: vec![4, 8],
+            blocks: 1,
+            groups: 2,
+            ..VaeShape::stable_diffusion()
+        };
+        VaeEncoder::load(&weights.at("layer"), &shape)?.forward(run, &input(run, weights, "x", [2, 6, 8, 3])?)
+    };
+    padded: 4, |run, weights| run.padded(&input(run, weights, "x", [2, 6, 5, 12])?);
     timesteps: 2, |run, weights| {
         let times = weights.array::<f32, 1>("times", [4])?;
         run.timesteps(times.as_slice(), 16)

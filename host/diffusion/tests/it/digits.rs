@@ -1,7 +1,7 @@
 //! The network with its trained weights against PyTorch's results (`digits/golden.py`), and what the sampler draws.
 
 use cuda_std::half::f16;
-use diffusion::{SIZE, Sampler, network};
+use diffusion::digits::{SIZE, Sampler, network};
 use rumba::Device;
 use rumba::array::Array;
 use rumba_nn::models::Subject;

@@ -1,0 +1,150 @@
+//! What can go wrong between a folder of weights and a picture.
+
+use std::path::PathBuf;
+
+/// Rows and columns of a picture at most.
+pub(crate) const LARGEST: usize = 1 << 14;
+
+/// The result of this library's calls.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a picture was not drawn. The text is meant to be shown as it is.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no such folder.
+    #[error("{} is no folder\nhelp: weights come in the layout of diffusers, as its `save_pretrained` writes it", folder.display())]
+    NoFolder {
+        /// What was given.
+        folder: PathBuf,
+    },
+
+    /// A folder without some of what a pipeline is made of.
+    #[error("{} lacks {}{}", folder.display(), missing.join(", "), hint(note))]
+    Lacks {
+        /// The folder.
+        folder: PathBuf,
+        /// The files.
+        missing: Vec<String>,
+        /// What there is instead.
+        note: Option<String>,
+    },
+
+    /// A file that cannot be read.
+    #[error("{} cannot be read: {error}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+
+    /// A file of settings that is no JSON.
+    #[error("{} is no JSON: {error}", file.display())]
+    Json {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        error: serde_json::Error,
+    },
+
+    /// A setting that is missing, or has a value that is not supported.
+    #[error("setting `{setting}` of {} is {value}; {supported}", file.display())]
+    Setting {
+        /// The file.
+        file: PathBuf,
+        /// The setting.
+        setting: String,
+        /// Its value, as JSON.
+        value: String,
+        /// What is supported.
+        supported: String,
+    },
+
+    /// Files from which no tokenizer can be made.
+    #[error("no tokenizer can be made of {}: {error}", file.display())]
+    Tokenizer {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        error: String,
+    },
+
+    /// A text that cannot be taken apart into words.
+    #[error("the text {text:?} has no words: {error}")]
+    Text {
+        /// The text.
+        text: String,
+        /// What is wrong.
+        error: String,
+    },
+
+    /// A picture that cannot be read or written.
+    #[error("the picture {} cannot be {done}: {error}", file.display())]
+    Picture {
+        /// The file.
+        file: PathBuf,
+        /// `read` or `written`.
+        done: &'static str,
+        /// Why.
+        error: String,
+    },
+
+    /// A picture of a size that the networks do not have.
+    #[error(
+        "a picture of {columns}x{rows} pixels cannot be drawn by these networks: both are to be multiples of {multiple}, up to {LARGEST}"
+    )]
+    Size {
+        /// Pixels of a column.
+        rows: usize,
+        /// Pixels of a row.
+        columns: usize,
+        /// What they are to be multiples of.
+        multiple: usize,
+    },
+
+    /// Numbers that are not as many as a picture has.
+    #[error("{what} has {len} numbers; a picture of this size has {wanted}")]
+    Length {
+        /// What they are.
+        what: &'static str,
+        /// How many there are.
+        len: usize,
+        /// How many there should be.
+        wanted: usize,
+    },
+
+    /// Steps that no schedule has.
+    #[error("{steps} steps: a schedule has 1 to {most}")]
+    Steps {
+        /// How many were wanted.
+        steps: usize,
+        /// How many there are at most.
+        most: usize,
+    },
+
+    /// An image that would stay as it is.
+    #[error(
+        "no step is left of {steps} at strength {strength}: strength is from 0 to 1, and says which part of the steps is done"
+    )]
+    Strength {
+        /// The steps.
+        steps: usize,
+        /// The strength.
+        strength: f64,
+    },
+
+    /// The networks'.
+    #[error(transparent)]
+    Nn(#[from] rumba_nn::Error),
+}
+
+impl From<rumba::Error> for Error {
+    fn from(error: rumba::Error) -> Error {
+        Error::Nn(error.into())
+    }
+}
+
+fn hint(note: &Option<String>) -> String {
+    note.as_ref().map(|note| format!("\nhelp: {note}")).unwrap_or_default()
+}
