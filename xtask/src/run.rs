@@ -10,10 +10,11 @@ use anyhow::Result;
   cargo xtask run saxpy
   cargo xtask run diffusion
   cargo xtask run diffusion -- --weights stable-diffusion-v1-5 \"a lighthouse in a storm\"
+  cargo xtask run training -- --ranks 2
   cargo xtask run increment --device gpu -- --n 1000000
   cargo xtask run mandelbrot -- --help")]
 pub(crate) struct Args {
-    /// The program: a file in host/gallery/src/bin, or `diffusion`, `upscale`, `sentences`
+    /// The program: a file in host/gallery/src/bin, or `diffusion`, `sentences`, `training`, `upscale`
     name: String,
     /// Where the kernels run [default: $RUMBA_DEVICE, otherwise auto]
     #[arg(long, value_enum)]
