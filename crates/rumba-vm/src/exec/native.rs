@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::base::engine::Code;
 use crate::base::lanes::{BARRIERS, LANES};
 use crate::machine::op::{Handler, Op, OpKind, Pc};
-use crate::machine::program::{Facts, Fixed, Flow, Layout, NO_ENTRY, Native, Program};
+use crate::machine::program::{Facts, Fixed, Flow, Layout, NO_ENTRY, Native, Program, Spread};
 use crate::machine::warp::{Wait, Warp};
 
 /// What the function gives back where registers are not as the code expects them at an entry: nothing was executed.
@@ -75,14 +75,26 @@ unsafe extern "C" fn complete(warp: *mut Warp, layout: u32) {
     // SAFETY: as above, and the launch holds the code as long as its warps run.
     let (warp, native) = unsafe { (&*warp, &*(*warp).native) };
     for spread in &native.layouts[layout as usize] {
-        let (slot, group, stride) = (spread.slot, spread.group.into(), spread.stride);
-        // SAFETY: the layout names slots of these widths.
-        unsafe {
-            if spread.is_wide {
-                complete_slot(warp.lanes(slot), group, u64::wrapping_add, stride.cast_unsigned());
-            } else {
-                complete_slot(warp.lanes(slot), group, u32::wrapping_add, stride as u32);
-            }
+        if spread.is_wide {
+            // SAFETY: the layout names slots of this width.
+            unsafe {
+                complete_slot(
+                    warp.lanes::<u64>(spread.slot),
+                    spread,
+                    u64::wrapping_add,
+                    spread.stride as u64,
+                )
+            };
+        } else {
+            // SAFETY: as above.
+            unsafe {
+                complete_slot(
+                    warp.lanes::<u32>(spread.slot),
+                    spread,
+                    u32::wrapping_add,
+                    spread.stride as u32,
+                )
+            };
         }
     }
 }
@@ -91,10 +103,10 @@ unsafe extern "C" fn complete(warp: *mut Warp, layout: u32) {
 ///
 /// # Safety
 /// There are 32 lanes.
-unsafe fn complete_slot<T: Copy>(lanes: *mut T, group: usize, add: fn(T, T) -> T, stride: T) {
+unsafe fn complete_slot<T: Copy>(lanes: *mut T, spread: &Spread, add: fn(T, T) -> T, stride: T) {
     // SAFETY: as the caller promises.
     let lanes = unsafe { &mut *lanes.cast::<[T; LANES]>() };
-    for group in lanes.chunks_mut(group) {
+    for group in lanes.chunks_mut(spread.group.into()) {
         let mut value = group[0];
         for lane in &mut group[1..] {
             value = add(value, stride);
