@@ -341,7 +341,9 @@ impl Function<'_> {
             }
             Shape::Uniform => Addresses::Same(bases()),
             Shape::Affine(0) if is_full => Addresses::Same(bases()),
-            Shape::Affine(stride) if stride == access.bytes.cast_signed() && (is_full || groups == 1) => {
+            Shape::Affine(stride)
+                if stride == access.bytes.cast_signed() && (is_full || groups == 1) =>
+            {
                 Addresses::Neighbouring(bases())
             }
             Shape::Affine(_) | Shape::Varying => {
@@ -663,12 +665,7 @@ impl Function<'_> {
         let parts = (0..count).map(|part| {
             let part = match count {
                 1 => loaded.clone(),
-                _ => self.shuffle(
-                    [&loaded, "poison"],
-                    name,
-                    elements,
-                    (0..LANES).map(|lane| lane * count + part),
-                ),
+                _ => self.shuffle([&loaded, "poison"], name, elements, (0..LANES).map(|lane| lane * count + part)),
             };
             Value::named(part, ty, true)
         });
@@ -677,11 +674,7 @@ impl Function<'_> {
 
     /// Stores neighbouring elements of the active lanes.
     fn store_masked(&mut self, address: &Value, element: u64, values: &[Value]) {
-        let (place, ty, active) = (
-            self.pointer(address),
-            integer(element),
-            self.active_elements(values.len()),
-        );
+        let (place, ty, active) = (self.pointer(address), integer(element), self.active_elements(values.len()));
         let (name, elements) = (ty.name(), LANES * values.len());
         let whole = self.interleaved(name, values);
         self.w.declare(format!(

@@ -12,9 +12,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::base::engine::Code;
-use crate::base::lanes::{BARRIERS, LANES};
+use crate::base::lanes::BARRIERS;
 use crate::machine::op::{Handler, Op, OpKind, Pc};
-use crate::machine::program::{Facts, Fixed, Flow, Layout, NO_ENTRY, Native, Program, Spread};
+use crate::machine::program::{Facts, Fixed, Flow, NO_ENTRY, Native, Program};
 use crate::machine::warp::{Wait, Warp};
 
 /// What the function gives back where registers are not as the code expects them at an entry: nothing was executed.
@@ -33,8 +33,6 @@ pub(crate) struct Helpers {
     pub(crate) put: unsafe extern "C" fn(*mut Warp, *const Op, u32),
     /// Goes on with an operation, or with what others do that stand further up.
     pub(crate) go_on: unsafe extern "C" fn(*mut Warp, *const Op) -> *const Op,
-    /// Completes registers of which the register file has the first lanes: those of a layout.
-    pub(crate) complete: unsafe extern "C" fn(*mut Warp, u32),
 }
 
 static HELPERS: Helpers = Helpers {
@@ -43,7 +41,6 @@ static HELPERS: Helpers = Helpers {
     arrive,
     put,
     go_on,
-    complete,
 };
 
 unsafe extern "C" fn execute(warp: *mut Warp, op: *const Op) -> *const Op {
@@ -71,50 +68,6 @@ unsafe extern "C" fn go_on(warp: *mut Warp, op: *const Op) -> *const Op {
     warp.reschedule(Pc::new(op)).as_ptr()
 }
 
-unsafe extern "C" fn complete(warp: *mut Warp, layout: u32) {
-    // SAFETY: as above, and the launch holds the code as long as its warps run.
-    let (warp, native) = unsafe { (&*warp, &*(*warp).native) };
-    for spread in &native.layouts[layout as usize] {
-        if spread.is_wide {
-            // SAFETY: the layout names slots of this width.
-            unsafe {
-                complete_slot(
-                    warp.lanes::<u64>(spread.slot),
-                    spread,
-                    u64::wrapping_add,
-                    spread.stride as u64,
-                )
-            };
-        } else {
-            // SAFETY: as above.
-            unsafe {
-                complete_slot(
-                    warp.lanes::<u32>(spread.slot),
-                    spread,
-                    u32::wrapping_add,
-                    spread.stride as u32,
-                )
-            };
-        }
-    }
-}
-
-/// Writes the lanes behind the first one of each group.
-///
-/// # Safety
-/// There are 32 lanes.
-unsafe fn complete_slot<T: Copy>(lanes: *mut T, spread: &Spread, add: fn(T, T) -> T, stride: T) {
-    // SAFETY: as the caller promises.
-    let lanes = unsafe { &mut *lanes.cast::<[T; LANES]>() };
-    for group in lanes.chunks_mut(spread.group.into()) {
-        let mut value = group[0];
-        for lane in &mut group[1..] {
-            value = add(value, stride);
-            *lane = value;
-        }
-    }
-}
-
 /// What the code calls in a block that was not started.
 static HELPERS_ALONE: Helpers = Helpers {
     execute: execute_alone,
@@ -122,7 +75,6 @@ static HELPERS_ALONE: Helpers = Helpers {
     arrive,
     put,
     go_on,
-    complete,
 };
 
 /// Executes an operation that asks nothing of the block. Of another one it names the position: the code ends there.
@@ -247,7 +199,7 @@ impl<'a> Runner<'a> {
 type Function = unsafe extern "C" fn(*mut Warp, u32, *const Op, *const Helpers) -> *const Op;
 
 /// The code of a program with its gates, given the entries of its operations.
-pub(crate) fn native(ops: &[Op], entry_at: Box<[u32]>, layouts: Box<[Layout]>, code: Code) -> Native {
+pub(crate) fn native(ops: &[Op], entry_at: Box<[u32]>, code: Code) -> Native {
     let gates = entry_at.iter().enumerate().filter(|(_, entry)| **entry != NO_ENTRY);
     let gate = |(index, entry): (usize, &u32)| Op {
         handler: gate as Handler,
@@ -256,7 +208,6 @@ pub(crate) fn native(ops: &[Op], entry_at: Box<[u32]>, layouts: Box<[Layout]>, c
     };
     Native {
         gates: gates.map(gate).collect(),
-        layouts,
         entry_at,
         code,
     }
