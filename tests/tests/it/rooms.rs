@@ -42,7 +42,7 @@ const HOUSES: &[House] = &[
     },
     House {
         folder: "crates/rumba-nn/src",
-        rooms: &["error", "plan", "run", "weights", "layers", "models"],
+        rooms: &["error", "plan", "run", "weights", "layers", "models", "train"],
         knot: 4,
     },
     House {
