@@ -4,7 +4,7 @@
 //! One call does the part of every device, so no device can be forgotten and nothing waits forever. Several processes or
 //! machines are not served.
 
-mod element;
+pub(super) mod element;
 mod library;
 mod through_host;
 

@@ -16,6 +16,7 @@ pub use place::Place;
 
 use crate::base::error::{Error, Result};
 use crate::buffers::buffer::DeviceBuffer;
+use crate::devices::nccl::element;
 use bytemuck::{cast_slice, cast_slice_mut};
 use std::fmt;
 use wire::{Call, Operation, Wire};
@@ -90,13 +91,9 @@ impl ProcessGroup {
         let own = buffer.to_vec()?;
         let mut combined = own.clone();
         self.exchange(operation, argument, own.len(), &own, |_, theirs| {
-            for (value, other) in combined.iter_mut().zip(theirs) {
-                *value = value.combine(*other, op);
-            }
+            element::combine(&mut combined, theirs, op);
         })?;
-        if op == ReduceOp::Average {
-            combined.iter_mut().for_each(|value| *value = value.divide(size));
-        }
+        element::average(&mut combined, op, size);
         self.wire.deliver(operation, cast_slice_mut(&mut combined))?;
         buffer.copy_from(&combined)
     }

@@ -234,10 +234,12 @@ fn train(args: &Args) -> Result<ExitCode> {
             let share = recognised(&mut test, &tested, &mut group, &device)?;
             curve.recognised.push((done, 100.0 * share));
             if reports {
-                bar.println(format!(
-                    "step {done}: loss {loss:.3}, {:.1} % of the tested digits recognised",
-                    100.0 * share
-                ));
+                bar.suspend(|| {
+                    println!(
+                        "step {done}: loss {loss:.3}, {:.1} % of the tested digits recognised",
+                        100.0 * share
+                    );
+                });
                 if let Some(file) = &args.checkpoint {
                     parameters.save(file)?;
                 }
@@ -247,9 +249,6 @@ fn train(args: &Args) -> Result<ExitCode> {
     bar.finish_and_clear();
     if reports {
         let steps = curve.losses.len();
-        for (step, share) in &curve.recognised {
-            println!("step {step}: {share:.1} % of the tested digits recognised");
-        }
         let all = (computing + exchanging).as_secs_f64();
         if steps > 0 {
             println!(

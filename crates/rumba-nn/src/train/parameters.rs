@@ -7,6 +7,7 @@ use crate::weights::Weights;
 use rumba::array::{ArrayView, ArrayViewMut};
 use rumba::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut};
 use safetensors::tensor::{Dtype, TensorView, serialize};
+use std::ops::Range;
 use std::path::Path;
 
 /// Parameters begin at multiples of so many numbers, as fast products ask for.
@@ -26,6 +27,10 @@ impl Slot {
 
     pub(super) fn len(&self) -> usize {
         self.shape[0] * self.shape[1]
+    }
+
+    fn range(&self) -> Range<usize> {
+        self.start..self.start + self.len()
     }
 }
 
@@ -95,7 +100,7 @@ impl Parameters {
         let mut values = vec![0.0; layout.length];
         for (_, slot) in layout.slots.iter().filter(|(name, _)| name.ends_with(".weight")) {
             let bound = (6.0 / slot.shape[1] as f32).sqrt();
-            values[slot.start..][..slot.len()].fill_with(|| bound * (2.0 * uniform() - 1.0));
+            values[slot.range()].fill_with(|| bound * (2.0 * uniform() - 1.0));
         }
         Ok(Parameters {
             layout: layout.clone(),
@@ -121,7 +126,7 @@ impl Parameters {
     }
 
     pub(super) fn slice(&self, slot: Slot) -> DeviceSlice<'_, f32> {
-        self.values.slice(slot.start..slot.start + slot.len())
+        self.values.slice(slot.range())
     }
 
     pub(super) fn view(&self, slot: Slot) -> Result<ArrayView<'_, f32, 2>> {
@@ -139,7 +144,7 @@ impl Parameters {
             .layout
             .slots
             .iter()
-            .map(|(name, slot)| (&**name, slot.shape.to_vec(), &values[slot.start..][..slot.len()]))
+            .map(|(name, slot)| (&**name, slot.shape.to_vec(), &values[slot.range()]))
             .collect();
         for (name, moment) in MOMENTS.into_iter().zip(&moments) {
             tensors.push((name, vec![moment.len()], moment));
@@ -170,7 +175,7 @@ impl Parameters {
         let weights = Weights::open(nn, file)?;
         let mut values = vec![0.0; self.layout.length];
         for (name, slot) in &self.layout.slots {
-            values[slot.start..][..slot.len()].copy_from_slice(&weights.numbers::<f32>(name, &slot.shape)?);
+            values[slot.range()].copy_from_slice(&weights.numbers::<f32>(name, &slot.shape)?);
         }
         let [first, second] = MOMENTS.map(|name| weights.numbers::<f32>(name, &[self.layout.length]));
         let (first, second, steps) = (first?, second?, weights.numbers::<f32>(STEPS, &[1])?);
@@ -221,7 +226,7 @@ impl Gradients {
     }
 
     pub(super) fn slice_mut(&mut self, slot: Slot) -> DeviceSliceMut<'_, f32> {
-        self.buffer.slice_mut(slot.start..slot.start + slot.len())
+        self.buffer.slice_mut(slot.range())
     }
 
     pub(super) fn of_parameters(&self) -> DeviceSlice<'_, f32> {

@@ -36,7 +36,21 @@ pub trait Element: Pod + Send + Sync + sealed::Element {}
 
 impl<T: Pod + Send + Sync + sealed::Element> Element for T {}
 
-pub(in crate::devices) mod sealed {
+/// Combines values with those of another device or rank, element by element. An average is a sum until all are [divided](average).
+pub(in crate::devices) fn combine<T: Element>(values: &mut [T], others: &[T], op: ReduceOp) {
+    for (value, other) in values.iter_mut().zip(others) {
+        *value = value.combine(*other, op);
+    }
+}
+
+/// Makes averages of sums over so many, if that is the operation.
+pub(in crate::devices) fn average<T: Element>(sums: &mut [T], op: ReduceOp, count: usize) {
+    if op == ReduceOp::Average {
+        sums.iter_mut().for_each(|sum| *sum = sum.divide(count));
+    }
+}
+
+pub(super) mod sealed {
     use super::ReduceOp;
     use std::ffi::c_int;
 

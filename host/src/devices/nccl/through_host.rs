@@ -3,7 +3,7 @@
 
 use crate::base::error::Result;
 use crate::buffers::buffer::DeviceBuffer;
-use crate::devices::nccl::{Element, ReduceOp};
+use crate::devices::nccl::{Element, ReduceOp, element};
 
 pub(super) fn all_reduce<T: Element>(buffers: &mut [DeviceBuffer<T>], op: ReduceOp) -> Result<()> {
     let combined = combine(buffers, op)?;
@@ -42,14 +42,8 @@ fn combine<T: Element>(buffers: &[DeviceBuffer<T>], op: ReduceOp) -> Result<Vec<
     };
     let mut combined = first.to_vec()?;
     for other in others {
-        for (value, other) in combined.iter_mut().zip(other.to_vec()?) {
-            *value = value.combine(other, op);
-        }
+        element::combine(&mut combined, &other.to_vec()?, op);
     }
-    if op == ReduceOp::Average {
-        for value in &mut combined {
-            *value = value.divide(buffers.len());
-        }
-    }
+    element::average(&mut combined, op, buffers.len());
     Ok(combined)
 }

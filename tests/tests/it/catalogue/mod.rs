@@ -3,6 +3,7 @@
 //! `UPDATE_EXPECT=1` writes the messages into the book; cause and remedy are the author's.
 
 mod builds;
+mod collectives;
 mod samples;
 
 use std::collections::BTreeSet;
