@@ -2,16 +2,20 @@
 
     python beside_torch.py PROGRAM [CASES]      PROGRAM: the binary `libraries`; CASES: part of the names of cases
     python beside_torch.py PROGRAM step         the table of book/src/product.md
+    python beside_torch.py PROGRAM network      Stable Diffusion's networks; takes diffusers and transformers
+    python beside_torch.py PROGRAM --profile C  the same, and how long each of our kernels takes in a case of several
 
 Each side runs a graph of launches without a pause; after a warm-up they take turns. A line per case: the median of our time,
 that of the library, the median of the ratios of neighbours, our speed, and the error of both against f64.
 """
 
+import itertools
 import json
 import math
 import statistics
 import subprocess
 import sys
+import tempfile
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -193,6 +197,22 @@ SQUARES = [1024, 2048, 4096, 8192, 16384]
 RAGGED = [(4095, 4097, 4100), (16384, 512, 1024), (512, 16384, 1024), (512, 512, 16384), (8192, 8192, 200)]
 
 
+def networks(wanted):
+    """Stable Diffusion's networks, beside PyTorch's with channels before or behind pixels."""
+    from networks import PARTS, Networks
+
+    with tempfile.TemporaryDirectory() as folder:
+        # To make one takes longer than to measure it.
+        for version in [version for version in "12" if any(f"network {version}"[: len(part)] in part for part in wanted)]:
+            made = Networks(folder, int(version))
+            for part, numbers in [(part, "f16") for part in PARTS] + [("unet", "bf16"), ("unet", "f32")]:
+                case = dict(folder=str(made.folder), part=part, numbers=numbers)
+                for last in (False, True) if part != "text" else (False,):
+                    name = f"network {version} {part} {numbers}{' NHWC' if last else ''}"
+                    library = lambda part=part, numbers=numbers, last=last: made.library(part, numbers, last)
+                    yield name, {"network": case}, library, made.operations[part]
+
+
 def cases():
     """Names, what our side prepares, the library's function, and operations."""
     sizes = [(n, n, n) for n in SQUARES] + RAGGED
@@ -261,14 +281,20 @@ def cases():
 
 def main():
     ours, wanted = Ours(sys.argv[1]), sys.argv[2:]
+    profile = "--profile" in wanted
+    wanted = [part for part in wanted if part != "--profile"]
+    of_networks = networks(wanted) if any(part.startswith("network") for part in wanted) else ()
     print(f"# {torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}")
     print(f"# {'case':<36} {'ours us':>10} {'library us':>10} {'ratio':>7} {'ours T/s':>9} {'error':>9}  kernel")
-    for name, case, library, operations in cases():
+    for name, case, library, operations in itertools.chain(of_networks, cases()):
         if wanted and not any(part in name for part in wanted):
             continue
         try:
             kernel = ours.ask(prepare=case)["prepared"]
-            theirs = Theirs(library())
+            if profile:
+                print(ours.ask(profile=None)["profile"])
+            function = library()
+            theirs = Theirs(function)
             # Each side for about as long.
             sides = [(side, max(1, min(200, math.ceil(MICROSECONDS / side.time(1))))) for side in (ours, theirs)]
             turns = []
@@ -279,6 +305,8 @@ def main():
             ratio = statistics.median(a / b for a, b in turns)
             error = ours.ask(check=None)["error"]
             print(f"{name:<38} {us:>10.2f} {them:>10.2f} {ratio:>7.3f} {operations / us / 1e6:>9.1f} {error:>9.2e}  {kernel}")
+            if hasattr(function, "error"):
+                print(f"{'':<38} the library's error {function.error:.2e}, memory {function.bytes / 1e9:.2f} GB")
         except Exception as problem:
             print(f"{name:<38} {problem}")
         sys.stdout.flush()

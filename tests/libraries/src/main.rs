@@ -17,14 +17,15 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io::{BufRead as _, Write as _};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use rumba::linalg::Linalg;
-use rumba::{Device, Graph, Stream};
+use rumba::{Device, Stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 mod attention;
 mod convolution;
+mod network;
 mod numbers;
 mod product;
 mod step;
@@ -36,6 +37,7 @@ enum Case {
     Attention(attention::Attention),
     Product(product::Product),
     Convolution(convolution::Convolution),
+    Network(network::Network),
     Step(step::Step),
 }
 
@@ -46,8 +48,10 @@ enum Request {
     Prepare(Case),
     /// Runs it so many times, one after the other.
     Time(u32),
-    /// Compares with f64.
+    /// Compares with f64, or a whole network with PyTorch's f32.
     Check(()),
+    /// Runs it once, and says how long each kernel took.
+    Profile(()),
 }
 
 /// A case with its inputs on the device.
@@ -56,9 +60,21 @@ trait Work {
     fn kernel(&self) -> String;
     /// Launches it once.
     fn launch(&mut self, stream: &Stream) -> rumba::Result<()>;
+    /// So many launches without a pause between them.
+    fn repeated(&mut self, device: &Device, times: u32) -> rumba::Result<Launches> {
+        let graph = device.capture(|stream| (0..times).try_for_each(|_| self.launch(stream)))?;
+        Ok(Box::new(move |stream| graph.launch_on(stream)))
+    }
     /// The error of what the last launch wrote.
     fn error(&self) -> Result<f64>;
+    /// What ran for a launch, and how long.
+    fn profile(&mut self) -> Result<String> {
+        bail!("this case is one kernel")
+    }
 }
+
+/// Puts launches on a stream.
+type Launches = Box<dyn Fn(&Stream) -> rumba::Result<()>>;
 
 /// The same with one kind of kernel alone, where it can compute what is asked for.
 fn only(linalg: Linalg, kind: Option<&str>) -> Linalg {
@@ -71,31 +87,32 @@ fn prepare(device: &Device, case: Case) -> Result<Box<dyn Work>> {
         Case::Attention(attention) => attention.prepare(device),
         Case::Product(product) => product.prepare(device),
         Case::Convolution(convolution) => convolution.prepare(device),
+        Case::Network(network) => network.prepare(device),
         Case::Step(step) => step.prepare(device),
     }
 }
 
-/// A case, and the graphs of so many launches that were made of it.
+/// A case, and what so many launches of it are put on a stream by.
 struct Prepared {
     work: Box<dyn Work>,
-    graphs: HashMap<u32, Graph>,
+    repeated: HashMap<u32, Launches>,
 }
 
 /// How long one of several launches takes, which run without a pause between them. As on the other side, a graph has run before it is
 /// measured: the first launch brings it to the device.
-fn microseconds(device: &Device, Prepared { work, graphs }: &mut Prepared, times: u32) -> Result<f64> {
+fn microseconds(device: &Device, Prepared { work, repeated }: &mut Prepared, times: u32) -> Result<f64> {
     let stream = device.stream()?;
-    let graph = match graphs.entry(times) {
+    let launch = match repeated.entry(times) {
         Entry::Occupied(known) => known.into_mut(),
         Entry::Vacant(place) => {
-            let graph = device.capture(|stream| (0..times).try_for_each(|_| work.launch(stream)))?;
-            graph.launch_on(&stream)?;
+            let launch = place.insert(work.repeated(device, times)?);
+            launch(&stream)?;
             stream.synchronize()?;
-            place.insert(graph)
+            launch
         }
     };
     let start = stream.record()?;
-    graph.launch_on(&stream)?;
+    launch(&stream)?;
     let end = stream.record()?;
     end.synchronize()?;
     Ok(end.since(&start)?.as_secs_f64() * 1e6 / f64::from(times))
@@ -108,7 +125,7 @@ fn answer(device: &Device, work: &mut Option<Prepared>, request: &str) -> Result
             *work = None;
             let made = work.insert(Prepared {
                 work: prepare(device, case)?,
-                graphs: HashMap::new(),
+                repeated: HashMap::new(),
             });
             // Loaded, and chosen by measurement where the library does so.
             let stream = device.stream()?;
@@ -120,6 +137,7 @@ fn answer(device: &Device, work: &mut Option<Prepared>, request: &str) -> Result
             let work = work.as_mut().context(prepared)?;
             json!({ "microseconds": microseconds(device, work, times)? })
         }
+        Request::Profile(()) => json!({ "profile": work.as_mut().context(prepared)?.work.profile()? }),
         Request::Check(()) => json!({ "error": work.as_ref().context(prepared)?.work.error()? }),
     })
 }

@@ -1,6 +1,6 @@
 //! Functions of each element, whose operands broadcast.
 
-use crate::Real;
+use crate::{BrainVector, HalfVector, Lanes, Real, SingleVector, both};
 use cuda_std::float::erf;
 use cuda_std::half::{bf16, f16};
 use cuda_std::prelude::*;
@@ -17,7 +17,7 @@ pub const QUICK_GELU: u32 = 3;
 pub const RELU: u32 = 4;
 
 #[inline(always)]
-fn activated(x: f32, function: u32) -> f32 {
+pub(crate) fn activated(x: f32, function: u32) -> f32 {
     let gated = |gate: f32| x / (1.0 + GpuFloat::exp(-gate));
     match function {
         SILU => gated(x),
@@ -35,17 +35,18 @@ pub fn activate<T: Real>(x: T, function: u32) -> T {
     T::of(activated(x.number(), function))
 }
 
-/// `x` times the [`GELU`] of a gate: GEGLU of Shazeer 2020.
-#[vectorize(T = [f32, f16, bf16])]
-pub fn gated<T: Real>(x: T, gate: T) -> T {
-    T::of(x.number() * activated(gate.number(), GELU))
-}
-
-/// `function(factor x + addend)`: what is left to do of a norm when its [`factors`](crate::norm::group_factors) are known.
-#[vectorize(T = [f32, f16, bf16])]
-pub fn normalise<T: Real>(x: T, factors: [f32; 2], function: u32) -> T {
-    let [factor, addend] = factors;
-    T::of(activated(GpuFloat::mul_add(x.number(), factor, addend), function))
+/// `x` times the [`GELU`] of a gate: GEGLU of Shazeer 2020. The first half of each row of `both` is `x`, the second the gate.
+///
+/// `columns` is how many there are of `y` in a row. Launch it with a thread for each.
+#[kernel(T = [f32, f16, bf16, SingleVector, HalfVector, BrainVector])]
+pub fn gated<T: Lanes>(halves: &[T], columns: u32, mut y: DisjointSlice<T>) {
+    let i = grid::<1>();
+    if let Some(y) = y.get_mut(i) {
+        let (row, column) = (i.get() as u32 / columns.max(1), i.get() as u32 % columns.max(1));
+        let x = (2 * columns * row + column) as usize;
+        let (x, gate) = (halves[x].floats(), halves[x + columns as usize].floats());
+        *y = T::rounded(both(x, gate, |x, gate| x * activated(gate, GELU)));
+    }
 }
 
 /// `a x + b y`, rounded once.

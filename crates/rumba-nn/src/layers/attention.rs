@@ -2,19 +2,21 @@
 
 use super::{Linear, refuse};
 use crate::error::Result;
-use crate::run::Run;
 use crate::run::element::Element;
 use crate::run::tensor::Tensor;
+use crate::run::{Reads, Run};
 use crate::weights::Weights;
+use rumba::array::ArrayView;
 use rumba::linalg::Mask;
+use std::ops::Range;
 
 /// What an attention is between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heads {
     /// Channels of the queries, and of the result.
     pub channels: usize,
-    /// Channels of the keys and values: as many, if a tensor attends to itself.
-    pub context: usize,
+    /// Channels of another tensor, to which a tensor attends: none if it attends to itself.
+    pub context: Option<usize>,
     /// Heads, which share the channels out.
     pub count: usize,
     /// Whether queries, keys and values have a bias. The result does in any case.
@@ -24,11 +26,31 @@ pub struct Heads {
 /// Attention of several heads, of a tensor to itself or to another: diffusers' `Attention`.
 #[derive(Debug)]
 pub struct Attention<T> {
-    queries: Linear<T>,
-    keys: Linear<T>,
-    values: Linear<T>,
+    /// Queries, and in self-attention keys and values behind them: one product.
+    own: Linear<T>,
+    /// Keys and values of another tensor.
+    context: Option<Linear<T>>,
     result: Linear<T>,
     heads: Heads,
+}
+
+/// Queries, keys or values: of a tensor `[batch, positions, heads, size]` those of some heads.
+pub(crate) struct Projected<'t, T> {
+    pub(crate) tensor: &'t Tensor<T, 4>,
+    pub(crate) heads: Range<usize>,
+}
+
+impl<T: Element> Projected<'_, T> {
+    pub(crate) fn shape(&self) -> [usize; 4] {
+        let [batch, positions, _, size] = self.tensor.shape();
+        [batch, positions, self.heads.len(), size]
+    }
+
+    /// With heads before positions.
+    pub(crate) fn view<'r>(&'r self, reads: &'r Reads<'_>) -> Result<ArrayView<'r, T, 4>> {
+        let all = reads.view(self.tensor)?;
+        Ok(all.slice((.., .., self.heads.clone(), ..)).permute([0, 2, 1, 3]))
+    }
 }
 
 impl<T: Element> Attention<T> {
@@ -54,34 +76,31 @@ impl<T: Element> Attention<T> {
         if count == 0 || !channels.is_multiple_of(count) {
             return refuse("Attention", format!("channels for {count} heads"), &[channels]);
         }
-        let [queries, keys, values, result] = names;
-        let linear = |name, inputs| {
-            let (weights, shape) = (weights.at(name), [inputs, channels]);
-            if biased {
-                Linear::load(&weights, shape)
-            } else {
-                Linear::load_unbiased(&weights, shape)
-            }
+        let [queries, keys, values, result] = names.map(|name| weights.at(name));
+        let linear = |parts: &[&Weights], inputs| Linear::load_parts(parts, [inputs, channels], biased);
+        let (own, context) = match context {
+            None => (linear(&[&queries, &keys, &values], channels)?, None),
+            Some(inputs) => (linear(&[&queries], channels)?, Some(linear(&[&keys, &values], inputs)?)),
         };
         Ok(Attention {
-            queries: linear(queries, channels)?,
-            keys: linear(keys, context)?,
-            values: linear(values, context)?,
-            result: Linear::load(&weights.at(result), [channels, channels])?,
+            own,
+            context,
+            result: Linear::load(&result, [channels, channels])?,
             heads,
         })
     }
 
-    /// What each position of `x` finds at those of `context`, which is `x` itself in self-attention, and then `residual` added. All are
+    /// What each position of `x` finds at those of `context`, or of `x` itself without one, and then `residual` added. All are
     /// `[batch, positions, channels]`.
     ///
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) of tensors with other channels, batches or residuals; the runtime's.
+    /// [`Error::Shape`](crate::Error::Shape) of tensors with other channels, batches or residuals, and of a context where the weights are those
+    /// of self-attention, or the other way round; the runtime's.
     pub fn added(
         &self,
         run: &Run,
         x: &Tensor<T, 3>,
-        context: &Tensor<T, 3>,
+        context: Option<&Tensor<T, 3>>,
         mask: Mask,
         residual: &Tensor<T, 3>,
     ) -> Result<Tensor<T, 3>> {
@@ -93,31 +112,50 @@ impl<T: Element> Attention<T> {
     ///
     /// # Errors
     /// As [`added`](Self::added).
-    pub fn forward(&self, run: &Run, x: &Tensor<T, 3>, context: &Tensor<T, 3>, mask: Mask) -> Result<Tensor<T, 3>> {
+    pub fn forward(
+        &self,
+        run: &Run,
+        x: &Tensor<T, 3>,
+        context: Option<&Tensor<T, 3>>,
+        mask: Mask,
+    ) -> Result<Tensor<T, 3>> {
         let attended = self.attend(run, x, context, mask)?;
         self.result.forward(run, &attended)
     }
 
-    fn attend(&self, run: &Run, x: &Tensor<T, 3>, context: &Tensor<T, 3>, mask: Mask) -> Result<Tensor<T, 3>> {
-        if context.shape()[0] != x.shape()[0] {
-            return refuse(
-                "Attention",
-                format!("a context of batch {}", x.shape()[0]),
-                &context.shape(),
-            );
-        }
-        let heads = |linear: &Linear<T>, x: &Tensor<T, 3>| -> Result<Tensor<T, 4>> {
-            let [batch, length, _] = x.shape();
-            let Heads { channels, count, .. } = self.heads;
-            Ok(linear
-                .forward(run, x)?
-                .reshape([batch, length, count, channels / count]))
+    fn attend(&self, run: &Run, x: &Tensor<T, 3>, context: Option<&Tensor<T, 3>>, mask: Mask) -> Result<Tensor<T, 3>> {
+        let Heads { channels, count, .. } = self.heads;
+        let projected = |linear: &Linear<T>, x: &Tensor<T, 3>| -> Result<Tensor<T, 4>> {
+            let ([batch, positions, _], y) = (x.shape(), linear.forward(run, x)?);
+            let size = channels / count;
+            Ok(y.reshape([batch, positions, y.shape()[2] / size, size]))
         };
-        let (q, k, v) = (
-            heads(&self.queries, x)?,
-            heads(&self.keys, context)?,
-            heads(&self.values, context)?,
-        );
-        Ok(T::attention(run, [&q, &k, &v], mask)?.reshape(x.shape()))
+        // The part with this number of what one product made.
+        let part = |tensor, number| Projected {
+            tensor,
+            heads: number * count..(number + 1) * count,
+        };
+        let y = match (&self.context, context) {
+            (None, None) => {
+                let all = projected(&self.own, x)?;
+                T::attention(run, [part(&all, 0), part(&all, 1), part(&all, 2)], mask)?
+            }
+            (Some(linear), Some(context)) if context.shape()[0] == x.shape()[0] => {
+                let (own, other) = (projected(&self.own, x)?, projected(linear, context)?);
+                T::attention(run, [part(&own, 0), part(&other, 0), part(&other, 1)], mask)?
+            }
+            (None, Some(context)) => {
+                return refuse(
+                    "Attention",
+                    "no context: it is self-attention".to_owned(),
+                    &context.shape(),
+                );
+            }
+            (Some(_), context) => {
+                let shape = context.map_or(vec![], |context| context.shape().to_vec());
+                return refuse("Attention", format!("a context of batch {}", x.shape()[0]), &shape);
+            }
+        };
+        Ok(y.reshape(x.shape()))
     }
 }

@@ -3,9 +3,10 @@
 use super::refuse;
 use crate::error::Result;
 use crate::run::Run;
-use crate::run::element::Element;
+use crate::run::element::{Element, in_one_piece};
 use crate::run::tensor::Tensor;
 use nn_kernels::elementwise;
+use rumba::LaunchConfig;
 use rumba::array::ArrayView;
 use rumba::linalg;
 
@@ -74,11 +75,12 @@ impl Run {
             }
             _ => return refuse("gated", "rows of an even length".to_owned(), &x.shape()),
         };
-        let rows = x.len() / (2 * half).max(1);
+        let are_vectors = half.is_multiple_of(T::VECTOR);
+        let length = x.len() / 2;
         self.make(shape, |reads, y| {
-            let both = reads.view(x)?.reshape([rows, 2 * half])?;
-            let (x, gate) = (both.slice((.., ..half)), both.slice((.., half..)));
-            self.map(T::gated(x, gate), y.reshape([rows, half])?)
+            let call = T::gated(reads.slice(x)?, half, in_one_piece(y), are_vectors);
+            let threads = if are_vectors { length / T::VECTOR } else { length };
+            self.launch(self.module(), LaunchConfig::for_each(threads), call)
         })
     }
 

@@ -40,6 +40,36 @@ impl<T: Element> Linear<T> {
         })
     }
 
+    /// Several products with the same rows as one: their results lie one behind the other in each row. Each has as many outputs.
+    pub(crate) fn load_parts(parts: &[&Weights], [inputs, outputs]: [usize; 2], biased: bool) -> Result<Linear<T>> {
+        let together = |name: &str, shape: &[usize]| -> Result<Vec<T>> {
+            let parts = parts.iter().map(|part| part.numbers(name, shape));
+            Ok(parts.collect::<Result<Vec<Vec<T>>>>()?.concat())
+        };
+        let Some(first) = parts.first() else {
+            return refuse("Linear", "a product".to_owned(), &[0]);
+        };
+        let (device, rows) = (first.nn().device(), outputs * parts.len());
+        let weight = Array::from_slice(device, [rows, inputs], &together("weight", &[outputs, inputs])?)?;
+        let bias = match biased {
+            true => Some(Array::from_slice(device, [rows], &together("bias", &[outputs])?)?),
+            false => None,
+        };
+        Ok(Linear { weight, bias })
+    }
+
+    /// Takes `weight` and `bias` of a convolution with filters of 1 by 1, `[outputs, inputs, 1, 1]`, which is a product for each pixel.
+    ///
+    /// # Errors
+    /// Those of [`Weights::array`].
+    pub fn load_filters(weights: &Weights, [inputs, outputs]: [usize; 2]) -> Result<Linear<T>> {
+        let filters: Array<T, 4> = weights.array("weight", [outputs, inputs, 1, 1])?;
+        Ok(Linear {
+            weight: filters.reshape([outputs, inputs])?,
+            bias: Some(weights.array("bias", [outputs])?),
+        })
+    }
+
     /// Computes it.
     ///
     /// # Errors

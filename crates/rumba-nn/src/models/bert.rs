@@ -62,7 +62,7 @@ impl<T: Element> Bert<T> {
         let norm = |weights: &Weights| LayerNorm::load(&weights.at("LayerNorm"), width, shape.epsilon);
         let heads = Heads {
             channels: width,
-            context: width,
+            context: None,
             count: shape.heads,
             biased: true,
         };
@@ -122,7 +122,7 @@ impl<T: Element> Bert<T> {
         x = self.norm.forward(run, &x)?;
         for layer in &self.layers {
             let (attention, norm) = &layer.attention;
-            x = attention.added(run, &x, &x, Mask::None, &x)?;
+            x = attention.added(run, &x, None, Mask::None, &x)?;
             x = norm.forward(run, &x)?;
             let [widen, narrow] = &layer.inner;
             let inner = widen.activated(run, &x, self.activation)?;

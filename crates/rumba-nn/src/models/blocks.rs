@@ -15,7 +15,7 @@ pub(super) struct Resnet<T> {
     time: Option<Linear<T>>,
     second: (GroupNorm<T>, Convolution<T>),
     /// Where the channels become others.
-    shortcut: Option<Convolution<T>>,
+    shortcut: Option<Linear<T>>,
 }
 
 impl<T: Element> Resnet<T> {
@@ -30,7 +30,8 @@ impl<T: Element> Resnet<T> {
         let norm = |name, channels| GroupNorm::load(&weights.at(name), channels, groups, epsilon);
         let time = time.map(|time| Linear::load(&weights.at("time_emb_proj"), [time, outputs]));
         let convolution = |name, filters| Convolution::load(&weights.at(name), filters);
-        let shortcut = (inputs != outputs).then(|| convolution("conv_shortcut", Filters::of_1(inputs, outputs)));
+        let shortcut = || Linear::load_filters(&weights.at("conv_shortcut"), [inputs, outputs]);
+        let shortcut = (inputs != outputs).then(shortcut);
         Ok(Resnet {
             first: (
                 norm("norm1", inputs)?,
@@ -49,13 +50,16 @@ impl<T: Element> Resnet<T> {
     pub(super) fn forward(&self, run: &Run, x: &Tensor<T, 4>, time: Option<&Tensor<T, 2>>) -> Result<Tensor<T, 4>> {
         let mut y = self.first.0.activated(run, x, Activation::Silu)?;
         y = self.first.1.forward(run, &y)?;
-        if let (Some(linear), Some(time)) = (&self.time, time) {
-            y = run.add_to_pixels(&y, &linear.forward(run, time)?)?;
-        }
-        y = self.second.0.activated(run, &y, Activation::Silu)?;
+        y = match (&self.time, time) {
+            (Some(linear), Some(time)) => {
+                let rows = linear.forward(run, time)?;
+                self.second.0.activated_with(run, &y, &rows, Activation::Silu)?
+            }
+            _ => self.second.0.activated(run, &y, Activation::Silu)?,
+        };
         y = self.second.1.forward(run, &y)?;
         match &self.shortcut {
-            Some(shortcut) => run.add(&shortcut.forward(run, x)?, &y),
+            Some(shortcut) => shortcut.added(run, x, &y),
             None => run.add(x, &y),
         }
     }
@@ -78,7 +82,7 @@ impl<T: Element> PixelAttention<T> {
     ) -> Result<PixelAttention<T>> {
         let heads = Heads {
             channels,
-            context: channels,
+            context: None,
             count: heads,
             biased: true,
         };
@@ -98,9 +102,7 @@ impl<T: Element> PixelAttention<T> {
         let [images, rows, columns, channels] = x.shape();
         let flat = [images, rows * columns, channels];
         let normed = self.norm.forward(run, x)?.reshape(flat);
-        let y = self
-            .attention
-            .added(run, &normed, &normed, Mask::None, &x.reshape(flat))?;
+        let y = self.attention.added(run, &normed, None, Mask::None, &x.reshape(flat))?;
         Ok(y.reshape(x.shape()))
     }
 }

@@ -87,7 +87,7 @@ impl<T: Element> ClipText<T> {
         let embedding = |name, rows| Embedding::load(&weights.at("embeddings").at(name), [rows, width]);
         let heads = Heads {
             channels: width,
-            context: width,
+            context: None,
             count: heads,
             biased: true,
         };
@@ -138,7 +138,7 @@ impl<T: Element> ClipText<T> {
         drop(words);
         for layer in &self.layers {
             let normed = layer.first.forward(run, &x)?;
-            x = layer.attention.added(run, &normed, &normed, Mask::Causal, &x)?;
+            x = layer.attention.added(run, &normed, None, Mask::Causal, &x)?;
             drop(normed);
             let [widen, narrow] = &layer.inner;
             let mut inner = layer.second.forward(run, &x)?;

@@ -1,7 +1,7 @@
 //! What Stable Diffusion's U-Net looks at a text with: pixels attend to each other, then to the words.
 
 use crate::error::Result;
-use crate::layers::{Attention, Convolution, Filters, GroupNorm, Heads, LayerNorm, Linear};
+use crate::layers::{Attention, GroupNorm, Heads, LayerNorm, Linear};
 use crate::run::Run;
 use crate::run::element::Element;
 use crate::run::tensor::Tensor;
@@ -38,15 +38,9 @@ pub enum Projection {
 #[derive(Debug)]
 pub struct Transformer<T> {
     norm: GroupNorm<T>,
-    enter: Product<T>,
+    enter: Linear<T>,
     blocks: Vec<Block<T>>,
-    leave: Product<T>,
-}
-
-#[derive(Debug)]
-enum Product<T> {
-    Convolution(Convolution<T>),
-    Matrix(Linear<T>),
+    leave: Linear<T>,
 }
 
 #[derive(Debug)]
@@ -55,24 +49,6 @@ struct Block<T> {
     pixels: Attention<T>,
     words: Attention<T>,
     inner: [Linear<T>; 2],
-}
-
-impl<T: Element> Product<T> {
-    fn load(weights: &Weights, channels: usize, projection: Projection) -> Result<Product<T>> {
-        Ok(match projection {
-            Projection::Convolution => {
-                Product::Convolution(Convolution::load(weights, Filters::of_1(channels, channels))?)
-            }
-            Projection::Matrix => Product::Matrix(Linear::load(weights, [channels; 2])?),
-        })
-    }
-
-    fn forward(&self, run: &Run, x: &Tensor<T, 4>) -> Result<Tensor<T, 4>> {
-        match self {
-            Product::Convolution(convolution) => convolution.forward(run, x),
-            Product::Matrix(linear) => linear.forward(run, x),
-        }
-    }
 }
 
 impl<T: Element> Block<T> {
@@ -91,8 +67,8 @@ impl<T: Element> Block<T> {
         let linear = |name, shape| Linear::load(&weights.at("ff.net").at(name), shape);
         Ok(Block {
             norms: [norm("norm1")?, norm("norm2")?, norm("norm3")?],
-            pixels: attention("attn1", width)?,
-            words: attention("attn2", shape.context)?,
+            pixels: attention("attn1", None)?,
+            words: attention("attn2", Some(shape.context))?,
             inner: [linear("0.proj", [width, 8 * width])?, linear("2", [4 * width, width])?],
         })
     }
@@ -100,9 +76,9 @@ impl<T: Element> Block<T> {
     fn forward(&self, run: &Run, x: &Tensor<T, 3>, text: &Tensor<T, 3>) -> Result<Tensor<T, 3>> {
         let [first, second, third] = &self.norms;
         let mut normed = first.forward(run, x)?;
-        let mut x = self.pixels.added(run, &normed, &normed, Mask::None, x)?;
+        let mut x = self.pixels.added(run, &normed, None, Mask::None, x)?;
         normed = second.forward(run, &x)?;
-        x = self.words.added(run, &normed, text, Mask::None, &x)?;
+        x = self.words.added(run, &normed, Some(text), Mask::None, &x)?;
         normed = third.forward(run, &x)?;
         let [widen, narrow] = &self.inner;
         normed = widen.forward(run, &normed)?;
@@ -123,12 +99,16 @@ impl<T: Element> Transformer<T> {
             projection,
             ..
         } = *shape;
+        let product = |name| match projection {
+            Projection::Convolution => Linear::load_filters(&weights.at(name), [channels; 2]),
+            Projection::Matrix => Linear::load(&weights.at(name), [channels; 2]),
+        };
         let block = |index: usize| Block::load(&weights.at("transformer_blocks").at(index), shape);
         Ok(Transformer {
             norm: GroupNorm::load(&weights.at("norm"), channels, groups, 1e-6)?,
-            enter: Product::load(&weights.at("proj_in"), channels, projection)?,
+            enter: product("proj_in")?,
             blocks: (0..shape.blocks).map(block).collect::<Result<_>>()?,
-            leave: Product::load(&weights.at("proj_out"), channels, projection)?,
+            leave: product("proj_out")?,
         })
     }
 
@@ -145,9 +125,6 @@ impl<T: Element> Transformer<T> {
         for block in &self.blocks {
             tokens = block.forward(run, &tokens, text)?;
         }
-        let mut y = tokens.reshape(x.shape());
-        drop(tokens);
-        y = self.leave.forward(run, &y)?;
-        run.add(x, &y)
+        self.leave.added(run, &tokens.reshape(x.shape()), x)
     }
 }

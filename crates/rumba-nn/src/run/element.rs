@@ -1,12 +1,14 @@
 //! The numbers that tensors have, and the kernels that there are for each.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::layers::Projected;
 use crate::run::Run;
 use crate::run::tensor::Tensor;
 use bytemuck::Pod;
 use cuda_std::half::{bf16, f16};
 use cuda_std::launch::{Call, Dim, Map};
-use nn_kernels::{elementwise, lookup, norm};
+use nn_kernels::norm::Groups;
+use nn_kernels::{BrainVector, HalfVector, Lanes, SingleVector, elementwise, lookup, norm};
 use rumba::array::{ArrayView, ArrayViewMut};
 use rumba::linalg::{Attention, ConvolutionElement, Float, Mask, Multiply};
 use rumba::{DeviceSlice, DeviceSliceMut};
@@ -19,13 +21,38 @@ pub trait Element: ConvolutionElement + Float<Self> + Multiply<Self, Sum = f32> 
 pub trait Kernels: Sized + 'static {
     fn activate(x: ArrayView<'_, Self, 1>, function: u32) -> Map<'_, Self, Dim<1>>;
 
-    fn gated<'a>(x: ArrayView<'a, Self, 2>, gate: ArrayView<'a, Self, 2>) -> Map<'a, Self, Dim<2>>;
+    /// How many numbers a vector of 16 bytes has.
+    const VECTOR: usize;
+
+    fn gated<'a>(
+        halves: DeviceSlice<'a, Self>,
+        columns: usize,
+        y: DeviceSliceMut<'a, Self>,
+        are_vectors: bool,
+    ) -> Call<'a>;
+
+    fn group_moments<'a>(
+        inputs: [DeviceSlice<'a, Self>; 2],
+        shape: Groups,
+        moments: Rows<'a, [f32; 2]>,
+        are_vectors: bool,
+    ) -> Call<'a>;
+
+    fn group_factors<'a>(
+        moments: DeviceSlice<'a, [f32; 2]>,
+        shape: Groups,
+        weights: [DeviceSlice<'a, Self>; 3],
+        epsilon: f32,
+        factors: Rows<'a, [f32; 2]>,
+    ) -> Call<'a>;
 
     fn normalise<'a>(
-        x: ArrayView<'a, Self, 3>,
-        factors: ArrayView<'a, [f32; 2], 3>,
+        x: DeviceSlice<'a, Self>,
+        factors: DeviceSlice<'a, [f32; 2]>,
         function: u32,
-    ) -> Map<'a, Self, Dim<3>>;
+        y: (DeviceSliceMut<'a, Self>, [usize; 3]),
+        are_vectors: bool,
+    ) -> Call<'a>;
 
     fn sum<'a>(
         x: ArrayView<'a, Self, 3>,
@@ -44,20 +71,11 @@ pub trait Kernels: Sized + 'static {
 
     fn to_f32<const N: usize>(x: ArrayView<'_, Self, N>) -> Map<'_, f32, Dim<N>>;
 
-    fn group_factors<'a>(
-        x: ArrayView<'a, Self, 4>,
-        scale: DeviceSlice<'a, Self>,
-        shift: DeviceSlice<'a, Self>,
-        epsilon: f32,
-        factors: Rows<'a, [f32; 2]>,
-    ) -> Call<'a>;
-
     fn layer_norm<'a>(
-        x: DeviceSlice<'a, Self>,
-        scale: DeviceSlice<'a, Self>,
-        shift: DeviceSlice<'a, Self>,
+        inputs: [DeviceSlice<'a, Self>; 3],
         epsilon: f32,
         y: Rows<'a, Self>,
+        are_vectors: bool,
     ) -> Call<'a>;
 
     fn embedding<'a>(ids: DeviceSlice<'a, u32>, table: ArrayView<'a, Self, 2>, y: Rows<'a, Self>) -> Call<'a>;
@@ -65,14 +83,14 @@ pub trait Kernels: Sized + 'static {
     fn timesteps<'a>(times: DeviceSlice<'a, f32>, longest: f32, y: Rows<'a, Self>) -> Call<'a>;
 
     /// Attention of `[batch, length, heads, size]`, as `rumba::linalg` has it or made of products.
-    fn attention(run: &Run, qkv: [&Tensor<Self, 4>; 3], mask: Mask) -> Result<Tensor<Self, 4>>;
+    fn attention(run: &Run, qkv: [Projected<'_, Self>; 3], mask: Mask) -> Result<Tensor<Self, 4>>;
 }
 
 /// An output of rows, with their number and length.
 pub(crate) type Rows<'a, T> = (DeviceSliceMut<'a, T>, [usize; 2]);
 
 macro_rules! elements {
-    ($($ty:ident: $attention:path;)*) => {$(
+    ($($ty:ident, $vector:ident: $attention:path;)*) => {$(
         impl Element for $ty {}
 
         impl Kernels for $ty {
@@ -80,16 +98,59 @@ macro_rules! elements {
                 elementwise::activate::over(x, function)
             }
 
-            fn gated<'a>(x: ArrayView<'a, Self, 2>, gate: ArrayView<'a, Self, 2>) -> Map<'a, Self, Dim<2>> {
-                elementwise::gated::over(x, gate)
+            const VECTOR: usize = <$vector as Lanes>::COUNT;
+
+            fn gated<'a>(
+                halves: DeviceSlice<'a, Self>,
+                columns: usize,
+                y: DeviceSliceMut<'a, Self>,
+                are_vectors: bool,
+            ) -> Call<'a> {
+                if are_vectors {
+                    let columns = (columns / Self::VECTOR) as u32;
+                    elementwise::gated::<$vector>(halves.cast(), columns, y.cast())
+                } else {
+                    elementwise::gated::<$ty>(halves, columns as u32, y)
+                }
+            }
+
+            fn group_moments<'a>(
+                [x, offsets]: [DeviceSlice<'a, Self>; 2],
+                shape: Groups,
+                moments: Rows<'a, [f32; 2]>,
+                are_vectors: bool,
+            ) -> Call<'a> {
+                if are_vectors {
+                    norm::group_moments::<$vector>(x.cast(), offsets.cast(), shape, moments)
+                } else {
+                    norm::group_moments::<$ty>(x, offsets, shape, moments)
+                }
+            }
+
+            fn group_factors<'a>(
+                moments: DeviceSlice<'a, [f32; 2]>,
+                shape: Groups,
+                [scale, shift, offsets]: [DeviceSlice<'a, Self>; 3],
+                epsilon: f32,
+                factors: Rows<'a, [f32; 2]>,
+            ) -> Call<'a> {
+                norm::group_factors::<$ty>(moments, shape, scale, shift, offsets, epsilon, factors)
             }
 
             fn normalise<'a>(
-                x: ArrayView<'a, Self, 3>,
-                factors: ArrayView<'a, [f32; 2], 3>,
+                x: DeviceSlice<'a, Self>,
+                factors: DeviceSlice<'a, [f32; 2]>,
                 function: u32,
-            ) -> Map<'a, Self, Dim<3>> {
-                elementwise::normalise::over(x, factors, function)
+                (y, shape): (DeviceSliceMut<'a, Self>, [usize; 3]),
+                are_vectors: bool,
+            ) -> Call<'a> {
+                if are_vectors {
+                    let [images, pixels, channels] = shape;
+                    let y = (y.cast::<$vector>(), [images, pixels, channels / Self::VECTOR]);
+                    norm::normalise::<$vector>(x.cast(), factors, function, y)
+                } else {
+                    norm::normalise::<$ty>(x, factors, function, (y, shape))
+                }
             }
 
             fn sum<'a>(
@@ -121,24 +182,18 @@ macro_rules! elements {
                 elementwise::convert::over(x)
             }
 
-            fn group_factors<'a>(
-                x: ArrayView<'a, Self, 4>,
-                scale: DeviceSlice<'a, Self>,
-                shift: DeviceSlice<'a, Self>,
-                epsilon: f32,
-                factors: Rows<'a, [f32; 2]>,
-            ) -> Call<'a> {
-                norm::group_factors::<$ty>(x, scale, shift, epsilon, factors)
-            }
-
             fn layer_norm<'a>(
-                x: DeviceSlice<'a, Self>,
-                scale: DeviceSlice<'a, Self>,
-                shift: DeviceSlice<'a, Self>,
+                [x, scale, shift]: [DeviceSlice<'a, Self>; 3],
                 epsilon: f32,
-                y: Rows<'a, Self>,
+                (y, [rows, columns]): Rows<'a, Self>,
+                are_vectors: bool,
             ) -> Call<'a> {
-                norm::layer_norm::<$ty>(x, scale, shift, epsilon, y)
+                if are_vectors {
+                    let y = (y.cast::<$vector>(), [rows, columns / Self::VECTOR]);
+                    norm::layer_norm::<$vector>(x.cast(), scale.cast(), shift.cast(), epsilon, y)
+                } else {
+                    norm::layer_norm::<$ty>(x, scale, shift, epsilon, (y, [rows, columns]))
+                }
             }
 
             fn embedding<'a>(ids: DeviceSlice<'a, u32>, table: ArrayView<'a, Self, 2>, y: Rows<'a, Self>) -> Call<'a> {
@@ -149,7 +204,7 @@ macro_rules! elements {
                 lookup::timesteps::<$ty>(times, longest, y)
             }
 
-            fn attention(run: &Run, qkv: [&Tensor<Self, 4>; 3], mask: Mask) -> Result<Tensor<Self, 4>> {
+            fn attention(run: &Run, qkv: [Projected<'_, Self>; 3], mask: Mask) -> Result<Tensor<Self, 4>> {
                 $attention(run, qkv, mask)
             }
         }
@@ -157,9 +212,9 @@ macro_rules! elements {
 }
 
 elements! {
-    f32: by_products;
-    f16: in_one;
-    bf16: in_one;
+    f32, SingleVector: by_products;
+    f16, HalfVector: in_one;
+    bf16, BrainVector: in_one;
 }
 
 /// Heads as `rumba::linalg` wants them: before the positions.
@@ -167,12 +222,11 @@ const HEADS: [usize; 4] = [0, 2, 1, 3];
 
 fn in_one<T: Element + rumba::linalg::AttentionElement>(
     run: &Run,
-    [q, k, v]: [&Tensor<T, 4>; 3],
+    [q, k, v]: [Projected<'_, T>; 3],
     mask: Mask,
 ) -> Result<Tensor<T, 4>> {
     run.make(q.shape(), |reads, output| {
-        let view = |tensor| reads.view(tensor).map(|view| view.permute(HEADS));
-        let (q, k, v) = (view(q)?, view(k)?, view(v)?);
+        let (q, k, v) = (q.view(reads)?, k.view(reads)?, v.view(reads)?);
         let attention = Attention { mask, scale: None };
         Ok(run.linalg().attention(q, k, v, output.permute(HEADS), attention)?)
     })
@@ -180,14 +234,14 @@ fn in_one<T: Element + rumba::linalg::AttentionElement>(
 
 /// There is no attention of `f32` in one kernel: products for the scores and for the values, softmax between. A product takes one
 /// axis of matrices, so there is one for each image, or for each head if those are fewer.
-fn by_products(run: &Run, [q, k, v]: [&Tensor<f32, 4>; 3], mask: Mask) -> Result<Tensor<f32, 4>> {
+fn by_products(run: &Run, [q, k, v]: [Projected<'_, f32>; 3], mask: Mask) -> Result<Tensor<f32, 4>> {
     let ([batch, rows, heads, size], [_, length, ..]) = (q.shape(), k.shape());
     let axis = usize::from(heads < batch);
     let parts = 0..batch.min(heads);
     let scores = run.make([batch, heads, rows, length], |reads, mut scores| {
         for part in parts.clone() {
-            let matrices = |tensor| Ok::<_, Error>(reads.view(tensor)?.permute(HEADS).index_axis(axis, part));
-            let (q, k) = (matrices(q)?, matrices(k)?.permute([0, 2, 1]));
+            let q = q.view(reads)?.index_axis(axis, part);
+            let k = k.view(reads)?.index_axis(axis, part).permute([0, 2, 1]);
             let product = run.linalg().product(q, k).scale((size as f32).sqrt().recip());
             product.eval_into(scores.reborrow().index_axis_mut(axis, part))?;
         }
@@ -213,7 +267,7 @@ fn by_products(run: &Run, [q, k, v]: [&Tensor<f32, 4>; 3], mask: Mask) -> Result
     run.make(q.shape(), |reads, output| {
         let mut output = output.permute(HEADS);
         for part in parts {
-            let v = reads.view(v)?.permute(HEADS).index_axis(axis, part);
+            let v = v.view(reads)?.index_axis(axis, part);
             let weights = reads.view(&weights)?.index_axis(axis, part);
             let product = run.linalg().product(weights, v);
             product.eval_into(output.reborrow().index_axis_mut(axis, part))?;

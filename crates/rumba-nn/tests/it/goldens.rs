@@ -135,19 +135,19 @@ goldens! {
         LayerNorm::load(&weights.at("layer"), 24, 1e-5)?.forward(run, &input(run, weights, "x", MATRIX)?)
     };
     attention_self: 3, |run, weights| {
-        let heads = Heads { channels: 32, context: 32, count: 4, biased: true };
+        let heads = Heads { channels: 32, context: None, count: 4, biased: true };
         let x = input(run, weights, "x", TOKENS)?;
-        Attention::load(&weights.at("layer"), heads)?.forward(run, &x, &x, Mask::None)
+        Attention::load(&weights.at("layer"), heads)?.forward(run, &x, None, Mask::None)
     };
     attention_cross: 3, |run, weights| {
-        let heads = Heads { channels: 32, context: 24, count: 2, biased: false };
+        let heads = Heads { channels: 32, context: Some(24), count: 2, biased: false };
         let (x, context) = (input(run, weights, "x", TOKENS)?, input(run, weights, "context", [2, 7, 24])?);
-        Attention::load(&weights.at("layer"), heads)?.forward(run, &x, &context, Mask::None)
+        Attention::load(&weights.at("layer"), heads)?.forward(run, &x, Some(&context), Mask::None)
     };
     attention_causal: 3, |run, weights| {
-        let heads = Heads { channels: 32, context: 32, count: 4, biased: true };
+        let heads = Heads { channels: 32, context: None, count: 4, biased: true };
         let x = input(run, weights, "x", TOKENS)?;
-        Attention::load(&weights.at("layer"), heads)?.forward(run, &x, &x, Mask::Causal)
+        Attention::load(&weights.at("layer"), heads)?.forward(run, &x, None, Mask::Causal)
     };
     silu: 2, |run, weights| run.activate(&input(run, weights, "x", MATRIX)?, Activation::Silu);
     gelu: 2, |run, weights| run.activate(&input(run, weights, "x", MATRIX)?, Activation::Gelu);

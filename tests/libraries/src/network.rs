@@ -1,0 +1,170 @@
+//! Stable Diffusion's networks at their real size, from a folder that `networks.py` writes: weights in the layout of diffusers, inputs, and
+//! what PyTorch computes of them in f32.
+
+use std::rc::Rc;
+
+use anyhow::{Context as _, Result, bail};
+use cuda_std::half::{bf16, f16};
+use diffusion::{Folder, Part};
+use rumba::array::Array;
+use rumba::{Device, Stream};
+use rumba_nn::models::{ClipText, Subject, UNet2d, VaeDecoder, VaeEncoder};
+use rumba_nn::{Element, Nn, Program, Run, Tensor};
+use safetensors::SafeTensors;
+use serde::Deserialize;
+
+use crate::numbers::relative_error;
+use crate::{Launches, Work};
+
+/// A network of a pipeline.
+#[derive(Debug, Deserialize)]
+pub struct Network {
+    folder: String,
+    part: String,
+    numbers: String,
+}
+
+/// A network that reads and writes arrays outside of its runs.
+type Forward = Box<dyn FnMut(&Run) -> rumba_nn::Result<()>>;
+
+struct Recorded {
+    nn: Nn,
+    forward: Forward,
+    program: Rc<Program>,
+    output: Output,
+    wanted: Vec<f32>,
+    /// What the device's memory holds for it.
+    bytes: usize,
+}
+
+/// What a network writes, of any shape.
+type Output = Rc<std::cell::RefCell<Array<f32, 1>>>;
+
+impl Network {
+    pub fn prepare(self, device: &Device) -> Result<Box<dyn Work>> {
+        Ok(match self.numbers.as_str() {
+            "f32" => Box::new(self.record::<f32>(device)?),
+            "f16" => Box::new(self.record::<f16>(device)?),
+            "bf16" => Box::new(self.record::<bf16>(device)?),
+            other => bail!("there are no networks of {other}"),
+        })
+    }
+
+    fn record<T: Element>(self, device: &Device) -> Result<Recorded> {
+        let free = device.free_memory()?;
+        let nn = Nn::new(device)?;
+        let folder = Folder::open(&self.folder)?;
+        let data = std::fs::read(folder.path().join(format!("{}.safetensors", self.part)))?;
+        let data = SafeTensors::deserialize(&data)?;
+        let wanted = floats(&data, "y")?;
+        let output = Output::new(Array::zeros(device, [wanted.len()])?.into());
+        let mut forward = self.forward::<T>(&nn, &folder, &data, output.clone())?;
+        let program = Rc::new(nn.program(&mut forward)?);
+        device.synchronize()?;
+        let bytes = free.saturating_sub(device.free_memory()?);
+        Ok(Recorded {
+            nn,
+            forward,
+            program,
+            output,
+            wanted,
+            bytes,
+        })
+    }
+
+    fn forward<T: Element>(&self, nn: &Nn, folder: &Folder, data: &SafeTensors<'_>, y: Output) -> Result<Forward> {
+        let device = nn.device();
+        Ok(match self.part.as_str() {
+            "unet" => {
+                let network = UNet2d::<T>::load(&folder.weights(nn, Part::UNet)?, &folder.unet)?;
+                let (x, text) = (array::<4>(device, data, "x")?, array::<3>(device, data, "text")?);
+                let times = array::<1>(device, data, "times")?;
+                Box::new(move |run| {
+                    let (x, text) = (run.tensor::<T, 4>(x.view())?, run.tensor::<T, 3>(text.view())?);
+                    let result = network.forward(run, &x, times.as_slice(), Subject::Text(&text))?;
+                    write(run, &result, &y)
+                })
+            }
+            "decoder" => {
+                let network = VaeDecoder::<T>::load(&folder.weights(nn, Part::Vae)?, &folder.vae)?;
+                let x = array::<4>(device, data, "x")?;
+                Box::new(move |run| write(run, &network.forward(run, &run.tensor(x.view())?)?, &y))
+            }
+            "encoder" => {
+                let network = VaeEncoder::<T>::load(&folder.weights(nn, Part::Vae)?, &folder.vae)?;
+                let x = array::<4>(device, data, "x")?;
+                Box::new(move |run| write(run, &network.forward(run, &run.tensor(x.view())?)?, &y))
+            }
+            "text" => {
+                let network = ClipText::<T>::load(&folder.weights(nn, Part::TextEncoder)?, &folder.text)?;
+                let tensor = data.tensor("ids")?;
+                let [texts, words] = tensor.shape() else {
+                    bail!("ids are [texts, words]")
+                };
+                let ids: Vec<u32> = tensor
+                    .data()
+                    .as_chunks()
+                    .0
+                    .iter()
+                    .map(|bytes| u32::from_le_bytes(*bytes))
+                    .collect();
+                let ids = Array::from_slice(device, [*texts, *words], &ids)?;
+                Box::new(move |run| write(run, &network.forward(run, ids.view())?, &y))
+            }
+            other => bail!("there is no part {other}"),
+        })
+    }
+}
+
+fn floats(data: &SafeTensors<'_>, name: &str) -> Result<Vec<f32>> {
+    let tensor = data.tensor(name)?;
+    let numbers = tensor.data().as_chunks().0.iter();
+    Ok(numbers.map(|bytes| f32::from_le_bytes(*bytes)).collect())
+}
+
+fn array<const N: usize>(device: &Device, data: &SafeTensors<'_>, name: &str) -> Result<Array<f32, N>> {
+    let shape = data.tensor(name)?.shape().try_into();
+    let shape = shape.with_context(|| format!("{name} has not {N} axes"))?;
+    Ok(Array::from_slice(device, shape, &floats(data, name)?)?)
+}
+
+fn write<T: Element, const N: usize>(run: &Run, tensor: &Tensor<T, N>, output: &Output) -> rumba_nn::Result<()> {
+    let mut output = output.borrow_mut();
+    run.write(tensor, output.view_mut().reshape(tensor.shape())?)
+}
+
+impl Work for Recorded {
+    fn kernel(&self) -> String {
+        format!(
+            "{} launches, {:.2} GB, of which tensors {:.2}",
+            self.program.graph().len(),
+            self.bytes as f64 / 1e9,
+            self.program.bytes() as f64 / 1e9
+        )
+    }
+
+    fn launch(&mut self, stream: &Stream) -> rumba::Result<()> {
+        self.program.graph().launch_on(stream)
+    }
+
+    /// It is a graph already.
+    fn repeated(&mut self, _: &Device, times: u32) -> rumba::Result<Launches> {
+        let program = self.program.clone();
+        Ok(Box::new(move |stream| {
+            (0..times).try_for_each(|_| program.graph().launch_on(stream))
+        }))
+    }
+
+    fn error(&self) -> Result<f64> {
+        let results = self.output.borrow().to_vec()?;
+        let pairs = results.iter().zip(&self.wanted);
+        let pairs: Vec<_> = pairs.map(|(a, b)| (f64::from(*a), f64::from(*b))).collect();
+        Ok(relative_error(&pairs))
+    }
+
+    fn profile(&mut self) -> Result<String> {
+        let (outcome, profile) = rumba::profile(|| self.nn.run(&mut self.forward))?;
+        outcome?;
+        Ok(profile.to_string())
+    }
+}
