@@ -199,15 +199,15 @@ RAGGED = [(4095, 4097, 4100), (16384, 512, 1024), (512, 16384, 1024), (512, 512,
 
 def networks(wanted):
     """Stable Diffusion's networks, beside PyTorch's with channels before or behind pixels."""
-    from networks import PARTS, Networks
+    from networks import BLOCKS, PARTS, Networks
 
     with tempfile.TemporaryDirectory() as folder:
         # To make one takes longer than to measure it.
         for version in [version for version in "12" if any(f"network {version}"[: len(part)] in part for part in wanted)]:
             made = Networks(folder, int(version))
-            for part, numbers in [(part, "f16") for part in PARTS] + [("unet", "bf16"), ("unet", "f32")]:
+            for part, numbers in [(part, "f16") for part in PARTS + BLOCKS] + [("unet", "bf16"), ("unet", "f32")]:
                 case = dict(folder=str(made.folder), part=part, numbers=numbers)
-                for last in (False, True) if part != "text" else (False,):
+                for last in (False, True) if part not in ("text", *BLOCKS) else (False,):
                     name = f"network {version} {part} {numbers}{' NHWC' if last else ''}"
                     library = lambda part=part, numbers=numbers, last=last: made.library(part, numbers, last)
                     yield name, {"network": case}, library, made.operations[part]

@@ -17,6 +17,19 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformers import CLIPTextConfig, CLIPTextModel, CLIPTokenizer
 
 PARTS = ["unet", "decoder", "encoder", "text"]
+# One of each kind and size of the U-Net's blocks.
+BLOCKS = [
+    "down_blocks.0.resnets.0",
+    "down_blocks.0.attentions.0",
+    "down_blocks.1.resnets.0",
+    "down_blocks.1.attentions.0",
+    "down_blocks.2.resnets.0",
+    "down_blocks.2.attentions.0",
+    "down_blocks.3.resnets.0",
+    "mid_block.attentions.0",
+    "up_blocks.1.resnets.0",
+    "up_blocks.3.resnets.0",
+]
 WORDS = 49408
 
 
@@ -83,7 +96,8 @@ class Networks:
         DDIMScheduler(**schedule, set_alpha_to_one=False, clip_sample=False).save_pretrained(self.folder / "scheduler")
         self.exact, self.operations = {}, {}
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-        for part in PARTS:
+        self.inputs |= self.inputs_of_blocks()
+        for part in self.inputs:
             inputs = self.inputs[part]
             with FlopCounterMode(display=False) as counter:
                 y = self.compute(part, inputs)
@@ -91,9 +105,41 @@ class Networks:
             images = {k: nhwc(x) if x.dim() == 4 else x for k, x in {**inputs, "y": y}.items()}
             save_file({k: x.contiguous().cpu() for k, x in images.items()}, self.folder / f"{part}.safetensors")
 
+    def inputs_of_blocks(self):
+        """What the blocks are given when the whole network runs."""
+        found = {}
+        text = self.inputs["unet"]["text"]
+
+        def keep(name):
+            def hook(module, arguments):
+                x = arguments[0].half().float()
+                if "resnets" in name:
+                    found[name] = dict(x=x, time=torch.nn.functional.silu(arguments[1]).half().float())
+                else:
+                    found[name] = dict(x=x, text=text)
+
+            return hook
+
+        unet = self.networks["unet"]
+        hooks = [unet.get_submodule(name).register_forward_pre_hook(keep(name)) for name in BLOCKS]
+        self.compute("unet", self.inputs["unet"])
+        for hook in hooks:
+            hook.remove()
+        return {name: found[name] for name in BLOCKS}
+
     def compute(self, part, inputs):
         networks = self.networks
         with torch.no_grad():
+            if part in BLOCKS:
+                block = networks["unet"].get_submodule(part)
+                if "time" not in inputs:
+                    return block(inputs["x"], inputs["text"]).sample
+                # The time is activated already.
+                block.skip_time_act = True
+                try:
+                    return block(inputs["x"], inputs["time"])
+                finally:
+                    block.skip_time_act = False
             if part == "unet":
                 return networks["unet"](inputs["x"], inputs["times"], inputs["text"]).sample
             if part == "decoder":
@@ -108,7 +154,7 @@ class Networks:
         kind = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[numbers]
         torch.cuda.synchronize()
         layout = dict(memory_format=torch.channels_last) if channels_last else {}
-        name = {"text": "text_encoder", "unet": "unet"}.get(part, "vae")
+        name = {"text": "text_encoder", "decoder": "vae", "encoder": "vae"}.get(part, "unet")
         self.networks[name].to(dtype=kind, **layout)
         inputs = {k: x.to(kind) if x.is_floating_point() else x for k, x in self.inputs[part].items()}
         inputs = {k: x.to(**layout) if x.dim() == 4 else x for k, x in inputs.items()}

@@ -106,16 +106,6 @@ impl Weights {
         Ok(Array::from_slice(self.nn.device(), shape, &numbers)?)
     }
 
-    /// A convolution's filters, which lie as `[outputs, channels, rows, columns]`, as `[outputs, rows, columns, channels]`.
-    pub(crate) fn filters<T: Element>(&self, name: &str, shape: [usize; 4]) -> Result<Array<T, 4>> {
-        let [outputs, rows, columns, channels] = shape;
-        let numbers: Vec<T> = self.numbers(name, &[outputs, channels, rows, columns])?;
-        let filters = Array::from_fn(self.nn.device(), shape, |[output, row, column, channel]| {
-            numbers[((output * channels + channel) * rows + row) * columns + column]
-        });
-        Ok(filters?)
-    }
-
     /// A tensor's numbers in row-major order, rounded to `T`.
     pub(crate) fn numbers<T: Element>(&self, name: &str, wanted: &[usize]) -> Result<Vec<T>> {
         let file = self.file.path.clone();

@@ -8,7 +8,9 @@ use cuda_std::half::{bf16, f16};
 use diffusion::{Folder, Part};
 use rumba::array::Array;
 use rumba::{Device, Stream};
-use rumba_nn::models::{ClipText, Subject, UNet2d, VaeDecoder, VaeEncoder};
+use rumba_nn::models::{
+    ClipText, Condition, Resnet, Subject, Transformer, TransformerShape, UNet2d, VaeDecoder, VaeEncoder,
+};
 use rumba_nn::{Element, Nn, Program, Run, Tensor};
 use safetensors::SafeTensors;
 use serde::Deserialize;
@@ -16,7 +18,7 @@ use serde::Deserialize;
 use crate::numbers::relative_error;
 use crate::{Launches, Work};
 
-/// A network of a pipeline.
+/// A network of a pipeline, or a block of its U-Net by diffusers' name.
 #[derive(Debug, Deserialize)]
 pub struct Network {
     folder: String,
@@ -110,6 +112,40 @@ impl Network {
                     .collect();
                 let ids = Array::from_slice(device, [*texts, *words], &ids)?;
                 Box::new(move |run| write(run, &network.forward(run, ids.view())?, &y))
+            }
+            block if block.contains("resnets") => {
+                let weights = folder.weights(nn, Part::UNet)?.at(block);
+                let (x, time) = (array::<4>(device, data, "x")?, array::<2>(device, data, "time")?);
+                let [outputs] = data.tensor("y")?.shape()[3..] else {
+                    bail!("a block of images makes images")
+                };
+                let (widths, times) = ([x.shape()[3], outputs], Some(time.shape()[1]));
+                let network = Resnet::<T>::load(&weights, widths, times, folder.unet.groups, 1e-5)?;
+                Box::new(move |run| {
+                    let (x, time) = (run.tensor(x.view())?, run.tensor(time.view())?);
+                    write(run, &network.forward(run, &x, Some(&time))?, &y)
+                })
+            }
+            block if block.contains("attentions") => {
+                let (x, text) = (array::<4>(device, data, "x")?, array::<3>(device, data, "text")?);
+                let (channels, unet) = (x.shape()[3], &folder.unet);
+                let Condition::Text(context, projection) = unet.condition else {
+                    bail!("the network does not look at texts")
+                };
+                let level = unet.levels.iter().find(|(width, _)| *width == channels);
+                let shape = TransformerShape {
+                    channels,
+                    context,
+                    heads: level.and_then(|(_, heads)| *heads).unwrap_or(unet.middle),
+                    groups: unet.groups,
+                    blocks: 1,
+                    projection,
+                };
+                let network = Transformer::<T>::load(&folder.weights(nn, Part::UNet)?.at(block), &shape)?;
+                Box::new(move |run| {
+                    let (x, text) = (run.tensor(x.view())?, run.tensor(text.view())?);
+                    write(run, &network.forward(run, &x, &text)?, &y)
+                })
             }
             other => bail!("there is no part {other}"),
         })

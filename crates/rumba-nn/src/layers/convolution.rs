@@ -1,6 +1,7 @@
 //! Convolutions of images, which lie as `[images, rows, columns, channels]`.
 
 use super::{Activation, refuse};
+use crate::Nn;
 use crate::error::Result;
 use crate::run::Run;
 use crate::run::element::Element;
@@ -63,9 +64,20 @@ impl Filters {
 /// A convolution with a bias: PyTorch's `nn.Conv2d`.
 #[derive(Debug)]
 pub struct Convolution<T> {
+    /// With zeros for channels that are there for their number only: see [`channels`].
     filters: Array<T, 4>,
     bias: Array<T, 1>,
     shape: Filters,
+}
+
+/// How many channels a convolution is computed with. Warp groups (compute capability 9.0) take images and results of numbers of 16 bits, with
+/// multiples of eight channels: to add some zeros takes less time than to do without.
+fn channels<T>(nn: &Nn, wanted: usize) -> usize {
+    if size_of::<T>() == 2 && nn.device().limits().compute_capability == (9, 0) {
+        wanted.next_multiple_of(8)
+    } else {
+        wanted
+    }
 }
 
 impl<T: Element> Convolution<T> {
@@ -77,9 +89,21 @@ impl<T: Element> Convolution<T> {
         let Filters {
             inputs, outputs, size, ..
         } = shape;
+        let nn = weights.nn();
+        let [own_inputs, own_outputs] = [inputs, outputs].map(|count| channels::<T>(nn, count));
+        let numbers: Vec<T> = weights.numbers("weight", &[outputs, inputs, size, size])?;
+        let filters = Array::from_fn(nn.device(), [own_outputs, size, size, own_inputs], |at| {
+            let [output, row, column, input] = at;
+            match output < outputs && input < inputs {
+                true => numbers[((output * inputs + input) * size + row) * size + column],
+                false => T::zeroed(),
+            }
+        })?;
+        let mut bias: Vec<T> = weights.numbers("bias", &[outputs])?;
+        bias.resize(own_outputs, T::zeroed());
         Ok(Convolution {
-            filters: weights.filters("weight", [outputs, size, size, inputs])?,
-            bias: weights.array("bias", [outputs])?,
+            filters,
+            bias: Array::from_slice(nn.device(), [own_outputs], &bias)?,
             shape,
         })
     }
@@ -121,13 +145,27 @@ impl<T: Element> Convolution<T> {
                 .checked_sub(size)
                 .map_or(0, |rest| rest / stride + 1)
         };
-        run.make([images, places(rows), places(columns), outputs], |reads, y| {
+        let [own_outputs, .., own_inputs] = self.filters.shape();
+        let widened;
+        let mut x = x;
+        if own_inputs > inputs {
+            let zeros = own_inputs - inputs;
+            widened = run.widened(x, zeros)?;
+            x = &widened;
+        }
+        let y = run.make([images, places(rows), places(columns), own_outputs], |reads, y| {
             let convolution = run.linalg().convolution(reads.view(x)?, self.filters.view());
             let convolution = convolution
                 .bias(self.bias.view())
                 .stride([stride; 2])
                 .padding([padding; 2]);
             Ok(convolution.activation(activation).eval_into(y)?)
+        })?;
+        if own_outputs == outputs {
+            return Ok(y);
+        }
+        run.make([images, places(rows), places(columns), outputs], |reads, part| {
+            run.map(T::copy(reads.view(&y)?.slice((.., .., .., ..outputs))), part)
         })
     }
 }

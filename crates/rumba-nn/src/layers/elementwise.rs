@@ -167,6 +167,16 @@ impl Run {
         })
     }
 
+    /// Images with channels of zeros behind their own.
+    pub(crate) fn widened<T: Element>(&self, x: &Tensor<T, 4>, zeros: usize) -> Result<Tensor<T, 4>> {
+        let [images, rows, columns, channels] = x.shape();
+        self.make([images, rows, columns, channels + zeros], |reads, wide| {
+            let (own, behind) = wide.split_at_mut(3, channels);
+            self.map(T::copy(reads.view(x)?), own)?;
+            self.map(T::constant(0.0), behind)
+        })
+    }
+
     /// The channels of one tensor and then those of another, for each pixel.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use rumba::linalg::Mask;
 
 /// Two convolutions, between which a time may be added, beside the images themselves: diffusers' `ResnetBlock2D`.
 #[derive(Debug)]
-pub(super) struct Resnet<T> {
+pub struct Resnet<T> {
     first: (GroupNorm<T>, Convolution<T>),
     time: Option<Linear<T>>,
     second: (GroupNorm<T>, Convolution<T>),
@@ -19,8 +19,12 @@ pub(super) struct Resnet<T> {
 }
 
 impl<T: Element> Resnet<T> {
-    /// `time` is how many numbers stand for a time, if there is one. `epsilon` is what norms divide by at least.
-    pub(super) fn load(
+    /// Takes the weights of a `ResnetBlock2D`. `time` is how many numbers stand for a time, if there is one; the norms have so many groups, and
+    /// divide by the root of the variance and `epsilon`.
+    ///
+    /// # Errors
+    /// Those of [`Weights::array`], and of norms whose groups do not share the channels out.
+    pub fn load(
         weights: &Weights,
         [inputs, outputs]: [usize; 2],
         time: Option<usize>,
@@ -46,8 +50,11 @@ impl<T: Element> Resnet<T> {
         })
     }
 
-    /// `time` is a row for each image, activated already.
-    pub(super) fn forward(&self, run: &Run, x: &Tensor<T, 4>, time: Option<&Tensor<T, 2>>) -> Result<Tensor<T, 4>> {
+    /// `x` is `[images, rows, columns, inputs]`, and `time` a row for each image, activated already.
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) of images with other channels, and of other times; the runtime's.
+    pub fn forward(&self, run: &Run, x: &Tensor<T, 4>, time: Option<&Tensor<T, 2>>) -> Result<Tensor<T, 4>> {
         let mut y = self.first.0.activated(run, x, Activation::Silu)?;
         y = self.first.1.forward(run, &y)?;
         y = match (&self.time, time) {

@@ -8,6 +8,7 @@ mod unet;
 mod vae;
 
 pub use bert::{Bert, BertShape};
+pub use blocks::Resnet;
 pub use clip::{ClipText, ClipTextShape};
 pub use transformer::{Projection, Transformer, TransformerShape};
 pub use unet::{Condition, Subject, UNet2d, UNet2dShape};

@@ -83,6 +83,7 @@ pub trait Kernels: Sized + 'static {
     fn timesteps<'a>(times: DeviceSlice<'a, f32>, longest: f32, y: Rows<'a, Self>) -> Call<'a>;
 
     /// Attention of `[batch, length, heads, size]`, as `rumba::linalg` has it or made of products.
+    #[expect(private_interfaces, reason = "the trait is not public")]
     fn attention(run: &Run, qkv: [Projected<'_, Self>; 3], mask: Mask) -> Result<Tensor<Self, 4>>;
 }
 
@@ -204,6 +205,7 @@ macro_rules! elements {
                 lookup::timesteps::<$ty>(times, longest, y)
             }
 
+            #[expect(private_interfaces, reason = "the trait is not public")]
             fn attention(run: &Run, qkv: [Projected<'_, Self>; 3], mask: Mask) -> Result<Tensor<Self, 4>> {
                 $attention(run, qkv, mask)
             }
