@@ -205,7 +205,8 @@ def networks(wanted):
         # To make one takes longer than to measure it.
         for version in [version for version in "12" if any(f"network {version}"[: len(part)] in part for part in wanted)]:
             made = Networks(folder, int(version))
-            for part, numbers in [(part, "f16") for part in PARTS + BLOCKS] + [("unet", "bf16"), ("unet", "f32")]:
+            # bf16 at last: PyTorch's weights are rounded to it in place.
+            for part, numbers in [(part, "f16") for part in PARTS + BLOCKS] + [("unet", "f32"), ("unet", "bf16")]:
                 case = dict(folder=str(made.folder), part=part, numbers=numbers)
                 for last in (False, True) if part not in ("text", *BLOCKS) else (False,):
                     name = f"network {version} {part} {numbers}{' NHWC' if last else ''}"

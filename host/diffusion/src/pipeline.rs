@@ -130,7 +130,7 @@ impl<T: Element> Pipeline<T> {
     /// # Errors
     /// [`Error::Size`].
     pub fn latents(&self, [rows, columns]: [usize; 2]) -> Result<[usize; 3]> {
-        let [smaller, multiple] = self.multiples();
+        let multiple = self.multiple();
         let fits = |length: usize| (1..=LARGEST).contains(&length) && length.is_multiple_of(multiple);
         if !(fits(rows) && fits(columns)) {
             return Err(Error::Size {
@@ -139,19 +139,18 @@ impl<T: Element> Pipeline<T> {
                 multiple,
             });
         }
-        Ok([rows / smaller, columns / smaller, self.folder.vae.latent])
+        Ok([rows / multiple, columns / multiple, self.folder.vae.latent])
     }
 
     /// The size of pictures that is the nearest to another.
     pub fn nearest(&self, size: [usize; 2]) -> [usize; 2] {
-        let [_, multiple] = self.multiples();
+        let multiple = self.multiple();
         size.map(|length| ((length + multiple / 2) / multiple).max(1) * multiple)
     }
 
-    /// How many pixels in a line a latent stands for, and what their number is a multiple of.
-    fn multiples(&self) -> [usize; 2] {
-        let smaller = 1 << (self.folder.vae.levels.len() - 1);
-        [smaller, smaller << (self.folder.unet.levels.len() - 1)]
+    /// How many pixels in a line a latent stands for.
+    fn multiple(&self) -> usize {
+        1 << (self.folder.vae.levels.len() - 1)
     }
 
     /// Draws a picture, and tells `progress` what has been done.
@@ -240,6 +239,7 @@ impl<T: Element> Pipeline<T> {
             drop(scaled);
             // Both texts look at the same picture.
             let own = run.tensor::<T, 4>(given.view().broadcast(all)?)?;
+            // ANCHOR: step
             let text = run.tensor::<T, 3>(texts.view())?;
             let said = self.unet.forward(run, &own, times.as_slice(), Subject::Text(&text))?;
             drop((own, text));
@@ -258,6 +258,7 @@ impl<T: Element> Pipeline<T> {
             next = run.weighted_sum([factor(Factor::One), factor(Factor::NextBefore)], &next, &last)?;
             run.write(&picture, before.view_mut())?;
             run.write(&next, latents.view_mut())
+            // ANCHOR_END: step
         })?;
         // Planning the step's memory was a step, too.
         latents.copy_from_slice(start)?;

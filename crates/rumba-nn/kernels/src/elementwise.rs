@@ -38,6 +38,7 @@ pub fn activate<T: Real>(x: T, function: u32) -> T {
 /// `x` times the [`GELU`] of a gate: GEGLU of Shazeer 2020. The first half of each row of `both` is `x`, the second the gate.
 ///
 /// `columns` is how many there are of `y` in a row. Launch it with a thread for each.
+// ANCHOR: gated
 #[kernel(T = [f32, f16, bf16, SingleVector, HalfVector, BrainVector])]
 pub fn gated<T: Lanes>(halves: &[T], columns: u32, mut y: DisjointSlice<T>) {
     let i = grid::<1>();
@@ -48,6 +49,7 @@ pub fn gated<T: Lanes>(halves: &[T], columns: u32, mut y: DisjointSlice<T>) {
         *y = T::rounded(both(x, gate, |x, gate| x * activated(gate, GELU)));
     }
 }
+// ANCHOR_END: gated
 
 /// `a x + b y`, rounded once.
 #[vectorize(T = [f32, f16, bf16])]

@@ -77,11 +77,13 @@ impl Run {
         };
         let are_vectors = half.is_multiple_of(T::VECTOR);
         let length = x.len() / 2;
+        // ANCHOR: gated
         self.make(shape, |reads, y| {
             let call = T::gated(reads.slice(x)?, half, in_one_piece(y), are_vectors);
             let threads = if are_vectors { length / T::VECTOR } else { length };
             self.launch(self.module(), LaunchConfig::for_each(threads), call)
         })
+        // ANCHOR_END: gated
     }
 
     /// The sum of two tensors.
@@ -149,6 +151,24 @@ impl Run {
         self.make([images, 2 * rows, 2 * columns, channels], |reads, y| {
             let pixels = reads.view(x)?.reshape([images, rows, 1, columns, 1, channels])?;
             self.map(T::copy(pixels), y.reshape([images, rows, 2, columns, 2, channels])?)
+        })
+    }
+
+    /// The first rows and columns of images.
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) of images with fewer; the runtime's.
+    pub fn cropped<T: Element>(&self, x: &Tensor<T, 4>, [rows, columns]: [usize; 2]) -> Result<Tensor<T, 4>> {
+        let [images, own_rows, own_columns, channels] = x.shape();
+        if rows > own_rows || columns > own_columns {
+            let wanted = format!("images of {rows} rows and {columns} columns, or more");
+            return refuse("cropped", wanted, &x.shape());
+        }
+        if [rows, columns] == [own_rows, own_columns] {
+            return Ok(x.clone());
+        }
+        self.make([images, rows, columns, channels], |reads, y| {
+            self.map(T::copy(reads.view(x)?.slice((.., ..rows, ..columns, ..))), y)
         })
     }
 

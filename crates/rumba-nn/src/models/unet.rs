@@ -241,8 +241,7 @@ impl<T: Element> UNet2d<T> {
         })
     }
 
-    /// What the network predicts of images, `[images, rows, columns, channels]`, at a time of each, which lies outside of the run. Rows
-    /// and columns are to be multiples of two to the power of the levels but one.
+    /// What the network predicts of images, `[images, rows, columns, channels]`, at a time of each, which lies outside of the run.
     ///
     /// # Errors
     /// [`Error::Shape`] of images that do not fit, of as many times or subjects, and of subjects of the other kind; the runtime's.
@@ -291,8 +290,10 @@ impl<T: Element> UNet2d<T> {
                 }
                 x = block.forward(run, &x, &time, subject)?;
             }
-            if let Some(double) = &level.resize {
-                x = run.upsample(&x)?;
+            if let (Some(double), Some(kept)) = (&level.resize, kept.last()) {
+                // What was halved may have had an odd number of rows or columns.
+                let [_, rows, columns, _] = kept.shape();
+                x = run.cropped(&run.upsample(&x)?, [rows, columns])?;
                 x = double.forward(run, &x)?;
             }
         }

@@ -152,6 +152,10 @@ def main():
     save("vae_encoder", of_images(lambda x: vae.encode(x).latent_dist.parameters), vae, x=rounded(2, 6, 8, 3))
     save("padded", lambda x: F.pad(x, (0, 0, 0, 1, 0, 1)), x=rounded(2, 6, 5, 12))
 
+    torch.manual_seed(1)
+    compute = lambda x, times, text: of_images(lambda x: unet(x, times, text).sample)(x)
+    save("unet_of_odd_images", compute, layer(unet), x=rounded(1, 9, 6, 4), times=torch.tensor([500.0]), text=rounded(1, 5, 12))
+
 
 if __name__ == "__main__":
     main()

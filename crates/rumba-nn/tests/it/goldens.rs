@@ -80,6 +80,25 @@ const TRANSFORMER: TransformerShape = TransformerShape {
     projection: Projection::Matrix,
 };
 
+/// A U-Net of two levels that looks at texts.
+fn unet<T: Element>(run: &Run, weights: &Weights, images: [usize; 4]) -> Result<Tensor<T, 4>> {
+    let shape = UNet2dShape {
+        levels: vec![(4, Some(2)), (4, None)],
+        middle: 2,
+        blocks: 1,
+        groups: 2,
+        condition: Condition::Text(12, Projection::Convolution),
+        ..UNet2dShape::stable_diffusion_1()
+    };
+    let (x, text) = (
+        input(run, weights, "x", images)?,
+        input(run, weights, "text", [images[0], 5, 12])?,
+    );
+    let times = weights.array::<f32, 1>("times", [images[0]])?;
+    let network = UNet2d::load(&weights.at("layer"), &shape)?;
+    network.forward(run, &x, times.as_slice(), Subject::Text(&text))
+}
+
 /// A test for each row: the golden's name, the dimensions of the result, and the layer.
 macro_rules! goldens {
     ($($name:ident: $rank:literal, |$run:ident, $weights:ident| $layer:expr;)*) => {$(
@@ -206,20 +225,9 @@ goldens! {
         let (x, text) = (input(run, weights, "x", [2, 4, 3, 16])?, input(run, weights, "text", [2, 5, 12])?);
         Transformer::load(&weights.at("layer"), &shape)?.forward(run, &x, &text)
     };
-    unet_of_text: 4, |run, weights| {
-        let shape = UNet2dShape {
-            levels: vec![(4, Some(2)), (4, None)],
-            middle: 2,
-            blocks: 1,
-            groups: 2,
-            condition: Condition::Text(12, Projection::Convolution),
-            ..UNet2dShape::stable_diffusion_1()
-        };
-        let (x, text) = (input(run, weights, "x", [2, 4, 6, 4])?, input(run, weights, "text", [2, 5, 12])?);
-        let times = weights.array::<f32, 1>("times", [2])?;
-        let network = UNet2d::load(&weights.at("layer"), &shape)?;
-        network.forward(run, &x, times.as_slice(), Subject::Text(&text))
-    };
+    unet_of_text: 4, |run, weights| unet(run, weights, [2, 4, 6, 4]);
+    // Images that are halved to five rows and to three columns.
+    unet_of_odd_images: 4, |run, weights| unet(run, weights, [1, 9, 6, 4]);
     vae_decoder: 4, |run, weights| {
         let shape = VaeShape {
             levels: vec![4, 8],

@@ -313,17 +313,17 @@ fn requests_do_not_fit() -> Result<()> {
     let cases = [
         (
             Request {
-                size: [10, 8],
+                size: [9, 8],
                 ..request
             },
-            "a picture of 8x10 pixels cannot be drawn by these networks: both are to be multiples of 4, up to 16384",
+            "a picture of 8x9 pixels cannot be drawn by these networks: both are to be multiples of 2, up to 16384",
         ),
         (
             Request {
                 size: [8, 1 << 62],
                 ..request
             },
-            "a picture of 4611686018427387904x8 pixels cannot be drawn by these networks: both are to be multiples of 4, up to 16384",
+            "a picture of 4611686018427387904x8 pixels cannot be drawn by these networks: both are to be multiples of 2, up to 16384",
         ),
         (
             Request {

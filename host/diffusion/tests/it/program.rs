@@ -87,7 +87,7 @@ fn a_wrong_call_is_told() {
         ),
         (
             &["--size", "23x16", "a cat"],
-            "a picture of 23x16 pixels cannot be drawn by these networks: both are to be multiples of 4, up to 16384",
+            "a picture of 23x16 pixels cannot be drawn by these networks: both are to be multiples of 2, up to 16384",
         ),
         (&["--image", "no.png", "a cat"], "the picture no.png cannot be read: "),
         (&["--columns", "3", "a cat"], "cannot be used with"),
