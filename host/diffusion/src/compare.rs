@@ -1,6 +1,9 @@
 //! The digits on one core, on all cores and on a GPU. The environment of a process says what it runs on, so that each is drawn by one of its own.
 
+use crate::Args;
+use crate::sheet::{TIMES, Times};
 use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
 use std::process::{Command, Stdio};
 
 /// What a row is called, and the environment of its process.
@@ -10,20 +13,28 @@ const ROWS: [(&str, &[(&str, &str)]); 3] = [
     ("GPU", &[("RUMBA_DEVICE", "gpu")]),
 ];
 
-/// What a row shows, as the program calls it: all but the transfers leave them out.
-const COLUMNS: [&str; 3] = ["recording", "drawing", "transfers"];
+/// What checks and profiles look at is this process.
+const OBSERVED: [&str; 2] = ["RUMBA_CHECK", "RUMBA_PROFILE_JSON"];
 
-/// Draws with the arguments of this program, and prints a table of times.
-pub(crate) fn run() -> Result<()> {
+/// Draws each digit once with the settings of this program, in three ways, and prints a table of times.
+pub(crate) fn print(args: &Args) -> Result<()> {
+    if OBSERVED.iter().any(|name| std::env::var_os(name).is_some()) {
+        return Ok(());
+    }
     let program = std::env::current_exe().context("this program does not know where it is")?;
-    let arguments: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|argument| argument != "--compare")
-        .collect();
-    println!(
-        "{:10} {:>12} {:>12} {:>12}   device",
-        "", COLUMNS[0], COLUMNS[1], COLUMNS[2]
-    );
+    let numbers = args.numbers.to_possible_value().context("all numbers have names")?;
+    let mut arguments = vec![
+        "--times".to_owned(),
+        format!("--seed={}", args.seed),
+        format!("--numbers={}", numbers.get_name()),
+    ];
+    arguments.extend(args.steps.map(|steps| format!("--steps={steps}")));
+    arguments.extend(args.guidance.map(|guidance| format!("--guidance={guidance}")));
+    print!("\n{:<10}", "10 digits");
+    for title in TIMES {
+        print!(" {title:>12}");
+    }
+    println!("   device");
     for (name, environment) in ROWS {
         let mut command = Command::new(&program);
         command
@@ -48,17 +59,15 @@ pub(crate) fn run() -> Result<()> {
             continue;
         }
         let text = String::from_utf8_lossy(&output.stdout);
-        let line = |name: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-            line.map(str::trim)
-                .with_context(|| format!("the program did not print its {name}: {text}"))
-        };
+        let (seconds, device): Times =
+            serde_json::from_str(&text).with_context(|| format!("the program did not print its times: {text}"))?;
         print!("{name:10}");
-        for column in COLUMNS {
-            let seconds = line(column)?.split(' ').next().unwrap_or_default();
-            print!(" {:>12}", format!("{seconds} s"));
+        for seconds in seconds {
+            // Transfers are short.
+            let digits = if seconds < 0.01 { 6 } else { 2 };
+            print!(" {:>12}", format!("{seconds:.digits$} s"));
         }
-        println!("   {}", line("device")?);
+        println!("   {device}");
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! Pictures from noise: Stable Diffusion from a folder of weights in the layout of diffusers ([`Folder`], [`Pipeline`]), and [`digits`] by a
-//! small model that comes with its weights.
+//! small latent diffusion that comes with its weights.
 #![forbid(unsafe_code)]
 
 pub mod digits;

@@ -3,7 +3,7 @@
 mod compare;
 mod sheet;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::{Parser, ValueEnum};
 use cuda_std::half::{bf16, f16};
 use diffusion::{Event, Folder, Picture, Pipeline, Request, Sampler, Source, normal};
@@ -19,7 +19,6 @@ use std::time::Instant;
 #[command(after_help = "Examples:
   cargo xtask run diffusion
   cargo xtask run diffusion -- --columns 40 --seed 7 --out digits.png
-  cargo xtask run diffusion -- --compare --columns 2
   cargo xtask run diffusion -- --weights stable-diffusion-v1-5 \"a lighthouse in a storm, oil on canvas\"
   cargo xtask run diffusion --device gpu -- --weights sd21 --size 768x512 --negative blurry --sampler euler \"a cat\"
   cargo xtask run diffusion -- --weights sd15 --image photo.png --strength 0.6 \"the same in watercolour\"
@@ -47,10 +46,10 @@ struct Args {
     /// How much of that picture is drawn anew: from 0 to 1
     #[arg(long, default_value_t = 0.75, requires = "image")]
     strength: f64,
-    /// Steps from noise to a picture [default: 20, or 8 for digits]
+    /// Steps from noise to a picture [default: 20, or 6 for digits]
     #[arg(long)]
     steps: Option<usize>,
-    /// How much more a picture is to show its text, or digit, than any. Other values than 1 take twice as long [default: 7.5, or 1 for
+    /// How much more a picture is to show its text, or digit, than any. Other values than 1 take twice as long [default: 7.5, or 2 for
     /// digits]
     #[arg(long)]
     guidance: Option<f64>,
@@ -63,9 +62,12 @@ struct Args {
     /// How many there are of each digit
     #[arg(long, default_value_t = 6, conflicts_with = "weights")]
     columns: usize,
-    /// Draw the same digits on one core, on all cores and on a GPU, and print the times side by side
-    #[arg(long, conflicts_with_all = ["weights", "out"])]
-    compare: bool,
+    /// Do not draw each digit once more on one core, on all cores and on a GPU, to print the times side by side
+    #[arg(long, conflicts_with = "weights")]
+    alone: bool,
+    /// Draw each digit once, and print what that takes for a process that compares
+    #[arg(long, hide = true, conflicts_with_all = ["weights", "columns", "out"])]
+    times: bool,
     /// The picture [default: target/picture.png, or target/digits.png]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -110,9 +112,6 @@ fn size(text: &str) -> Result<[usize; 2], String> {
 fn main() -> Result<()> {
     sigpipe::reset();
     let args = Args::parse();
-    if args.compare {
-        return compare::run();
-    }
     let nn = Nn::new(&Device::new()?)?;
     match (&args.weights, &args.prompt) {
         (Some(weights), Some(prompt)) => {
@@ -129,6 +128,16 @@ fn main() -> Result<()> {
             Numbers::Bf16 => sheet::draw::<bf16>(&nn, &args),
         },
     }
+}
+
+/// The file that is written: where there is no other name for it, one in `target`.
+fn out(args: &Args, name: &str) -> Result<PathBuf> {
+    if let Some(out) = &args.out {
+        return Ok(out.clone());
+    }
+    let folder = PathBuf::from("target");
+    std::fs::create_dir_all(&folder).context("the folder `target` cannot be made; --out FILE names another place")?;
+    Ok(folder.join(name))
 }
 
 /// A bar of so many steps.
@@ -219,7 +228,7 @@ fn draw<T: Element>(nn: &Nn, folder: Folder, prompt: &str, args: &Args) -> Resul
             drawing.cut
         );
     }
-    let out = args.out.clone().unwrap_or_else(|| "target/picture.png".into());
+    let out = out(args, "picture.png")?;
     Picture::of_numbers(&drawing.pixels, size).write(&out)?;
     let seconds = (drawn - recorded).as_secs_f64();
     println!("device:    {}", nn.device().name());

@@ -52,29 +52,57 @@ fn a_text_becomes_a_picture() {
     assert_ne!(other, picture);
 }
 
-#[test]
-fn devices_are_compared() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_diffusion"));
+/// What the program prints that draws each digit once.
+fn digits(environment: &[(&str, &str)]) -> String {
     let folder = tempfile::tempdir().expect("there is room for a folder");
-    std::fs::create_dir(folder.path().join("target")).expect("there is room for a folder");
+    let file = folder.path().join("digits.png");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_diffusion"));
     command
-        .current_dir(folder.path())
-        .args(["--compare", "--columns", "1", "--steps", "1"]);
+        .args(["--columns", "1", "--steps", "1", "--guidance", "1", "--out"])
+        .arg(&file)
+        .envs(environment.iter().copied());
     let output = command.output().expect("it starts");
-    let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{output:?}");
-    let rows: Vec<&str> = text.lines().collect();
-    let titles: Vec<&str> = rows[0].split_whitespace().collect();
-    assert_eq!(titles, ["recording", "drawing", "transfers", "device"], "{text}");
+    let picture = Picture::read(&file).expect("it was drawn");
+    assert_eq!((picture.columns, picture.rows), (68, 626));
+    String::from_utf8(output.stdout).expect("it is UTF-8")
+}
+
+#[test]
+fn a_sheet_is_drawn_and_devices_are_compared() {
+    let text = digits(&[]);
+    let lines: Vec<&str> = text.lines().collect();
+    let names = lines.iter().map(|line| line.split(':').next().unwrap_or_default());
+    let names: Vec<&str> = names.take(6).collect();
+    assert_eq!(
+        names,
+        ["device", "recording", "drawing", "decoding", "transfers", "picture"],
+        "{text}"
+    );
+    assert!(lines[2].contains("10 digits in 1 steps"), "{text}");
+    let rows = &lines[7..];
+    let titles: Vec<&str> = rows[0].split_whitespace().skip(2).collect();
+    assert_eq!(
+        titles,
+        ["recording", "drawing", "decoding", "transfers", "device"],
+        "{text}"
+    );
     assert!(
         rows[1].starts_with("one core") && rows[1].ends_with("(1 workers)"),
         "{text}"
     );
     assert!(
-        rows[2].starts_with("all cores") && rows[2].matches(" s ").count() == 3,
+        rows[2].starts_with("all cores") && rows[2].matches(" s ").count() == 4,
         "{text}"
     );
-    assert!(rows[3].starts_with("GPU"), "{text}");
+    assert!(rows[3].starts_with("GPU") && rows.len() == 4, "{text}");
+}
+
+#[test]
+fn what_is_checked_is_one_process() {
+    let text = digits(&[("RUMBA_DEVICE", "soft"), ("RUMBA_CHECK", "mem")]);
+    let last = text.lines().last();
+    assert!(last.is_some_and(|line| line.starts_with("picture:")), "{text}");
 }
 
 #[test]
