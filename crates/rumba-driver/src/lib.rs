@@ -48,6 +48,7 @@ mod trampoline;
 
 pub use choice::{ChoiceError, DeviceKind, serve_as_library};
 pub use rumba_interface::environment::{cache_folder, library_from_environment};
+pub use rumba_interface::log;
 pub use soft::SoftLibraryError;
 
 /// What answers the driver calls of this process; the first call of any kind decides.

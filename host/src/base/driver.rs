@@ -27,6 +27,11 @@ pub(crate) fn is_software() -> bool {
 /// Runs what allocates memory for a line of the program; see [`rumba_driver::check::allocating`].
 pub(crate) use rumba_driver::check::allocating;
 
+/// Says something if `RUMBA_LOG` asks for what the driver chose and refused.
+pub(crate) fn say(message: std::fmt::Arguments<'_>) {
+    rumba_driver::log::say(rumba_driver::log::Level::Errors, message);
+}
+
 /// The full report of the last load or launch that failed, where the device writes one.
 pub(crate) fn last_report() -> Option<String> {
     rumba_driver::last_report()

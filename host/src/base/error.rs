@@ -26,7 +26,7 @@ pub(crate) use launch::threads;
 pub use linalg::LinalgError;
 pub use module::ModuleError;
 pub use nccl::NcclError;
-pub use ranks::RankError;
+pub use ranks::{RankError, TcpReason};
 
 use std::sync::Arc;
 

@@ -37,6 +37,7 @@ impl<T: Pod> DeviceSliceMut<'_, T> {
         {
             let entered = to.context.enter(operation)?;
             let _alive = from.context.enter_beside(operation)?;
+            entered.not_captured(operation)?;
             receiver.next_to_use(&to.uses, &destination.access(true), &mut to_order, &entered)?;
             let bytes = source.bytes() as u64;
             let copied = recording::on_stream(

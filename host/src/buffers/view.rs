@@ -261,6 +261,7 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
             source.memory.operation("copy from")
         })?;
         let entered = memory.enter("copy to")?;
+        entered.not_captured(|| memory.operation("copy to"))?;
         let queues = &memory.context.queues;
         let mut order = queues.order.lock();
         for (memory, access) in [(source.memory, source.access(false)), (memory, self.view.access(true))] {
@@ -288,6 +289,7 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
     pub fn clear(&mut self) -> Result<()> {
         let memory = self.view.memory;
         let entered = memory.enter("clear")?;
+        entered.not_captured(|| memory.operation("clear"))?;
         // SAFETY: the view lies in its memory and is borrowed mutably; freeing memory waits for the null stream.
         let filled = unsafe { raw::fill(self.view.address(), self.view.bytes(), 0) };
         entered.check(filled, || memory.operation("clear"))

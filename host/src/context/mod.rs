@@ -5,6 +5,7 @@
 //! a handle that the driver has forgotten is never passed to it.
 
 mod builtin;
+pub(crate) mod capture;
 pub(crate) mod function;
 pub(crate) mod limits;
 mod order;

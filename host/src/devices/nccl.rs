@@ -1,11 +1,12 @@
 //! Collective operations between the devices of this process: NVIDIA's NCCL on GPUs, copies through the host on software
 //! devices, so that the same program runs on both.
 //!
-//! One call does the part of every device, so no device can be forgotten and nothing waits forever. Several processes or
-//! machines are not served.
+//! One call does the part of every device, so no device can be forgotten and nothing waits forever. Several processes, on one
+//! machine or on many, are [`ranks`](crate::ranks).
 
 pub(super) mod element;
 mod library;
+pub(super) mod processes;
 mod through_host;
 
 pub use crate::base::error::NcclError;

@@ -8,29 +8,42 @@
 //! another operation. So no rank waits forever.
 
 mod place;
+mod transport;
 mod wire;
 
-pub use crate::base::error::RankError;
+pub use crate::base::error::{RankError, TcpReason};
 pub use crate::devices::nccl::{Element, ReduceOp};
-pub use place::Place;
+pub use place::{Choice, Place};
+pub use transport::Transport;
 
 use crate::base::error::{Error, Result};
 use crate::buffers::buffer::DeviceBuffer;
+use crate::buffers::view::DeviceSlice;
+use crate::context::same_context;
+use crate::devices::device::Device;
 use crate::devices::nccl::element;
+use crate::devices::nccl::processes::{Collective, Rank};
 use bytemuck::{cast_slice, cast_slice_mut};
 use std::fmt;
 use wire::{Call, Operation, Wire};
 
 /// The ranks of a program, which exchange data: a process group, as PyTorch calls it.
 ///
-/// All ranks call the same operations in the same order, with as many elements of the same type. Data goes through the host and
-/// rank 0, by TCP, on all devices: each operation waits for the device and for the other ranks. Elements are combined in the order of
-/// the ranks, so all of them have the same bits.
+/// All ranks call the same operations in the same order, with as many elements of the same type. Each waits for the other ranks and for
+/// its result. [`transport`](Self::transport) says by which way data goes, which is the same for all ranks:
+///
+/// * Where each rank has a GPU of its own and NCCL 2.14 or newer (`libnccl.so.2`, or the file that `RUMBA_NCCL_LIBRARY` names), by
+///   NCCL, from device to device. NCCL decides in which order floating-point numbers are added.
+/// * Elsewhere through the host and rank 0, by TCP. Elements are combined in the order of the ranks.
+///
+/// Either way all ranks have the same bits. What is said about the operations goes to rank 0 by TCP in any case, so that a rank that is
+/// lost, late or at another operation is noticed before NCCL waits for it.
 ///
 /// # Errors of its operations
 /// [`RankError::Lost`] when the process of another rank has ended, [`RankError::Late`] when one does not come within the
-/// [timeout](Place::timeout) (rank 0: within twice that), [`RankError::Disagreement`] when one comes to another operation. Each ends
-/// the group: all ranks get the same error, and later operations too.
+/// [timeout](Place::timeout) (rank 0: within twice that), [`RankError::Disagreement`] when one comes to another operation,
+/// [`RankError::Stalled`] and [`RankError::Failed`] when NCCL does not end or fails. Each ends the group: all ranks get the same error,
+/// and later operations too.
 ///
 /// Connections are neither encrypted nor authenticated: as with MPI and NCCL, the network between the machines is trusted.
 ///
@@ -49,18 +62,39 @@ use wire::{Call, Operation, Wire};
 /// ```
 pub struct ProcessGroup {
     wire: Wire,
+    transport: Transport,
+    /// This rank's part in NCCL.
+    nccl: Option<Rank>,
 }
 
 impl ProcessGroup {
-    /// Waits until all ranks have come here.
+    /// Waits until all ranks have come here, and have agreed on a transport. This rank's device is its [place's](Place::device).
     ///
     /// # Errors
     /// [`RankError::Absent`] and [`RankError::Unreachable`] if they have not within the timeout, [`RankError::Address`] if rank 0 cannot
-    /// listen, [`RankError::Twice`], [`RankError::NoSuchRank`].
+    /// listen, [`RankError::Twice`], [`RankError::NoSuchRank`]; [`RankError::NoNccl`] if NCCL was asked for and cannot be used.
     pub fn join(place: &Place) -> Result<ProcessGroup> {
-        Ok(ProcessGroup {
-            wire: Wire::join(place)?,
-        })
+        ProcessGroup::with(place, || place.device())
+    }
+
+    /// As [`ProcessGroup::join`], by a rank that uses another device than its place's. By NCCL all its buffers are on that one.
+    ///
+    /// # Errors
+    /// As [`ProcessGroup::join`].
+    pub fn join_on(place: &Place, device: &Device) -> Result<ProcessGroup> {
+        ProcessGroup::with(place, || Ok(device.clone()))
+    }
+
+    fn with(place: &Place, device: impl FnOnce() -> Result<Device>) -> Result<ProcessGroup> {
+        let mut wire = Wire::join(place)?;
+        let (transport, nccl) = transport::choose(&mut wire, device)?;
+        wire.count_from_here();
+        Ok(ProcessGroup { wire, transport, nccl })
+    }
+
+    /// By which way data goes from rank to rank, and if not by NCCL, why.
+    pub fn transport(&self) -> &Transport {
+        &self.transport
     }
 
     /// The number of this rank, from 0.
@@ -78,50 +112,66 @@ impl ProcessGroup {
     /// # Errors
     /// Those of [`ProcessGroup`].
     pub fn barrier(&mut self) -> Result<()> {
-        self.exchange::<u8>(Operation::Barrier, 0, 0, &[], |_, _| ())?;
-        Ok(self.wire.deliver(Operation::Barrier, &mut [])?)
+        Ok(self.wire.agree(Call::of::<u8>(Operation::Barrier, 0, 0))?)
     }
 
     /// Combines the buffers of all ranks element by element, and puts the result into all of them.
     ///
     /// # Errors
-    /// Those of [`ProcessGroup`]; the driver's.
+    /// Those of [`ProcessGroup`]; [`Error::OtherDevice`]; the driver's.
     pub fn all_reduce<T: Element>(&mut self, buffer: &mut DeviceBuffer<T>, op: ReduceOp) -> Result<()> {
-        let (operation, argument, size) = (Operation::AllReduce, op.number() as u32, self.size());
-        let own = buffer.to_vec()?;
-        let mut combined = own.clone();
-        self.exchange(operation, argument, own.len(), &own, |_, theirs| {
-            element::combine(&mut combined, theirs, op);
+        let (size, call) = (
+            self.size(),
+            Call::of::<T>(Operation::AllReduce, buffer.len(), op.number() as u32),
+        );
+        if self.nccl.is_some() {
+            let all = buffer.as_slice();
+            return self.by_nccl(call, Collective::AllReduce(op), &all, &all);
+        }
+        let (mut values, mut theirs) = (buffer.to_vec()?, Vec::new());
+        self.through_rank_0(call, call.length, &mut values, |wire, rank, values| {
+            theirs.resize(call.length, T::zeroed());
+            wire.receive(call, rank, cast_slice_mut(&mut theirs))?;
+            element::combine(values, &theirs, op);
+            if rank + 1 == size {
+                element::average(values, op, size);
+            }
+            Ok(())
         })?;
-        element::average(&mut combined, op, size);
-        self.wire.deliver(operation, cast_slice_mut(&mut combined))?;
-        buffer.copy_from(&combined)
+        buffer.copy_from(&values)
     }
 
     /// Copies the buffer of one rank to all others.
     ///
     /// # Errors
-    /// Those of [`ProcessGroup`]; [`RankError::NoSuchRank`]; the driver's.
+    /// Those of [`ProcessGroup`]; [`RankError::NoSuchRank`]; [`Error::OtherDevice`]; the driver's.
     pub fn broadcast<T: Element>(&mut self, buffer: &mut DeviceBuffer<T>, root: usize) -> Result<()> {
-        let (rank, size) = (self.rank(), self.size());
+        let (is_root, size) = (self.rank() == root, self.size());
         if root >= size {
             return Err(RankError::NoSuchRank { rank: root, size }.into());
         }
-        let mut values = buffer.to_vec()?;
-        let own = if rank == root { values.clone() } else { Vec::new() };
-        self.exchange(Operation::Broadcast, root as u32, values.len(), &own, |rank, theirs| {
-            if rank == root {
-                values.copy_from_slice(theirs);
-            }
+        let call = Call::of::<T>(Operation::Broadcast, buffer.len(), root as u32);
+        if self.nccl.is_some() {
+            let all = buffer.as_slice();
+            return self.by_nccl(call, Collective::Broadcast { root }, &all, &all);
+        }
+        let (mut values, sent) = if is_root {
+            (buffer.to_vec()?, call.length)
+        } else {
+            (vec![T::zeroed(); call.length], 0)
+        };
+        self.through_rank_0(call, sent, &mut values, |wire, rank, values| {
+            let count = if rank == root { values.len() } else { 0 };
+            wire.receive(call, rank, cast_slice_mut(&mut values[..count]))
         })?;
-        self.wire.deliver(Operation::Broadcast, cast_slice_mut(&mut values))?;
-        buffer.copy_from(&values)
+        if is_root { Ok(()) } else { buffer.copy_from(&values) }
     }
 
     /// Puts the parts of all ranks one behind the other, and gives that to all ranks.
     ///
     /// # Errors
-    /// Those of [`ProcessGroup`]; [`Error::LengthMismatch`] unless the whole is as long as all parts together; the driver's.
+    /// Those of [`ProcessGroup`]; [`Error::LengthMismatch`] unless the whole is as long as all parts together; [`Error::OtherDevice`];
+    /// the driver's.
     pub fn all_gather<T: Element>(&mut self, part: &DeviceBuffer<T>, whole: &mut DeviceBuffer<T>) -> Result<()> {
         let length = part.len();
         if whole.len() != length * self.size() {
@@ -131,47 +181,64 @@ impl ProcessGroup {
                 destination_length: whole.len(),
             });
         }
-        let own = part.to_vec()?;
-        let mut all = vec![T::zeroed(); whole.len()];
-        all[..length].copy_from_slice(&own);
-        self.exchange(Operation::AllGather, 0, length, &own, |rank, theirs| {
-            all[rank * length..][..length].copy_from_slice(theirs);
+        let call = Call::of::<T>(Operation::AllGather, length, 0);
+        if self.nccl.is_some() {
+            return self.by_nccl(call, Collective::AllGather, &part.as_slice(), &whole.as_slice());
+        }
+        // This rank's part is sent from the front, which at rank 0 is also its place.
+        let mut values = vec![T::zeroed(); whole.len()];
+        part.copy_to(&mut values[..length])?;
+        self.through_rank_0(call, length, &mut values, |wire, rank, values| {
+            wire.receive(call, rank, cast_slice_mut(&mut values[rank * length..][..length]))
         })?;
-        self.wire.deliver(Operation::AllGather, cast_slice_mut(&mut all))?;
-        whole.copy_from(&all)
+        whole.copy_from(&values)
     }
 
-    /// Brings what the ranks have to rank 0, which `take`s it in the order of the ranks, but its own.
-    fn exchange<T: Element>(
+    /// Sends this rank's first values to rank 0, which `receive`s those of each other rank, and gives all ranks what came of it.
+    fn through_rank_0<T: Element>(
         &mut self,
-        operation: Operation,
-        argument: u32,
-        length: usize,
-        own: &[T],
-        mut take: impl FnMut(usize, &[T]),
+        call: Call,
+        sent: usize,
+        values: &mut [T],
+        mut receive: impl FnMut(&mut Wire, usize, &mut [T]) -> Result<(), RankError>,
     ) -> Result<()> {
         self.wire.begin()?;
-        let call = Call {
-            operation,
-            element: T::TYPE,
-            length,
-            argument,
-        };
         if self.rank() > 0 {
-            return Ok(self.wire.send(call, cast_slice(own))?);
+            self.wire.send(call, cast_slice(&values[..sent]))?;
+        } else {
+            (1..self.size()).try_for_each(|rank| receive(&mut self.wire, rank, values))?;
         }
-        let mut theirs = vec![T::zeroed(); length];
-        for rank in 1..self.size() {
-            // Of a broadcast, one rank sends something.
-            let count = if operation == Operation::Broadcast && rank != argument as usize {
-                0
-            } else {
-                length
-            };
-            self.wire.receive(call, rank, cast_slice_mut(&mut theirs[..count]))?;
-            take(rank, &theirs[..count]);
+        Ok(self.wire.deliver(call.operation, cast_slice_mut(values))?)
+    }
+
+    /// Comes to a call together with all other ranks, which then do it by NCCL.
+    fn by_nccl<T: Element>(
+        &mut self,
+        call: Call,
+        what: Collective,
+        source: &DeviceSlice<'_, T>,
+        target: &DeviceSlice<'_, T>,
+    ) -> Result<()> {
+        let (wire, operation) = (&mut self.wire, call.operation);
+        let nccl = self.nccl.as_mut().expect("data goes by NCCL");
+        for view in [source, target] {
+            let memory = view.memory();
+            same_context(nccl.context(), &memory.context, || {
+                memory.operation(&format!("{} with", operation.name()))
+            })?;
         }
-        Ok(())
+        wire.agree(call)?;
+        if call.length == 0 {
+            return Ok(());
+        }
+        let done = nccl.run(what, operation.name(), source, target, &mut || {
+            Ok(wire.watch(operation)?)
+        });
+        done.map_err(|error| {
+            // First, so that nothing on the stream waits for other ranks any more.
+            nccl.abort();
+            transport::failed(wire, operation, error)
+        })
     }
 }
 
@@ -179,6 +246,7 @@ impl fmt::Debug for ProcessGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ProcessGroup")
             .field("place", self.wire.place())
+            .field("transport", &self.transport)
             .finish()
     }
 }

@@ -13,6 +13,7 @@ pub(crate) fn launch(entered: &Entered<'_>, text: &Pieces, planned: PlannedCall<
     // SAFETY: it is launched as planned.
     let (mut call, grid, block) = unsafe { planned.into_parts() };
     let (context, kernel) = (entered.context, call.kernel());
+    entered.not_captured(|| format!("launch `{}`, a kernel of arrays,", kernel.name))?;
     let function = context.builtin.function(entered, text, kernel.name)?;
     call.check(grid, block, 0).map_err(LaunchError::Contract)?;
     let launch = Launch {

@@ -8,6 +8,7 @@ use crate::base::error::{Result, answer};
 use crate::base::host_fn::OutsideHostFn;
 use crate::base::recording;
 use crate::buffers::allocation::Memory;
+use crate::context::capture::Capture;
 use crate::context::queue::Queue;
 use crate::context::uses::Access;
 use crate::context::{Context, Entered};
@@ -74,7 +75,9 @@ unsafe impl Sync for Inner {}
 impl Device {
     /// Records what `work` launches on the stream that it is given, without running it.
     ///
-    /// Launches on other streams, copies and everything else that `work` does happen at once, as outside.
+    /// Launches on other streams of [`Device::stream`], copies to and from the host and everything else that `work` does happen at once,
+    /// as outside. Launches and copies on the default stream of this device, which those of arrays are too, are refused: they would be
+    /// done once, and not be part of the graph.
     ///
     /// # Errors
     /// That of `work`; [`crate::error::GraphError`] for a launch that cannot be recorded; the driver's.
@@ -88,7 +91,9 @@ impl Device {
 
 fn record(context: &Arc<Context>, work: impl FnOnce(&Stream) -> Result<()>) -> Result<Vec<Step>> {
     let stream = Stream::recording(context.clone())?;
+    let capture = Capture::begin(context);
     let done = work(&stream);
+    drop(capture);
     let steps = stream.records().map(Recording::end).unwrap_or_default();
     done.map(|()| steps)
 }
@@ -173,7 +178,9 @@ impl Graph {
     /// The driver's, or that the context is lost. What goes wrong in a kernel is told at the next wait.
     pub fn launch(&self) -> Result<()> {
         let context = &self.inner.context;
-        self.inner.put(&context.queues.default, &context.enter(launching)?)
+        let entered = context.enter(launching)?;
+        entered.not_captured(launching)?;
+        self.inner.put(&context.queues.default, &entered)
     }
 
     /// Puts all launches on a stream.

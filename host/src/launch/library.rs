@@ -118,7 +118,7 @@ impl Library {
     }
 
     /// The addresses of the work memory that is free, in ascending order.
-    #[cfg(test)]
+    #[cfg(all(test, feature = "algorithms"))]
     pub(crate) fn spare(&self) -> Vec<u64> {
         let spare = self.kept.spare.lock();
         let mut addresses: Vec<u64> = spare

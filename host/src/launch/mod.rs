@@ -155,7 +155,12 @@ impl Module {
         }
         let dependent = config.dependent || kernel.contract.dependent;
         let queue = match config.stream {
-            None => &self.context().queues.default,
+            None => {
+                if timings.is_none() {
+                    entered.not_captured(|| format!("launch `{}`", kernel.name))?;
+                }
+                &self.context().queues.default
+            }
             Some(stream) => {
                 let operation = || format!("launch `{}` on a stream", kernel.name);
                 stream.belongs_to(self.context(), operation)?;

@@ -23,6 +23,7 @@ mod nvtx;
 mod occupancy;
 mod profile;
 mod ranks;
+mod ranks_by_nccl;
 mod reach;
 mod streams;
 mod warnings;

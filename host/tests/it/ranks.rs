@@ -1,6 +1,6 @@
 //! Process groups, with a thread for each rank; processes are started and killed by the tests of the training program.
 
-use rumba::ranks::{Element, Place, ProcessGroup, RankError, ReduceOp};
+use rumba::ranks::{Choice, Element, Place, ProcessGroup, RankError, ReduceOp};
 use rumba::{Device, Error};
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Places of so many ranks on this machine, at a port that was free.
-fn places(size: usize, timeout: u64) -> Vec<Place> {
+pub(crate) fn places(size: usize, timeout: u64) -> Vec<Place> {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("it is bound").to_string();
     let place = |rank| Place {
@@ -17,12 +17,13 @@ fn places(size: usize, timeout: u64) -> Vec<Place> {
         local_rank: rank,
         address: address.clone(),
         timeout: Duration::from_millis(timeout),
+        transport: Choice::Automatic,
     };
     (0..size).map(place).collect()
 }
 
 /// What each of some ranks does, all at the same time.
-fn each<R: Send>(places: &[Place], work: impl Fn(&Place) -> R + Sync) -> Vec<R> {
+pub(crate) fn each<R: Send>(places: &[Place], work: impl Fn(&Place) -> R + Sync) -> Vec<R> {
     thread::scope(|scope| {
         let threads: Vec<_> = places.iter().map(|place| scope.spawn(|| work(place))).collect();
         let joined = threads.into_iter().map(|thread| thread.join().expect("no rank panics"));
@@ -110,7 +111,7 @@ fn errors(places: &[Place], work: impl Fn(usize, &mut ProcessGroup) -> rumba::Re
     })
 }
 
-fn of_ranks<R>(result: rumba::Result<R>) -> RankError {
+pub(crate) fn of_ranks<R>(result: rumba::Result<R>) -> RankError {
     match result {
         Err(Error::Rank(error)) => *error,
         Err(error) => panic!("another error: {error}"),
@@ -237,9 +238,39 @@ fn a_place_where_no_rank_can_meet() {
     let error = of_ranks(ProcessGroup::join(&first));
     assert!(matches!(error, RankError::Address { .. }), "{error}");
     drop(taken);
-    let beyond = Place { rank: 2, ..first };
+    let beyond = Place {
+        rank: 2,
+        ..first.clone()
+    };
     assert!(matches!(
         of_ranks(ProcessGroup::join(&beyond)),
         RankError::NoSuchRank { rank: 2, size: 2 }
     ));
+}
+
+/// A machine's own name may be an address of its own there, so rank 0 listens on all.
+#[test]
+fn ranks_meet_by_any_address_of_the_machine() {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    for (named, reached) in [
+        ("0.0.0.0", "127.0.0.1"),
+        ("localhost", "localhost"),
+        (name.trim(), "127.0.0.1"),
+    ] {
+        let mut places = places(2, 20_000);
+        let port = places[0].address.rsplit(':').next().expect("it has a port").to_owned();
+        let address = format!("{named}:{port}");
+        // A machine need not know its own name.
+        if named.is_empty() || std::net::ToSocketAddrs::to_socket_addrs(&address).is_err() {
+            continue;
+        }
+        places[0].address = address;
+        places[1].address = format!("{reached}:{port}");
+        let met = each(&places, |place| {
+            ProcessGroup::join(place).and_then(|mut group| group.barrier())
+        });
+        for result in met {
+            result.unwrap_or_else(|error| panic!("{named}: {error}"));
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::common::ready;
 use futures_executor::ThreadPool;
+use rumba::array::Array;
 use rumba::prelude::*;
 use rumba::test_kernels::{saxpy, scale};
 use rumba::{Error, error::GraphError};
@@ -329,6 +330,65 @@ fn what_a_graph_cannot_hold_is_an_error() {
             }
         }
         assert!(device.capture(|_| Ok(()))?.is_empty());
+        Ok(())
+    });
+}
+
+/// What a graph would silently miss.
+#[test]
+fn the_default_stream_is_refused_while_a_graph_is_recorded() {
+    alone(&[], || {
+        let (device, module) = ready()?;
+        let mut x = device.buffer_from(&[1.0_f32; N])?;
+        let mut y = device.zeros::<f32>(N)?;
+        let mut array = Array::<f32, 2>::zeros(&device, [4, 5])?;
+        let other = device.stream()?;
+        let graph = device.capture(|_| Ok(()))?;
+        let threads = LaunchConfig::for_each(N);
+        let (mut words, ten) = (Vec::new(), [10.0; N]);
+        let recorded = device.capture(|stream| {
+            for wrong in [
+                module.launch(threads, scale(2.0, &mut x)),
+                array.view_mut().fill(7.0),
+                array.transpose().to_array().map(drop),
+                y.copy_from_buffer(&x),
+                y.slice_mut(..).clear(),
+                graph.launch(),
+            ] {
+                match wrong {
+                    Err(Error::Graph(error)) => {
+                        assert!(matches!(*error, GraphError::DefaultStream { .. }), "{error}");
+                        words.push(error.to_string());
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+            // What waits for its result, and what names another stream, is meant as it is.
+            y.copy_from(&ten)?;
+            module.launch(on(&other), scale(3.0, &mut x))?;
+            module.launch(on(stream), saxpy(1.0, &x, &mut y))
+        })?;
+        assert!(
+            words[0].starts_with("cannot launch `scale` on the default stream"),
+            "{}",
+            words[0]
+        );
+        assert_eq!(recorded.len(), 1);
+        assert_eq!(array.to_vec()?, [0.0; 20], "nothing of it was done");
+        recorded.launch()?;
+        assert_eq!(y.to_vec()?, [13.0; N]);
+
+        // Only that thread, and only until its capture ends, also by a panic.
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _ = device.capture(|_| {
+                thread::scope(|scope| scope.spawn(|| array.view_mut().fill(7.0)).join()).expect("it does not panic")?;
+                panic!("on purpose")
+            });
+        }));
+        assert!(panicked.is_err());
+        assert_eq!(array.to_vec()?, [7.0; 20]);
+        array.view_mut().fill(8.0)?;
+        assert_eq!(array.to_vec()?, [8.0; 20]);
         Ok(())
     });
 }

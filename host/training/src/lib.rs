@@ -3,3 +3,4 @@
 pub mod data;
 pub mod network;
 pub mod plot;
+pub mod start;

@@ -7,13 +7,12 @@ use rumba::ranks::{Place, ProcessGroup, ReduceOp};
 use rumba_nn::Nn;
 use rumba_nn::train::Adam;
 use std::fmt::Write as _;
-use std::net::TcpListener;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitCode};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use training::data::{Digits, digits, order};
 use training::network::{Network, Step, Test};
-use training::plot;
+use training::{plot, start};
 
 /// Trains a classifier of handwritten digits, on one device or with a process for each of several
 #[derive(Parser)]
@@ -26,7 +25,8 @@ use training::plot;
   srun -N 2 --ntasks-per-node 4 target/release/training
 
 Ranks are told apart by the variables that torchrun, mpirun and srun set; RUMBA_RANK_TIMEOUT is how many seconds
-one waits for another.")]
+one waits for another. Gradients go by NCCL where each rank has a GPU of its own, else by TCP; RUMBA_RANK_TRANSPORT is
+`nccl` or `tcp` to insist on one. The program `exchange` compares both.")]
 struct Args {
     /// How often all digits are learned
     #[arg(long, default_value_t = 4)]
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
     sigpipe::reset();
     let args = Args::parse();
     match args.ranks {
-        Some(count) => start(count),
+        Some(count) => start::ranks(count),
         None => train(&args),
     }
     .unwrap_or_else(|error| {
@@ -74,61 +74,6 @@ fn main() -> ExitCode {
         }
         ExitCode::FAILURE
     })
-}
-
-/// Starts this program once for each rank, as `torchrun --standalone` does, and waits for all.
-fn start(count: usize) -> Result<ExitCode> {
-    ensure!(count > 0, "--ranks is 1 or more");
-    let own: Vec<_> = std::env::args_os().skip(1).collect();
-    // Its own value is `--ranks COUNT` or `--ranks=COUNT`.
-    let mut arguments = Vec::new();
-    let mut rest = own.into_iter();
-    while let Some(argument) = rest.next() {
-        let text = argument.to_string_lossy();
-        if text == "--ranks" {
-            rest.next();
-        } else if !text.starts_with("--ranks=") {
-            arguments.push(argument);
-        }
-    }
-    let port = TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())?
-        .port();
-    let program = std::env::current_exe().context("this program's own file is not known")?;
-    let start = |rank: usize| -> Result<Child> {
-        let mut command = Command::new(&program);
-        command
-            .args(&arguments)
-            .env("RANK", rank.to_string())
-            .env("LOCAL_RANK", rank.to_string());
-        command.env("WORLD_SIZE", count.to_string());
-        command
-            .env("MASTER_ADDR", "127.0.0.1")
-            .env("MASTER_PORT", port.to_string());
-        command.spawn().context("a process for a rank could not be started")
-    };
-    let mut children: Vec<Child> = Vec::new();
-    for rank in 0..count {
-        match start(rank) {
-            Ok(child) => children.push(child),
-            Err(error) => {
-                for child in &mut children {
-                    let _ = child.kill();
-                    let _ = child.wait();
-                }
-                return Err(error);
-            }
-        }
-    }
-    let mut failed = false;
-    for (rank, child) in children.iter_mut().enumerate() {
-        let status = child.wait()?;
-        if !status.success() {
-            eprintln!("rank {rank} ended with {status}");
-            failed = true;
-        }
-    }
-    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// The part of a rank of so many things, which are shared evenly.
@@ -189,6 +134,7 @@ fn train(args: &Args) -> Result<ExitCode> {
                 String::new()
             }
         );
+        println!("exchange:   {}", group.transport());
         println!("digits:     {} to learn, {} to test", learned.len(), tested.len());
         println!(
             "parameters: {}, a graph of {} launches for each step",

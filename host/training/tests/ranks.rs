@@ -1,8 +1,10 @@
 //! The program as people start it: with several ranks, with one that is killed, and again from a checkpoint.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
+use test_processes::stand_in_for_nccl;
 
 fn program(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_training"));
@@ -40,11 +42,16 @@ fn losses(folder: &Path) -> Vec<f32> {
 
 #[test]
 fn one_two_and_four_ranks_learn_the_same() {
-    let curves: Vec<Vec<f32>> = [1, 2, 4]
+    let curves: Vec<Vec<f32>> = [(1, false), (2, false), (4, false), (2, true)]
         .into_iter()
-        .map(|ranks| {
+        .map(|(ranks, by_nccl)| {
             let folder = folder();
-            let text = succeed(program(folder.path()).args(["--steps", "12", "--ranks", &ranks.to_string()]));
+            let mut command = program(folder.path());
+            if by_nccl {
+                command.env("RUMBA_NCCL_LIBRARY", stand_in_for_nccl());
+            }
+            let text = succeed(command.args(["--steps", "12", "--ranks", &ranks.to_string()]));
+            assert_eq!(text.contains("exchange:   NCCL 2.28.9"), by_nccl, "{text}");
             assert!(text.contains("of the tested digits recognised"), "{text}");
             let picture = std::fs::read(folder.path().join("curve.png")).expect("the program wrote it");
             assert!(picture.starts_with(b"\x89PNG"));
@@ -85,31 +92,45 @@ fn training_goes_on_from_a_checkpoint() {
     );
 }
 
-/// Starts two ranks, as a launcher does.
-fn two_ranks(folder: &Path, timeout: u64) -> [Child; 2] {
+/// Starts two ranks, as a launcher does, and waits until they train. Data goes by TCP, or by a stand-in for NCCL.
+fn two_ranks(folder: &Path, by_nccl: bool) -> [Child; 2] {
     let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     let port = port.expect("a port is free").port().to_string();
-    [0, 1].map(|rank| {
+    let mut ranks = [0, 1].map(|rank| {
         let mut command = program(folder);
-        command
-            .args(["--epochs", "1000"])
-            .env("RUMBA_RANK_TIMEOUT", timeout.to_string());
+        command.args(["--epochs", "1000"]).env("RUMBA_RANK_TIMEOUT", "60");
         command.env("RANK", rank.to_string()).env("WORLD_SIZE", "2");
         command.env("MASTER_ADDR", "127.0.0.1").env("MASTER_PORT", &port);
+        if by_nccl {
+            command.env("RUMBA_NCCL_LIBRARY", stand_in_for_nccl());
+        }
         command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .expect("the program starts")
-    })
+    });
+    let said = BufReader::new(ranks[0].stdout.as_mut().expect("it is a pipe")).lines();
+    let said: Vec<String> = said
+        .map(|line| line.expect("it prints UTF-8"))
+        .take_while(|line| !line.starts_with("parameters:"))
+        .collect();
+    let way = if by_nccl { "NCCL 2.28.9" } else { "TCP through rank 0" };
+    assert!(
+        said.iter()
+            .any(|line| line.starts_with("exchange:") && line.contains(way)),
+        "{said:?}"
+    );
+    // They are at some step.
+    std::thread::sleep(Duration::from_millis(700));
+    ranks
 }
 
 #[test]
 fn a_killed_rank_is_told_to_the_others() {
-    for victim in [0, 1] {
+    for (victim, by_nccl) in [(0, false), (1, false), (0, true), (1, true)] {
         let folder = folder();
-        let mut ranks = two_ranks(folder.path(), 60);
-        std::thread::sleep(Duration::from_secs(4));
+        let mut ranks = two_ranks(folder.path(), by_nccl);
         ranks[victim].kill().expect("it runs");
         let begin = Instant::now();
         let [first, second] = ranks;
@@ -123,6 +144,27 @@ fn a_killed_rank_is_told_to_the_others() {
         let errors = String::from_utf8_lossy(&other.stderr);
         assert_eq!(other.status.code(), Some(1), "{errors}");
         assert!(errors.contains(&format!("rank {victim} is lost")), "{errors}");
+    }
+}
+
+/// The program that compares both ways finds them the same, and says which way it has compared with TCP.
+#[test]
+fn both_ways_give_the_same() {
+    for (by_nccl, way) in [
+        (false, "TCP through rank 0, since rank 0 has no NVIDIA GPU"),
+        (true, "NCCL 2.28.9"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_exchange"));
+        command.args(["--ranks", "2", "--largest", "1", "--repeat", "2"]);
+        if by_nccl {
+            command.env("RUMBA_NCCL_LIBRARY", stand_in_for_nccl());
+        }
+        let text = succeed(command.stdin(Stdio::null()));
+        assert!(
+            text.contains(way) && text.contains("the same: 168 operations"),
+            "{text}"
+        );
+        assert!(text.contains("262144  "), "{text}");
     }
 }
 

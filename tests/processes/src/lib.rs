@@ -4,11 +4,13 @@
 //! fault ends. A test that changes any of them calls [`alone`]; a program whose tests are rows of a table calls [`run`].
 
 mod engine;
+mod nccl;
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 pub use engine::{Engine, engines, has_gpu};
+pub use nccl::stand_in_for_nccl;
 
 /// What a test comes to. Any error is told by its message.
 pub type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;

@@ -48,6 +48,18 @@ pub enum GraphError {
         operation: String,
     },
 
+    /// Work on the default stream while launches are recorded.
+    #[error(
+        "cannot {operation} on the default stream while this thread records launches for a graph: it would be done once, now, and not be \
+         part of the graph\n\
+         help: launch it on the stream of the capture (`LaunchConfig::stream`, `Linalg::on`, `Algorithms::on`), or do it before or after \
+         the capture; arrays and copies on the device have the default stream only"
+    )]
+    DefaultStream {
+        /// What was asked for.
+        operation: String,
+    },
+
     /// A launch on the stream of a capture that is over.
     #[error(
         "cannot launch `{kernel}`: its stream recorded launches for a graph, and the capture is over\n\

@@ -1,5 +1,6 @@
 //! Why processes that work together could not meet, or go on.
 
+use std::fmt;
 use std::time::Duration;
 
 /// Why a [`ProcessGroup`](crate::ranks::ProcessGroup) could not be joined or used.
@@ -120,6 +121,92 @@ pub enum RankError {
         /// That of rank 0.
         ours: String,
     },
+
+    /// NCCL was asked for, and not all ranks can use it.
+    #[error(
+        "NCCL was asked for, but {reason}{}\n\
+         help: each rank needs a GPU of its own and the same NCCL; without RUMBA_RANK_TRANSPORT ranks take what all of them have",
+        cause.as_ref().map(|cause| format!(": {cause}")).unwrap_or_default()
+    )]
+    NoNccl {
+        /// Why not.
+        reason: TcpReason,
+        /// What this rank knows of it.
+        cause: Option<String>,
+    },
+
+    /// All ranks came to an operation, and it did not end.
+    #[error(
+        "{operation} did not end within {after:?}, though all ranks came to it\n\
+         help: a device or the network between the machines may hang, or earlier work on a device takes longer; NCCL_DEBUG=INFO makes \
+         NCCL say more, RUMBA_RANK_TIMEOUT is how many seconds are waited"
+    )]
+    Stalled {
+        /// What the ranks were doing.
+        operation: &'static str,
+        /// How long.
+        after: Duration,
+    },
+
+    /// A rank could not do its part of an operation.
+    #[error("rank {rank} failed during {operation}: {cause}")]
+    Failed {
+        /// The rank.
+        rank: usize,
+        /// What all were doing.
+        operation: &'static str,
+        /// What NCCL or the driver said there.
+        cause: String,
+    },
+}
+
+/// Why ranks exchange data through the host and rank 0 and not by NCCL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TcpReason {
+    /// A rank asks for it.
+    Chosen {
+        /// The first such rank.
+        rank: usize,
+    },
+
+    /// A rank is on the software device, or has no device at all.
+    NoGpu {
+        /// The first such rank.
+        rank: usize,
+    },
+
+    /// NCCL does not load on a rank, or is older than 2.14.
+    NoLibrary {
+        /// The first such rank.
+        rank: usize,
+    },
+
+    /// Ranks have different versions of NCCL.
+    Versions {
+        /// The first rank with another version than rank 0.
+        rank: usize,
+    },
+
+    /// Two ranks use one GPU, which NCCL refuses.
+    SharedGpu {
+        /// A rank.
+        first: usize,
+        /// Another one with the same GPU.
+        second: usize,
+    },
+}
+
+impl fmt::Display for TcpReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TcpReason::Chosen { rank } => write!(f, "rank {rank} asks for TCP"),
+            TcpReason::NoGpu { rank } => write!(f, "rank {rank} has no NVIDIA GPU"),
+            TcpReason::NoLibrary { rank } => write!(f, "NCCL 2.14 or newer does not load on rank {rank}"),
+            TcpReason::Versions { rank } => write!(f, "rank {rank} has another version of NCCL than rank 0"),
+            TcpReason::SharedGpu { first, second } => write!(f, "ranks {first} and {second} share a GPU"),
+        }
+    }
 }
 
 /// Some ranks, as a sentence has them.

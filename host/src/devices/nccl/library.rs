@@ -2,8 +2,9 @@
 //!
 //! The library stays loaded until the process ends. What may be called when is the business of the caller.
 
+use crate::devices::nccl::processes::Processes;
 use crate::devices::nccl::{Element, NcclError, ReduceOp};
-use cust::sys::CUstream;
+use cust::sys::{self, CUstream};
 use libloading::os::unix::{Library as Loaded, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{CStr, OsStr, OsString, c_char, c_int, c_void};
 use std::sync::OnceLock;
@@ -11,7 +12,7 @@ use std::sync::OnceLock;
 /// One device's place in a communicator: `ncclComm_t`.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub(super) struct Comm(*mut c_void);
+pub(super) struct Comm(pub(super) *mut c_void);
 
 // SAFETY: NCCL's handles may be used from any thread, one at a time; our calls hold the locks of all devices.
 unsafe impl Send for Comm {}
@@ -21,6 +22,13 @@ unsafe impl Sync for Comm {}
 /// The oldest version with everything that is called here, as `ncclGetVersion` counts.
 const OLDEST: c_int = 21_000;
 
+/// `cuLaunchHostFunc`.
+type LaunchHostFunc = unsafe extern "C" fn(CUstream, sys::CUhostFn, *mut c_void) -> sys::CUresult;
+
+/// What a stand-in for NCCL exports that works with the memory of the software device, as tests have one. It is given the driver's
+/// function by which it puts its work on a stream.
+const ON_SOFTWARE: &[u8] = b"rumba_nccl_on_software";
+
 macro_rules! functions {
     ($($field:ident = $name:literal: fn($($parameter:ty),*) -> $result:ty;)*) => {
         /// The library's functions.
@@ -28,6 +36,12 @@ macro_rules! functions {
             $($field: unsafe extern "C" fn($($parameter),*) -> $result,)*
             /// Since 2.13.
             last_error: Option<unsafe extern "C" fn(Comm) -> *const c_char>,
+            /// Since 2.14.
+            pub(super) processes: Option<Processes>,
+            /// As `ncclGetVersion` counts.
+            pub(super) number: c_int,
+            /// Whether it is a stand-in that works with the memory of the software device.
+            pub(super) on_software: bool,
         }
 
         impl Library {
@@ -40,6 +54,9 @@ macro_rules! functions {
                     })?,)*
                     // SAFETY: as above.
                     last_error: unsafe { loaded.get(b"ncclGetLastError") }.ok().map(|found| *found),
+                    processes: Processes::of(loaded),
+                    number: 0,
+                    on_software: false,
                 })
             }
         }
@@ -63,9 +80,12 @@ functions! {
 
 /// The library inside a group of calls.
 pub(super) struct Calls<'l> {
-    library: &'l Library,
-    operation: &'static str,
+    pub(super) library: &'l Library,
+    pub(super) operation: &'static str,
 }
+
+/// `ncclInProgress`: what a communicator that does not block answers before it has done what was asked for.
+pub(super) const IN_PROGRESS: c_int = 7;
 
 impl Library {
     /// The library of this process, loaded at the first call.
@@ -88,7 +108,13 @@ impl Library {
                 library: name.clone(),
                 cause: std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string),
             })?;
-        let library = Library::functions(&loaded, &name)?;
+        let mut library = Library::functions(&loaded, &name)?;
+        // SAFETY: only a stand-in has this function, which is declared so.
+        if let Ok(begin) = unsafe { loaded.get::<unsafe extern "C" fn(LaunchHostFunc)>(ON_SOFTWARE) } {
+            // SAFETY: as above; the driver's function stays as long as the process.
+            unsafe { begin(sys::cuLaunchHostFunc) };
+            library.on_software = true;
+        }
         // It may have started threads, so it stays.
         std::mem::forget(loaded);
         let mut version = 0;
@@ -101,6 +127,7 @@ impl Library {
                 version: parts(version),
             });
         }
+        library.number = version;
         Ok(library)
     }
 
@@ -141,8 +168,8 @@ impl Library {
         called.and_then(|()| self.check(operation, None, ended))
     }
 
-    fn check(&self, operation: &'static str, comm: Option<Comm>, answer: c_int) -> Result<(), NcclError> {
-        if answer == 0 {
+    pub(super) fn check(&self, operation: &'static str, comm: Option<Comm>, answer: c_int) -> Result<(), NcclError> {
+        if answer == 0 || answer == IN_PROGRESS {
             return Ok(());
         }
         // SAFETY: NCCL gives static, terminated texts for every number, and its last error's until the next one.
@@ -256,7 +283,7 @@ unsafe fn read(text: *const c_char) -> Option<String> {
 }
 
 /// Major, minor and patch, as `ncclGetVersion` counts: 2.8 and older with one digit less for each.
-fn parts(version: c_int) -> (u32, u32, u32) {
+pub(super) fn parts(version: c_int) -> (u32, u32, u32) {
     let version = u32::try_from(version).unwrap_or(0);
     let thousands = if version < 10_000 { 1000 } else { 10_000 };
     (version / thousands, version % thousands / 100, version % 100)

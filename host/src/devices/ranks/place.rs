@@ -17,6 +17,20 @@ pub struct Place {
     pub address: String,
     /// How long a rank waits for another before it gives up.
     pub timeout: Duration,
+    /// How it asks to exchange data.
+    pub transport: Choice,
+}
+
+/// How a rank asks to exchange data with the others. One that asks for NCCL or TCP gets nothing else, or an error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// By NCCL where all ranks can, else by TCP.
+    #[default]
+    Automatic,
+    /// By NCCL.
+    Nccl,
+    /// Through the host's memory and rank 0, by TCP.
+    Tcp,
 }
 
 /// The variables of a launcher.
@@ -83,6 +97,7 @@ impl Place {
             local_rank: 0,
             address: format!("127.0.0.1:{PORT}"),
             timeout: TIMEOUT,
+            transport: Choice::Automatic,
         }
     }
 
@@ -97,7 +112,7 @@ impl Place {
     ///
     /// Ranks meet at `MASTER_ADDR` and `MASTER_PORT`. Without the former it is the first machine of Slurm's list, or this machine if
     /// MPI has started all ranks on it; without the latter port 29500. `RUMBA_RANK_TIMEOUT` is the timeout in seconds, 300 if it is
-    /// not set.
+    /// not set; `RUMBA_RANK_TRANSPORT` is `nccl` or `tcp` where ranks shall not choose themselves.
     ///
     /// # Errors
     /// [`RankError::Environment`], [`RankError::NoSuchRank`].
@@ -108,10 +123,10 @@ impl Place {
     /// The device of this rank: that of its number on its machine. If there are more ranks than devices, they share these.
     ///
     /// # Errors
-    /// As [`Device::all`].
+    /// As [`Device::get`].
     pub fn device(&self) -> Result<Device> {
-        let devices = Device::all()?;
-        Ok(devices[self.local_rank % devices.len()].clone())
+        let count = Device::count()?.max(1);
+        Device::get((self.local_rank % count as usize) as u32)
     }
 }
 
@@ -129,8 +144,21 @@ fn read(variables: Variables<'_>) -> Result<Place, RankError> {
             });
         }
     };
+    let transport = match variables("RUMBA_RANK_TRANSPORT").as_deref() {
+        None | Some("" | "auto") => Choice::Automatic,
+        Some("nccl") => Choice::Nccl,
+        Some("tcp") => Choice::Tcp,
+        Some(other) => {
+            return Err(RankError::Environment {
+                variable: "RUMBA_RANK_TRANSPORT",
+                value: Some(other.to_owned()),
+                wanted: "`nccl`, `tcp` or `auto`".into(),
+            });
+        }
+    };
     let alone = Place {
         timeout,
+        transport,
         ..Place::alone()
     };
     let launcher = LAUNCHERS
@@ -186,6 +214,7 @@ fn read(variables: Variables<'_>) -> Result<Place, RankError> {
         local_rank: local_rank.map_or(rank, |rank| rank as usize),
         address,
         timeout,
+        transport,
     })
 }
 
@@ -225,7 +254,7 @@ fn first_host(list: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Place, RankError, first_host, read};
+    use super::{Choice, Place, RankError, first_host, read};
     use std::time::Duration;
 
     fn of(variables: &[(&str, &str)]) -> Result<Place, RankError> {
@@ -284,13 +313,14 @@ mod tests {
             of(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "4")]).ok(),
             Some(Place::alone())
         );
-        let place = of(&[("RUMBA_RANK_TIMEOUT", "7")]).map(|place| place.timeout);
-        assert_eq!(place.ok(), Some(Duration::from_secs(7)));
+        let place = of(&[("RUMBA_RANK_TIMEOUT", "7"), ("RUMBA_RANK_TRANSPORT", "tcp")]);
+        let place = place.map(|place| (place.timeout, place.transport));
+        assert_eq!(place.ok(), Some((Duration::from_secs(7), Choice::Tcp)));
     }
 
     #[test]
     fn wrong_variables_are_named() {
-        let cases: [(&[(&str, &str)], &str); 7] = [
+        let cases: [(&[(&str, &str)], &str); 8] = [
             (&[("RANK", "0")], "WORLD_SIZE is not set"),
             (&[("WORLD_SIZE", "2")], "RANK is not set"),
             (&[("RANK", "one"), ("WORLD_SIZE", "2")], "RANK is `one`"),
@@ -306,6 +336,7 @@ mod tests {
                 "MASTER_PORT is `70000`",
             ),
             (&[("RUMBA_RANK_TIMEOUT", "0")], "RUMBA_RANK_TIMEOUT is `0`"),
+            (&[("RUMBA_RANK_TRANSPORT", "mpi")], "RUMBA_RANK_TRANSPORT is `mpi`"),
         ];
         for (variables, part) in cases {
             let text = of(variables).map_or_else(|error| error.to_string(), |place| format!("{place:?}"));

@@ -5,13 +5,14 @@
 
 use super::place::Place;
 use crate::base::error::RankError;
+use crate::devices::nccl::Element;
 use bytemuck::{bytes_of, bytes_of_mut, cast_slice, cast_slice_mut};
 use std::io::{ErrorKind, Read, Write};
-use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 /// How a rank's first words begin: a name, the version of what is said here, and the order of bytes.
-const MAGIC: u64 = u64::from_ne_bytes(*b"rumba\0\0\x01");
+const MAGIC: u64 = u64::from_ne_bytes(*b"rumba\0\0\x02");
 
 /// How long the first words of a connection may take. Rank 0 reads them one connection after the other.
 const HELLO: Duration = Duration::from_secs(2);
@@ -22,6 +23,9 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// How long rank 0 keeps connections after an error, so that the others read what it was.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
+/// How long an operation goes on when a rank's connection has ended: that rank may have done its part before.
+const GRACE: Duration = Duration::from_secs(1);
+
 /// No error has as many words.
 const LONGEST: u64 = 1 << 16;
 
@@ -29,14 +33,18 @@ const LONGEST: u64 = 1 << 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Join,
+    Offer,
+    Connect,
     Barrier,
     AllReduce,
     Broadcast,
     AllGather,
 }
 
-const OPERATIONS: [(Operation, &str); 5] = [
+const OPERATIONS: [(Operation, &str); 7] = [
     (Operation::Join, "the meeting of all ranks"),
+    (Operation::Offer, "the choice of a transport"),
+    (Operation::Connect, "the meeting of all ranks by NCCL"),
     (Operation::Barrier, "a barrier"),
     (Operation::AllReduce, "all_reduce"),
     (Operation::Broadcast, "broadcast"),
@@ -44,7 +52,7 @@ const OPERATIONS: [(Operation, &str); 5] = [
 ];
 
 impl Operation {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         OPERATIONS[self as usize].1
     }
 }
@@ -63,6 +71,15 @@ pub(super) struct Call {
 type Words = [u64; 3];
 
 impl Call {
+    pub(super) fn of<T: Element>(operation: Operation, length: usize, argument: u32) -> Call {
+        Call {
+            operation,
+            element: T::TYPE,
+            length,
+            argument,
+        }
+    }
+
     /// `number` counts the operations of a group.
     fn words(self, number: u64) -> Words {
         let kind = self.operation as u64 | u64::from(self.element as u8) << 8 | u64::from(self.argument) << 32;
@@ -135,6 +152,58 @@ fn write(stream: &TcpStream, bytes: &[u8], end: Instant) -> Result<(), Broken> {
     })
 }
 
+/// What lies ready to be read from a connection.
+enum Peeked {
+    Nothing,
+    Bytes,
+    /// It is closed, or lost.
+    End,
+}
+
+fn peek(link: &TcpStream) -> Peeked {
+    let peeked = link.set_nonblocking(true).and_then(|()| link.peek(&mut [0]));
+    // What follows waits, by its timeouts.
+    let blocks = link.set_nonblocking(false);
+    match (peeked, blocks) {
+        (Ok(1..), Ok(())) => Peeked::Bytes,
+        (Err(error), Ok(())) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+            Peeked::Nothing
+        }
+        _ => Peeked::End,
+    }
+}
+
+/// Listens at the port of an address: on all interfaces, since a machine's own name may mean another of its addresses than on other
+/// machines (Debian's is 127.0.1.1 on itself). Only an address that no other machine can reach is taken as it is.
+fn listen(address: &str) -> std::io::Result<TcpListener> {
+    let (host, port) = address.rsplit_once(':').ok_or(ErrorKind::InvalidInput)?;
+    let port: u16 = port.parse().map_err(|_| ErrorKind::InvalidInput)?;
+    let literal = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    if host == "localhost" || literal.is_ok_and(|address| address.is_loopback()) {
+        return TcpListener::bind(address);
+    }
+    // Its addresses are looked up so that a name without any is an error here too.
+    address.to_socket_addrs()?;
+    // By the sixth version of IP the fourth is served as well, unless the system has only the fourth.
+    let first = TcpListener::bind((Ipv6Addr::UNSPECIFIED, port));
+    first.or_else(|error| match error.kind() {
+        ErrorKind::AddrInUse | ErrorKind::PermissionDenied => Err(error),
+        _ => TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)),
+    })
+}
+
+/// Connects to the first address of a name that answers.
+fn connect(address: &str, timeout: Duration) -> std::io::Result<TcpStream> {
+    let mut last = ErrorKind::NotFound.into();
+    for address in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, timeout) {
+            Ok(link) => return Ok(link),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
 /// The connections of a rank.
 pub(super) struct Wire {
     place: Place,
@@ -143,6 +212,8 @@ pub(super) struct Wire {
     /// How many operations there were, and when the last one began.
     number: u64,
     begun: Instant,
+    /// A rank whose connection ended during the operation, and when that was seen.
+    gone: Option<(usize, Instant)>,
     /// What has ended the group.
     ended: Option<RankError>,
 }
@@ -159,6 +230,7 @@ impl Wire {
             links: Vec::new(),
             number: 0,
             begun: Instant::now(),
+            gone: None,
             ended: None,
         };
         if size > 1 {
@@ -177,7 +249,7 @@ impl Wire {
         let Place {
             address, size, timeout, ..
         } = self.place.clone();
-        let listener = TcpListener::bind(&address).and_then(|listener| {
+        let listener = listen(&address).and_then(|listener| {
             listener.set_nonblocking(true)?;
             Ok(listener)
         });
@@ -237,11 +309,7 @@ impl Wire {
             ..
         } = self.place.clone();
         loop {
-            let link = address.to_socket_addrs().and_then(|mut addresses| {
-                let address = addresses.next().ok_or(ErrorKind::NotFound)?;
-                TcpStream::connect_timeout(&address, timeout.min(HELLO))
-            });
-            match link {
+            match connect(&address, timeout.min(HELLO)) {
                 Ok(link) => {
                     let _ = link.set_nodelay(true);
                     let hello: Words = [MAGIC, rank as u64, size as u64];
@@ -263,10 +331,16 @@ impl Wire {
         }
     }
 
+    /// Operations are counted from here, as the program counts them.
+    pub(super) fn count_from_here(&mut self) {
+        self.number = 0;
+    }
+
     /// Begins an operation.
     pub(super) fn begin(&mut self) -> Result<(), RankError> {
         self.number += 1;
         self.begun = Instant::now();
+        self.gone = None;
         self.ended.clone().map_or(Ok(()), Err)
     }
 
@@ -347,6 +421,70 @@ impl Wire {
         Err(self.end(error))
     }
 
+    /// Comes to a call together with all other ranks, without any bytes.
+    pub(super) fn agree(&mut self, call: Call) -> Result<(), RankError> {
+        self.begin()?;
+        if self.place.rank > 0 {
+            self.send(call, &[])?;
+        } else {
+            (1..self.place.size).try_for_each(|rank| self.receive(call, rank, &mut []))?;
+        }
+        self.deliver(call.operation, &mut [])
+    }
+
+    /// While an operation that all ranks came to is done elsewhere: whether one of them is lost, or it takes too long.
+    ///
+    /// A rank that has done its part may end before this one has, so what is left is waited for a little longer.
+    pub(super) fn watch(&mut self, operation: Operation) -> Result<(), RankError> {
+        if let Some(error) = &self.ended {
+            return Err(error.clone());
+        }
+        for index in 0..self.links.len() {
+            match (peek(&self.links[index]), self.place.rank) {
+                // At rank 0, one that is ahead says what it comes to next. Elsewhere it is why the group ends.
+                (Peeked::Nothing, _) | (Peeked::Bytes, 0) => {}
+                (Peeked::Bytes, _) => self.status(operation, Instant::now() + LAST_WORDS)?,
+                (Peeked::End, rank) => {
+                    let lost = if rank == 0 { index + 1 } else { 0 };
+                    self.gone.get_or_insert((lost, Instant::now()));
+                }
+            }
+        }
+        let waited = if self.place.rank == 0 { 1 } else { 2 } * self.place.timeout;
+        let error = match self.gone {
+            Some((rank, since)) if since.elapsed() >= GRACE => self.error(Broken::Lost, rank, operation),
+            _ if self.begun.elapsed() >= waited => RankError::Stalled {
+                operation: operation.name(),
+                after: waited,
+            },
+            _ => return Ok(()),
+        };
+        Err(self.end(error))
+    }
+
+    /// Ends the group because this rank cannot go on with an operation: by what the others say of its cause, if they do.
+    pub(super) fn fail(&mut self, operation: Operation, cause: &dyn std::error::Error) -> RankError {
+        let begin = Instant::now();
+        loop {
+            if let Err(error) = self.watch(operation) {
+                return error;
+            }
+            if let Some((rank, _)) = self.gone {
+                let error = self.error(Broken::Lost, rank, operation);
+                return self.end(error);
+            }
+            if self.links.is_empty() || begin.elapsed() >= 2 * GRACE {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        self.end(RankError::Failed {
+            rank: self.place.rank,
+            operation: operation.name(),
+            cause: cause.to_string(),
+        })
+    }
+
     fn error(&self, broken: Broken, rank: usize, operation: Operation) -> RankError {
         let (operation, timeout) = (operation.name(), self.place.timeout);
         match broken {
@@ -360,7 +498,7 @@ impl Wire {
     }
 
     /// Ends the group on all ranks that can be told.
-    fn end(&mut self, error: RankError) -> RankError {
+    pub(super) fn end(&mut self, error: RankError) -> RankError {
         let links = std::mem::take(&mut self.links);
         if self.place.rank == 0 {
             links.iter().for_each(|link| tell(link, &error));
@@ -389,6 +527,8 @@ const ABSENT: u64 = 3;
 const TWICE: u64 = 4;
 const NO_SUCH: u64 = 5;
 const DISAGREEMENT: u64 = 6;
+const STALLED: u64 = 7;
+const FAILED: u64 = 8;
 
 /// An error of the group as words. The operation is the one that all are at.
 fn encoded(error: &RankError) -> Vec<u64> {
@@ -411,8 +551,17 @@ fn encoded(error: &RankError) -> Vec<u64> {
             }
             words
         }
+        RankError::Stalled { after, .. } => vec![STALLED, millis(after)],
+        RankError::Failed { rank, cause, .. } => {
+            let mut words = vec![FAILED, *rank as u64];
+            words.extend(cause.bytes().map(u64::from).take(LONGEST as usize / 2));
+            words
+        }
         // Of one rank alone.
-        RankError::Environment { .. } | RankError::Address { .. } | RankError::Unreachable { .. } => vec![LOST, 0],
+        RankError::Environment { .. }
+        | RankError::Address { .. }
+        | RankError::Unreachable { .. }
+        | RankError::NoNccl { .. } => vec![LOST, 0],
     }
 }
 
@@ -440,6 +589,18 @@ fn decoded(words: &[u64], operation: Operation, size: usize, waited: Duration) -
             rank: rank as usize,
             size: size as usize,
         },
+        [STALLED, millis] => RankError::Stalled {
+            operation,
+            after: time(millis),
+        },
+        [FAILED, rank, ref text @ ..] => {
+            let bytes: Vec<u8> = text.iter().map(|&byte| byte as u8).collect();
+            RankError::Failed {
+                rank: rank as usize,
+                operation,
+                cause: String::from_utf8_lossy(&bytes).into_owned(),
+            }
+        }
         [DISAGREEMENT, rank, ref texts @ ..] => {
             let mut rest = texts.iter();
             let mut text = || {

@@ -1,7 +1,7 @@
 //! An example of each error of devices, and of processes, that work together.
 
 use rumba::nccl::NcclError;
-use rumba::ranks::RankError;
+use rumba::ranks::{RankError, TcpReason};
 use std::time::Duration;
 
 use super::samples::said;
@@ -104,6 +104,22 @@ pub(super) fn collectives() -> impl Iterator<Item = (&'static str, String)> {
                 rank: 2,
                 theirs: "all_reduce (operation 7, 5 elements of type 7, argument 0)".into(),
                 ours: "all_reduce (operation 7, 4 elements of type 7, argument 0)".into(),
+            },
+        ),
+        (
+            "RankError::NoNccl",
+            RankError::NoNccl {
+                reason: TcpReason::SharedGpu { first: 2, second: 3 },
+                cause: None,
+            },
+        ),
+        ("RankError::Stalled", RankError::Stalled { operation, after }),
+        (
+            "RankError::Failed",
+            RankError::Failed {
+                rank: 2,
+                operation,
+                cause: "NCCL could not all_reduce: remote process exited or there was a network error".into(),
             },
         ),
     ];

@@ -306,6 +306,12 @@ pub fn samples() -> Vec<(&'static str, String)> {
         ("GraphError::UnifiedMemory", GraphError::UnifiedMemory { kernel }),
         ("GraphError::Cooperative", GraphError::Cooperative { kernel }),
         (
+            "GraphError::DefaultStream",
+            GraphError::DefaultStream {
+                operation: "launch `scale`".into(),
+            },
+        ),
+        (
             "GraphError::NotALaunch",
             GraphError::NotALaunch {
                 operation: "record an event".into(),
