@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::mem::offset_of;
 
 use crate::base::engine::{ENTRY_POINT, Unit};
-use crate::base::flow::{Set, holding};
+use crate::base::flow::Set;
 use crate::base::ir::{Element, Value, Writer};
 use crate::base::lanes::{FULL, LANES};
 use crate::compile::bits::Bits;
@@ -60,9 +60,11 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
     if kernel.blocks.len() * kernel.registers.len() > MAX_CELLS {
         return None;
     }
-    let masked = (program.kernel_ops <= MAX_MASKED).then(|| write_copies(&kernel, true, false));
-    let whole = masked.flatten().or_else(|| write_copies(&kernel, false, false));
-    whole.or_else(|| write_copies(&kernel, false, true))
+    let mut ways = [(true, false), (true, true), (false, false), (false, true)].into_iter();
+    ways.find_map(|(with_masked, stores_early)| {
+        let is_possible = !with_masked || program.kernel_ops <= MAX_MASKED;
+        is_possible.then(|| write_copies(&kernel, with_masked, stores_early))?
+    })
 }
 
 /// Writes the code with or without copies of blocks for warps that have parted, unless it is too long. It is shortest without them
@@ -123,7 +125,7 @@ fn write_copies(kernel: &Kernel<'_>, with_masked: bool, stores_early: bool) -> O
 /// A function that is being written.
 pub(super) struct Function<'a> {
     pub(super) kernel: &'a Kernel<'a>,
-    states: &'a States,
+    pub(super) states: &'a States,
     with_masked: bool,
     /// Registers that vary are stored when they are written: the register file always has them.
     pub(super) stores_early: bool,
@@ -389,7 +391,7 @@ impl Function<'_> {
             (Flow::Leave | Flow::Table | Flow::End, _) | (_, OpKind::Exit) => self.leave(index),
             (_, OpKind::GuardBegin) => self.branch(index, 0),
             (_, OpKind::GuardEnd | OpKind::Carrier { .. }) => {}
-            (_, OpKind::Shuffle { lanes }) => self.write_shuffle(index, lanes),
+            (_, OpKind::Shuffle { lanes, form }) => self.write_shuffle(index, lanes, form),
             (_, OpKind::Together { members, form }) => self.write_together(index, members, form),
             (Flow::Park, _) | (_, OpKind::Opaque | OpKind::UniformBranch) => self.call(index),
             (Flow::Next, OpKind::Window { local, back }) => self.write_window(index, local, back),
@@ -449,11 +451,10 @@ impl Function<'_> {
 
     /// Goes to an operation, the first of its block.
     fn go(&mut self, target: usize) {
-        let block = holding(&self.kernel.blocks, target);
-        if target >= self.kernel.program.kernel_ops {
+        let Some(block) = self.kernel.block_of.get(target).copied() else {
             self.w.line("unreachable");
             return;
-        }
+        };
         match self.copy {
             Copy::Full => {
                 if block <= self.block {
@@ -469,7 +470,7 @@ impl Function<'_> {
         }
     }
 
-    /// Goes to a block while lanes may wait at others: those run first that stand further up.
+    /// Goes to a block while lanes may wait at others: those run first that are in an earlier one.
     fn go_masked(&mut self, block: usize, pending: &Set) {
         let count = self.kernel.registers.len();
         let all = Set::of(0..count, count);
@@ -505,9 +506,12 @@ impl Function<'_> {
             let (whole, some) = (self.w.name("l"), self.w.name("l"));
             self.w.line(format_args!("br {full}, label %{whole}, label %{some}"));
             self.w.label(&whole);
+            let before = self.shapes.clone();
+            self.test_shapes(block, &some);
             self.w.line(format_args!("store {both}, ptr %active.place"));
             let live = self.kernel.liveness.before(block).clone();
             self.reach(Copy::Full, block, &live);
+            self.shapes = before;
             self.w.label(&some);
         }
         self.reach(Copy::Masked, block, &all);
@@ -630,7 +634,7 @@ impl Function<'_> {
             match self.kernel.parts(self.block, index, &self.shapes) {
                 Some((near, far)) if self.with_masked => {
                     let staying = self.w.xor(&going, &active);
-                    let goes_far = holding(&self.kernel.blocks, target) == far;
+                    let goes_far = self.kernel.block_of[target] == far;
                     let (near_mask, far_mask) = if goes_far { (staying, going) } else { (going, staying) };
                     self.part(cost, (near, near_mask), (far, far_mask));
                 }
@@ -679,7 +683,7 @@ impl Function<'_> {
         let live = if self.kernel.blocks[self.block].ops.contains(&index) {
             self.kernel.live_before(self.block, index)
         } else {
-            self.kernel.liveness.before(holding(&self.kernel.blocks, index)).clone()
+            self.kernel.liveness.before(self.kernel.block_of[index]).clone()
         };
         self.hand_over(&live, &[], true);
         let position = self.position(index);
@@ -689,7 +693,10 @@ impl Function<'_> {
     /// Ends at an operation at which the warp waits for others, and comes back behind it. Of registers that are uniform or
     /// affine there, the register file has only the first lanes meanwhile.
     fn leave_at_barrier(&mut self, index: usize) {
-        let block = self.block + 1;
+        let Some(block) = self.kernel.block_of.get(index + 1).copied() else {
+            self.leave(index);
+            return;
+        };
         let entry = self.entries.iter().position(|entry| *entry == block);
         let operands = self.kernel.operands(index);
         let (Copy::Full, Some(entry), Some(state), false) = (

@@ -198,16 +198,21 @@ impl<'a> Runner<'a> {
 /// The function of native code.
 type Function = unsafe extern "C" fn(*mut Warp, u32, *const Op, *const Helpers) -> *const Op;
 
-/// The code of a program with its gates, given the entries of its operations.
+/// The code of a program with its gates, given the entries of its operations: the gate of entry `n` is the `n`th, whatever order
+/// the entries have in the program.
 pub(crate) fn native(ops: &[Op], entry_at: Box<[u32]>, code: Code) -> Native {
-    let gates = entry_at.iter().enumerate().filter(|(_, entry)| **entry != NO_ENTRY);
+    let entries = entry_at.iter().enumerate().filter(|(_, entry)| **entry != NO_ENTRY);
     let gate = |(index, entry): (usize, &u32)| Op {
         handler: gate as Handler,
         imm: u64::from(*entry) | (index as u64) << 32,
         ..ops[index]
     };
+    let mut gates: Vec<Op> = entries.map(gate).collect();
+    // Warps find gates by the numbers of entries, which the code gives in the order of its blocks and not of the program: a gate
+    // elsewhere would take them to another block than the one where they stand.
+    gates.sort_unstable_by_key(|gate| gate.imm as u32);
     Native {
-        gates: gates.map(gate).collect(),
+        gates: gates.into(),
         entry_at,
         code,
     }
@@ -321,4 +326,45 @@ pub(crate) fn place(program: &Program, group: usize) -> &std::sync::OnceLock<Arc
         8 => 2,
         _ => 3,
     }]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr::NonNull;
+    use std::sync::Arc;
+
+    use super::{NO_ENTRY, Op, Pc, Warp, native};
+    use crate::base::engine::Code;
+
+    unsafe fn on(_: &mut Warp, pc: Pc) -> Pc {
+        pc.next()
+    }
+
+    #[test]
+    fn gates_are_found_by_the_numbers_of_entries() {
+        let op = Op {
+            handler: on,
+            dst: 0,
+            a: 0,
+            b: 0,
+            c: 0,
+            d: 0,
+            extra: 0,
+            source: 0,
+            imm: 0,
+        };
+        let code = Code {
+            entry: NonNull::dangling(),
+            owner: Arc::new(()),
+        };
+        // Blocks that come first in the code stand last in the program.
+        let entry_at = [0, NO_ENTRY, 3, 1, NO_ENTRY, 2];
+        let native = native(&[op; 6], entry_at.into(), code);
+        let stands_for: Vec<_> = native
+            .gates
+            .iter()
+            .map(|gate| (gate.imm as u32, gate.imm >> 32))
+            .collect();
+        assert_eq!(stands_for, [(0, 0), (1, 3), (2, 5), (3, 2)]);
+    }
 }

@@ -356,6 +356,49 @@ fn addresses_put_together_by_or_are_neighbours() {
     assert!(text("").contains("scatter"));
 }
 
+#[test]
+fn warps_come_back_to_where_they_stand() {
+    // What is done between two rounds of the outer loop stands before its head, and behind the inner loop in the order in which the
+    // code has its blocks. Warps leave the code at each call, in either loop, and come back at different heads.
+    let declarations = "
+.func (.reg .u32 %out) mix (.reg .u32 %a)
+{
+    mad.lo.u32 %out, %a, 5, 3;
+    ret;
+}";
+    let body = "
+    mov.u32 %r10, 0;
+    mov.u32 %r11, %r4;
+    setp.eq.u32 %p1, %r1, 0;
+    @%p1 bra DONE;
+    bra HEAD;
+LATCH:
+    add.u32 %r10, %r10, 1;
+    setp.ge.u32 %p1, %r10, %r1;
+    @%p1 bra DONE;
+HEAD:
+    xor.b32 %r11, %r11, %r10;
+    call (%r11), mix, (%r11);
+    and.b32 %r12, %r10, 3;
+    setp.eq.u32 %p2, %r12, 3;
+    @%p2 bra LATCH;
+    mov.u32 %r13, 0;
+INNER:
+    mad.lo.u32 %r11, %r11, 7, %r13;
+    call (%r11), mix, (%r11);
+    add.u32 %r13, %r13, 1;
+    setp.le.u32 %p3, %r13, %r12;
+    @%p3 bra INNER;
+    bra LATCH;
+DONE:
+    st.global.u32 [%rd2], %r11;";
+    let Some([native, interpreted]) = on_both(declarations, body, 2, 64, 500) else {
+        return;
+    };
+    assert_eq!(native.0, interpreted.0);
+    assert_eq!(native.1.warp_instructions, interpreted.1.warp_instructions);
+}
+
 /// Blocks of 128 threads that come to many barriers, and do something else in between.
 fn in_step(between: &str) {
     let declarations = ".shared .align 4 .b32 tile[128];";
