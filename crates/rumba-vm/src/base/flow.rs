@@ -224,3 +224,28 @@ impl Liveness {
         live
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(successors: &[&[usize]]) -> Vec<usize> {
+        let blocks = successors.iter().enumerate().map(|(number, successors)| BasicBlock {
+            ops: number..number + 1,
+            successors: successors.to_vec(),
+        });
+        weak_topological_order(&blocks.collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn loops_come_before_what_is_behind_them() {
+        // The block behind the inner loop stands before it and leads back to the head of the outer one.
+        assert_eq!(order(&[&[2], &[2, 5], &[3], &[4], &[4, 1], &[]]), [0, 2, 3, 4, 1, 5]);
+        // What a branch goes to stands at the end.
+        assert_eq!(order(&[&[1, 3], &[2], &[], &[1]]), [0, 3, 1, 2]);
+        // Two ways, and a block that nothing leads to.
+        assert_eq!(order(&[&[1, 2], &[3], &[3], &[], &[3]]), [0, 1, 2, 3, 4]);
+        // A block that leads to itself.
+        assert_eq!(order(&[&[1, 0], &[]]), [0, 1]);
+    }
+}

@@ -16,7 +16,7 @@ use crate::compile::registers::Written;
 use crate::compile::shape::{Copy, Shape, Shapes, States};
 use crate::exec::native::{Helpers, REFUSED};
 use crate::machine::op::{Op, OpKind};
-use crate::machine::program::{Flow, NO_ENTRY, Program};
+use crate::machine::program::{Flow, Layout, NO_ENTRY, Program};
 use crate::machine::warp::Warp;
 
 /// Operations of a kernel beyond which there is no copy for warps that have parted: the interpreter runs those.
@@ -38,6 +38,7 @@ pub(crate) struct Text {
     pub(crate) unit: Unit,
     /// For each operation of the kernel, the number of its entry or [`NO_ENTRY`].
     pub(crate) entry_at: Box<[u32]>,
+    pub(crate) layouts: Box<[Layout]>,
 }
 
 /// Lanes that are neighbours in the first dimension of blocks of this shape: a power of two that divides the warp.
@@ -93,6 +94,7 @@ fn write_copies(kernel: &Kernel<'_>, with_masked: bool, stores_early: bool) -> O
         entries: &entries,
         barriers: BTreeSet::new(),
         ends: BTreeMap::new(),
+        layouts: BTreeMap::new(),
         known: HashSet::new(),
         shapes: Shapes::new(),
         bits: Bits::new(),
@@ -113,7 +115,10 @@ fn write_copies(kernel: &Kernel<'_>, with_masked: bool, stores_early: bool) -> O
     }
     function.resume_warp();
     function.write_ends();
+    let mut layouts: Vec<_> = std::mem::take(&mut function.layouts).into_iter().collect();
+    layouts.sort_by_key(|(_, number)| *number);
     Some(Text {
+        layouts: layouts.into_iter().map(|(layout, _)| layout).collect(),
         unit: Unit {
             kernel: program.name.clone(),
             text: function.finish(),
@@ -127,7 +132,7 @@ pub(super) struct Function<'a> {
     pub(super) kernel: &'a Kernel<'a>,
     pub(super) states: &'a States,
     with_masked: bool,
-    /// Registers that vary are stored when they are written: the register file always has them.
+    /// Registers are stored when they are written: the register file always has them, or their first lanes.
     pub(super) stores_early: bool,
     pub(super) w: Writer,
     /// What comes before the entries.
@@ -138,6 +143,8 @@ pub(super) struct Function<'a> {
     barriers: BTreeSet<usize>,
     /// The ends of the function, by the blocks at which lanes may wait and the helper that is called.
     ends: BTreeMap<(Vec<usize>, &'static str), usize>,
+    /// What is left to be completed in the register file, and its numbers.
+    pub(super) layouts: BTreeMap<Layout, usize>,
     /// Blocks at which lanes may wait.
     waits: BTreeSet<usize>,
     /// Values of the prologue.
@@ -243,6 +250,7 @@ impl Function<'_> {
             ("arrive", "%helpers", offset_of!(Helpers, arrive)),
             ("put", "%helpers", offset_of!(Helpers, put)),
             ("go_on", "%helpers", offset_of!(Helpers, go_on)),
+            ("complete", "%helpers", offset_of!(Helpers, complete)),
         ];
         for (name, base, offset) in pointers {
             let _ = writeln!(text, "  %{name}.place = getelementptr i8, ptr {base}, i64 {offset}");
@@ -364,9 +372,7 @@ impl Function<'_> {
             self.kernel.transfer_nans(index, &mut self.nans, &self.pending);
             if self.stores_early {
                 for number in self.kernel.written(index) {
-                    if self.is_stored_early(number) {
-                        self.store(Place::Register(number));
-                    }
+                    self.store_bases(number);
                 }
             }
         }
@@ -553,7 +559,8 @@ impl Function<'_> {
         for block in self.pending.members() {
             live.unite(self.kernel.liveness.before(block));
         }
-        self.store_all(&live, without);
+        let live: Vec<_> = live.members().filter(|number| !without.contains(number)).collect();
+        self.store_all(&live);
         if fuel {
             self.store_fuel();
         }
@@ -664,13 +671,12 @@ impl Function<'_> {
         (self.copy, self.pending) = (copy, pending);
     }
 
-    /// Stores registers, but not those that are left out.
-    fn store_all(&mut self, live: &Set, without: &[usize]) {
-        for number in live.members().filter(|number| !without.contains(number)) {
-            if !(self.stores_early && self.is_stored_early(number)) {
-                self.store(Place::Register(number));
-            }
+    /// Stores registers for the interpreter.
+    pub(super) fn store_all(&mut self, registers: &[usize]) {
+        if !self.stores_early {
+            registers.iter().for_each(|number| self.store_bases(*number));
         }
+        self.complete(registers.iter().copied());
     }
 
     pub(super) fn store_fuel(&mut self) {
@@ -709,14 +715,15 @@ impl Function<'_> {
             return;
         };
         self.barriers.insert(entry);
-        for operand in operands {
-            self.store(operand.place);
-        }
+        self.store_operands(&operands);
         let before = self.shapes.clone();
         for number in self.kernel.liveness.before(block).members() {
+            let is_stored = self.stores_early && self.shapes[number] == state.shapes[number];
             self.reshape(number, state.shapes[number]);
             self.shapes[number] = state.shapes[number];
-            self.store_bases(number);
+            if !is_stored {
+                self.store_bases(number);
+            }
         }
         self.shapes = before;
         self.store_fuel();
@@ -739,20 +746,16 @@ impl Function<'_> {
                 continue;
             };
             let live = self.kernel.liveness.before(block).clone();
-            for label in ["resume", "complete"] {
-                self.w.label(&format!("{label}{entry}"));
-                self.shapes.clone_from(&state.shapes);
-                for number in live.members() {
-                    let loaded = self.load(number, state.shapes[number]);
-                    self.write(Place::Register(number), state.shapes[number], loaded);
-                }
-                if label == "resume" {
-                    self.w.line(format_args!("br label %b{block}"));
-                } else {
-                    self.store_all(&live, &[]);
-                    self.w.line("ret ptr null");
-                }
+            self.shapes.clone_from(&state.shapes);
+            self.w.label(&format!("complete{entry}"));
+            self.complete(live.members());
+            self.w.line("ret ptr null");
+            self.w.label(&format!("resume{entry}"));
+            for number in live.members() {
+                let loaded = self.load(number, state.shapes[number]);
+                self.write(Place::Register(number), state.shapes[number], loaded);
             }
+            self.w.line(format_args!("br label %b{block}"));
         }
     }
 }

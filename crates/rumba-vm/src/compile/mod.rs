@@ -8,7 +8,7 @@
 //! warps come to native code and leave it is told in [`crate::exec::native`].
 //!
 //! Three analyses say what the text may leave out: `shape`, what is the same in all lanes; `bits`, which bits may be set; `nan`,
-//! whose NaNs are seen. Accesses and their bounds are written in `memory`.
+//! whose NaNs are seen. Accesses and their bounds are written in `memory`, what is left in the register file in `layout`.
 //!
 //! How an instruction is written stands beside its handler, in the kind of its operations; no instruction is named here.
 
@@ -16,6 +16,7 @@ mod atomic;
 mod bits;
 pub(crate) mod function;
 mod kernel;
+mod layout;
 mod memory;
 mod nan;
 mod operations;

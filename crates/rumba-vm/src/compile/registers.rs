@@ -38,11 +38,6 @@ impl Function<'_> {
         matches!(self.kernel.registers[number], Register::Predicate(_))
     }
 
-    /// Whether a register is one of those that are stored when they are written, if there are some.
-    pub(super) fn is_stored_early(&self, number: usize) -> bool {
-        self.is_predicate(number) || self.shapes[number] == Shape::Varying
-    }
-
     /// The variable for the lanes of a register, or for the mask of a predicate.
     fn whole(&mut self, number: usize) -> String {
         let ty = ty(self.element(number), !self.is_predicate(number));
@@ -371,6 +366,10 @@ impl Function<'_> {
     pub(super) fn enter(&mut self, number: usize, shape: Shape) -> Option<Value> {
         let loaded = self.load(number, shape);
         self.write(Place::Register(number), shape, loaded);
+        if self.stores_early && shape == Shape::Uniform && self.copy == Copy::Masked {
+            // The first of the active lanes may be another one than the first lane.
+            self.store_bases(number);
+        }
         match (self.kernel.registers[number], shape) {
             (_, Shape::Varying) => None,
             (Register::Predicate(index), _) => {
@@ -406,7 +405,11 @@ impl Function<'_> {
             Shape::Affine(_) => {
                 let base = self.base(place, element, 0);
                 let bases = vec![base; self.kernel.groups()];
-                self.write(place, from, Written::Bases(bases));
+                self.write(place, to, Written::Bases(bases));
+                if self.stores_early {
+                    self.store_bases(number);
+                }
+                self.shapes[number] = from;
             }
             Shape::Uniform => {}
         }
