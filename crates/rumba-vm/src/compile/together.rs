@@ -11,7 +11,7 @@ use crate::compile::function::Function;
 use crate::compile::kernel::{Kernel, Place};
 use crate::compile::registers::Written;
 use crate::compile::shape::{Copy, Shape, Shapes};
-use crate::machine::op::{Members, TogetherForm};
+use crate::machine::op::{Members, OpKind, TogetherForm};
 use crate::machine::warp::Warp;
 use crate::mem::arena::SHARED_STRIDE;
 
@@ -220,7 +220,7 @@ impl Function<'_> {
         }
         let base = self.field("shared_base", offset_of!(Warp, shared_base), Element::I64);
         let size = SHARED_STRIDE as u64;
-        let written = match self.kernel.shape(from, &self.shapes) {
+        let (written, good) = match self.kernel.shape(from, &self.shapes) {
             Shape::Varying => {
                 let address = self.lanes(from, Element::I64);
                 let converted = convert(self, &address, &base);
@@ -230,8 +230,7 @@ impl Function<'_> {
                 let active = self.mask_of_active();
                 let outside = self.w.and(&outside, &active);
                 let good = self.w.compare_with("icmp eq", &outside, 0);
-                self.unless(&good, |function| function.leave(index));
-                Written::Lanes(converted)
+                (Written::Lanes(converted), good)
             }
             shape => {
                 let groups = if shape == Shape::Uniform {
@@ -258,12 +257,30 @@ impl Function<'_> {
                     }
                     bases.push(converted);
                 }
-                if let Some(good) = all {
-                    self.unless(&good, |function| function.leave(index));
-                }
-                Written::Bases(bases)
+                let good = all.unwrap_or_else(|| Value::integer(Element::I1, 1));
+                (Written::Bases(bases), good)
             }
         };
+        // Others are the handler's, such as null, which kernels compare addresses with. It asks the block, which is started if there
+        // are barriers, and what it gives need not be affine.
+        let facts = &self.kernel.program.facts;
+        let is_started = facts.iter().any(|facts| matches!(facts.kind, OpKind::Barrier));
+        if !is_started || matches!(self.kernel.shape(from, &self.shapes), Shape::Affine(_)) {
+            self.unless(&good, |function| function.leave(index));
+            self.finish_operation(index, written);
+            return;
+        }
+        let (inline, other, on) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
+        self.w
+            .line(format_args!("br {good}, label %{inline}, label %{other}, !prof !0"));
+        self.w.label(&other);
+        let before = self.shapes.clone();
+        self.call_through(index);
+        self.w.line(format_args!("br label %{on}"));
+        self.shapes = before;
+        self.w.label(&inline);
         self.finish_operation(index, written);
+        self.w.line(format_args!("br label %{on}"));
+        self.w.label(&on);
     }
 }

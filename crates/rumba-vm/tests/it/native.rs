@@ -620,3 +620,27 @@ DONE:";
     assert_eq!(native.0[8..12], [10, 12, 28, 7]);
     assert_eq!(native.0[28..], [0; 4]);
 }
+
+#[test]
+fn null_in_shared_memory_is_no_way_out() {
+    // As LLVM compares the address of a variable with null.
+    let declarations = ".shared .align 4 .b32 tile[64];";
+    let body = "
+    mov.b64 %rd10, 0;
+    bar.sync 0;
+    cvta.to.shared.u64 %rd11, %rd10;
+    mov.b64 %rd12, tile;
+    setp.eq.b64 %p1, %rd11, %rd12;
+    cvta.shared.u64 %rd13, %rd12;
+    cvta.to.shared.u64 %rd14, %rd13;
+    sub.s64 %rd14, %rd14, %rd12;
+    cvt.u32.u64 %r10, %rd14;
+    selp.u32 %r11, 5, 6, %p1;
+    mad.lo.u32 %r11, %r11, %r2, %r10;
+    st.global.u32 [%rd2], %r11;";
+    let Some([native, interpreted]) = on_both(declarations, body, 2, 64, 0) else {
+        return;
+    };
+    assert_eq!(native.0, interpreted.0);
+    assert_eq!(native.0[..3], [0, 6, 12]);
+}
