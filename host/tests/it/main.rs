@@ -11,6 +11,9 @@ mod context;
 #[cfg(feature = "linalg")]
 mod convolution;
 mod devices;
+// LLVM of the toolchain is for the processor that tests are compiled on.
+#[cfg(all(feature = "algorithms", feature = "linalg", target_arch = "x86_64"))]
+mod engines;
 mod errors;
 mod explore;
 mod in_flight;

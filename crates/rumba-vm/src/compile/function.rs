@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::mem::offset_of;
 
 use crate::base::engine::{ENTRY_POINT, Unit};
-use crate::base::flow::{Set, holding};
+use crate::base::flow::Set;
 use crate::base::ir::{Element, Value, Writer};
 use crate::base::lanes::{FULL, LANES};
 use crate::compile::bits::Bits;
@@ -16,7 +16,7 @@ use crate::compile::registers::Written;
 use crate::compile::shape::{Copy, Shape, Shapes, States};
 use crate::exec::native::{Helpers, REFUSED};
 use crate::machine::op::{Op, OpKind};
-use crate::machine::program::{Flow, NO_ENTRY, Program};
+use crate::machine::program::{Flow, Layout, NO_ENTRY, Program};
 use crate::machine::warp::Warp;
 
 /// Operations of a kernel beyond which there is no copy for warps that have parted: the interpreter runs those.
@@ -38,6 +38,7 @@ pub(crate) struct Text {
     pub(crate) unit: Unit,
     /// For each operation of the kernel, the number of its entry or [`NO_ENTRY`].
     pub(crate) entry_at: Box<[u32]>,
+    pub(crate) layouts: Box<[Layout]>,
 }
 
 /// Lanes that are neighbours in the first dimension of blocks of this shape: a power of two that divides the warp.
@@ -60,9 +61,11 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
     if kernel.blocks.len() * kernel.registers.len() > MAX_CELLS {
         return None;
     }
-    let masked = (program.kernel_ops <= MAX_MASKED).then(|| write_copies(&kernel, true, false));
-    let whole = masked.flatten().or_else(|| write_copies(&kernel, false, false));
-    whole.or_else(|| write_copies(&kernel, false, true))
+    let mut ways = [(true, false), (true, true), (false, false), (false, true)].into_iter();
+    ways.find_map(|(with_masked, stores_early)| {
+        let is_possible = !with_masked || program.kernel_ops <= MAX_MASKED;
+        is_possible.then(|| write_copies(&kernel, with_masked, stores_early))?
+    })
 }
 
 /// Writes the code with or without copies of blocks for warps that have parted, unless it is too long. It is shortest without them
@@ -91,6 +94,7 @@ fn write_copies(kernel: &Kernel<'_>, with_masked: bool, stores_early: bool) -> O
         entries: &entries,
         barriers: BTreeSet::new(),
         ends: BTreeMap::new(),
+        layouts: BTreeMap::new(),
         known: HashSet::new(),
         shapes: Shapes::new(),
         bits: Bits::new(),
@@ -111,7 +115,10 @@ fn write_copies(kernel: &Kernel<'_>, with_masked: bool, stores_early: bool) -> O
     }
     function.resume_warp();
     function.write_ends();
+    let mut layouts: Vec<_> = std::mem::take(&mut function.layouts).into_iter().collect();
+    layouts.sort_by_key(|(_, number)| *number);
     Some(Text {
+        layouts: layouts.into_iter().map(|(layout, _)| layout).collect(),
         unit: Unit {
             kernel: program.name.clone(),
             text: function.finish(),
@@ -123,9 +130,9 @@ fn write_copies(kernel: &Kernel<'_>, with_masked: bool, stores_early: bool) -> O
 /// A function that is being written.
 pub(super) struct Function<'a> {
     pub(super) kernel: &'a Kernel<'a>,
-    states: &'a States,
+    pub(super) states: &'a States,
     with_masked: bool,
-    /// Registers that vary are stored when they are written: the register file always has them.
+    /// Registers are stored when they are written: the register file always has them, or their first lanes.
     pub(super) stores_early: bool,
     pub(super) w: Writer,
     /// What comes before the entries.
@@ -136,6 +143,8 @@ pub(super) struct Function<'a> {
     barriers: BTreeSet<usize>,
     /// The ends of the function, by the blocks at which lanes may wait and the helper that is called.
     ends: BTreeMap<(Vec<usize>, &'static str), usize>,
+    /// What is left to be completed in the register file, and its numbers.
+    pub(super) layouts: BTreeMap<Layout, usize>,
     /// Blocks at which lanes may wait.
     waits: BTreeSet<usize>,
     /// Values of the prologue.
@@ -241,6 +250,7 @@ impl Function<'_> {
             ("arrive", "%helpers", offset_of!(Helpers, arrive)),
             ("put", "%helpers", offset_of!(Helpers, put)),
             ("go_on", "%helpers", offset_of!(Helpers, go_on)),
+            ("complete", "%helpers", offset_of!(Helpers, complete)),
         ];
         for (name, base, offset) in pointers {
             let _ = writeln!(text, "  %{name}.place = getelementptr i8, ptr {base}, i64 {offset}");
@@ -362,9 +372,7 @@ impl Function<'_> {
             self.kernel.transfer_nans(index, &mut self.nans, &self.pending);
             if self.stores_early {
                 for number in self.kernel.written(index) {
-                    if self.is_stored_early(number) {
-                        self.store(Place::Register(number));
-                    }
+                    self.store_bases(number);
                 }
             }
         }
@@ -389,7 +397,7 @@ impl Function<'_> {
             (Flow::Leave | Flow::Table | Flow::End, _) | (_, OpKind::Exit) => self.leave(index),
             (_, OpKind::GuardBegin) => self.branch(index, 0),
             (_, OpKind::GuardEnd | OpKind::Carrier { .. }) => {}
-            (_, OpKind::Shuffle { lanes }) => self.write_shuffle(index, lanes),
+            (_, OpKind::Shuffle { lanes, form }) => self.write_shuffle(index, lanes, form),
             (_, OpKind::Together { members, form }) => self.write_together(index, members, form),
             (Flow::Park, _) | (_, OpKind::Opaque | OpKind::UniformBranch) => self.call(index),
             (Flow::Next, OpKind::Window { local, back }) => self.write_window(index, local, back),
@@ -449,11 +457,10 @@ impl Function<'_> {
 
     /// Goes to an operation, the first of its block.
     fn go(&mut self, target: usize) {
-        let block = holding(&self.kernel.blocks, target);
-        if target >= self.kernel.program.kernel_ops {
+        let Some(block) = self.kernel.block_of.get(target).copied() else {
             self.w.line("unreachable");
             return;
-        }
+        };
         match self.copy {
             Copy::Full => {
                 if block <= self.block {
@@ -469,7 +476,7 @@ impl Function<'_> {
         }
     }
 
-    /// Goes to a block while lanes may wait at others: those run first that stand further up.
+    /// Goes to a block while lanes may wait at others: those run first that are in an earlier one.
     fn go_masked(&mut self, block: usize, pending: &Set) {
         let count = self.kernel.registers.len();
         let all = Set::of(0..count, count);
@@ -505,9 +512,12 @@ impl Function<'_> {
             let (whole, some) = (self.w.name("l"), self.w.name("l"));
             self.w.line(format_args!("br {full}, label %{whole}, label %{some}"));
             self.w.label(&whole);
+            let before = self.shapes.clone();
+            self.test_shapes(block, &some);
             self.w.line(format_args!("store {both}, ptr %active.place"));
             let live = self.kernel.liveness.before(block).clone();
             self.reach(Copy::Full, block, &live);
+            self.shapes = before;
             self.w.label(&some);
         }
         self.reach(Copy::Masked, block, &all);
@@ -549,7 +559,8 @@ impl Function<'_> {
         for block in self.pending.members() {
             live.unite(self.kernel.liveness.before(block));
         }
-        self.store_all(&live, without);
+        let live: Vec<_> = live.members().filter(|number| !without.contains(number)).collect();
+        self.store_all(&live);
         if fuel {
             self.store_fuel();
         }
@@ -630,7 +641,7 @@ impl Function<'_> {
             match self.kernel.parts(self.block, index, &self.shapes) {
                 Some((near, far)) if self.with_masked => {
                     let staying = self.w.xor(&going, &active);
-                    let goes_far = holding(&self.kernel.blocks, target) == far;
+                    let goes_far = self.kernel.block_of[target] == far;
                     let (near_mask, far_mask) = if goes_far { (staying, going) } else { (going, staying) };
                     self.part(cost, (near, near_mask), (far, far_mask));
                 }
@@ -660,13 +671,12 @@ impl Function<'_> {
         (self.copy, self.pending) = (copy, pending);
     }
 
-    /// Stores registers, but not those that are left out.
-    fn store_all(&mut self, live: &Set, without: &[usize]) {
-        for number in live.members().filter(|number| !without.contains(number)) {
-            if !(self.stores_early && self.is_stored_early(number)) {
-                self.store(Place::Register(number));
-            }
+    /// Stores registers for the interpreter.
+    pub(super) fn store_all(&mut self, registers: &[usize]) {
+        if !self.stores_early {
+            registers.iter().for_each(|number| self.store_bases(*number));
         }
+        self.complete(registers.iter().copied());
     }
 
     pub(super) fn store_fuel(&mut self) {
@@ -679,7 +689,7 @@ impl Function<'_> {
         let live = if self.kernel.blocks[self.block].ops.contains(&index) {
             self.kernel.live_before(self.block, index)
         } else {
-            self.kernel.liveness.before(holding(&self.kernel.blocks, index)).clone()
+            self.kernel.liveness.before(self.kernel.block_of[index]).clone()
         };
         self.hand_over(&live, &[], true);
         let position = self.position(index);
@@ -689,7 +699,10 @@ impl Function<'_> {
     /// Ends at an operation at which the warp waits for others, and comes back behind it. Of registers that are uniform or
     /// affine there, the register file has only the first lanes meanwhile.
     fn leave_at_barrier(&mut self, index: usize) {
-        let block = self.block + 1;
+        let Some(block) = self.kernel.block_of.get(index + 1).copied() else {
+            self.leave(index);
+            return;
+        };
         let entry = self.entries.iter().position(|entry| *entry == block);
         let operands = self.kernel.operands(index);
         let (Copy::Full, Some(entry), Some(state), false) = (
@@ -702,14 +715,15 @@ impl Function<'_> {
             return;
         };
         self.barriers.insert(entry);
-        for operand in operands {
-            self.store(operand.place);
-        }
+        self.store_operands(&operands);
         let before = self.shapes.clone();
         for number in self.kernel.liveness.before(block).members() {
+            let is_stored = self.stores_early && self.shapes[number] == state.shapes[number];
             self.reshape(number, state.shapes[number]);
             self.shapes[number] = state.shapes[number];
-            self.store_bases(number);
+            if !is_stored {
+                self.store_bases(number);
+            }
         }
         self.shapes = before;
         self.store_fuel();
@@ -732,20 +746,16 @@ impl Function<'_> {
                 continue;
             };
             let live = self.kernel.liveness.before(block).clone();
-            for label in ["resume", "complete"] {
-                self.w.label(&format!("{label}{entry}"));
-                self.shapes.clone_from(&state.shapes);
-                for number in live.members() {
-                    let loaded = self.load(number, state.shapes[number]);
-                    self.write(Place::Register(number), state.shapes[number], loaded);
-                }
-                if label == "resume" {
-                    self.w.line(format_args!("br label %b{block}"));
-                } else {
-                    self.store_all(&live, &[]);
-                    self.w.line("ret ptr null");
-                }
+            self.shapes.clone_from(&state.shapes);
+            self.w.label(&format!("complete{entry}"));
+            self.complete(live.members());
+            self.w.line("ret ptr null");
+            self.w.label(&format!("resume{entry}"));
+            for number in live.members() {
+                let loaded = self.load(number, state.shapes[number]);
+                self.write(Place::Register(number), state.shapes[number], loaded);
             }
+            self.w.line(format_args!("br label %b{block}"));
         }
     }
 }

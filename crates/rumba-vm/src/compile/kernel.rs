@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use crate::base::flow::{BasicBlock, Liveness, Set, basic_blocks};
+use crate::base::flow::{BasicBlock, Liveness, Set, basic_blocks, weak_topological_order};
 use crate::base::lanes::LANES;
 use crate::compile::bits;
 use crate::compile::nan::is_arithmetic;
 use crate::compile::shape::Shape;
-use crate::machine::op::{Op, OpKind};
+use crate::machine::op::{Linear, Op, OpKind};
 use crate::machine::program::{Class, Facts, Fixed, Program};
 
 /// A register that operations write, or its place in memory.
@@ -43,6 +43,9 @@ pub(super) struct Operand {
 
 const NONE: u32 = u32::MAX;
 
+/// Blocks beyond which they stay in the order of the program: the search for an order is recursive.
+const MAX_ORDERED: usize = 4096;
+
 /// Addresses of this process: the lower half of the 48 bits that pointers have, less what 32 bits can say.
 const ADDRESSES: Range<u128> = 1 << 32..1 << 47;
 
@@ -51,7 +54,10 @@ pub(super) struct Kernel<'a> {
     pub(super) program: &'a Program,
     /// Lanes of a group: neighbours in the first dimension of the block.
     pub(super) group: usize,
+    /// In the order in which lanes run that have parted: those first that are in an earlier block.
     pub(super) blocks: Vec<BasicBlock>,
+    /// The block of each operation.
+    pub(super) block_of: Vec<usize>,
     pub(super) registers: Vec<Register>,
     slots: Vec<u32>,
     predicates: Vec<u32>,
@@ -61,6 +67,8 @@ pub(super) struct Kernel<'a> {
     pub(super) liveness: Liveness,
     /// The operations that are arithmetic on `f32`.
     pub(super) is_arithmetic: Vec<bool>,
+    /// The registers of which addresses are made.
+    pub(super) is_address: Vec<bool>,
 }
 
 impl<'a> Kernel<'a> {
@@ -69,6 +77,7 @@ impl<'a> Kernel<'a> {
             program,
             group,
             blocks: Vec::new(),
+            block_of: Vec::new(),
             registers: Vec::new(),
             slots: vec![NONE; program.units],
             predicates: vec![NONE; program.predicates],
@@ -78,6 +87,7 @@ impl<'a> Kernel<'a> {
             is_arithmetic: (0..program.kernel_ops)
                 .map(|index| is_arithmetic(program, index))
                 .collect(),
+            is_address: Vec::new(),
         };
         for (slot, class, value) in &program.fixed {
             kernel.fixed[usize::from(*slot)] = Some(kernel.place_of_fixed(*slot, *class, value));
@@ -87,10 +97,71 @@ impl<'a> Kernel<'a> {
             kernel.number(index);
         }
         kernel.blocks = basic_blocks(program.kernel_ops, |index| kernel.targets(index));
+        kernel.order_blocks();
         kernel.liveness = Liveness::new(&kernel.blocks, kernel.registers.len(), |live, index| {
             kernel.before(live, index);
         });
+        kernel.find_addresses();
         kernel
+    }
+
+    /// Orders the blocks such that lanes that leave a loop wait for those that are in it, wherever it stands: priorities of thread
+    /// frontiers (Diamos et al., "SIMD re-convergence at thread frontiers", MICRO 2011).
+    fn order_blocks(&mut self) {
+        let order = if self.blocks.len() <= MAX_ORDERED {
+            weak_topological_order(&self.blocks)
+        } else {
+            (0..self.blocks.len()).collect()
+        };
+        let mut rank = vec![0; order.len()];
+        for (number, block) in order.iter().enumerate() {
+            rank[*block] = number;
+        }
+        self.block_of = vec![0; self.program.kernel_ops];
+        let ordered = order.iter().map(|block| BasicBlock {
+            ops: self.blocks[*block].ops.clone(),
+            successors: self.blocks[*block].successors.iter().map(|to| rank[*to]).collect(),
+        });
+        let ordered: Vec<_> = ordered.collect();
+        for (number, block) in ordered.iter().enumerate() {
+            self.block_of[block.ops.clone()].fill(number);
+        }
+        self.blocks = ordered;
+    }
+
+    /// Finds the registers of which addresses are made: those that accesses name, and what these are sums and products of.
+    fn find_addresses(&mut self) {
+        let mut found = vec![false; self.registers.len()];
+        let mut work = Vec::new();
+        let mut makers: Vec<Vec<usize>> = vec![Vec::new(); self.registers.len()];
+        let mut note = |place: Option<Place>, work: &mut Vec<usize>| {
+            if let Some(Place::Register(number)) = place
+                && !std::mem::replace(&mut found[number], true)
+            {
+                work.push(number);
+            }
+        };
+        for index in 0..self.program.kernel_ops {
+            match self.facts(index).kind {
+                OpKind::Load { .. } | OpKind::Store { .. } | OpKind::Local { .. } | OpKind::Atomic { .. } => {
+                    note(self.operand(index, 1), &mut work);
+                }
+                OpKind::Lanes { linear, .. } if linear != Linear::No => {
+                    for number in self.written(index) {
+                        makers[number].push(index);
+                    }
+                }
+                _ => {}
+            }
+        }
+        while let Some(number) = work.pop() {
+            for index in &makers[number] {
+                for position in 1..=3 {
+                    note(self.operand(*index, position), &mut work);
+                }
+            }
+        }
+        self.is_address = found;
     }
 
     /// Groups of a warp.
@@ -233,10 +304,11 @@ impl<'a> Kernel<'a> {
     pub(super) fn entries(&self) -> Vec<usize> {
         let mut is_entry = vec![false; self.blocks.len()];
         is_entry[0] = true;
-        for block in &self.blocks {
+        for (number, block) in self.blocks.iter().enumerate() {
             let last = block.ops.end - 1;
             for successor in &block.successors {
-                let is_backward = self.blocks[*successor].ops.start <= last;
+                // In the program, or in the order of blocks: the code asks there whether the warp's turn is over.
+                let is_backward = self.blocks[*successor].ops.start <= last || *successor <= number;
                 is_entry[*successor] |= is_backward || matches!(self.facts(last).kind, OpKind::Barrier);
             }
         }

@@ -234,7 +234,7 @@ impl Function<'_> {
                 let parts = if self.copy == Copy::Full {
                     self.load_groups(&addresses, element, places.len())
                 } else {
-                    vec![self.load_masked(&addresses[0], element)]
+                    self.load_masked(&addresses[0], element, places.len())
                 };
                 for (place, part) in places.iter().zip(parts) {
                     let value = self.w.extended(&part, lane_of(element));
@@ -306,7 +306,7 @@ impl Function<'_> {
                 if self.copy == Copy::Full {
                     self.store_groups(&addresses, element, &values);
                 } else {
-                    self.store_masked(&addresses[0], element, &values[0]);
+                    self.store_masked(&addresses[0], element, &values);
                 }
             }
             Addresses::Any(address) => {
@@ -327,7 +327,6 @@ impl Function<'_> {
             self.kernel.groups()
         };
         let is_full = self.copy == Copy::Full;
-        let is_single = access.bytes == access.element;
         let mut bases = || {
             let bases = (0..groups).map(|group| {
                 let base = self.base(place, Element::I64, group);
@@ -342,9 +341,7 @@ impl Function<'_> {
             }
             Shape::Uniform => Addresses::Same(bases()),
             Shape::Affine(0) if is_full => Addresses::Same(bases()),
-            Shape::Affine(stride)
-                if stride == access.bytes.cast_signed() && (is_full || (groups == 1 && is_single)) =>
-            {
+            Shape::Affine(stride) if stride == access.bytes.cast_signed() && (is_full || groups == 1) => {
                 Addresses::Neighbouring(bases())
             }
             Shape::Affine(_) | Shape::Varying => {
@@ -496,8 +493,7 @@ impl Function<'_> {
     pub(super) fn stacks(&mut self) -> Value {
         let start = self.field("stack_base", offset_of!(Warp, stack_base), Element::I64);
         let stride = self.field("stack_stride", offset_of!(Warp, stack_stride), Element::I64);
-        let lanes: Vec<_> = (0..LANES).map(|lane| format!("i64 {lane}")).collect();
-        let lanes = Value::named(format!("<{}>", lanes.join(", ")), Element::I64, true);
+        let lanes = self.lane_numbers(Element::I64);
         let stacks = self.w.mul(&stride, &lanes);
         self.w.add(&start, &stacks)
     }
@@ -560,9 +556,8 @@ impl Function<'_> {
             .collect()
     }
 
-    /// Stores the elements of neighbouring lanes.
-    fn store_groups(&mut self, addresses: &[Value], element: u64, values: &[Value]) {
-        let (name, group, count) = (integer(element).name(), LANES / addresses.len(), values.len());
+    /// Values one behind the other, in at most two vectors, and the lanes of each.
+    fn concatenated(&mut self, name: &str, values: &[Value]) -> ([String; 2], usize) {
         let mut wholes: Vec<String> = values.iter().map(|value| value.text().to_owned()).collect();
         let mut lanes = LANES;
         while wholes.len() > 2 {
@@ -577,11 +572,29 @@ impl Function<'_> {
             wholes = pairs.collect();
             lanes *= 2;
         }
+        let second = wholes.get(1).cloned().unwrap_or_else(|| "poison".to_owned());
+        ([wholes.swap_remove(0), second], lanes)
+    }
+
+    /// The elements of all lanes as they lie in memory, given all first ones, all second ones, …
+    fn interleaved(&mut self, name: &str, values: &[Value]) -> String {
+        let count = values.len();
+        if let [value] = values {
+            return value.text().to_owned();
+        }
+        let ([first, second], lanes) = self.concatenated(name, values);
+        let numbers = (0..LANES * count).map(|at| at % count * LANES + at / count);
+        self.shuffle([&first, &second], name, lanes, numbers)
+    }
+
+    /// Stores the elements of neighbouring lanes.
+    fn store_groups(&mut self, addresses: &[Value], element: u64, values: &[Value]) {
+        let (name, group, count) = (integer(element).name(), LANES / addresses.len(), values.len());
+        let ([first, second], lanes) = self.concatenated(name, values);
         for (number, address) in addresses.iter().enumerate() {
-            let first = number * group;
-            let numbers = (0..group * count).map(|at| at % count * LANES + first + at / count);
-            let second = wholes.get(1).cloned().unwrap_or_else(|| "poison".to_owned());
-            let stored = self.shuffle([&wholes[0], &second], name, lanes, numbers);
+            let start = number * group;
+            let numbers = (0..group * count).map(|at| at % count * LANES + start + at / count);
+            let stored = self.shuffle([&first, &second], name, lanes, numbers);
             let place = self.pointer(address);
             let lanes = group * count;
             self.w.line(format_args!(
@@ -626,33 +639,67 @@ impl Function<'_> {
         }
     }
 
-    /// Loads neighbouring elements for the active lanes.
-    fn load_masked(&mut self, address: &Value, element: u64) -> Value {
-        let (place, ty, active) = (self.pointer(address), integer(element), self.active_lanes());
-        let (name, bits) = (ty.name(), ty.bits());
+    /// The same for each of so many elements of a lane.
+    fn active_elements(&mut self, count: usize) -> String {
+        let active = self.active_lanes();
+        if count == 1 {
+            return active.text().to_owned();
+        }
+        let numbers = (0..LANES * count).map(|at| at / count);
+        self.shuffle([active.text(), "poison"], "i1", LANES, numbers)
+    }
+
+    /// Loads neighbouring elements for the active lanes: all first ones, all second ones, …
+    fn load_masked(&mut self, address: &Value, element: u64, count: usize) -> Vec<Value> {
+        let (place, ty, active) = (self.pointer(address), integer(element), self.active_elements(count));
+        let (name, elements) = (ty.name(), LANES * count);
         self.w.declare(format!(
-            "declare <{LANES} x {name}> @llvm.masked.load.v{LANES}i{bits}.p0(ptr, i32 immarg, <{LANES} x i1>, <{LANES} x {name}>)"
+            "declare <{elements} x {name}> @llvm.masked.load.v{elements}{name}.p0(ptr, i32 immarg, <{elements} x i1>, <{elements} x {name}>)"
         ));
-        let text = format!(
-            "call <{LANES} x {name}> @llvm.masked.load.v{LANES}i{bits}.p0(ptr {place}, i32 {element}, {active}, <{LANES} x {name}> zeroinitializer)"
-        );
-        self.w.value(ty, true, text)
+        let loaded = self.w.name("%t");
+        self.w.line(format_args!(
+            "{loaded} = call <{elements} x {name}> @llvm.masked.load.v{elements}{name}.p0(ptr {place}, i32 {element}, <{elements} x i1> {active}, <{elements} x {name}> zeroinitializer)"
+        ));
+        let parts = (0..count).map(|part| {
+            let part = match count {
+                1 => loaded.clone(),
+                _ => self.shuffle(
+                    [&loaded, "poison"],
+                    name,
+                    elements,
+                    (0..LANES).map(|lane| lane * count + part),
+                ),
+            };
+            Value::named(part, ty, true)
+        });
+        parts.collect()
     }
 
     /// Stores neighbouring elements of the active lanes.
-    fn store_masked(&mut self, address: &Value, element: u64, value: &Value) {
-        let (place, ty, active) = (self.pointer(address), integer(element), self.active_lanes());
-        let (name, bits) = (ty.name(), ty.bits());
+    fn store_masked(&mut self, address: &Value, element: u64, values: &[Value]) {
+        let (place, ty, active) = (
+            self.pointer(address),
+            integer(element),
+            self.active_elements(values.len()),
+        );
+        let (name, elements) = (ty.name(), LANES * values.len());
+        let whole = self.interleaved(name, values);
         self.w.declare(format!(
-            "declare void @llvm.masked.store.v{LANES}i{bits}.p0(<{LANES} x {name}>, ptr, i32 immarg, <{LANES} x i1>)"
+            "declare void @llvm.masked.store.v{elements}{name}.p0(<{elements} x {name}>, ptr, i32 immarg, <{elements} x i1>)"
         ));
         self.w.line(format_args!(
-            "call void @llvm.masked.store.v{LANES}i{bits}.p0({value}, ptr {place}, i32 {element}, {active})"
+            "call void @llvm.masked.store.v{elements}{name}.p0(<{elements} x {name}> {whole}, ptr {place}, i32 {element}, <{elements} x i1> {active})"
         ));
     }
 
     fn gather(&mut self, address: &Value, offset: u64, element: u64) -> Value {
-        let (pointers, ty, active) = (self.pointers(address, offset), integer(element), self.active_lanes());
+        let pointers = self.pointers(address, offset);
+        self.gather_from(&pointers, element)
+    }
+
+    /// Loads an element for each active lane.
+    pub(super) fn gather_from(&mut self, pointers: &str, element: u64) -> Value {
+        let (ty, active) = (integer(element), self.active_lanes());
         let (name, bits) = (ty.name(), ty.bits());
         self.w.declare(format!(
             "declare <{LANES} x {name}> @llvm.masked.gather.v{LANES}i{bits}.v{LANES}p0(<{LANES} x ptr>, i32 immarg, <{LANES} x i1>, <{LANES} x {name}>)"

@@ -2,13 +2,13 @@
 //!
 //! A warp is one thread of the code, and a register a vector of 32 lanes, or one number where all lanes hold the same or
 //! neighbouring numbers (`shape`). Each basic block is written twice, for warps whose 32 lanes are all there and for some of
-//! them. Lanes that part wait at the block that lies further down, and those run first that stand further up, as in
-//! [`crate::exec::schedule`]. Where a warp waits for others or ends, where its turn is over and where lanes do what they have to
+//! them. Lanes that part wait at the block that comes later, and those run first that are in an earlier one: as in
+//! [`crate::exec::schedule`], but the blocks of a loop come before those behind it. Where a warp waits for others or ends, where its turn is over and where lanes do what they have to
 //! do together while some wait, the code stores the registers and names the operation at which the interpreter goes on. How
 //! warps come to native code and leave it is told in [`crate::exec::native`].
 //!
 //! Three analyses say what the text may leave out: `shape`, what is the same in all lanes; `bits`, which bits may be set; `nan`,
-//! whose NaNs are seen. Accesses and their bounds are written in `memory`.
+//! whose NaNs are seen. Accesses and their bounds are written in `memory`, what is left in the register file in `layout`.
 //!
 //! How an instruction is written stands beside its handler, in the kind of its operations; no instruction is named here.
 
@@ -16,6 +16,7 @@ mod atomic;
 mod bits;
 pub(crate) mod function;
 mod kernel;
+mod layout;
 mod memory;
 mod nan;
 mod operations;

@@ -2,7 +2,7 @@
 
 use crate::base::ir::{Element, Form, LaneForm, Value};
 use crate::compile::function::{Function, GO_ON};
-use crate::compile::kernel::Place;
+use crate::compile::kernel::{Operand, Place};
 use crate::compile::registers::{Written, raw};
 use crate::compile::shape::{Copy, LanePlan, Shape};
 use crate::machine::op::{Linear, OpKind};
@@ -19,19 +19,27 @@ impl Function<'_> {
         self.write_active(place, shape, written);
     }
 
+    /// Stores operands for a handler.
+    pub(super) fn store_operands(&mut self, operands: &[Operand]) {
+        let registers = operands.iter().filter_map(|operand| match operand.place {
+            Place::Register(number) => Some(number),
+            Place::Constant(_) | Place::Given { .. } | Place::Memory(..) => None,
+        });
+        let mut registers: Vec<_> = registers.collect();
+        registers.sort_unstable();
+        registers.dedup();
+        self.store_all(&registers);
+    }
+
     /// Lets the interpreter's handler execute an operation. The position that it names next.
     fn execute(&mut self, index: usize, helper: &str) -> String {
         let end = self.kernel.blocks[self.block].ops.end;
         let carriers =
             (index + 1..end).take_while(|next| matches!(self.kernel.facts(*next).kind, OpKind::Carrier { .. }));
         let all: Vec<usize> = std::iter::once(index).chain(carriers).collect();
-        for index in &all {
-            for operand in self.kernel.operands(*index) {
-                if !operand.is_written {
-                    self.store(operand.place);
-                }
-            }
-        }
+        let mut operands: Vec<_> = all.iter().flat_map(|index| self.kernel.operands(*index)).collect();
+        operands.retain(|operand| !operand.is_written);
+        self.store_operands(&operands);
         self.store_fuel();
         if self.copy == Copy::Masked {
             let mask = self.mask_of_active();

@@ -38,11 +38,6 @@ impl Function<'_> {
         matches!(self.kernel.registers[number], Register::Predicate(_))
     }
 
-    /// Whether a register is one of those that are stored when they are written, if there are some.
-    pub(super) fn is_stored_early(&self, number: usize) -> bool {
-        self.is_predicate(number) || self.shapes[number] == Shape::Varying
-    }
-
     /// The variable for the lanes of a register, or for the mask of a predicate.
     fn whole(&mut self, number: usize) -> String {
         let ty = ty(self.element(number), !self.is_predicate(number));
@@ -171,14 +166,29 @@ impl Function<'_> {
         if stride == 0 {
             return spread;
         }
-        let steps: Vec<_> = (0..LANES)
-            .map(|lane| {
-                let step = stride.wrapping_mul((lane % self.kernel.group) as i64).cast_unsigned();
-                Value::integer(element, step).to_string()
-            })
-            .collect();
-        let steps = Value::named(format!("<{}>", steps.join(", ")), element, true);
+        let steps = self.steps(element, stride);
         self.w.add(&spread, &steps)
+    }
+
+    /// How far lanes are from the first one of their group. The vector is named once: it is longer than any instruction.
+    fn steps(&mut self, element: Element, stride: i64) -> Value {
+        let ty = element.name();
+        let name = format!("%steps.{ty}.{}", stride.cast_unsigned());
+        if self.known.insert(name.clone()) {
+            let group = self.kernel.group;
+            let steps = (0..LANES).map(|lane| {
+                let step = stride.wrapping_mul((lane % group) as i64).cast_unsigned();
+                Value::integer(element, step).to_string()
+            });
+            let steps: Vec<_> = steps.collect();
+            self.in_prologue(|function| {
+                let steps = steps.join(", ");
+                function
+                    .w
+                    .line(format_args!("{name} = add <{LANES} x {ty}> <{steps}>, zeroinitializer"));
+            });
+        }
+        Value::named(name, element, true)
     }
 
     /// A slot that the launch fills: the first lane of a group, or all lanes.
@@ -356,6 +366,10 @@ impl Function<'_> {
     pub(super) fn enter(&mut self, number: usize, shape: Shape) -> Option<Value> {
         let loaded = self.load(number, shape);
         self.write(Place::Register(number), shape, loaded);
+        if self.stores_early && shape == Shape::Uniform && self.copy == Copy::Masked {
+            // The first of the active lanes may be another one than the first lane.
+            self.store_bases(number);
+        }
         match (self.kernel.registers[number], shape) {
             (_, Shape::Varying) => None,
             (Register::Predicate(index), _) => {
@@ -391,10 +405,59 @@ impl Function<'_> {
             Shape::Affine(_) => {
                 let base = self.base(place, element, 0);
                 let bases = vec![base; self.kernel.groups()];
-                self.write(place, from, Written::Bases(bases));
+                self.write(place, to, Written::Bases(bases));
+                if self.stores_early {
+                    self.store_bases(number);
+                }
+                self.shapes[number] = from;
             }
             Shape::Uniform => {}
         }
+    }
+
+    /// Where all lanes have met before a block: gives registers the shapes that they have in its copy for all lanes, and goes
+    /// elsewhere if they have others.
+    pub(super) fn test_shapes(&mut self, block: usize, elsewhere: &str) {
+        let Some(state) = self.states.at(Copy::Full, block) else {
+            return;
+        };
+        let (mut wrong, mut tested): (Option<Value>, _) = (None, Vec::new());
+        for number in self.kernel.liveness.before(block).members() {
+            let (from, to) = (self.shapes[number], state.shapes[number]);
+            let (false, Some(stride)) = (from.join(to) == to, to.stride()) else {
+                continue;
+            };
+            let lanes = self.lanes(Place::Register(number), self.element(number));
+            let lanes = self.w.spread(&lanes);
+            let groups = if to == Shape::Uniform { 1 } else { self.kernel.groups() };
+            let bases: Vec<_> = (0..groups)
+                .map(|group| self.w.lane(&lanes, group * self.kernel.group))
+                .collect();
+            let expected = self.expand(&bases, stride);
+            let differing = self.w.compare("icmp ne", &lanes, &expected);
+            wrong = Some(match wrong {
+                None => differing,
+                Some(wrong) => self.w.or(&wrong, &differing),
+            });
+            tested.push((number, to, bases));
+        }
+        let Some(wrong) = wrong else { return };
+        let wrong = self.mask(&wrong);
+        let good = self.w.compare_with("icmp eq", &wrong, 0);
+        let on = self.w.name("l");
+        self.w
+            .line(format_args!("br {good}, label %{on}, label %{elsewhere}, !prof !0"));
+        self.w.label(&on);
+        for (number, shape, bases) in tested {
+            self.write(Place::Register(number), shape, Written::Bases(bases));
+        }
+    }
+
+    /// 0, 1, 2, …
+    pub(super) fn lane_numbers(&self, element: Element) -> Value {
+        let name = element.name();
+        let lanes: Vec<_> = (0..LANES).map(|lane| format!("{name} {lane}")).collect();
+        Value::named(format!("<{}>", lanes.join(", ")), element, true)
     }
 
     /// A vector of truth values as a mask.

@@ -3,6 +3,10 @@
 //! A forward analysis over both copies of the blocks of a kernel: one for warps whose lanes are all there, one for some of
 //! them, while others wait at blocks further down. Only active lanes count: a register that no waiting lane needs has the
 //! shape of what is written. That a register is as it says where a warp comes in from the interpreter is tested there.
+//!
+//! Where lanes that had parted meet again and all are there, registers of which addresses are made do not count: they mostly are
+//! the same or neighbouring numbers again, or the lanes never part. The code tests it there, and stays in the copy for some of
+//! the lanes if they are not. So accesses keep neighbouring addresses in loops in which lanes might part.
 
 use crate::base::flow::Set;
 use crate::base::ir::LaneForm;
@@ -44,7 +48,7 @@ impl Shape {
     }
 
     /// What holds of a register that has one of two shapes.
-    fn join(self, other: Self) -> Self {
+    pub(super) fn join(self, other: Self) -> Self {
         match (self, other) {
             _ if self == other => self,
             (Self::Uniform, Self::Affine(0)) | (Self::Affine(0), Self::Uniform) => Self::Affine(0),
@@ -155,20 +159,28 @@ impl Kernel<'_> {
             full: none(),
             masked: none(),
         };
-        let nothing = Set::none(self.blocks.len());
         // What the interpreter leaves in a register is what the code would have left there, in any shape.
         let unknown = State {
             shapes: vec![Shape::Varying; self.registers.len()],
             bits: vec![u64::MAX; self.registers.len()],
             nans: Nans::unknown(self.registers.len()),
-            pending: nothing.clone(),
+            pending: Set::none(self.blocks.len()),
         };
-        let mut work = vec![(Copy::Full, 0)];
         states.join(Copy::Full, 0, unknown.clone());
+        self.propagate(&mut states, vec![(Copy::Full, 0)], false);
         if with_masked {
+            // Every block that is reached has a state by now for lanes that have never parted.
             states.join(Copy::Masked, 0, unknown);
+            let mut work: Vec<_> = (0..self.blocks.len()).map(|block| (Copy::Full, block)).collect();
             work.push((Copy::Masked, 0));
+            self.propagate(&mut states, work, true);
         }
+        states
+    }
+
+    /// Lets what holds at the start of blocks hold where control goes from there, until nothing changes.
+    fn propagate(&self, states: &mut States, mut work: Vec<(Copy, usize)>, with_masked: bool) {
+        let nothing = Set::none(self.blocks.len());
         while let Some((copy, block)) = work.pop() {
             let Some(state) = states.at(copy, block).cloned() else {
                 continue;
@@ -194,19 +206,26 @@ impl Kernel<'_> {
                 pending.insert(far);
                 next.extend(ways(near, near <= block, &pending));
             }
-            for (copy, block, pending) in next {
+            for (to, block, pending) in next {
+                let mut shapes = shapes.clone();
+                if let (Copy::Masked, Copy::Full, Some(there)) = (copy, to, states.at(to, block)) {
+                    for (number, shape) in shapes.iter_mut().enumerate() {
+                        if self.is_address[number] {
+                            *shape = there.shapes[number];
+                        }
+                    }
+                }
                 let state = State {
-                    shapes: shapes.clone(),
+                    shapes,
                     bits: bits.clone(),
                     nans: nans.clone(),
                     pending,
                 };
-                if states.join(copy, block, state) {
-                    work.push((copy, block));
+                if states.join(to, block, state) {
+                    work.push((to, block));
                 }
             }
         }
-        states
     }
 
     /// Where lanes go that part at the end of a block, if they can: the nearer block and the other one.
@@ -257,7 +276,7 @@ impl Kernel<'_> {
         let facts = self.facts(index);
         match facts.kind {
             OpKind::Together { members, form } => self.result_of_together(index, members, form, shapes, copy),
-            OpKind::Shuffle { lanes } => self.result_of_shuffle(index, lanes, shapes, copy),
+            OpKind::Shuffle { lanes, .. } => self.result_of_shuffle(index, lanes, shapes, copy),
             _ if facts.flow != Flow::Next => Shape::Varying,
             // What is added is the same in all lanes.
             OpKind::Window { local: false, .. } => {

@@ -5,18 +5,21 @@
 
 use std::mem::offset_of;
 
-use crate::base::ir::{Element, Value};
+use crate::base::ir::{Element, Value, Writer};
 use crate::base::lanes::{FULL, LANES};
 use crate::compile::function::Function;
 use crate::compile::kernel::{Kernel, Place};
 use crate::compile::registers::Written;
 use crate::compile::shape::{Copy, Shape, Shapes};
-use crate::machine::op::{Members, TogetherForm};
+use crate::machine::op::{Members, OpKind, TogetherForm};
 use crate::machine::warp::Warp;
 use crate::mem::arena::SHARED_STRIDE;
 
 /// Which lanes a shuffle reads, given the operation's `extra` and what all lanes want, and which of them are in its segment.
 type Sources = fn(u16, u32) -> ([usize; LANES], u32);
+
+/// Writes the same where what lanes want is no constant, given the numbers of the lanes.
+type SourceForm = fn(&mut Writer, u16, &Value, &Value) -> (Value, Value);
 
 impl Kernel<'_> {
     /// Whether native code computes what lanes do together, given the shapes of registers: they all name all lanes.
@@ -141,7 +144,7 @@ impl Function<'_> {
     }
 
     /// Lets each lane have what another one has.
-    pub(super) fn write_shuffle(&mut self, index: usize, lanes: Sources) {
+    pub(super) fn write_shuffle(&mut self, index: usize, lanes: Sources, form: SourceForm) {
         let members = self.kernel.operand(index, 4);
         if let Some(members) = members {
             if self.kernel.shape(members, &self.shapes) != Shape::Uniform {
@@ -150,15 +153,19 @@ impl Function<'_> {
             }
             self.expect_members(index, members);
         }
-        let (Some(from), Some(Place::Constant(packed)), Copy::Full) =
+        let (Some(from), Some(packed), Copy::Full) =
             (self.kernel.operand(index, 1), self.kernel.operand(index, 2), self.copy)
         else {
             self.call_through(index);
             return;
         };
-        let (sources, inside) = lanes(self.kernel.op(index).extra, packed as u32);
         let value = self.lanes(from, Element::I32);
         let value = self.w.spread(&value);
+        let Place::Constant(packed) = packed else {
+            self.write_shuffle_by_register(index, &value, packed, form);
+            return;
+        };
+        let (sources, inside) = lanes(self.kernel.op(index).extra, packed as u32);
         let moved = if self.kernel.result_of_shuffle(index, lanes, &self.shapes, self.copy) == Shape::Uniform {
             let text = format!("extractelement {value}, i32 {}", sources[0]);
             Written::Bases(vec![self.w.value(Element::I32, false, text)])
@@ -173,6 +180,22 @@ impl Function<'_> {
         };
         let inside = Value::integer(Element::I32, inside.into());
         self.write_results(index, [Some(moved), Some(Written::Lanes(inside))]);
+    }
+
+    /// The same where a register says which: LLVM has no shuffle by a vector, so the lanes are read from the stack.
+    fn write_shuffle_by_register(&mut self, index: usize, value: &Value, packed: Place, form: SourceForm) {
+        let packed = self.lanes(packed, Element::I32);
+        let packed = self.w.spread(&packed);
+        let own = self.lane_numbers(Element::I32);
+        let (sources, inside) = form(&mut self.w, self.kernel.op(index).extra, &own, &packed);
+        let stack = self.variable("%shuffled".to_owned(), value.ty());
+        self.w.line(format_args!("store {value}, ptr {stack}, align 64"));
+        let places = self.w.name("%t");
+        self.w
+            .line(format_args!("{places} = getelementptr i32, ptr {stack}, {sources}"));
+        let moved = self.gather_from(&places, 4);
+        let inside = self.mask(&inside);
+        self.write_results(index, [Some(Written::Lanes(moved)), Some(Written::Lanes(inside))]);
     }
 
     /// Makes a generic address of one within the block's shared memory or the thread's stack, or the other way round.
@@ -197,7 +220,7 @@ impl Function<'_> {
         }
         let base = self.field("shared_base", offset_of!(Warp, shared_base), Element::I64);
         let size = SHARED_STRIDE as u64;
-        let written = match self.kernel.shape(from, &self.shapes) {
+        let (written, good) = match self.kernel.shape(from, &self.shapes) {
             Shape::Varying => {
                 let address = self.lanes(from, Element::I64);
                 let converted = convert(self, &address, &base);
@@ -207,8 +230,7 @@ impl Function<'_> {
                 let active = self.mask_of_active();
                 let outside = self.w.and(&outside, &active);
                 let good = self.w.compare_with("icmp eq", &outside, 0);
-                self.unless(&good, |function| function.leave(index));
-                Written::Lanes(converted)
+                (Written::Lanes(converted), good)
             }
             shape => {
                 let groups = if shape == Shape::Uniform {
@@ -235,12 +257,30 @@ impl Function<'_> {
                     }
                     bases.push(converted);
                 }
-                if let Some(good) = all {
-                    self.unless(&good, |function| function.leave(index));
-                }
-                Written::Bases(bases)
+                let good = all.unwrap_or_else(|| Value::integer(Element::I1, 1));
+                (Written::Bases(bases), good)
             }
         };
+        // Others are the handler's, such as null, which kernels compare addresses with. It asks the block, which is started if there
+        // are barriers, and what it gives need not be affine.
+        let facts = &self.kernel.program.facts;
+        let is_started = facts.iter().any(|facts| matches!(facts.kind, OpKind::Barrier));
+        if !is_started || matches!(self.kernel.shape(from, &self.shapes), Shape::Affine(_)) {
+            self.unless(&good, |function| function.leave(index));
+            self.finish_operation(index, written);
+            return;
+        }
+        let (inline, other, on) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
+        self.w
+            .line(format_args!("br {good}, label %{inline}, label %{other}, !prof !0"));
+        self.w.label(&other);
+        let before = self.shapes.clone();
+        self.call_through(index);
+        self.w.line(format_args!("br label %{on}"));
+        self.shapes = before;
+        self.w.label(&inline);
         self.finish_operation(index, written);
+        self.w.line(format_args!("br label %{on}"));
+        self.w.label(&on);
     }
 }

@@ -12,9 +12,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::base::engine::Code;
-use crate::base::lanes::BARRIERS;
+use crate::base::lanes::{BARRIERS, LANES};
 use crate::machine::op::{Handler, Op, OpKind, Pc};
-use crate::machine::program::{Facts, Fixed, Flow, NO_ENTRY, Native, Program};
+use crate::machine::program::{Facts, Fixed, Flow, Layout, NO_ENTRY, Native, Program};
 use crate::machine::warp::{Wait, Warp};
 
 /// What the function gives back where registers are not as the code expects them at an entry: nothing was executed.
@@ -33,6 +33,8 @@ pub(crate) struct Helpers {
     pub(crate) put: unsafe extern "C" fn(*mut Warp, *const Op, u32),
     /// Goes on with an operation, or with what others do that stand further up.
     pub(crate) go_on: unsafe extern "C" fn(*mut Warp, *const Op) -> *const Op,
+    /// Completes registers of which the register file has the first lanes: those of a layout.
+    pub(crate) complete: unsafe extern "C" fn(*mut Warp, u32),
 }
 
 static HELPERS: Helpers = Helpers {
@@ -41,6 +43,7 @@ static HELPERS: Helpers = Helpers {
     arrive,
     put,
     go_on,
+    complete,
 };
 
 unsafe extern "C" fn execute(warp: *mut Warp, op: *const Op) -> *const Op {
@@ -68,6 +71,38 @@ unsafe extern "C" fn go_on(warp: *mut Warp, op: *const Op) -> *const Op {
     warp.reschedule(Pc::new(op)).as_ptr()
 }
 
+unsafe extern "C" fn complete(warp: *mut Warp, layout: u32) {
+    // SAFETY: as above, and the launch holds the code as long as its warps run.
+    let (warp, native) = unsafe { (&*warp, &*(*warp).native) };
+    for spread in &native.layouts[layout as usize] {
+        let (slot, group, stride) = (spread.slot, spread.group.into(), spread.stride);
+        // SAFETY: the layout names slots of these widths.
+        unsafe {
+            if spread.is_wide {
+                complete_slot(warp.lanes(slot), group, u64::wrapping_add, stride.cast_unsigned());
+            } else {
+                complete_slot(warp.lanes(slot), group, u32::wrapping_add, stride as u32);
+            }
+        }
+    }
+}
+
+/// Writes the lanes behind the first one of each group.
+///
+/// # Safety
+/// There are 32 lanes.
+unsafe fn complete_slot<T: Copy>(lanes: *mut T, group: usize, add: fn(T, T) -> T, stride: T) {
+    // SAFETY: as the caller promises.
+    let lanes = unsafe { &mut *lanes.cast::<[T; LANES]>() };
+    for group in lanes.chunks_mut(group) {
+        let mut value = group[0];
+        for lane in &mut group[1..] {
+            value = add(value, stride);
+            *lane = value;
+        }
+    }
+}
+
 /// What the code calls in a block that was not started.
 static HELPERS_ALONE: Helpers = Helpers {
     execute: execute_alone,
@@ -75,6 +110,7 @@ static HELPERS_ALONE: Helpers = Helpers {
     arrive,
     put,
     go_on,
+    complete,
 };
 
 /// Executes an operation that asks nothing of the block. Of another one it names the position: the code ends there.
@@ -198,16 +234,22 @@ impl<'a> Runner<'a> {
 /// The function of native code.
 type Function = unsafe extern "C" fn(*mut Warp, u32, *const Op, *const Helpers) -> *const Op;
 
-/// The code of a program with its gates, given the entries of its operations.
-pub(crate) fn native(ops: &[Op], entry_at: Box<[u32]>, code: Code) -> Native {
-    let gates = entry_at.iter().enumerate().filter(|(_, entry)| **entry != NO_ENTRY);
+/// The code of a program with its gates, given the entries of its operations: the gate of entry `n` is the `n`th, whatever order
+/// the entries have in the program.
+pub(crate) fn native(ops: &[Op], entry_at: Box<[u32]>, layouts: Box<[Layout]>, code: Code) -> Native {
+    let entries = entry_at.iter().enumerate().filter(|(_, entry)| **entry != NO_ENTRY);
     let gate = |(index, entry): (usize, &u32)| Op {
         handler: gate as Handler,
         imm: u64::from(*entry) | (index as u64) << 32,
         ..ops[index]
     };
+    let mut gates: Vec<Op> = entries.map(gate).collect();
+    // Warps find gates by the numbers of entries, which the code gives in the order of its blocks and not of the program: a gate
+    // elsewhere would take them to another block than the one where they stand.
+    gates.sort_unstable_by_key(|gate| gate.imm as u32);
     Native {
-        gates: gates.map(gate).collect(),
+        gates: gates.into(),
+        layouts,
         entry_at,
         code,
     }
@@ -321,4 +363,45 @@ pub(crate) fn place(program: &Program, group: usize) -> &std::sync::OnceLock<Arc
         8 => 2,
         _ => 3,
     }]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr::NonNull;
+    use std::sync::Arc;
+
+    use super::{NO_ENTRY, Op, Pc, Warp, native};
+    use crate::base::engine::Code;
+
+    unsafe fn on(_: &mut Warp, pc: Pc) -> Pc {
+        pc.next()
+    }
+
+    #[test]
+    fn gates_are_found_by_the_numbers_of_entries() {
+        let op = Op {
+            handler: on,
+            dst: 0,
+            a: 0,
+            b: 0,
+            c: 0,
+            d: 0,
+            extra: 0,
+            source: 0,
+            imm: 0,
+        };
+        let code = Code {
+            entry: NonNull::dangling(),
+            owner: Arc::new(()),
+        };
+        // Blocks that come first in the code stand last in the program.
+        let entry_at = [0, NO_ENTRY, 3, 1, NO_ENTRY, 2];
+        let native = native(&[op; 6], entry_at.into(), Box::default(), code);
+        let stands_for: Vec<_> = native
+            .gates
+            .iter()
+            .map(|gate| (gate.imm as u32, gate.imm >> 32))
+            .collect();
+        assert_eq!(stands_for, [(0, 0), (1, 3), (2, 5), (3, 2)]);
+    }
 }

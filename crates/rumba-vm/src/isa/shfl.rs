@@ -1,5 +1,6 @@
 //! `shfl`: values from other lanes of the warp.
 
+use crate::base::ir::{Value, Writer};
 use crate::base::lanes::{FULL, LANES, lanes_of};
 use crate::base::types::ScalarType;
 use crate::exec::{rendezvous, shape};
@@ -114,7 +115,31 @@ fn of_all(handler: Handler) -> Handlers {
             });
             (sources, inside)
         },
+        form: form_of_source,
     })
+}
+
+/// What native code computes for `source`, of all lanes; lanes outside of their segment read themselves.
+fn form_of_source(w: &mut Writer, mode: u16, own: &Value, packed: &Value) -> (Value, Value) {
+    let b = w.and_with(packed, 31);
+    let clamp = w.binary_with("lshr", packed, 16);
+    let segment = w.binary_with("lshr", packed, 24);
+    let (clamp, segment) = (w.and_with(&clamp, 31), w.and_with(&segment, 31));
+    let outside = w.xor_with(&segment, u64::MAX);
+    let (min, clamped) = (w.and(own, &segment), w.and(&clamp, &outside));
+    let max = w.or(&min, &clamped);
+    let (from, comparison) = match mode {
+        UP => (w.sub(own, &b), "icmp sge"),
+        DOWN => (w.add(own, &b), "icmp ule"),
+        BUTTERFLY => (w.xor(own, &b), "icmp ule"),
+        _ => {
+            let within = w.and(&b, &outside);
+            (w.or(&min, &within), "icmp ule")
+        }
+    };
+    let valid = w.compare(comparison, &from, &max);
+    let from = w.and_with(&from, 31);
+    (w.select(&valid, &from, own), valid)
 }
 
 /// The lane that a lane reads, and whether it is one of its segment: the pseudocode of the manual.

@@ -294,6 +294,9 @@ pub enum OpKind {
     Shuffle {
         /// Which lanes are read, given `extra` and what `b` holds in all lanes, and the predicate.
         lanes: fn(u16, u32) -> ([usize; LANES], u32),
+        /// What native code computes for that where `b` is no constant: the lane that each lane reads, and whether it is one of
+        /// the segment, given `extra`, the lanes' own numbers and `b`.
+        form: fn(&mut Writer, u16, &Value, &Value) -> (Value, Value),
     },
     /// What the lanes that take part compute together: `dst`, and `c` if that is written. `a` is the source.
     Together {

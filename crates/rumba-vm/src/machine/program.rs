@@ -419,6 +419,22 @@ pub(crate) struct Native {
     pub(crate) entry_at: Box<[u32]>,
     /// For each entry the operation that calls the code.
     pub(crate) gates: Box<[Op]>,
+    /// What the code leaves to be completed in the register file, by numbers that it names.
+    pub(crate) layouts: Box<[Layout]>,
+}
+
+/// Registers of which the register file has the first lanes only.
+pub(crate) type Layout = Box<[Spread]>;
+
+/// A register of which the register file has the first lane of each group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Spread {
+    pub(crate) slot: u16,
+    pub(crate) is_wide: bool,
+    /// Lanes of a group.
+    pub(crate) group: u8,
+    /// From lane to lane.
+    pub(crate) stride: i64,
 }
 
 impl Lockstep {

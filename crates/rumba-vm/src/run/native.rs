@@ -17,7 +17,7 @@ pub(crate) fn of<'a>(program: &'a Arc<Program>, block: [u32; 3], compiler: &dyn 
             let done = move |code| {
                 if let Ok(code) = code {
                     // It is made once.
-                    let _ = made.set(native::native(&program.ops, text.entry_at, code));
+                    let _ = made.set(native::native(&program.ops, text.entry_at, text.layouts, code));
                 }
             };
             compiler.compile(text.unit, Box::new(done));

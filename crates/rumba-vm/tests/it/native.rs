@@ -356,6 +356,49 @@ fn addresses_put_together_by_or_are_neighbours() {
     assert!(text("").contains("scatter"));
 }
 
+#[test]
+fn warps_come_back_to_where_they_stand() {
+    // What is done between two rounds of the outer loop stands before its head, and behind the inner loop in the order in which the
+    // code has its blocks. Warps leave the code at each call, in either loop, and come back at different heads.
+    let declarations = "
+.func (.reg .u32 %out) mix (.reg .u32 %a)
+{
+    mad.lo.u32 %out, %a, 5, 3;
+    ret;
+}";
+    let body = "
+    mov.u32 %r10, 0;
+    mov.u32 %r11, %r4;
+    setp.eq.u32 %p1, %r1, 0;
+    @%p1 bra DONE;
+    bra HEAD;
+LATCH:
+    add.u32 %r10, %r10, 1;
+    setp.ge.u32 %p1, %r10, %r1;
+    @%p1 bra DONE;
+HEAD:
+    xor.b32 %r11, %r11, %r10;
+    call (%r11), mix, (%r11);
+    and.b32 %r12, %r10, 3;
+    setp.eq.u32 %p2, %r12, 3;
+    @%p2 bra LATCH;
+    mov.u32 %r13, 0;
+INNER:
+    mad.lo.u32 %r11, %r11, 7, %r13;
+    call (%r11), mix, (%r11);
+    add.u32 %r13, %r13, 1;
+    setp.le.u32 %p3, %r13, %r12;
+    @%p3 bra INNER;
+    bra LATCH;
+DONE:
+    st.global.u32 [%rd2], %r11;";
+    let Some([native, interpreted]) = on_both(declarations, body, 2, 64, 500) else {
+        return;
+    };
+    assert_eq!(native.0, interpreted.0);
+    assert_eq!(native.1.warp_instructions, interpreted.1.warp_instructions);
+}
+
 /// Blocks of 128 threads that come to many barriers, and do something else in between.
 fn in_step(between: &str) {
     let declarations = ".shared .align 4 .b32 tile[128];";
@@ -443,4 +486,161 @@ GOOD:
     });
     assert_eq!(faults[0], faults[1]);
     assert_eq!(faults[0].1, [3, 0, 0]);
+}
+
+/// A loop that lanes leave one after the other, and then an access at an address that was made in it.
+fn leaving_a_loop() -> &'static str {
+    "
+    and.b32 %r14, %r1, 4;
+    cvt.u64.u32 %rd10, %r14;
+    mov.u64 %rd11, %rd2;
+    sub.s64 %rd11, %rd11, %rd10;
+    sub.u32 %r10, 31, %r2;
+    shr.u32 %r10, %r10, 3;
+    mov.u32 %r11, 0;
+LOOP:
+    add.s64 %rd11, %rd11, %rd10;
+    add.u32 %r11, %r11, 1;
+    setp.lt.u32 %p1, %r11, %r10;
+    @%p1 bra LOOP;
+    ld.global.u32 %r12, [%rd11];
+    sub.s64 %rd12, %rd11, %rd2;
+    cvt.u32.u64 %r13, %rd12;
+    mad.lo.u32 %r12, %r12, 100, %r13;
+    st.global.u32 [%rd2], %r12;"
+}
+
+#[test]
+fn addresses_stay_neighbours_where_lanes_might_part() {
+    let text = text(leaving_a_loop(), 32);
+    let gathers = text
+        .lines()
+        .filter(|line| line.contains("call <32 x i32> @llvm.masked.gather"));
+    let of_all = gathers.filter(|line| line.contains("splat (i1 true)")).count();
+    assert_eq!(of_all, 0, "{text}");
+    // The lanes' addresses are neighbouring ones after all, and are not.
+    for n in [0, 4] {
+        let Some([native, interpreted]) = on_both("", leaving_a_loop(), 1, 32, n) else {
+            return;
+        };
+        assert_eq!(native.0, interpreted.0);
+        assert_eq!(native.0[0], 2 * n);
+    }
+}
+
+#[test]
+fn lanes_that_leave_a_loop_wait_for_the_others() {
+    // What comes behind the inner loop stands before it.
+    let body = "
+    mov.u32 %r10, 0;
+    mov.u32 %r11, %r2;
+    bra HEAD;
+BEHIND:
+    shfl.sync.bfly.b32 %r12, %r11, 1, 31, -1;
+    add.u32 %r11, %r11, %r12;
+    add.u32 %r10, %r10, 1;
+    setp.ge.u32 %p1, %r10, 5;
+    @%p1 bra DONE;
+HEAD:
+    and.b32 %r13, %r2, 7;
+INNER:
+    mad.lo.u32 %r11, %r11, 3, %r13;
+    sub.u32 %r13, %r13, 1;
+    setp.gt.s32 %p2, %r13, 0;
+    @%p2 bra INNER;
+    bra BEHIND;
+DONE:
+    st.global.u32 [%rd2], %r11;";
+    let Some([native, interpreted]) = on_both("", body, 2, 64, 0) else {
+        return;
+    };
+    assert_eq!(native.0, interpreted.0);
+}
+
+#[test]
+fn shuffles_by_registers_are_written_out() {
+    let shuffle = |mode: &str, clamp: &str, at: u32| {
+        format!(
+            "
+    shfl.sync.{mode}.b32 %r20|%p1, %r4, %r10, {clamp}, -1;
+    selp.u32 %r21, 1, 2, %p1;
+    mad.lo.u32 %r11, %r11, {at}, %r20;
+    mad.lo.u32 %r11, %r11, 5, %r21;"
+        )
+    };
+    let modes = ["idx", "up", "down", "bfly"];
+    // Segments of the whole warp, of 8 lanes, and of another size in each lane.
+    let clamps = ["%r12", "%r13", "%r14"];
+    let shuffles = modes
+        .iter()
+        .flat_map(|mode| clamps.map(|clamp| shuffle(mode, clamp, 3)));
+    let body = format!(
+        "
+    mad.lo.u32 %r10, %r2, 7, %r1;
+    mov.u32 %r11, 1;
+    add.u32 %r12, %r1, 24;
+    add.u32 %r13, %r1, 0x1818;
+    mul.lo.u32 %r14, %r2, 0x0507;
+    {}
+    st.global.u32 [%rd2], %r11;",
+        shuffles.collect::<String>()
+    );
+    let text = text(&body, 64);
+    assert!(text.contains("%shuffled = alloca <32 x i32>"), "{text}");
+    let Some([native, interpreted]) = on_both("", &body, 2, 64, 7) else {
+        return;
+    };
+    assert_eq!(native.0, interpreted.0);
+}
+
+#[test]
+fn some_lanes_access_several_neighbouring_elements() {
+    let body = "
+    mul.wide.u32 %rd10, %r2, 16;
+    add.s64 %rd10, %rd1, %rd10;
+    setp.lt.u32 %p1, %r2, 7;
+    @!%p1 bra DONE;
+    add.u32 %r10, %r2, 10;
+    add.u32 %r11, %r2, 20;
+    mul.lo.u32 %r12, %r2, 3;
+    st.global.v4.u32 [%rd10], {%r10, %r11, %r12, %r1};
+    ld.global.v2.u32 {%r13, %r14}, [%rd10];
+    ld.global.v4.u32 {%r10, %r11, %r12, %r15}, [%rd10];
+    sub.u32 %r10, %r11, %r10;
+    add.u32 %r12, %r12, %r14;
+    st.global.v4.u32 [%rd10], {%r10, %r13, %r12, %r15};
+DONE:";
+    let text = text(body, 32);
+    assert!(text.contains("@llvm.masked.load.v128i32"), "{text}");
+    assert!(text.contains("@llvm.masked.store.v128i32"), "{text}");
+    let Some([native, interpreted]) = on_both("", body, 1, 32, 7) else {
+        return;
+    };
+    assert_eq!(native.0, interpreted.0);
+    assert_eq!(native.0[8..12], [10, 12, 28, 7]);
+    assert_eq!(native.0[28..], [0; 4]);
+}
+
+#[test]
+fn null_in_shared_memory_is_no_way_out() {
+    // As LLVM compares the address of a variable with null.
+    let declarations = ".shared .align 4 .b32 tile[64];";
+    let body = "
+    mov.b64 %rd10, 0;
+    bar.sync 0;
+    cvta.to.shared.u64 %rd11, %rd10;
+    mov.b64 %rd12, tile;
+    setp.eq.b64 %p1, %rd11, %rd12;
+    cvta.shared.u64 %rd13, %rd12;
+    cvta.to.shared.u64 %rd14, %rd13;
+    sub.s64 %rd14, %rd14, %rd12;
+    cvt.u32.u64 %r10, %rd14;
+    selp.u32 %r11, 5, 6, %p1;
+    mad.lo.u32 %r11, %r11, %r2, %r10;
+    st.global.u32 [%rd2], %r11;";
+    let Some([native, interpreted]) = on_both(declarations, body, 2, 64, 0) else {
+        return;
+    };
+    assert_eq!(native.0, interpreted.0);
+    assert_eq!(native.0[..3], [0, 6, 12]);
 }
