@@ -50,7 +50,9 @@ fn one_two_and_four_ranks_learn_the_same() {
             if by_nccl {
                 command.env("RUMBA_NCCL_LIBRARY", stand_in_for_nccl());
             }
-            let text = succeed(command.args(["--steps", "12", "--ranks", &ranks.to_string()]));
+            // Few digits, of which each of four ranks still has several.
+            command.args(["--steps", "12", "--batch", "16", "--ranks", &ranks.to_string()]);
+            let text = succeed(&mut command);
             assert_eq!(text.contains("exchange:   NCCL 2.28.9"), by_nccl, "{text}");
             assert!(text.contains("of the tested digits recognised"), "{text}");
             let picture = std::fs::read(folder.path().join("curve.png")).expect("the program wrote it");
@@ -71,16 +73,19 @@ fn one_two_and_four_ranks_learn_the_same() {
 #[test]
 fn training_goes_on_from_a_checkpoint() {
     let [straight, parts] = [folder(), folder()];
-    succeed(program(straight.path()).args(["--steps", "6"]));
+    let few = ["--batch", "16"];
+    succeed(program(straight.path()).args(few).args(["--steps", "6"]));
     let mut continued = Vec::new();
     for steps in ["3", "6"] {
         let mut command = program(parts.path());
+        command.args(few);
         succeed(command.args(["--checkpoint", "here.safetensors", "--resume", "--steps", steps]));
         continued.extend(losses(parts.path()));
     }
     assert_eq!(continued, losses(straight.path()));
     // Nothing is left to do.
     let mut command = program(parts.path());
+    command.args(few);
     succeed(command.args(["--checkpoint", "here.safetensors", "--resume", "--steps", "6"]));
     std::fs::write(parts.path().join("here.safetensors"), "no such thing").expect("there is room");
     let mut command = program(parts.path());
@@ -122,7 +127,7 @@ fn two_ranks(folder: &Path, by_nccl: bool) -> [Child; 2] {
         "{said:?}"
     );
     // They are at some step.
-    std::thread::sleep(Duration::from_millis(700));
+    std::thread::sleep(Duration::from_millis(300));
     ranks
 }
 

@@ -376,57 +376,65 @@ impl Work {
             (a.least_exponent(), b.least_exponent())
         };
         let least_sum = if odd { d } else { ElementType::F32 }.least_exponent();
-        // SAFETY: the caller promises that the processor is `X`.
-        unsafe {
+        let Self {
+            a: rows,
+            b: lines,
+            chosen,
+            small,
+            terms,
+            bits_a,
+            bits_b,
+            ..
+        } = self;
+        if is_small {
+            (small.least.a, small.least.b, small.least.sum) = (least_a, least_b, least_sum);
+            small.precision = Precision::EIGHT_BITS;
+            small.a = *rows;
+            small.chosen = product.sparsity.is_some().then_some(*chosen);
+        } else if !matches!(a, ElementType::B1 | ElementType::S8 | ElementType::U8) {
+            (terms.least.a, terms.least.b, terms.least.sum) = (least_a, least_b, least_sum);
+            for (to, from) in terms.a.iter_mut().zip(&*rows) {
+                let (from, _) = from.split_at(to.len());
+                to.copy_from_slice(from);
+                to[product.kept()..].fill(0.0);
+            }
+            terms.chosen = product
+                .sparsity
+                .is_some()
+                .then(|| chosen.map(|row| *row.first_chunk().unwrap_or(&[0; 16])));
+        }
+        for block in 0..product.n / COLUMNS {
+            let mut c = block_of(warp, slots, product, accumulates, block);
             match a {
                 ElementType::B1 => {
-                    let Self { bits_a, bits_b, .. } = self;
-                    each_block(warp, slots, product, accumulates, |block, c| {
-                        for (row, c) in bits_a.iter().zip(c) {
-                            for (column, c) in bits_b[block * COLUMNS..].iter().zip(c) {
-                                let both = row.iter().zip(column).map(|(a, b)| (a & b).count_ones());
-                                *c = c.wrapping_add(both.sum());
-                            }
+                    for (row, c) in bits_a.iter().zip(&mut c) {
+                        for (column, c) in bits_b[block * COLUMNS..].iter().zip(c) {
+                            let both = row.iter().zip(column).map(|(a, b)| (a & b).count_ones());
+                            *c = c.wrapping_add(both.sum());
                         }
-                    });
+                    }
                 }
                 ElementType::S8 | ElementType::U8 => {
-                    let Self { a, b, chosen, .. } = self;
-                    each_block(warp, slots, product, accumulates, |block, c| {
-                        integers(product, (a, chosen), &b[block * product.k..][..product.k], c);
-                    });
-                }
-                _ if is_small => {
-                    let Self {
-                        a, b, chosen, small, ..
-                    } = self;
-                    (small.least.a, small.least.b, small.least.sum) = (least_a, least_b, least_sum);
-                    small.precision = Precision::EIGHT_BITS;
-                    small.a = *a;
-                    small.chosen = product.sparsity.is_some().then_some(*chosen);
-                    each_block(warp, slots, product, accumulates, |block, c| {
-                        floats::<X, MAX_KEPT, MAX_DEPTH>(small, &b[block * product.k..][..product.k], product, c, odd);
-                    });
+                    integers(
+                        product,
+                        (rows, chosen),
+                        &lines[block * product.k..][..product.k],
+                        &mut c,
+                    );
                 }
                 _ => {
-                    let Self {
-                        a, b, chosen, terms, ..
-                    } = self;
-                    (terms.least.a, terms.least.b, terms.least.sum) = (least_a, least_b, least_sum);
-                    for (to, from) in terms.a.iter_mut().zip(a) {
-                        let (from, _) = from.split_at(to.len());
-                        to.copy_from_slice(from);
-                        to[product.kept()..].fill(0.0);
+                    let b = &lines[block * product.k..][..product.k];
+                    // SAFETY: the caller promises that the processor is `X`.
+                    unsafe {
+                        if is_small {
+                            floats::<X, MAX_KEPT, MAX_DEPTH>(small, b, product, &mut c, odd);
+                        } else {
+                            floats::<X, 16, 32>(terms, b, product, &mut c, odd);
+                        }
                     }
-                    terms.chosen = product
-                        .sparsity
-                        .is_some()
-                        .then(|| chosen.map(|row| *row.first_chunk().unwrap_or(&[0; 16])));
-                    each_block(warp, slots, product, accumulates, |block, c| {
-                        floats::<X, 16, 32>(terms, &b[block * product.k..][..product.k], product, c, odd);
-                    });
                 }
             }
+            set_block(warp, slots, product, block, &c);
         }
     }
 }
@@ -483,55 +491,63 @@ unsafe fn halves<X: Processor>(element: ElementType, bits: &[u16; GROUP], to: &m
     }
 }
 
-/// Lets `body` change each block of eight columns of the accumulator, given its number and its bits, as `f32` if it is one
-/// of numbers.
+/// A block of eight columns of the accumulator as bits, those of `f32` if it is one of numbers.
+///
+/// A block is read, changed and written in a loop, and not by a closure: a closure is not inlined into what is compiled for the
+/// processor, and each vector instruction in it becomes a call.
 #[inline(always)]
-fn each_block(
+fn block_of(
     warp: &Warp,
     slots: Slots,
     product: &GroupProduct,
     accumulates: bool,
-    mut body: impl FnMut(usize, &mut [[u32; COLUMNS]; ROWS]),
-) {
+    block: usize,
+) -> [[u32; COLUMNS]; ROWS] {
     let halves = product.types[0] == ElementType::F16;
     let registers = if halves { 2 } else { 4 };
-    for block in 0..product.n / COLUMNS {
-        let mut c = [[0; COLUMNS]; ROWS];
-        if accumulates {
-            for index in 0..registers {
-                // SAFETY: the operation has the accumulator among its sources, as it may be added to.
-                let lanes = unsafe { slots.register_beside(warp, block * registers + index) };
-                for (lane, bits) in lanes.iter().enumerate() {
-                    let (row, column) = (lane / 4, lane % 4 * 2);
-                    if halves {
-                        let half = |bits: u32| F16(bits as u16).widen().to_bits();
-                        c[row + 8 * index][column] = half(*bits);
-                        c[row + 8 * index][column + 1] = half(bits >> 16);
-                    } else {
-                        c[row + index / 2 * 8][column + index % 2] = *bits;
-                    }
-                }
+    let mut c = [[0; COLUMNS]; ROWS];
+    if !accumulates {
+        return c;
+    }
+    for index in 0..registers {
+        // SAFETY: the operation has the accumulator among its sources, as it may be added to.
+        let lanes = unsafe { slots.register_beside(warp, block * registers + index) };
+        for (lane, bits) in lanes.iter().enumerate() {
+            let (row, column) = (lane / 4, lane % 4 * 2);
+            if halves {
+                let half = |bits: u32| F16(bits as u16).widen().to_bits();
+                c[row + 8 * index][column] = half(*bits);
+                c[row + 8 * index][column + 1] = half(bits >> 16);
+            } else {
+                c[row + index / 2 * 8][column + index % 2] = *bits;
             }
         }
-        body(block, &mut c);
-        for index in 0..registers {
-            let values: [u32; LANES] = std::array::from_fn(|lane| {
-                let (row, column) = (lane / 4, lane % 4 * 2);
-                if halves {
-                    // Zero has no sign.
-                    let half = |bits: u32| u32::from(F16::nearest(f32::from_bits(bits)).to_bits());
-                    let half = |bits: u32| half(bits) * u32::from(half(bits) != 0x8000);
-                    let row = c[row + 8 * index];
-                    half(row[column]) | half(row[column + 1]) << 16
-                } else {
-                    c[row + index / 2 * 8][column + index % 2]
-                }
-            });
-            let slot = slots.destination(block * registers + index);
-            // SAFETY: the operation has as many destinations; a slot has 32 lanes. Of the sources only accumulators are
-            // still to be read, each of which lies where its result does.
-            unsafe { *warp.lanes::<[u32; LANES]>(slot) = values };
-        }
+    }
+    c
+}
+
+/// Writes a block of results.
+#[inline(always)]
+fn set_block(warp: &Warp, slots: Slots, product: &GroupProduct, block: usize, c: &[[u32; COLUMNS]; ROWS]) {
+    let halves = product.types[0] == ElementType::F16;
+    let registers = if halves { 2 } else { 4 };
+    for index in 0..registers {
+        let values: [u32; LANES] = std::array::from_fn(|lane| {
+            let (row, column) = (lane / 4, lane % 4 * 2);
+            if halves {
+                // Zero has no sign.
+                let half = |bits: u32| u32::from(F16::nearest(f32::from_bits(bits)).to_bits());
+                let half = |bits: u32| half(bits) * u32::from(half(bits) != 0x8000);
+                let row = c[row + 8 * index];
+                half(row[column]) | half(row[column + 1]) << 16
+            } else {
+                c[row + index / 2 * 8][column + index % 2]
+            }
+        });
+        let slot = slots.destination(block * registers + index);
+        // SAFETY: the operation has as many destinations; a slot has 32 lanes. Of the sources only accumulators are
+        // still to be read, each of which lies where its result does.
+        unsafe { *warp.lanes::<[u32; LANES]>(slot) = values };
     }
 }
 

@@ -21,9 +21,35 @@ fn hash(bytes: &[u8]) -> u64 {
     })
 }
 
-/// What the machine makes of the operands of each kind.
-fn results(device: &Device, text: &str) -> Result<Vec<u64>, String> {
+/// A machine whose handlers use vector instructions, and one whose handlers do not.
+fn devices() -> [Device; 2] {
+    [true, false].map(|vector_instructions| {
+        let config = Config {
+            memory_bytes: 64 << 20,
+            workers: 1,
+            vector_instructions,
+            ..Config::default()
+        };
+        Device::new(config).unwrap()
+    })
+}
+
+/// What each machine makes of the operands of each kind, which are the same for both.
+fn results(devices: &[Device; 2], text: &str) -> [Result<Vec<u64>, String>; 2] {
     let kernel = warp::kernel(text);
+    let inputs = KINDS.map(|kind| {
+        if text.starts_with("mma") {
+            Form::parse(text).input(kind, TILES)
+        } else {
+            kernel.input(text, kind, kernel.tiles)
+        }
+    });
+    devices
+        .each_ref()
+        .map(|device| results_on(device, text, &kernel, &inputs))
+}
+
+fn results_on(device: &Device, text: &str, kernel: &warp::Kernel, inputs: &[Vec<u8>]) -> Result<Vec<u64>, String> {
     let source = Source {
         name: text,
         ptx: &kernel.ptx,
@@ -33,14 +59,9 @@ fn results(device: &Device, text: &str) -> Result<Vec<u64>, String> {
     let input = device.allocate(kernel.input_bytes * kernel.tiles).unwrap();
     let output = device.allocate(kernel.output_bytes * kernel.tiles).unwrap();
     let mut hashes = Vec::new();
-    for kind in KINDS {
-        let bytes = if text.starts_with("mma") {
-            Form::parse(text).input(kind, TILES)
-        } else {
-            kernel.input(text, kind, kernel.tiles)
-        };
+    for bytes in inputs {
         // SAFETY: the launches have ended, and nothing else uses the device.
-        unsafe { device.write(input, &bytes) }.unwrap();
+        unsafe { device.write(input, bytes) }.unwrap();
         // SAFETY: as above.
         unsafe { device.fill(output, &[0], kernel.output_bytes * kernel.tiles) }.unwrap();
         let parameters = bytes_of(&[input, output]);
@@ -66,27 +87,20 @@ fn results(device: &Device, text: &str) -> Result<Vec<u64>, String> {
 #[test]
 fn matrices_are_those_of_an_h200() {
     let mut wrong = Vec::new();
-    for vector_instructions in [true, false] {
-        let config = Config {
-            memory_bytes: 64 << 20,
-            workers: 1,
-            vector_instructions,
-            ..Config::default()
-        };
-        let device = Device::new(config).unwrap();
-        for line in include_str!("../../matrix/h200.txt")
-            .lines()
-            .filter(|line| !line.starts_with('#'))
-        {
-            let words: Vec<&str> = line.split(' ').collect();
-            let (text, hashes) = words.split_at(words.len() - KINDS.len());
-            let text = text.join(" ");
-            match results(&device, &text) {
+    let devices = devices();
+    for line in include_str!("../../matrix/h200.txt")
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+    {
+        let words: Vec<&str> = line.split(' ').collect();
+        let (text, hashes) = words.split_at(words.len() - KINDS.len());
+        let text = text.join(" ");
+        for (results, how) in results(&devices, &text).into_iter().zip(["with", "without"]) {
+            match results {
                 Err(error) => wrong.push(format!("{text}: {error}")),
                 Ok(results) => {
                     for ((kind, hash), result) in KINDS.iter().zip(hashes).zip(results) {
                         if u64::from_str_radix(hash, 16) != Ok(result) {
-                            let how = if vector_instructions { "with" } else { "without" };
                             wrong.push(format!("{text}: {kind} operands ({how} vector instructions)"));
                         }
                     }
@@ -100,16 +114,9 @@ fn matrices_are_those_of_an_h200() {
 /// The lines that an H200 is to be asked for are the same in both copies of the handler.
 #[test]
 fn products_of_warp_groups_do_not_depend_on_the_processor() {
-    let devices = [true, false].map(|vector_instructions| {
-        let config = Config {
-            memory_bytes: 64 << 20,
-            vector_instructions,
-            ..Config::default()
-        };
-        Device::new(config).unwrap()
-    });
+    let devices = devices();
     for line in group::lines() {
-        let [one, other] = devices.each_ref().map(|device| results(device, &line).unwrap());
+        let [one, other] = results(&devices, &line).map(Result::unwrap);
         assert_eq!(one, other, "{line}");
     }
 }
