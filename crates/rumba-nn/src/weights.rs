@@ -134,6 +134,12 @@ impl Weights {
         let bytes = &self.file.bytes[self.file.start + start..self.file.start + end];
         let halves = || bytes.chunks_exact(2).map(|bytes| [bytes[0], bytes[1]]);
         let numbers = match dtype {
+            // Files are little-endian, as all processors are that Rumba runs on.
+            own if own == T::DTYPE && cfg!(target_endian = "little") => {
+                let mut numbers = vec![T::zeroed(); bytes.len() / size_of::<T>()];
+                bytemuck::cast_slice_mut(&mut numbers).copy_from_slice(bytes);
+                numbers
+            }
             Dtype::F32 => {
                 let words = bytes
                     .chunks_exact(4)

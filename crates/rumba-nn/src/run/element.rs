@@ -12,6 +12,7 @@ use nn_kernels::{BrainVector, HalfVector, Lanes, SingleVector, elementwise, look
 use rumba::array::{ArrayView, ArrayViewMut};
 use rumba::linalg::{Attention, ConvolutionElement, Float, Mask, Multiply};
 use rumba::{DeviceSlice, DeviceSliceMut};
+use safetensors::tensor::Dtype;
 
 /// Numbers of tensors: `f32`, and `f16` and `bf16` of `cuda_std::half`. Layers sum in `f32` in all of them.
 pub trait Element: ConvolutionElement + Float<Self> + Multiply<Self, Sum = f32> + nn_kernels::Real + Kernels {}
@@ -23,6 +24,8 @@ pub trait Kernels: Sized + 'static {
 
     /// How many numbers a vector of 16 bytes has.
     const VECTOR: usize;
+    /// Their type in files of weights.
+    const DTYPE: Dtype;
 
     fn gated<'a>(
         halves: DeviceSlice<'a, Self>,
@@ -91,7 +94,7 @@ pub trait Kernels: Sized + 'static {
 pub(crate) type Rows<'a, T> = (DeviceSliceMut<'a, T>, [usize; 2]);
 
 macro_rules! elements {
-    ($($ty:ident, $vector:ident: $attention:path;)*) => {$(
+    ($($ty:ident, $vector:ident, $dtype:ident: $attention:path;)*) => {$(
         impl Element for $ty {}
 
         impl Kernels for $ty {
@@ -100,6 +103,7 @@ macro_rules! elements {
             }
 
             const VECTOR: usize = <$vector as Lanes>::COUNT;
+            const DTYPE: Dtype = Dtype::$dtype;
 
             fn gated<'a>(
                 halves: DeviceSlice<'a, Self>,
@@ -214,9 +218,9 @@ macro_rules! elements {
 }
 
 elements! {
-    f32, SingleVector: by_products;
-    f16, HalfVector: in_one;
-    bf16, BrainVector: in_one;
+    f32, SingleVector, F32: by_products;
+    f16, HalfVector, F16: in_one;
+    bf16, BrainVector, BF16: in_one;
 }
 
 /// Heads as `rumba::linalg` wants them: before the positions.
