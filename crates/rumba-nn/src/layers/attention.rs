@@ -2,13 +2,11 @@
 
 use super::{Linear, refuse};
 use crate::error::Result;
-use crate::run::element::Element;
+use crate::run::Run;
+use crate::run::element::{Element, Projected};
 use crate::run::tensor::Tensor;
-use crate::run::{Reads, Run};
 use crate::weights::Weights;
-use rumba::array::ArrayView;
 use rumba::linalg::Mask;
-use std::ops::Range;
 
 /// What an attention is between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,25 +30,6 @@ pub struct Attention<T> {
     context: Option<Linear<T>>,
     result: Linear<T>,
     heads: Heads,
-}
-
-/// Queries, keys or values: of a tensor `[batch, positions, heads, size]` those of some heads.
-pub(crate) struct Projected<'t, T> {
-    pub(crate) tensor: &'t Tensor<T, 4>,
-    pub(crate) heads: Range<usize>,
-}
-
-impl<T: Element> Projected<'_, T> {
-    pub(crate) fn shape(&self) -> [usize; 4] {
-        let [batch, positions, _, size] = self.tensor.shape();
-        [batch, positions, self.heads.len(), size]
-    }
-
-    /// With heads before positions.
-    pub(crate) fn view<'r>(&'r self, reads: &'r Reads<'_>) -> Result<ArrayView<'r, T, 4>> {
-        let all = reads.view(self.tensor)?;
-        Ok(all.slice((.., .., self.heads.clone(), ..)).permute([0, 2, 1, 3]))
-    }
 }
 
 impl<T: Element> Attention<T> {

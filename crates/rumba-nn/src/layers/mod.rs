@@ -7,7 +7,6 @@ mod linear;
 mod lookup;
 mod norm;
 
-pub(crate) use attention::Projected;
 pub use attention::{Attention, Heads};
 pub use convolution::{Convolution, Filters};
 pub use elementwise::Activation;

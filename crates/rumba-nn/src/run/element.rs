@@ -1,9 +1,8 @@
 //! The numbers that tensors have, and the kernels that there are for each.
 
 use crate::error::Result;
-use crate::layers::Projected;
-use crate::run::Run;
 use crate::run::tensor::Tensor;
+use crate::run::{Reads, Run};
 use bytemuck::Pod;
 use cuda_std::half::{bf16, f16};
 use cuda_std::launch::{Call, Dim, Map};
@@ -13,6 +12,7 @@ use rumba::array::{ArrayView, ArrayViewMut};
 use rumba::linalg::{Attention, ConvolutionElement, Float, Mask, Multiply};
 use rumba::{DeviceSlice, DeviceSliceMut};
 use safetensors::tensor::Dtype;
+use std::ops::Range;
 
 /// Numbers of tensors: `f32`, and `f16` and `bf16` of `cuda_std::half`. Layers sum in `f32` in all of them.
 pub trait Element: ConvolutionElement + Float<Self> + Multiply<Self, Sum = f32> + nn_kernels::Real + Kernels {}
@@ -88,6 +88,25 @@ pub trait Kernels: Sized + 'static {
     /// Attention of `[batch, length, heads, size]`, as `rumba::linalg` has it or made of products.
     #[expect(private_interfaces, reason = "the trait is not public")]
     fn attention(run: &Run, qkv: [Projected<'_, Self>; 3], mask: Mask) -> Result<Tensor<Self, 4>>;
+}
+
+/// Queries, keys or values: of a tensor `[batch, positions, heads, size]` those of some heads.
+pub(crate) struct Projected<'t, T> {
+    pub(crate) tensor: &'t Tensor<T, 4>,
+    pub(crate) heads: Range<usize>,
+}
+
+impl<T: Element> Projected<'_, T> {
+    pub(crate) fn shape(&self) -> [usize; 4] {
+        let [batch, positions, _, size] = self.tensor.shape();
+        [batch, positions, self.heads.len(), size]
+    }
+
+    /// With heads before positions.
+    pub(crate) fn view<'r>(&'r self, reads: &'r Reads<'_>) -> Result<ArrayView<'r, T, 4>> {
+        let all = reads.view(self.tensor)?;
+        Ok(all.slice((.., .., self.heads.clone(), ..)).permute([0, 2, 1, 3]))
+    }
 }
 
 /// An output of rows, with their number and length.

@@ -359,6 +359,6 @@ fn requests_do_not_fit() -> Result<()> {
         let error = pipeline.draw(&request, |_| ()).expect_err(expected);
         assert_eq!(error.to_string(), expected);
     }
-    assert_eq!(pipeline.nearest([9, 31]), [8, 32]);
+    assert_eq!(pipeline.nearest([9, 31]), [10, 32]);
     Ok(())
 }
