@@ -43,9 +43,10 @@ pub fn activate<T: Real>(x: T, function: u32) -> T {
 pub fn gated<T: Lanes>(halves: &[T], columns: u32, mut y: DisjointSlice<T>) {
     let i = grid::<1>();
     if let Some(y) = y.get_mut(i) {
-        let (row, column) = (i.get() as u32 / columns.max(1), i.get() as u32 % columns.max(1));
-        let x = (2 * columns * row + column) as usize;
-        let (x, gate) = (halves[x].floats(), halves[x + columns as usize].floats());
+        let columns = columns.max(1) as usize;
+        let (row, column) = (i.get() / columns, i.get() % columns);
+        let x = 2 * columns * row + column;
+        let (x, gate) = (halves[x].floats(), halves[x + columns].floats());
         *y = T::rounded(both(x, gate, |x, gate| x * activated(gate, GELU)));
     }
 }
