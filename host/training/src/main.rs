@@ -7,7 +7,7 @@ use rumba::ranks::{Place, ProcessGroup, ReduceOp};
 use rumba_nn::Nn;
 use rumba_nn::train::Adam;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use training::data::{Digits, digits, order};
@@ -228,6 +228,10 @@ struct Curve {
 
 impl Curve {
     fn save(&self, args: &Args) -> Result<()> {
+        if let Some(folder) = args.plot.parent().filter(|folder| *folder == Path::new("target")) {
+            std::fs::create_dir_all(folder)
+                .context("the folder `target` cannot be made; --plot FILE names another place")?;
+        }
         plot::draw(&args.plot, &self.losses, &self.recognised)?;
         println!("plot:       {}", args.plot.display());
         if let Some(file) = &args.checkpoint {
