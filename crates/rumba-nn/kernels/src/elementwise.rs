@@ -35,7 +35,7 @@ pub fn activate<T: Real>(x: T, function: u32) -> T {
     T::of(activated(x.number(), function))
 }
 
-/// `x` times the [`GELU`] of a gate: GEGLU of Shazeer 2020. The first half of each row of `both` is `x`, the second the gate.
+/// `x` times the [`GELU`] of a gate: GEGLU of Shazeer 2020. The first half of each row of `halves` is `x`, the second the gate.
 ///
 /// `columns` is how many there are of `y` in a row. Launch it with a thread for each.
 // ANCHOR: gated

@@ -155,8 +155,8 @@ pub fn group_factors<T: Real>(
             (channels / shape.channels as usize, 0)
         };
         let chunks = shape.chunks as usize;
-        let all = groups * channels / (shape.groups * shape.channels) as usize;
-        let first = image * all + group * channels / (shape.groups * shape.channels) as usize;
+        let of_part = (shape.groups * shape.channels) as usize;
+        let first = image * (groups * channels / of_part) + group * channels / of_part;
         let moment = |i: usize| moments[(first * chunks + i) * shape.groups as usize + place];
         let count_of = |i: usize| (shape.length_of((i % chunks) as u32) * shape.channels) as f32;
         let count = (shape.pixels as usize * channels) as f32;
@@ -241,21 +241,14 @@ pub fn softmax(x: &[f32], rows: u32, first: i32, mut y: Disjoint<f32, Rows<ByWar
         let x = &x[row * columns..][..columns];
         let last = (row % (rows as usize).max(1)) as i32 + first;
         let visible = columns.min((last + 1).max(0) as usize);
-        let lane = warp::lane_id() as usize;
         let mut largest = f32::NEG_INFINITY;
-        let mut i = lane;
+        let mut i = warp::lane_id() as usize;
         while i < visible {
             largest = GpuFloat::max(largest, x[i]);
             i += warp::WARP_SIZE as usize;
         }
         let largest = warp::reduce(largest, GpuFloat::max);
-        let mut sum = 0.0;
-        let mut i = lane;
-        while i < visible {
-            sum += GpuFloat::exp(x[i] - largest);
-            i += warp::WARP_SIZE as usize;
-        }
-        let scale = 1.0 / warp::reduce_sum(sum);
+        let scale = 1.0 / sum_over(visible, |i| GpuFloat::exp(x[i] - largest));
         y.each(|i, y| {
             *y = if i < visible {
                 GpuFloat::exp(x[i] - largest) * scale

@@ -2,13 +2,13 @@
 
 use super::{Activation, refuse};
 use crate::error::Result;
-use crate::run::Run;
 use crate::run::element::{Element, in_one_piece};
 use crate::run::tensor::Tensor;
+use crate::run::{Reads, Run};
 use crate::weights::Weights;
 use nn_kernels::norm::{Groups, MOST_GROUPS};
-use rumba::LaunchConfig;
 use rumba::array::Array;
+use rumba::{DeviceSlice, LaunchConfig};
 
 /// The norm of each group of channels of each image: PyTorch's `nn.GroupNorm`, for images that lie as
 /// `[images, rows, columns, channels]`.
@@ -91,19 +91,21 @@ impl<T: Element> GroupNorm<T> {
         let (shape, are_vectors) = share([images, pixels, channels, groups], T::VECTOR);
         let parts = channels / (shape.groups * shape.channels) as usize;
         let lines = [images * parts * shape.chunks as usize, shape.groups as usize];
-        let none = || self.scale.as_slice().slice(..0);
         let moments = run.make(lines, |reads, moments| {
-            let offsets = offsets.map_or_else(|| Ok(none()), |offsets| reads.slice(offsets))?;
+            let inputs = [reads.slice(x)?, self.offsets(reads, offsets)?];
             let moments = (in_one_piece(moments), lines);
-            let call = T::group_moments([reads.slice(x)?, offsets], shape, moments, are_vectors);
+            let call = T::group_moments(inputs, shape, moments, are_vectors);
             run.launch_rows(lines[0], call)
         })?;
         let lines = [images * groups, channels / groups];
         let factors = run.make(lines, |reads, factors| {
-            let offsets = offsets.map_or_else(|| Ok(none()), |offsets| reads.slice(offsets))?;
-            let (scale, shift) = (self.scale.as_slice(), self.shift.as_slice());
+            let weights = [
+                self.scale.as_slice(),
+                self.shift.as_slice(),
+                self.offsets(reads, offsets)?,
+            ];
             let (moments, factors) = (reads.slice(&moments)?, (in_one_piece(factors), lines));
-            let call = T::group_factors(moments, shape, [scale, shift, offsets], self.epsilon, factors);
+            let call = T::group_factors(moments, shape, weights, self.epsilon, factors);
             run.launch_rows(lines[0], call)
         })?;
         drop(moments);
@@ -113,6 +115,14 @@ impl<T: Element> GroupNorm<T> {
             let call = T::normalise(x, factors, function.number(), y, are_vectors);
             run.launch(run.module(), in_columns([images, pixels, shape.columns as usize]), call)
         })
+    }
+
+    /// The elements of rows that kernels add to pixels: none if there are no rows.
+    fn offsets<'s>(&'s self, reads: &'s Reads<'_>, rows: Option<&'s Tensor<T, 2>>) -> Result<DeviceSlice<'s, T>> {
+        match rows {
+            Some(rows) => reads.slice(rows),
+            None => Ok(self.scale.as_slice().slice(..0)),
+        }
     }
 }
 

@@ -90,6 +90,9 @@ pub trait Kernels: Sized + 'static {
     fn attention(run: &Run, qkv: [Projected<'_, Self>; 3], mask: Mask) -> Result<Tensor<Self, 4>>;
 }
 
+/// Heads as `rumba::linalg` wants them: before the positions.
+const HEADS: [usize; 4] = [0, 2, 1, 3];
+
 /// Queries, keys or values: of a tensor `[batch, positions, heads, size]` those of some heads.
 pub(crate) struct Projected<'t, T> {
     pub(crate) tensor: &'t Tensor<T, 4>,
@@ -105,7 +108,7 @@ impl<T: Element> Projected<'_, T> {
     /// With heads before positions.
     pub(crate) fn view<'r>(&'r self, reads: &'r Reads<'_>) -> Result<ArrayView<'r, T, 4>> {
         let all = reads.view(self.tensor)?;
-        Ok(all.slice((.., .., self.heads.clone(), ..)).permute([0, 2, 1, 3]))
+        Ok(all.slice((.., .., self.heads.clone(), ..)).permute(HEADS))
     }
 }
 
@@ -241,9 +244,6 @@ elements! {
     f16, HalfVector, F16: in_one;
     bf16, BrainVector, BF16: in_one;
 }
-
-/// Heads as `rumba::linalg` wants them: before the positions.
-const HEADS: [usize; 4] = [0, 2, 1, 3];
 
 fn in_one<T: Element + rumba::linalg::AttentionElement>(
     run: &Run,

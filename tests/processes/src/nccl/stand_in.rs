@@ -53,6 +53,16 @@ const BROADCAST: u64 = 2;
 const ALL_GATHER: u64 = 3;
 
 impl Head {
+    fn new(kind: u64, element: c_int, argument: c_int, bytes: usize) -> Head {
+        let [element, argument, bytes] = [element as u64, argument as u64, bytes as u64];
+        Head {
+            kind,
+            element,
+            argument,
+            bytes,
+        }
+    }
+
     fn bytes(self) -> [u8; 32] {
         let mut bytes = [0; 32];
         for (place, word) in bytes
@@ -346,13 +356,7 @@ unsafe extern "C" fn ncclAllReduce(
     stream: *mut c_void,
 ) -> c_int {
     let bytes = count * size_of_element(element);
-    let head = Head {
-        kind: ALL_REDUCE,
-        element: element as u64,
-        argument: op as u64,
-        bytes: bytes as u64,
-    };
-    begin(comm, head, source, target, bytes, stream)
+    begin(comm, Head::new(ALL_REDUCE, element, op, bytes), source, target, bytes, stream)
 }
 
 #[unsafe(no_mangle)]
@@ -366,13 +370,7 @@ unsafe extern "C" fn ncclBroadcast(
     stream: *mut c_void,
 ) -> c_int {
     let bytes = count * size_of_element(element);
-    let head = Head {
-        kind: BROADCAST,
-        element: element as u64,
-        argument: root as u64,
-        bytes: bytes as u64,
-    };
-    begin(comm, head, source, target, bytes, stream)
+    begin(comm, Head::new(BROADCAST, element, root, bytes), source, target, bytes, stream)
 }
 
 #[unsafe(no_mangle)]
@@ -385,12 +383,7 @@ unsafe extern "C" fn ncclAllGather(
     stream: *mut c_void,
 ) -> c_int {
     let bytes = count * size_of_element(element);
-    let head = Head {
-        kind: ALL_GATHER,
-        element: element as u64,
-        argument: 0,
-        bytes: bytes as u64,
-    };
+    let head = Head::new(ALL_GATHER, element, 0, bytes);
     let size = unsafe { (*comm).size };
     begin(comm, head, source, target, bytes * size, stream)
 }
