@@ -1,16 +1,21 @@
 """Stable Diffusion's networks at their real size with random weights, and what PyTorch makes of them.
 
     pip install torch diffusers transformers
-    python networks.py FOLDER      writes the folder of a pipeline for `cargo xtask run diffusion -- --weights FOLDER/1 "a text"`
+    python networks.py FOLDER      writes the folder of a pipeline for `cargo xtask run diffusion -- --weights FOLDER/1 "a text"`,
+                                   and FOLDER/networks.json, which tests/libraries/goldens keeps
 
-Weights are numbers of f16, in the layout of diffusers. Beside them lie inputs, and results in f32 of the same weights.
+Weights are numbers of f16, in the layout of diffusers. Beside them lie inputs, and results in f32 of the same weights. All numbers
+are functions of a tensor's name, so that a test makes them again from the names and shapes in networks.json.
 """
 
+import json
+import math
 import sys
 from pathlib import Path
 
 import torch
 from diffusers import AutoencoderKL, DDIMScheduler, UNet2DConditionModel
+from safetensors import safe_open
 from safetensors.torch import save_file
 from tokenizers.pre_tokenizers import ByteLevel
 from torch.utils.flop_counter import FlopCounterMode
@@ -31,6 +36,8 @@ BLOCKS = [
     "up_blocks.3.resnets.0",
 ]
 WORDS = 49408
+# Results of each part that goldens keep.
+SAMPLES = 100
 
 
 def tokenizer():
@@ -59,35 +66,74 @@ def models(version):
     yield "text_encoder", CLIPTextModel(CLIPTextConfig(vocab_size=WORDS, max_position_embeddings=77, **shape, **ids))
 
 
+def split_mix(name, count):
+    """The first numbers of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), whose state is the 64-bit FNV-1a hash of a name at first: 24
+    bits of each."""
+    state = 0xCBF29CE484222325
+    for byte in name.encode():
+        state = (state ^ byte) * 0x100000001B3 % 2**64
+    signed = lambda x: x - 2**64 if x >= 2**63 else x
+    shifted = lambda z, bits: (z >> bits) & (2 ** (64 - bits) - 1)
+    z = torch.arange(1, count + 1, device="cuda") * signed(0x9E3779B97F4A7C15) + signed(state)
+    z = (z ^ shifted(z, 30)) * signed(0xBF58476D1CE4E5B9)
+    z = (z ^ shifted(z, 27)) * signed(0x94D049BB133111EB)
+    return shifted(z ^ shifted(z, 31), 40)
+
+
+def uniform(name, shape, scale):
+    """Numbers of f16 from -scale to scale."""
+    numbers = split_mix(name, math.prod(shape)).float() / 2**23 - 1
+    return (numbers * scale).half().float().reshape(shape)
+
+
 def rounded(module):
+    """Weights whose products are as large as what they are multiplied by."""
     with torch.no_grad():
-        for parameter in module.parameters():
-            scale = parameter[0].numel() ** -0.5 if parameter.dim() > 1 else 0.5
-            parameter.copy_((scale * torch.randn_like(parameter)).half())
+        for name, parameter in module.named_parameters():
+            square = 1 / parameter[0].numel() if parameter.dim() > 1 else 0.25
+            parameter.copy_(uniform(name, parameter.shape, math.sqrt(3 * square)))
     return module.eval()
 
 
 def nhwc(images):
-    return images.permute(0, 2, 3, 1)
+    return images.permute(0, 2, 3, 1) if images.dim() == 4 else images
+
+
+def made(part, name, shape, **rule):
+    """An input: images are numbered by pixels, as they lie on our side."""
+    name = f"{part} {name}"
+    if "below" in rule:
+        return (split_mix(name, math.prod(shape)) % rule["below"]).int().reshape(shape)
+    if "constant" in rule:
+        return torch.full(shape, rule["constant"], device="cuda")
+    x = uniform(name, shape, rule["scale"])
+    return x.permute(0, 3, 1, 2) if x.dim() == 4 else x
+
+
+def compact(value, depth=0):
+    """JSON with a line for each value of the first levels."""
+    if depth == 3 or not isinstance(value, dict):
+        return json.dumps(value)
+    inner = (f"{' ' * depth}{json.dumps(str(key))}: {compact(item, depth + 1)}" for key, item in value.items())
+    return "{\n" + ",\n".join(inner) + "\n" + " " * depth + "}"
 
 
 class Networks:
     """The networks of a pipeline, in its folder and in PyTorch."""
 
     def __init__(self, folder, version):
-        torch.manual_seed(version)
         self.folder = Path(folder) / str(version)
         with torch.device("cuda"):
             self.networks = {name: rounded(module) for name, module in models(version)}
-        self.inputs = {
-            "unet": dict(x=torch.randn(2, 4, 64, 64), times=torch.tensor([981.0, 981.0]),
-                         text=torch.randn(2, 77, self.networks["unet"].config.cross_attention_dim)),
-            "decoder": dict(x=torch.randn(1, 4, 64, 64)),
-            "encoder": dict(x=torch.rand(1, 3, 512, 512) * 2 - 1),
-            "text": dict(ids=torch.randint(WORDS - 2, (2, 77), dtype=torch.int32)),
+        normal, context = math.sqrt(3), self.networks["unet"].config.cross_attention_dim
+        # Shapes of inputs, and how their numbers are made.
+        self.rules = {
+            "unet": dict(x=dict(shape=[2, 64, 64, 4], scale=normal), times=dict(shape=[2], constant=981.0),
+                         text=dict(shape=[2, 77, context], scale=normal)),
+            "decoder": dict(x=dict(shape=[1, 64, 64, 4], scale=normal)),
+            "encoder": dict(x=dict(shape=[1, 512, 512, 3], scale=1.0)),
+            "text": dict(ids=dict(shape=[2, 77], below=WORDS - 2)),
         }
-        half = lambda x: x.half().float() if x.is_floating_point() else x
-        self.inputs = {part: {k: half(x).cuda() for k, x in inputs.items()} for part, inputs in self.inputs.items()}
         for name, module in self.networks.items():
             module.half().save_pretrained(self.folder / name)
             module.float()
@@ -96,36 +142,55 @@ class Networks:
         DDIMScheduler(**schedule, set_alpha_to_one=False, clip_sample=False).save_pretrained(self.folder / "scheduler")
         self.exact, self.operations = {}, {}
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-        self.inputs |= self.inputs_of_blocks()
-        for part in self.inputs:
-            inputs = self.inputs[part]
+        self.rules |= self.rules_of_blocks()
+        self.inputs = {part: {k: made(part, k, **rule) for k, rule in rules.items()} for part, rules in self.rules.items()}
+        for part, inputs in self.inputs.items():
             with FlopCounterMode(display=False) as counter:
                 y = self.compute(part, inputs)
             self.exact[part], self.operations[part] = y, counter.get_total_flops()
-            images = {k: nhwc(x) if x.dim() == 4 else x for k, x in {**inputs, "y": y}.items()}
-            save_file({k: x.contiguous().cpu() for k, x in images.items()}, self.folder / f"{part}.safetensors")
+            images = {k: nhwc(x).contiguous().cpu() for k, x in {**inputs, "y": y}.items()}
+            save_file(images, self.folder / f"{part}.safetensors")
 
-    def inputs_of_blocks(self):
-        """What the blocks are given when the whole network runs."""
-        found = {}
-        text = self.inputs["unet"]["text"]
+    def rules_of_blocks(self):
+        """Inputs in the shapes that the blocks are given when the whole network runs."""
+        found, scale = {}, math.sqrt(3)
 
         def keep(name):
             def hook(module, arguments):
-                x = arguments[0].half().float()
+                found[name] = dict(x=dict(shape=list(nhwc(arguments[0]).shape), scale=scale))
                 if "resnets" in name:
-                    found[name] = dict(x=x, time=torch.nn.functional.silu(arguments[1]).half().float())
+                    found[name]["time"] = dict(shape=list(arguments[1].shape), scale=scale)
                 else:
-                    found[name] = dict(x=x, text=text)
+                    found[name]["text"] = self.rules["unet"]["text"]
 
             return hook
 
-        unet = self.networks["unet"]
+        unet, inputs = self.networks["unet"], self.rules["unet"]
         hooks = [unet.get_submodule(name).register_forward_pre_hook(keep(name)) for name in BLOCKS]
-        self.compute("unet", self.inputs["unet"])
+        self.compute("unet", {k: made("unet", k, **rule) for k, rule in inputs.items()})
         for hook in hooks:
             hook.remove()
         return {name: found[name] for name in BLOCKS}
+
+    def goldens(self):
+        """What a test needs to make the networks again, and some of their results."""
+        files = ["unet/config.json", "vae/config.json", "text_encoder/config.json", "scheduler/scheduler_config.json"]
+        tensors = {}
+        for folder in ("unet", "vae", "text_encoder"):
+            (file,) = (self.folder / folder).glob("*.safetensors")
+            with safe_open(file, "pt") as weights:
+                tensors[folder] = {name: weights.get_slice(name).get_shape() for name in weights.keys()}
+        return dict(
+            files={file: json.loads((self.folder / file).read_text()) for file in files},
+            tensors=tensors,
+            parts={part: dict(inputs=rules, **self.sample(part)) for part, rules in self.rules.items()},
+        )
+
+    def sample(self, part):
+        """Results at places that a function of the part's name chooses too."""
+        y = nhwc(self.exact[part])
+        places = split_mix(f"{part} y", SAMPLES) % y.numel()
+        return dict(shape=list(y.shape), y=[float(f"{x:.7g}") for x in y.flatten()[places].tolist()])
 
     def compute(self, part, inputs):
         networks = self.networks
@@ -175,5 +240,5 @@ class Networks:
 
 
 if __name__ == "__main__":
-    for version in (1, 2):
-        Networks(sys.argv[1], version)
+    goldens = {version: Networks(sys.argv[1], version).goldens() for version in (1, 2)}
+    (Path(sys.argv[1]) / "networks.json").write_text(compact(goldens) + "\n")

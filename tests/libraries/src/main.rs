@@ -17,29 +17,11 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io::{BufRead as _, Write as _};
 
-use anyhow::{Context as _, Result, bail};
-use rumba::linalg::Linalg;
-use rumba::{Device, Stream};
+use anyhow::{Context as _, Result};
+use libraries::{Case, Launches, Work, prepare};
+use rumba::Device;
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-mod attention;
-mod convolution;
-mod network;
-mod numbers;
-mod product;
-mod step;
-
-/// What is measured.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Case {
-    Attention(attention::Attention),
-    Product(product::Product),
-    Convolution(convolution::Convolution),
-    Network(network::Network),
-    Step(step::Step),
-}
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -52,44 +34,6 @@ enum Request {
     Check(()),
     /// Runs it once, and says how long each kernel took.
     Profile(()),
-}
-
-/// A case with its inputs on the device.
-trait Work {
-    /// Which kernel runs, and how it is launched.
-    fn kernel(&self) -> String;
-    /// Launches it once.
-    fn launch(&mut self, stream: &Stream) -> rumba::Result<()>;
-    /// So many launches without a pause between them.
-    fn repeated(&mut self, device: &Device, times: u32) -> rumba::Result<Launches> {
-        let graph = device.capture(|stream| (0..times).try_for_each(|_| self.launch(stream)))?;
-        Ok(Box::new(move |stream| graph.launch_on(stream)))
-    }
-    /// The error of what the last launch wrote.
-    fn error(&self) -> Result<f64>;
-    /// What ran for a launch, and how long.
-    fn profile(&mut self) -> Result<String> {
-        bail!("this case is one kernel")
-    }
-}
-
-/// Puts launches on a stream.
-type Launches = Box<dyn Fn(&Stream) -> rumba::Result<()>>;
-
-/// The same with one kind of kernel alone, where it can compute what is asked for.
-fn only(linalg: Linalg, kind: Option<&str>) -> Linalg {
-    // A process is told few of these names.
-    kind.map_or(linalg.clone(), |kind| linalg.only(kind.to_owned().leak()))
-}
-
-fn prepare(device: &Device, case: Case) -> Result<Box<dyn Work>> {
-    match case {
-        Case::Attention(attention) => attention.prepare(device),
-        Case::Product(product) => product.prepare(device),
-        Case::Convolution(convolution) => convolution.prepare(device),
-        Case::Network(network) => network.prepare(device),
-        Case::Step(step) => step.prepare(device),
-    }
 }
 
 /// A case, and what so many launches of it are put on a stream by.

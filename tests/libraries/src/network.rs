@@ -1,6 +1,7 @@
 //! Stable Diffusion's networks at their real size, from a folder that `networks.py` writes: weights in the layout of diffusers, inputs, and
-//! what PyTorch computes of them in f32.
+//! what PyTorch computes of them in f32, all of it or a sample.
 
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use anyhow::{Context as _, Result, bail};
@@ -13,6 +14,7 @@ use rumba_nn::models::{
 };
 use rumba_nn::{Element, Nn, Program, Run, Tensor};
 use safetensors::SafeTensors;
+use safetensors::tensor::TensorView;
 use serde::Deserialize;
 
 use crate::numbers::relative_error;
@@ -21,9 +23,12 @@ use crate::{Launches, Work};
 /// A network of a pipeline, or a block of its U-Net by diffusers' name.
 #[derive(Debug, Deserialize)]
 pub struct Network {
-    folder: String,
-    part: String,
-    numbers: String,
+    /// The pipeline's folder, with a file of inputs and results for each part.
+    pub folder: PathBuf,
+    /// `unet`, `decoder`, `encoder`, `text` or a block.
+    pub part: String,
+    /// `f32`, `f16` or `bf16`.
+    pub numbers: String,
 }
 
 /// A network that reads and writes arrays outside of its runs.
@@ -34,7 +39,9 @@ struct Recorded {
     forward: Forward,
     program: Rc<Program>,
     output: Output,
+    /// What the output is compared with, at some places or at all.
     wanted: Vec<f32>,
+    places: Vec<usize>,
     /// What the device's memory holds for it.
     bytes: usize,
 }
@@ -43,6 +50,10 @@ struct Recorded {
 type Output = Rc<std::cell::RefCell<Array<f32, 1>>>;
 
 impl Network {
+    /// Loads and records it.
+    ///
+    /// # Errors
+    /// Of files that lack something; the runtime's.
     pub fn prepare(self, device: &Device) -> Result<Box<dyn Work>> {
         Ok(match self.numbers.as_str() {
             "f32" => Box::new(self.record::<f32>(device)?),
@@ -59,6 +70,10 @@ impl Network {
         let data = std::fs::read(folder.path().join(format!("{}.safetensors", self.part)))?;
         let data = SafeTensors::deserialize(&data)?;
         let wanted = floats(&data, "y")?;
+        let places = match data.tensor("places") {
+            Ok(places) => integers(&places).iter().map(|place| *place as usize).collect(),
+            Err(_) => (0..wanted.len()).collect(),
+        };
         let output = Output::new(Array::zeros(device, [wanted.len()])?.into());
         let mut forward = self.forward::<T>(&nn, &folder, &data, output.clone())?;
         let program = Rc::new(nn.program(&mut forward)?);
@@ -70,6 +85,7 @@ impl Network {
             program,
             output,
             wanted,
+            places,
             bytes,
         })
     }
@@ -103,14 +119,7 @@ impl Network {
                 let [texts, words] = tensor.shape() else {
                     bail!("ids are [texts, words]")
                 };
-                let ids: Vec<u32> = tensor
-                    .data()
-                    .as_chunks()
-                    .0
-                    .iter()
-                    .map(|bytes| u32::from_le_bytes(*bytes))
-                    .collect();
-                let ids = Array::from_slice(device, [*texts, *words], &ids)?;
+                let ids = Array::from_slice(device, [*texts, *words], &integers(&tensor))?;
                 Box::new(move |run| write(run, &network.forward(run, ids.view())?, &y))
             }
             block if block.contains("resnets") => {
@@ -158,6 +167,11 @@ fn floats(data: &SafeTensors<'_>, name: &str) -> Result<Vec<f32>> {
     Ok(numbers.map(|bytes| f32::from_le_bytes(*bytes)).collect())
 }
 
+fn integers(tensor: &TensorView<'_>) -> Vec<u32> {
+    let numbers = tensor.data().as_chunks().0.iter();
+    numbers.map(|bytes| u32::from_le_bytes(*bytes)).collect()
+}
+
 fn array<const N: usize>(device: &Device, data: &SafeTensors<'_>, name: &str) -> Result<Array<f32, N>> {
     let shape = data.tensor(name)?.shape().try_into();
     let shape = shape.with_context(|| format!("{name} has not {N} axes"))?;
@@ -193,8 +207,8 @@ impl Work for Recorded {
 
     fn error(&self) -> Result<f64> {
         let results = self.output.borrow().to_vec()?;
-        let pairs = results.iter().zip(&self.wanted);
-        let pairs: Vec<_> = pairs.map(|(a, b)| (f64::from(*a), f64::from(*b))).collect();
+        let pairs = self.places.iter().map(|&place| (results[place], self.wanted[place]));
+        let pairs: Vec<_> = pairs.map(|(a, b)| (f64::from(a), f64::from(b))).collect();
         Ok(relative_error(&pairs))
     }
 

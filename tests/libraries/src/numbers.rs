@@ -4,7 +4,9 @@ use cuda_std::half::{bf16, e4m3, e5m2, f16};
 
 /// Elements of matrices.
 pub trait Number: bytemuck::Pod {
+    /// The nearest one.
     fn rounded(value: f64) -> Self;
+    /// Itself.
     fn exact(self) -> f64;
 }
 
@@ -38,7 +40,8 @@ numbers! {
 pub struct Random(pub u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    /// The next one.
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -48,12 +51,12 @@ impl Random {
 
     /// Below `end`, which is not 0.
     pub fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
+        (self.bits() % end as u64) as usize
     }
 
     /// Normally distributed numbers: Box and Muller's method.
     pub fn normal<T: Number>(&mut self, count: usize) -> Vec<T> {
-        let mut uniform = || (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
+        let mut uniform = || (self.bits() >> 11) as f64 / (1_u64 << 53) as f64;
         let mut numbers = Vec::with_capacity(count + 1);
         while numbers.len() < count {
             let (radius, angle) = (
