@@ -269,7 +269,7 @@ def cases():
         name = f"attention f16 {size} {length} {'causal' if causal else 'full'} by warps"
         yield name, {"attention": case}, lambda case=case: attention(**case), operations
 
-    for element in ("f16", "bf16"):
+    for element in ("f16", "bf16", "f32"):
         for images, outputs, taps, stride in CONVOLUTIONS:
             padding = taps // 2
             case = dict(element=element, images=images, outputs=outputs, taps=taps, stride=stride, padding=padding)

@@ -10,6 +10,7 @@ use bytemuck::Pod;
 use cuda_std::half::{bf16, f16};
 use cuda_std::launch::Call;
 use cuda_std::tensor::Window;
+use rumba_linalg::convolution::patches::{self, convolution_patches};
 use rumba_linalg::convolution::thread::{Geometry, TILE, convolution_threads};
 use rumba_linalg::convolution::warp_group::{
     convolution_64, convolution_128, convolution_128_by_2, convolution_160, convolution_160_by_3, convolution_256,
@@ -19,6 +20,9 @@ use std::fmt;
 
 /// Channels of a step of the kernels of warp groups.
 const STEP: usize = 64;
+
+/// Bytes of patches at a time.
+const MOST_BYTES: usize = 256 << 20;
 
 /// Numbers of images: `f16`, `bf16` and `f32`. Sums are `f32` in all of them.
 pub trait ConvolutionElement: Float<Self> + sealed::Element {}
@@ -45,7 +49,8 @@ impl Linalg {
     /// A filter of one row and one column that moves by one is a [`product`](Self::product) of matrices, and is computed as one, unless the
     /// tiles of convolutions fit better. Of others,
     /// numbers of 16 bits are multiplied by warp groups on devices of compute capability 9.0, where channels and outputs are multiples
-    /// of 8; everything else by threads. Images that do not lie one element after the other are copied first.
+    /// of 8. Everything else is a product too, of a copy of what the filter sees at each place (up to 256 MiB at a time), or is
+    /// multiplied by threads where it is small. Images that do not lie one element after the other are copied first.
     ///
     /// # Examples
     /// ```
@@ -198,9 +203,11 @@ impl<'a, T: ConvolutionElement> Convolution<'a, T> {
         };
         let has_tiles = problem.has_tensor_maps(shape, &output) && self.linalg.has_warp_groups();
         if self.is_product() && !(has_tiles && self.linalg.prefers_tiles(shape, problem.window)) {
-            self.compute_by_product(shape, &images, &filter, output)
+            self.compute_by_product(problem.images, &problem, shape, output)
         } else if has_tiles {
             self.linalg.convolution_by_warp_groups(&problem, shape, output)
+        } else if problem.is_worth_patches(shape) {
+            self.compute_by_patches(&problem, shape, MOST_BYTES, output)
         } else {
             self.linalg.convolution_by_threads(problem, shape, output)
         }
@@ -214,26 +221,50 @@ impl<T: ConvolutionElement> Convolution<'_, T> {
         window.taps == [1, 1] && window.stride == [1, 1] && window.padding == [0, 0]
     }
 
-    /// The product of the pixels, a row of channels each, and the transpose of the filter.
+    /// The product of patches, what the filter sees at each place, and the transpose of the filter.
     fn compute_by_product(
         &self,
+        patches: DeviceSlice<'_, T>,
+        problem: &Problem<'_, T>,
         [.., outputs]: [usize; 4],
-        images: &Contiguous<'_, T, 4>,
-        filter: &Contiguous<'_, T, 4>,
         output: DeviceSliceMut<'_, T>,
     ) -> Result<()> {
-        let channels = self.images.shape()[3];
+        let terms = problem.terms();
         let matrix = |rows: usize, columns: usize| Layout::row_major(0, [rows, columns]);
         let places = output.as_slice().len() / outputs;
-        let pixels = ArrayView::new(images.slice(), matrix(places, channels));
-        let filter = ArrayView::new(filter.slice(), matrix(outputs, channels));
+        let patches = ArrayView::new(patches, matrix(places, terms));
+        let filter = ArrayView::new(problem.filter, matrix(outputs, terms));
         let output = ArrayViewMut::new(output.into_view(), matrix(places, outputs));
-        let product = self.linalg.product(pixels, filter.permute([1, 0]));
+        let product = self.linalg.product(patches, filter.permute([1, 0]));
         let product = product.activation(self.activation);
         match self.bias {
             Some(bias) => product.bias(bias).eval_into(output),
             None => product.eval_into(output),
         }
+    }
+
+    /// The same of patches that are copied first, so many bytes at a time at most.
+    fn compute_by_patches(
+        &self,
+        problem: &Problem<'_, T>,
+        shape: [usize; 4],
+        most_bytes: usize,
+        output: DeviceSliceMut<'_, T>,
+    ) -> Result<()> {
+        let [images, rows, columns, outputs] = shape;
+        let library = &self.linalg.library;
+        let bytes = problem.terms() * size_of::<T>();
+        let at_once = (most_bytes / bytes).clamp(1, images * rows * columns);
+        let mut work = library.work((at_once * bytes).div_ceil(4))?;
+        for (part, output) in output.chunks_mut(at_once * outputs).enumerate() {
+            let places = output.as_slice().len() / outputs;
+            let mut memory = work.slice();
+            let mut patches = memory.reborrow().cast::<T>().slice_mut(..places * problem.terms());
+            let (config, call) = problem.patches(rows, columns, part * at_once, &mut patches);
+            library.launch(None, config, call)?;
+            self.compute_by_product(patches.as_slice(), problem, shape, output)?;
+        }
+        Ok(())
     }
 }
 
@@ -281,6 +312,77 @@ pub struct Problem<'c, T> {
 }
 
 impl<T: ConvolutionElement> Problem<'_, T> {
+    /// Products that a sum of the output has.
+    fn terms(&self) -> usize {
+        self.window.taps[0] * self.window.taps[1] * self.window.images[3]
+    }
+
+    /// Whether to copy patches takes little time beside their products.
+    fn is_worth_patches(&self, [images, rows, columns, outputs]: [usize; 4]) -> bool {
+        self.terms() >= 64 && outputs >= 32 && images * rows * columns >= 64
+    }
+
+    /// How the filter goes over images whose pixels have so many numbers or vectors, with so many rows of places.
+    fn geometry(&self, rows: usize, channels: usize) -> Geometry {
+        let Window {
+            images: [_, height, width, _],
+            taps,
+            stride,
+            padding,
+        } = self.window;
+        let small = |lengths: [usize; 2]| lengths.map(|length| length as u32);
+        Geometry {
+            image: small([height, width]),
+            channels: channels as u32,
+            places: rows as u32,
+            taps: small(taps),
+            stride: small(stride),
+            padding: small(padding),
+        }
+    }
+
+    /// Copies what the filter sees from a place on.
+    fn patches<'c>(
+        &'c self,
+        rows: usize,
+        columns: usize,
+        first: usize,
+        patches: &'c mut DeviceSliceMut<'_, T>,
+    ) -> (LaunchConfig<'static>, Call<'c>) {
+        const THREADS: usize = 256;
+        let (first, columns, terms) = (first as u64, columns as u32, self.terms());
+        let (places, taps) = (
+            patches.as_slice().len() / terms,
+            self.window.taps[0] * self.window.taps[1],
+        );
+        let channels = self.window.images[3];
+        let vector = size_of::<patches::Vector>() / size_of::<T>();
+        let are_vectors = channels.is_multiple_of(vector) && self.images.address().is_multiple_of(16);
+        let channels = if are_vectors { channels / vector } else { channels };
+        let (geometry, shape) = (self.geometry(rows, channels), [places, taps, channels]);
+        let across = channels.next_power_of_two().min(THREADS);
+        let behind = (THREADS / across).min(64);
+        let grid = [channels.div_ceil(across), taps, places.div_ceil(behind)].map(|blocks| blocks.min(65535) as u32);
+        let config = LaunchConfig::new(grid, [across as u32, 1, behind as u32]);
+        macro_rules! call {
+            ($ty:ty) => {
+                convolution_patches::<$ty>(
+                    self.images.cast(),
+                    geometry,
+                    first,
+                    columns,
+                    (patches.reborrow().cast::<$ty>(), shape),
+                )
+            };
+        }
+        let call = match size_of::<T>() {
+            _ if are_vectors => call!(patches::Vector),
+            2 => call!(u16),
+            _ => call!(u32),
+        };
+        (config, call)
+    }
+
     /// Whether tensor copies can have all operands: rows of a multiple of 16 bytes, which is eight numbers of 16 bits.
     fn has_tensor_maps(&self, [images, rows, columns, outputs]: [usize; 4], output: &DeviceSliceMut<'_, T>) -> bool {
         let Window {
@@ -442,21 +544,8 @@ impl Linalg {
     ) -> Result<()> {
         const MOST_LAYERS: usize = 65535;
         let at_once = (MOST_LAYERS / rows).clamp(1, images);
-        let Window {
-            images: [_, height, width, channels],
-            taps,
-            stride,
-            padding,
-        } = problem.window;
-        let small = |lengths: [usize; 2]| lengths.map(|length| length as u32);
-        let geometry = Geometry {
-            image: small([height, width]),
-            channels: channels as u32,
-            places: rows as u32,
-            taps: small(taps),
-            stride: small(stride),
-            padding: small(padding),
-        };
+        let [_, height, width, channels] = problem.window.images;
+        let geometry = problem.geometry(rows, channels);
         let (pixels, whole) = (height * width * channels, problem.images);
         for (part, output) in output.chunks_mut(at_once * rows * columns * outputs).enumerate() {
             let first = part * at_once;
@@ -629,6 +718,58 @@ mod tests {
                 .convolve_in_tiles(tile, &problem, [180, 200], output.slice_mut(..))
                 .unwrap();
             assert!(output.to_vec().unwrap() == expected, "{:?}", tile.kernel);
+        }
+    }
+
+    /// Patches in vectors and by numbers, in several parts, beside the threads.
+    #[test]
+    fn patches_compute_the_same() {
+        fn check<T: super::ConvolutionElement + PartialEq>(channels: usize, number: fn(f32) -> T) {
+            let device = crate::Device::new().unwrap();
+            let linalg = Linalg::new(&device);
+            let array = |shape: [usize; 4], seed| {
+                let numbers = numbers(shape.iter().product(), seed);
+                let numbers: Vec<T> = numbers.into_iter().map(number).collect();
+                Array::from_slice(&device, shape, &numbers).unwrap()
+            };
+            let (images, filter) = (array([2, 9, 7, channels], 1), array([40, 3, 2, channels], 3));
+            let bias = Array::from_slice(&device, [40], &vec![number(0.5); 40]).unwrap();
+            let convolution = linalg
+                .convolution(images.view(), filter.view())
+                .bias(bias.view())
+                .stride([1, 2])
+                .padding([1, 1])
+                .activation(Activation::Relu);
+            let problem = Problem {
+                window: convolution.window(),
+                images: images.as_slice(),
+                filter: filter.as_slice(),
+                bias: bias.as_slice(),
+                activation: Activation::Relu,
+            };
+            let shape = convolution.shape().unwrap();
+            assert_eq!(shape, [2, 9, 4, 40]);
+            let mut expected = device.zeros(shape.iter().product()).unwrap();
+            linalg
+                .convolution_by_threads(problem, shape, expected.slice_mut(..))
+                .unwrap();
+            let expected = expected.to_vec().unwrap();
+            // All 72 places, 17 at a time, or each by itself.
+            for places in [100, 17, 1] {
+                let bytes = places * problem.terms() * size_of::<T>();
+                let mut output = device.buffer_from(&vec![number(f32::NAN); expected.len()]).unwrap();
+                convolution
+                    .compute_by_patches(&problem, shape, bytes, output.slice_mut(..))
+                    .unwrap();
+                assert!(
+                    output.to_vec().unwrap() == expected,
+                    "{channels} channels, {places} places"
+                );
+            }
+        }
+        for channels in [8, 5] {
+            check::<f32>(channels, |x| x);
+            check::<f16>(channels, f16::from_f32);
         }
     }
 

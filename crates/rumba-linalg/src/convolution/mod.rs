@@ -3,5 +3,6 @@
 //!
 //! Images are `[images, rows, columns, channels]` in this order (NHWC), filters `[outputs, rows, columns, channels]` (KRSC).
 
+pub mod patches;
 pub mod thread;
 pub mod warp_group;
