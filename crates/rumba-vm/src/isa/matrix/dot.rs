@@ -453,6 +453,14 @@ mod tests {
             for odd in [false, true] {
                 check_block(&mut terms, depth, c, odd);
             }
+            // Another second factor, and the first one as it was.
+            terms.has_same_a = true;
+            terms
+                .b
+                .as_flattened_mut()
+                .iter_mut()
+                .for_each(|x| *x = number(&mut state, range));
+            check_block(&mut terms, depth, c, false);
         }
     }
 
