@@ -67,8 +67,8 @@ pub enum JitError {
 /// Called once with what came of a text, from any thread.
 pub type Done = Box<dyn FnOnce(Result<Arc<Code>, JitError>) + Send>;
 
-/// Bytes of the longest text that is compiled, in less than a second.
-const MOST_TEXT: usize = 1 << 20;
+/// Bytes of the longest text that is compiled, in a few seconds.
+const MOST_TEXT: usize = 3200 << 10;
 
 /// Units that may wait.
 const QUEUE: usize = 256;

@@ -146,6 +146,10 @@ impl Set {
         Self(vec![u64::MAX; count.div_ceil(64)])
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| *word == 0)
+    }
+
     pub(crate) fn has(&self, number: usize) -> bool {
         self.0[number / 64] >> (number % 64) & 1 != 0
     }

@@ -13,7 +13,7 @@ use crate::compile::kernel::{Kernel, Place};
 use crate::compile::memory::{Extent, Memory};
 use crate::compile::nan::Nans;
 use crate::compile::registers::Written;
-use crate::compile::shape::{Copy, Shape, Shapes, States};
+use crate::compile::shape::{Copy, Masked, Shape, Shapes, States};
 use crate::exec::native::{Helpers, REFUSED};
 use crate::machine::op::{Op, OpKind};
 use crate::machine::program::{Flow, Layout, NO_ENTRY, Program};
@@ -25,9 +25,23 @@ const MAX_MASKED: usize = 4000;
 /// Cells of the analysis, blocks times registers, beyond which a kernel stays interpreted.
 const MAX_CELLS: usize = 1 << 22;
 
-/// Text beyond which there is no copy for warps that have parted, and without one, a kernel stays interpreted: compiling it would
-/// take seconds.
-const MAX_TEXT: usize = 960 << 10;
+/// Text of a usual length: LLVM compiles it in less than a second.
+const SHORT: usize = 960 << 10;
+
+/// Text of the longest kernels: LLVM compiles it in three seconds or four, in which the interpreter runs them.
+const LONG: usize = 3 << 20;
+
+/// How a kernel is written: for which lanes there are masked copies, whether registers are stored when they are written, instead of
+/// at each way out, and how long the text may be. The first way is taken in which it is short enough; if none is, the kernel stays
+/// interpreted. The code of later ways leaves for the interpreter more often, and is shorter.
+const WAYS: [(Masked, bool, usize); 6] = [
+    (Masked::Any, false, SHORT),
+    (Masked::Any, true, SHORT),
+    (Masked::Waiting, false, SHORT),
+    (Masked::Waiting, true, LONG),
+    (Masked::Never, false, SHORT),
+    (Masked::Never, true, SHORT),
+];
 
 /// The helpers by which the function ends.
 pub(super) const GO_ON: &str = "go_on";
@@ -61,18 +75,16 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
     if kernel.blocks.len() * kernel.registers.len() > MAX_CELLS {
         return None;
     }
-    let mut ways = [(true, false), (true, true), (false, false), (false, true)].into_iter();
-    ways.find_map(|(with_masked, stores_early)| {
-        let is_possible = !with_masked || program.kernel_ops <= MAX_MASKED;
-        is_possible.then(|| write_copies(&kernel, with_masked, stores_early))?
+    WAYS.into_iter().find_map(|(masked, stores_early, most)| {
+        let is_possible = masked == Masked::Never || program.kernel_ops <= MAX_MASKED;
+        is_possible.then(|| write_copies(&kernel, masked, stores_early, most))?
     })
 }
 
-/// Writes the code with or without copies of blocks for warps that have parted, unless it is too long. It is shortest without them
-/// and with registers that are stored when they are written, instead of at each way out.
-fn write_copies(kernel: &Kernel<'_>, with_masked: bool, stores_early: bool) -> Option<Text> {
+/// Writes the code with these copies of blocks, unless it is longer than `most`.
+fn write_copies(kernel: &Kernel<'_>, masked: Masked, stores_early: bool, most: usize) -> Option<Text> {
     let program = kernel.program;
-    let states = kernel.states(with_masked);
+    let states = kernel.states(masked);
     let entries: Vec<usize> = kernel
         .entries()
         .into_iter()
@@ -85,7 +97,7 @@ fn write_copies(kernel: &Kernel<'_>, with_masked: bool, stores_early: bool) -> O
     let mut function = Function {
         kernel,
         states: &states,
-        with_masked,
+        masked,
         stores_early,
         w: Writer::new(),
         prologue: String::new(),
@@ -108,7 +120,7 @@ fn write_copies(kernel: &Kernel<'_>, with_masked: bool, stores_early: bool) -> O
     for copy in [Copy::Full, Copy::Masked] {
         for block in 0..kernel.blocks.len() {
             function.write_block(copy, block);
-            if function.w.text().len() > MAX_TEXT {
+            if function.w.text().len() > most {
                 return None;
             }
         }
@@ -131,7 +143,7 @@ fn write_copies(kernel: &Kernel<'_>, with_masked: bool, stores_early: bool) -> O
 pub(super) struct Function<'a> {
     pub(super) kernel: &'a Kernel<'a>,
     pub(super) states: &'a States,
-    with_masked: bool,
+    masked: Masked,
     /// Registers are stored when they are written: the register file always has them, or their first lanes.
     pub(super) stores_early: bool,
     pub(super) w: Writer,
@@ -520,7 +532,12 @@ impl Function<'_> {
             self.shapes = before;
             self.w.label(&some);
         }
-        self.reach(Copy::Masked, block, &all);
+        let nobody_waits = pending.members().all(|other| other <= block);
+        if nobody_waits && self.masked == Masked::Waiting {
+            self.leave_before(block);
+        } else {
+            self.reach(Copy::Masked, block, &all);
+        }
     }
 
     /// Goes to a copy of a block, with registers in the shapes that they have there.
@@ -538,6 +555,17 @@ impl Function<'_> {
         }
         self.shapes = before;
         self.w.line(format_args!("br label %{}", label(copy, block)));
+    }
+
+    /// Ends before a block of which there need be no masked copy: the interpreter goes on there. No lane waits any more.
+    fn leave_before(&mut self, block: usize) {
+        let nothing = Set::none_like(&self.pending);
+        let pending = std::mem::replace(&mut self.pending, nothing);
+        let live = self.kernel.liveness.before(block).clone();
+        self.hand_over(&live, &[], true);
+        let position = self.position(self.kernel.blocks[block].ops.start);
+        self.give_back(&position, GO_ON);
+        self.pending = pending;
     }
 
     /// Before the warp goes back to a block: leaves if its turn is over.
@@ -639,7 +667,7 @@ impl Function<'_> {
             self.w.line(format_args!("br {none}, label %{passed}, label %{out}"));
             self.w.label(&out);
             match self.kernel.parts(self.block, index, &self.shapes) {
-                Some((near, far)) if self.with_masked => {
+                Some((near, far)) if self.masked != Masked::Never => {
                     let staying = self.w.xor(&going, &active);
                     let goes_far = self.kernel.block_of[target] == far;
                     let (near_mask, far_mask) = if goes_far { (staying, going) } else { (going, staying) };

@@ -69,6 +69,8 @@ pub(super) struct Kernel<'a> {
     pub(super) is_arithmetic: Vec<bool>,
     /// The registers of which addresses are made.
     pub(super) is_address: Vec<bool>,
+    /// The blocks that a warp may come back to.
+    pub(super) is_in_loop: Vec<bool>,
 }
 
 impl<'a> Kernel<'a> {
@@ -88,6 +90,7 @@ impl<'a> Kernel<'a> {
                 .map(|index| is_arithmetic(program, index))
                 .collect(),
             is_address: Vec::new(),
+            is_in_loop: Vec::new(),
         };
         for (slot, class, value) in &program.fixed {
             kernel.fixed[usize::from(*slot)] = Some(kernel.place_of_fixed(*slot, *class, value));
@@ -102,6 +105,13 @@ impl<'a> Kernel<'a> {
             kernel.before(live, index);
         });
         kernel.find_addresses();
+        kernel.is_in_loop = vec![false; kernel.blocks.len()];
+        for (number, block) in kernel.blocks.iter().enumerate() {
+            // In their order, the blocks of a loop are neighbours.
+            for head in block.successors.iter().filter(|head| **head <= number) {
+                kernel.is_in_loop[*head..=number].fill(true);
+            }
+        }
         kernel
     }
 

@@ -73,6 +73,12 @@ const MOST_SHARED: u64 = 1 << 20;
 /// Distances between the first lane of a group and the last one beyond which each lane is looked at.
 const MOST_STRIDES: u64 = 1 << 40;
 
+/// How far ahead loads ask for memory: what the warps of a block of 256 threads with four elements of four bytes load.
+const PREFETCHED: u64 = 4096;
+
+/// Bytes of a line of a processor's cache.
+const LINE: usize = 64;
+
 /// The integer of so many bytes.
 fn integer(bytes: u64) -> Element {
     match bytes {
@@ -232,6 +238,9 @@ impl Function<'_> {
             Addresses::Neighbouring(addresses) => {
                 let addresses = self.hosts(access, addresses);
                 let parts = if self.copy == Copy::Full {
+                    if access.memory == Memory::Flat && !self.kernel.is_in_loop[self.block] {
+                        self.prefetch(&addresses, access.bytes);
+                    }
                     self.load_groups(&addresses, element, places.len())
                 } else {
                     self.load_masked(&addresses[0], element, places.len())
@@ -507,6 +516,24 @@ impl Function<'_> {
         let name = self.w.name("%t");
         self.w.line(format_args!("{name} = inttoptr {address} to ptr"));
         name
+    }
+
+    /// Asks for what warps of the next blocks will load, which mostly lies behind what this one does. A processor does that by
+    /// itself for a sequence of addresses, but not for threads with several elements at a distance from each other, which go
+    /// through a page in many sequences and are then done with it.
+    fn prefetch(&mut self, addresses: &[Value], bytes: u64) {
+        self.w
+            .declare("declare void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)".to_owned());
+        let group = (LANES / addresses.len()) as u64;
+        for address in addresses {
+            for line in (0..group * bytes).step_by(LINE) {
+                let ahead = self.w.add_with(address, PREFETCHED + line);
+                let place = self.pointer(&ahead);
+                self.w.line(format_args!(
+                    "call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)"
+                ));
+            }
+        }
     }
 
     fn load_from(&mut self, address: &Value, element: u64) -> Value {

@@ -76,6 +76,17 @@ const WHOLE: LanePlan = LanePlan {
     is_sum: false,
 };
 
+/// For which lanes there are masked copies of blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Masked {
+    /// None: the interpreter runs warps that have parted.
+    Never,
+    /// For lanes while others of the warp wait: the copies of what lies between a branch and where all lanes are together again.
+    Waiting,
+    /// For any, and so also for warps of fewer than 32 lanes.
+    Any,
+}
+
 /// A copy of a block: for warps whose 32 lanes are all there, or for some of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Copy {
@@ -152,8 +163,8 @@ pub(super) fn ways(target: usize, is_backward: bool, pending: &Set) -> Vec<(Copy
 }
 
 impl Kernel<'_> {
-    /// What holds at the start of each block; without copies for some lanes, if they are not wanted.
-    pub(super) fn states(&self, with_masked: bool) -> States {
+    /// What holds at the start of each block, in the copies that are wanted.
+    pub(super) fn states(&self, masked: Masked) -> States {
         let none = || vec![None; self.blocks.len()];
         let mut states = States {
             full: none(),
@@ -167,19 +178,21 @@ impl Kernel<'_> {
             pending: Set::none(self.blocks.len()),
         };
         states.join(Copy::Full, 0, unknown.clone());
-        self.propagate(&mut states, vec![(Copy::Full, 0)], false);
-        if with_masked {
+        self.propagate(&mut states, vec![(Copy::Full, 0)], Masked::Never);
+        if masked != Masked::Never {
             // Every block that is reached has a state by now for lanes that have never parted.
-            states.join(Copy::Masked, 0, unknown);
             let mut work: Vec<_> = (0..self.blocks.len()).map(|block| (Copy::Full, block)).collect();
-            work.push((Copy::Masked, 0));
-            self.propagate(&mut states, work, true);
+            if masked == Masked::Any {
+                states.join(Copy::Masked, 0, unknown);
+                work.push((Copy::Masked, 0));
+            }
+            self.propagate(&mut states, work, masked);
         }
         states
     }
 
     /// Lets what holds at the start of blocks hold where control goes from there, until nothing changes.
-    fn propagate(&self, states: &mut States, mut work: Vec<(Copy, usize)>, with_masked: bool) {
+    fn propagate(&self, states: &mut States, mut work: Vec<(Copy, usize)>, masked: Masked) {
         let nothing = Set::none(self.blocks.len());
         while let Some((copy, block)) = work.pop() {
             let Some(state) = states.at(copy, block).cloned() else {
@@ -201,12 +214,17 @@ impl Kernel<'_> {
                     Copy::Masked => next.extend(ways(*successor, *successor <= block, &pending)),
                 }
             }
-            if with_masked && let Some((near, far)) = self.parts(block, last, &shapes) {
+            if masked != Masked::Never
+                && let Some((near, far)) = self.parts(block, last, &shapes)
+            {
                 let mut pending = pending.clone();
                 pending.insert(far);
                 next.extend(ways(near, near <= block, &pending));
             }
             for (to, block, pending) in next {
+                if (to, masked) == (Copy::Masked, Masked::Waiting) && pending.is_empty() {
+                    continue;
+                }
                 let mut shapes = shapes.clone();
                 if let (Copy::Masked, Copy::Full, Some(there)) = (copy, to, states.at(to, block)) {
                     for (number, shape) in shapes.iter_mut().enumerate() {

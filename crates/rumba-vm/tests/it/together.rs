@@ -291,7 +291,8 @@ fn random_kernels_compute_the_same() {
     assert!(good > 30, "only {good} kernels came to their end");
 }
 
-/// The text of a kernel that is too long with copies for parted lanes, and with registers that are stored at each way out.
+/// The texts of kernels that are too long with copies for any lanes: two have those for lanes while others wait, one of them
+/// with registers that are stored when they are written, and the third has none.
 #[test]
 fn long_kernels_compute_the_same() {
     let Some(engine) = compiler::native() else { return };
@@ -299,15 +300,28 @@ fn long_kernels_compute_the_same() {
         engine,
         ..Config::default()
     };
-    let ptx = random_kernel(5, true, 130);
-    let bench = Bench::with(&ptx, native.clone());
-    let function = bench.module.function("k").expect("the module has it");
-    let text = bench.device.native_text(&function, [32, 1, 1]);
-    let text = text.expect("it is not too long without them");
-    assert!(!text.contains("%wait"), "there are copies for parted lanes");
-    let [interpreted, compiled] = [&Config::default(), &native].map(|config| result(&ptx, config, 1, 32));
-    assert!(interpreted.is_ok(), "{interpreted:?}");
-    assert!(interpreted == compiled, "{interpreted:?}\n{compiled:?}");
+    let sums = "add.u32 %r10, %r10, 3;\nxor.b32 %r10, %r10, 5;\n".repeat(2100);
+    let sums = format!(
+        "mul.lo.u32 %r10, %r2, %r2;\nsetp.gt.u32 %p1, %r2, 7;\n@%p1 bra SKIP;\n{sums}SKIP:\nst.global.u32 [%rd2], %r10;"
+    );
+    let texts = [
+        (random_kernel(5, true, 130), true),
+        (random_kernel(5, true, 200), true),
+        (kernel(DECLARATIONS, &sums), false),
+    ];
+    for (ptx, lanes_wait) in texts {
+        let bench = Bench::with(&ptx, native.clone());
+        let function = bench.module.function("k").expect("the module has it");
+        let text = bench.device.native_text(&function, [32, 1, 1]);
+        let text = text.expect("it is not too long for any copies");
+        assert!(!text.contains("entry0.Masked:"), "there are copies for any lanes");
+        assert_eq!(text.contains("%wait"), lanes_wait);
+        for block in [32, 20] {
+            let [interpreted, compiled] = [&Config::default(), &native].map(|config| result(&ptx, config, 1, block));
+            assert!(interpreted.is_ok(), "{interpreted:?}");
+            assert!(interpreted == compiled, "{interpreted:?}\n{compiled:?}");
+        }
+    }
 }
 
 #[test]

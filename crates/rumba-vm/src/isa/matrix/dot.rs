@@ -70,6 +70,9 @@ pub(super) struct Terms<const D: usize = DEPTH, const C: usize = CHOICE> {
     /// The exponents of subnormal numbers.
     pub(super) least: Least,
     pub(super) precision: Precision,
+    /// Whether `a` and the exponents of its subnormal numbers are those of the last product, and have as many rows.
+    pub(super) has_same_a: bool,
+    a_span: Span,
     a_exponents: [[i32; D]; ROWS],
     b_exponents: [[i32; COLUMNS]; C],
 }
@@ -147,6 +150,8 @@ impl<const D: usize, const C: usize> Terms<D, C> {
                 sum: -126,
             },
             precision: Precision::FULL,
+            has_same_a: false,
+            a_span: Span(i32::MAX, ZERO),
             a_exponents: [[0; D]; ROWS],
             b_exponents: [[0; COLUMNS]; C],
         }
@@ -168,12 +173,13 @@ impl<const D: usize, const C: usize> Terms<D, C> {
         let rows = rows.min(ROWS);
         let choice = if self.chosen.is_some() { 2 * depth } else { depth };
         // SAFETY: as the caller promises.
-        let (a, b) = unsafe {
-            (
-                exponents::<X, D>(&self.a[..rows], &mut self.a_exponents[..rows], self.least.a),
-                exponents::<X, COLUMNS>(&self.b[..choice.min(C)], &mut self.b_exponents, self.least.b),
-            )
+        let b = unsafe {
+            if !self.has_same_a {
+                self.a_span = exponents::<X, D>(&self.a[..rows], &mut self.a_exponents[..rows], self.least.a);
+            }
+            exponents::<X, COLUMNS>(&self.b[..choice.min(C)], &mut self.b_exponents, self.least.b)
         };
+        let a = self.a_span;
         let special = a.1 == SPECIAL || b.1 == SPECIAL;
         let near = a.1 + b.1 <= RANGE && a.0.saturating_add(b.0) >= -RANGE;
         let before = *c;
@@ -447,6 +453,14 @@ mod tests {
             for odd in [false, true] {
                 check_block(&mut terms, depth, c, odd);
             }
+            // Another second factor, and the first one as it was.
+            terms.has_same_a = true;
+            terms
+                .b
+                .as_flattened_mut()
+                .iter_mut()
+                .for_each(|x| *x = number(&mut state, range));
+            check_block(&mut terms, depth, c, false);
         }
     }
 

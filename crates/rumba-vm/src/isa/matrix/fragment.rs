@@ -135,19 +135,21 @@ impl Fragment {
         for (index, (row, column)) in self.blocks.iter().enumerate() {
             let (row, column) = (usize::from(*row), usize::from(*column));
             let start = row * down + column * across;
+            if self.paired && across == 1 {
+                // Both of one length that is known: the compiler makes vector instructions of it.
+                let [(even, _), (odd, _)] = [2 * index, 2 * index + 1].map(|index| register(index).as_chunks::<QUAD>());
+                for (group, (even, odd)) in even.iter().zip(odd).enumerate() {
+                    let row = &mut matrix[start + group * down..][..BLOCK];
+                    let pairs: [u32; BLOCK] = std::array::from_fn(|at| [even, odd][at % 2][at / 2]);
+                    row.copy_from_slice(&pairs);
+                }
+                continue;
+            }
             for group in 0..BLOCK {
                 let to = start + group * down;
                 let lanes = group * QUAD..(group + 1) * QUAD;
                 if self.paired {
                     let (even, odd) = (&register(2 * index)[lanes.clone()], &register(2 * index + 1)[lanes]);
-                    if across == 1 {
-                        let row = &mut matrix[to..to + BLOCK];
-                        for lane in 0..QUAD {
-                            row[2 * lane] = even[lane];
-                            row[2 * lane + 1] = odd[lane];
-                        }
-                        continue;
-                    }
                     for lane in 0..QUAD {
                         matrix[to + 2 * lane * across] = even[lane];
                         matrix[to + (2 * lane + 1) * across] = odd[lane];
@@ -190,10 +192,10 @@ impl Fragment {
             let start = usize::from(row) * down + usize::from(column) * across;
             let mut values = [0; LANES];
             if self.paired && across == 1 {
-                for (group, values) in values.chunks_exact_mut(QUAD).enumerate() {
-                    let row = &matrix[start + group * down..][..BLOCK];
-                    for lane in 0..QUAD {
-                        values[lane] = row[2 * lane + odd];
+                for (group, values) in values.as_chunks_mut::<QUAD>().0.iter_mut().enumerate() {
+                    let (pairs, _) = matrix[start + group * down..][..BLOCK].as_chunks::<2>();
+                    for (value, pair) in values.iter_mut().zip(pairs) {
+                        *value = pair[odd];
                     }
                 }
                 register(index, &values);

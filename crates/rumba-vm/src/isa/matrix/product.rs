@@ -129,7 +129,7 @@ unsafe fn execute<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
         return unsafe { wait(warp, pc) };
     }
     // SAFETY: `imm` is the address of a product that lives for good.
-    let product = unsafe { &*(pc.imm as *const Product) };
+    let product: &'static Product = unsafe { &*(pc.imm as *const Product) };
     let work = WORK.with(UnsafeCell::get);
     // SAFETY: this is the thread's own, and nothing that is called from here on comes back to this place.
     let work = unsafe { &mut *work };
@@ -167,7 +167,7 @@ unsafe fn multiply<X: Processor>(work: &mut Work, registers: &Registers<'_>) {
 struct Registers<'w> {
     warp: &'w Warp,
     operands: Slots,
-    product: &'w Product,
+    product: &'static Product,
 }
 
 impl Registers<'_> {
@@ -212,6 +212,38 @@ struct Work {
     /// Bits of the accumulator, then of the result.
     c: [u32; SUM],
     terms: Terms,
+    held: Held,
+}
+
+/// The product whose first factor `terms` has, and the bits of that factor: kernels multiply the same rows by one column after the
+/// other.
+struct Held {
+    product: Option<&'static Product>,
+    bits: [[u32; LANES]; HELD],
+}
+
+/// Registers of the largest first factor that is held.
+const HELD: usize = 4;
+
+impl Held {
+    /// Whether `terms` has the first factor of these registers; it shall have it from now on.
+    #[inline(always)]
+    fn replace(&mut self, registers: &Registers<'_>) -> bool {
+        let product = registers.product;
+        let count = product.fragments[1].registers;
+        if count > HELD || product.m > ROWS {
+            self.product = None;
+            return false;
+        }
+        let mut is_same = self.product.is_some_and(|held| std::ptr::eq(held, product));
+        for (index, held) in self.bits[..count].iter_mut().enumerate() {
+            let given = registers.source(index);
+            is_same &= *held == *given;
+            *held = *given;
+        }
+        self.product = Some(product);
+        is_same
+    }
 }
 
 impl Work {
@@ -222,6 +254,10 @@ impl Work {
             b: [0.0; FACTOR],
             c: [0; SUM],
             terms: Terms::new(),
+            held: Held {
+                product: None,
+                bits: [[0; LANES]; HELD],
+            },
         }
     }
 
@@ -289,6 +325,10 @@ unsafe fn float<X: Processor>(work: &mut Work, registers: &Registers<'_>) {
         ElementType::F32.least_exponent()
     };
     let plain = product.has_plain_halves();
+    terms.has_same_a = plain && work.held.replace(registers);
+    if !plain {
+        work.held.product = None;
+    }
     // A wide product of `tf32` is one of four columns after the other.
     let halves = a == ElementType::Tf32 && product.n == 2 * COLUMNS;
     let steps = if small || halves { 2 } else { 1 };
@@ -402,7 +442,29 @@ unsafe fn load_halves<X: Processor, const BRAIN: bool>(
     (top, left): (usize, usize),
     terms: &mut Terms,
 ) {
-    let [_, a, b, _] = &registers.product.fragments;
+    if !terms.has_same_a {
+        // SAFETY: the caller promises that the processor is `X`.
+        unsafe { load_rows::<X, BRAIN>(registers, top, terms) };
+    }
+    let b = &registers.product.fragments[2];
+    let first = registers.start(2);
+    for (index, (row, column)) in b.places().enumerate() {
+        if row != left {
+            continue;
+        }
+        // SAFETY: the caller promises that the processor is `X`.
+        let lines = unsafe { X::transpose(rows_of(registers.source(first + index))) };
+        for (bits, to) in lines.iter().zip(&mut terms.b[column..]) {
+            // SAFETY: as above.
+            unsafe { X::store(widen::<X, BRAIN>(bits), to) };
+        }
+    }
+}
+
+/// The same of the first factor alone.
+#[inline(always)]
+unsafe fn load_rows<X: Processor, const BRAIN: bool>(registers: &Registers<'_>, top: usize, terms: &mut Terms) {
+    let a = &registers.product.fragments[1];
     if a.columns < DEPTH {
         for row in &mut terms.a {
             row[a.columns..].fill(0.0);
@@ -420,18 +482,6 @@ unsafe fn load_halves<X: Processor, const BRAIN: bool>(
                 // SAFETY: the caller promises that the processor is `X`.
                 unsafe { X::store(widen::<X, BRAIN>(bits), to) };
             }
-        }
-    }
-    let first = registers.start(2);
-    for (index, (row, column)) in b.places().enumerate() {
-        if row != left {
-            continue;
-        }
-        // SAFETY: the caller promises that the processor is `X`.
-        let lines = unsafe { X::transpose(rows_of(registers.source(first + index))) };
-        for (bits, to) in lines.iter().zip(&mut terms.b[column..]) {
-            // SAFETY: as above.
-            unsafe { X::store(widen::<X, BRAIN>(bits), to) };
         }
     }
 }
