@@ -31,7 +31,7 @@ macro_rules! products {
 
 products! {
     /// `c = f(a b)` of `f64`.
-    product_warps_f64: ByWarps<f64, 128, 64>, f64, f64, f64, block = 128, min_blocks = 2, arch = ["sm_90", "sm_80"];
+    product_warps_f64: ByWarps<f64, 64, 128>, f64, f64, f64, block = 128, min_blocks = 2, arch = ["sm_90", "sm_80"];
     /// The same in tiles of 64 by 64.
     product_warps_f64_small: ByWarps<f64, 64, 64>, f64, f64, f64, block = 128, min_blocks = 3, arch = ["sm_90", "sm_80"];
     /// `c = f(a b)` of `f32`, whose products are those of [`Tf32`].

@@ -33,7 +33,7 @@
 //! | way | threads | elements | sums | multiplied by | operands |
 //! |---|---|---|---|---|---|
 //! | [`ByThreads`] | 256 | `f32` | `f32` | `fma.rn.f32` | any strides |
-//! | [`ByWarps<f64, 128, 64>`](ByWarps), `<f64, 64, 64>` | 128 | `f64` | `f64` | [`mma`](crate::mma) | any strides |
+//! | [`ByWarps<f64, 64, 128>`](ByWarps), `<f64, 64, 64>` | 128 | `f64` | `f64` | [`mma`](crate::mma) | any strides |
 //! | [`ByWarps<Tf32>`](ByWarps) | 256 | `f32`, rounded to [`Tf32`](crate::mma::Tf32) | `f32` | `mma` | any strides |
 //! | [`ByWarps<f16>`](ByWarps), `bf16` | 256 | those | `f32` | `mma` | aligned, and along the sum one after the other |
 //! | [`ByWarps<i8>`](ByWarps) | 256 | `i8` | `i32` | `mma` | the same |

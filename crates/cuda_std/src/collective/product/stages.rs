@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use bytemuck::Zeroable;
 
-use self::sealed::Turn;
+use self::sealed::Ahead;
 use super::output::{Product, TileStart};
 use super::source::{Along, Form, Source, Unturned};
 use crate::abi::parameter::{Element, KernelParameter, Role};
@@ -30,9 +30,15 @@ pub(super) mod sealed {
     /// Where the tiles of both operands are.
     pub(crate) type Tiles<W> = [*const <W as Way>::Element; 2];
 
-    /// How a thread [turns](super::Source::turn) what it has copied for the next step: it reads, and later writes. Ways whose forms do not
-    /// turn need not call this.
-    pub trait Turn {
+    /// What a thread does for later steps between the parts of a multiplication. It starts the copies of their tiles, behind loads of
+    /// the step's own ones: these would wait for the copies. And it [turns](super::Source::turn) what it has copied for the next step,
+    /// which it reads and later writes; ways whose forms do not turn need not call this.
+    pub trait Ahead {
+        /// Starts the copies of an operand's tile, 0 being the left one.
+        ///
+        /// # Safety
+        /// It is called once in a multiplication for each operand, by all threads.
+        unsafe fn copy(&mut self, operand: usize);
         fn read(&mut self);
         fn write(&mut self);
     }
@@ -60,7 +66,7 @@ pub(super) mod sealed {
         const STAGES: u32;
 
         /// Reads two tiles, and adds what was read to the sums: each part of the tiles is multiplied while the next one is read, the
-        /// first part by what was left of the tiles before. In the meantime it has the tiles of the next step turned.
+        /// first part by what was left of the tiles before. In the meantime it has tiles of later steps copied and turned.
         ///
         /// # Safety
         /// The tiles are in shared memory, and no thread writes them. `LEFT` and `RIGHT` say whether their terms lie in lines.
@@ -69,7 +75,7 @@ pub(super) mod sealed {
             sums: &mut Self::Sums,
             read: &mut Self::Read,
             tiles: Tiles<Self>,
-            turn: &mut impl Turn,
+            ahead: &mut impl Ahead,
         );
 
         /// Adds the product of what was read last.
@@ -282,6 +288,7 @@ impl<W: Way> ProductStages<'_, W> {
             stages: self,
             sources: (left, right),
             steps,
+            copied: 0,
             next: 0,
             unturned_left: None,
             unturned_right: None,
@@ -331,12 +338,12 @@ impl<W: Way> ProductStages<'_, W> {
             wait_for_all_but(if F::TURNS { W::STAGES - 3 } else { W::STAGES - 2 });
             intrinsics::barrier_sync(self.barrier);
             // SAFETY: all threads are done with the step before, whose stage is that of the copies.
-            unsafe { feed.fetch(step + (W::STAGES - 1)) };
-            intrinsics::cp_async_commit();
+            unsafe { feed.fetch_next(step + (W::STAGES - 1)) };
             feed.turn_next(step + 1);
             // SAFETY: all copies to these tiles are over: each thread has waited for its own, and met the others. New ones start after
             // all have met again.
             unsafe { W::multiply::<LEFT, RIGHT>(feed.thread(), sums, &mut read, self.tiles(step), &mut feed) };
+            intrinsics::cp_async_commit();
         }
         W::multiply_rest(sums, &read);
         intrinsics::cp_async_wait_all();
@@ -434,7 +441,7 @@ fn thread() -> usize {
 }
 
 /// What brings tiles to the stages.
-trait Feed: Turn {
+trait Feed: Ahead {
     /// Whether tiles are turned.
     const TURNS: bool;
 
@@ -443,6 +450,12 @@ trait Feed: Turn {
     /// # Safety
     /// No thread multiplies the tiles of its stage. Steps come one after the other.
     unsafe fn fetch(&mut self, step: u32);
+
+    /// Which step's tiles are copied in the next multiplication, or copies them.
+    ///
+    /// # Safety
+    /// As for [`fetch`](Self::fetch), until the multiplication is over.
+    unsafe fn fetch_next(&mut self, step: u32);
 
     /// The calling thread's index.
     fn thread(&self) -> usize;
@@ -457,6 +470,8 @@ struct Plain<'s, W: Way, const LEFT: bool, const RIGHT: bool> {
     stages: &'s ProductStages<'s, W>,
     sources: (&'s mut Source<W::Left>, &'s mut Source<W::Right>),
     steps: u32,
+    /// Whose tiles are copied, and whose are turned.
+    copied: u32,
     next: u32,
     unturned_left: Option<Unturned<W::Element>>,
     unturned_right: Option<Unturned<W::Element>>,
@@ -467,13 +482,17 @@ impl<W: Way, const LEFT: bool, const RIGHT: bool> Feed for Plain<'_, W, LEFT, RI
 
     #[inline(always)]
     unsafe fn fetch(&mut self, step: u32) {
-        let [left, right] = self.stages.tiles(step);
-        let is_last = step + 1 >= self.steps;
-        // SAFETY: the caller's; plain operands.
+        self.copied = step;
+        // SAFETY: the caller's.
         unsafe {
-            self.sources.0.fetch_plain::<LEFT>(left.cast_mut(), is_last);
-            self.sources.1.fetch_plain::<RIGHT>(right.cast_mut(), is_last);
+            self.copy(0);
+            self.copy(1);
         }
+    }
+
+    #[inline(always)]
+    unsafe fn fetch_next(&mut self, step: u32) {
+        self.copied = step;
     }
 
     #[inline(always)]
@@ -487,7 +506,21 @@ impl<W: Way, const LEFT: bool, const RIGHT: bool> Feed for Plain<'_, W, LEFT, RI
     }
 }
 
-impl<W: Way, const LEFT: bool, const RIGHT: bool> Turn for Plain<'_, W, LEFT, RIGHT> {
+impl<W: Way, const LEFT: bool, const RIGHT: bool> Ahead for Plain<'_, W, LEFT, RIGHT> {
+    #[inline(always)]
+    unsafe fn copy(&mut self, operand: usize) {
+        let [left, right] = self.stages.tiles(self.copied);
+        let is_last = self.copied + 1 >= self.steps;
+        // SAFETY: plain operands. No thread multiplies the tiles, as the caller of `fetch_next` says.
+        unsafe {
+            if operand == 0 {
+                self.sources.0.fetch_plain::<LEFT>(left.cast_mut(), is_last);
+            } else {
+                self.sources.1.fetch_plain::<RIGHT>(right.cast_mut(), is_last);
+            }
+        }
+    }
+
     #[inline(always)]
     fn read(&mut self) {
         let [left, right] = self.stages.tiles(self.next);
@@ -538,6 +571,12 @@ impl<W: Way> Feed for Any<'_, W> {
     }
 
     #[inline(always)]
+    unsafe fn fetch_next(&mut self, step: u32) {
+        // SAFETY: the caller's.
+        unsafe { self.fetch(step) };
+    }
+
+    #[inline(always)]
     fn thread(&self) -> usize {
         self.sources.0.thread
     }
@@ -546,7 +585,10 @@ impl<W: Way> Feed for Any<'_, W> {
     fn turn_next(&mut self, _: u32) {}
 }
 
-impl<W: Way> Turn for Any<'_, W> {
+impl<W: Way> Ahead for Any<'_, W> {
+    #[inline(always)]
+    unsafe fn copy(&mut self, _: usize) {}
+
     #[inline(always)]
     fn read(&mut self) {}
 

@@ -3,7 +3,7 @@
 use bytemuck::Zeroable;
 
 use super::source::Form;
-use super::stages::sealed::{Tiles, Turn, Way};
+use super::stages::sealed::{Ahead, Tiles, Way};
 use crate::collective::mma::unrolled;
 use crate::number::float::GpuFloat;
 use crate::number::vector::Vector4;
@@ -112,7 +112,7 @@ macro_rules! ways {
                 sums: &mut Self::Sums,
                 read: &mut Self::Read,
                 tiles: Tiles<Self>,
-                turn: &mut impl Turn,
+                ahead: &mut impl Ahead,
             ) {
                 let start = start::<$fours, $threads>(thread);
                 terms!(0 1 2 3 4 5 6 7, |term| {
@@ -120,11 +120,15 @@ macro_rules! ways {
                     let next = unsafe { Numbers::read::<Self>(tiles, start, term) };
                     // In between, so that no instruction waits for another.
                     if term == 1 {
-                        turn.read();
+                        ahead.read();
                     }
                     read.add(sums);
+                    if term < 2 {
+                        // SAFETY: once for each operand.
+                        unsafe { ahead.copy(term) };
+                    }
                     if term == 3 {
-                        turn.write();
+                        ahead.write();
                     }
                     *read = next;
                 });

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use bytemuck::Zeroable;
 
 use super::source::Form;
-use super::stages::sealed::{Tiles, Turn, Way};
+use super::stages::sealed::{Ahead, Tiles, Way};
 use crate::collective::mma::{FragmentA, FragmentB, FragmentC, Multiply, Tf32, unrolled};
 use crate::number::half::{bf16, f16};
 
@@ -165,6 +165,63 @@ impl<T: Load, const DOWN: usize, const ACROSS: usize> Read<T, DOWN, ACROSS> {
         read
     }
 
+    /// Adds the products of what was read, and reads the next fragments before.
+    ///
+    /// # Safety
+    /// As for [`new`](Self::new).
+    #[inline(always)]
+    unsafe fn at_once<
+        L: Form<Element = T::Stored>,
+        R: Form<Element = T::Stored>,
+        const LEFT: bool,
+        const RIGHT: bool,
+    >(
+        &mut self,
+        thread: usize,
+        tiles: [*const T::Stored; 2],
+        term: usize,
+        sums: &mut [[FragmentC<T>; ACROSS]; DOWN],
+    ) {
+        // SAFETY: the caller's.
+        let next = unsafe { Self::new::<L, R, LEFT, RIGHT>(thread, tiles, term) };
+        self.add(sums);
+        *self = next;
+    }
+
+    /// The same column by column: the next fragment of a column takes the registers of the last one, as soon as that is multiplied.
+    ///
+    /// # Safety
+    /// As for [`new`](Self::new).
+    #[inline(always)]
+    unsafe fn by_columns<
+        L: Form<Element = T::Stored>,
+        R: Form<Element = T::Stored>,
+        const LEFT: bool,
+        const RIGHT: bool,
+    >(
+        &mut self,
+        thread: usize,
+        [left, right]: [*const T::Stored; 2],
+        term: usize,
+        sums: &mut [[FragmentC<T>; ACROSS]; DOWN],
+    ) {
+        let [row, column] = start::<L>(thread, DOWN * T::ROWS, ACROSS * T::COLUMNS);
+        let mut next = Self::zeroed();
+        unrolled::<ACROSS>(|j| {
+            unrolled::<DOWN>(|i| {
+                if j == 0 {
+                    // SAFETY: in the tiles; the caller's.
+                    next.a[i] = unsafe { T::left::<L>(left, row + i * T::ROWS, term, LEFT) };
+                }
+                let i = if j % 2 == 0 { i } else { DOWN - 1 - i };
+                sums[i][j].multiply_add(&self.a[i], &self.b[j]);
+            });
+            // SAFETY: the same.
+            self.b[j] = unsafe { T::right::<R>(right, column + j * T::COLUMNS, term, RIGHT) };
+        });
+        self.a = next.a;
+    }
+
     /// Adds the products of all fragments, there and back.
     #[inline(always)]
     fn add(&self, sums: &mut [[FragmentC<T>; ACROSS]; DOWN]) {
@@ -177,9 +234,10 @@ impl<T: Load, const DOWN: usize, const ACROSS: usize> Read<T, DOWN, ACROSS> {
     }
 }
 
-/// Tables of `down` by `across` fragments for each warp.
+/// Tables of `down` by `across` fragments for each warp, and how they are multiplied and read.
 macro_rules! ways {
-    ($($ty:ty: $element:ty, $rows:literal by $columns:literal, $threads:literal threads, $stages:literal stages, $down:literal by $across:literal;)*) => {$(
+    ($($ty:ty: $element:ty, $rows:literal by $columns:literal, $threads:literal threads, $stages:literal stages,
+       $down:literal by $across:literal $order:ident;)*) => {$(
         // SAFETY: warps have different parts of the tile, and lanes different elements of fragments.
         unsafe impl Way for ByWarps<$ty, $rows, $columns> {
             type Element = $element;
@@ -198,14 +256,17 @@ macro_rules! ways {
                 sums: &mut Self::Sums,
                 read: &mut Self::Read,
                 tiles: Tiles<Self>,
-                _: &mut impl Turn,
+                ahead: &mut impl Ahead,
             ) {
+                const { assert!(<Self::Left as Form>::DEPTH >= 2 * <$ty as Multiply>::INNER, "a part for each operand's copies") };
                 unrolled::<{ <Self::Left as Form>::DEPTH / <$ty as Multiply>::INNER }>(|step| {
                     let term = step * <$ty as Multiply>::INNER;
                     // SAFETY: the caller's.
-                    let next = unsafe { Read::new::<Self::Left, Self::Right, LEFT, RIGHT>(thread, tiles, term) };
-                    read.add(sums);
-                    *read = next;
+                    unsafe { read.$order::<Self::Left, Self::Right, LEFT, RIGHT>(thread, tiles, term, sums) };
+                    if step < 2 {
+                        // SAFETY: once for each operand.
+                        unsafe { ahead.copy(step) };
+                    }
                 });
             }
 
@@ -228,10 +289,10 @@ macro_rules! ways {
 }
 
 ways! {
-    f64: f64, 128 by 64, 128 threads, 3 stages, 4 by 4;
-    f64: f64, 64 by 64, 128 threads, 3 stages, 2 by 4;
-    Tf32: f32, 128 by 128, 256 threads, 4 stages, 4 by 4;
-    f16: f16, 128 by 128, 256 threads, 4 stages, 4 by 4;
-    bf16: bf16, 128 by 128, 256 threads, 4 stages, 4 by 4;
-    i8: i8, 128 by 128, 256 threads, 4 stages, 4 by 4;
+    f64: f64, 64 by 128, 128 threads, 3 stages, 2 by 8 by_columns;
+    f64: f64, 64 by 64, 128 threads, 3 stages, 2 by 4 at_once;
+    Tf32: f32, 128 by 128, 256 threads, 4 stages, 4 by 4 at_once;
+    f16: f16, 128 by 128, 256 threads, 4 stages, 4 by 4 at_once;
+    bf16: bf16, 128 by 128, 256 threads, 4 stages, 4 by 4 at_once;
+    i8: i8, 128 by 128, 256 threads, 4 stages, 4 by 4 at_once;
 }
