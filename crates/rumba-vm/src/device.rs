@@ -156,7 +156,7 @@ impl Device {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let workers = if config.workers == 0 { cores } else { config.workers };
         let residents = workers * limits::BLOCKS_PER_MULTIPROCESSOR as usize;
-        let reserve = config.memory_bytes.saturating_mul(4).clamp(1 << 34, 1 << 40);
+        let reserve = config.memory_bytes.saturating_mul(4).clamp(1 << 32, 1 << 40);
         let arena = Arena::new(reserve, residents).map_err(Error::AddressSpace)?;
         for slot in 0..LAUNCH_SLOTS {
             arena
@@ -603,11 +603,9 @@ impl Device {
         let config = &inner.config;
         let full_warps = launch.block.iter().product::<u32>() >= LANES as u32;
         let plain = config.seed.is_none() && !config.profile && exploration.is_none();
-        let native = config
-            .engine
-            .compiler()
-            .filter(|_| plain && monitor.is_none())
-            .and_then(|compiler| crate::run::native::of(&function.program, launch.block, &**compiler));
+        let compiler = config.engine.compiler().filter(|_| plain && monitor.is_none());
+        let interest = compiler.map(|compiler| crate::run::native::of(&function.program, launch.block, &**compiler));
+        let native = interest.and_then(|interest| interest.code());
         let lockstep =
             native.is_none() && config.lockstep && config.vector_instructions && has_avx2() && full_warps && plain;
         let progress = Progress::new();
@@ -619,6 +617,7 @@ impl Device {
                 .then(|| crate::run::lockstep_build::of(program, launch.block))
                 .flatten(),
             native,
+            interest: interest.filter(|_| native.is_none()),
             arena: &inner.arena,
             allocations: &inner.allocations,
             output: &inner.output,

@@ -53,6 +53,7 @@ fn interpreter(driver: &Driver) -> Result<Command> {
         .env("CUDA_HOME", toolkit()?)
         .env("NUMBA_CUDA_DRIVER", driver.folder.join("libcuda.so.1"))
         .env("RUMBA_DEVICE", "soft")
+        .env(python::MEMORY.0, python::MEMORY.1)
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env_remove("LD_LIBRARY_PATH");
     Ok(python)

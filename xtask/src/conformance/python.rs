@@ -21,6 +21,10 @@ fn program() -> PathBuf {
     shell::workspace().join("xtask/src/conformance/run_tests.py")
 }
 
+/// MiB of memory of the device. Tests of Numba allocate half of it and look at each byte: the machine's memory shall not decide how long
+/// that takes. They need 2 GiB.
+pub(super) const MEMORY: (&str, &str) = ("RUMBA_MEMORY", "4096");
+
 /// How long the registry may take.
 const INSTALL_LIMIT: Duration = Duration::from_secs(600);
 
@@ -113,6 +117,7 @@ impl Client {
             .current_dir(super::folder(self.name)?)
             .env("LD_LIBRARY_PATH", &driver.folder)
             .env("RUMBA_DEVICE", "soft")
+            .env(MEMORY.0, MEMORY.1)
             .env("PYTHONDONTWRITEBYTECODE", "1");
         (self.prepare)(&mut python);
         Ok(python)

@@ -4,6 +4,7 @@
 input, a line each, runs each test and answers with a line of JSON. It decides nothing about results.
 """
 
+import gc
 import importlib
 import json
 import os
@@ -67,6 +68,9 @@ def serve():
     os.dup2(nothing, 0)
     os.dup2(2, 1)
     for line in questions:
+        # What is left of earlier tests is not looked at by the collections during later ones: that is a tenth of the tests' time.
+        gc.collect()
+        gc.freeze()
         result = Result()
         unittest.defaultTestLoader.loadTestsFromName(line.strip()).run(result)
         if result.testsRun == 0 and result.answer["verdict"] == "pass":

@@ -26,6 +26,11 @@ const PIPELINE: Pipeline<'static> = Pipeline {
     widens_loops: false,
 };
 
+/// Operations of a kernel that are interpreted, for each byte of its text, before it is compiled: LLVM takes about a microsecond for
+/// a byte, and the interpreter as long for this many. So a kernel that is used little is not compiled at all, and any other one takes
+/// at most twice as long as if it had been known how much it is used (Karlin et al., "Competitive snoopy caching", 1988).
+const INTERPRETED_PER_BYTE: u64 = 64;
+
 /// What `RUMBA_ENGINE` can ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
@@ -97,13 +102,22 @@ struct Native {
 // SAFETY: the code is LLVM's for the processor that runs this, of the text as it is, or was when it came into the cache: the
 // cache's key and checksum say so, and only the user can write there. Its owner keeps it mapped.
 unsafe impl Compiler for Native {
+    fn find(&self, unit: &Unit) -> Option<rumba_vm::engine::Code> {
+        entry(Ok(self.jit.find(&unit.kernel, &unit.text)?)).ok()
+    }
+
+    fn patience(&self, unit: &Unit) -> u64 {
+        if self.waits {
+            0
+        } else {
+            INTERPRETED_PER_BYTE * unit.text.len() as u64
+        }
+    }
+
     fn compile(&self, unit: Unit, done: Done) {
         let Unit { kernel, text } = unit;
         if self.waits {
             return done(entry(self.jit.compile_now(&kernel, &text)));
-        }
-        if let Some(code) = self.jit.find(&kernel, &text) {
-            return done(entry(Ok(code)));
         }
         self.jit.compile(kernel, text, Box::new(move |code| done(entry(code))));
     }

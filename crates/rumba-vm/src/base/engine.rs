@@ -53,6 +53,16 @@ pub type Done = Box<dyn FnOnce(Result<Code, String>) + Send>;
 /// # Safety
 /// The code does what the text says, on this processor, as long as its owner lives.
 pub unsafe trait Compiler: fmt::Debug + Send + Sync {
+    /// Code that is there without being compiled now.
+    fn find(&self, _unit: &Unit) -> Option<Code> {
+        None
+    }
+
+    /// How many operations of the kernel, each for a whole warp, are interpreted before its code is worth being compiled.
+    fn patience(&self, _unit: &Unit) -> u64 {
+        0
+    }
+
     /// Compiles a unit, now or in the background, and hands the result to `done`. Until then, and where the result is an error,
     /// the kernel is interpreted.
     fn compile(&self, unit: Unit, done: Done);

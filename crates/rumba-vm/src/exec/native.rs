@@ -9,12 +9,12 @@
 //! and exit. What is written in the code is decided in [`crate::compile`].
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::OnceLock;
 
 use crate::base::engine::Code;
 use crate::base::lanes::{BARRIERS, LANES};
 use crate::machine::op::{Handler, Op, OpKind, Pc};
-use crate::machine::program::{Facts, Fixed, Flow, Layout, NO_ENTRY, Native, Program};
+use crate::machine::program::{Awaited, Facts, Fixed, Flow, Layout, NO_ENTRY, Native, Program};
 use crate::machine::warp::{Wait, Warp};
 
 /// What the function gives back where registers are not as the code expects them at an entry: nothing was executed.
@@ -356,7 +356,7 @@ impl Warp {
 }
 
 /// Where the code of a program is kept: for each size of groups of lanes, as soon as it is there.
-pub(crate) fn place(program: &Program, group: usize) -> &std::sync::OnceLock<Arc<std::sync::OnceLock<Native>>> {
+pub(crate) fn place(program: &Program, group: usize) -> &OnceLock<Awaited> {
     &program.native[match group {
         32 => 0,
         16 => 1,

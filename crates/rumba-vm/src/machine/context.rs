@@ -10,7 +10,7 @@ use crate::check::notes::Notes;
 use crate::machine::cluster::GridBarrier;
 use crate::machine::counters::Counters;
 use crate::machine::printf::Output;
-use crate::machine::program::{Lockstep, Native, Program};
+use crate::machine::program::{Interest, Lockstep, Native, Program};
 use crate::machine::special::Special;
 use crate::mem::allocations::Allocations;
 use crate::mem::arena::{Arena, Window};
@@ -23,6 +23,8 @@ pub(crate) struct Context<'a> {
     pub(crate) lockstep: Option<&'a Lockstep>,
     /// The native code of the program, if there is some: the program for warps in lockstep is not needed then.
     pub(crate) native: Option<&'a Native>,
+    /// The wish for it, if it is not there yet.
+    pub(crate) interest: Option<Interest<'a>>,
     pub(crate) arena: &'a Arena,
     pub(crate) allocations: &'a Allocations,
     pub(crate) output: &'a Output,

@@ -3,11 +3,13 @@
 //! How a program comes about is told in [`crate::lower::lowering`] and [`crate::load::assemble`]; who runs it in [`crate::run::launch`].
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashSet;
 
-use crate::base::engine::Code;
+use crate::base::engine::{Code, Compiler};
 use crate::base::report::Location;
 use crate::base::types::ScalarType;
 use crate::check::products::ProductRegisters;
@@ -237,8 +239,8 @@ pub(crate) struct Program {
     pub(crate) kernel_ops: usize,
     /// The same for warps in lockstep, made when it is first wanted: for blocks of any shape, and of rows.
     pub(crate) lockstep: [OnceLock<Option<Lockstep>>; 2],
-    /// Native code, asked for when it is first wanted: for each size of groups of lanes.
-    pub(crate) native: [OnceLock<Arc<OnceLock<Native>>>; 4],
+    /// Native code, from when it is first wanted: for each size of groups of lanes.
+    pub(crate) native: [OnceLock<Awaited>; 4],
     /// Index of the first operation of the kernel.
     pub(crate) entry: usize,
     /// Units of the register file of a warp, and number of predicates.
@@ -421,6 +423,90 @@ pub(crate) struct Native {
     pub(crate) gates: Box<[Op]>,
     /// What the code leaves to be completed in the register file, by numbers that it names.
     pub(crate) layouts: Box<[Layout]>,
+}
+
+/// Asks a compiler for the code of a program.
+pub(crate) type Request = Box<dyn FnOnce(&Arc<Program>, &dyn Compiler) + Send>;
+
+/// The native code of a program, and what is done to have it. Without a request there will be none.
+#[derive(Default)]
+pub(crate) struct Awaited {
+    pub(crate) code: OnceLock<Native>,
+    /// Until it is made.
+    request: Mutex<Option<Request>>,
+    /// Operations that are interpreted before it is made.
+    patience: u64,
+    /// Operations that were.
+    interpreted: AtomicU64,
+}
+
+impl Awaited {
+    /// Code that is there.
+    pub(crate) fn found(code: Native) -> Self {
+        Self {
+            code: OnceLock::from(code),
+            ..Self::default()
+        }
+    }
+
+    /// Code that is asked for when so many operations were interpreted.
+    pub(crate) fn after(patience: u64, request: Request) -> Self {
+        Self {
+            request: Mutex::new(Some(request)),
+            patience,
+            ..Self::default()
+        }
+    }
+}
+
+impl fmt::Debug for Awaited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Awaited")
+            .field("code", &self.code)
+            .field("patience", &self.patience)
+            .field("interpreted", &self.interpreted)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A launch that is interpreted and might have run native code.
+#[derive(Clone, Copy)]
+pub(crate) struct Interest<'a> {
+    program: &'a Arc<Program>,
+    compiler: &'a dyn Compiler,
+    awaited: &'a Awaited,
+}
+
+impl<'a> Interest<'a> {
+    /// That of a launch that begins, which asks a compiler without patience at once.
+    pub(crate) fn new(program: &'a Arc<Program>, compiler: &'a dyn Compiler, awaited: &'a Awaited) -> Self {
+        let interest = Self {
+            program,
+            compiler,
+            awaited,
+        };
+        if awaited.patience == 0 && awaited.code.get().is_none() {
+            interest.add(0);
+        }
+        interest
+    }
+
+    /// The code, if it is there.
+    pub(crate) fn code(&self) -> Option<&'a Native> {
+        self.awaited.code.get()
+    }
+
+    /// Counts operations that were interpreted. The compiler is asked as soon as there were enough.
+    pub(crate) fn add(&self, operations: u64) {
+        let awaited = self.awaited;
+        let before = awaited.interpreted.fetch_add(operations, Ordering::Relaxed);
+        if before <= awaited.patience && before.saturating_add(operations) >= awaited.patience {
+            let request = awaited.request.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(request) = request {
+                request(self.program, self.compiler);
+            }
+        }
+    }
 }
 
 /// Registers of which the register file has the first lanes only.

@@ -1,28 +1,44 @@
 //! When native code is made, and for which launches.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use crate::base::engine::Compiler;
-use crate::compile::function;
+use crate::base::engine::{Code, Compiler};
+use crate::compile::function::{self, Text};
 use crate::exec::native;
-use crate::machine::program::{Native, Program};
+use crate::machine::program::{Awaited, Interest, Program, Request};
 
-/// The code of a program for blocks of this shape, if it is there; when it is first wanted, the compiler is asked for it.
-pub(crate) fn of<'a>(program: &'a Arc<Program>, block: [u32; 3], compiler: &dyn Compiler) -> Option<&'a Native> {
+/// The code of a program for blocks of this shape, as far as it is there. When it is first wanted, the compiler is asked for it, or
+/// asked later.
+pub(crate) fn of<'a>(program: &'a Arc<Program>, block: [u32; 3], compiler: &'a dyn Compiler) -> Interest<'a> {
     let group = function::group_of(block);
-    let place = native::place(program, group).get_or_init(|| {
-        let place = Arc::new(OnceLock::new());
-        if let Some(text) = function::write(program, group) {
-            let (program, made) = (program.clone(), place.clone());
-            let done = move |code| {
-                if let Ok(code) = code {
-                    // It is made once.
-                    let _ = made.set(native::native(&program.ops, text.entry_at, text.layouts, code));
-                }
-            };
-            compiler.compile(text.unit, Box::new(done));
-        }
-        place
+    let place = native::place(program, group);
+    let awaited = place.get_or_init(|| match function::write(program, group) {
+        Some(text) => await_code(program, group, text, compiler),
+        None => Awaited::default(),
     });
-    place.get()
+    Interest::new(program, compiler, awaited)
+}
+
+/// Finds the code of a text, or makes the request for it.
+fn await_code(program: &Program, group: usize, text: Text, compiler: &dyn Compiler) -> Awaited {
+    let Text {
+        unit,
+        entry_at,
+        layouts,
+    } = text;
+    if let Some(code) = compiler.find(&unit) {
+        return Awaited::found(native::native(&program.ops, entry_at, layouts, code));
+    }
+    let patience = compiler.patience(&unit);
+    let request: Request = Box::new(move |program, compiler| {
+        let program = program.clone();
+        let done = move |code: Result<Code, String>| {
+            if let (Ok(code), Some(awaited)) = (code, native::place(&program, group).get()) {
+                // It is made once.
+                let _ = awaited.code.set(native::native(&program.ops, entry_at, layouts, code));
+            }
+        };
+        compiler.compile(unit, Box::new(done));
+    });
+    Awaited::after(patience, request)
 }

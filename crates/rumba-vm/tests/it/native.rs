@@ -47,6 +47,52 @@ unsafe impl Compiler for Reader {
     }
 }
 
+/// A compiler that is asked when a thousand operations were interpreted, and again makes nothing.
+#[derive(Debug, Default)]
+struct Patient(Reader);
+
+// SAFETY: it makes no code.
+unsafe impl Compiler for Patient {
+    fn patience(&self, _: &Unit) -> u64 {
+        1000
+    }
+
+    fn compile(&self, unit: Unit, done: Done) {
+        self.0.compile(unit, done);
+    }
+}
+
+#[test]
+fn a_compiler_is_asked_when_enough_was_interpreted() {
+    let asked_after = |launches: &[u32]| {
+        let compiler = Arc::new(Patient::default());
+        let engine = Engine::compiled(compiler.clone());
+        let config = Config {
+            engine,
+            ..Config::default()
+        };
+        let bench = Bench::with(&kernel("", "st.global.u32 [%rd2], %r2;"), config);
+        let out = bench.zeros(4 * 32 * 1000);
+        let mut executed = 0;
+        for grid in launches {
+            assert_eq!(
+                compiler.0.0.lock().unwrap().len(),
+                usize::from(executed >= 1000),
+                "after {executed}"
+            );
+            let statistics = bench.run("k", *grid, 32, &[out.into(), 7_u32.into()]).unwrap();
+            executed += statistics.warp_instructions;
+        }
+        let asked = compiler.0.0.lock().unwrap().len();
+        (asked, executed)
+    };
+    let (asked, once) = asked_after(&[1]);
+    assert!(asked == 0 && (1..500).contains(&once), "{asked} after {once}");
+    // A long launch does not have to end first; nor is the compiler asked again.
+    assert_eq!(asked_after(&[1000]).0, 1);
+    assert_eq!(asked_after(&[1; 1000]).0, 1);
+}
+
 /// The text of a kernel, which is interpreted all the same.
 fn text(body: &str, block: u32) -> String {
     text_beside("", body, block, |_| ())
