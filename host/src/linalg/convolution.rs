@@ -1,5 +1,8 @@
 //! Convolutions of images.
 
+mod tiles;
+
+use self::tiles::{STEP, Tile, WarpGroups};
 use crate::array::layout::Layout;
 use crate::array::{Array, ArrayView, ArrayViewMut};
 use crate::base::error::{LinalgError, Result};
@@ -17,9 +20,6 @@ use rumba_linalg::convolution::warp_group::{
     convolution_small,
 };
 use std::fmt;
-
-/// Channels of a step of the kernels of warp groups.
-const STEP: usize = 64;
 
 /// Bytes of patches at a time.
 const MOST_BYTES: usize = 256 << 20;
@@ -406,83 +406,6 @@ impl<T: ConvolutionElement> Problem<'_, T> {
     }
 }
 
-/// A kernel of warp groups: its tiles, of so many places by so many outputs, and the blocks of a cluster.
-struct Tile {
-    kernel: WarpGroups,
-    size: [usize; 2],
-    threads: u32,
-    cluster: usize,
-    /// How many of these have parts of the same sums. If it is one, they have places one below the other.
-    slices: usize,
-    /// Share of the multiplying units' time that long sums use, in percent: measured on an H200.
-    efficiency: usize,
-}
-
-/// The kernels of `rumba_linalg::convolution::warp_group`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WarpGroups {
-    By256,
-    By160,
-    By128,
-    By64,
-    Small,
-    By160In3,
-    By128In2,
-}
-
-/// A line for each kernel.
-const TILES: [Tile; 7] = {
-    const fn tile(kernel: WarpGroups, size: [usize; 2], [cluster, slices]: [usize; 2], efficiency: usize) -> Tile {
-        let threads = if size[0] == 64 { 256 } else { 384 };
-        Tile {
-            kernel,
-            size,
-            threads,
-            cluster,
-            slices,
-            efficiency,
-        }
-    }
-    [
-        tile(WarpGroups::By256, [128, 256], [2, 1], 80),
-        tile(WarpGroups::By160, [128, 160], [2, 1], 85),
-        tile(WarpGroups::By128, [128, 128], [2, 1], 76),
-        tile(WarpGroups::By64, [128, 64], [2, 1], 56),
-        tile(WarpGroups::Small, [64, 160], [2, 1], 70),
-        tile(WarpGroups::By160In3, [128, 160], [3, 3], 85),
-        tile(WarpGroups::By128In2, [128, 128], [2, 2], 70),
-    ]
-};
-
-impl Tile {
-    /// How many clusters there are to compute.
-    fn clusters(&self, places: usize, outputs: usize) -> usize {
-        let below = self.cluster / self.slices;
-        places.div_ceil(below * self.size[0]) * outputs.div_ceil(self.size[1])
-    }
-
-    /// How many run at a time on so many multiprocessors. Those of a cluster are of one group of 16 or 18 multiprocessors, so that
-    /// larger clusters leave some out.
-    fn resident(&self, multiprocessors: usize) -> usize {
-        let usable = if self.cluster > 2 {
-            multiprocessors * 10 / 11
-        } else {
-            multiprocessors
-        };
-        (usable / self.cluster).max(1)
-    }
-
-    /// How many cycles it takes about.
-    fn cost(&self, [places, outputs, steps]: [usize; 3], multiprocessors: usize) -> usize {
-        // What else a tile takes: to write it, or to add up its parts and write it.
-        let fixed = if self.slices > 1 { 5000 } else { 2300 };
-        let rounds = self.clusters(places, outputs).div_ceil(self.resident(multiprocessors));
-        // A multiprocessor multiplies 64 by 8 by 64 numbers in 16 cycles.
-        let step = self.size[0] * self.size[1] / 32 * 100 / self.efficiency;
-        rounds * (steps.div_ceil(self.slices) * step + fixed)
-    }
-}
-
 impl Linalg {
     fn has_warp_groups(&self) -> bool {
         self.library.device().limits().compute_capability == (9, 0)
@@ -493,9 +416,8 @@ impl Linalg {
         let multiprocessors = self.library.device().limits().multiprocessors as usize;
         let (places, channels) = (images * rows * columns, window.images[3]);
         let steps = channels.div_ceil(STEP);
-        let cost = |tile: &Tile| tile.cost([places, outputs, steps], multiprocessors);
-        let tiles = TILES.iter().map(cost).min().unwrap_or(usize::MAX);
-        (tiles as f64) < product::cycles_of_halves([places, outputs, channels], multiprocessors as f64)
+        let (_, cycles) = tiles::fastest([places, outputs, steps], multiprocessors);
+        (cycles as f64) < product::cycles_of_halves([places, outputs, channels], multiprocessors as f64)
     }
 
     fn convolution_by_warp_groups<T: ConvolutionElement>(
@@ -512,10 +434,7 @@ impl Linalg {
         } = problem.window;
         let steps = down * right * channels.div_ceil(STEP);
         let multiprocessors = self.library.device().limits().multiprocessors as usize;
-        let tile = TILES
-            .iter()
-            .min_by_key(|tile| tile.cost([places, outputs, steps], multiprocessors))
-            .expect("there are tiles");
+        let (tile, _) = tiles::fastest([places, outputs, steps], multiprocessors);
         self.convolve_in_tiles(tile, problem, [places, outputs], output)
     }
 
@@ -665,7 +584,7 @@ impl<T> fmt::Debug for Convolution<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Activation, Array, Linalg, Problem, TILES, Window, f16};
+    use super::{Activation, Array, Linalg, Problem, Window, f16, tiles};
     use crate::linalg::KERNELS;
     use rumba_ptx::ast::{Block, Item, Statement};
 
@@ -712,7 +631,7 @@ mod tests {
             .convolution_by_threads(problem, shape, expected.slice_mut(..))
             .unwrap();
         let expected = expected.to_vec().unwrap();
-        for tile in &TILES {
+        for tile in &tiles::TILES {
             let mut output = device.buffer_from(&vec![f16::NAN; expected.len()]).unwrap();
             linalg
                 .convolve_in_tiles(tile, &problem, [180, 200], output.slice_mut(..))
@@ -824,24 +743,6 @@ mod tests {
                 let is_local = opcode.starts_with("ld.local") || opcode.starts_with("st.local");
                 assert!(!is_local && !opcode.starts_with("call"), "`{kernel}` has `{opcode}`");
             }
-        }
-    }
-
-    /// The tiles that were fastest on an H200.
-    #[test]
-    fn tiles_are_those_that_were_fastest() {
-        for (problem, kernel) in [
-            ([8192, 320, 45], super::WarpGroups::By160),
-            ([2048, 640, 90], super::WarpGroups::Small),
-            ([512, 1280, 180], super::WarpGroups::By160In3),
-            ([65536, 320, 45], super::WarpGroups::By160),
-            ([2048, 320, 45], super::WarpGroups::By160In3),
-            ([6272, 256, 36], super::WarpGroups::By128),
-            ([100_352, 64, 9], super::WarpGroups::By64),
-            ([32768, 512, 72], super::WarpGroups::By256),
-        ] {
-            let best = TILES.iter().min_by_key(|tile| tile.cost(problem, 132)).unwrap();
-            assert_eq!(best.kernel, kernel, "{problem:?}");
         }
     }
 }
