@@ -652,7 +652,7 @@ mod tests {
                 Array::from_slice(&device, shape, &numbers).unwrap()
             };
             let (images, filter) = (array([2, 9, 7, channels], 1), array([40, 3, 2, channels], 3));
-            let bias = Array::from_slice(&device, [40], &vec![number(0.5); 40]).unwrap();
+            let bias = Array::from_slice(&device, [40], &[number(0.5); 40]).unwrap();
             let convolution = linalg
                 .convolution(images.view(), filter.view())
                 .bias(bias.view())

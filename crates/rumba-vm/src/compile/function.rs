@@ -532,8 +532,8 @@ impl Function<'_> {
             self.shapes = before;
             self.w.label(&some);
         }
-        let nobody_waits = pending.members().all(|other| other <= block);
-        if nobody_waits && self.masked == Masked::Waiting {
+        let none_waits = pending.members().all(|other| other <= block);
+        if none_waits && self.masked == Masked::Waiting {
             self.leave_before(block);
         } else {
             self.reach(Copy::Masked, block, &all);
