@@ -22,12 +22,9 @@ pub(crate) fn print(args: &Args) -> Result<()> {
         return Ok(());
     }
     let program = std::env::current_exe().context("this program does not know where it is")?;
-    let numbers = args.numbers.to_possible_value().context("all numbers have names")?;
-    let mut arguments = vec![
-        "--times".to_owned(),
-        format!("--seed={}", args.seed),
-        format!("--numbers={}", numbers.get_name()),
-    ];
+    let mut arguments = vec!["--times".to_owned(), format!("--seed={}", args.seed)];
+    let numbers = args.numbers.and_then(|numbers| numbers.to_possible_value());
+    arguments.extend(numbers.map(|numbers| format!("--numbers={}", numbers.get_name())));
     arguments.extend(args.steps.map(|steps| format!("--steps={steps}")));
     arguments.extend(args.guidance.map(|guidance| format!("--guidance={guidance}")));
     print!("\n{:<10}", "10 digits");

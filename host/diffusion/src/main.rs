@@ -56,9 +56,9 @@ struct Args {
     /// The noise; each seed has its own
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// The numbers that layers compute in; sums are f32 in all
-    #[arg(long, value_enum, default_value_t = Numbers::F32)]
-    numbers: Numbers,
+    /// The numbers that layers compute in; sums are f32 in all [default: f16 for a picture on a GPU, else f32]
+    #[arg(long, value_enum)]
+    numbers: Option<Numbers>,
     /// How many there are of each digit
     #[arg(long, default_value_t = 6, conflicts_with = "weights")]
     columns: usize,
@@ -112,17 +112,24 @@ fn size(text: &str) -> Result<[usize; 2], String> {
 fn main() -> Result<()> {
     sigpipe::reset();
     let args = Args::parse();
-    let nn = Nn::new(&Device::new()?)?;
+    let device = Device::new()?;
+    let nn = Nn::new(&device)?;
     match (&args.weights, &args.prompt) {
         (Some(weights), Some(prompt)) => {
             let folder = Folder::open(weights)?;
-            match args.numbers {
+            // A GPU has units for products of f16; without them f32 is faster.
+            let usual = if device.capacity()?.is_software() {
+                Numbers::F32
+            } else {
+                Numbers::F16
+            };
+            match args.numbers.unwrap_or(usual) {
                 Numbers::F32 => draw::<f32>(&nn, folder, prompt, &args),
                 Numbers::F16 => draw::<f16>(&nn, folder, prompt, &args),
                 Numbers::Bf16 => draw::<bf16>(&nn, folder, prompt, &args),
             }
         }
-        _ => match args.numbers {
+        _ => match args.numbers.unwrap_or(Numbers::F32) {
             Numbers::F32 => sheet::draw::<f32>(&nn, &args),
             Numbers::F16 => sheet::draw::<f16>(&nn, &args),
             Numbers::Bf16 => sheet::draw::<bf16>(&nn, &args),

@@ -23,30 +23,10 @@ pub fn convolution_patches<T: Pod>(
     columns: u32,
     mut patches: Disjoint<T, Array<3>>,
 ) {
-    let Geometry {
-        image: [height, width],
-        channels,
-        places: rows,
-        taps: [_, across],
-        stride,
-        padding,
-    } = geometry;
+    let columns = columns.max(1) as usize;
     patches.each(|[place, tap, channel], patch| {
         let place = first as usize + place;
-        let (line, x) = (
-            place / columns.max(1) as usize,
-            (place % columns.max(1) as usize) as u32,
-        );
-        let (number, y) = (line / rows.max(1) as usize, (line % rows.max(1) as usize) as u32);
-        let tap = tap as u32;
-        // Before the first row or column there is a very large number, which is outside too.
-        let row = (y * stride[0] + tap / across.max(1)).wrapping_sub(padding[0]);
-        let column = (x * stride[1] + tap % across.max(1)).wrapping_sub(padding[1]);
-        *patch = if row < height && column < width {
-            let pixel = (number * height as usize + row as usize) * width as usize + column as usize;
-            image[pixel * channels as usize + channel]
-        } else {
-            T::zeroed()
-        };
+        let pixel = geometry.pixel(place / columns, (place % columns) as u32, tap as u32);
+        *patch = pixel.map_or(T::zeroed(), |pixel| image[pixel * geometry.channels as usize + channel]);
     });
 }

@@ -28,6 +28,25 @@ pub struct Geometry {
     pub padding: [u32; 2],
 }
 
+impl Geometry {
+    /// The index of the pixel that `tap` of the filter sees for the output's place `x` in `line`, of the rows of all images below each
+    /// other. None where that is outside of the image, among the zeros around it.
+    #[inline(always)]
+    pub fn pixel(&self, line: usize, x: u32, tap: u32) -> Option<usize> {
+        let [height, width] = self.image;
+        let (number, y) = (
+            line / self.places.max(1) as usize,
+            (line % self.places.max(1) as usize) as u32,
+        );
+        let across = self.taps[1].max(1);
+        // Before the first row or column there is a very large number, which is outside too.
+        let row = (y * self.stride[0] + tap / across).wrapping_sub(self.padding[0]);
+        let column = (x * self.stride[1] + tap % across).wrapping_sub(self.padding[1]);
+        (row < height && column < width)
+            .then(|| (number * height as usize + row as usize) * width as usize + column as usize)
+    }
+}
+
 /// The output has a layer for each row of each image, a row for each place in it, and a column for each filter. `outputs` is their
 /// number. The bias has a number for each filter, or none.
 ///
@@ -44,20 +63,13 @@ pub fn convolution_threads<T: Output<f32>>(
     mut tiles: Shared<(Tile2<f32, TILE, TILE>, Tile2<f32, TILE, TILE, 1>)>,
 ) {
     let i = grid::<3>();
-    let (line, place, filter_index) = (i.z() as u32, i.y() as u32, i.x());
+    let (line, place, filter_index) = (i.z(), i.y() as u32, i.x());
     let (y, x) = (thread::thread_idx_y() as usize, thread::thread_idx_x() as usize);
     let Geometry {
-        image: [rows, columns],
         channels,
-        places,
         taps: [down, right],
-        stride,
-        padding,
+        ..
     } = geometry;
-    let (number, line) = (line / places.max(1), line % places.max(1));
-    // Where the filter's first tap is; before the first row or column there is a very large number, which is outside too.
-    let top = (line * stride[0]).wrapping_sub(padding[0]);
-    let left = (place * stride[1]).wrapping_sub(padding[1]);
     let inner = down * right * channels;
     let filters = View2::new(filter, [outputs as usize, inner as usize]);
     let block_filter = filter_index - x;
@@ -66,17 +78,14 @@ pub fn convolution_threads<T: Output<f32>>(
         let (image_own, filter_own) = tiles.own();
         let k = start + x as u32;
         let (tap, channel) = (k / channels.max(1), k % channels.max(1));
-        let (row, column) = (
-            top.wrapping_add(tap / right.max(1)),
-            left.wrapping_add(tap % right.max(1)),
-        );
-        *image_own = if k < inner && row < rows && column < columns {
-            let pixel = (number as usize * rows as usize + row as usize) * columns as usize + column as usize;
-            let index = pixel * channels as usize + channel as usize;
-            image.get(index).map_or(0.0, |number| number.number())
+        let pixel = if k < inner {
+            geometry.pixel(line, place, tap)
         } else {
-            0.0
+            None
         };
+        *image_own = pixel
+            .and_then(|pixel| image.get(pixel * channels as usize + channel as usize))
+            .map_or(0.0, |number| number.number());
         *filter_own = filters
             .get([block_filter + y, k as usize])
             .map_or(0.0, |number| number.number());
