@@ -6,12 +6,13 @@
 use std::mem::offset_of;
 
 use crate::base::ir::{Element, Value, ty};
+use crate::base::lanes::LANES;
 use crate::base::report::AccessKind;
 use crate::compile::function::Function;
 use crate::compile::kernel::Place;
 use crate::compile::memory::{Access, Memory};
 use crate::compile::registers::Written;
-use crate::compile::shape::Shape;
+use crate::compile::shape::{Copy, Shape};
 use crate::machine::op::AtomicForm;
 use crate::machine::warp::{POLL_COST, Warp};
 
@@ -51,6 +52,14 @@ impl Function<'_> {
         form: AtomicForm,
     ) {
         let offset = self.kernel.op(access.index).imm;
+        let is_used = keeps && self.is_result_used(access.index);
+        if !is_used && self.is_unrolled(access, address, form) {
+            self.change_unrolled(access, (address, b), form);
+            if keeps {
+                self.poll();
+            }
+            return;
+        }
         let address = if self.kernel.shape(address, &self.shapes) == Shape::Uniform {
             let base = self.base(address, Element::I64, 0);
             let address = self.w.add_with(&base, offset);
@@ -70,16 +79,73 @@ impl Function<'_> {
             _ => {
                 let b = self.operand_of_atomic(b, form.element, "b");
                 let c = self.operand_of_atomic(c, form.element, "c");
-                self.change_all(&address, [&b, &c], access.memory, keeps, form);
+                self.change_all(&address, [&b, &c], access.memory, is_used, form);
             }
         }
-        if keeps {
+        if is_used {
             let text = ty(form.element, true);
             let old = self.variable("%atomic.old".to_owned() + form.element.name(), text.clone());
             let old = self.w.value(form.element, true, format_args!("load {text}, ptr {old}"));
             self.finish_operation(access.index, Written::Lanes(old));
+        }
+        if keeps {
             self.poll();
         }
+    }
+
+    /// Whether an operation's old values are read before they are written again, or the register has what lanes hold that wait
+    /// meanwhile: with the result it may become a vector.
+    fn is_result_used(&self, index: usize) -> bool {
+        if self.copy == Copy::Masked {
+            return true;
+        }
+        let block = self.kernel.block_of[index];
+        let live = self.kernel.live_before(block, index + 1);
+        match self.kernel.operand(index, 0) {
+            Some(Place::Register(number)) => live.has(number),
+            Some(Place::Memory(..)) => true,
+            Some(Place::Constant(_) | Place::Given { .. }) | None => false,
+        }
+    }
+
+    /// Whether the lanes' turns are written one after the other.
+    fn is_unrolled(&self, access: &Access, address: Place, form: AtomicForm) -> bool {
+        access.memory == Memory::Shared
+            && self.copy == Copy::Full
+            && form.instruction.is_some()
+            && self.kernel.shape(address, &self.shapes) != Shape::Uniform
+    }
+
+    /// Changes shared memory for all lanes, of which nothing is kept. A loop would read each address from a vector that was just
+    /// written to memory, which takes half as long again.
+    fn change_unrolled(&mut self, access: &Access, (address, b): (Place, Place), form: AtomicForm) {
+        let lanes = self.lanes(address, Element::I64);
+        let lanes = self.w.add_with(&lanes, self.kernel.op(access.index).imm);
+        let addresses = self.host(access, &lanes);
+        let addresses = self.w.spread(&addresses);
+        let b = if self.kernel.shape(b, &self.shapes) == Shape::Uniform {
+            self.base(b, form.element, 0)
+        } else {
+            let lanes = self.lanes(b, form.element);
+            self.w.spread(&lanes)
+        };
+        for lane in 0..LANES {
+            let address = self.lane(&addresses, lane);
+            let b = self.lane(&b, lane);
+            self.change(&address, [&b, &b], Memory::Shared, form);
+        }
+    }
+
+    /// A lane of a vector; a number itself.
+    fn lane(&mut self, value: &Value, lane: usize) -> Value {
+        if !value.is_vector() {
+            return value.clone();
+        }
+        self.w.value(
+            value.element(),
+            false,
+            format_args!("extractelement {value}, i32 {lane}"),
+        )
     }
 
     /// A vector in memory, from which lanes are read one after the other.

@@ -364,6 +364,37 @@ STORE:
 }
 
 #[test]
+fn shared_atomics_whose_results_are_not_read_count_each_lane() {
+    let declarations = ".shared .align 4 .b32 counts[8];";
+    // The lanes meet at eight counters; the first result is overwritten where lanes wait that still hold the number before.
+    let body = "
+    mov.u64 %rd3, counts;
+    and.b32 %r10, %r2, 7;
+    mul.wide.u32 %rd4, %r10, 4;
+    add.u64 %rd3, %rd3, %rd4;
+    mov.u32 %r11, 7;
+    st.shared.u32 [%rd3], %r11;
+    bar.sync 0;
+    atom.shared.add.u32 %r12, [%rd3], %r2;
+    atom.shared.max.u32 %r12, [%rd3], 40;
+    atom.shared.xor.b32 %r12, [%rd3], %r2;
+    setp.lt.u32 %p1, %r2, 37;
+    @%p1 bra STORE;
+    atom.shared.add.u32 %r11, [%rd3], 1;
+    mov.u32 %r11, 9;
+STORE:
+    bar.sync 0;
+    ld.shared.u32 %r12, [%rd3];
+    add.u32 %r11, %r11, %r12;
+    st.global.u32 [%rd2], %r11;";
+    let Some([native, interpreted]) = on_both(declarations, body, 50, 64, 7) else {
+        return;
+    };
+    assert_eq!(native.0, interpreted.0);
+    assert_eq!(native.0[37] - native.0[5], 2);
+}
+
+#[test]
 fn a_fault_names_its_block() {
     let body = &reads_behind_the_end("%r4, 10037");
     let Some(config) = native() else { return };

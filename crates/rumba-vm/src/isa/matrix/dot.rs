@@ -72,9 +72,28 @@ pub(super) struct Terms<const D: usize = DEPTH, const C: usize = CHOICE> {
     pub(super) precision: Precision,
     /// Whether `a` and the exponents of its subnormal numbers are those of the last product, and have as many rows.
     pub(super) has_same_a: bool,
+    /// Whether `b` and its exponents were [recalled](Self::recall) for the next product.
+    has_recalled_b: bool,
     a_span: Span,
+    b_span: Span,
     a_exponents: [[i32; D]; ROWS],
     b_exponents: [[i32; COLUMNS]; C],
+}
+
+/// A second factor with its exponents, for products that have it again.
+pub(super) struct Second {
+    b: [[f32; COLUMNS]; DEPTH],
+    exponents: [[i32; COLUMNS]; DEPTH],
+    span: Span,
+}
+
+impl Second {
+    /// No factor.
+    pub(super) const NONE: Self = Self {
+        b: [[0.0; COLUMNS]; DEPTH],
+        exponents: [[ZERO; COLUMNS]; DEPTH],
+        span: Span(i32::MAX, ZERO),
+    };
 }
 
 /// The exponents of subnormal numbers of the factors, and of the accumulator.
@@ -151,7 +170,9 @@ impl<const D: usize, const C: usize> Terms<D, C> {
             },
             precision: Precision::FULL,
             has_same_a: false,
+            has_recalled_b: false,
             a_span: Span(i32::MAX, ZERO),
+            b_span: Span(i32::MAX, ZERO),
             a_exponents: [[0; D]; ROWS],
             b_exponents: [[0; COLUMNS]; C],
         }
@@ -173,13 +194,16 @@ impl<const D: usize, const C: usize> Terms<D, C> {
         let rows = rows.min(ROWS);
         let choice = if self.chosen.is_some() { 2 * depth } else { depth };
         // SAFETY: as the caller promises.
-        let b = unsafe {
+        unsafe {
             if !self.has_same_a {
                 self.a_span = exponents::<X, D>(&self.a[..rows], &mut self.a_exponents[..rows], self.least.a);
             }
-            exponents::<X, COLUMNS>(&self.b[..choice.min(C)], &mut self.b_exponents, self.least.b)
-        };
-        let a = self.a_span;
+            if !std::mem::take(&mut self.has_recalled_b) {
+                let b = &self.b[..choice.min(C)];
+                self.b_span = exponents::<X, COLUMNS>(b, &mut self.b_exponents, self.least.b);
+            }
+        }
+        let (a, b) = (self.a_span, self.b_span);
         let special = a.1 == SPECIAL || b.1 == SPECIAL;
         let near = a.1 + b.1 <= RANGE && a.0.saturating_add(b.0) >= -RANGE;
         let before = *c;
@@ -200,6 +224,24 @@ impl<const D: usize, const C: usize> Terms<D, C> {
             *c = before;
             self.multiply_any(rows, depth, c, odd);
         }
+    }
+
+    /// Keeps the second factor of the last product, which chose nothing.
+    #[inline(always)]
+    pub(super) fn keep(&self, to: &mut Second) {
+        to.b.copy_from_slice(&self.b[..DEPTH]);
+        to.exponents.copy_from_slice(&self.b_exponents[..DEPTH]);
+        to.span = self.b_span;
+    }
+
+    /// Takes the second factor of the next product from one that was kept, with the same exponents of subnormal numbers and at
+    /// most as many products for each sum.
+    #[inline(always)]
+    pub(super) fn recall(&mut self, from: &Second) {
+        self.b[..DEPTH].copy_from_slice(&from.b);
+        self.b_exponents[..DEPTH].copy_from_slice(&from.exponents);
+        self.b_span = from.span;
+        self.has_recalled_b = true;
     }
 
     /// Says whether the results are good; they are unless a sum is too large or too small for the way they are found here.
@@ -353,7 +395,7 @@ pub(super) fn sum(
 
 #[cfg(test)]
 mod tests {
-    use super::{CHOICE, COLUMNS, DEPTH, Least, Precision, ROWS, Terms, sum};
+    use super::{CHOICE, COLUMNS, DEPTH, Least, Precision, ROWS, Second, Terms, sum};
     use crate::exec::processor::{Avx2, Baseline};
     use crate::machine::op::has_avx2;
 
@@ -461,6 +503,34 @@ mod tests {
                 .iter_mut()
                 .for_each(|x| *x = number(&mut state, range));
             check_block(&mut terms, depth, c, false);
+            if terms.chosen.is_some() {
+                continue;
+            }
+            // Another first factor, and the second one as it was kept, after a product with none.
+            let mut second = Second::NONE;
+            terms.keep(&mut second);
+            let b = terms.b;
+            terms.has_same_a = false;
+            terms.b = [[0.0; COLUMNS]; CHOICE];
+            check_block(&mut terms, depth, c, false);
+            terms
+                .a
+                .as_flattened_mut()
+                .iter_mut()
+                .for_each(|x| *x = number(&mut state, range));
+            terms.recall(&second);
+            assert_eq!(terms.b[..depth], b[..depth]);
+            let mut result = c;
+            // SAFETY: any processor is one of the baseline.
+            unsafe { terms.multiply::<Baseline>(ROWS, depth, &mut result, false) };
+            let mut plain = terms.clone();
+            let mut expected = c;
+            // SAFETY: as above.
+            unsafe { plain.multiply::<Baseline>(ROWS, depth, &mut expected, false) };
+            assert_eq!(
+                result.map(|row| row.map(f32::to_bits)),
+                expected.map(|row| row.map(f32::to_bits))
+            );
         }
     }
 

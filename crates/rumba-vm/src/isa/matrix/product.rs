@@ -14,7 +14,7 @@ use crate::exec::lane::F16;
 use crate::exec::processor::Processor;
 use crate::isa::float::{NAN_F32, Rounding, propagate, to_odd_f32};
 use crate::isa::half::Half;
-use crate::isa::matrix::dot::{CHOICE, COLUMNS, DEPTH, ROWS, Terms};
+use crate::isa::matrix::dot::{CHOICE, COLUMNS, DEPTH, ROWS, Second, Terms};
 use crate::isa::matrix::element::{ElementType, ue4m3, ue8m0};
 use crate::isa::matrix::fragment::{Fragment, Quads};
 use crate::isa::matrix::interned::Interned;
@@ -213,6 +213,7 @@ struct Work {
     c: [u32; SUM],
     terms: Terms,
     held: Held,
+    seconds: Seconds,
 }
 
 /// The product whose first factor `terms` has, and the bits of that factor: kernels multiply the same rows by one column after the
@@ -246,6 +247,57 @@ impl Held {
     }
 }
 
+/// The second factors of the last products: kernels multiply one group of rows after the other by the same columns, in the same
+/// order. So the factor that may come next is the one whose turn it is.
+struct Seconds {
+    all: [(HeldSecond, Second); SECONDS],
+    next: usize,
+}
+
+/// Second factors that are held: a power of two, as are the numbers of columns in most kernels.
+const SECONDS: usize = 8;
+
+/// The product of a second factor, and the bits of that factor.
+struct HeldSecond {
+    product: Option<&'static Product>,
+    bits: [[u32; LANES]; HELD_SECOND],
+}
+
+/// Registers of the largest second factor that is held.
+const HELD_SECOND: usize = 2;
+
+impl Seconds {
+    const NONE: Self = Self {
+        all: [const {
+            let bits = [[0; LANES]; HELD_SECOND];
+            (HeldSecond { product: None, bits }, Second::NONE)
+        }; SECONDS],
+        next: 0,
+    };
+
+    /// The factor whose turn it is, and whether it is that of these registers; its bits shall be these from now on. None if it is
+    /// too large to be held.
+    #[inline(always)]
+    fn replace(&mut self, registers: &Registers<'_>) -> Option<(&mut Second, bool)> {
+        let product = registers.product;
+        let count = product.fragments[2].registers;
+        if count > HELD_SECOND || product.n > COLUMNS {
+            return None;
+        }
+        let (held, second) = &mut self.all[self.next % SECONDS];
+        self.next = (self.next + 1) % SECONDS;
+        let first = registers.start(2);
+        let mut is_same = held.product.is_some_and(|held| std::ptr::eq(held, product));
+        for (index, held) in held.bits[..count].iter_mut().enumerate() {
+            let given = registers.source(first + index);
+            is_same &= *held == *given;
+            *held = *given;
+        }
+        held.product = Some(product);
+        Some((second, is_same))
+    }
+}
+
 impl Work {
     const fn new() -> Self {
         Self {
@@ -258,6 +310,7 @@ impl Work {
                 product: None,
                 bits: [[0; LANES]; HELD],
             },
+            seconds: Seconds::NONE,
         }
     }
 
@@ -354,15 +407,23 @@ unsafe fn float<X: Processor>(work: &mut Work, registers: &Registers<'_>) {
                 }
             }
             for step in 0..steps {
+                let mut fresh = None;
                 if plain {
+                    let second = work.seconds.replace(registers);
+                    let has_second = second.as_ref().is_some_and(|(_, is_same)| *is_same);
                     // SAFETY: the caller promises that the processor is `X`.
                     unsafe {
                         match a {
-                            ElementType::F16 => load_halves::<X, false>(registers, (top, left), terms),
-                            _ => load_halves::<X, true>(registers, (top, left), terms),
+                            ElementType::F16 => load_halves::<X, false>(registers, (top, left), has_second, terms),
+                            _ => load_halves::<X, true>(registers, (top, left), has_second, terms),
                         }
                     }
                     terms.chosen = None;
+                    match second {
+                        Some((second, true)) => terms.recall(second),
+                        Some((second, false)) => fresh = Some(second),
+                        None => {}
+                    }
                 } else {
                     for row in 0..rows {
                         let (from, to) = (&work.a[(top + row) * kept..][..kept], &mut terms.a[row]);
@@ -404,6 +465,9 @@ unsafe fn float<X: Processor>(work: &mut Work, registers: &Registers<'_>) {
                 }
                 // SAFETY: the caller promises that the processor is `X`.
                 unsafe { terms.multiply::<X>(rows, depth, &mut sum, odd) };
+                if let Some(second) = fresh {
+                    terms.keep(second);
+                }
                 if odd {
                     sum.as_flattened_mut().iter_mut().for_each(|x| *x = half(*x));
                 }
@@ -435,16 +499,21 @@ unsafe fn float<X: Processor>(work: &mut Work, registers: &Registers<'_>) {
     }
 }
 
-/// Brings the factors of a block, whose first row and column are given, from the registers to `terms`.
+/// Brings the factors of a block, whose first row and column are given, from the registers to `terms`; the second one only if it
+/// is not held.
 #[inline(always)]
 unsafe fn load_halves<X: Processor, const BRAIN: bool>(
     registers: &Registers<'_>,
     (top, left): (usize, usize),
+    has_second: bool,
     terms: &mut Terms,
 ) {
     if !terms.has_same_a {
         // SAFETY: the caller promises that the processor is `X`.
         unsafe { load_rows::<X, BRAIN>(registers, top, terms) };
+    }
+    if has_second {
+        return;
     }
     let b = &registers.product.fragments[2];
     let first = registers.start(2);
