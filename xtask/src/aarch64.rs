@@ -115,7 +115,8 @@ pub(crate) fn run(args: Args) -> Result<()> {
         packages => packages.iter().map(String::as_str).collect(),
     };
     let stand_in = stand_in()?;
-    match llvm() {
+    let llvm = llvm();
+    match &llvm {
         Some(library) => eprintln!("compiled kernels: {}", library.display()),
         None => eprintln!(
             "compiled kernels: not tested, there is no libLLVM for AArch64; `rustup toolchain install \
@@ -130,12 +131,19 @@ pub(crate) fn run(args: Args) -> Result<()> {
         }
     }
     let mut failed = false;
-    for (programs, compiles) in PROGRAMS {
+    // A package may lack some of these programs.
+    let all: &[(&[&str], bool)] = &[(&["--lib", "--tests"], false)];
+    for (programs, compiles) in if args.package.is_empty() { PROGRAMS } else { all } {
         let runner = runner(&stand_in, *compiles);
         let mut tests = cargo("test", &library);
         tests
             .env(RUNNER, runner)
             .envs(DEVICE)
+            .envs(
+                llvm.iter()
+                    .filter(|_| *compiles)
+                    .map(|library| ("RUMBA_LLVM_LIBRARY", library)),
+            )
             .arg("--no-fail-fast")
             .args(*programs);
         tests.args(packages.iter().flat_map(|package| ["--package", package]));
