@@ -2,13 +2,15 @@
 
 use crate::{setup, shell};
 use anyhow::{Context, Result, bail};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Build for AArch64 Linux and run the tests under emulation (qemu)
 ///
-/// Kernels are compiled on this machine: what is emulated is the runtime, the driver's calls and the software device. The tests of
-/// the builder of kernels and of `cargo xtask` start compilers, and are not among them. On an AArch64 machine `cargo xtask test` runs all of
+/// Kernels are compiled to PTX on this machine: what is emulated is the runtime, the driver's calls and the software device. Its engine
+/// that compiles runs as well where rustup has a toolchain of AArch64, whose libLLVM is then loaded: `rustup toolchain install
+/// 1.95.0-aarch64-unknown-linux-gnu --profile minimal --force-non-host`. The tests of the builder of kernels and of `cargo xtask` start
+/// compilers, and are not among them; what else is left out is printed, with the reason. On an AArch64 machine `cargo xtask test` runs all of
 /// them.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -54,6 +56,49 @@ const EMULATED: [&str; 9] = [
     "rumba-tests",
 ];
 
+/// Tests that are left out, by the starts of their names, and why.
+const LEFT_OUT: [(&str, &str); 10] = [
+    ("check::race::tests::races_of_whole_warps_are_found", "twelve minutes"),
+    (
+        "engines::",
+        "each case and wrong kernel twice, in processes that compile: hours",
+    ),
+    ("ui::", "each kernel in ten or twenty orders of its threads: hours"),
+    ("unsound::", "a process each, under every check: hours"),
+    (
+        "goldens::",
+        "two thousand kernels compiled by an emulated LLVM: an hour",
+    ),
+    (
+        "lockstep::",
+        "random kernels run many times; programs in lockstep need AVX2",
+    ),
+    ("random::", "random kernels run many times"),
+    ("matrix::", "thousands of products of matrices: an hour"),
+    ("explore::", "every order of programs: an hour"),
+    ("progress::", "loops that wait for millions of operations"),
+];
+
+/// Programs of tests, in cargo's words, and whether they compile kernels, where there is a libLLVM: an emulated one takes seconds for each.
+const PROGRAMS: &[(&[&str], bool)] = &[
+    (&["--lib", "--test", "trials"], true),
+    (&["--test", "it", "--test", "misuse"], false),
+];
+
+/// How cargo, and the tests that start processes, run programs of the target.
+const RUNNER: &str = "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER";
+
+/// The functions of zlib that LLVM names; each fails.
+const ZLIB: &str = "
+int compress2(void) { return -2; }
+int uncompress(void) { return -2; }
+unsigned long compressBound(unsigned long bytes) { return bytes; }
+unsigned long crc32(unsigned long sum) { return sum; }
+";
+
+/// In the environment of the tests: devices small enough for an emulator that keeps a record of each reserved page.
+const DEVICE: [(&str, &str); 2] = [("RUMBA_MEMORY", "1024"), ("RUMBA_WORKERS", "2")];
+
 pub(crate) fn run(args: Args) -> Result<()> {
     if cfg!(target_arch = "aarch64") {
         bail!("this is an AArch64 machine: `cargo xtask test` runs the tests on it");
@@ -69,10 +114,85 @@ pub(crate) fn run(args: Args) -> Result<()> {
         [] => EMULATED.to_vec(),
         packages => packages.iter().map(String::as_str).collect(),
     };
-    let mut tests = cargo("test", &library);
-    tests.args(["--no-fail-fast", "--lib", "--tests"]);
-    tests.args(packages.iter().flat_map(|package| ["--package", package]));
-    shell::run(tests.arg("--").args(&args.args))
+    let stand_in = stand_in()?;
+    let llvm = llvm();
+    match &llvm {
+        Some(library) => eprintln!("compiled kernels: {}", library.display()),
+        None => eprintln!(
+            "compiled kernels: not tested, there is no libLLVM for AArch64; `rustup toolchain install \
+             1.95.0-aarch64-unknown-linux-gnu --profile minimal --force-non-host` brings one"
+        ),
+    }
+    let mut filters = args.args;
+    if filters.is_empty() {
+        for (name, reason) in LEFT_OUT {
+            eprintln!("left out: {name} ({reason})");
+            filters.extend(["--skip", name].map(str::to_owned));
+        }
+    }
+    let mut failed = false;
+    // A package may lack some of these programs.
+    let all: &[(&[&str], bool)] = &[(&["--lib", "--tests"], false)];
+    for (programs, compiles) in if args.package.is_empty() { PROGRAMS } else { all } {
+        let runner = runner(&stand_in, *compiles);
+        let mut tests = cargo("test", &library);
+        tests
+            .env(RUNNER, runner)
+            .envs(DEVICE)
+            .envs(
+                llvm.iter()
+                    .filter(|_| *compiles)
+                    .map(|library| ("RUMBA_LLVM_LIBRARY", library)),
+            )
+            .arg("--no-fail-fast")
+            .args(*programs);
+        tests.args(packages.iter().flat_map(|package| ["--package", package]));
+        failed |= shell::run(tests.arg("--").args(&filters)).is_err();
+    }
+    if failed {
+        bail!("some tests failed; their output stands above");
+    }
+    Ok(())
+}
+
+/// How programs are run there: with zlib's stand-in, and with a libLLVM or without.
+fn runner(stand_in: &Path, compiles: bool) -> String {
+    let mut runner = format!("{EMULATOR} -L {LIBRARIES} -E LD_LIBRARY_PATH={}", stand_in.display());
+    if !compiles {
+        // Toolchains are where LLVM is looked for.
+        runner += " -E RUSTUP_HOME=/nonexistent";
+    }
+    runner
+}
+
+/// The libLLVM that a toolchain of rustup has for AArch64.
+fn llvm() -> Option<PathBuf> {
+    let toolchains = std::fs::read_dir(rumba_llvm::find::rustup_home()?.join("toolchains")).ok()?;
+    let libraries = toolchains.flatten().map(|toolchain| toolchain.path()).filter(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.contains("aarch64")
+    });
+    let files = libraries.filter_map(|path| std::fs::read_dir(path.join("lib")).ok());
+    let files = files.flatten().flatten().map(|file| file.path());
+    let mut found = files.filter(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("libLLVM.so.")
+    });
+    found.next()
+}
+
+/// The folder with what stands in for zlib: LLVM is linked with it, and compresses nothing here. Debian's cross compilers come without.
+fn stand_in() -> Result<PathBuf> {
+    let folder = shell::target().join(TARGET).join("zlib");
+    std::fs::create_dir_all(&folder)?;
+    let (source, versions) = (folder.join("zlib.c"), folder.join("versions"));
+    std::fs::write(&source, ZLIB)?;
+    std::fs::write(&versions, "ZLIB_1.2.0 { compressBound; };\n")?;
+    let mut compiler = Command::new(LINKER);
+    compiler.args(["-shared", "-fPIC", "-Wl,-soname,libz.so.1", "-o"]);
+    compiler.arg(folder.join("libz.so.1")).arg(&source);
+    shell::run(compiler.arg(format!("-Wl,--version-script={}", versions.display())))?;
+    Ok(folder)
 }
 
 /// A command of cargo that builds for the target, and runs there what it builds.
@@ -81,10 +201,6 @@ fn cargo(command: &str, library: &Path) -> Command {
     cargo
         .args([command, "--target", TARGET])
         .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", LINKER)
-        .env(
-            "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER",
-            format!("{EMULATOR} -L {LIBRARIES}"),
-        )
         .env("RUMBA_SOFT_LIBRARY", library);
     cargo
 }

@@ -30,6 +30,7 @@ use crate::mem::allocations::{Allocation, AllocationKind, Allocations, MemoryErr
 use crate::mem::arena::{Arena, LAUNCH_SLOTS, SHARED_STRIDE, Window};
 use crate::mem::atomic;
 use crate::mem::heap::Heap;
+use crate::mem::stacks::Stacks;
 use crate::mem::unwritten::Unwritten;
 use crate::run::explored;
 use crate::run::launch;
@@ -64,6 +65,7 @@ pub(crate) struct Inner {
     stack_bytes: AtomicU64,
     workers: usize,
     slots: LaunchSlots,
+    stacks: Stacks,
     launches: AtomicU64,
     findings: Mutex<Vec<Finding>>,
     /// What launches that look for races need, and others left.
@@ -156,7 +158,7 @@ impl Device {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let workers = if config.workers == 0 { cores } else { config.workers };
         let residents = workers * limits::BLOCKS_PER_MULTIPROCESSOR as usize;
-        let reserve = config.memory_bytes.saturating_mul(4).clamp(1 << 32, 1 << 40);
+        let reserve = config.memory_bytes.saturating_mul(4).clamp(1 << 30, 1 << 40);
         let arena = Arena::new(reserve, residents).map_err(Error::AddressSpace)?;
         for slot in 0..LAUNCH_SLOTS {
             arena
@@ -173,6 +175,7 @@ impl Device {
             .then(|| Unwritten::new(arena.shared.start..arena.heap.end))
             .transpose()
             .map_err(Error::AddressSpace)?;
+        let stacks = Stacks::new(arena.local);
         let (heap_bytes, stack_bytes) = (config.heap_bytes, config.stack_bytes);
         let resources = Resources {
             allocations: Allocations::new(&arena, config.memory_bytes as u64, unwritten),
@@ -189,6 +192,7 @@ impl Device {
             stack_bytes: AtomicU64::new(stack_bytes),
             workers,
             slots: LaunchSlots::new(workers),
+            stacks,
             launches: AtomicU64::new(0),
             findings: Mutex::default(),
             races: Mutex::default(),
@@ -600,6 +604,11 @@ impl Device {
             .stack_bytes
             .unwrap_or(STACK_START + program.frame_bytes + inner.stack_bytes.load(Ordering::Relaxed))
             .next_multiple_of(program.stack_align.max(16));
+        // Blocks of an order that is explored are all there at once.
+        let most_blocks = residency.max(if explored.is_some() { blocks as usize } else { 0 });
+        let threads =
+            (launch.block.iter().product::<u32>() as usize).next_multiple_of(LANES) * most_blocks * all_workers;
+        let stacks = inner.stacks.take(stack.saturating_mul(threads as u64));
         let config = &inner.config;
         let full_warps = launch.block.iter().product::<u32>() >= LANES as u32;
         let plain = config.seed.is_none() && !config.profile && exploration.is_none();
@@ -628,7 +637,7 @@ impl Device {
             parameters: launch.parameters,
             parameter_start: parameters,
             shared: inner.arena.shared.of_slot(slot.number),
-            local: inner.arena.local.of_slot(slot.number),
+            local: stacks.window,
             stack_stride: stack,
             number: inner.launches.fetch_add(1, Ordering::Relaxed),
             workers: all_workers,

@@ -37,12 +37,12 @@ pub fn has_gpu() -> bool {
     std::env::var_os("RUMBA_TEST_GPU").is_some()
 }
 
-/// The software device in two settings, and the GPU if [`has_gpu`]. Under emulation nothing is compiled: LLVM is for the processor
-/// that emulates.
+/// The software device in two settings, and the GPU if [`has_gpu`]. Under emulation kernels are compiled where a libLLVM is named: others
+/// are for the processor that emulates.
 pub fn engines() -> impl Iterator<Item = &'static Engine> {
     ENGINES.iter().filter(|engine| match engine.name {
         GPU => has_gpu(),
-        COMPILED => cfg!(target_arch = "x86_64"),
+        COMPILED => cfg!(target_arch = "x86_64") || std::env::var_os("RUMBA_LLVM_LIBRARY").is_some(),
         _ => true,
     })
 }

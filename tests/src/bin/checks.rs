@@ -1,8 +1,8 @@
-//! What the checks of the software device cost: every case under each of them, against the same case without any,
-//! everything measured in this one run. `cargo xtask bench --checks` builds and runs it.
+//! What the checks of the software device cost, by each engine: every case under each of them, against the same case without
+//! any, everything measured in this one run. `cargo xtask bench --checks` builds and runs it.
 //!
-//! A process decides once what it checks, so there is one for each choice; they take turns, case by case and run by run,
-//! and the least time of each counts. Results are not compared here: the tests do that.
+//! A process decides once what it checks, so there is one for each engine and choice; they take turns, case by case and run by
+//! run, and the least time of each counts. Results are not compared here: the tests do that.
 
 use anyhow::{Context, Result};
 use comfy_table::{CellAlignment, Table, presets};
@@ -12,6 +12,8 @@ use rumba_tests::served::{SERVE, Server, least, serve};
 use std::io::IsTerminal;
 use std::process::Stdio;
 
+/// What `RUMBA_ENGINE` is, a table each.
+const ENGINES: [&str; 2] = ["interpreter", "compiled"];
 /// What `RUMBA_CHECK` is in each column; the first one is what the others are compared with.
 const CHOICES: [&str; 6] = ["none", "mem", "mem,sync", "mem,init", "mem,race", "all"];
 
@@ -21,36 +23,51 @@ fn main() -> Result<()> {
         return serve();
     }
     let chosen = cases::chosen(&words)?;
-    let servers: Vec<_> = CHOICES
+    let settings = ENGINES
         .iter()
-        .map(|checks| Server::start(&[("RUMBA_CHECK", checks)], Stdio::inherit()))
+        .flat_map(|engine| CHOICES.map(|checks| (*engine, checks)));
+    let servers: Vec<Server> = settings
+        .map(|(engine, checks)| Server::start(&[("RUMBA_ENGINE", engine), ("RUMBA_CHECK", checks)], Stdio::inherit()))
         .collect::<Result<_>>()?;
-    let mut servers: [Server; CHOICES.len()] = servers
-        .try_into()
-        .unwrap_or_else(|_| unreachable!("one for each choice"));
+    let Ok(mut servers) = <[Server; ENGINES.len() * CHOICES.len()]>::try_from(servers) else {
+        unreachable!("one for each engine and choice");
+    };
+    let mut tables = ENGINES.map(|_| table());
+    let mut logarithms = [[0.0; CHOICES.len()]; ENGINES.len()];
+    for case in &chosen {
+        let seconds = least(&mut servers, case).with_context(|| case.name.to_owned())?;
+        let by_engine = seconds.chunks(CHOICES.len());
+        for ((table, sums), seconds) in tables.iter_mut().zip(&mut logarithms).zip(by_engine) {
+            let mut row = vec![case.name.to_owned(), case.bench[0].to_string(), time(seconds[0])];
+            for (sum, of) in sums.iter_mut().zip(seconds) {
+                *sum += (of / seconds[0]).ln();
+            }
+            row.extend(seconds[1..].iter().map(|of| format!("{:.2}", of / seconds[0])));
+            table.add_row(row);
+        }
+    }
+    for ((engine, mut table), sums) in ENGINES.iter().zip(tables).zip(logarithms) {
+        let means = sums.map(|sum| (sum / chosen.len() as f64).exp());
+        let mut row = vec!["geometric mean".to_owned(), String::new(), String::new()];
+        row.extend(means[1..].iter().map(|mean| format!("{mean:.2}")));
+        table.add_row(row);
+        for column in table.column_iter_mut().skip(1) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        println!(
+            "RUMBA_ENGINE={engine}: time of a launch under each RUMBA_CHECK, as multiples of that without checks\n{table}"
+        );
+    }
+    Ok(())
+}
+
+/// A table with its header.
+fn table() -> Table {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
     if !std::io::stdout().is_terminal() {
         table.force_no_tty();
     }
     table.set_header(["case", "n"].into_iter().chain(CHOICES));
-    let mut logarithms = [0.0; CHOICES.len()];
-    for case in &chosen {
-        let seconds = least(&mut servers, case).with_context(|| case.name.to_owned())?;
-        let mut row = vec![case.name.to_owned(), case.bench[0].to_string(), time(seconds[0])];
-        for (sum, seconds_of) in logarithms.iter_mut().zip(seconds) {
-            *sum += (seconds_of / seconds[0]).ln();
-        }
-        row.extend(seconds[1..].iter().map(|of| format!("{:.2}", of / seconds[0])));
-        table.add_row(row);
-    }
-    let means = logarithms.map(|sum| (sum / chosen.len() as f64).exp());
-    let mut row = vec!["geometric mean".to_owned(), String::new(), String::new()];
-    row.extend(means[1..].iter().map(|mean| format!("{mean:.2}")));
-    table.add_row(row);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    println!("time of a launch under each RUMBA_CHECK, as multiples of that without checks\n{table}");
-    Ok(())
+    table
 }

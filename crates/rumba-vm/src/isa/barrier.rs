@@ -47,10 +47,12 @@ pub(super) static BARRIER: Instruction = Instruction {
                 .sem = { .release, .relaxed };
             ",
             lower: |l, m| {
-                l.emit(VirtualOp {
+                let arrive = VirtualOp {
                     imm: if m.get("sem") == Some(".relaxed") { RELAXED } else { 0 },
                     ..VirtualOp::new(Handlers::same(cluster_arrive))
-                });
+                };
+                // It does not wait, but it is the block's business: one that was not started has no part of its cluster.
+                l.emit_control(arrive, Control::Park);
                 Ok(())
             },
         },

@@ -230,12 +230,17 @@ pub const IS_INVALID_OF_PROCESSOR: bool = cfg!(target_arch = "x86_64");
 /// one of a division.
 #[inline(always)]
 pub fn propagate(r: f64, a: f64, b: f64) -> f64 {
-    const QUIET: u64 = 1 << 51;
-    let (a, b, r) = (a.to_bits(), b.to_bits(), r.to_bits());
+    let r = r.to_bits();
     let is_invalid = !IS_INVALID_OF_PROCESSOR && is_nan_f64(r);
-    let bits = select(is_invalid, INVALID_F64, r);
-    let bits = select(is_nan_f64(a), a | QUIET, bits);
-    f64::from_bits(select(is_nan_f64(b), b | QUIET, bits))
+    keep(keep(f64::from_bits(select(is_invalid, INVALID_F64, r)), a), b)
+}
+
+/// `r`, but if the operand `x` is NaN, that NaN made quiet.
+#[inline(always)]
+pub fn keep(r: f64, x: f64) -> f64 {
+    const QUIET: u64 = 1 << 51;
+    let (r, x) = (r.to_bits(), x.to_bits());
+    f64::from_bits(select(is_nan_f64(x), x | QUIET, r))
 }
 
 /// `x`, or a zero of its sign if it is subnormal.
@@ -248,14 +253,24 @@ pub fn flush(x: f32) -> f32 {
 /// `x` clamped to 0..=1; +0 for NaN and -0.
 #[inline(always)]
 pub fn saturate(x: f32) -> f32 {
-    let x = select(x > 0.0, x, 0.0);
+    // AArch64 has a maximum that compilers make of a comparison with zero, which is NaN if `x` is a NaN that signals.
+    let is_positive = match IS_INVALID_OF_PROCESSOR {
+        true => x > 0.0,
+        false => x.to_bits().wrapping_sub(1) < f32::INFINITY.to_bits(),
+    };
+    let x = select(is_positive, x, 0.0);
     select(x < 1.0, x, 1.0)
 }
 
 /// `x` clamped to 0..=1; +0 for NaN and -0.
 #[inline(always)]
 pub fn saturate_f64(x: f64) -> f64 {
-    let x = select(x > 0.0, x, 0.0);
+    // As above.
+    let is_positive = match IS_INVALID_OF_PROCESSOR {
+        true => x > 0.0,
+        false => x.to_bits().wrapping_sub(1) < f64::INFINITY.to_bits(),
+    };
+    let x = select(is_positive, x, 0.0);
     select(x < 1.0, x, 1.0)
 }
 

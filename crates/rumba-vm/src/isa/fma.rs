@@ -7,7 +7,7 @@ use crate::base::types::ScalarType;
 use crate::exec::lane::{Bf16, F16};
 use crate::exec::shape;
 use crate::exec::shape::Scalar;
-use crate::isa::float::{Mode, SCALE, by_mode, propagate, sum_to_odd};
+use crate::isa::float::{Mode, SCALE, by_mode, keep, propagate, sum_to_odd};
 use crate::isa::half::Half;
 use crate::isa::{emit, form, soft};
 use crate::lower::availability::Availability;
@@ -126,15 +126,15 @@ fn exact(mode: Mode, a: f32, b: f32, c: f32) -> f32 {
 /// `fma` of `f64`.
 pub(super) fn double(l: &mut Lowering<'_>, mode: Mode) -> Result<(), LowerError> {
     let sum = if mode.is_nearest() {
-        shape::ternary(|a: f64, b: f64, c: f64| propagate(propagate(a.mul_add(b, c), a, c), c, b)).form(|w, _, x| {
+        shape::ternary(|a: f64, b: f64, c: f64| keep(propagate(a.mul_add(b, c), a, c), b)).form(|w, _, x| {
             let sum = w.intrinsic("fma", &[&x[0], &x[1], &x[2]]);
             let sum = form::propagate(w, &sum, &x[0], &x[2]);
-            form::propagate(w, &sum, &x[2], &x[1])
+            form::keep(w, &sum, &x[1])
         })
     } else {
         shape::ternary_with(|mode: u16, a: f64, b: f64, c: f64| {
             let sum = soft::fma(a, b, c, Mode(mode).get_rounding(), soft::Format::F64);
-            propagate(propagate(sum, a, c), c, b)
+            keep(propagate(sum, a, c), b)
         })
     };
     emit::lanes(l, sum, mode.0, ScalarType::F64, &[ScalarType::F64; 3])

@@ -23,7 +23,18 @@ pub(super) fn flush(w: &mut Writer, x: &Value) -> Value {
 /// As [`super::float::saturate`].
 pub(super) fn saturate(w: &mut Writer, x: &Value) -> Value {
     let (zero, one) = (w.number(x.element(), 0), one(w, x.element()));
-    let positive = w.compare("fcmp ogt", x, &zero);
+    let positive = if IS_INVALID_OF_PROCESSOR {
+        w.compare("fcmp ogt", x, &zero)
+    } else {
+        let infinity = if x.element() == Element::F64 {
+            f64::INFINITY.to_bits()
+        } else {
+            f32::INFINITY.to_bits().into()
+        };
+        let bits = w.bits_as(x, x.element().integer());
+        let below = w.binary_with("sub", &bits, 1);
+        w.compare_with("icmp ult", &below, infinity)
+    };
     let x = w.select(&positive, x, &zero);
     let small = w.compare("fcmp olt", &x, &one);
     w.select(&small, &x, &one)
@@ -93,12 +104,23 @@ pub(super) fn propagate(w: &mut Writer, r: &Value, a: &Value, b: &Value) -> Valu
         bits = w.select(&nan, &Value::integer(Element::I64, INVALID_F64), &bits);
     }
     for operand in [a, b] {
-        let operand = w.bits_as(operand, Element::I64);
-        let nan = is_nan_f64(w, &operand);
-        let quiet = w.binary_with("or", &operand, 1 << 51);
-        bits = w.select(&nan, &quiet, &bits);
+        bits = keep_bits(w, &bits, operand);
     }
     w.bits_as(&bits, Element::F64)
+}
+
+/// As [`super::float::keep`].
+pub(super) fn keep(w: &mut Writer, r: &Value, x: &Value) -> Value {
+    let bits = w.bits_as(r, Element::I64);
+    let bits = keep_bits(w, &bits, x);
+    w.bits_as(&bits, Element::F64)
+}
+
+fn keep_bits(w: &mut Writer, bits: &Value, x: &Value) -> Value {
+    let x = w.bits_as(x, Element::I64);
+    let nan = is_nan_f64(w, &x);
+    let quiet = w.binary_with("or", &x, 1 << 51);
+    w.select(&nan, &quiet, bits)
 }
 
 /// Whether a number is NaN, by its bits.

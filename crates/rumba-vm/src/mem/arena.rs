@@ -11,15 +11,15 @@ use crate::mem::pages::Pages;
 
 const MIB: usize = 1 << 20;
 
-/// Bytes of one launch's window for stacks for each block that may be resident, and at most: 2048 threads of 32 blocks of a
-/// multiprocessor have 1 MiB each, which is twice what CUDA allows. At most of the heap. Miri has no reservations: there an arena is as
-/// small as tests can do with.
+/// Bytes of the window for stacks for each block that may be resident, and at most: 2048 threads of 32 blocks of a multiprocessor have
+/// 1 MiB each, which is twice what CUDA allows. Launches that run at once share it. At most of the heap. Miri has no reservations: there
+/// an arena is as small as tests can do with.
 const STACKS_OF_BLOCK: usize = if cfg!(miri) { 16 * MIB } else { 64 * MIB };
 const MOST_STACKS: usize = if cfg!(miri) { 16 * MIB } else { 64 << 30 };
 const MOST_HEAP: usize = if cfg!(miri) { 64 * MIB } else { 1 << 40 };
 
 /// Commits happen in steps of this size.
-const STEP: usize = 2 * MIB;
+pub(crate) const STEP: usize = 2 * MIB;
 
 /// Bytes of address space that a block's shared memory takes.
 pub(crate) const SHARED_STRIDE: usize = 256 * 1024;
@@ -88,7 +88,7 @@ impl Arena {
             256 * MIB,
             STEP,
             LAUNCH_SLOTS * round(blocks * SHARED_STRIDE),
-            LAUNCH_SLOTS * (blocks * STACKS_OF_BLOCK).min(MOST_STACKS),
+            (blocks * STACKS_OF_BLOCK).min(MOST_STACKS),
             round(heap.min(MOST_HEAP)),
         ];
         let bytes = sizes.iter().sum::<usize>() + STEP;

@@ -293,9 +293,14 @@ impl Resident {
         }
         let stack_bytes = context.stack_stride * (warps * LANES) as u64;
         let stack_offset = self.slot as u64 * stack_bytes;
+        let stack_end = stack_offset + stack_bytes;
+        if stack_end > context.local.bytes() as u64 {
+            return Err(std::io::Error::from_raw_os_error(libc::ENOMEM));
+        }
+        let before = context.local.start - context.arena.local.start;
         context
             .arena
-            .commit(context.local, (stack_offset + stack_bytes) as usize)?;
+            .commit(context.arena.local, (before + stack_end) as usize)?;
         self.block.warps.truncate(warps);
         self.block.warps.resize_with(warps, Warp::idle);
         let memory = self.registers.as_mut_ptr().cast::<u8>();

@@ -395,6 +395,18 @@ STORE:
 }
 
 #[test]
+fn each_block_arrives_at_its_own_cluster_s_barrier() {
+    let body = "
+    st.global.u32 [%rd2], %r4;
+    barrier.cluster.arrive.aligned;
+    ret;";
+    let Some([native, interpreted]) = on_both("", body, 3, 44, 7) else {
+        return;
+    };
+    assert_eq!(native, interpreted);
+}
+
+#[test]
 fn a_fault_names_its_block() {
     let body = &reads_behind_the_end("%r4, 10037");
     let Some(config) = native() else { return };

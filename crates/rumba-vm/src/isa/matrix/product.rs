@@ -12,7 +12,7 @@ use crate::base::lanes::{GROUP, LANES};
 use crate::exec::body::{Body, handlers};
 use crate::exec::lane::F16;
 use crate::exec::processor::Processor;
-use crate::isa::float::{NAN_F32, Rounding, propagate, to_odd_f32};
+use crate::isa::float::{NAN_F32, Rounding, keep, propagate, to_odd_f32};
 use crate::isa::half::Half;
 use crate::isa::matrix::dot::{CHOICE, COLUMNS, DEPTH, ROWS, Second, Terms};
 use crate::isa::matrix::element::{ElementType, ue4m3, ue8m0};
@@ -661,7 +661,7 @@ fn double(registers: &Registers<'_>, rounding: Rounding) {
                     Rounding::Nearest => x.mul_add(y, z),
                     Rounding::Zero | Rounding::Down | Rounding::Up => soft::fma(x, y, z, rounding, soft::Format::F64),
                 };
-                *sum = propagate(propagate(total, x, z), z, y).to_bits();
+                *sum = keep(propagate(total, x, z), y).to_bits();
             }
         }
     }
