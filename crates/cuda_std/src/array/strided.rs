@@ -186,7 +186,13 @@ impl<'a, T, const N: usize> View<'a, T, N> {
     #[inline(always)]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.dimensions.lengths.contains(&0)
+        // Without branches: where it was asked before, the compiler then knows the answer.
+        let (mut empty, mut axis) = (false, 0);
+        while axis < N {
+            empty |= self.dimensions.lengths[axis] == 0;
+            axis += 1;
+        }
+        empty
     }
 
     /// The element at an index, or `None` outside.

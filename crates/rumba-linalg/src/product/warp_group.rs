@@ -3,12 +3,13 @@
 //! Each kernel is [`product`] with tiles of its own: which product wants which is in [`VARIANTS`].
 //! Letters behind a name say how `a` and `b` lie, as BLAS writes it: `n` as it is multiplied, `a` with a row for each row of the
 //! product and `b` with a row for each number that is summed over, `t` transposed. Numbers of other sizes than 16 bits are
-//! multiplied as `nt` only; those of 8 bits by [`fused`](super::fused).
+//! multiplied as `nt` only. Sums of products of 8 bits may be scaled; [`fused`](super::fused) does more with them.
 
-use cuda_std::half::{bf16, f16};
+use cuda_std::half::{bf16, e4m3, e5m2, f16};
 use cuda_std::prelude::*;
 use cuda_std::tensor::{
-    Across, Element, Multicast, Swizzled, TensorMap, TensorOutput, TensorPipeline, TensorStaging, Tiling, product,
+    Across, Element, Factor, Multicast, Swizzled, TensorMap, TensorOutput, TensorPipeline, TensorStaging, Tiling,
+    product,
 };
 
 /// A kernel of this module: what a program that chooses among them has to know.
@@ -116,4 +117,20 @@ pub fn product_large_tf32(
     staging: TensorStaging<Swizzled<f32, 16, 32>, 2>,
 ) {
     product((a, b), stages, (c, staging), |_, sum: f32| sum);
+}
+
+/// [`LARGE`]: `c = alpha a bᵀ` of numbers with 8 bits.
+#[kernel(
+    block = 384, min_blocks = 1, cluster = 2, arch = ["sm_90a"],
+    (T, U) = [(e4m3, f16), (e4m3, bf16), (e5m2, f16), (e5m2, bf16)]
+)]
+pub fn product_large_8<T: Factor<Sum = f32>, U: Element>(
+    a: TensorMap<Swizzled<T, 128, 128>>,
+    b: TensorMap<Swizzled<T, 128, 128>>,
+    alpha: f32,
+    c: TensorOutput<Swizzled<U, 16, 64>, Tiling<128, 256, 8, 2>>,
+    stages: TensorPipeline<(Swizzled<T, 128, 128>, Multicast<Swizzled<T, 256, 128>>), 4, 2, 2>,
+    staging: TensorStaging<Swizzled<U, 16, 64>, 2>,
+) {
+    product((a, b), stages, (c, staging), |_, sum: f32| sum * alpha);
 }

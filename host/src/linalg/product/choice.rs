@@ -179,8 +179,8 @@ impl Way {
         if !fits || !is_split && !is_plain && !self.has_epilogue() {
             return None;
         }
-        // Of plain products of 16 bits, other kernels are as fast.
-        if self.is_fused() && (is_plain && size_of::<T>() == 2 || !group::is_fusible(operands)) {
+        // Of plain products, other kernels are as fast.
+        if self.is_fused() && (is_plain || !group::is_fusible(operands)) {
             return None;
         }
         // Of both orders there are kernels for 16 bits, that write by tensor copies: of `b` alone in large tiles with an epilogue.

@@ -94,9 +94,9 @@ pub(super) fn matrices<'c, T: Pod>(view: &ArrayView<'c, T, 3>) -> (DeviceSlice<'
     (view.memory().slice(start..start + length), shape)
 }
 
-/// Whether the sums are all that is written: most kernels by warp groups do nothing else with them.
+/// Whether the sums are all that is written, or those of 8 bits scaled: most kernels by warp groups do nothing else with them.
 pub(super) fn is_plain<T: Multiply<U>, U: Pod>(operands: &Operands<'_, T, U>) -> bool {
-    operands.alpha == T::ONE
+    (operands.alpha == T::ONE || size_of::<T>() == 1)
         && operands.beta == T::ZERO
         && operands.activation == Activation::Identity
         && operands.bias.is_empty()

@@ -151,19 +151,23 @@ kernels! {
         Stored stored!(product_stored_s8, i8, i32)
     ];
     e4m3, f16, f32, [], [
+        Large |t: Tensors<'c, _, _>| warp_group::product_large_8::<e4m3, f16>(t.a, t.b, t.alpha, t.c),
         Fused fused!(e4m3, f16, product_fused_8 product_fused_8),
         Stored stored!(product_stored_8, e4m3, f16)
     ];
     e4m3, bf16, f32, [], [
+        Large |t: Tensors<'c, _, _>| warp_group::product_large_8::<e4m3, bf16>(t.a, t.b, t.alpha, t.c),
         Fused fused!(e4m3, bf16, product_fused_8 product_fused_8),
         Stored stored!(product_stored_8, e4m3, bf16)
     ];
     e4m3, f32, f32, [], [Stored stored!(product_stored_8, e4m3, f32)];
     e5m2, f16, f32, [], [
+        Large |t: Tensors<'c, _, _>| warp_group::product_large_8::<e5m2, f16>(t.a, t.b, t.alpha, t.c),
         Fused fused!(e5m2, f16, product_fused_8 product_fused_8),
         Stored stored!(product_stored_8, e5m2, f16)
     ];
     e5m2, bf16, f32, [], [
+        Large |t: Tensors<'c, _, _>| warp_group::product_large_8::<e5m2, bf16>(t.a, t.b, t.alpha, t.c),
         Fused fused!(e5m2, bf16, product_fused_8 product_fused_8),
         Stored stored!(product_stored_8, e5m2, bf16)
     ];

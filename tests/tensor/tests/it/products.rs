@@ -12,8 +12,8 @@ use rumba_linalg::product::fused::product_fused_8;
 use rumba_linalg::product::parts::{PARTS, product_parts_nt};
 use rumba_linalg::product::stored::{product_stored_8, product_stored_16, product_stored_32, product_stored_s8};
 use rumba_linalg::product::warp_group::{
-    LARGE, SMALL, STORED, Variant, product_large_nn, product_large_nt, product_large_tf32, product_large_tn,
-    product_large_tt, product_small_nn, product_small_nt, product_small_tn, product_small_tt,
+    LARGE, SMALL, STORED, Variant, product_large_8, product_large_nn, product_large_nt, product_large_tf32,
+    product_large_tn, product_large_tt, product_small_nn, product_small_nt, product_small_tn, product_small_tt,
 };
 use rumba_ptx::ast::{Block, Item, Statement};
 
@@ -70,7 +70,7 @@ fn sums_and_operands_stay_out_of_local_memory() {
 }
 
 /// The kernels, and the shape and types of their products.
-pub(crate) const KERNELS: [(&str, &str); 41] = [
+pub(crate) const KERNELS: [(&str, &str); 45] = [
     ("product_fused_8_e4m3_bf16", "m64n256k32.f32.e4m3.e4m3"),
     ("product_fused_8_e4m3_f16", "m64n256k32.f32.e4m3.e4m3"),
     ("product_fused_8_e5m2_bf16", "m64n256k32.f32.e5m2.e5m2"),
@@ -81,6 +81,10 @@ pub(crate) const KERNELS: [(&str, &str); 41] = [
     ("product_fused_large_nt_f16_f16", "m64n256k16.f32.f16.f16"),
     ("product_fused_small_nt_bf16_bf16", "m64n128k16.f32.bf16.bf16"),
     ("product_fused_small_nt_f16_f16", "m64n128k16.f32.f16.f16"),
+    ("product_large_8_e4m3_bf16", "m64n256k32.f32.e4m3.e4m3"),
+    ("product_large_8_e4m3_f16", "m64n256k32.f32.e4m3.e4m3"),
+    ("product_large_8_e5m2_bf16", "m64n256k32.f32.e5m2.e5m2"),
+    ("product_large_8_e5m2_f16", "m64n256k32.f32.e5m2.e5m2"),
     ("product_large_nn_bf16", "m64n256k16.f32.bf16.bf16"),
     ("product_large_nn_f16", "m64n256k16.f32.f16.f16"),
     ("product_large_nt_bf16", "m64n256k16.f32.bf16.bf16"),
@@ -433,7 +437,13 @@ fn products_of_32_and_8_bits_are_those_in_f64() {
     check::<f32, f32>(STORED, "nt", odd, plain!(product_stored_32, f32, f32, 1.0, 0.0));
     check::<i8, i32>(STORED, "nt", shape, plain!(product_stored_s8, i8, i32, 1, 0));
     check::<e4m3, f16>(LARGE, "nt", [1, 130, 264, 144], |a, b, c| {
+        product_large_8::<e4m3, f16>(a, b, 1.0, c)
+    });
+    check::<e4m3, f16>(LARGE, "nt", [1, 130, 264, 144], |a, b, c| {
         product_fused_8::<e4m3, f16>(a, b, no_row(), nothing(), 1.0, Activation::Identity, c)
+    });
+    check::<e5m2, bf16>(LARGE, "nt", [1, 130, 264, 144], |a, b, c| {
+        product_large_8::<e5m2, bf16>(a, b, 1.0, c)
     });
     check::<e5m2, bf16>(LARGE, "nt", [1, 130, 264, 144], |a, b, c| {
         product_fused_8::<e5m2, bf16>(a, b, no_row(), nothing(), 1.0, Activation::Identity, c)

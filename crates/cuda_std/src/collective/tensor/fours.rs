@@ -210,11 +210,21 @@ impl<F, G> Writer<F, G> {
                     // SAFETY: as above.
                     unsafe { tile.store(tile.fours, own(number), column, values) }
                 };
-                let (one, two, three, four) = (read(0), read(1), read(2), read(3));
-                write(0, one);
-                write(1, two);
-                write(2, three);
-                write(3, four);
+                let (one, two, three) = (read(0), read(1), read(2));
+                // Of elements with 32 bits there are registers for three rows beside the sums.
+                if size_of::<O>() > 2 {
+                    write(0, one);
+                    let four = read(3);
+                    write(1, two);
+                    write(2, three);
+                    write(3, four);
+                } else {
+                    let four = read(3);
+                    write(0, one);
+                    write(1, two);
+                    write(2, three);
+                    write(3, four);
+                }
                 first += 8;
             }
             // All have read the part.
