@@ -198,8 +198,6 @@ pub(crate) trait Sums: Copy {
     unsafe fn fence(&mut self);
     /// Waits for all products of the warp group: `wgmma.wait_group 0`, which gives the sums.
     unsafe fn wait(&mut self);
-    /// The numbers are computed before what follows: of no instruction, but LLVM orders arithmetic by it.
-    unsafe fn pin(&mut self);
     /// Waits for all but those that were committed last: `wgmma.wait_group 1`, which gives the sums of the others.
     unsafe fn wait_1(&mut self);
     /// Numbers of 16 bits, two in a register: four registers for each 16 columns.
@@ -320,20 +318,6 @@ macro_rules! sums {
                 }
                 #[cfg(not(target_arch = "nvptx64"))]
                 crate::device::intrinsics::device_only("wgmma_wait_1")
-            }
-
-            #[inline(always)]
-            unsafe fn pin(&mut self) {
-                #[cfg(target_arch = "nvptx64")]
-                // SAFETY: the caller's.
-                unsafe {
-                    core::arch::asm!(
-                        concat!("// pinned" $(, " {", $i, "}")*),
-                        $(inout(reg32) self[$i]),*
-                    );
-                }
-                #[cfg(not(target_arch = "nvptx64"))]
-                crate::device::intrinsics::device_only("pin")
             }
 
             type Packed = [[u32; 4]; $columns / 16];
