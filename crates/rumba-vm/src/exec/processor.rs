@@ -173,6 +173,51 @@ pub(crate) trait Processor {
     /// The numbers of `bf16`.
     unsafe fn brain_floats(bits: &[u16; GROUP]) -> Self::Floats;
 
+    /// Two rows, of which the arguments have the even and the odd columns, four of each row.
+    unsafe fn interleave(even: Self::Floats, odd: Self::Floats) -> [Self::Floats; 2];
+
+    /// The opposite: the even and the odd columns of two rows.
+    unsafe fn part(first: Self::Floats, second: Self::Floats) -> [Self::Floats; 2];
+
     /// Rows as columns.
     unsafe fn transpose(rows: &[[u16; GROUP]; GROUP]) -> [[u16; GROUP]; GROUP];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Avx2, Baseline, GROUP, Processor};
+    use crate::machine::op::has_avx2;
+
+    /// Two rows from their even and odd columns, and back.
+    ///
+    /// # Safety
+    /// The processor is `X`.
+    unsafe fn check_rows<X: Processor>() {
+        let rows = [
+            std::array::from_fn(|at| at as f32),
+            std::array::from_fn(|at| (GROUP + at) as f32),
+        ];
+        let parts = [0, 1].map(|odd| std::array::from_fn(|at| (2 * at + odd) as f32));
+        let (mut made, mut parted) = ([[0.0; GROUP]; 2], [[0.0; GROUP]; 2]);
+        // SAFETY: as the caller promises.
+        unsafe {
+            let [first, second] = X::interleave(X::load(&parts[0]), X::load(&parts[1]));
+            X::store(first, &mut made[0]);
+            X::store(second, &mut made[1]);
+            let [even, odd] = X::part(X::load(&rows[0]), X::load(&rows[1]));
+            X::store(even, &mut parted[0]);
+            X::store(odd, &mut parted[1]);
+        }
+        assert_eq!((made, parted), (rows, parts));
+    }
+
+    #[test]
+    fn rows_lie_in_pairs_of_registers() {
+        // SAFETY: any processor is one of the baseline.
+        unsafe { check_rows::<Baseline>() };
+        if has_avx2() {
+            // SAFETY: the processor has what it takes.
+            unsafe { check_rows::<Avx2>() };
+        }
+    }
 }

@@ -2,13 +2,14 @@
 
 use std::arch::x86_64::{
     __m256, __m256i, _mm_loadu_si128, _mm_setzero_si128, _mm_unpackhi_epi16, _mm_unpacklo_epi16, _mm256_abs_epi32,
-    _mm256_add_epi32, _mm256_add_epi64, _mm256_and_si256, _mm256_blendv_epi8, _mm256_castps_si256, _mm256_castsi256_pd,
-    _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_cmpeq_epi64, _mm256_cmpgt_epi32, _mm256_cvtepi32_ps,
-    _mm256_cvtepu16_epi32, _mm256_cvtph_ps, _mm256_cvttps_epi32, _mm256_load_si256, _mm256_loadu_ps,
-    _mm256_loadu_si256, _mm256_max_epi32, _mm256_min_epi32, _mm256_movemask_pd, _mm256_movemask_ps, _mm256_mul_ps,
-    _mm256_or_si256, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_set1_ps, _mm256_setr_epi32, _mm256_setr_epi64x,
-    _mm256_setzero_si256, _mm256_slli_epi32, _mm256_srli_epi32, _mm256_storeu_ps, _mm256_storeu_si256,
-    _mm256_sub_epi32, _mm256_testz_si256, _mm256_xor_si256,
+    _mm256_add_epi32, _mm256_add_epi64, _mm256_and_si256, _mm256_blendv_epi8, _mm256_castpd_ps, _mm256_castps_pd,
+    _mm256_castps_si256, _mm256_castsi256_pd, _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_cmpeq_epi64,
+    _mm256_cmpgt_epi32, _mm256_cvtepi32_ps, _mm256_cvtepu16_epi32, _mm256_cvtph_ps, _mm256_cvttps_epi32,
+    _mm256_load_si256, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_max_epi32, _mm256_min_epi32, _mm256_movemask_pd,
+    _mm256_movemask_ps, _mm256_mul_ps, _mm256_or_si256, _mm256_permute2f128_ps, _mm256_permute4x64_pd,
+    _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_set1_ps, _mm256_setr_epi32, _mm256_setr_epi64x, _mm256_setzero_si256,
+    _mm256_shuffle_ps, _mm256_slli_epi32, _mm256_srli_epi32, _mm256_storeu_ps, _mm256_storeu_si256, _mm256_sub_epi32,
+    _mm256_testz_si256, _mm256_unpackhi_ps, _mm256_unpacklo_ps, _mm256_xor_si256,
 };
 
 use crate::base::lanes::{GROUP, LANES};
@@ -203,6 +204,29 @@ impl Processor for Avx2 {
         unsafe {
             let bits = _mm256_cvtepu16_epi32(_mm_loadu_si128(bits.as_ptr().cast()));
             _mm256_castsi256_ps(_mm256_slli_epi32::<16>(bits))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn interleave(even: __m256, odd: __m256) -> [__m256; 2] {
+        unsafe {
+            let (low, high) = (_mm256_unpacklo_ps(even, odd), _mm256_unpackhi_ps(even, odd));
+            [
+                _mm256_permute2f128_ps::<0x20>(low, high),
+                _mm256_permute2f128_ps::<0x31>(low, high),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn part(first: __m256, second: __m256) -> [__m256; 2] {
+        unsafe {
+            let even = _mm256_castps_pd(_mm256_shuffle_ps::<0b10_00_10_00>(first, second));
+            let odd = _mm256_castps_pd(_mm256_shuffle_ps::<0b11_01_11_01>(first, second));
+            [
+                _mm256_castpd_ps(_mm256_permute4x64_pd::<0b11_01_10_00>(even)),
+                _mm256_castpd_ps(_mm256_permute4x64_pd::<0b11_01_10_00>(odd)),
+            ]
         }
     }
 

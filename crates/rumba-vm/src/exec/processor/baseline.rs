@@ -211,6 +211,16 @@ impl Processor for Baseline {
     }
 
     #[inline(always)]
+    unsafe fn interleave(even: Self::Floats, odd: Self::Floats) -> [Self::Floats; 2] {
+        [0, 4].map(|first| std::array::from_fn(|at| [even, odd][at % 2][first + at / 2]))
+    }
+
+    #[inline(always)]
+    unsafe fn part(first: Self::Floats, second: Self::Floats) -> [Self::Floats; 2] {
+        [0, 1].map(|odd| std::array::from_fn(|at| [first, second][at / 4][at % 4 * 2 + odd]))
+    }
+
+    #[inline(always)]
     unsafe fn transpose(rows: &[[u16; GROUP]; GROUP]) -> [[u16; GROUP]; GROUP] {
         std::array::from_fn(|column| rows.map(|row| row[column]))
     }

@@ -105,6 +105,17 @@ impl Fragment {
         self.bits == 16 && !self.paired && !self.transposed && self.registers == self.blocks.len()
     }
 
+    /// Whether it is an accumulator of one block after the other, whose rows lie in pairs of registers, eight in each.
+    pub(crate) fn is_block_of_rows(&self) -> bool {
+        let is_below = |(index, (row, column)): (usize, (usize, usize))| row == BLOCK * index && column == 0;
+        self.bits == 32
+            && self.paired
+            && !self.transposed
+            && self.columns == BLOCK
+            && self.registers == 2 * self.blocks.len()
+            && self.places().enumerate().all(is_below)
+    }
+
     /// The first row and column of each block.
     #[inline(always)]
     pub(crate) fn places(&self) -> impl Iterator<Item = (usize, usize)> {

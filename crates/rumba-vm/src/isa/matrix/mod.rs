@@ -6,6 +6,7 @@ pub(crate) mod descriptor;
 pub(crate) mod dot;
 pub(crate) mod element;
 pub(crate) mod fragment;
+pub(crate) mod halves;
 pub(crate) mod interned;
 pub(crate) mod operands;
 pub(crate) mod product;

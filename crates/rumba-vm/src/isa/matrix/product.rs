@@ -8,15 +8,16 @@
 
 use std::cell::UnsafeCell;
 
-use crate::base::lanes::{GROUP, LANES};
+use crate::base::lanes::LANES;
 use crate::exec::body::{Body, handlers};
 use crate::exec::lane::F16;
 use crate::exec::processor::Processor;
 use crate::isa::float::{NAN_F32, Rounding, keep, propagate, to_odd_f32};
 use crate::isa::half::Half;
-use crate::isa::matrix::dot::{CHOICE, COLUMNS, DEPTH, ROWS, Second, Terms};
+use crate::isa::matrix::dot::{CHOICE, COLUMNS, DEPTH, ROWS, Terms};
 use crate::isa::matrix::element::{ElementType, ue4m3, ue8m0};
 use crate::isa::matrix::fragment::{Fragment, Quads};
+use crate::isa::matrix::halves::Halves;
 use crate::isa::matrix::interned::Interned;
 use crate::isa::matrix::operands::{Slots, done, is_whole, wait};
 use crate::isa::matrix::sparse::Sparsity;
@@ -99,6 +100,17 @@ impl Product {
             && b.is_plain()
     }
 
+    /// Whether its factors are such, and its sums are a block of `f32`, whose rows lie in pairs of registers.
+    pub(super) fn is_of_rows(&self) -> bool {
+        let [d, _, _, c] = &self.fragments;
+        (self.m, self.n) == (ROWS, COLUMNS)
+            && self.has_plain_halves()
+            && self.types[0] == ElementType::F32
+            && self.types[3] == ElementType::F32
+            && d.is_block_of_rows()
+            && c.is_block_of_rows()
+    }
+
     /// Elements of a row of `a` that are in the registers.
     fn kept(&self) -> usize {
         Sparsity::kept_of(self.sparsity, self.k)
@@ -151,6 +163,10 @@ unsafe fn multiply<X: Processor>(work: &mut Work, registers: &Registers<'_>) {
         Rule::Quads(places) => return quads(work, registers, places),
         Rule::Float | Rule::Integer { .. } | Rule::Bits { .. } | Rule::Scaled(_) => {}
     }
+    if work.halves.takes(registers.product) {
+        // SAFETY: the caller promises that the processor is `X`.
+        return unsafe { work.halves.rows::<X>(&mut work.terms, registers) };
+    }
     work.load(registers);
     match &registers.product.rule {
         // SAFETY: the caller promises that the processor is `X`.
@@ -164,16 +180,16 @@ unsafe fn multiply<X: Processor>(work: &mut Work, registers: &Registers<'_>) {
 }
 
 /// The registers of a product.
-struct Registers<'w> {
+pub(super) struct Registers<'w> {
     warp: &'w Warp,
     operands: Slots,
-    product: &'static Product,
+    pub(super) product: &'static Product,
 }
 
 impl Registers<'_> {
     /// The first source register of `a`, `b`, `c` or what follows: 1 to 4.
     #[inline(always)]
-    fn start(&self, operand: usize) -> usize {
+    pub(super) fn start(&self, operand: usize) -> usize {
         self.product.fragments[1..operand]
             .iter()
             .map(|fragment| fragment.registers)
@@ -181,13 +197,13 @@ impl Registers<'_> {
     }
 
     #[inline(always)]
-    fn source(&self, index: usize) -> &[u32; LANES] {
+    pub(super) fn source(&self, index: usize) -> &[u32; LANES] {
         // SAFETY: the product's operation has as many sources.
         unsafe { self.operands.register(self.warp, index) }
     }
 
     #[inline(always)]
-    fn write(&self, index: usize, values: &[u32; LANES]) {
+    pub(super) fn write(&self, index: usize, values: &[u32; LANES]) {
         let slot = self.operands.destination(index);
         // SAFETY: the product's operation has as many destinations; a slot has 32 lanes, and no source is read any more.
         unsafe { *self.warp.lanes::<[u32; LANES]>(slot) = *values };
@@ -212,90 +228,7 @@ struct Work {
     /// Bits of the accumulator, then of the result.
     c: [u32; SUM],
     terms: Terms,
-    held: Held,
-    seconds: Seconds,
-}
-
-/// The product whose first factor `terms` has, and the bits of that factor: kernels multiply the same rows by one column after the
-/// other.
-struct Held {
-    product: Option<&'static Product>,
-    bits: [[u32; LANES]; HELD],
-}
-
-/// Registers of the largest first factor that is held.
-const HELD: usize = 4;
-
-impl Held {
-    /// Whether `terms` has the first factor of these registers; it shall have it from now on.
-    #[inline(always)]
-    fn replace(&mut self, registers: &Registers<'_>) -> bool {
-        let product = registers.product;
-        let count = product.fragments[1].registers;
-        if count > HELD || product.m > ROWS {
-            self.product = None;
-            return false;
-        }
-        let mut is_same = self.product.is_some_and(|held| std::ptr::eq(held, product));
-        for (index, held) in self.bits[..count].iter_mut().enumerate() {
-            let given = registers.source(index);
-            is_same &= *held == *given;
-            *held = *given;
-        }
-        self.product = Some(product);
-        is_same
-    }
-}
-
-/// The second factors of the last products: kernels multiply one group of rows after the other by the same columns, in the same
-/// order. So the factor that may come next is the one whose turn it is.
-struct Seconds {
-    all: [(HeldSecond, Second); SECONDS],
-    next: usize,
-}
-
-/// Second factors that are held: a power of two, as are the numbers of columns in most kernels.
-const SECONDS: usize = 8;
-
-/// The product of a second factor, and the bits of that factor.
-struct HeldSecond {
-    product: Option<&'static Product>,
-    bits: [[u32; LANES]; HELD_SECOND],
-}
-
-/// Registers of the largest second factor that is held.
-const HELD_SECOND: usize = 2;
-
-impl Seconds {
-    const NONE: Self = Self {
-        all: [const {
-            let bits = [[0; LANES]; HELD_SECOND];
-            (HeldSecond { product: None, bits }, Second::NONE)
-        }; SECONDS],
-        next: 0,
-    };
-
-    /// The factor whose turn it is, and whether it is that of these registers; its bits shall be these from now on. None if it is
-    /// too large to be held.
-    #[inline(always)]
-    fn replace(&mut self, registers: &Registers<'_>) -> Option<(&mut Second, bool)> {
-        let product = registers.product;
-        let count = product.fragments[2].registers;
-        if count > HELD_SECOND || product.n > COLUMNS {
-            return None;
-        }
-        let (held, second) = &mut self.all[self.next % SECONDS];
-        self.next = (self.next + 1) % SECONDS;
-        let first = registers.start(2);
-        let mut is_same = held.product.is_some_and(|held| std::ptr::eq(held, product));
-        for (index, held) in held.bits[..count].iter_mut().enumerate() {
-            let given = registers.source(first + index);
-            is_same &= *held == *given;
-            *held = *given;
-        }
-        held.product = Some(product);
-        Some((second, is_same))
-    }
+    halves: Halves,
 }
 
 impl Work {
@@ -306,11 +239,7 @@ impl Work {
             b: [0.0; FACTOR],
             c: [0; SUM],
             terms: Terms::new(),
-            held: Held {
-                product: None,
-                bits: [[0; LANES]; HELD],
-            },
-            seconds: Seconds::NONE,
+            halves: Halves::NONE,
         }
     }
 
@@ -361,6 +290,19 @@ fn half(x: f32) -> f32 {
     F16::nearest(x).widen() + 0.0
 }
 
+/// Says to the terms which exponents subnormal numbers of a product have.
+#[inline(always)]
+pub(super) fn set_least(terms: &mut Terms, product: &Product, odd: bool) {
+    let [_, a, _, c] = product.types;
+    (terms.least.a, terms.least.b) = (a.least_exponent(), a.least_exponent());
+    // Where the result has 32 bits, the accumulator is widened first.
+    terms.least.sum = if odd {
+        c.least_exponent()
+    } else {
+        ElementType::F32.least_exponent()
+    };
+}
+
 /// Floating point.
 #[inline(always)]
 unsafe fn float<X: Processor>(work: &mut Work, registers: &Registers<'_>) {
@@ -370,17 +312,13 @@ unsafe fn float<X: Processor>(work: &mut Work, registers: &Registers<'_>) {
     let small = a.is_small_float();
     let odd = d == ElementType::F16 && c == ElementType::F16;
     let terms = &mut work.terms;
-    (terms.least.a, terms.least.b) = (a.least_exponent(), a.least_exponent());
-    // Where the result has 32 bits, the accumulator is widened first.
-    terms.least.sum = if odd {
-        c.least_exponent()
-    } else {
-        ElementType::F32.least_exponent()
-    };
+    set_least(terms, product, odd);
     let plain = product.has_plain_halves();
-    terms.has_same_a = plain && work.held.replace(registers);
-    if !plain {
-        work.held.product = None;
+    if plain {
+        work.halves.start(terms, registers);
+    } else {
+        terms.has_same_a = false;
+        work.halves.forget_first();
     }
     // A wide product of `tf32` is one of four columns after the other.
     let halves = a == ElementType::Tf32 && product.n == 2 * COLUMNS;
@@ -407,22 +345,11 @@ unsafe fn float<X: Processor>(work: &mut Work, registers: &Registers<'_>) {
                 }
             }
             for step in 0..steps {
-                let mut fresh = None;
                 if plain {
-                    let second = work.seconds.replace(registers);
-                    let has_second = second.as_ref().is_some_and(|(_, is_same)| *is_same);
                     // SAFETY: the caller promises that the processor is `X`.
                     unsafe {
-                        match a {
-                            ElementType::F16 => load_halves::<X, false>(registers, (top, left), has_second, terms),
-                            _ => load_halves::<X, true>(registers, (top, left), has_second, terms),
-                        }
-                    }
-                    terms.chosen = None;
-                    match second {
-                        Some((second, true)) => terms.recall(second),
-                        Some((second, false)) => fresh = Some(second),
-                        None => {}
+                        work.halves
+                            .multiply::<X>(terms, registers, (top, left), (rows, depth), &mut sum, odd);
                     }
                 } else {
                     for row in 0..rows {
@@ -462,11 +389,8 @@ unsafe fn float<X: Processor>(work: &mut Work, registers: &Registers<'_>) {
                             };
                         }
                     }
-                }
-                // SAFETY: the caller promises that the processor is `X`.
-                unsafe { terms.multiply::<X>(rows, depth, &mut sum, odd) };
-                if let Some(second) = fresh {
-                    terms.keep(second);
+                    // SAFETY: the caller promises that the processor is `X`.
+                    unsafe { terms.multiply::<X>(rows, depth, &mut sum, odd) };
                 }
                 if odd {
                     sum.as_flattened_mut().iter_mut().for_each(|x| *x = half(*x));
@@ -497,78 +421,6 @@ unsafe fn float<X: Processor>(work: &mut Work, registers: &Registers<'_>) {
             }
         }
     }
-}
-
-/// Brings the factors of a block, whose first row and column are given, from the registers to `terms`; the second one only if it
-/// is not held.
-#[inline(always)]
-unsafe fn load_halves<X: Processor, const BRAIN: bool>(
-    registers: &Registers<'_>,
-    (top, left): (usize, usize),
-    has_second: bool,
-    terms: &mut Terms,
-) {
-    if !terms.has_same_a {
-        // SAFETY: the caller promises that the processor is `X`.
-        unsafe { load_rows::<X, BRAIN>(registers, top, terms) };
-    }
-    if has_second {
-        return;
-    }
-    let b = &registers.product.fragments[2];
-    let first = registers.start(2);
-    for (index, (row, column)) in b.places().enumerate() {
-        if row != left {
-            continue;
-        }
-        // SAFETY: the caller promises that the processor is `X`.
-        let lines = unsafe { X::transpose(rows_of(registers.source(first + index))) };
-        for (bits, to) in lines.iter().zip(&mut terms.b[column..]) {
-            // SAFETY: as above.
-            unsafe { X::store(widen::<X, BRAIN>(bits), to) };
-        }
-    }
-}
-
-/// The same of the first factor alone.
-#[inline(always)]
-unsafe fn load_rows<X: Processor, const BRAIN: bool>(registers: &Registers<'_>, top: usize, terms: &mut Terms) {
-    let a = &registers.product.fragments[1];
-    if a.columns < DEPTH {
-        for row in &mut terms.a {
-            row[a.columns..].fill(0.0);
-        }
-    }
-    for (index, (row, column)) in a.places().enumerate() {
-        let Some(row) = row.checked_sub(top).filter(|row| *row < ROWS) else {
-            continue;
-        };
-        for (line, bits) in rows_of(registers.source(index)).iter().enumerate() {
-            if let Some(to) = terms.a[row + line]
-                .get_mut(column..column + GROUP)
-                .and_then(|to| to.as_mut_array())
-            {
-                // SAFETY: the caller promises that the processor is `X`.
-                unsafe { X::store(widen::<X, BRAIN>(bits), to) };
-            }
-        }
-    }
-}
-
-/// The numbers that bits stand for, as `bf16` or as `f16`.
-#[inline(always)]
-pub(super) unsafe fn widen<X: Processor, const BRAIN: bool>(bits: &[u16; GROUP]) -> X::Floats {
-    // SAFETY: the caller promises that the processor is `X`.
-    unsafe { if BRAIN { X::brain_floats(bits) } else { X::halves(bits) } }
-}
-
-/// The numbers of sixteen bits in a register: eight rows of eight.
-#[inline(always)]
-fn rows_of(register: &[u32; LANES]) -> &[[u16; GROUP]; GROUP] {
-    const { assert!(size_of::<[u32; LANES]>() == size_of::<[[u16; GROUP]; GROUP]>()) };
-    // SAFETY: the types have the same size, every value is one of both, and the former is aligned for the latter. Lower
-    // halves come first on every processor that this is built for.
-    unsafe { &*std::ptr::from_ref(register).cast() }
 }
 
 #[inline(always)]
