@@ -24,6 +24,16 @@ pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), PathBuf::from)
 }
 
+/// Whether cargo-nextest is installed, which runs each test in a process of its own.
+pub(crate) fn has_nextest() -> bool {
+    Command::new("cargo-nextest")
+        .args(["nextest", "--version"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
 /// Runs a command whose output the user sees; a failure names the command.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command

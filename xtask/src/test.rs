@@ -2,7 +2,7 @@
 
 use crate::{conformance, setup, shell, soft};
 use anyhow::{Context, Result, bail};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// Run every test; sets up what is missing first
 #[derive(clap::Args)]
@@ -37,14 +37,8 @@ pub(crate) fn run(args: Args) -> Result<()> {
     if args.gpu {
         require_gpu()?;
     }
-    let has_nextest = Command::new("cargo-nextest")
-        .args(["nextest", "--version"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
     let mut tests = shell::cargo();
-    if has_nextest {
+    if shell::has_nextest() {
         tests.args(["nextest", "run"]);
     } else {
         tests.arg("test");

@@ -101,7 +101,7 @@ pub fn text(output: &Output) -> String {
 }
 
 /// A command that runs a program of this machine: by what cargo was told to run them with, if that is an emulator.
-fn emulated(program: &Path) -> Command {
+pub fn emulated(program: &Path) -> Command {
     let runner = match std::env::consts::ARCH {
         "aarch64" => std::env::var("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER").unwrap_or_default(),
         _ => String::new(),

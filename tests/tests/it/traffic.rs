@@ -1,6 +1,6 @@
 //! What the software device counts of a launch's memory traffic is what NVIDIA's profiler counts on an H200 (`traffic.txt`).
 
-use std::process::Command;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -69,7 +69,7 @@ fn traffic(launch: &Value) -> Traffic {
 fn traffic_is_counted_as_on_a_gpu() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("profile.json");
-    let ran = Command::new(env!("CARGO_BIN_EXE_once"))
+    let ran = test_processes::emulated(Path::new(env!("CARGO_BIN_EXE_once")))
         .env("RUMBA_DEVICE", "soft")
         .env("RUMBA_PROFILE_JSON", &file)
         .output()

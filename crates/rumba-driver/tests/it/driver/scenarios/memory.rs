@@ -377,8 +377,8 @@ pub fn addresses_between_allocations() {
         0 => cuMemcpy(host, second, 256);
         0 => cuMemcpy(host, host + 128, 128);
         soft {
-            1 => cuMemcpy(first + (1 << 33), host, 64);
-            1 => cuMemcpy(host, first + (1 << 33), 64);
+            1 => cuMemcpy(first + (1 << 29), host, 64);
+            1 => cuMemcpy(host, first + (1 << 29), 64);
             1 => cuMemcpy(first - 64, first, 128);
             1 => cuMemcpy(first + 128, second - 64, 128);
             1 => cuMemcpyHtoD_v2(first, (first - 64) as *const _, 128);
@@ -387,7 +387,7 @@ pub fn addresses_between_allocations() {
             1 => cuMemcpy(reserved, host, 64);
             1 => cuMemcpy(host, reserved + 4096, 64);
             1 => cuMemcpy(u64::MAX - 15, first, 32);
-            1 => cuMemHostRegister_v2(first + (1 << 33), 4096, 0);
+            1 => cuMemHostRegister_v2(first + (1 << 29), 4096, 0);
             1 => cuMemHostRegister_v2(reserved, 4096, 0);
         }
         0 => cuMemHostRegister_v2(host, 256, 0);
