@@ -217,12 +217,22 @@ fn soft_device() -> Row {
     }
 }
 
+/// The libLLVM that the software device compiles kernels with, if there is one.
+fn llvm_library() -> Option<PathBuf> {
+    let named = library_from_environment("RUMBA_LLVM_LIBRARY").map(PathBuf::from);
+    named.or_else(rumba_llvm::find::library)
+}
+
+/// Whether the software device can compile kernels.
+pub(crate) fn compiles() -> bool {
+    llvm_library().is_some_and(|library| rumba_llvm::load_isolated(&library).is_ok())
+}
+
 /// What runs kernels on the software device, and where it keeps what it has compiled.
 fn engine() -> Vec<Row> {
     const ENGINE: &str = "RUMBA_ENGINE";
     let asked = env::var(ENGINE).unwrap_or_default();
-    let named = library_from_environment("RUMBA_LLVM_LIBRARY").map(PathBuf::from);
-    let library = named.or_else(rumba_llvm::find::library);
+    let library = llvm_library();
     let loaded = library.as_deref().map(rumba_llvm::load_isolated);
     let (state, version, note) = match (asked.as_str(), loaded) {
         ("interpreter", _) => (State::Unused, String::new(), format!("interpreted: {ENGINE}={asked}")),
