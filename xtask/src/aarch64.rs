@@ -165,7 +165,8 @@ pub(crate) fn run(args: Args) -> Result<()> {
         ),
     }
     let mut filters = args.args;
-    if filters.is_empty() {
+    let is_filtered = !filters.is_empty();
+    if !is_filtered {
         for (name, reason) in LEFT_OUT {
             eprintln!("left out: {name} ({reason})");
             filters.extend(["--skip", name].map(str::to_owned));
@@ -184,10 +185,10 @@ pub(crate) fn run(args: Args) -> Result<()> {
     for programs in if args.package.is_empty() { &PROGRAMS[..] } else { &NAMED } {
         let llvm = llvm.as_ref().filter(|_| programs.compile);
         let filter = match programs.only {
-            // They compile kernels, or fail.
-            Some(_) if llvm.is_none() => continue,
+            // They compile kernels, or fail; and who names tests gets these alone.
+            Some(_) if llvm.is_none() || is_filtered => continue,
             Some(only) => vec![only],
-            None if args.package.is_empty() && !programs.compile => vec!["--skip", ENGINE],
+            None if !programs.compile && !is_filtered => vec!["--skip", ENGINE],
             None => vec![],
         };
         let mut tests = cargo(command, &library);
