@@ -105,8 +105,8 @@ impl Fragment {
         self.bits == 16 && !self.paired && !self.transposed && self.registers == self.blocks.len()
     }
 
-    /// Whether it is an accumulator of one block after the other, whose rows lie in pairs of registers, eight in each.
-    pub(crate) fn is_block_of_rows(&self) -> bool {
+    /// Whether it is an accumulator of 32 bits whose blocks of eight by eight lie one below the other, each in a pair of registers.
+    pub(crate) fn is_column_of_blocks(&self) -> bool {
         let is_below = |(index, (row, column)): (usize, (usize, usize))| row == BLOCK * index && column == 0;
         self.bits == 32
             && self.paired

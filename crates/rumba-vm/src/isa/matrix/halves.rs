@@ -13,8 +13,8 @@ use crate::isa::matrix::product::{Product, Registers, set_least};
 pub(super) struct Halves {
     first: First,
     seconds: Seconds,
-    /// The last product that was found to be of rows.
-    of_rows: Option<&'static Product>,
+    /// The last product that was found to be one block.
+    one_block: Option<&'static Product>,
 }
 
 impl Halves {
@@ -25,20 +25,20 @@ impl Halves {
             bits: [[0; LANES]; FIRST],
         },
         seconds: Seconds::NONE,
-        of_rows: None,
+        one_block: None,
     };
 
-    /// Whether [`rows`](Self::rows) multiplies such a product.
+    /// Whether [`multiply_block`](Self::multiply_block) multiplies such a product: [`Product::is_one_block`], looked up.
     #[inline(always)]
-    pub(super) fn takes(&mut self, product: &'static Product) -> bool {
-        if self.of_rows.is_some_and(|known| std::ptr::eq(known, product)) {
+    pub(super) fn is_one_block(&mut self, product: &'static Product) -> bool {
+        if self.one_block.is_some_and(|known| std::ptr::eq(known, product)) {
             return true;
         }
-        let is_of_rows = product.is_of_rows();
-        if is_of_rows {
-            self.of_rows = Some(product);
+        let is_one_block = product.is_one_block();
+        if is_one_block {
+            self.one_block = Some(product);
         }
-        is_of_rows
+        is_one_block
     }
 
     /// Forgets the first factor, which another product takes the place of in its terms.
@@ -86,12 +86,12 @@ impl Halves {
         }
     }
 
-    /// A product that [is of rows](Product::is_of_rows).
+    /// A product that [is one block](Product::is_one_block), from its registers to its registers.
     ///
     /// # Safety
     /// The processor is `X`.
     #[inline(always)]
-    pub(super) unsafe fn rows<X: Processor>(&mut self, terms: &mut Terms, registers: &Registers<'_>) {
+    pub(super) unsafe fn multiply_block<X: Processor>(&mut self, terms: &mut Terms, registers: &Registers<'_>) {
         let first = registers.start(3);
         let mut sum = [[0.0; COLUMNS]; ROWS];
         for (half, rows) in sum.as_chunks_mut::<GROUP>().0.iter_mut().enumerate() {

@@ -100,15 +100,15 @@ impl Product {
             && b.is_plain()
     }
 
-    /// Whether its factors are such, and its sums are a block of `f32`, whose rows lie in pairs of registers.
-    pub(super) fn is_of_rows(&self) -> bool {
+    /// Whether its factors are such, and its sums one block of sixteen rows by eight columns of `f32`.
+    pub(super) fn is_one_block(&self) -> bool {
         let [d, _, _, c] = &self.fragments;
         (self.m, self.n) == (ROWS, COLUMNS)
             && self.has_plain_halves()
             && self.types[0] == ElementType::F32
             && self.types[3] == ElementType::F32
-            && d.is_block_of_rows()
-            && c.is_block_of_rows()
+            && d.is_column_of_blocks()
+            && c.is_column_of_blocks()
     }
 
     /// Elements of a row of `a` that are in the registers.
@@ -163,9 +163,9 @@ unsafe fn multiply<X: Processor>(work: &mut Work, registers: &Registers<'_>) {
         Rule::Quads(places) => return quads(work, registers, places),
         Rule::Float | Rule::Integer { .. } | Rule::Bits { .. } | Rule::Scaled(_) => {}
     }
-    if work.halves.takes(registers.product) {
+    if work.halves.is_one_block(registers.product) {
         // SAFETY: the caller promises that the processor is `X`.
-        return unsafe { work.halves.rows::<X>(&mut work.terms, registers) };
+        return unsafe { work.halves.multiply_block::<X>(&mut work.terms, registers) };
     }
     work.load(registers);
     match &registers.product.rule {
