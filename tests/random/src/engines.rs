@@ -1,0 +1,348 @@
+//! Cases on engines: the interpreter without and with its fast paths, and native code, each on a device of its own.
+
+use std::fmt::{Display, Write as _};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rumba_jit::{Jit, JitError, Settings};
+use rumba_llvm::{Pipeline, find};
+use rumba_vm::engine::{Code, Compiler, Done, ENTRY_POINT, Unit};
+use rumba_vm::{Config, Device, Engine, FaultKind, Launch, LaunchFailure, Source};
+use thiserror::Error;
+
+use crate::case::{Argument, Case, KERNEL, Shape};
+
+/// Warp instructions that a launch may execute.
+const LIMIT: u64 = 3_000_000;
+
+/// The environment's name for a `libLLVM`, as the software device has it.
+const LIBRARY: &str = "RUMBA_LLVM_LIBRARY";
+
+/// The `libLLVM` that compiles kernels.
+pub fn library() -> Option<PathBuf> {
+    std::env::var_os(LIBRARY).map(PathBuf::from).or_else(find::library)
+}
+
+/// LLVM, at once and in the thread that launches.
+#[derive(Debug)]
+struct AtOnce(Jit);
+
+// SAFETY: LLVM compiles for this processor, and the code is held by the owner.
+unsafe impl Compiler for AtOnce {
+    fn compile(&self, unit: Unit, done: Done) {
+        done(match self.0.compile_now(&unit.kernel, &unit.text) {
+            Ok(code) => match code.symbol(ENTRY_POINT) {
+                Some(entry) => Ok(Code { entry, owner: code }),
+                None => panic!("the text defines no entry:\n{}", unit.text),
+            },
+            Err(error @ (JitError::NoLlvm | JitError::Load { .. })) => panic!("{error}"),
+            // The text is the machine's: LLVM accepts it.
+            Err(error) => panic!("{error}\n{}", unit.text),
+        });
+    }
+}
+
+/// A way to run cases.
+#[derive(Debug, Clone)]
+pub struct Way {
+    /// Its name in reports.
+    pub name: &'static str,
+    config: Config,
+}
+
+/// The ways whose results are compared with those of the first one.
+#[derive(Debug, Clone)]
+pub struct Engines(Vec<Way>);
+
+impl Engines {
+    /// The interpreter alone.
+    pub fn interpreters() -> Self {
+        let plain = Config {
+            // What the system gives to one device is given to the next one: their addresses are the same.
+            memory_bytes: 64 << 20,
+            workers: 1,
+            instruction_limit: LIMIT,
+            stack_bytes: 4096,
+            lockstep: false,
+            ..Config::default()
+        };
+        let way = |name, config| Way { name, config };
+        Self(vec![
+            way("the interpreter", plain.clone()),
+            way(
+                "the interpreter in lockstep",
+                Config {
+                    lockstep: true,
+                    ..plain.clone()
+                },
+            ),
+            way(
+                "the interpreter without vector instructions",
+                Config {
+                    vector_instructions: false,
+                    ..plain
+                },
+            ),
+        ])
+    }
+
+    /// The interpreter and native code, if a `libLLVM` is there.
+    pub fn all() -> Option<Self> {
+        library()?;
+        let jit = Jit::new(Settings {
+            library,
+            cache: None,
+            build: String::new(),
+            // As the software device compiles.
+            pipeline: Pipeline {
+                passes: c"default<O2>",
+                widens_loops: false,
+            },
+            log: |_| (),
+        });
+        let mut all = Self::interpreters();
+        let config = Config {
+            engine: Engine::compiled(Arc::new(AtOnce(jit))),
+            ..all.0[0].config.clone()
+        };
+        all.0.push(Way {
+            name: "native code",
+            config,
+        });
+        Some(all)
+    }
+
+    /// The same without the ways of other names.
+    #[must_use]
+    pub fn only(mut self, names: &[&str]) -> Self {
+        let first = self.0.remove(0);
+        self.0.retain(|way| names.contains(&way.name));
+        self.0.insert(0, first);
+        self
+    }
+
+    /// The same with another limit of warp instructions, and with less memory.
+    #[must_use]
+    pub fn limited(mut self, instructions: u64) -> Self {
+        for way in &mut self.0 {
+            way.config.instruction_limit = instructions;
+        }
+        self
+    }
+}
+
+/// What ways of running a case have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Agreement {
+    /// All launches came to their end.
+    Ended,
+    /// A launch failed, and all about the failure that is determined is the same.
+    Failed,
+    /// A launch reached the limit of instructions, or the devices had other addresses: nothing was compared.
+    Unknown,
+}
+
+/// Why a case is not as it should be.
+#[derive(Debug, Error)]
+pub enum Disagreement {
+    /// The module is not accepted.
+    #[error("the module is refused: {0}")]
+    Refused(String),
+    /// Two ways differ.
+    #[error("{way} differs from the interpreter: {what}")]
+    Differs {
+        /// The way.
+        way: &'static str,
+        /// What differs.
+        what: String,
+    },
+}
+
+/// What can be seen of a case's launches.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    /// Where the first buffer lies.
+    origin: u64,
+    /// How a launch failed, if one did; the others were not begun.
+    failure: Option<String>,
+    /// Nothing after a launch whose end is not determined.
+    after: Option<After>,
+}
+
+/// What launches leave behind.
+#[derive(Debug, PartialEq)]
+struct After {
+    findings: Vec<String>,
+    buffers: Vec<Vec<u8>>,
+    output: Vec<u8>,
+}
+
+/// What is determined of how a launch failed, and whether the rest is.
+fn failure(failure: &LaunchFailure, shape: Shape) -> (String, bool) {
+    match failure {
+        // How many instructions a launch has executed when its limit ends it depends on where the engine looks.
+        LaunchFailure::Fault(fault) if fault.kind == FaultKind::Timeout => (fault.kind.to_string(), false),
+        // Which of several warps faults first is the schedule's, and so is how far the others have come.
+        LaunchFailure::Fault(fault) if !shape.is_one_warp() => (format!("{}: {}", fault.kind, fault.message), false),
+        // With thread, place and line.
+        LaunchFailure::Fault(_) | LaunchFailure::Refused(_) => (failure.to_string(), true),
+    }
+}
+
+impl Way {
+    fn run(&self, case: &Case) -> Result<Seen, Disagreement> {
+        let refused = |error: &dyn Display| Disagreement::Refused(error.to_string());
+        let device = Device::new(self.config.clone()).map_err(|error| refused(&error))?;
+        let printed = Arc::new(Mutex::new(Vec::new()));
+        let sink = printed.clone();
+        device.set_output(Box::new(move |text: &[u8]| {
+            sink.lock().unwrap_or_else(PoisonError::into_inner).extend(text);
+        }));
+        let source = Source {
+            name: "case.ptx",
+            ptx: &case.ptx,
+        };
+        let module = device.load(&[source]).map_err(|error| refused(&error))?;
+        let function = module.functions().find(|function| function.name() == KERNEL);
+        let function = function.ok_or_else(|| refused(&"it has no kernel `k`"))?;
+        let (mut parameters, mut buffers) = (Vec::new(), Vec::new());
+        for argument in &case.arguments {
+            let bytes = match argument {
+                Argument::Buffer(bytes, seed) => {
+                    let address = device.allocate(*bytes).map_err(|error| refused(&error))?;
+                    // SAFETY: no launch is under way, and nothing else knows the buffer.
+                    unsafe { device.write(address, &Argument::contents(*bytes, *seed)) }
+                        .map_err(|error| refused(&error))?;
+                    buffers.push((address, *bytes));
+                    address.to_le_bytes().to_vec()
+                }
+                Argument::Word(word) => word.to_le_bytes().to_vec(),
+                Argument::Wide(wide) => wide.to_le_bytes().to_vec(),
+            };
+            parameters.resize(parameters.len().next_multiple_of(bytes.len()), 0);
+            parameters.extend(bytes);
+        }
+        let (mut failed, mut is_determined) = (None, true);
+        for shape in &case.launches {
+            let launch = Launch {
+                grid: shape.grid,
+                block: shape.block,
+                dynamic_shared: 0,
+                parameters: &parameters,
+                cooperative: false,
+                cluster: None,
+            };
+            if let Err(error) = device.launch(&function, &launch) {
+                let (text, determined) = failure(&error, *shape);
+                (failed, is_determined) = (Some(text), determined);
+                break;
+            }
+        }
+        let after = is_determined.then(|| After {
+            findings: device
+                .take_findings()
+                .iter()
+                .map(|finding| format!("{finding:?}"))
+                .collect(),
+            buffers: buffers
+                .iter()
+                .map(|(address, bytes)| read(&device, *address, *bytes))
+                .collect(),
+            output: std::mem::take(&mut *printed.lock().unwrap_or_else(PoisonError::into_inner)),
+        });
+        Ok(Seen {
+            origin: buffers.first().map_or(0, |(address, _)| *address),
+            failure: failed,
+            after,
+        })
+    }
+}
+
+fn read(device: &Device, address: u64, bytes: usize) -> Vec<u8> {
+    let mut contents = vec![0; bytes];
+    // SAFETY: no launch is under way, and the buffer is there as long as the device.
+    match unsafe { device.read(address, &mut contents) } {
+        Ok(()) => contents,
+        Err(error) => error.to_string().into_bytes(),
+    }
+}
+
+/// How two runs differ, if they do.
+fn difference(seen: &Seen, expected: &Seen) -> Option<String> {
+    if seen.failure != expected.failure {
+        let words = |seen: &Seen| seen.failure.clone().unwrap_or_else(|| "no failure".to_owned());
+        return Some(format!("{}\nand not: {}", words(seen), words(expected)));
+    }
+    let (Some(after), Some(before)) = (&seen.after, &expected.after) else {
+        return None;
+    };
+    let mut words = String::new();
+    for (number, (found, wanted)) in after.buffers.iter().zip(&before.buffers).enumerate() {
+        let differing: Vec<usize> = (0..found.len().min(wanted.len()))
+            .filter(|at| found[*at] != wanted[*at])
+            .collect();
+        if let Some(first) = differing.first() {
+            let word = |bytes: &[u8]| {
+                let start = first & !3;
+                let word = bytes.get(start..start + 4).and_then(|word| word.try_into().ok());
+                word.map_or(0, u32::from_le_bytes)
+            };
+            // Writing to a string does not fail.
+            let _ = write!(
+                words,
+                "{} bytes of buffer {number}, the word of the first one, {first}, is {:#x} instead of {:#x}; ",
+                differing.len(),
+                word(found),
+                word(wanted)
+            );
+        }
+    }
+    if after.findings != before.findings {
+        let _ = write!(
+            words,
+            "findings {:?} instead of {:?}; ",
+            after.findings, before.findings
+        );
+    }
+    if after.output != before.output {
+        let _ = write!(words, "what is printed; ");
+    }
+    (!words.is_empty()).then_some(words)
+}
+
+impl Engines {
+    /// Runs a case in every way.
+    ///
+    /// # Errors
+    /// If the module is refused, or a way differs from the first one.
+    pub fn compare(&self, case: &Case) -> Result<Agreement, Disagreement> {
+        let (first, others) = self
+            .0
+            .split_first()
+            .ok_or_else(|| Disagreement::Refused("no engine".to_owned()))?;
+        let mut expected = first.run(case)?;
+        let timeout = FaultKind::Timeout.to_string();
+        if expected.failure.as_ref() == Some(&timeout) {
+            return Ok(Agreement::Unknown);
+        }
+        for way in others {
+            let mut seen = way.run(case)?;
+            if seen.origin != expected.origin {
+                // Another part of the process has taken the addresses meanwhile. The next device has the same as this one.
+                expected = first.run(case)?;
+                seen = way.run(case)?;
+            }
+            if seen.origin != expected.origin && expected.failure.is_some() {
+                return Ok(Agreement::Unknown);
+            }
+            if let Some(what) = difference(&seen, &expected) {
+                return Err(Disagreement::Differs { way: way.name, what });
+            }
+        }
+        Ok(if expected.failure.is_some() {
+            Agreement::Failed
+        } else {
+            Agreement::Ended
+        })
+    }
+}
