@@ -23,7 +23,9 @@ use crate::check::proxy::{AGENT, Proxy, ROLES};
 use crate::check::published::Published;
 use crate::check::race::{Access, BarrierPhase, Races};
 use crate::check::record::{Asynchronous, Conflict, ConflictKind, Record, ThreadAccess, View};
+use crate::check::stores::Stores;
 use crate::check::thread_state::thread;
+use crate::mem::copies::Delivery;
 
 /// An operation that a thread has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,6 +113,8 @@ pub(super) struct Agents {
     products: HashMap<(u32, u8), u32>,
     /// By their numbers.
     under_way: HashMap<u32, UnderWay>,
+    /// What copies to global memory will write.
+    stores: Stores,
 }
 
 impl Agents {
@@ -138,10 +142,10 @@ impl Agents {
             return;
         }
         let block = block & !ROLES;
-        access.asynchronous = Some(if (PRODUCTS..BARRIERS).contains(&index) {
-            Asynchronous::Product
-        } else {
-            Asynchronous::Copy
+        access.asynchronous = Some(match index {
+            WRITES..PRODUCTS => Asynchronous::Store,
+            PRODUCTS..BARRIERS => Asynchronous::Product,
+            _ => Asynchronous::Copy,
         });
         access.thread = match index {
             ..WRITES => Thread { block, index },
@@ -243,6 +247,28 @@ impl Races {
         }
     }
 
+    /// A lane has begun a copy to global memory.
+    pub(crate) fn begin_store(&mut self, block: u32, warp: u8, lane: usize, number: u32, delivery: &Delivery) {
+        let thread = thread(block, warp, lane);
+        self.agents.stores.begin(thread, number, delivery.clone());
+    }
+
+    /// The copies of a block that has ended are forgotten.
+    pub(crate) fn end_stores(&mut self, block: u32) {
+        self.agents.stores.end(block);
+    }
+
+    /// Whether both sides of a conflict are copies to global memory that write the same there.
+    pub(crate) fn stores_same(&self, conflict: &Conflict) -> bool {
+        let Conflict {
+            touch,
+            earlier,
+            address,
+            ..
+        } = conflict;
+        self.agents.stores.rewrites(touch.thread, earlier.thread, *address)
+    }
+
     /// A copy goes to so many blocks.
     pub(crate) fn expect_deliveries(&mut self, number: u32, count: usize) {
         if let Some(copy) = self.agents.under_way.get_mut(&number) {
@@ -270,6 +296,8 @@ impl Races {
     /// A lane knows that its copies in groups are over up to one: that they have read their sources or, unless it `only_reads`,
     /// all of them.
     pub(crate) fn land(&mut self, block: u32, warp: u8, lane: usize, number: u32, only_reads: bool) {
+        // Copies arrive in every wait, also in one for their reads.
+        self.agents.stores.arrive(thread(block, warp, lane), number);
         let own = thread(block, warp, lane).index;
         let mut known = VectorClock::default();
         let mut learn = |index| {

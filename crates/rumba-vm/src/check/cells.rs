@@ -379,12 +379,16 @@ impl Cells {
                 if overlap == 0 || list == READS && !record.is_non_coherent() {
                     continue;
                 }
-                let byte = overlap.trailing_zeros();
-                let word = (byte / WORD) as usize;
-                let lane_of = |record: &Record| record.lanes_at(word).trailing_zeros();
+                // Other threads come before a thread that overwrites what it alone has read.
+                let words = (0..WORDS).filter(|word| overlap & bytes_of(1 << word) != 0);
+                let Some(word) = words.min_by_key(|word| record.is_of_one_thread(mine, *word)) else {
+                    continue;
+                };
+                let byte = (overlap & bytes_of(1 << word)).trailing_zeros();
+                let (lane, other) = lanes_apart(mine.lanes_at(word), record.lanes_at(word));
                 found.push(Conflict {
-                    touch: mine.touch(lane_of(mine), word),
-                    earlier: record.touch(lane_of(record), word),
+                    touch: mine.touch(lane, word),
+                    earlier: record.touch(other, word),
                     address: start + u64::from(byte),
                     kind: ConflictKind::Stale,
                 });
@@ -548,6 +552,16 @@ impl Cells {
             }
             length.max(capacity).saturating_add(u8::from(capacity > 1))
         }
+    }
+}
+
+/// A lane of each of two masks: different ones, if there are.
+fn lanes_apart(mine: u32, others: u32) -> (u32, u32) {
+    let lane = mine.trailing_zeros();
+    match (others & !(1 << lane), mine & !(1 << lane)) {
+        (0, 0) => (lane, lane),
+        (0, rest) => (rest.trailing_zeros(), lane),
+        (rest, _) => (lane, rest.trailing_zeros()),
     }
 }
 

@@ -16,5 +16,6 @@ pub(crate) mod proxy;
 pub(crate) mod published;
 pub(crate) mod race;
 pub(crate) mod record;
+mod stores;
 pub(crate) mod thread_state;
 pub(crate) mod transactions;

@@ -66,10 +66,14 @@ impl Monitor {
         // The lanes of a warp run in lockstep on today's devices, but nothing promises it.
         let place_of = |thread: Thread| (thread.block, warp_of(thread));
         let is_of_warp = earlier.is_some_and(|earlier| place_of(earlier.thread) == place_of(touch.thread));
-        let own = if kind == FindingKind::DataRace && is_of_warp {
-            Severity::Warning
-        } else {
-            kind.severity()
+        let is_own = |earlier: &ThreadAccess| earlier.thread == touch.thread;
+        let own = match kind {
+            FindingKind::DataRace if is_of_warp => Severity::Warning,
+            // A thread that overwrites what it alone has read before reads nothing stale.
+            FindingKind::StaleLoad if touch.kind == AccessKind::Write && earlier.as_ref().is_some_and(is_own) => {
+                Severity::Info
+            }
+            _ => kind.severity(),
         };
         let severity = all.get(&key).map_or(own, |found| found.severity.max(own));
         // Workers come in any order, threads have one. Races are found by one worker, in one.
@@ -114,6 +118,7 @@ impl Monitor {
             let is_write = |touch: &ThreadAccess| touch.kind == AccessKind::Write;
             let is_read = |touch: &ThreadAccess| touch.kind == AccessKind::Read;
             let both_write = is_write(&conflict.touch) && is_write(&conflict.earlier);
+            let is_copy = |by| matches!(by, Some(Asynchronous::Copy | Asynchronous::Store));
             let by = [&conflict.earlier, &conflict.touch].map(|touch| touch.asynchronous);
             let initialises = [&conflict.earlier, &conflict.touch]
                 .iter()
@@ -122,11 +127,17 @@ impl Monitor {
                 ConflictKind::Unfenced(Proxy::MapAcquired) => FindingKind::StaleTensorMap,
                 ConflictKind::Unfenced(_) => FindingKind::MissingProxyFence,
                 _ if initialises => FindingKind::UnseenMbarrier,
-                // What an operation under way reads or writes, and who comes between.
-                ConflictKind::Race if by[1] == Some(Asynchronous::Copy) && !is_read(&conflict.touch) => {
-                    FindingKind::EarlyRefill
+                // Copies to the same global memory are stores.
+                ConflictKind::Race if both_write && by == [Some(Asynchronous::Store); 2] => {
+                    if races.stores_same(&conflict) {
+                        FindingKind::SameValueRace
+                    } else {
+                        FindingKind::DataRace
+                    }
                 }
-                ConflictKind::Race if by[0] == Some(Asynchronous::Copy) => FindingKind::PendingCopy,
+                // What an operation under way reads or writes, and who comes between.
+                ConflictKind::Race if is_copy(by[1]) && !is_read(&conflict.touch) => FindingKind::EarlyRefill,
+                ConflictKind::Race if is_copy(by[0]) => FindingKind::PendingCopy,
                 ConflictKind::Race if by[0] == Some(Asynchronous::Product) => FindingKind::PendingProduct,
                 ConflictKind::Stale => FindingKind::StaleLoad,
                 ConflictKind::Scoped => FindingKind::ScopedRace,

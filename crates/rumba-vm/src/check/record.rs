@@ -29,6 +29,8 @@ pub(crate) struct ThreadAccess {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asynchronous {
     Copy,
+    /// A copy that writes global memory.
+    Store,
     Product,
 }
 
@@ -36,7 +38,7 @@ impl Asynchronous {
     /// What it does to memory, in words.
     pub(crate) fn describe(self, kind: AccessKind, space: &str) -> String {
         let what = match self {
-            Self::Copy => "asynchronous copy",
+            Self::Copy | Self::Store => "asynchronous copy",
             Self::Product => "product",
         };
         match kind {
@@ -284,6 +286,12 @@ impl Record {
             && self.block == earlier.block
             && self.warp == earlier.warp
             && (self.flags ^ earlier.flags) & SET == 0
+    }
+
+    /// Whether one thread alone accesses a word, here and in another record.
+    pub(super) fn is_of_one_thread(&self, other: &Self, word: usize) -> bool {
+        let lanes = self.lanes_at(word);
+        lanes.is_power_of_two() && (lanes, self.block, self.warp) == (other.lanes_at(word), other.block, other.warp)
     }
 
     /// The bytes of ordinary writes that a proxy does not know of.

@@ -19,6 +19,7 @@ use crate::machine::block::GROUP_WARPS;
 use crate::machine::context::Context;
 use crate::machine::op::Pc;
 use crate::machine::warp::Warp;
+use crate::mem::copies::Delivery;
 use crate::mem::unwritten::Unwritten;
 use rumba_checks::FindingKind;
 use std::ops::Range;
@@ -256,6 +257,11 @@ impl Warp {
         agent
     }
 
+    /// A lane has begun a copy in a group: an operation with this number.
+    pub(crate) fn observe_store(&self, lane: usize, number: u32, delivery: &Delivery) {
+        self.tell_races(|races, block, warp| races.begin_store(block, warp, lane, number, delivery));
+    }
+
     /// Lanes have waited for copies in groups.
     pub(crate) fn observe_groups_landed(&self, landed: &[(usize, u32)], only_reads: bool) {
         for (lane, number) in landed {
@@ -386,7 +392,10 @@ impl Context<'_> {
 
     /// A block has ended.
     pub(crate) fn observe_end(&self, block: u32) {
-        self.tell_races(|races| races.end(block));
+        self.tell_races(|races| {
+            races.end(block);
+            races.end_stores(block);
+        });
     }
 
     fn tell_races(&self, join_into: impl FnOnce(&mut Races)) {

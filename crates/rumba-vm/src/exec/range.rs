@@ -24,16 +24,23 @@ pub(crate) struct Range {
     pub(crate) agent: Option<Agent>,
 }
 
-/// Checks and translates a lane's access to a range of any length: the host address, or where the warp stops.
-#[inline(never)]
+/// Checks, translates and observes a lane's access to a range of any length: the host address, or where the warp stops.
 pub(crate) fn range(warp: &mut Warp, pc: Pc, lane: usize, wanted: Range) -> Result<u64, Pc> {
+    let host = translate(warp, pc, lane, wanted)?;
+    observe_range(warp, pc, lane, host, (wanted.bytes, wanted.kind), wanted.agent);
+    Ok(host)
+}
+
+/// Checks and translates a lane's access to a range, of which the caller observes the parts that are accessed.
+#[inline(never)]
+pub(crate) fn translate(warp: &mut Warp, pc: Pc, lane: usize, wanted: Range) -> Result<u64, Pc> {
     let Range {
         address,
         bytes,
         align,
         kind,
         space,
-        agent,
+        agent: _,
     } = wanted;
     let found = match space {
         Space::Shared if (1..=u64::from(MAX_CLUSTER)).contains(&(address >> RANK_SHIFT)) => {
@@ -67,10 +74,7 @@ pub(crate) fn range(warp: &mut Warp, pc: Pc, lane: usize, wanted: Range) -> Resu
     // As in `memory`: where both are wrong, the alignment is reported.
     let aligned = address % align == 0;
     match (found, aligned) {
-        (Ok(host), true) => {
-            observe_range(warp, pc, lane, host, (bytes, kind), agent);
-            Ok(host)
-        }
+        (Ok(host), true) => Ok(host),
         (Err(place), true) => {
             let fault = RawFault::access(FaultKind::IllegalAddress, pc.source, lane, address, access, place);
             Err(warp.raise(fault))

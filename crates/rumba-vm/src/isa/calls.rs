@@ -448,6 +448,7 @@ fn slots(variable: &ast::Variable<'_>) -> usize {
 unsafe fn copy(warp: &mut Warp, pc: Pc) -> Pc {
     let (from, to) = (warp.lanes::<u64>(pc.a), warp.lanes::<u64>(pc.b));
     let bytes = usize::from(pc.extra);
+    let unwritten = warp.context().allocations.unwritten.as_ref();
     for lane in lanes_of(warp.active) {
         let stack = warp.stack_base + lane as u64 * warp.stack_stride;
         // SAFETY: the slots have 32 lanes of 64 bits.
@@ -455,6 +456,9 @@ unsafe fn copy(warp: &mut Warp, pc: Pc) -> Pc {
         if from.max(to).saturating_add(bytes as u64) <= warp.stack_stride {
             // SAFETY: both ranges were just found to lie in the stack of this thread, which only it accesses.
             unsafe { std::ptr::copy((stack + from) as *const u8, (stack + to) as *mut u8, bytes) };
+            if let Some(map) = unwritten {
+                map.copy(None, stack + to, stack + from, bytes as u64);
+            }
         }
     }
     pc.next()

@@ -8,7 +8,7 @@ use crate::base::types::ScalarType;
 use crate::check::agent::{Agent, Completion};
 use crate::exec::group_sync::Bytes;
 use crate::exec::memory::{Addresses, Flat, Shared, Space, scattered};
-use crate::exec::range::{Range, observe_range, range};
+use crate::exec::range::{Range, observe_range, range, translate};
 use crate::exec::shape;
 use crate::isa::mbarrier::{choose_arrival, count, objects, update};
 use crate::isa::memory;
@@ -486,15 +486,20 @@ fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
         agent: agent.map(|agent| agent.accessing(space == Space::Shared).of_kind(kind)),
     };
     let from = range(warp, pc, lane, side(from, from_space, AccessKind::Read))?;
-    let to = range(warp, pc, lane, side(to, to_space, AccessKind::Write))?;
+    let target = side(to, to_space, AccessKind::Write);
+    let to = translate(warp, pc, lane, target)?;
+    let observe = |warp: &Warp| observe_range(warp, pc, lane, to, (target.bytes, target.kind), target.agent);
     let Completion::Barrier(barrier) = completion else {
         let copy = Copy {
             mask,
             ..Copy::whole(from, to, bytes)
         };
+        // A race is told by what the copy writes.
         begin_group(warp, pc, lane, Delivery::Copy(copy), agent);
+        observe(warp);
         return Ok(());
     };
+    observe(warp);
     deliver_to(warp, pc, lane, (to, barrier, masked.then_some(mask)), agent, |to| {
         Delivery::Copy(Copy::whole(from, to, bytes))
     })
@@ -503,10 +508,11 @@ fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
 /// Begins a bulk copy in the lane's open group.
 pub(super) fn begin_group(warp: &mut Warp, pc: Pc, lane: usize, delivery: Delivery, agent: Option<Agent>) {
     warp.record_copy(pc, lane);
-    warp.bulk_copies.begin(lane, delivery);
     if let Some(agent) = agent {
         warp.bulk_copies.follow(lane, agent.number);
+        warp.observe_store(lane, agent.number, &delivery);
     }
+    warp.bulk_copies.begin(lane, delivery);
 }
 
 /// Lets an mbarrier, whose address in shared memory is given, keep track of what goes to a host address in shared memory; with

@@ -18,6 +18,7 @@ use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::{VReg, VirtualOp};
 use crate::machine::block::BlockState;
+use crate::machine::cluster::Cluster;
 use crate::machine::fault::{FaultKind, RawFault};
 use crate::machine::op::{Handler, Handlers, Pc};
 use crate::machine::program::{ChoiceKind, ChoiceMbarrier};
@@ -438,7 +439,43 @@ unsafe fn transaction<const EXPECT: bool>(warp: &mut Warp, pc: Pc) -> Pc {
     })
 }
 
+/// The active lanes whose objects lie in shared memory of blocks of the cluster that have ended.
+fn lanes_at_ended_blocks(warp: &Warp, pc: Pc) -> u32 {
+    // SAFETY: the block is not in use elsewhere while one of its warps runs.
+    let (cluster, own) = unsafe { ((*warp.block).cluster(), (*warp.block).rank) };
+    if cluster.unfinished == cluster.size() {
+        return 0;
+    }
+    let mut lanes = 0;
+    for lane in lanes_of(warp.active) {
+        // SAFETY: `a` is a 64-bit slot.
+        let address = unsafe { *warp.lanes::<u64>(pc.a).add(lane) }.wrapping_add(pc.imm);
+        let rank = match Space::from_bits(pc.extra) {
+            Space::Shared => Some(Cluster::split(address, own).0),
+            _ => cluster.owner(address).map(|(rank, _)| rank),
+        };
+        if let Some(rank) = rank.filter(|rank| cluster.has_ended(*rank)) {
+            warp.check_block(pc.source, 1 << lane, cluster, rank);
+            lanes |= 1 << lane;
+        }
+    }
+    lanes
+}
+
+/// Arrives. PTX forbids an arrival at an object of a block that has ended; a GPU executes it, and no thread can see what it did.
 unsafe fn arrive(warp: &mut Warp, pc: Pc) -> Pc {
+    let active = warp.active;
+    let without_effect = lanes_at_ended_blocks(warp, pc);
+    if without_effect == active {
+        return pc.next();
+    }
+    warp.active = active & !without_effect;
+    let next = arrive_lanes(warp, pc);
+    warp.active = active;
+    next
+}
+
+fn arrive_lanes(warp: &mut Warp, pc: Pc) -> Pc {
     each(warp, pc, |warp, lane, object| {
         let value = word(warp, pc.b, lane);
         let expects = pc.extra & EXPECTS != 0;

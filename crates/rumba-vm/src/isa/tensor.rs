@@ -2,6 +2,8 @@
 //!
 //! Which elements a copy comes to is told in [`crate::mem::tensor`], when it arrives in [`crate::mem::copies`].
 
+use std::convert::Infallible;
+
 use rumba_ptx::ast::OperandKind;
 
 use crate::base::lanes::lanes_of;
@@ -9,7 +11,7 @@ use crate::base::report::AccessKind;
 use crate::base::types::ScalarType;
 use crate::check::agent::{Agent, Completion};
 use crate::exec::memory::{Space, flat};
-use crate::exec::range::{Range, range};
+use crate::exec::range::{Range, observe_range, range, translate};
 use crate::isa::atomic::reduction;
 use crate::isa::cp::{begin_group, deliver_to, outside_of_clusters, whole_address};
 use crate::isa::matrix::operands::{Slots, done, emit_apart};
@@ -349,6 +351,10 @@ fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     };
     let agent = warp.begin_operation(lane, completion);
     let map = read_map(warp, pc, lane, (at, Space::Generic), agent)?;
+    if map.address == 0 {
+        let message = format!("the tensor map at {at:#x} has no address: nothing has set its field `global_address`");
+        return mistake(warp, pc, lane, message);
+    }
     let is_columns = matches!(map.shape, Shape::Columns { .. });
     if map.rank != rank || is_columns != matches!(mode, COLUMNS | WIDTH) {
         let shape = if is_columns { "columns of pixels" } else { "boxes" };
@@ -443,17 +449,28 @@ fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
         space: Space::Shared,
         agent,
     };
-    copy.shared = range(warp, pc, lane, wanted)?;
+    copy.shared = translate(warp, pc, lane, wanted)?;
     // A box that lies in shared memory has no more rows than can be looked at.
-    check_spans(warp, pc, lane, &copy, there, agent)?;
+    check_spans(warp, pc, lane, &copy, there)?;
     // SAFETY: the block is not in use elsewhere while one of its warps runs.
     let cluster = unsafe { (*warp.block).cluster() };
     let Some((_, window)) = cluster.owner(copy.shared) else {
         return mistake(warp, pc, lane, "the box lies in shared memory of the cluster".into());
     };
     copy.window = window;
+    if matches!(completion, Completion::Group) {
+        // A race is told by what the copy writes.
+        begin_group(warp, pc, lane, Delivery::Tensor(Box::new(copy.clone())), agent);
+    }
+    if warp.is_monitored() {
+        copy.each_shared_part(|start, bytes| observe_range(warp, pc, lane, start, (bytes, here), agent));
+        let agent = agent.map(|agent| agent.accessing(false).of_kind(there));
+        let Ok(()) = copy.each_span(|start, bytes| {
+            observe_range(warp, pc, lane, start, (bytes, there), agent);
+            Ok::<(), Infallible>(())
+        });
+    }
     let Completion::Barrier(barrier) = completion else {
-        begin_group(warp, pc, lane, Delivery::Tensor(Box::new(copy)), agent);
         return Ok(());
     };
     // SAFETY: `d` is a slot of 32 bits, if there is a mask.
@@ -467,24 +484,15 @@ fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     Ok(())
 }
 
-/// Checks what a copy accesses of global memory: as a whole, where that may be accessed and is not observed.
-fn check_spans(
-    warp: &mut Warp,
-    pc: Pc,
-    lane: usize,
-    copy: &TensorCopy,
-    kind: AccessKind,
-    agent: Option<Agent>,
-) -> Result<(), Pc> {
+/// Checks what a copy accesses of global memory: as a whole, where that may be accessed.
+fn check_spans(warp: &mut Warp, pc: Pc, lane: usize, copy: &TensorCopy, kind: AccessKind) -> Result<(), Pc> {
     let (mut first, mut last) = (u64::MAX, 0);
-    let whole: Result<(), Pc> = copy.each_span(|address, bytes| {
+    let Ok(()) = copy.each_span(|address, bytes| {
         first = first.min(address);
         last = last.max(address.saturating_add(bytes));
-        Ok(())
+        Ok::<(), Infallible>(())
     });
-    whole?;
-    let nothing = first >= last;
-    if nothing || !warp.is_monitored() && flat(warp, lane, first, last - first, kind, Space::Global).is_ok() {
+    if first >= last || flat(warp, lane, first, last - first, kind, Space::Global).is_ok() {
         return Ok(());
     }
     copy.each_span(|address, bytes| {
@@ -494,9 +502,9 @@ fn check_spans(
             align: 1,
             kind,
             space: Space::Global,
-            agent: agent.map(|agent| agent.accessing(false).of_kind(kind)),
+            agent: None,
         };
-        range(warp, pc, lane, wanted).map(|_| ())
+        translate(warp, pc, lane, wanted).map(|_| ())
     })
 }
 

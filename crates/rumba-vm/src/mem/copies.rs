@@ -238,6 +238,19 @@ impl Delivery {
         }
     }
 
+    /// Where in shared memory the byte comes from that a copy to global memory writes to an address, if it writes one.
+    pub(crate) fn source_of(&self, address: u64) -> Option<u64> {
+        match self {
+            Self::Copy(copy) => {
+                let offset = address.wrapping_sub(copy.to);
+                let is_written = offset < u64::from(copy.bytes) && copy.mask >> (offset % 16) & 1 != 0;
+                is_written.then(|| copy.from + offset)
+            }
+            Self::Tensor(tensor) => tensor.source_of(address),
+            Self::Reduce(_) | Self::Value { .. } => None,
+        }
+    }
+
     /// Lets it arrive.
     ///
     /// # Safety

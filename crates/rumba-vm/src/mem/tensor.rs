@@ -2,6 +2,9 @@
 //!
 //! Whether the memory may be accessed is asked when a copy is begun, of the spans that it comes to here.
 
+use std::convert::Infallible;
+use std::ops::Range;
+
 use crate::mem::atomic::{Element, copy};
 use crate::mem::tensor_map::{MAX_RANK, Shape, TensorElement, TensorMap};
 
@@ -94,7 +97,7 @@ impl TensorCopy {
 
     /// The axes of space in tensors of pixels. The last one is the number of the image; channels are the first, or, where
     /// they lie in slices, the last but one.
-    fn space(&self) -> std::ops::Range<usize> {
+    fn space(&self) -> Range<usize> {
         match self.slice() {
             None => 1..self.map.rank - 1,
             Some(_) => 0..self.map.rank - 2,
@@ -110,7 +113,7 @@ impl TensorCopy {
     }
 
     /// The axes that rows of a tile are counted along, the fastest first.
-    fn axes(&self) -> std::ops::Range<usize> {
+    fn axes(&self) -> Range<usize> {
         usize::from(self.slice().is_none())..self.map.rank
     }
 
@@ -299,8 +302,17 @@ impl TensorCopy {
         Ok(())
     }
 
-    /// Which bytes of a row lie in the tensor.
-    fn row(&self, base: Option<u64>) -> Row {
+    /// The unit that the end of a row of the tensor is rounded up to: stores write whole grains, of which the last may reach
+    /// into what lies behind the row.
+    fn grain(&self) -> u64 {
+        match self.direction {
+            Direction::Load => 1,
+            Direction::Store | Direction::Reduce(_) => GRAIN,
+        }
+    }
+
+    /// The bytes of a row of the box that lie in the tensor, whose rows end at multiples of `grain` bytes.
+    fn row(&self, base: Option<u64>, grain: u64) -> Row {
         let length = self.row_bytes() as i64;
         let (column, size) = match (self.start, base) {
             (_, None) => (0, 0),
@@ -312,11 +324,7 @@ impl TensorCopy {
                 Some(_),
             ) => (self.width(column.into()), self.width(self.map.sizes[0] as i64)),
         };
-        // What is stored is stored in whole grains, of which the last may reach into what lies behind the row.
-        let size = match self.direction {
-            Direction::Load => size,
-            Direction::Store | Direction::Reduce(_) => size.cast_unsigned().next_multiple_of(GRAIN).cast_signed(),
-        };
+        let size = size.cast_unsigned().next_multiple_of(grain).cast_signed();
         Row {
             first: (-column).clamp(0, length).cast_unsigned(),
             last: (size - column).clamp(0, length).cast_unsigned(),
@@ -327,7 +335,7 @@ impl TensorCopy {
     /// Calls `body` with the address and the length of each part of global memory that the copy comes to; stops where it fails.
     pub(crate) fn each_span<E>(&self, mut body: impl FnMut(u64, u64) -> Result<(), E>) -> Result<(), E> {
         self.each_row(|_, base| {
-            let row = self.row(base);
+            let row = self.row(base, self.grain());
             if row.first >= row.last {
                 return Ok(());
             }
@@ -351,42 +359,92 @@ impl TensorCopy {
         self.shared + ((address ^ moved) - self.window)
     }
 
+    /// Calls `body` for each piece of a row of the box that the swizzle does not part: its bytes of the row, and where these lie
+    /// in shared memory.
+    fn each_piece(&self, row: u64, mut body: impl FnMut(Range<u64>, u64)) {
+        let (row_bytes, pitch, piece) = (self.row_bytes(), self.pitch(), self.piece());
+        let mut offset = 0;
+        while offset < row_bytes {
+            let end = (offset + piece).min(row_bytes);
+            body(offset..end, self.place(row * pitch + offset));
+            offset = end;
+        }
+    }
+
+    /// Bytes of a piece.
+    fn piece(&self) -> u64 {
+        if self.map.atom == 2 { 8 } else { 16 }
+    }
+
+    /// Where in shared memory the byte comes from that a store writes to an address, if it writes one.
+    pub(crate) fn source_of(&self, address: u64) -> Option<u64> {
+        let found = self.each_row(|number, base| {
+            let row = self.row(base, self.grain());
+            let offset = address.wrapping_sub(row.base);
+            if (row.first..row.last).contains(&offset) {
+                return Err((number, offset));
+            }
+            Ok(())
+        });
+        let (number, offset) = found.err()?;
+        let within = offset % self.piece();
+        Some(self.place(number * self.pitch() + offset - within) + within)
+    }
+
+    /// Calls `body` with the address and the length of each part of shared memory that the copy accesses. A load writes whole
+    /// rows of the box; a store and a reduction read the elements that lie in the tensor.
+    pub(crate) fn each_shared_part(&self, mut body: impl FnMut(u64, u64)) {
+        let is_load = matches!(self.direction, Direction::Load);
+        let mut part = 0..0;
+        let Ok(()) = self.each_row(|number, base| {
+            let row = self.row(base, 1);
+            let accessed = if is_load {
+                0..self.row_bytes()
+            } else {
+                row.first..row.last
+            };
+            self.each_piece(number, |bytes, place| {
+                let (first, last) = (bytes.start.max(accessed.start), bytes.end.min(accessed.end));
+                if first >= last {
+                    return;
+                }
+                let start = place + (first - bytes.start);
+                if part.end != start {
+                    if !part.is_empty() {
+                        body(part.start, part.end - part.start);
+                    }
+                    part.start = start;
+                }
+                part.end = start + (last - first);
+            });
+            Ok::<(), Infallible>(())
+        });
+        if !part.is_empty() {
+            body(part.start, part.end - part.start);
+        }
+    }
+
     /// Moves the elements.
     ///
     /// # Safety
     /// The spans and the box passed the access check in this launch.
     pub(crate) unsafe fn run(&self) {
-        const PIECE: u64 = 8;
-        let (row_bytes, pitch) = (self.row_bytes(), self.pitch());
-        let done: Result<(), std::convert::Infallible> = self.each_row(|number, base| {
-            let row = self.row(base);
-            let (first, last) = (row.first, row.last);
-            let mut offset = 0;
-            while offset < row_bytes {
-                // Sixteen bytes at once, unless these are parted.
-                let piece = if self.map.atom == 2 { PIECE } else { 2 * PIECE };
-                let end = (offset + piece).min(row_bytes);
-                let place = self.place(number * pitch + offset);
-                let (from, to) = (
-                    first.clamp(offset, end),
-                    last.clamp(offset, end).max(first.clamp(offset, end)),
-                );
+        let Ok(()) = self.each_row(|number, base| {
+            let row = self.row(base, self.grain());
+            self.each_piece(number, |bytes, place| {
+                let from = row.first.clamp(bytes.start, bytes.end);
+                let to = row.last.clamp(bytes.start, bytes.end).max(from);
                 // SAFETY: as the caller promises.
                 unsafe {
                     self.move_piece(
                         row.base.wrapping_add(from),
-                        (place + (from - offset), to - from),
-                        (place, end - offset),
+                        (place + (from - bytes.start), to - from),
+                        (place, bytes.end - bytes.start),
                     );
                 }
-                offset = end;
-            }
-            Ok(())
+            });
+            Ok::<(), Infallible>(())
         });
-        match done {
-            Ok(()) => {}
-            Err(never) => match never {},
-        }
     }
 
     /// Moves a part of a piece, whose other elements lie outside of the tensor.

@@ -18,8 +18,11 @@ pub const MAX_RANK: usize = 5;
 /// Words of an image.
 const WORDS: usize = BYTES / 4;
 
-/// Word 18, by the swizzle that the map was made with: no map has zeros there.
+/// Word 18, by the swizzle that the map was made with.
 const SWIZZLED: [u32; 4] = [0x10, 0x100, 0x200, 0x400];
+
+/// Word 18 of a map that `tensormap.replace` made out of 128 zero bytes: no field lies in that word.
+const REPLACED: u32 = 0;
 
 /// The type of a tensor's elements, by the number that images and instructions know it by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -245,8 +248,8 @@ impl TensorMap {
         let is_columns = flags & 1 != 0;
         let address = u64::from(word(0)) | u64::from(word(1)) << 32;
         let swizzle = flags >> 13 & 3;
-        // `tensormap.replace` does not change word 18.
-        let is_wrong = is_columns && rank < 3 || !address.is_multiple_of(16) || !SWIZZLED.contains(&word(18));
+        let is_of_map = word(18) == REPLACED || SWIZZLED.contains(&word(18));
+        let is_wrong = is_columns && rank < 3 || !address.is_multiple_of(16) || !is_of_map;
         let (Some(element), 1..=MAX_RANK, false) = (element, rank, is_wrong) else {
             return Err(NoTensorMap);
         };
@@ -365,10 +368,23 @@ mod tests {
                 assert_eq!(TensorMap::decode(&columns.encode()), Ok(columns));
             }
         }
-        assert_eq!(TensorMap::decode(&[0; BYTES]), Err(NoTensorMap));
         assert_eq!(TensorMap::decode(&[0xff; BYTES]), Err(NoTensorMap));
         let mut image = map(TensorElement::F32, 2, Shape::Tile([4; MAX_RANK])).encode();
         image[0] += 4;
+        assert_eq!(TensorMap::decode(&image), Err(NoTensorMap));
+    }
+
+    #[test]
+    fn zeros_become_a_map_field_by_field() {
+        let zeros = TensorMap::decode(&[0; BYTES]).expect("zeros are a map without an address");
+        assert_eq!((zeros.address, zeros.rank, zeros.element), (0, 1, TensorElement::U8));
+        assert_eq!((zeros.sizes, zeros.steps), ([1; MAX_RANK], [1; MAX_RANK]));
+        let wanted = map(TensorElement::Bf16, 2, Shape::Tile([64, 128, 1, 1, 1]));
+        let mut image = [0; BYTES];
+        image[..FIELD_BYTES].copy_from_slice(&wanted.encode()[..FIELD_BYTES]);
+        assert_eq!(TensorMap::decode(&image), Ok(wanted));
+        // The word behind the fields has one of few values.
+        image[4 * 18] = 1;
         assert_eq!(TensorMap::decode(&image), Err(NoTensorMap));
     }
 

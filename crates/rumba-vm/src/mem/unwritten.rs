@@ -302,8 +302,8 @@ impl Unwritten {
         }
     }
 
-    /// Bytes are copied to the allocation at `allocation`, with what is known of them.
-    pub(crate) fn copy(&self, allocation: u64, to: u64, from: u64, bytes: u64) {
+    /// Bytes are copied with what is known of them, to the allocation at `allocation` if one holds them.
+    pub(crate) fn copy(&self, allocation: Option<u64>, to: u64, from: u64, bytes: u64) {
         let runs = self.runs(from, bytes);
         let undefined: Vec<u64> = if self.has_undefined.load(Ordering::Relaxed) {
             let all = runs.iter().flat_map(Range::clone);
@@ -324,7 +324,7 @@ impl Unwritten {
             let origin = || origins.first().cloned().unwrap_or_default();
             self.undefine(to + (address - from), 1, || None, origin);
         }
-        if !runs.is_empty() && self.knows(to) {
+        if let Some(allocation) = allocation.filter(|_| !runs.is_empty() && self.knows(to)) {
             self.partial().insert(allocation, allocation);
         }
     }
@@ -441,7 +441,7 @@ mod tests {
         map.write(b, 512);
         assert!(map.is_written(b, b + 512) && !map.is_written(a, a + 512));
         map.write(a, 256);
-        map.copy(b, b, a, 512);
+        map.copy(Some(b), b, a, 512);
         assert!(!map.is_written(b, b + 512));
         assert_eq!(map.met(b + 252, 8), None);
         assert_eq!(map.met(b + 256, 8), Some(b + 256));
@@ -529,7 +529,7 @@ mod tests {
         assert_eq!(map.met_by_copy(at, 64), Some(at + 8));
         let to = START + 8192;
         map.allocate(to, 64);
-        map.copy(to, to, at, 64);
+        map.copy(Some(to), to, at, 64);
         assert_eq!(map.origin(to + 8).as_deref(), Some("here"));
         map.write(at + 8, 4);
         assert!(!map.is_undefined(at, 64) && map.origin(at + 9).is_none());
@@ -565,7 +565,7 @@ mod tests {
                 }
                 _ => {
                     let to = start + COPY;
-                    map.copy(to, to, start, bytes);
+                    map.copy(Some(to), to, start, bytes);
                     flags.copy_within(at(start, bytes), at(to, 0).start);
                 }
             }

@@ -1,7 +1,7 @@
 //! Thread block clusters: their registers, their barrier, each other's shared memory, and what can go wrong with them.
 
 use crate::common::{Bench, kernel, u32s};
-use rumba_vm::{FaultKind, Launch, LaunchFailure};
+use rumba_vm::{Check, CheckSet, Config, FaultKind, FindingKind, Launch, LaunchFailure};
 
 const SHARED: &str = ".shared .align 4 .b32 values[64];";
 
@@ -350,4 +350,74 @@ fn cancelling_needs_an_mbarrier() {
     let (kind, text) = fault(ANSWER, body, launch(2, 1, [1; 3]));
     assert_eq!(kind, FaultKind::Synchronisation, "{text}");
     assert!(text.contains("there is no mbarrier here"), "{text}");
+}
+
+#[test]
+fn an_arrival_at_the_mbarrier_of_a_block_that_has_ended_has_no_effect() {
+    // The barrier of the cluster is complete without the second block, which has ended.
+    let body = |arrive: &str| {
+        format!(
+            "mov.u32 %r10, %cluster_ctarank; setp.ne.u32 %p1, %r10, 0; setp.ne.u32 %p2, %r2, 0;
+            mov.u32 %r11, values; mapa.shared::cluster.u32 %r12, %r11, 1;
+            cvt.u64.u32 %rd10, %r11; cvta.shared.u64 %rd10, %rd10; mapa.u64 %rd10, %rd10, 1;
+            @%p2 bra READY;
+            mbarrier.init.shared.b64 [%r11], 64;
+        READY:
+            barrier.cluster.arrive; barrier.cluster.wait;
+            @%p1 bra DONE;
+            barrier.cluster.arrive; barrier.cluster.wait;
+            {arrive}
+            st.global.u32 [%rd2], 7;
+        DONE:"
+        )
+    };
+    let shared = ".shared .align 8 .b64 values[1];";
+    let checks = |checks: &[Check]| CheckSet::from_iter(checks.iter().copied());
+    let local = "mapa.shared::cluster.u32 %r12, %r11, 0; mbarrier.arrive.shared::cluster.b64 _, [%r12];";
+    for (arrive, is_wrong) in [
+        ("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r12];", true),
+        ("mbarrier.arrive.shared::cluster.b64 _, [%r12], 2;", true),
+        ("mbarrier.arrive.expect_tx.shared::cluster.b64 _, [%r12], 16;", true),
+        ("mbarrier.arrive.b64 _, [%rd10];", true),
+        (local, false),
+        // Each second lane arrives at the mbarrier of its own block.
+        (
+            "and.b32 %r13, %r2, 1; mapa.shared::cluster.u32 %r12, %r11, %r13; mbarrier.arrive.shared::cluster.b64 _, [%r12];",
+            true,
+        ),
+    ] {
+        for checks in [checks(&[]), checks(&[Check::Mem]), checks(&[Check::Mem, Check::Sync])] {
+            let config = Config {
+                checks,
+                ..Config::default()
+            };
+            let bench = Bench::with(&kernel(shared, &body(arrive)), config);
+            let out = bench.zeros(256);
+            if let Err(error) = bench.launch_as("k", launch(2, 32, [2, 1, 1]), &[out.into(), 0u32.into()]) {
+                panic!("{arrive}: {error}");
+            }
+            let found: Vec<_> = bench
+                .device
+                .take_findings()
+                .iter()
+                .map(|finding| finding.kind)
+                .collect();
+            let is_told = is_wrong && checks.contains(Check::Sync);
+            assert_eq!(
+                found.contains(&FindingKind::ExitedBlock),
+                is_told,
+                "{arrive}: {found:?}"
+            );
+            assert_eq!(u32s(&bench.download(out, 128)), [7; 32], "{arrive}");
+        }
+    }
+    // Other accesses are faults, whatever is checked.
+    for access in [
+        "ld.shared::cluster.u32 %r13, [%r12];",
+        "mbarrier.test_wait.b64 %p3, [%rd10], %rd11;",
+    ] {
+        let (kind, message) = fault(shared, &body(access), launch(2, 32, [2, 1, 1]));
+        assert_eq!(kind, FaultKind::IllegalAddress, "{message}");
+        assert!(message.contains("which has ended"), "{message}");
+    }
 }

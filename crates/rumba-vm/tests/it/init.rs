@@ -394,3 +394,84 @@ fn the_host_copies_unwritten_memory() {
     bench.read(again, &mut bytes).unwrap();
     assert_eq!(device.take_findings().len(), 1);
 }
+
+/// Functions that take and give back structures of 16 bytes.
+const FUNCTIONS: &str = "
+.func sum(.param .b64 to, .param .align 4 .b8 e[16])
+{
+    .reg .b64 %rd<2>; .reg .b32 %r<5>;
+    ld.param.u64 %rd1, [to];
+    ld.param.u32 %r1, [e]; ld.param.u32 %r2, [e+4]; ld.param.u32 %r3, [e+8]; ld.param.u32 %r4, [e+12];
+    add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3; add.u32 %r1, %r1, %r4;
+    st.u32 [%rd1], %r1;
+    ret;
+}
+.func first(.param .b64 to, .param .align 4 .b8 e[16])
+{
+    .reg .b64 %rd<2>; .reg .b32 %r<2>;
+    ld.param.u64 %rd1, [to]; ld.param.u32 %r1, [e]; st.u32 [%rd1], %r1;
+    ret;
+}
+.func passed_on(.param .b64 to, .param .align 4 .b8 e[16])
+{
+    .reg .b64 %rd<2>; .reg .b32 %r<5>;
+    ld.param.u64 %rd1, [to];
+    ld.param.u32 %r1, [e]; ld.param.u32 %r2, [e+4]; ld.param.u32 %r3, [e+8]; ld.param.u32 %r4, [e+12];
+    { .param .b64 a; .param .align 4 .b8 b[16];
+      st.param.b64 [a], %rd1;
+      st.param.b32 [b], %r1; st.param.b32 [b+4], %r2; st.param.b32 [b+8], %r3; st.param.b32 [b+12], %r4;
+      call.uni sum, (a, b); }
+    ret;
+}
+.func (.param .align 4 .b8 made[16]) make(.param .b32 x)
+{
+    .reg .b32 %r<2>;
+    ld.param.u32 %r1, [x];
+    st.param.b32 [made], %r1; st.param.b32 [made+4], %r1; st.param.b32 [made+8], %r1; st.param.b32 [made+12], %r1;
+    ret;
+}
+.func (.param .align 4 .b8 made[16]) make_in_part(.param .b32 x)
+{
+    .reg .b32 %r<2>;
+    ld.param.u32 %r1, [x];
+    st.param.b32 [made], %r1; st.param.b32 [made+4], %r1; st.param.b32 [made+8], %r1;
+    ret;
+}";
+
+#[test]
+fn structures_by_value_are_as_written_as_their_fields() {
+    let passes = |last: &str, call: &str| {
+        format!(
+            "{{ .param .b64 a; .param .align 4 .b8 b[16];
+              st.param.b64 [a], %rd2;
+              st.param.b32 [b], %r2; st.param.b32 [b+4], %r2; st.param.b32 [b+8], %r2; {last}
+              {call} }}"
+        )
+    };
+    let pointer = "mov.u64 %rd20, sum;
+        prototype: .callprototype () _ (.param .b64 _, .param .align 4 .b8 _[16]);
+        call %rd20, (a, b), prototype;";
+    let last = "st.param.b32 [b+12], %r2;";
+    for call in ["call.uni sum, (a, b);", "call.uni passed_on, (a, b);", pointer] {
+        is_clean(FUNCTIONS, &passes(last, call), 0);
+        is_told(FUNCTIONS, &passes("", call), 0, "stack");
+    }
+    // A field that the function does not use need not be written.
+    is_clean(FUNCTIONS, &passes("", "call.uni first, (a, b);"), 0);
+    is_clean(
+        FUNCTIONS,
+        &passes("st.param.b32 [b+12], %r50;", "call.uni first, (a, b);"),
+        0,
+    );
+    let returns = |function: &str, offset: u32| {
+        format!(
+            "{{ .param .b32 x; .param .align 4 .b8 b[16];
+              st.param.b32 [x], %r2;
+              call.uni (b), {function}, (x);
+              ld.param.b32 %r10, [b+{offset}]; st.global.u32 [%rd2], %r10; }}"
+        )
+    };
+    is_clean(FUNCTIONS, &returns("make", 12), 0);
+    is_clean(FUNCTIONS, &returns("make_in_part", 8), 0);
+    is_told(FUNCTIONS, &returns("make_in_part", 12), 0, "stack");
+}

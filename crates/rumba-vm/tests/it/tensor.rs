@@ -5,7 +5,7 @@ use rumba_vm::tensor_map::{Shape, TensorElement, TensorMap};
 use rumba_vm::{FaultKind, Launch, LaunchFailure};
 
 /// A map of a tensor without gaps; no swizzle.
-fn map(address: u64, element: TensorElement, sizes: &[u64], extent: &[u32]) -> TensorMap {
+pub(crate) fn map(address: u64, element: TensorElement, sizes: &[u64], extent: &[u32]) -> TensorMap {
     let mut map = TensorMap {
         address,
         rank: sizes.len(),
@@ -36,7 +36,7 @@ fn map(address: u64, element: TensorElement, sizes: &[u64], extent: &[u32]) -> T
 
 /// A kernel whose parameters are a map and a buffer, in `%rd1` and `%rd2`; `%r1` is the thread, `%r2` the address of 8 KiB
 /// of shared memory, which are filled with 0x77 first, and `%r3` that of an mbarrier for one arrival.
-fn kernel(body: &str) -> String {
+pub(crate) fn kernel(body: &str) -> String {
     format!(
         "{HEADER}
         .global .align 128 .b8 copied[128];
@@ -79,7 +79,7 @@ fn dump(bytes: u32) -> String {
     )
 }
 
-fn launch(bench: &Bench, map: &TensorMap, out: u64, cluster: Option<[u32; 3]>) -> Result<(), LaunchFailure> {
+pub(crate) fn launch(bench: &Bench, map: &TensorMap, out: u64, cluster: Option<[u32; 3]>) -> Result<(), LaunchFailure> {
     let function = bench.module.function("k").unwrap();
     let mut parameters = map.encode().to_vec();
     parameters.extend(out.to_le_bytes());
@@ -519,7 +519,7 @@ fn a_cluster_gets_one_box() {
 
 #[test]
 fn maps_are_changed_in_shared_memory_and_copied() {
-    // The map of a parameter is for other data: everything but its version is replaced.
+    // The map of a parameter is for other data, and of 128 zero bytes there is none: every field is replaced.
     let replace = |field: &str, value: &str| format!("@%p1 tensormap.replace.tile.{field} {value};\n");
     let mut changes = String::new();
     for (field, value) in [
@@ -541,7 +541,7 @@ fn maps_are_changed_in_shared_memory_and_copied() {
     }
     let body = format!(
         "mov.u32 %r10, image; cvt.u64.u32 %rd20, %r10; add.u32 %r11, %r10, %r4; cvt.u64.u32 %rd3, %r4;
-        add.u64 %rd3, %rd3, %rd1; ld.b32 %r12, [%rd3]; st.shared.b32 [%r11], %r12; bar.sync 0;
+        add.u64 %rd3, %rd3, %rd1; ld.b32 %r12, [%rd3]; st.shared.b32 [%r11], BEFORE; bar.sync 0;
         {changes} bar.sync 0;
         mov.u64 %rd21, copied;
         tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd21], [%rd20], 128;
@@ -552,14 +552,17 @@ fn maps_are_changed_in_shared_memory_and_copied() {
         {}",
         fetch(128)
     );
-    let bench = Bench::new(&kernel(&body));
-    let (data, other) = (bench.upload(&numbers(128)), bench.upload(&[5_u32; 16]));
-    launch(&bench, &map(other, TensorElement::U8, &[16], &[16]), data, None).unwrap();
-    let found = u32s(&bench.download(data, 128));
-    assert_eq!(
-        found[..8],
-        [124, 125, 126, 127, 0x7ff7_7ff7, 0x7ff7_7ff7, 0x7ff7_7ff7, 0x7ff7_7ff7]
-    );
+    for before in ["%r12", "0"] {
+        let bench = Bench::new(&kernel(&body.replace("BEFORE", before)));
+        let (data, other) = (bench.upload(&numbers(128)), bench.upload(&[5_u32; 16]));
+        launch(&bench, &map(other, TensorElement::U8, &[16], &[16]), data, None).unwrap();
+        let found = u32s(&bench.download(data, 128));
+        assert_eq!(
+            found[..8],
+            [124, 125, 126, 127, 0x7ff7_7ff7, 0x7ff7_7ff7, 0x7ff7_7ff7, 0x7ff7_7ff7],
+            "{before}"
+        );
+    }
 }
 
 #[test]
@@ -600,6 +603,9 @@ fn misuse_is_told() {
     let invalid = FaultKind::InvalidInstruction;
     let load = format!("@%p1 {LOAD_2D}");
     fault(good, &load.replace("%rd1,", "%rd2,"), invalid, "are no tensor map");
+    let of_zeros =
+        "mov.u64 %rd20, copied; cvta.global.u64 %rd20, %rd20; ".to_owned() + &load.replace("%rd1,", "%rd20,");
+    fault(good, &of_zeros, invalid, "nothing has set its field `global_address`");
     let moved = format!("add.u64 %rd1, %rd1, 16; {load}");
     fault(
         good,

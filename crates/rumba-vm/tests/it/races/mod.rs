@@ -694,6 +694,36 @@ fn read_only_loads_read_what_no_thread_writes() {
     let finding = only("", &body("ld.global.nc.u32"), 64);
     assert_eq!(finding.kind, FindingKind::StaleLoad, "{finding}");
     is_clean("", &body("ld.global.u32"), 1, 64);
+    // A thread overwrites what it has read.
+    let later = |load: &str, place: &str| {
+        format!(
+            "add.u32 %r10, %r2, 1; and.b32 %r10, %r10, 63; mul.wide.u32 %rd10, %r10, 4; add.u64 %rd10, %rd10, %rd1;
+            {load}
+            bar.sync 0;
+            st.global.u32 [{place}], %r11;"
+        )
+    };
+    let own = "ld.global.nc.u32 %r11, [%rd2];";
+    for (load, place, severity) in [
+        (own, "%rd2", Severity::Info),
+        (own, "%rd10", Severity::Error),
+        ("ld.global.nc.u32 %r11, [%rd1];", "%rd2", Severity::Error),
+        // It reads it again.
+        (
+            &format!("{own} st.global.u32 [%rd2], %r2; {own}"),
+            "%rd2",
+            Severity::Error,
+        ),
+    ] {
+        let found = findings("", &later(load, place), 1, 64);
+        let worst = found.iter().map(|finding| finding.severity).max();
+        assert_eq!(worst, Some(severity), "{load} {place}: {found:#?}");
+        assert!(
+            found.iter().all(|finding| finding.kind == FindingKind::StaleLoad),
+            "{found:#?}"
+        );
+    }
+    is_clean("", &later("ld.global.u32 %r11, [%rd2];", "%rd2"), 1, 64);
     // What the launch before has written.
     let config = Config {
         memory_bytes: 64 << 20,
