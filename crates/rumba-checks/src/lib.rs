@@ -388,6 +388,10 @@ kinds! {
     Panic: Panic, Error, "panic",
         "an index, an arithmetic operation or an assertion of the kernel failed, and the thread ended there",
         "look at what the message names, on the line that it names";
+    /// The interpreter and the compiled code of a kernel do not do the same (`RUMBA_ENGINE=compare`).
+    EngineDifference: Portability, Error, "difference between the engines",
+        "the compiled code of a kernel has to do what the interpreter does, in the same order of threads; one of the two is wrong",
+        "report it with the kernel's PTX and its launch; `RUMBA_ENGINE=interpreter` and `RUMBA_ENGINE=compiled` choose one engine";
     /// The host reads something else in another order of the threads.
     ScheduleDependent: Portability, Warning, "result that depends on the order of threads",
         "blocks, warps and lanes run in any order, and in another one the host reads something else",

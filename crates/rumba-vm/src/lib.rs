@@ -48,6 +48,8 @@ pub use crate::machine::printf::Sink;
 pub use crate::machine::program::Parameter;
 pub use crate::mem::allocations::{Allocation, AllocationKind, MemoryError};
 pub use crate::mem::tensor_map;
+pub use crate::run::apart::{Beside, HostWaits};
+pub use crate::run::compared::{Comparisons, Reason};
 pub use crate::run::launch::{Launch, LaunchFailure, Statistics};
 pub use device::{Device, Error};
 pub use rumba_checks::{Check, CheckSet, FindingKind, Severity};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rumba_checks::CheckSet;
+use rumba_checks::{Check, CheckSet};
 
 use crate::base::engine::Engine;
 use crate::base::limits::Multiprocessor;
@@ -43,6 +43,14 @@ pub struct Config {
     /// What runs kernels. Native code computes the same, and is used where neither a seed nor an exploration decides about
     /// orders, nothing is profiled, and no check remembers what threads did.
     pub engine: Engine,
+}
+
+impl Config {
+    /// Whether every launch is interpreted, whatever the engine.
+    pub(crate) fn is_interpreted(&self) -> bool {
+        let remembers = self.checks.contains(Check::Race) || self.checks.contains(Check::Init);
+        self.seed.is_some() || self.profile || remembers
+    }
 }
 
 impl Default for Config {

@@ -68,10 +68,11 @@ pub unsafe trait Compiler: fmt::Debug + Send + Sync {
     fn compile(&self, unit: Unit, done: Done);
 }
 
-/// What runs kernels: the interpreter alone, or native code wherever there is some.
+/// What runs kernels: the interpreter alone, native code wherever there is some, or both.
 #[derive(Debug, Clone, Default)]
 pub struct Engine {
     compiler: Option<Arc<dyn Compiler>>,
+    compares: bool,
 }
 
 impl Engine {
@@ -84,7 +85,22 @@ impl Engine {
     pub fn compiled(compiler: Arc<dyn Compiler>) -> Self {
         Self {
             compiler: Some(compiler),
+            compares: false,
         }
+    }
+
+    /// Both: each launch runs interpreted and then as native code, from the same memory. A difference is a fault of the launch, of
+    /// the kind [`FaultKind::EngineDifference`](crate::FaultKind::EngineDifference).
+    pub fn compared(compiler: Arc<dyn Compiler>) -> Self {
+        Self {
+            compiler: Some(compiler),
+            compares: true,
+        }
+    }
+
+    /// Whether each launch runs on both engines.
+    pub fn compares(&self) -> bool {
+        self.compares
     }
 
     /// The compiler, if there is one.
@@ -95,11 +111,12 @@ impl Engine {
 
 impl PartialEq for Engine {
     fn eq(&self, other: &Self) -> bool {
-        match (&self.compiler, &other.compiler) {
+        let same_compiler = match (&self.compiler, &other.compiler) {
             (None, None) => true,
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
             (None, Some(_)) | (Some(_), None) => false,
-        }
+        };
+        same_compiler && self.compares == other.compares
     }
 }
 

@@ -19,3 +19,4 @@ pub(crate) mod record;
 mod stores;
 pub(crate) mod thread_state;
 pub(crate) mod transactions;
+pub(crate) mod watch;

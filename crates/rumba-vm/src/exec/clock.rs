@@ -4,6 +4,7 @@
 //! The clock counts executed warp instructions, so that it does not depend on the machine underneath; the global timer
 //! is the system's time in nanoseconds.
 
+use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::base::lanes::LANES;
@@ -25,6 +26,7 @@ pub(crate) fn read(special: Special) -> Handlers {
 }
 
 fn now(warp: &Warp, global: bool) -> u64 {
+    warp.context().variance.clock.store(true, Ordering::Relaxed);
     if global && warp.context().seed.is_none() {
         SystemTime::now()
             .duration_since(UNIX_EPOCH)

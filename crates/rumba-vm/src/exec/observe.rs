@@ -14,6 +14,7 @@ use crate::check::proxy::Proxy;
 use crate::check::race;
 use crate::check::race::{Arriving, BarrierPhase, Races};
 use crate::check::record::ThreadAccess;
+use crate::check::watch::StoreAccess;
 use crate::explore::past::Pasts;
 use crate::machine::block::GROUP_WARPS;
 use crate::machine::context::Context;
@@ -50,6 +51,9 @@ impl Warp {
         let context = self.context();
         let Some(monitor) = context.monitor else { return };
         let (block, warp) = (self.block_number(), self.index as u8);
+        if kind != AccessKind::Read {
+            self.tell_watch(source, lanes, &host, bytes);
+        }
         if let Some(map) = &context.allocations.unwritten {
             // Of these values it is known that they are undefined: the mistake is what depends on them.
             let program = context.program;
@@ -111,6 +115,10 @@ impl Warp {
     ) {
         let context = self.context();
         let Some(monitor) = context.monitor else { return };
+        if kind != AccessKind::Read {
+            let host = |lane: usize| hosts[lane / GROUP] + stride * (lane % GROUP) as u64;
+            self.tell_watch(source, FULL, host, bytes);
+        }
         if let Some(map) = &context.allocations.unwritten {
             let whole = bytes + stride * (GROUP as u64 - 1);
             let in_a_row = stride != 0 && hosts.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == whole);
@@ -146,6 +154,24 @@ impl Warp {
         );
     }
 
+    /// Tells of stores by lanes, if it is asked who stores somewhere.
+    #[inline]
+    fn tell_watch(&self, source: u32, lanes: u32, host: impl Fn(usize) -> u64, bytes: u64) {
+        let Some(watch) = self.context().watch else { return };
+        // SAFETY: the block outlives its warps' turns, and its coordinates do not change meanwhile.
+        let block = unsafe { (*self.block).coordinates };
+        for lane in lanes_of(lanes) {
+            let address = host(lane);
+            let access = StoreAccess {
+                lane,
+                source,
+                address,
+                bytes,
+            };
+            watch.tell(block, self.index, access);
+        }
+    }
+
     /// Whether accesses to an allocation have to be told of, even where they are in bounds.
     pub(crate) fn watches(&self, start: u64, bytes: u64) -> bool {
         let context = self.context();
@@ -153,7 +179,9 @@ impl Warp {
         let undefines = context.program.undefines;
         let is_partial = |map: &Unwritten| map.knows(start) && (undefines || !map.is_written(start, start + bytes));
         context.monitor.is_some_and(|monitor| {
-            monitor.knows(start) || context.allocations.unwritten.as_ref().is_some_and(is_partial)
+            context.watch.is_some()
+                || monitor.knows(start)
+                || context.allocations.unwritten.as_ref().is_some_and(is_partial)
         })
     }
 

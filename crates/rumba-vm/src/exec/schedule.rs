@@ -8,6 +8,7 @@
 //! Barriers between warps and turns of warps and blocks are not decided here but in [`crate::run::block`].
 
 use std::cmp::Ordering;
+use std::sync::atomic;
 
 use crate::machine::op::Pc;
 use crate::machine::warp::{Frames, Split, Stop, Wait, Warp};
@@ -30,10 +31,16 @@ impl Warp {
     #[cold]
     #[inline(never)]
     pub(crate) fn arrive(&mut self, target: Pc) -> Pc {
-        if self.fuel < 0 && !self.splits.is_empty() {
+        let takes_turns = self.fuel < 0 && !self.splits.is_empty();
+        if takes_turns {
             self.turn += 1;
         }
+        // A warp that rests has no budget left, on every engine.
+        let rests = self.budget <= 0;
         self.settle();
+        if !rests && (takes_turns || self.budget <= 0) {
+            self.context().variance.turns.store(true, atomic::Ordering::Relaxed);
+        }
         if self.budget <= 0 {
             self.pc = target;
             self.stop = Stop::Turn;

@@ -1,12 +1,13 @@
 //! The launch that warps run in: its program, its memory, its shape, and the checks that look at it.
 
 use rumba_checks::CheckSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::base::seed::{Chance, shuffled};
 use crate::check::monitor::Monitor;
 use crate::check::notes::Notes;
+use crate::check::watch::Watch;
 use crate::machine::cluster::GridBarrier;
 use crate::machine::counters::Counters;
 use crate::machine::printf::Output;
@@ -15,6 +16,15 @@ use crate::machine::special::Special;
 use crate::mem::allocations::Allocations;
 use crate::mem::arena::{Arena, Window};
 use crate::mem::heap::Heap;
+
+/// What a launch met that need not be the same when it runs again on another engine.
+#[derive(Debug, Default)]
+pub(crate) struct Variance {
+    /// A thread read a clock.
+    pub(crate) clock: AtomicBool,
+    /// Threads that could have gone on had to let others run: engines count operations at other places.
+    pub(crate) turns: AtomicBool,
+}
 
 /// What all workers of a launch share.
 pub(crate) struct Context<'a> {
@@ -40,8 +50,9 @@ pub(crate) struct Context<'a> {
     pub(crate) local: Window,
     /// Bytes of each thread's stack, counted from offset 0.
     pub(crate) stack_stride: u64,
-    /// Number of the launch.
+    /// Number of the launch, and of the run: a compared launch runs twice.
     pub(crate) number: u64,
+    pub(crate) run: u64,
     pub(crate) workers: usize,
     /// The next cluster to begin.
     pub(crate) next: AtomicU64,
@@ -65,6 +76,10 @@ pub(crate) struct Context<'a> {
     pub(crate) explores: bool,
     /// The checks that remember what threads did, if they are on.
     pub(crate) monitor: Option<&'a Monitor>,
+    /// The bytes of which it is asked who stores there.
+    pub(crate) watch: Option<&'a Watch>,
+    /// What it met that need not be the same in another run.
+    pub(crate) variance: Variance,
     pub(crate) instruction_limit: u64,
     pub(crate) time_limit: Option<Duration>,
     pub(crate) started: Instant,
@@ -161,6 +176,11 @@ impl Context<'_> {
             self.dynamic_start() + u64::from(self.dynamic_shared)
         }
     }
+}
+
+/// The coordinates of the thread with this number in a block of this shape.
+pub(crate) fn thread_of([x, y, _]: [u32; 3], number: u32) -> [u32; 3] {
+    [number % x, number / x % y, number / x / y]
 }
 
 /// Most clusters that change places in a run with a seed.

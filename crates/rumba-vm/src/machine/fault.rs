@@ -32,6 +32,8 @@ pub enum FaultKind {
     InvalidInstruction,
     /// Calls are nested too deep, or need more stack than there is.
     StackOverflow,
+    /// Native code does something else than the interpreter. The mistake is the machine's, not the kernel's.
+    EngineDifference,
 }
 
 impl FaultKind {
@@ -47,6 +49,7 @@ impl FaultKind {
             Self::Synchronisation => FindingKind::Synchronisation,
             Self::InvalidInstruction => FindingKind::InvalidInstruction,
             Self::StackOverflow => FindingKind::StackOverflow,
+            Self::EngineDifference => FindingKind::EngineDifference,
         }
     }
 
@@ -191,11 +194,13 @@ impl fmt::Display for Fault {
         write!(f, "{}: {}", self.kind, self.message)?;
         write!(f, "\n  in kernel `{}`", self.kernel)?;
         let whole_block = matches!(self.kind, FaultKind::Deadlock | FaultKind::Timeout);
+        // A difference between the engines that is not in memory is of no thread.
+        let is_of_thread = self.kind != FaultKind::EngineDifference || self.address.is_some();
         if whole_block {
             if self.kind == FaultKind::Deadlock {
                 write!(f, ", block {}", triple(self.block))?;
             }
-        } else {
+        } else if is_of_thread {
             write!(f, ", block {}, thread {}", triple(self.block), triple(self.thread))?;
         }
         if !whole_block {

@@ -5,6 +5,7 @@ pub(crate) mod bounds;
 pub(crate) mod cluster;
 pub(crate) mod context;
 pub(crate) mod counters;
+pub(crate) mod difference;
 pub(crate) mod fault;
 pub(crate) mod op;
 pub(crate) mod printf;

@@ -3,7 +3,7 @@
 //! What a kernel prints is collected while it runs and handed over when it ends, or when much has been collected.
 
 use std::io::Write;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes that are collected at most before they are handed over.
 const BUFFER: usize = 1 << 20;
@@ -26,6 +26,17 @@ impl Output {
         Self {
             state: Mutex::new((Vec::new(), stdout)),
         }
+    }
+
+    /// One that keeps the text, and where it is kept.
+    pub(crate) fn collecting() -> (Self, Arc<Mutex<Vec<u8>>>) {
+        let kept = Arc::<Mutex<Vec<u8>>>::default();
+        let sink = kept.clone();
+        let output = Self::new();
+        output.set(Box::new(move |text: &[u8]| {
+            sink.lock().unwrap_or_else(PoisonError::into_inner).extend(text);
+        }));
+        (output, kept)
     }
 
     /// Hands text over to `sink` from now on.

@@ -134,7 +134,7 @@ impl Allocation {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Heap {
     window: Window,
     /// Nothing was ever allocated from here on.
@@ -189,7 +189,7 @@ impl Heap {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct State {
     live: BTreeMap<u64, Allocation>,
     quarantine: VecDeque<Allocation>,
@@ -197,7 +197,13 @@ struct State {
     heap: Heap,
     constants: Heap,
     used: u64,
+    /// How often a kernel has allocated or freed.
+    by_kernels: u64,
 }
+
+/// The allocations at some time.
+#[derive(Debug)]
+pub(crate) struct SavedAllocations(State);
 
 /// The table of allocations of a device.
 #[derive(Debug)]
@@ -226,6 +232,7 @@ impl Allocations {
                 heap: Heap::new(arena.heap),
                 constants: Heap::new(arena.constants),
                 used: 0,
+                by_kernels: 0,
             }),
             limit,
             quarantine_limit: (limit / 4).min(4 << 30),
@@ -248,6 +255,20 @@ impl Allocations {
     pub(crate) fn info(&self) -> (usize, usize) {
         let used = self.read().used;
         ((self.limit - used.min(self.limit)) as usize, self.limit as usize)
+    }
+
+    /// The allocations as they are now.
+    pub(crate) fn save(&self) -> SavedAllocations {
+        SavedAllocations(self.read().clone())
+    }
+
+    /// Goes back to saved allocations, if kernels have allocated or freed since. Nobody else has.
+    pub(crate) fn put_back(&self, saved: &SavedAllocations) {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        if state.by_kernels != saved.0.by_kernels {
+            state.clone_from(&saved.0);
+            self.epoch.fetch_add(1, Ordering::AcqRel);
+        }
     }
 
     /// What kernels can write to.
@@ -341,6 +362,7 @@ impl Allocations {
         unsafe { std::ptr::write_bytes(start as *mut u8, FRESH, filled as usize) };
         arena.discard(start + filled..start + length);
         state.used += length;
+        state.by_kernels += u64::from(kind == AllocationKind::Device);
         if let Some(map) = &self.unwritten {
             match kind {
                 AllocationKind::Host | AllocationKind::Device => map.allocate(start, length),
@@ -404,6 +426,7 @@ impl Allocations {
         self.epoch.fetch_add(1, Ordering::AcqRel);
         let bytes = allocation.bytes as u64;
         state.used -= bytes;
+        state.by_kernels += u64::from(allocation.kind == AllocationKind::Device);
         if let Some(map) = &self.unwritten {
             map.free(allocation.start, bytes);
         }

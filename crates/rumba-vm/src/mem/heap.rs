@@ -17,6 +17,16 @@ impl Heap {
         }
     }
 
+    /// How much kernels have allocated.
+    pub(crate) fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Goes back to what [`Self::used`] said.
+    pub(crate) fn put_back(&self, used: usize) {
+        self.used.store(used, Ordering::Relaxed);
+    }
+
     pub(crate) fn take(&self, bytes: usize) -> bool {
         let limit = self.limit.load(Ordering::Relaxed);
         let more = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= limit);

@@ -8,6 +8,7 @@ pub(crate) mod heap;
 pub(crate) mod mbarrier;
 pub(crate) mod pages;
 pub(crate) mod shadow;
+pub(crate) mod snapshot;
 pub(crate) mod stacks;
 pub(crate) mod tensor;
 pub mod tensor_map;

@@ -183,6 +183,9 @@ impl Block {
                 let counted = warp.executed();
                 // SAFETY: the warp was prepared for the launch, which holds its code. It has not parted.
                 let stopped = unsafe { runner.run(warp, WARP_TURN, false) };
+                if let Some(watch) = warp.context().watch {
+                    watch.look(self.coordinates, index as u32);
+                }
                 if let Stopped::At(pc) = stopped {
                     self.begun = Some(Begun {
                         warp: index,
@@ -246,6 +249,9 @@ impl Block {
                 while !pc.is_stop() {
                     // SAFETY: the warp was set up for the program that the operation belongs to.
                     pc = unsafe { (pc.handler)(warp, pc) };
+                }
+                if let Some(watch) = warp.context().watch {
+                    watch.look(self.coordinates, index as u32);
                 }
                 *executed += warp.executed() - before;
                 spent += if warp.stop == Stop::Turn {

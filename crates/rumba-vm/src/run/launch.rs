@@ -131,6 +131,11 @@ impl Worker {
         }
     }
 
+    /// Makes zeros of all registers: what a block finds in those that it has not written is the same in each run.
+    pub(crate) fn clear_registers(&mut self) {
+        self.residents.iter_mut().for_each(Resident::clear_registers);
+    }
+
     /// All residents: those of the last launch have ended.
     pub(crate) fn idle(&self) -> Vec<usize> {
         (0..self.residents.len()).rev().collect()

@@ -1,6 +1,8 @@
 //! Running a launch: workers, blocks and their turns, programs for warps in lockstep, findings at the end.
 
+pub(crate) mod apart;
 pub(crate) mod block;
+pub(crate) mod compared;
 pub(crate) mod explored;
 pub(crate) mod findings;
 pub(crate) mod launch;

@@ -9,7 +9,7 @@ use crate::base::types::ScalarType;
 use crate::exec::native::{Runner, Stopped};
 use crate::machine::bounds::Bounds;
 use crate::machine::cluster::Cluster;
-use crate::machine::context::{BlockPosition, Context};
+use crate::machine::context::{BlockPosition, Context, thread_of};
 use crate::machine::op::Pc;
 use crate::machine::program::{Class, Fixed, Lockstep};
 use crate::machine::special::Special;
@@ -87,7 +87,7 @@ pub(crate) struct Resident {
     registers: Vec<Line>,
     /// Number of its part of the windows for shared and local memory.
     slot: usize,
-    /// The launch that it is prepared for.
+    /// The run that it is prepared for.
     prepared: u64,
     /// The block whose numbers the fixed slots have.
     place: Option<BlockPosition>,
@@ -140,9 +140,9 @@ impl Resident {
         self.is_fresh = false;
         // In lockstep, the slots have no more than bases.
         self.place = (initial.by_bases == 0).then_some(*place);
-        if self.prepared != context.number {
+        if self.prepared != context.run {
             self.prepare(initial)?;
-            self.prepared = context.number;
+            self.prepared = context.run;
         }
         for (slot, class, value) in &initial.stack_pointer {
             for warp in &self.block.warps {
@@ -232,7 +232,7 @@ impl Resident {
 
     /// Whether it has run blocks of the launch.
     pub(crate) fn is_prepared(&self, context: &Context<'_>) -> bool {
-        self.prepared == context.number
+        self.prepared == context.run
     }
 
     /// Runs the block at `place` without starting it, and adds what was executed to `executed`. If a warp does what a block has to
@@ -266,13 +266,22 @@ impl Resident {
                 counted: 0,
             };
             // SAFETY: the warp was prepared for the launch, which holds its code.
-            match unsafe { runner.run(warp, WARP_TURN, true) } {
+            let stopped = unsafe { runner.run(warp, WARP_TURN, true) };
+            if let Some(watch) = initial.context.watch {
+                watch.look(place.block, index as u32);
+            }
+            match stopped {
                 Stopped::AtExit => *executed += warp.executed() + u64::from(warp.pc.d),
                 Stopped::AtBarrier(_) => return Err(begun(warp.pc)),
                 Stopped::At(pc) => return Err(begun(pc)),
             }
         }
         Ok(())
+    }
+
+    /// Makes zeros of all registers.
+    pub(crate) fn clear_registers(&mut self) {
+        self.registers.fill(Line([0; 64]));
     }
 
     /// Gives it what all blocks of the launch have in common.
@@ -396,9 +405,7 @@ unsafe fn fill_bases<T: Copy>(warp: &Warp, slot: u16, bases: [T; GROUPS]) {
 impl Context<'_> {
     /// The coordinates of a thread.
     pub(crate) fn thread(&self, warp: u32, lane: u32) -> [u32; 3] {
-        let index = warp * LANES as u32 + lane;
-        let [x, y, _] = self.block;
-        [index % x, index / x % y, index / x / y]
+        thread_of(self.block, warp * LANES as u32 + lane)
     }
 
     /// What a fixed slot holds in a lane.

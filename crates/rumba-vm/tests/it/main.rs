@@ -6,6 +6,7 @@ mod basic;
 mod blocks;
 mod clusters;
 mod common;
+mod compared;
 mod conformance;
 mod control;
 mod copies;

@@ -12,8 +12,12 @@ use rumba_vm::engine::{Code, Compiler, Done, ENTRY_POINT, Unit};
 /// In the environment: a file that lists what was compiled.
 pub(crate) const COMPILED: &str = "RUMBA_TEST_COMPILED";
 
+/// Compiles a text as it is, or as `edit` makes another one of it.
 #[derive(Debug)]
-struct AtOnce(Jit);
+struct AtOnce {
+    jit: Arc<Jit>,
+    edit: fn(&str) -> String,
+}
 
 // SAFETY: LLVM compiles for this processor, and the code is held by the owner.
 unsafe impl Compiler for AtOnce {
@@ -26,9 +30,10 @@ unsafe impl Compiler for AtOnce {
             let file = std::fs::OpenOptions::new().create(true).append(true).open(file);
             writeln!(file.expect("the file can be written to"), "{}", unit.kernel).expect("so it can be");
         }
-        let code = match self.0.compile_now(&unit.kernel, &unit.text) {
+        let text = (self.edit)(&unit.text);
+        let code = match self.jit.compile_now(&unit.kernel, &text) {
             Ok(code) => code,
-            Err(error) => panic!("{}: {error}\n{}", unit.kernel, unit.text),
+            Err(error) => panic!("{}: {error}\n{text}", unit.kernel),
         };
         let entry = code.symbol(ENTRY_POINT).expect("the text defines it");
         done(Ok(Code { entry, owner: code }));
@@ -38,7 +43,14 @@ unsafe impl Compiler for AtOnce {
 /// Native code, made when a kernel is first launched; nothing on machines without LLVM.
 pub(crate) fn native() -> Option<Engine> {
     static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
-    let engine = ENGINE.get_or_init(|| {
+    let engine = ENGINE.get_or_init(|| Some(Engine::compiled(of_edited(str::to_owned)?)));
+    engine.clone()
+}
+
+/// A compiler of edited texts.
+pub(crate) fn of_edited(edit: fn(&str) -> String) -> Option<Arc<dyn Compiler>> {
+    static JIT: OnceLock<Option<Arc<Jit>>> = OnceLock::new();
+    let jit = JIT.get_or_init(|| {
         rumba_llvm::find::library()?;
         let jit = Jit::new(Settings {
             library: rumba_llvm::find::library,
@@ -51,7 +63,8 @@ pub(crate) fn native() -> Option<Engine> {
             },
             log: |_| (),
         });
-        Some(Engine::compiled(Arc::new(AtOnce(jit))))
+        Some(Arc::new(jit))
     });
-    engine.clone()
+    let jit = jit.clone()?;
+    Some(Arc::new(AtOnce { jit, edit }))
 }

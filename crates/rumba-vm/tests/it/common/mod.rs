@@ -129,10 +129,15 @@ pub(crate) fn u64s(bytes: &[u8]) -> Vec<u64> {
         .collect()
 }
 
-/// The engine of tests that say of none: all of them can run as native code.
+/// The engine of tests that say of none: with `RUMBA_TEST_NATIVE`, all of them run as native code, or, if it is `compare`, on both
+/// engines.
 pub(crate) fn engine() -> Engine {
-    let native = std::env::var_os("RUMBA_TEST_NATIVE").and_then(|_| compiler::native());
-    native.unwrap_or_else(Engine::interpreter)
+    let engine = match std::env::var("RUMBA_TEST_NATIVE").as_deref() {
+        Err(_) => None,
+        Ok("compare") => compiler::of_edited(str::to_owned).map(Engine::compared),
+        Ok(_) => compiler::native(),
+    };
+    engine.unwrap_or_else(Engine::interpreter)
 }
 
 impl Bench {

@@ -1,0 +1,182 @@
+//! Who may use the memory of a device whose launches are compared: a compared launch has it to itself, since what the first run
+//! changes is taken back before the second one.
+//!
+//! Copies, allocations and other launches wait for a compared launch. A kernel may itself wait for one of them, or for the host: then
+//! its first run does not end. Who has waited for [`PATIENCE`] goes on, and the launch is not compared. A second run ends as the
+//! first one did, so all wait for it.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long the first run of a compared launch is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How far a compared launch is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// In its first run.
+    First,
+    /// In its first run, with others beside it: it will not be compared.
+    Joined,
+    /// Its first run has ended, and others wait.
+    Held,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Uses of the memory that are under way, but for that of a compared launch.
+    others: usize,
+    compared: Option<Phase>,
+}
+
+/// The uses of the memory of a device.
+#[derive(Debug, Default)]
+pub(crate) struct Apart {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// A compared launch, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Alone<'a>(&'a Apart);
+
+/// Any other use of the memory, until it is dropped.
+#[derive(Debug)]
+pub struct Beside<'a>(&'a Apart);
+
+impl Apart {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a launch that is to be compared, unless others go on using the memory.
+    pub(crate) fn compare(&self) -> Option<Alone<'_>> {
+        let is_taken = |state: &mut State| state.others > 0 || state.compared.is_some();
+        let waited = self.changed.wait_timeout_while(self.lock(), PATIENCE, is_taken);
+        let (mut state, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+        if timeout.timed_out() {
+            return None;
+        }
+        state.compared = Some(Phase::First);
+        Some(Alone(self))
+    }
+
+    /// Begins any other use, when no compared launch has the memory to itself.
+    pub(crate) fn join(&self) -> Beside<'_> {
+        let end = Instant::now() + PATIENCE;
+        let mut state = self.lock();
+        loop {
+            match state.compared {
+                None | Some(Phase::Joined) => break,
+                Some(Phase::Held) => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(Phase::First) => {
+                    let rest = end.saturating_duration_since(Instant::now());
+                    if rest.is_zero() {
+                        state.compared = Some(Phase::Joined);
+                        break;
+                    }
+                    let waited = self.changed.wait_timeout(state, rest);
+                    state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                }
+            }
+        }
+        state.others += 1;
+        Beside(self)
+    }
+}
+
+impl Alone<'_> {
+    /// Lets nobody in any more, now that the first run has ended; `false` if somebody is.
+    pub(crate) fn hold(&self) -> bool {
+        let mut state = self.0.lock();
+        let is_alone = state.compared == Some(Phase::First);
+        if is_alone {
+            state.compared = Some(Phase::Held);
+        }
+        is_alone
+    }
+}
+
+impl Drop for Alone<'_> {
+    fn drop(&mut self) {
+        self.0.lock().compared = None;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Drop for Beside<'_> {
+    fn drop(&mut self) {
+        self.0.lock().others -= 1;
+        self.0.changed.notify_all();
+    }
+}
+
+/// Whether the host, which may write to memory that kernels see, waits for a launch to end. A launch that the host does not wait for is
+/// not compared.
+#[derive(Debug, Default)]
+pub struct HostWaits(AtomicU8);
+
+const WAITS: u8 = 0;
+const GOES_ON: u8 = 1;
+const HELD: u8 = 2;
+
+impl HostWaits {
+    /// How long a host waits before it asks whether it may go on.
+    pub const PATIENCE: Duration = PATIENCE;
+
+    /// The host does not wait for the launch.
+    pub fn no() -> Self {
+        Self(AtomicU8::new(GOES_ON))
+    }
+
+    /// The host wants to go on before the launch has ended; `false` if the launch is being compared and will end soon.
+    pub fn go_on(&self) -> bool {
+        self.change(GOES_ON)
+    }
+
+    /// The launch is compared from now on; `false` if the host has gone on.
+    pub(crate) fn hold(&self) -> bool {
+        self.change(HELD)
+    }
+
+    fn change(&self, to: u8) -> bool {
+        let changed = self.0.compare_exchange(WAITS, to, Ordering::AcqRel, Ordering::Acquire);
+        changed.map_or_else(|known| known == to, |_| true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Apart, HostWaits};
+
+    #[test]
+    fn others_wait_for_the_second_run_and_not_for_a_first_one_that_does_not_end() {
+        let apart = Apart::default();
+        let alone = apart.compare().expect("nobody uses the memory");
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| drop(apart.join()));
+            // The first run ends before the other's patience does.
+            assert!(alone.hold());
+            assert!(!other.is_finished());
+            drop(alone);
+        });
+        let alone = apart.compare().expect("the other one is done");
+        // The first run waits for the other.
+        let beside = apart.join();
+        assert!(!alone.hold());
+        drop(alone);
+        assert!(apart.compare().is_none(), "the other one goes on");
+        drop(beside);
+        assert!(apart.compare().is_some());
+    }
+
+    #[test]
+    fn the_host_goes_on_or_the_launch_is_compared() {
+        let waits = HostWaits::default();
+        assert!(waits.hold() && !waits.go_on() && waits.hold());
+        let waits = HostWaits::default();
+        assert!(waits.go_on() && !waits.hold() && waits.go_on());
+        assert!(!HostWaits::no().hold());
+    }
+}
