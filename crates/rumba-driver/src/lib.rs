@@ -25,7 +25,8 @@
 //! | `RUMBA_SOFT_LIBRARY` | the path of the software device, where it is not in the user's folder for data (`~/.local/share/rumba/soft`) |
 //! | `RUMBA_SOFT_DEVICES` | how many software devices there are: 1 (default) to 64, which share one machine |
 //! | `RUMBA_SOFT_ARCH` | the compute capability that they have, `7.0` to `9.0` (default): its limits, and which PTX they take |
-//! | `RUMBA_ENGINE` | what runs kernels on the software device: `auto` (default) interprets them until they are compiled, in the background; `compiled` compiles them before they run first; `interpreter` compiles none |
+//! | `RUMBA_ENGINE` | what runs kernels on the software device: `auto` (default) interprets them until they are compiled, in the background; `compiled` compiles them before they run first; `interpreter` compiles none; `compare` runs each launch on both from the same memory, fails where they differ, and says at the end of the process how many launches were compared |
+//! | `RUMBA_COMPARE_JSON` | a file that differences and counts of `RUMBA_ENGINE=compare` are appended to, an object of JSON each |
 //! | `RUMBA_LLVM_LIBRARY` | the path of the `libLLVM` that compiles them, where no Rust toolchain of the user has one |
 //! | `RUMBA_CACHE` | the folder for what can be made again, or `off`: compiled kernels, and measured choices of `rumba::linalg`; default is `~/.cache/rumba` |
 //! | `RUMBA_LOG` | `off`, `reports`, `errors`, `calls`: what is written to standard error |

@@ -1,6 +1,6 @@
-//! `RUMBA_ENGINE`, `RUMBA_LLVM_LIBRARY` and `RUMBA_CACHE`. They are read once per process, so each run is one.
+//! `RUMBA_ENGINE`, `RUMBA_LLVM_LIBRARY`, `RUMBA_CACHE` and `RUMBA_COMPARE_JSON`. They are read once per process, so each run is one.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::{Duration, Instant};
 
@@ -33,6 +33,18 @@ const PTX: &str = r#"
 }
 "#;
 
+/// In the environment of a process: it adds the number behind its own.
+const NEXT: &str = "RUMBA_TEST_NEXT";
+
+/// The kernel that a process launches.
+fn text_of_kernel() -> String {
+    if std::env::var_os(NEXT).is_none() {
+        return PTX.to_owned();
+    }
+    let line = "mul.wide.u32 %offset, %thread, 4;";
+    PTX.replace(line, &format!("{line} add.u32 %thread, %thread, 1;"))
+}
+
 /// A run of three launches with these variables; `None` in its process.
 fn run(variables: &[(&str, &str)]) -> Option<Output> {
     run_until(variables, |launches| launches == 3)
@@ -44,7 +56,7 @@ fn run_until(variables: &[(&str, &str)], is_enough: impl Fn(u32) -> bool) -> Opt
     all.extend(variables);
     child(&all, || {
         let _context = cust::quick_init()?;
-        let module = Module::from_ptx(PTX, &[])?;
+        let module = Module::from_ptx(&*text_of_kernel(), &[])?;
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
         let y = DeviceBuffer::<u32>::zeroed(4 * 64)?;
         let mut launches = 0;
@@ -77,7 +89,13 @@ fn engines_that_there_are_not_are_refused() {
     };
     let said = text(&output);
     assert!(!output.status.success());
-    for part in ["RUMBA_ENGINE=fast is not", "`auto`", "`compiled`", "`interpreter`"] {
+    for part in [
+        "RUMBA_ENGINE=fast is not",
+        "`auto`",
+        "`compiled`",
+        "`interpreter`",
+        "`compare`",
+    ] {
         assert!(said.contains(part), "{said}");
     }
 }
@@ -85,13 +103,15 @@ fn engines_that_there_are_not_are_refused() {
 #[test]
 fn what_is_asked_for_has_to_be_there() {
     let nowhere = ("RUMBA_LLVM_LIBRARY", "/nonexistent/libLLVM.so.22");
-    let Some(output) = run(&[("RUMBA_ENGINE", "compiled"), nowhere]) else {
-        return;
-    };
-    let said = text(&output);
-    assert!(!output.status.success());
-    assert!(said.contains("RUMBA_ENGINE=compiled asks for LLVM"), "{said}");
-    assert!(said.contains("RUMBA_LLVM_LIBRARY"), "{said}");
+    for engine in ["compiled", "compare"] {
+        let Some(output) = run(&[("RUMBA_ENGINE", engine), nowhere]) else {
+            return;
+        };
+        let said = text(&output);
+        assert!(!output.status.success());
+        assert!(said.contains(&format!("RUMBA_ENGINE={engine} asks for LLVM")), "{said}");
+        assert!(said.contains("RUMBA_LLVM_LIBRARY"), "{said}");
+    }
 }
 
 #[test]
@@ -203,4 +223,106 @@ fn a_process_may_end_before_its_kernels_are_compiled() {
         };
         said(&output);
     }
+}
+
+/// The only file of a cache's folder with compiled kernels.
+fn only_file(cache: &Path) -> PathBuf {
+    let files = std::fs::read_dir(cache.join("kernels")).expect("the cache has a folder");
+    let mut files = files.filter_map(|file| Some(file.ok()?.path()).filter(|path| path.extension()? == "code"));
+    files.next().expect("the cache has a file")
+}
+
+/// The key of a file of the cache, which its name tells.
+fn key(file: &Path) -> Vec<u8> {
+    let name = file
+        .file_stem()
+        .and_then(|name| name.to_str())
+        .expect("the name is a number");
+    let digits = |at: usize| u8::from_str_radix(&name[at..at + 2], 16).expect("the number is hexadecimal");
+    (0..name.len()).step_by(2).map(digits).collect()
+}
+
+/// Puts the code of another kernel in the place of that of the only kernel in a cache.
+fn exchange(cache: &Path, other: &Path) {
+    let (file, other) = (only_file(cache), only_file(other));
+    let mut bytes = std::fs::read(&other).expect("the file is ours");
+    let (own, foreign) = (key(&file), key(&other));
+    let at = bytes.windows(foreign.len()).position(|part| part == foreign);
+    let at = at.expect("a file of the cache has its key");
+    bytes[at..at + own.len()].copy_from_slice(&own);
+    std::fs::write(&file, bytes).expect("the file is ours");
+}
+
+#[test]
+fn launches_on_both_engines_are_counted() {
+    let compare = ("RUMBA_ENGINE", "compare");
+    let Some(output) = run(&[compare, ("RUMBA_CACHE", "off")]) else {
+        return;
+    };
+    let said = said(&output);
+    let line = "RUMBA_ENGINE=compare: 3 launches compared, 0 of them differ\n";
+    assert!(said.contains(line), "{said}");
+    // A launch that a seed has interpreted is none.
+    let Some(output) = run(&[compare, ("RUMBA_CACHE", "off"), ("RUMBA_CHECK_SEED", "7")]) else {
+        return;
+    };
+    let said = self::said(&output);
+    let line = "0 launches compared, 0 of them differ; 3 left out: interpreted because of a seed";
+    assert!(said.contains(line), "{said}");
+}
+
+#[test]
+fn wrong_code_is_a_failed_launch() {
+    // The processes of this test make no folders of their own.
+    let folders = asked().is_none().then(|| {
+        let folder = || tempfile::tempdir().expect("a temporary folder");
+        [folder(), folder()]
+    });
+    let [right, wrong] = [0, 1].map(|index| match &folders {
+        Some(folders) => folders[index].path().to_owned(),
+        None => PathBuf::from("/nonexistent"),
+    });
+    let folder = |path: &'_ Path| path.to_str().expect("a folder of tests has a UTF-8 name").to_owned();
+    let compiled = ("RUMBA_ENGINE", "compiled");
+    if run(&[compiled, ("RUMBA_CACHE", &folder(&right))]).is_none() {
+        return;
+    }
+    // That process fails: its values are not those that it expects.
+    if run(&[compiled, ("RUMBA_CACHE", &folder(&wrong)), (NEXT, "1")]).is_none() {
+        return;
+    }
+    exchange(&right, &wrong);
+    let counts = wrong.join("counts.json");
+    let cache = folder(&right);
+    let variables = [
+        ("RUMBA_ENGINE", "compare"),
+        ("RUMBA_CACHE", &cache),
+        ("RUMBA_LOG", "off"),
+    ];
+    let json = folder(&counts);
+    for json in ["", &json] {
+        let mut all = variables.to_vec();
+        all.push(("RUMBA_COMPARE_JSON", json));
+        let Some(output) = run(&all) else { return };
+        let said = text(&output);
+        assert!(!output.status.success(), "{said}");
+        for part in [
+            "rumba: difference between the engines: 4 bytes of memory at ",
+            "the interpreter left 0x00000000, stored by block (0, 0, 0), thread (0, 0, 0)",
+            "the compiled code left 0x00000001, stored by block (0, 0, 0), warp 0",
+            "in kernel `numbers`, block (0, 0, 0), thread (0, 0, 0)",
+            "LaunchFailed",
+        ] {
+            assert!(said.contains(part), "{said}\nlacks: {part}");
+        }
+        let line = "RUMBA_ENGINE=compare: 1 launches compared, 1 of them differ";
+        assert_eq!(said.contains(line), json.is_empty(), "{said}");
+    }
+    let written = std::fs::read_to_string(counts).expect("the file was written");
+    let lines: Vec<&str> = written.lines().collect();
+    assert!(
+        lines[0].starts_with(r#"{"difference":"difference between the engines: 4 bytes"#),
+        "{written}"
+    );
+    assert_eq!(lines[1..], [r#"{"compared":1,"left_out":{}}"#]);
 }

@@ -201,6 +201,7 @@ pub(super) fn kernel_work(
         cluster: shape.cluster,
         programmatic: shape.programmatic,
         parameters,
+        host: None,
     };
     driver.machine.check(&work.function.kernel, &work.launch())?;
     // The machine could keep more blocks, but programs plan by what cuOccupancy says.

@@ -107,6 +107,11 @@ pub(crate) fn write_profiles(profiles: &[Profile]) {
     }
 }
 
+/// Appends objects to a file, a line each.
+pub(crate) fn append_json(variable: &str, path: &Path, object: &serde_json::Value) {
+    append(variable, path, std::iter::once(serde_json::to_string(object)));
+}
+
 /// Appends objects to the file that a variable of the environment names, a line each.
 fn append(variable: &str, path: &Path, objects: impl Iterator<Item = serde_json::Result<String>>) {
     let lines: Vec<String> = objects.flatten().collect();

@@ -40,32 +40,36 @@ pub(crate) enum Choice {
     Compiled,
     /// Kernels are interpreted.
     Interpreter,
+    /// Kernels are interpreted and run compiled, and both have to do the same.
+    Compare,
 }
 
 impl Choice {
     /// What the values are, for messages.
-    pub(crate) const VALUES: &str =
-        "`auto` (interpreted until compiled in the background), `compiled` (before the first launch) or `interpreter`";
+    pub(crate) const VALUES: &str = "`auto` (interpreted until compiled in the background), `compiled` (before the first launch), `interpreter`, or \
+         `compare` (each launch on both)";
 
     pub(crate) fn parse(text: &str) -> Option<Self> {
         match text {
             "auto" | "" => Some(Self::Auto),
             "compiled" => Some(Self::Compiled),
             "interpreter" => Some(Self::Interpreter),
+            "compare" => Some(Self::Compare),
             _ => None,
         }
     }
 
     /// The engine.
     pub(crate) fn engine(self) -> Result<Engine, Error> {
-        let waits = match self {
+        let (waits, name) = match self {
             Self::Interpreter => return Ok(Engine::interpreter()),
-            Self::Auto => false,
-            Self::Compiled => true,
+            Self::Auto => (false, "auto"),
+            Self::Compiled => (true, "compiled"),
+            Self::Compare => (true, "compare"),
         };
         if waits && !library().is_some_and(|library| library.is_file()) {
             return Err(Error::Device(format!(
-                "{ENGINE}=compiled asks for LLVM, and there is none: install a Rust toolchain with rustup, or name a libLLVM \
+                "{ENGINE}={name} asks for LLVM, and there is none: install a Rust toolchain with rustup, or name a libLLVM \
                  of version {} or newer in {LIBRARY}",
                 find::OLDEST
             )));
@@ -77,7 +81,11 @@ impl Choice {
             pipeline: PIPELINE,
             log: |message| log::say(Level::Errors, message),
         });
-        Ok(Engine::compiled(Arc::new(Native { jit, waits })))
+        let native = Arc::new(Native { jit, waits });
+        Ok(match self {
+            Self::Compare => Engine::compared(native),
+            Self::Auto | Self::Compiled | Self::Interpreter => Engine::compiled(native),
+        })
     }
 }
 
@@ -139,6 +147,7 @@ mod tests {
     #[test]
     fn engines_are_named() {
         assert_eq!(Choice::parse("compiled"), Some(Choice::Compiled));
+        assert_eq!(Choice::parse("compare"), Some(Choice::Compare));
         assert_eq!(Choice::parse(""), Some(Choice::Auto));
         assert_eq!(Choice::parse("Compiled"), None);
         assert_eq!(Choice::parse("jit"), None);

@@ -1,4 +1,5 @@
-//! The SIMT machine as the driver uses it; with `checks`, `engine` and `findings`, the only file that names `rumba_vm`.
+//! The SIMT machine as the driver uses it; with `checks`, `comparison`, `engine` and `findings`, the only file that names
+//! `rumba_vm`.
 //!
 //! Turns its errors into result codes; decides nothing else.
 
@@ -7,7 +8,8 @@ use std::time::Duration;
 
 use rumba_interface::check::{Explored, Finding, Options, Order};
 use rumba_vm::{
-    Config, Device, Exploration, ExplorationBound, FaultKind, LaunchError, LaunchFailure, LoadError, MemoryError,
+    Beside, Comparisons, Config, Device, Exploration, ExplorationBound, FaultKind, LaunchError, LaunchFailure,
+    LoadError, MemoryError,
 };
 
 use crate::check;
@@ -16,6 +18,7 @@ use crate::error::Error;
 use crate::findings;
 use crate::log;
 use crate::soft::checks;
+use crate::soft::comparison;
 use crate::soft::engine;
 use crate::soft::image::Source;
 use crate::table;
@@ -81,7 +84,7 @@ pub(crate) struct Parameter {
     pub(crate) bytes: usize,
 }
 
-pub(crate) use rumba_vm::Launch;
+pub(crate) use rumba_vm::{HostWaits, Launch};
 
 /// A kernel that failed while it ran.
 pub(crate) struct Fault {
@@ -89,12 +92,17 @@ pub(crate) struct Fault {
     pub(crate) report: String,
     /// What NVIDIA's driver would write to standard error: the failed assertion.
     pub(crate) assertion: Option<String>,
+    /// Whether it is a mistake of the machine: its engines do not do the same.
+    pub(crate) is_of_machine: bool,
 }
 
 impl Machine {
     pub(crate) fn new() -> Result<Self, Error> {
         let config = config()?;
         let orders = checks::orders()?;
+        if config.engine.compares() {
+            comparison::count_at_exit();
+        }
         Ok(Self {
             device: match &orders {
                 None => make(config.clone())?,
@@ -326,14 +334,34 @@ impl Machine {
     }
 
     /// Runs a kernel to its end; the inner error is the kernel's failure.
-    pub(crate) fn launch(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<Result<(), Fault>, Error> {
+    pub(crate) fn launch(
+        &self,
+        host: &HostWaits,
+        kernel: &Kernel,
+        launch: &Launch<'_>,
+    ) -> Result<Result<(), Fault>, Error> {
         if kernel.part == Part::Checked {
             check::launched(kernel.function.name());
         }
         if let Some(exploration) = self.orders.as_ref().filter(|_| kernel.part == Part::Plain) {
             return self.in_all_orders(kernel, launch, exploration);
         }
-        self.once(kernel, launch, None)
+        self.once(host, kernel, launch, None)
+    }
+
+    /// Whether launches run on both engines.
+    pub(crate) fn compares(&self) -> bool {
+        self.config.engine.compares()
+    }
+
+    /// How many launches were compared, if launches run on both engines.
+    pub(crate) fn comparisons(&self) -> Option<Comparisons> {
+        self.device.comparisons()
+    }
+
+    /// Waits until the memory can be used beside launches that are being compared, and keeps it so.
+    pub(crate) fn beside_launches(&self) -> Option<Beside<'_>> {
+        self.device.beside_launches()
     }
 
     /// Runs a kernel in all orders of its synchronising operations, each from the same memory. What fails in any of them fails.
@@ -350,13 +378,13 @@ impl Machine {
             log::write(format_args!(
                 "kernel `{name}`: not explored: more than {MOST_CONTENTS} bytes are allocated\n"
             ));
-            return self.once(kernel, launch, None);
+            return self.once(&HostWaits::no(), kernel, launch, None);
         };
         exploration.restart();
         let mut failed = None;
         loop {
             exploration.begin();
-            let outcome = self.once(kernel, launch, Some(&exploration))?;
+            let outcome = self.once(&HostWaits::no(), kernel, launch, Some(&exploration))?;
             let has_more = exploration.end();
             if let Err(fault) = outcome {
                 failed.get_or_insert(fault);
@@ -385,12 +413,13 @@ impl Machine {
     /// Runs a kernel to its end, in an order of an exploration if there is one.
     fn once(
         &self,
+        host: &HostWaits,
         kernel: &Kernel,
         launch: &Launch<'_>,
         order: Option<&Exploration>,
     ) -> Result<Result<(), Fault>, Error> {
         let device = &kernel.device;
-        let outcome = device.launch(&kernel.function, launch);
+        let outcome = device.launch_for(host, &kernel.function, launch);
         let found = device.take_findings();
         if order.is_some_and(Exploration::is_left) {
             return Ok(Ok(()));
@@ -418,6 +447,7 @@ impl Machine {
                     code,
                     report: fault.to_string(),
                     assertion: assertion(&fault),
+                    is_of_machine: fault.kind == FaultKind::EngineDifference,
                 }))
             }
             Err(LaunchFailure::Refused(refusal)) => Err(launch_error(refusal)),
@@ -652,7 +682,7 @@ fn fault_code(kind: FaultKind) -> Code {
         FaultKind::IllegalAddress => Code::ILLEGAL_ADDRESS,
         FaultKind::MisalignedAddress => Code::MISALIGNED_ADDRESS,
         FaultKind::Assert => Code::ASSERT,
-        FaultKind::Trap | FaultKind::Synchronisation => Code::LAUNCH_FAILED,
+        FaultKind::Trap | FaultKind::Synchronisation | FaultKind::EngineDifference => Code::LAUNCH_FAILED,
         FaultKind::Timeout | FaultKind::Deadlock => Code::LAUNCH_TIMEOUT,
         FaultKind::InvalidInstruction => Code::ILLEGAL_INSTRUCTION,
         FaultKind::StackOverflow => Code::HARDWARE_STACK_ERROR,

@@ -5,6 +5,7 @@
 pub(crate) mod array;
 pub(crate) mod capture;
 mod checks;
+pub(crate) mod comparison;
 pub(crate) mod context;
 pub(crate) mod driver;
 mod engine;

@@ -11,9 +11,11 @@ use crate::code::Code;
 use crate::error::Error;
 use crate::soft::capture::{self, Session};
 use crate::soft::context::Owner;
+use crate::soft::driver::Driver;
 use crate::soft::graph::Action;
+use crate::soft::machine::HostWaits;
 use crate::soft::queue::{Point, Points, Queue};
-use crate::soft::work::{Transfer, Work};
+use crate::soft::work::{KernelWork, Transfer, Work};
 
 /// A stream.
 pub(crate) struct Stream {
@@ -119,8 +121,29 @@ impl AnyStream {
         if self.captures(|| Action::Work(work.clone()))? {
             return Ok(self.queue().end());
         }
+        if let Work::Kernel(kernel) = &work
+            && Driver::get()?.machine.compares()
+        {
+            return Ok(self.submit_and_wait(kernel));
+        }
         let quick = work.is_quick();
         Ok(self.queue().push(work, self.before(), quick))
+    }
+
+    /// Enqueues a kernel that runs on both engines. The caller waits for it, so that it does not write to memory that kernels see, such
+    /// as pinned memory, which the second run has to find as the first one did. A caller that has waited for long goes on: the kernel may
+    /// be waiting for it, and is not compared then.
+    fn submit_and_wait(&self, kernel: &KernelWork) -> Point {
+        let host = Arc::new(HostWaits::default());
+        let kernel = KernelWork {
+            host: Some(Arc::clone(&host)),
+            ..kernel.clone()
+        };
+        let point = self.queue().push(Work::Kernel(Arc::new(kernel)), self.before(), false);
+        if !point.wait_for(HostWaits::PATIENCE) && !host.go_on() {
+            point.wait();
+        }
+        point
     }
 
     /// Enqueues work that the caller will wait for at once, so that it may as well do it.

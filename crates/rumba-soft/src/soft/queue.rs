@@ -132,6 +132,17 @@ impl Point {
     pub(crate) fn wait(&self) {
         self.queue.wait(self.number);
     }
+
+    /// The same for some time at most, and without running work: whether it is done.
+    pub(crate) fn wait_for(&self, time: Duration) -> bool {
+        let queue = &self.queue;
+        let mut state = queue.lock();
+        state.waiters += 1;
+        let waited = queue.progress.wait_timeout_while(state, time, |_| !self.is_reached());
+        let (mut state, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.waiters -= 1;
+        !timeout.timed_out()
+    }
 }
 
 /// Points that a piece of work waits for.

@@ -13,6 +13,12 @@ pub(crate) fn fault(report: &str) {
     keep(report.to_owned());
 }
 
+/// The same for a mistake of the machine, which is said whatever the level is.
+pub(crate) fn mistake(report: &str) {
+    log::write(format_args!("{report}"));
+    keep(report.to_owned());
+}
+
 /// Keeps the report of a failed load or link. The level that names failed calls says the same once more, so
 /// here it is said only below that.
 pub(crate) fn refusal(error: &Error) {

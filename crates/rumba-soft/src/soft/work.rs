@@ -12,9 +12,10 @@ use smallvec::SmallVec;
 
 use crate::code::Code;
 use crate::error::Error;
+use crate::soft::comparison;
 use crate::soft::context::as_host_function;
 use crate::soft::driver::Driver;
-use crate::soft::machine::Launch;
+use crate::soft::machine::{HostWaits, Launch};
 use crate::soft::memory::Allocation;
 use crate::soft::module::Function;
 use crate::soft::order::Stamp;
@@ -71,6 +72,8 @@ pub(crate) struct KernelWork {
     /// Whether it may begin before what is ahead of it has ended, which here it never does; edges of captured graphs say so.
     pub(crate) programmatic: bool,
     pub(crate) parameters: ParameterBlock,
+    /// Whether the caller waits for it, where launches run on both engines.
+    pub(crate) host: Option<Arc<HostWaits>>,
 }
 
 impl KernelWork {
@@ -380,7 +383,10 @@ impl Work {
                 as_host_function(|| unsafe { function(argument.0) });
                 Ok(())
             }
-            Self::Write(word) => word.write(driver),
+            Self::Write(word) => {
+                let _beside = driver.machine.beside_launches();
+                word.write(driver)
+            }
             Self::Wait(word) => word.wait(driver, status),
             Self::Nothing | Self::Record(_) | Self::Callback(..) | Self::Free(_) => Ok(()),
         };
@@ -393,13 +399,20 @@ impl Work {
 }
 
 fn run_kernel(driver: &Driver, kernel: &KernelWork, status: &ContextStatus) {
-    match driver.machine.launch(&kernel.function.kernel, &kernel.launch()) {
+    let nobody = HostWaits::no();
+    let host = kernel.host.as_deref().unwrap_or(&nobody);
+    match driver.machine.launch(host, &kernel.function.kernel, &kernel.launch()) {
         Ok(Ok(())) => {}
         Ok(Err(fault)) => {
             if let Some(assertion) = &fault.assertion {
                 eprintln!("{assertion}");
             }
-            report::fault(&fault.report);
+            if fault.is_of_machine {
+                comparison::note(&fault.report);
+                report::mistake(&fault.report);
+            } else {
+                report::fault(&fault.report);
+            }
             status.fail(fault.code);
         }
         // Launches are checked when they are enqueued.
