@@ -236,6 +236,11 @@ fn engine() -> Vec<Row> {
     let loaded = library.as_deref().map(rumba_llvm::load_isolated);
     let (state, version, note) = match (asked.as_str(), loaded) {
         ("interpreter", _) => (State::Unused, String::new(), format!("interpreted: {ENGINE}={asked}")),
+        ("compare", Some(Ok(llvm))) => (
+            State::Used,
+            llvm.to_string(),
+            format!("interpreted and compiled, and compared: {ENGINE}={asked}"),
+        ),
         ("compiled", Some(Ok(llvm))) => (
             State::Used,
             llvm.to_string(),
@@ -245,7 +250,7 @@ fn engine() -> Vec<Row> {
             let note = "interpreted until they are compiled, in the background";
             (State::Used, llvm.to_string(), note.to_owned())
         }
-        ("compiled", None) => (
+        ("compiled" | "compare", None) => (
             State::Missing,
             String::new(),
             format!("{ENGINE}={asked} needs a libLLVM"),
@@ -254,11 +259,11 @@ fn engine() -> Vec<Row> {
             let note = "interpreted: there is no libLLVM, which a Rust toolchain of rustup has";
             (State::Optional, String::new(), note.to_owned())
         }
-        ("auto" | "compiled" | "", Some(Err(error))) => {
+        ("auto" | "compiled" | "compare" | "", Some(Err(error))) => {
             (State::Missing, String::new(), format!("interpreted: {error}"))
         }
         _ => {
-            let note = format!("{ENGINE}={asked} is none of auto, compiled, interpreter: programs stop");
+            let note = format!("{ENGINE}={asked} is none of auto, compiled, interpreter, compare: programs stop");
             (State::Missing, String::new(), note)
         }
     };

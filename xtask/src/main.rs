@@ -7,6 +7,7 @@ mod build_ptx;
 mod check;
 mod ci;
 mod compare;
+mod compare_engines;
 mod conformance;
 mod demo;
 mod devices;
@@ -73,6 +74,7 @@ commands! {
     Profile: profile,
     Devices: devices,
     Compare: compare,
+    CompareEngines: compare_engines,
     Inspect: inspect,
     Isa: isa,
     Bench: bench,

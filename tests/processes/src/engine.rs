@@ -28,6 +28,12 @@ const ENGINES: &[Engine] = &[
     },
 ];
 
+/// Both, compared: instead of the two where the tests run under `RUMBA_ENGINE=compare`.
+const COMPARED: Engine = Engine {
+    name: "compared",
+    environment: &[("RUMBA_DEVICE", "soft"), ("RUMBA_ENGINE", "compare")],
+};
+
 const COMPILED: &str = "compiled";
 
 const GPU: &str = "gpu";
@@ -37,10 +43,13 @@ pub fn has_gpu() -> bool {
     std::env::var_os("RUMBA_TEST_GPU").is_some()
 }
 
-/// The software device in two settings, and the GPU if [`has_gpu`]. Under emulation kernels are compiled where a libLLVM is named: others
+/// The software device in two settings, or one that compares them, and the GPU if [`has_gpu`]. Under emulation kernels are compiled where a libLLVM is named: others
 /// are for the processor that emulates.
 pub fn engines() -> impl Iterator<Item = &'static Engine> {
-    ENGINES.iter().filter(|engine| match engine.name {
+    let compares = std::env::var("RUMBA_ENGINE").is_ok_and(|engine| engine == "compare");
+    let compared = compares.then_some(&COMPARED);
+    let others = ENGINES.iter().filter(move |engine| !compares || engine.name == GPU);
+    compared.into_iter().chain(others).filter(|engine| match engine.name {
         GPU => has_gpu(),
         COMPILED => cfg!(target_arch = "x86_64") || std::env::var_os("RUMBA_LLVM_LIBRARY").is_some(),
         _ => true,
