@@ -360,7 +360,7 @@ impl Device {
         unsafe { atomic::copy(from, to, bytes as u64) };
         if let Some(map) = &self.inner.allocations.unwritten {
             let allocation = self.inner.allocations.bounds(to, |allocation| allocation.start);
-            map.copy(allocation.unwrap_or(to), to, from, bytes as u64);
+            map.copy(allocation, to, from, bytes as u64);
         }
         Ok(())
     }

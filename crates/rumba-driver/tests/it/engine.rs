@@ -228,7 +228,9 @@ fn a_process_may_end_before_its_kernels_are_compiled() {
 /// The only file of a cache's folder with compiled kernels.
 fn only_file(cache: &Path) -> PathBuf {
     let files = std::fs::read_dir(cache.join("kernels")).expect("the cache has a folder");
-    let mut files = files.filter_map(|file| Some(file.ok()?.path()).filter(|path| path.extension()? == "code"));
+    let mut files = files.filter_map(|file| {
+        Some(file.ok()?.path()).filter(|path| path.extension().is_some_and(|ending| ending == "code"))
+    });
     files.next().expect("the cache has a file")
 }
 
