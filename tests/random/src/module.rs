@@ -4,7 +4,6 @@
 use std::collections::HashSet;
 
 use crate::area::{Area, Space};
-use crate::case::KERNEL;
 use crate::functions;
 use crate::template::REGISTERS;
 
@@ -172,9 +171,7 @@ pub(crate) fn module(body: &str, areas: &[Area], threads: u32, required: Option<
     if body.contains("call") {
         write(functions::TEXT);
     }
-    write(&format!(
-        ".visible .entry {KERNEL}(.param .u64 in, .param .u64 out, .param .u32 n, .param .align 8 .b8 few[32])"
-    ));
+    write(".visible .entry k(.param .u64 in, .param .u64 out, .param .u32 n, .param .align 8 .b8 few[32])");
     if let Some([x, y, z]) = required {
         write(&format!(".reqntid {x}, {y}, {z}"));
     }
