@@ -5,13 +5,38 @@ use crate::generator::{Generator, Place};
 use crate::tables;
 
 impl Generator<'_> {
+    /// Whether all 32 lanes of each warp are there.
+    fn are_whole(&self) -> bool {
+        self.threads.is_multiple_of(32) && !self.have_exited
+    }
+
     /// Writes a shuffle, if all the lanes are there that it may read.
     pub(crate) fn shuffle(&mut self) {
-        if self.threads.is_multiple_of(32) && !self.have_exited {
-            self.row(tables::SHUFFLES);
-        } else {
+        let whole = self.are_whole();
+        self.row(if whole { tables::SHUFFLES } else { tables::TOGETHER });
+    }
+
+    /// Writes what whole warps compute, if they are whole.
+    pub(crate) fn matrix(&mut self) {
+        let whole = self.are_whole();
+        self.row(if whole { tables::MATRICES } else { tables::TOGETHER });
+    }
+
+    /// Writes what the lanes of parts of a warp do together, all parts at a time: each lane names its own part.
+    pub(crate) fn parts(&mut self) {
+        let lanes = self.choices.of(&[16, 8, 4, 1]);
+        let ones = (1_u32 << lanes) - 1;
+        self.line(&format!(
+            "and.b32 %t5, %lane, {}; shl.b32 %t5, {ones:#x}, %t5;",
+            32 - lanes
+        ));
+        let before = self.operands.clone();
+        self.operands.is_together = false;
+        self.operands.mask = Some("%t5".to_owned());
+        for _ in 0..1 + self.choices.below(3) {
             self.row(tables::TOGETHER);
         }
+        self.operands = before;
     }
 
     /// Writes what some lanes do together, by a mask.
@@ -137,7 +162,9 @@ impl Generator<'_> {
     /// Writes a loop that all threads of the block execute as often.
     pub(crate) fn uniform_repeat(&mut self) {
         let (label, depth) = (self.label(), self.depth);
-        let bound = self.choices.of(&["2", "3", "%n"]);
+        let bound = self
+            .choices
+            .of(&["2", "3", "%n", "%n", if depth == 0 { "90" } else { "2" }]);
         self.line(&format!("mov.u32 %c{depth}, 0; // keep"));
         self.line(&format!("H{label}:"));
         self.nested(Place::Block, 5);

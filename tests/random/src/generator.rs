@@ -74,6 +74,8 @@ const STATEMENTS: &[Kind] = &[
     kind("counter", 4, Place::Lanes, |g| g.counter()),
     kind("together", 6, Place::Warp, |g| g.row(tables::TOGETHER)),
     kind("shuffle", 5, Place::Warp, |g| g.shuffle()),
+    kind("matrix", 1, Place::Warp, |g| g.matrix()),
+    kind("parts", 2, Place::Warp, |g| g.parts()),
     kind("region", 2, Place::Warp, |g| g.region()),
     kind("barrier", 3, Place::Block, |g| g.barrier()),
     kind("exchange", 3, Place::Block, |g| g.exchange()),
@@ -90,6 +92,7 @@ const STATEMENTS: &[Kind] = &[
 /// Other features.
 pub(crate) const GUARD: &str = "a guarded instruction";
 const LONG: &str = "a long program";
+const LONGEST: &str = "a program of thousands of instructions";
 const FAULT: &str = "an access that may fail";
 const REQUIRED: &str = "a required shape of blocks";
 const ROWS_1: &str = "blocks of one dimension";
@@ -101,7 +104,7 @@ const CUBES: &str = "blocks of three dimensions";
 const PARTIAL: &str = "warps that lack lanes";
 const LARGE: &str = "blocks of more than 512 threads";
 const OTHERS: &[&str] = &[
-    GUARD, LONG, FAULT, REQUIRED, ROWS_1, ROWS_8, ROWS_16, ROWS_32, ROWS_ODD, CUBES, PARTIAL, LARGE,
+    GUARD, LONG, LONGEST, FAULT, REQUIRED, ROWS_1, ROWS_8, ROWS_16, ROWS_32, ROWS_ODD, CUBES, PARTIAL, LARGE,
 ];
 
 /// The tables of rows, each of which is a feature.
@@ -114,6 +117,7 @@ const TABLES: &[&[&str]] = &[
     tables::READS,
     tables::TOGETHER,
     tables::SHUFFLES,
+    tables::MATRICES,
     tables::ATOMS,
     tables::COUNTERS,
     tables::LOCAL,
@@ -177,12 +181,18 @@ impl Generator<'_> {
         let cells = blocks.unwrap_or(1) as usize * (self.threads as usize + 1);
         let mut out = COUNTERS + DUMP * cells;
         self.choose_areas(cells, &mut out);
-        let is_long = self.choices.once_in(150);
-        let count = if is_long {
-            self.features.insert(LONG);
-            60 + self.choices.below(140)
-        } else {
-            3 + self.choices.below(14)
+        let count = match self.choices.below(300) {
+            297 | 298 => {
+                self.features.insert(LONG);
+                60 + self.choices.below(140)
+            }
+            299 => {
+                self.features.insert(LONGEST);
+                let instructions = 2000 + self.choices.below(2000);
+                self.straight(instructions);
+                10
+            }
+            _ => 3 + self.choices.below(14),
         };
         let fault = faults.then(|| self.choices.below(count));
         for number in 0..count {
@@ -367,6 +377,14 @@ impl Generator<'_> {
             self.line(&format!("{guard} {text}"));
         } else {
             self.line(text);
+        }
+    }
+
+    /// Writes many rows of values, one behind the other.
+    fn straight(&mut self, count: usize) {
+        for _ in 0..count {
+            let table = self.choices.of(&[tables::LINEAR, tables::VALUES, tables::TESTS]);
+            self.row(table);
         }
     }
 

@@ -25,6 +25,9 @@ const ENDING: Duration = Duration::from_secs(30);
 const REDUCING: Duration = Duration::from_secs(20);
 const REDUCED: usize = 4;
 
+/// One of so many programs runs with checks, too.
+const CHECKED: usize = 4;
+
 /// Inputs after which a job's process is replaced: compilers keep memory.
 const INPUTS: u64 = 2000;
 
@@ -140,10 +143,11 @@ fn work(args: &Args, step: u64) -> Result<()> {
         None if gathers() && !args.interpreters && !args.uncompiled => vec![None, Some(GATHERING)],
         None => vec![None],
     };
-    let ways: Vec<Engines> = processors
-        .iter()
-        .map(|processor| engines(args, *processor))
-        .collect::<Result<_>>()?;
+    let mut ways = Vec::new();
+    for processor in &processors {
+        let all = engines(args, *processor)?;
+        ways.push([all.clone(), all.unchecked()]);
+    }
     let mut out = std::io::stdout().lock();
     std::thread::spawn(|| {
         let _ = std::io::stdin().lock().read(&mut [0]);
@@ -159,8 +163,10 @@ fn work(args: &Args, step: u64) -> Result<()> {
         out.flush()?;
         let program = program(Choices::of_seed(seed));
         // Jobs take every n-th seed: the number of the seed alone would choose the same for all of a job's.
-        let which = (number as usize) % ways.len();
-        let (engines, processor) = (&ways[which], processors[which]);
+        let (which, turn) = (number as usize % ways.len(), number as usize / ways.len());
+        let processor = processors[which];
+        let [checked, unchecked] = &ways[which];
+        let engines = if turn % CHECKED == 0 { checked } else { unchecked };
         let word = match engines.compare(&program.case) {
             Ok(Agreement::Ended) => "ended".to_owned(),
             Ok(Agreement::Failed) => "failed".to_owned(),

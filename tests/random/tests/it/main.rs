@@ -43,7 +43,7 @@ fn programs_are_defined() {
         "an access that may fail",
         "exit",
     ];
-    let engines = Engines::checked();
+    let engines = Engines::interpreters();
     let mut checked = 0;
     for seed in 1..400 {
         let program = program(Choices::of_seed(seed));
