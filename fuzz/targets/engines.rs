@@ -1,106 +1,65 @@
-//! Modules of lines that are mostly right: native code and the interpreter leave the same memory and report the same, after faults
-//! as well where a launch is one warp.
+//! Modules of lines that are mostly right, and programs made by chance: the ways in which the machine runs them leave the same memory
+//! and report the same, after faults as well where a launch is one warp. Of faults of several warps the kind and the message are the
+//! same.
 //!
-//! What the inputs are is said in `program.rs`. The device compares, launch by launch; what it leaves out is said in
-//! `rumba-vm/src/run/compared.rs`.
+//! What the inputs are is said in `program.rs` and in the package `random-programs`, which compares: an input with an odd first byte
+//! is a program made by chance. Programs that read a clock are left out.
 
 #![no_main]
 
 mod program;
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use program::Input;
-use rumba_jit::{Jit, JitError, Settings};
-use rumba_llvm::{Pipeline, find};
-use rumba_vm::engine::{Code, Compiler, Done, ENTRY_POINT, Unit};
-use rumba_vm::{Config, Device, Engine, FaultKind, Launch, LaunchFailure, Source};
+use random_programs::{Agreement, Argument, Case, Choices, Disagreement, Engines, Shape};
 
-#[derive(Debug)]
-struct Native(Jit);
+/// Warp instructions of a launch: lines that are mostly right have loops without an end.
+const LIMIT: u64 = 20_000;
 
-// SAFETY: LLVM compiles for this processor, and the code is held by the owner.
-unsafe impl Compiler for Native {
-    fn compile(&self, unit: Unit, done: Done) {
-        done(match self.0.compile_now(&unit.kernel, &unit.text) {
-            Ok(code) => match code.symbol(ENTRY_POINT) {
-                Some(entry) => Ok(Code { entry, owner: code }),
-                None => panic!("the text defines no entry:\n{}", unit.text),
-            },
-            Err(error @ (JitError::NoLlvm | JitError::Load { .. })) => panic!("{error}"),
-            // The text is the machine's: LLVM accepts it.
-            Err(error) => panic!("{error}\n{}", unit.text),
-        });
+static ENGINES: LazyLock<Engines> = LazyLock::new(|| Engines::all(None).expect("there is a libLLVM"));
+
+fn compare(case: &Case, engines: &Engines) -> Option<Agreement> {
+    match engines.compare(case) {
+        Ok(agreement) => Some(agreement),
+        Err(Disagreement::Refused(_)) => None,
+        Err(error) => panic!("{error}\n{case}"),
     }
 }
 
-static BOTH: LazyLock<Engine> = LazyLock::new(|| {
-    Engine::compared(Arc::new(Native(Jit::new(Settings {
-        library: find::library,
-        cache: None,
-        build: String::new(),
-        pipeline: Pipeline {
-            passes: c"default<O2>",
-            widens_loops: false,
-        },
-        log: |_| (),
-    }))))
-});
-
-/// Runs the kernels of a module on both engines: whether one of them fails, on both alike. Nothing if the module is refused.
-fn compare(input: &Input, grid: u32, block: u32) -> Option<bool> {
-    let config = Config {
-        memory_bytes: 16 << 20,
-        workers: 1,
-        instruction_limit: 20_000,
-        stack_bytes: 4096,
-        engine: BOTH.clone(),
-        ..Config::default()
-    };
-    let device = Device::new(config).expect("a small device");
-    device.set_output(Box::new(|_: &[u8]| ()));
-    let source = Source {
-        name: "fuzz.ptx",
-        ptx: &input.text,
-    };
-    let module = device.load(&[source]).ok()?;
-    let mut functions: Vec<_> = module.functions().collect();
-    functions.sort_by(|a, b| a.name().cmp(b.name()));
-    let mut fails = false;
-    for function in functions {
-        let mut parameters: Vec<u8> =
-            input.parameters.iter().cycle().take(64).flat_map(|word| word.to_le_bytes()).collect();
-        parameters.resize(function.parameter_bytes(), 0);
-        let launch = Launch {
+/// The case of an input, in blocks of so many threads.
+fn case(input: &Input, grid: u32, block: u32) -> Case {
+    Case {
+        arguments: input.parameters.iter().cycle().take(64).copied().map(Argument::Wide).collect(),
+        launches: vec![Shape {
             grid: [grid, 1, 1],
             block: [block, 1, 1],
-            dynamic_shared: 0,
-            parameters: &parameters,
-            cooperative: false,
-            cluster: None,
-        };
-        let outcome = device.launch(&function, &launch);
-        if let Err(LaunchFailure::Fault(fault)) = &outcome {
-            assert!(
-                fault.kind != FaultKind::EngineDifference,
-                "{grid} x {block} threads\n{fault}\n{}",
-                input.text
-            );
-        }
-        fails |= outcome.is_err();
+        }],
+        variables: vec!["gmem".to_owned()],
+        ptx: input.text.clone(),
     }
-    Some(fails)
 }
 
 fuzz_target!(|data: &[u8]| {
+    if let Some((first, rest)) = data.split_first()
+        && first % 2 == 1
+    {
+        let case = random_programs::program(Choices::of_bytes(rest)).case;
+        let agreement = compare(&case, &ENGINES);
+        assert!(agreement.is_some(), "the machine refuses a program made by chance:\n{case}");
+        return;
+    }
     let Some(input) = Input::of(data) else { return };
-    let fails = compare(&input, input.grid, input.block);
-    let is_one_warp = input.grid == 1 && input.block <= 32;
-    if fails == Some(true) && !is_one_warp {
+    if input.text.contains("clock") || input.text.contains("globaltimer") {
+        return;
+    }
+    let engines = ENGINES.clone().limited(LIMIT);
+    let failed = compare(&case(&input, input.grid, input.block), &engines) == Some(Agreement::Failed);
+    if failed && (input.grid > 1 || input.block > 32) {
         // Of what fails so, everything is determined in a warp, and in a thread.
         for block in [32, 1] {
-            compare(&input, 1, block);
+            compare(&case(&input, 1, block), &engines);
         }
     }
 });

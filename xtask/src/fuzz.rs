@@ -1,27 +1,41 @@
 //! `cargo xtask fuzz TARGET`: runs a fuzz target of the folder fuzz/ with libFuzzer.
 //!
+//! `programs` is none of libFuzzer's: its programs follow from seeds, and run on many cores (`programs.rs`).
+//!
 //! The stable compiler instruments code for coverage through LLVM's own pass, so neither a nightly toolchain nor
 //! cargo-fuzz is needed (which works, too). What the targets do is said in fuzz/targets.
+
+mod programs;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 
 use crate::shell;
 
-/// Run a fuzz target: parser, machine, engines, driver (needs a C++ compiler)
+/// Run a fuzz target: parser, machine, engines, driver (which need a C++ compiler), programs
 ///
 /// New inputs that reach new code are kept in target/fuzz/corpus, those that fail in target/fuzz/findings. Give a file to
 /// run it alone.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   cargo xtask fuzz parser --seconds 600
-  cargo xtask fuzz machine target/fuzz/findings/machine/crash-…")]
+  cargo xtask fuzz machine target/fuzz/findings/machine/crash-…
+  cargo xtask fuzz programs --seconds 600 --coverage")]
 pub(crate) struct Args {
     /// What to fuzz
     target: Target,
     /// How long
     #[arg(long, default_value_t = 60)]
     seconds: u32,
+    /// `programs` only: processes at a time; 0 for one per core
+    #[arg(long, default_value_t = 0)]
+    jobs: usize,
+    /// `programs` only: the first seed
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// `programs` only: report how much of the machine's fast paths the programs reach (needs rustup's `llvm-tools`)
+    #[arg(long)]
+    coverage: bool,
     /// Inputs to run instead of looking for new ones
     inputs: Vec<std::path::PathBuf>,
 }
@@ -33,6 +47,8 @@ enum Target {
     /// The machine's engines against each other
     Engines,
     Driver,
+    /// Engines against each other, on programs made by chance
+    Programs,
 }
 
 /// Counters of edges and comparisons, as cargo-fuzz asks for them.
@@ -54,6 +70,15 @@ pub(crate) fn run(args: Args) -> Result<()> {
         Target::Machine => "machine",
         Target::Engines => "engines",
         Target::Driver => "driver",
+        Target::Programs => {
+            return programs::run(&programs::Run {
+                seconds: args.seconds,
+                jobs: args.jobs,
+                seed: args.seed,
+                coverage: args.coverage,
+                inputs: args.inputs,
+            });
+        }
     };
     let root = shell::workspace().join("fuzz");
     let target = shell::target().join("fuzz");
@@ -86,7 +111,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
     // The inputs are those of the machine.
     let seeds = match args.target {
         Target::Engines => "machine",
-        Target::Parser | Target::Machine | Target::Driver => name,
+        Target::Parser | Target::Machine | Target::Driver | Target::Programs => name,
     };
     fuzzer.arg(grown).arg(root.join("corpus").join(seeds));
     shell::run(&mut fuzzer)

@@ -137,8 +137,16 @@ impl Area {
         let step = 1 << self.stride.trailing_zeros().min(4);
         for offset in (0..self.stride).step_by(step) {
             let stored = match step {
+                // All owners of a cell write the same.
+                1 | 2 | 4 | 8 | 16 if self.is_of_several() => match step {
+                    16 => "v4.u32 [X], {%n, 1, 2, %full}",
+                    8 => "v2.u32 [X], {%n, 1}",
+                    4 => "u32 [X], %n",
+                    2 => "u16 [X], 2",
+                    _ => "u8 [X], 1",
+                },
                 1 => "u8 [X], %ltid",
-                2 => "u16 [X], %h0",
+                2 => "u16 [X], 300",
                 4 => "u32 [X], %ltid",
                 8 => "v2.u32 [X], {%ltid, %lane}",
                 _ => "v4.u32 [X], {%ltid, %lane, %tx, %ty}",

@@ -6,9 +6,6 @@ use std::fmt::{Display, Write as _};
 
 use thiserror::Error;
 
-/// The name of a case's kernel.
-pub const KERNEL: &str = "k";
-
 /// What precedes each line that does not belong to the module.
 const MARK: &str = "//@ ";
 
@@ -19,7 +16,9 @@ pub struct Case {
     pub arguments: Vec<Argument>,
     /// The launches, one after the other.
     pub launches: Vec<Shape>,
-    /// The module.
+    /// Variables of the module that engines leave alike, as they do buffers.
+    pub variables: Vec<String>,
+    /// The module. Its kernels are launched in the order of their names.
     pub ptx: String,
 }
 
@@ -45,7 +44,7 @@ pub enum Argument {
 
 /// Why a text is no case.
 #[derive(Debug, Error)]
-#[error("line `{0}` is neither `//@ launch X Y Z of X Y Z` nor `//@ argument buffer|word|wide …`")]
+#[error("line `{0}` is none of `//@ launch X Y Z of X Y Z`, `//@ argument buffer|word|wide …` and `//@ variable NAME`")]
 pub struct CaseError(String);
 
 impl Shape {
@@ -100,6 +99,7 @@ impl Case {
         let mut case = Self {
             arguments: Vec::new(),
             launches: Vec::new(),
+            variables: Vec::new(),
             ptx: String::new(),
         };
         for line in text.lines() {
@@ -123,6 +123,7 @@ impl Case {
                 }
                 ["argument", "word", value] => case.arguments.push(Argument::Word(small(value)?)),
                 ["argument", "wide", value] => case.arguments.push(Argument::Wide(number(value)?)),
+                ["variable", name] => case.variables.push(name.to_owned()),
                 // Words for people.
                 ["difference", ..] => {}
                 _ => return Err(bad()),
@@ -146,6 +147,9 @@ impl Display for Case {
                 Argument::Wide(value) => writeln!(head, "{MARK}argument wide {value}")?,
             }
         }
+        for name in &self.variables {
+            writeln!(head, "{MARK}variable {name}")?;
+        }
         write!(f, "{head}{}", self.ptx)
     }
 }
@@ -166,6 +170,7 @@ mod tests {
                 grid: [2, 1, 3],
                 block: [8, 4, 1],
             }],
+            variables: vec!["counter".to_owned()],
             ptx: ".version 9.0\n.visible .entry k() { ret; }\n".to_owned(),
         };
         assert_eq!(Case::parse(&case.to_string()).unwrap(), case);

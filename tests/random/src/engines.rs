@@ -1,46 +1,16 @@
 //! Cases on engines: the interpreter without and with its fast paths, and native code, each on a device of its own.
 
 use std::fmt::{Display, Write as _};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rumba_jit::{Jit, JitError, Settings};
-use rumba_llvm::{Pipeline, find};
-use rumba_vm::engine::{Code, Compiler, Done, ENTRY_POINT, Unit};
-use rumba_vm::{Config, Device, Engine, FaultKind, Launch, LaunchFailure, Source};
+use rumba_vm::{Check, Config, Device, Engine, FaultKind, Finding, Launch, LaunchFailure, Severity, Source};
 use thiserror::Error;
 
-use crate::case::{Argument, Case, KERNEL, Shape};
+use crate::case::{Argument, Case, Shape};
+use crate::compiler::{AtOnce, library};
 
 /// Warp instructions that a launch may execute.
 const LIMIT: u64 = 3_000_000;
-
-/// The environment's name for a `libLLVM`, as the software device has it.
-const LIBRARY: &str = "RUMBA_LLVM_LIBRARY";
-
-/// The `libLLVM` that compiles kernels.
-pub fn library() -> Option<PathBuf> {
-    std::env::var_os(LIBRARY).map(PathBuf::from).or_else(find::library)
-}
-
-/// LLVM, at once and in the thread that launches.
-#[derive(Debug)]
-struct AtOnce(Jit);
-
-// SAFETY: LLVM compiles for this processor, and the code is held by the owner.
-unsafe impl Compiler for AtOnce {
-    fn compile(&self, unit: Unit, done: Done) {
-        done(match self.0.compile_now(&unit.kernel, &unit.text) {
-            Ok(code) => match code.symbol(ENTRY_POINT) {
-                Some(entry) => Ok(Code { entry, owner: code }),
-                None => panic!("the text defines no entry:\n{}", unit.text),
-            },
-            Err(error @ (JitError::NoLlvm | JitError::Load { .. })) => panic!("{error}"),
-            // The text is the machine's: LLVM accepts it.
-            Err(error) => panic!("{error}\n{}", unit.text),
-        });
-    }
-}
 
 /// A way to run cases.
 #[derive(Debug, Clone)]
@@ -48,6 +18,9 @@ pub struct Way {
     /// Its name in reports.
     pub name: &'static str,
     config: Config,
+    /// Whether it finds what the first way does not look for.
+    finds: bool,
+    compiler: Option<Arc<AtOnce>>,
 }
 
 /// The ways whose results are compared with those of the first one.
@@ -66,7 +39,20 @@ impl Engines {
             lockstep: false,
             ..Config::default()
         };
-        let way = |name, config| Way { name, config };
+        let way = |name, config| Way {
+            name,
+            config,
+            finds: false,
+            compiler: None,
+        };
+        let checks = [Check::Mem, Check::Init, Check::Race, Check::Sync]
+            .into_iter()
+            .collect();
+        let checked = Config {
+            checks,
+            lockstep: true,
+            ..plain.clone()
+        };
         Self(vec![
             way("the interpreter", plain.clone()),
             way(
@@ -83,45 +69,48 @@ impl Engines {
                     ..plain
                 },
             ),
+            Way {
+                finds: true,
+                ..way("the interpreter with checks", checked)
+            },
         ])
     }
 
-    /// The interpreter and native code, if a `libLLVM` is there.
-    pub fn all() -> Option<Self> {
-        library()?;
-        let jit = Jit::new(Settings {
-            library,
-            cache: None,
-            build: String::new(),
-            // As the software device compiles.
-            pipeline: Pipeline {
-                passes: c"default<O2>",
-                widens_loops: false,
-            },
-            log: |_| (),
-        });
+    /// The interpreter and native code, if a `libLLVM` is there: code for this processor, but chosen as for the one of a name of
+    /// LLVM's, if there is one.
+    pub fn all(processor: Option<&str>) -> Option<Self> {
+        Some(Self::with(AtOnce::new(Some(library()?), processor)))
+    }
+
+    /// The interpreter, and the texts of native code, of which nothing is made: what writes them runs.
+    pub fn uncompiled() -> Self {
+        Self::with(AtOnce::new(None, None))
+    }
+
+    fn with(compiler: AtOnce) -> Self {
+        let compiler = Arc::new(compiler);
         let mut all = Self::interpreters();
         let config = Config {
-            engine: Engine::compiled(Arc::new(AtOnce(jit))),
+            engine: Engine::compiled(compiler.clone()),
             ..all.0[0].config.clone()
         };
         all.0.push(Way {
             name: "native code",
             config,
+            finds: false,
+            compiler: Some(compiler),
         });
-        Some(all)
+        all
     }
 
-    /// The same without the ways of other names.
+    /// The same without the way that makes checks, which takes several times as long as the others.
     #[must_use]
-    pub fn only(mut self, names: &[&str]) -> Self {
-        let first = self.0.remove(0);
-        self.0.retain(|way| names.contains(&way.name));
-        self.0.insert(0, first);
+    pub fn unchecked(mut self) -> Self {
+        self.0.retain(|way| !way.finds);
         self
     }
 
-    /// The same with another limit of warp instructions, and with less memory.
+    /// The same for launches of so many warp instructions at most.
     #[must_use]
     pub fn limited(mut self, instructions: u64) -> Self {
         for way in &mut self.0 {
@@ -148,6 +137,9 @@ pub enum Disagreement {
     /// The module is not accepted.
     #[error("the module is refused: {0}")]
     Refused(String),
+    /// The compiler refuses the machine's text.
+    #[error("the text of a kernel is refused: {0}")]
+    Text(String),
     /// Two ways differ.
     #[error("{way} differs from the interpreter: {what}")]
     Differs {
@@ -172,7 +164,7 @@ struct Seen {
 /// What launches leave behind.
 #[derive(Debug, PartialEq)]
 struct After {
-    findings: Vec<String>,
+    findings: Vec<Finding>,
     buffers: Vec<Vec<u8>>,
     output: Vec<u8>,
 }
@@ -203,8 +195,8 @@ impl Way {
             ptx: &case.ptx,
         };
         let module = device.load(&[source]).map_err(|error| refused(&error))?;
-        let function = module.functions().find(|function| function.name() == KERNEL);
-        let function = function.ok_or_else(|| refused(&"it has no kernel `k`"))?;
+        let mut functions: Vec<_> = module.functions().collect();
+        functions.sort_by(|a, b| a.name().cmp(b.name()));
         let (mut parameters, mut buffers) = (Vec::new(), Vec::new());
         for argument in &case.arguments {
             let bytes = match argument {
@@ -223,33 +215,36 @@ impl Way {
             parameters.extend(bytes);
         }
         let (mut failed, mut is_determined) = (None, true);
-        for shape in &case.launches {
-            let launch = Launch {
-                grid: shape.grid,
-                block: shape.block,
-                dynamic_shared: 0,
-                parameters: &parameters,
-                cooperative: false,
-                cluster: None,
-            };
-            if let Err(error) = device.launch(&function, &launch) {
-                let (text, determined) = failure(&error, *shape);
-                (failed, is_determined) = (Some(text), determined);
-                break;
+        buffers.extend(case.variables.iter().filter_map(|name| module.global(name)));
+        'launches: for shape in &case.launches {
+            for function in &functions {
+                parameters.resize(function.parameter_bytes(), 0);
+                let launch = Launch {
+                    grid: shape.grid,
+                    block: shape.block,
+                    dynamic_shared: 0,
+                    parameters: &parameters,
+                    cooperative: false,
+                    cluster: None,
+                };
+                if let Err(error) = device.launch(function, &launch) {
+                    let (text, determined) = failure(&error, *shape);
+                    (failed, is_determined) = (Some(text), determined);
+                    break 'launches;
+                }
             }
         }
         let after = is_determined.then(|| After {
-            findings: device
-                .take_findings()
-                .iter()
-                .map(|finding| format!("{finding:?}"))
-                .collect(),
+            findings: device.take_findings(),
             buffers: buffers
                 .iter()
                 .map(|(address, bytes)| read(&device, *address, *bytes))
                 .collect(),
             output: std::mem::take(&mut *printed.lock().unwrap_or_else(PoisonError::into_inner)),
         });
+        if let Some(error) = self.compiler.as_ref().and_then(|compiler| compiler.take_error()) {
+            return Err(Disagreement::Text(error));
+        }
         Ok(Seen {
             origin: buffers.first().map_or(0, |(address, _)| *address),
             failure: failed,
@@ -311,6 +306,22 @@ fn difference(seen: &Seen, expected: &Seen) -> Option<String> {
 }
 
 impl Engines {
+    /// What the checks find, that is more than information, of undefined memory, data races and synchronization.
+    ///
+    /// # Errors
+    /// If the module is refused.
+    pub fn findings(&self, case: &Case) -> Result<Vec<String>, Disagreement> {
+        let Some(way) = self.0.iter().find(|way| way.finds) else {
+            return Ok(Vec::new());
+        };
+        let findings = way.run(case)?.after.map_or_else(Vec::new, |after| after.findings);
+        Ok(findings
+            .into_iter()
+            .filter(|finding| finding.severity != Severity::Info)
+            .map(|finding| finding.to_string())
+            .collect())
+    }
+
     /// Runs a case in every way.
     ///
     /// # Errors
@@ -334,6 +345,11 @@ impl Engines {
             }
             if seen.origin != expected.origin && expected.failure.is_some() {
                 return Ok(Agreement::Unknown);
+            }
+            if way.finds
+                && let (Some(after), Some(before)) = (&mut seen.after, &expected.after)
+            {
+                after.findings.clone_from(&before.findings);
             }
             if let Some(what) = difference(&seen, &expected) {
                 return Err(Disagreement::Differs { way: way.name, what });

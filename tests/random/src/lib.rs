@@ -4,9 +4,12 @@
 //! machine has, and compares memory, findings, faults and output; [`reduce`] makes it smaller. The program `fuzz-engines` does so
 //! for many seeds, on machines without a toolchain, too. What the programs have is in `tables`, which tests go through.
 
+mod accesses;
 mod area;
 mod case;
 mod choices;
+mod compiler;
+mod control;
 mod engines;
 mod forms;
 mod functions;
@@ -16,8 +19,9 @@ mod reduce;
 mod tables;
 mod template;
 
-pub use case::{Argument, Case, CaseError, KERNEL, Shape};
+pub use case::{Argument, Case, CaseError, Shape};
 pub use choices::Choices;
-pub use engines::{Agreement, Disagreement, Engines, library};
+pub use compiler::library;
+pub use engines::{Agreement, Disagreement, Engines};
 pub use generator::{Program, features, program};
 pub use reduce::reduce;

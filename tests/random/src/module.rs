@@ -4,7 +4,6 @@
 use std::collections::HashSet;
 
 use crate::area::{Area, Space};
-use crate::case::KERNEL;
 use crate::functions;
 use crate::template::REGISTERS;
 
@@ -169,12 +168,10 @@ pub(crate) fn module(body: &str, areas: &[Area], threads: u32, required: Option<
          .const .align 16 .b32 table[32] = {1, 2, 3, 0xffffffff, 5, 0x80000000, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};\n\
          .global .align 16 .b32 buffer[16] = {3, 1, 4, 1, 5, 9, 2, 6};",
     );
-    if body.contains("call") {
+    if body.contains("call") || body.contains("straight") {
         write(functions::TEXT);
     }
-    write(&format!(
-        ".visible .entry {KERNEL}(.param .u64 in, .param .u64 out, .param .u32 n, .param .align 8 .b8 few[32])"
-    ));
+    write(".visible .entry k(.param .u64 in, .param .u64 out, .param .u32 n, .param .align 8 .b8 few[32])");
     if let Some([x, y, z]) = required {
         write(&format!(".reqntid {x}, {y}, {z}"));
     }
@@ -187,6 +184,9 @@ pub(crate) fn module(body: &str, areas: &[Area], threads: u32, required: Option<
          .reg .b64 %a<4>, %g<3>, %v<3>, %in, %out, %own, %sgen, %swide;\n.reg .b16 %th, %ti, %tj;\n.reg .pred %tp<3>, %lp<5>;\n\
          .local .align 16 .b8 loc[64];\n.shared .align 16 .b8 scnt[128];",
     );
+    if body.contains("tile") {
+        write(".shared .align 16 .b8 tile[512];");
+    }
     for area in &shared {
         let bytes = (threads as usize + 1) * area.stride;
         write(&format!(".shared .align 16 .b8 cells{}[{bytes}];", area.number));
@@ -221,6 +221,12 @@ pub(crate) fn module(body: &str, areas: &[Area], threads: u32, required: Option<
             write(&format!(
                 "cvt.u64.u32 %a0, %ltid; st.local.v2.b64 [loc+{offset}], {{%a0, %a0}};"
             ));
+        }
+    }
+    if body.contains("tile") {
+        for row in 0..32 {
+            let words = format!("{{{row}, 0x3C00{row:04x}, %n, 0x4200}}");
+            write(&format!("st.shared.v4.b32 [tile+{}], {words};", 16 * row));
         }
     }
     let counts = body.contains("scnt") || named.contains("%sgen") || named.contains("%swide");

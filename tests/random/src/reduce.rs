@@ -15,8 +15,13 @@ fn is_kept(line: &str) -> bool {
 /// Leaves out what a disagreement does not need, for so long at most.
 pub fn reduce(case: &Case, engines: &Engines, time: Duration) -> Case {
     let end = Instant::now() + time;
-    let differs =
-        |case: &Case| Instant::now() < end && matches!(engines.compare(case), Err(Disagreement::Differs { .. }));
+    let differs = |case: &Case| {
+        Instant::now() < end
+            && matches!(
+                engines.compare(case),
+                Err(Disagreement::Differs { .. } | Disagreement::Text(_))
+            )
+    };
     let mut best = case.clone();
     for shape in case.launches.clone() {
         let alone = Case {

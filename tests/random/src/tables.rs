@@ -203,6 +203,8 @@ pub(crate) const VALUES: &[&str] = &[
     "fma.rn.<f16x2|bf16x2> $r, $r, $r, $r;",
     "<min|max>.<f16x2|bf16x2> $r, $r, $r;",
     "<min|max>.<f16|bf16> $h, $h, $h;",
+    "cvt.rn.f32.u32 $0, <%ty|%row|%tx|$u>; <add|mul>.f32 $1, $0, $F; mov.b32 <$r|$i|$f>, $1;",
+    "cvt.rn.f32.u32 $0, <%ty|%row|$u>; fma.rn.f32 $1, $0, $0, $0; selp.f32 $2, $1, $0, <$p|$k>; mov.b32 <$r|$i|$f>, $2;",
     "mov.b32 $f, $R;",
     "mov.b32 $r, <$f|$F|$i|$u|$S>;",
     "mov.b64 $d, $Q;",
@@ -286,6 +288,15 @@ pub(crate) const SHUFFLES: &[&str] = &[
     "shfl.sync.<up|down>.b32 <$r|$i>, $i, <1|8|16>, <0|31>, $z;",
 ];
 
+/// What whole warps compute: products of matrices, and their operands.
+pub(crate) const MATRICES: &[&str] = &[
+    "movmatrix.sync.aligned.m8n8.trans.b16 $r, <$r|$i|$u>;",
+    "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {$A, $d}, {$d}, {$d}, {$d, $d};",
+    "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {$0, $1, $2, $r}, {$r, $r}, {$r}, {$f, $f, $f, $f};",
+    "and.b32 $0, %lane, <7|31>; mov.u32 $1, tile; mad.lo.u32 $0, $0, 16, $1; ldmatrix.sync.aligned.m8n8.<x1<|.trans>.shared.b16 {$r}|x2.shared.b16 {$r, $2}|x4.trans.shared.b16 {$2, $3, $r, $5}>, [$0];",
+    "mov.u32 $0, tile; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {$r}, [$0+<0|16|496>];",
+];
+
 /// Operations on a cell of the thread's own, `[%cell]`, which has 16 bytes.
 pub(crate) const ATOMS: &[&str] = &[
     "atom<|.relaxed.gpu|.acq_rel.cta><SPACE>.<add|min|max|exch|and|or|xor|inc|dec>.<TYPE> $r, [CELL<|+4|+12>], $R;",
@@ -354,4 +365,11 @@ pub(crate) const FAULTS: &[&str] = &[
     "cvta.shared.u64 $A, $J; ld.u32 $r, [$A];",
     "cvta.to.shared.u64 $A, %in; ld.shared.u32 $r, [$A];",
     "setp.eq.u32 %tp0, %lane, <3|17>; @%tp0 trap;",
+    "ld.<global.u32 $r, [%sgen]|u32 $r, [%sgen+<2|128>]|shared.u32 $r, [%scnt+<1|128>]|shared.b64 $q, [%swide+4]>;",
+    "add.s64 $A, %sgen, <0x40000|0x1000000|-4>; <ld.u32 $r, [$A]|st.u32 [$A], $r>;",
+    "mov.u64 $A, loc; cvta.local.u64 $A, $A; <ld.global.u32 $r, [$A]|ld.u32 $r, [$A+<2|4096>]|st.u32 [$A+-4096], $r|ld.b64 $q, [$A+1000000]>;",
+    "ld.local.<u32 $r, [loc+2]|b64 $q, [loc+4]>;",
+    "mov.b64 $A, few; cvta.param.u64 $A, $A; <st.u32 [$A], $r|ld.u32 $r, [$A+<32|1>]>;",
+    "ld.param.u32 $r, [few+4]; mov.u64 $A, few; mul.wide.u32 $B, %lane, <4|8|0>; add.s64 $A, $A, $B; ld.param.u32 $r, [$A];",
+    "mov.u64 $A, straight; <ld.u32 $r, [$A]|st.u32 [$A], $r>;",
 ];

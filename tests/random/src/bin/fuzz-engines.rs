@@ -4,9 +4,10 @@
 //! may be named by `RUMBA_LLVM_LIBRARY`.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -17,9 +18,15 @@ use random_programs::{Agreement, Case, Choices, Disagreement, Engines, library, 
 /// Seconds without a word of a job after which it hangs.
 const SILENCE: Duration = Duration::from_secs(120);
 
+/// How long jobs may take to come to their end.
+const ENDING: Duration = Duration::from_secs(30);
+
 /// How long a difference is made smaller, and how many of a job are.
 const REDUCING: Duration = Duration::from_secs(20);
 const REDUCED: usize = 4;
+
+/// One of so many programs runs with checks, too.
+const CHECKED: usize = 4;
 
 /// Inputs after which a job's process is replaced: compilers keep memory.
 const INPUTS: u64 = 2000;
@@ -45,6 +52,13 @@ struct Args {
     /// Leave native code out
     #[arg(long)]
     interpreters: bool,
+    /// Write the texts of native code, and compile none: for reports of coverage in a short time
+    #[arg(long)]
+    uncompiled: bool,
+    /// Choose instructions as for this processor of LLVM's names, of those that this one has; otherwise every other program is
+    /// compiled as for `skylake-avx512`, where there is AVX-512
+    #[arg(long)]
+    processor: Option<String>,
     /// Print the program of the seed, and end
     #[arg(long)]
     print: bool,
@@ -81,17 +95,35 @@ fn main() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn engines(args: &Args) -> Result<Engines> {
+/// LLVM's name of a processor whose gathers are thought to be fast: its backend takes other ways than for others with AVX-512.
+const GATHERING: &str = "skylake-avx512";
+
+/// Whether this processor has what that one has.
+fn gathers() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("avx512f")
+        && std::arch::is_x86_feature_detected!("avx512bw")
+        && std::arch::is_x86_feature_detected!("avx512cd")
+        && std::arch::is_x86_feature_detected!("avx512dq")
+        && std::arch::is_x86_feature_detected!("avx512vl");
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+fn engines(args: &Args, processor: Option<&str>) -> Result<Engines> {
     if args.interpreters {
         return Ok(Engines::interpreters());
     }
-    Engines::all().context("no libLLVM was found: name one in RUMBA_LLVM_LIBRARY, or pass --interpreters")
+    if args.uncompiled {
+        return Ok(Engines::uncompiled());
+    }
+    Engines::all(processor).context("no libLLVM was found: name one in RUMBA_LLVM_LIBRARY, or pass --interpreters")
 }
 
 fn replay(file: &Path, args: &Args) -> Result<()> {
     let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
     let case = Case::parse(&text)?;
-    let engines = engines(args)?;
+    let engines = engines(args, args.processor.as_deref())?;
     if let Some(seconds) = args.reduce {
         print!("{}", reduce(&case, &engines, Duration::from_secs(seconds)));
         return Ok(());
@@ -101,16 +133,40 @@ fn replay(file: &Path, args: &Args) -> Result<()> {
     Ok(())
 }
 
+/// Whether the process that started a job wants its end: it closes the job's input.
+static IS_OVER: AtomicBool = AtomicBool::new(false);
+
 /// Runs seeds, and says of each what came of it: a line `begin SEED`, and one `end SEED WORD`.
 fn work(args: &Args, step: u64) -> Result<()> {
-    let engines = engines(args)?;
+    let processors = match &args.processor {
+        Some(processor) => vec![Some(processor.as_str())],
+        None if gathers() && !args.interpreters && !args.uncompiled => vec![None, Some(GATHERING)],
+        None => vec![None],
+    };
+    let mut ways = Vec::new();
+    for processor in &processors {
+        let all = engines(args, *processor)?;
+        ways.push([all.clone(), all.unchecked()]);
+    }
     let mut out = std::io::stdout().lock();
+    std::thread::spawn(|| {
+        let _ = std::io::stdin().lock().read(&mut [0]);
+        IS_OVER.store(true, Ordering::Relaxed);
+    });
     let mut reduced = 0;
     for number in 0..args.count.unwrap_or(INPUTS) {
+        if IS_OVER.load(Ordering::Relaxed) {
+            break;
+        }
         let seed = args.seed + number * step;
         writeln!(out, "begin {seed}")?;
         out.flush()?;
         let program = program(Choices::of_seed(seed));
+        // Jobs take every n-th seed: the number of the seed alone would choose the same for all of a job's.
+        let (which, turn) = (number as usize % ways.len(), number as usize / ways.len());
+        let processor = processors[which];
+        let [checked, unchecked] = &ways[which];
+        let engines = if turn % CHECKED == 0 { checked } else { unchecked };
         let word = match engines.compare(&program.case) {
             Ok(Agreement::Ended) => "ended".to_owned(),
             Ok(Agreement::Failed) => "failed".to_owned(),
@@ -118,13 +174,15 @@ fn work(args: &Args, step: u64) -> Result<()> {
             Err(error) => {
                 let (word, smaller) = match &error {
                     Disagreement::Refused(_) => ("refused", None),
+                    Disagreement::Text(_) => ("untranslated", None),
                     Disagreement::Differs { .. } if reduced < REDUCED => {
                         reduced += 1;
-                        ("differs", Some(reduce(&program.case, &engines, REDUCING)))
+                        ("differs", Some(reduce(&program.case, engines, REDUCING)))
                     }
                     Disagreement::Differs { .. } => ("differs", None),
                 };
-                let words = error.to_string().replace('\n', "\n//@ difference ");
+                let processor = processor.map_or(String::new(), |processor| format!("--processor {processor}: "));
+                let words = format!("{processor}{error}").replace('\n', "\n//@ difference ");
                 keep(&args.out, &format!("{word}-{seed}"), &words, &program.case)?;
                 if let Some(smaller) = smaller {
                     keep(&args.out, &format!("{word}-{seed}-reduced"), &words, &smaller)?;
@@ -166,9 +224,14 @@ fn start(args: &Args, number: usize, first: u64, step: u64, count: u64, said: &S
     if args.interpreters {
         command.arg("--interpreters");
     }
-    // Profiles of coverage are written by each process into a file of its own.
+    if args.uncompiled {
+        command.arg("--uncompiled");
+    }
+    if let Some(processor) = &args.processor {
+        command.args(["--processor", processor]);
+    }
     let mut process = command
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
@@ -237,7 +300,7 @@ impl Counts {
 
 /// Lets jobs run until the time is over: how many findings there are.
 fn supervise(args: &Args) -> Result<u64> {
-    if !args.interpreters {
+    if !args.interpreters && !args.uncompiled {
         let library =
             library().context("no libLLVM was found: name one in RUMBA_LLVM_LIBRARY, or pass --interpreters")?;
         println!("native code by {}", library.display());
@@ -318,9 +381,16 @@ fn supervise(args: &Args) -> Result<u64> {
             shown = Instant::now();
         }
     }
+    // The jobs come to the end of their programs: their profiles of coverage are written then.
+    let over = Instant::now();
     for mut job in running.into_iter().flatten() {
-        job.process.kill()?;
-        job.process.wait()?;
+        drop(job.process.stdin.take());
+        while job.process.try_wait()?.is_none() {
+            if over.elapsed() > ENDING {
+                job.process.kill()?;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
     println!("{}", counts.line(began));
     let findings = counts.bad();

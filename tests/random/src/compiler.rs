@@ -1,0 +1,98 @@
+//! LLVM as the machine's compiler: at once, in the thread that launches, for a processor of choice.
+
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rumba_llvm::{BackEnd, Context, Level, Llvm, LlvmError, Machine, Module, Output, Pipeline, Target, find};
+use rumba_vm::engine::{Code, Compiler, Done, ENTRY_POINT, Unit};
+
+/// The environment's name for a `libLLVM`, as the software device has it.
+const LIBRARY: &str = "RUMBA_LLVM_LIBRARY";
+
+/// How texts are optimized: as the software device does.
+const PIPELINE: Pipeline<'static> = Pipeline {
+    passes: c"default<O2>",
+    widens_loops: false,
+};
+
+/// The `libLLVM` that compiles kernels.
+pub fn library() -> Option<PathBuf> {
+    std::env::var_os(LIBRARY).map(PathBuf::from).or_else(find::library)
+}
+
+/// The compiler.
+#[derive(Debug)]
+pub(crate) struct AtOnce {
+    /// Without one, texts are written and nothing is compiled.
+    library: Option<PathBuf>,
+    /// The processor that instructions are chosen for; this one has all of them. A backend takes other ways for others.
+    processor: Option<String>,
+    /// Why a text was not compiled. Texts are the machine's: LLVM accepts them.
+    error: Mutex<Option<String>>,
+}
+
+impl AtOnce {
+    pub(crate) fn new(library: Option<PathBuf>, processor: Option<&str>) -> Self {
+        Self {
+            library,
+            processor: processor.map(str::to_owned),
+            error: Mutex::new(None),
+        }
+    }
+
+    /// Why a text was refused since the last question.
+    pub(crate) fn take_error(&self) -> Option<String> {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn make(&self, library: &Path, text: &str) -> Result<Code, String> {
+        let llvm = rumba_llvm::load_isolated(library).map_err(|error| error.to_string())?;
+        let object = self.object(llvm, text).map_err(|error| error.to_string())?;
+        let code = rumba_jit::Code::load(&object).map_err(|error| error.to_string())?;
+        let entry = code.symbol(ENTRY_POINT).ok_or("the text defines no entry")?;
+        Ok(Code {
+            entry,
+            owner: Arc::new(code),
+        })
+    }
+
+    fn object(&self, llvm: &'static Llvm, text: &str) -> Result<Vec<u8>, LlvmError> {
+        let Some(processor) = &self.processor else {
+            return rumba_jit::object(llvm, text, &PIPELINE);
+        };
+        let (_, features) = llvm.host();
+        let (text, processor) = (text.to_owned(), processor.clone());
+        let triple = CString::new(format!("{}-unknown-linux-gnu", std::env::consts::ARCH)).unwrap_or_default();
+        llvm.guarded(move || {
+            let context = Context::new(llvm);
+            let module = Module::parse(&context, &text)?;
+            let target = Target {
+                back_end: BackEnd::host().ok_or_else(|| LlvmError("no code is compiled here".to_owned()))?,
+                triple: &triple,
+                cpu: &processor,
+                features: &features,
+                level: Level::O3,
+                position_independent: true,
+            };
+            let machine = Machine::new(&context, &target)?;
+            machine.adopt(&module);
+            module.run_passes(&PIPELINE, Some(&machine))?;
+            machine.emit(module, Output::Object)
+        })
+    }
+}
+
+// SAFETY: LLVM compiles for the features that this processor has, and the code is held by the owner.
+unsafe impl Compiler for AtOnce {
+    fn compile(&self, unit: Unit, done: Done) {
+        let Some(library) = &self.library else {
+            return done(Err("nothing is compiled".to_owned()));
+        };
+        let made = self.make(library, &unit.text);
+        if let Err(error) = &made {
+            *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
+        }
+        done(made);
+    }
+}
