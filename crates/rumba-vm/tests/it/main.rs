@@ -1,5 +1,6 @@
 //! The integration tests, in one binary: each file is a module.
 
+mod accesses;
 mod arithmetic;
 mod arrays;
 mod basic;
