@@ -5,7 +5,7 @@
 
 use std::mem::offset_of;
 
-use crate::base::ir::{Element, Value, ty};
+use crate::base::ir::{Element, Value};
 use crate::base::lanes::LANES;
 use crate::base::report::AccessKind;
 use crate::compile::function::Function;
@@ -13,13 +13,14 @@ use crate::compile::kernel::Place;
 use crate::compile::memory::{Access, Memory};
 use crate::compile::registers::Written;
 use crate::compile::shape::{Copy, Shape};
+use crate::compile::variables::Variable;
 use crate::machine::op::AtomicForm;
 use crate::machine::warp::{POLL_COST, Warp};
 
 /// An operand of an atomic operation: one number, or a place in memory with one for each lane.
 enum Operand {
     One(Value),
-    Lanes(String),
+    Lanes(Variable),
 }
 
 impl Function<'_> {
@@ -83,9 +84,8 @@ impl Function<'_> {
             }
         }
         if is_used {
-            let text = ty(form.element, true);
-            let old = self.variable("%atomic.old".to_owned() + form.element.name(), text.clone());
-            let old = self.w.value(form.element, true, format_args!("load {text}, ptr {old}"));
+            let old = self.old_lanes(form.element);
+            let old = self.get(&old);
             self.finish_operation(access.index, Written::Lanes(old));
         }
         if keeps {
@@ -151,9 +151,15 @@ impl Function<'_> {
     /// A vector in memory, from which lanes are read one after the other.
     fn kept(&mut self, name: &str, lanes: &Value) -> Operand {
         let lanes = self.w.spread(lanes);
-        let place = self.variable(format!("%atomic.{name}{}", lanes.element().name()), lanes.ty());
-        self.w.line(format_args!("store {lanes}, ptr {place}"));
+        let element = lanes.element();
+        let place = self.variable(Variable::lanes(format!("%atomic.{name}{}", element.name()), element));
+        self.set(&place, &lanes);
         Operand::Lanes(place)
+    }
+
+    /// The variable of what was there, for each lane.
+    fn old_lanes(&mut self, element: Element) -> Variable {
+        self.variable(Variable::lanes(format!("%atomic.old{}", element.name()), element))
     }
 
     fn operand_of_atomic(&mut self, place: Place, element: Element, name: &str) -> Operand {
@@ -185,45 +191,44 @@ impl Function<'_> {
         form: AtomicForm,
     ) {
         let active = self.mask_of_active();
-        let rest = self.variable("%atomic.rest".to_owned(), "i32".to_owned());
-        self.w.line(format_args!("store {active}, ptr {rest}"));
+        let rest = self.variable(Variable::word("%atomic.rest"));
+        self.set(&rest, &active);
         let (turn, on) = (self.w.name("l"), self.w.name("l"));
         self.w.line(format_args!("br label %{turn}"));
         self.w.label(&turn);
-        let mask = self.w.value(Element::I32, false, format_args!("load i32, ptr {rest}"));
+        let mask = self.get(&rest);
         let lane = self.w.intrinsic_with("cttz", &[&mask], "i1 true");
-        let address = self.taken(address, &lane, Element::I64);
-        let [b, c] = operands.map(|operand| self.taken(operand, &lane, form.element));
+        let address = self.taken(address, &lane);
+        let [b, c] = operands.map(|operand| self.taken(operand, &lane));
         let old = self.change(&address, [&b, &c], memory, form);
         if keeps {
-            let place = self.variable("%atomic.old".to_owned() + form.element.name(), ty(form.element, true));
-            let place = self.lane_of(&place, &lane, form.element);
-            self.w.line(format_args!("store {old}, ptr {place}"));
+            let lanes = self.old_lanes(form.element);
+            let place = self.lane_of(&lanes, &lane);
+            self.set(&place, &old);
         }
         let less = self.w.sub_with(&mask, 1);
         let left = self.w.and(&mask, &less);
-        self.w.line(format_args!("store {left}, ptr {rest}"));
+        self.set(&rest, &left);
         let done = self.w.compare_with("icmp eq", &left, 0);
         self.w.line(format_args!("br {done}, label %{on}, label %{turn}"));
         self.w.label(&on);
     }
 
-    fn lane_of(&mut self, vector: &str, lane: &Value, element: Element) -> String {
+    fn lane_of(&mut self, vector: &Variable, lane: &Value) -> Variable {
         let place = self.w.name("%t");
-        let name = element.name();
+        let (name, pointer) = (vector.element.name(), &vector.pointer);
         self.w
-            .line(format_args!("{place} = getelementptr {name}, ptr {vector}, {lane}"));
-        place
+            .line(format_args!("{place} = getelementptr {name}, ptr {pointer}, {lane}"));
+        Variable::one(place, vector.element)
     }
 
     /// What a lane has of an operand.
-    fn taken(&mut self, operand: &Operand, lane: &Value, element: Element) -> Value {
+    fn taken(&mut self, operand: &Operand, lane: &Value) -> Value {
         match operand {
             Operand::One(value) => value.clone(),
             Operand::Lanes(vector) => {
-                let place = self.lane_of(vector, lane, element);
-                let name = element.name();
-                self.w.value(element, false, format_args!("load {name}, ptr {place}"))
+                let place = self.lane_of(vector, lane);
+                self.get(&place)
             }
         }
     }
@@ -243,16 +248,14 @@ impl Function<'_> {
             let text = format!("atomicrmw {instruction} ptr {place}, {b} seq_cst, align {align}");
             return self.w.value(form.element, false, text);
         }
-        let last = self.variable(format!("%atomic.last{name}"), name.to_owned());
+        let last = self.variable(Variable::one(format!("%atomic.last{name}"), form.element));
         let text = format!("load atomic {name}, ptr {place} monotonic, align {align}");
         let old = self.w.value(form.element, false, text);
-        self.w.line(format_args!("store {old}, ptr {last}"));
+        self.set(&last, &old);
         let (again, on) = (self.w.name("l"), self.w.name("l"));
         self.w.line(format_args!("br label %{again}"));
         self.w.label(&again);
-        let old = self
-            .w
-            .value(form.element, false, format_args!("load {name}, ptr {last}"));
+        let old = self.get(&last);
         let new = (form.update)(&mut self.w, [&old, b, c]);
         let both = self.w.name("%t");
         self.w.line(format_args!(
@@ -260,7 +263,7 @@ impl Function<'_> {
         ));
         let text = format!("extractvalue {{ {name}, i1 }} {both}, 0");
         let found = self.w.value(form.element, false, text);
-        self.w.line(format_args!("store {found}, ptr {last}"));
+        self.set(&last, &found);
         let text = format!("extractvalue {{ {name}, i1 }} {both}, 1");
         let good = self.w.value(Element::I1, false, text);
         self.w.line(format_args!("br {good}, label %{on}, label %{again}"));
@@ -283,9 +286,10 @@ impl Function<'_> {
     /// As [`Warp::poll`].
     fn poll(&mut self) {
         let cost = u64::from(POLL_COST.unsigned_abs());
-        let fuel = self.w.value(Element::I32, false, "load i32, ptr %fuel");
+        let left = Variable::word("%fuel");
+        let fuel = self.get(&left);
         let rest = self.w.sub_with(&fuel, cost);
-        self.w.line(format_args!("store {rest}, ptr %fuel"));
+        self.set(&left, &rest);
         let place = self.offset("%warp", offset_of!(Warp, polled));
         let polled = self.w.value(Element::I64, false, format_args!("load i64, ptr {place}"));
         let polled = self.w.add_with(&polled, cost);

@@ -68,14 +68,14 @@ pub(super) fn join(known: &mut u64, other: u64) {
 
 impl Kernel<'_> {
     /// The bits that may be set in an operand.
-    pub(super) fn bits(&self, place: Place, bits: &Bits) -> u64 {
-        let found = match place {
-            Place::Constant(value) => value,
-            Place::Given { slot, .. } => self.bits_of_fixed[usize::from(slot)],
-            Place::Register(number) => bits[number],
-            Place::Memory(..) => u64::MAX,
+    pub(super) fn bits(&self, index: usize, position: usize, bits: &Bits) -> u64 {
+        let found = match self.operand(index, position) {
+            Some(Place::Constant(value)) => value,
+            Some(Place::Given { slot, .. }) => self.bits_of_fixed[usize::from(slot)],
+            Some(Place::Register(number)) => bits[number],
+            Some(Place::Memory(..)) | None => u64::MAX,
         };
-        found & self.class(place).map_or(u64::MAX, all)
+        found & self.class(index, position).map_or(u64::MAX, all)
     }
 
     /// Updates the bits for what an operation does, while lanes wait at some blocks.
@@ -93,10 +93,7 @@ impl Kernel<'_> {
         let Some(class) = facts.classes[0].filter(|_| facts.flow == Flow::Next) else {
             return u64::MAX;
         };
-        let bits = |position| {
-            self.operand(index, position)
-                .map_or(u64::MAX, |place| self.bits(place, bits))
-        };
+        let bits = |position| self.bits(index, position, bits);
         let narrow = |position| bits(position) & all(Class::W32);
         let result = match facts.kind {
             OpKind::Lanes { linear, .. } => match linear {

@@ -14,6 +14,7 @@ use crate::compile::memory::{Extent, Memory};
 use crate::compile::nan::Nans;
 use crate::compile::registers::Written;
 use crate::compile::shape::{Copy, Masked, Shape, Shapes, States};
+use crate::compile::variables::Variable;
 use crate::exec::native::{Helpers, REFUSED};
 use crate::machine::op::{Op, OpKind};
 use crate::machine::program::{Flow, Layout, NO_ENTRY, Program};
@@ -115,6 +116,7 @@ fn write_copies(kernel: &Kernel<'_>, masked: Masked, stores_early: bool, most: u
         pending: Set::none(kernel.blocks.len()),
         block: 0,
         together: HashMap::new(),
+        is_wrong: false,
     };
     function.enter_warp();
     for copy in [Copy::Full, Copy::Masked] {
@@ -127,6 +129,9 @@ fn write_copies(kernel: &Kernel<'_>, masked: Masked, stores_early: bool, most: u
     }
     function.resume_warp();
     function.write_ends();
+    if function.is_wrong {
+        return None;
+    }
     let mut layouts: Vec<_> = std::mem::take(&mut function.layouts).into_iter().collect();
     layouts.sort_by_key(|(_, number)| *number);
     Some(Text {
@@ -149,7 +154,7 @@ pub(super) struct Function<'a> {
     pub(super) w: Writer,
     /// What comes before the entries.
     prologue: String,
-    variables: BTreeMap<String, String>,
+    pub(super) variables: BTreeMap<String, String>,
     /// The entries, as blocks, and the numbers of those behind barriers.
     entries: &'a [usize],
     barriers: BTreeSet<usize>,
@@ -171,15 +176,11 @@ pub(super) struct Function<'a> {
     pub(super) block: usize,
     /// Accesses of the block that is being written which are compared with bounds together.
     pub(super) together: HashMap<usize, Option<Extent>>,
+    /// The text is not to be compiled.
+    pub(super) is_wrong: bool,
 }
 
 impl Function<'_> {
-    /// A variable of a type.
-    pub(super) fn variable(&mut self, name: String, ty: String) -> String {
-        self.variables.entry(name.clone()).or_insert(ty);
-        name
-    }
-
     /// Writes to the prologue.
     pub(super) fn in_prologue(&mut self, write: impl FnOnce(&mut Self)) {
         let mut prologue = std::mem::take(&mut self.prologue);
@@ -226,14 +227,14 @@ impl Function<'_> {
     pub(super) fn mask_of_active(&mut self) -> Value {
         match self.copy {
             Copy::Full => Value::integer(Element::I32, FULL.into()),
-            Copy::Masked => self.w.value(Element::I32, false, "load i32, ptr %mask"),
+            Copy::Masked => self.get(&Variable::word("%mask")),
         }
     }
 
     /// Where the lanes are kept that wait at a block.
-    pub(super) fn wait(&mut self, block: usize) -> String {
+    pub(super) fn wait(&mut self, block: usize) -> Variable {
         self.waits.insert(block);
-        format!("%wait{block}")
+        Variable::word(format!("%wait{block}"))
     }
 
     /// The address of an operation.
@@ -461,9 +462,10 @@ impl Function<'_> {
     /// Takes from what may still be executed.
     fn spend(&mut self, cost: u16) {
         if cost != 0 {
-            let fuel = self.w.value(Element::I32, false, "load i32, ptr %fuel");
+            let left = Variable::word("%fuel");
+            let fuel = self.get(&left);
             let rest = self.w.sub_with(&fuel, u64::from(cost));
-            self.w.line(format_args!("store {rest}, ptr %fuel"));
+            self.set(&left, &rest);
         }
     }
 
@@ -499,34 +501,34 @@ impl Function<'_> {
         }
         for other in pending.members().take_while(|other| *other < block) {
             let (there, here) = (self.wait(other), self.wait(block));
-            let waiting = self.w.value(Element::I32, false, format_args!("load i32, ptr {there}"));
+            let waiting = self.get(&there);
             let any = self.w.compare_with("icmp ne", &waiting, 0);
             let (pop, on) = (self.w.name("l"), self.w.name("l"));
             self.w.line(format_args!("br {any}, label %{pop}, label %{on}"));
             self.w.label(&pop);
             let mine = self.mask_of_active();
-            let known = self.w.value(Element::I32, false, format_args!("load i32, ptr {here}"));
+            let known = self.get(&here);
             let both = self.w.or(&known, &mine);
-            self.w.line(format_args!("store {both}, ptr {here}"));
-            self.w.line(format_args!("store {waiting}, ptr %mask"));
-            self.w.line(format_args!("store i32 0, ptr {there}"));
+            self.set(&here, &both);
+            self.set(&Variable::word("%mask"), &waiting);
+            self.set(&there, &Value::integer(Element::I32, 0));
             self.reach(Copy::Masked, other, &all);
             self.w.label(&on);
         }
         if pending.has(block) {
             let here = self.wait(block);
-            let waiting = self.w.value(Element::I32, false, format_args!("load i32, ptr {here}"));
+            let waiting = self.get(&here);
             let mine = self.mask_of_active();
             let both = self.w.or(&waiting, &mine);
-            self.w.line(format_args!("store i32 0, ptr {here}"));
-            self.w.line(format_args!("store {both}, ptr %mask"));
+            self.set(&here, &Value::integer(Element::I32, 0));
+            self.set(&Variable::word("%mask"), &both);
             let full = self.w.compare_with("icmp eq", &both, FULL.into());
             let (whole, some) = (self.w.name("l"), self.w.name("l"));
             self.w.line(format_args!("br {full}, label %{whole}, label %{some}"));
             self.w.label(&whole);
             let before = self.shapes.clone();
             self.test_shapes(block, &some);
-            self.w.line(format_args!("store {both}, ptr %active.place"));
+            self.set(&Variable::word("%active.place"), &both);
             let live = self.kernel.liveness.before(block).clone();
             self.reach(Copy::Full, block, &live);
             self.shapes = before;
@@ -570,7 +572,7 @@ impl Function<'_> {
 
     /// Before the warp goes back to a block: leaves if its turn is over.
     fn ask(&mut self, block: usize) {
-        let fuel = self.w.value(Element::I32, false, "load i32, ptr %fuel");
+        let fuel = self.get(&Variable::word("%fuel"));
         let good = self.w.compare_with("icmp sge", &fuel, 0);
         self.unless(&good, |function| {
             let live = function.kernel.liveness.before(block).clone();
@@ -593,9 +595,9 @@ impl Function<'_> {
             self.store_fuel();
         }
         let mask = self.mask_of_active();
-        self.w.line(format_args!("store {mask}, ptr %outside_guard.place"));
+        self.set(&Variable::word("%outside_guard.place"), &mask);
         if self.copy == Copy::Masked && fuel {
-            self.w.line(format_args!("store {mask}, ptr %active.place"));
+            self.set(&Variable::word("%active.place"), &mask);
         }
     }
 
@@ -618,7 +620,7 @@ impl Function<'_> {
             self.w.label(&format!("end{number}"));
             for block in waits {
                 let place = self.wait(block);
-                let waiting = self.w.value(Element::I32, false, format_args!("load i32, ptr {place}"));
+                let waiting = self.get(&place);
                 let any = self.w.compare_with("icmp ne", &waiting, 0);
                 let (put, on) = (self.w.name("l"), self.w.name("l"));
                 self.w.line(format_args!("br {any}, label %{put}, label %{on}"));
@@ -689,10 +691,10 @@ impl Function<'_> {
         self.copy = Copy::Masked;
         self.spend(cost);
         let place = self.wait(far);
-        let waiting = self.w.value(Element::I32, false, format_args!("load i32, ptr {place}"));
+        let waiting = self.get(&place);
         let waiting = self.w.or(&waiting, &far_mask);
-        self.w.line(format_args!("store {waiting}, ptr {place}"));
-        self.w.line(format_args!("store {near_mask}, ptr %mask"));
+        self.set(&place, &waiting);
+        self.set(&Variable::word("%mask"), &near_mask);
         self.pending.insert(far);
         let all = self.pending.clone();
         self.go_masked(near, &all);
@@ -708,8 +710,8 @@ impl Function<'_> {
     }
 
     pub(super) fn store_fuel(&mut self) {
-        let fuel = self.w.value(Element::I32, false, "load i32, ptr %fuel");
-        self.w.line(format_args!("store {fuel}, ptr %fuel.place"));
+        let fuel = self.get(&Variable::word("%fuel"));
+        self.set(&Variable::word("%fuel.place"), &fuel);
     }
 
     /// Ends: the interpreter goes on with an operation.
@@ -756,9 +758,9 @@ impl Function<'_> {
         self.shapes = before;
         self.store_fuel();
         let mask = self.mask_of_active();
-        self.w.line(format_args!("store {mask}, ptr %outside_guard.place"));
+        self.set(&Variable::word("%outside_guard.place"), &mask);
         let number = Value::integer(Element::I32, entry as u64 + 1);
-        self.w.line(format_args!("store {number}, ptr %suspended.place"));
+        self.set(&Variable::word("%suspended.place"), &number);
         let position = self.position(index);
         self.w.line(format_args!("ret ptr {position}"));
     }

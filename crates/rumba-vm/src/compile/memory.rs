@@ -12,6 +12,7 @@ use crate::base::report::AccessKind;
 use crate::compile::function::Function;
 use crate::compile::kernel::Place;
 use crate::compile::registers::{Written, raw};
+use crate::compile::scattered::Scattered;
 use crate::compile::shape::{Copy, Shape};
 use crate::machine::bounds::{Bounds, CACHES};
 use crate::machine::op::OpKind;
@@ -53,8 +54,8 @@ pub(super) enum Addresses {
     Same(Vec<Value>),
     /// One for each group of lanes: the lanes access bytes one behind the other.
     Neighbouring(Vec<Value>),
-    /// One for each lane.
-    Any(Value),
+    /// Any others.
+    Scattered(Scattered),
 }
 
 /// What accesses touch, counted from an address.
@@ -250,10 +251,10 @@ impl Function<'_> {
                     self.write_result(*place, Shape::Varying, Written::Lanes(value));
                 }
             }
-            Addresses::Any(address) => {
-                let address = self.host(access, &address);
+            Addresses::Scattered(addresses) => {
                 for (part, place) in places.iter().enumerate() {
-                    let value = self.gather(&address, part as u64 * element, element);
+                    let pointers = self.pointers(access, &addresses, part as u64 * element);
+                    let value = self.gather(&pointers, integer(element));
                     let value = self.w.extended(&value, lane_of(element));
                     self.write_result(*place, Shape::Varying, Written::Lanes(value));
                 }
@@ -318,10 +319,10 @@ impl Function<'_> {
                     self.store_masked(&addresses[0], element, &values);
                 }
             }
-            Addresses::Any(address) => {
-                let address = self.host(access, &address);
+            Addresses::Scattered(addresses) => {
                 for (part, value) in values.iter().enumerate() {
-                    self.scatter(&address, part as u64 * element, element, value);
+                    let pointers = self.pointers(access, &addresses, part as u64 * element);
+                    self.scatter(&pointers, value);
                 }
             }
         }
@@ -346,16 +347,17 @@ impl Function<'_> {
         match shape {
             _ if access.memory == Memory::Local => {
                 let lanes = self.lanes(place, Element::I64);
-                Addresses::Any(self.w.add_with(&lanes, offset))
+                Addresses::Scattered(Scattered::Any(self.w.add_with(&lanes, offset)))
             }
             Shape::Uniform => Addresses::Same(bases()),
             Shape::Affine(0) if is_full => Addresses::Same(bases()),
             Shape::Affine(stride) if stride == access.bytes.cast_signed() && (is_full || groups == 1) => {
                 Addresses::Neighbouring(bases())
             }
-            Shape::Affine(_) | Shape::Varying => {
+            Shape::Affine(stride) => Addresses::Scattered(Scattered::Strided(bases(), stride)),
+            Shape::Varying => {
                 let lanes = self.lanes(place, Element::I64);
-                Addresses::Any(self.w.add_with(&lanes, offset))
+                Addresses::Scattered(Scattered::Any(self.w.add_with(&lanes, offset)))
             }
         }
     }
@@ -558,37 +560,27 @@ impl Function<'_> {
             .collect();
         (0..count)
             .map(|part| {
-                let mut parts: Vec<String> = loaded
-                    .iter()
-                    .map(|loaded| {
-                        let numbers = (0..group).map(|lane| lane * count + part);
-                        self.shuffle([loaded, "poison"], name, group * count, numbers)
-                    })
-                    .collect();
-                let mut lanes = group;
-                while parts.len() > 1 {
-                    let pairs = parts.chunks(2).map(|pair| {
-                        self.shuffle(
-                            [&pair[0], pair.get(1).map_or("poison", String::as_str)],
-                            name,
-                            lanes,
-                            0..2 * lanes,
-                        )
-                    });
-                    parts = pairs.collect();
-                    lanes *= 2;
-                }
-                Value::named(parts.swap_remove(0), integer(element), true)
+                let parts = loaded.iter().map(|loaded| {
+                    let numbers = (0..group).map(|lane| lane * count + part);
+                    self.shuffle([loaded, "poison"], name, group * count, numbers)
+                });
+                let parts = parts.collect();
+                let (mut whole, _) = self.concatenated(name, group, parts, 1);
+                Value::named(whole.swap_remove(0), integer(element), true)
             })
             .collect()
     }
 
-    /// Values one behind the other, in at most two vectors, and the lanes of each.
-    fn concatenated(&mut self, name: &str, values: &[Value]) -> ([String; 2], usize) {
-        let mut wholes: Vec<String> = values.iter().map(|value| value.text().to_owned()).collect();
-        let mut lanes = LANES;
-        while wholes.len() > 2 {
-            let pairs = wholes.chunks(2).map(|pair| {
+    /// Vectors of `lanes` elements one behind the other, in at most so many vectors, and the elements of each.
+    pub(super) fn concatenated(
+        &mut self,
+        name: &str,
+        mut lanes: usize,
+        mut parts: Vec<String>,
+        most: usize,
+    ) -> (Vec<String>, usize) {
+        while parts.len() > most {
+            let pairs = parts.chunks(2).map(|pair| {
                 self.shuffle(
                     [&pair[0], pair.get(1).map_or("poison", String::as_str)],
                     name,
@@ -596,11 +588,18 @@ impl Function<'_> {
                     0..2 * lanes,
                 )
             });
-            wholes = pairs.collect();
+            parts = pairs.collect();
             lanes *= 2;
         }
-        let second = wholes.get(1).cloned().unwrap_or_else(|| "poison".to_owned());
-        ([wholes.swap_remove(0), second], lanes)
+        (parts, lanes)
+    }
+
+    /// All first elements, all second ones, …, in two vectors, and the elements of each.
+    fn in_two(&mut self, name: &str, values: &[Value]) -> ([String; 2], usize) {
+        let parts = values.iter().map(|value| value.text().to_owned()).collect();
+        let (mut parts, lanes) = self.concatenated(name, LANES, parts, 2);
+        let second = parts.get(1).cloned().unwrap_or_else(|| "poison".to_owned());
+        ([parts.swap_remove(0), second], lanes)
     }
 
     /// The elements of all lanes as they lie in memory, given all first ones, all second ones, …
@@ -609,7 +608,7 @@ impl Function<'_> {
         if let [value] = values {
             return value.text().to_owned();
         }
-        let ([first, second], lanes) = self.concatenated(name, values);
+        let ([first, second], lanes) = self.in_two(name, values);
         let numbers = (0..LANES * count).map(|at| at % count * LANES + at / count);
         self.shuffle([&first, &second], name, lanes, numbers)
     }
@@ -617,7 +616,7 @@ impl Function<'_> {
     /// Stores the elements of neighbouring lanes.
     fn store_groups(&mut self, addresses: &[Value], element: u64, values: &[Value]) {
         let (name, group, count) = (integer(element).name(), LANES / addresses.len(), values.len());
-        let ([first, second], lanes) = self.concatenated(name, values);
+        let ([first, second], lanes) = self.in_two(name, values);
         for (number, address) in addresses.iter().enumerate() {
             let start = number * group;
             let numbers = (0..group * count).map(|at| at % count * LANES + start + at / count);
@@ -631,7 +630,7 @@ impl Function<'_> {
     }
 
     /// A vector of some elements of two vectors of `lanes` elements.
-    fn shuffle(
+    pub(super) fn shuffle(
         &mut self,
         [a, b]: [&str; 2],
         element: &str,
@@ -648,16 +647,8 @@ impl Function<'_> {
         name
     }
 
-    fn pointers(&mut self, address: &Value, offset: u64) -> String {
-        let address = self.w.add_with(address, offset);
-        let name = self.w.name("%t");
-        self.w
-            .line(format_args!("{name} = inttoptr {address} to <{LANES} x ptr>"));
-        name
-    }
-
     /// The active lanes as a vector of truth values.
-    fn active_lanes(&mut self) -> Value {
+    pub(super) fn active_lanes(&mut self) -> Value {
         let active = self.mask_of_active();
         if self.copy == Copy::Full {
             Value::named("splat (i1 true)", Element::I1, true)
@@ -716,35 +707,6 @@ impl Function<'_> {
         ));
         self.w.line(format_args!(
             "call void @llvm.masked.store.v{elements}{name}.p0(<{elements} x {name}> {whole}, ptr {place}, i32 {element}, <{elements} x i1> {active})"
-        ));
-    }
-
-    fn gather(&mut self, address: &Value, offset: u64, element: u64) -> Value {
-        let pointers = self.pointers(address, offset);
-        self.gather_from(&pointers, element)
-    }
-
-    /// Loads an element for each active lane.
-    pub(super) fn gather_from(&mut self, pointers: &str, element: u64) -> Value {
-        let (ty, active) = (integer(element), self.active_lanes());
-        let (name, bits) = (ty.name(), ty.bits());
-        self.w.declare(format!(
-            "declare <{LANES} x {name}> @llvm.masked.gather.v{LANES}i{bits}.v{LANES}p0(<{LANES} x ptr>, i32 immarg, <{LANES} x i1>, <{LANES} x {name}>)"
-        ));
-        let text = format!(
-            "call <{LANES} x {name}> @llvm.masked.gather.v{LANES}i{bits}.v{LANES}p0(<{LANES} x ptr> {pointers}, i32 {element}, {active}, <{LANES} x {name}> zeroinitializer)"
-        );
-        self.w.value(ty, true, text)
-    }
-
-    fn scatter(&mut self, address: &Value, offset: u64, element: u64, value: &Value) {
-        let (pointers, ty, active) = (self.pointers(address, offset), integer(element), self.active_lanes());
-        let (name, bits) = (ty.name(), ty.bits());
-        self.w.declare(format!(
-            "declare void @llvm.masked.scatter.v{LANES}i{bits}.v{LANES}p0(<{LANES} x {name}>, <{LANES} x ptr>, i32 immarg, <{LANES} x i1>)"
-        ));
-        self.w.line(format_args!(
-            "call void @llvm.masked.scatter.v{LANES}i{bits}.v{LANES}p0({value}, <{LANES} x ptr> {pointers}, i32 {element}, {active})"
         ));
     }
 }

@@ -21,5 +21,7 @@ mod memory;
 mod nan;
 mod operations;
 mod registers;
+mod scattered;
 mod shape;
 mod together;
+mod variables;

@@ -5,6 +5,7 @@ use crate::compile::function::{Function, GO_ON};
 use crate::compile::kernel::{Operand, Place};
 use crate::compile::registers::{Written, raw};
 use crate::compile::shape::{Copy, LanePlan, Shape};
+use crate::compile::variables::Variable;
 use crate::machine::op::{Linear, OpKind};
 use crate::machine::program::Flow;
 
@@ -43,14 +44,14 @@ impl Function<'_> {
         self.store_fuel();
         if self.copy == Copy::Masked {
             let mask = self.mask_of_active();
-            self.w.line(format_args!("store {mask}, ptr %active.place"));
+            self.set(&Variable::word("%active.place"), &mask);
         }
         let position = self.position(index);
         let next = self.w.name("%t");
         self.w
             .line(format_args!("{next} = call ptr %{helper}(ptr %warp, ptr {position})"));
-        let fuel = self.w.value(Element::I32, false, "load i32, ptr %fuel.place");
-        self.w.line(format_args!("store {fuel}, ptr %fuel"));
+        let fuel = self.get(&Variable::word("%fuel.place"));
+        self.set(&Variable::word("%fuel"), &fuel);
         let shapes = self.shapes_after(&all);
         for index in all {
             for number in self.kernel.written(index) {
@@ -111,7 +112,7 @@ impl Function<'_> {
             });
         }
         let good = good.unwrap_or_else(|| Value::integer(Element::I1, 0));
-        let active = self.w.value(Element::I32, false, "load i32, ptr %active.place");
+        let active = self.get(&Variable::word("%active.place"));
         let mask = self.mask_of_active();
         let same = self.w.compare("icmp eq", &active, &mask);
         let good = self.w.and(&good, &same);
@@ -141,7 +142,7 @@ impl Function<'_> {
         let mut waiting: Option<Value> = None;
         for block in self.pending.clone().members() {
             let place = self.wait(block);
-            let lanes = self.w.value(Element::I32, false, format_args!("load i32, ptr {place}"));
+            let lanes = self.get(&place);
             waiting = Some(match waiting {
                 None => lanes,
                 Some(waiting) => self.w.or(&waiting, &lanes),
@@ -166,25 +167,26 @@ impl Function<'_> {
         };
         let write: Form = if is_sum { |w, _, x| w.add(&x[0], &x[1]) } else { write };
         self.check_wrapping(index, linear, checks);
-        let sources: Vec<Place> = (1..=form.operands.len())
-            .filter_map(|position| self.kernel.operand(index, position))
+        let sources: Vec<(Place, Element)> = (1..=form.operands.len())
+            .filter_map(|position| {
+                Some((
+                    self.kernel.operand(index, position)?,
+                    self.kernel.element(index, position),
+                ))
+            })
             .collect();
         let extra = self.kernel.op(index).extra;
-        let Some(class) = self.kernel.facts(index).classes[0] else {
+        let Some(class) = self.kernel.class(index, 0) else {
             return;
         };
         let compute = |function: &mut Self, group: Option<usize>| {
             let operands: Vec<Value> = sources
                 .iter()
                 .zip(form.operands)
-                .map(|(place, element)| {
-                    let raw = function.kernel.class(*place).map_or(Element::I32, |class| match place {
-                        Place::Constant(_) => wide_enough(*element),
-                        Place::Given { .. } | Place::Register(_) | Place::Memory(..) => raw(class),
-                    });
+                .map(|((place, raw), element)| {
                     let value = match group {
-                        Some(group) => function.base(*place, raw, group),
-                        None => function.lanes(*place, raw),
+                        Some(group) => function.base(*place, *raw, group),
+                        None => function.lanes(*place, *raw),
                     };
                     function.w.bits_as(&value, *element)
                 })
@@ -250,17 +252,11 @@ impl Function<'_> {
         };
         let extra = self.kernel.op(index).extra;
         let operands: Vec<Value> = (1..=form.operands.len())
-            .filter_map(|position| self.kernel.operand(index, position))
             .zip(form.operands)
-            .map(|(place, element)| {
-                let raw = match place {
-                    Place::Constant(_) => wide_enough(*element),
-                    Place::Given { .. } | Place::Register(_) | Place::Memory(..) => {
-                        self.kernel.class(place).map_or(Element::I32, raw)
-                    }
-                };
-                let value = self.lanes(place, raw);
-                self.w.bits_as(&value, *element)
+            .filter_map(|(position, element)| {
+                let place = self.kernel.operand(index, position)?;
+                let value = self.lanes(place, self.kernel.element(index, position));
+                Some(self.w.bits_as(&value, *element))
             })
             .collect();
         let truth = write(&mut self.w, extra, &operands);
@@ -277,7 +273,7 @@ impl Function<'_> {
             self.kernel.operand(index, 1),
             self.kernel.operand(index, 2),
             self.kernel.operand(index, 3),
-            self.kernel.facts(index).classes[0],
+            self.kernel.class(index, 0),
         ) else {
             self.call(index);
             return;
@@ -305,14 +301,5 @@ impl Function<'_> {
             Written::Bases(bases.collect())
         };
         self.finish_operation(index, written);
-    }
-}
-
-/// The integer that a constant operand of a type is written as.
-fn wide_enough(element: Element) -> Element {
-    if element.bits() == 64 {
-        Element::I64
-    } else {
-        Element::I32
     }
 }

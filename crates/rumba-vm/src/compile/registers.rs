@@ -6,6 +6,7 @@ use crate::compile::function::Function;
 use crate::compile::kernel::{Place, Register};
 use crate::compile::nan::Nans;
 use crate::compile::shape::{Copy, Shape};
+use crate::compile::variables::Variable;
 use crate::machine::program::Class;
 use crate::machine::warp::UNIT;
 
@@ -39,34 +40,38 @@ impl Function<'_> {
     }
 
     /// The variable for the lanes of a register, or for the mask of a predicate.
-    fn whole(&mut self, number: usize) -> String {
-        let ty = ty(self.element(number), !self.is_predicate(number));
-        self.variable(format!("%r{number}"), ty)
+    fn whole(&mut self, number: usize) -> Variable {
+        let name = format!("%r{number}");
+        self.variable(if self.is_predicate(number) {
+            Variable::word(name)
+        } else {
+            Variable::lanes(name, self.element(number))
+        })
     }
 
     /// The variable for the first lane of a group.
-    fn single(&mut self, number: usize, group: usize) -> String {
+    fn single(&mut self, number: usize, group: usize) -> Variable {
         if self.is_predicate(number) {
             return self.whole(number);
         }
-        let ty = ty(self.element(number), false);
-        self.variable(format!("%r{number}.{group}"), ty)
+        self.variable(Variable::one(format!("%r{number}.{group}"), self.element(number)))
     }
 
-    fn read_variable(&mut self, name: &str, element: Element, is_vector: bool) -> Value {
-        let ty = ty(element, is_vector);
-        self.w.value(element, is_vector, format_args!("load {ty}, ptr {name}"))
+    /// All lanes of a slot in the register file.
+    pub(super) fn file(&mut self, slot: u16, class: Class) -> Variable {
+        let Variable { pointer, element, .. } = self.file_lane(slot, class, 0);
+        Variable::lanes(pointer, element)
     }
 
-    /// The register file, `lane` lanes behind the start of a slot.
-    pub(super) fn file(&mut self, slot: u16, class: Class, lane: usize) -> String {
+    /// One lane of a slot in the register file.
+    pub(super) fn file_lane(&mut self, slot: u16, class: Class, lane: usize) -> Variable {
         let lane_bytes = raw(class).bits() as usize / 8;
         let offset = usize::from(slot) * UNIT + lane * lane_bytes;
-        self.place_in_file("registers", offset)
+        Variable::one(self.place_in_file("registers", offset), raw(class))
     }
 
-    fn predicate_file(&mut self, index: u16) -> String {
-        self.place_in_file("predicates", usize::from(index) * 4)
+    fn predicate_file(&mut self, index: u16) -> Variable {
+        Variable::word(self.place_in_file("predicates", usize::from(index) * 4))
     }
 
     /// A place in the register file, named once: there are many ways out of the code, which store all that lives.
@@ -90,24 +95,21 @@ impl Function<'_> {
                 Shape::Uniform => self.base(place, element, 0),
                 Shape::Affine(stride) => self.expanded(place, element, stride),
             },
+            Place::Register(number) if self.is_predicate(number) => {
+                let variable = self.whole(number);
+                self.get(&variable)
+            }
             Place::Register(number) => match self.shapes[number] {
-                _ if self.is_predicate(number) => {
-                    let name = self.whole(number);
-                    self.read_variable(&name, Element::I32, false)
-                }
                 Shape::Varying => {
-                    let name = self.whole(number);
-                    let element = self.element(number);
-                    self.read_variable(&name, element, true)
+                    let variable = self.whole(number);
+                    self.get(&variable)
                 }
                 Shape::Uniform => self.base(place, element, 0),
                 Shape::Affine(stride) => self.expanded(place, element, stride),
             },
             Place::Memory(slot, class) => {
-                let file = self.file(slot, class, 0);
-                let ty = ty(raw(class), true);
-                self.w
-                    .value(raw(class), true, format_args!("load {ty}, ptr {file}, align 64"))
+                let file = self.file(slot, class);
+                self.get(&file)
             }
         }
     }
@@ -126,9 +128,8 @@ impl Function<'_> {
                 } else {
                     group
                 };
-                let name = self.single(number, group);
-                let element = self.element(number);
-                self.read_variable(&name, element, false)
+                let variable = self.single(number, group);
+                self.get(&variable)
             }
             Place::Memory(..) => self.lanes(place, element),
         }
@@ -200,10 +201,12 @@ impl Function<'_> {
         let element = raw(class);
         let is_vector = group.is_none();
         if self.known.insert(name.clone()) {
-            let lane = group.map_or(0, |group| group * self.kernel.group);
-            let text = ty(element, is_vector);
-            let file = self.file(slot, class, lane);
-            self.in_prologue(|function| function.w.line(format_args!("{name} = load {text}, ptr {file}")));
+            let file = match group {
+                Some(group) => self.file_lane(slot, class, group * self.kernel.group),
+                None => self.file(slot, class),
+            };
+            let (text, pointer) = (file.ty(), file.pointer);
+            self.in_prologue(|function| function.w.line(format_args!("{name} = load {text}, ptr {pointer}")));
         }
         Value::named(name, element, is_vector)
     }
@@ -251,21 +254,21 @@ impl Function<'_> {
                 } else {
                     self.w.spread(&value)
                 };
-                let name = self.whole(number);
-                self.w.line(format_args!("store {value}, ptr {name}"));
+                let variable = self.whole(number);
+                self.set(&variable, &value);
                 self.shapes[number] = shape;
             }
             (Place::Register(number), Written::Bases(values)) => {
                 for (group, value) in values.iter().enumerate() {
-                    let name = self.single(number, group);
-                    self.w.line(format_args!("store {value}, ptr {name}"));
+                    let variable = self.single(number, group);
+                    self.set(&variable, value);
                 }
                 self.shapes[number] = shape;
             }
             (Place::Memory(slot, class), Written::Lanes(value)) => {
                 let value = self.w.spread(&value);
-                let file = self.file(slot, class, 0);
-                self.w.line(format_args!("store {value}, ptr {file}, align 64"));
+                let file = self.file(slot, class);
+                self.set(&file, &value);
             }
             (Place::Memory(slot, class), Written::Bases(values)) => {
                 let lanes = self.expand(&values, shape.stride().unwrap_or(0));
@@ -284,13 +287,13 @@ impl Function<'_> {
                 let value = self.lanes(place, raw(class));
                 let value = self.canonical(number, value);
                 let value = self.w.spread(&value);
-                let file = self.file(slot, class, 0);
-                self.w.line(format_args!("store {value}, ptr {file}, align 64"));
+                let file = self.file(slot, class);
+                self.set(&file, &value);
             }
             Register::Predicate(index) => {
                 let value = self.lanes(place, Element::I32);
                 let file = self.predicate_file(index);
-                self.w.line(format_args!("store {value}, ptr {file}"));
+                self.set(&file, &value);
             }
         }
     }
@@ -311,8 +314,8 @@ impl Function<'_> {
         for group in 0..groups {
             let base = self.base(place, raw(class), group);
             let base = self.canonical(number, base);
-            let file = self.file(slot, class, group * self.kernel.group);
-            self.w.line(format_args!("store {base}, ptr {file}"));
+            let file = self.file_lane(slot, class, group * self.kernel.group);
+            self.set(&file, &base);
         }
     }
 
@@ -321,7 +324,7 @@ impl Function<'_> {
         match (self.kernel.registers[number], shape) {
             (Register::Predicate(index), _) => {
                 let file = self.predicate_file(index);
-                let mut mask = self.w.value(Element::I32, false, format_args!("load i32, ptr {file}"));
+                let mut mask = self.get(&file);
                 if shape == Shape::Uniform {
                     // All or none of the warp's lanes.
                     let active = self.mask_of_active();
@@ -333,11 +336,9 @@ impl Function<'_> {
             }
             (Register::Slot(slot, class), Shape::Uniform) => Written::Bases(vec![self.first_lane(slot, class)]),
             (Register::Slot(slot, class), Shape::Affine(_)) => {
-                let element = raw(class);
                 let bases = (0..self.kernel.groups()).map(|group| {
-                    let file = self.file(slot, class, group * self.kernel.group);
-                    let text = format!("load {}, ptr {file}", element.name());
-                    self.w.value(element, false, text)
+                    let file = self.file_lane(slot, class, group * self.kernel.group);
+                    self.get(&file)
                 });
                 Written::Bases(bases.collect())
             }
@@ -349,17 +350,15 @@ impl Function<'_> {
 
     /// What the register file has in the first of the active lanes.
     fn first_lane(&mut self, slot: u16, class: Class) -> Value {
-        let element = raw(class);
-        let file = self.file(slot, class, 0);
+        let Variable { pointer, element, .. } = self.file_lane(slot, class, 0);
         let active = self.mask_of_active();
         let first = self.w.intrinsic_with("cttz", &[&active], "i1 false");
         let lane = self.w.name("%t");
         self.w.line(format_args!(
-            "{lane} = getelementptr {}, ptr {file}, {first}",
+            "{lane} = getelementptr {}, ptr {pointer}, {first}",
             element.name()
         ));
-        self.w
-            .value(element, false, format_args!("load {}, ptr {lane}", element.name()))
+        self.get(&Variable::one(lane, element))
     }
 
     /// Loads a register that the warp comes in with. The mask of lanes that are not as its shape says.
@@ -374,7 +373,7 @@ impl Function<'_> {
             (_, Shape::Varying) => None,
             (Register::Predicate(index), _) => {
                 let file = self.predicate_file(index);
-                let mask = self.w.value(Element::I32, false, format_args!("load i32, ptr {file}"));
+                let mask = self.get(&file);
                 let expected = self.lanes(Place::Register(number), Element::I32);
                 Some(self.w.xor(&expected, &mask))
             }

@@ -9,11 +9,12 @@
 //! the lanes if they are not. So accesses keep neighbouring addresses in loops in which lanes might part.
 
 use crate::base::flow::Set;
-use crate::base::ir::LaneForm;
+use crate::base::ir::{Element, LaneForm};
 use crate::compile::bits;
 use crate::compile::bits::Bits;
-use crate::compile::kernel::{Kernel, Place, Register};
+use crate::compile::kernel::{Kernel, Place};
 use crate::compile::nan::Nans;
+use crate::compile::registers::raw;
 use crate::machine::op::{Linear, OpKind};
 use crate::machine::program::{Class, Flow};
 
@@ -325,11 +326,12 @@ impl Kernel<'_> {
         }
     }
 
-    fn sources(&self, index: usize, shapes: &Shapes) -> Vec<(usize, Place, Shape)> {
+    /// The positions and the shapes of the operands that an operation reads.
+    fn sources(&self, index: usize, shapes: &Shapes) -> Vec<(usize, Shape)> {
         let operands = self.operands(index).into_iter();
         operands
             .filter(|operand| !operand.is_written)
-            .map(|operand| (operand.position, operand.place, self.shape(operand.place, shapes)))
+            .map(|operand| (operand.position, self.shape(operand.place, shapes)))
             .collect()
     }
 
@@ -388,8 +390,8 @@ impl Kernel<'_> {
         // The others are computed from lanes that were stored.
         form.form?;
         let mut strides = [0; 5];
-        for (position, place, shape) in &sources {
-            strides[*position] = self.class(*place)?.narrow(shape.stride()?);
+        for (position, shape) in &sources {
+            strides[*position] = self.class(index, *position)?.narrow(shape.stride()?);
         }
         if strides == [0; 5] {
             return Some(LanePlan {
@@ -402,8 +404,8 @@ impl Kernel<'_> {
             Some(Place::Constant(bits)) => Some(bits),
             Some(Place::Given { .. } | Place::Register(_) | Place::Memory(..)) | None => None,
         };
-        let bits = |position| Some(self.bits(self.operand(index, position)?, bits));
-        let is_sum = linear == Linear::Union && bits(1)? & bits(2)? == 0;
+        let bits = |position| self.bits(index, position, bits);
+        let is_sum = linear == Linear::Union && bits(1) & bits(2) == 0;
         let linear = if is_sum { Linear::Sum } else { linear };
         let (stride, checks) = linear.stride([a, b, c], constant)?;
         Some(LanePlan {
@@ -413,15 +415,13 @@ impl Kernel<'_> {
         })
     }
 
-    /// The width of an operand that is a slot.
-    pub(super) fn class(&self, place: Place) -> Option<Class> {
-        match place {
-            Place::Constant(_) => Some(Class::W64),
-            Place::Given { class, .. } | Place::Memory(_, class) => Some(class),
-            Place::Register(number) => match self.registers[number] {
-                Register::Slot(_, class) => Some(class),
-                Register::Predicate(_) => None,
-            },
-        }
+    /// The width of an operand; none of a predicate. A constant's bits do not tell its width.
+    pub(super) fn class(&self, index: usize, position: usize) -> Option<Class> {
+        self.facts(index).classes[position]
+    }
+
+    /// The integers that the lanes of an operand are: 32 bits of a predicate's mask.
+    pub(super) fn element(&self, index: usize, position: usize) -> Element {
+        self.class(index, position).map_or(Element::I32, raw)
     }
 }

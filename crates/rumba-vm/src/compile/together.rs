@@ -11,6 +11,7 @@ use crate::compile::function::Function;
 use crate::compile::kernel::{Kernel, Place};
 use crate::compile::registers::Written;
 use crate::compile::shape::{Copy, Shape, Shapes};
+use crate::compile::variables::Variable;
 use crate::machine::op::{Members, OpKind, TogetherForm};
 use crate::machine::warp::Warp;
 use crate::mem::arena::SHARED_STRIDE;
@@ -95,9 +96,8 @@ impl Function<'_> {
     }
 
     /// A result that is the same in all lanes if it is a number.
-    fn as_written(&mut self, place: Option<Place>, uniform: bool, value: Value) -> Written {
-        let is_slot = place.is_some_and(|place| self.kernel.class(place).is_some());
-        if is_slot && uniform {
+    fn as_written(&mut self, (index, position): (usize, usize), uniform: bool, value: Value) -> Written {
+        if self.kernel.class(index, position).is_some() && uniform {
             Written::Bases(vec![value])
         } else {
             Written::Lanes(value)
@@ -126,17 +126,12 @@ impl Function<'_> {
         match form {
             Some((write, uniform)) if self.kernel.is_for_all(place, &self.shapes, self.copy) => {
                 let lanes = self.mask_of_active();
-                let source = self.kernel.operand(index, 1).map(|place| {
-                    let element = self
-                        .kernel
-                        .class(place)
-                        .map_or(Element::I32, crate::compile::registers::raw);
-                    self.lanes(place, element)
-                });
+                let source = self.kernel.operand(index, 1);
+                let source = source.map(|place| self.lanes(place, self.kernel.element(index, 1)));
                 let op = self.kernel.op(index);
                 let (dst, c) = write(&mut self.w, &op, &lanes, source.as_ref());
-                let dst = self.as_written(self.kernel.operand(index, 0), uniform, dst);
-                let c = c.map(|c| self.as_written(self.kernel.operand(index, 3), uniform, c));
+                let dst = self.as_written((index, 0), uniform, dst);
+                let c = c.map(|c| self.as_written((index, 3), uniform, c));
                 self.write_results(index, [Some(dst), c]);
             }
             Some(_) | None => self.call_through(index),
@@ -188,12 +183,9 @@ impl Function<'_> {
         let packed = self.w.spread(&packed);
         let own = self.lane_numbers(Element::I32);
         let (sources, inside) = form(&mut self.w, self.kernel.op(index).extra, &own, &packed);
-        let stack = self.variable("%shuffled".to_owned(), value.ty());
-        self.w.line(format_args!("store {value}, ptr {stack}, align 64"));
-        let places = self.w.name("%t");
-        self.w
-            .line(format_args!("{places} = getelementptr i32, ptr {stack}, {sources}"));
-        let moved = self.gather_from(&places, 4);
+        let stack = self.variable(Variable::lanes("%shuffled", Element::I32));
+        self.set(&stack, value);
+        let moved = self.gather_elements(&stack, &sources);
         let inside = self.mask(&inside);
         self.write_results(index, [Some(Written::Lanes(moved)), Some(Written::Lanes(inside))]);
     }

@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 use crate::base::lanes::{FULL, GROUP, GROUPS, LANES, MAX_CLUSTER, SHARED_START, STACK_START, lanes_of};
 use crate::base::report::{Access, AccessKind};
 use crate::check::order::Order;
-use crate::exec::processor::Processor;
+use crate::exec::processor::{Processor, Raw};
 use crate::machine::bounds::{Bounds, BoundsCheck, CACHES};
 use crate::machine::cluster::{Cluster, RANK_SHIFT};
 use crate::machine::fault::{FaultKind, RawFault};
@@ -333,7 +333,7 @@ pub(crate) unsafe fn affine_lanes<D: AddressSpace>(
     let bases = unsafe { warp.bases::<[u64; GROUPS]>(pc.a).read_unaligned() };
     let mut given = [0; LANES];
     for (lane, address) in given.iter_mut().enumerate() {
-        *address = bases[lane / GROUP].wrapping_add(stride.wrapping_mul((lane % GROUP) as u64));
+        *address = bases[lane / GROUP].affine_lane(stride.cast_signed(), lane % GROUP);
     }
     // SAFETY: as the caller promises.
     unsafe { checked::<D>(warp, Request::of(warp, pc, &given, bytes, kind), out) }

@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 
 use crate::base::engine::Code;
 use crate::base::lanes::{BARRIERS, LANES};
+use crate::exec::lane::Raw;
 use crate::machine::op::{Handler, Op, OpKind, Pc};
 use crate::machine::program::{Awaited, Facts, Fixed, Flow, Layout, NO_ENTRY, Native, Program};
 use crate::machine::warp::{Wait, Warp};
@@ -79,9 +80,9 @@ unsafe extern "C" fn complete(warp: *mut Warp, layout: u32) {
         // SAFETY: the layout names slots of these widths.
         unsafe {
             if spread.is_wide {
-                complete_slot(warp.lanes(slot), group, u64::wrapping_add, stride.cast_unsigned());
+                complete_slot::<u64>(warp.lanes(slot), group, stride);
             } else {
-                complete_slot(warp.lanes(slot), group, u32::wrapping_add, stride as u32);
+                complete_slot::<u32>(warp.lanes(slot), group, stride);
             }
         }
     }
@@ -91,14 +92,13 @@ unsafe extern "C" fn complete(warp: *mut Warp, layout: u32) {
 ///
 /// # Safety
 /// There are 32 lanes.
-unsafe fn complete_slot<T: Copy>(lanes: *mut T, group: usize, add: fn(T, T) -> T, stride: T) {
+unsafe fn complete_slot<R: Raw>(lanes: *mut R, group: usize, stride: i64) {
     // SAFETY: as the caller promises.
-    let lanes = unsafe { &mut *lanes.cast::<[T; LANES]>() };
+    let lanes = unsafe { &mut *lanes.cast::<[R; LANES]>() };
     for group in lanes.chunks_mut(group) {
-        let mut value = group[0];
-        for lane in &mut group[1..] {
-            value = add(value, stride);
-            *lane = value;
+        let first = group[0];
+        for (lane, value) in group.iter_mut().enumerate() {
+            *value = first.affine_lane(stride, lane);
         }
     }
 }

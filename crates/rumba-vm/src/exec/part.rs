@@ -86,7 +86,7 @@ impl Part for Bases {
         let base = unsafe { warp.bases::<T::Raw>(slot).add(chunk).read() };
         let mut lanes = [base; CHUNK];
         for (index, lane) in lanes.iter_mut().enumerate() {
-            *lane = base.plus(stride.wrapping_mul(index as i32));
+            *lane = base.affine_lane(stride.into(), index);
         }
         lanes
     }

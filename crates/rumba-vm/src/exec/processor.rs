@@ -27,9 +27,9 @@ pub trait Raw: Copy + 'static {
     /// All bits as `bit`.
     fn spread(bit: bool) -> Self;
 
-    /// The sum as integers.
+    /// A lane of an affine value whose first lane this is. The product of stride and lane is as wide as the lane.
     #[must_use]
-    fn plus(self, other: i32) -> Self;
+    fn affine_lane(self, stride: i64, lane: usize) -> Self;
 }
 
 impl Raw for u32 {
@@ -46,8 +46,8 @@ impl Raw for u32 {
     }
 
     #[inline(always)]
-    fn plus(self, other: i32) -> Self {
-        self.wrapping_add(other.cast_unsigned())
+    fn affine_lane(self, stride: i64, lane: usize) -> Self {
+        self.wrapping_add((stride as u32).wrapping_mul(lane as u32))
     }
 }
 
@@ -65,8 +65,8 @@ impl Raw for u64 {
     }
 
     #[inline(always)]
-    fn plus(self, other: i32) -> Self {
-        self.wrapping_add(i64::from(other).cast_unsigned())
+    fn affine_lane(self, stride: i64, lane: usize) -> Self {
+        self.wrapping_add(stride.cast_unsigned().wrapping_mul(lane as u64))
     }
 }
 

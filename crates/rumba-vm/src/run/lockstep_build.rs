@@ -176,8 +176,8 @@ impl Writer<'_> {
             return;
         }
         let handler: Handler = match self.analysis.facts(index).classes[0] {
-            Some(Class::W64) => handlers::expand_64,
-            _ => handlers::expand_32,
+            Some(Class::W64) => handlers::expand::<u64>,
+            _ => handlers::expand::<u32>,
         };
         self.ops.push(Op {
             handler,

@@ -1,5 +1,7 @@
 //! The integration tests, in one binary: each file is a module.
 
+mod accesses;
+mod affine;
 mod arithmetic;
 mod arrays;
 mod basic;

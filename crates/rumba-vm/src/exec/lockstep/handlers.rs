@@ -3,6 +3,7 @@
 //! `b` and `c` are the number of the exit. Targets are relative as in [`crate::exec::control`].
 
 use crate::base::lanes::{FULL, GROUP, GROUPS};
+use crate::exec::lane::Raw;
 use crate::machine::op::Pc;
 use crate::machine::warp::Warp;
 
@@ -65,31 +66,15 @@ pub(crate) unsafe fn check(warp: &mut Warp, pc: Pc) -> Pc {
     if good { pc.next() } else { warp.leave_lockstep(exit(pc)) }
 }
 
-/// Writes out the lanes of `dst`, a value of 32 bits with stride `imm`.
+/// Writes out the lanes of `dst`, a value with stride `imm`.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
-pub(crate) unsafe fn expand_32(warp: &mut Warp, pc: Pc) -> Pc {
-    let stride = pc.imm as u32;
-    let offsets: [u32; GROUP] = std::array::from_fn(|lane| stride.wrapping_mul(lane as u32));
+pub(crate) unsafe fn expand<R: Raw>(warp: &mut Warp, pc: Pc) -> Pc {
+    let stride = pc.imm.cast_signed();
     // SAFETY: the slot has its bases and 32 lanes.
     unsafe {
-        let bases = warp.bases::<[u32; GROUPS]>(pc.dst).read_unaligned();
+        let bases = warp.bases::<[R; GROUPS]>(pc.dst).read_unaligned();
         for (group, base) in bases.into_iter().enumerate() {
-            *warp.lanes::<[u32; GROUP]>(pc.dst).add(group) = offsets.map(|offset| base.wrapping_add(offset));
-        }
-    }
-    pc.next()
-}
-
-/// The same of 64 bits.
-#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
-pub(crate) unsafe fn expand_64(warp: &mut Warp, pc: Pc) -> Pc {
-    let stride = pc.imm;
-    let offsets: [u64; GROUP] = std::array::from_fn(|lane| stride.wrapping_mul(lane as u64));
-    // SAFETY: the slot has its bases and 32 lanes.
-    unsafe {
-        let bases = warp.bases::<[u64; GROUPS]>(pc.dst).read_unaligned();
-        for (group, base) in bases.into_iter().enumerate() {
-            *warp.lanes::<[u64; GROUP]>(pc.dst).add(group) = offsets.map(|offset| base.wrapping_add(offset));
+            *warp.lanes::<[R; GROUP]>(pc.dst).add(group) = std::array::from_fn(|lane| base.affine_lane(stride, lane));
         }
     }
     pc.next()

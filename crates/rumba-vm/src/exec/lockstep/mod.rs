@@ -13,6 +13,7 @@ pub(crate) mod access;
 pub(crate) mod handlers;
 
 use crate::base::lanes::{FULL, GROUP, GROUPS, lanes_of};
+use crate::exec::lane::Raw;
 use crate::machine::op::{Op, Pc};
 use crate::machine::program::{Affine, Class, Lockstep, NO_ENTRY};
 use crate::machine::warp::Warp;
@@ -55,8 +56,8 @@ impl Warp {
             // SAFETY: the slot is one of the program's.
             let affine = unsafe {
                 match value.class {
-                    Class::W32 => gather::<u32>(self, value.slot, value.stride as u32, u32::wrapping_add),
-                    Class::W64 => gather::<u64>(self, value.slot, value.stride as u64, u64::wrapping_add),
+                    Class::W32 => gather::<u32>(self, value.slot, value.stride),
+                    Class::W64 => gather::<u64>(self, value.slot, value.stride),
                     Class::W128 => false,
                 }
             };
@@ -130,16 +131,8 @@ impl Warp {
             // SAFETY: the slot is one of the program's and holds an affine value.
             unsafe {
                 match value.class {
-                    Class::W32 => {
-                        write_out::<u32>(self, value.slot, value.stride as u32, mask, |base, stride, lane| {
-                            base.wrapping_add(stride.wrapping_mul(lane as u32))
-                        });
-                    }
-                    Class::W64 => {
-                        write_out::<u64>(self, value.slot, value.stride as u64, mask, |base, stride, lane| {
-                            base.wrapping_add(stride.wrapping_mul(lane as u64))
-                        });
-                    }
+                    Class::W32 => write_out::<u32>(self, value.slot, value.stride, mask),
+                    Class::W64 => write_out::<u64>(self, value.slot, value.stride, mask),
                     Class::W128 => {}
                 }
             }
@@ -151,16 +144,14 @@ impl Warp {
 ///
 /// # Safety
 /// `slot` is a slot for `T` of the warp's program.
-unsafe fn gather<T: Copy + PartialEq>(warp: &Warp, slot: u16, stride: T, plus: fn(T, T) -> T) -> bool {
+unsafe fn gather<T: Raw + PartialEq>(warp: &Warp, slot: u16, stride: i64) -> bool {
     // SAFETY: a slot has 32 lanes and a base for each group.
     let (lanes, bases) = unsafe { (&*warp.lanes::<[[T; GROUP]; GROUPS]>(slot), warp.bases::<T>(slot)) };
     for (index, group) in lanes.iter().enumerate() {
-        let mut expected = group[0];
-        for value in group {
-            if *value != expected {
+        for (lane, value) in group.iter().enumerate() {
+            if *value != group[0].affine_lane(stride, lane) {
                 return false;
             }
-            expected = plus(expected, stride);
         }
         // SAFETY: as above.
         unsafe { bases.add(index).write(group[0]) };
@@ -172,12 +163,12 @@ unsafe fn gather<T: Copy + PartialEq>(warp: &Warp, slot: u16, stride: T, plus: f
 ///
 /// # Safety
 /// `slot` is a slot for `T` of the warp's program, and its bases are good.
-unsafe fn write_out<T: Copy>(warp: &Warp, slot: u16, stride: T, mask: u32, at: impl Fn(T, T, usize) -> T) {
+unsafe fn write_out<T: Raw>(warp: &Warp, slot: u16, stride: i64, mask: u32) {
     for lane in lanes_of(mask) {
         // SAFETY: a slot has 32 lanes and a base for each group.
         unsafe {
             let base = *warp.bases::<T>(slot).add(lane / GROUP);
-            *warp.lanes::<T>(slot).add(lane) = at(base, stride, lane % GROUP);
+            *warp.lanes::<T>(slot).add(lane) = base.affine_lane(stride, lane % GROUP);
         }
     }
 }

@@ -22,15 +22,15 @@ struct AtOnce {
 // SAFETY: LLVM compiles for this processor, and the code is held by the owner.
 unsafe impl Compiler for AtOnce {
     fn compile(&self, unit: Unit, done: Done) {
+        let text = (self.edit)(&unit.text);
         if let Some(folder) = std::env::var_os("RUMBA_TEST_TEXTS") {
             let path = Path::new(&folder).join(format!("{}.ll", unit.kernel));
-            std::fs::write(path, &unit.text).expect("the folder can be written to");
+            std::fs::write(path, &text).expect("the folder can be written to");
         }
         if let Some(file) = std::env::var_os(COMPILED) {
             let file = std::fs::OpenOptions::new().create(true).append(true).open(file);
             writeln!(file.expect("the file can be written to"), "{}", unit.kernel).expect("so it can be");
         }
-        let text = (self.edit)(&unit.text);
         let code = match self.jit.compile_now(&unit.kernel, &text) {
             Ok(code) => code,
             Err(error) => panic!("{}: {error}\n{text}", unit.kernel),
@@ -45,6 +45,13 @@ pub(crate) fn native() -> Option<Engine> {
     static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
     let engine = ENGINE.get_or_init(|| Some(Engine::compiled(of_edited(str::to_owned)?)));
     engine.clone()
+}
+
+/// Native code with the instructions that LLVM chooses for an Intel processor with AVX-512; they are instructions of this processor
+/// all the same.
+pub(crate) fn native_as_for_intel() -> Option<Engine> {
+    let tune = |text: &str| text.replace("attributes #0 = { ", "attributes #0 = { \"tune-cpu\"=\"sapphirerapids\" ");
+    Some(Engine::compiled(of_edited(tune)?))
 }
 
 /// A compiler of edited texts.

@@ -1,0 +1,180 @@
+//! Gathers and scatters: accesses of lanes whose bytes do not lie one behind the other.
+//!
+//! What all addresses of a gather or scatter have in common, LLVM adds up as one number. For processors with AVX-512 it takes
+//! that number from the wrong lane of a vector if groups of lanes have different ones (docs/llvm-scatter). It looks for
+//! it in vectors of one number, and in sums with them. So no vector of addresses is either: an affine register's addresses are a number
+//! for each group and constant steps from there, and of other addresses LLVM does not know what they are.
+
+use crate::base::ir::{Element, Value};
+use crate::base::lanes::LANES;
+use crate::compile::function::Function;
+use crate::compile::memory::Access;
+use crate::compile::shape::Copy;
+use crate::compile::variables::Variable;
+
+/// Addresses of lanes whose bytes do not lie one behind the other.
+pub(super) enum Scattered {
+    /// One for each group of lanes: each lane accesses bytes that lie this far behind those of the lane before it.
+    Strided(Vec<Value>, i64),
+    /// One for each lane.
+    Any(Value),
+}
+
+/// The lanes of the widest vector of a processor, of 64 bits each.
+const WIDEST: usize = 8;
+
+impl Function<'_> {
+    /// Pointers to what lanes access, `offset` bytes behind their addresses: a vector for each group of lanes, or one for all.
+    pub(super) fn pointers(&mut self, access: &Access, addresses: &Scattered, offset: u64) -> Vec<String> {
+        match addresses {
+            Scattered::Strided(bases, stride) => self.strided(access, bases, *stride, offset),
+            Scattered::Any(address) => {
+                let address = self.host(access, address);
+                let address = self.w.add_with(&address, offset);
+                let address = self.hidden(&address);
+                let pointers = self.w.name("%t");
+                self.w
+                    .line(format_args!("{pointers} = inttoptr {address} to <{LANES} x ptr>"));
+                vec![pointers]
+            }
+        }
+    }
+
+    /// The same numbers of 64 bits, of which LLVM knows nothing.
+    fn hidden(&mut self, numbers: &Value) -> Value {
+        let zeros = self.zeros(LANES);
+        self.w.xor(numbers, &Value::named(zeros, Element::I64, true))
+    }
+
+    fn strided(&mut self, access: &Access, bases: &[Value], stride: i64, offset: u64) -> Vec<String> {
+        let lanes = LANES / bases.len();
+        let steps = if stride == 0 {
+            self.zeros(lanes)
+        } else {
+            self.steps_of_group(lanes, stride)
+        };
+        let pointers = bases.iter().map(|base| {
+            let base = self.host(access, base);
+            let base = self.w.add_with(&base, offset);
+            let (place, pointers) = (self.pointer(&base), self.w.name("%t"));
+            self.w.line(format_args!(
+                "{pointers} = getelementptr i8, ptr {place}, <{lanes} x i64> {steps}"
+            ));
+            pointers
+        });
+        pointers.collect()
+    }
+
+    /// How far the lanes of a group are from the first one.
+    fn steps_of_group(&mut self, lanes: usize, stride: i64) -> String {
+        let name = format!("%steps.{lanes}.{}", stride.cast_unsigned());
+        if self.known.insert(name.clone()) {
+            let steps = (0..lanes).map(|lane| format!("i64 {}", stride.wrapping_mul(lane as i64)));
+            let steps: Vec<_> = steps.collect();
+            self.in_prologue(|function| {
+                let steps = steps.join(", ");
+                function
+                    .w
+                    .line(format_args!("{name} = add <{lanes} x i64> <{steps}>, zeroinitializer"));
+            });
+        }
+        name
+    }
+
+    /// Zeros of which LLVM does not know that they are, nor that they are all the same.
+    fn zeros(&mut self, lanes: usize) -> String {
+        if self.known.insert("%zeros".to_owned()) {
+            self.in_prologue(|function| {
+                let ty = format!("<{WIDEST} x i64>");
+                for line in [
+                    format!("%zeros.place = alloca {ty}, align 64"),
+                    format!("store {ty} zeroinitializer, ptr %zeros.place, align 64"),
+                    format!("%zeros = load volatile {ty}, ptr %zeros.place, align 64"),
+                ] {
+                    function.w.line(line);
+                }
+            });
+        }
+        if lanes == WIDEST {
+            return "%zeros".to_owned();
+        }
+        self.shuffle(
+            ["%zeros", "poison"],
+            "i64",
+            WIDEST,
+            (0..lanes).map(|lane| lane % WIDEST),
+        )
+    }
+
+    /// Reads elements of a vector in memory, given the number of an element for each lane.
+    pub(super) fn gather_elements(&mut self, vector: &Variable, numbers: &Value) -> Value {
+        let numbers = self.w.convert("zext", numbers, Element::I64);
+        let numbers = self.hidden(&numbers);
+        let pointers = self.w.name("%t");
+        let (name, pointer) = (vector.element.name(), &vector.pointer);
+        self.w.line(format_args!(
+            "{pointers} = getelementptr {name}, ptr {pointer}, {numbers}"
+        ));
+        self.gather(&[pointers], vector.element)
+    }
+
+    /// The active lanes of each of so many groups, as vectors of truth values with their types.
+    fn active_groups(&mut self, groups: usize) -> Vec<String> {
+        let lanes = LANES / groups;
+        let active = self.active_lanes();
+        if groups == 1 || self.copy == Copy::Full {
+            let text = if groups == 1 { active.text() } else { "splat (i1 true)" };
+            return vec![format!("<{lanes} x i1> {text}"); groups];
+        }
+        let groups = (0..groups).map(|group| {
+            let numbers = group * lanes..(group + 1) * lanes;
+            let active = self.shuffle([active.text(), "poison"], "i1", LANES, numbers);
+            format!("<{lanes} x i1> {active}")
+        });
+        groups.collect()
+    }
+
+    /// Loads an element for each active lane.
+    pub(super) fn gather(&mut self, pointers: &[String], element: Element) -> Value {
+        let (lanes, name, align) = (LANES / pointers.len(), element.name(), element.bits() / 8);
+        let vector = format!("<{lanes} x {name}>");
+        let function = format!("@llvm.masked.gather.v{lanes}{name}.v{lanes}p0");
+        self.w.declare(format!(
+            "declare {vector} {function}(<{lanes} x ptr>, i32 immarg, <{lanes} x i1>, {vector})"
+        ));
+        let active = self.active_groups(pointers.len());
+        let parts = pointers.iter().zip(active).map(|(pointers, active)| {
+            let part = self.w.name("%t");
+            self.w.line(format_args!(
+                "{part} = call {vector} {function}(<{lanes} x ptr> {pointers}, i32 {align}, {active}, {vector} zeroinitializer)"
+            ));
+            part
+        });
+        let parts = parts.collect();
+        let (mut whole, _) = self.concatenated(name, lanes, parts, 1);
+        Value::named(whole.swap_remove(0), element, true)
+    }
+
+    /// Stores an element of each active lane.
+    pub(super) fn scatter(&mut self, pointers: &[String], value: &Value) {
+        let groups = pointers.len();
+        let (lanes, name, align) = (LANES / groups, value.element().name(), value.element().bits() / 8);
+        let vector = format!("<{lanes} x {name}>");
+        let function = format!("@llvm.masked.scatter.v{lanes}{name}.v{lanes}p0");
+        self.w.declare(format!(
+            "declare void {function}({vector}, <{lanes} x ptr>, i32 immarg, <{lanes} x i1>)"
+        ));
+        let active = self.active_groups(groups);
+        for (group, (pointers, active)) in pointers.iter().zip(active).enumerate() {
+            let part = if groups == 1 {
+                value.text().to_owned()
+            } else {
+                let numbers = group * lanes..(group + 1) * lanes;
+                self.shuffle([value.text(), "poison"], name, LANES, numbers)
+            };
+            self.w.line(format_args!(
+                "call void {function}({vector} {part}, <{lanes} x ptr> {pointers}, i32 {align}, {active})"
+            ));
+        }
+    }
+}
