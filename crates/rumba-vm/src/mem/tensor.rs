@@ -70,6 +70,9 @@ struct Row {
 /// Bytes that are stored at once, and that the innermost coordinate is a multiple of.
 const GRAIN: u64 = 16;
 
+/// Bytes that no swizzle parts.
+const PIECE: u64 = 8;
+
 impl TensorCopy {
     /// Bytes of an element; of half a byte, of two.
     fn element_bytes(&self) -> u64 {
@@ -141,9 +144,15 @@ impl TensorCopy {
         self.rows() * self.row_bytes()
     }
 
-    /// Bytes of shared memory from the first row to the end of the last.
+    /// Bytes of shared memory from the first row to the last byte that is copied: a swizzle moves parts of the last row within
+    /// its pitch, by the address in the window.
     pub(crate) fn shared_bytes(&self) -> u64 {
-        (self.rows() - 1) * self.pitch() + self.row_bytes()
+        let (row_bytes, last) = (self.row_bytes(), (self.rows() - 1) * self.pitch());
+        let ends = (0..row_bytes).step_by(PIECE as usize).map(|offset| {
+            let length = PIECE.min(row_bytes - offset);
+            self.place(last + offset) - self.shared + length
+        });
+        ends.max().unwrap_or(0)
     }
 
     /// What is wrong with the place, as a device of compute capability 9.0 finds it, which ends the kernel then.
@@ -356,7 +365,6 @@ impl TensorCopy {
     /// # Safety
     /// The spans and the box passed the access check in this launch.
     pub(crate) unsafe fn run(&self) {
-        const PIECE: u64 = 8;
         let (row_bytes, pitch) = (self.row_bytes(), self.pitch());
         let done: Result<(), std::convert::Infallible> = self.each_row(|number, base| {
             let row = self.row(base);
@@ -583,6 +591,48 @@ mod tests {
         assert_eq!([0x80, 0x188].map(|offset| place(3, 1, offset)), [0xa0, 0x1e8]);
         assert_eq!([0x80, 0x108].map(|offset| place(3, 2, offset)), [0xa8, 0x148]);
         assert_eq!([0x80, 0x100].map(|offset| place(3, 3, offset)), [0xc0, 0x100]);
+    }
+
+    /// Rows that are narrower than the swizzle: the first byte behind all that a copy writes.
+    #[test]
+    fn narrow_rows_end_where_the_swizzle_moves_them() {
+        for (swizzle, atom, width, rows, bytes) in [
+            (0, 0, 16, 8, 128),
+            // The last row, number 7, is moved to the end of its 128 bytes; number 8 begins a new pattern.
+            (3, 0, 16, 8, 1024),
+            (3, 0, 16, 9, 8 * 128 + 16),
+            (3, 0, 16, 1, 16),
+            (3, 0, 16, 2, 128 + 32),
+            (3, 0, 32, 3, 2 * 128 + 64),
+            (3, 0, 112, 2, 256),
+            (3, 0, 128, 5, 640),
+            (3, 1, 16, 4, 3 * 128 + 112),
+            (3, 2, 16, 4, 3 * 128 + 112),
+            (3, 3, 16, 2, 128 + 80),
+            (2, 0, 16, 2, 64 + 16),
+            (2, 0, 16, 8, 7 * 64 + 64),
+            (1, 0, 16, 8, 7 * 32 + 32),
+            (1, 0, 16, 4, 3 * 32 + 16),
+        ] {
+            let shape = Shape::Tile([width / 4, rows, 1, 1, 1]);
+            let mut map = map(TensorElement::U32, &[32, 32], &[1, 1], shape);
+            (map.swizzle, map.atom) = (swizzle, atom);
+            let copy = TensorCopy {
+                map,
+                start: Start::Box {
+                    at: [0; MAX_RANK],
+                    offsets: [0; 3],
+                },
+                direction: Direction::Load,
+                shared: 0x10_0400,
+                window: 0x400,
+            };
+            let place = format!("swizzle {swizzle}, {atom}: {rows} rows of {width} bytes");
+            assert_eq!(copy.shared_bytes(), bytes, "{place}");
+            let pieces = (0..u64::from(rows)).flat_map(|row| (0..u64::from(width) / 8).map(move |piece| (row, piece)));
+            let ends = pieces.map(|(row, piece)| copy.place(row * copy.pitch() + 8 * piece) + 8 - copy.shared);
+            assert_eq!(ends.max(), Some(bytes), "{place}");
+        }
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod races;
 mod random;
 mod registers;
 mod seeds;
+mod sizes;
 mod sync;
 mod tensor;
 mod together;
