@@ -119,6 +119,51 @@ impl OrderSearch<'_> {
     }
 }
 
+/// The strongly connected components of a graph, each behind those that it leads to (Tarjan, "Depth-first search and linear graph
+/// algorithms", 1972). `edges` has the nodes that each node leads to.
+pub(crate) fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    /// The number of a node that is in a component.
+    const DONE: usize = usize::MAX;
+    // When a node was found, from 1, and 0 before; the least number of its component that is known from it.
+    let (mut numbers, mut least) = (vec![0; edges.len()], vec![0; edges.len()]);
+    let (mut count, mut stack, mut found) = (0, Vec::new(), Vec::new());
+    for root in 0..edges.len() {
+        if numbers[root] != 0 {
+            continue;
+        }
+        // The path of the search: nodes, and how many of their edges are done.
+        let mut path = vec![(root, 0)];
+        while let Some((node, done)) = path.last_mut() {
+            let node = *node;
+            if *done == 0 {
+                count += 1;
+                (numbers[node], least[node]) = (count, count);
+                stack.push(node);
+            }
+            if let Some(next) = edges[node].get(*done).copied() {
+                *done += 1;
+                match numbers[next] {
+                    0 => path.push((next, 0)),
+                    DONE => {}
+                    number => least[node] = least[node].min(number),
+                }
+                continue;
+            }
+            path.pop();
+            if let Some((parent, _)) = path.last() {
+                least[*parent] = least[*parent].min(least[node]);
+            }
+            if least[node] == numbers[node] {
+                let start = stack.iter().rposition(|member| *member == node).unwrap_or_default();
+                let component = stack.split_off(start);
+                component.iter().for_each(|member| numbers[*member] = DONE);
+                found.push(component);
+            }
+        }
+    }
+    found
+}
+
 /// A set of numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Set(Vec<u64>);
@@ -251,5 +296,24 @@ mod tests {
         assert_eq!(order(&[&[1, 2], &[3], &[3], &[], &[3]]), [0, 1, 2, 3, 4]);
         // A block that leads to itself.
         assert_eq!(order(&[&[1, 0], &[]]), [0, 1]);
+    }
+
+    #[test]
+    fn components_come_behind_those_that_they_lead_to() {
+        let of = |edges: &[&[usize]]| components(&edges.iter().map(|to| to.to_vec()).collect::<Vec<_>>());
+        assert_eq!(of(&[&[1, 2], &[3], &[3], &[]]), [[3], [1], [2], [0]]);
+        // Two cycles, one of which leads to the other, and a node that leads to itself.
+        assert_eq!(
+            of(&[&[1], &[2, 3], &[0], &[4], &[3], &[5, 0]]),
+            [vec![3, 4], vec![0, 1, 2], vec![5]]
+        );
+        assert_eq!(of(&[]), [[0; 0]; 0]);
+        // A path that is longer than a stack is deep.
+        let chain: Vec<Vec<usize>> = (0..300_000)
+            .map(|node: usize| node.checked_sub(1).into_iter().collect())
+            .collect();
+        assert_eq!(components(&chain).len(), 300_000);
+        let backwards: Vec<Vec<usize>> = (1..300_001).map(|next| vec![next % 300_000]).collect();
+        assert_eq!(components(&backwards).len(), 1);
     }
 }

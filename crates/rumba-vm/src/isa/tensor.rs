@@ -430,7 +430,9 @@ fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
         start,
         direction,
         shared: 0,
-        window: 0,
+        // The swizzle goes by bits that all addresses of the box have: blocks lie at multiples of `SHARED_STRIDE`. A box that is not
+        // aligned is refused below.
+        window: address - address % BOX_ALIGN,
     };
     if let Some(message) = copy.mistake() {
         return mistake(warp, pc, lane, message);

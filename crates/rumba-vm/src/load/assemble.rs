@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rumba_ptx::Diagnostic;
 use rumba_ptx::ast::{self, FunctionDirective};
 
-use crate::base::flow::BasicBlock;
+use crate::base::flow::{BasicBlock, components};
 use crate::base::lanes::{SHARED_START, STACK_START};
 use crate::exec::control;
 use crate::exec::group_sync::register_cap;
@@ -65,13 +65,14 @@ pub(crate) fn program<'m>(
     lowering.pool.function(kernel);
     let mut functions = Vec::new();
     let mut errors = Vec::new();
+    let mut calls_indirectly = false;
     while functions.len() < lowering.pool.functions.len() {
         let index = functions.len();
         let id = lowering.pool.functions[index];
         match function::lower(&mut lowering, index, id, sources, &mut debug) {
             Ok(mut function) => {
                 instrument::function(&mut function, &mut lowering.pool);
-                if function.calls_indirectly {
+                if function.calls_indirectly && !std::mem::replace(&mut calls_indirectly, true) {
                     addressed.iter().for_each(|id| lowering.pool.point_at(*id));
                 }
                 functions.push(function);
@@ -108,9 +109,9 @@ pub(crate) fn program<'m>(
     }
     let (parameter_list, parameter_bytes) = parameter_list(ast).map_err(fail)?;
     let mut handles = HashMap::new();
-    for id in &pool.pointed_at {
-        if let Some(index) = pool.functions.iter().position(|known| known == id) {
-            handles.insert(symbols.functions[*id].handle, assembly.starts[index] as u32);
+    for (id, start) in pool.functions.iter().zip(&assembly.starts) {
+        if pool.pointed_at.contains(id) {
+            handles.insert(symbols.functions[*id].handle, *start as u32);
         }
     }
     let limits = limits(ast);
@@ -272,7 +273,7 @@ struct Assembly<'a, 'm> {
     pool: &'a ProgramBuilder<'m>,
     functions: &'a [Function<'m>],
     vector_instructions: bool,
-    recursive: Vec<bool>,
+    calls_among: CallGraph,
     ops: Vec<Op>,
     facts: Vec<Facts>,
     /// Index of the first operation of each function.
@@ -300,7 +301,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
             pool,
             functions,
             vector_instructions,
-            recursive: recursive(pool, functions),
+            calls_among: CallGraph::of(pool, functions),
             ops: Vec::new(),
             facts: Vec::new(),
             starts: Vec::new(),
@@ -381,7 +382,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
         }
         let mut flat: Vec<Emitted> = Vec::new();
         let mut blocks = Vec::new();
-        let recursive = self.recursive[function.index];
+        let recursive = self.calls_among.recursive[function.index];
         let needs_frame = function.frame_bytes > 0 || function.has_alloca;
         for (position, index) in graph.order.iter().enumerate() {
             let block = &graph.blocks[*index];
@@ -623,24 +624,19 @@ impl<'a, 'm> Assembly<'a, 'm> {
     /// Bytes of stack that a thread needs, unless it depends on what the kernel does.
     fn stack_bytes(&self) -> Option<u64> {
         let unbounded = |function: &Function<'_>| function.has_alloca || function.calls_indirectly;
-        if self.recursive.iter().any(|recursive| *recursive) || self.functions.iter().any(unbounded) {
+        if self.calls_among.recursive.contains(&true) || self.functions.iter().any(unbounded) {
             return None;
         }
-        // Callees come after their callers have been seen; without recursion the depth is bounded by their number.
         let mut deepest = vec![0; self.functions.len()];
-        for _ in 0..self.functions.len() {
-            let mut changed = false;
-            for function in self.functions {
-                let own = function.frame_bytes.next_multiple_of(16) + function.frame_align;
-                let called = function.calls.iter().map(|callee| deepest[*callee]).max().unwrap_or(0);
-                if deepest[function.index] != own + called {
-                    deepest[function.index] = own + called;
-                    changed = true;
-                }
-            }
-            if !changed {
-                break;
-            }
+        for function in self
+            .calls_among
+            .callees_first
+            .iter()
+            .map(|index| &self.functions[*index])
+        {
+            let own = function.frame_bytes.next_multiple_of(16) + function.frame_align;
+            let called = function.calls.iter().map(|callee| deepest[*callee]).max().unwrap_or(0);
+            deepest[function.index] = own + called;
         }
         let any_frame = self.functions.iter().any(|function| function.frame_bytes > 0);
         Some(if any_frame { deepest[0] + STACK_START } else { 0 })
@@ -654,32 +650,39 @@ fn predicates(places: [VReg; 5]) -> u8 {
         .fold(0, |bits, (position, _)| bits | 1 << position)
 }
 
-/// Which functions can call themselves, directly or through others.
-fn recursive(pool: &ProgramBuilder<'_>, functions: &[Function<'_>]) -> Vec<bool> {
-    let pointed_at: Vec<usize> = pool
-        .pointed_at
-        .iter()
-        .filter_map(|id| pool.functions.iter().position(|known| known == id))
-        .collect();
-    let callees = |function: &Function<'_>| {
-        let mut callees = function.calls.clone();
-        if function.calls_indirectly {
-            callees.extend(&pointed_at);
+/// Which functions of a program call which.
+struct CallGraph {
+    /// All functions, each behind those that it calls unless these call it, too.
+    callees_first: Vec<usize>,
+    /// Whether a function can call itself, directly or through others.
+    recursive: Vec<bool>,
+}
+
+impl CallGraph {
+    fn of(pool: &ProgramBuilder<'_>, functions: &[Function<'_>]) -> Self {
+        // A call by address is an edge to a node behind the functions, from which edges lead to all that it may reach.
+        let by_address = functions.len();
+        let mut callees: Vec<Vec<usize>> = functions.iter().map(|function| function.calls.clone()).collect();
+        for function in functions.iter().filter(|function| function.calls_indirectly) {
+            callees[function.index].push(by_address);
         }
-        callees
-    };
-    let reaches_itself = |start: usize| {
-        let mut seen = vec![false; functions.len()];
-        let mut work = callees(&functions[start]);
-        while let Some(next) = work.pop() {
-            if next == start {
-                return true;
-            }
-            if !std::mem::replace(&mut seen[next], true) {
-                work.extend(callees(&functions[next]));
+        let reached = (0..functions.len()).filter(|index| pool.pointed_at.contains(&pool.functions[*index]));
+        callees.push(reached.collect());
+        let mut callees_first = Vec::with_capacity(functions.len());
+        let mut recursive = vec![false; callees.len()];
+        for component in components(&callees) {
+            let is_cycle = component.len() > 1 || callees[component[0]].contains(&component[0]);
+            for member in component {
+                recursive[member] = is_cycle;
+                if member != by_address {
+                    callees_first.push(member);
+                }
             }
         }
-        false
-    };
-    (0..functions.len()).map(reaches_itself).collect()
+        recursive.pop();
+        Self {
+            callees_first,
+            recursive,
+        }
+    }
 }

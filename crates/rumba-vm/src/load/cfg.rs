@@ -138,7 +138,7 @@ fn order(blocks: &[BasicBlock], predecessors: &[Vec<usize>]) -> Vec<usize> {
     };
     let mut component_of = vec![0u32; blocks.len()];
     let (mut next_level, mut next_component) = (1, 1);
-    let mut effort = EFFORT * (blocks.len() + 1000);
+    let mut effort = EFFORT * blocks.len() + LEAST_EFFORT;
     let mut work = vec![Piece::Set {
         entry: 0,
         members: (0..blocks.len()).collect(),
@@ -197,8 +197,11 @@ fn order(blocks: &[BasicBlock], predecessors: &[Vec<usize>]) -> Vec<usize> {
     order
 }
 
-/// How often each block may be looked at, on average: loops that are nested deeper than this are ordered less well.
-const EFFORT: usize = 256;
+/// How often each block may be looked at, on average. A block is looked at once for each loop that it is in, so loops of large
+/// functions that are nested deeper are ordered less well.
+const EFFORT: usize = 32;
+/// How many blocks may be looked at besides: enough for any loops of a thousand blocks that are nested 256 deep.
+const LEAST_EFFORT: usize = 256_000;
 
 /// What a search knows about a block.
 #[derive(Clone, Copy, Default)]

@@ -5,6 +5,8 @@
 
 use crate::lower::lowering::Survey;
 
+use rustc_hash::FxHashSet;
+
 use rumba_ptx::ast::{self, Constant, FunctionKind, Initializer, OperandKind, StateSpace, Statement};
 
 use crate::isa;
@@ -111,6 +113,7 @@ pub(crate) fn addressed(symbols: &Symbols<'_>) -> Vec<FunctionId> {
     let mut found = Found {
         symbols,
         functions: Vec::new(),
+        known: FxHashSet::default(),
     };
     for variable in &symbols.variables {
         if let Some(initializer) = &variable.ast.initializer {
@@ -128,6 +131,7 @@ pub(crate) fn addressed(symbols: &Symbols<'_>) -> Vec<FunctionId> {
 struct Found<'a, 's> {
     symbols: &'a Symbols<'s>,
     functions: Vec<FunctionId>,
+    known: FxHashSet<FunctionId>,
 }
 
 impl Found<'_, '_> {
@@ -135,7 +139,7 @@ impl Found<'_, '_> {
         if let Some(Symbol::Function(id)) = self.symbols.find(source, name)
             && self.symbols.functions[id].ast.kind == FunctionKind::Func
             && self.symbols.functions[id].ast.body.is_some()
-            && !self.functions.contains(&id)
+            && self.known.insert(id)
         {
             self.functions.push(id);
         }

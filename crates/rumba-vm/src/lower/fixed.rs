@@ -4,7 +4,7 @@ use rumba_checks::CheckSet;
 use std::collections::HashMap;
 
 use rumba_ptx::ast::{self, StateSpace};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::base::lanes::SHARED_START;
 use crate::check::products::ProductRegisters;
@@ -36,8 +36,10 @@ pub(crate) struct ProgramBuilder<'m> {
     pub(crate) dynamic_align: u64,
     /// The functions of the program, the kernel first.
     pub(crate) functions: Vec<FunctionId>,
+    /// Their indices.
+    numbers: FxHashMap<FunctionId, usize>,
     /// Of those, the ones whose address was taken.
-    pub(crate) pointed_at: Vec<FunctionId>,
+    pub(crate) pointed_at: FxHashSet<FunctionId>,
     /// Variables in shared memory, for reports: name, offset, bytes.
     pub(crate) shared_variables: Vec<(String, u64, u64)>,
     /// What is put into the program besides its own operations.
@@ -66,7 +68,8 @@ impl<'m> ProgramBuilder<'m> {
             shared_end: SHARED_START,
             dynamic_align: 16,
             functions: Vec::new(),
-            pointed_at: Vec::new(),
+            numbers: FxHashMap::default(),
+            pointed_at: FxHashSet::default(),
             shared_variables: Vec::new(),
             instruments: Instruments::default(),
             register_names: Vec::new(),
@@ -117,7 +120,7 @@ impl<'m> ProgramBuilder<'m> {
 
     /// The index of a function in the program, which it joins if it is new.
     pub(crate) fn function(&mut self, id: FunctionId) -> usize {
-        self.functions.iter().position(|known| *known == id).unwrap_or_else(|| {
+        *self.numbers.entry(id).or_insert_with(|| {
             self.functions.push(id);
             self.functions.len() - 1
         })
@@ -126,9 +129,7 @@ impl<'m> ProgramBuilder<'m> {
     /// Lets a function be called by its address.
     pub(crate) fn point_at(&mut self, id: FunctionId) {
         self.function(id);
-        if !self.pointed_at.contains(&id) {
-            self.pointed_at.push(id);
-        }
+        self.pointed_at.insert(id);
     }
 
     /// Where a symbol lies.

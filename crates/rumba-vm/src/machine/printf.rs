@@ -94,12 +94,20 @@ struct Spec {
     precision: Option<usize>,
 }
 
-/// Formats as C's printf does, and returns the number of arguments that were used.
+/// Bytes of text of one call; the text behind them is lost. A GPU's buffer for what kernels print has this size.
+const LONGEST_TEXT: usize = BUFFER;
+
+/// Formats as C's printf does, and returns the number of arguments that were used. The result is cut at [`LONGEST_TEXT`].
 pub(crate) fn format(text: &[u8], arguments: &mut dyn Arguments, out: &mut Vec<u8>) -> i32 {
     let mut used = 0;
     let mut rest = text;
     while let Some(position) = rest.iter().position(|byte| *byte == b'%') {
         out.extend_from_slice(&rest[..position]);
+        // A directive adds no more than its width and a string: see the bounds below.
+        if out.len() >= LONGEST_TEXT {
+            out.truncate(LONGEST_TEXT);
+            return used;
+        }
         let start = &rest[position..];
         match directive(&start[1..], arguments, out, &mut used) {
             Some(length) => rest = &start[1 + length..],
@@ -110,6 +118,7 @@ pub(crate) fn format(text: &[u8], arguments: &mut dyn Arguments, out: &mut Vec<u
         }
     }
     out.extend_from_slice(rest);
+    out.truncate(LONGEST_TEXT);
     used
 }
 
@@ -150,7 +159,7 @@ fn directive(text: &[u8], arguments: &mut dyn Arguments, out: &mut Vec<u8>, used
             spec.precision = Some(number(text, &mut at));
         }
     }
-    spec.width = spec.width.min(BUFFER);
+    spec.width = spec.width.min(LONGEST_TEXT);
     spec.precision = spec.precision.map(|precision| precision.min(4096));
     let mut bits = 32;
     loop {
@@ -372,7 +381,7 @@ fn hexadecimal(value: f64, precision: Option<usize>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arguments, format};
+    use super::{Arguments, LONGEST_TEXT, format};
 
     struct Fixed(Vec<u64>);
 
@@ -456,5 +465,28 @@ mod tests {
         check("%p %p %s", &[0x10, 0, 0], "0x10 (nil) (null)");
         check("100%", &[], "100%");
         check("%y", &[], "%y");
+    }
+    /// A format of some kilobytes asks for gigabytes.
+    #[test]
+    fn a_text_is_cut_where_a_gpu_has_no_room_either() {
+        let wide = format!("%{LONGEST_TEXT}d");
+        let half = format!("%{}d", LONGEST_TEXT / 2);
+        for (text, expected) in [
+            // Near misses: as much as there is room for.
+            (wide.clone(), LONGEST_TEXT),
+            (half.repeat(2), LONGEST_TEXT),
+            (format!("{half}and no more"), LONGEST_TEXT / 2 + 11),
+            (wide.repeat(1000), LONGEST_TEXT),
+            (format!("{wide}and more"), LONGEST_TEXT),
+            (half.repeat(3), LONGEST_TEXT),
+            (format!("%{}d", usize::MAX).repeat(1000), LONGEST_TEXT),
+            ("%*d".repeat(1000), LONGEST_TEXT),
+            (format!("%-{LONGEST_TEXT}s%s"), LONGEST_TEXT),
+        ] {
+            let mut out = Vec::new();
+            format(text.as_bytes(), &mut Fixed(vec![1 << 30; 2000]), &mut out);
+            assert_eq!(out.len(), expected, "{}", &text[..text.len().min(40)]);
+            assert!(out.capacity() <= 4 * LONGEST_TEXT, "{} bytes", out.capacity());
+        }
     }
 }

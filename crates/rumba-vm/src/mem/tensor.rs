@@ -144,9 +144,14 @@ impl TensorCopy {
         self.rows() * self.row_bytes()
     }
 
-    /// Bytes of shared memory from the first row to the end of the last.
+    /// Bytes of shared memory from the first row to the last byte that is copied: a swizzle moves parts of the last row within
+    /// its pitch, by the address in the window.
     pub(crate) fn shared_bytes(&self) -> u64 {
-        (self.rows() - 1) * self.pitch() + self.row_bytes()
+        let mut end = 0;
+        self.each_piece(self.rows() - 1, |bytes, place| {
+            end = end.max(place - self.shared + (bytes.end - bytes.start));
+        });
+        end
     }
 
     /// What is wrong with the place, as a device of compute capability 9.0 finds it, which ends the kernel then.
@@ -641,6 +646,48 @@ mod tests {
         assert_eq!([0x80, 0x188].map(|offset| place(3, 1, offset)), [0xa0, 0x1e8]);
         assert_eq!([0x80, 0x108].map(|offset| place(3, 2, offset)), [0xa8, 0x148]);
         assert_eq!([0x80, 0x100].map(|offset| place(3, 3, offset)), [0xc0, 0x100]);
+    }
+
+    /// Rows that are narrower than the swizzle: the first byte behind all that a copy writes.
+    #[test]
+    fn narrow_rows_end_where_the_swizzle_moves_them() {
+        for (swizzle, atom, width, rows, bytes) in [
+            (0, 0, 16, 8, 128),
+            // The last row, number 7, is moved to the end of its 128 bytes; number 8 begins a new pattern.
+            (3, 0, 16, 8, 1024),
+            (3, 0, 16, 9, 8 * 128 + 16),
+            (3, 0, 16, 1, 16),
+            (3, 0, 16, 2, 128 + 32),
+            (3, 0, 32, 3, 2 * 128 + 64),
+            (3, 0, 112, 2, 256),
+            (3, 0, 128, 5, 640),
+            (3, 1, 16, 4, 3 * 128 + 112),
+            (3, 2, 16, 4, 3 * 128 + 112),
+            (3, 3, 16, 2, 128 + 80),
+            (2, 0, 16, 2, 64 + 16),
+            (2, 0, 16, 8, 7 * 64 + 64),
+            (1, 0, 16, 8, 7 * 32 + 32),
+            (1, 0, 16, 4, 3 * 32 + 16),
+        ] {
+            let shape = Shape::Tile([width / 4, rows, 1, 1, 1]);
+            let mut map = map(TensorElement::U32, &[32, 32], &[1, 1], shape);
+            (map.swizzle, map.atom) = (swizzle, atom);
+            let copy = TensorCopy {
+                map,
+                start: Start::Box {
+                    at: [0; MAX_RANK],
+                    offsets: [0; 3],
+                },
+                direction: Direction::Load,
+                shared: 0x10_0400,
+                window: 0x400,
+            };
+            let place = format!("swizzle {swizzle}, {atom}: {rows} rows of {width} bytes");
+            assert_eq!(copy.shared_bytes(), bytes, "{place}");
+            let pieces = (0..u64::from(rows)).flat_map(|row| (0..u64::from(width) / 8).map(move |piece| (row, piece)));
+            let ends = pieces.map(|(row, piece)| copy.place(row * copy.pitch() + 8 * piece) + 8 - copy.shared);
+            assert_eq!(ends.max(), Some(bytes), "{place}");
+        }
     }
 
     #[test]

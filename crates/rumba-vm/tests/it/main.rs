@@ -30,6 +30,7 @@ mod races;
 mod random;
 mod registers;
 mod seeds;
+mod sizes;
 mod stores;
 mod sync;
 mod tensor;

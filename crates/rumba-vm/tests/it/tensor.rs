@@ -180,6 +180,66 @@ fn rows_are_swizzled_by_their_address() {
     }
 }
 
+/// The last variable of shared memory is as large as what a copy writes, or 16 bytes smaller.
+#[test]
+fn narrow_swizzled_rows_are_checked_to_their_end() {
+    for (swizzle, rows, bytes) in [(3, 8, 1024), (3, 9, 1040), (3, 1, 16), (2, 8, 512), (0, 8, 128)] {
+        for missing in [0, 16] {
+            let declared = bytes - missing;
+            // A variable lies behind those that were named before it.
+            let (memory, place) = match declared {
+                0 => (String::new(), "add.u32 %r2, %r3, 1024"),
+                _ => (
+                    format!(".shared .align 1024 .b8 memory[{declared}];"),
+                    "mov.u32 %r2, memory",
+                ),
+            };
+            let ptx = format!(
+                "{HEADER}
+                .visible .entry k(.param .align 64 .b8 map[128], .param .u64 out) {{
+                    .shared .align 1024 .b64 barrier;
+                    {memory}
+                    .reg .pred %p<4>; .reg .b32 %r<40>; .reg .b64 %rd<40>;
+                    mov.b64 %rd1, map; cvta.param.u64 %rd1, %rd1;
+                    mov.u32 %r3, barrier; {place};
+                    mbarrier.init.shared.b64 [%r3], 1; fence.proxy.async;
+                    mbarrier.arrive.expect_tx.shared.b64 _, [%r3], {};
+                    {}
+                WAIT: mbarrier.try_wait.parity.shared.b64 %p2, [%r3], 0; @!%p2 bra WAIT;
+                    ret;
+                }}",
+                16 * rows,
+                LOAD_2D.replace("{4, 2}", "{0, 0}")
+            );
+            let bench = Bench::new(&ptx);
+            let data = bench.upload(&numbers(1024));
+            let map = TensorMap {
+                swizzle,
+                ..map(data, TensorElement::U32, &[32, 32], &[4, rows])
+            };
+            let function = bench.module.function("k").unwrap();
+            let mut parameters = map.encode().to_vec();
+            parameters.extend(0_u64.to_le_bytes());
+            let launch = Launch {
+                grid: [1; 3],
+                block: [1; 3],
+                dynamic_shared: 0,
+                parameters: &parameters,
+                cooperative: false,
+                cluster: None,
+            };
+            let place = format!("swizzle {swizzle}, {rows} rows, {declared} bytes");
+            match (missing, bench.device.launch(&function, &launch)) {
+                (0, outcome) => drop(outcome.unwrap_or_else(|error| panic!("{place}: {error}"))),
+                (_, Err(LaunchFailure::Fault(fault))) => {
+                    assert_eq!(fault.kind, FaultKind::IllegalAddress, "{place}: {fault}");
+                }
+                (_, other) => panic!("{place}: {other:?}"),
+            }
+        }
+    }
+}
+
 #[test]
 fn every_number_of_dimensions_is_copied() {
     let sizes = [8_u64, 3, 4, 2, 5];
