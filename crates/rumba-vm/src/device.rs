@@ -398,6 +398,12 @@ impl Device {
         self.inner.comparing.as_ref().map(|comparing| comparing.apart.join())
     }
 
+    /// The number of blocks that have ended so far, of a device whose launches are compared: whether a launch gets on.
+    pub fn ended_blocks(&self) -> u64 {
+        let comparing = self.inner.comparing.as_ref();
+        comparing.map_or(0, |comparing| comparing.apart.beat().load(Ordering::Relaxed))
+    }
+
     /// How many launches were compared, if the engine is [`Engine::compared`](crate::Engine::compared).
     pub fn comparisons(&self) -> Option<Comparisons> {
         Some(self.inner.comparing.as_ref()?.counts.read())

@@ -33,16 +33,15 @@ const PTX: &str = r#"
 }
 "#;
 
-/// In the environment of a process: it adds the number behind its own.
-const NEXT: &str = "RUMBA_TEST_NEXT";
+/// In the environment of a process: its threads subtract their numbers.
+const SUBTRACTS: &str = "RUMBA_TEST_SUBTRACTS";
 
 /// The kernel that a process launches.
 fn text_of_kernel() -> String {
-    if std::env::var_os(NEXT).is_none() {
-        return PTX.to_owned();
+    match std::env::var_os(SUBTRACTS) {
+        None => PTX.to_owned(),
+        Some(_) => PTX.replace("add.u32 %value", "sub.u32 %value"),
     }
-    let line = "mul.wide.u32 %offset, %thread, 4;";
-    PTX.replace(line, &format!("{line} add.u32 %thread, %thread, 1;"))
 }
 
 /// A run of three launches with these variables; `None` in its process.
@@ -290,7 +289,7 @@ fn wrong_code_is_a_failed_launch() {
         return;
     }
     // That process fails: its values are not those that it expects.
-    if run(&[compiled, ("RUMBA_CACHE", &folder(&wrong)), (NEXT, "1")]).is_none() {
+    if run(&[compiled, ("RUMBA_CACHE", &folder(&wrong)), (SUBTRACTS, "1")]).is_none() {
         return;
     }
     exchange(&right, &wrong);
@@ -310,10 +309,11 @@ fn wrong_code_is_a_failed_launch() {
         assert!(!output.status.success(), "{said}");
         for part in [
             "rumba: difference between the engines: 4 bytes of memory at ",
-            "the interpreter left 0x00000000, stored by block (0, 0, 0), thread (0, 0, 0)",
-            "the compiled code left 0x00000001, stored by block (0, 0, 0), warp 0",
-            "in kernel `numbers`, block (0, 0, 0), thread (0, 0, 0)",
-            "LaunchFailed",
+            " differ: 4 bytes into a block of 1024 bytes",
+            "the interpreter left 0x00000001, stored by block (0, 0, 0), thread (1, 0, 0)",
+            "the compiled code left 0xffffffff, stored by block (0, 0, 0), warp 0",
+            "in kernel `numbers`, block (0, 0, 0), thread (1, 0, 0)",
+            "unspecified launch failure",
         ] {
             assert!(said.contains(part), "{said}\nlacks: {part}");
         }

@@ -89,11 +89,11 @@ mod tests {
         counts.left_out[Reason::NoCode as usize] = 2;
         assert_eq!(
             line(&counts),
-            "RUMBA_ENGINE=compare: 8 launches compared, 1 of them differ; 2 left out: no compiled code of the kernel"
+            "RUMBA_ENGINE=compare: 8 launches compared, 1 of them differ; 2 left out: the kernel has no compiled code, or not yet"
         );
         assert_eq!(
             object(&counts).to_string(),
-            r#"{"compared":8,"left_out":{"no compiled code of the kernel":2}}"#
+            r#"{"compared":8,"left_out":{"the kernel has no compiled code, or not yet":2}}"#
         );
     }
 }

@@ -362,6 +362,11 @@ impl Machine {
         self.config.engine.compares()
     }
 
+    /// The number of blocks that have ended, if launches run on both engines.
+    pub(crate) fn ended_blocks(&self) -> u64 {
+        self.device.ended_blocks()
+    }
+
     /// How many launches were compared, if launches run on both engines.
     pub(crate) fn comparisons(&self) -> Option<Comparisons> {
         self.device.comparisons()

@@ -13,7 +13,7 @@ use crate::soft::capture::{self, Session};
 use crate::soft::context::Owner;
 use crate::soft::driver::Driver;
 use crate::soft::graph::Action;
-use crate::soft::machine::HostWaits;
+use crate::soft::machine::{HostWaits, Machine};
 use crate::soft::queue::{Point, Points, Queue};
 use crate::soft::work::{KernelWork, Transfer, Work};
 
@@ -122,26 +122,31 @@ impl AnyStream {
             return Ok(self.queue().end());
         }
         if let Work::Kernel(kernel) = &work
-            && Driver::get()?.machine.compares()
+            && let machine = &Driver::get()?.machine
+            && machine.compares()
         {
-            return Ok(self.submit_and_wait(kernel));
+            return Ok(self.submit_and_wait(kernel, machine));
         }
         let quick = work.is_quick();
         Ok(self.queue().push(work, self.before(), quick))
     }
 
     /// Enqueues a kernel that runs on both engines. The caller waits for it, so that it does not write to memory that kernels see, such
-    /// as pinned memory, which the second run has to find as the first one did. A caller that has waited for long goes on: the kernel may
-    /// be waiting for it, and is not compared then.
-    fn submit_and_wait(&self, kernel: &KernelWork) -> Point {
+    /// as pinned memory, which the second run has to find as the first one did. If no block ends for some time, the caller goes on: the
+    /// kernel may be waiting for it, and is not compared.
+    fn submit_and_wait(&self, kernel: &KernelWork, machine: &Machine) -> Point {
         let host = Arc::new(HostWaits::default());
         let kernel = KernelWork {
             host: Some(Arc::clone(&host)),
             ..kernel.clone()
         };
+        let mut ended = machine.ended_blocks();
         let point = self.queue().push(Work::Kernel(Arc::new(kernel)), self.before(), false);
-        if !point.wait_for(HostWaits::PATIENCE) && !host.go_on() {
-            point.wait();
+        while !point.wait_for(HostWaits::PATIENCE) {
+            let now = machine.ended_blocks();
+            if std::mem::replace(&mut ended, now) == now && host.go_on() {
+                break;
+            }
         }
         point
     }

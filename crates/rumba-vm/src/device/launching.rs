@@ -350,6 +350,7 @@ impl Device {
             seed: config.seed,
             explores: explored.is_some(),
             monitor: monitor.as_ref(),
+            beat: inner.comparing.as_ref().map(|comparing| comparing.apart.beat()),
             watch,
             variance: Variance::default(),
             instruction_limit: inner.config.instruction_limit,

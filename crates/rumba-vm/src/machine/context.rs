@@ -77,6 +77,8 @@ pub(crate) struct Context<'a> {
     pub(crate) explores: bool,
     /// The checks that remember what threads did, if they are on.
     pub(crate) monitor: Option<&'a Monitor>,
+    /// Counts the blocks that have ended, for those who wait for a launch that is compared.
+    pub(crate) beat: Option<&'a AtomicU64>,
     /// The bytes of which it is asked who stores there.
     pub(crate) watch: Option<&'a Watch>,
     /// What it met that need not be the same in another run.

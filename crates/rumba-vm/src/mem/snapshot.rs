@@ -203,7 +203,7 @@ mod tests {
         assert_eq!((get(low + 6), get(high + 3 * PIECE as u64 + 4)), (1, 0));
         // SAFETY: as above.
         let difference = || unsafe { snapshot.first_difference(&changes) };
-        // What both write is no difference, nor is what neither touches; a store that is missing is one, as is another value.
+        // Equal stores of both runs are no difference; a missing store is one, and so is a store of another value.
         assert_eq!(difference(), Some(low + 6));
         write(7);
         assert_eq!(difference(), None);

@@ -2,14 +2,14 @@
 //! changes is taken back before the second one.
 //!
 //! Copies, allocations and other launches wait for a compared launch. A kernel may itself wait for one of them, or for the host: then
-//! its first run does not end. Who has waited for [`PATIENCE`] goes on, and the launch is not compared. A second run ends as the
-//! first one did, so all wait for it.
+//! its first run does not end. If no block ends within [`PATIENCE`], the others go on, and the launch is not compared. A second run
+//! ends as the first one did, so all wait for it.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// How long the first run of a compared launch is waited for.
+/// The time within which a block of the first run has to end, for others to wait on.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How far a compared launch is.
@@ -35,6 +35,7 @@ struct State {
 pub(crate) struct Apart {
     state: Mutex<State>,
     changed: Condvar,
+    beat: AtomicU64,
 }
 
 /// A compared launch, until it is dropped.
@@ -50,39 +51,45 @@ impl Apart {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The counter of the blocks that have ended.
+    pub(crate) fn beat(&self) -> &AtomicU64 {
+        &self.beat
+    }
+
     /// Begins a launch that is to be compared, unless others go on using the memory.
     pub(crate) fn compare(&self) -> Option<Alone<'_>> {
-        let is_taken = |state: &mut State| state.others > 0 || state.compared.is_some();
-        let waited = self.changed.wait_timeout_while(self.lock(), PATIENCE, is_taken);
-        let (mut state, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
-        if timeout.timed_out() {
-            return None;
-        }
-        state.compared = Some(Phase::First);
-        Some(Alone(self))
+        let is_free = |state: &State| state.others == 0 && state.compared.is_none();
+        let mut state = self.wait_until(is_free);
+        is_free(&state).then(|| {
+            state.compared = Some(Phase::First);
+            Alone(self)
+        })
     }
 
     /// Begins any other use, when no compared launch has the memory to itself.
     pub(crate) fn join(&self) -> Beside<'_> {
-        let end = Instant::now() + PATIENCE;
-        let mut state = self.lock();
-        loop {
-            match state.compared {
-                None | Some(Phase::Joined) => break,
-                Some(Phase::Held) => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(Phase::First) => {
-                    let rest = end.saturating_duration_since(Instant::now());
-                    if rest.is_zero() {
-                        state.compared = Some(Phase::Joined);
-                        break;
-                    }
-                    let waited = self.changed.wait_timeout(state, rest);
-                    state = waited.unwrap_or_else(PoisonError::into_inner).0;
-                }
-            }
+        let mut state = self.wait_until(|state| matches!(state.compared, None | Some(Phase::Joined)));
+        if state.compared.is_some() {
+            state.compared = Some(Phase::Joined);
         }
         state.others += 1;
         Beside(self)
+    }
+
+    /// Waits as long as a compared launch gets on, for a condition that may not hold then.
+    fn wait_until(&self, holds: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+        let mut state = self.lock();
+        let mut seen = self.beat.load(Ordering::Relaxed);
+        while !holds(&state) {
+            let waited = self.changed.wait_timeout_while(state, PATIENCE, |state| !holds(state));
+            let (now, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            state = now;
+            let gets_on = std::mem::replace(&mut seen, self.beat.load(Ordering::Relaxed)) != seen;
+            if timeout.timed_out() && !gets_on && state.compared != Some(Phase::Held) {
+                break;
+            }
+        }
+        state
     }
 }
 
@@ -122,7 +129,7 @@ const GOES_ON: u8 = 1;
 const HELD: u8 = 2;
 
 impl HostWaits {
-    /// How long a host waits before it asks whether it may go on.
+    /// The time within which a block has to end, for a host to wait on.
     pub const PATIENCE: Duration = PATIENCE;
 
     /// The host does not wait for the launch.

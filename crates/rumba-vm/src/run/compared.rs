@@ -1,8 +1,9 @@
 //! Launches that run on both engines: the interpreter first, then native code, from the same memory and in one order of threads.
 //!
-//! One worker runs all blocks, in their order. What the first run has changed is taken back; after the second run, memory, text,
-//! findings and faults are compared. Where they differ, both runs are repeated to find out who stores there. What cannot be compared
-//! is counted, by [`Reason`]. How a launch runs once is the caller's business.
+//! One worker runs all blocks in their order. The changes of the first run are taken back; after the second run, memory, text,
+//! findings and faults are compared. On a difference the interpreter runs again: if its two runs differ, the engines are not to
+//! blame. Both repeated runs are watched, to tell who stores at the address that differs. Launches that cannot be compared are
+//! counted by [`Reason`]. How a launch runs once is the caller's business.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,33 +22,36 @@ use crate::mem::snapshot::{Changes, Snapshot};
 use crate::run::apart::{Alone, HostWaits};
 use crate::run::launch::{LaunchFailure, Statistics};
 
-/// Bytes of memory that kernels can write to, at most, in a launch that is compared.
+/// The most bytes of writable memory for which launches are compared.
 const MOST_BYTES: usize = 2 << 30;
 
 /// Why a launch was not compared, or a difference does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// A seed, a profile or a check has it interpreted.
+    /// A seed, a profile or a check asks for the interpreter.
     Watched,
-    /// There is no native code of the kernel.
+    /// The kernel has no native code, or it is still being compiled.
     NoCode,
-    /// Other launches or copies went on.
+    /// Other launches or copies ran at the same time.
     Beside,
-    /// The host went on.
+    /// The host did not wait for the launch.
     Host,
-    /// There is too much memory.
+    /// More memory is allocated than is copied for each launch.
     Memory,
-    /// A limit ended it, or the system refused memory.
+    /// A limit ended the launch, or the system refused memory.
     Limit,
     /// The runs differ, and a thread read a clock.
     Clock,
-    /// The runs differ, and threads took turns.
+    /// The runs differ, and a warp's turn or its lanes' turn ended within a run of instructions: engines count instructions at
+    /// different places.
     Turns,
+    /// Two runs of the interpreter differ as well.
+    Unsteady,
 }
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Watched,
         Self::NoCode,
         Self::Beside,
@@ -56,19 +60,21 @@ impl Reason {
         Self::Limit,
         Self::Clock,
         Self::Turns,
+        Self::Unsteady,
     ];
 
     /// The reason in words.
     pub fn text(self) -> &'static str {
         match self {
             Self::Watched => "interpreted because of a seed, a profile or a check",
-            Self::NoCode => "no compiled code of the kernel",
-            Self::Beside => "other launches or copies beside it",
-            Self::Host => "the host did not wait for it",
-            Self::Memory => "too much memory is allocated",
-            Self::Limit => "ended by a limit",
-            Self::Clock => "a clock was read, and results differ",
-            Self::Turns => "threads took turns within 65536 instructions, and results differ",
+            Self::NoCode => "the kernel has no compiled code, or not yet",
+            Self::Beside => "other launches or copies ran at the same time",
+            Self::Host => "no block ended for 2 s, and the host went on",
+            Self::Memory => "more than 2 GiB are allocated",
+            Self::Limit => "a limit ended the launch",
+            Self::Clock => "results differ, and a thread read a clock",
+            Self::Turns => "results differ, and threads took turns after many instructions",
+            Self::Unsteady => "two interpreted runs differ",
         }
     }
 }
@@ -76,9 +82,9 @@ impl Reason {
 /// How many launches were compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Comparisons {
-    /// Launches whose runs were compared and are the same.
+    /// Launches whose two runs do the same.
     pub same: u64,
-    /// Launches whose runs differ.
+    /// Launches whose two runs differ.
     pub different: u64,
     /// Launches that were left out, in the order of [`Reason::ALL`].
     pub left_out: [u64; Reason::ALL.len()],
@@ -107,10 +113,10 @@ impl Counts {
     }
 }
 
-/// On which engine a launch runs.
+/// The engine of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum On {
-    /// The device's, on all workers.
+    /// The engine of the device, on all workers.
     Any,
     /// The interpreter, on one worker.
     Interpreter,
@@ -118,7 +124,7 @@ pub(crate) enum On {
     Native,
 }
 
-/// What a run leaves besides memory.
+/// The outcome of a run, besides memory.
 pub(crate) struct Ended {
     pub(crate) result: Result<Statistics, LaunchFailure>,
     pub(crate) findings: Vec<Finding>,
@@ -133,7 +139,7 @@ pub(crate) struct Subject<'a> {
     pub(crate) program: &'a Program,
     /// Threads of a block, in each dimension.
     pub(crate) block: [u32; 3],
-    /// Whether the grid is one warp: how far threads have come when one of them fails is the same then.
+    /// Whether the grid is one warp: then memory is determined after a fault, too.
     pub(crate) is_one_warp: bool,
     pub(crate) resources: &'a Resources,
     pub(crate) heap: &'a Heap,
@@ -166,23 +172,43 @@ pub(crate) fn compare(subject: &Subject<'_>, alone: &Alone<'_>, run: Run<'_>) ->
     let second = run(On::Native, None)?;
     let difference = start.difference((&first, &after), &second);
     let is_any = |met: fn(&Ended) -> bool| met(&first) || met(&second);
-    match difference {
-        _ if is_limited(&second.result) => counts.leave_out(Reason::Limit),
+    let found = match difference {
+        _ if is_limited(&second.result) => {
+            counts.leave_out(Reason::Limit);
+            return Ok(second);
+        }
         None => {
             counts.same.fetch_add(1, Ordering::Relaxed);
+            return Ok(second);
         }
-        Some(_) if is_any(|ended| ended.read_clock) => counts.leave_out(Reason::Clock),
-        Some(_) if is_any(|ended| ended.took_turns) => counts.leave_out(Reason::Turns),
-        Some(difference) => {
-            counts.different.fetch_add(1, Ordering::Relaxed);
-            let fault = start.explain(difference, &after, run);
-            return Ok(Ended {
-                result: Err(Box::new(fault).into()),
-                ..second
-            });
+        Some(_) if is_any(|ended| ended.read_clock) => {
+            counts.leave_out(Reason::Clock);
+            return Ok(second);
         }
+        Some(_) if is_any(|ended| ended.took_turns) => {
+            counts.leave_out(Reason::Turns);
+            return Ok(second);
+        }
+        Some(found) => found,
+    };
+    let compiled = start.around(&found, &after);
+    let repeat = |on| {
+        start.put_back();
+        let watch = found.watch();
+        run(on, watch.as_ref()).map(|ended| (ended, watch.and_then(|watch| watch.last())))
+    };
+    let (again, interpreter) = repeat(On::Interpreter)?;
+    if start.difference((&first, &after), &again).is_some() {
+        counts.leave_out(Reason::Unsteady);
+        return Ok(again);
     }
-    Ok(second)
+    let (_, native) = repeat(On::Native)?;
+    counts.different.fetch_add(1, Ordering::Relaxed);
+    let fault = start.explain(found, &after, &compiled, [interpreter, native]);
+    Ok(Ended {
+        result: Err(Box::new(fault).into()),
+        ..second
+    })
 }
 
 /// Whether a launch did not end by itself.
@@ -316,36 +342,40 @@ impl<'a> Start<'a> {
         }
     }
 
-    /// The fault that tells of a difference. Finds out who stores to memory that differs: both runs are repeated for that.
-    fn explain(&self, found: Found, after: &After, run: Run<'_>) -> Fault {
-        let address = match found {
-            Found::Memory(address) => address,
-            Found::Other(difference) => return self.fault(&difference, None, None),
+    /// The bytes in memory around an address that differs. An element has at most 16 bytes, and is aligned.
+    fn around(&self, found: &Found, after: &After) -> (u64, Vec<u8>) {
+        let Found::Memory(address) = found else {
+            return (0, Vec::new());
         };
-        let place = self.subject.resources.allocations.describe(address, 1);
-        // An element has at most 16 bytes, and is aligned.
-        let window = after.windows.iter().find(|window| window.contains(address));
+        let window = after.windows.iter().find(|window| window.contains(*address));
         let mut region = address & !15..(address & !15) + 16;
         if let Some(window) = window {
             region = region.start.max(window.start)..region.end.min(window.end);
         }
         // SAFETY: as in `of`: all of the region is allocated.
         let byte = |at: u64| unsafe { (at as *const u8).read() };
-        let compiled: Vec<u8> = region.clone().map(byte).collect();
-        let [interpreter, native] = [On::Interpreter, On::Native].map(|on| {
-            self.put_back();
-            // SAFETY: as in `of`. What a run allocates is the device's memory before, too.
-            let watch = unsafe { Watch::new(address..address + 1) };
-            // A run that has succeeded can be repeated.
-            let _ = run(on, Some(&watch));
-            watch.last()
-        });
-        let access = interpreter.and_then(|store| store.access);
-        let element = match access {
+        (region.start, region.map(byte).collect())
+    }
+
+    /// The fault that tells of a difference, given what native code has left around the address, and the last stores there of both
+    /// engines.
+    fn explain(
+        &self,
+        found: Found,
+        after: &After,
+        (start, compiled): &(u64, Vec<u8>),
+        [interpreter, native]: [Option<Store>; 2],
+    ) -> Fault {
+        let address = match found {
+            Found::Memory(address) => address,
+            Found::Other(difference) => return self.fault(&difference, None, None),
+        };
+        let element = match interpreter.and_then(|store| store.access) {
             Some(access) if access.bytes <= 8 => access.address..access.address + access.bytes,
             _ => address & !3..(address & !3) + 4,
         };
-        let element = element.start.max(region.start)..element.end.min(region.end);
+        let end = start + compiled.len() as u64;
+        let element = element.start.max(*start)..element.end.min(end);
         let none = Changes::new();
         let held = |at| {
             let known = self.memory.byte(&after.changes, at);
@@ -355,16 +385,12 @@ impl<'a> Start<'a> {
             bytes,
             by: store.map(|store| (store.block, self.storer(store))),
         };
-        let skipped = (element.start - region.start) as usize;
-        let compiled = compiled
-            .into_iter()
-            .skip(skipped)
-            .take((element.end - element.start) as usize);
+        let compiled = &compiled[(element.start - start) as usize..(element.end - start) as usize];
         let difference = Difference::Memory {
             address: element.start,
-            place,
+            place: self.subject.resources.allocations.describe(address, 1),
             interpreted: left(element.clone().map(held).collect(), interpreter),
-            compiled: left(compiled.collect(), native),
+            compiled: left(compiled.to_vec(), native),
         };
         self.fault(&difference, interpreter.or(native), Some(element.start))
     }
@@ -404,8 +430,19 @@ impl<'a> Start<'a> {
     }
 }
 
-/// A difference: in memory, of which nothing more is known yet, or another one.
+/// A difference: the first address in memory, or another one.
 enum Found {
     Memory(u64),
     Other(Difference),
+}
+
+impl Found {
+    /// A watch on the address that differs.
+    fn watch(&self) -> Option<Watch> {
+        match self {
+            // SAFETY: the address is memory of the device, also where the launch has allocated it.
+            Self::Memory(address) => Some(unsafe { Watch::new(*address..*address + 1) }),
+            Self::Other(_) => None,
+        }
+    }
 }

@@ -316,6 +316,14 @@ pub(crate) struct Done {
 }
 
 impl Done {
+    /// Counts a block that has ended.
+    fn block(&mut self, context: &Context<'_>) {
+        self.blocks += 1;
+        if let Some(beat) = context.beat {
+            beat.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     /// Tells the others, and stops them all if the launch has to end.
     pub(crate) fn tell(&mut self, context: &Context<'_>, progress: &Progress) {
         let Self { operations, blocks } = std::mem::take(self);
@@ -375,7 +383,7 @@ impl Attempts {
         match resident.run_alone(initial, runner, &place, &mut done.operations) {
             Ok(()) => {
                 self.ended += 1;
-                done.blocks += 1;
+                done.block(context);
                 Attempt::Ended
             }
             Err(begun) => {
@@ -453,7 +461,7 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
         };
         let outcome = resident.block.run(turn, initial.runner.as_ref(), &mut done.operations);
         if let Outcome::Finished = outcome {
-            done.blocks += 1;
+            done.block(context);
             waiting = 0;
             context.observe_end(worker.residents[current].index as u32);
             finish(worker, current, &mut idle);
