@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::common::compiler::native_as_for_intel;
+use crate::common::compiler::of_edited;
 use crate::common::{Arg, Bench, HEADER};
 use rumba_vm::{Config, Engine};
 
@@ -557,6 +557,18 @@ fn evaluate(accesses: &[Access], memory: &mut [u8], out: &mut [u8], threads: i64
             }
         }
     }
+}
+
+/// Native code with the instructions that LLVM chooses for an Intel processor with AVX-512; they are instructions of this processor
+/// all the same.
+fn native_as_for_intel() -> Option<Engine> {
+    let tune = |text: &str| {
+        text.replace(
+            "attributes #0 = { ",
+            "attributes #0 = { \"tune-cpu\"=\"sapphirerapids\" ",
+        )
+    };
+    Some(Engine::compiled(of_edited(tune)?))
 }
 
 /// What the rows of a space are run on, by a name.

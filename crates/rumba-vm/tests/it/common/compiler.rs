@@ -47,13 +47,6 @@ pub(crate) fn native() -> Option<Engine> {
     engine.clone()
 }
 
-/// Native code with the instructions that LLVM chooses for an Intel processor with AVX-512; they are instructions of this processor
-/// all the same.
-pub(crate) fn native_as_for_intel() -> Option<Engine> {
-    let tune = |text: &str| text.replace("attributes #0 = { ", "attributes #0 = { \"tune-cpu\"=\"sapphirerapids\" ");
-    Some(Engine::compiled(of_edited(tune)?))
-}
-
 /// A compiler of edited texts.
 pub(crate) fn of_edited(edit: fn(&str) -> String) -> Option<Arc<dyn Compiler>> {
     static JIT: OnceLock<Option<Arc<Jit>>> = OnceLock::new();
