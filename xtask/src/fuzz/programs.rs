@@ -83,7 +83,7 @@ fn build(coverage: bool) -> Result<PathBuf> {
     Ok(folder.join("fuzz-engines"))
 }
 
-/// What `llvm-cov export` prints, as far as it is read here.
+/// The parts of the output of `llvm-cov export` that the report needs.
 #[derive(Deserialize)]
 struct Export {
     data: Vec<Data>,

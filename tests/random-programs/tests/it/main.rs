@@ -45,7 +45,7 @@ fn programs_are_defined() {
     ];
     let engines = Engines::interpreters();
     let mut checked = 0;
-    for seed in 1..400 {
+    for seed in 1..160 {
         let program = program(Choices::of_seed(seed));
         if others.iter().any(|feature| program.features.contains(feature)) {
             continue;
@@ -59,7 +59,7 @@ fn programs_are_defined() {
         );
         checked += 1;
     }
-    assert!(checked > 150, "{checked}");
+    assert!(checked > 80, "{checked}");
 }
 
 /// Compares engines on the programs of some seeds; how many launches came to their end, and how many failed in the same way.
@@ -79,8 +79,8 @@ fn compare(engines: &Engines, seeds: std::ops::Range<u64>) -> (u64, u64) {
 
 #[test]
 fn interpreters_agree() {
-    let (ended, failed) = compare(&Engines::interpreters(), 1..400);
-    assert!(ended > 300 && failed > 10, "{ended} came to their end, {failed} failed");
+    let (ended, failed) = compare(&Engines::interpreters().unchecked(), 1..200);
+    assert!(ended > 150 && failed > 5, "{ended} came to their end, {failed} failed");
 }
 
 #[test]

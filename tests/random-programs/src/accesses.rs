@@ -4,7 +4,7 @@ use crate::area::{Area, Owner, Part, Space};
 use crate::generator::{GUARD, Generator};
 use crate::tables;
 
-impl Generator<'_> {
+impl Generator {
     pub(crate) fn area(&mut self, wanted: impl Fn(&Area) -> bool) -> Option<Area> {
         let areas: Vec<Area> = self.areas.iter().filter(|area| wanted(area)).cloned().collect();
         let index = self.choices.below(areas.len());

@@ -1,5 +1,5 @@
 //! The module around a body: what it declares, the numbers that registers start with, and the stores of what they hold at the end.
-//! Only what the body names is there.
+//! Registers and variables that the body does not name are left out.
 
 use std::collections::HashSet;
 
@@ -182,8 +182,12 @@ pub(crate) fn module(body: &str, areas: &[Area], threads: u32, required: Option<
     write(
         ".reg .b32 %t<10>, %c<5>, %s<3>, %tx, %ty, %tz, %lane, %ltid, %nt, %row, %block, %n, %full, %scnt;\n\
          .reg .b64 %a<4>, %g<3>, %v<3>, %in, %out, %own, %sgen, %swide;\n.reg .b16 %th, %ti, %tj;\n.reg .pred %tp<3>, %lp<5>;\n\
-         .local .align 16 .b8 loc[64];\n.shared .align 16 .b8 scnt[128];",
+         .local .align 16 .b8 loc[64];",
     );
+    let counts = body.contains("scnt") || named.contains("%sgen") || named.contains("%swide");
+    if counts {
+        write(".shared .align 16 .b8 scnt[128];");
+    }
     if body.contains("tile") {
         write(".shared .align 16 .b8 tile[512];");
     }
@@ -229,7 +233,6 @@ pub(crate) fn module(body: &str, areas: &[Area], threads: u32, required: Option<
             write(&format!("st.shared.v4.b32 [tile+{}], {words};", 16 * row));
         }
     }
-    let counts = body.contains("scnt") || named.contains("%sgen") || named.contains("%swide");
     if counts {
         for offset in (0..128).step_by(16) {
             write(&format!("st.shared.v4.b32 [scnt+{offset}], {{%n, 0, 0, %n}};"));
@@ -238,11 +241,17 @@ pub(crate) fn module(body: &str, areas: &[Area], threads: u32, required: Option<
     for area in &shared {
         write(&area.initialize());
     }
-    write("bar.sync 0;");
+    // Blocks without shared memory and barriers are run in another way.
+    let barrier = if counts || body.contains("tile") || !shared.is_empty() {
+        "bar.sync 0;"
+    } else {
+        ""
+    };
+    write(barrier);
     write(BODY);
     write(body);
     write(END);
-    write("bar.sync 0;\nmov.u32 %t9, 0;");
+    write(&format!("{barrier}\nmov.u32 %t9, 0;"));
     for area in &shared {
         write(&area.collect());
     }

@@ -27,7 +27,7 @@ pub(crate) fn values() -> &'static [&'static str] {
 }
 
 /// A form with registers of the program.
-pub(crate) fn with_registers(form: &str, choices: &mut Choices<'_>) -> String {
+pub(crate) fn with_registers(form: &str, choices: &mut Choices) -> String {
     // The registers of the corpus, which have their width only, and those of programs, with how many there are.
     const KINDS: &[(&str, char, usize)] = &[
         ("%rd", 'q', 6),

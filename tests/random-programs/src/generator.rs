@@ -19,7 +19,7 @@ const READ: usize = 8192;
 /// Bytes of shared memory for cells.
 const MOST_SHARED: usize = 40 << 10;
 
-/// A program and which of [`features`] it has.
+/// A program and those of the [`features`] that the program has.
 #[derive(Debug, Clone)]
 pub struct Program {
     /// The program with its launches.
@@ -45,11 +45,11 @@ struct Kind {
     weight: u32,
     /// The least place.
     place: Place,
-    write: fn(&mut Generator<'_>),
+    write: fn(&mut Generator),
 }
 
 /// A row of the statements.
-const fn kind(name: &'static str, weight: u32, place: Place, write: fn(&mut Generator<'_>)) -> Kind {
+const fn kind(name: &'static str, weight: u32, place: Place, write: fn(&mut Generator)) -> Kind {
     Kind {
         name,
         weight,
@@ -64,29 +64,29 @@ const STATEMENTS: &[Kind] = &[
     kind("test", 7, Place::Lanes, |g| g.row(tables::TESTS)),
     kind("multiple", 4, Place::Lanes, |g| g.row(tables::MULTIPLES)),
     kind("value", 20, Place::Lanes, |g| g.row(tables::VALUES)),
-    kind("form", 4, Place::Lanes, |g| g.form()),
+    kind("form", 4, Place::Lanes, Generator::form),
     kind("read", 8, Place::Lanes, |g| g.row(tables::READS)),
-    kind("cells", 14, Place::Lanes, |g| g.cells()),
-    kind("cells of several", 4, Place::Warp, |g| g.cells_of_several()),
+    kind("cells", 14, Place::Lanes, Generator::cells),
+    kind("cells of several", 4, Place::Warp, Generator::cells_of_several),
     kind("local", 4, Place::Lanes, |g| g.row(tables::LOCAL)),
-    kind("atomic", 4, Place::Lanes, |g| g.atomic()),
-    kind("atomic of several", 1, Place::Warp, |g| g.atomic_of_several()),
-    kind("counter", 4, Place::Lanes, |g| g.counter()),
+    kind("atomic", 4, Place::Lanes, Generator::atomic),
+    kind("atomic of several", 1, Place::Warp, Generator::atomic_of_several),
+    kind("counter", 4, Place::Lanes, Generator::counter),
     kind("together", 6, Place::Warp, |g| g.row(tables::TOGETHER)),
-    kind("shuffle", 5, Place::Warp, |g| g.shuffle()),
-    kind("matrix", 1, Place::Warp, |g| g.matrix()),
-    kind("parts", 2, Place::Warp, |g| g.parts()),
-    kind("region", 2, Place::Warp, |g| g.region()),
-    kind("barrier", 3, Place::Block, |g| g.barrier()),
-    kind("exchange", 3, Place::Block, |g| g.exchange()),
-    kind("fence", 1, Place::Lanes, |g| g.fence()),
-    kind("if", 7, Place::Lanes, |g| g.branch()),
-    kind("uniform if", 3, Place::Warp, |g| g.uniform_branch()),
-    kind("loop", 5, Place::Lanes, |g| g.repeat()),
-    kind("uniform loop", 3, Place::Block, |g| g.uniform_repeat()),
-    kind("switch", 2, Place::Lanes, |g| g.switch()),
-    kind("call", 2, Place::Lanes, |g| g.call()),
-    kind("exit", 1, Place::Lanes, |g| g.exit()),
+    kind("shuffle", 5, Place::Warp, Generator::shuffle),
+    kind("matrix", 1, Place::Warp, Generator::matrix),
+    kind("parts", 2, Place::Warp, Generator::parts),
+    kind("region", 2, Place::Warp, Generator::region),
+    kind("barrier", 3, Place::Block, Generator::barrier),
+    kind("exchange", 3, Place::Block, Generator::exchange),
+    kind("fence", 1, Place::Lanes, Generator::fence),
+    kind("if", 7, Place::Lanes, Generator::branch),
+    kind("uniform if", 3, Place::Warp, Generator::uniform_branch),
+    kind("loop", 5, Place::Lanes, Generator::repeat),
+    kind("uniform loop", 3, Place::Block, Generator::uniform_repeat),
+    kind("switch", 2, Place::Lanes, Generator::switch),
+    kind("call", 2, Place::Lanes, Generator::call),
+    kind("exit", 1, Place::Lanes, Generator::exit),
 ];
 
 /// Other features.
@@ -133,7 +133,7 @@ pub fn features() -> impl Iterator<Item = &'static str> {
 }
 
 /// Makes a program.
-pub fn program(choices: Choices<'_>) -> Program {
+pub fn program(choices: Choices) -> Program {
     let mut generator = Generator {
         choices,
         features: BTreeSet::new(),
@@ -155,8 +155,8 @@ pub fn program(choices: Choices<'_>) -> Program {
     }
 }
 
-pub(crate) struct Generator<'a> {
-    pub(crate) choices: Choices<'a>,
+pub(crate) struct Generator {
+    pub(crate) choices: Choices,
     pub(crate) features: BTreeSet<&'static str>,
     pub(crate) operands: Operands,
     pub(crate) body: String,
@@ -173,7 +173,7 @@ pub(crate) struct Generator<'a> {
     pub(crate) functions: BTreeSet<usize>,
 }
 
-impl Generator<'_> {
+impl Generator {
     fn case(&mut self) -> Case {
         let faults = self.choices.once_in(12);
         let launches = self.launches(faults);

@@ -4,7 +4,7 @@ use crate::functions;
 use crate::generator::{Generator, Place};
 use crate::tables;
 
-impl Generator<'_> {
+impl Generator {
     /// Whether all 32 lanes of each warp are there.
     fn are_whole(&self) -> bool {
         self.threads.is_multiple_of(32) && !self.have_exited
@@ -162,9 +162,10 @@ impl Generator<'_> {
     /// Writes a loop that all threads of the block execute as often.
     pub(crate) fn uniform_repeat(&mut self) {
         let (label, depth) = (self.label(), self.depth);
+        let long = self.choices.of(&["90", "90", "2500"]);
         let bound = self
             .choices
-            .of(&["2", "3", "%n", "%n", if depth == 0 { "90" } else { "2" }]);
+            .of(&["2", "3", "%n", "%n", if depth == 0 { long } else { "2" }]);
         self.line(&format!("mov.u32 %c{depth}, 0; // keep"));
         self.line(&format!("H{label}:"));
         self.nested(Place::Block, 5);

@@ -339,7 +339,7 @@ impl Engines {
         for way in others {
             let mut seen = way.run(case)?;
             if seen.origin != expected.origin {
-                // Another part of the process has taken the addresses meanwhile. The next device has the same as this one.
+                // Another part of the process has taken the addresses meanwhile: both ways run again, one after the other.
                 expected = first.run(case)?;
                 seen = way.run(case)?;
             }

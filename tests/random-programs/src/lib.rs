@@ -2,7 +2,7 @@
 //!
 //! [`program`] makes a [`Case`] from [`Choices`], which are a seed's or a fuzzer's bytes; [`Engines`] runs it in each way that the
 //! machine has, and compares memory, findings, faults and output; [`reduce`] makes it smaller. The program `fuzz-engines` does so
-//! for many seeds, on machines without a toolchain, too. What the programs have is in `tables`, which tests go through.
+//! for many seeds, on machines without a toolchain, too. The instructions of the programs are rows of `tables`, and a test asks for each row.
 
 mod accesses;
 mod area;

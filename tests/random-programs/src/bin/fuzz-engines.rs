@@ -98,7 +98,7 @@ fn main() -> Result<ExitCode> {
 /// LLVM's name of a processor whose gathers are thought to be fast: its backend takes other ways than for others with AVX-512.
 const GATHERING: &str = "skylake-avx512";
 
-/// Whether this processor has what that one has.
+/// Whether this processor has the instructions of that one.
 fn gathers() -> bool {
     #[cfg(target_arch = "x86_64")]
     return std::arch::is_x86_feature_detected!("avx512f")

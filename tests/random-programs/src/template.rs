@@ -101,7 +101,7 @@ const DOUBLES: &[u64] = &[
     0x41e0_0000_0000_0000,
 ];
 
-/// Special registers that are the same in all lanes, and those that are not.
+/// Special registers with one value for all lanes of a warp, and special registers that differ from lane to lane.
 const UNIFORM_SPECIALS: &[&str] = &[
     "%ctaid.x",
     "%ctaid.y",
@@ -191,7 +191,7 @@ fn alternatives(text: &str) -> (Vec<&str>, &str) {
 
 impl Operands {
     /// Writes a row with operands of choice.
-    pub(crate) fn expand(&mut self, row: &str, choices: &mut Choices<'_>) -> String {
+    pub(crate) fn expand(&mut self, row: &str, choices: &mut Choices) -> String {
         let mut out = String::new();
         let mut rest = row;
         while let Some(at) = rest.find(['<', '$', '&']) {
@@ -219,7 +219,7 @@ impl Operands {
         out
     }
 
-    fn operand(&mut self, kind: char, choices: &mut Choices<'_>) -> String {
+    fn operand(&mut self, kind: char, choices: &mut Choices) -> String {
         match kind {
             // Where lanes have parted, what is written is not the same in all lanes.
             'u' if !self.is_together => self.operand('r', choices),
@@ -303,7 +303,7 @@ impl Operands {
     }
 
     /// About a multiple of the last stride.
-    fn multiple(&self, choices: &mut Choices<'_>) -> u64 {
+    fn multiple(&self, choices: &mut Choices) -> u64 {
         let times = choices.below(34) as u64;
         let about = choices.of(&[0, 0, 1, u64::MAX]);
         self.stride.wrapping_mul(times).wrapping_add(about)
@@ -311,7 +311,7 @@ impl Operands {
 }
 
 /// One of the registers of a kind.
-fn register(kind: char, choices: &mut Choices<'_>) -> String {
+fn register(kind: char, choices: &mut Choices) -> String {
     format!("%{kind}{}", choices.below(count(kind)))
 }
 
@@ -323,7 +323,7 @@ fn hexadecimal(value: u64) -> String {
     }
 }
 
-fn constant(choices: &mut Choices<'_>) -> u64 {
+fn constant(choices: &mut Choices) -> u64 {
     match choices.below(8) {
         0 => u64::from(choices.wide() as u32),
         1 => 1 << choices.below(32),
@@ -331,7 +331,7 @@ fn constant(choices: &mut Choices<'_>) -> u64 {
     }
 }
 
-fn wide_constant(choices: &mut Choices<'_>) -> u64 {
+fn wide_constant(choices: &mut Choices) -> u64 {
     match choices.below(8) {
         0 => choices.wide(),
         1 => 1 << choices.below(64),

@@ -84,7 +84,7 @@ impl Area {
     }
 
     /// A part of a cell that is aligned.
-    pub(crate) fn part(&self, choices: &mut Choices<'_>) -> Part {
+    pub(crate) fn part(&self, choices: &mut Choices) -> Part {
         let align = 1 << self.stride.trailing_zeros();
         let element = choices.of(&[4, 4, 4, 4, 8, 1, 2, 16]).min(align);
         let most = (align.min(32) / element).min(if element == 16 { 1 } else { 4 });

@@ -2,18 +2,19 @@
 
 /// A sequence of choices.
 #[derive(Debug, Clone)]
-pub struct Choices<'a>(Source<'a>);
+pub struct Choices(Source);
 
 #[derive(Debug, Clone)]
-enum Source<'a> {
-    Bytes(&'a [u8]),
+enum Source {
+    /// What is left of the bytes.
+    Bytes(std::vec::IntoIter<u8>),
     Seed(u64),
 }
 
-impl<'a> Choices<'a> {
+impl Choices {
     /// Takes the choices from bytes. Behind their end, each choice is the first of its possibilities.
-    pub fn of_bytes(bytes: &'a [u8]) -> Self {
-        Self(Source::Bytes(bytes))
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        Self(Source::Bytes(Vec::from(bytes).into_iter()))
     }
 
     /// Takes the choices from the numbers that follow from a seed.
@@ -66,9 +67,8 @@ impl<'a> Choices<'a> {
     fn take(&mut self, count: usize) -> u64 {
         match &mut self.0 {
             Source::Bytes(bytes) => {
-                let (taken, rest) = bytes.split_at(count.min(bytes.len()));
-                *bytes = rest;
-                taken.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+                let taken = bytes.take(count);
+                taken.fold(0, |number, byte| number << 8 | u64::from(byte))
             }
             // SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
             Source::Seed(state) => {
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn choices_follow_from_their_source() {
-        let numbers = |mut choices: Choices<'_>| [(); 50].map(|()| choices.below(7));
+        let numbers = |mut choices: Choices| [(); 50].map(|()| choices.below(7));
         assert_eq!(numbers(Choices::of_seed(5)), numbers(Choices::of_seed(5)));
         assert_ne!(numbers(Choices::of_seed(5)), numbers(Choices::of_seed(6)));
         assert_eq!(numbers(Choices::of_bytes(&[])), [0; 50]);
