@@ -97,8 +97,8 @@ impl Warp {
             agent,
         };
         monitor.race(
-            |conflict| self.rewrites(conflict),
-            |races| races.lanes(&access, lanes, host),
+            |conflict| self.rewrites(conflict, lanes, &host),
+            |races| races.lanes(&access, lanes, &host),
             place,
         );
     }
@@ -115,8 +115,8 @@ impl Warp {
     ) {
         let context = self.context();
         let Some(monitor) = context.monitor else { return };
+        let host = |lane: usize| hosts[lane / GROUP] + stride * (lane % GROUP) as u64;
         if kind != AccessKind::Read {
-            let host = |lane: usize| hosts[lane / GROUP] + stride * (lane % GROUP) as u64;
             self.tell_watch(source, FULL, host, bytes);
         }
         if let Some(map) = &context.allocations.unwritten {
@@ -128,7 +128,6 @@ impl Warp {
                 (GROUPS, whole)
             };
             let mut ranges = hosts.into_iter().take(count);
-            let host = |lane: usize| hosts[lane / GROUP] + stride * (lane % GROUP) as u64;
             match kind {
                 AccessKind::Write => ranges.for_each(|start| map.write(start, whole)),
                 AccessKind::Read | AccessKind::Atomic => {
@@ -148,7 +147,7 @@ impl Warp {
             agent: None,
         };
         monitor.race(
-            |conflict| self.rewrites(conflict),
+            |conflict| self.rewrites(conflict, FULL, host),
             |races| races.groups(&access, hosts, stride),
             place,
         );

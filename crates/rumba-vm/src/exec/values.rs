@@ -11,9 +11,10 @@ use crate::mem::atomic::Element;
 const WIDEST: usize = 32;
 
 impl Warp {
-    /// Whether a store writes what is in memory, or what the other lane of the same instruction writes there.
+    /// Whether a store writes what is in memory, or what the other lane of the same instruction writes there. The instruction is
+    /// executed by these lanes, each at its host address.
     #[cold]
-    pub(crate) fn rewrites(&self, conflict: &Conflict) -> bool {
+    pub(crate) fn rewrites(&self, conflict: &Conflict, lanes: u32, host: impl Fn(usize) -> u64) -> bool {
         let Conflict { touch, earlier, .. } = conflict;
         let lane = usize::from(touch.thread.index) % LANES;
         let Some(value) = self.stored(touch.source, lane, touch.bytes as usize) else {
@@ -24,7 +25,7 @@ impl Warp {
         let other = usize::from(earlier.thread.index) % LANES;
         let bytes = touch.bytes as usize;
         // In a loop, the earlier write may be one of another turn: then it is in memory already.
-        let is_now = || self.active >> other & 1 != 0 && self.offset(touch.source, other, lane) == Some(0);
+        let is_now = || lanes >> other & 1 != 0 && host(other) == host(lane);
         if is_of_warp && earlier.source == touch.source && is_now() {
             return earlier.bytes == touch.bytes && self.stored(touch.source, other, bytes) == Some(value);
         }
@@ -35,16 +36,6 @@ impl Warp {
             .enumerate()
             // SAFETY: the address passed the access check.
             .all(|(byte, value)| unsafe { u8::read(address + byte as u64) } == u32::from(*value))
-    }
-
-    /// How far behind that of another lane the address is that the store of an instruction writes to for a lane.
-    fn offset(&self, source: u32, lane: usize, other: usize) -> Option<u64> {
-        let program = self.context().program;
-        let mut ops = program.ops.iter().zip(&program.facts);
-        let (op, _) = ops.find(|(op, facts)| op.source == source && matches!(facts.kind, OpKind::Store { .. }))?;
-        let addresses = self.lanes::<u64>(op.a);
-        // SAFETY: the slot is the operation's, with 32 lanes of 64 bits.
-        Some(unsafe { (*addresses.add(lane)).wrapping_sub(*addresses.add(other)) })
     }
 
     /// The bytes that the store of an instruction writes for a lane.

@@ -533,6 +533,14 @@ fn the_same_value_twice_is_information() {
     // One instruction, of lanes of one warp and of two.
     assert_eq!(kind_of("st.global.u32 [%rd1], 7;"), same);
     assert_eq!(kind_of("st.global.v2.u32 [%rd1], {%r3, %r3};"), same);
+    // The address is computed once for a group of lanes, in a register that held another number of each lane before.
+    let address =
+        "cvt.u64.u32 %rd10, %r2; xor.b64 %rd10, %rd10, 5; cvt.u32.u64 %r10, %rd10; st.global.u32 [%rd2], %r10;
+        mov.u64 %rd10, tile; st.shared.u32 [%rd10], 7;";
+    let finding = only(TILE, address, 64);
+    assert_eq!((finding.kind, finding.severity), same);
+    let other = only(TILE, &address.replace(", 7", ", %r2"), 64);
+    assert_eq!(other.kind, FindingKind::DataRace);
     // One instruction per warp.
     let leader = "and.b32 %r10, %r2, 31;\n setp.eq.u32 %p1, %r10, 0;\n @%p1 st.global.u32 [%rd1], 7;";
     assert_eq!(kind_of(leader), same);
