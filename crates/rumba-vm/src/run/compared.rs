@@ -388,7 +388,7 @@ impl<'a> Start<'a> {
         let compiled = &compiled[(element.start - start) as usize..(element.end - start) as usize];
         let difference = Difference::Memory {
             address: element.start,
-            place: self.subject.resources.allocations.describe(address, 1),
+            place: self.subject.resources.allocations.describe(element.start, 1),
             interpreted: left(element.clone().map(held).collect(), interpreter),
             compiled: left(compiled.to_vec(), native),
         };
