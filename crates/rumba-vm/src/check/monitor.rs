@@ -71,7 +71,7 @@ impl Monitor {
         let own = match kind {
             FindingKind::DataRace if is_of_warp => Severity::Warning,
             // A thread that overwrites what it alone has read before reads nothing stale.
-            FindingKind::StaleLoad if touch.kind == AccessKind::Write && earlier.as_ref().is_some_and(is_own) => {
+            FindingKind::StaleLoad if touch.kind == AccessKind::Write && earlier.is_some_and(is_own) => {
                 Severity::Info
             }
             _ => kind.severity(),
