@@ -37,10 +37,13 @@
 //! | `RUMBA_CHECK_ORDERS` | a number: each launch runs in all orders of its synchronising operations, in so many at most |
 //! | `RUMBA_CHECK_ORDER` | one of these orders, as reports name it |
 //! | `RUMBA_PROFILE_JSON` | a file that what each launch did is appended to, as `rumba_vm::Profile` in JSON |
+//! | `RUMBA_FAULT` | `call=37,error=2`: for tests, the first driver call from the 37th on that can return error 2 does so; an error that loses the context loses it |
 //! | `RUMBA_TIMEOUT` | seconds that a launch may take on the software device (300), 0 for no limit |
 
 pub mod check;
 mod choice;
+#[doc(hidden)]
+pub mod fault;
 mod refusal;
 mod slots;
 mod soft;
@@ -49,6 +52,8 @@ mod trampoline;
 pub use choice::{ChoiceError, DeviceKind, serve_as_library};
 pub use rumba_interface::environment::{cache_folder, library_from_environment};
 pub use rumba_interface::log;
+#[doc(hidden)]
+pub use rumba_interface::{code, errors};
 pub use soft::SoftLibraryError;
 
 /// What answers the driver calls of this process; the first call of any kind decides.

@@ -9,7 +9,7 @@ use std::ffi::{CStr, c_void};
 use std::marker::PhantomData;
 
 /// The version of everything in this file.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The release that these sources belong to. A program uses a device of its own release.
 pub const RELEASE: &str = env!("CARGO_PKG_VERSION");
@@ -54,6 +54,10 @@ pub struct Device {
     pub results: extern "C" fn(findings: Sink<'_>, copies: Sink<'_>, explored: Sink<'_>),
     /// Closes the run.
     pub close_run: extern "C" fn(),
+    /// Ends the calling thread's current context as a kernel does that fails with this code.
+    pub lose_context: extern "C" fn(code: i32),
+    /// Gives how many objects of each kind are alive, as `kind=number`.
+    pub objects: extern "C" fn(counts: Sink<'_>),
 }
 
 /// What holds in a process, as its program tells the device.
