@@ -11,10 +11,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
-use rumba_interface::environment::library_from_environment;
+use rumba_interface::environment::{is_privileged, library_from_environment};
 use rumba_interface::log::{self, Level};
 use rumba_interface::{CAPABILITIES, Device, MOST_DEVICES, code};
 
+use crate::fault::Fault;
 use crate::soft::{self, SoftLibraryError};
 
 /// What answers the driver calls of this process.
@@ -82,6 +83,15 @@ pub enum ChoiceError {
         /// What the variable held.
         value: String,
     },
+    /// The environment asks for a call to fail, and not for which.
+    #[error(
+        "RUMBA_FAULT={value} names no call and no error: set it to `call=37,error=2`, so that the first call from the 37th on that can \
+         return CUDA_ERROR_OUT_OF_MEMORY does so, or remove it"
+    )]
+    Fault {
+        /// What the variable held.
+        value: String,
+    },
     /// There is no GPU, or none is asked for, and the software device could not be loaded.
     #[error(transparent)]
     SoftLibrary(#[from] SoftLibraryError),
@@ -107,6 +117,8 @@ fn capability(text: &str) -> Option<u32> {
 /// The decision.
 pub(crate) struct Choice {
     pub(crate) driver: Result<Driver, ChoiceError>,
+    /// The call that fails on purpose.
+    pub(crate) fault: Option<Fault>,
 }
 
 /// What answers, with what it is reached by.
@@ -156,17 +168,34 @@ fn decide(device: Option<OsString>) -> &'static Choice {
             soft_arch: std::env::var_os("RUMBA_SOFT_ARCH"),
             is_library: is_library(),
         };
+        let fault = fault_from_environment();
         let driver = settings.decide().and_then(|decision| match decision {
             Decision::Nvidia(library) => Ok(Driver::Nvidia(library)),
             Decision::Software { devices, capability } => Ok(Driver::Software(soft::start(devices, capability)?)),
         });
-        let choice = Choice { driver };
+        let choice = match fault {
+            Ok(fault) => Choice { driver, fault },
+            Err(error) => Choice {
+                driver: Err(error),
+                fault: None,
+            },
+        };
         match choice.kind() {
             Ok(kind) => log::say(Level::Errors, format_args!("device: {kind:?}")),
             Err(error) => log::say(Level::Reports, format_args!("{error}")),
         }
         choice
     })
+}
+
+/// The call that the environment lets fail. A program with rights that its user lacks is not disturbed by the user.
+fn fault_from_environment() -> Result<Option<Fault>, ChoiceError> {
+    let set = |value: &OsString| !value.is_empty() && !is_privileged();
+    let Some(value) = std::env::var_os("RUMBA_FAULT").filter(set) else {
+        return Ok(None);
+    };
+    let value = value.to_string_lossy().into_owned();
+    Fault::parse(&value).map(Some).ok_or(ChoiceError::Fault { value })
 }
 
 static IS_LIBRARY: AtomicBool = AtomicBool::new(false);

@@ -22,6 +22,8 @@
 
 pub mod check;
 mod choice;
+#[doc(hidden)]
+pub mod fault;
 mod refusal;
 mod slots;
 mod soft;
@@ -30,6 +32,8 @@ mod trampoline;
 pub use choice::{ChoiceError, DeviceKind, serve_as_library};
 pub use rumba_interface::environment::{cache_folder, library_from_environment};
 pub use rumba_interface::log;
+#[doc(hidden)]
+pub use rumba_interface::{code, errors};
 pub use soft::SoftLibraryError;
 
 /// What answers the driver calls of this process; the first call of any kind decides.

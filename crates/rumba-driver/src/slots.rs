@@ -9,6 +9,7 @@ use rumba_interface::calls::NAMES;
 use rumba_interface::{Bytes, with_calls};
 
 use crate::choice::{Driver, choice};
+use crate::fault;
 use crate::refusal;
 use crate::trampoline::{FIRST_CALLS, REFUSALS, stub, trampoline};
 
@@ -60,6 +61,9 @@ pub(crate) extern "C" fn resolve(call: usize) -> *mut c_void {
                 found
             };
             slot.store(target, Ordering::Release);
+        }
+        if let Some(fault) = choice().fault {
+            fault::watch(Some(fault));
         }
     });
     SLOTS[call].load(Ordering::Acquire)

@@ -40,6 +40,9 @@ unsafe extern "C" {
     /// Where the slots lead of calls that the chosen driver does not have.
     #[link_name = "rumba_driver_refusals"]
     pub(crate) static REFUSALS: [Stub; NAMES.len()];
+    /// Where the slots lead while calls are watched.
+    #[link_name = "rumba_driver_watched_calls"]
+    pub(crate) static WATCHED_CALLS: [Stub; NAMES.len()];
 }
 
 /// The address of a stub.
@@ -79,6 +82,7 @@ macro_rules! stubs {
 
 stubs!("rumba_driver_first_calls", resolve);
 stubs!("rumba_driver_refusals", refuse);
+stubs!("rumba_driver_watched_calls", watch);
 
 detour! {
     /// Chooses the device.
@@ -88,4 +92,9 @@ detour! {
 detour! {
     /// Says why the call is refused, and goes on to what answers it.
     refuse, crate::refusal::refuse
+}
+
+detour! {
+    /// Notes the call, and goes on to what answers it or to an error.
+    watch, crate::fault::watched
 }

@@ -48,6 +48,16 @@ pub fn describe(code: i32) -> Option<(&'static CStr, &'static CStr)> {
 }
 
 impl Code {
+    /// The code of a number, if it is one.
+    pub fn of(number: i32) -> Option<Self> {
+        describe(number).map(|_| Self(number))
+    }
+
+    /// The number.
+    pub fn number(self) -> i32 {
+        self.0
+    }
+
     /// NVIDIA's name, such as `CUDA_ERROR_INVALID_VALUE`.
     pub fn name(self) -> &'static str {
         describe(self.0)

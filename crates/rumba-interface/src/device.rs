@@ -55,6 +55,10 @@ pub struct Device {
     pub results: extern "C" fn(findings: Sink<'_>, copies: Sink<'_>, explored: Sink<'_>, inputs: Sink<'_>),
     /// Closes the run.
     pub close_run: extern "C" fn(),
+    /// Ends the calling thread's current context as a kernel does that fails with this code.
+    pub lose_context: extern "C" fn(code: i32),
+    /// Gives how many objects of each kind are alive, as `kind=number`.
+    pub objects: extern "C" fn(counts: Sink<'_>),
 }
 
 /// What holds in a process, as its program tells the device.

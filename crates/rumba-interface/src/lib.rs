@@ -10,6 +10,7 @@ pub mod check;
 pub mod code;
 mod device;
 pub mod environment;
+pub mod errors;
 pub mod log;
 #[doc(hidden)]
 pub mod trampoline;

@@ -9,6 +9,8 @@ use rumba_interface::{Bytes, Device, RELEASE, Settings, Sink, VERSION, gather};
 
 use rumba_vm::limits::Multiprocessor;
 
+use crate::code::Code;
+use crate::soft::driver::Driver;
 use crate::soft::report;
 use crate::{check, targets};
 
@@ -28,6 +30,8 @@ pub const fn device() -> Device {
         open_run,
         results,
         close_run,
+        lose_context,
+        objects,
     }
 }
 
@@ -106,6 +110,20 @@ extern "C" fn results(findings: Sink<'_>, copies: Sink<'_>, explored: Sink<'_>, 
 
 extern "C" fn close_run() {
     check::end();
+}
+
+extern "C" fn lose_context(code: i32) {
+    if let (Ok((_, context)), Some(code)) = (Driver::current(), Code::of(code)) {
+        context.lose(code);
+    }
+}
+
+extern "C" fn objects(counts: Sink<'_>) {
+    if let Ok(driver) = Driver::get() {
+        for (kind, count) in driver.objects() {
+            counts.put(format!("{kind}={count}").as_bytes());
+        }
+    }
 }
 
 #[cfg(test)]

@@ -212,6 +212,7 @@ fn a_rank_is_there_once() {
 fn strangers_at_the_port_are_let_go() {
     let places = places(2, 20_000);
     let address = places[0].address.clone();
+    let begin = Instant::now();
     thread::scope(|scope| {
         let rank_0 = scope.spawn(|| ProcessGroup::join(&places[0]).and_then(|mut group| group.barrier()));
         let stranger = || loop {
@@ -219,14 +220,43 @@ fn strangers_at_the_port_are_let_go() {
                 return stream;
             }
         };
-        let silent = stranger();
+        let silent: Vec<TcpStream> = (0..40).map(|_| stranger()).collect();
+        let mut slow = stranger();
+        let _ = slow.write_all(b"rumba");
         let mut rude = stranger();
         let _ = rude.write_all(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n");
         let other = ProcessGroup::join(&places[1]).and_then(|mut group| group.barrier());
         other.expect("rank 0 waits for rank 1");
         rank_0.join().expect("it does not panic").expect("rank 1 comes");
-        drop((silent, rude));
+        assert!(
+            begin.elapsed() < Duration::from_secs(10),
+            "strangers are not waited for"
+        );
+        drop((silent, slow, rude));
     });
+}
+
+/// A program may make a place itself: sums with its timeout do not overflow, and no table is made for ranks that cannot be.
+#[test]
+fn places_beyond_all_bounds() {
+    let mut patient = places(2, 0);
+    patient.iter_mut().for_each(|place| place.timeout = Duration::MAX);
+    for met in each(&patient, |place| {
+        ProcessGroup::join(place).and_then(|mut group| group.barrier())
+    }) {
+        met.expect("both ranks come");
+    }
+    for size in [usize::MAX, 1 << 60, (1 << 16) + 1] {
+        let place = Place {
+            size,
+            ..patient[0].clone()
+        };
+        let error = of_ranks(ProcessGroup::join(&place));
+        assert!(
+            matches!(error, RankError::TooManyRanks { size: found, .. } if found == size),
+            "{error}"
+        );
+    }
 }
 
 #[test]

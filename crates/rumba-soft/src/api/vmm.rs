@@ -10,6 +10,7 @@ use crate::code::Code;
 use crate::error::Error;
 use crate::soft::driver::Driver;
 use crate::soft::memory::Kind;
+use crate::soft::queue;
 use crate::soft::vmm::{GRANULARITY, Physical};
 
 /// `CUmemLocation`.
@@ -208,14 +209,16 @@ pub(crate) extern "C" fn cuMemUnmap(pointer: CUdeviceptr, bytes: usize) -> Code 
             return Err(not_mapped(pointer));
         }
         drop(addresses);
+        // Work that was enqueued before the call may use the mapping.
         if let Ok((_, context)) = Driver::current() {
             context.finish();
         }
-        driver.hide(pointer, bytes as u64);
-        match driver.addresses.lock().unmap(pointer, bytes as u64).map_err(system)? {
-            true => Ok(()),
-            false => Err(not_mapped(pointer)),
+        if !driver.addresses.lock().begin_unmap(pointer, bytes as u64) {
+            return Err(not_mapped(pointer));
         }
+        driver.hide(pointer, bytes as u64);
+        queue::wait_for_running_work();
+        driver.addresses.lock().unmap(pointer, bytes as u64).map_err(system)
     })
 }
 
@@ -242,10 +245,10 @@ pub(crate) extern "C" fn cuMemSetAccess(pointer: CUdeviceptr, bytes: usize, acce
             for (_, mapping) in addresses.mapped.range_mut(pointer..pointer + bytes as u64) {
                 mapping.access = access.flags as u64;
             }
-            drop(addresses);
             driver.hide(pointer, bytes as u64);
             if access.flags != NONE {
-                // SAFETY: found to be mapped above; `cuMemUnmap` hides it first, and a caller orders both.
+                // SAFETY: whole mappings make up the range. The lock on the addresses keeps `cuMemUnmap` out, which hides the
+                // range before it ends them.
                 unsafe { driver.show(pointer, bytes as u64) };
             }
         }

@@ -12,6 +12,7 @@ use crate::code::Code;
 use crate::error::Error;
 use crate::soft::capture;
 use crate::soft::queue::{ContextStatus, Points, Queue};
+use crate::soft::report;
 use crate::table;
 
 /// One life of a context.
@@ -83,6 +84,17 @@ impl Context {
             self.queues().for_each(|queue| queue.settle());
         }
         self.status.outcome()
+    }
+
+    /// Fails as if a kernel had failed with this code and a call had told so.
+    pub(crate) fn lose(&self, code: Code) {
+        report::fault(&format!(
+            "the context was lost on purpose, with {}: see RUMBA_FAULT",
+            code.name()
+        ));
+        self.status.fail(code);
+        // The outcome is that failure, or an earlier one.
+        let _ = self.outcome();
     }
 
     /// Every queue of the context.

@@ -18,6 +18,7 @@ use crate::soft::machine::{Machine, Part};
 use crate::soft::memory::{Advices, Allocation, Kind, Memory, Pool};
 use crate::soft::module::{Function, Link, Module};
 use crate::soft::order::{AnyStream, Event, LEGACY, PER_THREAD, Stream};
+use crate::soft::queue;
 use crate::soft::report;
 use crate::soft::vmm::{self, Addresses, Physical};
 use crate::soft::work::Work;
@@ -266,6 +267,44 @@ impl Driver {
         self.ids.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// How many objects of each kind are alive, and bytes of memory.
+    pub(crate) fn objects(&self) -> [(&'static str, u64); 21] {
+        let primaries = || (0..=self.checked_device()).map(|device| self.primary(device));
+        let (free, total) = self.memory_info();
+        let (allocations, allocated) = self.memory.count();
+        let (reservations, mappings) = self.addresses.lock().count();
+        let count = |objects: usize| objects as u64;
+        [
+            ("context", count(self.contexts.count())),
+            (
+                "primary context",
+                count(primaries().filter(|primary| primary.active.is_some()).count()),
+            ),
+            (
+                "retained primary context",
+                primaries().map(|primary| u64::from(primary.retained)).sum(),
+            ),
+            ("module", count(self.modules.count())),
+            ("function", count(self.functions.count())),
+            ("stream", count(self.streams.count())),
+            ("event", count(self.events.count())),
+            ("link state", count(self.links.count())),
+            ("memory pool", count(self.pools.count())),
+            ("array", count(self.arrays.count())),
+            ("library", count(self.libraries.count())),
+            ("kernel of a library", count(self.kernels.count())),
+            ("graph", count(self.graphs.count())),
+            ("graph node", count(self.nodes.count())),
+            ("executable graph", count(self.execs.count())),
+            ("memory without an address", count(self.physical.count())),
+            ("reservation", count(reservations)),
+            ("mapping", count(mappings)),
+            ("allocation", count(allocations)),
+            ("allocated byte", allocated),
+            ("byte of the machine in use", total - free),
+        ]
+    }
+
     /// Free and total bytes of memory.
     pub(crate) fn memory_info(&self) -> (u64, u64) {
         let (free, total) = self.machine.memory();
@@ -333,6 +372,8 @@ impl Driver {
     pub(crate) fn give_back(&self, allocation: &Allocation) -> Result<(), Error> {
         if let Kind::Registered { .. } = allocation.kind {
             self.machine.unregister(allocation.start);
+            // The host may free the memory next, and work of other contexts may use it, too.
+            queue::wait_for_running_work();
             return Ok(());
         }
         self.machine.free(allocation.start)
@@ -389,7 +430,7 @@ impl Driver {
         self.record(start, bytes, Kind::Mapped, None);
     }
 
-    /// Takes mapped memory back from kernels.
+    /// Takes mapped memory back from kernels. Work that is running may still use it: see [`queue::wait_for_running_work`].
     pub(crate) fn hide(&self, start: u64, bytes: u64) {
         for allocation in self.memory.remove_mapped(start, bytes) {
             self.machine.unregister(allocation.start);

@@ -95,6 +95,11 @@ impl<T> Handles<T> {
         self.write().live.retain(|_, object| keep(object));
     }
 
+    /// How many objects are live.
+    pub(crate) fn count(&self) -> usize {
+        self.table.read().unwrap_or_else(PoisonError::into_inner).live.len()
+    }
+
     /// Whether `handle` was given out, live or not.
     pub(crate) fn was_issued(&self, handle: usize) -> bool {
         handle > self.first && handle < self.next.load(Ordering::Relaxed) && (handle - self.first).is_multiple_of(STEP)

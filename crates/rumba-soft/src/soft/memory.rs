@@ -118,6 +118,12 @@ impl Memory {
         self.write().insert(allocation.start, allocation);
     }
 
+    /// How many allocations there are, and their bytes.
+    pub(crate) fn count(&self) -> (usize, u64) {
+        let live = self.live.read().unwrap_or_else(PoisonError::into_inner);
+        (live.len(), live.values().map(|one| one.bytes).sum())
+    }
+
     /// The allocation that holds `address`.
     pub(crate) fn holding(&self, address: u64) -> Option<Allocation> {
         let live = self.live.read().unwrap_or_else(PoisonError::into_inner);

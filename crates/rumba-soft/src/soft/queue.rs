@@ -76,7 +76,10 @@ impl ContextStatus {
         // With the lock held: a failure is set before its caller counts what is running.
         self.usable().ok()?;
         *running += 1;
-        Some(Running(self))
+        Some(Running {
+            status: self,
+            number: in_progress().begin(),
+        })
     }
 
     fn lock_running(&self) -> MutexGuard<'_, u32> {
@@ -104,15 +107,61 @@ impl ContextStatus {
 }
 
 /// A piece of the device's own work, for as long as it runs.
-pub(crate) struct Running<'f>(&'f ContextStatus);
+pub(crate) struct Running<'f> {
+    status: &'f ContextStatus,
+    number: u64,
+}
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        let mut running = self.0.lock_running();
+        in_progress().end(self.number);
+        let mut running = self.status.lock_running();
         *running -= 1;
         if *running == 0 {
-            self.0.idle.notify_all();
+            self.status.idle.notify_all();
         }
+    }
+}
+
+/// The pieces of the device's own work that are running, of all contexts.
+struct InProgress {
+    /// The number of the next piece.
+    next: u64,
+    /// The numbers of the pieces that are running.
+    running: Vec<u64>,
+}
+
+static IN_PROGRESS: Mutex<InProgress> = Mutex::new(InProgress {
+    next: 0,
+    running: Vec::new(),
+});
+static ENDED: Condvar = Condvar::new();
+
+fn in_progress() -> MutexGuard<'static, InProgress> {
+    IN_PROGRESS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl InProgress {
+    fn begin(&mut self) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.running.push(number);
+        number
+    }
+
+    fn end(&mut self, number: u64) {
+        self.running.retain(|running| *running != number);
+        ENDED.notify_all();
+    }
+}
+
+/// Waits until every piece of the device's own work that is running has ended, in all contexts. Such a piece may use the bounds
+/// of memory that it found before the memory was taken from kernels. A piece that begins later does not find the memory.
+pub(crate) fn wait_for_running_work() {
+    let mut pieces = in_progress();
+    let now = pieces.next;
+    while pieces.running.iter().any(|number| *number < now) {
+        pieces = ENDED.wait(pieces).unwrap_or_else(PoisonError::into_inner);
     }
 }
 
@@ -437,8 +486,29 @@ fn serve() {
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use super::ContextStatus;
+    use super::{ContextStatus, wait_for_running_work};
     use crate::code::Code;
+
+    /// Work that began before is waited for, whichever context it is of; work that begins later is not.
+    #[test]
+    fn running_work_of_all_contexts_is_waited_for() {
+        let (one, other) = (ContextStatus::default(), ContextStatus::default());
+        let earlier = one.begin().expect("nothing has failed");
+        let ended = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| {
+                wait_for_running_work();
+                assert!(ended.load(Ordering::Acquire), "the earlier work was still running");
+            });
+            // However long this takes, the waiter does not return before.
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            let later = other.begin().expect("nothing has failed");
+            ended.store(true, Ordering::Release);
+            drop(earlier);
+            waiter.join().expect("the waiter does not wait for the later work");
+            drop(later);
+        });
+    }
 
     #[test]
     fn a_failure_is_told_when_nothing_runs_any_more() {

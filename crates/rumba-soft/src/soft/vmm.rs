@@ -58,6 +58,8 @@ pub(crate) struct Mapping {
     pub(crate) memory: Arc<Physical>,
     /// 0, 1 or 3: none, reading, reading and writing.
     pub(crate) access: u64,
+    /// Whether a call is about to unmap it, and waits for work that uses it.
+    is_ending: bool,
 }
 
 /// All reservations and mappings, by their start.
@@ -108,6 +110,11 @@ impl State {
         true
     }
 
+    /// How many reservations and mappings there are.
+    pub(crate) fn count(&self) -> (usize, usize) {
+        (self.reserved.len(), self.mapped.len())
+    }
+
     /// Whether any byte of a range is reserved.
     pub(crate) fn reserves(&self, start: u64, bytes: u64) -> bool {
         let before = self.reserved.range(..start.saturating_add(bytes.max(1))).next_back();
@@ -125,14 +132,14 @@ impl State {
         inside && before.is_none_or(|(first, mapping)| first + mapping.bytes <= start)
     }
 
-    /// Whether whole mappings make up a range.
+    /// Whether whole mappings make up a range, none of which is ending.
     pub(crate) fn is_mapped(&self, start: u64, bytes: u64) -> bool {
         let Some(end) = start.checked_add(bytes) else {
             return false;
         };
         let mut place = start;
         for (first, mapping) in self.mapped.range(start..end) {
-            if *first != place {
+            if *first != place || mapping.is_ending {
                 return false;
             }
             place += mapping.bytes;
@@ -154,29 +161,41 @@ impl State {
                 bytes,
                 memory,
                 access: 0,
+                is_ending: false,
             },
         );
         Ok(true)
     }
 
-    /// Ends the mappings of a range, which stays reserved; `false` if whole mappings do not make it up. Between
-    /// a question before and this call, another thread may have given the addresses back.
-    pub(crate) fn unmap(&mut self, start: u64, bytes: u64) -> io::Result<bool> {
-        if !self.is_mapped(start, bytes) {
-            return Ok(false);
+    /// Begins to end the mappings of a range; `false` if whole mappings do not make it up. Until [`Self::unmap`], no other call
+    /// maps, shows or releases the range.
+    pub(crate) fn begin_unmap(&mut self, start: u64, bytes: u64) -> bool {
+        let is_mapped = self.is_mapped(start, bytes);
+        if is_mapped {
+            self.mark(start, bytes, true);
         }
+        is_mapped
+    }
+
+    /// Ends the mappings of a range, which stays reserved. The caller has begun that by [`Self::begin_unmap`].
+    pub(crate) fn unmap(&mut self, start: u64, bytes: u64) -> io::Result<()> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
-        // SAFETY: mappings of this state make up the range.
-        unsafe { map(start, bytes as usize, libc::PROT_NONE, flags, -1, 0) }?;
-        let ended: Vec<u64> = self
-            .mapped
-            .range(start..start + bytes)
-            .map(|(first, _)| *first)
-            .collect();
-        for first in ended {
+        // SAFETY: mappings of this state make up the range, and stay while they are marked.
+        if let Err(error) = unsafe { map(start, bytes as usize, libc::PROT_NONE, flags, -1, 0) } {
+            self.mark(start, bytes, false);
+            return Err(error);
+        }
+        let ended = self.mapped.range(start..start + bytes).map(|(first, _)| *first);
+        for first in ended.collect::<Vec<u64>>() {
             self.mapped.remove(&first);
         }
-        Ok(true)
+        Ok(())
+    }
+
+    fn mark(&mut self, start: u64, bytes: u64, is_ending: bool) {
+        for (_, mapping) in self.mapped.range_mut(start..start + bytes) {
+            mapping.is_ending = is_ending;
+        }
     }
 }
 
@@ -258,10 +277,14 @@ mod tests {
         };
         assert_eq!(seen, 7);
         assert!(!state.release(start, 2 * GRANULARITY), "it has mappings");
-        assert!(state.unmap(start, 2 * GRANULARITY).expect("no mapping"));
+        assert!(state.begin_unmap(start, 2 * GRANULARITY));
+        assert!(!state.begin_unmap(start, 2 * GRANULARITY), "the mappings are ending");
+        assert!(!state.is_mapped(start, GRANULARITY) && !state.is_free(start, GRANULARITY));
+        assert!(!state.release(start, 2 * GRANULARITY), "the mappings are still there");
+        state.unmap(start, 2 * GRANULARITY).expect("no mapping");
         assert!(state.is_free(start, GRANULARITY) && state.release(start, 2 * GRANULARITY));
         // What lies there now belongs to another mapping.
-        assert!(!state.unmap(start, 2 * GRANULARITY).expect("nothing to do"));
+        assert!(!state.begin_unmap(start, 2 * GRANULARITY));
         let memory = Arc::new(Physical::new(GRANULARITY, 0).expect("memory"));
         assert!(!state.map(start, GRANULARITY, memory).expect("nothing to do"));
     }

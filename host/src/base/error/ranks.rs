@@ -33,6 +33,15 @@ pub enum RankError {
         size: usize,
     },
 
+    /// More ranks than a group can have.
+    #[error("a group of {size} ranks was asked for, and a group has {most} at most: the number of ranks may be wrong")]
+    TooManyRanks {
+        /// How many ranks there would be.
+        size: usize,
+        /// How many a group can have.
+        most: usize,
+    },
+
     /// Rank 0 cannot listen where the others look for it.
     #[error(
         "rank 0 cannot listen on {address}: {cause}\n\

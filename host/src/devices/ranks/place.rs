@@ -15,7 +15,7 @@ pub struct Place {
     pub local_rank: usize,
     /// Where rank 0 listens and the others find it: `host:port`.
     pub address: String,
-    /// How long a rank waits for another before it gives up.
+    /// How long a rank waits for another before it gives up; a year at most.
     pub timeout: Duration,
     /// How it asks to exchange data.
     pub transport: Choice,
@@ -87,6 +87,12 @@ const PORT: u16 = 29_500;
 
 const TIMEOUT: Duration = Duration::from_secs(300);
 
+/// The longest timeout: a year.
+pub(super) const LONGEST_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// How many ranks a group may have.
+pub(super) const MOST_RANKS: usize = 1 << 16;
+
 impl Place {
     /// The only process: rank 0 of 1, which waits for no other.
     #[must_use]
@@ -115,7 +121,7 @@ impl Place {
     /// not set; `RUMBA_RANK_TRANSPORT` is `nccl` or `tcp` where ranks shall not choose themselves.
     ///
     /// # Errors
-    /// [`RankError::Environment`], [`RankError::NoSuchRank`].
+    /// [`RankError::Environment`], [`RankError::NoSuchRank`], [`RankError::TooManyRanks`].
     pub fn from_env() -> Result<Place> {
         Ok(read(&|name| std::env::var(name).ok())?)
     }
@@ -133,14 +139,15 @@ impl Place {
 type Variables<'v> = &'v dyn Fn(&'static str) -> Option<String>;
 
 fn read(variables: Variables<'_>) -> Result<Place, RankError> {
-    let timeout = match number(variables, "RUMBA_RANK_TIMEOUT", "a number of seconds from 1 on")? {
+    let wanted = format!("a number of seconds, 1 to {}", LONGEST_TIMEOUT.as_secs());
+    let timeout = match number(variables, "RUMBA_RANK_TIMEOUT", &wanted)? {
         None => TIMEOUT,
-        Some(seconds @ 1..) => Duration::from_secs(seconds),
-        Some(0) => {
+        Some(seconds) if (1..=LONGEST_TIMEOUT.as_secs()).contains(&seconds) => Duration::from_secs(seconds),
+        Some(seconds) => {
             return Err(RankError::Environment {
                 variable: "RUMBA_RANK_TIMEOUT",
-                value: Some("0".into()),
-                wanted: "a number of seconds from 1 on".into(),
+                value: Some(seconds.to_string()),
+                wanted,
             });
         }
     };
@@ -175,9 +182,7 @@ fn read(variables: Variables<'_>) -> Result<Place, RankError> {
     let count = |name, wanted: &str| number(variables, name, wanted)?.ok_or_else(|| missing(name, wanted));
     let rank = count(launcher.rank, "the number of this rank, from 0")? as usize;
     let size = count(launcher.size, "how many ranks there are")? as usize;
-    if rank >= size {
-        return Err(RankError::NoSuchRank { rank, size });
-    }
+    check(rank, size)?;
     let local_rank = number(variables, launcher.local_rank, "the number of this rank on its machine")?;
     let port = number(variables, "MASTER_PORT", "a port, 1 to 65535")?.unwrap_or(PORT.into());
     if !(1..=u64::from(u16::MAX)).contains(&port) {
@@ -218,6 +223,17 @@ fn read(variables: Variables<'_>) -> Result<Place, RankError> {
     })
 }
 
+/// Refuses a rank of no group, and a group that is too large.
+pub(super) fn check(rank: usize, size: usize) -> Result<(), RankError> {
+    if size > MOST_RANKS {
+        return Err(RankError::TooManyRanks { size, most: MOST_RANKS });
+    }
+    if rank >= size {
+        return Err(RankError::NoSuchRank { rank, size });
+    }
+    Ok(())
+}
+
 fn missing(variable: &'static str, wanted: &str) -> RankError {
     RankError::Environment {
         variable,
@@ -254,7 +270,7 @@ fn first_host(list: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Choice, Place, RankError, first_host, read};
+    use super::{Choice, LONGEST_TIMEOUT, MOST_RANKS, Place, RankError, first_host, read};
     use std::time::Duration;
 
     fn of(variables: &[(&str, &str)]) -> Result<Place, RankError> {
@@ -316,11 +332,20 @@ mod tests {
         let place = of(&[("RUMBA_RANK_TIMEOUT", "7"), ("RUMBA_RANK_TRANSPORT", "tcp")]);
         let place = place.map(|place| (place.timeout, place.transport));
         assert_eq!(place.ok(), Some((Duration::from_secs(7), Choice::Tcp)));
+        // The longest timeout, and the largest group.
+        let place = of(&[
+            ("RUMBA_RANK_TIMEOUT", "31536000"),
+            ("RANK", "65535"),
+            ("WORLD_SIZE", "65536"),
+            ("MASTER_ADDR", "a"),
+        ]);
+        let place = place.map(|place| (place.timeout, place.rank, place.size));
+        assert_eq!(place.ok(), Some((LONGEST_TIMEOUT, 65_535, MOST_RANKS)));
     }
 
     #[test]
     fn wrong_variables_are_named() {
-        let cases: [(&[(&str, &str)], &str); 8] = [
+        let cases: [(&[(&str, &str)], &str); 12] = [
             (&[("RANK", "0")], "WORLD_SIZE is not set"),
             (&[("WORLD_SIZE", "2")], "RANK is not set"),
             (&[("RANK", "one"), ("WORLD_SIZE", "2")], "RANK is `one`"),
@@ -336,6 +361,19 @@ mod tests {
                 "MASTER_PORT is `70000`",
             ),
             (&[("RUMBA_RANK_TIMEOUT", "0")], "RUMBA_RANK_TIMEOUT is `0`"),
+            (
+                &[("RUMBA_RANK_TIMEOUT", "31536001")],
+                "not a number of seconds, 1 to 31536000",
+            ),
+            (
+                &[("RUMBA_RANK_TIMEOUT", "18446744073709551615")],
+                "RUMBA_RANK_TIMEOUT is `18446744073709551615`",
+            ),
+            (
+                &[("RANK", "0"), ("WORLD_SIZE", "18446744073709551615")],
+                "a group of 18446744073709551615 ranks",
+            ),
+            (&[("RANK", "65536"), ("WORLD_SIZE", "65537")], "a group of 65537 ranks"),
             (&[("RUMBA_RANK_TRANSPORT", "mpi")], "RUMBA_RANK_TRANSPORT is `mpi`"),
         ];
         for (variables, part) in cases {

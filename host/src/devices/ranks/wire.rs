@@ -3,10 +3,11 @@
 //! A rank that is not 0 sends a [`Call`] and its bytes. Rank 0 compares all calls with its own, and answers with a status: 0 and bytes, or
 //! the error that has ended the group. So each rank is told which one is lost, late or at another operation.
 
-use super::place::Place;
+use super::place::{self, LONGEST_TIMEOUT, Place};
 use crate::base::error::RankError;
 use crate::devices::nccl::Element;
 use bytemuck::{bytes_of, bytes_of_mut, cast_slice, cast_slice_mut};
+use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
@@ -14,8 +15,11 @@ use std::time::{Duration, Instant};
 /// How a rank's first words begin: a name, the version of what is said here, and the order of bytes.
 const MAGIC: u64 = u64::from_ne_bytes(*b"rumba\0\0\x02");
 
-/// How long the first words of a connection may take. Rank 0 reads them one connection after the other.
+/// How long the first words of a connection may take. Rank 0 reads them from all new connections at once.
 const HELLO: Duration = Duration::from_secs(2);
+
+/// Connections without first words that rank 0 keeps besides one for each rank. The oldest one of too many is closed.
+const SILENT: usize = 256;
 
 /// Between two attempts to find rank 0, or a rank that comes.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -204,6 +208,62 @@ fn connect(address: &str, timeout: Duration) -> std::io::Result<TcpStream> {
     Err(last)
 }
 
+/// A connection to rank 0 whose first words have not all come.
+struct NewLink {
+    stream: TcpStream,
+    since: Instant,
+    words: Words,
+    /// Bytes of the words that have come.
+    read: usize,
+}
+
+/// What the first words of a connection say.
+enum Hello {
+    /// They have not come yet.
+    Waits,
+    Rank {
+        rank: usize,
+        size: usize,
+    },
+    /// It is no rank, or says nothing.
+    Other,
+}
+
+impl NewLink {
+    fn new(stream: TcpStream) -> NewLink {
+        NewLink {
+            stream,
+            since: Instant::now(),
+            words: [0; 3],
+            read: 0,
+        }
+    }
+
+    /// Reads what has come, without waiting.
+    fn hello(&mut self) -> Hello {
+        let bytes = bytes_of_mut(&mut self.words);
+        let come = self.stream.set_nonblocking(true).and_then(|()| {
+            let come = self.stream.read(&mut bytes[self.read..]);
+            // What follows waits, by its timeouts.
+            self.stream.set_nonblocking(false).and(come)
+        });
+        match come {
+            Ok(0) => return Hello::Other,
+            Ok(count) => self.read += count,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(_) => return Hello::Other,
+        }
+        match self.words {
+            [MAGIC, rank, size] if self.read == size_of::<Words>() => Hello::Rank {
+                rank: rank as usize,
+                size: size as usize,
+            },
+            _ if self.read == size_of::<Words>() || self.since.elapsed() >= HELLO => Hello::Other,
+            _ => Hello::Waits,
+        }
+    }
+}
+
 /// The connections of a rank.
 pub(super) struct Wire {
     place: Place,
@@ -222,11 +282,13 @@ impl Wire {
     /// Waits until all ranks are there.
     pub(super) fn join(place: &Place) -> Result<Wire, RankError> {
         let (rank, size) = (place.rank, place.size);
-        if rank >= size {
-            return Err(RankError::NoSuchRank { rank, size });
-        }
+        place::check(rank, size)?;
         let mut wire = Wire {
-            place: place.clone(),
+            place: Place {
+                // Moments in which a rank gives up are counted from now, with twice the timeout.
+                timeout: place.timeout.min(LONGEST_TIMEOUT),
+                ..place.clone()
+            },
             links: Vec::new(),
             number: 0,
             begun: Instant::now(),
@@ -234,7 +296,7 @@ impl Wire {
             ended: None,
         };
         if size > 1 {
-            let end = Instant::now() + place.timeout;
+            let end = Instant::now() + wire.place.timeout;
             if rank == 0 { wire.listen(end) } else { wire.find(end) }?;
         }
         Ok(wire)
@@ -258,6 +320,7 @@ impl Wire {
             cause: error.to_string(),
         })?;
         let mut found: Vec<Option<TcpStream>> = (1..size).map(|_| None).collect();
+        let mut new: VecDeque<NewLink> = VecDeque::new();
         let error = loop {
             if found.iter().all(Option::is_some) {
                 break None;
@@ -270,26 +333,31 @@ impl Wire {
                     after: timeout,
                 });
             }
-            let Ok((stream, _)) = listener.accept() else {
-                std::thread::sleep(PAUSE);
-                continue;
-            };
-            let mut hello: Words = [0; 3];
-            let until = (Instant::now() + HELLO).min(end);
-            let is_read = stream.set_nonblocking(false).is_ok()
-                && read(&stream, bytes_of_mut(&mut hello), until).is_ok()
-                && hello[0] == MAGIC;
-            if !is_read {
-                continue;
+            let before = new.len();
+            new.extend(std::iter::from_fn(|| Some(NewLink::new(listener.accept().ok()?.0))).take(SILENT));
+            let mut is_idle = new.len() == before;
+            while new.len() > size + SILENT {
+                new.pop_front();
             }
-            let (rank, their_size) = (hello[1] as usize, hello[2] as usize);
-            if their_size != size || rank == 0 || rank >= size {
-                tell(&stream, &RankError::NoSuchRank { rank, size });
-            } else if found[rank - 1].is_some() {
-                tell(&stream, &RankError::Twice { rank });
-            } else {
-                let _ = stream.set_nodelay(true);
-                found[rank - 1] = Some(stream);
+            for mut link in std::mem::take(&mut new) {
+                match link.hello() {
+                    Hello::Waits => new.push_back(link),
+                    Hello::Other => is_idle = false,
+                    Hello::Rank { rank, size: theirs } => {
+                        is_idle = false;
+                        if theirs != size || rank == 0 || rank >= size {
+                            tell(&link.stream, &RankError::NoSuchRank { rank, size });
+                        } else if found[rank - 1].is_some() {
+                            tell(&link.stream, &RankError::Twice { rank });
+                        } else {
+                            let _ = link.stream.set_nodelay(true);
+                            found[rank - 1] = Some(link.stream);
+                        }
+                    }
+                }
+            }
+            if is_idle {
+                std::thread::sleep(PAUSE);
             }
         };
         self.links = found.into_iter().flatten().collect();
@@ -559,6 +627,7 @@ fn encoded(error: &RankError) -> Vec<u64> {
         }
         // Of one rank alone.
         RankError::Environment { .. }
+        | RankError::TooManyRanks { .. }
         | RankError::Address { .. }
         | RankError::Unreachable { .. }
         | RankError::NoNccl { .. } => vec![LOST, 0],

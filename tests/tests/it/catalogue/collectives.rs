@@ -65,6 +65,13 @@ pub(super) fn collectives() -> impl Iterator<Item = (&'static str, String)> {
         ),
         ("RankError::NoSuchRank", RankError::NoSuchRank { rank: 4, size: 4 }),
         (
+            "RankError::TooManyRanks",
+            RankError::TooManyRanks {
+                size: 1_000_000,
+                most: 1 << 16,
+            },
+        ),
+        (
             "RankError::Address",
             RankError::Address {
                 address: address(),

@@ -40,6 +40,8 @@ scenarios! {
     virtual_memory,
     addresses_between_allocations,
     a_word_of_unmapped_memory,
+    memory_in_use_by_another_context,
+    memory_in_use_by_later_launches,
     streams,
     asynchrony,
     kernels_side_by_side,
