@@ -34,7 +34,7 @@ impl Fault {
             match part.split_once('=')? {
                 ("call", number) => call = Some(number.trim().parse().ok().filter(|number| *number > 0)?),
                 ("error", number) => {
-                    error = Some(Code::of(number.trim().parse().ok()?).filter(|code| *code != Code::SUCCESS)?)
+                    error = Some(Code::of(number.trim().parse().ok()?).filter(|code| *code != Code::SUCCESS)?);
                 }
                 _ => return None,
             }

@@ -104,7 +104,12 @@ const ERRORS: &[(&[Code], &[&str])] = &[
         ],
     ),
     (
-        &[Code::OUT_OF_MEMORY, Code::INVALID_VALUE, Code::ILLEGAL_ADDRESS],
+        &[
+            Code::OUT_OF_MEMORY,
+            Code::INVALID_VALUE,
+            Code::ILLEGAL_ADDRESS,
+            Code::LAUNCH_FAILED,
+        ],
         &[
             "cuStreamCreate",
             "cuStreamCreateWithPriority",

@@ -1,11 +1,14 @@
 //! Host functions: functions that the driver calls in a stream's order, from a thread of its own. In them the driver must not be
 //! called. What is dropped there and must call the driver for it is handed on to a thread of the runtime: see [`OutsideHostFn`].
 
+use parking_lot::Mutex;
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
@@ -44,8 +47,39 @@ pub(crate) fn prepare() {
     LazyLock::force(&RELEASES);
 }
 
+/// A function that the driver calls in a stream's order.
+pub(crate) type HostFn = Box<dyn FnMut() + Send>;
+
+/// The functions that streams are to call, by number, each with the number of its context. The driver has the number alone: after a
+/// fault it calls no function of the context any more, and the runtime gives back what these own.
+static KEPT: Mutex<BTreeMap<usize, (u64, HostFn)>> = Mutex::new(BTreeMap::new());
+
+/// Keeps a function for the driver, until [`take`] or [`forget`]. Gives its number.
+pub(crate) fn keep(context: u64, function: HostFn) -> usize {
+    static NUMBERS: AtomicUsize = AtomicUsize::new(1);
+    let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+    KEPT.lock().insert(number, (context, function));
+    number
+}
+
+/// The function of a number, unless it was forgotten.
+pub(crate) fn take(number: usize) -> Option<HostFn> {
+    KEPT.lock().remove(&number).map(|(_, function)| function)
+}
+
+/// Drops the functions of a context that is lost or gone, on the releases' thread: their drop may call the driver.
+pub(crate) fn forget(context: u64) {
+    let forgotten: Vec<_> = KEPT.lock().extract_if(.., |_, (of, _)| *of == context).collect();
+    if !forgotten.is_empty()
+        && let Err(unsent) = RELEASES.send(Box::new(move || drop(forgotten)))
+    {
+        // As in `outside_host_fn`.
+        std::mem::forget(unsent);
+    }
+}
+
 /// Runs a host function, and drops it where its drop may call the driver.
-pub(crate) fn run<F: FnMut() + Send + 'static>(mut function: Box<F>) {
+pub(crate) fn run(mut function: HostFn) {
     IN_HOST_FN.set(true);
     // Nothing may unwind into the driver. The panic has been reported where it happened.
     let _ = catch_unwind(AssertUnwindSafe(&mut *function));

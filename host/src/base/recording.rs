@@ -63,6 +63,8 @@ struct Recording {
     activities: Vec<Recorded>,
     calls: Vec<HostCall>,
     ranges: Vec<RangeSpan>,
+    /// Launches, copies and fills that no time is known of: the driver refused an event.
+    untimed: u64,
 }
 
 /// How a context's time is told on the host's clock. It keeps the context alive, and with it the events.
@@ -94,6 +96,8 @@ pub(crate) struct Finished {
     pub(crate) ranges: Vec<RangeSpan>,
     /// Launches, copies and fills of other threads, which are not in it.
     pub(crate) unheard: u64,
+    /// Launches, copies and fills that are not in it because no time is known of them.
+    pub(crate) untimed: u64,
 }
 
 /// Whether any profile is being taken.
@@ -219,8 +223,15 @@ fn record_on_stream<T, E>(
 ) -> Result<T, E> {
     let stream = stream.map_or(std::ptr::null_mut(), Stream::as_inner);
     // SAFETY: the stream is borrowed, or the null stream.
-    if unsafe { is_captured(stream) } {
-        return record_on_host(what.call(), work);
+    let captured = unsafe { is_captured(stream) };
+    if captured != Ok(false) {
+        let result = record_on_host(what.call(), work);
+        if captured.is_err() && result.is_ok() {
+            for recorder in listeners() {
+                recorder.with(|recording| recording.untimed += 1);
+            }
+        }
+        return result;
     }
     if belongs_to().is_none() {
         UNHEARD.fetch_add(1, Ordering::Relaxed);
@@ -228,29 +239,41 @@ fn record_on_stream<T, E>(
     let begun: SmallVec<[_; 2]> = listeners()
         .into_iter()
         .filter_map(|recorder| {
-            let context = recorder.clock()?;
             // SAFETY: as above.
-            let before = unsafe { mark(stream) };
-            Some((recorder, context, before.ok()?))
+            let marked = recorder
+                .clock()
+                .and_then(|context| Some((context, unsafe { mark(stream) }.ok()?)));
+            match marked {
+                Some((context, before)) => Some((recorder, context, before)),
+                None => {
+                    recorder.with(|recording| recording.untimed += 1);
+                    None
+                }
+            }
         })
         .collect();
     let result = record_on_host(what.call(), work);
     for (recorder, context, before) in begun.into_iter().rev() {
-        // SAFETY: as above.
-        let after = unsafe { mark(stream) };
-        let recorded = after.ok().filter(|_| result.is_ok()).map(|after| Recorded {
+        let after = match &result {
+            // SAFETY: as above.
+            Ok(_) => unsafe { mark(stream) }.ok(),
+            Err(_) => None,
+        };
+        let Some(after) = after else {
+            // SAFETY: made above, and noted nowhere.
+            unsafe { destroy(before) };
+            recorder.with(|recording| recording.untimed += u64::from(result.is_ok()));
+            continue;
+        };
+        let recorded = Recorded {
             context,
             stream: stream.addr(),
             is_default: DEFAULT_STREAMS.lock().contains(&stream.addr()),
             what: what.clone(),
             before,
             after,
-        });
-        match recorded {
-            Some(recorded) => recorder.with(|recording| recording.activities.push(recorded)),
-            // SAFETY: made above, and noted nowhere.
-            None => unsafe { destroy(before) },
-        }
+        };
+        recorder.with(|recording| recording.activities.push(recorded));
     }
     result
 }
@@ -288,11 +311,11 @@ fn thread() -> u32 {
 ///
 /// # Safety
 /// The stream is alive, or null.
-unsafe fn is_captured(stream: sys::CUstream) -> bool {
+unsafe fn is_captured(stream: sys::CUstream) -> Result<bool, Code> {
     let mut capture = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     // SAFETY: the caller's promise; the place is valid. The work itself finds out what is wrong.
-    let asked = answer(unsafe { sys::cuStreamIsCapturing(stream, &mut capture) });
-    asked.is_err() || capture != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
+    answer(unsafe { sys::cuStreamIsCapturing(stream, &mut capture) })?;
+    Ok(capture != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
 }
 
 impl Recorder {
@@ -355,11 +378,11 @@ impl Recorder {
             clock.wait(&recording.activities);
         }
         let wall = self.0.started.elapsed();
-        let mut activities = Vec::new();
+        let (mut activities, mut untimed) = (Vec::new(), recording.untimed);
         for recorded in &recording.activities {
             let clock = recording.clocks.get(&recorded.context);
-            if let Some((start, duration)) = clock.and_then(|clock| recorded.times(clock).ok()) {
-                activities.push(Activity {
+            match clock.and_then(|clock| recorded.times(clock).ok()) {
+                Some((start, duration)) => activities.push(Activity {
                     operation: recorded.what.clone(),
                     device: clock.map_or(0, Clock::ordinal),
                     stream: recorded.stream,
@@ -367,7 +390,8 @@ impl Recorder {
                     // Events are read with seven digits.
                     start: start.min(wall.saturating_sub(duration)),
                     duration,
-                });
+                }),
+                None => untimed += 1,
             }
             // SAFETY: made by `mark`, and the recording ends here.
             unsafe {
@@ -394,6 +418,7 @@ impl Recorder {
                 Scope::Thread => UNHEARD.load(Ordering::Relaxed) - self.0.unheard,
                 Scope::Process => 0,
             },
+            untimed,
         })
     }
 }
@@ -421,7 +446,10 @@ impl Clock {
         // SAFETY: event and stream were made just now, in the current context; destroyed once.
         let event = unsafe {
             let event = mark(stream);
-            let event = event.and_then(|event| answer(sys::cuEventSynchronize(event)).map(|()| event));
+            let event = event.and_then(|event| {
+                let waited = answer(sys::cuEventSynchronize(event)).inspect_err(|_| destroy(event));
+                waited.map(|()| event)
+            });
             let _ = sys::cuStreamDestroy_v2(stream);
             event?
         };

@@ -3,6 +3,7 @@
 use crate::base::error::{Code, answer};
 use crate::context::uses::{Access, Uses};
 use crate::context::{Context, Entered};
+use cust::context::CurrentContext;
 use cust::sys;
 use std::sync::Arc;
 
@@ -38,7 +39,9 @@ impl PoolHandle {
             bytes: 0..bytes as u64,
             writes: true,
         };
-        if queues.default.next_to_use(uses, &all, &mut order, entered).is_err() {
+        let is_ordered = queues.default.next_to_use(uses, &all, &mut order, entered).is_ok();
+        // Without memory for an event, the host waits for all work instead.
+        if !is_ordered && CurrentContext::synchronize().is_err() {
             // The context is lost, and its memory with it.
             return;
         }

@@ -32,7 +32,7 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// How often each device was reset. The driver's context is one per device, so a reset also ends a
@@ -41,6 +41,8 @@ static RESETS: Mutex<BTreeMap<u32, u64>> = Mutex::new(BTreeMap::new());
 
 /// A device's primary context, from the first [`crate::Device`] to the last thing made on it.
 pub(crate) struct Context {
+    /// A number that no other context of the process has.
+    pub(crate) id: u64,
     pub(crate) ordinal: u32,
     /// "device 0 (NVIDIA H200)", for messages.
     pub(crate) label: String,
@@ -86,7 +88,9 @@ impl Context {
         let limits = Limits::of(device).map_err(|error| failed("read the device's limits", error))?;
         let name = device.name().map_err(|error| failed("read the device's name", error))?;
         let queues = Queues::new().map_err(|error| failed("create the default stream", error))?;
+        static IDS: AtomicU64 = AtomicU64::new(1);
         Ok(Arc::new(Context {
+            id: IDS.fetch_add(1, Ordering::Relaxed),
             ordinal,
             label: format!("device {ordinal} ({name})"),
             limits,
@@ -160,6 +164,7 @@ impl Context {
         };
         let first_line = fault.to_string().lines().next().unwrap_or_default().to_owned();
         self.lost.get_or_init(|| first_line);
+        host_fn::forget(self.id);
         Error::Fault(Box::new(fault))
     }
 
@@ -200,14 +205,14 @@ impl Context {
         })
     }
 
-    /// Waits for operations in progress, destroys the driver's context and all that is in it.
+    /// Waits for operations in progress, destroys the driver's context and all that is in it. The driver's context of one that was
+    /// destroyed before is what a successor left that could not be made.
     pub(crate) fn destroy(&self, device: cust::device::Device) -> Result<()> {
         let mut alive = self.alive.write();
-        if !*alive {
-            return Ok(());
-        }
         recording::forget(self.ordinal);
-        recording::was_default_stream(self.queues.default.raw.as_inner());
+        if *alive {
+            recording::was_default_stream(self.queues.default.raw.as_inner());
+        }
         // Nothing may write to the host's memory any more when the context is gone. Whatever comes back, it ends below.
         let _ = self.make_current().map(|()| CurrentContext::synchronize());
         let reset = {
@@ -219,6 +224,7 @@ impl Context {
         };
         *alive = false;
         self.pool.lock().forget();
+        host_fn::forget(self.id);
         reset.map_err(|error| DriverError::new("reset the device".to_owned(), error).into())
     }
 

@@ -66,10 +66,8 @@ impl Launched {
 pub(crate) enum Waited {
     /// Memory, the default stream, or the whole device, which threads share that know nothing of each other.
     Device,
-    /// The stream of this number.
+    /// The stream of this number, an event on it, or work on it that a callback was put behind.
     Stream(u64),
-    /// An event, or work that a callback was put behind.
-    Event,
 }
 
 thread_local! {
@@ -119,7 +117,11 @@ impl Bell {
                 size_of::<u64>(),
                 sys::CU_MEMHOSTALLOC_DEVICEMAP,
             ))?;
-            answer(sys::cuMemHostGetDevicePointer_v2(&mut address, word, 0))?;
+            if let Err(error) = answer(sys::cuMemHostGetDevicePointer_v2(&mut address, word, 0)) {
+                // It was allocated just now, and no kernel knows it.
+                let _ = sys::cuMemFreeHost(word);
+                return Err(error);
+            }
         }
         let bell = Bell {
             word: word.cast(),
@@ -172,7 +174,6 @@ impl Bell {
         let thread = this_thread();
         let launched = self.launched.lock();
         let is_for = |known: &Launched| match waited {
-            Waited::Event => true,
             Waited::Stream(stream) => known.thread == thread || known.stream == stream,
             Waited::Device => known.thread == thread,
         };
@@ -194,8 +195,24 @@ impl Bell {
             0 => Ok(None),
             // SAFETY: only `device_panic` of the module's kernels rings, with the address of the module's record, which stays
             // until `Panics::detach`.
-            record => unsafe { read(record) }.map(Some),
+            record => match unsafe { read(record) } {
+                Ok(panic) => Ok(Some(panic)),
+                Err(error) => {
+                    // The record stays as it is, and no other panic is written to it: the next wait reads it again.
+                    self.word().store(record, Ordering::Relaxed);
+                    Err(error)
+                }
+            },
         }
+    }
+
+    /// Gives the memory of the bell back to the driver, in the current context.
+    ///
+    /// # Safety
+    /// No kernel rings any more, and nothing reads the word afterwards.
+    unsafe fn release(&self) {
+        // SAFETY: allocated by `Bell::new`, and the caller's promise. An error is a fault that every later call reports.
+        let _ = unsafe { sys::cuMemFreeHost(self.word.cast()) };
     }
 }
 
@@ -228,7 +245,11 @@ impl Panics {
         let mut record = module.get_global::<Words>(&symbol)?;
         let (bell, address) = Bell::new()?;
         let words: Words = bytemuck::cast(Record::with_bell(address));
-        record.copy_from(&words)?;
+        if let Err(error) = record.copy_from(&words) {
+            // SAFETY: none of the module's kernels was launched.
+            unsafe { bell.release() };
+            return Err(error.into());
+        }
         let bell = Arc::new(bell);
         self.bells.lock().push(bell.clone());
         Ok(Some(bell))
@@ -241,9 +262,8 @@ impl Panics {
         if let Ok(Some(panic)) = bell.take() {
             self.left.lock().get_or_insert(panic);
         }
-        // SAFETY: allocated by `Bell::new`; no kernel writes to it any more, and with the lock held
-        // it is not read. An error is a fault that every later call reports.
-        let _ = unsafe { sys::cuMemFreeHost(bell.word.cast()) };
+        // SAFETY: no kernel writes to it any more, and with the lock held it is not read.
+        unsafe { bell.release() };
     }
 
     /// The panic that a thread of a kernel has left behind, after a wait for the device.
@@ -251,10 +271,16 @@ impl Panics {
         let bells = self.bells.lock();
         let mut found = self.left.lock().take();
         for bell in bells.iter() {
-            if let Some(panic) = bell.take_if_idle(waited)? {
-                match &mut found {
+            match bell.take_if_idle(waited) {
+                Ok(None) => {}
+                Ok(Some(panic)) => match &mut found {
                     None => found = Some(panic),
                     Some(first) => first.threads = first.threads.saturating_add(panic.threads),
+                },
+                Err(error) => {
+                    // The next wait tells of what was found so far.
+                    *self.left.lock() = found;
+                    return Err(error);
                 }
             }
         }
@@ -271,15 +297,15 @@ unsafe fn read(address: u64) -> Result<KernelPanic, Code> {
     let mut record = Record::zeroed();
     // SAFETY: the caller's promise.
     unsafe { raw::copy_out(address, bytemuck::bytes_of_mut(&mut record)) }?;
-    let unread = Record::with_bell(record.bell);
-    // SAFETY: as above; the device writes no further panic before the record is unread again.
-    unsafe { raw::copy_in(address, bytemuck::bytes_of(&unread)) }?;
-
     let mut place = Place::zeroed();
     // SAFETY: a panic has the address of a constant of its module, as do the texts in and below it.
     unsafe { raw::copy_out(record.place, bytemuck::bytes_of_mut(&mut place)) }?;
     // SAFETY: as above.
     let (message, file) = unsafe { (text(record.text)?, text(place.file)?) };
+    // At last: where one of these copies fails, the panic is still there to be read.
+    let unread = Record::with_bell(record.bell);
+    // SAFETY: as above; the device writes no further panic before the record is unread again.
+    unsafe { raw::copy_in(address, bytemuck::bytes_of(&unread)) }?;
     let [block_x, block_y, block_z, x, y, z] = record.indices;
     Ok(KernelPanic {
         message: record.message(&message),

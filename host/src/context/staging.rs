@@ -105,7 +105,8 @@ fn copies_beside_kernels() -> bool {
 /// or empties the other.
 struct CopyThread {
     stream: sys::CUstream,
-    slots: [Slot; 2],
+    /// Two of them.
+    slots: Vec<Slot>,
 }
 
 struct Slot {
@@ -222,10 +223,20 @@ impl CopyThread {
         let mut stream = std::ptr::null_mut();
         // SAFETY: `stream` is a valid place for a handle, and a context is current.
         answer(unsafe { sys::cuStreamCreate(&mut stream, 0) })?;
-        Ok(CopyThread {
+        let mut thread = CopyThread {
             stream,
-            slots: [Slot::new()?, Slot::new()?],
-        })
+            slots: Vec::with_capacity(2),
+        };
+        for _ in 0..2 {
+            match Slot::new() {
+                Ok(slot) => thread.slots.push(slot),
+                Err(error) => {
+                    thread.release();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(thread)
     }
 
     /// Copies chunks to the device.
@@ -297,11 +308,15 @@ impl Slot {
         let mut memory = std::ptr::null_mut();
         // SAFETY: `memory` is a valid place for a pointer, and a context is current.
         answer(unsafe { sys::cuMemAllocHost_v2(&mut memory, CHUNK) })?;
-        let memory = NonNull::new(memory.cast()).ok_or(Code::UNKNOWN)?;
-        Ok(Slot {
-            memory,
-            done: new_event()?,
-        })
+        let place = NonNull::new(memory.cast()).ok_or(Code::UNKNOWN)?;
+        match new_event() {
+            Ok(done) => Ok(Slot { memory: place, done }),
+            Err(error) => {
+                // SAFETY: allocated above, and not known elsewhere.
+                let _ = unsafe { sys::cuMemFreeHost(memory) };
+                Err(error)
+            }
+        }
     }
 
     fn mark(&self, stream: sys::CUstream) -> Result<(), Code> {
@@ -317,8 +332,10 @@ impl Slot {
 
 #[cfg(test)]
 mod tests {
-    use super::{CHUNK, CopyThread, Host, in_chunks};
+    use super::{CHUNK, Code, CopyThread, Host, in_chunks};
     use crate::devices::device::Device;
+    use rumba_driver::code;
+    use rumba_driver::fault::{self, Fault};
 
     /// On any device, whether it has a use for it or not.
     #[test]
@@ -351,5 +368,30 @@ mod tests {
         }
         let _entered = context.enter(String::new).unwrap();
         threads.into_iter().for_each(CopyThread::release);
+    }
+    /// Each call fails that makes a part of a thread's means; the other parts go back to the driver.
+    #[test]
+    fn means_that_cannot_be_made_leave_nothing_behind() {
+        let device = Device::new().unwrap();
+        let context = device.context();
+        let _entered = context.enter(String::new).unwrap();
+        let before = fault::objects();
+        for call in 1.. {
+            fault::begin(Some(Fault {
+                call,
+                error: code::Code::OUT_OF_MEMORY,
+            }));
+            let made = CopyThread::new();
+            let is_failed = fault::end().failed.is_some();
+            match made {
+                Ok(thread) => thread.release(),
+                Err(error) => assert!(is_failed && error == Code::OUT_OF_MEMORY, "{error:?}"),
+            }
+            assert_eq!(fault::objects(), before, "call {call}");
+            if !is_failed {
+                assert!(call > 5, "a stream, and memory and an event of two slots");
+                break;
+            }
+        }
     }
 }

@@ -250,7 +250,7 @@ impl Module {
             return Err(self.missing(name, kernel));
         }
         let raw = match self.inner.raw.get_function(name).map_err(Code::from) {
-            Err(Code::NOT_FOUND) => return Err(self.missing(name, kernel)),
+            Err(Code::NOT_FOUND) if !self.kernels().contains(&name) => return Err(self.missing(name, kernel)),
             other => entered.check(other, operation)?,
         };
         let key = kernel.map_or(0, |kernel| std::ptr::from_ref(kernel).addr());
@@ -382,7 +382,14 @@ fn load_error(entered: &Entered<'_>, module: String, code: Code, text: &CStr) ->
             Ok(()) => unreachable!("an error was passed in"),
         };
     }
-    let log = driver::last_report().or_else(|| compiler_log(text)).unwrap_or_default();
+    // cust does not know all codes of this kind.
+    let (again, log) = compile_again(text);
+    let code = if code == Code::UNKNOWN {
+        again.err().unwrap_or(code)
+    } else {
+        code
+    };
+    let log = driver::last_report().or(log).unwrap_or_default();
     ModuleError::Ptx {
         module,
         error: Box::new(DriverError::new(operation, code)),
@@ -391,8 +398,8 @@ fn load_error(entered: &Entered<'_>, module: String, code: Code, text: &CStr) ->
     .into()
 }
 
-/// Loads the text once more for the compiler's messages.
-fn compiler_log(text: &CStr) -> Option<String> {
+/// Loads the text once more: the driver's own code, and the compiler's messages.
+fn compile_again(text: &CStr) -> (Result<(), Code>, Option<String>) {
     let mut log = CompilerLog::new();
     let (mut options, mut values) = log.options();
     let mut module = std::ptr::null_mut();
@@ -409,9 +416,9 @@ fn compiler_log(text: &CStr) -> Option<String> {
     if result.is_ok() {
         // SAFETY: the module was loaded just now and nothing uses it.
         let _ = unsafe { sys::cuModuleUnload(module) };
-        return None;
+        return (result, None);
     }
-    Some(log.text()).filter(|text| !text.trim().is_empty())
+    (result, Some(log.text()).filter(|text| !text.trim().is_empty()))
 }
 
 impl fmt::Debug for Module {

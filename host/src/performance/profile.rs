@@ -148,6 +148,8 @@ pub struct Profile {
     ranges: Vec<RangeSpan>,
     /// Launches and copies of other threads, which are in no profile.
     unheard: u64,
+    /// Launches and copies that are not in the profile because the driver gave no events for their times.
+    untimed: u64,
     costs: BTreeMap<String, Cost>,
 }
 
@@ -237,6 +239,7 @@ impl Profile {
             calls: finished.calls,
             ranges: finished.ranges,
             unheard: finished.unheard,
+            untimed: finished.untimed,
             costs: BTreeMap::new(),
         }
     }

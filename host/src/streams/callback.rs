@@ -20,13 +20,12 @@ static CALLBACKS: LazyLock<Sender<Task>> = LazyLock::new(|| worker("rumba-callba
 /// What the driver gives back when the stream is there.
 struct Callback {
     stream: Stream,
+    /// The number of the stream.
+    queue: u64,
     /// Whose profile it belongs to.
     recorder: Option<Recorder>,
     function: Box<dyn FnOnce(Result<()>) + Send>,
 }
-
-/// A function that the driver calls in a stream's order.
-type HostFn = Box<dyn FnMut() + Send>;
 
 impl Stream {
     /// Calls `function` once all work is done that is on the stream so far, with an error if that failed.
@@ -55,6 +54,7 @@ impl Stream {
         let entered = self.context().enter(operation)?;
         let callback = Box::into_raw(Box::new(Callback {
             stream: self.clone(),
+            queue: queue.id(),
             recorder: recording::own(),
             function: Box::new(function),
         }));
@@ -77,7 +77,7 @@ impl Stream {
     /// It runs on a thread of the driver's. There every call of this library fails with
     /// [`Error::InHostFunction`](crate::Error::InHostFunction), since the device may be waiting for that very function; what
     /// it drops of this library's is released a little later, by another thread. After a fault on the device the driver does
-    /// not call it.
+    /// not call it; it is dropped then.
     ///
     /// # Errors
     /// The driver's, or that the context is lost.
@@ -102,12 +102,12 @@ impl Stream {
         let operation = || "launch a host function".to_owned();
         let queue = self.queue(operation)?;
         let entered = self.context().enter(operation)?;
-        let function = Box::into_raw(Box::new(Box::new(function) as HostFn));
-        // SAFETY: the stream is alive, its context current; the function is the driver's until it calls `call`.
-        let launched = answer(unsafe { sys::cuLaunchHostFunc(queue.raw.as_inner(), Some(call), function.cast()) });
+        let number = host_fn::keep(self.context().id, Box::new(function));
+        let argument = std::ptr::without_provenance_mut(number);
+        // SAFETY: the stream is alive, its context current; the driver passes the number on to `call`.
+        let launched = answer(unsafe { sys::cuLaunchHostFunc(queue.raw.as_inner(), Some(call), argument) });
         if launched.is_err() {
-            // SAFETY: made above, and the driver did not take it.
-            drop(unsafe { Box::from_raw(function) });
+            drop(host_fn::take(number));
         }
         entered.check(launched, operation)
     }
@@ -121,6 +121,7 @@ unsafe extern "C" fn reached(_: sys::CUstream, status: u32, callback: *mut c_voi
     let callback = *unsafe { Box::from_raw(callback.cast::<Callback>()) };
     let Callback {
         stream,
+        queue,
         recorder,
         function,
     } = callback;
@@ -129,15 +130,15 @@ unsafe extern "C" fn reached(_: sys::CUstream, status: u32, callback: *mut c_voi
         let outcome = stream
             .context()
             .enter(operation)
-            .and_then(|entered| entered.check_wait(Waited::Event, Code::from_number(status), operation));
+            .and_then(|entered| entered.check_wait(Waited::Stream(queue), Code::from_number(status), operation));
         recording::within(recorder, || function(outcome));
     };
     // The receiver lives as long as the process.
     let _ = CALLBACKS.send(Box::new(task));
 }
 
-unsafe extern "C" fn call(function: *mut c_void) {
-    // SAFETY: `launch_host_fn` made it, and the driver calls once.
-    let function = unsafe { Box::from_raw(function.cast::<HostFn>()) };
-    host_fn::run(function);
+unsafe extern "C" fn call(number: *mut c_void) {
+    if let Some(function) = host_fn::take(number.addr()) {
+        host_fn::run(function);
+    }
 }

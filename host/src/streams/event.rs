@@ -23,6 +23,8 @@ pub struct Event {
 struct Inner {
     context: Arc<Context>,
     raw: sys::CUevent,
+    /// The number of the stream that it was recorded on.
+    queue: u64,
 }
 
 // SAFETY: the handle is a name that the driver looks up; its calls may be made from any thread, and
@@ -41,7 +43,11 @@ impl Event {
         let entered = self.inner.context.enter(operation)?;
         // SAFETY: the event is alive, its context current.
         let wait = || answer(unsafe { sys::cuEventSynchronize(self.inner.raw) });
-        entered.check_wait(Waited::Event, recording::on_host("wait", wait), operation)
+        entered.check_wait(
+            Waited::Stream(self.inner.queue),
+            recording::on_host("wait", wait),
+            operation,
+        )
     }
 
     /// Whether the event has happened.
@@ -53,7 +59,7 @@ impl Event {
         let entered = self.inner.context.enter(operation)?;
         // SAFETY: the event is alive, its context current.
         match answer(unsafe { sys::cuEventQuery(self.inner.raw) }) {
-            Ok(()) => entered.check_wait(Waited::Event, Ok::<_, Code>(true), operation),
+            Ok(()) => entered.check_wait(Waited::Stream(self.inner.queue), Ok::<_, Code>(true), operation),
             Err(Code::NOT_READY) => Ok(false),
             Err(error) => entered.check(Err(error), operation),
         }
@@ -90,6 +96,7 @@ impl Event {
         let inner = Inner {
             context: context.clone(),
             raw,
+            queue: queue.id(),
         };
         let event = Event {
             inner: OutsideHostFn::new(inner),

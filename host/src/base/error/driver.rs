@@ -90,6 +90,8 @@ impl Code {
     pub(crate) const UNKNOWN: Code = Code(sys::CUresult::CUDA_ERROR_UNKNOWN as u32);
     pub(crate) const PEER_ACCESS_ALREADY_ENABLED: Code =
         Code(sys::CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED as u32);
+    pub(crate) const INVALID_VALUE: Code = Code(sys::CUresult::CUDA_ERROR_INVALID_VALUE as u32);
+    pub(crate) const INVALID_DEVICE: Code = Code(sys::CUresult::CUDA_ERROR_INVALID_DEVICE as u32);
     pub(crate) const NOT_FOUND: Code = Code(sys::CUresult::CUDA_ERROR_NOT_FOUND as u32);
     pub(crate) const NOT_SUPPORTED: Code = Code(sys::CUresult::CUDA_ERROR_NOT_SUPPORTED as u32);
     /// The highest of the driver's codes. cust's additions to the list lie above it.

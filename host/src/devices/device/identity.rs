@@ -1,6 +1,6 @@
 //! Which device is which: identifiers that stay the same between programs, unlike a device's number.
 
-use crate::base::error::{Error, Result, answer};
+use crate::base::error::{Code, Error, Result, answer};
 use crate::devices::device::{Device, in_driver};
 use cust::sys;
 use std::ffi::{CStr, CString};
@@ -68,7 +68,10 @@ impl Device {
         let text = CString::new(id).map_err(|_| none())?;
         let mut raw = 0;
         // SAFETY: `raw` is a valid place, the text is terminated.
-        answer(unsafe { sys::cuDeviceGetByPCIBusId(&mut raw, text.as_ptr()) }).map_err(|_| none())?;
+        match answer(unsafe { sys::cuDeviceGetByPCIBusId(&mut raw, text.as_ptr()) }) {
+            Err(Code::INVALID_DEVICE | Code::INVALID_VALUE) => return Err(none()),
+            asked => in_driver(asked, || format!("look for the device with the PCI bus id `{id}`"))?,
+        }
         Device::get(u32::try_from(raw).map_err(|_| none())?)
     }
 

@@ -29,6 +29,13 @@ impl fmt::Display for Profile {
                 self.unheard
             )?;
         }
+        if self.untimed > 0 {
+            writeln!(
+                f,
+                "without {} launches and copies that have no time: the driver refused an event, or the context was lost",
+                self.untimed
+            )?;
+        }
         let rows: Vec<Row> = self.kernels().into_iter().chain(self.copies()).collect();
         if rows.is_empty() {
             return f.write_str("nothing ran on a device");
