@@ -13,6 +13,7 @@ mod demo;
 mod devices;
 mod diff;
 mod doctor;
+mod faults;
 mod fuzz;
 mod gallery;
 mod inspect;
@@ -83,6 +84,7 @@ commands! {
     Verdicts: verdicts,
     Ulp: ulp,
     Fuzz: fuzz,
+    Faults: faults,
     Sanitize: sanitize,
     New: new,
     Book: book,
