@@ -40,6 +40,7 @@
 //! | shared memory | [`shared`] |
 //! | barriers and fences | [`sync`] |
 //! | the lanes of a warp | [`warp`] |
+//! | sums, extremes and scans over a block | [`block`] |
 //! | groups of threads | [`groups`] |
 //! | shared memory of the blocks of a cluster | [`shared::ClusterShared`] |
 //! | reductions and scans of whole slices | [`algorithms`] |
@@ -92,7 +93,7 @@ pub use array::strided::{Dimensions, View, ViewMut};
 #[doc(hidden)]
 pub use array::vectorize;
 pub use array::{output, view};
-pub use collective::{groups, mma, product, tensor, warp};
+pub use collective::{block, groups, mma, product, tensor, warp};
 pub use cuda_std_macros::{address_space, externally_visible, gpu_only, guvectorize, kernel, reduction, vectorize};
 pub use device::{arch, bits, memory, sync, thread};
 pub use glam;
