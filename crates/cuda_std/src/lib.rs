@@ -85,7 +85,7 @@ pub mod launch;
 pub use abi::contract::Contract;
 #[doc(hidden)]
 pub use abi::description::Description;
-pub use abi::parameter::{Element, KernelParameter, Role};
+pub use abi::parameter::{ByValue, Element, KernelParameter, Role};
 #[doc(hidden)]
 pub use abi::parameter::{Parameter, grid_constants};
 pub use array::output::{Disjoint, DisjointSlice};
@@ -107,16 +107,16 @@ pub use report::{io, panic};
 #[rustfmt::skip]
 pub use facade::prelude;
 
-/// Declares a PTX entry. For `#[kernel]`: here the calling convention needs no feature of the
+/// Declares a PTX entry of this name. For `#[kernel]`: here the calling convention needs no feature of the
 /// kernel's crate.
 #[cfg(target_arch = "nvptx64")]
 #[doc(hidden)]
 #[macro_export]
 #[allow_internal_unstable(abi_ptx)]
 macro_rules! __entry {
-    ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $ty:ty),* $(,)?) $body:block) => {
+    ($exported:literal $(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $ty:ty),* $(,)?) $body:block) => {
         $(#[$attribute])*
-        #[unsafe(no_mangle)]
+        #[unsafe(export_name = $exported)]
         #[allow(improper_ctypes_definitions, clippy::too_many_arguments, clippy::missing_safety_doc)]
         $visibility unsafe extern "ptx-kernel" fn $name($($argument: $ty),*) $body
     };
