@@ -28,12 +28,14 @@
 //! kernel crate's profile does not matter: everything is passed by flags, which win.
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 
 use serde::Deserialize;
 
+use crate::advice::{self, Advice};
 use crate::toolchain::Toolchain;
 use crate::{BuildError, terminal};
 
@@ -117,15 +119,79 @@ struct Target {
     name: String,
 }
 
+/// A message of the compiler.
 #[derive(Deserialize)]
-struct Diagnostic {
+pub(crate) struct Diagnostic {
     rendered: Option<String>,
     level: String,
+    pub(crate) message: String,
+    pub(crate) code: Option<Code>,
+    #[serde(default)]
+    spans: Vec<Span>,
+    #[serde(default)]
+    children: Vec<Note>,
+}
+
+/// The code of an error, such as `E0277`.
+#[derive(Deserialize)]
+pub(crate) struct Code {
+    pub(crate) code: String,
+}
+
+#[derive(Deserialize)]
+struct Span {
+    file_name: PathBuf,
+    line_start: usize,
+    label: Option<String>,
+    is_primary: bool,
+}
+
+#[derive(Deserialize)]
+struct Note {
     message: String,
-    code: Option<serde::de::IgnoredAny>,
 }
 
 impl Diagnostic {
+    /// The message, its labels and its notes.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        let labels = self.spans.iter().filter_map(|span| span.label.as_deref());
+        let notes = self.children.iter().map(|note| note.message.as_str());
+        [self.message.as_str()].into_iter().chain(labels).chain(notes)
+    }
+
+    /// File and line of what it is about.
+    pub(crate) fn place(&self) -> Option<(&Path, usize)> {
+        let span = self.spans.iter().find(|span| span.is_primary)?;
+        Some((&span.file_name, span.line_start))
+    }
+
+    /// The text as the compiler prints it, with advice.
+    fn text(&self, advice: Option<Advice>, colour: bool) -> String {
+        let text = self.rendered.as_deref().unwrap_or(&self.message);
+        let Some(Advice { sentence, help: advice }) = advice else {
+            return text.to_owned();
+        };
+        let text = match sentence {
+            Some(sentence) => text.replacen(&self.message, &sentence, 1),
+            None => text.to_owned(),
+        };
+        // Notes are indented by what line numbers take.
+        let numbers = text.lines().find(|line| line.contains("--> "));
+        let indent = numbers.map_or(0, |line| line.len() - line.trim_start().len()) + 1;
+        let help = if colour {
+            "\x1b[1m\x1b[94m= \x1b[0m\x1b[1mhelp\x1b[0m"
+        } else {
+            "= help"
+        };
+        let body = text.trim_end_matches('\n');
+        let end = &text[body.len()..];
+        format!(
+            "{body}\n{:indent$}{help}: {advice}{}",
+            "",
+            if end.is_empty() { "\n" } else { end }
+        )
+    }
+
     /// Whether rustc only counts the errors before it.
     fn is_summary(&self) -> bool {
         self.level == "failure-note"
@@ -205,18 +271,30 @@ pub(crate) fn build(request: &Request<'_>) -> Result<Built, BuildError> {
         .args(&request.crate_flags)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::inherit());
+        // A terminal has cargo's progress bar. Elsewhere lines are passed on whole: cargo prints an error in pieces, and the
+        // compiler's messages would come between them.
+        .stderr(match std::io::stderr().is_terminal() {
+            true => Stdio::inherit(),
+            false => Stdio::piped(),
+        });
 
     let started = |source| BuildError::Start {
         program: toolchain.cargo.clone(),
         source,
     };
     let mut child = command.spawn().map_err(started)?;
+    let forwarded = child
+        .stderr
+        .take()
+        .map(|stderr| thread::spawn(|| terminal::forward(stderr)));
     let mut output = Output::default();
     if let Some(stdout) = child.stdout.take() {
         for line in BufReader::new(stdout).split(b'\n') {
-            output.take(&line.map_err(started)?);
+            output.take(&line.map_err(started)?, request.crate_dir, colour);
         }
+    }
+    if let Some(forwarded) = forwarded {
+        let _ = forwarded.join();
     }
     let status = child.wait().map_err(started)?;
     if !status.success() {
@@ -245,7 +323,7 @@ struct Output {
 
 impl Output {
     /// Takes one line of cargo's standard output.
-    fn take(&mut self, line: &[u8]) {
+    fn take(&mut self, line: &[u8], crate_dir: &Path, colour: bool) {
         match serde_json::from_slice(line) {
             Ok(Message::Artifact(artifact)) => self.artifacts.push(artifact),
             Ok(Message::Diagnostic { message }) => {
@@ -253,7 +331,7 @@ impl Output {
                     return;
                 }
                 self.errors += usize::from(message.level.starts_with("error"));
-                let text = message.rendered.unwrap_or(message.message);
+                let text = message.text(advice::find(&message, crate_dir), colour);
                 terminal::diagnostic(&text);
                 self.diagnostics.push_str(&text);
             }

@@ -162,6 +162,19 @@ pub enum BuildError {
         function: String,
     },
 
+    /// Two crates of the build have a kernel of one name.
+    #[error(
+        "the crates {} and {} have a kernel `{kernel}` each, and kernels are found by their names: give one of them another name, \
+         `#[kernel(name = \"{}_{kernel}\")]`",
+        crates[0], crates[1], crates[1]
+    )]
+    KernelTwice {
+        /// The name.
+        kernel: String,
+        /// The crates.
+        crates: [String; 2],
+    },
+
     /// Device code calls functions that nothing defines.
     #[error("the kernels call {}, which no crate of the build defines and the device does not provide", symbols.join(", "))]
     Undefined {

@@ -17,6 +17,7 @@
 //!
 //! This crate installs nothing, runs nothing on a device, and does not look at what kernels do.
 
+mod advice;
 mod arch;
 mod builder;
 mod cargo;

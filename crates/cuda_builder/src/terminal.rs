@@ -2,7 +2,7 @@
 //! cargo's progress bar.
 
 use std::env;
-use std::io::{IsTerminal, Write};
+use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 
 /// Whether this process is a build script of cargo.
 pub(crate) fn in_build_script() -> bool {
@@ -36,6 +36,14 @@ fn cargo_has_terminal() -> bool {
     }
     #[cfg(not(target_os = "linux"))]
     false
+}
+
+/// Passes on what a process prints to standard error, line by line.
+pub(crate) fn forward(from: impl Read) {
+    for line in BufReader::new(from).split(b'\n').map_while(Result::ok) {
+        let mut stderr = std::io::stderr().lock();
+        let _ = stderr.write_all(&line).and_then(|()| stderr.write_all(b"\n"));
+    }
 }
 
 /// Prints a compiler's message to standard error.

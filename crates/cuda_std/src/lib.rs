@@ -40,6 +40,7 @@
 //! | shared memory | [`shared`] |
 //! | barriers and fences | [`sync`] |
 //! | the lanes of a warp | [`warp`] |
+//! | sums, extremes and scans over a block | [`block`] |
 //! | groups of threads | [`groups`] |
 //! | shared memory of the blocks of a cluster | [`shared::ClusterShared`] |
 //! | reductions and scans of whole slices | [`algorithms`] |
@@ -84,7 +85,7 @@ pub mod launch;
 pub use abi::contract::Contract;
 #[doc(hidden)]
 pub use abi::description::Description;
-pub use abi::parameter::{Element, KernelParameter, Role};
+pub use abi::parameter::{ByValue, Element, KernelParameter, Role};
 #[doc(hidden)]
 pub use abi::parameter::{Parameter, grid_constants};
 pub use array::output::{Disjoint, DisjointSlice};
@@ -92,7 +93,7 @@ pub use array::strided::{Dimensions, View, ViewMut};
 #[doc(hidden)]
 pub use array::vectorize;
 pub use array::{output, view};
-pub use collective::{groups, mma, product, tensor, warp};
+pub use collective::{block, groups, mma, product, tensor, warp};
 pub use cuda_std_macros::{address_space, externally_visible, gpu_only, guvectorize, kernel, reduction, vectorize};
 pub use device::{arch, bits, memory, sync, thread};
 pub use glam;
@@ -106,16 +107,16 @@ pub use report::{io, panic};
 #[rustfmt::skip]
 pub use facade::prelude;
 
-/// Declares a PTX entry. For `#[kernel]`: here the calling convention needs no feature of the
+/// Declares a PTX entry of this name. For `#[kernel]`: here the calling convention needs no feature of the
 /// kernel's crate.
 #[cfg(target_arch = "nvptx64")]
 #[doc(hidden)]
 #[macro_export]
 #[allow_internal_unstable(abi_ptx)]
 macro_rules! __entry {
-    ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $ty:ty),* $(,)?) $body:block) => {
+    ($exported:literal $(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $ty:ty),* $(,)?) $body:block) => {
         $(#[$attribute])*
-        #[unsafe(no_mangle)]
+        #[unsafe(export_name = $exported)]
         #[allow(improper_ctypes_definitions, clippy::too_many_arguments, clippy::missing_safety_doc)]
         $visibility unsafe extern "ptx-kernel" fn $name($($argument: $ty),*) $body
     };

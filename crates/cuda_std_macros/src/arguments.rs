@@ -16,6 +16,7 @@ use syn::{
 };
 
 use crate::signature::{Problems, source_text};
+use crate::symbols;
 
 /// What stands in the parentheses.
 pub(crate) struct Arguments {
@@ -24,6 +25,8 @@ pub(crate) struct Arguments {
     pub(crate) fast_math: bool,
     /// The architectures that the kernel is compiled for, if it states some.
     pub(crate) architectures: Vec<LitStr>,
+    /// The name in the PTX, if it is not the function's.
+    name: Option<LitStr>,
     /// What a generic kernel is compiled for; of any other kernel one, without bindings.
     pub(crate) instances: Vec<Instance>,
 }
@@ -55,6 +58,22 @@ impl Arguments {
             })
     }
 
+    /// The name in the PTX of a kernel by this function; a generic kernel has its types' behind it.
+    pub(crate) fn entry(&self, function: &Ident) -> Ident {
+        match &self.name {
+            Some(name) => Ident::new(&name.value(), name.span()),
+            None => function.clone(),
+        }
+    }
+
+    /// The arguments of one of several kernels of a function: a name that is stated gets an end.
+    pub(crate) fn with_suffix(mut self, suffix: &str) -> Self {
+        self.name = self
+            .name
+            .map(|name| LitStr::new(&format!("{}_{suffix}", name.value()), name.span()));
+        self
+    }
+
     /// Where the contract's first value stands.
     pub(crate) fn place(&self) -> Option<Span> {
         let (key, value) = self.contract.first()?;
@@ -84,7 +103,7 @@ impl Arguments {
 }
 
 impl Instance {
-    /// The PTX entry of a kernel: its name, then each value's.
+    /// The PTX entry of a kernel of this name: the name, then each value's.
     pub(crate) fn entry(&self, kernel: &Ident) -> Ident {
         let mut name = kernel.to_string();
         for binding in &self.bindings {
@@ -149,11 +168,12 @@ enum Takes {
     Shape,
     Number,
     Architectures,
+    Name,
     Nothing,
 }
 
 /// The keys: name, what it takes, and how it is written.
-const KEYS: [(&str, Takes, &str); 10] = [
+const KEYS: [(&str, Takes, &str); 11] = [
     ("block", Takes::Shape, "block = 256` or `block = (16, 16)"),
     ("max_threads", Takes::Number, "max_threads = 256"),
     ("min_blocks", Takes::Number, "min_blocks = 2"),
@@ -168,13 +188,17 @@ const KEYS: [(&str, Takes, &str); 10] = [
     ("cooperative", Takes::Nothing, "cooperative"),
     ("dependent", Takes::Nothing, "dependent"),
     ("fast_math", Takes::Nothing, "fast_math"),
+    (NAME, Takes::Name, "name = \"scale_rows\""),
 ];
 
 /// The key of the architectures.
 const ARCH: &str = "arch";
 
+/// The key of the name in the PTX.
+const NAME: &str = "name";
+
 /// What others call the keys, and what is chosen at the launch.
-const OTHER_NAMES: [(&str, &str); 21] = [
+const OTHER_NAMES: [(&str, &str); 23] = [
     ("architecture", "arch"),
     ("block_dim", "block"),
     ("block_size", "block"),
@@ -182,6 +206,8 @@ const OTHER_NAMES: [(&str, &str); 21] = [
     ("cluster_dim", "cluster"),
     ("cluster_dims", "cluster"),
     ("compute_capability", "arch"),
+    ("entry", NAME),
+    ("export_name", NAME),
     ("fastmath", "fast_math"),
     ("gencode", "arch"),
     ("launch_bounds", "max_threads"),
@@ -215,6 +241,7 @@ pub(crate) fn parse(arguments: TokenStream, signature: &Signature) -> syn::Resul
     let mut problems = Problems::default();
     let (mut contract, mut lists) = (Vec::new(), Vec::new());
     let mut architectures = Vec::new();
+    let mut name = None;
     for clause in clauses {
         match clause {
             Clause::Contract(key, value) => contract.push((key, value)),
@@ -223,6 +250,8 @@ pub(crate) fn parse(arguments: TokenStream, signature: &Signature) -> syn::Resul
                 problems.add(&key, "`arch` is stated twice; put all architectures into one list");
             }
             Clause::Architectures(_, stated) => architectures = stated,
+            Clause::Name(key, _) if name.is_some() => problems.add(&key, "`name` is stated twice"),
+            Clause::Name(_, stated) => name = Some(stated),
         }
     }
     conflicts(&contract, &mut problems);
@@ -233,6 +262,7 @@ pub(crate) fn parse(arguments: TokenStream, signature: &Signature) -> syn::Resul
     Ok(Arguments {
         fast_math: contract.len() < clauses,
         architectures,
+        name,
         contract,
         instances,
     })
@@ -241,6 +271,7 @@ pub(crate) fn parse(arguments: TokenStream, signature: &Signature) -> syn::Resul
 /// One argument.
 enum Clause {
     Architectures(Ident, Vec<LitStr>),
+    Name(Ident, LitStr),
     Contract(Ident, TokenStream),
     List(List),
 }
@@ -289,7 +320,7 @@ fn clause(input: ParseStream<'_>, generics: &Generics) -> syn::Result<Clause> {
             ));
         }
         Takes::Nothing => return Ok(Clause::Contract(key, TokenStream::new())),
-        Takes::Shape | Takes::Number | Takes::Architectures if !input.peek(Token![=]) => {
+        Takes::Shape | Takes::Number | Takes::Architectures | Takes::Name if !input.peek(Token![=]) => {
             return Err(Error::new_spanned(
                 &key,
                 format!("`{key}` needs a value: write `{example}`"),
@@ -307,6 +338,11 @@ fn clause(input: ParseStream<'_>, generics: &Generics) -> syn::Result<Clause> {
             input.parse::<Token![=]>()?;
             let stated = architectures(example, input.parse()?)?;
             return Ok(Clause::Architectures(key, stated));
+        }
+        Takes::Name => {
+            input.parse::<Token![=]>()?;
+            let stated = entry_name(example, &input.parse()?)?;
+            return Ok(Clause::Name(key, stated));
         }
     };
     Ok(Clause::Contract(key, value))
@@ -457,6 +493,31 @@ fn architectures(example: &str, value: Expr) -> syn::Result<Vec<LitStr>> {
         stated.push(name);
     }
     Ok(stated)
+}
+
+/// A name in the PTX.
+fn entry_name(example: &str, value: &Expr) -> syn::Result<LitStr> {
+    let Expr::Lit(ExprLit {
+        lit: Lit::Str(name), ..
+    }) = value
+    else {
+        return Err(Error::new_spanned(
+            value,
+            format!("`name` takes a name in quotes: write `{example}`"),
+        ));
+    };
+    match syn::parse_str::<Ident>(&name.value()) {
+        Ok(ident) if name.value().is_ascii() => {
+            symbols::check(&Ident::new(&ident.to_string(), name.span()))?;
+            Ok(name.clone())
+        }
+        _ => Err(Error::new_spanned(
+            name,
+            format!(
+                "a kernel's name in the PTX has letters, digits and `_`, and begins with no digit: write `{example}`"
+            ),
+        )),
+    }
 }
 
 /// Whether a text is one such as `sm_90`, `sm_90a` or `sm_100f`.

@@ -67,6 +67,11 @@ impl<'k> Kernel<'k> {
         &self.function.sig.ident
     }
 
+    /// The name in the PTX; a generic kernel's instances have their values' behind it.
+    fn entry_name(self) -> Ident {
+        self.arguments.entry(self.name())
+    }
+
     fn kept(self) -> TokenStream {
         let kept = self.function.attrs.iter().filter(|attribute| is_kept(attribute));
         quote! { #(#kept)* }
@@ -180,7 +185,7 @@ impl<'k> Kernel<'k> {
                 Kind::Reference(ty) => bound.push(quote! { #parameter::pointer::<#ty>(#label, #text) }),
                 Kind::Copied => bound.push(quote! { #parameter::copied::<#written>(#label, #text) }),
                 Kind::Bound(ty) | Kind::SharedSlice(ty) | Kind::Grid(ty) => {
-                    bound.push(quote_spanned! { written.span() => #parameter::bound::<#ty>(#label, #text) });
+                    bound.push(quote_spanned! { written.span() => <#ty as ::cuda_std::KernelParameter>::PARAMETER.named(#label, #text) });
                 }
             }
         }
@@ -213,7 +218,13 @@ impl Kernel<'_> {
 
     fn device(self) -> TokenStream {
         let (vis, kept) = (&self.function.vis, self.kept());
-        let entry = self.entry(self.name(), &quote! { #kept }, &quote! { #vis }, &self.body(None));
+        let entry = self.entry(
+            self.name(),
+            &self.entry_name(),
+            &quote! { #kept },
+            &quote! { #vis },
+            &self.body(None),
+        );
         quote! {
             #[cfg(target_arch = "nvptx64")]
             #entry
@@ -226,8 +237,10 @@ impl Kernel<'_> {
         let conditions = self.conditions();
         let entries = self.arguments.instances.iter().map(|instance| {
             let aliases = instance.aliases();
+            let name = instance.entry(&self.entry_name());
             let entry = self.entry(
-                &instance.entry(self.name()),
+                &name,
+                &name,
                 &TokenStream::new(),
                 &TokenStream::new(),
                 &TokenStream::new(),
@@ -258,8 +271,15 @@ impl Kernel<'_> {
         quote! { #(#conditions)* }
     }
 
-    /// A PTX entry: each parameter as the PTX parameters it is made of, put together again.
-    fn entry(self, entry: &Ident, attributes: &TokenStream, vis: &TokenStream, body: &TokenStream) -> TokenStream {
+    /// The function `item` that is the PTX entry `entry`: each parameter as the PTX parameters it is made of, put together again.
+    fn entry(
+        self,
+        item: &Ident,
+        entry: &Ident,
+        attributes: &TokenStream,
+        vis: &TokenStream,
+        body: &TokenStream,
+    ) -> TokenStream {
         let name = self.name();
         let mut inputs = Vec::new();
         let mut statics = Vec::new();
@@ -414,11 +434,13 @@ impl Kernel<'_> {
             .arguments
             .fast_math
             .then(|| quote! { #[unsafe(link_section = ".fast_math")] });
+        let exported = entry.to_string();
         quote! {
             ::cuda_std::__entry! {
+                #exported
                 #attributes
                 #fast_math
-                #vis fn #entry(#(#inputs),*) {
+                #vis fn #item(#(#inputs),*) {
                     #body
                     #outlived
                     #(#statics)*
@@ -448,7 +470,7 @@ impl Kernel<'_> {
     pub(crate) fn constant(self) -> (TokenStream, TokenStream) {
         let names = self.type_parameters();
         if names.is_empty() {
-            let description = self.description(self.name());
+            let description = self.description(&self.entry_name());
             let constant = quote! {{
                 static KERNEL: ::cuda_std::launch::Kernel = #description;
                 &KERNEL
@@ -492,7 +514,10 @@ impl Kernel<'_> {
             names[0]
         );
         let instances = self.arguments.instances.iter().map(|instance| {
-            let (aliases, description) = (instance.aliases(), self.description(&instance.entry(self.name())));
+            let (aliases, description) = (
+                instance.aliases(),
+                self.description(&instance.entry(&self.entry_name())),
+            );
             let cooperation = self.cooperation();
             quote! {
                 #[cfg(not(target_arch = "nvptx64"))]

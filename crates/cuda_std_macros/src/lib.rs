@@ -46,7 +46,7 @@ use proc_macro::TokenStream;
 /// ```
 ///
 /// The PTX entry has the name of the function, so two kernels of one crate need two names, even in
-/// different modules.
+/// different modules: `#[kernel(name = "scale_rows")]` gives the entry another one.
 ///
 /// Such a name must not be a function's of the device's runtime (`vprintf`, `malloc`, `memcpy`, names with `__` in front).
 ///

@@ -336,7 +336,7 @@ fn path_kind(ty: &Type, path: &syn::TypePath, unsafe_kernel: bool, problems: &mu
     };
     let element = element.as_deref().unwrap_or("T");
     let advice = match last.ident.to_string().as_str() {
-        "Shared" | "Alternating" | "Pipeline" | "ClusterShared" => return Some(Kind::Shared),
+        "Shared" | "Alternating" | "Pipeline" | "ClusterShared" | "BlockScratch" => return Some(Kind::Shared),
         "GridGroup" | "ProductStages" | "ResidentPipeline" | "TensorExchange" | "TensorPipeline" | "TensorStaging" => {
             return Some(Kind::Grid(Box::new(ty.clone())));
         }

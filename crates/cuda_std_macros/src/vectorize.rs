@@ -41,6 +41,10 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
         }
         (Err(error), _) | (_, Err(error)) => return Err(error),
     };
+    let (flat_arguments, strided_arguments) = (
+        flat_arguments.with_suffix("flat"),
+        strided_arguments.with_suffix("strided"),
+    );
     let flat = checked.kernel("flat", "Flat")?;
     let strided = checked.kernel("strided", "Strided")?;
     let kernels = [

@@ -28,7 +28,7 @@ use crate::modules::module::Module;
 use crate::streams::event::Event;
 use crate::streams::recorded::Step;
 use config::{Extent, LaunchConfig};
-use cuda_std::launch::{Arguments, Call, Kernel};
+use cuda_std::launch::{Arguments, Call, IntoCall, Kernel};
 use cust::function::{BlockSize, GridSize};
 use cust::sys;
 use smallvec::SmallVec;
@@ -55,7 +55,7 @@ impl Module {
     /// # Ok::<(), rumba::Error>(())
     /// ```
     #[track_caller]
-    pub fn for_each(&self, n: usize, call: Call<'_>) -> Result<()> {
+    pub fn for_each<'c>(&self, n: usize, call: impl IntoCall<'c>) -> Result<()> {
         self.launch(LaunchConfig::for_each(n), call)
     }
 
@@ -82,8 +82,8 @@ impl Module {
     /// # Ok::<(), rumba::Error>(())
     /// ```
     #[track_caller]
-    pub fn launch<'s>(&self, config: impl Into<LaunchConfig<'s>>, mut call: Call<'_>) -> Result<()> {
-        self.run(&config.into(), &mut call, None)
+    pub fn launch<'s, 'c>(&self, config: impl Into<LaunchConfig<'s>>, call: impl IntoCall<'c>) -> Result<()> {
+        self.run(&config.into(), &mut call.into_call(), None)
     }
 
     /// As [`Module::for_each`], but waits for the kernel and says where the time went.
@@ -91,7 +91,7 @@ impl Module {
     /// # Errors
     /// As [`Module::for_each`].
     #[track_caller]
-    pub fn for_each_timed(&self, n: usize, call: Call<'_>) -> Result<Timings> {
+    pub fn for_each_timed<'c>(&self, n: usize, call: impl IntoCall<'c>) -> Result<Timings> {
         self.launch_timed(LaunchConfig::for_each(n), call)
     }
 
@@ -100,9 +100,13 @@ impl Module {
     /// # Errors
     /// As [`Module::launch`].
     #[track_caller]
-    pub fn launch_timed<'s>(&self, config: impl Into<LaunchConfig<'s>>, mut call: Call<'_>) -> Result<Timings> {
+    pub fn launch_timed<'s, 'c>(
+        &self,
+        config: impl Into<LaunchConfig<'s>>,
+        call: impl IntoCall<'c>,
+    ) -> Result<Timings> {
         let mut timings = Timings::default();
-        self.run(&config.into(), &mut call, Some(&mut timings))?;
+        self.run(&config.into(), &mut call.into_call(), Some(&mut timings))?;
         Ok(timings)
     }
 

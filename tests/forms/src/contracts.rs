@@ -83,3 +83,45 @@ pub fn divide_fast(x: &[f32], mut y: DisjointSlice<f32>) {
         *y /= x[i];
     }
 }
+
+/// Functions of one name, whose kernels have different ones.
+pub mod first {
+    use cuda_std::prelude::*;
+
+    /// Writes 1.
+    #[kernel]
+    pub fn same_name(mut y: DisjointSlice<u32>) {
+        if let Some(y) = y.own() {
+            *y = 1;
+        }
+    }
+}
+
+/// The second of these.
+pub mod second {
+    use cuda_std::Element;
+    use cuda_std::prelude::*;
+
+    /// Writes 2.
+    #[kernel(name = "second_of_its_name")]
+    pub fn same_name(mut y: DisjointSlice<u32>) {
+        if let Some(y) = y.own() {
+            *y = 2;
+        }
+    }
+
+    /// Writes a value, by kernels that have its type's name behind their own.
+    #[kernel(T = [u32, f64], name = "fill_by_name")]
+    pub fn fill<T: Element + Copy>(value: T, mut y: DisjointSlice<T>) {
+        if let Some(y) = y.own() {
+            *y = value;
+        }
+    }
+
+    /// Twice as much.
+    #[vectorize(name = "twice_by_name")]
+    #[must_use]
+    pub fn twice(x: f32) -> f32 {
+        2.0 * x
+    }
+}

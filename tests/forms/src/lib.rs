@@ -4,6 +4,7 @@
 //! The crate does not say `#![no_std]`, as kernel crates for Rust-CUDA do not; the builder does.
 
 pub mod arrays;
+pub mod blocks;
 pub mod conditions;
 pub mod contracts;
 pub mod generic;

@@ -363,3 +363,30 @@ fn structures_and_references_are_passed_to_unsafe_kernels() -> rumba::Result<()>
     assert!(PTX.contains("GAMMA"), "the host would not find it");
     Ok(())
 }
+
+#[test]
+fn kernels_of_one_function_name_have_names_of_their_own() {
+    use contracts::{first, second};
+    let module = start();
+    let mut y = [0; 3];
+    module.for_each(3, first::same_name(&mut y)).expect("it runs");
+    assert_eq!(y, [1; 3]);
+    module.for_each(3, second::same_name(&mut y)).expect("it runs");
+    assert_eq!(y, [2; 3]);
+    let mut z = [0.0; 3];
+    module.for_each(3, second::fill::<f64>(7.0, &mut z)).expect("it runs");
+    assert_eq!(z, [7.0; 3]);
+    for name in [
+        "same_name",
+        "second_of_its_name",
+        "fill_by_name_u32",
+        "fill_by_name_f64",
+        "twice_by_name_flat",
+        "twice_by_name_strided",
+    ] {
+        assert!(cuda_builder::inspect::kernel(PTX, name).is_some(), "{name}");
+    }
+    assert_eq!(second::same_name(&mut y).kernel().name, "second_of_its_name");
+    let doubled: rumba::array::Array<f32, 1> = module.map(second::twice::over(&[1.0_f32, 2.0])).expect("it runs");
+    assert_eq!(doubled.to_vec().expect("it is there"), [2.0, 4.0]);
+}

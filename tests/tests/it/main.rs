@@ -2,6 +2,7 @@
 
 mod agreement;
 mod arrays;
+mod blocks;
 mod catalogue;
 mod common;
 mod faults;

@@ -59,6 +59,72 @@ pub fn index_never_written(x: &[u32], mut y: DisjointSlice<u32>, tile: Shared<Ti
     }
 }
 
+/// Half of the block scans while the other half reduces, by the same scratch memory.
+#[kernel]
+pub fn scratch_used_in_two_ways(x: &[u32], mut y: DisjointSlice<u32>, mut block: BlockScratch<u32>) {
+    let own = x[thread::thread_idx_x() as usize];
+    let mut result = 0;
+    for turn in 0..4 {
+        result = if thread::thread_idx_x() < 32 {
+            block.reduce_sum(own + turn)
+        } else {
+            block.exclusive_sum_with_total(own + turn).0
+        };
+    }
+    if let Some(y) = y.own() {
+        *y = result;
+    }
+}
+
+/// Threads of all warps return between two reductions.
+#[kernel]
+pub fn scratch_that_threads_leave(x: &[u32], mut y: DisjointSlice<u32>, mut block: BlockScratch<u32>) {
+    let thread = thread::thread_idx_x();
+    for turn in 0..4 {
+        if thread % 16 == turn {
+            return;
+        }
+        let sum = block.reduce_sum(x[thread as usize]);
+        if let Some(y) = y.own() {
+            *y = sum;
+        }
+    }
+}
+
+/// Half of the block reads in a closure, the other half between two barriers.
+#[kernel]
+pub fn read_in_two_ways(mut y: DisjointSlice<u32>, mut tile: Shared<Tile<u32, 64>>) {
+    let thread = thread::thread_idx_x() as usize;
+    *tile.own() = 5;
+    for _ in 0..3 {
+        let opposite = if thread < 32 {
+            tile.read(|tile| tile[63 - thread])
+        } else {
+            let view = tile.sync();
+            let opposite = view[63 - thread];
+            tile = view.sync();
+            opposite
+        };
+        *tile.own() += opposite;
+    }
+    if let Some(y) = y.own() {
+        *y = *tile.own();
+    }
+}
+
+/// Half of the block returns inside of a closure that reads, by a panic.
+#[kernel]
+pub fn panic_while_reading(x: &[u32], mut y: DisjointSlice<u32>, mut tile: Shared<Tile<u32, 64>>) {
+    let thread = thread::thread_idx_x() as usize;
+    *tile.own() = 5;
+    let seen = tile.read(|tile| tile[63 - thread] + x[thread]);
+    *tile.own() = 7;
+    let after = tile.read(|tile| tile[63 - thread]);
+    if let Some(y) = y.own() {
+        *y = seen + after;
+    }
+}
+
 /// Attacks by these kernels.
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod attacks {
@@ -93,6 +159,39 @@ pub mod attacks {
         let launched = target.module.launch((1, 64), super::barriers_in_another_order(&mut y));
         let outcome = launched.and_then(|()| target.device.synchronize());
         assert!(outcome.is_err(), "the two halves passed each other");
+        Ok(())
+    }
+
+    /// Threads in different methods of one scratch memory, and threads that have left, get some numbers, and end.
+    pub fn scratch_misused(target: &Target) -> Result<()> {
+        let x = [1_u32; 64];
+        let mut y = [0_u32; 64];
+        target
+            .module
+            .launch((1, 64), super::scratch_used_in_two_ways(&x, &mut y))?;
+        target
+            .module
+            .launch((1, 64), super::scratch_that_threads_leave(&x, &mut y))
+    }
+
+    /// The two ways to read are one protocol.
+    pub fn reads_in_two_ways(target: &Target) -> Result<()> {
+        let mut y = [0_u32; 64];
+        target.module.launch((1, 64), super::read_in_two_ways(&mut y))?;
+        assert_eq!(y, [40; 64]);
+        Ok(())
+    }
+
+    /// A thread that panics while it reads is not waited for when the others write.
+    pub fn panic_in_a_closure_that_reads(target: &Target) -> Result<()> {
+        let x = [1_u32; 40];
+        let mut y = target.device.zeros::<u32>(64)?;
+        let launched = target.module.launch((1, 64), super::panic_while_reading(&x, &mut y));
+        let outcome = launched.and_then(|()| target.device.synchronize());
+        assert!(matches!(outcome, Err(Error::Panic(_))), "{outcome:?}");
+        // Opposite of threads 0 to 23 are those that have panicked, whose elements stay what they were.
+        let y = y.to_vec()?;
+        assert_eq!((&y[..24], &y[24..40]), (&[11; 24][..], &[13; 16][..]));
         Ok(())
     }
 

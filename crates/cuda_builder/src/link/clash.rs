@@ -1,4 +1,5 @@
-//! Symbols with two meanings: a variable or a kernel of one crate, and a function that another crate calls by the same name.
+//! Symbols with two meanings: a variable or a kernel of one crate, and a function that another crate calls by the same name; and
+//! kernels of two crates that have one name.
 //!
 //! LLVM's linker takes the one for the other, and the call would jump to data. Names that the compiler made up have one
 //! meaning, and so do functions: who exports one under a plain name has written `unsafe` for it.
@@ -8,6 +9,8 @@ use std::collections::HashMap;
 use super::symbols::{PROVIDED, is_mangled};
 use crate::error::BuildError;
 use crate::llvm::Module;
+
+const KERNEL: &str = "kernel";
 
 /// The plain names of all modules so far, with the crate that each was first seen in.
 #[derive(Default)]
@@ -21,7 +24,7 @@ impl Names {
     /// Adds the names of a module of this crate, before it is linked.
     pub(super) fn add(&mut self, module: &Module<'_>, of: &str) -> Result<(), BuildError> {
         let functions = module.functions().into_iter().map(|function| {
-            let what = function.is_kernel().then_some("kernel");
+            let what = function.is_kernel().then_some(KERNEL);
             (function, what)
         });
         let variables = module.globals().into_iter().map(|global| (global, Some("variable")));
@@ -46,7 +49,13 @@ impl Names {
                     if let Some(called) = self.functions.get(&name) {
                         return Err(clash(name, what, of, called));
                     }
-                    self.others.entry(name).or_insert_with(|| (what, of.to_owned()));
+                    let (first, owner) = self.others.entry(name.clone()).or_insert_with(|| (what, of.to_owned()));
+                    if *first == KERNEL && what == KERNEL && owner != of {
+                        return Err(BuildError::KernelTwice {
+                            kernel: name,
+                            crates: [owner.clone(), of.to_owned()],
+                        });
+                    }
                 }
             }
         }

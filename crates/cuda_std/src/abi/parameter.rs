@@ -86,6 +86,18 @@ impl Parameter {
     /// A parameter that is bound as its type says.
     #[must_use]
     pub const fn bound<P: KernelParameter + ?Sized>(name: &'static str, ty: &'static str) -> Self {
+        P::PARAMETER.named(name, ty)
+    }
+
+    /// The parameter by this name and this text of its type. For the macro.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn named(self, name: &'static str, ty: &'static str) -> Self {
+        Self { name, ty, ..self }
+    }
+
+    /// A parameter that is bound as its type says, without its name.
+    const fn of<P: KernelParameter + ?Sized>() -> Self {
         let mut words = [
             size_of::<P::A>(),
             size_of::<P::B>(),
@@ -96,8 +108,8 @@ impl Parameter {
             words[0] = size_of::<P::Element>();
         }
         Self {
-            name,
-            ty,
+            name: "",
+            ty: "",
             role: P::ROLE,
             layout: Layout::of::<P::Element>(words),
         }
@@ -174,6 +186,7 @@ pub unsafe trait Element: 'static {
 }
 
 // SAFETY: `Pod` demands the first; a `Pod` type has no interior mutability.
+#[diagnostic::do_not_recommend]
 unsafe impl<T: Pod> Element for T {
     const ROLE: Role = {
         demand(
@@ -212,8 +225,8 @@ pub(crate) fn start_of<T: Element>(first: &'static mut [T; 0]) -> *mut T {
     label = "not something the host can pass to a kernel",
     note = "inputs are written `&[T]`, or `View<T, N>` for arrays with strides; outputs `DisjointSlice<T>`, or `Disjoint<T, Layout>` with \
             a layout of `cuda_std::output`: `Disjoint<T, PerBlock>`, `Disjoint<T, PerThread<2>>`",
-    note = "values are numbers, or structures with `#[repr(C)]` and `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`",
-    note = "shared memory is `Shared<..>`, `Alternating<..>` or `Pipeline<..>` by that very name: the host passes nothing for it, so \
+    note = "values and elements are numbers, or structures with `#[repr(C)]` and `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`",
+    note = "shared memory is `Shared<..>`, `Alternating<..>`, `Pipeline<..>` or `BlockScratch<..>` by that very name: the host passes nothing for it, so \
             `#[kernel]` has to know it when it sees it, and an alias hides it"
 )]
 pub unsafe trait KernelParameter {
@@ -239,6 +252,9 @@ pub unsafe trait KernelParameter {
     const ROLES: usize = 0;
     /// Whether all blocks of a launch have to run at the same time: `#[kernel(cooperative)]`.
     const COOPERATIVE: bool = false;
+    /// The parameter, without its name. For the macro.
+    #[doc(hidden)]
+    const PARAMETER: Parameter = Parameter::of::<Self>();
 
     /// Makes the kernel's value from its PTX parameters.
     ///
@@ -271,8 +287,20 @@ pub unsafe trait KernelParameter {
     }
 }
 
+/// A type whose values are passed to a kernel as they are: `NoUninit`, with the compiler's messages about what is not.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be passed to a kernel by value",
+    label = "not plain data",
+    note = "values are numbers, arrays of numbers, and structures of these with `#[repr(C)]` and \
+            `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`"
+)]
+pub trait ByValue: NoUninit {}
+
+#[diagnostic::do_not_recommend]
+impl<T: NoUninit> ByValue for T {}
+
 // SAFETY: one PTX parameter, by value; `NoUninit` types have no padding that could be missing.
-unsafe impl<T: NoUninit> KernelParameter for T {
+unsafe impl<T: ByValue> KernelParameter for T {
     const ROLE: Role = Role::Value;
     type Element = T;
     type A = T;

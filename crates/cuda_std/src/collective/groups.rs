@@ -203,8 +203,13 @@ unsafe impl<const N: u32> lanes::Lanes for WarpTile<N> {
     }
 
     #[inline(always)]
-    fn value_across<T: Shuffle>(self, value: T, lanes: u32) -> Option<T> {
-        Some(self.shfl_xor(value, lanes))
+    fn is_tile(self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn value_across<T: Shuffle>(self, value: T, lanes: u32) -> T {
+        self.shfl_xor(value, lanes)
     }
 }
 
@@ -334,8 +339,13 @@ unsafe impl lanes::Lanes for Coalesced {
     }
 
     #[inline(always)]
-    fn value_across<T: Shuffle>(self, _: T, _: u32) -> Option<T> {
-        None
+    fn is_tile(self) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn value_across<T: Shuffle>(self, value: T, _: u32) -> T {
+        value
     }
 }
 

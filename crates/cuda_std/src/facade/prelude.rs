@@ -6,6 +6,7 @@ pub use crate::array::output::{
 };
 pub use crate::array::strided::{View, ViewMut};
 pub use crate::array::vectorize;
+pub use crate::collective::block::BlockScratch;
 pub use crate::collective::warp;
 pub use crate::device::arch::cfg_arch;
 pub use crate::device::sync::sync_threads;

@@ -223,6 +223,34 @@ pub struct Call<'a> {
     arguments: Arguments<'a>,
 }
 
+/// What a runtime launches: a [`Call`], and nothing else. A trait, so that the compiler says what a launch takes.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a call of a kernel",
+    label = "not what a function with `#[kernel]` returns",
+    note = "a launch takes the call of a kernel with its arguments: `module.for_each(n, scale(2.0, &mut y))`, where `scale` is a function \
+            with `#[kernel]`",
+    note = "a function that lacks `#[kernel]` runs on the host, at once, and returns `()`: add the attribute",
+    note = "a closure is compiled for the host only: write a function with `#[kernel]` in the kernel crate, and pass it what the closure \
+            captures"
+)]
+pub trait IntoCall<'a>: sealed::IntoCall {
+    /// The call.
+    fn into_call(self) -> Call<'a>;
+}
+
+mod sealed {
+    pub trait IntoCall {}
+}
+
+impl sealed::IntoCall for Call<'_> {}
+
+impl<'a> IntoCall<'a> for Call<'a> {
+    #[inline]
+    fn into_call(self) -> Self {
+        self
+    }
+}
+
 impl<'a> Call<'a> {
     /// A call whose arguments are bound next, in place: [`Argument::bind`] with
     /// [`arguments_mut`](Self::arguments_mut). For the macro.

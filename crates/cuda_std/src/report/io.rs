@@ -11,7 +11,8 @@
 //! The format string is translated to C's while compiling; the driver does the rest, through
 //! `vprintf`. It prints integers, floating-point numbers, `bool` and `char`, by `{}`, `{:?}`,
 //! `{:x}`, `{:X}` or `{:e}`, with sign, width, zeros in front and precision. A floating-point number
-//! without a precision has six decimals. The text comes out when the host next waits for the
+//! without a precision has six decimals, which is C's `%f` and not what Rust prints: `{:e}` prints small and large
+//! numbers, `{:.9}` more decimals. The text comes out when the host next waits for the
 //! device, at most a megabyte of it, and lines of different threads in no fixed order.
 
 use core::marker::PhantomData;

@@ -42,7 +42,7 @@ pub use per_block::PerBlock;
 pub use per_thread::{GridStrideMut, PerThread};
 pub(crate) use rounds::Words;
 pub use rounds::{Rounds, Run, VectorOf};
-pub use rows::{ByBlock, ByWarp, Row, Rows};
+pub use rows::{ByBlock, ByWarp, Row, Rows, RowsMut};
 pub use striped::{Inputs, Striped};
 pub(crate) use tiles::MOST;
 pub use tiles::{ByRows, TilePlace, Tiles, Transposed};

@@ -47,6 +47,7 @@ pub enum ByBlock {}
 pub enum ByWarp {}
 
 /// What has a row: its number and how many there are in the grid, the thread's place in it and how many threads it has.
+#[derive(Debug)]
 struct Member {
     group: u32,
     groups: u32,
@@ -101,33 +102,82 @@ impl<G: Group> Layout for Rows<G> {
 }
 
 impl<T: Element, G: Group> Disjoint<'_, T, Rows<G>> {
-    /// Calls `work` with the number of each row of the calling thread's block or warp, and the thread's part of it.
-    /// All threads of the block or warp are called with the same rows in the same order, so they may wait for each
-    /// other in `work`.
+    /// The rows of the calling thread's block or warp: of each its number, and the thread's part of it.
+    /// All threads of the block or warp get the same rows in the same order, so they may wait for each other between two rows.
+    ///
+    /// ```
+    /// use cuda_std::prelude::*;
+    ///
+    /// /// Subtracts from each row its mean, one block for each row.
+    /// #[kernel]
+    /// pub fn centre_rows(mut y: Disjoint<f32, Rows>, mut block: BlockScratch<f32>) {
+    ///     let columns = y.columns();
+    ///     for (_, mut row) in y.rows_mut() {
+    ///         let mut sum = 0.0;
+    ///         row.each(|_, y| sum += *y);
+    ///         let mean = block.reduce_sum(sum) / columns as f32;
+    ///         row.each(|_, y| *y -= mean);
+    ///     }
+    /// }
+    ///
+    /// # fn main() {
+    /// let mut y: Vec<f32> = (0..7 * 50).map(|i| (i % 50) as f32).collect();
+    /// examples::launch((3, 64), centre_rows((&mut y, [7, 50])));
+    /// assert!((0..7 * 50).all(|i| y[i] == (i % 50) as f32 - 24.5));
+    /// # }
+    /// ```
+    #[inline(always)]
+    #[must_use = "rows are written through what this gives"]
+    pub fn rows_mut(&mut self) -> RowsMut<'_, T> {
+        let member = G::member();
+        RowsMut {
+            start: self.start,
+            shape: self.shape,
+            next: member.group as usize,
+            member,
+            matrix: PhantomData,
+        }
+    }
+
+    /// Calls `work` with each of the [rows](Self::rows_mut) of the calling thread's block or warp.
     #[inline(always)]
     pub fn each_row(&mut self, mut work: impl FnMut(usize, Row<'_, T>)) {
-        let Member {
-            group,
-            groups,
-            thread,
-            threads,
-        } = G::member();
-        let mut row = group as usize;
-        while row < self.rows() {
-            work(
-                row,
-                Row {
-                    // SAFETY: the row is inside. It is one block's or warp's, by the remainder of its number in a launch of rank 1,
-                    // and a column of it one thread's.
-                    start: unsafe { self.start.add(row * self.columns()) },
-                    columns: self.shape[1],
-                    thread,
-                    threads,
-                    matrix: PhantomData,
-                },
-            );
-            row += groups as usize;
+        for (row, part) in self.rows_mut() {
+            work(row, part);
         }
+    }
+}
+
+/// The rows of a block or warp: see [`rows_mut`](Disjoint::rows_mut).
+#[derive(Debug)]
+pub struct RowsMut<'a, T> {
+    start: *mut T,
+    shape: [u32; 2],
+    next: usize,
+    member: Member,
+    matrix: PhantomData<&'a mut T>,
+}
+
+impl<'a, T: Element> Iterator for RowsMut<'a, T> {
+    type Item = (usize, Row<'a, T>);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        let (row, [rows, columns]) = (self.next, self.shape);
+        if row >= rows as usize {
+            return None;
+        }
+        self.next += self.member.groups as usize;
+        let part = Row {
+            // SAFETY: the row is inside. It is one block's or warp's, by the remainder of its number in a launch of rank 1, which
+            // is given it once; and a column of it is one thread's.
+            start: unsafe { self.start.add(row * columns as usize) },
+            columns,
+            thread: self.member.thread,
+            threads: self.member.threads,
+            matrix: PhantomData,
+        };
+        Some((row, part))
     }
 }
 

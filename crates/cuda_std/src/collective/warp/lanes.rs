@@ -28,8 +28,11 @@ pub(crate) unsafe trait Lanes: Copy {
     fn value_below<T: Shuffle>(self, value: T, delta: u32) -> T;
     /// The value of the lane whose rank is `delta` more; unspecified where there is none.
     fn value_above<T: Shuffle>(self, value: T, delta: u32) -> T;
-    /// The value of the lane whose rank differs by the bits `lanes`, if the size is a power of two.
-    fn value_across<T: Shuffle>(self, value: T, lanes: u32) -> Option<T>;
+    /// Whether the lanes are neighbours and their number is a power of two.
+    fn is_tile(self) -> bool;
+    /// The value of the lane whose rank differs by the bits `lanes`, which are below the size; unspecified if the lanes are no
+    /// tile.
+    fn value_across<T: Shuffle>(self, value: T, lanes: u32) -> T;
 }
 
 /// Combines the values of all lanes; each lane gets the result. The order is fixed.
@@ -37,12 +40,10 @@ pub(crate) unsafe trait Lanes: Copy {
 pub(crate) fn reduce<L: Lanes, T: Shuffle>(lanes: L, value: T, combine: impl Fn(T, T) -> T) -> T {
     let mut result = value;
     let size = lanes.size();
-    if lanes.value_across(value, 0).is_some() {
+    if lanes.is_tile() {
         let mut distance = size / 2;
         while distance > 0 {
-            if let Some(other) = lanes.value_across(result, distance) {
-                result = combine(result, other);
-            }
+            result = combine(result, lanes.value_across(result, distance));
             distance /= 2;
         }
         return result;

@@ -41,8 +41,11 @@
 //! | tuples of these | the smallest of them | those of each part; all parts share one barrier |
 //! | [`SharedSlice<T>`](SharedSlice) | any | as a table; the host passes the length |
 //!
+//! In a loop or a closure, [`Shared::read`] does both: it waits for the block, lends all elements to a closure, and waits again.
+//!
 //! What threads change at once, such as the bins of a histogram, are elements of type
-//! [`Atomic`](crate::atomic::Atomic): then every thread may change every element of a view. Where one
+//! [`Atomic`](crate::atomic::Atomic): then every thread may change every element of a view. Sums, extremes and scans over the
+//! block are methods of a [`BlockScratch`](crate::block::BlockScratch) parameter. Where one
 //! step reads what the step before wrote, the two tiles of an [`Alternating`] parameter take turns with
 //! one barrier for each step; the copies of a [`Pipeline`] bring the next data while the present ones are
 //! computed with. What the blocks of a cluster read of each other is a [`ClusterShared`] parameter.
@@ -211,6 +214,48 @@ impl<'l, L: Layout> Shared<'l, L> {
     }
 }
 
+impl<L: Layout + 'static> Shared<'_, L> {
+    /// Waits for all threads of the block, calls `work` with all elements to read, and waits again until all threads have
+    /// read: [`sync`](Self::sync) and [`View::sync`] in one, which borrow the memory and do not move it. For loops and closures.
+    ///
+    /// `work` is given an array, for several tiles a tuple of arrays, and for a [`SharedSlice`] a slice.
+    ///
+    /// ```
+    /// use cuda_std::prelude::*;
+    ///
+    /// /// Reverses each row, in blocks of 64: a row is as long as a block.
+    /// #[kernel(block = 64)]
+    /// pub fn reverse_rows(mut y: Disjoint<f32, Rows>, mut tile: Shared<Tile<f32, 64>>) {
+    ///     let place = 63 - thread::thread_idx_x() as usize;
+    ///     y.each_row(|_, mut row| {
+    ///         row.each(|_, y| *tile.own() = *y);
+    ///         let opposite = tile.read(|tile| tile[place]);
+    ///         row.each(|_, y| *y = opposite);
+    ///     });
+    /// }
+    ///
+    /// # fn main() {
+    /// let mut y: Vec<f32> = (0..5 * 64).map(|i| i as f32).collect();
+    /// examples::launch((2, 64), reverse_rows((&mut y, [5, 64])));
+    /// assert!((0..5 * 64).all(|i| y[i] == (i / 64 * 64 + 63 - i % 64) as f32));
+    /// # examples::becomes("reverse_rows", &["st.shared", "barrier", "ld.shared"]);
+    /// # }
+    /// ```
+    ///
+    /// Every thread of the block must come here, as to `sync`.
+    ///
+    /// `barrier.sync`, twice; PTX 6.0, sm_70.
+    #[inline(always)]
+    pub fn read<R>(&mut self, work: impl for<'v> FnOnce(L::View<'v>) -> R) -> R {
+        intrinsics::barrier_sync(self.barrier);
+        // SAFETY: the barrier has begun the phase of reading, which lasts until the next. The view does not outlive `work`, which
+        // is called for any lifetime of it, and the memory is borrowed mutably, so no element is the thread's own meanwhile.
+        let result = work(unsafe { L::view(self.memory) });
+        intrinsics::barrier_sync(self.barrier);
+        result
+    }
+}
+
 impl<T: Element, const N: usize> Shared<'_, Tile<T, N>> {
     /// This thread's elements when a block smaller than the tile shares all of it out, with their
     /// indices: the thread's own, then one block further each time.
@@ -293,14 +338,15 @@ one_tile! {
     Slice<T>, [], T;
 }
 
-/// [`Shared`], [`Alternating`], [`Pipeline`] or [`ClusterShared`], to the macro that declares the memory.
+/// [`Shared`], [`Alternating`], [`Pipeline`], [`ClusterShared`] or [`BlockScratch`](crate::block::BlockScratch), to the macro that
+/// declares the memory.
 ///
 /// # Safety
 ///
 /// In a block of at most `BLOCK` threads, with a barrier that nothing else uses, the value is sound to hand to every thread.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not shared memory of this library",
-    label = "`#[kernel]` takes the names `Shared`, `Alternating`, `Pipeline` and `ClusterShared` for those of `cuda_std::shared`",
+    label = "`#[kernel]` takes the names `Shared`, `Alternating`, `Pipeline`, `ClusterShared` and `BlockScratch` for those of `cuda_std`",
     note = "rename the other type, or import it under another name"
 )]
 pub unsafe trait SharedParameter: Sized {
