@@ -31,9 +31,10 @@
 //! | `RUMBA_LOG` | `off`, `reports`, `errors`, `calls`: what is written to standard error |
 //! | `RUMBA_MEMORY` | MiB of memory of the software devices; default is half of the machine's |
 //! | `RUMBA_WORKERS` | threads that run blocks on the software device; default is 0, one per core |
+//! | `RUMBA_MULTIPROCESSORS` | multiprocessors that the software devices say they have, which programs size grids by: 132 (default), as an H100 has, or 1 to 1024 |
 //! | `RUMBA_CHECK` | what the software device checks: names of [`check::Check`] such as `mem` (default) and `race`, separated by commas; `all` for those of a checked run, `none` for nothing. Findings go to standard error |
 //! | `RUMBA_CHECK_JSON` | a file that findings are appended to, an object of JSON each |
-//! | `RUMBA_CHECK_SEED` | a number that the order of blocks, warps and diverged lanes is taken from, so that a run can be repeated |
+//! | `RUMBA_CHECK_SEED` | a number that the order of blocks, warps and diverged lanes is taken from, so that a run can be repeated; kernels are then interpreted, whatever `RUMBA_ENGINE` says |
 //! | `RUMBA_CHECK_ORDERS` | a number: each launch runs in all orders of its synchronising operations, in so many at most |
 //! | `RUMBA_CHECK_ORDER` | one of these orders, as reports name it |
 //! | `RUMBA_PROFILE_JSON` | a file that what each launch did is appended to, as `rumba_vm::Profile` in JSON |
@@ -59,6 +60,14 @@ pub use soft::SoftLibraryError;
 /// says what was looked for and what to do; `cuInit` returns `CUDA_ERROR_NO_DEVICE` meanwhile.
 pub fn device_kind() -> Result<DeviceKind, ChoiceError> {
     choice::choice().kind()
+}
+
+/// Threads that run blocks on the software device: what `RUMBA_WORKERS` asks for, or one for each core. So many of its
+/// multiprocessors work at the same time.
+pub fn software_workers() -> usize {
+    let asked = std::env::var("RUMBA_WORKERS").ok().and_then(|text| text.parse().ok());
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    asked.filter(|workers| *workers > 0).unwrap_or_else(cores)
 }
 
 /// The full report of the last module that could not be loaded, or of the last kernel that failed, in any

@@ -51,6 +51,7 @@ scenarios! {
     programmatic_edges,
     captures,
     invalid_captures,
+    graph_memory,
     libraries,
     events,
     limits,
