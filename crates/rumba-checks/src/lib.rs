@@ -55,6 +55,9 @@ checks! {
     Sync: InCheckedRuns,
     /// Integer divisions by zero, and shifts beyond the width.
     Arith: InCheckedRuns,
+    /// As [`Check::Init`], and reads of values of which only a part was written. Structures that are copied with their padding
+    /// are told, too.
+    InitBytes: ByName,
     /// What the kernel itself refuses: panics, assertions, traps.
     Panic: Always,
     /// Results that depend on the order of threads: runs in several orders are compared.
@@ -97,6 +100,16 @@ impl CheckSet {
     #[inline]
     pub const fn contains(self, check: Check) -> bool {
         self.0 & 1 << check as u32 != 0
+    }
+
+    /// These and the checks that they are a part of.
+    #[must_use]
+    pub const fn complete(self) -> Self {
+        if self.contains(Check::InitBytes) {
+            self.with(Check::Init)
+        } else {
+            self
+        }
     }
 
     /// Whether one of them finds mistakes that let a kernel go on; those of [`Check::Mem`] end it.

@@ -46,6 +46,14 @@ pub fn device_kind() -> Result<DeviceKind, ChoiceError> {
     choice::choice().kind()
 }
 
+/// Threads that run blocks on the software device: what `RUMBA_WORKERS` asks for, or one for each core. So many of its
+/// multiprocessors work at the same time.
+pub fn software_workers() -> usize {
+    let asked = std::env::var("RUMBA_WORKERS").ok().and_then(|text| text.parse().ok());
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    asked.filter(|workers| *workers > 0).unwrap_or_else(cores)
+}
+
 /// The full report of the last module that could not be loaded, or of the last kernel that failed, in any
 /// thread. `None` if there was none, and always with NVIDIA's driver, which tells no more than a code.
 pub fn last_report() -> Option<String> {

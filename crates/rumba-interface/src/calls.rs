@@ -29,6 +29,43 @@ macro_rules! names {
     };
 }
 
+/// Families of calls that are not served, by how the calls' names begin.
+const FAMILIES: &[(&str, &str)] = &[
+    ("cuTex", "textures"),
+    ("cuModuleGetTexRef", "textures"),
+    ("cuParamSetTexRef", "textures"),
+    ("cuDeviceGetTexture", "textures"),
+    ("cuMipmapped", "mipmapped arrays, which are for textures,"),
+    ("cuSurf", "surfaces"),
+    ("cuModuleGetSurfRef", "surfaces"),
+    ("cuGraphics", "resources of graphics libraries"),
+    ("cuGL", "resources of graphics libraries"),
+    ("cuEGL", "resources of graphics libraries"),
+    ("cuVDPAU", "resources of graphics libraries"),
+    ("cuImportExternal", "resources of other libraries"),
+    ("cuIpc", "handles for other processes"),
+    ("cuMulticast", "multicast objects"),
+    ("cuGreenCtx", "green contexts"),
+    ("cuCheckpoint", "checkpoints of processes"),
+];
+
+/// The family of calls that a call belongs to, if the whole family is not served.
+///
+/// # Examples
+///
+/// ```
+/// use rumba_interface::calls::family;
+///
+/// assert_eq!(family("cuTexObjectCreate"), Some("textures"));
+/// assert_eq!(family("cuMemAlloc_v2"), None);
+/// ```
+pub fn family(call: &str) -> Option<&'static str> {
+    FAMILIES
+        .iter()
+        .find(|(start, _)| call.starts_with(start))
+        .map(|(_, family)| *family)
+}
+
 /// Whether a name is that of a form which means the thread's own default stream.
 pub fn is_per_thread_form(name: &str) -> bool {
     name.ends_with("_ptds") || name.ends_with("_ptsz")
@@ -159,7 +196,8 @@ macro_rules! with_calls {
             cuLaunchKernel_ptsz = cuLaunchKernel;
         occupancy: cuOccupancyMaxActiveBlocksPerMultiprocessor,
             cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, cuOccupancyMaxPotentialBlockSize,
-            cuOccupancyMaxPotentialBlockSizeWithFlags, cuOccupancyAvailableDynamicSMemPerBlock;
+            cuOccupancyMaxPotentialBlockSizeWithFlags, cuOccupancyAvailableDynamicSMemPerBlock,
+            cuOccupancyMaxActiveClusters, cuOccupancyMaxPotentialClusterSize;
         mem: cuMemAlloc_v2, cuMemAllocManaged, cuMemAllocPitch_v2, cuMemFree_v2, cuMemGetInfo_v2,
             cuMemGetAddressRange_v2, cuMemPrefetchAsync, cuMemPrefetchAsync_v2, cuMemAdvise, cuMemAdvise_v2,
             cuMemPrefetchAsync_ptsz = cuMemPrefetchAsync, cuMemPrefetchAsync_v2_ptsz = cuMemPrefetchAsync_v2;
@@ -198,7 +236,7 @@ macro_rules! with_calls {
         pool: cuMemAllocAsync, cuMemAllocFromPoolAsync, cuMemFreeAsync, cuDeviceGetDefaultMemPool,
             cuDeviceGetMemPool, cuDeviceSetMemPool, cuMemPoolCreate, cuMemPoolDestroy, cuMemPoolTrimTo,
             cuMemPoolGetAttribute, cuMemPoolSetAttribute, cuMemPoolSetAccess,
-            cuMemPoolGetAccess, cuMemAllocAsync_ptsz = cuMemAllocAsync,
+            cuMemPoolGetAccess, cuDeviceGetGraphMemAttribute, cuDeviceGraphMemTrim, cuMemAllocAsync_ptsz = cuMemAllocAsync,
             cuMemAllocFromPoolAsync_ptsz = cuMemAllocFromPoolAsync, cuMemFreeAsync_ptsz = cuMemFreeAsync;
         pointer: cuPointerGetAttribute, cuPointerGetAttributes, cuPointerSetAttribute;
         tensor: cuTensorMapEncodeIm2col, cuTensorMapEncodeIm2colWide, cuTensorMapEncodeTiled, cuTensorMapReplaceAddress;
@@ -242,7 +280,8 @@ macro_rules! with_calls {
             cuGraphExecChildGraphNodeSetParams, cuGraphAddEventRecordNode, cuGraphAddEventWaitNode,
             cuGraphEventRecordNodeGetEvent, cuGraphEventWaitNodeGetEvent, cuGraphEventRecordNodeSetEvent,
             cuGraphEventWaitNodeSetEvent, cuGraphExecEventRecordNodeSetEvent,
-            cuGraphExecEventWaitNodeSetEvent, cuGraphAddMemFreeNode, cuGraphMemFreeNodeGetParams,
+            cuGraphExecEventWaitNodeSetEvent, cuGraphAddMemAllocNode, cuGraphMemAllocNodeGetParams,
+            cuGraphAddMemFreeNode, cuGraphMemFreeNodeGetParams,
             cuGraphNodeGetType, cuGraphNodeGetDependencies, cuGraphNodeGetDependencies_v2,
             cuGraphNodeGetDependentNodes, cuGraphNodeGetDependentNodes_v2, cuGraphDestroyNode,
             cuGraphNodeSetEnabled, cuGraphNodeGetEnabled;
@@ -275,10 +314,10 @@ macro_rules! with_calls {
         cuCoredumpGetAttribute, cuCoredumpGetAttributeGlobal, cuCoredumpSetAttribute,
         cuCoredumpSetAttributeGlobal, cuCtxAttach, cuCtxCreate, cuCtxDetach, cuCtxFromGreenCtx,
         cuCtxGetDevResource, cuCtxRecordEvent, cuCtxWaitEvent, cuDestroyExternalMemory,
-        cuDestroyExternalSemaphore, cuDeviceGetDevResource, cuDeviceGetGraphMemAttribute,
+        cuDestroyExternalSemaphore, cuDeviceGetDevResource,
         cuDeviceGetHostAtomicCapabilities, cuDeviceGetLuid, cuDeviceGetNvSciSyncAttributes,
         cuDeviceGetP2PAtomicCapabilities, cuDeviceGetProperties, cuDeviceGetTexture1DLinearMaxWidth,
-        cuDeviceGraphMemTrim, cuDeviceRegisterAsyncNotification, cuDeviceSetGraphMemAttribute,
+        cuDeviceRegisterAsyncNotification, cuDeviceSetGraphMemAttribute,
         cuDeviceTotalMem, cuDeviceUnregisterAsyncNotification, cuDevResourceGenerateDesc,
         cuDevSmResourceSplitByCount, cuEGLApiInit, cuEGLStreamConsumerAcquireFrame,
         cuEGLStreamConsumerConnect, cuEGLStreamConsumerConnectWithFlags, cuEGLStreamConsumerDisconnect,
@@ -291,7 +330,7 @@ macro_rules! with_calls {
         cuGLRegisterBufferObject, cuGLSetBufferObjectMapFlags, cuGLUnmapBufferObject,
         cuGLUnmapBufferObjectAsync, cuGLUnregisterBufferObject, cuGraphAddBatchMemOpNode,
         cuGraphAddExternalSemaphoresSignalNode, cuGraphAddExternalSemaphoresWaitNode,
-        cuGraphAddMemAllocNode, cuGraphAddNode, cuGraphAddNode_v2, cuGraphBatchMemOpNodeGetParams,
+        cuGraphAddNode, cuGraphAddNode_v2, cuGraphBatchMemOpNodeGetParams,
         cuGraphBatchMemOpNodeSetParams, cuGraphConditionalHandleCreate, cuGraphExecBatchMemOpNodeSetParams,
         cuGraphExecExternalSemaphoresSignalNodeSetParams, cuGraphExecExternalSemaphoresWaitNodeSetParams,
         cuGraphExecNodeSetParams, cuGraphExternalSemaphoresSignalNodeGetParams,
@@ -304,7 +343,7 @@ macro_rules! with_calls {
         cuGraphicsSubResourceGetMappedArray, cuGraphicsUnmapResources, cuGraphicsUnmapResources_ptsz,
         cuGraphicsUnregisterResource, cuGraphicsVDPAURegisterOutputSurface,
         cuGraphicsVDPAURegisterVideoSurface, cuGraphKernelNodeCopyAttributes, cuGraphKernelNodeGetAttribute,
-        cuGraphKernelNodeSetAttribute, cuGraphMemAllocNodeGetParams, cuGraphNodeSetParams,
+        cuGraphKernelNodeSetAttribute, cuGraphNodeSetParams,
         cuGraphReleaseUserObject, cuGraphRetainUserObject, cuGreenCtxCreate, cuGreenCtxDestroy,
         cuGreenCtxGetDevResource, cuGreenCtxGetId, cuGreenCtxRecordEvent, cuGreenCtxStreamCreate,
         cuGreenCtxWaitEvent, cuImportExternalMemory, cuImportExternalSemaphore, cuIpcCloseMemHandle,
@@ -330,7 +369,7 @@ macro_rules! with_calls {
         cuMipmappedArrayGetMemoryRequirements, cuMipmappedArrayGetSparseProperties, cuModuleGetGlobal,
         cuModuleGetSurfRef, cuModuleGetTexRef, cuMulticastAddDevice, cuMulticastBindAddr,
         cuMulticastBindMem, cuMulticastCreate, cuMulticastGetGranularity, cuMulticastUnbind,
-        cuOccupancyMaxActiveClusters, cuOccupancyMaxPotentialClusterSize, cuParamSetf, cuParamSeti,
+        cuParamSetf, cuParamSeti,
         cuParamSetSize, cuParamSetTexRef, cuParamSetv, cuProfilerInitialize,
         cuSignalExternalSemaphoresAsync, cuSignalExternalSemaphoresAsync_ptsz, cuStreamCopyAttributes,
         cuStreamCopyAttributes_ptsz, cuStreamGetAttribute, cuStreamGetAttribute_ptsz, cuStreamGetCtx_v2,
@@ -374,6 +413,21 @@ mod tests {
         assert_eq!(name(find("cuMemcpyHtoD", 12_000, true)), "cuMemcpyHtoD_v2_ptds");
         assert_eq!(name(find("cuStreamQuery", 12_000, true)), "cuStreamQuery_ptsz");
         assert_eq!(name(find("cuMemAlloc", 12_000, true)), "cuMemAlloc_v2");
+    }
+
+    #[test]
+    fn families_are_of_calls_that_are_not_served() {
+        macro_rules! served {
+            (served { $($file:ident: $($name:ident $(= $target:ident)?),*;)* } unserved { $($missing:ident),* }) => {
+                [$($(stringify!($name),)*)*]
+            };
+        }
+        for call in with_calls!(served) {
+            assert_eq!(family(call), None, "{call}");
+        }
+        for (start, _) in FAMILIES {
+            assert!(NAMES.iter().any(|call| call.starts_with(start)), "{start}");
+        }
     }
 
     #[test]

@@ -5,9 +5,11 @@
 
 use std::any::type_name;
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char, c_void};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
 
 use crate::code::Code;
 use crate::error::Error;
@@ -77,7 +79,22 @@ pub(crate) fn refuse(call: &str, error: &Error) -> Code {
         Level::Errors
     };
     log::say(level, format_args!("{call} -> {}: {error}", code.name()));
+    if code == Code::NOT_SUPPORTED && std::env::var_os("RUMBA_LOG").is_none() {
+        name_once(format!("{call} -> {}: {error}", code.name()));
+    }
     code
+}
+
+/// Writes what the device lacks to standard error, once: C has one code for all of it, and most programs print no more than
+/// that. `RUMBA_LOG` says otherwise what is written.
+#[cold]
+fn name_once(message: String) {
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if !told.contains(&message) {
+        log::write(format_args!("{message}"));
+        told.insert(message);
+    }
 }
 
 /// The name of the call whose body has type `F`: the path of a closure holds that of its function.

@@ -2,7 +2,18 @@
 //!
 //! Callers in C see only the code; the sentence goes to `RUMBA_LOG`. NVIDIA's driver is not described here.
 
+use rumba_interface::calls::family;
+use rumba_vm::limits::Multiprocessor;
+
 use crate::code::Code;
+
+/// The newest architecture that a device can have.
+const NEWEST: u32 = Multiprocessor::NEWEST.capability;
+
+/// What is left out that a call which is not served belongs to, behind a colon.
+fn left_out(call: &str) -> String {
+    family(call).map_or_else(String::new, |family| format!(": {family} are left out"))
+}
 
 /// A refusal by the software device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -68,6 +79,17 @@ pub(crate) enum Error {
     Image(String),
     #[error("the image holds {0}, which only NVIDIA's hardware runs: build it with PTX in it")]
     NoPtx(&'static str),
+    #[error(
+        "the PTX is for sm_{wanted}, and the device has compute capability {}.{}: compile the kernels for sm_{NEWEST} as well, \
+         which is the newest that RUMBA_SOFT_ARCH can ask for",
+        device / 10, device % 10
+    )]
+    Newer {
+        /// The architecture of the text.
+        wanted: u32,
+        /// That of the device.
+        device: u32,
+    },
     #[error("{report}")]
     Ptx {
         /// The faults in the form in which NVIDIA's assembler logs them.
@@ -81,7 +103,7 @@ pub(crate) enum Error {
     PtxVersion(String),
     #[error("{0}")]
     Memory(String),
-    #[error("{what} is not served by the software device yet")]
+    #[error("{what} is not served by the software device yet{}", left_out(what))]
     Unserved { what: &'static str },
     #[error("a host function of a stream called the driver, which CUDA does not allow")]
     InHostFunction,
@@ -149,7 +171,7 @@ impl Error {
             Self::NotFound { .. } | Self::NoAllocation(_) | Self::NoFunction(_) => Code::NOT_FOUND,
             Self::File { .. } => Code::FILE_NOT_FOUND,
             Self::Image(_) => Code::INVALID_IMAGE,
-            Self::NoPtx(_) => Code::NO_BINARY_FOR_GPU,
+            Self::NoPtx(_) | Self::Newer { .. } => Code::NO_BINARY_FOR_GPU,
             Self::Ptx { .. } => Code::INVALID_PTX,
             Self::PtxVersion(_) => Code::UNSUPPORTED_PTX_VERSION,
             Self::Unserved { .. } | Self::NotExecuted(_) => Code::NOT_SUPPORTED,

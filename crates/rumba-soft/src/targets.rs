@@ -11,6 +11,7 @@ use crate::abi::{refuse, set_per_thread};
 use crate::api;
 use crate::code::Code;
 use crate::error::Error;
+use crate::soft::report;
 
 macro_rules! functions {
     (
@@ -48,7 +49,9 @@ with_calls!(functions);
 
 /// What the device does for a call that it does not serve yet.
 extern "C" fn unserved<const CALL: usize>() -> Code {
-    refuse(NAMES[CALL], &Error::Unserved { what: NAMES[CALL] })
+    let error = Error::Unserved { what: NAMES[CALL] };
+    report::refusal(&error);
+    refuse(NAMES[CALL], &error)
 }
 
 /// Where a `_ptds` or `_ptsz` form leads: notes which default stream is meant and goes on to the call that all forms share.

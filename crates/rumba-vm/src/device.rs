@@ -166,10 +166,13 @@ impl Device {
         Self::make(Config { seed, ..config }, Some(exploration))
     }
 
-    fn make(config: Config, exploration: Option<Exploration>) -> Result<Self, Error> {
+    fn make(mut config: Config, exploration: Option<Exploration>) -> Result<Self, Error> {
+        config.checks = config.checks.complete();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let workers = if config.workers == 0 { cores } else { config.workers };
-        let residents = workers * limits::BLOCKS_PER_MULTIPROCESSOR as usize;
+        // Blocks of a cooperative launch are shared out evenly among the workers.
+        let cooperative = (config.multiprocessors as usize).next_multiple_of(workers);
+        let residents = cooperative.max(workers) * limits::BLOCKS_PER_MULTIPROCESSOR as usize;
         let reserve = config.memory_bytes.saturating_mul(4).clamp(1 << 30, 1 << 40);
         let arena = Arena::new(reserve, residents).map_err(Error::AddressSpace)?;
         for slot in 0..LAUNCH_SLOTS {
@@ -184,7 +187,12 @@ impl Device {
         let unwritten = config
             .checks
             .contains(Check::Init)
-            .then(|| Unwritten::new(arena.shared.start..arena.heap.end))
+            .then(|| {
+                Unwritten::new(
+                    arena.shared.start..arena.heap.end,
+                    config.checks.contains(Check::InitBytes),
+                )
+            })
             .transpose()
             .map_err(Error::AddressSpace)?;
         let stacks = Stacks::new(arena.local);
@@ -222,9 +230,9 @@ impl Device {
         format!("Rumba software device ({} workers)", self.inner.workers)
     }
 
-    /// Multiprocessors; each is a worker.
+    /// Multiprocessors: [`Config::multiprocessors`].
     pub fn multiprocessors(&self) -> u32 {
-        self.inner.workers as u32
+        self.inner.config.multiprocessors
     }
 
     /// Allocates memory, aligned to 256 bytes. The address is also one of the host.
@@ -244,6 +252,19 @@ impl Device {
         self.inner
             .allocations
             .allocate(&self.inner.arena, bytes, AllocationKind::Host, origin)
+    }
+
+    /// Allocates memory that the host uses without asking the device. It holds zeros, as that of NVIDIA's driver does, and
+    /// counts as written.
+    ///
+    /// # Errors
+    /// If there is not enough, or nothing was asked for.
+    pub fn allocate_for_host(&self, bytes: usize, origin: Option<String>) -> Result<u64, MemoryError> {
+        let kind = (AllocationKind::Host, 0);
+        let allocations = &self.inner.allocations;
+        let address = allocations.allocate_filled(&self.inner.arena, bytes, kind, origin)?;
+        self.assume_written(address, bytes);
+        Ok(address)
     }
 
     /// Frees what [`Self::allocate`] gave.

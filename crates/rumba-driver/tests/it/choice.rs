@@ -7,9 +7,12 @@ use std::os::unix::fs::PermissionsExt;
 
 use test_processes::{Outcome, alone, run_copy, text};
 
+use crate::driver::abi::cuTexObjectCreate;
+
 unsafe extern "C" {
     fn cuInit(flags: c_uint) -> c_int;
     fn cuDeviceGetCount(count: *mut c_int) -> c_int;
+    fn cuDeviceGetAttribute(value: *mut c_int, number: c_int, device: c_int) -> c_int;
     fn cuGetErrorString(code: c_int, text: *mut *const c_char) -> c_int;
 }
 
@@ -84,6 +87,76 @@ fn the_software_device_logs_what_it_is_asked_to() {
     if let Some(said) = said {
         assert!(said.contains("rumba: cuInit -> CUDA_SUCCESS\n"), "{said}");
         assert!(said.contains("rumba: cuDeviceGetCount -> CUDA_ERROR_INVALID_VALUE: the argument `count` is null\n"));
+    }
+}
+
+/// C has one code for whatever the device lacks, so it is named without being asked for, once.
+#[test]
+fn what_is_not_served_is_named() {
+    let ask = || {
+        let null = std::ptr::null();
+        // SAFETY: as cuda.h declares them; a call that is not served reads no argument.
+        unsafe {
+            assert_eq!(cuInit(0), 0);
+            for _ in 0..2 {
+                assert_eq!(cuTexObjectCreate(std::ptr::null_mut(), null, null, null), 801);
+            }
+        }
+        let report = rumba_driver::last_report();
+        assert!(report.is_some_and(|report| report.contains("textures are left out")));
+        Ok(())
+    };
+    const SENTENCE: &str = "rumba: cuTexObjectCreate -> CUDA_ERROR_NOT_SUPPORTED: cuTexObjectCreate is not served by the software device yet: textures are left out\n";
+    for (level, times) in [("", 1), ("off", 0), ("errors", 2)] {
+        let Some(said) = alone(&[("RUMBA_DEVICE", "soft"), ("RUMBA_LOG", level)], ask) else {
+            return;
+        };
+        assert_eq!(said.matches(SENTENCE).count(), times, "RUMBA_LOG={level}: {said}");
+    }
+}
+
+/// The number has nothing to do with the threads that run blocks.
+#[test]
+fn multiprocessors_are_as_many_as_asked_for() {
+    for (asked, expected) in [("", 132), ("8", 8)] {
+        let variables = [
+            ("RUMBA_DEVICE", "soft"),
+            ("RUMBA_WORKERS", "1"),
+            ("RUMBA_MULTIPROCESSORS", asked),
+        ];
+        let said = alone(&variables, || {
+            let mut count = 0;
+            // SAFETY: as cuda.h declares them.
+            unsafe {
+                assert_eq!(cuInit(0), 0);
+                assert_eq!(cuDeviceGetAttribute(&mut count, 16, 0), 0);
+            }
+            println!("there are {count}");
+            Ok(())
+        });
+        let Some(said) = said else { return };
+        assert!(said.contains(&format!("there are {expected}\n")), "{said}");
+    }
+}
+
+#[test]
+fn a_number_of_multiprocessors_that_is_none() {
+    for asked in ["0", "1025", "many"] {
+        let variables = [
+            ("RUMBA_DEVICE", "soft"),
+            ("RUMBA_LOG", "errors"),
+            ("RUMBA_MULTIPROCESSORS", asked),
+        ];
+        let said = alone(&variables, || {
+            // SAFETY: as cuda.h declares it.
+            assert_ne!(unsafe { cuInit(0) }, 0);
+            Ok(())
+        });
+        let Some(said) = said else { return };
+        assert!(
+            said.contains("is not a number of multiprocessors from 1 to 1024"),
+            "{said}"
+        );
     }
 }
 

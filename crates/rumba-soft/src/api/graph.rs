@@ -13,7 +13,7 @@ use crate::code::Code;
 use crate::error::Error;
 use crate::soft::capture;
 use crate::soft::driver::Driver;
-use crate::soft::graph::{Action, Edge, EdgeData, Exec, Graph, State};
+use crate::soft::graph::{AUTO_FREE, Action, Edge, EdgeData, Exec, Graph, State};
 
 /// The graph behind a handle.
 pub(super) fn graph_of(handle: CUgraph) -> Result<(&'static Driver, Arc<Graph>), Error> {
@@ -248,8 +248,6 @@ pub(crate) extern "C" fn cuGraphRemoveDependencies_v2(
 }
 
 fn instantiate(exec: Out<CUgraphExec>, handle: CUgraph, flags: u64) -> Result<(), Error> {
-    /// `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`.
-    const AUTO_FREE: u64 = 1;
     /// `CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH`.
     const DEVICE_LAUNCH: u64 = 4;
     let (driver, graph) = graph_of(handle)?;

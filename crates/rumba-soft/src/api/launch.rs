@@ -14,8 +14,9 @@ use crate::soft::module::Function;
 use crate::soft::work::{KernelWork, ParameterBlock, Work};
 use crate::table;
 
-/// Blocks of a cluster that every device with clusters takes.
-const PORTABLE_CLUSTER: u64 = 8;
+/// Blocks of a cluster that every device with clusters takes, and the most, which kernels have to allow.
+pub(super) const PORTABLE_CLUSTER: u32 = 8;
+pub(super) const LARGEST_CLUSTER: u32 = 16;
 
 /// The shape of a launch.
 pub(super) struct Shape {
@@ -107,38 +108,33 @@ pub(crate) extern "C" fn cuLaunchKernelEx(
     extra: In<u64>,
 ) -> Code {
     answer(|| {
-        const COOPERATIVE: c_uint = 2;
-        const CLUSTER_DIMENSION: c_uint = 4;
-        const PROGRAMMATIC_STREAM_SERIALIZATION: c_uint = 6;
-        const LAST: c_uint = 18;
         let config = config.get("config")?;
-        // SAFETY: the configuration has the attributes' address.
-        let attributes = unsafe { In::<LaunchAttribute>::from_address(config.attributes) };
-        let mut cooperative = false;
-        let mut cluster = None;
-        let mut programmatic = false;
-        for index in 0..config.attribute_count as usize {
-            // SAFETY: there are as many as the configuration says.
-            let attribute = unsafe { attributes.element("attrs", index) }?;
-            match attribute.id {
-                COOPERATIVE => cooperative = attribute.value[0] != 0,
-                CLUSTER_DIMENSION => cluster = Some([attribute.value[0], attribute.value[1], attribute.value[2]]),
-                PROGRAMMATIC_STREAM_SERIALIZATION => programmatic = attribute.value[0] != 0,
-                // Hints on caches, priorities and overlap change no result.
-                0..=LAST => {}
-                other => return Err(wrong("attrs", other, "there is no such attribute")),
-            }
-        }
-        let shape = Shape {
-            grid: config.grid,
-            block: config.block,
-            shared: config.shared,
-            cooperative,
-            cluster,
-            programmatic,
-        };
-        launch(function, &shape, config.stream, parameters, extra)
+        launch(function, &shape_of(&config)?, config.stream, parameters, extra)
     })
+}
+
+/// The shape that a configuration describes.
+pub(super) fn shape_of(config: &LaunchConfig) -> Result<Shape, Error> {
+    const COOPERATIVE: c_uint = 2;
+    const CLUSTER_DIMENSION: c_uint = 4;
+    const PROGRAMMATIC_STREAM_SERIALIZATION: c_uint = 6;
+    const LAST: c_uint = 18;
+    // SAFETY: the configuration has the attributes' address.
+    let attributes = unsafe { In::<LaunchAttribute>::from_address(config.attributes) };
+    let mut shape = Shape::new(config.grid, config.block, config.shared, false);
+    for index in 0..config.attribute_count as usize {
+        // SAFETY: there are as many as the configuration says.
+        let attribute = unsafe { attributes.element("attrs", index) }?;
+        match attribute.id {
+            COOPERATIVE => shape.cooperative = attribute.value[0] != 0,
+            CLUSTER_DIMENSION => shape.cluster = Some([attribute.value[0], attribute.value[1], attribute.value[2]]),
+            PROGRAMMATIC_STREAM_SERIALIZATION => shape.programmatic = attribute.value[0] != 0,
+            // Hints on caches, priorities and overlap change no result.
+            0..=LAST => {}
+            other => return Err(wrong("attrs", other, "there is no such attribute")),
+        }
+    }
+    Ok(shape)
 }
 
 fn launch(
@@ -187,7 +183,7 @@ pub(super) fn kernel_work(
             generation.capability % 10
         )));
     }
-    if cluster > PORTABLE_CLUSTER && !function.allows_large_clusters.load(Ordering::Relaxed) {
+    if cluster > u64::from(PORTABLE_CLUSTER) && !function.allows_large_clusters.load(Ordering::Relaxed) {
         return Err(Error::Cluster(format!(
             "a cluster of {cluster} blocks needs CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED"
         )));

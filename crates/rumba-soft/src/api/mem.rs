@@ -7,6 +7,7 @@ use crate::code::Code;
 use crate::error::Error;
 use crate::soft::capture;
 use crate::soft::driver::Driver;
+use crate::soft::graph_memory;
 use crate::soft::memory::{Allocation, Kind};
 
 /// Rows of pitched memory start at multiples of this many bytes, as on an H200.
@@ -67,7 +68,7 @@ pub(crate) extern "C" fn cuMemFree_v2(pointer: CUdeviceptr) -> Code {
         if let Some(handle) = crate::soft::context::current_handle()? {
             driver.context(handle)?.usable()?;
         }
-        if pointer == 0 {
+        if pointer == 0 || graph_memory::free(pointer)? {
             return Ok(());
         }
         driver.free(pointer, "device memory", |kind| {

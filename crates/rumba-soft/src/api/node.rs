@@ -17,6 +17,7 @@ use crate::code::Code;
 use crate::error::Error;
 use crate::soft::driver::Driver;
 use crate::soft::graph::{Action, EdgeData, Graph, Node};
+use crate::soft::graph_memory::GraphMemory;
 use crate::soft::memory::Kind;
 use crate::soft::work::{Argument, Fill, HostFunction, Work};
 
@@ -502,6 +503,87 @@ pub(crate) extern "C" fn cuGraphExecEventWaitNodeSetEvent(
     answer(|| change_exec(exec, node, |_| await_action(event)))
 }
 
+/// `CUDA_MEM_ALLOC_NODE_PARAMS`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct AllocationParameters {
+    kind: c_int,
+    handle_types: c_int,
+    location: [c_int; 2],
+    security: u64,
+    maximum: usize,
+    usage: u16,
+    reserved: [u8; 54],
+    access: u64,
+    access_count: usize,
+    bytes: usize,
+    pointer: CUdeviceptr,
+}
+
+/// `CU_MEM_ALLOCATION_TYPE_PINNED` and `CU_MEM_LOCATION_TYPE_DEVICE`.
+const PINNED: c_int = 1;
+const DEVICE: c_int = 1;
+
+pub(crate) extern "C" fn cuGraphAddMemAllocNode(
+    node: Out<CUgraphNode>,
+    graph: CUgraph,
+    dependencies: In<CUgraphNode>,
+    count: usize,
+    parameters: Out<AllocationParameters>,
+) -> Code {
+    answer(|| {
+        parameters.required("nodeParams")?;
+        // SAFETY: the call reads what is to be allocated, and writes the address to it.
+        let given = unsafe { parameters.given("nodeParams") }?;
+        let (_, context) = Driver::current()?;
+        if given.kind != PINNED || given.handle_types != 0 || given.location[0] != DEVICE {
+            let rule = "memory of graphs is pinned, on a device, and of this process";
+            return Err(wrong("poolProps", given.kind, rule));
+        }
+        Driver::device(given.location[1])?;
+        if given.location[1] != context.device {
+            return Err(Error::Unserved {
+                what: "memory of a graph on another device than that of the current context",
+            });
+        }
+        if given.bytes == 0 {
+            return Err(wrong("bytesize", given.bytes, "an allocation has at least one byte"));
+        }
+        let mut pointer = 0;
+        add(node, graph, dependencies, count, |driver| {
+            let memory = GraphMemory::new(driver, &context, given.bytes as u64)?;
+            pointer = memory.start;
+            Ok(Action::Allocate(memory))
+        })?;
+        parameters.put("nodeParams", AllocationParameters { pointer, ..given })
+    })
+}
+
+pub(crate) extern "C" fn cuGraphMemAllocNodeGetParams(
+    handle: CUgraphNode,
+    parameters: Out<AllocationParameters>,
+) -> Code {
+    answer(|| match &*node_of(handle)?.1.action() {
+        Action::Allocate(memory) => parameters.put(
+            "params_out",
+            AllocationParameters {
+                kind: PINNED,
+                handle_types: 0,
+                location: [DEVICE, memory.device],
+                security: 0,
+                maximum: 0,
+                usage: 0,
+                reserved: [0; 54],
+                access: 0,
+                access_count: 0,
+                bytes: memory.bytes as usize,
+                pointer: memory.start,
+            },
+        ),
+        other => Err(other_kind(other)),
+    })
+}
+
 pub(crate) extern "C" fn cuGraphAddMemFreeNode(
     node: Out<CUgraphNode>,
     graph: CUgraph,
@@ -511,9 +593,8 @@ pub(crate) extern "C" fn cuGraphAddMemFreeNode(
 ) -> Code {
     answer(|| {
         add(node, graph, dependencies, count, |driver| {
-            let is_pooled = |kind| matches!(kind, Kind::Pooled { .. });
             match driver.memory.holding(pointer) {
-                Some(one) if one.start == pointer && is_pooled(one.kind) => Ok(Action::Free(pointer)),
+                Some(one) if one.start == pointer && one.kind == Kind::Graph => Ok(Action::Free(pointer)),
                 _ => Err(Error::NotAllocated {
                     address: pointer,
                     expected: "memory of a graph",

@@ -2,16 +2,19 @@
 //! (`rumba_vm::limits`).
 
 use std::ffi::{c_int, c_uint};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use rumba_vm::limits::WARP;
+use rumba_vm::limits::{Multiprocessor, WARP};
 
-use crate::abi::{CUfunction, Out, answer, wrong};
+use crate::abi::{CUfunction, In, Out, answer, wrong};
 use crate::api::func::function_of;
+use crate::api::launch::{LARGEST_CLUSTER, LaunchConfig, PORTABLE_CLUSTER, Shape, shape_of};
 use crate::code::Code;
 use crate::error::Error;
 use crate::soft::driver::Driver;
 use crate::soft::machine::Needs;
+use crate::soft::module::Function;
 use crate::table;
 
 /// Blocks of a kernel that one multiprocessor holds at once.
@@ -153,6 +156,78 @@ pub(crate) extern "C" fn cuOccupancyAvailableDynamicSMemPerBlock(
         let share = (table::multiprocessor().shared / blocks).saturating_sub(needs.shared_bytes) as usize;
         let most = function.max_dynamic_shared.load(Ordering::Relaxed) as usize;
         shared.put("dynamicSmemSize", share.min(most))
+    })
+}
+
+/// What an occupancy of clusters is asked for: the function, the blocks of it that a multiprocessor holds, and the launch.
+fn launch_of(function: CUfunction, config: In<LaunchConfig>) -> Result<(Arc<Function>, u32, Shape), Error> {
+    let function = function_of(function)?;
+    let shape = shape_of(&config.get("config")?)?;
+    let threads = shape
+        .block
+        .iter()
+        .fold(1_u32, |threads, extent| threads.saturating_mul(*extent));
+    let most = function.max_dynamic_shared.load(Ordering::Relaxed);
+    if i64::from(shape.shared) > i64::from(most) {
+        let rule = "it exceeds the kernel's limit, which cuFuncSetAttribute raises";
+        return Err(wrong("sharedMemBytes", shape.shared, rule));
+    }
+    let blocks = resident_blocks(function.kernel.needs(), threads, shape.shared);
+    Ok((function, blocks, shape))
+}
+
+/// Blocks of the largest cluster that a kernel can be launched in.
+fn largest_cluster(function: &Function) -> u32 {
+    if !table::multiprocessor().has_clusters() {
+        return 1;
+    }
+    let allows = function.allows_large_clusters.load(Ordering::Relaxed);
+    let largest = if allows { LARGEST_CLUSTER } else { PORTABLE_CLUSTER };
+    largest.min(function.kernel.most_blocks_of_cluster().unwrap_or(largest))
+}
+
+pub(crate) extern "C" fn cuOccupancyMaxPotentialClusterSize(
+    size: Out<c_int>,
+    function: CUfunction,
+    config: In<LaunchConfig>,
+) -> Code {
+    answer(|| {
+        let driver = Driver::get()?;
+        size.required("clusterSize")?;
+        let (function, blocks, _) = launch_of(function, config)?;
+        let group = Multiprocessor::groups(driver.machine.multiprocessors())
+            .max()
+            .unwrap_or(0);
+        // A size is a power of two.
+        let fits = largest_cluster(&function).min(group * blocks);
+        size.put("clusterSize", fits.checked_ilog2().map_or(0, |log| 1 << log))
+    })
+}
+
+pub(crate) extern "C" fn cuOccupancyMaxActiveClusters(
+    clusters: Out<c_int>,
+    function: CUfunction,
+    config: In<LaunchConfig>,
+) -> Code {
+    answer(|| {
+        let driver = Driver::get()?;
+        clusters.required("numClusters")?;
+        let (function, blocks, shape) = launch_of(function, config)?;
+        let extents = shape.cluster.or(function.kernel.cluster()).unwrap_or([1; 3]);
+        let size = extents.iter().fold(1_u32, |size, extent| size.saturating_mul(*extent));
+        if size == 0 || size > largest_cluster(&function) {
+            return Err(Error::Cluster(format!(
+                "a cluster of {size} blocks: this kernel has 1 to {} in one, and more than {PORTABLE_CLUSTER} only with \
+                 CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
+                largest_cluster(&function)
+            )));
+        }
+        // All blocks of a cluster lie in one group of multiprocessors.
+        let groups = Multiprocessor::groups(driver.machine.multiprocessors());
+        clusters.put(
+            "numClusters",
+            groups.map(|group| group * blocks / size).sum::<u32>() as c_int,
+        )
     })
 }
 

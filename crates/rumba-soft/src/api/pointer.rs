@@ -29,7 +29,13 @@ fn attribute(
     let is_managed = allocation.kind == Kind::Managed;
     let pool = match allocation.kind {
         Kind::Pooled { pool } => pool as u64,
-        Kind::Device | Kind::Managed | Kind::Mapped | Kind::Array | Kind::Host { .. } | Kind::Registered { .. } => 0,
+        Kind::Device
+        | Kind::Graph
+        | Kind::Managed
+        | Kind::Mapped
+        | Kind::Array
+        | Kind::Host { .. }
+        | Kind::Registered { .. } => 0,
     };
     Ok(Some(match number {
         1 => Value::Long(allocation.context as u64),

@@ -8,8 +8,10 @@ use std::sync::{Arc, PoisonError};
 use crate::abi::{CUdevice, CUdeviceptr, CUmemoryPool, CUstream, In, Out, answer, wrong};
 use crate::code::Code;
 use crate::error::Error;
+use crate::soft::capture;
 use crate::soft::driver::Driver;
 use crate::soft::graph::Action;
+use crate::soft::graph_memory::{self, GraphMemory};
 use crate::soft::memory::{Kind, Pool};
 
 pub(crate) extern "C" fn cuMemAllocAsync(pointer: Out<CUdeviceptr>, bytes: usize, stream: CUstream) -> Code {
@@ -35,6 +37,13 @@ pub(crate) extern "C" fn cuMemAllocFromPoolAsync(
 fn allocate(pointer: Out<CUdeviceptr>, bytes: usize, pool: CUmemoryPool, stream: CUstream) -> Result<(), Error> {
     let (driver, stream) = Driver::stream(stream)?;
     pointer.required("dptr")?;
+    if bytes != 0 && capture::part(stream.queue()).is_some() {
+        let memory = GraphMemory::new(driver, stream.context(), bytes as u64)?;
+        let start = memory.start;
+        stream.captures(|| Action::Allocate(memory))?;
+        return pointer.put("dptr", start);
+    }
+    stream.captures(|| Action::Empty)?;
     let start = match bytes {
         0 => 0,
         _ => driver.allocate(stream.context(), bytes as u64, Kind::Pooled { pool })?,
@@ -44,7 +53,6 @@ fn allocate(pointer: Out<CUdeviceptr>, bytes: usize, pool: CUmemoryPool, stream:
             .high
             .fetch_max(driver.memory.pooled(pool), Ordering::Relaxed);
     }
-    stream.captures(|| Action::Allocate)?;
     pointer.put("dptr", start)
 }
 
@@ -54,8 +62,7 @@ pub(crate) extern "C" fn cuMemFreeAsync(pointer: CUdeviceptr, stream: CUstream) 
         if pointer == 0 {
             return Ok(());
         }
-        // In a graph, memory stays as long as the context.
-        if stream.captures(|| Action::Free(pointer))? {
+        if stream.captures(|| Action::Free(pointer))? || graph_memory::free(pointer)? {
             return Ok(());
         }
         driver.free_later(&stream, pointer, "device memory", |kind| {
@@ -246,4 +253,23 @@ pub(crate) extern "C" fn cuMemPoolGetAccess(flags: Out<c_int>, handle: CUmemoryP
         Driver::device(location.get("location")?[1])?;
         flags.put("flags", 3)
     })
+}
+
+/// `CUgraphMem_attribute`: bytes in use and reserved, now and at most, of which what is now is the most.
+pub(crate) extern "C" fn cuDeviceGetGraphMemAttribute(device: CUdevice, attribute: c_int, value: Out<u64>) -> Code {
+    answer(|| {
+        let driver = Driver::device(device)?;
+        value.required("value")?;
+        let (used, reserved) = graph_memory::bytes(driver, device);
+        match attribute {
+            0 | 1 => value.put("value", used),
+            2 | 3 => value.put("value", reserved),
+            other => Err(wrong("attr", other, "there is no such attribute")),
+        }
+    })
+}
+
+/// Nothing is reserved that no graph can allocate.
+pub(crate) extern "C" fn cuDeviceGraphMemTrim(device: CUdevice) -> Code {
+    answer(|| Driver::device(device).map(drop))
 }

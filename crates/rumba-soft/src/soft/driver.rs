@@ -317,10 +317,11 @@ impl Driver {
         if bytes > free {
             return Err(Error::OutOfMemory { asked: bytes, free });
         }
-        let start = self.machine.allocate(self.part(context), bytes)?;
-        if matches!(kind, Kind::Managed | Kind::Host { .. }) {
-            self.machine.assume_written(start, bytes);
-        }
+        let part = self.part(context);
+        let start = match kind {
+            Kind::Managed | Kind::Host { .. } => self.machine.allocate_for_host(part, bytes)?,
+            _ => self.machine.allocate(part, bytes)?,
+        };
         self.record(start, bytes, kind, Some(context));
         Ok(start)
     }

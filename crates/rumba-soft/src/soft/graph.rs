@@ -9,8 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::abi::wrong;
 use crate::error::Error;
 use crate::soft::driver::Driver;
+use crate::soft::graph_memory::{self, GraphMemory};
 use crate::soft::order::{AnyStream, Event};
 use crate::soft::work::Work;
+
+/// `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`
+pub(crate) const AUTO_FREE: u64 = 1;
 
 /// What a node does.
 #[derive(Clone)]
@@ -25,9 +29,9 @@ pub(crate) enum Action {
     Await(Arc<Event>, usize),
     /// A graph of its own, as it was when the node was made; with its handle.
     Child(Arc<Graph>, usize),
-    /// An allocation, made with the node.
-    Allocate,
-    /// The end of such an allocation; the memory stays until its context ends.
+    /// An allocation.
+    Allocate(Arc<GraphMemory>),
+    /// The end of such an allocation, which another graph may have made.
     Free(u64),
 }
 
@@ -43,7 +47,7 @@ impl Action {
             Self::Empty | Self::Work(Work::Nothing | Work::Record(_) | Work::Free(_)) => 5,
             Self::Await(..) => 6,
             Self::Record(..) => 7,
-            Self::Allocate => 10,
+            Self::Allocate(_) => 10,
             Self::Free(_) => 11,
             Self::Work(Work::Write(_) | Work::Wait(_)) => 12,
         }
@@ -66,9 +70,26 @@ impl Action {
         }
     }
 
+    /// Refuses what a launch would allocate again.
+    fn check_memory(&self, frees: bool) -> Result<(), Error> {
+        match self {
+            Self::Allocate(memory) => memory.check(frees),
+            Self::Child(graph, _) => graph
+                .order()?
+                .iter()
+                .try_for_each(|(_, action)| action.check_memory(frees)),
+            _ => Ok(()),
+        }
+    }
+
     fn enqueue(&self, stream: &AnyStream) -> Result<(), Error> {
         match self {
-            Self::Empty | Self::Allocate | Self::Free(_) => Ok(()),
+            Self::Empty => Ok(()),
+            Self::Allocate(memory) => {
+                memory.allocate();
+                Ok(())
+            }
+            Self::Free(start) => graph_memory::free(*start).map(drop),
             Self::Work(work) => stream.submit(work.clone()).map(drop),
             Self::Record(event, _) => event.record(stream),
             Self::Await(event, _) => stream.wait_for_event(event),
@@ -348,6 +369,8 @@ impl Exec {
     /// Enqueues all nodes.
     pub(crate) fn launch(&self, stream: &AnyStream) -> Result<(), Error> {
         let steps = self.lock().clone();
+        let frees = self.flags & AUTO_FREE != 0;
+        steps.iter().try_for_each(|step| step.action.check_memory(frees))?;
         let enabled = steps.iter().filter(|step| step.enabled);
         enabled.into_iter().try_for_each(|step| step.action.enqueue(stream))
     }

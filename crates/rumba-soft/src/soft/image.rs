@@ -112,8 +112,12 @@ fn text(bytes: &[u8], name: &str) -> Result<Vec<Source>, Error> {
     if major.parse::<u32>().is_ok_and(|major| major > NEWEST_PTX_MAJOR) {
         return Err(Error::PtxVersion(version.to_owned()));
     }
-    if let Some(log) = foreign_target(ptx, table::multiprocessor().capability) {
-        let report = log.clone();
+    let device = table::multiprocessor().capability;
+    if let Some((log, newer)) = foreign_target(ptx, device) {
+        let report = match newer {
+            Some(wanted) => format!("{log}\n{}", Error::Newer { wanted, device }),
+            None => log.clone(),
+        };
         return Err(Error::Ptx { log, report });
     }
     Ok(vec![Source {
@@ -130,8 +134,8 @@ const ARCHITECTURES: &[u32] = &[
 ];
 
 /// What NVIDIA's driver logs about text for an architecture that does not exist, or that a device of this compute capability
-/// does not run.
-fn foreign_target(ptx: &str, device: u32) -> Option<String> {
+/// does not run; with the architecture if it is a newer one.
+fn foreign_target(ptx: &str, device: u32) -> Option<(String, Option<u32>)> {
     let (mut rest, mut line) = (skip_blank(ptx), 1);
     // The directive follows `.version` and its number.
     rest = skip_blank(rest.strip_prefix(".version")?);
@@ -147,11 +151,15 @@ fn foreign_target(ptx: &str, device: u32) -> Option<String> {
     match known {
         Some(base) if base <= device && (variant.is_empty() || base == device && (base, variant) == (90, "a")) => None,
         Some(base) if base > device && variant.len() < 2 => {
-            Some("ptxas fatal   : SM version specified by .target is higher than default SM version assumed".into())
+            let log = "ptxas fatal   : SM version specified by .target is higher than default SM version assumed";
+            Some((log.into(), Some(base)))
         }
-        _ => Some(format!(
-            "ptxas application ptx input, line {line}; fatal   : Unsupported .target '{name}'\nptxas fatal   : Ptx \
-             assembly aborted due to errors"
+        _ => Some((
+            format!(
+                "ptxas application ptx input, line {line}; fatal   : Unsupported .target '{name}'\nptxas fatal   : Ptx \
+                 assembly aborted due to errors"
+            ),
+            None,
         )),
     }
 }
@@ -185,6 +193,8 @@ fn fat_binary(image: &[u8], name: &str) -> Result<Vec<Source>, Error> {
     const PTX: u16 = 1;
     let broken = || Error::Image("the fat binary ends in the middle of an entry".into());
     let mut best: Option<(u32, &[u8], &[u8])> = None;
+    let device = table::multiprocessor().capability;
+    let mut newer: Option<u32> = None;
     let mut entries = image
         .get(usize::from(number::<2>(image, 6).unwrap_or(16) as u16)..)
         .unwrap_or(&[]);
@@ -198,15 +208,17 @@ fn fat_binary(image: &[u8], name: &str) -> Result<Vec<Source>, Error> {
             .ok_or_else(broken)?;
         let architecture = number::<4>(entry, 28).ok_or_else(broken)? as u32;
         let is_ptx = number::<2>(entry, 0) == Some(u64::from(PTX));
-        if is_ptx
-            && architecture <= table::multiprocessor().capability
-            && best.is_none_or(|(other, ..)| architecture > other)
-        {
+        if is_ptx && architecture > device {
+            newer = Some(newer.map_or(architecture, |other| other.min(architecture)));
+        } else if is_ptx && best.is_none_or(|(other, ..)| architecture > other) {
             best = Some((architecture, &entry[..header], &entry[header..]));
         }
         entries = rest;
     }
-    let (_, header, payload) = best.ok_or(Error::NoPtx("machine code alone (a fat binary without PTX)"))?;
+    let (_, header, payload) = best.ok_or(match newer {
+        Some(wanted) => Error::Newer { wanted, device },
+        None => Error::NoPtx("machine code alone (a fat binary without PTX)"),
+    })?;
     read_bytes(&decompress(header, payload)?, name)
 }
 
@@ -355,13 +367,30 @@ mod tests {
         }
         for target in ["sm_100", "sm_100a", "sm_120", "sm_100f"] {
             assert!(
-                log(target).is_some_and(|log| log.contains("higher than default SM version assumed")),
+                log(target).is_some_and(|(log, newer)| {
+                    log.contains("higher than default SM version assumed") && newer >= Some(100)
+                }),
                 "{target}"
             );
         }
         for target in ["sm_999", "sm_91", "sm_70a", "sm_90f", "fermi"] {
             let expected = format!("line 3; fatal   : Unsupported .target '{target}'");
-            assert!(log(target).is_some_and(|log| log.contains(&expected)), "{target}");
+            assert!(
+                log(target).is_some_and(|(log, newer)| log.contains(&expected) && newer.is_none()),
+                "{target}"
+            );
+        }
+        let text = PTX.replace("sm_70", "sm_120");
+        let report = read_bytes(text.as_bytes(), "a")
+            .expect_err("it is for a newer device")
+            .to_string();
+        for part in [
+            "the PTX is for sm_120",
+            "capability 9.0",
+            "compile the kernels for sm_90",
+            "RUMBA_SOFT_ARCH",
+        ] {
+            assert!(report.contains(part), "{report}");
         }
     }
 
@@ -372,7 +401,7 @@ mod tests {
             assert_eq!(log(target, device), None, "{target} on {device}");
         }
         for (target, device) in [("sm_90", 80), ("sm_90a", 89), ("sm_86", 80), ("sm_75", 72)] {
-            let refusal = log(target, device).expect("it is newer");
+            let (refusal, _) = log(target, device).expect("it is newer");
             assert!(
                 refusal.contains("higher than default SM version assumed"),
                 "{target} on {device}"

@@ -16,7 +16,7 @@ use crate::check;
 use crate::code::Code;
 use crate::error::Error;
 use crate::findings;
-use crate::log;
+use crate::log::{self, Level};
 use crate::names;
 use crate::soft::checks;
 use crate::soft::comparison;
@@ -219,9 +219,11 @@ impl Machine {
         device.allocate_named(bytes as usize, origin).map_err(memory_error)
     }
 
-    /// Says that the host writes to an allocation without asking.
-    pub(crate) fn assume_written(&self, start: u64, bytes: u64) {
-        self.holder(start).1.assume_written(start, bytes as usize);
+    /// Allocates memory that the host writes to without asking.
+    pub(crate) fn allocate_for_host(&self, part: Part, bytes: u64) -> Result<u64, Error> {
+        let device = self.device(part);
+        let origin = check::origin();
+        device.allocate_for_host(bytes as usize, origin).map_err(memory_error)
     }
 
     pub(crate) fn free(&self, start: u64) -> Result<(), Error> {
@@ -553,6 +555,15 @@ impl Kernel {
         self.function.parameter_bytes()
     }
 
+    /// The clusters that the kernel requires, and the most blocks of one that it allows.
+    pub(crate) fn cluster(&self) -> Option<[u32; 3]> {
+        self.function.required_cluster()
+    }
+
+    pub(crate) fn most_blocks_of_cluster(&self) -> Option<u32> {
+        self.function.max_cluster()
+    }
+
     pub(crate) fn parameters(&self) -> &[Parameter] {
         &self.parameters
     }
@@ -680,9 +691,19 @@ fn config() -> Result<Config, Error> {
             .checked_mul(1 << 20)
             .filter(|bytes| *bytes > 0)
     };
+    let engine = setting(engine::ENGINE, engine::Choice::VALUES, engine::Choice::parse)?;
+    let seed = setting("RUMBA_CHECK_SEED", "a number", |text| text.parse().ok())?;
+    if engine == Some(engine::Choice::Compiled) && seed.is_some() {
+        log::say(
+            Level::Reports,
+            format_args!(
+                "RUMBA_CHECK_SEED decides the order of threads, which interpreted kernels follow: RUMBA_ENGINE=compiled has no effect"
+            ),
+        );
+    }
     Ok(Config {
         checks: checks::wanted()?,
-        seed: setting("RUMBA_CHECK_SEED", "a number", |text| text.parse().ok())?,
+        seed,
         profile: checks::profile_path().is_some(),
         time_limit: match setting(
             TIMEOUT,
@@ -699,9 +720,17 @@ fn config() -> Result<Config, Error> {
             |text| text.parse().ok().filter(|workers| *workers <= MOST_WORKERS),
         )?
         .unwrap_or(default.workers),
-        engine: setting(engine::ENGINE, engine::Choice::VALUES, engine::Choice::parse)?
-            .unwrap_or(engine::Choice::Auto)
-            .engine()?,
+        multiprocessors: setting(
+            "RUMBA_MULTIPROCESSORS",
+            "a number of multiprocessors from 1 to 1024",
+            |text| {
+                text.parse()
+                    .ok()
+                    .filter(|count| (1..=MOST_MULTIPROCESSORS).contains(count))
+            },
+        )?
+        .unwrap_or(default.multiprocessors),
+        engine: engine.unwrap_or(engine::Choice::Auto).engine()?,
         memory_bytes: setting("RUMBA_MEMORY", "the device's memory in MiB", mebibytes)?.unwrap_or(default.memory_bytes),
         ..default
     })
@@ -722,6 +751,9 @@ fn watch_the_end() -> Result<(), Error> {
 
 /// Bytes that kernels can write to, at most, if their orders are explored.
 const MOST_CONTENTS: usize = 256 << 20;
+
+/// The most multiprocessors that can be asked for.
+const MOST_MULTIPROCESSORS: u32 = 1024;
 
 /// The most threads that can be asked for.
 const MOST_WORKERS: usize = 1024;

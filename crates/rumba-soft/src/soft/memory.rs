@@ -17,6 +17,8 @@ pub(crate) enum Kind {
         /// The pool it came from.
         pool: usize,
     },
+    /// An allocation node of a graph.
+    Graph,
     /// `cuMemAllocManaged`.
     Managed,
     /// `cuMemMap`, made accessible by `cuMemSetAccess`.
@@ -178,6 +180,20 @@ impl Memory {
         let live = self.live.read().unwrap_or_else(PoisonError::into_inner);
         let before = live.range(..address.saturating_add(bytes)).next_back();
         before.is_some_and(|(start, allocation)| start + allocation.bytes > address)
+    }
+
+    /// All allocations of a kind.
+    pub(crate) fn of_kind(&self, kind: Kind) -> impl Iterator<Item = Allocation> + use<> {
+        let live = self.live.read().unwrap_or_else(PoisonError::into_inner);
+        let found: Vec<Allocation> = live.values().filter(|one| one.kind == kind).cloned().collect();
+        found.into_iter()
+    }
+
+    /// Makes the allocation that starts at `address` one of another kind.
+    pub(crate) fn turn(&self, address: u64, kind: Kind) {
+        if let Some(allocation) = self.write().get_mut(&address) {
+            allocation.kind = kind;
+        }
     }
 
     /// Bytes that are allocated from `pool`.

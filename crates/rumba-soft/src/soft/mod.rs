@@ -10,6 +10,7 @@ pub(crate) mod context;
 pub(crate) mod driver;
 mod engine;
 pub(crate) mod graph;
+pub(crate) mod graph_memory;
 pub(crate) mod handle;
 pub(crate) mod image;
 pub(crate) mod library;

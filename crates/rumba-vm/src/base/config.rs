@@ -5,7 +5,7 @@ use std::time::Duration;
 use rumba_checks::{Check, CheckSet};
 
 use crate::base::engine::Engine;
-use crate::base::limits::Multiprocessor;
+use crate::base::limits::{self, Multiprocessor};
 
 /// How long a launch may take by default: a kernel that works is done long before.
 const TIME_LIMIT: Duration = Duration::from_secs(300);
@@ -15,6 +15,9 @@ const TIME_LIMIT: Duration = Duration::from_secs(300);
 pub struct Config {
     /// Of which generation its multiprocessors are, for the limits of launches.
     pub multiprocessor: Multiprocessor,
+    /// How many of them the device has for those who ask: programs size their grids by it. It has nothing to do with the number
+    /// of threads that execute blocks.
+    pub multiprocessors: u32,
     /// Bytes of device memory.
     pub memory_bytes: usize,
     /// Threads that execute blocks; 0 for one per core.
@@ -57,6 +60,8 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             multiprocessor: Multiprocessor::NEWEST,
+            // Under Miri, the memory for blocks that are there at once is committed.
+            multiprocessors: if cfg!(miri) { 2 } else { limits::MULTIPROCESSORS },
             memory_bytes: half_of_memory(),
             workers: 0,
             instruction_limit: u64::MAX,

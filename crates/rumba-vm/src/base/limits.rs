@@ -9,6 +9,8 @@ pub const BLOCK: [u32; 3] = [1024, 1024, 64];
 pub const GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
 /// Lanes of a warp.
 pub const WARP: u32 = crate::base::lanes::LANES as u32;
+/// Multiprocessors of a device, unless its maker says otherwise: as many as an H100 has.
+pub const MULTIPROCESSORS: u32 = 132;
 /// 32-bit registers of a multiprocessor.
 pub const REGISTERS_PER_MULTIPROCESSOR: u32 = 65_536;
 /// The most blocks that any multiprocessor keeps resident.
@@ -59,6 +61,19 @@ impl Multiprocessor {
         }
     }
 
+    /// Multiprocessors of each group of so many that can hold the blocks of one cluster. A device has groups of about 16, in each
+    /// of which they come in pairs: of 132, two groups have 18 and six have 16.
+    pub fn groups(multiprocessors: u32) -> impl Iterator<Item = u32> {
+        const GROUP: u32 = 16;
+        let (pairs, groups) = (multiprocessors.div_ceil(2), (multiprocessors / GROUP).max(1));
+        let of_group = move |group| 2 * (pairs / groups + u32::from(group < pairs % groups));
+        (0..groups).map(of_group).scan(multiprocessors, |left, size| {
+            let size = size.min(*left);
+            *left -= size;
+            Some(size)
+        })
+    }
+
     /// That of a compute capability, 90 for 9.0.
     pub fn of(capability: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.capability == capability)
@@ -101,6 +116,19 @@ mod tests {
             assert_eq!(generation.resident_blocks(32, 32, 0), generation.blocks);
         }
         assert_eq!(Multiprocessor::of(91), None);
+    }
+
+    #[test]
+    fn multiprocessors_are_in_groups() {
+        let groups = |count| Multiprocessor::groups(count).collect::<Vec<_>>();
+        assert_eq!(groups(132), [18, 18, 16, 16, 16, 16, 16, 16]);
+        assert_eq!(
+            (groups(1), groups(2), groups(7), groups(16)),
+            (vec![1], vec![2], vec![7], vec![16])
+        );
+        for count in 1..300 {
+            assert_eq!(groups(count).iter().sum::<u32>(), count);
+        }
     }
 
     #[test]

@@ -194,6 +194,16 @@ impl Function {
         &self.program.parameters
     }
 
+    /// The size of the clusters that the kernel requires (`.reqnctapercluster`).
+    pub fn required_cluster(&self) -> Option<[u32; 3]> {
+        self.program.required_cluster
+    }
+
+    /// The most blocks of a cluster that the kernel allows (`.maxclusterrank`).
+    pub fn max_cluster(&self) -> Option<u32> {
+        self.program.max_cluster
+    }
+
     /// Bytes of all its parameters.
     pub fn parameter_bytes(&self) -> usize {
         self.program.parameter_bytes

@@ -304,6 +304,17 @@ impl Allocations {
         kind: AllocationKind,
         origin: Option<String>,
     ) -> Result<u64, MemoryError> {
+        self.allocate_filled(arena, bytes, (kind, FRESH), origin)
+    }
+
+    /// Allocates and fills with `fresh`; what lies behind the first [`FILLED`] bytes is zero.
+    pub(crate) fn allocate_filled(
+        &self,
+        arena: &Arena,
+        bytes: usize,
+        (kind, fresh): (AllocationKind, u8),
+        origin: Option<String>,
+    ) -> Result<u64, MemoryError> {
         if bytes == 0 {
             return Err(MemoryError::Empty);
         }
@@ -359,7 +370,7 @@ impl Allocations {
         let filled = length.min(FILLED);
         arena.populate(start..start + filled);
         // SAFETY: the range was committed above and belongs to no other allocation.
-        unsafe { std::ptr::write_bytes(start as *mut u8, FRESH, filled as usize) };
+        unsafe { std::ptr::write_bytes(start as *mut u8, fresh, filled as usize) };
         arena.discard(start + filled..start + length);
         state.used += length;
         state.by_kernels += u64::from(kind == AllocationKind::Device);

@@ -46,6 +46,8 @@ pub(crate) struct Unwritten {
     copied: Mutex<HashMap<u64, String>>,
     /// Whether there ever was one.
     has_copied: AtomicBool,
+    /// Whether a read is told of where any byte was not written.
+    every_byte: bool,
     /// Allocations that were not found to be wholly written, by start: where the first byte may be that was not.
     partial: Mutex<BTreeMap<u64, u64>>,
 }
@@ -87,8 +89,9 @@ fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Unwritten {
-    /// A map of a window, which starts at a multiple of a page.
-    pub(crate) fn new(window: Range<u64>) -> io::Result<Self> {
+    /// A map of a window, which starts at a multiple of a page. Reads are told of where a value was not written or, of
+    /// `every_byte`, where a part of it was not.
+    pub(crate) fn new(window: Range<u64>, every_byte: bool) -> io::Result<Self> {
         let words = (window.end - window.start).div_ceil(WORD) + 1;
         Ok(Self {
             bits: Shadow::new(words as usize * size_of::<u64>())?,
@@ -98,6 +101,7 @@ impl Unwritten {
             copied: Mutex::default(),
             has_copied: AtomicBool::new(false),
             window,
+            every_byte,
             partial: Mutex::default(),
         })
     }
@@ -392,7 +396,7 @@ impl Unwritten {
         if !self.any(start, bytes) {
             return None;
         }
-        let least = bytes.min(LEAST);
+        let least = if self.every_byte { 1 } else { bytes.min(LEAST) };
         let run = self
             .runs(start, bytes)
             .into_iter()
@@ -409,7 +413,7 @@ mod tests {
     const SIZE: u64 = 1 << 16;
 
     fn map() -> Unwritten {
-        Unwritten::new(START..START + SIZE).expect("there is address space")
+        Unwritten::new(START..START + SIZE, false).expect("there is address space")
     }
 
     #[test]
@@ -427,6 +431,10 @@ mod tests {
         assert!(!map.is_written(at - 8, at + 8));
         map.write(at, 8);
         assert!(map.is_written(at - 8, at + 8));
+        let every_byte = Unwritten::new(START..START + SIZE, true).expect("there is address space");
+        every_byte.allocate(at, 8);
+        every_byte.write(at, 3);
+        assert_eq!((every_byte.met(at, 4), every_byte.met(at, 2)), (Some(at + 3), None));
         // Elsewhere nothing is known.
         assert_eq!(map.met(0, 8), None);
         assert_eq!(map.met(START + SIZE, 8), None);

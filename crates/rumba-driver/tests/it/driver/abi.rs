@@ -82,6 +82,8 @@ declare! {
         P<c_int>, P<c_int>, usize, Option<extern "C" fn(c_int) -> usize>, usize, c_int
     );
     cuOccupancyAvailableDynamicSMemPerBlock(P<usize>, usize, c_int, c_int);
+    cuOccupancyMaxActiveClusters(P<c_int>, usize, *const LaunchConfig);
+    cuOccupancyMaxPotentialClusterSize(P<c_int>, usize, *const LaunchConfig);
     cuMemAlloc_v2(P<u64>, usize);
     cuMemAllocPitch_v2(P<u64>, P<usize>, usize, usize, c_uint);
     cuMemAllocManaged(P<u64>, usize, c_uint);
@@ -181,6 +183,13 @@ declare! {
     cuGraphAddMemsetNode(P<usize>, usize, *const usize, usize, *const FillNode, usize);
     cuGraphAddHostNode(P<usize>, usize, *const usize, usize, *const HostNode);
     cuGraphAddChildGraphNode(P<usize>, usize, *const usize, usize, usize);
+    cuMemcpyDtoDAsync_v2(u64, u64, usize, usize);
+    cuGraphAddMemAllocNode(P<usize>, usize, *const usize, usize, P<AllocationNode>);
+    cuGraphMemAllocNodeGetParams(usize, P<AllocationNode>);
+    cuGraphAddMemFreeNode(P<usize>, usize, *const usize, usize, u64);
+    cuDeviceGetGraphMemAttribute(c_int, c_int, P<u64>);
+    cuDeviceGraphMemTrim(c_int);
+    cuTexObjectCreate(P<u64>, *const c_void, *const c_void, *const c_void);
     cuGraphAddDependencies_v2(usize, *const usize, *const usize, *const u64, usize);
     cuGraphRemoveDependencies_v2(usize, *const usize, *const usize, *const u64, usize);
     cuGraphGetNodes(usize, P<usize>, P<usize>);
@@ -309,6 +318,22 @@ pub struct LaunchAttribute {
     pub id: c_uint,
     pub padding: c_uint,
     pub value: [u64; 8],
+}
+
+/// `CUDA_MEM_ALLOC_NODE_PARAMS`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct AllocationNode {
+    pub kind: c_int,
+    pub handle_types: c_int,
+    pub location: [c_int; 2],
+    pub security: usize,
+    pub maximum: usize,
+    pub usage: [u16; 28],
+    pub access: usize,
+    pub access_count: usize,
+    pub bytes: usize,
+    pub pointer: u64,
 }
 
 /// `CUDA_KERNEL_NODE_PARAMS_v2`.

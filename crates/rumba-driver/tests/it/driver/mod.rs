@@ -53,6 +53,7 @@ scenarios! {
     programmatic_edges,
     captures,
     invalid_captures,
+    graph_memory,
     libraries,
     events,
     limits,

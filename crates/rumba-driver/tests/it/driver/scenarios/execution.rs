@@ -228,4 +228,55 @@ pub fn occupancy() {
         1 => cuOccupancyAvailableDynamicSMemPerBlock(&mut bytes, nothing, 0, 128);
         1 => cuOccupancyAvailableDynamicSMemPerBlock(&mut bytes, nothing, 1, 0);
     }
+    let attribute = |blocks| LaunchAttribute {
+        id: 4,
+        padding: 0,
+        value: [blocks | 1 << 32, 1, 0, 0, 0, 0, 0, 0],
+    };
+    let clusters = |blocks: u64| {
+        let (attribute, mut clusters, mut size) = (attribute(blocks), 0, 0);
+        let config = LaunchConfig {
+            grid: [blocks as u32, 1, 1],
+            block: [1024, 1, 1],
+            shared: 0,
+            stream: NONE,
+            attributes: &raw const attribute,
+            count: 1,
+        };
+        steps! {
+            0 => cuOccupancyMaxActiveClusters(&mut clusters, nothing, &config);
+            0 => cuOccupancyMaxPotentialClusterSize(&mut size, nothing, &config);
+            1 => cuOccupancyMaxActiveClusters(null_mut(), nothing, &config);
+            400 => cuOccupancyMaxActiveClusters(&mut size, NONE, &config);
+        }
+        (clusters, size)
+    };
+    // Two blocks of 1024 threads for each multiprocessor. How many of these are in reach of each other depends on the device.
+    assert_eq!(clusters(1), (2 * multiprocessors, 8));
+    assert!(multiprocessors >= 100);
+    for blocks in [2, 4, 8] {
+        let (found, _) = clusters(blocks);
+        let most = 2 * multiprocessors / blocks as c_int;
+        assert!((most * 3 / 4..=most).contains(&found), "{found} clusters of {blocks}");
+    }
+    let mut size = 0;
+    let attribute = attribute(16);
+    let config = LaunchConfig {
+        grid: [16, 1, 1],
+        block: [1024, 1, 1],
+        shared: 0,
+        stream: NONE,
+        attributes: &raw const attribute,
+        count: 1,
+    };
+    steps! {
+        912 => cuOccupancyMaxActiveClusters(&mut grid, nothing, &config);
+        0 => cuFuncSetAttribute(nothing, 14, 1);
+        0 => cuOccupancyMaxActiveClusters(&mut grid, nothing, &config);
+        0 => cuOccupancyMaxPotentialClusterSize(&mut size, nothing, &config);
+    }
+    assert!(
+        grid > 0 && size == 16,
+        "{grid} clusters of 16, and {size} blocks in one"
+    );
 }

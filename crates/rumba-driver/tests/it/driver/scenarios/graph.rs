@@ -334,3 +334,99 @@ pub fn invalid_captures() {
         0 => cuStreamSynchronize(other);
     }
 }
+
+pub fn graph_memory() {
+    primary();
+    let target = allocate(64);
+    let (mut stream, mut graph, mut exec, mut first, mut last) = (0, 0, 0, 0, 0);
+    let (mut kinds, mut number, mut pointer, mut bytes) = ([0, 0], 0, 0, 9);
+    let mut parameters = AllocationNode {
+        kind: 1,
+        handle_types: 0,
+        location: [1, 0],
+        security: 0,
+        maximum: 0,
+        usage: [0; 28],
+        access: 0,
+        access_count: 0,
+        bytes: 256,
+        pointer: 0,
+    };
+    let mut known = parameters;
+    let mut empty = AllocationNode { bytes: 0, ..parameters };
+    steps! {
+        0 => cuStreamCreate(&mut stream, 1);
+        0 => cuGraphCreate(&mut graph, 0);
+        1 => cuGraphAddMemAllocNode(&mut first, graph, null(), 0, null_mut());
+        1 => cuGraphAddMemAllocNode(&mut first, graph, null(), 0, &mut empty);
+        0 => cuGraphAddMemAllocNode(&mut first, graph, null(), 0, &mut parameters);
+        1 => cuGraphAddMemFreeNode(&mut last, graph, &first, 1, target);
+        0 => cuGraphAddMemFreeNode(&mut last, graph, &first, 1, parameters.pointer);
+        0 => cuGraphNodeGetType(first, &mut kinds[0]);
+        0 => cuGraphNodeGetType(last, &mut kinds[1]);
+        0 => cuGraphMemAllocNodeGetParams(first, &mut known);
+        1 => cuGraphMemAllocNodeGetParams(last, &mut known);
+        0 => cuGraphInstantiateWithFlags(&mut exec, graph, 0);
+        0 => cuGraphLaunch(exec, stream);
+        0 => cuGraphLaunch(exec, stream);
+        0 => cuStreamSynchronize(stream);
+        0 => cuGraphExecDestroy(exec);
+        0 => cuGraphDestroy(graph);
+    }
+    assert_ne!(parameters.pointer, 0);
+    assert_eq!((kinds, known.pointer, known.bytes), ([10, 11], parameters.pointer, 256));
+    // A capture that allocates and frees.
+    steps! {
+        0 => cuStreamBeginCapture_v2(stream, 0);
+        0 => cuMemAllocAsync(&mut pointer, 64, stream);
+        0 => cuMemsetD32Async(pointer, 7, 16, stream);
+        0 => cuMemcpyDtoDAsync_v2(target, pointer, 64, stream);
+        0 => cuMemFreeAsync(pointer, stream);
+        0 => cuStreamEndCapture(stream, &mut graph);
+        0 => cuGraphGetNodes(graph, null_mut(), &mut number);
+        0 => cuGraphInstantiateWithFlags(&mut exec, graph, 0);
+        0 => cuGraphLaunch(exec, stream);
+        0 => cuGraphLaunch(exec, stream);
+        0 => cuStreamSynchronize(stream);
+        0 => cuGraphExecDestroy(exec);
+        0 => cuGraphDestroy(graph);
+    }
+    assert_eq!((number, read(target)), (4, 7));
+    // One that only allocates: each launch waits for the program to free the memory, unless it frees it itself.
+    steps! {
+        0 => cuStreamBeginCapture_v2(stream, 0);
+        0 => cuMemAllocAsync(&mut pointer, 64, stream);
+        0 => cuMemsetD32Async(pointer, 9, 16, stream);
+        0 => cuStreamEndCapture(stream, &mut graph);
+        0 => cuGraphInstantiateWithFlags(&mut exec, graph, 0);
+        0 => cuGraphLaunch(exec, stream);
+        1 => cuGraphLaunch(exec, stream);
+        0 => cuStreamSynchronize(stream);
+    }
+    assert_eq!(read(pointer), 9);
+    steps! {
+        0 => cuMemFreeAsync(pointer, stream);
+        1 => cuMemFreeAsync(pointer, stream);
+        0 => cuGraphLaunch(exec, stream);
+        0 => cuStreamSynchronize(stream);
+        0 => cuMemFree_v2(pointer);
+        0 => cuGraphExecDestroy(exec);
+        0 => cuGraphInstantiateWithFlags(&mut exec, graph, 1);
+        0 => cuGraphLaunch(exec, stream);
+        0 => cuGraphLaunch(exec, stream);
+        0 => cuStreamSynchronize(stream);
+        // The memory outlives the graph that has allocated it.
+        0 => cuGraphExecDestroy(exec);
+        0 => cuGraphDestroy(graph);
+    }
+    assert_eq!(read(pointer), 9);
+    steps! {
+        0 => cuMemFreeAsync(pointer, stream);
+        1 => cuMemFreeAsync(pointer, stream);
+        0 => cuStreamSynchronize(stream);
+        0 => cuDeviceGraphMemTrim(0);
+        0 => cuDeviceGetGraphMemAttribute(0, 0, &mut bytes);
+        1 => cuDeviceGetGraphMemAttribute(0, 9, &mut bytes);
+    }
+    assert_eq!(bytes, 0);
+}

@@ -154,7 +154,10 @@ pub fn host_memory() {
     }
     assert_eq!(device, pointer, "a kernel uses the host's address");
     // SAFETY: 100 bytes were allocated there.
-    unsafe { (pointer as *mut [u8; 100]).write([5; 100]) };
+    unsafe {
+        assert_eq!((pointer as *mut [u8; 100]).read(), [0; 100]);
+        (pointer as *mut [u8; 100]).write([5; 100]);
+    }
     let target = allocate(100);
     let mut value = 0_u32;
     steps! {
@@ -209,7 +212,10 @@ pub fn managed_memory() {
         1 => cuMemAllocManaged(&mut other, 0, 1);
     }
     // SAFETY: 64 bytes were allocated there, and host code may use managed memory.
-    unsafe { (pointer as *mut u32).write(5) };
+    unsafe {
+        assert_eq!((pointer as *mut [u32; 16]).read(), [0; 16]);
+        (pointer as *mut u32).write(5);
+    }
     let device = allocate(64);
     steps! {
         0 => cuMemcpyDtoH_v2((&raw mut value).cast(), pointer, 4);
