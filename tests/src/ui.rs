@@ -173,7 +173,7 @@ sources! {
     rust port: lockstep, order;
     rust sync: barriers, warps, mbarriers;
     rust arith: instructions, panics;
-    ptx mem, init, race, sync, stages, proxies, products, phases, groups, clusters;
+    ptx mem, init, race, updates, sync, stages, proxies, products, phases, groups, clusters;
     cuda sm_80: atomics, barriers, cub_block, cub_warp, groups, pipelines, semaphores;
     cuda sm_90: barriers, clusters, groups, pipelines;
 }

@@ -154,6 +154,75 @@ impl fmt::Display for Severity {
     }
 }
 
+/// The number of findings of each severity.
+///
+/// # Examples
+/// ```
+/// use rumba_checks::{Severity, Tally};
+///
+/// let tally: Tally = [Severity::Error, Severity::Error, Severity::Info].into_iter().collect();
+/// assert_eq!(tally.to_string(), "2 errors, 1 info");
+/// assert_eq!(Tally::default().to_string(), "no findings");
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Findings that are errors.
+    pub errors: usize,
+    /// Findings that are warnings.
+    pub warnings: usize,
+    /// Findings that are information.
+    pub infos: usize,
+}
+
+impl FromIterator<Severity> for Tally {
+    fn from_iter<I: IntoIterator<Item = Severity>>(severities: I) -> Self {
+        let mut tally = Self::default();
+        for severity in severities {
+            *match severity {
+                Severity::Error => &mut tally.errors,
+                Severity::Warning => &mut tally.warnings,
+                Severity::Info => &mut tally.infos,
+            } += 1;
+        }
+        tally
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = [
+            (self.errors, Severity::Error),
+            (self.warnings, Severity::Warning),
+            (self.infos, Severity::Info),
+        ];
+        let counts: Vec<String> = counts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, severity)| counted(*count as u64, &severity.to_string()))
+            .collect();
+        if counts.is_empty() {
+            return f.write_str("no findings");
+        }
+        f.write_str(&counts.join(", "))
+    }
+}
+
+/// A number with its noun: `1 launch`, `2 launches`.
+///
+/// # Examples
+/// ```
+/// assert_eq!(rumba_checks::counted(1, "launch"), "1 launch");
+/// assert_eq!(rumba_checks::counted(0, "order"), "0 orders");
+/// ```
+pub fn counted(count: u64, noun: &str) -> String {
+    let ending = match count {
+        1 => "",
+        _ if noun.ends_with("ch") => "es",
+        _ => "s",
+    };
+    format!("{count} {noun}{ending}")
+}
+
 /// What is said of a kind.
 struct Words {
     name: &'static str,
@@ -216,6 +285,12 @@ kinds! {
          release and acquire orders these",
         "if this is a flag, use atomic accesses, with release and acquire; else let the threads meet at a barrier \
          between the accesses";
+    /// A thread loads a value and stores another one that it has computed from it, and another thread may write in between.
+    LostUpdate: Race, Error, "lost update",
+        "each access is atomic, but another thread may write between the load and the store, which then replaces what that \
+         thread wrote",
+        "use one atomic operation (`fetch_add`, `fetch_max`, ...), or a loop with `compare_exchange`; or let a lock or a barrier \
+         order the threads";
     /// Memory is accessed to or from which an asynchronous copy is under way.
     PendingCopy: Race, Error, "access to memory of a copy under way",
         "an asynchronous copy may arrive at any time until its thread has waited for it",
@@ -433,6 +508,7 @@ impl FindingKind {
                 | Self::SameValueRace
                 | Self::ScopedRace
                 | Self::VolatileRace
+                | Self::LostUpdate
                 | Self::PendingCopy
                 | Self::EarlyRefill
                 | Self::PendingProduct

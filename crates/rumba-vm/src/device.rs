@@ -19,6 +19,7 @@ use crate::load::resources::Resources;
 use crate::machine::counters::Profile;
 use crate::machine::fault::LaunchError;
 use crate::machine::printf::{Output, Sink};
+use crate::machine::program::Program;
 use crate::mem::allocations::{Allocation, AllocationKind, Allocations, MemoryError};
 use crate::mem::arena::{Arena, LAUNCH_SLOTS, Window};
 use crate::mem::atomic;
@@ -95,8 +96,8 @@ impl Inner {
         self.races.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a launch needs to look for races, of blocks of so many threads in clusters of so many blocks.
-    fn take_races(&self, threads: u32, cluster: u32) -> Result<Races, LaunchError> {
+    /// What a launch of a program needs to look for races, of blocks of so many threads in clusters of so many blocks.
+    fn take_races(&self, program: &Program, threads: u32, cluster: u32) -> Result<Races, LaunchError> {
         let free = self.races().pop();
         let refused = |error: io::Error| LaunchError::Checks {
             reason: error.to_string(),
@@ -106,7 +107,12 @@ impl Inner {
             None => Races::new(&self.arena).map_err(refused)?,
         };
         races
-            .launch(threads, cluster, &self.allocations.registered(&self.arena))
+            .launch(
+                threads,
+                cluster,
+                &self.allocations.registered(&self.arena),
+                &program.updates,
+            )
             .map_err(refused)?;
         Ok(races)
     }

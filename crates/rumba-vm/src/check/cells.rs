@@ -389,6 +389,7 @@ impl Cells {
                 found.push(Conflict {
                     touch: mine.touch(lane, word),
                     earlier: record.touch(other, word),
+                    loads: [None; 2],
                     address: start + u64::from(byte),
                     kind: ConflictKind::Stale,
                 });
@@ -418,6 +419,7 @@ impl Cells {
         found.push(Conflict {
             touch: touch(mine),
             earlier: touch(record),
+            loads: [None; 2],
             address: at.start + u64::from(byte),
             kind: ConflictKind::Unfenced(proxy),
         });
@@ -458,6 +460,7 @@ impl Cells {
                 found.push(Conflict {
                     touch: mine.touch(lane as u32, word),
                     earlier: record.touch(other, word),
+                    loads: [None; 2],
                     address: at.start + u64::from(here.trailing_zeros()),
                     kind,
                 });

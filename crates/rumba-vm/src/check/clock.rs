@@ -15,7 +15,7 @@ pub(crate) struct Thread {
 
 impl Thread {
     /// The number of its warp in the block.
-    fn warp(self) -> u16 {
+    pub(crate) fn warp(self) -> u16 {
         self.index / LANES as u16
     }
 }

@@ -19,4 +19,5 @@ pub(crate) mod record;
 mod stores;
 pub(crate) mod thread_state;
 pub(crate) mod transactions;
+pub(crate) mod updates;
 pub(crate) mod watch;

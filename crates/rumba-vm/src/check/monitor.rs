@@ -20,8 +20,8 @@ use rumba_checks::{FindingKind, Severity};
 /// The first of the findings at an instruction, or at two, and how many there are.
 pub(crate) struct Found {
     pub(crate) touch: ThreadAccess,
-    /// The earlier access of a race.
-    pub(crate) earlier: Option<ThreadAccess>,
+    /// The earlier access of a race, and the loads of updates.
+    pub(crate) others: Vec<ThreadAccess>,
     pub(crate) address: u64,
     pub(crate) place: String,
     pub(crate) severity: Severity,
@@ -49,16 +49,17 @@ impl Monitor {
         }
     }
 
-    /// Notes a finding of an access, with an earlier one if it is a race. `place` says what lies at an address.
+    /// Notes a finding of an access, with the other accesses that it is about. `place` says what lies at an address.
     #[cold]
     pub(crate) fn note(
         &self,
         kind: FindingKind,
         touch: ThreadAccess,
-        earlier: Option<ThreadAccess>,
+        others: &[ThreadAccess],
         address: u64,
         place: impl FnOnce(u64) -> String,
     ) {
+        let earlier = others.first();
         let other = earlier.map_or(touch.source, |earlier| earlier.source);
         let key = (kind, touch.source.min(other), touch.source.max(other));
         let mut all = lock(&self.found);
@@ -70,7 +71,7 @@ impl Monitor {
         let own = match kind {
             FindingKind::DataRace if is_of_warp => Severity::Warning,
             // A thread that overwrites what it alone has read before reads nothing stale.
-            FindingKind::StaleLoad if touch.kind == AccessKind::Write && earlier.as_ref().is_some_and(is_own) => {
+            FindingKind::StaleLoad if touch.kind == AccessKind::Write && earlier.is_some_and(is_own) => {
                 Severity::Info
             }
             _ => kind.severity(),
@@ -82,7 +83,7 @@ impl Monitor {
             let place = place(address);
             let found = Found {
                 touch,
-                earlier,
+                others: others.to_vec(),
                 address,
                 place,
                 severity,
@@ -142,10 +143,15 @@ impl Monitor {
                 ConflictKind::Stale => FindingKind::StaleLoad,
                 ConflictKind::Scoped => FindingKind::ScopedRace,
                 ConflictKind::Volatile => FindingKind::VolatileRace,
+                ConflictKind::LostUpdate { is_idempotent: true } if rewrites(&conflict) => continue,
+                ConflictKind::LostUpdate { .. } => FindingKind::LostUpdate,
                 ConflictKind::Race if both_write && rewrites(&conflict) => FindingKind::SameValueRace,
                 ConflictKind::Race => FindingKind::DataRace,
             };
-            self.note(kind, conflict.touch, Some(conflict.earlier), conflict.address, &place);
+            let others: Vec<_> = std::iter::once(conflict.earlier)
+                .chain(conflict.loads.into_iter().flatten())
+                .collect();
+            self.note(kind, conflict.touch, &others, conflict.address, &place);
         }
     }
 

@@ -29,9 +29,10 @@ use crate::check::clock::{Thread, VectorClock};
 use crate::check::order::{Order, SCOPES, Scope};
 use crate::check::proxy::AGENT;
 use crate::check::published::{NEAR, Published, gather};
-use crate::check::record::{Conflict, Record};
+use crate::check::record::{Conflict, Record, ThreadAccess};
 use crate::check::thread_state::{ArrivedLanes, BarrierState, ThreadState, WarpState, thread};
 pub(crate) use crate::check::thread_state::{Arriving, BarrierPhase};
+use crate::check::updates::{UpdatePairs, Updates};
 use crate::mem::arena::{Arena, Window};
 
 /// What lanes of a warp do to memory.
@@ -52,6 +53,16 @@ pub(crate) struct Access {
 impl Access {
     fn thread(&self, lane: usize) -> Thread {
         thread(self.block, self.warp, lane)
+    }
+
+    fn touch(&self, lane: usize) -> ThreadAccess {
+        ThreadAccess {
+            thread: self.thread(lane),
+            bytes: self.bytes,
+            kind: self.kind,
+            source: self.source,
+            asynchronous: None,
+        }
     }
 }
 
@@ -77,6 +88,8 @@ pub(crate) struct Races {
     exited: HashMap<u32, Arc<VectorClock>>,
     /// Operations that threads have begun.
     pub(super) agents: Agents,
+    /// What was loaded and stored again by atomic accesses.
+    pub(super) updates: Updates,
     /// The instructions that initialise mbarriers.
     pub(super) initialisers: HashSet<u32>,
     /// What was found since the last query.
@@ -101,17 +114,24 @@ impl Races {
             barriers: HashMap::default(),
             exited: HashMap::default(),
             agents: Agents::default(),
+            updates: Updates::default(),
             initialisers: HashSet::default(),
             found: Vec::new(),
         })
     }
 
     /// A launch begins: of blocks of so many threads, in clusters of so many blocks, which can access these ranges of the
-    /// host's own memory.
+    /// host's own memory, of a program with these updates.
     ///
     /// # Errors
     /// If the system refuses address space.
-    pub(crate) fn launch(&mut self, threads: u32, cluster: u32, host: &[Window]) -> io::Result<()> {
+    pub(crate) fn launch(
+        &mut self,
+        threads: u32,
+        cluster: u32,
+        host: &[Window],
+        updates: &Arc<UpdatePairs>,
+    ) -> io::Result<()> {
         (self.threads, self.cluster) = (threads, cluster);
         self.blocks.clear();
         self.last = (u32::MAX, 0);
@@ -123,6 +143,7 @@ impl Races {
         self.barriers.clear();
         self.exited.clear();
         self.agents.clear();
+        self.updates.begin(updates);
         self.initialisers.clear();
         self.found.clear();
         Ok(())
@@ -150,6 +171,7 @@ impl Races {
             mask: mask_of(threads - index * LANES as u32),
         }));
         self.cells.forget(shared.start, shared.end);
+        self.updates.forget(shared.clone());
         self.published.retain(|address, _| !shared.contains(address));
         self.mbarriers.retain(|address| !shared.contains(address));
         self.arriving.retain(|address, _| !shared.contains(address));
@@ -162,6 +184,7 @@ impl Races {
         }
         self.last = (u32::MAX, 0);
         self.exited.remove(&block);
+        self.updates.end(block);
         self.barriers.retain(|barrier, _| match barrier {
             BarrierPhase::Block { block: of, .. } => *of != block,
             BarrierPhase::Cluster { .. } | BarrierPhase::Grid { .. } => true,
@@ -252,15 +275,22 @@ impl Races {
             lanes_of(lanes).for_each(|lane| self.by_agent(access, agent, host(lane)));
             return;
         }
-        if access.order.is_strong() && self.orders(access) {
+        if access.order.is_strong() && (self.updates.are_possible() || self.orders(access)) {
             for lane in lanes_of(lanes) {
                 let address = host(lane);
+                let (block, warp) = self.place(access.block, access.warp);
+                let before = self
+                    .updates
+                    .before(&access.touch(lane), self.warps[block][warp].clock(lane));
                 // Whether a wait has seen its phase end, it tells by itself.
                 let waits = access.kind == AccessKind::Read && self.mbarriers.contains(&address);
                 if access.kind != AccessKind::Write && !waits {
                     self.acquire_from(access, lane, address);
                 }
                 self.alike(access, 1 << lane, &host);
+                let clock = self.warps[block][warp].clock(lane);
+                let lost = self.updates.note(access.touch(lane), address, clock, before);
+                self.found.extend(lost);
                 if access.kind != AccessKind::Read {
                     self.publish(access, lane, address);
                 }
@@ -654,146 +684,4 @@ fn warp_agents(warp: &WarpState, lane: usize) -> VectorClock {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Access, Arriving, BarrierPhase, LANES, Races};
-    use crate::base::report::AccessKind;
-    use crate::check::order::Order;
-    use crate::check::record::ThreadAccess;
-    use crate::mem::arena::Arena;
-
-    const WARPS: u8 = 2;
-
-    /// An access of one lane, and how often its block had met before.
-    struct Past {
-        block: u32,
-        warp: u8,
-        lane: usize,
-        start: u64,
-        bytes: u64,
-        writes: bool,
-        phase: u32,
-    }
-
-    impl Past {
-        /// Whether two accesses race, where threads meet at barriers of their block alone.
-        fn races(&self, later: &Self) -> bool {
-            let overlap = self.start < later.start + later.bytes && later.start < self.start + self.bytes;
-            let same = (self.block, self.warp, self.lane) == (later.block, later.warp, later.lane);
-            let met = self.block == later.block && self.phase < later.phase;
-            overlap && (self.writes || later.writes) && !same && !met
-        }
-    }
-
-    /// Lets warps of two blocks access a few bytes at random, and compares what is found with all pairs of accesses.
-    fn compare(seed: u64, is_regular: bool) -> (u32, u32) {
-        let mut state = seed;
-        let mut random = |below: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        };
-        let arena = Arena::new(64 << 20, 1).expect("there is address space");
-        let mut races = Races::new(&arena).expect("there is address space");
-        races
-            .launch(u32::from(WARPS) * LANES as u32, 1, &[])
-            .expect("nothing more is needed");
-        let blocks = if is_regular { 1 } else { 2 };
-        (0..blocks).for_each(|block| races.begin(block, 0..0));
-        let mut phases = [0; 2];
-        let mut past: Vec<Past> = Vec::new();
-        let (mut real, mut found) = (0, 0);
-        for _ in 0..60 {
-            let block = random(u64::from(blocks)) as u32;
-            if random(6) == 0 {
-                let phase = phases[block as usize];
-                let barrier = BarrierPhase::Block { block, id: 0, phase };
-                (0..WARPS).for_each(|warp| races.arrive(barrier, block, warp, u32::MAX, Arriving::Waiting));
-                (0..WARPS).for_each(|warp| races.leave(barrier, block, warp, u32::MAX));
-                phases[block as usize] += 1;
-                continue;
-            }
-            let bytes = if is_regular { 4 << random(2) } else { 1 << random(4) };
-            let kind = if random(3) == 0 {
-                AccessKind::Write
-            } else {
-                AccessKind::Read
-            };
-            let access = Access {
-                block,
-                warp: random(u64::from(WARPS)) as u8,
-                source: 0,
-                bytes,
-                kind,
-                order: Order::WEAK,
-                agent: None,
-            };
-            let base = arena.heap.start + random(32) * bytes;
-            let hosts: [u64; LANES] = if is_regular {
-                // Reads and writes of the whole warp, one lane behind the other.
-                std::array::from_fn(|lane| base + lane as u64 * bytes)
-            } else {
-                std::array::from_fn(|_| arena.heap.start + random(512 / bytes) * bytes)
-            };
-            let lanes = if is_regular { u32::MAX } else { random(1 << 32) as u32 };
-            let before = past.len();
-            let mut is_race = false;
-            for lane in crate::base::lanes::lanes_of(lanes) {
-                let mine = Past {
-                    block,
-                    warp: access.warp,
-                    lane,
-                    start: hosts[lane],
-                    bytes,
-                    writes: kind == AccessKind::Write,
-                    phase: phases[block as usize],
-                };
-                is_race |= past.iter().any(|earlier| earlier.races(&mine));
-                past.push(mine);
-            }
-            if is_regular {
-                races.groups(&access, [0, 8, 16, 24].map(|lane| hosts[lane]), bytes);
-            } else {
-                races.lanes(&access, lanes, |lane| hosts[lane]);
-            }
-            for conflict in races.found.drain(..) {
-                // Both sides are accesses that were made, and they race.
-                let at = |touch: &ThreadAccess, past: &Past| {
-                    past.block == touch.thread.block
-                        && usize::from(past.warp) * LANES + past.lane == usize::from(touch.thread.index)
-                        && past.bytes == touch.bytes
-                        && (past.start..past.start + past.bytes).contains(&conflict.address)
-                };
-                let mut mine = past[before..].iter().filter(|past| at(&conflict.touch, past));
-                assert!(
-                    mine.any(|mine| past
-                        .iter()
-                        .any(|other| at(&conflict.earlier, other) && other.races(mine))),
-                    "{conflict:?} is no race"
-                );
-                found += 1;
-            }
-            real += u32::from(is_race);
-        }
-        (real, found)
-    }
-
-    #[test]
-    fn nothing_is_found_that_is_no_race() {
-        for seed in 0..60 {
-            let (real, found) = compare(seed, false);
-            assert_eq!(real > 0, found > 0, "seed {seed}");
-        }
-    }
-
-    #[test]
-    fn races_of_whole_warps_are_found() {
-        let mut all = 0;
-        for seed in 0..200 {
-            let (real, found) = compare(seed, true);
-            assert!(found >= real, "seed {seed}: {found} of {real}");
-            all += real;
-        }
-        assert!(all > 100);
-    }
-}
+mod tests;

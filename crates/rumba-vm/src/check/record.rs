@@ -48,11 +48,13 @@ impl Asynchronous {
     }
 }
 
-/// Two accesses that nothing orders.
+/// Two accesses that nothing orders, or that are not in the order that they should be in.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Conflict {
     pub(crate) touch: ThreadAccess,
     pub(crate) earlier: ThreadAccess,
+    /// Of a lost update, the load of the access and that of the earlier one, as far as these are updates.
+    pub(crate) loads: [Option<ThreadAccess>; 2],
     /// The first byte that both touch.
     pub(crate) address: u64,
     pub(crate) kind: ConflictKind,
@@ -69,6 +71,11 @@ pub(crate) enum ConflictKind {
     Volatile,
     /// The later one may not see the earlier one, in whatever order they are.
     Stale,
+    /// One of them stores what its thread has computed from an earlier value, which the other one replaces meanwhile.
+    LostUpdate {
+        /// Whether nothing is lost if both write the same.
+        is_idempotent: bool,
+    },
     /// They are in order, but made by different proxies, and no fence of this one is between them.
     Unfenced(Proxy),
 }

@@ -238,7 +238,7 @@ impl Device {
         let checks = inner.config.checks;
         let looks_for_races = checks.contains(Check::Race);
         let races = if looks_for_races {
-            Some(inner.take_races(launch.block.iter().product(), cluster.iter().product())?)
+            Some(inner.take_races(program, launch.block.iter().product(), cluster.iter().product())?)
         } else {
             None
         };

@@ -80,7 +80,7 @@ impl Warp {
                         source,
                         asynchronous: None,
                     };
-                    monitor.note(FindingKind::UnwrittenRead, touch, None, first, place);
+                    monitor.note(FindingKind::UnwrittenRead, touch, &[], first, place);
                 }
                 if kind != AccessKind::Read {
                     map.write(address, bytes);

@@ -22,6 +22,7 @@ pub(super) static AND: Instruction = Instruction {
     undefined: Undefined::Absorbs(Extremes::Bits),
     carries: Carries::Value,
     chooses: Chooses::OfPredicates,
+    is_idempotent: true,
     ..Instruction::NEW
 };
 

@@ -56,6 +56,7 @@ pub(super) static MAX: Instruction = Instruction {
         Availability::since((7, 0), 80).with(&[".bf16"]),
     ],
     undefined: Undefined::Absorbs(Extremes::Numbers),
+    is_idempotent: true,
     ..Instruction::NEW
 };
 

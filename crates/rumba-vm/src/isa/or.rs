@@ -23,6 +23,7 @@ pub(super) static OR: Instruction = Instruction {
     undefined: Undefined::Absorbs(Extremes::Bits),
     carries: Carries::ValueAndAddress,
     chooses: Chooses::OfPredicates,
+    is_idempotent: true,
     ..Instruction::NEW
 };
 

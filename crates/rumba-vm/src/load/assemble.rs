@@ -1,6 +1,7 @@
 //! From lowered functions to a program: blocks in order, slots in the register file, targets resolved.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use rumba_ptx::Diagnostic;
 use rumba_ptx::ast::{self, FunctionDirective};
@@ -150,6 +151,7 @@ pub(crate) fn program<'m>(
         blocks_are_clusters: limits.blocks_are_clusters,
         undefines: pool.undefines,
         followed: pool.followed.clone(),
+        updates: Arc::new(pool.updates.clone()),
         products: pool.products.clone(),
         register_cap: limits.registers,
         registers: assembly.registers.clamp(8, 255),

@@ -8,6 +8,7 @@ use rustc_hash::FxHashSet;
 
 use crate::base::lanes::SHARED_START;
 use crate::check::products::ProductRegisters;
+use crate::check::updates::UpdatePairs;
 use crate::lower::error::LowerError;
 use crate::lower::symbols;
 use crate::lower::symbols::{FunctionId, Symbol, Symbols};
@@ -49,6 +50,8 @@ pub(crate) struct ProgramBuilder<'m> {
     pub(crate) shadows: usize,
     /// See [`Program::followed`].
     pub(crate) followed: FxHashSet<u32>,
+    /// See [`Program::updates`].
+    pub(crate) updates: UpdatePairs,
     /// See [`Program::products`].
     pub(crate) products: Vec<ProductRegisters>,
 }
@@ -70,6 +73,7 @@ impl<'m> ProgramBuilder<'m> {
             undefines: false,
             shadows: 0,
             followed: FxHashSet::default(),
+            updates: UpdatePairs::default(),
             products: Vec::new(),
         }
     }

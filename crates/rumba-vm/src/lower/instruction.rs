@@ -39,6 +39,8 @@ pub struct Instruction {
     pub chooses: Chooses,
     /// Whether it compares its operands.
     pub compares: bool,
+    /// Whether it changes nothing the second time that it combines the same operands: `f(f(x, a), a) = f(x, a)`, in any order.
+    pub is_idempotent: bool,
 }
 
 impl Instruction {
@@ -57,6 +59,7 @@ impl Instruction {
         carries: Carries::Nothing,
         chooses: Chooses::Nothing,
         compares: false,
+        is_idempotent: false,
     };
 }
 

@@ -13,6 +13,7 @@ use crate::base::engine::{Code, Compiler};
 use crate::base::report::Location;
 use crate::base::types::ScalarType;
 use crate::check::products::ProductRegisters;
+use crate::check::updates::UpdatePairs;
 use crate::machine::op::{Op, OpKind, Pc};
 use crate::machine::special::Special;
 
@@ -283,6 +284,8 @@ pub(crate) struct Program {
     pub(crate) undefines: bool,
     /// The loads after which it is known whether their values are undefined.
     pub(crate) followed: FxHashSet<u32>,
+    /// The stores whose values are computed from loads, if races are looked for.
+    pub(crate) updates: Arc<UpdatePairs>,
     /// The registers of products, if these are checked.
     pub(crate) products: Vec<ProductRegisters>,
     /// Registers that threads start with, if the kernel limits them.

@@ -53,12 +53,12 @@ impl Monitor {
         };
         let findings = found.into_iter().map(|((kind, ..), found)| {
             let own = side(found.touch, found.address);
-            let other = found.earlier.map(|other| side(other, found.address));
+            let others = found.others.iter().map(|other| side(*other, found.address));
             Finding {
                 kind,
                 severity: found.severity,
                 kernel: Some(context.program.name.clone()),
-                sides: std::iter::once(own).chain(other).collect(),
+                sides: std::iter::once(own).chain(others).collect(),
                 address: Some(found.address),
                 place: found.place,
                 count: found.count,

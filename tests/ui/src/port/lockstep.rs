@@ -165,10 +165,10 @@ pub unsafe fn leaders_by_ballot(count: *mut u32, y: *mut u32) {
 }
 
 /// Both are atomic, and what is between is not.
-//@ wrong, finds schedule-dependent, 1 x 32: zero 1, out 1
+//@ wrong, 1 x 32: zero 1, out 1
 #[kernel]
 pub unsafe fn count_by_load_and_store(count: *mut u32, y: *mut u32) {
-    atomic(count).store(atomic(count).load() + 1);
+    atomic(count).store(atomic(count).load() + 1); //~ lost-update
     sync_warp(u32::MAX);
     if tid() == 0 {
         *y = atomic(count).load();
@@ -186,12 +186,12 @@ pub unsafe fn count_by_atomic(count: *mut u32, y: *mut u32) {
 }
 
 /// What lies between a load and a store is not atomic, though both are.
-//@ wrong, finds schedule-dependent, 1 x 32: zero 1, out 1
+//@ wrong, 1 x 32: zero 1, out 1
 #[kernel]
 pub unsafe fn counts_by_load_and_store_in_a_loop(count: *mut u32, y: *mut u32) {
     let mut left = tid() % 4;
     while left > 0 {
-        atomic(count).store(atomic(count).load() + 1);
+        atomic(count).store(atomic(count).load() + 1); //~ lost-update
         left -= 1;
     }
     sync_warp(u32::MAX);

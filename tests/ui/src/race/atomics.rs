@@ -154,7 +154,7 @@ pub unsafe fn places_by_atomic(x: *const u32, count: *mut u32, y: *mut u32) {
 //@ wrong, 2 x 32: in 64, zero 1, zero 64
 #[kernel]
 pub unsafe fn places_by_load_and_store(x: *const u32, count: *mut u32, y: *mut u32) {
-    let place = atomic(count).load();
-    atomic(count).store(place + 1);
+    let place = atomic(count).load(); //~ lost-update
+    atomic(count).store(place + 1); //~ lost-update
     *y.add(place as usize) = *x.add(gid()); //~ data-race
 }

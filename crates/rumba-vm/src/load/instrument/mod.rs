@@ -11,6 +11,7 @@ pub(crate) mod products;
 pub(crate) mod profile;
 pub(crate) mod registers;
 pub(crate) mod scatter;
+pub(crate) mod updates;
 
 use rumba_checks::Check;
 
@@ -42,6 +43,7 @@ const CHECKS: &[(Check, Put)] = &[
         }
     }),
     (Check::Race, |function, _| pending::watch(function)),
+    (Check::Race, |function, pool| updates::find(function, pool)),
     (Check::Sync, |function, pool| products::watch(function, pool)),
 ];
 

@@ -1,0 +1,145 @@
+//! Random accesses of two blocks, compared with all pairs of them.
+
+use std::sync::Arc;
+
+use super::{Access, Arriving, BarrierPhase, LANES, Races};
+use crate::base::report::AccessKind;
+use crate::check::order::Order;
+use crate::check::record::ThreadAccess;
+use crate::mem::arena::Arena;
+
+const WARPS: u8 = 2;
+
+/// An access of one lane, and how often its block had met before.
+struct Past {
+    block: u32,
+    warp: u8,
+    lane: usize,
+    start: u64,
+    bytes: u64,
+    writes: bool,
+    phase: u32,
+}
+
+impl Past {
+    /// Whether two accesses race, where threads meet at barriers of their block alone.
+    fn races(&self, later: &Self) -> bool {
+        let overlap = self.start < later.start + later.bytes && later.start < self.start + self.bytes;
+        let same = (self.block, self.warp, self.lane) == (later.block, later.warp, later.lane);
+        let met = self.block == later.block && self.phase < later.phase;
+        overlap && (self.writes || later.writes) && !same && !met
+    }
+}
+
+/// Lets warps of two blocks access a few bytes at random, and compares what is found with all pairs of accesses.
+fn compare(seed: u64, is_regular: bool) -> (u32, u32) {
+    let mut state = seed;
+    let mut random = |below: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let arena = Arena::new(64 << 20, 1).expect("there is address space");
+    let mut races = Races::new(&arena).expect("there is address space");
+    races
+        .launch(u32::from(WARPS) * LANES as u32, 1, &[], &Arc::default())
+        .expect("nothing more is needed");
+    let blocks = if is_regular { 1 } else { 2 };
+    (0..blocks).for_each(|block| races.begin(block, 0..0));
+    let mut phases = [0; 2];
+    let mut past: Vec<Past> = Vec::new();
+    let (mut real, mut found) = (0, 0);
+    for _ in 0..60 {
+        let block = random(u64::from(blocks)) as u32;
+        if random(6) == 0 {
+            let phase = phases[block as usize];
+            let barrier = BarrierPhase::Block { block, id: 0, phase };
+            (0..WARPS).for_each(|warp| races.arrive(barrier, block, warp, u32::MAX, Arriving::Waiting));
+            (0..WARPS).for_each(|warp| races.leave(barrier, block, warp, u32::MAX));
+            phases[block as usize] += 1;
+            continue;
+        }
+        let bytes = if is_regular { 4 << random(2) } else { 1 << random(4) };
+        let kind = if random(3) == 0 {
+            AccessKind::Write
+        } else {
+            AccessKind::Read
+        };
+        let access = Access {
+            block,
+            warp: random(u64::from(WARPS)) as u8,
+            source: 0,
+            bytes,
+            kind,
+            order: Order::WEAK,
+            agent: None,
+        };
+        let base = arena.heap.start + random(32) * bytes;
+        let hosts: [u64; LANES] = if is_regular {
+            // Reads and writes of the whole warp, one lane behind the other.
+            std::array::from_fn(|lane| base + lane as u64 * bytes)
+        } else {
+            std::array::from_fn(|_| arena.heap.start + random(512 / bytes) * bytes)
+        };
+        let lanes = if is_regular { u32::MAX } else { random(1 << 32) as u32 };
+        let before = past.len();
+        let mut is_race = false;
+        for lane in crate::base::lanes::lanes_of(lanes) {
+            let mine = Past {
+                block,
+                warp: access.warp,
+                lane,
+                start: hosts[lane],
+                bytes,
+                writes: kind == AccessKind::Write,
+                phase: phases[block as usize],
+            };
+            is_race |= past.iter().any(|earlier| earlier.races(&mine));
+            past.push(mine);
+        }
+        if is_regular {
+            races.groups(&access, [0, 8, 16, 24].map(|lane| hosts[lane]), bytes);
+        } else {
+            races.lanes(&access, lanes, |lane| hosts[lane]);
+        }
+        for conflict in races.found.drain(..) {
+            // Both sides are accesses that were made, and they race.
+            let at = |touch: &ThreadAccess, past: &Past| {
+                past.block == touch.thread.block
+                    && usize::from(past.warp) * LANES + past.lane == usize::from(touch.thread.index)
+                    && past.bytes == touch.bytes
+                    && (past.start..past.start + past.bytes).contains(&conflict.address)
+            };
+            let mut mine = past[before..].iter().filter(|past| at(&conflict.touch, past));
+            assert!(
+                mine.any(|mine| past
+                    .iter()
+                    .any(|other| at(&conflict.earlier, other) && other.races(mine))),
+                "{conflict:?} is no race"
+            );
+            found += 1;
+        }
+        real += u32::from(is_race);
+    }
+    (real, found)
+}
+
+#[test]
+fn nothing_is_found_that_is_no_race() {
+    for seed in 0..60 {
+        let (real, found) = compare(seed, false);
+        assert_eq!(real > 0, found > 0, "seed {seed}");
+    }
+}
+
+#[test]
+fn races_of_whole_warps_are_found() {
+    let mut all = 0;
+    for seed in 0..200 {
+        let (real, found) = compare(seed, true);
+        assert!(found >= real, "seed {seed}: {found} of {real}");
+        all += real;
+    }
+    assert!(all > 100);
+}
