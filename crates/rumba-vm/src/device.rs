@@ -4,7 +4,8 @@ mod launching;
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -20,6 +21,7 @@ use crate::machine::counters::Profile;
 use crate::machine::fault::LaunchError;
 use crate::machine::printf::{Output, Sink};
 use crate::machine::program::Program;
+use crate::machine::running::{LongLaunches, Running};
 use crate::mem::allocations::{Allocation, AllocationKind, Allocations, MemoryError};
 use crate::mem::arena::{Arena, LAUNCH_SLOTS, Window};
 use crate::mem::atomic;
@@ -54,6 +56,7 @@ pub enum Error {
 pub(crate) struct Inner {
     resources: Arc<Resources>,
     output: Output,
+    long_launches: OnceLock<LongLaunches>,
     heap: Heap,
     stack_bytes: AtomicU64,
     workers: usize,
@@ -198,6 +201,7 @@ impl Device {
         let inner = Inner {
             resources: Arc::new(resources),
             output: Output::new(),
+            long_launches: OnceLock::new(),
             heap: Heap::new(heap_bytes),
             stack_bytes: AtomicU64::new(stack_bytes),
             workers,
@@ -441,6 +445,15 @@ impl Device {
     /// Sends what kernels print to `sink` instead of standard output.
     pub fn set_output(&self, sink: Sink) {
         self.inner.output.set(sink);
+    }
+
+    /// Has each launch that runs for longer than `after` tell of itself, and again at growing intervals, as long as its kernel prints
+    /// nothing. The first call counts.
+    pub fn tell_of_long_launches(&self, after: Duration, tell: impl Fn(&Running<'_>) + Send + Sync + 'static) {
+        self.inner.long_launches.get_or_init(|| LongLaunches {
+            after,
+            tell: Box::new(tell),
+        });
     }
 
     /// Sets how many bytes kernels may allocate from now on.

@@ -46,6 +46,7 @@ pub use crate::machine::counters::{Branches, GlobalTraffic, InstructionProfile, 
 pub use crate::machine::fault::{Fault, FaultKind, LaunchError, LiveThreads};
 pub use crate::machine::printf::Sink;
 pub use crate::machine::program::Parameter;
+pub use crate::machine::running::Running;
 pub use crate::mem::allocations::{Allocation, AllocationKind, MemoryError};
 pub use crate::mem::tensor_map;
 pub use crate::run::apart::{Beside, HostWaits};

@@ -354,6 +354,8 @@ impl Device {
             variance: Variance::default(),
             instruction_limit: inner.config.instruction_limit,
             time_limit: inner.config.time_limit,
+            long_launches: inner.long_launches.get(),
+            printed: output.printed(),
             started: Instant::now(),
         };
         inner.pool.run(workers, &|number| {

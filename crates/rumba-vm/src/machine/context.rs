@@ -12,6 +12,7 @@ use crate::machine::cluster::GridBarrier;
 use crate::machine::counters::Counters;
 use crate::machine::printf::Output;
 use crate::machine::program::{Interest, Lockstep, Native, Program};
+use crate::machine::running::LongLaunches;
 use crate::machine::special::Special;
 use crate::mem::allocations::Allocations;
 use crate::mem::arena::{Arena, Window};
@@ -82,6 +83,10 @@ pub(crate) struct Context<'a> {
     pub(crate) variance: Variance,
     pub(crate) instruction_limit: u64,
     pub(crate) time_limit: Option<Duration>,
+    /// Who is told of a launch that takes long.
+    pub(crate) long_launches: Option<&'a LongLaunches>,
+    /// How often the device had printed when the launch was begun.
+    pub(crate) printed: u64,
     pub(crate) started: Instant,
 }
 

@@ -10,5 +10,6 @@ pub(crate) mod fault;
 pub(crate) mod op;
 pub(crate) mod printf;
 pub(crate) mod program;
+pub(crate) mod running;
 pub(crate) mod special;
 pub(crate) mod warp;

@@ -3,6 +3,7 @@
 //! What a kernel prints is collected while it runs and handed over when it ends, or when much has been collected.
 
 use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes that are collected at most before they are handed over.
@@ -14,6 +15,7 @@ pub type Sink = Box<dyn FnMut(&[u8]) + Send>;
 /// Collects what kernels print.
 pub(crate) struct Output {
     state: Mutex<(Vec<u8>, Sink)>,
+    printed: AtomicU64,
 }
 
 impl Output {
@@ -25,6 +27,7 @@ impl Output {
         });
         Self {
             state: Mutex::new((Vec::new(), stdout)),
+            printed: AtomicU64::new(0),
         }
     }
 
@@ -44,8 +47,14 @@ impl Output {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).1 = sink;
     }
 
+    /// How often something was printed.
+    pub(crate) fn printed(&self) -> u64 {
+        self.printed.load(Ordering::Relaxed)
+    }
+
     /// Adds text.
     pub(crate) fn print(&self, text: &[u8]) {
+        self.printed.fetch_add(1, Ordering::Relaxed);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.0.extend_from_slice(text);
         if state.0.len() >= BUFFER {

@@ -16,6 +16,7 @@ use thiserror::Error;
 use crate::machine::bounds::{Bounds, CACHES, TABLES};
 use crate::machine::cluster::Cluster;
 use crate::machine::fault::{Fault, FaultKind, LaunchError, LiveThreads, RawFault};
+use crate::run::alive::SignsOfLife;
 use crate::run::block::{Begun, Block, Outcome};
 use crate::run::resident::{InitialState, Resident};
 
@@ -165,6 +166,7 @@ pub(crate) struct Progress {
     failed_at: AtomicU64,
     /// Why all workers have to stop.
     stop: OnceLock<String>,
+    alive: SignsOfLife,
     /// Who was at work then.
     live: Mutex<Vec<LiveThreads>>,
 }
@@ -177,6 +179,7 @@ impl Progress {
             first: Mutex::new(None),
             failed_at: AtomicU64::new(u64::MAX),
             stop: OnceLock::new(),
+            alive: SignsOfLife::default(),
             live: Mutex::new(Vec::new()),
         }
     }
@@ -323,6 +326,7 @@ impl Done {
         if blocks > 0 {
             context.grid_barrier.finish(blocks);
         }
+        progress.alive.tell(context, blocks);
         if let Some(message) = exhausted(context, total) {
             // The first worker says why.
             let _ = progress.stop.set(message);

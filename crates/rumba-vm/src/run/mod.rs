@@ -1,5 +1,6 @@
 //! Running a launch: workers, blocks and their turns, programs for warps in lockstep, findings at the end.
 
+pub(crate) mod alive;
 pub(crate) mod apart;
 pub(crate) mod block;
 pub(crate) mod compared;

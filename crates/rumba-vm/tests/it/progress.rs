@@ -2,6 +2,7 @@
 //! those that never end.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::common::{Arg, Bench, kernel, run, u32s};
@@ -586,4 +587,49 @@ fn launches_of_several_threads_that_wait_for_each_other() {
     });
     let words = u32s(&bench.download(out, 4 * LAUNCHES as usize));
     assert_eq!(words, (1..=LAUNCHES).map(|number| 100 + number).collect::<Vec<_>>());
+}
+
+/// What an endless kernel tells of itself until it is stopped, and how often; block 0 ends at once, and `loops` is what the others
+/// repeat.
+fn told(declarations: &str, loops: &str) -> Vec<(String, u64, u64)> {
+    let config = Config {
+        time_limit: Some(Duration::from_millis(1500)),
+        ..Config::default()
+    };
+    let body = format!(
+        "setp.eq.u32 %p1, %r3, 0;\n@%p1 exit;\nLOOP:\n{loops}\nld.volatile.global.u32 %r10, [%rd1];\nsetp.eq.u32 %p2, %r10, 0;\n@%p2 bra LOOP;"
+    );
+    let bench = Bench::with(&kernel(declarations, &body), config);
+    bench.device.set_output(Box::new(|_| ()));
+    let told = Arc::<Mutex<Vec<_>>>::default();
+    let list = Arc::clone(&told);
+    bench.device.tell_of_long_launches(Duration::from_millis(100), move |running| {
+        assert!(running.elapsed >= Duration::from_millis(100) && running.time_limit.is_some());
+        let row = (running.kernel.to_owned(), running.ended, running.blocks);
+        list.lock().expect("no test failed").push(row);
+    });
+    let out = bench.zeros(4);
+    assert_eq!(
+        bench.fault("k", 3, 1, &[out.into(), 0u32.into()]).kind,
+        FaultKind::Timeout
+    );
+    let told = told.lock().expect("no test failed");
+    told.clone()
+}
+
+#[test]
+fn an_endless_launch_tells_of_itself_at_growing_intervals() {
+    // After 100, 300 and 900 ms; on a busy machine the last one may come too late.
+    let told = told("", "");
+    assert!((2..=3).contains(&told.len()), "{told:?}");
+    assert!(told.iter().all(|row| *row == ("k".to_owned(), 1, 3)), "{told:?}");
+}
+
+#[test]
+fn a_launch_that_prints_is_alive() {
+    let declarations =
+        ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n.global .align 1 .b8 text[2] = {46, 0};";
+    let print = "{ .param .b64 f; .param .b64 a; .param .b32 r; mov.u64 %rd10, text; cvta.global.u64 %rd10, %rd10; mov.u64 %rd11, 0;
+        st.param.b64 [f], %rd10; st.param.b64 [a], %rd11; call.uni (r), vprintf, (f, a); }";
+    assert_eq!(told(declarations, print), []);
 }
