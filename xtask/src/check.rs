@@ -3,6 +3,7 @@
 use crate::gallery::{self, Device};
 use crate::{setup, shell};
 use anyhow::{Context, Result, bail};
+use rumba_interface::check::{Severity, Tally, counted};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -43,6 +44,7 @@ pub(crate) struct Args {
 #[derive(Deserialize)]
 struct Finding {
     kind: String,
+    severity: Severity,
     kernel: Option<String>,
     sides: Vec<Side>,
     count: u64,
@@ -92,6 +94,7 @@ struct Total {
     seed: Option<u64>,
     runs: u64,
     times: u64,
+    severity: Severity,
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
@@ -120,45 +123,49 @@ pub(crate) fn run(args: Args) -> Result<()> {
         if let Err(error) = shell::run(command.args(&args.args)) {
             failure.get_or_insert(error);
         }
-        let mut names = BTreeMap::<String, u64>::new();
+        let mut names = BTreeMap::<String, (u64, Severity)>::new();
         for finding in read(&file)? {
-            *names.entry(finding.name()).or_default() += finding.count;
+            let (times, severity) = names.entry(finding.name()).or_insert((0, finding.severity));
+            *times += finding.count;
+            *severity = finding.severity.max(*severity);
         }
-        for (name, times) in names {
+        for (name, (times, severity)) in names {
             let total = totals.entry(name).or_insert(Total {
                 seed: *seed,
                 runs: 0,
                 times: 0,
+                severity,
             });
             total.runs += 1;
             total.times += times;
+            total.severity = severity.max(total.severity);
         }
     }
     let orders = match seeds.len() {
         1 => String::new(),
-        many => format!(", {many} orders of threads"),
+        many => format!(", {} of threads", counted(many as u64, "order")),
     };
     if totals.is_empty() {
         if let Some(error) = failure {
             return Err(error).context("the program failed; what it said stands above");
         }
-        println!("{name}: no findings ({}{orders})", args.only);
+        println!("{name}: {} (RUMBA_CHECK={}{orders})", Tally::default(), args.only);
         return Ok(());
     }
     for (finding, total) in &totals {
         println!(
-            "{finding}: {} times, in {} of {} runs",
-            total.times,
+            "{finding}: {}, in {} of {}",
+            counted(total.times, "time"),
             total.runs,
-            seeds.len()
+            counted(seeds.len() as u64, "run")
         );
         if let Some(seed) = total.seed {
             println!("  again: cargo xtask check {name} --seed {seed}{}", rest(&args));
         }
     }
     bail!(
-        "{name}: {} findings ({}{orders}); the reports stand above, those of the last run as JSON in {}",
-        totals.len(),
+        "{name}: {} (RUMBA_CHECK={}{orders}); the reports stand above, those of the last run as JSON in {}",
+        totals.values().map(|total| total.severity).collect::<Tally>(),
         args.only,
         file.display()
     )

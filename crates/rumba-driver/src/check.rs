@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rumba_interface::{Bytes, Sink, gather};
 
 pub use rumba_interface::check::{
-    Check, Explored, Finding, FindingKind, Location, Options, Order, Schedule, Severity, Side,
+    Check, Explored, Finding, FindingKind, Inputs, Location, Options, Order, Schedule, Severity, Side, Tally, counted,
 };
 
 use crate::choice;
@@ -35,6 +35,18 @@ pub struct Copied {
     kernel: Option<String>,
     /// Its first bytes.
     bytes: Vec<u8>,
+}
+
+/// What a checked run came to.
+pub struct Ended {
+    /// What was found, in the order in which it was found.
+    pub findings: Vec<Finding>,
+    /// What the host has read.
+    pub copies: Vec<Copied>,
+    /// What the exploration came to, if the run is one of some.
+    pub explored: Option<Explored>,
+    /// What the host has written.
+    pub inputs: Inputs,
 }
 
 /// A checked run, from [`Run::begin`] to [`Run::end`]. There is one at a time in a process; others wait.
@@ -77,18 +89,23 @@ impl Run {
         self.device
     }
 
-    /// Closes the run and gives what was found, in the order in which it was found, what the host has read, and, of a run of
-    /// an exploration, what that came to.
+    /// Closes the run and gives what it came to.
     ///
     /// # Panics
     /// If the device words a finding in a way that its interface does not have.
-    pub fn end(self) -> (Vec<Finding>, Vec<Copied>, Option<Explored>) {
-        let (mut copies, mut explored) = (Vec::new(), Vec::new());
-        let findings =
-            gather(|findings| (self.soft.results)(findings, Sink::new(&mut copies), Sink::new(&mut explored)));
+    pub fn end(self) -> Ended {
+        let (mut copies, mut explored, mut inputs) = (Vec::new(), Vec::new(), Vec::new());
+        let findings = gather(|findings| {
+            let [copies, explored, inputs] = [&mut copies, &mut explored, &mut inputs].map(Sink::new);
+            (self.soft.results)(findings, copies, explored, inputs);
+        });
         let explored = explored
             .first()
             .map(|json| serde_json::from_slice(json).expect("device and program have the same version of orders"));
+        let inputs = inputs
+            .first()
+            .map(|json| serde_json::from_slice(json).expect("device and program have the same version of inputs"))
+            .unwrap_or_default();
         let findings = findings
             .iter()
             .map(|json| serde_json::from_slice(json).expect("device and program have the same version of findings"));
@@ -96,7 +113,12 @@ impl Run {
             kernel: Some(String::from_utf8_lossy(&pair[0]).into_owned()).filter(|name| !name.is_empty()),
             bytes: pair[1].clone(),
         });
-        (findings.collect(), copies.collect(), explored)
+        Ended {
+            findings: findings.collect(),
+            copies: copies.collect(),
+            explored,
+            inputs,
+        }
     }
 }
 

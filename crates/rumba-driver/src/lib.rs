@@ -18,27 +18,7 @@
 //!
 //! # Environment
 //!
-//! | variable | values |
-//! |---|---|
-//! | `RUMBA_DEVICE` | `auto` (default), `gpu`, `soft` |
-//! | `RUMBA_CUDA_LIBRARY` | the path of NVIDIA's library, where the loader does not find `libcuda.so.1` |
-//! | `RUMBA_SOFT_LIBRARY` | the path of the software device, where it is not in the user's folder for data (`~/.local/share/rumba/soft`) |
-//! | `RUMBA_SOFT_DEVICES` | how many software devices there are: 1 (default) to 64, which share one machine |
-//! | `RUMBA_SOFT_ARCH` | the compute capability that they have, `7.0` to `9.0` (default): its limits, and which PTX they take |
-//! | `RUMBA_ENGINE` | what runs kernels on the software device: `auto` (default) interprets them until they are compiled, in the background; `compiled` compiles them before they run first; `interpreter` compiles none; `compare` runs each launch on both from the same memory, fails where they differ, and says at the end of the process how many launches were compared |
-//! | `RUMBA_COMPARE_JSON` | a file that differences and counts of `RUMBA_ENGINE=compare` are appended to, an object of JSON each |
-//! | `RUMBA_LLVM_LIBRARY` | the path of the `libLLVM` that compiles them, where no Rust toolchain of the user has one |
-//! | `RUMBA_CACHE` | the folder for what can be made again, or `off`: compiled kernels, and measured choices of `rumba::linalg`; default is `~/.cache/rumba` |
-//! | `RUMBA_LOG` | `off`, `reports`, `errors`, `calls`: what is written to standard error |
-//! | `RUMBA_MEMORY` | MiB of memory of the software devices; default is half of the machine's |
-//! | `RUMBA_WORKERS` | threads that run blocks on the software device; default is 0, one per core |
-//! | `RUMBA_CHECK` | what the software device checks: names of [`check::Check`] such as `mem` (default) and `race`, separated by commas; `all` for those of a checked run, `none` for nothing. Findings go to standard error |
-//! | `RUMBA_CHECK_JSON` | a file that findings are appended to, an object of JSON each |
-//! | `RUMBA_CHECK_SEED` | a number that the order of blocks, warps and diverged lanes is taken from, so that a run can be repeated |
-//! | `RUMBA_CHECK_ORDERS` | a number: each launch runs in all orders of its synchronising operations, in so many at most |
-//! | `RUMBA_CHECK_ORDER` | one of these orders, as reports name it |
-//! | `RUMBA_PROFILE_JSON` | a file that what each launch did is appended to, as `rumba_vm::Profile` in JSON |
-//! | `RUMBA_TIMEOUT` | seconds that a launch may take on the software device (300), 0 for no limit |
+#![doc = include_str!("../../rumba-interface/variables.md")]
 
 pub mod check;
 mod choice;

@@ -30,7 +30,7 @@ pub enum SoftLibraryError {
         /// Where it was looked for.
         path: String,
         /// Why there.
-        why: &'static str,
+        why: String,
     },
     /// The file is no library, or another one.
     #[error(
@@ -107,17 +107,35 @@ fn find() -> Result<PathBuf, SoftLibraryError> {
     if is_privileged() {
         return Err(SoftLibraryError::Privileged);
     }
-    let (path, why) = match library_from_environment(VARIABLE) {
-        Some(path) => (PathBuf::from(path), "which RUMBA_SOFT_LIBRARY names"),
-        None => (place(), "where programs without RUMBA_SOFT_LIBRARY look"),
+    let missing = |path: &Path, why: String| {
+        let path = path.display().to_string();
+        SoftLibraryError::Missing { path, why }
     };
-    if path.is_file() {
-        return Ok(path);
+    if let Some(path) = library_from_environment(VARIABLE).map(PathBuf::from) {
+        return match path.is_file() {
+            true => Ok(path),
+            false => Err(missing(&path, format!("which {VARIABLE} names"))),
+        };
     }
-    Err(SoftLibraryError::Missing {
-        path: path.display().to_string(),
-        why,
+    let (beside, usual) = (beside_the_program(), place());
+    let mut places = beside.iter().map(|folder| folder.join(FILE)).chain([usual.clone()]);
+    places.find(|path| path.is_file()).ok_or_else(|| {
+        let beside: String = beside
+            .iter()
+            .map(|folder| format!(", nor in `{}`", folder.display()))
+            .collect();
+        missing(&usual, format!("where programs without {VARIABLE} look{beside}"))
     })
+}
+
+/// What the library is called.
+const FILE: &str = "librumba_soft_device.so";
+
+/// The folders where a program that is carried to another machine has its libraries: its own, and `lib` in that.
+fn beside_the_program() -> Vec<PathBuf> {
+    let program = std::env::current_exe().ok();
+    let own = program.as_deref().and_then(Path::parent);
+    own.map(|own| vec![own.to_owned(), own.join("lib")]).unwrap_or_default()
 }
 
 /// Where `cargo xtask setup` puts the library: in the user's folder for data, by release.
@@ -128,7 +146,7 @@ fn place() -> PathBuf {
         (None, Some(home)) => home.join(".local/share"),
         (None, None) => PathBuf::from("/nonexistent"),
     };
-    data.join("rumba/soft").join(RELEASE).join("librumba_soft_device.so")
+    data.join("rumba/soft").join(RELEASE).join(FILE)
 }
 
 /// Loads a library and gives its device, if that is of this release.

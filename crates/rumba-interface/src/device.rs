@@ -9,7 +9,7 @@ use std::ffi::{CStr, c_void};
 use std::marker::PhantomData;
 
 /// The version of everything in this file.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The release that these sources belong to. A program uses a device of its own release.
 pub const RELEASE: &str = env!("CARGO_PKG_VERSION");
@@ -50,8 +50,9 @@ pub struct Device {
     pub open_run: extern "C" fn(options: Bytes<'_>, reason: Sink<'_>) -> i32,
     /// Gives what the open run has found, each [`Finding`](crate::check::Finding) as JSON, and what the host has read: for
     /// each copy the name of the kernel before it, empty if there was none, and the first bytes. If the run is one of an
-    /// exploration, its order ends, and what it came to is given as [`Explored`](crate::check::Explored) as JSON.
-    pub results: extern "C" fn(findings: Sink<'_>, copies: Sink<'_>, explored: Sink<'_>),
+    /// exploration, its order ends, and what it came to is given as [`Explored`](crate::check::Explored) as JSON. What the host
+    /// has written is given as [`Inputs`](crate::check::Inputs) as JSON.
+    pub results: extern "C" fn(findings: Sink<'_>, copies: Sink<'_>, explored: Sink<'_>, inputs: Sink<'_>),
     /// Closes the run.
     pub close_run: extern "C" fn(),
 }

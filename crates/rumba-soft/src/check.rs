@@ -4,9 +4,11 @@
 //! device is there only while the run is open. How findings are found is the machine's business; what `RUMBA_CHECK` asks
 //! for is `soft::checks`'.
 
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rumba_interface::check::{Explored, Finding, Options};
+use rumba_interface::check::{Explored, Finding, Inputs, Options};
 
 use crate::error::Error;
 use crate::soft::driver::Driver;
@@ -20,6 +22,17 @@ struct Open {
     copies: Vec<Copied>,
     /// The kernel that was launched last.
     kernel: Option<String>,
+    written: Written,
+}
+
+/// What the host has written to a device's memory.
+#[derive(Default)]
+struct Written {
+    hasher: DefaultHasher,
+    /// The places in the host's memory that it came from: first and last address.
+    places: BTreeMap<usize, usize>,
+    /// Whether the host has read something back to such a place, so that the same program would not write the same again.
+    is_changed: bool,
 }
 
 /// What the host has read of a device's memory.
@@ -48,11 +61,15 @@ pub(crate) fn begin(options: &Options) -> Result<i32, Error> {
     Ok(driver.checked_device())
 }
 
-/// What the run has found, in the order in which it was found, and what the host has read.
-pub(crate) fn results() -> (Vec<Finding>, Vec<Copied>) {
-    open()
-        .take()
-        .map_or_else(Default::default, |open| (open.findings, open.copies))
+/// What the run has found, in the order in which it was found, what the host has read, and what it has written.
+pub(crate) fn results() -> (Vec<Finding>, Vec<Copied>, Inputs) {
+    open().take().map_or_else(Default::default, |open| {
+        let inputs = Inputs {
+            hash: open.written.hasher.finish(),
+            are_changed: open.written.is_changed,
+        };
+        (open.findings, open.copies, inputs)
+    })
 }
 
 /// Ends the order of the run, if it is one of an exploration.
@@ -93,9 +110,28 @@ pub(crate) fn launched(kernel: &str) {
     }
 }
 
+/// Notes what the host has written. Each run has a device of its own, so words that are addresses of one, as `is_address` says, count
+/// as the same.
+pub(crate) fn written(bytes: &[u8], is_address: impl Fn(u64) -> bool) {
+    if let Some(Open { written, .. }) = &mut *open() {
+        bytes.len().hash(&mut written.hasher);
+        let (words, rest) = bytes.as_chunks();
+        for word in words.iter().map(|word| u64::from_ne_bytes(*word)) {
+            (!is_address(word)).then_some(word).hash(&mut written.hasher);
+        }
+        rest.hash(&mut written.hasher);
+        let places = bytes.as_ptr_range();
+        let end = written.places.entry(places.start.addr()).or_default();
+        *end = places.end.addr().max(*end);
+    }
+}
+
 /// Notes what the host has read.
 pub(crate) fn copied(bytes: &[u8]) {
     if let Some(open) = &mut *open() {
+        let places = bytes.as_ptr_range();
+        let before = open.written.places.range(..places.end.addr());
+        open.written.is_changed |= before.into_iter().any(|(_, end)| *end > places.start.addr());
         let (kernel, bytes) = (open.kernel.clone(), bytes[..bytes.len().min(KEPT)].to_vec());
         open.copies.push(Copied { kernel, bytes });
     }

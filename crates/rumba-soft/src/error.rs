@@ -11,6 +11,11 @@ pub(crate) enum Error {
     Device(String),
     #[error("cuInit has not been called in this process, or failed")]
     NotInitialized,
+    #[error(
+        "this process was forked after the first call of the driver, and lacks the threads of the device: start processes with \
+         `spawn` instead (in Python, `multiprocessing.set_start_method(\"spawn\")`), or fork before the first call"
+    )]
+    Forked,
     #[error("the calling thread is ending and has no contexts any more")]
     ThreadEnding,
     #[error(
@@ -123,7 +128,7 @@ impl Error {
     pub(crate) fn code(&self) -> Code {
         match self {
             Self::Device(_) => Code::UNKNOWN,
-            Self::NotInitialized => Code::NOT_INITIALIZED,
+            Self::NotInitialized | Self::Forked => Code::NOT_INITIALIZED,
             Self::ThreadEnding => Code::DEINITIALIZED,
             Self::InvalidDevice(_) => Code::INVALID_DEVICE,
             Self::Null(_)

@@ -2,6 +2,8 @@
 
 use rumba_interface::check::{Finding, Location, Schedule, Side};
 
+use crate::names;
+
 fn location(location: &rumba_vm::Location) -> Location {
     Location {
         file: location.file.clone(),
@@ -51,7 +53,7 @@ pub(crate) fn of_finding(found: &rumba_vm::Finding) -> Finding {
         what: found.kind.name().to_owned(),
         why: found.kind.why().to_owned(),
         advice: found.kind.advice().to_owned(),
-        kernel: found.kernel.clone(),
+        kernel: found.kernel.as_deref().map(names::readable),
         sides: found.sides.iter().map(side).collect(),
         message: None,
         address: found.address,
@@ -99,7 +101,7 @@ pub(crate) fn of_fault(fault: &rumba_vm::Fault) -> Finding {
         what: kind.name().to_owned(),
         why: kind.why().to_owned(),
         advice: kind.advice().to_owned(),
-        kernel: Some(fault.kernel.clone()),
+        kernel: Some(names::readable(&fault.kernel)),
         sides,
         message: fault.access.is_none().then(|| fault.message.clone()),
         address: fault.address,

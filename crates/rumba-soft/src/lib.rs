@@ -12,6 +12,7 @@ mod api;
 mod check;
 mod error;
 mod findings;
+mod names;
 mod soft;
 mod table;
 mod targets;

@@ -88,11 +88,12 @@ extern "C" fn open_run(options: Bytes<'_>, reason: Sink<'_>) -> i32 {
     })
 }
 
-extern "C" fn results(findings: Sink<'_>, copies: Sink<'_>, explored: Sink<'_>) {
+extern "C" fn results(findings: Sink<'_>, copies: Sink<'_>, explored: Sink<'_>, inputs: Sink<'_>) {
     if let Some(order) = check::end_order() {
         explored.put(&serde_json::to_vec(&order).unwrap_or_default());
     }
-    let (found, copied) = check::results();
+    let (found, copied, written) = check::results();
+    inputs.put(&serde_json::to_vec(&written).unwrap_or_default());
     for finding in &found {
         // Findings are numbers and text, which JSON has.
         findings.put(&serde_json::to_vec(finding).unwrap_or_default());

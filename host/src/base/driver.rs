@@ -4,6 +4,7 @@
 
 use crate::base::error::{Error, Result};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Starts the driver, once per process.
 ///
@@ -12,11 +13,22 @@ use std::sync::OnceLock;
 pub(crate) fn start() -> Result<()> {
     static STARTED: OnceLock<Result<(), String>> = OnceLock::new();
     let started = STARTED.get_or_init(|| {
+        PROCESS.store(std::process::id(), Ordering::Relaxed);
         rumba_driver::device_kind().map_err(|error| error.to_string())?;
-        cust::init(cust::CudaFlags::empty())
-            .map_err(|error| format!("the CUDA driver did not start: {error} ({error:?})"))
+        cust::init(cust::CudaFlags::empty()).map_err(|error| {
+            let cause = last_report().unwrap_or_else(|| format!("{error} ({error:?})"));
+            format!("the CUDA driver did not start: {cause}")
+        })
     });
     started.clone().map_err(Error::NoDevice)
+}
+
+/// The process that has started the driver; 0 before.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// Whether the process was forked from the one that has started the driver, so that no driver serves it.
+pub(crate) fn is_forked() -> bool {
+    ![0, std::process::id()].contains(&PROCESS.load(Ordering::Relaxed))
 }
 
 /// Whether the software device answers. Its attributes say what it allows, and nothing of its speed.

@@ -6,8 +6,9 @@ use std::collections::HashSet;
 use std::fmt;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::{Duration, Instant};
 
-use rumba_driver::check::{Copied, Explored, Options, Run};
+use rumba_driver::check::{Copied, Ended, Explored, Inputs, Options, Run, Tally};
 
 use crate::base::driver;
 use crate::base::error::{Error, KernelPanic, Result};
@@ -16,6 +17,9 @@ use crate::devices::device::Device;
 pub use rumba_driver::check::{Check, Finding, FindingKind, Location, Severity, Side};
 
 /// Runs `program` on the software device under every check, and gives what was found: [`Checks::run`] with the defaults.
+///
+/// The closure is called up to 5 times, in as many orders of its threads, as long as that takes no more than a second in all and the
+/// device does not change what the closure hands it in place. `Checks::default().schedules(1)` calls it once.
 ///
 /// # Errors
 /// What `program` returns, unless it is the mistake of a kernel, which is a finding. An error if the process uses a GPU.
@@ -36,6 +40,9 @@ pub fn check<T>(program: impl FnMut(&Device) -> Result<T>) -> Result<Findings> {
 /// Which checks a run makes, and in how many orders of its threads.
 ///
 /// `RUMBA_CHECK_SEED` and `RUMBA_CHECK_SCHEDULES` say otherwise for a whole process: that is how a report is replayed.
+///
+/// Most mistakes are found in any order of the threads: races and lost updates need not happen for that. Results that depend on the
+/// order are found by comparing what the host reads in two orders, provided that it has written the same before.
 ///
 /// # Examples
 /// ```
@@ -73,16 +80,22 @@ pub fn check<T>(program: impl FnMut(&Device) -> Result<T>) -> Result<Findings> {
 pub struct Checks {
     only: Vec<Check>,
     seed: u64,
-    schedules: u32,
+    /// The number of orders; None: as many as are quick.
+    schedules: Option<u32>,
 }
 
+/// Orders that are run where no number is asked for, and how long they may take.
+const QUICK: u64 = 5;
+const QUICK_TIME: Duration = Duration::from_secs(1);
+
 impl Default for Checks {
-    /// Every check but those that are made only where they are named ([`Check::in_checked_runs`]), in one order of the threads.
+    /// Every check but those that are made only where they are named ([`Check::in_checked_runs`]), in up to 5 orders of the threads,
+    /// if these are quick.
     fn default() -> Self {
         Self {
             only: Check::in_checked_runs().collect(),
             seed: 0,
-            schedules: 1,
+            schedules: None,
         }
     }
 }
@@ -106,6 +119,7 @@ impl Checks {
     /// Runs the program this many times, in as many orders of the threads.
     #[must_use]
     pub fn schedules(self, schedules: u32) -> Self {
+        let schedules = Some(schedules);
         Self { schedules, ..self }
     }
 
@@ -117,6 +131,10 @@ impl Checks {
     /// Runs `program` with a device of its own for each order of the threads, and gives what was found in any of them.
     /// Within `program`, also [`Device::new`] gives this device. Checked runs of a process take turns.
     ///
+    /// If no number of orders is asked for, the program runs in up to 5 orders: until something is found, until it takes more than a
+    /// second in all, or until it is seen that another call would not do the same. That is so if the device writes to host memory
+    /// that was copied to it before, as `&mut` arguments of kernels are, or if the second call copies something else to the device.
+    ///
     /// # Errors
     /// What `program` returns, unless it is the mistake of a kernel, which is a finding. An error if the process uses a GPU.
     ///
@@ -125,11 +143,12 @@ impl Checks {
     pub fn run<T>(&self, mut program: impl FnMut(&Device) -> Result<T>) -> Result<Findings> {
         let (first, schedules) = (
             from_environment("RUMBA_CHECK_SEED").unwrap_or(self.seed),
-            from_environment("RUMBA_CHECK_SCHEDULES").unwrap_or(u64::from(self.schedules)),
+            from_environment("RUMBA_CHECK_SCHEDULES").or(self.schedules.map(u64::from)),
         );
+        let (started, orders) = (Instant::now(), schedules.unwrap_or(QUICK).max(1));
         let mut findings = Findings { found: Vec::new() };
-        let (mut known, mut natural) = (HashSet::new(), None);
-        for seed in first..first.saturating_add(schedules.max(1)) {
+        let (mut known, mut natural, mut first_hash) = (HashSet::new(), None, None);
+        for (number, seed) in (1..).zip(first..first.saturating_add(orders)) {
             let options = Options {
                 checks: self.only.clone(),
                 seed,
@@ -139,11 +158,13 @@ impl Checks {
                 mut found,
                 copies,
                 outcome,
+                inputs,
                 ..
             } = run_once(options, &mut program)?;
             // A mistake explains another result, information does not.
             let is_right = found.iter().all(|finding| finding.severity == Severity::Info);
-            if self.only.contains(&Check::Portability) && is_right {
+            let repeats = inputs.hash == *first_hash.get_or_insert(inputs.hash);
+            if self.only.contains(&Check::Portability) && is_right && repeats {
                 let natural = natural.get_or_insert_with(|| copies.clone());
                 found.extend(rumba_driver::check::compare(natural, &copies, seed));
             }
@@ -161,6 +182,11 @@ impl Checks {
                     resume_unwind(panic);
                 }
             }
+            let is_slow = started.elapsed() * (number + 1) > QUICK_TIME * number;
+            let is_wrong = findings.iter().any(|finding| finding.severity > Severity::Info);
+            if schedules.is_none() && (is_slow || inputs.are_changed || !repeats || is_wrong) {
+                break;
+            }
         }
         Ok(findings)
     }
@@ -174,6 +200,7 @@ pub(crate) struct RunOnce<T> {
     pub(crate) found: Vec<Finding>,
     /// What the host has read.
     pub(crate) copies: Vec<Copied>,
+    pub(crate) inputs: Inputs,
     /// What the exploration came to, if it is one of some.
     pub(crate) explored: Option<Explored>,
     pub(crate) outcome: Outcome<T>,
@@ -194,13 +221,19 @@ pub(crate) fn run_once<T>(options: Options, program: &mut impl FnMut(&Device) ->
         Ok(result)
     }));
     device.end();
-    let (mut found, copies, explored) = run.end();
+    let Ended {
+        findings: mut found,
+        copies,
+        explored,
+        inputs,
+    } = run.end();
     if let Ok(Err(Error::Panic(panic))) = &outcome {
         found.push(of_panic(panic, seed));
     }
     Ok(RunOnce {
         found,
         copies,
+        inputs,
         explored,
         outcome,
     })
@@ -262,10 +295,7 @@ impl fmt::Display for Findings {
         for finding in &self.found {
             writeln!(f, "{finding}\n")?;
         }
-        let count = match self.found.len() {
-            1 => "1 finding".to_owned(),
-            count => format!("{count} findings"),
-        };
+        let count: Tally = self.found.iter().map(|finding| finding.severity).collect();
         let thread = std::thread::current();
         let command = match thread.name().filter(|name| *name != "main") {
             Some(test) => format!("cargo test -- --exact {test}"),

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::fmt::{self, Write as _};
 use std::panic::resume_unwind;
 
-use rumba_driver::check::{Explored, Options, Order};
+use rumba_driver::check::{Explored, Options, Order, Tally, counted};
 
 use crate::base::error::{Error, Result};
 use crate::devices::check::{Check, Checks, Finding, RunOnce, Severity, Side, run_once};
@@ -118,6 +118,7 @@ impl Checks {
                 copies,
                 explored,
                 outcome,
+                ..
             } = run_once(options, &mut program)?;
             let Explored {
                 schedule,
@@ -259,15 +260,8 @@ impl fmt::Display for Exploration {
         for Found { finding, schedule } in &self.found {
             writeln!(f, "{finding}\n{}\n", told(schedule))?;
         }
-        let orders = match self.orders {
-            1 => "1 order".to_owned(),
-            many => format!("{many} orders"),
-        };
-        let found = match self.found.len() {
-            0 => "no findings".to_owned(),
-            1 => "1 finding".to_owned(),
-            many => format!("{many} findings"),
-        };
+        let orders = counted(self.orders, "order");
+        let found: Tally = self.found.iter().map(|found| found.finding.severity).collect();
         if self.is_complete() {
             return write!(f, "{found}; complete: {orders}");
         }

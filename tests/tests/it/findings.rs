@@ -12,6 +12,7 @@ fn a_missing_barrier_is_told_with_the_lines_of_both_sides() {
     let environment = [
         ("RUMBA_DEVICE", "soft"),
         ("RUMBA_CHECK", "mem, race"),
+        ("RUMBA_CHECK_EXIT", "0"),
         ("RUMBA_CHECK_JSON", file.to_str().expect("the folder's name is UTF-8")),
     ];
     let launched = alone(&environment, || {

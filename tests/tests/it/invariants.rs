@@ -1,5 +1,6 @@
 //! What ARCHITECTURE.md says must stay true, as far as reading the sources can tell.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 fn workspace() -> PathBuf {
@@ -254,4 +255,41 @@ fn the_parser_knows_no_instruction() {
             );
         }
     }
+}
+
+/// The variables of the environment that sources read are those of the one list, which the book and the documentation of
+/// `rumba-driver` show.
+#[test]
+fn the_list_of_variables_is_whole() {
+    /// No variable of programs: a build script sets it for the compiler.
+    const BUILDING: &str = "RUMBA_SOFT_SOURCES";
+    let is_name = |literal: &&str| {
+        let rest = literal.strip_prefix("RUMBA_").unwrap_or_default();
+        !rest.is_empty()
+            && rest.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_')
+            && *literal != BUILDING
+    };
+    let packages = std::fs::read_dir(workspace().join("crates")).expect("a folder");
+    let mut folders = vec!["host/src".to_owned()];
+    folders.extend(packages.map(|package| {
+        let name = package.expect("the folder can be read").file_name();
+        format!("crates/{}/src", name.to_string_lossy())
+    }));
+    let mut read = BTreeSet::new();
+    for (_, lines) in folders
+        .iter()
+        .filter(|folder| workspace().join(folder).is_dir())
+        .flat_map(|folder| code(folder))
+    {
+        for line in lines.iter().take_while(|line| !line.contains("#[cfg(test)]")) {
+            read.extend(line.split('"').filter(is_name).map(str::to_owned));
+        }
+    }
+    let list = std::fs::read_to_string(workspace().join("crates/rumba-interface/variables.md")).expect("a file");
+    let rows = list
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    let listed: Vec<String> = rows.map(|(name, _)| name.to_owned()).collect();
+    assert_eq!(read, listed.iter().cloned().collect());
+    assert_eq!(read.len(), listed.len(), "a variable has two rows");
 }

@@ -8,3 +8,4 @@ mod engine;
 mod seed;
 #[cfg(not(feature = "linked"))]
 mod soft_library;
+mod verdict;

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use rumba_driver::{ChoiceError, DeviceKind, SoftLibraryError};
 
-use test_processes::{alone, asked};
+use test_processes::{alone, asked, run_copy, text};
 
 unsafe extern "C" {
     fn cuInit(flags: c_uint) -> c_int;
@@ -94,6 +94,43 @@ fn the_usual_place_is_the_folder_for_data() {
     std::fs::create_dir_all(&folder).expect("the folder is ours");
     std::os::unix::fs::symlink(real(), &place).expect("the folder is ours");
     assert_eq!(ask(&[("XDG_DATA_HOME", data.path())]).as_deref(), Some("0: Software"));
+}
+
+/// A program that is carried to another machine has the library beside it, or in its folder `lib`.
+#[test]
+fn a_library_beside_the_program_comes_first() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("program");
+    let test = "soft_library::the_usual_place_is_the_folder_for_data";
+    if asked().is_some() {
+        return;
+    }
+    std::fs::copy(std::env::current_exe().expect("a program"), &program).expect("the folder is ours");
+    let said = |folder: &Path| {
+        let data = folder.to_str().expect("the folders of tests have UTF-8 names");
+        let variables = [
+            ("RUMBA_DEVICE", "soft"),
+            ("RUMBA_SOFT_LIBRARY", ""),
+            ("XDG_DATA_HOME", data),
+        ];
+        let output = run_copy(&program, test, &variables).expect("the copy can be run");
+        let said = text(&output);
+        let line = said.lines().find(|line| line.starts_with(|c: char| c.is_ascii_digit()));
+        line.unwrap_or_else(|| panic!("{said}")).to_owned()
+    };
+    let missing = said(folder.path());
+    let own = folder.path().display();
+    assert!(
+        missing.contains(&format!("look, nor in `{own}`, nor in `{own}/lib`: ")),
+        "{missing}"
+    );
+    let lib = folder.path().join("lib");
+    std::fs::create_dir(&lib).expect("the folder is ours");
+    for place in [&lib, folder.path()] {
+        std::os::unix::fs::symlink(real(), place.join(FILE)).expect("the folder is ours");
+        assert_eq!(said(folder.path()), "0: Software");
+        std::fs::remove_file(place.join(FILE)).expect("the folder is ours");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod report;
 use serde::{Deserialize, Serialize};
 
 pub use finding::{Finding, Location, Side};
-pub use rumba_checks::{Check, FindingKind, Severity};
+pub use rumba_checks::{Check, FindingKind, Severity, Tally, counted};
 
 /// What is checked in a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +17,16 @@ pub struct Options {
     pub seed: u64,
     /// Whether the order is one of an exploration; the seed does not matter then.
     pub order: Option<Order>,
+}
+
+/// What the host has written to a device in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Inputs {
+    /// A hash of all of it.
+    pub hash: u64,
+    /// Whether the run has changed host memory from which some of it came: the same program would write something else when it
+    /// runs again.
+    pub are_changed: bool,
 }
 
 /// Which order of its synchronising operations a run takes.

@@ -13,6 +13,7 @@ use rumba_vm::{CheckSet, Exploration, ExplorationBound, Profile};
 
 use crate::error::Error;
 use crate::log;
+use crate::soft::verdict;
 
 /// What `RUMBA_CHECK` asks for.
 pub(crate) fn wanted() -> Result<CheckSet, Error> {
@@ -20,6 +21,12 @@ pub(crate) fn wanted() -> Result<CheckSet, Error> {
         None => Ok(CheckSet::default()),
         Some(text) => parse(&text.to_string_lossy()),
     }
+}
+
+/// The text of `RUMBA_CHECK`, if it asks for any check.
+pub(crate) fn asked() -> Option<String> {
+    let text = std::env::var_os("RUMBA_CHECK")?.to_string_lossy().into_owned();
+    (!["", "none"].contains(&text.trim())).then_some(text)
 }
 
 fn parse(text: &str) -> Result<CheckSet, Error> {
@@ -79,6 +86,7 @@ pub(crate) fn report(findings: &[Finding]) {
     if findings.is_empty() || std::env::var_os("RUMBA_CHECK").is_none() {
         return;
     }
+    verdict::found(findings);
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     for finding in findings {
         log::write(format_args!("{}\n", finding.render(colour)));

@@ -1,7 +1,7 @@
 //! The one software device of a process: made by `cuInit`, never ended.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Once, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use rumba_interface::MOST_DEVICES;
 
@@ -18,6 +18,7 @@ use crate::soft::machine::{Machine, Part};
 use crate::soft::memory::{Advices, Allocation, Kind, Memory, Pool};
 use crate::soft::module::{Function, Link, Module};
 use crate::soft::order::{AnyStream, Event, LEGACY, PER_THREAD, Stream};
+use crate::soft::report;
 use crate::soft::vmm::{self, Addresses, Physical};
 use crate::soft::work::Work;
 use crate::table;
@@ -87,57 +88,68 @@ extern "C" fn forked() {
     FORKED.store(true, Ordering::Relaxed);
 }
 
+/// Refuses a call of a forked process, and says why where that is wanted, the first time.
+fn in_a_fork() -> Error {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| report::refusal(&Error::Forked));
+    Error::Forked
+}
+
 impl Driver {
     /// Makes the device, as `cuInit` does.
     pub(crate) fn init() -> Result<&'static Self, Error> {
         if FORKED.load(Ordering::Relaxed) {
-            return Err(Error::NotInitialized);
+            return Err(in_a_fork());
         }
         DRIVER
-            .get_or_init(|| {
-                // They share one machine and its memory. The last is that of checked runs, which is not counted.
-                let devices = table::devices() + 1;
-                // SAFETY: the handler only stores to a static. If it cannot be registered, a forked process lacks threads
-                // and finds out late.
-                unsafe { libc::pthread_atfork(None, None, Some(forked)) };
-                let pools = Handles::new("memory pool", 7);
-                let default_pools: Vec<usize> = (0..devices)
-                    .map(|device| pools.insert(|_| Pool::new(device as CUdevice)).0)
-                    .collect();
-                Ok(Self {
-                    machine: Machine::new()?,
-                    memory: Memory::default(),
-                    contexts: Handles::new("context", 1),
-                    modules: Handles::new("module", 2),
-                    functions: Handles::new("function", 3),
-                    streams: Handles::new("stream", 4),
-                    events: Handles::new("event", 5),
-                    links: Handles::new("link state", 6),
-                    pools,
-                    device_pools: RwLock::new(default_pools.clone()),
-                    default_pools,
-                    arrays: Handles::new("array", 8),
-                    libraries: Handles::new("library", 9),
-                    kernels: Handles::new("kernel", 10),
-                    graphs: Handles::new("graph", 11),
-                    nodes: Handles::new("graph node", 12),
-                    execs: Handles::new("executable graph", 13),
-                    physical: Handles::new("memory", 14),
-                    addresses: Addresses::default(),
-                    advice: Advices::default(),
-                    primaries: (0..devices).map(|_| RwLock::default()).collect(),
-                    ids: AtomicU64::new(1),
-                })
-            })
+            // The code that a caller in C gets says nothing of the cause.
+            .get_or_init(|| Self::make().inspect_err(report::refusal))
             .as_ref()
             .map_err(Clone::clone)
+    }
+
+    fn make() -> Result<Self, Error> {
+        // They share one machine and its memory. The last is that of checked runs, which is not counted.
+        let devices = table::devices() + 1;
+        // SAFETY: the handler only stores to a static. If it cannot be registered, a forked process lacks threads
+        // and finds out late.
+        unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+        let pools = Handles::new("memory pool", 7);
+        let default_pools: Vec<usize> = (0..devices)
+            .map(|device| pools.insert(|_| Pool::new(device as CUdevice)).0)
+            .collect();
+        Ok(Self {
+            machine: Machine::new()?,
+            memory: Memory::default(),
+            contexts: Handles::new("context", 1),
+            modules: Handles::new("module", 2),
+            functions: Handles::new("function", 3),
+            streams: Handles::new("stream", 4),
+            events: Handles::new("event", 5),
+            links: Handles::new("link state", 6),
+            pools,
+            device_pools: RwLock::new(default_pools.clone()),
+            default_pools,
+            arrays: Handles::new("array", 8),
+            libraries: Handles::new("library", 9),
+            kernels: Handles::new("kernel", 10),
+            graphs: Handles::new("graph", 11),
+            nodes: Handles::new("graph node", 12),
+            execs: Handles::new("executable graph", 13),
+            physical: Handles::new("memory", 14),
+            addresses: Addresses::default(),
+            advice: Advices::default(),
+            primaries: (0..devices).map(|_| RwLock::default()).collect(),
+            ids: AtomicU64::new(1),
+        })
     }
 
     /// The device that `cuInit` made.
     pub(crate) fn get() -> Result<&'static Self, Error> {
         match DRIVER.get() {
-            Some(Ok(driver)) if !FORKED.load(Ordering::Relaxed) => Ok(driver),
-            Some(_) | None => Err(Error::NotInitialized),
+            Some(Ok(_)) if FORKED.load(Ordering::Relaxed) => Err(in_a_fork()),
+            Some(Ok(driver)) => Ok(driver),
+            Some(Err(_)) | None => Err(Error::NotInitialized),
         }
     }
 

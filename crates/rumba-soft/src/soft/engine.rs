@@ -3,7 +3,9 @@
 use std::ffi::c_void;
 use std::path::PathBuf;
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Once};
+use std::time::Duration;
 
 use rumba_interface::RELEASE;
 use rumba_interface::environment::{cache_folder, is_privileged, library_from_environment};
@@ -127,7 +129,34 @@ unsafe impl Compiler for Native {
         if self.waits {
             return done(entry(self.jit.compile_now(&kernel, &text)));
         }
-        self.jit.compile(kernel, text, Box::new(move |code| done(entry(code))));
+        let done = move |code| {
+            if matches!(code, Err(JitError::NoLlvm)) {
+                LACKS_LLVM.store(true, Ordering::Relaxed);
+            }
+            done(entry(code));
+        };
+        self.jit.compile(kernel, text, Box::new(done));
+    }
+}
+
+/// Whether a kernel was to be compiled, and there was no LLVM.
+static LACKS_LLVM: AtomicBool = AtomicBool::new(false);
+
+/// A launch that is interpreted is slow if it takes this long.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// Says, once, that kernels are interpreted for lack of LLVM, if a launch took long.
+pub(crate) fn say_if_slow(elapsed: Duration) {
+    static SAID: Once = Once::new();
+    if elapsed >= SLOW && LACKS_LLVM.load(Ordering::Relaxed) {
+        SAID.call_once(|| {
+            log::write(format_args!(
+                "kernels are interpreted, and would run several times as fast if they were compiled: there is no libLLVM of version \
+                 {} or newer on this machine. A Rust toolchain has one (rustup), and {LIBRARY} names another; {ENGINE}=interpreter \
+                 silences this line",
+                find::OLDEST
+            ));
+        });
     }
 }
 

@@ -4,12 +4,12 @@
 //! Turns its errors into result codes; decides nothing else.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rumba_interface::check::{Explored, Finding, Options, Order};
+use rumba_interface::check::{Explored, Finding, Options, Order, counted};
 use rumba_vm::{
     Beside, Comparisons, Config, Device, Exploration, ExplorationBound, FaultKind, LaunchError, LaunchFailure,
-    LoadError, MemoryError,
+    LoadError, MemoryError, Running,
 };
 
 use crate::check;
@@ -17,10 +17,12 @@ use crate::code::Code;
 use crate::error::Error;
 use crate::findings;
 use crate::log;
+use crate::names;
 use crate::soft::checks;
 use crate::soft::comparison;
 use crate::soft::engine;
 use crate::soft::image::Source;
+use crate::soft::verdict;
 use crate::table;
 
 /// The machine.
@@ -103,6 +105,7 @@ impl Machine {
         if config.engine.compares() {
             comparison::count_at_exit();
         }
+        watch_the_end()?;
         Ok(Self {
             device: match &orders {
                 None => make(config.clone())?,
@@ -269,8 +272,12 @@ impl Machine {
     }
 
     pub(crate) fn write(&self, target: u64, source: &[u8]) -> Result<(), Error> {
+        let (part, device) = self.holder(target);
+        if part == Part::Checked {
+            check::written(source, |word| device.reserves(word, 1) || self.device.reserves(word, 1));
+        }
         // SAFETY: as in `read`.
-        unsafe { self.holder(target).1.write(target, source) }.map_err(memory_error)
+        unsafe { device.write(target, source) }.map_err(memory_error)
     }
 
     pub(crate) fn copy(&self, target: u64, source: u64, bytes: u64) -> Result<(), Error> {
@@ -340,8 +347,9 @@ impl Machine {
         kernel: &Kernel,
         launch: &Launch<'_>,
     ) -> Result<Result<(), Fault>, Error> {
-        if kernel.part == Part::Checked {
-            check::launched(kernel.function.name());
+        match kernel.part {
+            Part::Checked => check::launched(kernel.function.name()),
+            Part::Plain => verdict::launched(),
         }
         if let Some(exploration) = self.orders.as_ref().filter(|_| kernel.part == Part::Plain) {
             return self.in_all_orders(kernel, launch, exploration);
@@ -419,7 +427,9 @@ impl Machine {
         order: Option<&Exploration>,
     ) -> Result<Result<(), Fault>, Error> {
         let device = &kernel.device;
+        let started = Instant::now();
         let outcome = device.launch_for(host, &kernel.function, launch);
+        engine::say_if_slow(started.elapsed());
         let found = device.take_findings();
         if order.is_some_and(Exploration::is_left) {
             return Ok(Ok(()));
@@ -441,8 +451,9 @@ impl Machine {
         }
         match outcome {
             Ok(_) => Ok(Ok(())),
-            Err(LaunchFailure::Fault(fault)) => {
+            Err(LaunchFailure::Fault(mut fault)) => {
                 let code = fault_code(fault.kind);
+                fault.kernel = names::readable(&fault.kernel);
                 Ok(Err(Fault {
                     code,
                     report: fault.to_string(),
@@ -560,14 +571,46 @@ pub(crate) fn check_syntax(source: &Source) -> Result<(), Error> {
 }
 
 fn make(config: Config) -> Result<Device, Error> {
-    Device::new(config).map_err(|error| Error::Device(error.to_string()))
+    let device = Device::new(config).map_err(|error| Error::Device(error.to_string()))?;
+    watch(&device);
+    Ok(device)
 }
+
+/// Lets launches that take long say so, unless the environment asks for silence.
+fn watch(device: &Device) {
+    if std::env::var_os("RUMBA_LOG").is_none_or(|level| level != "off") {
+        device.tell_of_long_launches(LONG, |running| log::write(format_args!("{}", alive(running))));
+    }
+}
+
+/// What is said of a launch that takes long.
+fn alive(running: &Running<'_>) -> String {
+    let limit = match running.time_limit {
+        Some(limit) => format!("{TIMEOUT} ends it after {} s", limit.as_secs_f64()),
+        None => format!("{TIMEOUT}=0 sets no limit"),
+    };
+    format!(
+        "kernel `{}` has run for {} s, and {} of {} have ended; {limit}",
+        names::readable(running.kernel),
+        running.elapsed.as_secs(),
+        running.ended,
+        counted(running.blocks, "block"),
+    )
+}
+
+/// How long a launch runs before it says so.
+const LONG: Duration = Duration::from_secs(10);
+
+/// The variable that limits how long a launch may run.
+const TIMEOUT: &str = "RUMBA_TIMEOUT";
 
 /// Makes a device that explores.
 fn explore(config: Config, exploration: Exploration) -> Result<Device, Error> {
     // Each launch has one worker.
     let config = Config { workers: 1, ..config };
-    Device::exploring(config, exploration).map_err(|error| Error::Device(error.to_string()))
+    let device = Device::exploring(config, exploration).map_err(|error| Error::Device(error.to_string()))?;
+    watch(&device);
+    Ok(device)
 }
 
 /// Tells of findings those who want to know.
@@ -637,7 +680,7 @@ fn config() -> Result<Config, Error> {
         seed: setting("RUMBA_CHECK_SEED", "a number", |text| text.parse().ok())?,
         profile: checks::profile_path().is_some(),
         time_limit: match setting(
-            "RUMBA_TIMEOUT",
+            TIMEOUT,
             "the seconds that a launch may take, or 0 for no limit",
             seconds,
         )? {
@@ -657,6 +700,19 @@ fn config() -> Result<Config, Error> {
         memory_bytes: setting("RUMBA_MEMORY", "the device's memory in MiB", mebibytes)?.unwrap_or(default.memory_bytes),
         ..default
     })
+}
+
+/// Lets the end of the process say what was found, if the environment asks for checks.
+fn watch_the_end() -> Result<(), Error> {
+    let exit = setting(
+        verdict::EXIT,
+        "the exit code of a process in which checks have found errors, from 0 to 255",
+        |text| text.parse().ok(),
+    )?;
+    if let Some(checks) = checks::asked() {
+        verdict::begin(checks, exit.unwrap_or(verdict::ERRORS_FOUND));
+    }
+    Ok(())
 }
 
 /// Bytes that kernels can write to, at most, if their orders are explored.

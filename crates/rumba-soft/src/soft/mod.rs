@@ -19,5 +19,6 @@ pub(crate) mod module;
 pub(crate) mod order;
 pub(crate) mod queue;
 pub(crate) mod report;
+mod verdict;
 pub(crate) mod vmm;
 pub(crate) mod work;

@@ -71,9 +71,7 @@ impl Monitor {
         let own = match kind {
             FindingKind::DataRace if is_of_warp => Severity::Warning,
             // A thread that overwrites what it alone has read before reads nothing stale.
-            FindingKind::StaleLoad if touch.kind == AccessKind::Write && earlier.is_some_and(is_own) => {
-                Severity::Info
-            }
+            FindingKind::StaleLoad if touch.kind == AccessKind::Write && earlier.is_some_and(is_own) => Severity::Info,
             _ => kind.severity(),
         };
         let severity = all.get(&key).map_or(own, |found| found.severity.max(own));

@@ -603,11 +603,13 @@ fn told(declarations: &str, loops: &str) -> Vec<(String, u64, u64)> {
     bench.device.set_output(Box::new(|_| ()));
     let told = Arc::<Mutex<Vec<_>>>::default();
     let list = Arc::clone(&told);
-    bench.device.tell_of_long_launches(Duration::from_millis(100), move |running| {
-        assert!(running.elapsed >= Duration::from_millis(100) && running.time_limit.is_some());
-        let row = (running.kernel.to_owned(), running.ended, running.blocks);
-        list.lock().expect("no test failed").push(row);
-    });
+    bench
+        .device
+        .tell_of_long_launches(Duration::from_millis(100), move |running| {
+            assert!(running.elapsed >= Duration::from_millis(100) && running.time_limit.is_some());
+            let row = (running.kernel.to_owned(), running.ended, running.blocks);
+            list.lock().expect("no test failed").push(row);
+        });
     let out = bench.zeros(4);
     assert_eq!(
         bench.fault("k", 3, 1, &[out.into(), 0u32.into()]).kind,

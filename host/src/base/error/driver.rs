@@ -6,6 +6,8 @@ use cust::error::CudaError;
 use cust::sys;
 use std::ffi::CStr;
 
+use crate::base::driver::is_forked;
+
 /// A call that the driver refused, with NVIDIA's name and text for the reason.
 #[derive(Clone, thiserror::Error)]
 #[error("could not {operation}: {text} ({name}, {code}){}", help(*.code))]
@@ -182,6 +184,10 @@ impl DriverError {
 /// What helps against the errors that people meet most often.
 fn help(code: u32) -> &'static str {
     match code {
+        3 if is_forked() => {
+            "\nhelp: this process was forked after the first call of the driver, which serves only the process that started it; start \
+             processes with `spawn` (in Python, `multiprocessing.set_start_method(\"spawn\")`), or fork before the first call"
+        }
         3 => "\nhelp: the driver was called before `Device::new`",
         200 | 209 => {
             "\nhelp: the code was built for another architecture than this device's; load PTX instead of binaries"
@@ -195,8 +201,8 @@ fn help(code: u32) -> &'static str {
         701 => {
             "\nhelp: the launch needs more registers or shared memory than a multiprocessor has; use a smaller block"
         }
-        801 => "\nhelp: this device does not serve the call; RUMBA_LOG=1 shows which one",
-        999 => "\nhelp: the driver gave a code that CUDA 11 did not have; its log (RUMBA_LOG=1) may say more",
+        801 => "\nhelp: this device does not serve the call; RUMBA_LOG=errors shows which one",
+        999 => "\nhelp: the driver gave a code that CUDA 11 did not have; its log (RUMBA_LOG=errors) may say more",
         _ => "",
     }
 }
