@@ -29,6 +29,18 @@ const PTX: &str = "
         red.relaxed.gpu.global.add.u32 [%rd1], 1;
         ret;
     }
+    .visible .entry ticket(.param .u64 x)
+    {
+        .reg .pred %p<2>;
+        .reg .b32 %r<4>;
+        .reg .b64 %rd<2>;
+        ld.param.u64 %rd1, [x];
+        mov.u32 %r1, %ctaid.x;
+        setp.ne.u32 %p1, %r1, 0;
+        atom.relaxed.gpu.global.add.u32 %r2, [%rd1], 1;
+        @%p1 st.global.u32 [%rd1+4], %r2;
+        ret;
+    }
     .visible .entry comes_first(.param .u64 x)
     {
         .reg .pred %p<3>;
@@ -48,9 +60,10 @@ const PTX: &str = "
 /// Launches one of these kernels with two blocks of one thread, and gives the counters.
 fn launch(gpu: &Device, name: &'static str) -> rumba::Result<Vec<u32>> {
     static X: [Parameter; 1] = [Parameter::bound::<u64>("x", "u64")];
-    static KERNELS: [Kernel; 3] = [
+    static KERNELS: [Kernel; 4] = [
         Kernel::new("step", "", "", 0, &X),
         Kernel::new("at_once", "", "", 0, &X),
+        Kernel::new("ticket", "", "", 0, &X),
         Kernel::new("comes_first", "", "", 0, &X),
     ];
     let kernel = KERNELS.iter().find(|kernel| kernel.name == name).unwrap();
@@ -145,4 +158,64 @@ fn each_launch_of_a_process_is_explored() {
         assert!(matches!(launch(&gpu, "comes_first"), Err(Error::Fault(_))));
         Ok(())
     });
+}
+
+#[test]
+fn quick_programs_are_checked_in_several_orders() {
+    let mut calls = 0_u32;
+    let found = rumba::check(|gpu| {
+        calls += 1;
+        launch(gpu, "at_once")
+    });
+    found.unwrap().assert_none();
+    // Fewer than 5 on a machine that is busy.
+    assert!((2..=5).contains(&calls), "{calls}");
+    // Which block gets the first ticket is different in other orders, and the host reads it.
+    let found = rumba::check(|gpu| launch(gpu, "ticket")).unwrap();
+    let kinds: Vec<FindingKind> = found.iter().map(|finding| finding.kind).collect();
+    assert_eq!(kinds, [FindingKind::ScheduleDependent], "{found}");
+    // A lost update is found in each order, so the first one is enough.
+    calls = 0;
+    let found = rumba::check(|gpu| {
+        calls += 1;
+        launch(gpu, "step")
+    });
+    let found = found.unwrap();
+    assert_eq!(
+        (found[0].kind, found.len(), calls),
+        (FindingKind::LostUpdate, 1, 1),
+        "{found}"
+    );
+    assert!(
+        found.to_string().contains("1 error; to see the first again: "),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_program_that_would_not_do_the_same_again_is_not_compared() {
+    // Each call hands the device something else, and the results differ for that reason.
+    let mut calls = 0_u32;
+    let found = Checks::default().schedules(3).run(|gpu| {
+        calls += 1;
+        gpu.buffer_from(&[calls])?.to_vec()
+    });
+    found.unwrap().assert_none();
+    assert_eq!(calls, 3);
+    // Without a number of orders, a second call shows it.
+    let mut calls = 0_u32;
+    let found = rumba::check(|gpu| {
+        calls += 1;
+        gpu.buffer_from(&[calls])?.to_vec()
+    });
+    found.unwrap().assert_none();
+    assert_eq!(calls, 2);
+    // What the device changes in place would be changed twice.
+    let (mut calls, mut values) = (0, [1_u32, 2, 3]);
+    let found = rumba::check(|gpu| {
+        calls += 1;
+        gpu.buffer_from(&values)?.copy_to(&mut values)
+    });
+    found.unwrap().assert_none();
+    assert_eq!(calls, 1);
 }
