@@ -162,13 +162,17 @@ pub mod attacks {
         Ok(())
     }
 
-    /// Threads in different methods of one scratch memory, and threads that have left, get some numbers, and end.
-    pub fn scratch_misused(target: &Target) -> Result<()> {
-        let x = [1_u32; 64];
-        let mut y = [0_u32; 64];
+    /// Threads in different methods of one scratch memory get some numbers, and end.
+    pub fn scratch_in_two_ways(target: &Target) -> Result<()> {
+        let (x, mut y) = ([1_u32; 64], [0_u32; 64]);
         target
             .module
-            .launch((1, 64), super::scratch_used_in_two_ways(&x, &mut y))?;
+            .launch((1, 64), super::scratch_used_in_two_ways(&x, &mut y))
+    }
+
+    /// So do threads that stay when others have left.
+    pub fn scratch_without_threads(target: &Target) -> Result<()> {
+        let (x, mut y) = ([1_u32; 64], [0_u32; 64]);
         target
             .module
             .launch((1, 64), super::scratch_that_threads_leave(&x, &mut y))

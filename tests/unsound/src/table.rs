@@ -60,7 +60,7 @@ macro_rules! attacks {
 attacks! {
     barriers {
         early_exit, panic_before_barrier, half_of_the_block finds Deadlock, never_written finds UnwrittenRead,
-        panic_in_a_closure_that_reads, reads_in_two_ways, scratch_misused finds ShuffleSource,
+        panic_in_a_closure_that_reads, reads_in_two_ways, scratch_in_two_ways, scratch_without_threads finds UnwrittenRead,
     }
     index {
         fragment_place_wraps, fragment_rows_wrap, grid_stride_at_the_end, part_wraps, rounds_load_wraps, rounds_reach_before_the_slice,
