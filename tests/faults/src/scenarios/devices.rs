@@ -92,7 +92,7 @@ pub(super) fn ranks(world: &World) -> Result<()> {
             size: 2,
             local_rank: 0,
             address: address.clone(),
-            timeout: Duration::from_secs(5),
+            timeout: Duration::from_secs(30),
             transport: Choice::Tcp,
         };
         let mut group = ProcessGroup::join_on(&place, &world.device)?;
