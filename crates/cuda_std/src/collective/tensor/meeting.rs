@@ -15,6 +15,15 @@ use crate::device::{waiting, wgmma};
 /// What the threads of a block, and the blocks of a cluster, have to pass alike: the stages of a sum, the tiles, and the memory of results.
 pub(super) type Task = [u32; 7];
 
+/// Who has to come to a pipeline's roles, and what all of them have to pass alike.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Meet {
+    /// What the number of stages follows from. Roles that find out by themselves that they pass unequally many have none.
+    pub(super) task: Option<Task>,
+    /// Whether blocks of a cluster use each other's memory.
+    pub(super) joint: bool,
+}
+
 /// What a block says of itself in shared memory.
 #[derive(Debug)]
 #[repr(C, align(16))]

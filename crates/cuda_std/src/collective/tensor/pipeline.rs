@@ -4,7 +4,7 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 
-use super::meeting::{Meeting, MeetingAt, Task};
+use super::meeting::{Meet, Meeting, MeetingAt};
 use super::tile::sealed as tile;
 use super::tile::{Factor, StageTile, TileRef, TileSource};
 use super::wait::{InVain, Notes, NotesAt, note_of, unequal, wait, wait_together};
@@ -101,13 +101,8 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
         producer: impl for<'r> FnOnce(&mut Producer<'r, S, STAGES, CLUSTER>),
         consumer: impl for<'r> FnOnce(&mut Consumer<'r, S, STAGES, GROUPS, CLUSTER>),
     ) {
-        let meet = match self.trust {
-            Trust::None => Some(Meet {
-                task: None,
-                joint: Meet::is_joint::<S>(),
-            }),
-            Trust::Equal | Trust::Infallible => None,
-        };
+        let joint = is_joint::<S>();
+        let meet = (self.trust == Trust::None).then_some(Meet { task: None, joint });
         self.divide::<LOW, HIGH, true>(meet, producer, consumer);
     }
 
@@ -144,7 +139,6 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
     /// The roles, of which so much is known. Where `WAITS` is not set, they begin before the launches ahead of this one have ended, and wait
     /// themselves, by [`wait_for_prior_kernels`]: the producer before it reads what those may write, each consumer before it
     /// writes, and in any case before it ends, so that what waits for this launch waits for those ahead of it too.
-    ///
     /// Unless who comes here is known, they [meet](Meet) first.
     #[inline(always)]
     pub(super) fn divide<const LOW: u32, const HIGH: u32, const WAITS: bool>(
@@ -265,21 +259,9 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
     }
 }
 
-/// Who has to come to a pipeline's roles, and what all of them have to pass alike.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Meet {
-    /// What the number of stages follows from. Roles that find out by themselves that they pass unequally many have none.
-    pub(super) task: Option<Task>,
-    /// Whether blocks of a cluster use each other's memory.
-    pub(super) joint: bool,
-}
-
-impl Meet {
-    /// Whether blocks of a cluster use each other's stages.
-    #[inline(always)]
-    pub(super) const fn is_joint<S: Stage>() -> bool {
-        S::SHARED
-    }
+/// Whether blocks of a cluster use each other's stages.
+pub(super) const fn is_joint<S: Stage>() -> bool {
+    S::SHARED
 }
 
 /// What is known of the roles of a pipeline when a kernel is compiled.

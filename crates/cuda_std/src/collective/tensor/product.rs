@@ -5,8 +5,9 @@ use core::ops::Range;
 use super::accumulator::{Accumulator, Columns, Number, Width};
 use super::map::{TensorMap, TensorOutput};
 use super::matrix::{MatrixOutput, TensorExchange};
+use super::meeting::Meet;
 use super::output::{Place, Places, TensorStaging, Tiling};
-use super::pipeline::{Consumer, Meet, Producer, TensorPipeline};
+use super::pipeline::{Consumer, Producer, TensorPipeline, is_joint};
 use super::tile::{Element, Factor, Operand, StageTile, Stored, Swizzled, sealed as tile};
 use crate::device::intrinsics;
 use crate::device::sync::wait_for_prior_kernels;
@@ -651,7 +652,7 @@ fn compute_early<
     let [rows, columns, tiles] = places.counts();
     let meet = Meet {
         task: Some([steps, rows, columns, tiles, results.memory(), 0, 0]),
-        joint: Meet::is_joint::<(A, B)>() || R::SLICES > 1,
+        joint: is_joint::<(A, B)>() || R::SLICES > 1,
     };
     let producer = |producer: &mut Producer<'_, (A, B), STAGES, CLUSTER>| {
         if !settled {
