@@ -285,6 +285,7 @@ impl Kernel<'_> {
         let mut statics = Vec::new();
         let mut values = Vec::new();
         let (mut barriers, mut copies, mut roles, mut clusters) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut places, mut leaves) = (Vec::new(), Vec::new());
         for (index, parameter) in self.parameters.iter().enumerate() {
             let words: Vec<Ident> = ["a", "b", "c", "d"]
                 .iter()
@@ -311,10 +312,23 @@ impl Kernel<'_> {
                     let parameter = quote! { <#ty as ::cuda_std::KernelParameter> };
                     barriers.push(quote! { #parameter::BARRIERS });
                     roles.push(quote! { + #parameter::ROLES });
-                    values.push(quote! {
-                        #parameter::with_registers::<{ __REGISTERS }>(
-                            #parameter::with_barrier::<{ __BARRIERS[#index] }>(#parameter::assemble(#(#words),*))
-                        )
+                    let (value, place) = (
+                        format_ident!("p{index}", span = Span::mixed_site()),
+                        format_ident!("p{index}_place", span = Span::mixed_site()),
+                    );
+                    places.push(quote! {
+                        // SAFETY: the host's launcher passed these, and checked what they rest on.
+                        let #value = unsafe {
+                            #parameter::with_registers::<{ __REGISTERS }>(
+                                #parameter::with_barrier::<{ __BARRIERS[#index] }>(#parameter::assemble(#(#words),*))
+                            )
+                        };
+                        let #place = #parameter::place(&#value);
+                    });
+                    values.push(quote! { #value });
+                    leaves.push(quote! {
+                        // SAFETY: the thread ends.
+                        unsafe { #parameter::leave(#place) };
                     });
                 }
                 Kind::Pointer | Kind::Reference(_) | Kind::Copied => {
@@ -339,8 +353,11 @@ impl Kernel<'_> {
                             <#written as ::cuda_std::shared::SharedParameter>::Memory
                         > = ::cuda_std::shared::Storage::uninit();
                     });
-                    values.push(quote! {
-                        <#written as ::cuda_std::shared::SharedParameter>::assemble::<{ __BARRIERS[#index] }>(&#storage)
+                    let parameter = quote! { <#written as ::cuda_std::shared::SharedParameter> };
+                    values.push(quote! { #parameter::assemble::<{ __BARRIERS[#index] }>(&#storage) });
+                    leaves.push(quote! {
+                        // SAFETY: the thread ends.
+                        unsafe { #parameter::leave(&#storage) };
                     });
                 }
             }
@@ -348,17 +365,17 @@ impl Kernel<'_> {
         let many = barriers.len();
         statics.push(quote! {
             // Barrier 0 is `sync_threads`: see `cuda_std::shared` for why each has its own.
-            const __BARRIERS: [u32; #many] = ::cuda_std::shared::barriers([#(#barriers),*]);
+            const __BARRIERS: [::core::primitive::u32; #many] = ::cuda_std::shared::barriers([#(#barriers),*]);
         });
         let contract = self.arguments.contract();
         statics.push(quote! {
-            const __REGISTERS: u32 = { const STATED: ::cuda_std::Contract = #contract; STATED.registers() };
+            const __REGISTERS: ::core::primitive::u32 = { const __STATED: ::cuda_std::Contract = #contract; __STATED.registers() };
         });
         statics.push(quote! {
             const _: () = ::core::assert!(0 #(#roles)* <= 1, "a kernel divides its blocks into roles once: it has one tensor pipeline");
         });
         statics.push(quote! {
-            const __CLUSTERS: u32 = 0 #(#clusters)*;
+            const __CLUSTERS: ::core::primitive::u32 = 0 #(#clusters)*;
             const _: () = ::core::assert!(
                 __CLUSTERS <= 1,
                 "the blocks of a cluster have one barrier, so a kernel has one `ClusterShared`: put several tiles into one, as a tuple"
@@ -375,13 +392,13 @@ impl Kernel<'_> {
             let symbol = format!("__rumba_contract_{entry}");
             let contract = self.arguments.contract();
             statics.push(quote! {
-                const CONTRACT: ::cuda_std::Contract = #contract;
+                const __CONTRACT: ::cuda_std::Contract = #contract;
                 #[unsafe(export_name = #symbol)]
-                static WORDS: [u32; 9] = CONTRACT.to_words();
+                static __WORDS: [::core::primitive::u32; 9] = __CONTRACT.to_words();
             });
             assumptions = quote! {
                 // SAFETY: the contract is this kernel's.
-                unsafe { CONTRACT.assume() };
+                unsafe { __CONTRACT.assume() };
             };
         }
         if !self.arguments.architectures.is_empty() {
@@ -391,7 +408,7 @@ impl Kernel<'_> {
             let names = syn::LitByteStr::new(names.join(" ").as_bytes(), Span::call_site());
             statics.push(quote! {
                 #[unsafe(export_name = #symbol)]
-                static ARCHITECTURES: [u8; #names.len()] = *#names;
+                static __ARCHITECTURES: [::core::primitive::u8; #names.len()] = *#names;
             });
         }
         if self.arguments.is_dependent() {
@@ -402,7 +419,7 @@ impl Kernel<'_> {
         // Where the builder looks for it.
         let symbol = format!("__rumba_kernel_{entry}");
         statics.push(quote! {
-            const DESCRIPTION: ::cuda_std::Description<'static> = ::cuda_std::Description {
+            const __DESCRIPTION: ::cuda_std::Description<'static> = ::cuda_std::Description {
                 module_path: ::core::module_path!(),
                 version: ::core::option_env!("CARGO_PKG_VERSION"),
                 contract: #contract,
@@ -410,19 +427,19 @@ impl Kernel<'_> {
                 tiles: &[#(#tiles),*],
             };
             #[unsafe(export_name = #symbol)]
-            static TEXT: [u8; DESCRIPTION.length()] = DESCRIPTION.text();
+            static __TEXT: [::core::primitive::u8; __DESCRIPTION.length()] = __DESCRIPTION.text();
         });
         // Where the builder looks for it.
         let symbol = format!("__rumba_grid_constants_{entry}");
         statics.push(quote! {
-            const GRID_CONSTANTS: usize = ::cuda_std::grid_constants::<0>(DESCRIPTION.parameters).1;
+            const __GRID_CONSTANTS: ::core::primitive::usize = ::cuda_std::grid_constants::<0>(__DESCRIPTION.parameters).1;
             #[unsafe(export_name = #symbol)]
-            static CONSTANTS: [u32; GRID_CONSTANTS] = ::cuda_std::grid_constants(DESCRIPTION.parameters).0;
+            static __CONSTANTS: [::core::primitive::u32; __GRID_CONSTANTS] = ::cuda_std::grid_constants(__DESCRIPTION.parameters).0;
         });
         if self.arguments.is_dependent() {
             statics.push(quote! {
                 const _: () = ::core::assert!(
-                    GRID_CONSTANTS == 0,
+                    __GRID_CONSTANTS == 0,
                     "a kernel that is `dependent` takes no tensor maps"
                 );
             });
@@ -442,12 +459,17 @@ impl Kernel<'_> {
                 #fast_math
                 #vis fn #item(#(#inputs),*) {
                     #body
-                    #outlived
-                    #(#statics)*
-                    #assumptions
-                    // SAFETY: the host's launcher passed these, and checked what they rest on.
-                    unsafe { #name #generics (#(#values),*) };
-                    ::cuda_std::shared::leave(__BARRIERS, const { false #(#copies)* }, __CLUSTERS > 0);
+                    // In a block of their own: the body, which is an item beside it, does not see these names.
+                    {
+                        #outlived
+                        #(#statics)*
+                        #assumptions
+                        #(#places)*
+                        // SAFETY: as above.
+                        unsafe { #name #generics (#(#values),*) };
+                        ::cuda_std::shared::leave(__BARRIERS, const { false #(#copies)* });
+                        #(#leaves)*
+                    }
                 }
             }
         }

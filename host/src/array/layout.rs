@@ -42,7 +42,10 @@ impl<const N: usize> Layout<N> {
             let (first, length, step) = slice.within(axis, self.shape[axis]);
             self.offset = self.moved(axis, first);
             self.shape[axis] = length;
-            self.strides[axis] *= step;
+            // The distance of several elements is within the array; that of a single one is not used.
+            if length > 1 {
+                self.strides[axis] = self.strides[axis].wrapping_mul(step);
+            }
         }
         self
     }

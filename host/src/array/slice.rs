@@ -1,6 +1,6 @@
 //! Parts of axes: ranges, with a step or without.
 
-use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
+use std::ops::{Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 /// A part of an axis: the indices of a range, or every `step`-th of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,16 +26,28 @@ pub struct Slice {
 /// # Panics
 /// If the step is 0.
 #[track_caller]
-pub fn every(range: impl Into<Slice>, step: isize) -> Slice {
+pub fn every(range: impl RangeBounds<usize>, step: isize) -> Slice {
     assert!(step != 0, "a step is not 0");
-    let slice = range.into();
-    Slice {
-        step: slice.step * step,
-        ..slice
-    }
+    Slice::of(&range, step)
 }
 
 impl Slice {
+    fn of(range: &impl RangeBounds<usize>, step: isize) -> Self {
+        Self {
+            start: match range.start_bound() {
+                Bound::Included(start) => *start,
+                Bound::Excluded(before) => before.saturating_add(1),
+                Bound::Unbounded => 0,
+            },
+            end: match range.end_bound() {
+                Bound::Included(last) => Some(last.saturating_add(1)),
+                Bound::Excluded(end) => Some(*end),
+                Bound::Unbounded => None,
+            },
+            step,
+        }
+    }
+
     /// The first index, how many there are, and the step, of an axis of this length.
     #[track_caller]
     pub(super) fn within(self, axis: usize, length: usize) -> (usize, usize, isize) {
@@ -56,22 +68,22 @@ impl Slice {
 }
 
 macro_rules! ranges {
-    ($($range:ty: $name:ident => $start:expr, $end:expr;)*) => {$(
+    ($($range:ty)*) => {$(
         impl From<$range> for Slice {
-            fn from($name: $range) -> Slice {
-                Slice { start: $start, end: $end, step: 1 }
+            fn from(range: $range) -> Slice {
+                Slice::of(&range, 1)
             }
         }
     )*};
 }
 
 ranges! {
-    Range<usize>: range => range.start, Some(range.end);
-    RangeFrom<usize>: range => range.start, None;
-    RangeTo<usize>: range => 0, Some(range.end);
-    RangeInclusive<usize>: range => *range.start(), Some(range.end().saturating_add(1));
-    RangeToInclusive<usize>: range => 0, Some(range.end.saturating_add(1));
-    RangeFull: _range => 0, None;
+    Range<usize>
+    RangeFrom<usize>
+    RangeTo<usize>
+    RangeInclusive<usize>
+    RangeToInclusive<usize>
+    RangeFull
 }
 
 /// A slice for each of `N` axes: a tuple of ranges and of what [`every`] makes of them, or an array.

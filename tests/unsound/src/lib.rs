@@ -7,12 +7,19 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![deny(unsafe_code)]
 
+pub mod background;
 pub mod barriers;
+pub mod collective;
 pub mod index;
+pub mod lanes;
 pub mod launch;
 pub mod lifetime;
+pub mod names;
 pub mod order;
 pub mod pipelines;
+pub mod tensor;
+pub mod views;
+pub mod waits;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod table;

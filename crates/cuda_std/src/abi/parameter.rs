@@ -285,6 +285,21 @@ pub unsafe trait KernelParameter {
     unsafe fn with_registers<const REGISTERS: u32>(value: Self::Value<'static>) -> Self::Value<'static> {
         value
     }
+
+    /// Where its memory is, for [`leave`](Self::leave); 0 where that does nothing.
+    #[must_use]
+    #[inline(always)]
+    fn place(_value: &Self::Value<'static>) -> u32 {
+        0
+    }
+
+    /// The end of a thread that returns from the kernel.
+    ///
+    /// # Safety
+    ///
+    /// Each thread that returns calls this once, with the place of the kernel's value, and does nothing afterwards.
+    #[inline(always)]
+    unsafe fn leave(_place: u32) {}
 }
 
 /// A type whose values are passed to a kernel as they are: `NoUninit`, with the compiler's messages about what is not.

@@ -9,8 +9,10 @@
 use bytemuck::Pod;
 
 use super::{from_words, words};
+use crate::abi::record;
 use crate::collective::warp::{self, WARP_SIZE};
 use crate::device::thread::{block_idx_x, nanosleep};
+use crate::device::waiting;
 use crate::mem::atomic::Atomic;
 
 /// Tiles of a group that a lane looks at.
@@ -18,6 +20,9 @@ pub(super) const LOOKS: usize = 4;
 
 /// Tiles of a group.
 const GROUP: u32 = LOOKS as u32 * WARP_SIZE;
+
+/// After how many looks in vain a warp looks whether a thread of the grid has panicked, which takes long.
+const PATIENCE: u32 = 256;
 
 /// Places of a group in `published`. The last tile's is at the end of a cache line of its own: all blocks of the next group
 /// look there, again and again, and what others write to the same line would wait for them.
@@ -95,7 +100,13 @@ impl<'p> LookBack<'p> {
         let place = |k: usize| (start + k as u32 * WARP_SIZE + warp::lane_id()).wrapping_sub(WARP_SIZE);
         let wanted = start - u32::from(self.group > 0)..start + self.earlier;
         let mut missing = (0..=LOOKS).fold(0, |bits, k| bits | u32::from(wanted.contains(&place(k))) << k);
+        let mut looks = 0_u32;
         while warp::any(missing != 0) {
+            looks = looks.wrapping_add(1);
+            // A block that has panicked publishes nothing.
+            if looks.is_multiple_of(PATIENCE) && warp::any(record::has_panicked()) {
+                waiting::exit();
+            }
             for k in 0..=LOOKS {
                 if missing & 1 << k != 0
                     && let Some(value) = self.look(place(k))

@@ -47,12 +47,13 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire};
 use glam::UVec3;
 
 use crate::abi::parameter::{KernelParameter, Role};
+use crate::abi::record;
 use crate::collective::warp;
 use crate::collective::warp::lanes::{self, Lanes as _};
 use crate::collective::warp::{Bits, Extreme, FULL_MASK, Match, Shuffle, Sum, WARP_SIZE};
-use crate::device::intrinsics;
-use crate::device::sync::{sync_threads, sync_warp};
+use crate::device::sync::{sync_threads, sync_threads_or, sync_warp};
 use crate::device::thread::{block_dim, block_idx, block_number, grid_dim, index_in_block, is_first_in_block, lane_id};
+use crate::device::{intrinsics, waiting};
 use crate::mem::atomic::Atomic;
 
 /// The threads of a block.
@@ -560,14 +561,17 @@ impl GridGroup<'_> {
 
     /// Waits until every thread of the launch is here. What any of them wrote before, all of them see afterwards.
     ///
-    /// All threads of all blocks must come here.
+    /// All threads of all blocks must come here. If one has panicked, the others exit.
     ///
     /// `bar.sync 0`, `atom.acq_rel.gpu.add.u32`, `ld.acquire.gpu.u32` in a loop, `bar.sync 0`; PTX 6.0, sm_70.
     #[inline(always)]
     pub fn sync(&self) {
         /// Changes each time that all blocks have come: the first block adds what the others leave to it.
         const TURN: u32 = 1 << 31;
+        /// After how many attempts a thread looks whether a thread of the grid has panicked, which takes long.
+        const PATIENCE: u32 = 1024;
         sync_threads();
+        let mut in_vain = false;
         if is_first_in_block() {
             let counter = self.counter.device();
             let share = if block_number() == 0 {
@@ -576,9 +580,18 @@ impl GridGroup<'_> {
                 1
             };
             let before = counter.fetch_add(share, AcqRel);
-            while (counter.load(Acquire) ^ before) & TURN == 0 {}
+            let mut attempts = 0_u32;
+            while (counter.load(Acquire) ^ before) & TURN == 0 {
+                attempts = attempts.wrapping_add(1);
+                if attempts.is_multiple_of(PATIENCE) && record::has_panicked() {
+                    in_vain = true;
+                    break;
+                }
+            }
         }
-        sync_threads();
+        if sync_threads_or(in_vain) {
+            waiting::exit();
+        }
     }
 }
 

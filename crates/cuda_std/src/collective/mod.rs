@@ -1,5 +1,6 @@
 //! Operations that threads carry out together: those of a warp, of a block, of groups of threads, and products of matrices.
 
+mod agreement;
 pub mod block;
 pub mod groups;
 pub mod mma;

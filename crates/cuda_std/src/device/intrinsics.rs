@@ -205,6 +205,7 @@ operations! {
     "llvm.nvvm.barrier.cta.sync.aligned.all" fn barrier_sync_aligned(barrier: u32);
     "llvm.nvvm.barrier.cta.sync.all" fn barrier_sync(barrier: u32);
     "llvm.nvvm.barrier.cta.red.popc.aligned.all" fn barrier_count(barrier: u32, predicate: bool) -> u32;
+    "llvm.nvvm.barrier.cta.red.popc.all" fn barrier_count_of_any(barrier: u32, predicate: bool) -> u32;
     "llvm.nvvm.barrier.cta.red.and.aligned.all" fn barrier_and(barrier: u32, predicate: bool) -> bool;
     "llvm.nvvm.barrier.cta.red.or.aligned.all" fn barrier_or(barrier: u32, predicate: bool) -> bool;
     "llvm.nvvm.bar.warp.sync" fn bar_warp_sync(mask: u32);

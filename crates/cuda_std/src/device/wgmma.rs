@@ -144,6 +144,8 @@ questions! {
 instructions! {
     /// Orders no accesses.
     fn cluster_arrive() "barrier.cluster.arrive.relaxed;";
+    /// Other blocks see behind the barrier what this thread wrote.
+    fn cluster_arrive_release() "barrier.cluster.arrive.release;";
     fn cluster_wait() "barrier.cluster.wait.acquire;";
 }
 

@@ -106,7 +106,9 @@ fn attend<
     let bands = o.bands();
     let places = bands.places();
     let blocks = move |row: u32| task.blocks::<KEYS>((row + ROWS).min(rows));
-    stages.equal_roles::<LOW, HIGH>(
+    // SAFETY: all threads of the grid come here, with parts and blocks of keys of the same parameters.
+    let stages = unsafe { stages.assume_equal() };
+    stages.roles::<LOW, HIGH>(
         |queries, stages| {
             for [outer, inner, row] in places {
                 let at = |block: u32| [outer, inner, block * KEYS as u32];
@@ -203,7 +205,9 @@ fn attend_wide<T: Element, const STAGES: usize>(
     let bands = o.bands();
     let places = bands.places();
     let blocks = move |row: u32| task.blocks::<64>((row + 64).min(rows));
-    stages.equal_roles::<40, 232>(
+    // SAFETY: as in `attend`.
+    let stages = unsafe { stages.assume_equal() };
+    stages.roles::<40, 232>(
         |queries, stages| {
             for [outer, inner, row] in places {
                 queries.acquire().fill(q.at([outer, inner, row]));

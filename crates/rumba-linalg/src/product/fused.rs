@@ -123,7 +123,9 @@ macro_rules! products {
             let steps = a.columns().div_ceil($depth);
             let tiles = c.tiles();
             let mut places = tiles.places();
-            stages.equal_roles::<$low, $high>(
+            // SAFETY: all threads of the grid come here, with tiles and steps of the same parameters. Columns begin at multiples of 16 bytes.
+            let stages = unsafe { stages.assume_equal() };
+            stages.roles::<$low, $high>(
                 |producer| {
                     while let Some($place) = places.next_place() {
                         for step in 0..steps {

@@ -42,6 +42,8 @@
 //! *Aligned* is an operand whose address and whose distances between rows, columns and matrices are multiples of 16 bytes, other
 //! than that between neighbouring terms of a sum, which is one element.
 //!
+//! All threads of a block come to a product by stages with the same operands and output, which is compared.
+//!
 //! Blocks bring tiles of the operands to shared memory by asynchronous copies and multiply one while the next ones are on their way.
 //! Products by warp groups, for compute capability 9.0, are in [`tensor`](crate::tensor).
 

@@ -9,7 +9,8 @@ use super::output::{Product, TileStart};
 use super::source::{Along, Form, Source, Unturned};
 use crate::abi::parameter::{Element, KernelParameter, Role};
 use crate::array::output::Disjoint;
-use crate::array::strided::View;
+use crate::array::strided::{Dimensions, View};
+use crate::collective::agreement::agree;
 use crate::collective::mma::unrolled;
 use crate::device::intrinsics;
 use crate::device::thread::{index_in_block, threads_in_block};
@@ -137,7 +138,8 @@ impl<W: Way> ProductStages<'_, W> {
     /// `finish` is called with the index of each element, `[batch, row, column]`, its sum and the element.
     ///
     /// # Panics
-    /// Unless blocks have as many threads as the [way](super) says, and operands are in global memory and lie as it needs them.
+    /// Unless blocks have as many threads as the [way](super) says, all of which come here with the same operands and output, and operands
+    /// are in global memory and lie as it needs them.
     #[inline(always)]
     pub fn product<U: Element>(
         self,
@@ -150,7 +152,8 @@ impl<W: Way> ProductStages<'_, W> {
     }
 
     /// As [`product`](Self::product), but if there is a function `value`, it says as well what an element becomes, by the sum alone. It
-    /// is used where threads can write vectors, as in tiles of an output by rows, and `finish` elsewhere.
+    /// is used where threads can write vectors, as in tiles of an output by rows, and `finish` elsewhere. All threads have such a function,
+    /// or none.
     ///
     /// ```
     /// use cuda_std::prelude::*;
@@ -198,6 +201,20 @@ impl<W: Way> ProductStages<'_, W> {
         assert!(
             threads_in_block() as usize == W::Left::THREADS,
             "a product is computed by blocks of as many threads as its way says"
+        );
+        let (left, right, mut output) = (a.parts(), b.parts(), words(c.start.addr(), &c.shape));
+        // Lengths have 31 bits. The bit is opaque, so that whether there is a value stays a predicate.
+        output[2] |= if value.is_some() {
+            intrinsics::opaque(1 << 31)
+        } else {
+            0
+        };
+        let task = [words(left.0.addr(), left.1), words(right.0.addr(), right.1), output];
+        assert!(
+            // SAFETY: the stages are not in use yet, and have room for the words. Threads that chose other stages meet at another barrier,
+            // of which they are not all.
+            unsafe { agree(self.memory.cast(), self.barrier, task) },
+            "all threads of a block compute a product together, of the same operands"
         );
         for tile in c.tiles([W::Left::LINES, W::Right::LINES]) {
             let tile = c.moved(tile);
@@ -431,6 +448,13 @@ impl<W: Way> ProductStages<'_, W> {
         let tile = start.wrapping_add((step % W::STAGES) as usize * (left + right));
         [tile.cast_const(), tile.wrapping_add(left).cast_const()]
     }
+}
+
+/// Where an operand or the output lies: barriers, the places of terms in the stages and the shares of threads follow from this.
+#[inline(always)]
+fn words(start: usize, Dimensions { lengths, strides }: &Dimensions<3>) -> [u32; 8] {
+    let ([a, b, c], [d, e, f]) = (*lengths, strides.map(i32::cast_unsigned));
+    [start as u32, (start as u64 >> 32) as u32, a, b, c, d, e, f]
 }
 
 /// The calling thread's index. What is computed of it for a tile of the product, or for its end, is computed there: the registers that

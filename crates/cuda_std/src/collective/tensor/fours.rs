@@ -78,6 +78,11 @@ where
     fn initialise(&self) {}
 
     #[inline(always)]
+    fn memory(&self) -> u32 {
+        self.staging.base
+    }
+
+    #[inline(always)]
     fn places(&self) -> Places<ROWS, COLUMNS> {
         self.output.places()
     }

@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::map::{Image, TensorTiling, prefetch};
+use super::map::{Image, TensorTiling, assert_sixteen, prefetch};
 use super::tile::{Factor, StageTile, Swizzled, Tile, TileSource, sealed};
 use crate::abi::parameter::{KernelParameter, Role};
 use crate::device::wgmma;
@@ -154,9 +154,14 @@ impl<T: Tile> Copy for Im2colRows<'_, T> {}
 
 impl<'l, T: Tile> Im2colRows<'l, T> {
     /// The tile of a tap of the filter, its row and its column, from the given channel on.
+    ///
+    /// # Panics
+    /// If the channel does not begin at a multiple of 16 bytes.
     #[inline(always)]
     #[must_use]
+    #[track_caller]
     pub fn tap(self, [row, column]: [u32; 2], channel: u32) -> Im2colSource<'l, T> {
+        assert_sixteen::<T::Element>(channel);
         Im2colSource {
             rows: self,
             // A tap that no filter has is one beyond the largest.

@@ -42,7 +42,8 @@ impl TensorTiling {
 /// A matrix in global memory, or several, to be copied from in tiles of type `T`. A parameter of a kernel, for which the host
 /// passes a buffer and its shape, `(&buffer, [rows, columns])`, or a `TensorShape` with more.
 ///
-/// Elements lie in row-major order. A tile may begin at any row and column; what lies beyond the matrix is zero.
+/// Elements lie in row-major order. A tile may begin at any row, and at any column whose byte in the row is a multiple of 16; what lies
+/// beyond the matrix is zero.
 #[derive(Debug)]
 pub struct TensorMap<'l, T: Tile> {
     image: *const Image,
@@ -90,16 +91,25 @@ impl<'l, T: Tile> TensorMap<'l, T> {
     }
 
     /// The tile that begins at a row and a column.
+    ///
+    /// # Panics
+    /// If the column does not begin at a multiple of 16 bytes.
     #[inline(always)]
     #[must_use]
+    #[track_caller]
     pub fn at(self, place: [u32; 2]) -> Source<'l, T> {
         self.at_batch(0, place)
     }
 
     /// The same of one of several matrices. If there is one only, all batches have it.
+    ///
+    /// # Panics
+    /// As [`at`](Self::at).
     #[inline(always)]
     #[must_use]
+    #[track_caller]
     pub fn at_batch(self, batch: u32, [row, column]: [u32; 2]) -> Source<'l, T> {
+        assert_sixteen::<T::Element>(column);
         let batch = if self.batches == 1 { 0 } else { batch };
         Source {
             map: self,
@@ -117,6 +127,17 @@ impl<'l, T: Tile> TensorMap<'l, T> {
         // SAFETY: the map is a parameter of the launch.
         unsafe { prefetch(self.image) }
     }
+}
+
+/// Asserts that an element of a row begins at a multiple of 16 bytes, as the first one of a tile has to: with others, tensor copies are
+/// illegal instructions, by which the context is lost. No instruction where the number is such a multiple by its making.
+#[inline(always)]
+#[track_caller]
+pub(super) fn assert_sixteen<T>(element: u32) {
+    assert!(
+        element.is_multiple_of(const { 16 / size_of::<T>() as u32 }),
+        "a tile that is copied begins at a multiple of 16 bytes in its row"
+    );
 }
 
 /// Has the device read a map before it is used, once for the block.

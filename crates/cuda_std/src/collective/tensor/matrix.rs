@@ -246,23 +246,24 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize> MatrixTile<'_, T, ROWS, CO
             let first = self
                 .start
                 .add((u64::from(row) * u64::from(self.row_stride)) as usize + column as usize);
-            if together && column + (NUMBER as u32) <= self.columns {
-                match NUMBER * size_of::<T>() {
-                    2 => first.cast::<u16>().write(core::mem::transmute_copy(&values)),
-                    4 => first.cast::<u32>().write(core::mem::transmute_copy(&values)),
-                    8 => first.cast::<u64>().write(core::mem::transmute_copy(&values)),
-                    _ => first.cast::<Sixteen>().write(core::mem::transmute_copy(&values)),
-                }
-            } else {
-                first.write(values[0]);
-                if NUMBER > 1 && column + 1 < self.columns {
-                    first.add(1).write(values[1]);
-                }
-                if NUMBER > 2 && column + 2 < self.columns {
-                    first.add(2).write(values[2]);
-                }
-                if NUMBER > 3 && column + 3 < self.columns {
-                    first.add(3).write(values[3]);
+            let all = column + (NUMBER as u32) <= self.columns;
+            // Vectors have 2, 4, 8 or 16 bytes. Elements of other sizes are stored one by one.
+            match const { NUMBER * size_of::<T>() } {
+                2 if together && all => first.cast::<u16>().write(core::mem::transmute_copy(&values)),
+                4 if together && all => first.cast::<u32>().write(core::mem::transmute_copy(&values)),
+                8 if together && all => first.cast::<u64>().write(core::mem::transmute_copy(&values)),
+                16 if together && all => first.cast::<Sixteen>().write(core::mem::transmute_copy(&values)),
+                _ => {
+                    first.write(values[0]);
+                    if NUMBER > 1 && column + 1 < self.columns {
+                        first.add(1).write(values[1]);
+                    }
+                    if NUMBER > 2 && column + 2 < self.columns {
+                        first.add(2).write(values[2]);
+                    }
+                    if NUMBER > 3 && column + 3 < self.columns {
+                        first.add(3).write(values[3]);
+                    }
                 }
             }
         }
@@ -326,7 +327,7 @@ unsafe impl<T: Pod, O: 'static> KernelParameter for MatrixOutput<'_, T, O> {
 /// `COLUMNS` of them. A parameter of a kernel, which the host does not pass.
 #[derive(Debug)]
 pub struct TensorExchange<'l, const ROWS: usize, const COLUMNS: usize, const SLICES: u32> {
-    base: u32,
+    pub(super) base: u32,
     launch: PhantomData<(&'l (), *mut ())>,
 }
 

@@ -122,7 +122,11 @@
 //!   blocks of a cluster wait for each other. Writers wait until their copies have read the staging memory.
 //! * Keys are released while the sum with the values before them goes on: groups of products end in the order in which they were
 //!   started, and only the last may be under way then.
-//! * Coordinates need no check: the copy engine reads zeros beyond the matrix and writes nothing there.
+//! * All threads of a block, and all blocks of a cluster that use each other's memory, meet before they divide into roles, so that no
+//!   block arrives at barriers, or copies to stages, of one that has ended. [`product`] and [`convolution`] compare what the number of
+//!   stages follows from, which threads might choose.
+//! * Coordinates need one check, that columns begin at multiples of 16 bytes: the copy engine reads zeros beyond the matrix and writes
+//!   nothing there.
 //! * The threads of a warp group have to come to its operations together, as those of a warp to
 //!   [`mma`](crate::mma). Where some do not come, the others wait for them or get unspecified numbers.
 //! * A thread that panics in a role ends without its partners. Threads that wait for a stage look whether a thread of their grid has
@@ -135,6 +139,7 @@ mod fours;
 mod im2col;
 mod map;
 mod matrix;
+mod meeting;
 mod output;
 mod panels;
 mod pipeline;

@@ -111,6 +111,12 @@ fn cluster(blocks: u32) -> (u32, u32, u32) {
 }
 
 impl<const ROWS: usize, const COLUMNS: usize> Places<ROWS, COLUMNS> {
+    /// What the tiles of all blocks follow from, beside the type: rows and columns of tiles, and how many tiles there are.
+    #[inline(always)]
+    pub(super) fn counts(&self) -> [u32; 3] {
+        [self.rows, self.columns, self.all]
+    }
+
     /// The next tile, of any of the matrices.
     #[inline(always)]
     pub fn next_place(&mut self) -> Option<Place> {

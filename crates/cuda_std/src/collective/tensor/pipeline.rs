@@ -4,13 +4,14 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 
+use super::meeting::{Meet, Meeting, MeetingAt};
 use super::tile::sealed as tile;
 use super::tile::{Factor, StageTile, TileRef, TileSource};
 use super::wait::{InVain, Notes, NotesAt, note_of, unequal, wait, wait_together};
 use crate::abi::parameter::{KernelParameter, Role};
 use crate::collective::warp::{FULL_MASK, WARP_SIZE, shfl_sync};
 use crate::device::intrinsics;
-use crate::device::sync::{launch_dependents, sync_threads_count, sync_warp, wait_for_prior_kernels};
+use crate::device::sync::{launch_dependents, sync_threads, sync_threads_count, sync_warp, wait_for_prior_kernels};
 use crate::device::thread::{index_in_block, lane_id, threads_in_block};
 use crate::device::{waiting, wgmma};
 use crate::mem::shared::dynamic_shared_tensors;
@@ -61,6 +62,7 @@ pub struct PipelineMemory<S: Stage, const STAGES: usize> {
     full: [u64; STAGES],
     empty: [u64; STAGES],
     notes: Notes,
+    meeting: Meeting,
 }
 
 /// `STAGES` stages in shared memory, each with the tiles `S`, which go round between one thread that fills them, the producer,
@@ -74,6 +76,7 @@ pub struct TensorPipeline<'l, S: Stage, const STAGES: usize, const GROUPS: u32, 
     base: u32,
     /// With how many each thread begins.
     registers: u32,
+    trust: Trust,
     launch: PhantomData<&'l S>,
 }
 
@@ -89,52 +92,58 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
     /// `setmaxnreg`; PTX 8.0, sm_90a. `mbarrier.init`; PTX 7.0, sm_80.
     ///
     /// # Panics
-    /// If the block has not `GROUPS + 1` warp groups, all of which come here, or the cluster not `CLUSTER` blocks; if it has fewer
-    /// registers than the roles want, by the kernel's `min_blocks` or `max_registers`; if the roles do not pass equally many stages.
+    /// If the block has not `GROUPS + 1` warp groups, all of which come here, or the cluster not `CLUSTER` blocks, all of which come here
+    /// if they have tiles in common; if it has fewer registers than the roles want, by the kernel's `min_blocks` or `max_registers`; if the
+    /// roles do not pass equally many stages.
     #[inline(always)]
     pub fn roles<const LOW: u32, const HIGH: u32>(
         self,
         producer: impl for<'r> FnOnce(&mut Producer<'r, S, STAGES, CLUSTER>),
         consumer: impl for<'r> FnOnce(&mut Consumer<'r, S, STAGES, GROUPS, CLUSTER>),
     ) {
-        self.divide::<LOW, HIGH, true>(Trust::None, producer, consumer);
+        let joint = is_joint::<S>();
+        let meet = (self.trust == Trust::None).then_some(Meet { task: None, joint });
+        self.divide::<LOW, HIGH, true>(meet, producer, consumer);
     }
 
-    /// The same where no producer panics, and all roles pass equally many stages, which a library can know of its kernels. Then
-    /// consumers need not look why a wait is long, which costs those that use all registers; a producer looks whether a thread
-    /// has panicked, and goes on, so that the other consumers find their stages full. Where it is not so, threads may wait for ever.
+    /// The pipeline, whose producer does not panic, and whose roles all pass equally many stages. Then consumers need not look why a wait
+    /// is long, which costs those that use all registers; a producer looks whether a thread has panicked, and goes on, so that the other
+    /// consumers find their stages full.
     ///
-    /// # Panics
-    /// As [`roles`](Self::roles), but for unequal stages.
+    /// # Safety
+    /// * All threads of the block come to [`roles`](Self::roles), and where blocks of a cluster have tiles in common, all threads of these.
+    /// * The producer and each consumer of these blocks pass equally many stages.
+    /// * No producer panics.
     #[inline(always)]
-    pub fn equal_roles<const LOW: u32, const HIGH: u32>(
-        self,
-        producer: impl for<'r> FnOnce(&mut Producer<'r, S, STAGES, CLUSTER>),
-        consumer: impl for<'r> FnOnce(&mut Consumer<'r, S, STAGES, GROUPS, CLUSTER>),
-    ) {
-        self.divide::<LOW, HIGH, true>(Trust::Equal, producer, consumer);
+    #[must_use]
+    pub unsafe fn assume_equal(self) -> Self {
+        Self {
+            trust: Trust::Equal,
+            ..self
+        }
     }
 
     /// The same where no role panics at all, so that no thread looks, which costs a producer that uses all registers, too.
     ///
-    /// # Panics
-    /// As [`equal_roles`](Self::equal_roles).
+    /// # Safety
+    /// As for [`assume_equal`](Self::assume_equal), and no consumer panics.
     #[inline(always)]
-    pub fn infallible_roles<const LOW: u32, const HIGH: u32>(
-        self,
-        producer: impl for<'r> FnOnce(&mut Producer<'r, S, STAGES, CLUSTER>),
-        consumer: impl for<'r> FnOnce(&mut Consumer<'r, S, STAGES, GROUPS, CLUSTER>),
-    ) {
-        self.divide::<LOW, HIGH, true>(Trust::Infallible, producer, consumer);
+    #[must_use]
+    pub unsafe fn assume_infallible(self) -> Self {
+        Self {
+            trust: Trust::Infallible,
+            ..self
+        }
     }
 
     /// The roles, of which so much is known. Where `WAITS` is not set, they begin before the launches ahead of this one have ended, and wait
     /// themselves, by [`wait_for_prior_kernels`]: the producer before it reads what those may write, each consumer before it
     /// writes, and in any case before it ends, so that what waits for this launch waits for those ahead of it too.
+    /// Unless who comes here is known, they [meet](Meet) first.
     #[inline(always)]
     pub(super) fn divide<const LOW: u32, const HIGH: u32, const WAITS: bool>(
         self,
-        trust: Trust,
+        meet: Option<Meet>,
         producer: impl for<'r> FnOnce(&mut Producer<'r, S, STAGES, CLUSTER>),
         consumer: impl for<'r> FnOnce(&mut Consumer<'r, S, STAGES, GROUPS, CLUSTER>),
     ) {
@@ -155,10 +164,11 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
             threads_in_block() == WARP_GROUP * (GROUPS + 1),
             "a block has as many warp groups as its pipeline has consumers, and one more"
         );
+        let trust = self.trust;
         let thread = index_in_block();
         // Of the same value in all lanes, which the shuffle tells the compiler of the driver.
         let group = shfl_sync(FULL_MASK, thread / WARP_GROUP, 0, WARP_SIZE);
-        self.initialise(thread, trust);
+        self.initialise(thread, meet);
         // What the block has read of global memory before is its parameters.
         launch_dependents();
         if WAITS {
@@ -197,26 +207,61 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
 
     /// Makes the barriers, once for the block, and known to all of the cluster.
     #[inline(always)]
-    fn initialise(&self, thread: u32, trust: Trust) {
+    fn initialise(&self, thread: u32, meet: Option<Meet>) {
         assert_cluster(CLUSTER);
+        let meeting = meeting::<S, STAGES>(self.base);
+        let Meet { task, joint } = meet.unwrap_or(Meet {
+            task: None,
+            joint: false,
+        });
         if thread == 0 {
             // SAFETY: the barriers are in this pipeline's memory, and no thread uses them yet.
-            unsafe { make_barriers::<S, STAGES, CLUSTER>(self.base, GROUPS, trust) };
+            unsafe { make_barriers::<S, STAGES, CLUSTER>(self.base, GROUPS, self.trust) };
+            if CLUSTER > 1 || task.is_some() {
+                meeting.come(task.unwrap_or_default());
+            }
             // SAFETY: always.
             unsafe { wgmma::fence_mbarrier_init() };
         }
         if CLUSTER > 1 {
-            // SAFETY: all threads of all blocks of the cluster come here.
-            unsafe { wgmma::cluster_arrive() };
+            // SAFETY: all threads of all blocks of the cluster come here, or to `MeetingAt::leave`.
+            unsafe {
+                if joint {
+                    wgmma::cluster_arrive_release();
+                    wgmma::cluster_wait();
+                } else {
+                    wgmma::cluster_arrive();
+                }
+            }
         }
-        // A thread that has returned before is not waited for.
-        let here = sync_threads_count(true);
-        assert!(here == threads_in_block(), "all threads of a block take a role");
+        if joint && CLUSTER > 1 {
+            assert!(
+                meeting.is_complete::<CLUSTER>(task.unwrap_or_default()),
+                "all threads of all blocks of a cluster take a role in a tensor pipeline together, with the same operands and results"
+            );
+            return;
+        }
+        if let Some(task) = task {
+            sync_threads();
+            assert!(
+                meeting.is_complete::<1>(task),
+                "all threads of a block take a role in a tensor pipeline together, with the same operands and results"
+            );
+        } else {
+            // A thread that has returned before is not waited for.
+            let here = sync_threads_count(true);
+            assert!(here == threads_in_block(), "all threads of a block take a role");
+        }
         if CLUSTER > 1 {
             // SAFETY: they have arrived.
             unsafe { wgmma::cluster_wait() };
         }
     }
+}
+
+/// Whether blocks of a cluster use each other's stages.
+pub(super) const fn is_joint<S: Stage>() -> bool {
+    S::SHARED
 }
 
 /// What is known of the roles of a pipeline when a kernel is compiled.
@@ -301,6 +346,12 @@ fn full<S: Stage, const STAGES: usize>(base: u32, stage: u32) -> u32 {
 #[inline(always)]
 fn empty<S: Stage, const STAGES: usize>(base: u32, stage: u32) -> u32 {
     base + core::mem::offset_of!(PipelineMemory<S, STAGES>, empty) as u32 + 8 * stage
+}
+
+/// Where a block says that it has come to its roles.
+#[inline(always)]
+fn meeting<S: Stage, const STAGES: usize>(base: u32) -> MeetingAt {
+    MeetingAt(base + core::mem::offset_of!(PipelineMemory<S, STAGES>, meeting) as u32)
 }
 
 /// What the roles tell each other; those of all blocks of a cluster that have tiles in common.
@@ -714,10 +765,27 @@ unsafe impl<S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32
 
     #[inline(always)]
     unsafe fn assemble(offset: u32, _: u32, (): (), (): ()) -> Self::Value<'static> {
+        let base = intrinsics::shared_address(dynamic_shared_tensors()) + offset;
+        if CLUSTER > 1 {
+            meeting::<S, STAGES>(base).open();
+        }
         TensorPipeline {
-            base: intrinsics::shared_address(dynamic_shared_tensors()) + offset,
+            base,
             registers: 0,
+            trust: Trust::None,
             launch: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    fn place(value: &Self::Value<'static>) -> u32 {
+        value.base
+    }
+
+    #[inline(always)]
+    unsafe fn leave(base: u32) {
+        if CLUSTER > 1 {
+            meeting::<S, STAGES>(base).leave();
         }
     }
 

@@ -5,8 +5,9 @@ use core::ops::Range;
 use super::accumulator::{Accumulator, Columns, Number, Width};
 use super::map::{TensorMap, TensorOutput};
 use super::matrix::{MatrixOutput, TensorExchange};
+use super::meeting::Meet;
 use super::output::{Place, Places, TensorStaging, Tiling};
-use super::pipeline::{Consumer, Producer, TensorPipeline, Trust};
+use super::pipeline::{Consumer, Producer, TensorPipeline, is_joint};
 use super::tile::{Element, Factor, Operand, StageTile, Stored, Swizzled, sealed as tile};
 use crate::device::intrinsics;
 use crate::device::sync::wait_for_prior_kernels;
@@ -54,6 +55,9 @@ pub(super) mod sealed {
 
         /// What the block does before it divides into roles.
         fn initialise(&self);
+
+        /// Where its shared memory is, of which a kernel may have several; 0 for none.
+        fn memory(&self) -> u32;
 
         /// The tiles of the results that this block computes.
         fn places(&self) -> Places<ROWS, COLUMNS>;
@@ -116,6 +120,11 @@ where
     #[inline(always)]
     fn initialise(&self) {
         self.0.prefetch();
+    }
+
+    #[inline(always)]
+    fn memory(&self) -> u32 {
+        self.1.base
     }
 
     #[inline(always)]
@@ -196,6 +205,11 @@ where
     }
 
     #[inline(always)]
+    fn memory(&self) -> u32 {
+        self.1.base
+    }
+
+    #[inline(always)]
     fn places(&self) -> Places<ROWS, COLUMNS> {
         self.0.places()
     }
@@ -269,6 +283,11 @@ where
 
     #[inline(always)]
     fn initialise(&self) {}
+
+    #[inline(always)]
+    fn memory(&self) -> u32 {
+        0
+    }
 
     #[inline(always)]
     fn places(&self) -> Places<ROWS, COLUMNS> {
@@ -351,6 +370,11 @@ where
     }
 
     #[inline(always)]
+    fn memory(&self) -> u32 {
+        self.1.base
+    }
+
+    #[inline(always)]
     fn places(&self) -> Places<ROWS, COLUMNS> {
         self.0.places()
     }
@@ -420,8 +444,9 @@ where
 /// ```
 ///
 /// # Panics
-/// If the block has not `GROUPS + 1` warp groups, or the cluster not `CLUSTER` blocks. That these are the blocks of the output's
-/// [`Tiling`], which lie below and beside each other and have parts of the same sums, is checked when the kernel is compiled.
+/// If the block has not `GROUPS + 1` warp groups, or the cluster not `CLUSTER` blocks; if not all threads of the block come here with
+/// the same operands and results, and those of the cluster if its blocks have tiles or sums in common. That these are the blocks of the
+/// output's [`Tiling`], which lie below and beside each other and have parts of the same sums, is checked when the kernel is compiled.
 #[inline(always)]
 pub fn product<
     T,
@@ -624,6 +649,11 @@ fn compute_early<
     let bound = |slice: u32| (u64::from(steps) * u64::from(slice) / u64::from(R::SLICES)) as u32;
     let (first, end) = (bound(slice), bound(slice + 1));
     let mut places = results.places();
+    let [rows, columns, tiles] = places.counts();
+    let meet = Meet {
+        task: Some([steps, rows, columns, tiles, results.memory(), 0, 0]),
+        joint: is_joint::<(A, B)>() || R::SLICES > 1,
+    };
     let producer = |producer: &mut Producer<'_, (A, B), STAGES, CLUSTER>| {
         if !settled {
             wait_for_prior_kernels();
@@ -641,5 +671,8 @@ fn compute_early<
         results.consume::<T, A, B, INNER, STAGES, CLUSTER>(consumer, end - first, &result);
         consumer.wait_for_launches();
     };
-    stages.divide::<LOW, HIGH, false>(Trust::Equal, producer, consumer);
+    // SAFETY: the number of stages follows from the task, of which the threads that meet have the same, and the part of a block; the producer
+    // has nothing to panic for.
+    let stages = unsafe { stages.assume_equal() };
+    stages.divide::<LOW, HIGH, false>(Some(meet), producer, consumer);
 }

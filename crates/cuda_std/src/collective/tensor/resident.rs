@@ -25,6 +25,7 @@ pub struct ResidentPipeline<'l, Q: Stage, S: Stage, const RESIDENT: usize, const
     barrier: u32,
     /// With how many each thread begins.
     registers: u32,
+    trust: Trust,
     launch: PhantomData<&'l (Q, S)>,
 }
 
@@ -39,6 +40,20 @@ pub struct ResidentMemory<Q: Stage, S: Stage, const RESIDENT: usize, const STAGE
 impl<Q: Stage, S: Stage, const RESIDENT: usize, const STAGES: usize, const GROUPS: u32>
     ResidentPipeline<'_, Q, S, RESIDENT, STAGES, GROUPS>
 {
+    /// The pipeline, whose producer does not panic, and whose roles all pass equally many stages: see
+    /// [`TensorPipeline::assume_equal`](super::TensorPipeline::assume_equal).
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn assume_equal(self) -> Self {
+        Self {
+            trust: Trust::Equal,
+            ..self
+        }
+    }
+
     /// Divides the block into roles, as [`TensorPipeline::roles`](super::TensorPipeline::roles) does. Each has its side of both
     /// kinds of stages, and consumers have their [turns](Turns).
     ///
@@ -56,38 +71,7 @@ impl<Q: Stage, S: Stage, const RESIDENT: usize, const STAGES: usize, const GROUP
             &mut Turns<'r, GROUPS>,
         ),
     ) {
-        self.divide::<LOW, HIGH>(Trust::None, producer, consumer);
-    }
-
-    /// The same where no producer panics, and all roles pass equally many stages: see
-    /// [`TensorPipeline::equal_roles`](super::TensorPipeline::equal_roles).
-    ///
-    /// # Panics
-    /// As [`roles`](Self::roles), but for unequal stages.
-    #[inline(always)]
-    pub fn equal_roles<const LOW: u32, const HIGH: u32>(
-        self,
-        producer: impl for<'r> FnOnce(&mut Producer<'r, Q, RESIDENT, 1>, &mut Producer<'r, S, STAGES, 1>),
-        consumer: impl for<'r> FnOnce(
-            &mut Consumer<'r, Q, RESIDENT, GROUPS, 1>,
-            &mut Consumer<'r, S, STAGES, GROUPS, 1>,
-            &mut Turns<'r, GROUPS>,
-        ),
-    ) {
-        self.divide::<LOW, HIGH>(Trust::Equal, producer, consumer);
-    }
-
-    #[inline(always)]
-    fn divide<const LOW: u32, const HIGH: u32>(
-        self,
-        trust: Trust,
-        producer: impl for<'r> FnOnce(&mut Producer<'r, Q, RESIDENT, 1>, &mut Producer<'r, S, STAGES, 1>),
-        consumer: impl for<'r> FnOnce(
-            &mut Consumer<'r, Q, RESIDENT, GROUPS, 1>,
-            &mut Consumer<'r, S, STAGES, GROUPS, 1>,
-            &mut Turns<'r, GROUPS>,
-        ),
-    ) {
+        let trust = self.trust;
         const {
             assert!(RESIDENT >= 1 && STAGES >= 1, "a pipeline has a stage at least");
             assert!(
@@ -169,6 +153,7 @@ unsafe impl<Q: Stage, S: Stage, const RESIDENT: usize, const STAGES: usize, cons
             base: intrinsics::shared_address(dynamic_shared_tensors()) + offset,
             barrier: 0,
             registers: 0,
+            trust: Trust::None,
             launch: PhantomData,
         }
     }

@@ -6,7 +6,7 @@ use core::num::NonZeroU32;
 use bytemuck::{Pod, Zeroable};
 
 use super::accumulator::{Accumulator, Columns, Packed, Width};
-use super::map::{Image, prefetch, role};
+use super::map::{Image, assert_sixteen, prefetch, role};
 use super::output::TensorStaging;
 use super::pipeline::Consumer;
 use super::tile::{Element, Swizzled, Tile, sealed};
@@ -20,7 +20,8 @@ use crate::device::{warp_group, wgmma};
 /// a kernel, for which the host passes a view of an array with four dimensions. The elements of a row lie one after the other;
 /// the other strides are any.
 ///
-/// A tile may begin at any row and column of a matrix; what lies beyond the matrix is zero.
+/// A tile may begin at any row of a matrix, and at any column whose byte in the row is a multiple of 16; what lies beyond the matrix is
+/// zero.
 #[derive(Debug)]
 pub struct TensorMap4<'l, T: Tile> {
     image: *const Image,
@@ -75,9 +76,14 @@ pub struct Source4<'l, T: Tile> {
 
 impl<T: Tile> Source4<'_, T> {
     /// The tile that begins at another column.
+    ///
+    /// # Panics
+    /// If the column does not begin at a multiple of 16 bytes.
     #[inline(always)]
     #[must_use]
+    #[track_caller]
     pub fn column(self, column: u32) -> Self {
+        assert_sixteen::<T::Element>(column);
         Self { column, ..self }
     }
 

@@ -4,7 +4,9 @@ use core::marker::PhantomData;
 
 use super::{Layout, PerWarp, SharedParameter, Storage, Table, Table2, Tile, Tile2, Tile3, enter};
 use crate::abi::parameter::Element;
-use crate::device::{cluster, intrinsics};
+use crate::abi::record;
+use crate::device::thread::{is_first_in_block, threads_in_block};
+use crate::device::{cluster, intrinsics, waiting};
 use bytemuck::Pod;
 
 /// Shared memory of each block of a cluster (distributed shared memory), in the phase in which each thread has its own
@@ -58,9 +60,10 @@ use bytemuck::Pod;
 ///
 /// Why that is sound: all threads of the cluster that have not exited come to each barrier, so they have passed it equally
 /// often, and with the protocol the count tells the phase, as for [`Shared`](super::Shared). A thread that returns comes to
-/// the barrier once more, so that what its block has is there while others read it in that phase. If blocks return earlier
-/// than others call `sync`, or panic, these read the memory of a block that is gone, which ends the kernel with an error (CUDA's
-/// "cluster target block not present") and reads nothing.
+/// the barrier once more, so that what its block has is there while others read it in that phase. The last thread of a block that returns
+/// comes to each further barrier until all blocks have returned, so that others read what its block had last. If all threads of a block
+/// panic, others read the memory of a block that is gone, which ends the kernel with an error (CUDA's "cluster target block not present")
+/// and reads nothing.
 #[derive(Debug)]
 pub struct ClusterShared<'l, L: Plain> {
     memory: *mut L::Memory,
@@ -70,18 +73,77 @@ pub struct ClusterShared<'l, L: Plain> {
 // SAFETY: what `Layout` promises, phase by phase. The macro lets a kernel have one of them, and nothing else in it uses the
 // barrier of the cluster.
 unsafe impl<L: Plain + 'static> SharedParameter for ClusterShared<'_, L> {
-    type Memory = L::Memory;
+    type Memory = ClusterMemory<L::Memory>;
     type Value<'l> = ClusterShared<'l, L>;
     const BLOCK: [u32; 3] = L::BLOCK;
     const CLUSTERS: u32 = 1;
 
     #[inline(always)]
-    unsafe fn assemble<const BARRIER: u32>(storage: &'static Storage<L::Memory>) -> Self::Value<'static> {
+    unsafe fn assemble<const BARRIER: u32>(storage: &'static Storage<Self::Memory>) -> Self::Value<'static> {
         // SAFETY: the caller's.
         unsafe { enter::<L, BARRIER>() };
+        let ended = ended(storage);
+        if is_first_in_block() {
+            // SAFETY: the counters, which no thread uses before the barrier.
+            unsafe {
+                waiting::store_word(ended.threads, 0);
+                waiting::store_word(ended.blocks, 0);
+            }
+        }
+        cluster::sync();
         ClusterShared {
-            memory: storage.as_mut_ptr(),
+            // SAFETY: inside of the storage.
+            memory: unsafe { &raw mut (*storage.as_mut_ptr()).tile },
             launch: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn leave(storage: &'static Storage<Self::Memory>) {
+        let (ended, blocks) = (ended(storage), intrinsics::blocks_in_cluster());
+        // SAFETY: the counters. The memory of other blocks is there as long as they have not counted all blocks.
+        unsafe {
+            let is_last = waiting::count_one(ended.threads) + 1 == threads_in_block();
+            if is_last {
+                for block in 0..blocks {
+                    waiting::count_one_of(ended.blocks, block);
+                }
+            }
+            loop {
+                cluster::sync();
+                if !is_last || waiting::word(ended.blocks) == blocks || record::has_panicked() {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// The memory of a block: its elements, how many of its threads have returned, and how many blocks of the cluster have.
+#[derive(Debug)]
+#[repr(C)]
+pub struct ClusterMemory<M> {
+    tile: M,
+    threads: u32,
+    blocks: u32,
+}
+
+/// Where the counters of a block are in shared memory.
+#[derive(Clone, Copy)]
+struct Ended {
+    threads: u32,
+    blocks: u32,
+}
+
+#[inline(always)]
+fn ended<M>(storage: &'static Storage<ClusterMemory<M>>) -> Ended {
+    let memory = storage.as_mut_ptr();
+    let address = |word: *const u32| intrinsics::shared_address(word.cast());
+    // SAFETY: inside of the storage.
+    unsafe {
+        Ended {
+            threads: address(&raw const (*memory).threads),
+            blocks: address(&raw const (*memory).blocks),
         }
     }
 }
@@ -227,10 +289,4 @@ impl<'l, L: Plain> ClusterView<'l, L> {
             launch: PhantomData,
         }
     }
-}
-
-/// The end of a thread of a kernel that has shared memory of a cluster: others may still read its block's.
-#[inline(always)]
-pub(super) fn leave() {
-    cluster::sync();
 }

@@ -77,7 +77,7 @@ mod layout;
 mod pipeline;
 
 pub use alternating::Alternating;
-pub use cluster::{ClusterShared, ClusterView, Plain};
+pub use cluster::{ClusterMemory, ClusterShared, ClusterView, Plain};
 pub(crate) use dynamic::dynamic_shared_tensors;
 pub use dynamic::{SharedSlice, Slice, dynamic_shared_bytes, dynamic_shared_mem, dynamic_shared_slice};
 #[cfg(not(target_arch = "nvptx64"))]
@@ -369,6 +369,14 @@ pub unsafe trait SharedParameter: Sized {
     /// `storage` is in shared memory, nothing else refers to it, nothing else uses the barrier, and
     /// each thread of a block of at most `BLOCK` calls this once.
     unsafe fn assemble<const BARRIER: u32>(storage: &'static Storage<Self::Memory>) -> Self::Value<'static>;
+
+    /// The end of a thread that returns from the kernel.
+    ///
+    /// # Safety
+    ///
+    /// Each thread that returns calls this once, with the storage that the value was made of, and does nothing afterwards.
+    #[inline(always)]
+    unsafe fn leave(_storage: &'static Storage<Self::Memory>) {}
 }
 
 impl Parameter {
@@ -448,18 +456,15 @@ pub const fn barriers<const N: usize>(wanted: [u32; N]) -> [u32; N] {
 }
 
 /// The end of a thread of a kernel with these barriers: those that wait there do not wait for this thread, and see what it
-/// wrote or, where it `copies`, had copied; the other blocks of a `cluster` may still read its block's memory. For the macro.
+/// wrote or, where it `copies`, had copied. For the macro.
 #[doc(hidden)]
 #[inline(always)]
-pub fn leave<const N: usize>(barriers: [u32; N], copies: bool, cluster: bool) {
+pub fn leave<const N: usize>(barriers: [u32; N], copies: bool) {
     if copies {
         intrinsics::cp_async_wait_all();
     }
     if barriers.into_iter().any(|barrier| barrier > 0) {
         fence::<Block>(AcqRel);
-    }
-    if cluster {
-        cluster::leave();
     }
 }
 

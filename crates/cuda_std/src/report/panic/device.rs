@@ -6,14 +6,11 @@
 //! `assert_eq!` the values, of `unwrap` the error, of a formatted message all but the place.
 
 use crate::abi::record::{self, Kind, Place, Record};
-use crate::device::intrinsics;
-use crate::device::scope::Block;
-use crate::device::sync::fence;
+use crate::device::{intrinsics, waiting};
 use crate::mem::atomic::Atomic;
 use core::fmt;
 use core::mem::offset_of;
 use core::panic::{Location, PanicInfo};
-use core::sync::atomic::Ordering::AcqRel;
 
 // The host reads a location as a `Place`.
 const _: () = {
@@ -84,7 +81,7 @@ extern "Rust" fn __rumba_raise(
             );
         }
     }
-    leave()
+    waiting::exit()
 }
 
 /// What the builder puts in its place where no messages are wanted.
@@ -92,19 +89,7 @@ extern "Rust" fn __rumba_raise(
 #[cold]
 #[inline(never)]
 extern "Rust" fn __rumba_raise_silently(_: Kind, _: *const u8, _: usize, _: usize, _: usize, _: &Location<'_>) -> ! {
-    leave()
-}
-
-/// Ends the thread, as one that returns ends: no copy of its own goes on, and what it wrote is there for those that pass a
-/// barrier without it. See `cuda_std::shared`.
-#[inline(always)]
-fn leave() -> ! {
-    // Older ones have no such copies.
-    if intrinsics::arch() >= 800 {
-        intrinsics::cp_async_wait_all();
-    }
-    fence::<Block>(AcqRel);
-    intrinsics::exit()
+    waiting::exit()
 }
 
 /// Writes the record of a message, if this is the first panic since the host read it, and ends the thread.
