@@ -18,6 +18,9 @@ use crate::compile::registers::raw;
 use crate::machine::op::{Linear, OpKind};
 use crate::machine::program::{Class, Flow};
 
+/// Distances between the first lane of a group and the last one beyond which each lane is looked at.
+const MOST_STRIDES: u64 = 1 << 40;
+
 /// How the lanes of a register differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
@@ -46,6 +49,13 @@ impl Shape {
             Self::Affine(stride) => Some(stride),
             Self::Varying => None,
         }
+    }
+
+    /// From the first of so many lanes of a group to the last one, if the lanes between lie between these two.
+    pub(super) fn way(self, group: usize) -> Option<i64> {
+        let lanes = if self == Self::Uniform { 0 } else { group as i64 - 1 };
+        let way = self.stride()?.checked_mul(lanes)?;
+        (way.unsigned_abs() <= MOST_STRIDES).then_some(way)
     }
 
     /// What holds of a register that has one of two shapes.
