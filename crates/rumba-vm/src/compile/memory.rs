@@ -12,7 +12,6 @@ use crate::base::report::AccessKind;
 use crate::compile::function::Function;
 use crate::compile::kernel::Place;
 use crate::compile::registers::{Written, raw};
-use crate::compile::scattered::Scattered;
 use crate::compile::shape::{Copy, Shape};
 use crate::machine::bounds::{Bounds, CACHES};
 use crate::machine::op::OpKind;
@@ -56,6 +55,14 @@ pub(super) enum Addresses {
     Neighbouring(Vec<Value>),
     /// Any others.
     Scattered(Scattered),
+}
+
+/// Addresses of lanes whose bytes do not lie one behind the other.
+pub(super) enum Scattered {
+    /// One for each group of lanes: each lane accesses bytes that lie this far behind those of the lane before it.
+    Strided(Vec<Value>, i64),
+    /// One for each lane.
+    Any(Value),
 }
 
 /// What accesses touch, counted from an address.

@@ -9,12 +9,11 @@
 //! the lanes if they are not. So accesses keep neighbouring addresses in loops in which lanes might part.
 
 use crate::base::flow::Set;
-use crate::base::ir::{Element, LaneForm};
+use crate::base::ir::LaneForm;
 use crate::compile::bits;
 use crate::compile::bits::Bits;
 use crate::compile::kernel::{Kernel, Place};
 use crate::compile::nan::Nans;
-use crate::compile::registers::raw;
 use crate::machine::op::{Linear, OpKind};
 use crate::machine::program::{Class, Flow};
 
@@ -428,10 +427,5 @@ impl Kernel<'_> {
     /// The width of an operand; none of a predicate. A constant's bits do not tell its width.
     pub(super) fn class(&self, index: usize, position: usize) -> Option<Class> {
         self.facts(index).classes[position]
-    }
-
-    /// The integers that the lanes of an operand are: 32 bits of a predicate's mask.
-    pub(super) fn element(&self, index: usize, position: usize) -> Element {
-        self.class(index, position).map_or(Element::I32, raw)
     }
 }
