@@ -317,7 +317,10 @@ impl Drop for Context {
 
 #[cfg(test)]
 mod tests {
-    use super::{Context, Level, LlvmError, LoadError, Machine, Module, Output, Pipeline, find, load, load_isolated};
+    use super::{
+        BackEnd, Context, Level, LlvmError, LoadError, Machine, Module, Output, Pipeline, Target, find, load,
+        load_isolated,
+    };
 
     /// LLVM of the toolchain that compiles these tests, if it is for the processor that runs them.
     fn llvm() -> Option<&'static super::Llvm> {
@@ -409,6 +412,36 @@ mod tests {
             let text = llvm.guarded(move || Ok::<_, LlvmError>(Module::new(&Context::new(llvm), c"name").to_text()));
             assert!(text.unwrap().contains("ModuleID = 'name'"));
         }
+    }
+
+    #[test]
+    fn scatters_still_take_a_base_from_the_wrong_lane() {
+        let Some(llvm) = llvm() else { return };
+        let context = Context::new(llvm);
+        let target = Target {
+            back_end: BackEnd::X86,
+            triple: c"x86_64-unknown-linux-gnu",
+            cpu: "x86-64-v4",
+            features: "",
+            level: Level::O2,
+            position_independent: true,
+        };
+        // The libraries of some systems write code for their own processors only.
+        let Ok(machine) = Machine::new(&context, &target) else {
+            return;
+        };
+        let module = Module::parse(&context, include_str!("../../../docs/llvm-scatter/scatter.ll")).unwrap();
+        machine.adopt(&module);
+        let text = String::from_utf8(machine.emit(module, Output::Assembly).unwrap()).unwrap();
+        let scatters = text.lines().filter(|line| line.contains("vpscatter"));
+        let bases: std::collections::BTreeSet<_> = scatters
+            .filter_map(|line| line.split_once('(')?.1.split(',').next())
+            .collect();
+        assert_eq!(
+            bases.len(),
+            1,
+            "LLVM {llvm} has a base for each group of lanes, as it should: see docs/llvm-scatter\n{text}"
+        );
     }
 
     #[test]

@@ -383,7 +383,8 @@ impl Function<'_> {
             self.write_operation(index);
             self.kernel.transfer_bits(index, &mut self.bits, &self.pending);
             self.kernel.transfer_nans(index, &mut self.nans, &self.pending);
-            if self.stores_early {
+            // Where an operation ends the block, the interpreter writes what it gives, and warps come in with that.
+            if self.stores_early && self.kernel.targets(index).is_none() {
                 for number in self.kernel.written(index) {
                     self.store_bases(number);
                 }

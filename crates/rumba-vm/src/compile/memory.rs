@@ -12,7 +12,6 @@ use crate::base::report::AccessKind;
 use crate::compile::function::Function;
 use crate::compile::kernel::Place;
 use crate::compile::registers::{Written, raw};
-use crate::compile::scattered::Scattered;
 use crate::compile::shape::{Copy, Shape};
 use crate::machine::bounds::{Bounds, CACHES};
 use crate::machine::op::OpKind;
@@ -58,6 +57,14 @@ pub(super) enum Addresses {
     Scattered(Scattered),
 }
 
+/// Addresses of lanes whose bytes do not lie one behind the other.
+pub(super) enum Scattered {
+    /// One for each group of lanes: each lane accesses bytes that lie this far behind those of the lane before it.
+    Strided(Vec<Value>, i64),
+    /// One for each lane.
+    Any(Value),
+}
+
 /// What accesses touch, counted from an address.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent {
@@ -70,9 +77,6 @@ pub(super) struct Extent {
 
 /// Offsets beyond which accesses are not compared with the bounds of shared memory together.
 const MOST_SHARED: u64 = 1 << 20;
-
-/// Distances between the first lane of a group and the last one beyond which each lane is looked at.
-const MOST_STRIDES: u64 = 1 << 40;
 
 /// How far ahead loads ask for memory: what the warps of a block of 256 threads with four elements of four bytes load.
 const PREFETCHED: u64 = 4096;
@@ -401,12 +405,8 @@ impl Function<'_> {
         };
         let Extent { low, end, align, .. } = extent;
         let one = end.wrapping_sub(low).cast_unsigned();
-        // From the first lane of a group to its last one.
-        let way = match shape.stride() {
-            Some(stride) if shape != Shape::Uniform => stride.checked_mul(self.kernel.group as i64 - 1),
-            stride => stride,
-        };
-        let way = way.filter(|way| way % align.cast_signed() == 0 && way.unsigned_abs() <= MOST_STRIDES);
+        let way = shape.way(self.kernel.group);
+        let way = way.filter(|way| way % align.cast_signed() == 0);
         let (each, whole) = match (way, self.copy) {
             (Some(way), copy) if copy == Copy::Full || shape == Shape::Uniform => {
                 let first = low.wrapping_add(way.min(0)).cast_unsigned();

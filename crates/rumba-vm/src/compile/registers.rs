@@ -1,9 +1,11 @@
 //! Where native code keeps registers: variables that LLVM makes values of, and the register file of the warp.
 
+use std::fmt;
+
 use crate::base::ir::{Element, Value, ty};
 use crate::base::lanes::LANES;
 use crate::compile::function::Function;
-use crate::compile::kernel::{Place, Register};
+use crate::compile::kernel::{Kernel, Place, Register};
 use crate::compile::nan::Nans;
 use crate::compile::shape::{Copy, Shape};
 use crate::compile::variables::Variable;
@@ -25,6 +27,58 @@ pub(super) enum Written {
     Lanes(Value),
     /// The first lane of each group, or of the warp.
     Bases(Vec<Value>),
+}
+
+impl Kernel<'_> {
+    /// The integers that the lanes of an operand are: 32 bits of a predicate's mask.
+    pub(super) fn element(&self, index: usize, position: usize) -> Element {
+        self.class(index, position).map_or(Element::I32, raw)
+    }
+}
+
+impl Function<'_> {
+    /// Declares a variable.
+    pub(super) fn variable(&mut self, variable: Variable) -> Variable {
+        let (name, ty) = (variable.pointer.clone(), variable.ty());
+        let known = self.variables.entry(name).or_insert_with(|| ty.clone()).clone();
+        if known != ty {
+            self.refuse(format_args!(
+                "{} is a variable of {known} and of {ty}",
+                variable.pointer
+            ));
+        }
+        variable
+    }
+
+    /// Lets the kernel stay interpreted. The text is wrong in a way that LLVM does not see, which is a mistake of this crate.
+    fn refuse(&mut self, why: fmt::Arguments<'_>) {
+        debug_assert!(false, "{}: {why}", self.kernel.program.name);
+        self.is_wrong = true;
+    }
+
+    /// Reads a variable.
+    pub(super) fn get(&mut self, variable: &Variable) -> Value {
+        let Variable {
+            pointer,
+            element,
+            is_vector,
+        } = variable;
+        let text = format!("load {}, ptr {pointer}{}", variable.ty(), variable.alignment());
+        self.w.value(*element, *is_vector, text)
+    }
+
+    /// Writes a variable, with a value of its type: of any other one, bytes beside it would be written.
+    pub(super) fn set(&mut self, variable: &Variable, value: &Value) {
+        if value.ty() != variable.ty() {
+            let Variable { pointer, .. } = variable;
+            self.refuse(format_args!(
+                "{pointer} is a place of {}, and {value} is stored there",
+                variable.ty()
+            ));
+        }
+        let (pointer, alignment) = (&variable.pointer, variable.alignment());
+        self.w.line(format_args!("store {value}, ptr {pointer}{alignment}"));
+    }
 }
 
 impl Function<'_> {

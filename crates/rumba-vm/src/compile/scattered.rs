@@ -8,17 +8,9 @@
 use crate::base::ir::{Element, Value};
 use crate::base::lanes::LANES;
 use crate::compile::function::Function;
-use crate::compile::memory::Access;
+use crate::compile::memory::{Access, Scattered};
 use crate::compile::shape::Copy;
 use crate::compile::variables::Variable;
-
-/// Addresses of lanes whose bytes do not lie one behind the other.
-pub(super) enum Scattered {
-    /// One for each group of lanes: each lane accesses bytes that lie this far behind those of the lane before it.
-    Strided(Vec<Value>, i64),
-    /// One for each lane.
-    Any(Value),
-}
 
 /// The lanes of the widest vector of a processor, of 64 bits each.
 const WIDEST: usize = 8;

@@ -9,14 +9,16 @@
 //! the lanes if they are not. So accesses keep neighbouring addresses in loops in which lanes might part.
 
 use crate::base::flow::Set;
-use crate::base::ir::{Element, LaneForm};
+use crate::base::ir::LaneForm;
 use crate::compile::bits;
 use crate::compile::bits::Bits;
 use crate::compile::kernel::{Kernel, Place};
 use crate::compile::nan::Nans;
-use crate::compile::registers::raw;
 use crate::machine::op::{Linear, OpKind};
 use crate::machine::program::{Class, Flow};
+
+/// Distances between the first lane of a group and the last one beyond which each lane is looked at.
+const MOST_STRIDES: u64 = 1 << 40;
 
 /// How the lanes of a register differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +48,13 @@ impl Shape {
             Self::Affine(stride) => Some(stride),
             Self::Varying => None,
         }
+    }
+
+    /// From the first of so many lanes of a group to the last one, if the lanes between lie between these two.
+    pub(super) fn way(self, group: usize) -> Option<i64> {
+        let lanes = if self == Self::Uniform { 0 } else { group as i64 - 1 };
+        let way = self.stride()?.checked_mul(lanes)?;
+        (way.unsigned_abs() <= MOST_STRIDES).then_some(way)
     }
 
     /// What holds of a register that has one of two shapes.
@@ -418,10 +427,5 @@ impl Kernel<'_> {
     /// The width of an operand; none of a predicate. A constant's bits do not tell its width.
     pub(super) fn class(&self, index: usize, position: usize) -> Option<Class> {
         self.facts(index).classes[position]
-    }
-
-    /// The integers that the lanes of an operand are: 32 bits of a predicate's mask.
-    pub(super) fn element(&self, index: usize, position: usize) -> Element {
-        self.class(index, position).map_or(Element::I32, raw)
     }
 }

@@ -212,8 +212,9 @@ impl Function<'_> {
         }
         let base = self.field("shared_base", offset_of!(Warp, shared_base), Element::I64);
         let size = SHARED_STRIDE as u64;
-        let (written, good) = match self.kernel.shape(from, &self.shapes) {
-            Shape::Varying => {
+        let shape = self.kernel.shape(from, &self.shapes);
+        let (written, good) = match shape.way(self.kernel.group) {
+            None => {
                 let address = self.lanes(from, Element::I64);
                 let converted = convert(self, &address, &base);
                 let offset = if back { &converted } else { &address };
@@ -222,16 +223,24 @@ impl Function<'_> {
                 let active = self.mask_of_active();
                 let outside = self.w.and(&outside, &active);
                 let good = self.w.compare_with("icmp eq", &outside, 0);
-                (Written::Lanes(converted), good)
+                let written = match shape {
+                    Shape::Varying => Written::Lanes(converted),
+                    Shape::Uniform | Shape::Affine(_) => {
+                        let bases = (0..self.kernel.groups()).map(|group| {
+                            let address = self.base(from, Element::I64, group);
+                            convert(self, &address, &base)
+                        });
+                        Written::Bases(bases.collect())
+                    }
+                };
+                (written, good)
             }
-            shape => {
+            Some(way) => {
                 let groups = if shape == Shape::Uniform {
                     1
                 } else {
                     self.kernel.groups()
                 };
-                let way = shape.stride().unwrap_or(0).wrapping_mul(self.kernel.group as i64 - 1);
-                let way = if shape == Shape::Uniform { 0 } else { way };
                 let mut all: Option<Value> = None;
                 let mut bases = Vec::with_capacity(groups);
                 for group in 0..groups {

@@ -732,12 +732,13 @@ spaces! {
 
 #[test]
 fn rows_are_many_of_each_kind() {
+    let engines = engines();
     let mut rows: BTreeMap<String, usize> = BTreeMap::new();
     for space in SPACES {
         for access in kernels(*space).into_iter().flatten() {
             for block in blocks(*space) {
                 for (mask, ..) in MASKS {
-                    for (engine, _) in engines() {
+                    for (engine, _) in &engines {
                         if !is_run(engine, *space, block) {
                             continue;
                         }
@@ -750,7 +751,7 @@ fn rows_are_many_of_each_kind() {
                             format!("stride {name}"),
                             format!("block {block:?}"),
                             format!("mask {mask}"),
-                            engine.to_owned(),
+                            (*engine).to_owned(),
                         ] {
                             *rows.entry(kind).or_default() += 1;
                         }

@@ -291,8 +291,8 @@ fn random_kernels_compute_the_same() {
     assert!(good > 30, "only {good} kernels came to their end");
 }
 
-/// The texts of kernels that are too long with copies for any lanes: two have those for lanes while others wait, one of them
-/// with registers that are stored when they are written, and the third has none.
+/// The texts of kernels that are too long with copies for any lanes: three have those for lanes while others wait, two of them
+/// with registers that are stored when they are written, and the last has none.
 #[test]
 fn long_kernels_compute_the_same() {
     let Some(engine) = compiler::native() else { return };
@@ -304,9 +304,13 @@ fn long_kernels_compute_the_same() {
     let sums = format!(
         "mul.lo.u32 %r10, %r2, %r2;\nsetp.gt.u32 %p1, %r2, 7;\n@%p1 bra SKIP;\n{sums}SKIP:\nst.global.u32 [%rd2], %r10;"
     );
+    // A barrier that has a result ends its block.
+    let counted = "setp.gt.u32 %p1, %r2, 7;\nbar.red.popc.u32 %r10, 0, %p1;\nst.global.u32 [%rd2], %r10;\n    ret;";
+    let counted = random_kernel(5, true, 200).replace("    ret;", counted);
     let texts = [
         (random_kernel(5, true, 130), true),
         (random_kernel(5, true, 200), true),
+        (counted, true),
         (kernel(DECLARATIONS, &sums), false),
     ];
     for (ptx, lanes_wait) in texts {
