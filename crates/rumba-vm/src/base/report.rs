@@ -44,7 +44,7 @@ impl fmt::Display for Access {
 }
 
 /// A place in the language that the PTX was made from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Location {
     /// The file.

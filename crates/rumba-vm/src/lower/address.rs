@@ -28,12 +28,17 @@ pub(crate) struct Address {
 
 impl<'m> Lowering<'m> {
     /// The address of a variable or function as an operand, which few instructions have.
-    pub(crate) fn address_operand(&mut self, name: &'m str, addend: i64, ty: ScalarType) -> Result<Source, LowerError> {
+    pub(crate) fn address_operand(&mut self, name: &'m str, ty: ScalarType) -> Result<Source, LowerError> {
         if !self.names.has_addresses() {
             return Err(LowerError::new(format!(
                 "`{name}` is no register, and its address is taken by mov"
             )));
         }
+        self.address_sum(name, 0, ty)
+    }
+
+    /// The address of a variable with a number added, which NVIDIA's assembler takes as an operand of any instruction.
+    pub(crate) fn address_sum(&mut self, name: &'m str, addend: i64, ty: ScalarType) -> Result<Source, LowerError> {
         let address = self.symbol(name)?;
         if let (32, Some(StateSpace::Global | StateSpace::Const)) = (ty.bits(), address.space) {
             return Err(LowerError::new(format!("the address of `{name}` has 64 bits")));

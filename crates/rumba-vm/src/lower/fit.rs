@@ -46,6 +46,16 @@ pub(crate) fn address(name: &str, declared: ScalarType) -> Result<(), LowerError
     )))
 }
 
+/// Whether a number can be added to a register of type `declared`.
+pub(crate) fn integer(name: &str, declared: ScalarType) -> Result<(), LowerError> {
+    if matches!(Kind::of(declared), Kind::Bits | Kind::Integer) && matches!(declared.bits(), 16 | 32 | 64) {
+        return Ok(());
+    }
+    Err(LowerError::new(format!(
+        "`{name}` is declared as {declared}; a number is added to integer registers of 16, 32 and 64 bits"
+    )))
+}
+
 /// Whether a register of type `declared` suits an operand of type `ty`; if `wide`, it may have more bits.
 pub(crate) fn register(name: &str, declared: ScalarType, ty: ScalarType, wide: bool) -> Result<(), LowerError> {
     let (own, wanted) = (Kind::of(declared), Kind::of(ty));

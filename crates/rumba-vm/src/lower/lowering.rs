@@ -420,7 +420,9 @@ impl<'m> Lowering<'m> {
         ty: ScalarType,
         wide: bool,
     ) -> Result<VReg, LowerError> {
-        let source = self.resolve(operand, ty).map_err(|error| error.at(operand.span))?;
+        let source = self
+            .resolve(operand, ty, wide)
+            .map_err(|error| error.at(operand.span))?;
         let (place, declared) = match source {
             Source::Register(register) => {
                 let register = &mut self.function.registers[register];
@@ -459,7 +461,7 @@ impl<'m> Lowering<'m> {
         Ok(value)
     }
 
-    fn resolve(&mut self, operand: &'m ast::Operand<'m>, ty: ScalarType) -> Result<Source, LowerError> {
+    fn resolve(&mut self, operand: &'m ast::Operand<'m>, ty: ScalarType, wide: bool) -> Result<Source, LowerError> {
         match &operand.kind {
             OperandKind::Literal(literal) => {
                 let bits = fit::literal(*literal, ty)?;
@@ -481,9 +483,12 @@ impl<'m> Lowering<'m> {
                 if member.is_some() {
                     return Err(LowerError::new(format!("`{name}` is not known")));
                 }
-                self.address_operand(name, 0, ty)
+                self.address_operand(name, ty)
             }
-            OperandKind::Offset(name, addend) => self.address_operand(name, *addend, ty),
+            OperandKind::Offset(name, addend) => match self.lookup(name) {
+                Some(Binding::Register(register)) => self.register_sum(register, *addend, (ty, wide)),
+                _ => self.address_sum(name, *addend, ty),
+            },
             OperandKind::Not(inner) if ty == ScalarType::Pred => {
                 let value = self.source_operand(inner, ty, false)?;
                 let not = self.new_predicate();
@@ -504,6 +509,33 @@ impl<'m> Lowering<'m> {
                 Err(LowerError::new("a register or an immediate value is needed here"))
             }
         }
+    }
+
+    /// A register with a number added, which NVIDIA's assembler takes as an operand of any instruction.
+    fn register_sum(
+        &mut self,
+        register: usize,
+        addend: i64,
+        (ty, wide): (ScalarType, bool),
+    ) -> Result<Source, LowerError> {
+        let register = &mut self.function.registers[register];
+        let (name, place, declared) = (register.name, register.place, register.ty);
+        fit::integer(name, declared)?;
+        fit::register(name, declared, ty, wide)?;
+        register.used = true;
+        let handlers = match declared.bits() {
+            64 => shape::binary(|a: u64, b: u64| a.wrapping_add(b))
+                .linear(Linear::Sum)
+                .form(|w, _, x| w.add(&x[0], &x[1])),
+            32 => shape::binary(|a: u32, b: u32| a.wrapping_add(b))
+                .linear(Linear::Sum)
+                .form(|w, _, x| w.add(&x[0], &x[1])),
+            _ => shape::binary(|a: u16, b: u16| a.wrapping_add(b)).form(|w, _, x| w.add(&x[0], &x[1])),
+        };
+        let sum = self.scratch(declared);
+        let addend = self.constant(declared, u128::from(addend.cast_unsigned()));
+        self.emit(VirtualOp::binary(handlers, sum, place, addend));
+        Ok(Source::VReg(sum, declared))
     }
 
     /// A special register is read as what it is, by instructions that can.

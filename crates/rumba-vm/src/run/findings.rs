@@ -1,13 +1,16 @@
 //! What the checks of a launch have found, told with the names and places of its program.
 
 use crate::base::lanes::LANES;
-use crate::base::report::Access;
+use crate::base::report::{Access, Location};
 use crate::check::finding::{Finding, Side};
 use crate::check::monitor::Monitor;
 use crate::check::notes::{Actor, Notes};
 use crate::check::record::ThreadAccess;
 use crate::machine::context::Context;
 use crate::machine::counters::{Branches, Count, Counters, GlobalTraffic, InstructionProfile, Profile, SharedTraffic};
+use rumba_checks::Severity;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::atomic::Ordering;
 
 impl Monitor {
@@ -65,7 +68,7 @@ impl Monitor {
                 seed: context.seed,
             }
         });
-        findings.collect()
+        grouped(findings)
     }
 }
 
@@ -98,8 +101,55 @@ impl Notes {
             count: note.count,
             seed: context.seed,
         });
-        findings.collect()
+        grouped(findings)
     }
+}
+
+/// The place of a side of a finding: the source lines, or the line of the PTX where nothing is known of these.
+#[derive(PartialEq, Eq, Hash)]
+enum Place {
+    Source(Vec<Location>),
+    Ptx(String, u32),
+}
+
+impl Place {
+    /// Of information the innermost function is the place, wherever it was inlined; of a mistake the whole chain of functions,
+    /// since the outer ones say who made it.
+    fn of(side: &Side, severity: Severity) -> Self {
+        match &side.locations[..] {
+            [] => Self::Ptx(side.ptx.clone(), side.ptx_line),
+            [innermost, ..] if severity == Severity::Info => Self::Source(vec![innermost.clone()]),
+            all => Self::Source(all.to_vec()),
+        }
+    }
+}
+
+/// Findings of one kind at the same places, as one, which is the worst of them: a line of the source may be many instructions.
+fn grouped(findings: impl Iterator<Item = Finding>) -> Vec<Finding> {
+    let mut groups: Vec<Finding> = Vec::new();
+    let mut known: HashMap<_, usize> = HashMap::new();
+    for finding in findings {
+        let places: Vec<Place> = finding
+            .sides
+            .iter()
+            .map(|side| Place::of(side, finding.severity))
+            .collect();
+        match known.entry((finding.kind, places)) {
+            Entry::Occupied(place) => {
+                let group = &mut groups[*place.get()];
+                let count = group.count + finding.count;
+                if finding.severity > group.severity {
+                    *group = finding;
+                }
+                group.count = count;
+            }
+            Entry::Vacant(place) => {
+                place.insert(groups.len());
+                groups.push(finding);
+            }
+        }
+    }
+    groups
 }
 
 impl Counters {

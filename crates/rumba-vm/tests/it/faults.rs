@@ -465,7 +465,7 @@ fn misuse_of_memory_by_the_host() {
     }
 }
 
-fn load_error(ptx: &str) -> String {
+pub(crate) fn load_error(ptx: &str) -> String {
     let device = Device::new(Config {
         workers: 1,
         memory_bytes: 1 << 20,

@@ -395,6 +395,30 @@ fn the_host_copies_unwritten_memory() {
     assert_eq!(device.take_findings().len(), 1);
 }
 
+#[test]
+fn values_of_which_a_part_was_written_are_told_by_name() {
+    let body = format!(
+        "{OWN} st.shared.u8 [%r10], 1; st.shared.u8 [%r10+1], 1; LAST st.shared.u8 [%r10+3], 1;
+        ld.shared.u32 %r11, [%r10]; st.global.u32 [%rd2], %r11;"
+    );
+    let found = |check: Check, last: &str| {
+        let config = Config {
+            memory_bytes: 64 << 20,
+            checks: CheckSet::default().with(check),
+            ..Config::default()
+        };
+        let bench = Bench::with(&kernel(TILE, &body.replace("LAST", last)), config);
+        let out = bench.zeros(512);
+        bench.run("k", 2, 64, &[out.into(), 7_u32.into()]).expect("it runs");
+        let found = bench.device.take_findings();
+        found.iter().map(|finding| finding.kind).collect::<Vec<_>>()
+    };
+    let last = "st.shared.u8 [%r10+2], 1;";
+    assert_eq!(found(Check::Init, ""), []);
+    assert_eq!(found(Check::InitBytes, ""), [FindingKind::UnwrittenRead]);
+    assert_eq!(found(Check::InitBytes, last), []);
+}
+
 /// Functions that take and give back structures of 16 bytes.
 const FUNCTIONS: &str = "
 .func sum(.param .b64 to, .param .align 4 .b8 e[16])

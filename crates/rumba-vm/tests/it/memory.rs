@@ -113,6 +113,46 @@ fn a_variable_that_is_named_is_accessed_where_it_lies() {
 }
 
 #[test]
+fn a_number_can_be_added_to_a_register_that_is_an_operand() {
+    let declarations = ".global .align 4 .u32 base[4];";
+    // Each computes %r10, which is the thread's number with 5 added, or what has the same bits.
+    for body in [
+        "st.global.u32 [%rd2], %r2 + 5; ld.global.u32 %r10, [%rd2];",
+        "add.u32 %r10, %r2 + 3, 2;",
+        "mad.lo.u32 %r10, %r2 + 0, 1, %r2 + 5; sub.u32 %r10, %r10, %r2;",
+        "mov.u32 %r10, %r2 + 0xffffffff; add.u32 %r10, %r10, 6;",
+        "mov.u32 %r10, %r2 + -1; add.u32 %r10, %r10, 6;",
+        "cvt.u64.u32 %rd10, %r2; st.global.u32 [%rd2], %rd10 + 5; ld.global.u32 %r10, [%rd2];",
+        "cvt.u64.u32 %rd10, %r2; mov.u64 %rd11, %rd10 + -4294967291; cvt.u32.u64 %r10, %rd11;",
+        "cvt.u16.u32 %rs1, %r2; cvt.u32.u16 %r10, %rs1 + 65541;",
+        "setp.lt.u32 %p1, %r2 + 1, 5; selp.u32 %r10, %r2 + 5, 5, %p1; @!%p1 add.u32 %r10, %r10, %r2;",
+        // The address of a variable with something added, too.
+        "sub.u64 %rd10, base + 8, 3; mov.u64 %rd11, base; sub.u64 %rd10, %rd10, %rd11; cvt.u32.u64 %r10, %rd10; add.u32 %r10, %r10, %r2;",
+    ] {
+        let body = format!("{body} st.global.u32 [%rd2], %r10;");
+        let expected: Vec<u32> = (0..64).map(|i| i + 5).collect();
+        assert_eq!(
+            crate::common::run(declarations, &body, 1, 64, 0, 64),
+            expected,
+            "{body}"
+        );
+    }
+    // Where NVIDIA's assembler refuses it as well, or ends without a word.
+    for (body, message) in [
+        (
+            ".reg .f32 %g<3>; mul.f32 %g1, %g2 + 1, %g2;",
+            "a number is added to integer registers",
+        ),
+        ("add.u64 %rd10, base, 3;", "its address is taken by mov"),
+        ("add.u64 %rd10, %r2 + 1, 3;", "does not fit an operand of type .u64"),
+        ("st.global.u32 [%rd2], %r2 - 1;", "+"),
+    ] {
+        let text = crate::faults::load_error(&kernel(declarations, body));
+        assert!(text.contains(message), "{body}: {text}");
+    }
+}
+
+#[test]
 fn the_reserved_part_of_shared_memory() {
     // As cooperative groups use it for tiles of several warps: zero when a block begins.
     let body = "

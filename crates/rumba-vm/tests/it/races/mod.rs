@@ -746,3 +746,38 @@ fn read_only_loads_read_what_no_thread_writes() {
     }
     assert!(bench.device.take_findings().is_empty());
 }
+
+/// How often accesses at two places of the source race, by finding of a kind.
+fn at_places(access: &str, kind: FindingKind, places: [&str; 2]) -> Vec<u64> {
+    let [first, second] = places;
+    let body = format!(".loc {first}\n {access}\n .loc {second}\n {access}\n .loc 1 1 1\n mov.u32 %r10, 0;");
+    let declarations =
+        ".file 1 \"src/kernel.rs\"\n .file 2 \"src/library.rs\"\n .section .debug_str\n {\nname:\n .b8 97,0\n }";
+    let found = findings(declarations, &body, 1, 64);
+    let found = found.iter().filter(|finding| finding.kind == kind);
+    found.map(|finding| finding.count).collect()
+}
+
+#[test]
+fn findings_at_one_place_are_one() {
+    let inlined = |line: u32| format!("2 7 9, function_name name, inlined_at 1 {line} 3");
+    let volatile = (
+        "ld.volatile.global.u32 %r10, [%rd1]; st.volatile.global.u32 [%rd1], %r10;",
+        FindingKind::VolatileRace,
+    );
+    let plain = ("st.global.u32 [%rd1], %r2;", FindingKind::DataRace);
+    // Loops that are unrolled have several instructions for one line.
+    for (access, kind) in [volatile, plain] {
+        let apart = at_places(access, kind, ["1 5 1", "1 6 1"]);
+        let together = at_places(access, kind, ["1 5 1", "1 5 1"]);
+        assert!(apart.len() > 1, "{access}: {apart:?}");
+        assert_eq!(together, [apart.iter().sum::<u64>()], "{access}");
+        // A function that is inlined twice, into one line.
+        let twice = at_places(access, kind, [&inlined(20), &inlined(20)]);
+        assert_eq!(twice, together, "{access}");
+    }
+    // A function that is inlined into two lines: one piece of information, and mistakes of each of its callers.
+    let callers = |(access, kind)| at_places(access, kind, [&inlined(20), &inlined(30)]).len();
+    assert_eq!(callers(volatile), 1);
+    assert!(callers(plain) > 1);
+}
