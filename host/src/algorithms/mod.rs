@@ -299,7 +299,7 @@ impl Algorithms {
     /// Blocks of so many threads that are on the device at a time at most, whatever the kernel.
     fn most_blocks(&self, threads: usize) -> usize {
         let limits = self.device().limits();
-        limits.multiprocessors as usize * (limits.threads_per_multiprocessor as usize / threads).max(1)
+        limits.multiprocessors_at_once as usize * (limits.threads_per_multiprocessor as usize / threads).max(1)
     }
 
     /// See [`Library::full_grid`].

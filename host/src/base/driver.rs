@@ -36,6 +36,9 @@ pub(crate) fn is_software() -> bool {
     matches!(rumba_driver::device_kind(), Ok(rumba_driver::DeviceKind::Software))
 }
 
+/// See [`rumba_driver::software_workers`].
+pub(crate) use rumba_driver::software_workers;
+
 /// Runs what allocates memory for a line of the program; see [`rumba_driver::check::allocating`].
 pub(crate) use rumba_driver::check::allocating;
 

@@ -1,5 +1,6 @@
 //! What a device allows and consists of.
 
+use crate::base::driver;
 use cust::device::DeviceAttribute;
 use cust::error::CudaResult;
 use cust::sys;
@@ -22,6 +23,9 @@ pub struct Limits {
     pub warp: u32,
     /// Multiprocessors.
     pub multiprocessors: u32,
+    /// Multiprocessors that work at the same time: all of a GPU's, and on the software device one for each thread that runs
+    /// blocks. Kernels whose blocks stay and go through the tiles have the least to do with as many blocks as this.
+    pub multiprocessors_at_once: u32,
     /// Compute capability, major and minor.
     pub compute_capability: (u32, u32),
     /// The newest version of PTX that the driver reads.
@@ -45,6 +49,7 @@ impl Limits {
         let get = |attribute| device.get_attribute(attribute).map(unsigned);
         let shared_memory = get(A::MaxSharedMemoryPerBlock)?;
         let cuda = cust::CudaApiVersion::get()?;
+        let multiprocessors = get(A::MultiprocessorCount)?;
         Ok(Limits {
             threads_per_block: get(A::MaxThreadsPerBlock)?,
             block: [get(A::MaxBlockDimX)?, get(A::MaxBlockDimY)?, get(A::MaxBlockDimZ)?],
@@ -53,7 +58,12 @@ impl Limits {
             shared_memory_optin: newer(device, N::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
                 .max(shared_memory),
             warp: get(A::WarpSize)?,
-            multiprocessors: get(A::MultiprocessorCount)?,
+            multiprocessors,
+            multiprocessors_at_once: if driver::is_software() {
+                multiprocessors.min(driver::software_workers() as u32)
+            } else {
+                multiprocessors
+            },
             compute_capability: (get(A::ComputeCapabilityMajor)?, get(A::ComputeCapabilityMinor)?),
             ptx_version: ptx_version((unsigned(cuda.major()), unsigned(cuda.minor()))),
             threads_per_multiprocessor: get(A::MaxThreadsPerMultiprocessor)?,

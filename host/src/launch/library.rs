@@ -148,7 +148,7 @@ impl Library {
         let info = self.module_of(own, kernel)?.info(kernel)?;
         let limits = self.device().limits();
         let resident = limits.occupancy(&info, threads as u32, shared as u32).blocks.max(1);
-        Ok((limits.multiprocessors * resident) as usize)
+        Ok((limits.multiprocessors_at_once * resident) as usize)
     }
 
     /// Launches a kernel of the library, or of the caller's own module, on the handle's stream.

@@ -269,7 +269,7 @@ impl Linalg {
             .find(|kernel| size <= kernel.size)
             .expect("larger heads are refused");
         let parts = rows.div_ceil(kernel.rows);
-        let blocks = (task.matrices * parts).min(self.library.device().limits().multiprocessors as usize);
+        let blocks = (task.matrices * parts).min(self.library.device().limits().multiprocessors_at_once as usize);
         // Where parts take less and less time, as many heads together as fill an even number of rounds: what a block has more to do
         // in one, it has less in the next. Else head by head, so that blocks read the same keys.
         let last_first = task.visible < keys.shape()[2] as i32;

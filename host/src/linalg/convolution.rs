@@ -413,7 +413,7 @@ impl Linalg {
 
     /// Whether a convolution that is a product takes less time in the tiles of convolutions, of which there are more sizes.
     fn prefers_tiles(&self, [images, rows, columns, outputs]: [usize; 4], window: Window) -> bool {
-        let multiprocessors = self.library.device().limits().multiprocessors as usize;
+        let multiprocessors = self.library.device().limits().multiprocessors_at_once as usize;
         let (places, channels) = (images * rows * columns, window.images[3]);
         let steps = channels.div_ceil(STEP);
         let (_, cycles) = tiles::fastest([places, outputs, steps], multiprocessors);
@@ -433,7 +433,7 @@ impl Linalg {
             ..
         } = problem.window;
         let steps = down * right * channels.div_ceil(STEP);
-        let multiprocessors = self.library.device().limits().multiprocessors as usize;
+        let multiprocessors = self.library.device().limits().multiprocessors_at_once as usize;
         let (tile, _) = tiles::fastest([places, outputs, steps], multiprocessors);
         self.convolve_in_tiles(tile, problem, [places, outputs], output)
     }
@@ -445,7 +445,7 @@ impl Linalg {
         [places, outputs]: [usize; 2],
         output: DeviceSliceMut<'_, T>,
     ) -> Result<()> {
-        let multiprocessors = self.library.device().limits().multiprocessors as usize;
+        let multiprocessors = self.library.device().limits().multiprocessors_at_once as usize;
         let clusters = tile.clusters(places, outputs).min(tile.resident(multiprocessors));
         let call = T::convolution_by_warp_groups(tile.kernel, problem, (output, [places, outputs]));
         let blocks = (tile.cluster * clusters) as u32;

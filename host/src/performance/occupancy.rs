@@ -235,6 +235,7 @@ mod tests {
         shared_memory_optin: 232_448,
         warp: 32,
         multiprocessors: 132,
+        multiprocessors_at_once: 132,
         compute_capability: (9, 0),
         ptx_version: (9, 0),
         threads_per_multiprocessor: 2048,

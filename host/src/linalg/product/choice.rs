@@ -321,7 +321,7 @@ fn plans<T: Multiply<U>, U: Pod>(
     let mut plans: SmallVec<[(f64, Plan); 4]> = plans
         .map(|plan| {
             (
-                problem.time(&plan, size_of::<T>(), f64::from(limits.multiprocessors)),
+                problem.time(&plan, size_of::<T>(), f64::from(limits.multiprocessors_at_once)),
                 plan,
             )
         })
@@ -505,7 +505,7 @@ fn carry_out<T: Multiply<U>, U: Pod>(
         return launch(library, LaunchConfig::grid(problem.tiles(tile)?), call);
     };
     // Clusters stay, and go through the tiles.
-    let multiprocessors = library.device().limits().multiprocessors;
+    let multiprocessors = library.device().limits().multiprocessors_at_once;
     let config = |batches: usize| -> Result<LaunchConfig<'static>> {
         let problem = Problem {
             batch: problem.batch * batches,
