@@ -196,7 +196,10 @@ impl Bell {
             // SAFETY: only `device_panic` of the module's kernels rings, with the address of the module's record, which stays
             // until `Panics::detach`.
             record => match unsafe { read(record) } {
-                Ok(panic) => Ok(Some(panic)),
+                Ok(panic) => {
+                    HEARD.fetch_add(1, Ordering::Relaxed);
+                    Ok(Some(panic))
+                }
                 Err(error) => {
                     // The record stays as it is, and no other panic is written to it: the next wait reads it again.
                     self.word().store(record, Ordering::Relaxed);
@@ -214,6 +217,13 @@ impl Bell {
         // SAFETY: allocated by `Bell::new`, and the caller's promise. An error is a fault that every later call reports.
         let _ = unsafe { sys::cuMemFreeHost(self.word.cast()) };
     }
+}
+
+static HEARD: AtomicU64 = AtomicU64::new(0);
+
+/// Panics of kernels that the process has heard of so far.
+pub(crate) fn heard() -> u64 {
+    HEARD.load(Ordering::Relaxed)
 }
 
 impl Waiting<'_> {
