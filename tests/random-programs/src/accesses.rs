@@ -115,7 +115,12 @@ impl Generator {
             8 => (
                 &["u64", "s64", "b64", "f64"],
                 &["$q", "$q", "$j", "$d"],
-                &["$q", "$A", "$j", "$B"],
+                // The temporaries may hold addresses, which differ from device to device.
+                if stores {
+                    &["$q", "$j", "$d", "$q"]
+                } else {
+                    &["$q", "$A", "$j", "$B"]
+                },
             ),
             _ => (&["b128"], &["$w"], &["$w"]),
         };

@@ -67,7 +67,9 @@ pub(crate) const KINDS: &[(&str, Space, Owner)] = &[
 ];
 
 /// Bytes of cells.
-pub(crate) const STRIDES: &[usize] = &[1, 2, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60, 64];
+pub(crate) const STRIDES: &[usize] = &[
+    1, 2, 4, 8, 8, 8, 12, 16, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60, 64,
+];
 
 /// An access to a part of a cell: the type, the elements and where the part begins.
 #[derive(Debug, Clone, Copy)]

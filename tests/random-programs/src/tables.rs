@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `r` `q` `h` `f` `d` `p` `b` `w` | a register of values: 32, 64, 16 bits, `f32`, `f64`, a predicate, 8 and 128 bits |
 //! | `i` `j` | a register of indices, of 32 or 64 bits, which are mostly affine |
+//! | `e` | the last register of indices again |
 //! | `u` `k` | a register or a predicate that is the same in all lanes |
 //! | `R` `Q` `H` `F` `D` `I` `J` `U` | the same as the small letter, or a constant, or a special register for `U` |
 //! | `P` | a predicate, of any kind, or its opposite |
@@ -237,11 +238,11 @@ pub(crate) const VALUES: &[&str] = &[
 pub(crate) const READS: &[&str] = &[
     // Behind a bounds check, as a slice has it: by any stride.
     "mul.lo.u64 $A, $j, 4; setp.le.u64 %tp0, $A, 4092; add.s64 $A, %in, $A; @%tp0 ld<|.global|.global.nc>.u32 <$r|$i>, [$A];",
-    "setp.lt.u64 %tp0, $j, 512; shl.b64 $A, $j, 3; add.s64 $A, %in, $A; @%tp0 ld<|.global>.b64 <$q|$j|$d>, [$A];",
-    "setp.lt.u64 %tp0, $j, 4096; add.s64 $A, %in, $j; @%tp0 ld<|.global>.<u|s>8 <$r|$h>, [$A];",
-    "setp.lt.u32 %tp0, $i, 1000; mad.wide.u32 $A, $i, 4, %in; @%tp0 ld.global.<u32 <$r|$i>|f32 $f>, [$A<|+4|+32>];",
-    "setp.lt.u32 %tp0, $i, 200; mad.wide.u32 $A, $i, 16, %in; @%tp0 ld.global.v4.u32 {$0, $r, $1, $2}, [$A]; @%tp0 ld.global.u32 $r, [$A+8];",
-    "setp.gt.s64 %tp0, $j, -1; setp.lt.and.s64 %tp0, $j, 1024, %tp0; mad.lo.s64 $A, $j, 4, %in; @%tp0 ld.global.u32 $r, [$A];",
+    "setp.lt.u64 %tp0, $j, 512; shl.b64 $A, $e, 3; add.s64 $A, %in, $A; @%tp0 ld<|.global>.b64 <$q|$j|$d>, [$A];",
+    "setp.lt.u64 %tp0, $j, 4096; add.s64 $A, %in, $e; @%tp0 ld<|.global>.<u|s>8 <$r|$h>, [$A];",
+    "setp.lt.u32 %tp0, $i, 1000; mad.wide.u32 $A, $e, 4, %in; @%tp0 ld.global.<u32 <$r|$i>|f32 $f>, [$A<|+4|+32>];",
+    "setp.lt.u32 %tp0, $i, 200; mad.wide.u32 $A, $e, 16, %in; @%tp0 ld.global.v4.u32 {$0, $r, $1, $2}, [$A]; @%tp0 ld.global.u32 $r, [$A+8];",
+    "setp.gt.s64 %tp0, $j, -1; setp.lt.and.s64 %tp0, $e, 1024, %tp0; mad.lo.s64 $A, $e, 4, %in; @%tp0 ld.global.u32 $r, [$A];",
     // By an index that is cut.
     "and.b32 $0, $R, 1023; mad.wide.u32 $A, $0, 4, %in; ld<|.global|.volatile.global|.relaxed.gpu.global>.<u|s|b>32 $r, [$A];",
     "and.b64 $A, $Q, 4088; add.s64 $A, %in, $A; ld<|.global>.<b64 $q|v2.u32 {$r, $0}|v4.u16 {$h, %th, _, _}>, [$A];",

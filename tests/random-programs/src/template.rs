@@ -156,6 +156,8 @@ pub(crate) struct Operands {
     pub(crate) mask: Option<String>,
     /// The last stride.
     stride: u64,
+    /// The last register of indices.
+    index: String,
 }
 
 impl Default for Operands {
@@ -164,6 +166,7 @@ impl Default for Operands {
             is_together: true,
             mask: None,
             stride: 1,
+            index: "%i0".to_owned(),
         }
     }
 }
@@ -296,6 +299,11 @@ impl Operands {
                 Some(mask) => mask.clone(),
                 None => choices.of(&["-1", "-1", "0xffffffff", "%full"]).to_owned(),
             },
+            'i' | 'j' => {
+                self.index = register(kind, choices);
+                self.index.clone()
+            }
+            'e' => self.index.clone(),
             'A' | 'B' => format!("%a{}", u32::from(kind == 'B')),
             '0'..='9' => format!("%t{kind}"),
             _ => register(kind, choices),
