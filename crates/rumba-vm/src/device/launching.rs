@@ -189,9 +189,14 @@ impl Device {
         let (program, launch) = (&once.function.program, once.launch);
         let leave_out = |reason| {
             comparing.counts.leave_out(reason);
+            host.release();
             let _beside = comparing.apart.join();
             self.run(once, On::Any, None, &inner.output)
         };
+        // Compiling takes time in which no block ends.
+        if !host.hold() {
+            return leave_out(Reason::Host);
+        }
         let config = &inner.config;
         let is_watched = config.is_interpreted() || inner.exploration.is_some();
         let Some(compiler) = config.engine.compiler().filter(|_| !is_watched) else {

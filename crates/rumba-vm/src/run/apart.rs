@@ -94,6 +94,11 @@ impl Apart {
 }
 
 impl Alone<'_> {
+    /// The first run begins: who waits goes on waiting as after a block that has ended.
+    pub(crate) fn beat(&self) {
+        self.0.beat.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Lets nobody in any more, now that the first run has ended; `false` if somebody is.
     pub(crate) fn hold(&self) -> bool {
         let mut state = self.0.lock();
@@ -142,9 +147,17 @@ impl HostWaits {
         self.change(GOES_ON)
     }
 
-    /// The launch is compared from now on; `false` if the host has gone on.
+    /// Has the host wait: the launch is being prepared, or its second run follows. `false` if the host has gone on.
     pub(crate) fn hold(&self) -> bool {
         self.change(HELD)
+    }
+
+    /// Lets the host go on again if it wants to: a run begins that may be waiting for it.
+    pub(crate) fn release(&self) {
+        // A host that has gone on stays where it is.
+        let _ = self
+            .0
+            .compare_exchange(HELD, WAITS, Ordering::AcqRel, Ordering::Acquire);
     }
 
     fn change(&self, to: u8) -> bool {
@@ -182,7 +195,7 @@ mod tests {
     fn the_host_goes_on_or_the_launch_is_compared() {
         let waits = HostWaits::default();
         assert!(waits.hold() && !waits.go_on() && waits.hold());
-        let waits = HostWaits::default();
+        waits.release();
         assert!(waits.go_on() && !waits.hold() && waits.go_on());
         assert!(!HostWaits::no().hold());
     }

@@ -155,8 +155,11 @@ pub(crate) fn compare(subject: &Subject<'_>, alone: &Alone<'_>, run: Run<'_>) ->
     let counts = subject.counts;
     let Some(start) = Start::of(subject) else {
         counts.leave_out(Reason::Memory);
+        subject.host.release();
         return run(On::Any, None);
     };
+    alone.beat();
+    subject.host.release();
     let first = run(On::Interpreter, None)?;
     let reason = match &first.result {
         _ if !alone.hold() => Some(Reason::Beside),
