@@ -1,10 +1,11 @@
 //! `cargo xtask fuzz TARGET`: runs a fuzz target of the folder fuzz/ with libFuzzer.
 //!
-//! `programs` is none of libFuzzer's: its programs follow from seeds, and run on many cores (`programs.rs`).
+//! `programs` and `kernels` do not use libFuzzer: their programs follow from seeds (`programs.rs`, `kernels.rs`).
 //!
 //! The stable compiler instruments code for coverage through LLVM's own pass, so neither a nightly toolchain nor
 //! cargo-fuzz is needed (which works, too). What the targets do is said in fuzz/targets.
 
+mod kernels;
 mod programs;
 
 use anyhow::{Result, bail};
@@ -12,7 +13,7 @@ use clap::ValueEnum;
 
 use crate::shell;
 
-/// Run a fuzz target: parser, machine, engines, driver (which need a C++ compiler), programs
+/// Run a fuzz target: parser, machine, engines, driver (which need a C++ compiler), programs, kernels
 ///
 /// New inputs that reach new code are kept in target/fuzz/corpus, those that fail in target/fuzz/findings. Give a file to
 /// run it alone.
@@ -20,7 +21,8 @@ use crate::shell;
 #[command(after_help = "Examples:
   cargo xtask fuzz parser --seconds 600
   cargo xtask fuzz machine target/fuzz/findings/machine/crash-…
-  cargo xtask fuzz programs --seconds 600 --coverage")]
+  cargo xtask fuzz programs --seconds 600 --coverage
+  cargo xtask fuzz kernels --count 2000 --seed 7")]
 pub(crate) struct Args {
     /// What to fuzz
     target: Target,
@@ -30,7 +32,10 @@ pub(crate) struct Args {
     /// `programs` only: processes at a time; 0 for one per core
     #[arg(long, default_value_t = 0)]
     jobs: usize,
-    /// `programs` only: the first seed
+    /// `kernels` only: the number of kernels
+    #[arg(long, default_value_t = 200)]
+    count: u64,
+    /// `programs` and `kernels` only: the first seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// `programs` only: report how much of the machine's fast paths the programs reach (needs rustup's `llvm-tools`)
@@ -49,6 +54,8 @@ enum Target {
     Driver,
     /// Engines against each other, on programs made by chance
     Programs,
+    /// Engines against an evaluation on the host, on safe Rust kernels made by chance
+    Kernels,
 }
 
 /// Counters of edges and comparisons, as cargo-fuzz asks for them.
@@ -70,6 +77,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
         Target::Machine => "machine",
         Target::Engines => "engines",
         Target::Driver => "driver",
+        Target::Kernels => return kernels::run(args.seed, args.count),
         Target::Programs => {
             return programs::run(&programs::Run {
                 seconds: args.seconds,
@@ -111,7 +119,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
     // The inputs are those of the machine.
     let seeds = match args.target {
         Target::Engines => "machine",
-        Target::Parser | Target::Machine | Target::Driver | Target::Programs => name,
+        Target::Parser | Target::Machine | Target::Driver | Target::Programs | Target::Kernels => name,
     };
     fuzzer.arg(grown).arg(root.join("corpus").join(seeds));
     shell::run(&mut fuzzer)
