@@ -7,8 +7,14 @@ pub(crate) fn readable(name: &str) -> String {
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
         return format!("{rust:#}");
     }
-    // Numba mangles types of parameters in a way of its own. The first part that is a whole name is that of the function.
-    let readable = demangled(name).or_else(|| name.match_indices('E').find_map(|(end, _)| demangled(&name[..=end])));
+    // Numba mangles types of parameters in a way of its own, and counts the letters of a long ABI tag in another way. The first part that
+    // is a whole name is that of the function, or becomes one where the tags are cut off.
+    let readable = demangled(name)
+        .or_else(|| name.match_indices('E').find_map(|(end, _)| demangled(&name[..=end])))
+        .or_else(|| {
+            name.match_indices('B')
+                .find_map(|(tag, _)| demangled(&format!("{}E", &name[..tag])))
+        });
     readable.map_or_else(|| name.to_owned(), |readable| without_tags(&readable))
 }
 

@@ -87,7 +87,13 @@ mod device {
         // SAFETY: of the record, and an atomic number, which threads of architectures that have waits of pipelines can load so.
         unsafe {
             let address = &raw const (*address()).grid;
-            core::arch::asm!("ld.relaxed.gpu.u32 {}, [{}];", out(reg32) grid, in(reg64) address, options(nostack));
+            // The record is a variable in global memory.
+            core::arch::asm!(
+                "{{ .reg .b64 %record; cvta.to.global.u64 %record, {}; ld.relaxed.gpu.global.u32 {}, [%record]; }}",
+                in(reg64) address,
+                out(reg32) grid,
+                options(nostack)
+            );
         }
         grid == this_grid()
     }

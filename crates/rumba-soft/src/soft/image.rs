@@ -461,7 +461,7 @@ mod tests {
         ));
         assert!(matches!(
             read_bytes(&fat(1, 120, 0, PTX.as_bytes(), 0), "a"),
-            Err(Error::NoPtx(_))
+            Err(Error::Newer { .. })
         ));
     }
 

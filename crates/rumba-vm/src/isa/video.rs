@@ -38,9 +38,9 @@ macro_rules! scalar {
 }
 
 scalar! {
-    VADD "vadd" |a: i64, b: i64| a + b;
-    VSUB "vsub" |a: i64, b: i64| a - b;
-    VABSDIFF "vabsdiff" |a: i64, b: i64| (a - b).abs();
+    VADD "vadd" |a: i64, b: i64| a.wrapping_add(b);
+    VSUB "vsub" |a: i64, b: i64| a.wrapping_sub(b);
+    VABSDIFF "vabsdiff" |a: i64, b: i64| a.wrapping_sub(b).wrapping_abs();
     VMIN "vmin" |a: i64, b: i64| a.min(b);
     VMAX "vmax" |a: i64, b: i64| a.max(b);
 }

@@ -304,13 +304,13 @@ fn a_grid_barrier_of_a_cooperative_launch() {
         .launch(
             &function,
             &Launch {
-                grid: [1000, 1, 1],
+                grid: [5000, 1, 1],
                 ..launch
             },
         )
         .unwrap_err();
     assert!(
-        error.to_string().contains("cooperative launch of 1000 blocks"),
+        error.to_string().contains("cooperative launch of 5000 blocks"),
         "{error}"
     );
 }
