@@ -57,7 +57,7 @@ fn large_modules_load_in_time() {
                 writeln!(text, ".func f{number}() {{ ret; }}").unwrap();
             });
             let table = joined(10_000, |text, number| {
-                write!(text, "{}f{number}", if number > 0 { ", " } else { "" }).unwrap()
+                write!(text, "{}f{number}", if number > 0 { ", " } else { "" }).unwrap();
             });
             let calls = "call %rd1, (), P; ".repeat(1000);
             format!(
@@ -79,7 +79,7 @@ fn large_modules_load_in_time() {
         }),
         ("loops within loops", {
             let heads = joined(3000, |text, number| {
-                writeln!(text, "L{number}: add.u32 %r1, %r1, 1;").unwrap()
+                writeln!(text, "L{number}: add.u32 %r1, %r1, 1;").unwrap();
             });
             let ends = joined(3000, |text, number| {
                 writeln!(text, "setp.lt.u32 %p1, %r1, 10; @%p1 bra L{};", 2999 - number).unwrap();

@@ -116,6 +116,13 @@ pub fn builds() -> impl Iterator<Item = (&'static str, String)> {
             },
         ),
         (
+            "BuildError::KernelTwice",
+            BuildError::KernelTwice {
+                kernel: "step".into(),
+                crates: ["heat".into(), "waves".into()],
+            },
+        ),
+        (
             "BuildError::Undefined",
             BuildError::Undefined {
                 symbols: vec!["`strlen`".into()],
