@@ -389,5 +389,5 @@ fn programs() {
     println!("{right} right, {mistakes} wrong, of which 20 seeds miss {missed}");
     println!("of {compared} programs, {plain_orders} orders without reduction, {orders} with it");
     assert!(wrong.is_empty(), "\n{wrong}");
-    assert!(right >= 25 && mistakes >= 25 && missed >= 10);
+    assert!(right >= 25 && mistakes >= 25 && missed >= 8);
 }
