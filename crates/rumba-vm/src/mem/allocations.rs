@@ -262,7 +262,7 @@ impl Allocations {
         SavedAllocations(self.read().clone())
     }
 
-    /// Goes back to saved allocations, if kernels have allocated or freed since. Nobody else has.
+    /// Goes back to saved allocations, if kernels have allocated or freed since. No other work has.
     pub(crate) fn put_back(&self, saved: &SavedAllocations) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         if state.by_kernels != saved.0.by_kernels {

@@ -99,7 +99,7 @@ impl Alone<'_> {
         self.0.beat.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Lets nobody in any more, now that the first run has ended; `false` if somebody is.
+    /// Refuses all further users of the memory, now that the first run has ended; `false` if there is a user.
     pub(crate) fn hold(&self) -> bool {
         let mut state = self.0.lock();
         let is_alone = state.compared == Some(Phase::First);
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn others_wait_for_the_second_run_and_not_for_a_first_one_that_does_not_end() {
         let apart = Apart::default();
-        let alone = apart.compare().expect("nobody uses the memory");
+        let alone = apart.compare().expect("the memory has no other user");
         std::thread::scope(|scope| {
             let other = scope.spawn(|| drop(apart.join()));
             // The first run ends before the other's patience does.

@@ -150,7 +150,7 @@ pub(crate) struct Subject<'a> {
 /// Runs a launch once, under a watch if one is given.
 pub(crate) type Run<'a> = &'a dyn Fn(On, Option<&Watch>) -> Result<Ended, LaunchError>;
 
-/// Runs a launch on both engines. Nothing else uses the memory of the device as long as `alone` is there and nobody has joined.
+/// Runs a launch on both engines. Nothing else uses the memory of the device as long as `alone` exists and no other work has joined.
 pub(crate) fn compare(subject: &Subject<'_>, alone: &Alone<'_>, run: Run<'_>) -> Result<Ended, LaunchError> {
     let counts = subject.counts;
     let Some(start) = Start::of(subject) else {

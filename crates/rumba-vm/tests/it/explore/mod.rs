@@ -376,7 +376,9 @@ fn programs() {
             }
             Expected::Wrong(kinds, seeds) => {
                 mistakes += 1;
-                let by_seeds = (0..20).any(|seed| kinds.iter().any(|kind| seeded(row, seed).contains(*kind)));
+                // Lost updates are found in any order.
+                let of_orders = || kinds.iter().filter(|kind| **kind != "LostUpdate");
+                let by_seeds = (0..20).any(|seed| of_orders().any(|kind| seeded(row, seed).contains(*kind)));
                 missed += u32::from(!by_seeds);
                 let is_right = found == kinds && by_seeds == (seeds == Seeds::Find);
                 (is_right, format!("Wrong({kinds:?}, {seeds:?}); by seeds: {by_seeds}"))
@@ -389,5 +391,5 @@ fn programs() {
     println!("{right} right, {mistakes} wrong, of which 20 seeds miss {missed}");
     println!("of {compared} programs, {plain_orders} orders without reduction, {orders} with it");
     assert!(wrong.is_empty(), "\n{wrong}");
-    assert!(right >= 25 && mistakes >= 25 && missed >= 8);
+    assert!(right >= 25 && mistakes >= 25 && missed >= 10);
 }

@@ -444,7 +444,7 @@ pub(super) const PROGRAMS: &[Row] = &[
         "counter_in_two_steps",
         &[],
         &["STEP 0", "STEP 0", "AWAIT 0 2"],
-        Wrong(&["Deadlock", "LostUpdate"], Find),
+        Wrong(&["Deadlock", "LostUpdate"], Miss),
     ),
     row("counter_in_one_step", &[], &["SUM 0", "SUM 0", "AWAIT 0 2"], Right(1)),
     row(
@@ -538,7 +538,7 @@ pub(super) const PROGRAMS: &[Row] = &[
         "tickets_taken_in_two_steps",
         &[],
         &["TICKET2 0 4\nWRITE 8\nSERVE 4", "TICKET2 0 4\nWRITE 8\nSERVE 4"],
-        Wrong(&["DataRace", "LostUpdate"], Find),
+        Wrong(&["DataRace", "LostUpdate"], Miss),
     ),
     row(
         "tickets_served_too_early",
@@ -572,7 +572,7 @@ pub(super) const PROGRAMS: &[Row] = &[
             "STEP 0\nsetp.eq.u32 %p9, %r30, 1;\n@%p9 mbarrier.arrive.shared.b64 _, [%r42];",
             "WAIT 0 0",
         ],
-        Wrong(&["Deadlock", "LostUpdate"], Find),
+        Wrong(&["Deadlock", "LostUpdate"], Miss),
     ),
     row(
         "last_one_out",
