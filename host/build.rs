@@ -15,10 +15,7 @@ fn main() -> ExitCode {
         if !is_wanted {
             continue;
         }
-        match cuda_builder::CudaBuilder::new(format!("../crates/{package}"))
-            .overflow_checks(false)
-            .build()
-        {
+        match cuda_builder::CudaBuilder::new(format!("../crates/{package}")).overflow_checks(false).build() {
             Ok(ptx) => println!("cargo::rustc-env={variable}={}", ptx.path.display()),
             Err(error) => {
                 eprintln!("error: the kernels of `{package}` were not built\n\n{error}\n");

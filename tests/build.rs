@@ -14,9 +14,7 @@ fn main() -> ExitCode {
         ("VARIANTS_PTX", CudaBuilder::new("variants").overflow_checks(false)),
         (
             "ARRAY_KERNELS_PTX",
-            CudaBuilder::new("../crates/array-kernels")
-                .debug(DebugInfo::None)
-                .overflow_checks(false),
+            CudaBuilder::new("../crates/array-kernels").debug(DebugInfo::None).overflow_checks(false),
         ),
     ];
     for (variable, builder) in crates {

@@ -4,14 +4,7 @@
 use std::path::Path;
 
 /// The packages that the device is made of.
-const PACKAGES: &[&str] = &[
-    "rumba-interface",
-    "rumba-jit",
-    "rumba-llvm",
-    "rumba-ptx",
-    "rumba-soft",
-    "rumba-vm",
-];
+const PACKAGES: &[&str] = &["rumba-interface", "rumba-jit", "rumba-llvm", "rumba-ptx", "rumba-soft", "rumba-vm"];
 
 fn main() {
     let mut number = Fnv(0xcbf2_9ce4_8422_2325);
@@ -26,9 +19,7 @@ fn main() {
 /// Adds the names and the contents of the files below a folder, in the order of their names.
 fn add(folder: &Path, number: &mut Fnv) {
     let entries = std::fs::read_dir(folder).expect("the packages of the device lie beside each other");
-    let mut paths: Vec<_> = entries
-        .map(|entry| entry.expect("the folder can be read").path())
-        .collect();
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("the folder can be read").path()).collect();
     paths.sort();
     for path in paths {
         number.write(path.as_os_str().as_encoded_bytes());

@@ -211,8 +211,17 @@ impl State {
                     let grid = if small { grid } else { [2, 1, 1] };
                     let parameters: [*const c_void; 2] = [(&raw const data).cast(), (&raw const n).cast()];
                     cuLaunchKernel(
-                        self.handle(function), grid[0], grid[1], grid[2], block[0], block[1], block[2],
-                        shared.get() as u32, self.handle(stream), parameters.as_ptr().cast_mut(), null_mut(),
+                        self.handle(function),
+                        grid[0],
+                        grid[1],
+                        grid[2],
+                        block[0],
+                        block[1],
+                        block[2],
+                        shared.get() as u32,
+                        self.handle(stream),
+                        parameters.as_ptr().cast_mut(),
+                        null_mut(),
                     );
                     cuCtxSynchronize();
                 }
@@ -246,7 +255,14 @@ impl State {
                     }
                     _ => {
                         let function = self.handle(value);
-                        drop(cuOccupancyMaxPotentialBlockSize(&mut number, &mut other, function, None, size.get(), threads));
+                        drop(cuOccupancyMaxPotentialBlockSize(
+                            &mut number,
+                            &mut other,
+                            function,
+                            None,
+                            size.get(),
+                            threads,
+                        ));
                     }
                 },
                 Call::Array(kind, value, _, _, size) => match kind % 2 {
@@ -333,14 +349,7 @@ impl State {
 
     fn side(&self, value: Value, x: usize, y: usize) -> Side {
         // CU_MEMORYTYPE_DEVICE: an address of the host cannot be looked through.
-        Side {
-            x,
-            y,
-            memory: 2,
-            device: self.device(value),
-            pitch: x.wrapping_add(y),
-            ..Side::default()
-        }
+        Side { x, y, memory: 2, device: self.device(value), pitch: x.wrapping_add(y), ..Side::default() }
     }
 }
 
@@ -352,10 +361,7 @@ fn value_device(value: Value) -> i32 {
 }
 
 fn thread(calls: &[Call]) {
-    let mut state = State {
-        values: Vec::new(),
-        host: vec![7; HOST],
-    };
+    let mut state = State { values: Vec::new(), host: vec![7; HOST] };
     let mut context = 0;
     // SAFETY: the place for the handle is good.
     unsafe {

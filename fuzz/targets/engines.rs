@@ -32,10 +32,7 @@ fn compare(case: &Case, engines: &Engines) -> Option<Agreement> {
 fn case(input: &Input, grid: u32, block: u32) -> Case {
     Case {
         arguments: input.parameters.iter().cycle().take(64).copied().map(Argument::Wide).collect(),
-        launches: vec![Shape {
-            grid: [grid, 1, 1],
-            block: [block, 1, 1],
-        }],
+        launches: vec![Shape { grid: [grid, 1, 1], block: [block, 1, 1] }],
         variables: vec!["gmem".to_owned()],
         ptx: input.text.clone(),
     }

@@ -27,10 +27,7 @@ static DEVICE: LazyLock<Mutex<Device>> = LazyLock::new(|| {
 
 fn run(text: &str, grid: u32, block: u32, parameters: &[u64]) {
     let device = DEVICE.lock().expect("no input panicked before");
-    let source = Source {
-        name: "fuzz.ptx",
-        ptx: text,
-    };
+    let source = Source { name: "fuzz.ptx", ptx: text };
     let module = match device.load(&[source]) {
         Ok(module) => module,
         Err(error) => {

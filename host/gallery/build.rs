@@ -3,10 +3,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match cuda_builder::CudaBuilder::new("../../kernels-gpu")
-        .overflow_checks(false)
-        .build()
-    {
+    match cuda_builder::CudaBuilder::new("../../kernels-gpu").overflow_checks(false).build() {
         Ok(ptx) => {
             println!("cargo::rustc-env=GALLERY_PTX={}", ptx.path.display());
             println!("cargo::rustc-env=GALLERY_PTX_HASH=sha256:{}", &ptx.hash()[..16]);

@@ -53,10 +53,7 @@ pub fn price(stock: f32, strike: f32, years: f32, market: Market) -> Prices {
     let d2 = d1 - deviation;
     let (n1, n2) = (normal(d1), normal(d2));
     let discounted = strike * (-rate * years).exp();
-    Prices {
-        call: stock * n1 - discounted * n2,
-        put: discounted * (1.0 - n2) - stock * (1.0 - n1),
-    }
+    Prices { call: stock * n1 - discounted * n2, put: discounted * (1.0 - n2) - stock * (1.0 - n1) }
 }
 
 /// The probability that a normally distributed number is below `d`.

@@ -69,10 +69,5 @@ fn across(own: Vector4<f32>, left: f32, right: f32) -> [f32; 4] {
 /// The new points, but the old one at the left edge and at the right edge.
 fn inner(old: Vector4<f32>, new: [f32; 4], x: usize, columns: usize) -> Vector4<f32> {
     let [first, second, third, fourth] = new;
-    Vector4([
-        if x > 0 { first } else { old[0] },
-        second,
-        third,
-        if x + 1 < columns { fourth } else { old[3] },
-    ])
+    Vector4([if x > 0 { first } else { old[0] }, second, third, if x + 1 < columns { fourth } else { old[3] }])
 }

@@ -28,10 +28,7 @@ pub fn layer_norm(
     mut y: Disjoint<Vector4<f32>, Rows<ByWarp>>,
 ) {
     let columns = y.columns();
-    assert!(
-        columns <= COLUMNS / 4,
-        "a row has more columns than a warp has registers for"
-    );
+    assert!(columns <= COLUMNS / 4, "a row has more columns than a warp has registers for");
     let (scale, offset) = (&scale[..columns], &offset[..columns]);
     let x = View2::new(x, [y.rows(), columns]);
     let count = (4 * columns) as f32;
@@ -44,11 +41,7 @@ pub fn layer_norm(
         let mut squares = 0.0;
         let own: [Vector4<f32>; VECTORS] = core::array::from_fn(|k| {
             // Beyond the end of the row there is nothing that could differ from the mean.
-            let x = if places[k] < columns {
-                own[k].map(|x| x - mean)
-            } else {
-                [0.0; 4]
-            };
+            let x = if places[k] < columns { own[k].map(|x| x - mean) } else { [0.0; 4] };
             squares += x.iter().map(|x| x * x).sum::<f32>();
             Vector4(x)
         });

@@ -32,10 +32,7 @@ const DEPTH: usize = 32;
 const WIDTH: usize = 8;
 
 /// A tile of `a` and one of `b`, in vectors, with a vector of padding behind each row.
-type Stage = (
-    Tile2<Vector8<f16>, TILE, { DEPTH / WIDTH }, 1>,
-    Tile2<Vector8<f16>, DEPTH, { TILE / WIDTH }, 1>,
-);
+type Stage = (Tile2<Vector8<f16>, TILE, { DEPTH / WIDTH }, 1>, Tile2<Vector8<f16>, DEPTH, { TILE / WIDTH }, 1>);
 
 /// `c = a b`, in tiles of [`TILE`] by [`TILE`] elements: x of the grid counts them along the columns, y along the rows.
 ///

@@ -41,11 +41,7 @@ pub fn reduce(x: &[f32], mut sums: Disjoint<f32, PerBlock>, mut warps: Shared<Pe
     let warps = warps.sync();
 
     let lane = warp::lane_id();
-    let sum = if lane < warp::warps_in_block() {
-        warps[lane as usize]
-    } else {
-        0.0
-    };
+    let sum = if lane < warp::warps_in_block() { warps[lane as usize] } else { 0.0 };
     let sum = warp::reduce_sum(sum);
     if let Some(total) = sums.own() {
         *total = sum;

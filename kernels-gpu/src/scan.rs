@@ -85,10 +85,7 @@ pub fn scan(
     let part = |half: usize| parts[lane as usize % 2][16 * half + lane as usize / 2];
     let of_half = [warp::inclusive_sum(part(0)), warp::inclusive_sum(part(1))];
     let [first, second] = of_half.map(|sum| warp::shuffle(sum, warp::WARP_SIZE - 1));
-    let starts = [
-        of_half[0].wrapping_sub(part(0)),
-        first.wrapping_add(of_half[1]).wrapping_sub(part(1)),
-    ];
+    let starts = [of_half[0].wrapping_sub(part(0)), first.wrapping_add(of_half[1]).wrapping_sub(part(1))];
     if number == 0 {
         let sum = sum_before(published, first.wrapping_add(second));
         if let Some(before) = before.own() {

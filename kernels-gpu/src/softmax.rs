@@ -20,10 +20,7 @@ pub const COLUMNS: usize = 4 * VECTORS * warp::WARP_SIZE as usize;
 #[kernel]
 pub fn softmax(x: &[Vector4<f32>], mut y: Disjoint<Vector4<f32>, Rows<ByWarp>>) {
     let columns = y.columns();
-    assert!(
-        columns <= COLUMNS / 4,
-        "a row has more columns than a warp has registers for"
-    );
+    assert!(columns <= COLUMNS / 4, "a row has more columns than a warp has registers for");
     y.each_row(|row, mut y| {
         let x = &x[row * columns..][..columns];
         // Beyond the end of the row is what counts for nothing.

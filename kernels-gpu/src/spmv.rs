@@ -23,11 +23,7 @@ pub fn spmv(starts: &[u32], columns: &[u32], values: &[f32], x: &[f32], mut y: D
     let (row, lane) = (grid::<1>().get(), warp::lane_id());
     let rows = y.len();
     // Each lane knows the bounds of its own row; rows beyond the last are empty.
-    let (start, end) = if row < rows {
-        (starts[row], starts[row + 1])
-    } else {
-        (0, 0)
-    };
+    let (start, end) = if row < rows { (starts[row], starts[row + 1]) } else { (0, 0) };
     let mut own = 0.0;
     for step in 0..LANES {
         let owner = ROWS * step + lane / LANES;
@@ -41,13 +37,7 @@ pub fn spmv(starts: &[u32], columns: &[u32], values: &[f32], x: &[f32], mut y: D
         // whose product does not count.
         while k < columns.len() {
             let places = [k, k + step_by, k + 2 * step_by, k + 3 * step_by];
-            let pairs = places.map(|k| {
-                if k < columns.len() {
-                    (columns[k] as usize, values[k])
-                } else {
-                    (0, 0.0)
-                }
-            });
+            let pairs = places.map(|k| if k < columns.len() { (columns[k] as usize, values[k]) } else { (0, 0.0) });
             for (k, (column, value)) in places.into_iter().zip(pairs) {
                 let product = value * x[column];
                 sum += if k < columns.len() { product } else { 0.0 };

@@ -23,10 +23,7 @@ pub struct Place {
 /// This thread's place.
 fn here() -> Place {
     let (thread, block) = (thread::thread_idx(), thread::block_idx());
-    Place {
-        thread: [thread.x, thread.y, thread.z],
-        block: [block.x, block.y, block.z],
-    }
+    Place { thread: [thread.x, thread.y, thread.z], block: [block.x, block.y, block.z] }
 }
 
 /// `places[x]` is where the thread at `x` is.

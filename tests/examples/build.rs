@@ -6,10 +6,7 @@ include!("extract.rs");
 
 fn main() -> ExitCode {
     let (mut modules, mut list) = (String::new(), String::new());
-    for Example {
-        name, host, programs, ..
-    } in examples()
-    {
+    for Example { name, host, programs, .. } in examples() {
         writeln!(modules, "pub mod {name} {{\n{host}").expect("a string takes all text");
         for Program { module, code, soft } in programs {
             let path = if module.is_empty() {
@@ -31,9 +28,7 @@ fn main() -> ExitCode {
     std::fs::write(Path::new(&out).join("examples.rs"), text).expect("the folder is ours to write");
 
     // What the documentation says that a kernel becomes, it becomes without overflow checks.
-    let builder = cuda_builder::CudaBuilder::new("kernels")
-        .alloc(true)
-        .overflow_checks(false);
+    let builder = cuda_builder::CudaBuilder::new("kernels").alloc(true).overflow_checks(false);
     match builder.build() {
         Ok(ptx) => {
             println!("cargo::rustc-env=EXAMPLES_PTX={}", ptx.path.display());

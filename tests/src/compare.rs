@@ -66,10 +66,7 @@ pub fn record(work: impl FnOnce() -> Result<()>) -> Result<Vec<Results>> {
 pub fn compare<T: Copy + Display + Into<f64>>(result: &[T], reference: &[T], tolerance: Tolerance) -> Result<()> {
     let is_recorded = RECORDED.with_borrow_mut(|recorded| {
         let Some(recorded) = recorded else { return false };
-        recorded.push(Results {
-            values: result.iter().map(|&value| value.into()).collect(),
-            tolerance,
-        });
+        recorded.push(Results { values: result.iter().map(|&value| value.into()).collect(), tolerance });
         true
     });
     if is_recorded {
@@ -117,14 +114,8 @@ mod tests {
     #[test]
     fn first_difference_is_named() {
         let error = compare(&[1.0, 2.0, 4.0, f64::NAN], &[1.0, 2.5, 4.5, f64::NAN], Tolerance::Exact).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "element 1 is 2 instead of 2.5 (tolerance Exact); 2 of 4 elements differ"
-        );
-        let near = Tolerance::Near {
-            absolute: 0.25,
-            relative: 0.1,
-        };
+        assert_eq!(error.to_string(), "element 1 is 2 instead of 2.5 (tolerance Exact); 2 of 4 elements differ");
+        let near = Tolerance::Near { absolute: 0.25, relative: 0.1 };
         compare(&[1.0, 2.1], &[1.0, 2.5], near).unwrap();
         assert!(compare(&[f64::NAN], &[0.0], near).is_err());
         assert!(compare(&[0.0], &[0.0, 1.0], near).is_err());

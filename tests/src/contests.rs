@@ -34,10 +34,7 @@ pub const ALL: &[Contest] = &[
         ],
         offload: |n| {
             let n = n as u64;
-            let cost = Cost {
-                bytes: 12 * n,
-                flops: 2 * n,
-            };
+            let cost = Cost { bytes: 12 * n, flops: 2 * n };
             Offload::new(cost).copies(8 * n, 4 * n)
         },
         prepare: |module, n| {
@@ -57,10 +54,7 @@ pub const ALL: &[Contest] = &[
         ],
         offload: |n| {
             let n = n as u64;
-            let cost = Cost {
-                bytes: 20 * n,
-                flops: 60 * n,
-            };
+            let cost = Cost { bytes: 20 * n, flops: 60 * n };
             Offload::new(cost).copies(12 * n, 8 * n)
         },
         prepare: |module, n| {
@@ -74,16 +68,10 @@ pub const ALL: &[Contest] = &[
     },
     Contest {
         name: "nbody",
-        sizes: [
-            &[1 << 6, 1 << 8, 1 << 10, 1 << 11],
-            &[1 << 6, 1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16],
-        ],
+        sizes: [&[1 << 6, 1 << 8, 1 << 10, 1 << 11], &[1 << 6, 1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16]],
         offload: |n| {
             let n = n as u64;
-            let cost = Cost {
-                bytes: 32 * n,
-                flops: 20 * n * n,
-            };
+            let cost = Cost { bytes: 32 * n, flops: 20 * n * n };
             Offload::new(cost).copies(16 * n, 16 * n)
         },
         prepare: |module, n| {
@@ -101,10 +89,7 @@ pub const ALL: &[Contest] = &[
         sizes: [&[16, 32, 64, 128, 256], &[16, 64, 128, 256, 512, 1024, 2048]],
         offload: |n| {
             let n = n as u64;
-            let cost = Cost {
-                bytes: 12 * n * n,
-                flops: 2 * n * n * n,
-            };
+            let cost = Cost { bytes: 12 * n * n, flops: 2 * n * n * n };
             Offload::new(cost).copies(8 * n * n, 4 * n * n)
         },
         prepare: |module, n| {
@@ -131,10 +116,7 @@ fn near(device: &[f32], cpu: &[f32], tolerance: f32) -> Result<(), String> {
     let close = |(a, b): (&f32, &f32)| (a - b).abs() <= tolerance * b.abs().max(1.0);
     match device.iter().zip(cpu).position(|pair| !close(pair)) {
         None => Ok(()),
-        Some(i) => Err(format!(
-            "element {i} is {} on the device, {} on the CPU",
-            device[i], cpu[i]
-        )),
+        Some(i) => Err(format!("element {i} is {} on the device, {} on the CPU", device[i], cpu[i])),
     }
 }
 
@@ -170,10 +152,7 @@ struct BlackScholes {
     device: Vec<Prices>,
 }
 
-const MARKET: Market = Market {
-    rate: 0.02,
-    volatility: 0.3,
-};
+const MARKET: Market = Market { rate: 0.02, volatility: 0.3 };
 
 impl Contender for BlackScholes {
     fn cpu(&mut self) {
@@ -209,18 +188,15 @@ const SOFTENING: f32 = 0.01;
 impl Contender for Nbody {
     fn cpu(&mut self) {
         let bodies = &self.bodies;
-        self.cpu
-            .par_iter_mut()
-            .zip(bodies)
-            .for_each(|(Vector4(sum), Vector4(body))| {
-                *sum = [0.0; 4];
-                for Vector4(other) in bodies {
-                    let d: [f32; 3] = std::array::from_fn(|k| other[k] - body[k]);
-                    let inverse = 1.0 / (d[0] * d[0] + d[1] * d[1] + d[2] * d[2] + SOFTENING).sqrt();
-                    let pull = other[3] * inverse * inverse * inverse;
-                    (0..3).for_each(|k| sum[k] += pull * d[k]);
-                }
-            });
+        self.cpu.par_iter_mut().zip(bodies).for_each(|(Vector4(sum), Vector4(body))| {
+            *sum = [0.0; 4];
+            for Vector4(other) in bodies {
+                let d: [f32; 3] = std::array::from_fn(|k| other[k] - body[k]);
+                let inverse = 1.0 / (d[0] * d[0] + d[1] * d[1] + d[2] * d[2] + SOFTENING).sqrt();
+                let pull = other[3] * inverse * inverse * inverse;
+                (0..3).for_each(|k| sum[k] += pull * d[k]);
+            }
+        });
     }
 
     fn device(&mut self) -> Result<Timings> {
@@ -260,8 +236,7 @@ impl Contender for Matmul {
         let (n, tile) = (self.n as u32, TILE as u32);
         let c = (Out(&mut self.device), [self.n, self.n]);
         let call = matmul_tiled(&self.a, &self.b, n, c);
-        self.module
-            .launch_timed(LaunchConfig::covering((n, n)).block((tile, tile)), call)
+        self.module.launch_timed(LaunchConfig::covering((n, n)).block((tile, tile)), call)
     }
 
     fn agree(&self) -> Result<(), String> {

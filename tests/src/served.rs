@@ -62,11 +62,7 @@ impl Server {
         let (Some(questions), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
             bail!("a process without standard input and output");
         };
-        Ok(Self {
-            child,
-            questions,
-            answers: BufReader::new(answers),
-        })
+        Ok(Self { child, questions, answers: BufReader::new(answers) })
     }
 
     /// Seconds that one launch of a case takes, after one that does not count if the case is a new one.

@@ -209,11 +209,8 @@ fn read(source: &Source) -> Result<Vec<Case>> {
                 if source.file.ends_with(".ptx")
                     && let (Some(of), Some((_, code))) = (cases.last(), launch.split_once(':'))
                 {
-                    case.mutation = Some(Mutation {
-                        kernel: of.name.clone(),
-                        line: changed,
-                        code: code.trim().to_owned(),
-                    });
+                    case.mutation =
+                        Some(Mutation { kernel: of.name.clone(), line: changed, code: code.trim().to_owned() });
                 }
                 mutations.push(case);
             } else {
@@ -230,9 +227,7 @@ fn read(source: &Source) -> Result<Vec<Case>> {
             .filter(|_| case.name.is_empty())
             .find_map(|word| Some(text.split_once(word)?.1));
         if let Some(name) = name {
-            let end = name
-                .find(|c: char| !c.is_alphanumeric() && c != '_')
-                .unwrap_or(name.len());
+            let end = name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len());
             case.name = name[..end].to_owned();
         }
         let Some((_, found)) = text.split_once("//~ ") else {
@@ -253,11 +248,7 @@ fn read(source: &Source) -> Result<Vec<Case>> {
     finish(&mut cases, &mut mutations, &mut marks);
     for case in &cases {
         ensure!(!case.name.is_empty(), "a line `//@` without a kernel behind it");
-        ensure!(
-            !case.is_wrong || !case.expected.is_empty(),
-            "`{}`: it is wrong, and no mark says how",
-            case.name
-        );
+        ensure!(!case.is_wrong || !case.expected.is_empty(), "`{}`: it is wrong, and no mark says how", case.name);
     }
     Ok(cases)
 }
@@ -315,11 +306,9 @@ fn head(text: &str, source: &Source, of: Option<&Case>) -> Result<Case> {
             None if word == "cooperative" => case.cooperative = true,
             None if of.is_some() => case.name = word.to_owned(),
             Some(("shared", bytes)) => case.shared = bytes.parse()?,
-            Some(("finds", kind)) => case.expected.push(Expected {
-                kind: kind.to_owned(),
-                lines: BTreeSet::new(),
-                optional: false,
-            }),
+            Some(("finds", kind)) => {
+                case.expected.push(Expected { kind: kind.to_owned(), lines: BTreeSet::new(), optional: false })
+            }
             Some((blocks, threads)) => {
                 let threads = threads.strip_prefix("x ").context("a launch is `blocks x threads`")?;
                 case.size = [blocks.parse()?, threads.parse()?];
@@ -381,18 +370,12 @@ impl Case {
             let end = at + body(&text[at..]);
             start = end;
             let name = text[at + ".entry ".len()..].trim_start();
-            if name
-                .strip_prefix(kernel)
-                .is_some_and(|rest| rest.starts_with(['(', '\n', ' ']))
-            {
+            if name.strip_prefix(kernel).is_some_and(|rest| rest.starts_with(['(', '\n', ' '])) {
                 found = true;
                 continue;
             }
             // Lines stay where they are.
-            own[begin..end]
-                .iter_mut()
-                .filter(|byte| **byte != b'\n')
-                .for_each(|byte| *byte = b' ');
+            own[begin..end].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
         }
         ensure!(found, "there is no kernel `{kernel}` in the PTX of {}", self.file);
         Ok(String::from_utf8(own)?)
@@ -451,10 +434,7 @@ impl Case {
             let Some((_, formula)) = result else { continue };
             for (at, found) in values.into_iter().enumerate() {
                 let expected = formula.at(at as u32)?;
-                ensure!(
-                    found == expected,
-                    "word {at} of argument {index} is {found} instead of {expected}"
-                );
+                ensure!(found == expected, "word {at} of argument {index} is {found} instead of {expected}");
             }
         }
         Ok(())
@@ -522,12 +502,7 @@ mod tests {
             }\n\
             //@ right, 1 x 32: zero 1\n\
             extern \"C\" __global__ void alone(int *y) {}\n";
-        let source = Source {
-            file: "cuda/none.cu",
-            check: "sm_80",
-            text,
-            ptx: "",
-        };
+        let source = Source { file: "cuda/none.cu", check: "sm_80", text, ptx: "" };
         let cases = read(&source).expect("the text is right");
         let names: Vec<&str> = cases.iter().map(|case| &*case.name).collect();
         assert_eq!(names, ["k", "first", "second", "alone"]);
@@ -552,19 +527,11 @@ mod tests {
     fn what_cannot_be_read_is_named() {
         for (text, message) in [
             ("//@ right, 2 by 64\nfn k() {}", "line 1: //@ right, 2 by 64"),
-            (
-                "//@ right, 1 x 1: out 1 = j\nfn k() {}",
-                "line 1: //@ right, 1 x 1: out 1 = j",
-            ),
+            ("//@ right, 1 x 1: out 1 = j\nfn k() {}", "line 1: //@ right, 1 x 1: out 1 = j"),
             ("//@ wrong, 1 x 1\nfn k() {}", "`k`: it is wrong, and no mark says how"),
             ("//@ right, 1 x 1\n", "a line `//@` without a kernel behind it"),
         ] {
-            let source = Source {
-                file: "src/none.rs",
-                check: "race",
-                text,
-                ptx: "",
-            };
+            let source = Source { file: "src/none.rs", check: "race", text, ptx: "" };
             let error = read(&source).expect_err(text);
             assert_eq!(error.to_string(), message);
         }

@@ -58,21 +58,12 @@ const EMULATED: [&str; 9] = [
 
 /// Tests that are left out, by parts of their names, and why.
 const LEFT_OUT: [(&str, &str); 16] = [
-    (
-        "check::race::tests::races_of_whole_warps_are_found",
-        "many launches under the check for races",
-    ),
-    (
-        "engines::",
-        "each case and wrong kernel twice, in processes that compile",
-    ),
+    ("check::race::tests::races_of_whole_warps_are_found", "many launches under the check for races"),
+    ("engines::", "each case and wrong kernel twice, in processes that compile"),
     ("ui::", "each kernel in ten or twenty orders of its threads"),
     ("unsound::", "a process each, under every check"),
     ("goldens::", "two thousand kernels that LLVM compiles"),
-    (
-        "lockstep::",
-        "random kernels run many times; programs in lockstep need AVX2",
-    ),
+    ("lockstep::", "random kernels run many times; programs in lockstep need AVX2"),
     ("random::", "random kernels run many times"),
     ("matrix::", "thousands of products of matrices"),
     ("explore::", "every order of programs"),
@@ -99,32 +90,16 @@ struct Programs {
 }
 
 const PROGRAMS: [Programs; 3] = [
-    Programs {
-        targets: &["--lib", "--test", "trials"],
-        compile: true,
-        only: None,
-    },
-    Programs {
-        targets: &["--test", "it", "--test", "misuse"],
-        compile: false,
-        only: None,
-    },
-    Programs {
-        targets: &["--test", "it"],
-        compile: true,
-        only: Some(ENGINE),
-    },
+    Programs { targets: &["--lib", "--test", "trials"], compile: true, only: None },
+    Programs { targets: &["--test", "it", "--test", "misuse"], compile: false, only: None },
+    Programs { targets: &["--test", "it"], compile: true, only: Some(ENGINE) },
 ];
 
 /// The tests of the engine that compiles, among others that need none.
 const ENGINE: &str = "engine::";
 
 /// The programs of the packages that one names.
-const NAMED: [Programs; 1] = [Programs {
-    targets: &["--lib", "--tests"],
-    compile: false,
-    only: None,
-}];
+const NAMED: [Programs; 1] = [Programs { targets: &["--lib", "--tests"], compile: false, only: None }];
 
 /// How cargo, and the tests that start processes, run programs of the target.
 const RUNNER: &str = "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER";
@@ -264,21 +239,13 @@ fn cargo(command: &[&str], library: &Path) -> Command {
 
 /// Installs the target's library, linker and emulator, if they are missing.
 fn install(yes: bool) -> Result<()> {
-    let sysroot = shell::output(
-        Command::new("rustc")
-            .current_dir(shell::workspace())
-            .args(["--print", "sysroot"]),
-    )?;
+    let sysroot = shell::output(Command::new("rustc").current_dir(shell::workspace()).args(["--print", "sysroot"]))?;
     if !Path::new(sysroot.trim()).join("lib/rustlib").join(TARGET).is_dir() {
         let rustup = setup::rustup().with_context(|| {
             format!("Rust's library for {TARGET} is missing, and there is no rustup to install it: \
                      install it beside your rustc (in Debian it is the package libstd-rust-dev of the architecture arm64)")
         })?;
-        shell::run(
-            Command::new(rustup)
-                .current_dir(shell::workspace())
-                .args(["target", "add", TARGET]),
-        )?;
+        shell::run(Command::new(rustup).current_dir(shell::workspace()).args(["target", "add", TARGET]))?;
     }
     let is_missing = |program: &str| {
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -288,10 +255,9 @@ fn install(yes: bool) -> Result<()> {
         let reason = "A linker and an emulator for AArch64 are missing.";
         match setup::apt_install(&PACKAGES, reason, yes)? {
             Some(done) => eprintln!("{done}"),
-            None => bail!(
-                "`{LINKER}` and `{EMULATOR}` are needed; Debian's packages {} have them",
-                PACKAGES.join(", ")
-            ),
+            None => {
+                bail!("`{LINKER}` and `{EMULATOR}` are needed; Debian's packages {} have them", PACKAGES.join(", "))
+            }
         }
     }
     Ok(())

@@ -30,13 +30,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> Result<()> {
     let pages = shell::target().join("book");
     let source = shell::workspace().join("book");
-    shell::run(
-        Command::new(mdbook()?)
-            .arg("build")
-            .arg(source)
-            .arg("--dest-dir")
-            .arg(&pages),
-    )?;
+    shell::run(Command::new(mdbook()?).arg("build").arg(source).arg("--dest-dir").arg(&pages))?;
     let first = pages.join("index.html");
     println!("{}", first.display());
     if !args.no_open && std::io::stdout().is_terminal() {
@@ -60,20 +54,14 @@ fn mdbook() -> Result<PathBuf> {
     let mut install = shell::cargo();
     install.args(["install", "--quiet", "--locked", "mdbook", "--version", MDBOOK]);
     // Search in the pages, and nothing that serves or watches them.
-    install
-        .args(["--no-default-features", "--features", "search"])
-        .arg("--root")
-        .arg(&own);
+    install.args(["--no-default-features", "--features", "search"]).arg("--root").arg(&own);
     run_quietly(&mut install, "building mdBook, which makes the pages", LIMIT)?;
     Ok(own.join("bin/mdbook"))
 }
 
 fn open(page: &Path) -> Result<()> {
     let opened = Command::new("xdg-open").arg(page).stderr(Stdio::null()).status();
-    if !opened
-        .context("xdg-open, which opens pages, could not be started")?
-        .success()
-    {
+    if !opened.context("xdg-open, which opens pages, could not be started")?.success() {
         bail!("xdg-open did not open {}; open it by hand", page.display());
     }
     Ok(())
@@ -91,10 +79,7 @@ mod tests {
         let mut files: Vec<_> = book.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
         files.push(crate::shell::workspace().join("README.md"));
         let mut seen = 0;
-        for file in files
-            .iter()
-            .filter(|file| file.extension().is_some_and(|extension| extension == "md"))
-        {
+        for file in files.iter().filter(|file| file.extension().is_some_and(|extension| extension == "md")) {
             let text = std::fs::read_to_string(file).unwrap();
             let mut shell = false;
             for line in text.lines() {

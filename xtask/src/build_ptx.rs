@@ -73,13 +73,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
-    let path = args
-        .path
-        .clone()
-        .unwrap_or_else(|| shell::workspace().join("kernels-gpu"));
-    let path = path
-        .canonicalize()
-        .with_context(|| format!("there is no directory {}", path.display()))?;
+    let path = args.path.clone().unwrap_or_else(|| shell::workspace().join("kernels-gpu"));
+    let path = path.canonicalize().with_context(|| format!("there is no directory {}", path.display()))?;
     let output = args.output.clone().unwrap_or_else(|| default_output(&path));
     let mut builder = CudaBuilder::new(&path)
         .target_dir(shell::target().join("cuda-builder"))
@@ -112,19 +107,12 @@ pub(crate) fn run(args: Args) -> Result<()> {
 /// Builds the gallery's kernels, as `run` does without arguments.
 pub(crate) fn gallery() -> Result<()> {
     let path = shell::workspace().join("kernels-gpu");
-    CudaBuilder::new(&path)
-        .target_dir(shell::target().join("cuda-builder"))
-        .copy_to(default_output(&path))
-        .build()?;
+    CudaBuilder::new(&path).target_dir(shell::target().join("cuda-builder")).copy_to(default_output(&path)).build()?;
     Ok(())
 }
 
 fn default_output(crate_dir: &Path) -> PathBuf {
-    let name = crate_dir
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .replace('-', "_");
+    let name = crate_dir.file_name().unwrap_or_default().to_string_lossy().replace('-', "_");
     shell::target().join("ptx").join(name).with_extension("ptx")
 }
 
@@ -163,15 +151,8 @@ fn report(ptx: &Ptx, stats: bool) -> Result<()> {
         }
         // ptxas knows no device older than 7.5 any more.
         let device = text.target.to_string().parse::<NvvmArch>()?.max(NvvmArch::Compute75);
-        for Resources {
-            kernel,
-            registers,
-            stack,
-            spill_stores,
-            spill_loads,
-            shared,
-            ..
-        } in inspect::resources(text.text, device)?
+        for Resources { kernel, registers, stack, spill_stores, spill_loads, shared, .. } in
+            inspect::resources(text.text, device)?
         {
             if own(&kernel) {
                 println!(

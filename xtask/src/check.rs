@@ -75,16 +75,9 @@ impl Finding {
             })
             .collect();
         lines.sort();
-        let kernel = self
-            .kernel
-            .as_ref()
-            .map_or_else(String::new, |kernel| format!(" in `{kernel}`"));
+        let kernel = self.kernel.as_ref().map_or_else(String::new, |kernel| format!(" in `{kernel}`"));
         let lines = lines.join(" and ");
-        format!(
-            "{}{kernel}{}{lines}",
-            self.kind,
-            if lines.is_empty() { "" } else { ", " }
-        )
+        format!("{}{kernel}{}{lines}", self.kind, if lines.is_empty() { "" } else { ", " })
     }
 }
 
@@ -130,12 +123,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
             *severity = finding.severity.max(*severity);
         }
         for (name, (times, severity)) in names {
-            let total = totals.entry(name).or_insert(Total {
-                seed: *seed,
-                runs: 0,
-                times: 0,
-                severity,
-            });
+            let total = totals.entry(name).or_insert(Total { seed: *seed, runs: 0, times: 0, severity });
             total.runs += 1;
             total.times += times;
             total.severity = severity.max(total.severity);

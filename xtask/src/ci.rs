@@ -21,9 +21,7 @@ fn defaults<A: clap::Args>() -> A {
 }
 
 pub(crate) fn run(_: Args) -> Result<()> {
-    step("format", || {
-        shell::run(shell::cargo().args(["fmt", "--all", "--check"]))
-    })?;
+    step("format", || shell::run(shell::cargo().args(["fmt", "--all", "--check"])))?;
     step("demo", || demo::run(defaults()))?;
     step("lints", || {
         shell::run(shell::cargo().args([
@@ -38,10 +36,7 @@ pub(crate) fn run(_: Args) -> Result<()> {
     })?;
     step("documentation", || {
         let mut doc = shell::cargo();
-        shell::run(
-            doc.args(["doc", "--workspace", "--no-deps", "--locked"])
-                .env("RUSTDOCFLAGS", "--deny warnings"),
-        )
+        shell::run(doc.args(["doc", "--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "--deny warnings"))
     })?;
     step("tests", || test::run(defaults()))
 }

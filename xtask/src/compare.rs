@@ -32,8 +32,6 @@ pub(crate) fn run(args: Args) -> Result<()> {
     shell::run(shell::cargo().args(["build", "--release", "--package", "rumba-tests", "--bin", "compare"]))?;
     let mut compare = Command::new(shell::target().join("release/compare"));
     compare.env("RUMBA_DEVICE", args.device.name());
-    compare
-        .arg("--folder")
-        .arg(args.folder.unwrap_or_else(|| shell::target().join("compare")));
+    compare.arg("--folder").arg(args.folder.unwrap_or_else(|| shell::target().join("compare")));
     shell::run(compare.args(&args.names))
 }

@@ -102,10 +102,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
 
 /// The environment: for the driver, and for the tests of the machine, which make devices themselves.
 fn with_both<'a>(command: &'a mut Command, file: &Path) -> &'a mut Command {
-    command
-        .env("RUMBA_ENGINE", "compare")
-        .env("RUMBA_COMPARE_JSON", file)
-        .env("RUMBA_TEST_NATIVE", "compare")
+    command.env("RUMBA_ENGINE", "compare").env("RUMBA_COMPARE_JSON", file).env("RUMBA_TEST_NATIVE", "compare")
 }
 
 #[cfg(test)]

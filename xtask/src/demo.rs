@@ -51,12 +51,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
             "One program alone: cargo xtask run NAME -- --help. A kernel of your own: cargo xtask new kernel NAME"
         );
     }
-    failed.extend(
-        records
-            .iter()
-            .filter(|record| !record.ok)
-            .map(|record| record.name.as_str()),
-    );
+    failed.extend(records.iter().filter(|record| !record.ok).map(|record| record.name.as_str()));
     if !failed.is_empty() {
         bail!("wrong or failed: {}", failed.join(", "));
     }
@@ -69,22 +64,9 @@ fn table(records: &[Record]) -> Table {
     if !std::io::stdout().is_terminal() {
         table.force_no_tty();
     }
-    table.set_header([
-        "program",
-        "elements",
-        "result",
-        "CPU",
-        "copy in",
-        "kernel",
-        "copy out",
-        "device, all",
-    ]);
+    table.set_header(["program", "elements", "result", "CPU", "copy in", "kernel", "copy out", "device, all"]);
     for record in records {
-        let result = if record.ok {
-            Cell::new("correct").fg(Color::Green)
-        } else {
-            Cell::new("WRONG").fg(Color::Red)
-        };
+        let result = if record.ok { Cell::new("correct").fg(Color::Green) } else { Cell::new("WRONG").fg(Color::Red) };
         let total = record.copy_in_s + record.kernel_s + record.copy_out_s;
         table.add_row([
             Cell::new(&record.name),

@@ -135,12 +135,7 @@ fn compiler(toolchain: &Toolchain, another_is_used: bool) -> Vec<Row> {
         state,
         version: number(&toolchain.release),
         place: short(&toolchain.rustc),
-        note: if another_is_used {
-            "would do as well"
-        } else {
-            "compiles the kernels"
-        }
-        .to_owned(),
+        note: if another_is_used { "would do as well" } else { "compiles the kernels" }.to_owned(),
     }];
     if !another_is_used {
         rows.push(Row {
@@ -186,11 +181,7 @@ fn tools() -> Vec<Row> {
         note: str::to_owned(note),
     };
     vec![
-        row(
-            "libdevice",
-            wheels.libdevice.as_deref(),
-            "NVIDIA's maths; otherwise the crate libm",
-        ),
+        row("libdevice", wheels.libdevice.as_deref(), "NVIDIA's maths; otherwise the crate libm"),
         row("ptxas", wheels.ptxas.as_deref(), "checks PTX, counts registers"),
         row("nvdisasm", wheels.nvdisasm.as_deref(), "shows machine code"),
     ]
@@ -202,11 +193,7 @@ fn soft_device() -> Row {
     let installed = place.as_deref().filter(|place| place.is_file());
     Row {
         what: "software device",
-        state: if installed.is_some() {
-            State::Used
-        } else {
-            State::Missing
-        },
+        state: if installed.is_some() { State::Used } else { State::Missing },
         version: installed.map_or_else(String::new, |_| env!("CARGO_PKG_VERSION").to_owned()),
         place: installed.map(short).unwrap_or_default(),
         note: match installed {
@@ -236,25 +223,17 @@ fn engine() -> Vec<Row> {
     let loaded = library.as_deref().map(rumba_llvm::load_isolated);
     let (state, version, note) = match (asked.as_str(), loaded) {
         ("interpreter", _) => (State::Unused, String::new(), format!("interpreted: {ENGINE}={asked}")),
-        ("compare", Some(Ok(llvm))) => (
-            State::Used,
-            llvm.to_string(),
-            format!("interpreted and compiled, and compared: {ENGINE}={asked}"),
-        ),
-        ("compiled", Some(Ok(llvm))) => (
-            State::Used,
-            llvm.to_string(),
-            format!("compiled before they run: {ENGINE}={asked}"),
-        ),
+        ("compare", Some(Ok(llvm))) => {
+            (State::Used, llvm.to_string(), format!("interpreted and compiled, and compared: {ENGINE}={asked}"))
+        }
+        ("compiled", Some(Ok(llvm))) => {
+            (State::Used, llvm.to_string(), format!("compiled before they run: {ENGINE}={asked}"))
+        }
         ("auto" | "", Some(Ok(llvm))) => {
             let note = "interpreted until they are compiled, in the background";
             (State::Used, llvm.to_string(), note.to_owned())
         }
-        ("compiled" | "compare", None) => (
-            State::Missing,
-            String::new(),
-            format!("{ENGINE}={asked} needs a libLLVM"),
-        ),
+        ("compiled" | "compare", None) => (State::Missing, String::new(), format!("{ENGINE}={asked} needs a libLLVM")),
         ("auto" | "", None) => {
             let note = "interpreted: there is no libLLVM, which a Rust toolchain of rustup has";
             (State::Optional, String::new(), note.to_owned())
@@ -269,11 +248,7 @@ fn engine() -> Vec<Row> {
     };
     let cache = cache_folder().map(|folder| Cache::new(folder.join("kernels")));
     let (cache_state, place, cache_note) = match &cache {
-        None => (
-            State::Unused,
-            String::new(),
-            "compiled again in each process: RUMBA_CACHE=off".to_owned(),
-        ),
+        None => (State::Unused, String::new(), "compiled again in each process: RUMBA_CACHE=off".to_owned()),
         Some(cache) => match cache.size() {
             Ok((files, bytes)) => {
                 let note = format!("{files} functions, {:.1} MiB", bytes as f64 / f64::from(1 << 20));
@@ -283,20 +258,8 @@ fn engine() -> Vec<Row> {
         },
     };
     vec![
-        Row {
-            what: "  its kernels",
-            state,
-            version,
-            place: library.as_deref().map(short).unwrap_or_default(),
-            note,
-        },
-        Row {
-            what: "  compiled code",
-            state: cache_state,
-            version: String::new(),
-            place,
-            note: cache_note,
-        },
+        Row { what: "  its kernels", state, version, place: library.as_deref().map(short).unwrap_or_default(), note },
+        Row { what: "  compiled code", state: cache_state, version: String::new(), place, note: cache_note },
     ]
 }
 
@@ -306,40 +269,22 @@ fn release(path: &Path) -> String {
         return String::new();
     }
     let output = Command::new(path).arg("--version").output();
-    let text = output
-        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
-        .unwrap_or_default();
-    text.split("release ")
-        .nth(1)
-        .and_then(|rest| rest.split([',', '\n']).next())
-        .unwrap_or_default()
-        .to_owned()
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    text.split("release ").nth(1).and_then(|rest| rest.split([',', '\n']).next()).unwrap_or_default().to_owned()
 }
 
 /// NVIDIA's driver, as the kernel reports it.
 fn driver() -> Row {
     let text = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
     let version = text.split_whitespace().find(|word| {
-        word.contains('.')
-            && word
-                .split('.')
-                .all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
+        word.contains('.') && word.split('.').all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
     });
     Row {
         what: "NVIDIA driver",
-        state: if version.is_some() {
-            State::Used
-        } else {
-            State::Optional
-        },
+        state: if version.is_some() { State::Used } else { State::Optional },
         version: version.unwrap_or_default().to_owned(),
         place: String::new(),
-        note: if version.is_some() {
-            "kernels can run on it"
-        } else {
-            "kernels run on the software device"
-        }
-        .to_owned(),
+        note: if version.is_some() { "kernels can run on it" } else { "kernels run on the software device" }.to_owned(),
     }
 }
 
@@ -358,8 +303,5 @@ fn short(path: &Path) -> String {
 
 fn first_line(command: &mut Command) -> Option<String> {
     let output = command.output().ok().filter(|output| output.status.success())?;
-    String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .next()
-        .map(str::to_owned)
+    String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned)
 }

@@ -16,8 +16,6 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> Result<()> {
     soft::ensure()?;
     let mut command = shell::cargo();
-    command
-        .args(["run", "--quiet", "-p", "faults", "--bin", "faults", "--"])
-        .args(args.options);
+    command.args(["run", "--quiet", "-p", "faults", "--bin", "faults", "--"]).args(args.options);
     shell::run(&mut command)
 }

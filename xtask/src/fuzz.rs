@@ -107,10 +107,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
     std::fs::create_dir_all(&grown)?;
     std::fs::create_dir_all(&findings)?;
     fuzzer.arg(format!("-max_total_time={}", args.seconds));
-    fuzzer
-        .arg(format!("-timeout={TIMEOUT}"))
-        .arg("-rss_limit_mb=4096")
-        .arg("-print_final_stats=1");
+    fuzzer.arg(format!("-timeout={TIMEOUT}")).arg("-rss_limit_mb=4096").arg("-print_final_stats=1");
     fuzzer.arg(format!("-artifact_prefix={}/", findings.display()));
     let words = root.join("ptx.dict");
     if !matches!(args.target, Target::Driver) {

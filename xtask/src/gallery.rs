@@ -60,19 +60,12 @@ pub(crate) fn programs() -> Result<Vec<String>> {
 
 /// The package of a program, if it is not the gallery's. What such a one depends on, the gallery is not compiled with.
 fn package(name: &str) -> Option<&'static str> {
-    PACKAGES
-        .iter()
-        .find(|(program, _)| *program == name)
-        .map(|(_, package)| *package)
+    PACKAGES.iter().find(|(program, _)| *program == name).map(|(_, package)| *package)
 }
 
 /// The programs of other packages than the gallery.
-const PACKAGES: [(&str, &str); 4] = [
-    ("diffusion", "diffusion"),
-    ("sentences", "pretrained"),
-    ("training", "training"),
-    ("upscale", "pretrained"),
-];
+const PACKAGES: [(&str, &str); 4] =
+    [("diffusion", "diffusion"), ("sentences", "pretrained"), ("training", "training"), ("upscale", "pretrained")];
 
 /// The program of that name, or an error that lists those there are.
 pub(crate) fn find(name: &str) -> Result<String> {

@@ -51,11 +51,7 @@ const ARCHITECTURES: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"]
 
 pub(crate) fn run(args: Args) -> Result<()> {
     setup::ensure()?;
-    let path = if args.path.is_absolute() {
-        args.path
-    } else {
-        shell::workspace().join(args.path)
-    };
+    let path = if args.path.is_absolute() { args.path } else { shell::workspace().join(args.path) };
     let hopper: NvvmArch = "sm_90".parse().expect("the name of an architecture");
     if args.panics {
         return panics(CudaBuilder::new(path), args.arch.unwrap_or(hopper));
@@ -80,10 +76,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
             print!("{}", inspect::sass(&ptx, arch)?);
             return Ok(());
         }
-        println!(
-            "{}",
-            table(&ptx, inspect::resources(&ptx, arch)?.into_iter().map(|row| (arch, row)))
-        );
+        println!("{}", table(&ptx, inspect::resources(&ptx, arch)?.into_iter().map(|row| (arch, row))));
         return Ok(());
     };
     let floors = set::floors(&ptx, &name);
@@ -98,12 +91,8 @@ pub(crate) fn run(args: Args) -> Result<()> {
     let shown = args.arch.unwrap_or(if several { newest(&floors)? } else { hopper });
     if args.ptx {
         let text = inspect::text_for(&ptx, shown)?;
-        let text = inspect::kernel(text, &name).with_context(|| {
-            format!(
-                "a device of {shown} does not run `{name}`, which is for {}",
-                names(&floors)
-            )
-        })?;
+        let text = inspect::kernel(text, &name)
+            .with_context(|| format!("a device of {shown} does not run `{name}`, which is for {}", names(&floors)))?;
         println!("{text}");
     } else if args.sass {
         let sass = inspect::sass(&ptx, shown)?;
@@ -127,10 +116,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
             rows.extend(all.into_iter().filter(|row| row.kernel == name).map(|row| (arch, row)));
         }
         if rows.is_empty() {
-            bail!(
-                "a device of {shown} does not run `{name}`, which is for {}",
-                names(&floors)
-            );
+            bail!("a device of {shown} does not run `{name}`, which is for {}", names(&floors));
         }
         println!("{}", table(&ptx, rows));
     }
@@ -204,10 +190,7 @@ fn panics(builder: CudaBuilder, arch: NvvmArch) -> Result<()> {
         column.set_cell_alignment(CellAlignment::Right);
     }
     println!("{table}");
-    println!(
-        "messages of panics cost no registers in {free} of {} kernels, for {arch}",
-        loud.len()
-    );
+    println!("messages of panics cost no registers in {free} of {} kernels, for {arch}", loud.len());
     Ok(())
 }
 

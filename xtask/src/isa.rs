@@ -34,14 +34,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
     command.args(args.errors.then_some("--errors"));
     let status = command.status()?;
     if !status.success() {
-        bail!(
-            "{}",
-            if args.errors {
-                "a bound is not kept"
-            } else {
-                "not every form in scope is executed"
-            }
-        );
+        bail!("{}", if args.errors { "a bound is not kept" } else { "not every form in scope is executed" });
     }
     Ok(())
 }

@@ -30,10 +30,7 @@ enum What {
 /// The files of a new kernel: where they go, and what is in them but for the name.
 const FILES: &[(&str, &str)] = &[
     ("kernels-gpu/src/NAME.rs", include_str!("../templates/kernel/kernel.rs")),
-    (
-        "host/gallery/src/bin/NAME.rs",
-        include_str!("../templates/kernel/program.rs"),
-    ),
+    ("host/gallery/src/bin/NAME.rs", include_str!("../templates/kernel/program.rs")),
     ("tests/src/cases/NAME.rs", include_str!("../templates/kernel/case.rs")),
 ];
 
@@ -54,10 +51,8 @@ pub(crate) fn run(args: Args) -> Result<()> {
 fn kernel(name: &str) -> Result<()> {
     check_name(name)?;
     let fill = |text: &str| text.replace("NAME", name);
-    let files: Vec<(PathBuf, String)> = FILES
-        .iter()
-        .map(|(path, text)| (shell::workspace().join(fill(path)), fill(text)))
-        .collect();
+    let files: Vec<(PathBuf, String)> =
+        FILES.iter().map(|(path, text)| (shell::workspace().join(fill(path)), fill(text))).collect();
     if let Some((path, _)) = files.iter().find(|(path, _)| path.exists()) {
         bail!("{} exists already; choose another name", shown(path));
     }
@@ -93,10 +88,7 @@ fn insert(text: &str, line: &str, among: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
     let alike = |index: &usize| lines[*index].starts_with(among);
     let last = (0..lines.len()).rfind(alike)?;
-    let at = (0..lines.len())
-        .filter(alike)
-        .find(|index| lines[*index] > line)
-        .unwrap_or(last + 1);
+    let at = (0..lines.len()).filter(alike).find(|index| lines[*index] > line).unwrap_or(last + 1);
     let mut lines = lines;
     lines.insert(at, line);
     Some(lines.join("\n") + "\n")
@@ -129,14 +121,8 @@ mod tests {
     #[test]
     fn lines_are_inserted_in_order() {
         let text = "//! doc\n\nmod a;\nmod c;\n\npub fn f() {}\n";
-        assert_eq!(
-            insert(text, "mod b;", "mod ").unwrap(),
-            "//! doc\n\nmod a;\nmod b;\nmod c;\n\npub fn f() {}\n"
-        );
-        assert_eq!(
-            insert(text, "mod d;", "mod ").unwrap(),
-            "//! doc\n\nmod a;\nmod c;\nmod d;\n\npub fn f() {}\n"
-        );
+        assert_eq!(insert(text, "mod b;", "mod ").unwrap(), "//! doc\n\nmod a;\nmod b;\nmod c;\n\npub fn f() {}\n");
+        assert_eq!(insert(text, "mod d;", "mod ").unwrap(), "//! doc\n\nmod a;\nmod c;\nmod d;\n\npub fn f() {}\n");
         assert_eq!(insert(text, "use x;", "use "), None);
     }
 

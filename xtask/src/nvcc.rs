@@ -35,21 +35,9 @@ struct Place {
 }
 
 const PLACES: [Place; 3] = [
-    Place {
-        sources: "tests/nvcc/cuda",
-        ptx: "tests/nvcc/ptx/NAME.ptx",
-        only: None,
-    },
-    Place {
-        sources: "tests/ui/cuda",
-        ptx: "tests/ui/cuda/ARCH/NAME.ptx",
-        only: None,
-    },
-    Place {
-        sources: "tests/baseline/cuda",
-        ptx: "tests/baseline/NAME.ptx",
-        only: Some("gallery"),
-    },
+    Place { sources: "tests/nvcc/cuda", ptx: "tests/nvcc/ptx/NAME.ptx", only: None },
+    Place { sources: "tests/ui/cuda", ptx: "tests/ui/cuda/ARCH/NAME.ptx", only: None },
+    Place { sources: "tests/baseline/cuda", ptx: "tests/baseline/NAME.ptx", only: Some("gallery") },
 ];
 
 /// The version of PTX that all say they are of: the oldest that has what they use, since drivers older than the nvcc that
@@ -65,10 +53,9 @@ pub(crate) fn run(args: Args) -> Result<()> {
     for place in &PLACES {
         for entry in std::fs::read_dir(shell::workspace().join(place.sources))? {
             let path = entry?.path();
-            if let (Some("cu"), Some(name)) = (
-                path.extension().and_then(|text| text.to_str()),
-                path.file_stem().and_then(|text| text.to_str()),
-            ) && place.only.is_none_or(|only| only == name)
+            if let (Some("cu"), Some(name)) =
+                (path.extension().and_then(|text| text.to_str()), path.file_stem().and_then(|text| text.to_str()))
+                && place.only.is_none_or(|only| only == name)
             {
                 all.push((name.to_owned(), place));
             }
@@ -133,10 +120,7 @@ fn with_mutations(source: &str, file: &str) -> String {
     let lines: Vec<&str> = source.lines().collect();
     let mut out = source.to_owned();
     for (index, line) in lines.iter().enumerate() {
-        let Some((words, code)) = line
-            .trim()
-            .strip_prefix("//@ wrong,")
-            .and_then(|mutation| mutation.split_once(':'))
+        let Some((words, code)) = line.trim().strip_prefix("//@ wrong,").and_then(|mutation| mutation.split_once(':'))
         else {
             continue;
         };
@@ -172,10 +156,8 @@ const ENTRY: &str = "__global__ void ";
 fn without_folder(text: &str, folder: &str) -> String {
     let bytes = |path: &str| path.bytes().map(|byte| byte.to_string()).collect::<Vec<_>>().join(",");
     let nowhere: String = "./".chars().cycle().take(folder.len()).collect();
-    text.replace(&format!("{folder}/"), "").replace(
-        &format!(".b8 {}\n", bytes(folder)),
-        &format!(".b8 {}\n", bytes(&nowhere)),
-    )
+    text.replace(&format!("{folder}/"), "")
+        .replace(&format!(".b8 {}\n", bytes(folder)), &format!(".b8 {}\n", bytes(&nowhere)))
 }
 
 /// The lines without the names of inlined functions: those of templates, byte for byte in decimal, are longer than the code.
@@ -194,9 +176,8 @@ fn without_names(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
                 false => None,
             };
         }
-        let inlined = line
-            .split_once("function_name ")
-            .and_then(|(before, name)| Some((before, name.split_once(',')?.1)));
+        let inlined =
+            line.split_once("function_name ").and_then(|(before, name)| Some((before, name.split_once(',')?.1)));
         Some(match inlined {
             Some((before, behind)) => format!("{before}function_name {NAME},{behind}").into(),
             None => line.into(),
@@ -209,11 +190,7 @@ const NAME: &str = "$L__info_string0";
 
 /// The line without the folder that NVIDIA's headers were found in.
 fn portable(line: &str) -> String {
-    match (
-        line.trim_start().starts_with(".file"),
-        line.split_once('"'),
-        line.rsplit_once("/include/"),
-    ) {
+    match (line.trim_start().starts_with(".file"), line.split_once('"'), line.rsplit_once("/include/")) {
         (true, Some((directive, _)), Some((_, header))) => format!("{directive}\"{header}\n"),
         _ => format!("{line}\n"),
     }

@@ -147,8 +147,7 @@ impl Sums {
             self.global.add(global.requests, global.sectors, global.ideal_sectors);
         }
         if let Some(shared) = &instruction.shared {
-            self.shared
-                .add(shared.requests, shared.wavefronts, shared.ideal_wavefronts);
+            self.shared.add(shared.requests, shared.wavefronts, shared.ideal_wavefronts);
         }
         if let Some(branch) = &instruction.branch {
             self.branches += branch.executions;
@@ -157,10 +156,8 @@ impl Sums {
     }
 
     fn merge(&mut self, other: &Self) {
-        self.global
-            .add(other.global.requests, other.global.done, other.global.ideal);
-        self.shared
-            .add(other.shared.requests, other.shared.done, other.shared.ideal);
+        self.global.add(other.global.requests, other.global.done, other.global.ideal);
+        self.shared.add(other.shared.requests, other.shared.done, other.shared.ideal);
         self.branches += other.branches;
         self.divergent += other.divergent;
     }
@@ -233,12 +230,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
         .with_context(|| format!("could not write {}", page.display()))?;
     println!("the whole source with these numbers: {}\n", page.display());
     let mut timed = gallery::command(&name, gallery::Profile::Release, Some(args.device));
-    timed
-        .args(&args.args)
-        .arg("--profile")
-        .arg(&folder)
-        .arg("--counts")
-        .arg(&file);
+    timed.args(&args.args).arg("--profile").arg(&folder).arg("--counts").arg(&file);
     shell::run(&mut timed)
 }
 
@@ -249,10 +241,7 @@ fn summary(times: u64, lines: &Lines) -> String {
     let mut parts = vec![format!("{times} {}", if times == 1 { "launch" } else { "launches" })];
     if all.global.requests > 0 {
         let share = 100.0 * all.global.ideal as f64 / all.global.done as f64;
-        parts.push(format!(
-            "{} sectors of global memory, of which {share:.0} % would do",
-            all.global.done
-        ));
+        parts.push(format!("{} sectors of global memory, of which {share:.0} % would do", all.global.done));
     }
     if all.shared.requests > 0 {
         parts.push(format!(
@@ -268,11 +257,7 @@ fn summary(times: u64, lines: &Lines) -> String {
 }
 
 fn print(kernel: &str, times: u64, lines: &Lines) {
-    println!(
-        "\n{}: {}",
-        kernel.if_supports_color(Stream::Stdout, |text| text.bold()),
-        summary(times, lines)
-    );
+    println!("\n{}: {}", kernel.if_supports_color(Stream::Stdout, |text| text.bold()), summary(times, lines));
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
     if !std::io::stdout().is_terminal() {
@@ -282,9 +267,7 @@ fn print(kernel: &str, times: u64, lines: &Lines) {
     let mut sources = BTreeMap::new();
     for ((file, line), sums) in lines.iter().filter(|(_, sums)| sums.is_interesting()) {
         let text = sources.entry(file).or_insert_with(|| source(file));
-        let text = text
-            .as_ref()
-            .and_then(|text| text.lines().nth(line.saturating_sub(1) as usize));
+        let text = text.as_ref().and_then(|text| text.lines().nth(line.saturating_sub(1) as usize));
         let marked = |work: Work| {
             let text = work.per_request();
             match work.is_wasteful() {
@@ -361,11 +344,8 @@ fn document(name: &str, kernels: &BTreeMap<&str, (u64, Lines)>) -> Markup {
 fn listing(file: &str, lines: &Lines) -> Markup {
     let traffic = |sums: &Sums| 8 * sums.global.done + sums.shared.done;
     let whole: u64 = lines.values().map(traffic).sum::<u64>().max(1);
-    let of_file: BTreeMap<u32, &Sums> = lines
-        .iter()
-        .filter(|((name, _), _)| name == file)
-        .map(|((_, line), sums)| (*line, sums))
-        .collect();
+    let of_file: BTreeMap<u32, &Sums> =
+        lines.iter().filter(|((name, _), _)| name == file).map(|((_, line), sums)| (*line, sums)).collect();
     let text = source(file);
     let rows: Vec<(u32, &str)> = match &text {
         Some(text) => (1..).zip(text.lines()).collect(),

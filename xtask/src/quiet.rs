@@ -51,11 +51,7 @@ fn run_limited(command: &mut Command, limit: Duration) -> Result<()> {
     if status.success() {
         return Ok(());
     }
-    let said: Vec<String> = readers
-        .into_iter()
-        .flatten()
-        .filter_map(|reader| reader.join().ok())
-        .collect();
+    let said: Vec<String> = readers.into_iter().flatten().filter_map(|reader| reader.join().ok()).collect();
     let said = said.join("");
     let last: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
     let last = last.get(last.len().saturating_sub(8)..).unwrap_or_default();

@@ -107,11 +107,7 @@ impl Tool {
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
-    let tools = if args.tools.is_empty() {
-        Tool::value_variants()
-    } else {
-        &args.tools
-    };
+    let tools = if args.tools.is_empty() { Tool::value_variants() } else { &args.tools };
     if args.list {
         tools.iter().for_each(|tool| list(*tool));
         return Ok(());
@@ -146,11 +142,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
         row.counts.excerpt.iter().for_each(|line| eprintln!("    {line}"));
     }
     if !wrong.is_empty() {
-        bail!(
-            "{} of {} test programs failed, have findings, or ran no test",
-            wrong.len(),
-            rows.len()
-        );
+        bail!("{} of {} test programs failed, have findings, or ran no test", wrong.len(), rows.len());
     }
     if rows.iter().all(|row| row.counts.passed == 0) {
         bail!("no test has such a name");
@@ -218,9 +210,7 @@ fn run_all(
     };
     thread::scope(|scope| {
         let workers: Vec<_> = (0..jobs.max(1)).map(|_| scope.spawn(work)).collect();
-        workers
-            .into_iter()
-            .try_for_each(|worker| worker.join().expect("workers return their errors"))
+        workers.into_iter().try_for_each(|worker| worker.join().expect("workers return their errors"))
     })?;
     let mut rows = rows.into_inner().expect("no thread panics with it");
     rows.sort_by_key(|(number, _)| *number);
@@ -245,14 +235,7 @@ fn run_one(
     let start = Instant::now();
     let (success, mut counts) = output::follow(&mut command, &log, |line| bar.set_message(line.to_owned()))?;
     counts.add_reports(&reports, &log)?;
-    Ok(Row {
-        tool,
-        suite: suite.name(),
-        counts,
-        success,
-        time: start.elapsed(),
-        log,
-    })
+    Ok(Row { tool, suite: suite.name(), counts, success, time: start.elapsed(), log })
 }
 
 /// The command that builds and runs a suite.
@@ -294,18 +277,10 @@ fn command(tool: Tool, nightly: &Nightly, suite: &Suite, filter: &[String], repo
 fn table(rows: &[Row]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header([
-        "tool", "tests", "passed", "failed", "ignored", "left out", "findings", "time",
-    ]);
+    table.set_header(["tool", "tests", "passed", "failed", "ignored", "left out", "findings", "time"]);
     for row in rows {
         let counts = &row.counts;
-        let numbers = [
-            counts.passed,
-            counts.failed,
-            counts.ignored,
-            counts.filtered,
-            counts.findings,
-        ];
+        let numbers = [counts.passed, counts.failed, counts.ignored, counts.filtered, counts.findings];
         let cells = [row.tool.name().to_owned(), row.suite.clone()].into_iter();
         let cells = cells.chain(numbers.map(|number| number.to_string()));
         table.add_row(cells.chain([format!("{:.0} s", row.time.as_secs_f64())]));

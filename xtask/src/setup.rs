@@ -113,27 +113,19 @@ fn toolchain(yes: bool) -> Result<Toolchain> {
 
 /// The library sources of a rustup toolchain that has everything else.
 fn rustup_component(missing: &NotFound, _: bool) -> Result<Option<String>> {
-    let Some(name) = missing
-        .rejected
-        .iter()
-        .find_map(|rejected| match (&rejected.origin, &rejected.reason) {
-            (Origin::Rustup(name), Lack::Sources(_)) => Some(name),
-            _ => None,
-        })
-    else {
+    let Some(name) = missing.rejected.iter().find_map(|rejected| match (&rejected.origin, &rejected.reason) {
+        (Origin::Rustup(name), Lack::Sources(_)) => Some(name),
+        _ => None,
+    }) else {
         return Ok(None);
     };
     let Some(rustup) = rustup() else {
         return Ok(None);
     };
     let mut command = Command::new(rustup);
-    command
-        .args(["component", "add", "rust-src", "--toolchain", name])
-        .env("RUSTUP_MAX_RETRIES", "1");
+    command.args(["component", "add", "rust-src", "--toolchain", name]).env("RUSTUP_MAX_RETRIES", "1");
     run_quietly(&mut command, "installing the library sources", RUSTUP_LIMIT)?;
-    Ok(Some(format!(
-        "installed the library sources of {name} (rustup component rust-src)"
-    )))
+    Ok(Some(format!("installed the library sources of {name} (rustup component rust-src)")))
 }
 
 /// The program that manages toolchains, if it is installed.
@@ -143,18 +135,12 @@ pub(crate) fn rustup() -> Option<PathBuf> {
         .or_else(|| Some(std::env::home_dir()?.join(".cargo")))
         .map(|home| home.join("bin"));
     let path = std::env::var_os("PATH").unwrap_or_default();
-    home.into_iter()
-        .chain(std::env::split_paths(&path))
-        .map(|folder| folder.join("rustup"))
-        .find(|file| file.is_file())
+    home.into_iter().chain(std::env::split_paths(&path)).map(|folder| folder.join("rustup")).find(|file| file.is_file())
 }
 
 /// Debian's newer Rust, which lies beside rustup's without touching it.
 fn debian_packages(missing: &NotFound, yes: bool) -> Result<Option<String>> {
-    let overridden = missing
-        .rejected
-        .iter()
-        .any(|rejected| rejected.origin == Origin::Override);
+    let overridden = missing.rejected.iter().any(|rejected| rejected.origin == Origin::Override);
     if overridden {
         return Ok(None);
     }
@@ -196,11 +182,7 @@ pub(crate) fn apt_install(packages: &[&str], reason: &str, yes: bool) -> Result<
         command
     };
     if !has_candidate(packages[0]) {
-        run_quietly(
-            &mut apt_get(&["update", "--quiet"]),
-            "reading the lists of packages",
-            APT_LIMIT,
-        )?;
+        run_quietly(&mut apt_get(&["update", "--quiet"]), "reading the lists of packages", APT_LIMIT)?;
         if !has_candidate(packages[0]) {
             bail!("{install}: this distribution does not have these packages");
         }
@@ -237,36 +219,21 @@ fn agrees(input: &mut impl BufRead) -> Result<bool> {
 /// Whether apt knows a version of a package that it could install.
 fn has_candidate(package: &str) -> bool {
     output("apt-cache", &["policy", package]).is_some_and(|policy| {
-        policy.lines().any(|line| {
-            line.trim_start()
-                .strip_prefix("Candidate: ")
-                .is_some_and(|version| version != "(none)")
-        })
+        policy
+            .lines()
+            .any(|line| line.trim_start().strip_prefix("Candidate: ").is_some_and(|version| version != "(none)"))
     })
 }
 
 /// What a program prints, if it succeeds.
 fn output(program: &str, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(program)
-        .args(arguments)
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .output()
-        .ok()?;
-    output
-        .status
-        .success()
-        .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    let output = Command::new(program).args(arguments).env("LC_ALL", "C").stdin(Stdio::null()).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Installs NVIDIA's tools if they are missing. They are a help, so a failure is a note.
 fn optional_wheels() {
-    let Wheels {
-        libdevice,
-        ptxas,
-        nvdisasm,
-        ..
-    } = wheels::find();
+    let Wheels { libdevice, ptxas, nvdisasm, .. } = wheels::find();
     if libdevice.is_some() && ptxas.is_some() && nvdisasm.is_some() {
         return;
     }
@@ -289,9 +256,7 @@ fn install_wheels() -> Result<()> {
     let staging = incoming.path().join("wheels");
     install_requirements(REQUIREMENTS, &staging, "downloading libdevice, ptxas and nvdisasm")?;
     keep(&staging, &folder)?;
-    incoming
-        .close()
-        .with_context(|| format!("could not clean up {}", folder.display()))?;
+    incoming.close().with_context(|| format!("could not clean up {}", folder.display()))?;
     eprintln!("installed libdevice, ptxas and nvdisasm in {}", folder.display());
     Ok(())
 }
@@ -305,22 +270,8 @@ fn install_requirements(requirements: &str, folder: &Path, what: &str) -> Result
     std::fs::write(&file, requirements)?;
     let mut command = Command::new("python3");
     command
-        .args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--no-input",
-            "--disable-pip-version-check",
-        ])
-        .args([
-            "--no-deps",
-            "--only-binary=:all:",
-            "--require-hashes",
-            "--retries=1",
-            "--timeout=20",
-            "--target",
-        ])
+        .args(["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"])
+        .args(["--no-deps", "--only-binary=:all:", "--require-hashes", "--retries=1", "--timeout=20", "--target"])
         .arg(folder)
         .arg("--requirement")
         .arg(&file);
@@ -347,10 +298,7 @@ fn keep(staging: &Path, folder: &Path) -> Result<()> {
     for entry in std::fs::read_dir(staging.join("nvidia"))? {
         let entry = entry?;
         for file in KEPT.iter().filter(|file| entry.path().join(file).exists()) {
-            moved(
-                entry.path().join(file),
-                folder.join("nvidia").join(entry.file_name()).join(file),
-            )?;
+            moved(entry.path().join(file), folder.join("nvidia").join(entry.file_name()).join(file))?;
         }
     }
     Ok(())
@@ -364,21 +312,14 @@ mod tests {
     #[test]
     fn wheels_have_one_version_and_hashes_for_both_architectures() {
         let lines = REQUIREMENTS.replace("\\\n", " ");
-        let wheels: Vec<&str> = lines
-            .lines()
-            .filter(|line| !line.starts_with('#') && !line.is_empty())
-            .collect();
+        let wheels: Vec<&str> = lines.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect();
         assert_eq!(wheels.len(), WHEELS.len(), "{wheels:?}");
         for (line, name) in wheels.iter().zip(WHEELS) {
             let mut words = line.split_whitespace();
-            let version = words
-                .next()
-                .and_then(|wheel| wheel.strip_prefix(name)?.strip_prefix("=="));
+            let version = words.next().and_then(|wheel| wheel.strip_prefix(name)?.strip_prefix("=="));
             let version = version.unwrap_or_else(|| panic!("{name} of one version: {line}"));
             assert!(version.split('.').all(|part| part.parse::<u32>().is_ok()), "{line}");
-            let hashes: Vec<&str> = words
-                .map(|word| word.strip_prefix("--hash=sha256:").expect(line))
-                .collect();
+            let hashes: Vec<&str> = words.map(|word| word.strip_prefix("--hash=sha256:").expect(line)).collect();
             assert_eq!(hashes.len(), 2, "{line}");
             let is_hash = |hash: &&str| hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
             assert!(hashes.iter().all(is_hash) && hashes[0] != hashes[1], "{line}");
@@ -387,14 +328,9 @@ mod tests {
 
     #[test]
     fn only_a_yes_is_one() {
-        for (answer, expected) in [
-            ("y\n", true),
-            ("Yes\n", true),
-            ("\n", false),
-            ("n\n", false),
-            ("", false),
-            ("yesterday", false),
-        ] {
+        for (answer, expected) in
+            [("y\n", true), ("Yes\n", true), ("\n", false), ("n\n", false), ("", false), ("yesterday", false)]
+        {
             assert_eq!(agrees(&mut answer.as_bytes()).unwrap(), expected, "{answer:?}");
         }
     }

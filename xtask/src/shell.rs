@@ -7,9 +7,7 @@ use std::process::{Command, Stdio};
 
 /// The folder of the workspace's Cargo.toml.
 pub(crate) fn workspace() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("xtask lies in the workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
 }
 
 /// The cargo that runs this program, at work in the workspace's root.
@@ -36,9 +34,7 @@ pub(crate) fn has_nextest() -> bool {
 
 /// Runs a command whose output the user sees; a failure names the command.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
-    let status = command
-        .status()
-        .with_context(|| format!("could not start {}", describe(command)))?;
+    let status = command.status().with_context(|| format!("could not start {}", describe(command)))?;
     if !status.success() {
         bail!("{} failed ({status})", describe(command));
     }
@@ -47,10 +43,8 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 
 /// Runs a command and returns what it printed to standard output; errors stay visible.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
-    let output = command
-        .stderr(Stdio::inherit())
-        .output()
-        .with_context(|| format!("could not start {}", describe(command)))?;
+    let output =
+        command.stderr(Stdio::inherit()).output().with_context(|| format!("could not start {}", describe(command)))?;
     if !output.status.success() {
         bail!("{} failed ({})", describe(command), output.status);
     }
@@ -59,17 +53,11 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
 
 /// The command as one would type it.
 pub(crate) fn describe(command: &Command) -> String {
-    let program = Path::new(command.get_program())
-        .file_name()
-        .unwrap_or(command.get_program());
+    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     let mut words = vec![program.to_string_lossy().into_owned()];
     words.extend(command.get_args().map(|arg| {
         let arg = arg.to_string_lossy();
-        if arg.contains(' ') {
-            format!("'{arg}'")
-        } else {
-            arg.into_owned()
-        }
+        if arg.contains(' ') { format!("'{arg}'") } else { arg.into_owned() }
     }));
     format!("`{}`", words.join(" "))
 }

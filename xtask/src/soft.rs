@@ -66,10 +66,7 @@ fn install() -> Result<()> {
         Ok(()) => Ok(()),
         // Programs of this clone do not need it.
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            eprintln!(
-                "note: the software device was not put into {}: {error}",
-                folder.display()
-            );
+            eprintln!("note: the software device was not put into {}: {error}", folder.display());
             Ok(())
         }
         Err(error) => {

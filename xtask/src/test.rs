@@ -57,9 +57,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
         failed |= shell::run(shell::cargo().args(["test", "--workspace", "--doc", "--quiet"])).is_err();
     }
     if !filtered {
-        failed |= conformance::slices()
-            .inspect_err(|error| eprintln!("error: {error:#}"))
-            .is_err();
+        failed |= conformance::slices().inspect_err(|error| eprintln!("error: {error:#}")).is_err();
     }
     if failed {
         bail!("some tests failed; their output stands above");

@@ -11,9 +11,7 @@ use crate::shell;
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: Args) -> Result<()> {
-    let ptxas = wheels::find()
-        .ptxas
-        .context("there is no ptxas here; `cargo xtask setup` installs it")?;
+    let ptxas = wheels::find().ptxas.context("there is no ptxas here; `cargo xtask setup` installs it")?;
     let mut command = shell::cargo();
     command.args(["test", "--quiet", "-p", "rumba-vm", "--test", "it", "--", "ptxas::"]);
     shell::run(command.env("RUMBA_PTXAS", ptxas))

@@ -11,10 +11,7 @@ fn cargo(folder: &Path) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo
         .current_dir(folder)
-        .env(
-            "CARGO_TARGET_DIR",
-            concat!(env!("CARGO_TARGET_TMPDIR"), "/new-project-target"),
-        )
+        .env("CARGO_TARGET_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/new-project-target"))
         .env("CARGO_NET_OFFLINE", "true")
         // The software device is where a project of anyone's finds it, and not where this workspace has it.
         .env("XDG_DATA_HOME", DATA)
@@ -23,11 +20,7 @@ fn cargo(folder: &Path) -> Command {
     // They are this package's, and not the project's.
     for (name, _) in std::env::vars_os() {
         let package = name.to_string_lossy().starts_with("CARGO_PKG_");
-        if package
-            || ["CARGO_MANIFEST_DIR", "CUDA_LIBRARY_PATH", "RUMBA_DEVICE"]
-                .iter()
-                .any(|own| name == *own)
-        {
+        if package || ["CARGO_MANIFEST_DIR", "CUDA_LIBRARY_PATH", "RUMBA_DEVICE"].iter().any(|own| name == *own) {
             cargo.env_remove(name);
         }
     }
@@ -39,15 +32,9 @@ const DATA: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/data");
 
 /// The folder of NVIDIA's tools, which those projects use too.
 fn tools() -> PathBuf {
-    let named = |name| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
+    let named = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let data = || named("XDG_DATA_HOME").or_else(|| Some(std::env::home_dir()?.join(".local/share")));
-    named("RUMBA_TOOLS")
-        .or_else(|| Some(data()?.join("rumba/tools")))
-        .unwrap_or_default()
+    named("RUMBA_TOOLS").or_else(|| Some(data()?.join("rumba/tools"))).unwrap_or_default()
 }
 
 #[track_caller]
@@ -97,8 +84,7 @@ fn a_new_project_builds_and_passes_its_tests() {
     succeeds(fmt);
     // From another folder, whose settings are not the project's.
     let mut test = cargo(Path::new("/"));
-    test.args(["test", "--workspace", "--manifest-path"])
-        .arg(folder.join("Cargo.toml"));
+    test.args(["test", "--workspace", "--manifest-path"]).arg(folder.join("Cargo.toml"));
     let printed = succeeds(test);
     for name in ["saxpy_computes_what_a_loop_does", "saxpy_passes_every_check"] {
         assert!(printed.contains(&format!("test {name} ... ok")), "{printed}");
@@ -122,32 +108,20 @@ fn the_programs_of_the_book_run_in_a_new_project() {
     let chapters = files(&workspace().join("book/src"), "md");
     let (mut kernels, mut modules, mut list) = (String::new(), String::new(), String::new());
     for (name, text) in &chapters {
-        let Example {
-            name,
-            kernels: own,
-            programs,
-            ..
-        } = chapter(name, text);
+        let Example { name, kernels: own, programs, .. } = chapter(name, text);
         if programs.is_empty() {
             continue;
         }
         writeln!(kernels, "pub mod {name} {{\n{own}\n}}").expect("a string takes all text");
         for Program { module, code, .. } in programs {
-            writeln!(
-                modules,
-                "pub mod {name}_{module} {{\nuse ::kernels::{name}::kernels;\n{code}\n}}"
-            )
-            .expect("a string takes all text");
+            writeln!(modules, "pub mod {name}_{module} {{\nuse ::kernels::{name}::kernels;\n{code}\n}}")
+                .expect("a string takes all text");
             writeln!(list, "    (\"{name}_{module}\", || done({name}_{module}::main())),")
                 .expect("a string takes all text");
         }
         // The chapter on other projects begins with another one.
         if name != "book_existing_project" {
-            for wanted in text
-                .split("`cargo add ")
-                .skip(1)
-                .filter_map(|rest| rest.split('`').next())
-            {
+            for wanted in text.split("`cargo add ").skip(1).filter_map(|rest| rest.split('`').next()) {
                 let mut add = cargo(&folder);
                 add.args(["add", "--offline", "--quiet", "--package", "warm-rod", wanted]);
                 succeeds(add);
@@ -156,10 +130,7 @@ fn the_programs_of_the_book_run_in_a_new_project() {
     }
     let library = folder.join("kernels/src/lib.rs");
     let text = std::fs::read_to_string(&library).expect("it was written just now");
-    write(
-        library,
-        &format!("{text}\n#[allow(unused, missing_docs)]\nmod book {{\n{kernels}}}\npub use book::*;\n"),
-    );
+    write(library, &format!("{text}\n#[allow(unused, missing_docs)]\nmod book {{\n{kernels}}}\npub use book::*;\n"));
     write(
         folder.join("src/bin/book.rs"),
         &format!(
@@ -234,13 +205,9 @@ fn a_project_that_exists_takes_the_steps_of_the_book() {
         write(file, &text);
         files += 1;
     }
-    assert_eq!(
-        files, 6,
-        "the chapter has a manifest, another, three sources and the profiles"
-    );
+    assert_eq!(files, 6, "the chapter has a manifest, another, three sources and the profiles");
     let mut run = cargo(Path::new("/"));
-    run.args(["run", "--quiet", "--manifest-path"])
-        .arg(folder.join("Cargo.toml"));
+    run.args(["run", "--quiet", "--manifest-path"]).arg(folder.join("Cargo.toml"));
     run.env("RUMBA_DEVICE", "soft");
     // There is no library here.
     run.env("XDG_DATA_HOME", place.path());
@@ -256,18 +223,13 @@ fn a_project_that_exists_takes_the_steps_of_the_book() {
     write(to.join("main.rs"), &tests.map(|test| format!("mod {test};\n")).concat());
     let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).expect("it was written just now");
     let helper = workspace().join("tests/processes");
-    let helper = format!(
-        "\n[dev-dependencies]\ntest-processes = {{ path = \"{}\" }}\n",
-        helper.display()
-    );
+    let helper = format!("\n[dev-dependencies]\ntest-processes = {{ path = \"{}\" }}\n", helper.display());
     write(folder.join("Cargo.toml"), &with_sections(&manifest, &helper));
     let mut run = cargo(Path::new("/"));
     run.args(["test", "--manifest-path"]).arg(folder.join("Cargo.toml"));
     run.env("RUMBA_DEVICE", "soft").env("XDG_DATA_HOME", place.path());
     let printed = succeeds(run);
-    let passed = printed
-        .lines()
-        .filter(|line| line.starts_with("test result: ok.") && !line.contains(" 0 passed"));
+    let passed = printed.lines().filter(|line| line.starts_with("test result: ok.") && !line.contains(" 0 passed"));
     assert_eq!(passed.count(), 1, "{printed}");
 }
 

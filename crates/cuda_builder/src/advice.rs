@@ -95,24 +95,14 @@ const RULES: &[Rule] = &[
     Rule {
         codes: &["E0507", "E0382"],
         says: &["move"],
-        about: &[
-            "`cuda_std::shared::Shared<",
-            "`cuda_std::shared::View<",
-            "`Shared<",
-            "`SharedSlice<",
-        ],
+        about: &["`cuda_std::shared::Shared<", "`cuda_std::shared::View<", "`Shared<", "`SharedSlice<"],
         unless: &[],
         text: "`tile.read(|tile| ..)` waits for the block, reads and waits again, and borrows the memory only, so that it may stand in a loop \
                or a closure; with `sync`, the next turn of a loop starts from what `view.sync()` gives: `tile = view.sync();`",
     },
     Rule {
         codes: &["E0277"],
-        says: &[
-            "cannot multiply `",
-            "cannot divide `",
-            "cannot add `",
-            "cannot subtract `",
-        ],
+        says: &["cannot multiply `", "cannot divide `", "cannot add `", "cannot subtract `"],
         about: &["`{float}"],
         unless: NUMBERS,
         text: FLOAT,
@@ -126,11 +116,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         codes: &["E0277"],
-        says: &[
-            "cannot be indexed by `u32`",
-            "cannot be indexed by `i32`",
-            "cannot be indexed by `u64`",
-        ],
+        says: &["cannot be indexed by `u32`", "cannot be indexed by `i32`", "cannot be indexed by `u64`"],
         about: &[""],
         unless: &[],
         text: "an index is a `usize`: write `x[i as usize]`; the index of the thread itself, `let i = grid::<1>();`, is one as it is",
@@ -153,10 +139,8 @@ pub(crate) struct Advice {
 
 /// The advice for a message about the kernel crate in this directory, if there is any.
 pub(crate) fn find(diagnostic: &Diagnostic, crate_dir: &Path) -> Option<Advice> {
-    if let Some(symbol) = diagnostic
-        .message
-        .strip_prefix("symbol `")
-        .and_then(|rest| rest.strip_suffix("` is already defined"))
+    if let Some(symbol) =
+        diagnostic.message.strip_prefix("symbol `").and_then(|rest| rest.strip_suffix("` is already defined"))
     {
         return Some(named_twice(symbol, diagnostic, crate_dir));
     }
@@ -169,10 +153,7 @@ pub(crate) fn find(diagnostic: &Diagnostic, crate_dir: &Path) -> Option<Advice> 
             && diagnostic.texts().any(|text| has(text, advice.about))
     };
     let rule = RULES.iter().find(fits)?;
-    Some(Advice {
-        sentence: None,
-        help: rule.text.to_owned(),
-    })
+    Some(Advice { sentence: None, help: rule.text.to_owned() })
 }
 
 /// The message about a symbol that two functions define: of kernels, with both places.
@@ -212,10 +193,7 @@ fn named_twice(symbol: &str, diagnostic: &Diagnostic, crate_dir: &Path) -> Advic
     let others = match others.as_slice() {
         [] => "the other is in this crate as well".to_owned(),
         [other] => format!("the other is at {}", name(other)),
-        others => format!(
-            "the others are at {}",
-            others.iter().map(name).collect::<Vec<_>>().join(", ")
-        ),
+        others => format!("the others are at {}", others.iter().map(name).collect::<Vec<_>>().join(", ")),
     };
     Advice {
         sentence: Some(format!("two kernels have the name `{kernel}`")),
@@ -228,9 +206,8 @@ fn named_twice(symbol: &str, diagnostic: &Diagnostic, crate_dir: &Path) -> Advic
 
 /// The source files in a folder, sorted.
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> = fs::read_dir(folder)
-        .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
-        .unwrap_or_default();
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(folder).map(|entries| entries.flatten().map(|entry| entry.path()).collect()).unwrap_or_default();
     entries.sort();
     for path in entries {
         if path.is_dir() {

@@ -102,10 +102,7 @@ impl FromStr for NvvmArch {
 
     /// Accepts `sm_90`, `compute_90` and `90`.
     fn from_str(text: &str) -> Result<Self, UnknownArch> {
-        let short = text
-            .strip_prefix("sm_")
-            .or_else(|| text.strip_prefix("compute_"))
-            .unwrap_or(text);
+        let short = text.strip_prefix("sm_").or_else(|| text.strip_prefix("compute_")).unwrap_or(text);
         Self::ALL
             .iter()
             .copied()

@@ -333,23 +333,12 @@ impl CudaBuilder {
                 (output.ptx, output.kernels, output.arch)
             }
         };
-        Ok(Ptx {
-            path,
-            text,
-            kernels,
-            arch,
-            libdevice,
-            toolchain,
-        })
+        Ok(Ptx { path, text, kernels, arch, libdevice, toolchain })
     }
 
     fn crate_dir(&self) -> Result<PathBuf, BuildError> {
         let directory = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
-        if directory.join("Cargo.toml").is_file() {
-            Ok(directory)
-        } else {
-            Err(BuildError::NoCrate { directory })
-        }
+        if directory.join("Cargo.toml").is_file() { Ok(directory) } else { Err(BuildError::NoCrate { directory }) }
     }
 
     fn resolve_target_dir(&self, crate_dir: &Path) -> PathBuf {
@@ -447,10 +436,7 @@ fn crate_flags(crate_dir: &Path) -> Vec<String> {
 }
 
 fn library_file(library: &Library) -> LibraryFile {
-    LibraryFile {
-        path: library.rlib.clone(),
-        standard: library.standard,
-    }
+    LibraryFile { path: library.rlib.clone(), standard: library.standard }
 }
 
 /// Everything that the text depends on.
@@ -470,21 +456,16 @@ fn key(input: &link::Input, options: &str) -> String {
 /// Waits until no other build uses the folder.
 fn lock(folder: &Path) -> Result<File, BuildError> {
     let path = folder.join(".lock");
-    let locked = std::fs::create_dir_all(folder)
-        .and_then(|()| File::create(&path))
-        .and_then(|file| {
-            file.lock()?;
-            Ok(file)
-        });
+    let locked = std::fs::create_dir_all(folder).and_then(|()| File::create(&path)).and_then(|file| {
+        file.lock()?;
+        Ok(file)
+    });
     locked.map_err(|source| BuildError::Io { path, source })
 }
 
 /// The directory of the workspace's lock file.
 fn workspace_root(crate_dir: &Path) -> &Path {
-    crate_dir
-        .ancestors()
-        .find(|folder| folder.join("Cargo.lock").is_file())
-        .unwrap_or(crate_dir)
+    crate_dir.ancestors().find(|folder| folder.join("Cargo.lock").is_file()).unwrap_or(crate_dir)
 }
 
 /// Names source files by where they are in the workspace, or by their crate outside of it.
@@ -492,9 +473,7 @@ fn sources(built: &Built, crate_dir: &Path) -> Sources {
     let workspace = workspace_root(crate_dir);
     let mut roots = vec![(workspace.to_owned(), String::new())];
     // What the remapping of the registry and of the standard library leaves.
-    let mut libraries = ["alloc/src/", "core/src/", REGISTRY, CHECKOUTS]
-        .map(str::to_owned)
-        .to_vec();
+    let mut libraries = ["alloc/src/", "core/src/", REGISTRY, CHECKOUTS].map(str::to_owned).to_vec();
     for library in &built.libraries {
         let directory = &library.directory;
         let name = match directory.strip_prefix(workspace) {
@@ -520,15 +499,9 @@ fn rerun_if_changed(built: &Built, crate_dir: &Path) {
         println!("cargo::rerun-if-changed={file}");
     }
     for library in built.libraries.iter().filter(|library| library.local) {
-        println!(
-            "cargo::rerun-if-changed={}",
-            library.directory.join("Cargo.toml").display()
-        );
+        println!("cargo::rerun-if-changed={}", library.directory.join("Cargo.toml").display());
     }
-    println!(
-        "cargo::rerun-if-changed={}",
-        workspace_root(crate_dir).join("Cargo.lock").display()
-    );
+    println!("cargo::rerun-if-changed={}", workspace_root(crate_dir).join("Cargo.lock").display());
 }
 
 /// The files in a list of dependencies as make reads them: `target: file file`, spaces escaped.
@@ -558,10 +531,7 @@ fn write_if_changed(path: &Path, text: &str) -> Result<(), BuildError> {
     if std::fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
         return Ok(());
     }
-    let failed = |source| BuildError::Io {
-        path: path.to_owned(),
-        source,
-    };
+    let failed = |source| BuildError::Io { path: path.to_owned(), source };
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(failed)?;
     }

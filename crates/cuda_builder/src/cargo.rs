@@ -178,18 +178,10 @@ impl Diagnostic {
         // Notes are indented by what line numbers take.
         let numbers = text.lines().find(|line| line.contains("--> "));
         let indent = numbers.map_or(0, |line| line.len() - line.trim_start().len()) + 1;
-        let help = if colour {
-            "\x1b[1m\x1b[94m= \x1b[0m\x1b[1mhelp\x1b[0m"
-        } else {
-            "= help"
-        };
+        let help = if colour { "\x1b[1m\x1b[94m= \x1b[0m\x1b[1mhelp\x1b[0m" } else { "= help" };
         let body = text.trim_end_matches('\n');
         let end = &text[body.len()..];
-        format!(
-            "{body}\n{:indent$}{help}: {advice}{}",
-            "",
-            if end.is_empty() { "\n" } else { end }
-        )
+        format!("{body}\n{:indent$}{help}: {advice}{}", "", if end.is_empty() { "\n" } else { end })
     }
 
     /// Whether rustc only counts the errors before it.
@@ -213,17 +205,8 @@ fn is_foreign(name: &str) -> bool {
         "CARGO_SOURCE_",
         "CARGO_TERM_",
     ];
-    const BUILD_SCRIPT: [&str; 9] = [
-        "DEBUG",
-        "HOST",
-        "MAKEFLAGS",
-        "MFLAGS",
-        "NUM_JOBS",
-        "OPT_LEVEL",
-        "OUT_DIR",
-        "PROFILE",
-        "TARGET",
-    ];
+    const BUILD_SCRIPT: [&str; 9] =
+        ["DEBUG", "HOST", "MAKEFLAGS", "MFLAGS", "NUM_JOBS", "OPT_LEVEL", "OUT_DIR", "PROFILE", "TARGET"];
     if name.starts_with("CARGO") {
         return !KEPT.iter().any(|kept| name.starts_with(kept));
     }
@@ -258,11 +241,7 @@ pub(crate) fn build(request: &Request<'_>) -> Result<Built, BuildError> {
         .arg(format!("-Zbuild-std={}", request.build_std))
         .arg("--target-dir")
         .arg(request.target_dir)
-        .arg(if colour {
-            "--message-format=json-diagnostic-rendered-ansi"
-        } else {
-            "--message-format=json"
-        })
+        .arg(if colour { "--message-format=json-diagnostic-rendered-ansi" } else { "--message-format=json" })
         .args(["--color", if colour { "always" } else { "never" }])
         .args(PROFILE.iter().flat_map(|setting| ["--config", setting]))
         .args(&request.arguments)
@@ -278,15 +257,9 @@ pub(crate) fn build(request: &Request<'_>) -> Result<Built, BuildError> {
             false => Stdio::piped(),
         });
 
-    let started = |source| BuildError::Start {
-        program: toolchain.cargo.clone(),
-        source,
-    };
+    let started = |source| BuildError::Start { program: toolchain.cargo.clone(), source };
     let mut child = command.spawn().map_err(started)?;
-    let forwarded = child
-        .stderr
-        .take()
-        .map(|stderr| thread::spawn(|| terminal::forward(stderr)));
+    let forwarded = child.stderr.take().map(|stderr| thread::spawn(|| terminal::forward(stderr)));
     let mut output = Output::default();
     if let Some(stdout) = child.stdout.take() {
         for line in BufReader::new(stdout).split(b'\n') {
@@ -305,10 +278,7 @@ pub(crate) fn build(request: &Request<'_>) -> Result<Built, BuildError> {
                 diagnostics: output.diagnostics,
             }
         } else {
-            BuildError::Cargo {
-                directory: request.crate_dir.to_owned(),
-                status,
-            }
+            BuildError::Cargo { directory: request.crate_dir.to_owned(), status }
         });
     }
     output.finish(request)
@@ -378,17 +348,11 @@ impl Output {
             }
         }
         let Some((kernel_crate, dep_info)) = kernel_crate else {
-            return Err(BuildError::NoLibrary {
-                directory: request.crate_dir.to_owned(),
-            });
+            return Err(BuildError::NoLibrary { directory: request.crate_dir.to_owned() });
         };
         let crate_name = kernel_crate.name.clone();
         libraries.sort_by(|a, b| (a.standard, &a.name, &a.rlib).cmp(&(b.standard, &b.name, &b.rlib)));
         libraries.insert(0, kernel_crate);
-        Ok(Built {
-            libraries,
-            crate_name,
-            dep_info,
-        })
+        Ok(Built { libraries, crate_name, dep_info })
     }
 }

@@ -58,10 +58,7 @@ pub enum InspectError {
 pub fn kernels(ptx: &str) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
     for text in set::texts(ptx) {
-        let new: Vec<&str> = set::kernels(text)
-            .into_iter()
-            .filter(|name| !all.contains(name))
-            .collect();
+        let new: Vec<&str> = set::kernels(text).into_iter().filter(|name| !all.contains(name)).collect();
         all.extend(new);
     }
     all
@@ -78,10 +75,8 @@ pub fn text_for(ptx: &str, arch: NvvmArch) -> Result<&str, InspectError> {
         return Ok(ptx);
     }
     let capability = (arch.capability() / 10, arch.capability() % 10);
-    set::choose(ptx, capability).ok_or_else(|| InspectError::NoText {
-        arch,
-        texts: texts.iter().filter_map(|text| Target::of(text)).collect(),
-    })
+    set::choose(ptx, capability)
+        .ok_or_else(|| InspectError::NoText { arch, texts: texts.iter().filter_map(|text| Target::of(text)).collect() })
 }
 
 /// The part of a PTX text that defines one kernel, from its `.entry` to its closing brace; of several texts, the first that
@@ -139,9 +134,7 @@ pub fn resources(ptx: &str, arch: NvvmArch) -> Result<Vec<Resources>, InspectErr
 /// # Errors
 /// One of the two tools is not there, or refuses its input.
 pub fn sass(ptx: &str, arch: NvvmArch) -> Result<String, InspectError> {
-    let nvdisasm = wheels::find()
-        .nvdisasm
-        .ok_or(InspectError::Missing { tool: "nvdisasm" })?;
+    let nvdisasm = wheels::find().nvdisasm.ok_or(InspectError::Missing { tool: "nvdisasm" })?;
     let (binary, _) = assemble(ptx, arch)?;
     let folder = Scratch::new()?;
     let file = folder.write("kernels.cubin", &binary)?;
@@ -184,15 +177,8 @@ fn assemble(ptx: &str, arch: NvvmArch) -> Result<(Vec<u8>, String), InspectError
     let folder = Scratch::new()?;
     let source = folder.write("kernels.ptx", ptx.as_bytes())?;
     let binary = folder.0.join("kernels.cubin");
-    let output = run(
-        Command::new(&ptxas)
-            .arg("-v")
-            .arg(format!("-arch={arch}"))
-            .arg("-o")
-            .arg(&binary)
-            .arg(&source),
-        &ptxas,
-    )?;
+    let output =
+        run(Command::new(&ptxas).arg("-v").arg(format!("-arch={arch}")).arg("-o").arg(&binary).arg(&source), &ptxas)?;
     if !output.status.success() {
         return Err(refused("ptxas", &output));
     }
@@ -203,19 +189,13 @@ fn assemble(ptx: &str, arch: NvvmArch) -> Result<(Vec<u8>, String), InspectError
 }
 
 fn run(command: &mut Command, program: &Path) -> Result<Output, InspectError> {
-    command.output().map_err(|source| InspectError::Io {
-        path: program.to_owned(),
-        source,
-    })
+    command.output().map_err(|source| InspectError::Io { path: program.to_owned(), source })
 }
 
 fn refused(tool: &'static str, output: &Output) -> InspectError {
     let mut message = String::from_utf8_lossy(&output.stderr).into_owned();
     message.push_str(&String::from_utf8_lossy(&output.stdout));
-    InspectError::Refused {
-        tool,
-        message: message.trim().to_owned(),
-    }
+    InspectError::Refused { tool, message: message.trim().to_owned() }
 }
 
 /// Reads what `ptxas -v` prints: two or three lines for each kernel and device function.
@@ -227,10 +207,7 @@ fn parse_report(report: &str) -> Vec<Resources> {
     for line in report.lines() {
         if let Some((_, rest)) = line.split_once("Compiling entry function '") {
             let kernel = rest.split('\'').next().unwrap_or_default().to_owned();
-            frame = Resources {
-                kernel,
-                ..Resources::default()
-            };
+            frame = Resources { kernel, ..Resources::default() };
         } else if let Some((_, function)) = line.split_once("Function properties for ") {
             own = function == frame.kernel;
         } else if own && line.contains("bytes stack frame") {
@@ -310,14 +287,8 @@ mod tests {
     #[test]
     fn one_kernel_s_llvm_assembly_is_cut_out() {
         let text = "declare void @a()\ndefine ptx_kernel void @ab(i32 %0) {\n  ret void\n}\ndefine void @a() #1 {\n  b:\n  ret void\n}\n";
-        assert_eq!(
-            kernel_llvm(text, "a"),
-            Some("define void @a() #1 {\n  b:\n  ret void\n}")
-        );
-        assert_eq!(
-            kernel_llvm(text, "ab"),
-            Some("define ptx_kernel void @ab(i32 %0) {\n  ret void\n}")
-        );
+        assert_eq!(kernel_llvm(text, "a"), Some("define void @a() #1 {\n  b:\n  ret void\n}"));
+        assert_eq!(kernel_llvm(text, "ab"), Some("define ptx_kernel void @ab(i32 %0) {\n  ret void\n}"));
         assert_eq!(kernel_llvm(text, "b"), None);
     }
 

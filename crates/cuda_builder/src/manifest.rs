@@ -39,10 +39,7 @@ struct Settings {
 /// The architecture that the crate in a directory states.
 pub(crate) fn arch(crate_dir: &Path) -> Result<Option<NvvmArch>, BuildError> {
     let path = crate_dir.join("Cargo.toml");
-    let text = std::fs::read_to_string(&path).map_err(|source| BuildError::Io {
-        path: path.clone(),
-        source,
-    })?;
+    let text = std::fs::read_to_string(&path).map_err(|source| BuildError::Io { path: path.clone(), source })?;
     parse(&text).map_err(|reason| BuildError::Manifest { path, reason })
 }
 

@@ -72,12 +72,7 @@ fn hex(bytes: &[u8]) -> String {
 
 impl Stamp {
     pub(crate) fn new(key: String, text: &str, kernels: &[String], arch: String) -> Self {
-        Self {
-            key,
-            text: hash(text),
-            kernels: kernels.to_vec(),
-            arch,
-        }
+        Self { key, text: hash(text), kernels: kernels.to_vec(), arch }
     }
 
     /// The stamp of a PTX file and its text, if both are what they would be now.
@@ -115,10 +110,7 @@ pub(crate) struct Cache {
 
 impl Cache {
     pub(crate) fn new(folder: &Path, crate_dir: &Path, options: String) -> Self {
-        Self {
-            folder: folder.join("parts").join(name(crate_dir)),
-            options,
-        }
+        Self { folder: folder.join("parts").join(name(crate_dir)), options }
     }
 
     /// The key of a part, given its bitcode and what else is particular to it.

@@ -12,11 +12,7 @@ use std::process::Command;
 pub use rumba_llvm::find::rustup_home;
 
 /// The oldest compiler whose kernels are tested.
-pub const OLDEST: Version = Version {
-    major: 1,
-    minor: 95,
-    patch: 0,
-};
+pub const OLDEST: Version = Version { major: 1, minor: 95, patch: 0 };
 
 /// The variable that names the rustc to use, before anything else is tried.
 pub const OVERRIDE: &str = "RUMBA_KERNEL_RUSTC";
@@ -83,11 +79,7 @@ impl Version {
     /// Reads `1.96.0` or `1.97.0-nightly`.
     fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.split(['.', '-', '+']).map_while(|n| n.parse().ok());
-        Some(Self {
-            major: numbers.next()?,
-            minor: numbers.next()?,
-            patch: numbers.next()?,
-        })
+        Some(Self { major: numbers.next()?, minor: numbers.next()?, patch: numbers.next()? })
     }
 }
 
@@ -170,10 +162,7 @@ pub fn find() -> Result<Toolchain, NotFound> {
     if let Some(toolchain) = promising.filter_map(|candidate| inspect(candidate).ok()).next() {
         return Ok(toolchain);
     }
-    let rejected: Vec<Rejected> = candidates
-        .iter()
-        .filter_map(|candidate| inspect(candidate).err())
-        .collect();
+    let rejected: Vec<Rejected> = candidates.iter().filter_map(|candidate| inspect(candidate).err()).collect();
     let remedies = remedies(&rejected);
     Err(NotFound { rejected, remedies })
 }
@@ -215,10 +204,7 @@ fn library(sysroot: &Path) -> PathBuf {
 fn candidates() -> Vec<Candidate> {
     if let Some(rustc) = env::var_os(OVERRIDE).filter(|value| !value.is_empty()) {
         // An explicit choice is the only one: falling back would hide a mistake in it.
-        return vec![Candidate {
-            rustc: rustc.into(),
-            origin: Origin::Override,
-        }];
+        return vec![Candidate { rustc: rustc.into(), origin: Origin::Override }];
     }
     let mut all = rustup_candidates();
     all.extend(system_candidates());
@@ -227,9 +213,7 @@ fn candidates() -> Vec<Candidate> {
 
 /// The folder of cargo's registry and of the programs that cargo and rustup install.
 pub(crate) fn cargo_home() -> Option<PathBuf> {
-    env::var_os("CARGO_HOME")
-        .map(PathBuf::from)
-        .or_else(|| Some(env::home_dir()?.join(".cargo")))
+    env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")))
 }
 
 /// Rustup's toolchains: the active one, then released ones, then nightlies, newest first.
@@ -265,10 +249,7 @@ fn rustup_candidates() -> Vec<Candidate> {
     });
     names
         .into_iter()
-        .map(|name| Candidate {
-            rustc: folder.join(&name).join("bin/rustc"),
-            origin: Origin::Rustup(name),
-        })
+        .map(|name| Candidate { rustc: folder.join(&name).join("bin/rustc"), origin: Origin::Rustup(name) })
         .collect()
 }
 
@@ -288,10 +269,7 @@ fn system_candidates() -> Vec<Candidate> {
             new
         })
         .filter(|rustc| !rustc.components().any(|c| c.as_os_str() == "toolchains"))
-        .map(|rustc| Candidate {
-            rustc,
-            origin: Origin::System,
-        })
+        .map(|rustc| Candidate { rustc, origin: Origin::System })
         .collect()
 }
 
@@ -367,9 +345,7 @@ pub const DEBIAN_PACKAGES: [&str; 3] = ["rustc-web", "cargo-web", "rust-web-src"
 fn remedies(rejected: &[Rejected]) -> Vec<String> {
     let mut remedies = Vec::new();
     if rejected.iter().any(|r| r.origin == Origin::Override) {
-        return vec![format!(
-            "unset {OVERRIDE}   (or point it at a rustc that has the sources in its sysroot)"
-        )];
+        return vec![format!("unset {OVERRIDE}   (or point it at a rustc that has the sources in its sysroot)")];
     }
     let rustup = rejected.iter().find_map(|r| match (&r.origin, &r.reason) {
         (Origin::Rustup(name), Lack::Sources(_)) => Some(name),
@@ -383,10 +359,7 @@ fn remedies(rejected: &[Rejected]) -> Vec<String> {
         None => {}
     }
     if Path::new("/usr/bin/apt-get").exists() {
-        remedies.push(format!(
-            "sudo apt-get install {}   (Debian 12)",
-            DEBIAN_PACKAGES.join(" ")
-        ));
+        remedies.push(format!("sudo apt-get install {}   (Debian 12)", DEBIAN_PACKAGES.join(" ")));
     } else if Path::new("/usr/bin/dnf").exists() {
         remedies.push("sudo dnf install rust cargo rust-src".to_owned());
     }

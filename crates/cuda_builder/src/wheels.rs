@@ -71,7 +71,5 @@ fn existing(path: &str) -> Option<PathBuf> {
 }
 
 fn on_path(name: &str) -> Option<PathBuf> {
-    env::split_paths(&env::var_os("PATH")?)
-        .map(|folder| folder.join(name))
-        .find(|path| Path::is_file(path))
+    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(name)).find(|path| Path::is_file(path))
 }

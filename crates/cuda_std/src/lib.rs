@@ -1,8 +1,5 @@
 #![no_std]
-#![cfg_attr(
-    target_arch = "nvptx64",
-    feature(allow_internal_unstable, asm_experimental_arch, link_llvm_intrinsics)
-)]
+#![cfg_attr(target_arch = "nvptx64", feature(allow_internal_unstable, asm_experimental_arch, link_llvm_intrinsics))]
 #![cfg_attr(
     target_arch = "nvptx64",
     allow(internal_features, reason = "the device's instructions are the compiler's internals")

@@ -49,13 +49,11 @@ impl Arguments {
     /// The `cuda_std::Contract`.
     pub(crate) fn contract(&self) -> TokenStream {
         // An error in a value is shown where the value stands: so is the call that finds it.
-        self.contract
-            .iter()
-            .fold(quote! { ::cuda_std::Contract::ANY }, |stated, (key, value)| {
-                let place = if value.is_empty() { key.span() } else { value.span() };
-                let key = Ident::new(&key.to_string(), place);
-                quote_spanned! { place => ::cuda_std::Contract::#key(#stated, #value) }
-            })
+        self.contract.iter().fold(quote! { ::cuda_std::Contract::ANY }, |stated, (key, value)| {
+            let place = if value.is_empty() { key.span() } else { value.span() };
+            let key = Ident::new(&key.to_string(), place);
+            quote_spanned! { place => ::cuda_std::Contract::#key(#stated, #value) }
+        })
     }
 
     /// The name in the PTX of a kernel by this function; a generic kernel has its types' behind it.
@@ -68,9 +66,7 @@ impl Arguments {
 
     /// The arguments of one of several kernels of a function: a name that is stated gets an end.
     pub(crate) fn with_suffix(mut self, suffix: &str) -> Self {
-        self.name = self
-            .name
-            .map(|name| LitStr::new(&format!("{}_{suffix}", name.value()), name.span()));
+        self.name = self.name.map(|name| LitStr::new(&format!("{}_{suffix}", name.value()), name.span()));
         self
     }
 
@@ -96,9 +92,7 @@ impl Arguments {
 
     /// Whether something is stated that becomes a PTX directive.
     pub(crate) fn states_directives(&self) -> bool {
-        self.contract
-            .iter()
-            .any(|(key, _)| *key != "dynamic_shared" && *key != "cooperative" && *key != "dependent")
+        self.contract.iter().any(|(key, _)| *key != "dynamic_shared" && *key != "cooperative" && *key != "dependent")
     }
 }
 
@@ -123,19 +117,16 @@ impl Instance {
 
     /// Items that make each parameter a name for its value.
     pub(crate) fn aliases(&self) -> TokenStream {
-        let aliases = self
-            .bindings
-            .iter()
-            .map(|Binding { parameter, value }| match parameter {
-                GenericParam::Const(parameter) => {
-                    let (name, ty) = (&parameter.ident, &parameter.ty);
-                    quote! { #[allow(dead_code)] const #name: #ty = #value; }
-                }
-                GenericParam::Type(syn::TypeParam { ident: name, .. }) => {
-                    quote! { #[allow(dead_code)] type #name = #value; }
-                }
-                GenericParam::Lifetime(_) => TokenStream::new(),
-            });
+        let aliases = self.bindings.iter().map(|Binding { parameter, value }| match parameter {
+            GenericParam::Const(parameter) => {
+                let (name, ty) = (&parameter.ident, &parameter.ty);
+                quote! { #[allow(dead_code)] const #name: #ty = #value; }
+            }
+            GenericParam::Type(syn::TypeParam { ident: name, .. }) => {
+                quote! { #[allow(dead_code)] type #name = #value; }
+            }
+            GenericParam::Lifetime(_) => TokenStream::new(),
+        });
         quote! { #(#aliases)* }
     }
 }
@@ -146,10 +137,7 @@ impl Binding {
         let text = source_text(&self.value);
         let mut name = String::new();
         // Of a path only the last segment.
-        for word in text
-            .replace("- ", "m")
-            .split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'))
-        {
+        for word in text.replace("- ", "m").split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')) {
             let word = word.rsplit(':').next().unwrap_or_default();
             if !word.is_empty() {
                 if !name.is_empty() {
@@ -180,11 +168,7 @@ const KEYS: [(&str, Takes, &str); 11] = [
     ("max_registers", Takes::Number, "max_registers = 64"),
     ("cluster", Takes::Shape, "cluster = 2` or `cluster = (2, 2)"),
     ("dynamic_shared", Takes::Number, "dynamic_shared = 4096"),
-    (
-        ARCH,
-        Takes::Architectures,
-        "arch = \"sm_90a\"` or `arch = [\"sm_90a\", \"sm_80\"]",
-    ),
+    (ARCH, Takes::Architectures, "arch = \"sm_90a\"` or `arch = [\"sm_90a\", \"sm_80\"]"),
     ("cooperative", Takes::Nothing, "cooperative"),
     ("dependent", Takes::Nothing, "dependent"),
     ("fast_math", Takes::Nothing, "fast_math"),
@@ -259,13 +243,7 @@ pub(crate) fn parse(arguments: TokenStream, signature: &Signature) -> syn::Resul
     problems.result()?;
     let clauses = contract.len();
     contract.retain(|(key, _)| key != "fast_math");
-    Ok(Arguments {
-        fast_math: contract.len() < clauses,
-        architectures,
-        name,
-        contract,
-        instances,
-    })
+    Ok(Arguments { fast_math: contract.len() < clauses, architectures, name, contract, instances })
 }
 
 /// One argument.
@@ -298,10 +276,7 @@ fn clause(input: ParseStream<'_>, generics: &Generics) -> syn::Result<Clause> {
     let positional = |error: Error| {
         let value = match generics.params.iter().find_map(ident) {
             Some(name) => format!("what a kernel is compiled for is named: `#[kernel({name} = [f32, f64])]`"),
-            None => format!(
-                "an argument of `#[kernel]` is named, as in `#[kernel(block = 256)]`; {}",
-                known()
-            ),
+            None => format!("an argument of `#[kernel]` is named, as in `#[kernel(block = 256)]`; {}", known()),
         };
         Error::new(error.span(), value)
     };
@@ -314,17 +289,11 @@ fn clause(input: ParseStream<'_>, generics: &Generics) -> syn::Result<Clause> {
     };
     let value = match takes {
         Takes::Nothing if input.peek(Token![=]) => {
-            return Err(Error::new_spanned(
-                &key,
-                format!("`{key}` has no value; write `{key}` or leave it out"),
-            ));
+            return Err(Error::new_spanned(&key, format!("`{key}` has no value; write `{key}` or leave it out")));
         }
         Takes::Nothing => return Ok(Clause::Contract(key, TokenStream::new())),
         Takes::Shape | Takes::Number | Takes::Architectures | Takes::Name if !input.peek(Token![=]) => {
-            return Err(Error::new_spanned(
-                &key,
-                format!("`{key}` needs a value: write `{example}`"),
-            ));
+            return Err(Error::new_spanned(&key, format!("`{key}` needs a value: write `{example}`")));
         }
         Takes::Shape => {
             input.parse::<Token![=]>()?;
@@ -353,10 +322,7 @@ fn unknown(key: &Ident, input: ParseStream<'_>, generics: &Generics, positional:
     let text = key.to_string();
     let error = |message: String| Error::new_spanned(key, message);
     if let Some((_, name)) = OTHER_NAMES.iter().find(|(other, _)| text == *other) {
-        let example = KEYS
-            .iter()
-            .find(|(key, ..)| key == name)
-            .map_or("", |(.., example)| example);
+        let example = KEYS.iter().find(|(key, ..)| key == name).map_or("", |(.., example)| example);
         return error(format!("there is no `{key}`; write `{example}`"));
     }
     if text == "grid" || text == "stream" {
@@ -374,21 +340,10 @@ fn unknown(key: &Ident, input: ParseStream<'_>, generics: &Generics, positional:
 }
 
 fn no_such_parameter(name: &Ident, generics: &Generics) -> Error {
-    let known: Vec<String> = generics
-        .params
-        .iter()
-        .filter_map(ident)
-        .map(|name| format!("`{name}`"))
-        .collect();
-    let advice = if known.is_empty() {
-        format!("write `fn name<{name}>(..)`")
-    } else {
-        format!("it has {}", known.join(", "))
-    };
-    Error::new_spanned(
-        name,
-        format!("the kernel has no type or const parameter `{name}`; {advice}"),
-    )
+    let known: Vec<String> = generics.params.iter().filter_map(ident).map(|name| format!("`{name}`")).collect();
+    let advice =
+        if known.is_empty() { format!("write `fn name<{name}>(..)`") } else { format!("it has {}", known.join(", ")) };
+    Error::new_spanned(name, format!("the kernel has no type or const parameter `{name}`; {advice}"))
 }
 
 /// All keys, for messages.
@@ -402,29 +357,17 @@ fn shape(key: &Ident, example: &str, value: Expr) -> syn::Result<TokenStream> {
     let lengths: Vec<Expr> = match value {
         Expr::Tuple(tuple) => {
             if !(1..=3).contains(&tuple.elems.len()) {
-                return Err(Error::new_spanned(
-                    tuple,
-                    format!("`{key}` has 1 to 3 dimensions: write `{example}`"),
-                ));
+                return Err(Error::new_spanned(tuple, format!("`{key}` has 1 to 3 dimensions: write `{example}`")));
             }
             tuple.elems.into_iter().collect()
         }
         Expr::Array(array) => {
-            return Err(Error::new_spanned(
-                array,
-                format!("`{key}` is a number or a tuple: write `{example}`"),
-            ));
+            return Err(Error::new_spanned(array, format!("`{key}` is a number or a tuple: write `{example}`")));
         }
         length => vec![length],
     };
-    let mut numbers = lengths
-        .iter()
-        .map(|length| number(key, example, length))
-        .collect::<syn::Result<Vec<_>>>()?;
-    let place = numbers
-        .iter()
-        .fold(TokenStream::new(), |all, number| quote! { #all #number })
-        .span();
+    let mut numbers = lengths.iter().map(|length| number(key, example, length)).collect::<syn::Result<Vec<_>>>()?;
+    let place = numbers.iter().fold(TokenStream::new(), |all, number| quote! { #all #number }).span();
     numbers.resize(3, quote! { 1 });
     Ok(quote_spanned! { place => [#(#numbers),*] })
 }
@@ -432,18 +375,14 @@ fn shape(key: &Ident, example: &str, value: Expr) -> syn::Result<TokenStream> {
 /// A number of any integer type, as `cuda_std::Contract` takes it.
 fn number(key: &Ident, example: &str, value: &Expr) -> syn::Result<TokenStream> {
     match value {
-        Expr::Lit(ExprLit {
-            lit: Lit::Int(literal), ..
-        }) if literal.suffix().is_empty() => Ok(quote! { #literal }),
+        Expr::Lit(ExprLit { lit: Lit::Int(literal), .. }) if literal.suffix().is_empty() => Ok(quote! { #literal }),
         Expr::Lit(ExprLit { lit: Lit::Int(_), .. }) => Ok(quote_spanned! { value.span() => (#value as u128) }),
-        Expr::Lit(literal) => Err(Error::new_spanned(
-            literal,
-            format!("`{key}` takes a whole number: write `{example}`"),
-        )),
-        Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => Err(Error::new_spanned(
-            unary,
-            format!("`{key}` cannot be negative: write `{example}`"),
-        )),
+        Expr::Lit(literal) => {
+            Err(Error::new_spanned(literal, format!("`{key}` takes a whole number: write `{example}`")))
+        }
+        Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => {
+            Err(Error::new_spanned(unary, format!("`{key}` cannot be negative: write `{example}`")))
+        }
         _ => Ok(quote_spanned! { value.span() => ((#value) as u128) }),
     }
 }
@@ -464,9 +403,7 @@ fn architectures(example: &str, value: Expr) -> syn::Result<Vec<LitStr>> {
     let mut stated: Vec<LitStr> = Vec::new();
     for element in elements {
         let name = match element {
-            Expr::Lit(ExprLit {
-                lit: Lit::Str(name), ..
-            }) => name,
+            Expr::Lit(ExprLit { lit: Lit::Str(name), .. }) => name,
             other => {
                 return Err(Error::new_spanned(
                     other,
@@ -478,17 +415,11 @@ fn architectures(example: &str, value: Expr) -> syn::Result<Vec<LitStr>> {
             let digits: String = name.value().chars().skip_while(|c| !c.is_ascii_digit()).collect();
             let meant = Some(format!("sm_{digits}")).filter(|meant| is_architecture(meant));
             let advice = meant.map_or_else(|| example.to_owned(), |meant| format!("arch = \"{meant}\""));
-            let message = format!(
-                "`{}` is not the name of an architecture: write `{advice}`",
-                name.value()
-            );
+            let message = format!("`{}` is not the name of an architecture: write `{advice}`", name.value());
             return Err(Error::new(name.span(), message));
         }
         if stated.iter().any(|known| known.value() == name.value()) {
-            return Err(Error::new(
-                name.span(),
-                format!("`{}` is in the list twice", name.value()),
-            ));
+            return Err(Error::new(name.span(), format!("`{}` is in the list twice", name.value())));
         }
         stated.push(name);
     }
@@ -497,14 +428,8 @@ fn architectures(example: &str, value: Expr) -> syn::Result<Vec<LitStr>> {
 
 /// A name in the PTX.
 fn entry_name(example: &str, value: &Expr) -> syn::Result<LitStr> {
-    let Expr::Lit(ExprLit {
-        lit: Lit::Str(name), ..
-    }) = value
-    else {
-        return Err(Error::new_spanned(
-            value,
-            format!("`name` takes a name in quotes: write `{example}`"),
-        ));
+    let Expr::Lit(ExprLit { lit: Lit::Str(name), .. }) = value else {
+        return Err(Error::new_spanned(value, format!("`name` takes a name in quotes: write `{example}`")));
     };
     match syn::parse_str::<Ident>(&name.value()) {
         Ok(ident) if name.value().is_ascii() => {
@@ -522,9 +447,7 @@ fn entry_name(example: &str, value: &Expr) -> syn::Result<LitStr> {
 
 /// Whether a text is one such as `sm_90`, `sm_90a` or `sm_100f`.
 fn is_architecture(text: &str) -> bool {
-    let digits = text
-        .strip_prefix("sm_")
-        .map(|short| short.strip_suffix(['a', 'f']).unwrap_or(short));
+    let digits = text.strip_prefix("sm_").map(|short| short.strip_suffix(['a', 'f']).unwrap_or(short));
     digits.is_some_and(|digits| (2..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
@@ -544,16 +467,11 @@ fn conflicts(contract: &[(Ident, TokenStream)], problems: &mut Problems) {
         );
     }
     if let (Some(_), Some(key)) = (find("min_blocks"), find("max_registers")) {
-        problems.add(
-            key,
-            "`min_blocks` and `max_registers` both limit the registers of a thread; keep one",
-        );
+        problems.add(key, "`min_blocks` and `max_registers` both limit the registers of a thread; keep one");
     }
     if let (Some(key), None, None) = (find("min_blocks"), find("block"), find("max_threads")) {
-        problems.add(
-            key,
-            "how many blocks fit depends on their size: state `block` or `max_threads` beside `min_blocks`",
-        );
+        problems
+            .add(key, "how many blocks fit depends on their size: state `block` or `max_threads` beside `min_blocks`");
     }
 }
 
@@ -567,12 +485,7 @@ fn list(input: ParseStream<'_>, names: Vec<Ident>, parameters: Vec<GenericParam>
         },
         _ => format!("({text}) = [(f32, ..), (f64, ..)]"),
     };
-    let expected = |span| {
-        Error::new(
-            span,
-            format!("what the kernel is compiled for is a list: write `{example}`"),
-        )
-    };
+    let expected = |span| Error::new(span, format!("what the kernel is compiled for is a list: write `{example}`"));
     input.parse::<Token![=]>().map_err(|error| expected(error.span()))?;
     if !input.peek(token::Bracket) {
         return Err(expected(input.span()));
@@ -607,10 +520,7 @@ fn list(input: ParseStream<'_>, names: Vec<Ident>, parameters: Vec<GenericParam>
         let words = |row: &[TokenStream]| row.iter().map(ToString::to_string).collect::<Vec<_>>();
         if rows.iter().any(|known| words(known) == words(&row)) {
             let row = quote! { #(#row),* };
-            return Err(Error::new_spanned(
-                &row,
-                format!("`{}` is in the list twice", source_text(&row)),
-            ));
+            return Err(Error::new_spanned(&row, format!("`{}` is in the list twice", source_text(&row))));
         }
         rows.push(row);
         if !content.is_empty() {
@@ -618,16 +528,9 @@ fn list(input: ParseStream<'_>, names: Vec<Ident>, parameters: Vec<GenericParam>
         }
     }
     if rows.is_empty() {
-        return Err(Error::new(
-            bracket.span.join(),
-            format!("an empty list makes no kernel: write `{example}`"),
-        ));
+        return Err(Error::new(bracket.span.join(), format!("an empty list makes no kernel: write `{example}`")));
     }
-    Ok(List {
-        names,
-        parameters,
-        rows,
-    })
+    Ok(List { names, parameters, rows })
 }
 
 /// A value for a parameter.
@@ -653,11 +556,7 @@ fn parameter(name: &Ident, generics: &Generics) -> Option<GenericParam> {
 
 /// Every combination of the lists.
 fn instances(signature: &Signature, lists: Vec<List>, problems: &mut Problems) -> Vec<Instance> {
-    let Signature {
-        ident: kernel,
-        generics,
-        ..
-    } = signature;
+    let Signature { ident: kernel, generics, .. } = signature;
     let mut listed = HashSet::new();
     for name in lists.iter().flat_map(|list| &list.names) {
         if !listed.insert(name.clone()) {
@@ -676,31 +575,21 @@ fn instances(signature: &Signature, lists: Vec<List>, problems: &mut Problems) -
         }
     }
     let mut rows = vec![Vec::new()];
-    for List {
-        parameters,
-        rows: values,
-        ..
-    } in lists
-    {
+    for List { parameters, rows: values, .. } in lists {
         rows = rows
             .iter()
             .flat_map(|row: &Vec<Binding>| {
                 values.iter().map(|values| {
-                    let bindings = parameters.iter().zip(values).map(|(parameter, value)| Binding {
-                        parameter: parameter.clone(),
-                        value: value.clone(),
-                    });
+                    let bindings = parameters
+                        .iter()
+                        .zip(values)
+                        .map(|(parameter, value)| Binding { parameter: parameter.clone(), value: value.clone() });
                     row.iter().cloned().chain(bindings).collect()
                 })
             })
             .collect();
     }
-    let order = |binding: &Binding| {
-        generics
-            .params
-            .iter()
-            .position(|own| ident(own) == ident(&binding.parameter))
-    };
+    let order = |binding: &Binding| generics.params.iter().position(|own| ident(own) == ident(&binding.parameter));
     let mut known = HashSet::new();
     let mut instances = Vec::new();
     for mut bindings in rows {

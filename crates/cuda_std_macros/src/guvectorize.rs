@@ -25,11 +25,7 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> syn::Result<T
     let arguments = arguments::parse(rest, &function.sig).map_err(|error| renamed(error, "guvectorize"))?;
     let gufunc = Gufunc::new(&function, &layout)?;
     let (kernel, parameters) = gufunc.kernel()?;
-    let kernel = Kernel {
-        function: &kernel,
-        parameters: &parameters,
-        arguments: &arguments,
-    };
+    let kernel = Kernel { function: &kernel, parameters: &parameters, arguments: &arguments };
     let (conditions, entries, host) = (kernel.conditions(), kernel.entries(), gufunc.over(kernel));
     Ok(quote! {
         #function
@@ -66,18 +62,15 @@ fn layout(attribute: TokenStream) -> syn::Result<(Layout, TokenStream)> {
     let (text, rest) = parser.parse2(attribute)?;
     let wrong = |message: String| Error::new(text.span(), message);
     let value: String = text.value().split_whitespace().collect();
-    let (operands, result) = value
-        .split_once("->")
-        .ok_or_else(|| wrong("there is no `->`: write `(m,n),(n,p)->(m,p)`".to_owned()))?;
+    let (operands, result) =
+        value.split_once("->").ok_or_else(|| wrong("there is no `->`: write `(m,n),(n,p)->(m,p)`".to_owned()))?;
     let operands = arrays(operands).map_err(&wrong)?;
     let [result] = <[Vec<String>; 1]>::try_from(arrays(result).map_err(&wrong)?)
         .map_err(|results| wrong(format!("there is one result, not {}", results.len())))?;
     for name in &result {
         let is_number = name.parse::<usize>().is_ok();
         if !is_number && !operands.iter().flatten().any(|known| known == name) {
-            return Err(wrong(format!(
-                "how long axis `{name}` of the result is, no operand says"
-            )));
+            return Err(wrong(format!("how long axis `{name}` of the result is, no operand says")));
         }
     }
     Ok((Layout { text, operands, result }, rest))
@@ -139,23 +132,14 @@ impl<'f> Gufunc<'f> {
         if wanted != given {
             problems.add(
                 &signature.ident,
-                format!(
-                    "\"{}\" has {wanted} arrays, but the function takes {given}",
-                    layout.text.value()
-                ),
+                format!("\"{}\" has {wanted} arrays, but the function takes {given}", layout.text.value()),
             );
         }
         if wanted > MOST + 1 {
-            problems.add(
-                &layout.text,
-                format!("a vectorized function has {MOST} operands at most"),
-            );
+            problems.add(&layout.text, format!("a vectorized function has {MOST} operands at most"));
         }
         if let ReturnType::Type(_, ty) = &signature.output {
-            problems.add(
-                ty,
-                "the result is written to the last parameter, `mut out: ViewMut<T, N>`; return nothing",
-            );
+            problems.add(ty, "the result is written to the last parameter, `mut out: ViewMut<T, N>`; return nothing");
         }
         let axes = layout.operands.iter().chain([&layout.result]);
         let arrays: Vec<Array<'f>> = signature
@@ -175,12 +159,7 @@ impl<'f> Gufunc<'f> {
         problems.result()?;
         let mut operands = arrays;
         let result = operands.pop().expect("there is a parameter for each array");
-        Ok(Self {
-            item,
-            layout,
-            operands,
-            result,
-        })
+        Ok(Self { item, layout, operands, result })
     }
 
     /// The kernel that makes the calls.
@@ -211,10 +190,7 @@ impl<'f> Gufunc<'f> {
         let values = generics.type_params().map(|parameter| &parameter.ident);
         let values = values.chain(generics.const_params().map(|parameter| &parameter.ident));
         let turbofish = (!params.is_empty()).then(|| quote! { ::<#(#values),*> });
-        let (output, view) = (
-            Ident::new("result", Span::mixed_site()),
-            Ident::new("view", Span::mixed_site()),
-        );
+        let (output, view) = (Ident::new("result", Span::mixed_site()), Ident::new("view", Span::mixed_site()));
         let function: ItemFn = parse_quote! {
             #(#conditions)*
             #[allow(clippy::multiple_bound_locations)]
@@ -286,10 +262,8 @@ impl<'f> Gufunc<'f> {
             });
             quote! { &[#(#lengths),*] }
         };
-        let (operand_axes, result_axes) = (
-            self.layout.operands.iter().map(|axes| lengths(axes)),
-            lengths(&self.layout.result),
-        );
+        let (operand_axes, result_axes) =
+            (self.layout.operands.iter().map(|axes| lengths(axes)), lengths(&self.layout.result));
         let outlived = self.outlived();
         let params = sig.generics.params.iter();
         let predicates = sig.generics.where_clause.iter().flat_map(|clause| &clause.predicates);
@@ -352,10 +326,7 @@ fn array<'f>(
         && (last.ident == "View" || last.ident == "ViewMut")
         && let PathArguments::AngleBracketed(generics) = &last.arguments
     {
-        let mut generics = generics
-            .args
-            .iter()
-            .filter(|argument| !matches!(argument, GenericArgument::Lifetime(_)));
+        let mut generics = generics.args.iter().filter(|argument| !matches!(argument, GenericArgument::Lifetime(_)));
         let (element, count) = (generics.next(), generics.next());
         let literal = match count {
             Some(GenericArgument::Const(Expr::Lit(literal))) => source_text(literal).parse::<usize>().ok(),
@@ -363,13 +334,7 @@ fn array<'f>(
         };
         if last.ident != wanted || literal.is_some_and(|literal| literal != rank) {
             let element = element.map(source_text).unwrap_or_default();
-            problems.add(
-                ty,
-                format!(
-                    "with the axes ({}) this is a `{wanted}<{element}, {rank}>`",
-                    axes.join(",")
-                ),
-            );
+            problems.add(ty, format!("with the axes ({}) this is a `{wanted}<{element}, {rank}>`", axes.join(",")));
             return None;
         }
         if let Some(GenericArgument::Type(element)) = element {
@@ -378,18 +343,8 @@ fn array<'f>(
         }
     }
     if !is_result && axes.is_empty() && !matches!(ty, Type::Reference(_) | Type::Ptr(_) | Type::Slice(_)) {
-        return Some(Array {
-            name,
-            element: ty,
-            single: true,
-        });
+        return Some(Array { name, element: ty, single: true });
     }
-    problems.add(
-        ty,
-        format!(
-            "an array with the axes ({}) is taken as `{wanted}<T, {rank}>`",
-            axes.join(",")
-        ),
-    );
+    problems.add(ty, format!("an array with the axes ({}) is taken as `{wanted}<T, {rank}>`", axes.join(",")));
     None
 }

@@ -26,11 +26,7 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
         }
         (Err(error), _) | (_, Err(error)) => return Err(error),
     };
-    let kernel = Kernel {
-        function: &function,
-        parameters: &parameters,
-        arguments: &arguments,
-    };
+    let kernel = Kernel { function: &function, parameters: &parameters, arguments: &arguments };
     let (device, host) = (kernel.entries(), kernel.host());
     Ok(quote! { #device #host })
 }
@@ -56,9 +52,7 @@ fn not_a_function(item: TokenStream, error: Error) -> Error {
 
 /// Whether both the entry and the launcher keep an attribute: documentation and conditions.
 fn is_kept(attribute: &Attribute) -> bool {
-    ["doc", "cfg", "cfg_attr", "deprecated"]
-        .iter()
-        .any(|name| attribute.path().is_ident(name))
+    ["doc", "cfg", "cfg_attr", "deprecated"].iter().any(|name| attribute.path().is_ident(name))
 }
 
 /// The part that both sides have.
@@ -83,15 +77,10 @@ impl<'k> Kernel<'k> {
         let (unsafety, name, generics) = (sig.unsafety, self.name(), &sig.generics);
         let clause = &generics.where_clause;
         let attributes = attrs.iter().filter(|attribute| !attribute.path().is_ident("doc"));
-        let parameters = self.parameters.iter().map(
-            |Parameter {
-                 name,
-                 mutable,
-                 attributes,
-                 ty,
-                 ..
-             }| quote! { #(#attributes)* #mutable #name: #ty },
-        );
+        let parameters = self
+            .parameters
+            .iter()
+            .map(|Parameter { name, mutable, attributes, ty, .. }| quote! { #(#attributes)* #mutable #name: #ty });
         quote! {
             #(#attributes)*
             #[inline(always)]
@@ -164,13 +153,7 @@ impl<'k> Kernel<'k> {
     /// The `cuda_std::launch::Parameter`s: those that a call binds, and the shared memory.
     fn descriptions(self) -> (Vec<TokenStream>, Vec<TokenStream>) {
         let (mut bound, mut tiles) = (Vec::new(), Vec::new());
-        for Parameter {
-            name,
-            ty: written,
-            kind,
-            ..
-        } in self.parameters
-        {
+        for Parameter { name, ty: written, kind, .. } in self.parameters {
             let (label, text) = (name.to_string(), source_text(written));
             let parameter = quote! { ::cuda_std::Parameter };
             match kind {
@@ -209,22 +192,12 @@ impl<'k> Kernel<'k> {
 impl Kernel<'_> {
     /// The PTX entries.
     pub(crate) fn entries(self) -> TokenStream {
-        if self.is_generic() {
-            self.generic_device()
-        } else {
-            self.device()
-        }
+        if self.is_generic() { self.generic_device() } else { self.device() }
     }
 
     fn device(self) -> TokenStream {
         let (vis, kept) = (&self.function.vis, self.kept());
-        let entry = self.entry(
-            self.name(),
-            &self.entry_name(),
-            &quote! { #kept },
-            &quote! { #vis },
-            &self.body(None),
-        );
+        let entry = self.entry(self.name(), &self.entry_name(), &quote! { #kept }, &quote! { #vis }, &self.body(None));
         quote! {
             #[cfg(target_arch = "nvptx64")]
             #entry
@@ -238,13 +211,7 @@ impl Kernel<'_> {
         let entries = self.arguments.instances.iter().map(|instance| {
             let aliases = instance.aliases();
             let name = instance.entry(&self.entry_name());
-            let entry = self.entry(
-                &name,
-                &name,
-                &TokenStream::new(),
-                &TokenStream::new(),
-                &TokenStream::new(),
-            );
+            let entry = self.entry(&name, &name, &TokenStream::new(), &TokenStream::new(), &TokenStream::new());
             quote! {
                 #[cfg(target_arch = "nvptx64")]
                 #conditions
@@ -447,10 +414,7 @@ impl Kernel<'_> {
         let parameters = self.type_parameters();
         let generics = (!parameters.is_empty()).then(|| quote! { ::<#(#parameters),*> });
         // Where the builder looks for it.
-        let fast_math = self
-            .arguments
-            .fast_math
-            .then(|| quote! { #[unsafe(link_section = ".fast_math")] });
+        let fast_math = self.arguments.fast_math.then(|| quote! { #[unsafe(link_section = ".fast_math")] });
         let exported = entry.to_string();
         quote! {
             ::cuda_std::__entry! {
@@ -500,10 +464,7 @@ impl Kernel<'_> {
             return (TokenStream::new(), constant);
         }
         let finder = self.finder();
-        (
-            quote! { (): #finder<#(#names),*>, },
-            quote! { <() as #finder<#(#names),*>>::KERNEL },
-        )
+        (quote! { (): #finder<#(#names),*>, }, quote! { <() as #finder<#(#names),*>>::KERNEL })
     }
 
     /// Of a generic kernel, the trait that has the entry for each combination of its types.
@@ -512,34 +473,23 @@ impl Kernel<'_> {
             return TokenStream::new();
         }
         let (vis, finder, conditions) = (&self.function.vis, self.finder(), self.conditions());
-        let params = self
-            .function
-            .sig
-            .generics
-            .params
-            .iter()
-            .map(|parameter| match parameter {
-                GenericParam::Const(parameter) => {
-                    let (name, ty) = (&parameter.ident, &parameter.ty);
-                    quote! { const #name: #ty }
-                }
-                GenericParam::Type(syn::TypeParam { ident, .. }) => quote! { #ident: ?::core::marker::Sized },
-                GenericParam::Lifetime(_) => TokenStream::new(),
-            });
+        let params = self.function.sig.generics.params.iter().map(|parameter| match parameter {
+            GenericParam::Const(parameter) => {
+                let (name, ty) = (&parameter.ident, &parameter.ty);
+                quote! { const #name: #ty }
+            }
+            GenericParam::Type(syn::TypeParam { ident, .. }) => quote! { #ident: ?::core::marker::Sized },
+            GenericParam::Lifetime(_) => TokenStream::new(),
+        });
         let names = self.type_parameters();
         let wanted: Vec<String> = names.iter().map(|name| format!("{name} = {{{name}}}")).collect();
         let message = format!("the kernel `{}` is not compiled for {}", self.name(), wanted.join(", "));
         let compiled: Vec<String> = self.arguments.instances.iter().map(Instance::describe).collect();
         let note = format!("it is compiled for {}", compiled.join("; "));
-        let advice = format!(
-            "what else it is to be compiled for goes into the list in `#[kernel({} = [..])]`",
-            names[0]
-        );
+        let advice =
+            format!("what else it is to be compiled for goes into the list in `#[kernel({} = [..])]`", names[0]);
         let instances = self.arguments.instances.iter().map(|instance| {
-            let (aliases, description) = (
-                instance.aliases(),
-                self.description(&instance.entry(&self.entry_name())),
-            );
+            let (aliases, description) = (instance.aliases(), self.description(&instance.entry(&self.entry_name())));
             let cooperation = self.cooperation();
             quote! {
                 #[cfg(not(target_arch = "nvptx64"))]
@@ -581,13 +531,7 @@ impl Kernel<'_> {
         let (name, vis, unsafety, kept) = (self.name(), &function.vis, function.sig.unsafety, self.kept());
         let call = Ident::new("call", Span::mixed_site());
         let (mut inputs, mut binds) = (Vec::new(), Vec::new());
-        for Parameter {
-            name,
-            ty: written,
-            kind,
-            ..
-        } in self.parameters
-        {
+        for Parameter { name, ty: written, kind, .. } in self.parameters {
             let ty = match kind {
                 Kind::Shared => continue,
                 Kind::Copied => {
@@ -618,12 +562,7 @@ impl Kernel<'_> {
             });
         }
         let params = function.sig.generics.params.iter();
-        let predicates = function
-            .sig
-            .generics
-            .where_clause
-            .iter()
-            .flat_map(|clause| &clause.predicates);
+        let predicates = function.sig.generics.where_clause.iter().flat_map(|clause| &clause.predicates);
         let (finder, kernel) = self.constant();
         let cooperation = (!self.is_generic()).then(|| self.cooperation());
         let body = self.body(None);

@@ -129,9 +129,7 @@ use proc_macro::TokenStream;
 /// ```
 #[proc_macro_attribute]
 pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    kernel::expand(arguments.into(), item.into())
-        .unwrap_or_else(syn::Error::into_compile_error)
-        .into()
+    kernel::expand(arguments.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Makes a function of numbers one of whole arrays: Numba's `vectorize`, NumPy's universal functions.
@@ -180,9 +178,7 @@ pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// ```
 #[proc_macro_attribute]
 pub fn vectorize(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    vectorize::expand(arguments.into(), item.into())
-        .unwrap_or_else(syn::Error::into_compile_error)
-        .into()
+    vectorize::expand(arguments.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Makes a function of arrays one of many: Numba's `guvectorize`, NumPy's generalized universal functions.
@@ -218,9 +214,7 @@ pub fn vectorize(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// ```
 #[proc_macro_attribute]
 pub fn guvectorize(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    guvectorize::expand(arguments.into(), item.into())
-        .unwrap_or_else(syn::Error::into_compile_error)
-        .into()
+    guvectorize::expand(arguments.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Makes a function of two elements an operator, with kernels that reduce and scan with it: Numba's `@cuda.reduce`.
@@ -246,9 +240,7 @@ pub fn guvectorize(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// ```
 #[proc_macro_attribute]
 pub fn reduction(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    reduction::expand(arguments.into(), item.into())
-        .unwrap_or_else(syn::Error::into_compile_error)
-        .into()
+    reduction::expand(arguments.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Puts a static into an address space: `shared`, `constant` or `global`.
@@ -284,9 +276,7 @@ pub fn reduction(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// ```
 #[proc_macro_attribute]
 pub fn address_space(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    placement::address_space(arguments.into(), item.into())
-        .unwrap_or_else(syn::Error::into_compile_error)
-        .into()
+    placement::address_space(arguments.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Keeps a static under its own name in the PTX, so that the host finds it.
@@ -299,9 +289,7 @@ pub fn address_space(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// ```
 #[proc_macro_attribute]
 pub fn externally_visible(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    placement::externally_visible(arguments.into(), item.into())
-        .unwrap_or_else(syn::Error::into_compile_error)
-        .into()
+    placement::externally_visible(arguments.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// A function for the device only: on the host it panics and names itself.
@@ -315,23 +303,17 @@ pub fn externally_visible(arguments: TokenStream, item: TokenStream) -> TokenStr
 /// ```
 #[proc_macro_attribute]
 pub fn gpu_only(_: TokenStream, item: TokenStream) -> TokenStream {
-    placement::gpu_only(item.into())
-        .unwrap_or_else(syn::Error::into_compile_error)
-        .into()
+    placement::gpu_only(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Prints from a kernel, without a line end; see `cuda_std::io`.
 #[proc_macro]
 pub fn print(input: TokenStream) -> TokenStream {
-    print::expand(input.into(), false)
-        .unwrap_or_else(syn::Error::into_compile_error)
-        .into()
+    print::expand(input.into(), false).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Prints a line from a kernel; see `cuda_std::io`.
 #[proc_macro]
 pub fn println(input: TokenStream) -> TokenStream {
-    print::expand(input.into(), true)
-        .unwrap_or_else(syn::Error::into_compile_error)
-        .into()
+    print::expand(input.into(), true).unwrap_or_else(syn::Error::into_compile_error).into()
 }

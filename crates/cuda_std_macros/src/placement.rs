@@ -8,21 +8,15 @@ use syn::{Attribute, Error, Ident, Item, ItemFn, ItemStatic, StaticMutability};
 use crate::symbols;
 
 /// The address spaces of a static, and the section by which the builder knows each.
-const SPACES: [(&str, Option<&str>); 3] = [
-    ("shared", Some(".shared")),
-    ("constant", Some(".constant")),
-    ("global", None),
-];
+const SPACES: [(&str, Option<&str>); 3] =
+    [("shared", Some(".shared")), ("constant", Some(".constant")), ("global", None)];
 
 /// `#[address_space(shared)] static ..`
 pub(crate) fn address_space(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
     let known = "write `#[address_space(shared)]`, `#[address_space(constant)]` or `#[address_space(global)]`";
     let space: Ident = syn::parse2(arguments).map_err(|error| Error::new(error.span(), known))?;
     let Some((_, section)) = SPACES.iter().find(|(name, _)| space == name) else {
-        return Err(Error::new_spanned(
-            &space,
-            format!("a static cannot be in the address space `{space}`; {known}"),
-        ));
+        return Err(Error::new_spanned(&space, format!("a static cannot be in the address space `{space}`; {known}")));
     };
     let item = static_item("address_space", item)?;
     // What a type has to be for its statics to be used without `unsafe` there.
@@ -78,10 +72,8 @@ pub(crate) fn gpu_only(item: TokenStream) -> syn::Result<TokenStream> {
     let function: ItemFn =
         syn::parse2(item).map_err(|_| Error::new_spanned(place, "`#[gpu_only]` goes on a function"))?;
     let ItemFn { attrs, vis, sig, .. } = &function;
-    let message = format!(
-        "`{}` runs on a CUDA device only: call it from a `#[kernel]` function and launch that",
-        sig.ident
-    );
+    let message =
+        format!("`{}` runs on a CUDA device only: call it from a `#[kernel]` function and launch that", sig.ident);
     let mut host = sig.clone();
     host.abi = None;
     Ok(quote! {

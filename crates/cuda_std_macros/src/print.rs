@@ -20,10 +20,7 @@ impl Parse for Input {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         if input.is_empty() {
             let format = LitStr::new("", Span::call_site());
-            return Ok(Self {
-                format,
-                values: Vec::new(),
-            });
+            return Ok(Self { format, values: Vec::new() });
         }
         let format = input.parse().map_err(|error| {
             Error::new(
@@ -167,9 +164,7 @@ pub(crate) fn expand(input: TokenStream, line_end: bool) -> syn::Result<TokenStr
             }
             Of::Position(position) => position,
             Of::Name(name) => {
-                let position = values
-                    .iter()
-                    .position(|(own, _)| own.as_ref().is_some_and(|own| *own == name));
+                let position = values.iter().position(|(own, _)| own.as_ref().is_some_and(|own| *own == name));
                 match position {
                     Some(position) => position,
                     None => {
@@ -185,9 +180,7 @@ pub(crate) fn expand(input: TokenStream, line_end: bool) -> syn::Result<TokenStr
             }
         };
         if index >= values.len() || (index >= written && values[index].0.is_none()) {
-            return Err(missing(format!(
-                "the format string wants value {index}, but there are {written}"
-            )));
+            return Err(missing(format!("the format string wants value {index}, but there are {written}")));
         }
         used[index] = true;
         order.push(index);
@@ -204,15 +197,12 @@ pub(crate) fn expand(input: TokenStream, line_end: bool) -> syn::Result<TokenStr
         ));
     }
     let expressions = values.iter().map(|(_, value)| value);
-    let names: Vec<Ident> = (0..values.len())
-        .map(|index| format_ident!("value{index}", span = Span::mixed_site()))
-        .collect();
-    let generics: Vec<Ident> = (0..order.len())
-        .map(|index| format_ident!("T{index}", span = Span::mixed_site()))
-        .collect();
-    let fields: Vec<Ident> = (0..order.len())
-        .map(|index| format_ident!("field{index}", span = Span::mixed_site()))
-        .collect();
+    let names: Vec<Ident> =
+        (0..values.len()).map(|index| format_ident!("value{index}", span = Span::mixed_site())).collect();
+    let generics: Vec<Ident> =
+        (0..order.len()).map(|index| format_ident!("T{index}", span = Span::mixed_site())).collect();
+    let fields: Vec<Ident> =
+        (0..order.len()).map(|index| format_ident!("field{index}", span = Span::mixed_site())).collect();
     let printed = order.iter().map(|&index| &names[index]);
     let std_macro = if line_end { quote!(println) } else { quote!(print) };
     // On the host the values must be printable in a kernel too, but only the standard library looks
@@ -253,36 +243,21 @@ mod tests {
     use super::{Of, Piece, pieces};
 
     fn value(flags: &str, letter: Option<char>) -> Piece {
-        Piece::Value {
-            of: Of::Next,
-            flags: flags.to_owned(),
-            letter,
-        }
+        Piece::Value { of: Of::Next, flags: flags.to_owned(), letter }
     }
 
     #[test]
     fn format_strings_come_apart() {
         let text = |text: &str| Piece::Text(text.to_owned());
         assert_eq!(pieces("a {{}} b"), Ok(vec![text("a {} b")]));
-        assert_eq!(
-            pieces("{}, {:?}"),
-            Ok(vec![value("", None), text(", "), value("", None)])
-        );
+        assert_eq!(pieces("{}, {:?}"), Ok(vec![value("", None), text(", "), value("", None)]));
         assert_eq!(pieces("{:08.3}|"), Ok(vec![value("08.3", None), text("|")]));
         assert_eq!(pieces("{:#06x}"), Ok(vec![value("#06", Some('x'))]));
         assert_eq!(
             pieces("{x:<4}{1}"),
             Ok(vec![
-                Piece::Value {
-                    of: Of::Name("x".to_owned()),
-                    flags: "-4".to_owned(),
-                    letter: None
-                },
-                Piece::Value {
-                    of: Of::Position(1),
-                    flags: String::new(),
-                    letter: None
-                },
+                Piece::Value { of: Of::Name("x".to_owned()), flags: "-4".to_owned(), letter: None },
+                Piece::Value { of: Of::Position(1), flags: String::new(), letter: None },
             ])
         );
     }

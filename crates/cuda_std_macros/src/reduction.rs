@@ -87,12 +87,8 @@ const OTHER_SIZES: &[&str] = &["u8", "i8", "bool", "u16", "i16", "f16", "bf16", 
 /// The type of the elements, if the function is one of two elements.
 fn element(function: &ItemFn) -> syn::Result<Type> {
     let sig = &function.sig;
-    let wrong = |message: &str| {
-        Err(Error::new_spanned(
-            sig,
-            format!("{message}; write `fn {}(a: T, b: T) -> T`", sig.ident),
-        ))
-    };
+    let wrong =
+        |message: &str| Err(Error::new_spanned(sig, format!("{message}; write `fn {}(a: T, b: T) -> T`", sig.ident)));
     if !sig.generics.params.is_empty() {
         return wrong("a reduction is compiled for one type, so it cannot be generic");
     }

@@ -70,12 +70,8 @@ pub(crate) fn parameters(function: &ItemFn) -> syn::Result<Vec<Parameter>> {
     let mut problems = Problems::default();
     qualifiers(function, &mut problems);
     let unsafe_kernel = function.sig.unsafety.is_some();
-    let parameters: Vec<Parameter> = function
-        .sig
-        .inputs
-        .iter()
-        .filter_map(|input| parameter(input, unsafe_kernel, &mut problems))
-        .collect();
+    let parameters: Vec<Parameter> =
+        function.sig.inputs.iter().filter_map(|input| parameter(input, unsafe_kernel, &mut problems)).collect();
     sixteenth_barrier(&parameters, &mut problems);
     problems.result()?;
     Ok(parameters)
@@ -84,9 +80,8 @@ pub(crate) fn parameters(function: &ItemFn) -> syn::Result<Vec<Parameter>> {
 /// A block has 16 barriers: one is `sync_threads`, and each parameter of shared memory has one. Those that have another name
 /// are counted by their types, in `cuda_std::shared::barriers`.
 fn sixteenth_barrier(parameters: &[Parameter], problems: &mut Problems) {
-    let mut shared = parameters
-        .iter()
-        .filter(|parameter| matches!(parameter.kind, Kind::Shared | Kind::SharedSlice(_)));
+    let mut shared =
+        parameters.iter().filter(|parameter| matches!(parameter.kind, Kind::Shared | Kind::SharedSlice(_)));
     if let Some(parameter) = shared.nth(15) {
         problems.add(
             &parameter.ty,
@@ -102,35 +97,20 @@ fn qualifiers(function: &ItemFn, problems: &mut Problems) {
         problems.combine(error);
     }
     if let Some(asyncness) = signature.asyncness {
-        problems.add(
-            asyncness,
-            "a kernel cannot be `async`: every thread runs it from start to end; remove `async`",
-        );
+        problems.add(asyncness, "a kernel cannot be `async`: every thread runs it from start to end; remove `async`");
     }
     if let Some(constness) = signature.constness {
-        problems.add(
-            constness,
-            "a kernel cannot be `const`: it runs on the device only; remove `const`",
-        );
+        problems.add(constness, "a kernel cannot be `const`: it runs on the device only; remove `const`");
     }
     if let Some(abi) = &signature.abi {
-        problems.add(
-            abi,
-            "`#[kernel]` gives the function its calling convention; remove `extern`",
-        );
+        problems.add(abi, "`#[kernel]` gives the function its calling convention; remove `extern`");
     }
     for parameter in signature.generics.lifetimes() {
         let lifetime = &parameter.lifetime;
-        problems.add(
-            parameter,
-            format!("what a kernel is passed lives as long as its launch; leave `{lifetime}` out"),
-        );
+        problems.add(parameter, format!("what a kernel is passed lives as long as its launch; leave `{lifetime}` out"));
     }
     if let Some(variadic) = &signature.variadic {
-        problems.add(
-            variadic,
-            "a kernel cannot take a variable number of parameters; pass a slice",
-        );
+        problems.add(variadic, "a kernel cannot take a variable number of parameters; pass a slice");
     }
     if let ReturnType::Type(_, ty) = &signature.output
         && !matches!(&**ty, Type::Tuple(tuple) if tuple.elems.is_empty())
@@ -144,10 +124,7 @@ fn qualifiers(function: &ItemFn, problems: &mut Problems) {
     for attribute in &function.attrs {
         let path = unwrap_unsafe(attribute);
         if path == "no_mangle" || path == "export_name" || path == "link_section" {
-            problems.add(
-                attribute,
-                format!("`#[kernel]` exports the function under its own name; remove `#[{path}]`"),
-            );
+            problems.add(attribute, format!("`#[kernel]` exports the function under its own name; remove `#[{path}]`"));
         }
     }
 }
@@ -177,10 +154,7 @@ fn parameter(input: &FnArg, unsafe_kernel: bool, problems: &mut Problems) -> Opt
         }
     };
     let Pat::Ident(pattern) = &*typed.pat else {
-        problems.add(
-            &typed.pat,
-            "a kernel parameter is a plain name; name it and take it apart in the body",
-        );
+        problems.add(&typed.pat, "a kernel parameter is a plain name; name it and take it apart in the body");
         return None;
     };
     if let Some(by_ref) = pattern.by_ref {
@@ -296,10 +270,8 @@ fn kind(ty: &Type, unsafe_kernel: bool, problems: &mut Problems) -> Option<Kind>
             None
         }
         Type::TraitObject(_) => {
-            problems.add(
-                ty,
-                "a trait object cannot be passed to a kernel: its functions are the host's; pass plain data",
-            );
+            problems
+                .add(ty, "a trait object cannot be passed to a kernel: its functions are the host's; pass plain data");
             None
         }
         Type::BareFn(_) => {
@@ -310,13 +282,7 @@ fn kind(ty: &Type, unsafe_kernel: bool, problems: &mut Problems) -> Option<Kind>
             None
         }
         Type::Slice(slice) => {
-            problems.add(
-                ty,
-                format!(
-                    "a slice is passed by reference: write `&{}`",
-                    text(&Type::Slice(slice.clone()))
-                ),
-            );
+            problems.add(ty, format!("a slice is passed by reference: write `&{}`", text(&Type::Slice(slice.clone()))));
             None
         }
         Type::Path(path) => path_kind(ty, path, unsafe_kernel, problems),
@@ -422,10 +388,8 @@ fn lifetimes(ty: &Type, problems: &mut Problems) {
     struct Finder<'p>(&'p mut Problems);
     impl<'ast> Visit<'ast> for Finder<'_> {
         fn visit_lifetime(&mut self, lifetime: &'ast Lifetime) {
-            self.0.add(
-                lifetime,
-                format!("what a kernel is passed lives as long as its launch; leave `{lifetime}` out"),
-            );
+            self.0
+                .add(lifetime, format!("what a kernel is passed lives as long as its launch; leave `{lifetime}` out"));
         }
     }
     Finder(problems).visit_type(ty);
@@ -436,12 +400,7 @@ pub(crate) fn source_text(ty: &impl ToTokens) -> String {
     let mut text = String::new();
     for character in ty.to_token_stream().to_string().chars() {
         let glued = |c: char| "<>&[](),:*;".contains(c);
-        if character == ' '
-            && text
-                .chars()
-                .last()
-                .is_none_or(|last| glued(last) && last != ',' && last != ';')
-        {
+        if character == ' ' && text.chars().last().is_none_or(|last| glued(last) && last != ',' && last != ';') {
             continue;
         }
         if glued(character) && !"&*[(".contains(character) && text.ends_with(' ') {

@@ -41,23 +41,13 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
         }
         (Err(error), _) | (_, Err(error)) => return Err(error),
     };
-    let (flat_arguments, strided_arguments) = (
-        flat_arguments.with_suffix("flat"),
-        strided_arguments.with_suffix("strided"),
-    );
+    let (flat_arguments, strided_arguments) =
+        (flat_arguments.with_suffix("flat"), strided_arguments.with_suffix("strided"));
     let flat = checked.kernel("flat", "Flat")?;
     let strided = checked.kernel("strided", "Strided")?;
     let kernels = [
-        Kernel {
-            function: &flat.0,
-            parameters: &flat.1,
-            arguments: &flat_arguments,
-        },
-        Kernel {
-            function: &strided.0,
-            parameters: &strided.1,
-            arguments: &strided_arguments,
-        },
+        Kernel { function: &flat.0, parameters: &flat.1, arguments: &flat_arguments },
+        Kernel { function: &strided.0, parameters: &strided.1, arguments: &strided_arguments },
     ];
     let conditions = kernels[0].conditions();
     let device = kernels.map(Kernel::entries);
@@ -133,12 +123,7 @@ impl<'f> Function<'f> {
         match &signature.output {
             ReturnType::Type(_, result) if !matches!(&**result, Type::Tuple(tuple) if tuple.elems.is_empty()) => {
                 problems.result()?;
-                Ok(Self {
-                    item,
-                    names,
-                    operands,
-                    result,
-                })
+                Ok(Self { item, names, operands, result })
             }
             _ => {
                 problems.add(
@@ -270,10 +255,7 @@ impl<'f> Function<'f> {
 pub(crate) fn qualifiers(item: &ItemFn, what: &str, problems: &mut Problems) {
     let signature = &item.sig;
     if let Some(asyncness) = signature.asyncness {
-        problems.add(
-            asyncness,
-            format!("a {what} function cannot be `async`; remove `async`"),
-        );
+        problems.add(asyncness, format!("a {what} function cannot be `async`; remove `async`"));
     }
     if let Some(unsafety) = signature.unsafety {
         problems.add(
@@ -285,16 +267,10 @@ pub(crate) fn qualifiers(item: &ItemFn, what: &str, problems: &mut Problems) {
         problems.add(abi, format!("a {what} function is an ordinary one; remove `extern`"));
     }
     for parameter in signature.generics.lifetimes() {
-        problems.add(
-            parameter,
-            format!("a {what} function borrows nothing; remove the lifetime"),
-        );
+        problems.add(parameter, format!("a {what} function borrows nothing; remove the lifetime"));
     }
     if let Some(receiver) = signature.receiver() {
-        problems.add(
-            receiver,
-            format!("a {what} function cannot be a method; write a function outside the `impl`"),
-        );
+        problems.add(receiver, format!("a {what} function cannot be a method; write a function outside the `impl`"));
     }
 }
 
@@ -319,10 +295,8 @@ fn by_value(ty: &Type, function: &Ident, problems: &mut Problems) {
             "an unnamed type has no list of what to compile the function for; name it: \
              `#[vectorize(T = [f32, f64])] fn name<T: ..>(a: T) -> T`",
         ),
-        Type::Ptr(_) | Type::Slice(_) | Type::BareFn(_) | Type::TraitObject(_) => problems.add(
-            ty,
-            "a vectorized function takes elements of arrays: numbers, or structures that are plain data",
-        ),
+        Type::Ptr(_) | Type::Slice(_) | Type::BareFn(_) | Type::TraitObject(_) => problems
+            .add(ty, "a vectorized function takes elements of arrays: numbers, or structures that are plain data"),
         _ => {}
     }
 }

@@ -142,11 +142,7 @@ fn count<T: Pod, const V: usize>(
         return;
     }
     // A shift: the number of copies is a power of two. Numbers of 32 bits: others would double what an element costs.
-    let (bins, shift, copy) = (
-        counts.len() as u32,
-        copies.trailing_zeros(),
-        warp::lane_id() % copies as u32,
-    );
+    let (bins, shift, copy) = (counts.len() as u32, copies.trailing_zeros(), warp::lane_id() % copies as u32);
     for_each::<T, V>(x, |x| {
         if let Some(bin) = bin(x)
             && bin < bins
@@ -160,9 +156,7 @@ fn count<T: Pod, const V: usize>(
     while bin < counts.len() {
         let first = bin << shift;
         // Each lane starts with another copy, and so with another bank.
-        let sum = (0..copies)
-            .map(|i| shared[first + (i + copy as usize) % copies].load())
-            .fold(0, u32::wrapping_add);
+        let sum = (0..copies).map(|i| shared[first + (i + copy as usize) % copies].load()).fold(0, u32::wrapping_add);
         if sum > 0 {
             counts[bin].fetch_add(sum);
         }

@@ -90,7 +90,5 @@ pub fn random_normal<T: Real<V>, const V: usize>(
     deviation: T,
     mut x: Disjoint<T, Rounds<[VectorOf<V>; 1]>>,
 ) {
-    each_vector(seed, &mut x, |random| {
-        T::normal(random).map(|z| z.scaled(deviation, mean))
-    });
+    each_vector(seed, &mut x, |random| T::normal(random).map(|z| z.scaled(deviation, mean)));
 }

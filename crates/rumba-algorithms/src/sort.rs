@@ -144,10 +144,7 @@ pub fn sort_counts<K: Word>(
     sync_threads();
     let mut place = thread::thread_idx_x() as usize;
     while place < passes * DIGITS {
-        let sum = shared[place * copies..][..copies]
-            .iter()
-            .map(Atomic::<u32>::load)
-            .fold(0, u32::wrapping_add);
+        let sum = shared[place * copies..][..copies].iter().map(Atomic::<u32>::load).fold(0, u32::wrapping_add);
         counts[place].fetch_add(sum);
         place += thread::block_dim_x() as usize;
     }
@@ -279,11 +276,7 @@ where
     Items: Each<N>,
 {
     let [order, order_out] = orders.map(|(negative, flip)| Order { negative, flip });
-    let (thread, lane, number) = (
-        thread::thread_idx_x() as usize,
-        warp::lane_id(),
-        warp::warp_id() as usize,
-    );
+    let (thread, lane, number) = (thread::thread_idx_x() as usize, warp::lane_id(), warp::warp_id() as usize);
     let tile = thread::block_idx_x() as usize;
     let (tile_start, first) = (tile * N * BLOCK, first_item::<N>());
     let own: [K; N] = if tile_start + N * BLOCK <= keys.len() {
@@ -297,10 +290,9 @@ where
     let (counters, exchange) = (counters.sync(), exchange.sync());
     let exchange = exchange.get();
     let (rows, _) = counters.as_chunks::<DIGITS>();
-    let (Some((tables, rows)), Some(states)) = (
-        rows.split_at_checked(WARPS),
-        states.as_chunks::<DIGITS>().0.get(..=tile),
-    ) else {
+    let (Some((tables, rows)), Some(states)) =
+        (rows.split_at_checked(WARPS), states.as_chunks::<DIGITS>().0.get(..=tile))
+    else {
         return ([0; N], [0; N]);
     };
     let (Some((masks, [offsets, sums])), Some(starts)) = (rows.split_at_checked(WARPS), starts.first_chunk::<DIGITS>())

@@ -105,11 +105,7 @@ impl CheckSet {
     /// These and the checks that they are a part of.
     #[must_use]
     pub const fn complete(self) -> Self {
-        if self.contains(Check::InitBytes) {
-            self.with(Check::Init)
-        } else {
-            self
-        }
+        if self.contains(Check::InitBytes) { self.with(Check::Init) } else { self }
     }
 
     /// Whether one of them finds mistakes that let a kernel go on; those of [`Check::Mem`] end it.
@@ -135,19 +131,13 @@ impl FromIterator<Check> for CheckSet {
 impl fmt::Debug for CheckSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = Check::ALL.iter();
-        f.debug_set()
-            .entries(all.filter(|check| self.contains(**check)))
-            .finish()
+        f.debug_set().entries(all.filter(|check| self.contains(**check))).finish()
     }
 }
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(rename_all = "lowercase")
-)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 pub enum Severity {
     /// Worth knowing; the program is right nevertheless.
     Info,
@@ -203,11 +193,7 @@ impl FromIterator<Severity> for Tally {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let counts = [
-            (self.errors, Severity::Error),
-            (self.warnings, Severity::Warning),
-            (self.infos, Severity::Info),
-        ];
+        let counts = [(self.errors, Severity::Error), (self.warnings, Severity::Warning), (self.infos, Severity::Info)];
         let counts: Vec<String> = counts
             .iter()
             .filter(|(count, _)| *count > 0)
@@ -559,11 +545,7 @@ mod tests {
     fn kinds_have_names_of_their_own() {
         for (index, kind) in FindingKind::ALL.iter().enumerate() {
             let others = &FindingKind::ALL[..index];
-            assert!(
-                others
-                    .iter()
-                    .all(|other| other.id() != kind.id() && other.name() != kind.name())
-            );
+            assert!(others.iter().all(|other| other.id() != kind.id() && other.name() != kind.name()));
         }
         assert_eq!(FindingKind::MisalignedAddress.id(), "misaligned-address");
     }
@@ -571,10 +553,7 @@ mod tests {
     /// Sentences go on behind a colon, so they begin small (but for PTX) and end without a full stop.
     #[test]
     fn sentences_are_of_one_form() {
-        for text in FindingKind::ALL
-            .iter()
-            .flat_map(|kind| [kind.name(), kind.why(), kind.advice()])
-        {
+        for text in FindingKind::ALL.iter().flat_map(|kind| [kind.name(), kind.why(), kind.advice()]) {
             let begins_small = text.starts_with(|c: char| !c.is_uppercase()) || text.starts_with("PTX ");
             assert!(begins_small, "{text}");
             assert!(!text.ends_with('.') && !text.contains("  "), "{text}");
@@ -585,11 +564,7 @@ mod tests {
     fn a_set_holds_what_was_put_in() {
         let set: CheckSet = [Check::Race, Check::Sync].into_iter().collect();
         for check in Check::ALL {
-            assert_eq!(
-                set.contains(*check),
-                [Check::Race, Check::Sync].contains(check),
-                "{check:?}"
-            );
+            assert_eq!(set.contains(*check), [Check::Race, Check::Sync].contains(check), "{check:?}");
         }
         assert_eq!(format!("{set:?}"), "{Race, Sync}");
         assert!(set.finds() && !CheckSet::NONE.with(Check::Mem).finds());

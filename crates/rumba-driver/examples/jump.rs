@@ -44,8 +44,5 @@ fn main() {
     }
     let [symbol, direct] = best;
     println!("device: {:?}", rumba_driver::device_kind());
-    println!(
-        "by symbol {symbol:.2} ns, by address {direct:.2} ns, the jump costs {:.2} ns",
-        symbol - direct
-    );
+    println!("by symbol {symbol:.2} ns, by address {direct:.2} ns, the jump costs {:.2} ns", symbol - direct);
 }

@@ -14,13 +14,7 @@ use rumba_driver as _;
 fn main() {
     let mut context = 0;
     // SAFETY: as cuda.h declares them; the context is a local variable.
-    let codes = unsafe {
-        [
-            cuInit(0),
-            cuDevicePrimaryCtxRetain(&raw mut context, 0),
-            cuCtxSetCurrent(context),
-        ]
-    };
+    let codes = unsafe { [cuInit(0), cuDevicePrimaryCtxRetain(&raw mut context, 0), cuCtxSetCurrent(context)] };
     assert_eq!(codes, [0; 3], "a context");
     print!("{}", tensor_maps::words());
 }

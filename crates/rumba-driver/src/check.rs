@@ -76,11 +76,7 @@ impl Run {
         let reason = gather(|reason| device = (soft.open_run)(Bytes::new(&options), reason));
         match reason.first() {
             Some(reason) => Err(RunError::NoDevice(String::from_utf8_lossy(reason).into_owned())),
-            None => Ok(Self {
-                device,
-                soft,
-                _turn: turn,
-            }),
+            None => Ok(Self { device, soft, _turn: turn }),
         }
     }
 
@@ -113,12 +109,7 @@ impl Run {
             kernel: Some(String::from_utf8_lossy(&pair[0]).into_owned()).filter(|name| !name.is_empty()),
             bytes: pair[1].clone(),
         });
-        Ended {
-            findings: findings.collect(),
-            copies: copies.collect(),
-            explored,
-            inputs,
-        }
+        Ended { findings: findings.collect(), copies: copies.collect(), explored, inputs }
     }
 }
 

@@ -175,10 +175,7 @@ fn decide(device: Option<OsString>) -> &'static Choice {
         });
         let choice = match fault {
             Ok(fault) => Choice { driver, fault },
-            Err(error) => Choice {
-                driver: Err(error),
-                fault: None,
-            },
+            Err(error) => Choice { driver: Err(error), fault: None },
         };
         match choice.kind() {
             Ok(kind) => log::say(Level::Errors, format_args!("device: {kind:?}")),
@@ -237,17 +234,12 @@ enum Decision {
 
 impl Settings {
     fn decide(&self) -> Result<Decision, ChoiceError> {
-        let device = self
-            .device
-            .as_ref()
-            .map_or("auto".into(), |value| value.to_string_lossy());
+        let device = self.device.as_ref().map_or("auto".into(), |value| value.to_string_lossy());
         let found = match device.as_ref() {
             "soft" => return self.software(),
             "auto" | "" if self.is_library && self.library.is_none() => return self.software(),
             "auto" | "gpu" | "" => self.nvidia(),
-            value => Err(ChoiceError::UnknownDevice {
-                value: value.to_owned(),
-            }),
+            value => Err(ChoiceError::UnknownDevice { value: value.to_owned() }),
         };
         match found {
             Ok(library) => Ok(Decision::Nvidia(library)),
@@ -265,22 +257,17 @@ impl Settings {
         let text = self.soft_devices.as_ref().map(|value| value.to_string_lossy());
         let number = match text.as_deref().map(str::trim) {
             None | Some("") => Some(1),
-            Some(text) => text
-                .parse()
-                .ok()
-                .filter(|number| (1..=MOST_DEVICES as u32).contains(number)),
+            Some(text) => text.parse().ok().filter(|number| (1..=MOST_DEVICES as u32).contains(number)),
         };
-        let devices = number.ok_or_else(|| ChoiceError::SoftDevices {
-            value: text.unwrap_or_default().into_owned(),
-        })?;
+        let devices =
+            number.ok_or_else(|| ChoiceError::SoftDevices { value: text.unwrap_or_default().into_owned() })?;
         let text = self.soft_arch.as_ref().map(|value| value.to_string_lossy());
         let capability = match text.as_deref().map(str::trim) {
             None | Some("") => CAPABILITIES.last().copied(),
             Some(text) => capability(text),
         };
-        let capability = capability.ok_or_else(|| ChoiceError::SoftArch {
-            value: text.unwrap_or_default().into_owned(),
-        })?;
+        let capability =
+            capability.ok_or_else(|| ChoiceError::SoftArch { value: text.unwrap_or_default().into_owned() })?;
         Ok(Decision::Software { devices, capability })
     }
 
@@ -291,15 +278,9 @@ impl Settings {
             Some(_) => "RUMBA_CUDA_LIBRARY",
             None => "RUMBA_DEVICE=gpu",
         };
-        let no_library = |cause: String| ChoiceError::NoLibrary {
-            asked_by,
-            library: shown.clone(),
-            cause,
-        };
+        let no_library = |cause: String| ChoiceError::NoLibrary { asked_by, library: shown.clone(), cause };
         if self.is_library && self.library.is_none() {
-            return Err(no_library(
-                "this program loaded Rumba under that name, so NVIDIA's needs a path".into(),
-            ));
+            return Err(no_library("this program loaded Rumba under that name, so NVIDIA's needs a path".into()));
         }
         // SAFETY: loading runs the library's initialisers. It is NVIDIA's driver by name, or a file that the
         // user named for that purpose.
@@ -309,10 +290,7 @@ impl Settings {
         if unsafe { library.get::<unsafe extern "C" fn()>(b"rumba_driver_marker\0") }.is_ok() {
             return Err(no_library("that file is Rumba's own software device".into()));
         }
-        let no_gpu = |cause: String| ChoiceError::NoGpu {
-            library: shown.clone(),
-            cause,
-        };
+        let no_gpu = |cause: String| ChoiceError::NoGpu { library: shown.clone(), cause };
         match device_count(&library) {
             Ok(0) => Err(no_gpu("it reports no device".into())),
             Ok(_) => Ok(library),
@@ -401,13 +379,7 @@ mod tests {
                 Decision::Software { devices, .. } => devices,
             })
         };
-        for (asked, number) in [
-            (None, 1),
-            (Some(""), 1),
-            (Some("1"), 1),
-            (Some(" 3 "), 3),
-            (Some("64"), 64),
-        ] {
+        for (asked, number) in [(None, 1), (Some(""), 1), (Some("1"), 1), (Some(" 3 "), 3), (Some("64"), 64)] {
             assert_eq!(decide(asked), Ok(number), "{asked:?}");
         }
         for asked in ["garbage", "0", "-1", "65", "2.5", "99999999999999999999"] {
@@ -444,17 +416,7 @@ mod tests {
         ] {
             assert_eq!(decide(asked), Ok(capability), "{asked:?}");
         }
-        for asked in [
-            "hopper",
-            "9",
-            "8.1",
-            "6.1",
-            "10.0",
-            "sm_",
-            "9.0aa",
-            "compute_90",
-            "-8.0",
-        ] {
+        for asked in ["hopper", "9", "8.1", "6.1", "10.0", "sm_", "9.0aa", "compute_90", "-8.0"] {
             let text = decide(Some(asked)).unwrap_err().to_string();
             assert!(text.contains(&format!("RUMBA_SOFT_ARCH={asked} ")), "{text}");
             assert!(text.contains("7.0, 7.2") && text.contains("8.9, 9.0"), "{text}");
@@ -463,9 +425,7 @@ mod tests {
 
     #[test]
     fn a_missing_library_says_what_was_looked_for_and_what_to_do() {
-        let text = decide("gpu", Some("/no/such/libcuda.so.1"), false)
-            .unwrap_err()
-            .to_string();
+        let text = decide("gpu", Some("/no/such/libcuda.so.1"), false).unwrap_err().to_string();
         for part in ["/no/such/libcuda.so.1", "No such file", "RUMBA_DEVICE=soft"] {
             assert!(text.contains(part), "{text}");
         }
@@ -474,21 +434,13 @@ mod tests {
 
     #[test]
     fn a_library_that_is_no_driver_offers_no_gpu() {
-        assert!(matches!(
-            decide("gpu", Some("libc.so.6"), false),
-            Err(ChoiceError::NoGpu { .. })
-        ));
+        assert!(matches!(decide("gpu", Some("libc.so.6"), false), Err(ChoiceError::NoGpu { .. })));
         assert_eq!(decide("auto", Some("libc.so.6"), false), Ok(DeviceKind::Software));
     }
 
     #[test]
     fn as_libcuda_it_is_the_software_device() {
         assert_eq!(decide("auto", None, true), Ok(DeviceKind::Software));
-        assert!(
-            decide("gpu", None, true)
-                .unwrap_err()
-                .to_string()
-                .contains("needs a path")
-        );
+        assert!(decide("gpu", None, true).unwrap_err().to_string().contains("needs a path"));
     }
 }

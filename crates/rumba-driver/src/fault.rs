@@ -39,10 +39,7 @@ impl Fault {
                 _ => return None,
             }
         }
-        Some(Self {
-            call: call?,
-            error: error?,
-        })
+        Some(Self { call: call?, error: error? })
     }
 }
 
@@ -62,14 +59,8 @@ struct Watch {
     seen: Seen,
 }
 
-static WATCH: Mutex<Watch> = Mutex::new(Watch {
-    fault: None,
-    is_on: false,
-    seen: Seen {
-        calls: Vec::new(),
-        failed: None,
-    },
-});
+static WATCH: Mutex<Watch> =
+    Mutex::new(Watch { fault: None, is_on: false, seen: Seen { calls: Vec::new(), failed: None } });
 
 /// Where each call leads behind the watch.
 static TARGETS: [AtomicPtr<c_void>; NAMES.len()] = [const { AtomicPtr::new(std::ptr::null_mut()) }; NAMES.len()];
@@ -86,11 +77,7 @@ fn lock() -> MutexGuard<'static, Watch> {
 /// Watches the calls of all threads from now on. The slots are filled.
 pub(crate) fn watch(fault: Option<Fault>) {
     let mut watch = lock();
-    *watch = Watch {
-        fault,
-        is_on: true,
-        seen: Seen::default(),
-    };
+    *watch = Watch { fault, is_on: true, seen: Seen::default() };
     for (number, (slot, target)) in SLOTS.iter().zip(&TARGETS).enumerate() {
         let watched = stub(&raw const WATCHED_CALLS, number);
         let answers = slot.load(Ordering::Acquire);

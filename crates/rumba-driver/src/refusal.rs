@@ -29,11 +29,7 @@ pub(crate) fn answer(call: usize) -> *mut c_void {
 /// Says why a call is refused, and gives what answers it.
 pub(crate) extern "C" fn refuse(call: usize) -> *mut c_void {
     if choice().driver.is_err() {
-        say(
-            NAMES[call],
-            Code::NOT_INITIALIZED,
-            "cuInit has not been called in this process, or failed",
-        );
+        say(NAMES[call], Code::NOT_INITIALIZED, "cuInit has not been called in this process, or failed");
         return not_initialized as *mut c_void;
     }
     let cause = format!("the installed NVIDIA driver has no {}", NAMES[call]);

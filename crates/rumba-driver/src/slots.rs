@@ -55,11 +55,7 @@ pub(crate) extern "C" fn resolve(call: usize) -> *mut c_void {
                 }
                 Err(_) => refusal::answer(number),
             };
-            let target = if found.is_null() {
-                stub(&raw const REFUSALS, number)
-            } else {
-                found
-            };
+            let target = if found.is_null() { stub(&raw const REFUSALS, number) } else { found };
             slot.store(target, Ordering::Release);
         }
         if let Some(fault) = choice().fault {

@@ -93,12 +93,7 @@ pub(crate) fn start(devices: u32, capability: u32) -> Result<&'static Device, So
         Some(device) => *device,
         None => load(&find()?)?,
     };
-    (device.start)(&Settings {
-        devices,
-        capability,
-        log: log::level() as u32,
-        origin: check::origin,
-    });
+    (device.start)(&Settings { devices, capability, log: log::level() as u32, origin: check::origin });
     Ok(device)
 }
 
@@ -120,10 +115,7 @@ fn find() -> Result<PathBuf, SoftLibraryError> {
     let (beside, usual) = (beside_the_program(), place());
     let mut places = beside.iter().map(|folder| folder.join(FILE)).chain([usual.clone()]);
     places.find(|path| path.is_file()).ok_or_else(|| {
-        let beside: String = beside
-            .iter()
-            .map(|folder| format!(", nor in `{}`", folder.display()))
-            .collect();
+        let beside: String = beside.iter().map(|folder| format!(", nor in `{}`", folder.display())).collect();
         missing(&usual, format!("where programs without {VARIABLE} look{beside}"))
     })
 }
@@ -152,15 +144,9 @@ fn place() -> PathBuf {
 /// Loads a library and gives its device, if that is of this release.
 fn load(path: &Path) -> Result<&'static Device, SoftLibraryError> {
     let shown = path.display().to_string();
-    let damaged = |cause: String| SoftLibraryError::Damaged {
-        path: shown.clone(),
-        cause,
-    };
+    let damaged = |cause: String| SoftLibraryError::Damaged { path: shown.clone(), cause };
     if let Some(source) = newer_source(path) {
-        return Err(SoftLibraryError::Outdated {
-            path: shown,
-            source_file: source.display().to_string(),
-        });
+        return Err(SoftLibraryError::Outdated { path: shown, source_file: source.display().to_string() });
     }
     is_whole(path).map_err(damaged)?;
     // SAFETY: loading runs the library's initialisers. It is the user's own file: no other is looked for.
@@ -183,10 +169,7 @@ fn load(path: &Path) -> Result<&'static Device, SoftLibraryError> {
     }
     // SAFETY: of this version it is such a table, and stays.
     let device = unsafe { &*device };
-    log::say(
-        log::Level::Errors,
-        format_args!("software device: {shown}, sources {}", device.sources.text()),
-    );
+    log::say(log::Level::Errors, format_args!("software device: {shown}, sources {}", device.sources.text()));
     Ok(device)
 }
 
@@ -197,13 +180,10 @@ fn newer_source(library: &Path) -> Option<PathBuf> {
     let (_, sources) = list.split_once(": ")?;
     // Blanks within names are escaped.
     let sources = sources.trim_end().replace("\\ ", "\0");
-    sources
-        .split(' ')
-        .map(|source| PathBuf::from(source.replace('\0', " ")))
-        .find(|source| {
-            let modified = source.metadata().and_then(|metadata| metadata.modified());
-            modified.is_ok_and(|modified| modified > built)
-        })
+    sources.split(' ').map(|source| PathBuf::from(source.replace('\0', " "))).find(|source| {
+        let modified = source.metadata().and_then(|metadata| metadata.modified());
+        modified.is_ok_and(|modified| modified > built)
+    })
 }
 
 /// Whether a file is as long as its ELF headers say: the loader maps what they name, and a program that touches a page
@@ -223,27 +203,13 @@ fn is_whole(path: &Path) -> Result<(), String> {
     if !header.starts_with(b"\x7fELF\x02\x01") {
         return Err("it is no ELF file of 64 bits".to_owned());
     }
-    let number = |bytes: &[u8]| {
-        bytes
-            .iter()
-            .rev()
-            .fold(0_u64, |value, byte| value << 8 | u64::from(*byte))
-    };
+    let number = |bytes: &[u8]| bytes.iter().rev().fold(0_u64, |value, byte| value << 8 | u64::from(*byte));
     // The tables of sections and of segments, each with its offset, the size of an entry and the number of entries.
-    let sections = (
-        number(&header[40..48]),
-        number(&header[58..60]),
-        number(&header[60..62]),
-    );
-    let (offset, size, count) = (
-        number(&header[32..40]),
-        number(&header[54..56]),
-        number(&header[56..58]),
-    );
+    let sections = (number(&header[40..48]), number(&header[58..60]), number(&header[60..62]));
+    let (offset, size, count) = (number(&header[32..40]), number(&header[54..56]), number(&header[56..58]));
     let mut end = sections.0.saturating_add(sections.1 * sections.2);
     let mut segments = vec![0; (size * count) as usize];
-    file.read_exact_at(&mut segments, offset)
-        .map_err(|error| error.to_string())?;
+    file.read_exact_at(&mut segments, offset).map_err(|error| error.to_string())?;
     for segment in segments.chunks_exact((size as usize).max(40)) {
         end = end.max(number(&segment[8..16]).saturating_add(number(&segment[32..40])));
     }

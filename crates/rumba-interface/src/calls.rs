@@ -60,10 +60,7 @@ const FAMILIES: &[(&str, &str)] = &[
 /// assert_eq!(family("cuMemAlloc_v2"), None);
 /// ```
 pub fn family(call: &str) -> Option<&'static str> {
-    FAMILIES
-        .iter()
-        .find(|(start, _)| call.starts_with(start))
-        .map(|(_, family)| *family)
+    FAMILIES.iter().find(|(start, _)| call.starts_with(start)).map(|(_, family)| *family)
 }
 
 /// Whether a name is that of a form which means the thread's own default stream.
@@ -109,10 +106,7 @@ pub fn find(name: &str, version: c_int, own_stream: bool) -> Found {
 /// The form that `candidate` is of the call `name`: 1, or N for `_vN`, and whether it means the thread's default stream.
 fn form_of(candidate: &str, name: &str) -> Option<(u32, bool)> {
     let suffix = candidate.strip_prefix(name)?;
-    let plain = suffix
-        .strip_suffix("_ptds")
-        .or_else(|| suffix.strip_suffix("_ptsz"))
-        .unwrap_or(suffix);
+    let plain = suffix.strip_suffix("_ptds").or_else(|| suffix.strip_suffix("_ptsz")).unwrap_or(suffix);
     let own_stream = plain.len() < suffix.len();
     match plain {
         "" => Some((1, own_stream)),

@@ -60,9 +60,7 @@ impl Code {
 
     /// NVIDIA's name, such as `CUDA_ERROR_INVALID_VALUE`.
     pub fn name(self) -> &'static str {
-        describe(self.0)
-            .and_then(|(name, _)| name.to_str().ok())
-            .unwrap_or("an unknown code")
+        describe(self.0).and_then(|(name, _)| name.to_str().ok()).unwrap_or("an unknown code")
     }
 }
 

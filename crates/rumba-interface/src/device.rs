@@ -91,11 +91,7 @@ unsafe impl Sync for Bytes<'_> {}
 impl<'a> Bytes<'a> {
     /// Those of a slice.
     pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            start: bytes.as_ptr(),
-            length: bytes.len(),
-            of: PhantomData,
-        }
+        Self { start: bytes.as_ptr(), length: bytes.len(), of: PhantomData }
     }
 
     /// The slice.
@@ -127,11 +123,7 @@ impl<'a> Sink<'a> {
             let list = unsafe { &mut *list.cast::<Vec<Vec<u8>>>() };
             list.push(item.get().to_vec());
         }
-        Self {
-            list: (&raw mut *list).cast(),
-            put,
-            of: PhantomData,
-        }
+        Self { list: (&raw mut *list).cast(), put, of: PhantomData }
     }
 
     /// Adds an item.

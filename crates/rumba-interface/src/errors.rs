@@ -13,10 +13,7 @@ pub const LOST: [Code; 3] = [Code::ILLEGAL_ADDRESS, Code::LAUNCH_FAILED, Code::L
 const ERRORS: &[(&[Code], &[&str])] = &[
     // Calls about devices, which need no context.
     (&[Code::NO_DEVICE, Code::OUT_OF_MEMORY], &["cuInit"]),
-    (
-        &[Code::OUT_OF_MEMORY, Code::INVALID_VALUE],
-        &["cuDriverGetVersion", "cuGetErrorName", "cuGetErrorString"],
-    ),
+    (&[Code::OUT_OF_MEMORY, Code::INVALID_VALUE], &["cuDriverGetVersion", "cuGetErrorName", "cuGetErrorString"]),
     (
         &[Code::INVALID_DEVICE, Code::NOT_SUPPORTED],
         &[
@@ -37,12 +34,7 @@ const ERRORS: &[(&[Code], &[&str])] = &[
     ),
     (
         &[Code::OUT_OF_MEMORY, Code::INVALID_DEVICE],
-        &[
-            "cuDevicePrimaryCtxRetain",
-            "cuCtxCreate_v2",
-            "cuCtxCreate_v3",
-            "cuCtxCreate_v4",
-        ],
+        &["cuDevicePrimaryCtxRetain", "cuCtxCreate_v2", "cuCtxCreate_v3", "cuCtxCreate_v4"],
     ),
     // Calls that give back what belongs to no context, and those that make a living context current, do not fail.
     (
@@ -75,13 +67,7 @@ const ERRORS: &[(&[Code], &[&str])] = &[
     ),
     // Calls that make something.
     (
-        &[
-            Code::OUT_OF_MEMORY,
-            Code::NOT_SUPPORTED,
-            Code::INVALID_VALUE,
-            Code::ILLEGAL_ADDRESS,
-            Code::LAUNCH_FAILED,
-        ],
+        &[Code::OUT_OF_MEMORY, Code::NOT_SUPPORTED, Code::INVALID_VALUE, Code::ILLEGAL_ADDRESS, Code::LAUNCH_FAILED],
         &[
             "cuMemAlloc_v2",
             "cuMemAllocPitch_v2",
@@ -104,12 +90,7 @@ const ERRORS: &[(&[Code], &[&str])] = &[
         ],
     ),
     (
-        &[
-            Code::OUT_OF_MEMORY,
-            Code::INVALID_VALUE,
-            Code::ILLEGAL_ADDRESS,
-            Code::LAUNCH_FAILED,
-        ],
+        &[Code::OUT_OF_MEMORY, Code::INVALID_VALUE, Code::ILLEGAL_ADDRESS, Code::LAUNCH_FAILED],
         &[
             "cuStreamCreate",
             "cuStreamCreateWithPriority",
@@ -159,12 +140,7 @@ const ERRORS: &[(&[Code], &[&str])] = &[
     ),
     (
         &[Code::NOT_FOUND, Code::ILLEGAL_ADDRESS],
-        &[
-            "cuModuleGetFunction",
-            "cuModuleGetGlobal_v2",
-            "cuLibraryGetKernel",
-            "cuKernelGetFunction",
-        ],
+        &["cuModuleGetFunction", "cuModuleGetGlobal_v2", "cuLibraryGetKernel", "cuKernelGetFunction"],
     ),
     // Calls that enqueue work. A kernel may be loaded when it is first launched, which takes memory.
     (
@@ -176,22 +152,10 @@ const ERRORS: &[(&[Code], &[&str])] = &[
             Code::LAUNCH_FAILED,
             Code::LAUNCH_TIMEOUT,
         ],
-        &[
-            "cuLaunchKernel",
-            "cuLaunchKernelEx",
-            "cuLaunchCooperativeKernel",
-            "cuGraphLaunch",
-            "cuGraphUpload",
-        ],
+        &["cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel", "cuGraphLaunch", "cuGraphUpload"],
     ),
     (
-        &[
-            Code::OUT_OF_MEMORY,
-            Code::INVALID_VALUE,
-            Code::NOT_SUPPORTED,
-            Code::ILLEGAL_ADDRESS,
-            Code::LAUNCH_FAILED,
-        ],
+        &[Code::OUT_OF_MEMORY, Code::INVALID_VALUE, Code::NOT_SUPPORTED, Code::ILLEGAL_ADDRESS, Code::LAUNCH_FAILED],
         &[
             "cuLaunchHostFunc",
             "cuStreamAddCallback",
@@ -225,18 +189,10 @@ const ERRORS: &[(&[Code], &[&str])] = &[
         ],
     ),
     // Calls that wait: what they can tell is how earlier work went.
-    (
-        &LOST,
-        &["cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize"],
-    ),
+    (&LOST, &["cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize"]),
     (
         &[Code::NOT_READY, Code::ILLEGAL_ADDRESS, Code::LAUNCH_FAILED],
-        &[
-            "cuStreamQuery",
-            "cuEventQuery",
-            "cuEventElapsedTime",
-            "cuEventElapsedTime_v2",
-        ],
+        &["cuStreamQuery", "cuEventQuery", "cuEventElapsedTime", "cuEventElapsedTime_v2"],
     ),
     // Calls that give something back.
     (

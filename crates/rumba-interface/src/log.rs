@@ -38,10 +38,7 @@ pub fn from_environment(default: Level) -> Level {
         return default;
     };
     parse(&asked.to_string_lossy()).unwrap_or_else(|| {
-        write(format_args!(
-            "RUMBA_LOG={} is none of off, reports, errors, calls: taken as errors",
-            asked.display()
-        ));
+        write(format_args!("RUMBA_LOG={} is none of off, reports, errors, calls: taken as errors", asked.display()));
         Level::Errors
     })
 }

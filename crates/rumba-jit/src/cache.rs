@@ -98,11 +98,7 @@ impl Cache {
     }
 
     fn with_limit(folder: PathBuf, limit: u64) -> Self {
-        Self {
-            folder,
-            limit,
-            stored: AtomicU64::new(0),
-        }
+        Self { folder, limit, stored: AtomicU64::new(0) }
     }
 
     /// The folder.
@@ -144,8 +140,7 @@ impl Cache {
             self.is_usable()?;
         }
         let path = self.path(key);
-        self.write(&path, key, object)
-            .map_err(|source| self.error(&path, source))?;
+        self.write(&path, key, object).map_err(|source| self.error(&path, source))?;
         if self.stored.fetch_add(1, Ordering::Relaxed).is_multiple_of(INTERVAL) {
             // What cannot be removed stays.
             let _ = self.evict();
@@ -154,10 +149,7 @@ impl Cache {
     }
 
     fn error(&self, path: &Path, source: io::Error) -> CacheError {
-        CacheError::Io {
-            path: path.to_owned(),
-            source,
-        }
+        CacheError::Io { path: path.to_owned(), source }
     }
 
     fn path(&self, key: &Key) -> PathBuf {
@@ -171,12 +163,7 @@ impl Cache {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(source) => return Err(self.error(&self.folder, source)),
         };
-        let refuse = |reason| {
-            Err(CacheError::NotPrivate {
-                folder: self.folder.clone(),
-                reason,
-            })
-        };
+        let refuse = |reason| Err(CacheError::NotPrivate { folder: self.folder.clone(), reason });
         if !metadata.is_dir() {
             return refuse("it is no folder");
         }
@@ -211,15 +198,9 @@ impl Cache {
     fn write(&self, path: &Path, key: &Key, object: &[u8]) -> io::Result<()> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let unfinished = self
-            .folder
-            .join(format!("{key}.{}.{number}.unfinished", std::process::id()));
+        let unfinished = self.folder.join(format!("{key}.{}.{number}.unfinished", std::process::id()));
         let write = || -> io::Result<()> {
-            let mut file = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(&unfinished)?;
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
             file.write_all(&header(key, object))?;
             file.write_all(object)?;
             std::fs::rename(&unfinished, path)
@@ -270,12 +251,7 @@ impl Cache {
             let Ok(metadata) = path.symlink_metadata() else {
                 continue;
             };
-            all.push(Entry {
-                path,
-                bytes: metadata.len(),
-                modified: metadata.modified()?,
-                is_unfinished,
-            });
+            all.push(Entry { path, bytes: metadata.len(), modified: metadata.modified()?, is_unfinished });
         }
         Ok(all)
     }
@@ -346,11 +322,7 @@ mod tests {
         let foreign = Key::of(&[b"foreign"]);
         // A file of another key under this name.
         cache.store(&foreign, b"object").unwrap();
-        let mut contents = vec![
-            fs::read(cache.path(&foreign)).unwrap(),
-            Vec::new(),
-            whole[..HEADER].to_vec(),
-        ];
+        let mut contents = vec![fs::read(cache.path(&foreign)).unwrap(), Vec::new(), whole[..HEADER].to_vec()];
         // Each byte changed, each length.
         for index in 0..whole.len() {
             let mut changed = whole.clone();
@@ -395,28 +367,16 @@ mod tests {
         cache.store(&key, b"object").unwrap();
         for mode in [0o755, 0o770, 0o777, 0o702] {
             fs::set_permissions(cache.folder(), Permissions::from_mode(mode)).unwrap();
-            assert!(
-                matches!(cache.find(&key), Err(CacheError::NotPrivate { .. })),
-                "{mode:o}"
-            );
-            assert!(
-                matches!(cache.store(&key, b"other"), Err(CacheError::NotPrivate { .. })),
-                "{mode:o}"
-            );
+            assert!(matches!(cache.find(&key), Err(CacheError::NotPrivate { .. })), "{mode:o}");
+            assert!(matches!(cache.store(&key, b"other"), Err(CacheError::NotPrivate { .. })), "{mode:o}");
         }
         fs::set_permissions(cache.folder(), Permissions::from_mode(0o700)).unwrap();
         assert!(cache.find(&key).unwrap().is_some());
         let file = folder.path().join("file");
         fs::write(&file, b"").unwrap();
-        assert!(matches!(
-            Cache::new(file).find(&key),
-            Err(CacheError::NotPrivate { .. })
-        ));
+        assert!(matches!(Cache::new(file).find(&key), Err(CacheError::NotPrivate { .. })));
         let below = folder.path().join("file/below");
-        assert!(matches!(
-            Cache::new(below).store(&key, b"object"),
-            Err(CacheError::Io { .. })
-        ));
+        assert!(matches!(Cache::new(below).store(&key, b"object"), Err(CacheError::Io { .. })));
     }
 
     #[test]
@@ -427,21 +387,15 @@ mod tests {
         for number in 0..8 {
             cache.store(&key(number), &[0; 200]).unwrap();
             let file = File::open(cache.path(&key(number))).unwrap();
-            file.set_modified(SystemTime::now() - Duration::from_secs(1000 - u64::from(number)))
-                .unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(1000 - u64::from(number))).unwrap();
         }
         let stale = cache.folder().join("x.1.1.unfinished");
         fs::write(&stale, b"").unwrap();
-        File::open(&stale)
-            .unwrap()
-            .set_modified(SystemTime::now() - Duration::from_secs(7200))
-            .unwrap();
+        File::open(&stale).unwrap().set_modified(SystemTime::now() - Duration::from_secs(7200)).unwrap();
         let foreign = cache.folder().join("notes.txt");
         fs::write(&foreign, [0; 5000]).unwrap();
         cache.evict().unwrap();
-        let found: Vec<u8> = (0..8)
-            .filter(|number| cache.find(&key(*number)).unwrap().is_some())
-            .collect();
+        let found: Vec<u8> = (0..8).filter(|number| cache.find(&key(*number)).unwrap().is_some()).collect();
         assert_eq!(found, [6, 7]);
         assert!(!stale.exists() && foreign.exists());
     }
@@ -454,14 +408,7 @@ mod tests {
         let long_ago = SystemTime::now() - Duration::from_secs(10 * 86400);
         File::open(cache.path(&key)).unwrap().set_modified(long_ago).unwrap();
         cache.find(&key).unwrap().unwrap();
-        let age = cache
-            .path(&key)
-            .metadata()
-            .unwrap()
-            .modified()
-            .unwrap()
-            .elapsed()
-            .unwrap();
+        let age = cache.path(&key).metadata().unwrap().modified().unwrap().elapsed().unwrap();
         assert!(age < Duration::from_secs(60), "{age:?}");
     }
 

@@ -81,24 +81,13 @@ impl Code {
         let (sections, layout) = place(sections(&file)?, jumps.len(), words.len())?;
         let mut memory = Memory::new(layout.end).map_err(LinkError::Memory)?;
         let base = memory.start().as_ptr() as u64;
-        let linker = Linker {
-            file,
-            sections,
-            layout,
-            jumps,
-            words,
-            base,
-        };
+        let linker = Linker { file, sections, layout, jumps, words, base };
         // SAFETY: no page is protected yet.
         linker.write(unsafe { memory.bytes_mut() })?;
         let functions = linker.functions()?;
         let layout = linker.layout;
-        memory
-            .protect(0..layout.constants, Protection::Execute)
-            .map_err(LinkError::Memory)?;
-        memory
-            .protect(layout.constants..layout.variables, Protection::Read)
-            .map_err(LinkError::Memory)?;
+        memory.protect(0..layout.constants, Protection::Execute).map_err(LinkError::Memory)?;
+        memory.protect(layout.constants..layout.variables, Protection::Read).map_err(LinkError::Memory)?;
         Ok(Self { memory, functions })
     }
 
@@ -132,11 +121,7 @@ fn sections<'a>(file: &ElfFile64<'a>) -> Result<Vec<Placed<'a>>, LinkError> {
             (false, true) => Part::Variables,
         };
         let is_zero = section.kind() == SectionKind::UninitializedData;
-        let data = if is_zero {
-            &[]
-        } else {
-            section.data().map_err(|error| LinkError::Damaged(error.to_string()))?
-        };
+        let data = if is_zero { &[] } else { section.data().map_err(|error| LinkError::Damaged(error.to_string()))? };
         let size = |number: u64| {
             let number = usize::try_from(number).ok().filter(|number| *number <= MOST_BYTES);
             number.ok_or_else(|| LinkError::Damaged(format!("the section `{name}` has an impossible size")))
@@ -167,10 +152,8 @@ fn through(file: &ElfFile64<'_>, way: Through) -> Result<Vec<SymbolIndex>, LinkE
             if !is_wanted || all.contains(&symbol) {
                 continue;
             }
-            let is_outside = file
-                .symbol_by_index(symbol)
-                .map_err(|error| LinkError::Damaged(error.to_string()))?
-                .is_undefined();
+            let is_outside =
+                file.symbol_by_index(symbol).map_err(|error| LinkError::Damaged(error.to_string()))?.is_undefined();
             // A word is needed in any case: the instruction loads from it.
             if is_outside || way == Through::Word {
                 all.push(symbol);
@@ -211,9 +194,7 @@ fn place(mut sections: Vec<Placed<'_>>, stubs: usize, words: usize) -> Result<(V
         for section in sections.iter_mut().filter(|section| section.part == part) {
             let align = section.offset;
             if !align.is_power_of_two() || align > page {
-                return Err(LinkError::Unsupported(format!(
-                    "a section that is aligned to {align} bytes"
-                )));
+                return Err(LinkError::Unsupported(format!("a section that is aligned to {align} bytes")));
             }
             section.offset = end.next_multiple_of(align);
             *end = section.offset + section.bytes;
@@ -232,13 +213,7 @@ fn place(mut sections: Vec<Placed<'_>>, stubs: usize, words: usize) -> Result<(V
     let variables = (word_start + words * WORD).next_multiple_of(page);
     end = variables;
     part(Part::Variables, &mut end)?;
-    let layout = Layout {
-        stubs: stub_start,
-        constants,
-        words: word_start,
-        variables,
-        end,
-    };
+    let layout = Layout { stubs: stub_start, constants, words: word_start, variables, end };
     Ok((sections, layout))
 }
 
@@ -260,26 +235,17 @@ impl Linker<'_> {
         for section in &self.sections {
             let end = section.offset + section.data.len().min(section.bytes);
             let data = section.data.get(..end - section.offset).ok_or_else(outside)?;
-            memory
-                .get_mut(section.offset..end)
-                .ok_or_else(outside)?
-                .copy_from_slice(data);
+            memory.get_mut(section.offset..end).ok_or_else(outside)?.copy_from_slice(data);
         }
         for (number, symbol) in self.jumps.iter().enumerate() {
             let start = self.layout.stubs + number * STUB;
             let stub = stub(self.address(*symbol)?);
-            memory
-                .get_mut(start..start + STUB)
-                .ok_or_else(outside)?
-                .copy_from_slice(&stub);
+            memory.get_mut(start..start + STUB).ok_or_else(outside)?.copy_from_slice(&stub);
         }
         for (number, symbol) in self.words.iter().enumerate() {
             let start = self.layout.words + number * WORD;
             let word = self.address(*symbol)?.to_le_bytes();
-            memory
-                .get_mut(start..start + WORD)
-                .ok_or_else(outside)?
-                .copy_from_slice(&word);
+            memory.get_mut(start..start + WORD).ok_or_else(outside)?.copy_from_slice(&word);
         }
         for section in &self.sections {
             self.relocate(section, memory)?;
@@ -362,9 +328,7 @@ impl Linker<'_> {
             if !symbol.is_global() {
                 continue;
             }
-            let offset = usize::try_from(symbol.address())
-                .ok()
-                .filter(|offset| *offset < placed.bytes);
+            let offset = usize::try_from(symbol.address()).ok().filter(|offset| *offset < placed.bytes);
             let offset =
                 offset.ok_or_else(|| LinkError::Damaged("a function lies outside of its section".to_owned()))?;
             all.insert(symbol.name().unwrap_or_default().to_owned(), placed.offset + offset);

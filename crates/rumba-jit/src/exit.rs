@@ -15,10 +15,7 @@ struct State {
     is_ending: bool,
 }
 
-static STATE: Mutex<State> = Mutex::new(State {
-    busy: 0,
-    is_ending: false,
-});
+static STATE: Mutex<State> = Mutex::new(State { busy: 0, is_ending: false });
 static IDLE: Condvar = Condvar::new();
 
 fn lock() -> MutexGuard<'static, State> {

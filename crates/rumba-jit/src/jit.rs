@@ -172,21 +172,14 @@ impl Jit {
         if !queue.has_thread {
             exit::watch();
             let shared = Arc::clone(&self.shared);
-            let thread = std::thread::Builder::new()
-                .name("rumba-jit".to_owned())
-                .spawn(move || shared.work());
+            let thread = std::thread::Builder::new().name("rumba-jit".to_owned()).spawn(move || shared.work());
             if let Err(error) = thread {
                 return Err((done, JitError::Thread(error.to_string())));
             }
             queue.has_thread = true;
         }
         let begin = Instant::now() + DELAY + DELAY_PER_BYTE * u32::try_from(text.len()).unwrap_or(u32::MAX);
-        queue.units.push_back(Unit {
-            name,
-            text,
-            done,
-            begin,
-        });
+        queue.units.push_back(Unit { name, text, done, begin });
         self.shared.filled.notify_one();
         Ok(())
     }
@@ -209,12 +202,7 @@ impl Shared {
         // SAFETY: for this thread alone; a system that refuses leaves it as important as others.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };
         loop {
-            let Unit {
-                name,
-                text,
-                done,
-                begin,
-            } = {
+            let Unit { name, text, done, begin } = {
                 let mut queue = self.queue();
                 loop {
                     if queue.stop {
@@ -229,11 +217,7 @@ impl Shared {
             std::thread::sleep(begin.saturating_duration_since(Instant::now()));
             // The end of the process waits for what is done with the code, too.
             let work = exit::begin();
-            done(if work.is_some() {
-                self.make(&name, &text)
-            } else {
-                Err(JitError::Ending)
-            });
+            done(if work.is_some() { self.make(&name, &text) } else { Err(JitError::Ending) });
         }
     }
 
@@ -244,10 +228,7 @@ impl Shared {
     fn key(&self, text: &str) -> Key {
         let identity = self.identity.get_or_init(|| {
             let settings = &self.settings;
-            let processor: Vec<u8> = processor::identity()
-                .iter()
-                .flat_map(|word| word.to_le_bytes())
-                .collect();
+            let processor: Vec<u8> = processor::identity().iter().flat_map(|word| word.to_le_bytes()).collect();
             Key::of(&[
                 settings.build.as_bytes(),
                 format!("{:?}", settings.pipeline).as_bytes(),
@@ -277,9 +258,7 @@ impl Shared {
                 Some(self.keep(key, code))
             }
             Err(error) => {
-                self.say(format_args!(
-                    "kernel `{name}`: the cache has code that cannot be used: {error}"
-                ));
+                self.say(format_args!("kernel `{name}`: the cache has code that cannot be used: {error}"));
                 None
             }
         }
@@ -330,10 +309,8 @@ impl Shared {
     /// Loads LLVM, or says why not.
     fn llvm(&self) -> Result<&'static Llvm, JitError> {
         let path = self.library().ok_or(JitError::NoLlvm)?;
-        rumba_llvm::load_isolated(path).map_err(|error| JitError::Load {
-            path: path.to_owned(),
-            reason: error.to_string(),
-        })
+        rumba_llvm::load_isolated(path)
+            .map_err(|error| JitError::Load { path: path.to_owned(), reason: error.to_string() })
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<Key, Weak<Code>>> {
@@ -373,9 +350,5 @@ fn identity(library: &Path) -> String {
 /// `0.4`, `23`.
 fn milliseconds(time: Duration) -> String {
     let time = time.as_secs_f64() * 1e3;
-    if time < 10.0 {
-        format!("{time:.1}")
-    } else {
-        format!("{time:.0}")
-    }
+    if time < 10.0 { format!("{time:.1}") } else { format!("{time:.0}") }
 }

@@ -43,10 +43,7 @@ fn emit(llvm: &'static Llvm, text: &str, pipeline: &Pipeline<'_>, output: Output
         let module = Module::parse(&context, &text)?;
         let machine = Machine::host(&context, Level::O3)?;
         machine.adopt(&module);
-        let pipeline = Pipeline {
-            passes: &passes,
-            widens_loops,
-        };
+        let pipeline = Pipeline { passes: &passes, widens_loops };
         module.run_passes(&pipeline, Some(&machine))?;
         machine.emit(module, output)
     })

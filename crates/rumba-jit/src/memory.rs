@@ -36,10 +36,7 @@ impl Memory {
         let bytes = bytes.next_multiple_of(page()).max(page());
         // SAFETY: new pages, wherever the system likes, are nothing else's.
         let start = unsafe {
-            let (protection, flags) = (
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-            );
+            let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
             libc::mmap(null_mut(), bytes, protection, flags, -1, 0)
         };
         if start == libc::MAP_FAILED {

@@ -124,11 +124,7 @@ impl Form {
 /// A signed number in so many bits.
 fn reach(number: i64, bits: u32) -> Result<u32, Problem> {
     let limit = 1_i64 << (bits - 1);
-    if (-limit..limit).contains(&number) {
-        Ok((number & ((1 << bits) - 1)) as u32)
-    } else {
-        Err(Problem::Far)
-    }
+    if (-limit..limit).contains(&number) { Ok((number & ((1 << bits) - 1)) as u32) } else { Err(Problem::Far) }
 }
 
 fn put<const N: usize>(bytes: &mut [u8], at: usize, value: [u8; N]) -> Result<(), Problem> {
@@ -171,35 +167,11 @@ mod tests {
         check(elf::R_AARCH64_CONDBR19, 0x5400_0000, 0x1000, 0x1008, 0x5400_0040);
         check(elf::R_AARCH64_TSTBR14, 0x3600_0000, 0x1000, 0x0ffc, 0x3607_ffe0);
         check(elf::R_AARCH64_ADR_PREL_LO21, 0x1000_0000, 0x1000, 0x1005, 0x3000_0020);
-        check(
-            elf::R_AARCH64_ADR_PREL_PG_HI21,
-            0x9000_0000,
-            0x40_0ffc,
-            0x41_1234,
-            0xb000_0080,
-        );
-        check(
-            elf::R_AARCH64_ADR_PREL_PG_HI21,
-            0x9000_0000,
-            0x40_1000,
-            0x40_0ff8,
-            0xf0ff_ffe0,
-        );
+        check(elf::R_AARCH64_ADR_PREL_PG_HI21, 0x9000_0000, 0x40_0ffc, 0x41_1234, 0xb000_0080);
+        check(elf::R_AARCH64_ADR_PREL_PG_HI21, 0x9000_0000, 0x40_1000, 0x40_0ff8, 0xf0ff_ffe0);
         check(elf::R_AARCH64_ADD_ABS_LO12_NC, 0x9100_0000, 0, 0x41_1234, 0x9108_d000);
-        check(
-            elf::R_AARCH64_LDST64_ABS_LO12_NC,
-            0xf940_0000,
-            0,
-            0x41_1238,
-            0xf941_1c00,
-        );
-        check(
-            elf::R_AARCH64_LDST128_ABS_LO12_NC,
-            0x3dc0_0000,
-            0,
-            0x41_1230,
-            0x3dc0_8c00,
-        );
+        check(elf::R_AARCH64_LDST64_ABS_LO12_NC, 0xf940_0000, 0, 0x41_1238, 0xf941_1c00);
+        check(elf::R_AARCH64_LDST128_ABS_LO12_NC, 0x3dc0_0000, 0, 0x41_1230, 0x3dc0_8c00);
     }
 
     #[test]
@@ -208,10 +180,7 @@ mod tests {
         let far = 1 << 40;
         assert_eq!(Form::Relative32.apply(&mut bytes, 0, 0, far), Err(Problem::Far));
         assert_eq!(Form::Page.apply(&mut bytes, 0, 0, far), Err(Problem::Far));
-        assert_eq!(
-            Form::Branch { bits: 26, from: 0 }.apply(&mut bytes, 0, 0, far),
-            Err(Problem::Far)
-        );
+        assert_eq!(Form::Branch { bits: 26, from: 0 }.apply(&mut bytes, 0, 0, far), Err(Problem::Far));
         assert_eq!(Form::Absolute64.apply(&mut bytes, 1, 0, far), Err(Problem::Outside));
         assert_eq!(Form::Absolute64.apply(&mut bytes, 0, 0, far), Ok(()));
         assert_eq!(aarch64(elf::R_AARCH64_CALL26).unwrap().0, Through::Stub);

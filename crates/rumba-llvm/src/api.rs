@@ -2,11 +2,7 @@
 //!
 //! Signatures follow `llvm-c/*.h`. Nothing is wrapped here: the crate gives some of these functions lifetimes and safe names, and
 //! `cuda_builder` others. What each does and demands is in LLVM's headers.
-#![allow(
-    non_snake_case,
-    missing_docs,
-    reason = "the functions carry LLVM's own names, and its headers document them"
-)]
+#![allow(non_snake_case, missing_docs, reason = "the functions carry LLVM's own names, and its headers document them")]
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -76,18 +72,9 @@ impl Api {
         let find = |part: &str| {
             let name = format!("LLVMInitialize{back_end}{part}\0");
             // SAFETY: the signature is that of llvm-c/Target.h, and what the pointer leads to stays mapped: an `Api` is never dropped.
-            unsafe {
-                self.library
-                    .get::<Initialiser>(name.as_bytes())
-                    .map(|function| *function)
-            }
+            unsafe { self.library.get::<Initialiser>(name.as_bytes()).map(|function| *function) }
         };
-        Ok([
-            find("TargetInfo")?,
-            find("Target")?,
-            find("TargetMC")?,
-            find("AsmPrinter")?,
-        ])
+        Ok([find("TargetInfo")?, find("Target")?, find("TargetMC")?, find("AsmPrinter")?])
     }
 }
 

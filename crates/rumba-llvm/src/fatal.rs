@@ -78,8 +78,7 @@ fn give(job: Job) -> Result<(), LlvmError> {
         Some(jobs) => jobs,
         None => start().map_err(|error| LlvmError(format!("no thread could be started for LLVM: {error}")))?,
     };
-    jobs.send(job)
-        .map_err(|_| LlvmError("the thread that runs LLVM has ended".into()))
+    jobs.send(job).map_err(|_| LlvmError("the thread that runs LLVM has ended".into()))
 }
 
 /// Starts a thread.

@@ -16,9 +16,7 @@ pub const OLDEST: u32 = 21;
 ///
 /// It depends on `RUSTUP_HOME`, `HOME` and `PATH`: a program that has rights which its user lacks must not load what it names.
 pub fn library() -> Option<PathBuf> {
-    let toolchains = rustup_home()
-        .map(|home| folders_in(&home.join("toolchains")))
-        .unwrap_or_default();
+    let toolchains = rustup_home().map(|home| folders_in(&home.join("toolchains"))).unwrap_or_default();
     newest(toolchains.iter().map(|toolchain| toolchain.join("lib")))
         .or_else(|| newest(on_search_path().iter().flat_map(|sysroot| folders_of(sysroot))))
         .or_else(|| newest(system_folders()))
@@ -70,20 +68,14 @@ fn libraries(folder: &Path) -> Vec<Library> {
             let name = path.file_name()?.to_str()?;
             let version = version(name)?;
             let is_preview = name.contains("-nightly") || name.contains("-beta");
-            is_shared_object(&path).then_some(Library {
-                path,
-                version,
-                is_preview,
-            })
+            is_shared_object(&path).then_some(Library { path, version, is_preview })
         })
         .collect()
 }
 
 /// Major and minor version in a name such as `libLLVM.so.22.1-rust-1.95.0-stable`, `libLLVM-19.so.1` or `libLLVM-19.so`.
 fn version(name: &str) -> Option<(u32, u32)> {
-    let rest = name
-        .strip_prefix("libLLVM.so.")
-        .or_else(|| name.strip_prefix("libLLVM-"))?;
+    let rest = name.strip_prefix("libLLVM.so.").or_else(|| name.strip_prefix("libLLVM-"))?;
     let mut numbers = rest.split(['.', '-']);
     let major = numbers.next()?.parse().ok()?;
     let minor = numbers.next().and_then(|minor| minor.parse().ok()).unwrap_or(0);
@@ -112,16 +104,10 @@ fn system_folders() -> Vec<PathBuf> {
     folders.extend(folders_in("/usr/lib64".as_ref()));
     folders.extend(folders_in("/usr/lib/llvm".as_ref()));
     let is_llvm = |path: &PathBuf| {
-        path.ancestors()
-            .take(2)
-            .filter_map(|folder| folder.file_name()?.to_str())
-            .any(|name| name.starts_with("llvm"))
+        path.ancestors().take(2).filter_map(|folder| folder.file_name()?.to_str()).any(|name| name.starts_with("llvm"))
     };
     folders.retain(is_llvm);
-    let mut all: Vec<PathBuf> = folders
-        .iter()
-        .flat_map(|folder| [folder.join("lib"), folder.join("lib64")])
-        .collect();
+    let mut all: Vec<PathBuf> = folders.iter().flat_map(|folder| [folder.join("lib"), folder.join("lib64")]).collect();
     all.extend(folders_of("/usr".as_ref()));
     all
 }
@@ -129,10 +115,8 @@ fn system_folders() -> Vec<PathBuf> {
 /// The folders in a folder, in the order of their names.
 fn folders_in(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
-    let mut all: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.is_dir())
-        .collect();
+    let mut all: Vec<PathBuf> =
+        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir()).collect();
     all.sort();
     all
 }
@@ -188,10 +172,7 @@ mod tests {
         let release = put("1.95", "libLLVM.so.22.1-rust-1.95.0-stable", &elf);
         let find = |folders: &[&Path]| newest(folders.iter().map(|folder| folder.to_path_buf()));
         assert_eq!(find(&[&old, &script, &foreign]), None);
-        assert_eq!(
-            find(&[&old, &nightly]),
-            Some(nightly.join("libLLVM.so.23.1-rust-1.98.0-nightly"))
-        );
+        assert_eq!(find(&[&old, &nightly]), Some(nightly.join("libLLVM.so.23.1-rust-1.98.0-nightly")));
         let all = find(&[&old, &script, &foreign, &nightly, &release]);
         assert_eq!(all, Some(release.join("libLLVM.so.22.1-rust-1.95.0-stable")));
     }

@@ -86,10 +86,7 @@ pub struct Llvm {
 
 impl fmt::Debug for Llvm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Llvm")
-            .field("path", &self.path)
-            .field("version", &self.version)
-            .finish_non_exhaustive()
+        f.debug_struct("Llvm").field("path", &self.path).field("version", &self.version).finish_non_exhaustive()
     }
 }
 
@@ -128,10 +125,7 @@ fn load_once(
     path: &Path,
     open: impl FnOnce(&Path) -> Result<(Library, Entrance), LoadError>,
 ) -> Result<&'static Llvm, LoadError> {
-    let mut loaded = loaded
-        .get_or_init(Mutex::default)
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
+    let mut loaded = loaded.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(llvm) = loaded.get(path) {
         return Ok(llvm);
     }
@@ -148,9 +142,7 @@ fn load_once(
         back_ends: Mutex::default(),
     }));
     if major < find::OLDEST {
-        return Err(LoadError::Old {
-            found: llvm.to_string(),
-        });
+        return Err(LoadError::Old { found: llvm.to_string() });
     }
     loaded.insert(path.to_owned(), llvm);
     Ok(llvm)
@@ -220,9 +212,7 @@ pub struct Context {
 
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context")
-            .field("raw", &self.raw)
-            .finish_non_exhaustive()
+        f.debug_struct("Context").field("raw", &self.raw).finish_non_exhaustive()
     }
 }
 
@@ -258,10 +248,7 @@ extern "C" fn record_diagnostic(info: api::DiagnosticInfo, sink: *mut c_void) {
 impl Context {
     /// A new context, of the thread that makes it.
     pub fn new(llvm: &'static Llvm) -> Self {
-        let messages = Box::new(Messages {
-            llvm,
-            errors: RefCell::default(),
-        });
+        let messages = Box::new(Messages { llvm, errors: RefCell::default() });
         llvm.entrance.enter();
         // SAFETY: the handler's argument lives in a box that is dropped after the context.
         let raw = unsafe {
@@ -291,20 +278,12 @@ impl Context {
     /// The errors reported since the last call, as one error.
     fn error(&self, fallback: &str) -> LlvmError {
         let errors = self.messages.errors.take();
-        LlvmError(if errors.is_empty() {
-            fallback.to_owned()
-        } else {
-            errors.join("\n")
-        })
+        LlvmError(if errors.is_empty() { fallback.to_owned() } else { errors.join("\n") })
     }
 
     /// Fails if LLVM reported an error since the last call.
     fn check(&self) -> Result<(), LlvmError> {
-        if self.messages.errors.borrow().is_empty() {
-            Ok(())
-        } else {
-            Err(self.error(""))
-        }
+        if self.messages.errors.borrow().is_empty() { Ok(()) } else { Err(self.error("")) }
     }
 }
 
@@ -325,10 +304,7 @@ mod tests {
     /// LLVM of the toolchain that compiles these tests, if it is for the processor that runs them.
     fn llvm() -> Option<&'static super::Llvm> {
         let library = find::library();
-        assert!(
-            library.is_some() || cfg!(not(target_arch = "x86_64")),
-            "a toolchain has a libLLVM"
-        );
+        assert!(library.is_some() || cfg!(not(target_arch = "x86_64")), "a toolchain has a libLLVM");
         Some(load(&library?).unwrap())
     }
 
@@ -337,16 +313,11 @@ mod tests {
         let Some(llvm) = llvm() else { return };
         let context = Context::new(llvm);
         let LlvmError(text) = Module::parse(&context, "define void @f() { ret i32 1 }").unwrap_err();
-        assert!(
-            text.contains("value doesn't match function result type 'void'"),
-            "{text}"
-        );
+        assert!(text.contains("value doesn't match function result type 'void'"), "{text}");
         // What the parser accepts and is not well formed: a use before the definition.
-        let LlvmError(text) = Module::parse(
-            &context,
-            "define i32 @f() { %a = add i32 %b, 1\n %b = add i32 %a, 1\n ret i32 %b }",
-        )
-        .unwrap_err();
+        let LlvmError(text) =
+            Module::parse(&context, "define i32 @f() { %a = add i32 %b, 1\n %b = add i32 %a, 1\n ret i32 %b }")
+                .unwrap_err();
         assert!(text.contains("does not dominate"), "{text}");
     }
 
@@ -403,10 +374,7 @@ mod tests {
     fn one_that_is_isolated_is_another_one() {
         let Some(llvm) = llvm() else { return };
         let isolated = load_isolated(llvm.path()).unwrap();
-        assert_ne!(
-            isolated.api().LLVMContextCreate as usize,
-            llvm.api().LLVMContextCreate as usize
-        );
+        assert_ne!(isolated.api().LLVMContextCreate as usize, llvm.api().LLVMContextCreate as usize);
         assert!(std::ptr::eq(isolated, load_isolated(llvm.path()).unwrap()));
         for llvm in [isolated, llvm] {
             let text = llvm.guarded(move || Ok::<_, LlvmError>(Module::new(&Context::new(llvm), c"name").to_text()));
@@ -434,9 +402,8 @@ mod tests {
         machine.adopt(&module);
         let text = String::from_utf8(machine.emit(module, Output::Assembly).unwrap()).unwrap();
         let scatters = text.lines().filter(|line| line.contains("vpscatter"));
-        let bases: std::collections::BTreeSet<_> = scatters
-            .filter_map(|line| line.split_once('(')?.1.split(',').next())
-            .collect();
+        let bases: std::collections::BTreeSet<_> =
+            scatters.filter_map(|line| line.split_once('(')?.1.split(',').next()).collect();
         assert_eq!(
             bases.len(),
             1,

@@ -88,9 +88,7 @@ pub struct Machine<'c> {
 
 impl fmt::Debug for Machine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Machine")
-            .field("triple", &self.triple)
-            .finish_non_exhaustive()
+        f.debug_struct("Machine").field("triple", &self.triple).finish_non_exhaustive()
     }
 }
 
@@ -100,12 +98,7 @@ impl Llvm {
         self.entrance.enter();
         let api = self.api();
         // SAFETY: both strings are allocated for us.
-        unsafe {
-            (
-                self.take_message((api.LLVMGetHostCPUName)()),
-                self.take_message((api.LLVMGetHostCPUFeatures)()),
-            )
-        }
+        unsafe { (self.take_message((api.LLVMGetHostCPUName)()), self.take_message((api.LLVMGetHostCPUFeatures)())) }
     }
 }
 
@@ -127,11 +120,7 @@ impl<'c> Machine<'c> {
             Level::O2 => 2,
             Level::O3 => 3,
         };
-        let relocation = if target.position_independent {
-            POSITION_INDEPENDENT
-        } else {
-            DEFAULT
-        };
+        let relocation = if target.position_independent { POSITION_INDEPENDENT } else { DEFAULT };
         let (mut found, mut message) = (null_mut(), null_mut());
         // SAFETY: all strings are NUL-terminated and outlive the calls; `message` is ours.
         let raw = unsafe {
@@ -152,11 +141,7 @@ impl<'c> Machine<'c> {
             let name = target.back_end.name();
             return Err(LlvmError(format!("no {name} target machine for {cpu:?}")));
         }
-        Ok(Self {
-            context,
-            raw,
-            triple: target.triple.to_owned(),
-        })
+        Ok(Self { context, raw, triple: target.triple.to_owned() })
     }
 
     /// A code generator for functions of this process, with all that its processor has.
@@ -172,14 +157,7 @@ impl<'c> Machine<'c> {
         let (cpu, features) = context.llvm().host();
         Self::new(
             context,
-            &Target {
-                back_end,
-                triple: &triple,
-                cpu: &cpu,
-                features: &features,
-                level,
-                position_independent: true,
-            },
+            &Target { back_end, triple: &triple, cpu: &cpu, features: &features, level, position_independent: true },
         )
     }
 

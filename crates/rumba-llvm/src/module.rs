@@ -18,10 +18,7 @@ pub struct Pipeline<'a> {
 impl<'a> Pipeline<'a> {
     /// These passes, as LLVM runs them.
     pub const fn new(passes: &'a CStr) -> Self {
-        Self {
-            passes,
-            widens_loops: true,
-        }
+        Self { passes, widens_loops: true }
     }
 }
 

@@ -128,8 +128,5 @@ pub enum WeightError {
 }
 
 fn suggestion(similar: &Option<String>) -> String {
-    similar
-        .as_ref()
-        .map(|name| format!("\nhelp: it has `{name}`"))
-        .unwrap_or_default()
+    similar.as_ref().map(|name| format!("\nhelp: it has `{name}`")).unwrap_or_default()
 }

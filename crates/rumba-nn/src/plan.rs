@@ -67,16 +67,7 @@ mod tests {
     #[test]
     fn a_chain_takes_turns() {
         // Each tensor is made of the one before it, which is dropped then.
-        let events = vec![
-            Made(4),
-            Made(6),
-            Dropped(0),
-            Made(4),
-            Dropped(1),
-            Made(6),
-            Dropped(2),
-            Dropped(3),
-        ];
+        let events = vec![Made(4), Made(6), Dropped(0), Made(4), Dropped(1), Made(6), Dropped(2), Dropped(3)];
         let plan = Plan::new(events);
         assert_eq!(plan.places, [6..10, 0..6, 6..10, 0..6]);
         assert_eq!(plan.words, 10);
@@ -121,11 +112,7 @@ mod tests {
             }
             most = most.max(alive.iter().map(|&tensor| sizes[tensor]).sum());
         }
-        assert!(
-            plan.words >= most && plan.words <= most * 3 / 2,
-            "{} of {most}",
-            plan.words
-        );
+        assert!(plan.words >= most && plan.words <= most * 3 / 2, "{} of {most}", plan.words);
     }
 
     #[test]

@@ -35,10 +35,7 @@ impl Weights {
     /// [`WeightError::Unreadable`], [`WeightError::Damaged`].
     pub fn open(nn: &Nn, path: impl AsRef<Path>) -> Result<Weights> {
         let path = path.as_ref();
-        let bytes = std::fs::read(path).map_err(|error| WeightError::Unreadable {
-            file: path.to_owned(),
-            error,
-        })?;
+        let bytes = std::fs::read(path).map_err(|error| WeightError::Unreadable { file: path.to_owned(), error })?;
         Weights::from_bytes(nn, path, bytes)
     }
 
@@ -51,19 +48,10 @@ impl Weights {
         let (length, table) = match SafeTensors::deserialize(&bytes).and_then(|_| SafeTensors::read_metadata(&bytes)) {
             Ok(known) => known,
             Err(error) => {
-                return Err(WeightError::Damaged {
-                    file: path,
-                    bytes: bytes.len(),
-                    error,
-                }
-                .into());
+                return Err(WeightError::Damaged { file: path, bytes: bytes.len(), error }.into());
             }
         };
-        let tensors = table
-            .tensors()
-            .into_iter()
-            .map(|(name, info)| (name, info.clone()))
-            .collect();
+        let tensors = table.tensors().into_iter().map(|(name, info)| (name, info.clone())).collect();
         let file = File {
             path,
             bytes,
@@ -71,20 +59,13 @@ impl Weights {
             // The table's length is a number of eight bytes before it.
             start: 8 + length,
         };
-        Ok(Weights {
-            nn: nn.clone(),
-            file: Arc::new(file),
-            prefix: String::new(),
-        })
+        Ok(Weights { nn: nn.clone(), file: Arc::new(file), prefix: String::new() })
     }
 
     /// The tensors whose names begin with `part` and a dot, without them.
     #[must_use]
     pub fn at(&self, part: impl fmt::Display) -> Weights {
-        Weights {
-            prefix: format!("{}{part}.", self.prefix),
-            ..self.clone()
-        }
+        Weights { prefix: format!("{}{part}.", self.prefix), ..self.clone() }
     }
 
     /// Where layers are loaded to.
@@ -111,24 +92,14 @@ impl Weights {
         let file = self.file.path.clone();
         let name = format!("{}{name}", self.prefix);
         let Some(info) = self.file.tensors.get(&name) else {
-            return Err(WeightError::Missing {
-                similar: self.similar(&name),
-                file,
-                name,
-                wanted: wanted.to_vec(),
-            }
-            .into());
+            return Err(
+                WeightError::Missing { similar: self.similar(&name), file, name, wanted: wanted.to_vec() }.into()
+            );
         };
         let (shape, dtype) = (info.shape.clone(), info.dtype);
         if shape != wanted {
             let wanted = wanted.to_vec();
-            return Err(WeightError::Shape {
-                file,
-                name,
-                shape,
-                wanted,
-            }
-            .into());
+            return Err(WeightError::Shape { file, name, shape, wanted }.into());
         }
         let (start, end) = info.data_offsets;
         let bytes = &self.file.bytes[self.file.start + start..self.file.start + end];
@@ -141,25 +112,13 @@ impl Weights {
                 numbers
             }
             Dtype::F32 => {
-                let words = bytes
-                    .chunks_exact(4)
-                    .map(|bytes| [bytes[0], bytes[1], bytes[2], bytes[3]]);
+                let words = bytes.chunks_exact(4).map(|bytes| [bytes[0], bytes[1], bytes[2], bytes[3]]);
                 words.map(|word| T::of(f32::from_le_bytes(word))).collect()
             }
-            Dtype::F16 => halves()
-                .map(|half| T::of(cuda_std::half::f16::from_le_bytes(half).to_f32()))
-                .collect(),
-            Dtype::BF16 => halves()
-                .map(|half| T::of(cuda_std::half::bf16::from_le_bytes(half).to_f32()))
-                .collect(),
+            Dtype::F16 => halves().map(|half| T::of(cuda_std::half::f16::from_le_bytes(half).to_f32())).collect(),
+            Dtype::BF16 => halves().map(|half| T::of(cuda_std::half::bf16::from_le_bytes(half).to_f32())).collect(),
             _ => {
-                return Err(WeightError::Type {
-                    file,
-                    name,
-                    shape,
-                    dtype,
-                }
-                .into());
+                return Err(WeightError::Type { file, name, shape, dtype }.into());
             }
         };
         Ok(numbers)
@@ -179,9 +138,6 @@ impl Weights {
 
 impl fmt::Debug for Weights {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Weights")
-            .field("file", &self.file.path)
-            .field("prefix", &self.prefix)
-            .finish_non_exhaustive()
+        f.debug_struct("Weights").field("file", &self.file.path).field("prefix", &self.prefix).finish_non_exhaustive()
     }
 }

@@ -9,15 +9,9 @@ use std::time::Instant;
 use rumba_ptx::{Colour, Report, parse};
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
-    let (options, files): (Vec<_>, Vec<_>) = std::env::args()
-        .skip(1)
-        .partition(|argument| argument.starts_with("--"));
+    let (options, files): (Vec<_>, Vec<_>) = std::env::args().skip(1).partition(|argument| argument.starts_with("--"));
     let print = options.iter().any(|option| option == "--print");
-    let colour = if std::io::stderr().is_terminal() {
-        Colour::Always
-    } else {
-        Colour::Never
-    };
+    let colour = if std::io::stderr().is_terminal() { Colour::Always } else { Colour::Never };
     let mut code = ExitCode::SUCCESS;
     for file in &files {
         let source = std::fs::read_to_string(file)?;

@@ -35,10 +35,7 @@ impl Span {
     /// The smallest span that covers both.
     #[must_use]
     pub fn to(self, other: Self) -> Self {
-        Self {
-            start: self.start.min(other.start),
-            end: self.end.max(other.end),
-        }
+        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 }
 
@@ -417,10 +414,7 @@ pub enum Literal {
 impl Literal {
     /// The signed integer `value`.
     pub fn signed(value: i64) -> Self {
-        Self::Integer {
-            value: value.cast_unsigned(),
-            unsigned: false,
-        }
+        Self::Integer { value: value.cast_unsigned(), unsigned: false }
     }
 }
 

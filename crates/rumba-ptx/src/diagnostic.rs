@@ -26,12 +26,7 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// A fault with nothing more to say than `message`.
     pub fn new(span: Span, message: impl Into<String>) -> Self {
-        Self {
-            span,
-            message: message.into(),
-            notes: Vec::new(),
-            help: None,
-        }
+        Self { span, message: message.into(), notes: Vec::new(), help: None }
     }
 
     /// Adds another place that matters.
@@ -91,12 +86,7 @@ const EXCERPT: usize = 512;
 impl<'s> Report<'s> {
     /// Plain reports about `source`, which is called `name`.
     pub fn new(name: &'s str, source: &'s str) -> Self {
-        Self {
-            name,
-            source,
-            lines: LineIndex::new(source),
-            colour: Colour::Never,
-        }
+        Self { name, source, lines: LineIndex::new(source), colour: Colour::Never }
     }
 
     /// The same in colour, or not.
@@ -132,9 +122,11 @@ impl<'s> Report<'s> {
 
     /// Message, place, excerpt and help, in the style of rustc. Ends without a line break.
     pub fn render(&self, diagnostic: &Diagnostic) -> String {
-        let mut group = Level::ERROR
-            .primary_title(diagnostic.message.as_str())
-            .element(self.snippet(diagnostic.span, AnnotationKind::Primary, None));
+        let mut group = Level::ERROR.primary_title(diagnostic.message.as_str()).element(self.snippet(
+            diagnostic.span,
+            AnnotationKind::Primary,
+            None,
+        ));
         for (span, text) in &diagnostic.notes {
             group = group.element(self.snippet(*span, AnnotationKind::Context, Some(text)));
         }
@@ -171,10 +163,7 @@ impl<'s> Report<'s> {
         Snippet::source(&self.source[first..last])
             .path(self.name)
             .line_start(line as usize)
-            .annotation(
-                kind.span(start - first..self.boundary(end) - first)
-                    .label(label.map(String::as_str)),
-            )
+            .annotation(kind.span(start - first..self.boundary(end) - first).label(label.map(String::as_str)))
     }
 
     /// The character boundary at or before `at`, within the source.
@@ -218,9 +207,7 @@ error: this is odd
     #[test]
     fn colour_is_on_request() {
         let plain = Report::new("k.ptx", SOURCE).render(&fault());
-        let coloured = Report::new("k.ptx", SOURCE)
-            .with_colour(Colour::Always)
-            .render(&fault());
+        let coloured = Report::new("k.ptx", SOURCE).with_colour(Colour::Always).render(&fault());
         assert!(!plain.contains('\x1b'));
         assert!(coloured.contains('\x1b'));
     }

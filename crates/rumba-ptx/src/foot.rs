@@ -92,9 +92,7 @@ fn hash(bytes: &[u8]) -> u64 {
     const PRIME: u64 = 0x0000_0100_0000_01b3;
     let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(PRIME).rotate_left(29);
     let (words, rest) = bytes.as_chunks::<8>();
-    let mut hash = words.iter().fold(0xcbf2_9ce4_8422_2325, |hash, word| {
-        step(hash, u64::from_le_bytes(*word))
-    });
+    let mut hash = words.iter().fold(0xcbf2_9ce4_8422_2325, |hash, word| step(hash, u64::from_le_bytes(*word)));
     for &byte in rest {
         hash = step(hash, u64::from(byte));
     }
@@ -126,10 +124,7 @@ mod tests {
             cut.remove(at);
             assert!(check(&cut).is_err(), "without byte {at}");
         }
-        assert_eq!(
-            check(&format!("{text}.entry other() {{ trap; }}")),
-            Err(Unsealed::Changed)
-        );
+        assert_eq!(check(&format!("{text}.entry other() {{ trap; }}")), Err(Unsealed::Changed));
         assert_eq!(check(&format!(" {text}")), Err(Unsealed::Changed));
         assert_eq!(check(""), Err(Unsealed::Absent));
     }

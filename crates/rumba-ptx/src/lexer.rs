@@ -114,10 +114,7 @@ impl<'s> Lexer<'s> {
 
     fn token(&self, kind: TokenKind, start: usize) -> Token {
         // The source is below 4 GiB, so offsets fit.
-        Token {
-            kind,
-            span: Span::new(start as u32, self.at as u32),
-        }
+        Token { kind, span: Span::new(start as u32, self.at as u32) }
     }
 
     /// The next token; [`TokenKind::End`] for ever once nothing is left.
@@ -297,23 +294,10 @@ mod tests {
     fn opcodes_split_at_the_dots() {
         assert_eq!(
             words("ld.global.L1::no_allocate.L2::128B.v4.f32 tex.2d.shared::cta"),
-            [
-                "ld",
-                ".global",
-                ".L1::no_allocate",
-                ".L2::128B",
-                ".v4",
-                ".f32",
-                "tex",
-                ".2d",
-                ".shared::cta"
-            ]
+            ["ld", ".global", ".L1::no_allocate", ".L2::128B", ".v4", ".f32", "tex", ".2d", ".shared::cta"]
         );
         assert_eq!(words("mbarrier::complete_tx"), ["mbarrier", ":", ":", "complete_tx"]);
-        assert_eq!(
-            words(".mbarrier::complete_tx::bytes"),
-            [".mbarrier::complete_tx::bytes"]
-        );
+        assert_eq!(words(".mbarrier::complete_tx::bytes"), [".mbarrier::complete_tx::bytes"]);
     }
 
     #[test]
@@ -328,19 +312,9 @@ mod tests {
 
     #[test]
     fn numbers() {
-        for number in [
-            "0",
-            "17",
-            "0x7771U",
-            "0b101",
-            "0f3F800000",
-            "0d3FF0000000000000",
-            "1.5",
-            "5.",
-            "1e5",
-            "1.5e-3",
-            "8.10",
-        ] {
+        for number in
+            ["0", "17", "0x7771U", "0b101", "0f3F800000", "0d3FF0000000000000", "1.5", "5.", "1e5", "1.5e-3", "8.10"]
+        {
             assert_eq!(texts(number), [(TokenKind::Number, number)]);
         }
         assert_eq!(words("0x1e+5"), ["0x1e", "+", "5"]);
@@ -355,14 +329,8 @@ mod tests {
 
     #[test]
     fn what_is_left_open() {
-        assert_eq!(
-            texts("a /* b c"),
-            [(TokenKind::Identifier, "a"), (TokenKind::OpenComment, "/*")]
-        );
-        assert_eq!(
-            texts("\"ab\nc"),
-            [(TokenKind::OpenString, "\"ab"), (TokenKind::Identifier, "c")]
-        );
+        assert_eq!(texts("a /* b c"), [(TokenKind::Identifier, "a"), (TokenKind::OpenComment, "/*")]);
+        assert_eq!(texts("\"ab\nc"), [(TokenKind::OpenString, "\"ab"), (TokenKind::Identifier, "c")]);
         assert_eq!(texts("/*/"), [(TokenKind::OpenComment, "/*")]);
     }
 

@@ -39,16 +39,9 @@ impl LineIndex {
         let continuations = if source.is_ascii() {
             Vec::new()
         } else {
-            (0..source.len())
-                .filter(|&at| !source.is_char_boundary(at))
-                .map(offset)
-                .collect()
+            (0..source.len()).filter(|&at| !source.is_char_boundary(at)).map(offset).collect()
         };
-        Self {
-            starts,
-            continuations,
-            length,
-        }
+        Self { starts, continuations, length }
     }
 
     /// The line that `offset` is on, from 1. Offsets behind the end count as the end.
@@ -65,10 +58,7 @@ impl LineIndex {
         let continued = self.continuations.partition_point(|&at| at < offset)
             - self.continuations.partition_point(|&at| at < start);
         let continued = u32::try_from(continued).unwrap_or(u32::MAX);
-        Position {
-            line,
-            column: offset - start - continued + 1,
-        }
+        Position { line, column: offset - start - continued + 1 }
     }
 
     /// How many lines there are; an empty source has one.

@@ -133,11 +133,7 @@ impl Display for Function<'_> {
 }
 
 fn attributes(f: &mut Formatter<'_>, attributes: &[Attribute]) -> fmt::Result {
-    if attributes.is_empty() {
-        Ok(())
-    } else {
-        write!(f, " .attribute({})", List(attributes, ", "))
-    }
+    if attributes.is_empty() { Ok(()) } else { write!(f, " .attribute({})", List(attributes, ", ")) }
 }
 
 impl Display for Attribute {

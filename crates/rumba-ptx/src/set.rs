@@ -155,16 +155,11 @@ mod tests {
 
     /// A text with kernels and what they were compiled for.
     fn member<'k>(name: &str, compiled: &[(&'k str, &str)]) -> Member<'k> {
-        let entries = compiled
-            .iter()
-            .map(|(kernel, _)| format!(".visible .entry {kernel}(\n)\n{{ ret; }}\n"));
+        let entries = compiled.iter().map(|(kernel, _)| format!(".visible .entry {kernel}(\n)\n{{ ret; }}\n"));
         Member {
             text: format!(".version 8.0\n.target {name}\n{}", entries.collect::<String>()),
             descriptions: compiled.iter().map(|(kernel, _)| (*kernel, "a crate")).collect(),
-            floors: compiled
-                .iter()
-                .map(|(kernel, floor)| (*kernel, target(floor)))
-                .collect(),
+            floors: compiled.iter().map(|(kernel, floor)| (*kernel, target(floor))).collect(),
         }
     }
 
@@ -172,18 +167,13 @@ mod tests {
         seal([
             member("sm_70", &[("plain", "sm_70")]),
             member("sm_80", &[("plain", "sm_70"), ("product", "sm_80")]),
-            member(
-                "sm_90a",
-                &[("plain", "sm_70"), ("product", "sm_90a"), ("new", "sm_90a")],
-            ),
+            member("sm_90a", &[("plain", "sm_70"), ("product", "sm_90a"), ("new", "sm_90a")]),
         ])
     }
 
     #[test]
     fn the_newest_text_that_a_device_runs_is_chosen() {
-        let names = [
-            "sm_70", "sm_80", "sm_90", "sm_90a", "sm_100", "sm_100f", "sm_100a", "sm_103",
-        ];
+        let names = ["sm_70", "sm_80", "sm_90", "sm_90a", "sm_100", "sm_100f", "sm_100a", "sm_103"];
         for (has, capability, chosen) in [
             (&["sm_80"][..], (8, 0), Some("sm_80")),
             (&["sm_80"], (12, 1), Some("sm_80")),
@@ -229,10 +219,7 @@ mod tests {
         assert_eq!(check(&set), Ok(()));
         assert_eq!(texts(&set).concat(), set);
         let all: Vec<_> = texts(&set).into_iter().map(kernels).collect();
-        assert_eq!(
-            all,
-            [&["plain"][..], &["plain", "product"], &["plain", "product", "new"]]
-        );
+        assert_eq!(all, [&["plain"][..], &["plain", "product"], &["plain", "product", "new"]]);
         for text in texts(&set) {
             assert_eq!(foot::check(text), Ok(()));
             assert_eq!(foot::description(text, "plain").as_deref(), Some("a crate"));

@@ -48,28 +48,19 @@ impl Target {
     /// The architecture of the same number that has what the family has: `sm_103f` for `sm_103`.
     #[must_use]
     pub fn family(self) -> Self {
-        Self {
-            features: Features::Family,
-            ..self
-        }
+        Self { features: Features::Family, ..self }
     }
 
     /// Whether a device of this compute capability, major and minor, runs a text for it.
     pub fn runs_on(self, (major, minor): (u32, u32)) -> bool {
-        let device = Self {
-            number: major * 10 + minor,
-            features: Features::Specific,
-        };
+        let device = Self { number: major * 10 + minor, features: Features::Specific };
         device.includes(self)
     }
 
     /// Whether code for `other` is code for this one, too.
     pub fn includes(self, other: Self) -> bool {
-        let is_of_family = || {
-            FAMILIES
-                .iter()
-                .any(|family| family.contains(&self.number) && family.contains(&other.number))
-        };
+        let is_of_family =
+            || FAMILIES.iter().any(|family| family.contains(&self.number) && family.contains(&other.number));
         match other.features {
             Features::Common => self.number >= other.number,
             Features::Family => {
@@ -154,18 +145,7 @@ mod tests {
             assert_eq!(target(name).to_string(), name);
             assert_eq!(Target::from_code(target(name).code()), Some(target(name)));
         }
-        for name in [
-            "sm_",
-            "sm_9",
-            "90",
-            "sm_90b",
-            "sm_90aa",
-            "sm_a",
-            "sm_1000",
-            "compute_90",
-            "sm_9a0",
-            "sm_+90",
-        ] {
+        for name in ["sm_", "sm_9", "90", "sm_90b", "sm_90aa", "sm_a", "sm_1000", "compute_90", "sm_9a0", "sm_+90"] {
             assert!(name.parse::<Target>().is_err(), "{name}");
         }
         assert!(target("sm_90") < target("sm_90a") && target("sm_90a") < target("sm_100"));
@@ -174,10 +154,7 @@ mod tests {
     #[test]
     fn a_text_says_what_it_is_for() {
         assert_eq!(Target::of(".version 8.0\n.target sm_90a\n"), Some(target("sm_90a")));
-        assert_eq!(
-            Target::of(".version 8.0 .target sm_80, debug .address_size 64"),
-            Some(target("sm_80"))
-        );
+        assert_eq!(Target::of(".version 8.0 .target sm_80, debug .address_size 64"), Some(target("sm_80")));
         assert_eq!(Target::of(".version 8.0 .target compute_80"), None);
         assert_eq!(Target::of(".version 8.0"), None);
     }

@@ -73,11 +73,7 @@ pub(crate) fn is_per_thread() -> bool {
 pub(crate) fn refuse(call: &str, error: &Error) -> Code {
     let code = error.code();
     // That something is not ready is an answer, not a mistake.
-    let level = if code == Code::NOT_READY {
-        Level::Calls
-    } else {
-        Level::Errors
-    };
+    let level = if code == Code::NOT_READY { Level::Calls } else { Level::Errors };
     log::say(level, format_args!("{call} -> {}: {error}", code.name()));
     if code == Code::NOT_SUPPORTED && std::env::var_os("RUMBA_LOG").is_none() {
         name_once(format!("{call} -> {}: {error}", code.name()));
@@ -122,11 +118,7 @@ impl<T> Copy for Out<'_, T> {}
 impl<T> Out<'_, T> {
     /// Refuses a null pointer, for calls that check before they act.
     pub(crate) fn required(self, name: &'static str) -> Result<(), Error> {
-        if self.0.is_null() {
-            Err(Error::Null(name))
-        } else {
-            Ok(())
-        }
+        if self.0.is_null() { Err(Error::Null(name)) } else { Ok(()) }
     }
 
     /// Stores a result that the caller must want.
@@ -278,11 +270,7 @@ impl<'a> Text<'a> {
 
 /// A refusal of one argument's value.
 pub(crate) fn wrong(name: &'static str, value: impl ToString, rule: &'static str) -> Error {
-    Error::Argument {
-        name,
-        value: value.to_string(),
-        rule,
-    }
+    Error::Argument { name, value: value.to_string(), rule }
 }
 
 #[cfg(test)]

@@ -64,10 +64,7 @@ pub(crate) fn begin(options: &Options) -> Result<i32, Error> {
 /// What the run has found, in the order in which it was found, what the host has read, and what it has written.
 pub(crate) fn results() -> (Vec<Finding>, Vec<Copied>, Inputs) {
     open().take().map_or_else(Default::default, |open| {
-        let inputs = Inputs {
-            hash: open.written.hasher.finish(),
-            are_changed: open.written.is_changed,
-        };
+        let inputs = Inputs { hash: open.written.hasher.finish(), are_changed: open.written.is_changed };
         (open.findings, open.copies, inputs)
     })
 }

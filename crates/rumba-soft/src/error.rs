@@ -36,11 +36,7 @@ pub(crate) enum Error {
     #[error("the argument `{0}` is null")]
     Null(&'static str),
     #[error("the argument `{name}` is {value}: {rule}")]
-    Argument {
-        name: &'static str,
-        value: String,
-        rule: &'static str,
-    },
+    Argument { name: &'static str, value: String, rule: &'static str },
     #[error("{0}")]
     Launch(String),
     #[error("{0}")]

@@ -29,10 +29,7 @@ pub(crate) fn of_schedule(schedule: rumba_vm::Schedule) -> Schedule {
         ptx_line: step.ptx_line,
         excerpt: None,
     };
-    Schedule {
-        replay: schedule.replay,
-        steps: schedule.steps.into_iter().map(step).collect(),
-    }
+    Schedule { replay: schedule.replay, steps: schedule.steps.into_iter().map(step).collect() }
 }
 
 /// What the machine found in a launch that went on.

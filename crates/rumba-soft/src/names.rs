@@ -11,10 +11,7 @@ pub(crate) fn readable(name: &str) -> String {
     // is a whole name is that of the function, or becomes one where the tags are cut off.
     let readable = demangled(name)
         .or_else(|| name.match_indices('E').find_map(|(end, _)| demangled(&name[..=end])))
-        .or_else(|| {
-            name.match_indices('B')
-                .find_map(|(tag, _)| demangled(&format!("{}E", &name[..tag])))
-        });
+        .or_else(|| name.match_indices('B').find_map(|(tag, _)| demangled(&format!("{}E", &name[..tag]))));
     readable.map_or_else(|| name.to_owned(), |readable| without_tags(&readable))
 }
 
@@ -28,9 +25,7 @@ fn without_tags(name: &str) -> String {
     let mut parts = name.split("[abi:");
     let first = parts.next().unwrap_or_default();
     let first = first.strip_prefix("cudapy::").unwrap_or(first);
-    parts.fold(first.to_owned(), |name, part| {
-        name + part.split_once(']').map_or("", |(_, rest)| rest)
-    })
+    parts.fold(first.to_owned(), |name, part| name + part.split_once(']').map_or("", |(_, rest)| rest))
 }
 
 #[cfg(test)]

@@ -51,9 +51,7 @@ pub(crate) fn devices() -> usize {
 
 /// The generation that they are of.
 pub(crate) fn multiprocessor() -> Multiprocessor {
-    PROCESS
-        .get()
-        .map_or(Multiprocessor::NEWEST, |process| process.multiprocessor)
+    PROCESS.get().map_or(Multiprocessor::NEWEST, |process| process.multiprocessor)
 }
 
 /// The line of the program that allocates in this thread, as far as it is known.

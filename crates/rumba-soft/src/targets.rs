@@ -92,24 +92,14 @@ fn targets() -> &'static Targets {
     TARGETS.get_or_init(|| {
         let (functions, forms) = (functions(), per_thread_forms());
         let named = NAMES.iter().enumerate().map(|(index, name)| {
-            let target = if is_per_thread_form(name) {
-                forms[index]
-            } else {
-                functions[index]
-            };
+            let target = if is_per_thread_form(name) { forms[index] } else { functions[index] };
             (name.as_bytes(), Address(target))
         });
-        Targets {
-            named: named.collect(),
-            shared: functions.map(Address),
-        }
+        Targets { named: named.collect(), shared: functions.map(Address) }
     })
 }
 
 /// The address of a call, or null.
 pub(crate) fn address(name: &[u8]) -> *mut c_void {
-    targets()
-        .named
-        .get(name)
-        .map_or(std::ptr::null_mut(), |address| address.0)
+    targets().named.get(name).map_or(std::ptr::null_mut(), |address| address.0)
 }

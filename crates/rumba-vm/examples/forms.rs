@@ -15,15 +15,11 @@ fn opcode(line: &str) -> &str {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let device = Device::new(Config {
-        workers: 1,
-        ..Config::default()
-    })?;
+    let device = Device::new(Config { workers: 1, ..Config::default() })?;
     let mut found: BTreeMap<String, (usize, BTreeSet<String>)> = BTreeMap::new();
     let mut kernels = 0;
-    let (options, paths): (Vec<_>, Vec<_>) = std::env::args()
-        .skip(1)
-        .partition(|argument| argument.starts_with("--text"));
+    let (options, paths): (Vec<_>, Vec<_>) =
+        std::env::args().skip(1).partition(|argument| argument.starts_with("--text"));
     for path in paths {
         let ptx = std::fs::read_to_string(&path)?;
         let lines: Vec<&str> = ptx.lines().collect();

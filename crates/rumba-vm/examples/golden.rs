@@ -58,11 +58,7 @@ impl Library {
         let symbol = CString::new(name).map_err(|error| error.to_string())?;
         // SAFETY: the library is open, the name is a C string.
         let place = unsafe { libc::dlsym(self.0, symbol.as_ptr()) };
-        if place.is_null() {
-            Err(format!("the driver has no {name}"))
-        } else {
-            Ok(place)
-        }
+        if place.is_null() { Err(format!("the driver has no {name}")) } else { Ok(place) }
     }
 }
 
@@ -73,9 +69,7 @@ const _: () = assert!(16 * INPUTS <= BYTES);
 
 /// FNV-1a.
 fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// The device's memory for operands and results.
@@ -91,13 +85,7 @@ impl Gpu {
         let (mut device, mut context) = (0, null_mut::<c_void>());
         call!(library, "cuInit", (c_uint), 0)?;
         call!(library, "cuDeviceGet", (*mut c_int, c_int), &raw mut device, 0)?;
-        call!(
-            library,
-            "cuDevicePrimaryCtxRetain",
-            (*mut *mut c_void, c_int),
-            &raw mut context,
-            device
-        )?;
+        call!(library, "cuDevicePrimaryCtxRetain", (*mut *mut c_void, c_int), &raw mut context, device)?;
         call!(library, "cuCtxSetCurrent", (*mut c_void), context)?;
         let (mut input, mut output) = (0, 0);
         call!(library, "cuMemAlloc_v2", (*mut u64, usize), &raw mut input, BYTES)?;
@@ -123,12 +111,7 @@ impl Gpu {
                 kernel.input(line, kind, kernel.tiles)
             };
             let size = (kernel.tiles, kernel.threads);
-            Ok(hash(&self.run_bytes(
-                &kernel.ptx,
-                &input,
-                size,
-                kernel.tiles * kernel.output_bytes,
-            )?))
+            Ok(hash(&self.run_bytes(&kernel.ptx, &input, size, kernel.tiles * kernel.output_bytes)?))
         });
         results.collect()
     }
@@ -262,10 +245,7 @@ impl Gpu {
         let (mut module, mut function) = (null_mut::<c_void>(), null_mut::<c_void>());
         let mut log = [0 as c_char; 2048];
         // CU_JIT_ERROR_LOG_BUFFER and its size.
-        let (mut options, mut values) = (
-            [5_i32, 6],
-            [log.as_mut_ptr().cast::<c_void>(), log.len() as *mut c_void],
-        );
+        let (mut options, mut values) = ([5_i32, 6], [log.as_mut_ptr().cast::<c_void>(), log.len() as *mut c_void]);
         let loaded = call!(
             self.library,
             "cuModuleLoadDataEx",
@@ -290,26 +270,12 @@ impl Gpu {
     }
 
     fn write(&self, to: u64, bytes: &[u8]) -> Result<(), String> {
-        call!(
-            self.library,
-            "cuMemcpyHtoD_v2",
-            (u64, *const u8, usize),
-            to,
-            bytes.as_ptr(),
-            bytes.len()
-        )
+        call!(self.library, "cuMemcpyHtoD_v2", (u64, *const u8, usize), to, bytes.as_ptr(), bytes.len())
     }
 
     fn read(&self, from: u64, bytes: usize) -> Result<Vec<u8>, String> {
         let mut results = vec![0; bytes];
-        call!(
-            self.library,
-            "cuMemcpyDtoH_v2",
-            (*mut u8, u64, usize),
-            results.as_mut_ptr(),
-            from,
-            results.len()
-        )?;
+        call!(self.library, "cuMemcpyDtoH_v2", (*mut u8, u64, usize), results.as_mut_ptr(), from, results.len())?;
         Ok(results)
     }
 
@@ -398,12 +364,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let operands = function.operands();
             let results = gpu.run(&function.kernel(), &operands, INPUTS / 256, INPUTS)?;
             let (error, x, y) = function.worst(&operands, &results);
-            println!(
-                "{} {} {error:e} {} {x:e} {y:e}",
-                function.opcode,
-                function.place,
-                function.show(error)
-            );
+            println!("{} {} {error:e} {} {x:e} {y:e}", function.opcode, function.place, function.show(error));
         }
         return Ok(());
     }
@@ -425,11 +386,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         match gpu.run(&line.kernel(), &operands, COUNT / 256, 2 * COUNT) {
             Ok(results) if mode.is_some() => {
                 for index in 0..64 {
-                    let sources: Vec<String> = operands[index..]
-                        .iter()
-                        .step_by(COUNT)
-                        .map(|x| format!("{x:x}"))
-                        .collect();
+                    let sources: Vec<String> =
+                        operands[index..].iter().step_by(COUNT).map(|x| format!("{x:x}")).collect();
                     let (result, second) = (results[index], results[COUNT + index]);
                     writeln!(out, "{text} | {} | {result:x} {second:x}", sources.join(" "))?;
                 }

@@ -43,11 +43,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         print_statements();
         return Ok(ExitCode::SUCCESS);
     }
-    let device = Device::new(Config {
-        memory_bytes: 64 << 20,
-        workers: 1,
-        ..Config::default()
-    })?;
+    let device = Device::new(Config { memory_bytes: 64 << 20, workers: 1, ..Config::default() })?;
     if args.accepts {
         return print_verdicts(&device);
     }
@@ -84,10 +80,7 @@ fn print_verdicts(device: &Device) -> Result<ExitCode, Box<dyn Error>> {
 
 /// The worst errors of the approximate functions, and whether they keep their bounds.
 fn print_errors(device: &Device) -> Result<ExitCode, Box<dyn Error>> {
-    println!(
-        "{:<22} {:<30} {:>17} {:>17} {:>17}",
-        "function", "where", "bound", "worst", "worst of an H200"
-    );
+    println!("{:<22} {:<30} {:>17} {:>17} {:>17}", "function", "where", "bound", "worst", "worst of an H200");
     let mut kept = true;
     for function in vectors::errors::FUNCTIONS {
         let (error, ..) = function.worst_on(device)?;
@@ -101,10 +94,7 @@ fn print_errors(device: &Device) -> Result<ExitCode, Box<dyn Error>> {
             function.show(function.h200)
         );
     }
-    println!(
-        "Over {} operands each, against the exact value.",
-        vectors::errors::INPUTS
-    );
+    println!("Over {} operands each, against the exact value.", vectors::errors::INPUTS);
     Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -145,11 +135,7 @@ struct Survey {
 
 impl Survey {
     fn new(device: &Device, list: List) -> Self {
-        let mut survey = Self {
-            list,
-            families: BTreeMap::new(),
-            missing: Vec::new(),
-        };
+        let mut survey = Self { list, families: BTreeMap::new(), missing: Vec::new() };
         for form in list.forms() {
             let counts = survey.families.entry(coverage::family(&form).to_owned()).or_default();
             match coverage::check(device, &form) {
@@ -174,10 +160,7 @@ impl Survey {
 
     fn print(&self, missing: bool) {
         println!("{}: {}", self.list.name, self.list.about);
-        println!(
-            "  {:<20} {:>7} {:>8} {:>13} {:>8}",
-            "family", "listed", "covered", "out of scope", "missing"
-        );
+        println!("  {:<20} {:>7} {:>8} {:>13} {:>8}", "family", "listed", "covered", "out of scope", "missing");
         let row = |name: &str, counts: Counts| {
             println!(
                 "  {name:<20} {:>7} {:>8} {:>13} {:>8}",

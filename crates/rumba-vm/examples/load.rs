@@ -3,17 +3,11 @@
 use rumba_vm::{Config, Device, Source};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let device = Device::new(Config {
-        workers: 1,
-        ..Config::default()
-    })?;
+    let device = Device::new(Config { workers: 1, ..Config::default() })?;
     let mut failed = false;
     for path in std::env::args().skip(1) {
         let text = std::fs::read_to_string(&path)?;
-        match device.load(&[Source {
-            name: &path,
-            ptx: &text,
-        }]) {
+        match device.load(&[Source { name: &path, ptx: &text }]) {
             Ok(module) => {
                 println!("{path}:");
                 for function in module.functions() {
@@ -26,9 +20,5 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
     }
-    if failed {
-        Err("not all files can be loaded".into())
-    } else {
-        Ok(())
-    }
+    if failed { Err("not all files can be loaded".into()) } else { Ok(()) }
 }

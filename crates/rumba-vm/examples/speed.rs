@@ -51,10 +51,7 @@ impl Bench {
         let mut bytes = vec![0; 4 * count];
         // SAFETY: as above.
         unsafe { self.device.read(address, &mut bytes) }?;
-        Ok(bytes
-            .chunks_exact(4)
-            .map(|chunk| f32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]]))
-            .collect())
+        Ok(bytes.chunks_exact(4).map(|chunk| f32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]])).collect())
     }
 
     /// Runs a kernel and prints how long it took; `work` is how much it does, in `unit`.
@@ -70,14 +67,8 @@ impl Bench {
             return Ok(false);
         }
         let function = self.module.function(name).ok_or("no such kernel")?;
-        let launch = Launch {
-            grid,
-            block,
-            dynamic_shared: 0,
-            parameters: &parameters.0,
-            cooperative: false,
-            cluster: None,
-        };
+        let launch =
+            Launch { grid, block, dynamic_shared: 0, parameters: &parameters.0, cooperative: false, cluster: None };
         let mut best = (Duration::MAX, Statistics::default());
         let mut least = Duration::MAX;
         for _ in 0..RUNS {
@@ -128,37 +119,18 @@ fn main() -> Result<(), Failure> {
         },
         ..Config::default()
     })?;
-    let module = device.load(&[Source {
-        name: "speed.ptx",
-        ptx: PTX,
-    }])?;
-    let bench = Bench {
-        device,
-        module,
-        only: std::env::args().nth(1),
-    };
+    let module = device.load(&[Source { name: "speed.ptx", ptx: PTX }])?;
+    let bench = Bench { device, module, only: std::env::args().nth(1) };
 
     let n = 10_000_000;
     let a = bench.upload((0..n).map(|i| (i as f64).to_le_bytes()))?;
     let parameters = Parameters::default().slice(a, n);
-    bench.run(
-        "increment_f64",
-        [n.div_ceil(256) as u32, 1, 1],
-        [256, 1, 1],
-        &parameters,
-        (n as f64, " elements"),
-    )?;
+    bench.run("increment_f64", [n.div_ceil(256) as u32, 1, 1], [256, 1, 1], &parameters, (n as f64, " elements"))?;
 
     let x = bench.upload((0..n).map(|i| (i as f32).to_le_bytes()))?;
     let y = bench.upload((0..n).map(|_| 1f32.to_le_bytes()))?;
     let parameters = Parameters::default().push(2f32.to_le_bytes()).slice(x, n).slice(y, n);
-    bench.run(
-        "saxpy",
-        [n.div_ceil(256) as u32, 1, 1],
-        [256, 1, 1],
-        &parameters,
-        (n as f64, " elements"),
-    )?;
+    bench.run("saxpy", [n.div_ceil(256) as u32, 1, 1], [256, 1, 1], &parameters, (n as f64, " elements"))?;
 
     let size = 512usize;
     let a = bench.upload((0..size * size).map(|i| ((i % 7) as f32).to_le_bytes()))?;
@@ -184,13 +156,7 @@ fn main() -> Result<(), Failure> {
         }
     }
     let blocks = (size / 32) as u32;
-    bench.run(
-        "matmul",
-        [blocks, size as u32 / 8, 1],
-        [32, 8, 1],
-        &parameters,
-        (work, "FMA"),
-    )?;
+    bench.run("matmul", [blocks, size as u32 / 8, 1], [32, 8, 1], &parameters, (work, "FMA"))?;
 
     let (width, height, limit) = (1024usize, 1024usize, 256u32);
     let out = bench.device.allocate(4 * width * height)?;
@@ -202,13 +168,7 @@ fn main() -> Result<(), Failure> {
         .push(out.to_le_bytes())
         .push((height as u32).to_le_bytes())
         .push((width as u32).to_le_bytes());
-    bench.run(
-        "mandelbrot",
-        [64, 64, 1],
-        [16, 16, 1],
-        &parameters,
-        ((width * height) as f64, " pixels"),
-    )?;
+    bench.run("mandelbrot", [64, 64, 1], [16, 16, 1], &parameters, ((width * height) as f64, " pixels"))?;
 
     let sums = bench.device.allocate(4 * 1024)?;
     let parameters = Parameters::default().slice(x, n).slice(sums, 1024);

@@ -75,9 +75,7 @@ pub(crate) struct Inner {
 
 impl std::fmt::Debug for Inner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Device")
-            .field("workers", &self.workers)
-            .finish_non_exhaustive()
+        f.debug_struct("Device").field("workers", &self.workers).finish_non_exhaustive()
     }
 }
 
@@ -102,21 +100,12 @@ impl Inner {
     /// What a launch of a program needs to look for races, of blocks of so many threads in clusters of so many blocks.
     fn take_races(&self, program: &Program, threads: u32, cluster: u32) -> Result<Races, LaunchError> {
         let free = self.races().pop();
-        let refused = |error: io::Error| LaunchError::Checks {
-            reason: error.to_string(),
-        };
+        let refused = |error: io::Error| LaunchError::Checks { reason: error.to_string() };
         let mut races = match free {
             Some(races) => races,
             None => Races::new(&self.arena).map_err(refused)?,
         };
-        races
-            .launch(
-                threads,
-                cluster,
-                &self.allocations.registered(&self.arena),
-                &program.updates,
-            )
-            .map_err(refused)?;
+        races.launch(threads, cluster, &self.allocations.registered(&self.arena), &program.updates).map_err(refused)?;
         Ok(races)
     }
 
@@ -176,23 +165,14 @@ impl Device {
         let reserve = config.memory_bytes.saturating_mul(4).clamp(1 << 30, 1 << 40);
         let arena = Arena::new(reserve, residents).map_err(Error::AddressSpace)?;
         for slot in 0..LAUNCH_SLOTS {
-            arena
-                .commit(arena.parameters.of_slot(slot), MAX_PARAMETER_BYTES)
-                .map_err(Error::AddressSpace)?;
+            arena.commit(arena.parameters.of_slot(slot), MAX_PARAMETER_BYTES).map_err(Error::AddressSpace)?;
         }
-        arena
-            .commit(arena.grids, arena.grids.bytes())
-            .map_err(Error::AddressSpace)?;
+        arena.commit(arena.grids, arena.grids.bytes()).map_err(Error::AddressSpace)?;
         // The windows that kernels write to lie one behind the other.
         let unwritten = config
             .checks
             .contains(Check::Init)
-            .then(|| {
-                Unwritten::new(
-                    arena.shared.start..arena.heap.end,
-                    config.checks.contains(Check::InitBytes),
-                )
-            })
+            .then(|| Unwritten::new(arena.shared.start..arena.heap.end, config.checks.contains(Check::InitBytes)))
             .transpose()
             .map_err(Error::AddressSpace)?;
         let stacks = Stacks::new(arena.local);
@@ -249,9 +229,7 @@ impl Device {
     /// If there is not enough, or nothing was asked for.
     pub fn allocate_named(&self, bytes: usize, origin: Option<String>) -> Result<u64, MemoryError> {
         let _beside = self.beside_launches();
-        self.inner
-            .allocations
-            .allocate(&self.inner.arena, bytes, AllocationKind::Host, origin)
+        self.inner.allocations.allocate(&self.inner.arena, bytes, AllocationKind::Host, origin)
     }
 
     /// Allocates memory that the host uses without asking the device. It holds zeros, as that of NVIDIA's driver does, and
@@ -273,9 +251,7 @@ impl Device {
     /// If the address is not the start of an allocation.
     pub fn free(&self, address: u64) -> Result<(), MemoryError> {
         let _beside = self.beside_launches();
-        self.inner
-            .allocations
-            .free(&self.inner.arena, address, &[AllocationKind::Host])
+        self.inner.allocations.free(&self.inner.arena, address, &[AllocationKind::Host])
     }
 
     /// The allocation or variable that holds an address.
@@ -299,9 +275,7 @@ impl Device {
     /// The memory stays valid until [`Self::unregister`].
     pub unsafe fn register(&self, address: u64, bytes: usize, origin: Option<String>) {
         let _beside = self.beside_launches();
-        self.inner
-            .allocations
-            .register(address, bytes, AllocationKind::Host, origin);
+        self.inner.allocations.register(address, bytes, AllocationKind::Host, origin);
     }
 
     /// Takes back what [`Self::register`] gave.
@@ -358,11 +332,7 @@ impl Device {
         let Some(first) = map.met_by_copy(address, bytes) else {
             return;
         };
-        let count = map
-            .runs(address, bytes)
-            .into_iter()
-            .map(|run| run.end - run.start)
-            .sum();
+        let count = map.runs(address, bytes).into_iter().map(|run| run.end - run.start).sum();
         let finding = Finding {
             kind: FindingKind::UnwrittenCopy,
             severity: FindingKind::UnwrittenCopy.severity(),
@@ -477,10 +447,7 @@ impl Device {
     /// Has each launch that runs for longer than `after` tell of itself, and again at growing intervals, as long as its kernel prints
     /// nothing. The first call counts.
     pub fn tell_of_long_launches(&self, after: Duration, tell: impl Fn(&Running<'_>) + Send + Sync + 'static) {
-        self.inner.long_launches.get_or_init(|| LongLaunches {
-            after,
-            tell: Box::new(tell),
-        });
+        self.inner.long_launches.get_or_init(|| LongLaunches { after, tell: Box::new(tell) });
     }
 
     /// Sets how many bytes kernels may allocate from now on.

@@ -34,21 +34,12 @@ pub(crate) fn print(args: &Args) -> Result<()> {
     println!("   device");
     for (name, environment) in ROWS {
         let mut command = Command::new(&program);
-        command
-            .args(&arguments)
-            .envs(environment.iter().copied())
-            .stdin(Stdio::null());
-        let output = command
-            .output()
-            .with_context(|| format!("could not start {}", program.display()))?;
+        command.args(&arguments).envs(environment.iter().copied()).stdin(Stdio::null());
+        let output = command.output().with_context(|| format!("could not start {}", program.display()))?;
         if !output.status.success() {
             let error = String::from_utf8_lossy(&output.stderr);
             // A machine without a GPU is no failure.
-            let reason = error
-                .trim_start_matches("Error: ")
-                .split(". ")
-                .next()
-                .unwrap_or_default();
+            let reason = error.trim_start_matches("Error: ").split(". ").next().unwrap_or_default();
             match name {
                 "GPU" => println!("{name:10} not drawn: {reason}"),
                 _ => bail!("on {name}: {error}"),

@@ -45,13 +45,7 @@ pub fn decoder<T: Element>(nn: &Nn) -> Result<VaeDecoder<T>> {
     // As `VAE` says.
     let weights = include_bytes!("../digits/vae.safetensors").to_vec();
     let weights = Weights::from_bytes(nn, "digits/vae.safetensors", weights)?;
-    let shape = VaeShape {
-        latent: LATENTS[2],
-        channels: 1,
-        levels: vec![16, 32, 32],
-        blocks: 1,
-        groups: 8,
-    };
+    let shape = VaeShape { latent: LATENTS[2], channels: 1, levels: vec![16, 32, 32], blocks: 1, groups: 8 };
     VaeDecoder::load(&weights, &shape)
 }
 
@@ -85,10 +79,7 @@ impl<T: Element> Sampler<T> {
         let times = Array::full(device, [count], 1000.0)?;
         let factors = [Array::full(device, [1], 1.0)?, Array::full(device, [1], 0.0)?];
         let [classes, any] = [device.buffer_from(digits)?, device.buffer_from(&vec![ANY; count])?];
-        let guide = [
-            Array::full(device, [1], guidance)?,
-            Array::full(device, [1], 1.0 - guidance)?,
-        ];
+        let guide = [Array::full(device, [1], guidance)?, Array::full(device, [1], 1.0 - guidance)?];
         let step = nn.program(|run| {
             let x = run.tensor::<T, 4>(latents.view())?;
             let predict = |digits: &DeviceBuffer<u32>| {
@@ -172,9 +163,7 @@ impl<T: Element> Sampler<T> {
         let decoded = self.decoded.to_vec()?;
         let rows = decoded.chunks_exact(DECODED).enumerate();
         let inner = rows.filter(|(row, _)| (MARGIN..MARGIN + SIZE).contains(&(row % DECODED)));
-        Ok(inner
-            .flat_map(|(_, row)| row[MARGIN..][..SIZE].iter().copied())
-            .collect())
+        Ok(inner.flat_map(|(_, row)| row[MARGIN..][..SIZE].iter().copied()).collect())
     }
 
     /// The step, as it was recorded.

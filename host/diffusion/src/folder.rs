@@ -124,12 +124,7 @@ impl Folder {
 /// Whether all is there that a pipeline is made of.
 fn complete(path: &Path) -> Result<()> {
     let mut missing = Vec::new();
-    for file in [
-        "scheduler/scheduler_config.json",
-        "text_encoder/config.json",
-        "unet/config.json",
-        "vae/config.json",
-    ] {
+    for file in ["scheduler/scheduler_config.json", "text_encoder/config.json", "unet/config.json", "vae/config.json"] {
         if !path.join(file).is_file() {
             missing.push(file.to_owned());
         }
@@ -138,10 +133,7 @@ fn complete(path: &Path) -> Result<()> {
     if !(has("tokenizer.json") || has("vocab.json") && has("merges.txt")) {
         missing.push("tokenizer/vocab.json with tokenizer/merges.txt, or tokenizer/tokenizer.json".to_owned());
     }
-    let networks: Vec<Part> = Part::ALL
-        .into_iter()
-        .filter(|part| weights(path, *part).is_none())
-        .collect();
+    let networks: Vec<Part> = Part::ALL.into_iter().filter(|part| weights(path, *part).is_none()).collect();
     if missing.is_empty() && networks.is_empty() {
         return Ok(());
     }
@@ -160,10 +152,7 @@ fn lacks(path: &Path, networks: Vec<Part>) -> Error {
     let note = "there are weights in PyTorch's own format, which can run code and is not read; diffusers' `save_pretrained` writes safetensors";
     Error::Lacks {
         folder: path.to_owned(),
-        missing: networks
-            .iter()
-            .map(|part| format!("{}/{}.safetensors", part.folder(), part.stem()))
-            .collect(),
+        missing: networks.iter().map(|part| format!("{}/{}.safetensors", part.folder(), part.stem())).collect(),
         note: is_pickled.then(|| note.to_owned()),
     }
 }
@@ -229,10 +218,8 @@ fn unet_shape(settings: &Settings) -> Result<UNet2dShape> {
     ])?;
     let channels = settings.count("in_channels", Some(4))?;
     if channels != settings.count("out_channels", Some(4))? {
-        return settings.refuse(
-            "in_channels",
-            "only as many as `out_channels` are supported, which leaves out inpainting",
-        );
+        return settings
+            .refuse("in_channels", "only as many as `out_channels` are supported, which leaves out inpainting");
     }
     let widths = settings.levels("block_out_channels")?;
     // What diffusers calls the size of a head there is how many heads there are (diffusers' issue 2011).
@@ -241,24 +228,11 @@ fn unet_shape(settings: &Settings) -> Result<UNet2dShape> {
         None => "attention_head_dim",
     };
     let heads = settings.counts(heads, widths.len())?;
-    let looks = blocks(
-        settings,
-        "down_block_types",
-        ["DownBlock2D", "CrossAttnDownBlock2D"],
-        widths.len(),
-    )?;
-    let mut back = blocks(
-        settings,
-        "up_block_types",
-        ["UpBlock2D", "CrossAttnUpBlock2D"],
-        widths.len(),
-    )?;
+    let looks = blocks(settings, "down_block_types", ["DownBlock2D", "CrossAttnDownBlock2D"], widths.len())?;
+    let mut back = blocks(settings, "up_block_types", ["UpBlock2D", "CrossAttnUpBlock2D"], widths.len())?;
     back.reverse();
     if back != looks {
-        return settings.refuse(
-            "up_block_types",
-            "only the blocks of `down_block_types` in reverse are supported",
-        );
+        return settings.refuse("up_block_types", "only the blocks of `down_block_types` in reverse are supported");
     }
     let projection = match settings.flag("use_linear_projection", false)? {
         true => Projection::Matrix,
@@ -267,9 +241,7 @@ fn unet_shape(settings: &Settings) -> Result<UNet2dShape> {
     let levels = widths.iter().zip(looks).zip(&heads);
     Ok(UNet2dShape {
         channels,
-        levels: levels
-            .map(|((&width, looks), &heads)| (width, looks.then_some(heads)))
-            .collect(),
+        levels: levels.map(|((&width, looks), &heads)| (width, looks.then_some(heads))).collect(),
         middle: heads[heads.len() - 1],
         blocks: settings.count("layers_per_block", Some(2))?,
         groups: settings.count("norm_num_groups", Some(32))?,
@@ -284,18 +256,10 @@ fn blocks(settings: &Settings, setting: &str, [without, with]: [&str; 2], levels
         name if name == without => Some(false),
         _ => None,
     };
-    let list = settings
-        .get(setting)
-        .and_then(Value::as_array)
-        .filter(|list| list.len() == levels);
+    let list = settings.get(setting).and_then(Value::as_array).filter(|list| list.len() == levels);
     let looks: Option<Vec<bool>> = list.and_then(|list| list.iter().map(look).collect());
     looks.map_or_else(
-        || {
-            settings.refuse(
-                setting,
-                format!("it has to be a list of {levels}, each {without} or {with}"),
-            )
-        },
+        || settings.refuse(setting, format!("it has to be a list of {levels}, each {without} or {with}")),
         Ok,
     )
 }
@@ -311,10 +275,7 @@ fn vae_shape(settings: &Settings) -> Result<VaeShape> {
         ("out_channels", json!(3)),
     ])?;
     let levels = settings.levels("block_out_channels")?;
-    for (setting, name) in [
-        ("down_block_types", "DownEncoderBlock2D"),
-        ("up_block_types", "UpDecoderBlock2D"),
-    ] {
+    for (setting, name) in [("down_block_types", "DownEncoderBlock2D"), ("up_block_types", "UpDecoderBlock2D")] {
         settings.fixed(&[(setting, json!(vec![name; levels.len()]))])?;
     }
     Ok(VaeShape {

@@ -118,11 +118,7 @@ fn main() -> Result<()> {
         (Some(weights), Some(prompt)) => {
             let folder = Folder::open(weights)?;
             // A GPU has units for products of f16; without them f32 is faster.
-            let usual = if device.capacity()?.is_software() {
-                Numbers::F32
-            } else {
-                Numbers::F16
-            };
+            let usual = if device.capacity()?.is_software() { Numbers::F32 } else { Numbers::F16 };
             match args.numbers.unwrap_or(usual) {
                 Numbers::F32 => draw::<f32>(&nn, folder, prompt, &args),
                 Numbers::F16 => draw::<f16>(&nn, folder, prompt, &args),
@@ -184,23 +180,10 @@ fn draw<T: Element>(nn: &Nn, folder: Folder, prompt: &str, args: &Args) -> Resul
     let (noise, sample) = numbers.split_at(len);
     let pixels = image.map(|image| image.resized(size).numbers());
     let source = match &pixels {
-        Some(pixels) => Source::Picture {
-            pixels,
-            strength: args.strength,
-            sample,
-            noise,
-        },
+        Some(pixels) => Source::Picture { pixels, strength: args.strength, sample, noise },
         None => Source::Noise(noise),
     };
-    let request = Request {
-        prompt,
-        negative: &args.negative,
-        guidance,
-        size,
-        sampler,
-        steps: count,
-        source,
-    };
+    let request = Request { prompt, negative: &args.negative, guidance, size, sampler, steps: count, source };
     bar.set_message("reading the text");
     let (mut launches, mut steps) = (0, 0);
     let mut before = Instant::now();
@@ -230,29 +213,16 @@ fn draw<T: Element>(nn: &Nn, folder: Folder, prompt: &str, args: &Args) -> Resul
     let end = Instant::now();
     bar.finish_and_clear();
     if drawing.cut > 0 {
-        eprintln!(
-            "note: the texts are too long; the last {} words of them were left out",
-            drawing.cut
-        );
+        eprintln!("note: the texts are too long; the last {} words of them were left out", drawing.cut);
     }
     let out = out(args, "picture.png")?;
     Picture::of_numbers(&drawing.pixels, size).write(&out)?;
     let seconds = (drawn - recorded).as_secs_f64();
     println!("device:    {}", nn.device().name());
-    println!(
-        "weights:   {:.2} s, {}",
-        loaded.as_secs_f64(),
-        pipeline.folder().path().display()
-    );
+    println!("weights:   {:.2} s, {}", loaded.as_secs_f64(), pipeline.folder().path().display());
     println!("texts:     {:.2} s", (before - begin).as_secs_f64());
-    println!(
-        "recording: {:.2} s, a graph of {launches} launches",
-        (recorded - before).as_secs_f64()
-    );
-    println!(
-        "drawing:   {seconds:.2} s, {steps} steps of {sampler}: {:.2} steps/s",
-        steps as f64 / seconds
-    );
+    println!("recording: {:.2} s, a graph of {launches} launches", (recorded - before).as_secs_f64());
+    println!("drawing:   {seconds:.2} s, {steps} steps of {sampler}: {:.2} steps/s", steps as f64 / seconds);
     println!("decoding:  {:.2} s", (end - drawn).as_secs_f64());
     println!("picture:   {}, {}x{}", out.display(), size[1], size[0]);
     Ok(())

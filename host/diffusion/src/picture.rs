@@ -25,11 +25,7 @@ impl Picture {
     pub fn of_numbers(numbers: &[f32], [rows, columns]: [usize; 2]) -> Picture {
         assert_eq!(numbers.len(), rows * columns * 3, "three numbers for each pixel");
         let shade = |number: &f32| (number.clamp(0.0, 1.0) * 255.0).round() as u8;
-        Picture {
-            columns,
-            rows,
-            pixels: numbers.iter().map(shade).collect(),
-        }
+        Picture { columns, rows, pixels: numbers.iter().map(shade).collect() }
     }
 
     /// The same as numbers from 0 to 1.
@@ -42,11 +38,7 @@ impl Picture {
     /// # Errors
     /// [`Error::Picture`].
     pub fn read(file: &Path) -> Result<Picture> {
-        let error = |error: String| Error::Picture {
-            file: file.to_owned(),
-            done: "read",
-            error,
-        };
+        let error = |error: String| Error::Picture { file: file.to_owned(), done: "read", error };
         let opened = File::open(file).map_err(|reason| error(reason.to_string()))?;
         let decode = || -> Result<_, png::DecodingError> {
             let mut decoder = png::Decoder::new(BufReader::new(opened));
@@ -77,11 +69,7 @@ impl Picture {
             }
             other => return Err(error(format!("its colours are {other:?}"))),
         };
-        Ok(Picture {
-            columns: frame.width as usize,
-            rows: frame.height as usize,
-            pixels,
-        })
+        Ok(Picture { columns: frame.width as usize, rows: frame.height as usize, pixels })
     }
 
     /// Writes a PNG.
@@ -89,18 +77,12 @@ impl Picture {
     /// # Errors
     /// [`Error::Picture`].
     pub fn write(&self, file: &Path) -> Result<()> {
-        let error = |error: String| Error::Picture {
-            file: file.to_owned(),
-            done: "written",
-            error,
-        };
+        let error = |error: String| Error::Picture { file: file.to_owned(), done: "written", error };
         let created = File::create(file).map_err(|reason| error(reason.to_string()))?;
         let (columns, rows) = (self.columns as u32, self.rows as u32);
         let mut encoder = png::Encoder::new(BufWriter::new(created), columns, rows);
         encoder.set_color(png::ColorType::Rgb);
-        let written = encoder
-            .write_header()
-            .and_then(|mut writer| writer.write_image_data(&self.pixels));
+        let written = encoder.write_header().and_then(|mut writer| writer.write_image_data(&self.pixels));
         written.map_err(|reason| error(reason.to_string()))
     }
 
@@ -172,11 +154,7 @@ mod tests {
             assert!((f32::from(row[column]) - expected).abs() <= 1.0, "{row:?}");
         }
         assert_eq!(large.resized([3, 12]).pixels.len(), 3 * 12 * 3);
-        let plain = Picture {
-            columns: 5,
-            rows: 4,
-            pixels: vec![77; 60],
-        };
+        let plain = Picture { columns: 5, rows: 4, pixels: vec![77; 60] };
         assert_eq!(plain.resized([9, 2]).pixels, [77; 54]);
     }
 

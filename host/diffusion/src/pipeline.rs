@@ -133,11 +133,7 @@ impl<T: Element> Pipeline<T> {
         let multiple = self.multiple();
         let fits = |length: usize| (1..=LARGEST).contains(&length) && length.is_multiple_of(multiple);
         if !(fits(rows) && fits(columns)) {
-            return Err(Error::Size {
-                rows,
-                columns,
-                multiple,
-            });
+            return Err(Error::Size { rows, columns, multiple });
         }
         Ok([rows / multiple, columns / multiple, self.folder.vae.latent])
     }
@@ -167,12 +163,7 @@ impl<T: Element> Pipeline<T> {
                 let scale = schedule.beginning(sampler, &steps) as f32;
                 (steps, noise.iter().map(|x| scale * x).collect())
             }
-            Source::Picture {
-                pixels,
-                strength,
-                sample,
-                noise,
-            } => {
+            Source::Picture { pixels, strength, sample, noise } => {
                 let count = request.steps;
                 let done = (count as f64 * strength) as usize;
                 if !(0.0..=1.0).contains(&strength) || done == 0 {
@@ -264,14 +255,7 @@ impl<T: Element> Pipeline<T> {
         latents.copy_from_slice(start)?;
         before.fill(0.0)?;
         progress(Event::Recorded(step.graph().len()));
-        for Step {
-            time,
-            input,
-            picture: [p, q],
-            next: [a, b, c],
-            ..
-        } in steps.iter().copied()
-        {
+        for Step { time, input, picture: [p, q], next: [a, b, c], .. } in steps.iter().copied() {
             times.fill(time as f32)?;
             let guidance = request.guidance;
             let values = [0.0, 1.0, guidance, 1.0 - guidance, input, p, q, a, b, c];
@@ -297,9 +281,7 @@ impl<T: Element> Pipeline<T> {
             run.write(&encoder.forward(run, &image)?, distribution.view_mut())
         })?;
         let distribution = distribution.to_vec()?;
-        let latents = distribution
-            .chunks_exact(2 * channels)
-            .zip(sample.chunks_exact(channels));
+        let latents = distribution.chunks_exact(2 * channels).zip(sample.chunks_exact(channels));
         Ok(latents
             .flat_map(|(both, noise)| {
                 let (means, variances) = both.split_at(channels);

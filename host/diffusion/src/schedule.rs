@@ -117,18 +117,13 @@ impl Schedule {
             ("solver_type", json!("midpoint")),
             ("variance_type", Value::Null),
         ])?;
-        let (first, last) = (
-            settings.number("beta_start", Some(0.0001))?,
-            settings.number("beta_end", Some(0.02))?,
-        );
+        let (first, last) = (settings.number("beta_start", Some(0.0001))?, settings.number("beta_end", Some(0.02))?);
         // What betas are the powers of.
         let power = settings.choice("beta_schedule", Some(1), &[("linear", 1), ("scaled_linear", 2)])?;
         let count = settings.count("num_train_timesteps", Some(1000))?;
         if !(0.0 < first && first <= last && last < 1.0) {
-            return settings.refuse(
-                "beta_start",
-                "noise has to grow from `beta_start`, above 0, to `beta_end`, below 1",
-            );
+            return settings
+                .refuse("beta_start", "noise has to grow from `beta_start`, above 0, to `beta_end`, below 1");
         }
         let root = |beta: f64| beta.powf(1.0 / f64::from(power));
         let mut left = 1.0;
@@ -198,10 +193,7 @@ impl Schedule {
             // Noisy pictures are as large as noise in these, and grow with it in Euler's.
             Sampler::Ddim | Sampler::Dpm => {
                 let signal = (noise * noise + 1.0).sqrt().recip();
-                Level {
-                    signal,
-                    noise: noise * signal,
-                }
+                Level { signal, noise: noise * signal }
             }
             Sampler::Euler => Level { signal: 1.0, noise },
         };
@@ -220,11 +212,7 @@ impl Schedule {
                 // It goes as far as times are apart when they are even, which is not always where the next step begins.
                 Sampler::Ddim => {
                     let next = time - (self.signals.len() / count) as f64;
-                    if next < 0.0 {
-                        levels[count]
-                    } else {
-                        level(self.noise(next))
-                    }
+                    if next < 0.0 { levels[count] } else { level(self.noise(next)) }
                 }
                 Sampler::Euler | Sampler::Dpm => levels[index + 1],
             };
@@ -300,11 +288,7 @@ impl Schedule {
                     0 => 0.0,
                     parts => ((parts - step) * (trained - 1)) as f64 / parts as f64,
                 };
-                if sampler == Sampler::Euler {
-                    time
-                } else {
-                    time.round_ties_even()
-                }
+                if sampler == Sampler::Euler { time } else { time.round_ties_even() }
             }
             Spacing::Trailing => {
                 (trained as f64 - step as f64 * (trained as f64 / count as f64)).round_ties_even() - 1.0
@@ -313,10 +297,7 @@ impl Schedule {
         let times: Vec<f64> = times.collect();
         // An offset may lead behind the last time.
         if times.iter().any(|time| *time > (trained - 1) as f64) {
-            return Err(Error::Steps {
-                steps,
-                most: most - self.offset.min(most),
-            });
+            return Err(Error::Steps { steps, most: most - self.offset.min(most) });
         }
         Ok(times)
     }
@@ -363,10 +344,7 @@ mod tests {
 
     fn numbers(value: &Value) -> Vec<f64> {
         let numbers = value.as_array().expect("a list");
-        numbers
-            .iter()
-            .map(|number| number.as_f64().expect("a number"))
-            .collect()
+        numbers.iter().map(|number| number.as_f64().expect("a number")).collect()
     }
 
     /// What `tests/goldens/make.py` has in place of a network, and what diffusers makes of it.
@@ -387,13 +365,7 @@ mod tests {
             let steps = schedule.steps(sampler, count, first).expect("there are as many");
             let times = numbers(&case["times"]);
             assert_eq!(steps.len(), times.len());
-            assert!(
-                steps
-                    .iter()
-                    .zip(&times)
-                    .all(|(step, time)| (step.time - time).abs() < 1e-4),
-                "{case}"
-            );
+            assert!(steps.iter().zip(&times).all(|(step, time)| (step.time - time).abs() < 1e-4), "{case}");
 
             let mut x = [0.7, -1.3, 0.1, 2.0];
             if first == 0 {
@@ -405,14 +377,7 @@ mod tests {
                 }
             }
             let mut before = [0.0; 4];
-            for Step {
-                time,
-                input,
-                picture: [p, q],
-                next: [a, b, c],
-                ..
-            } in steps
-            {
+            for Step { time, input, picture: [p, q], next: [a, b, c], .. } in steps {
                 for (x, before) in x.iter_mut().zip(&mut before) {
                     let said = (3.0 * input * *x + time / 500.0).sin();
                     let picture = p * *x + q * said;

@@ -136,7 +136,5 @@ impl Settings {
 }
 
 fn count(value: &Value) -> Option<usize> {
-    usize::try_from(value.as_u64()?)
-        .ok()
-        .filter(|count| (1..=MOST).contains(count))
+    usize::try_from(value.as_u64()?).ok().filter(|count| (1..=MOST).contains(count))
 }

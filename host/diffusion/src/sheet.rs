@@ -33,17 +33,10 @@ struct Drawn {
 /// Draws the sheet, or with `--times` each digit once.
 pub(crate) fn draw<T: Element>(nn: &Nn, args: &Args) -> Result<()> {
     let steps = args.steps.unwrap_or(STEPS);
-    ensure!(
-        args.columns > 0 && steps > 0,
-        "a sheet has a column at least, and is drawn in a step at least"
-    );
+    ensure!(args.columns > 0 && steps > 0, "a sheet has a column at least, and is drawn in a step at least");
     let columns = if args.times { 1 } else { args.columns };
     let digits: Vec<u32> = (0..10).flat_map(|digit| std::iter::repeat_n(digit, columns)).collect();
-    let bar = if args.times {
-        ProgressBar::hidden()
-    } else {
-        bar(steps, "recording")
-    };
+    let bar = if args.times { ProgressBar::hidden() } else { bar(steps, "recording") };
     let drawn = draw_digits::<T>(nn, args, &digits, steps, &bar)?;
     bar.finish_and_clear();
     if args.times {
@@ -104,10 +97,7 @@ fn draw_digits<T: Element>(nn: &Nn, args: &Args, digits: &[u32], steps: usize, b
 /// The pictures, so many in a row, in shades of grey.
 fn sheet(columns: usize, pictures: &[f32]) -> Picture {
     let cell = SIZE * PIXEL + GAP;
-    let (width, height) = (
-        columns * cell + GAP,
-        pictures.len() / (SIZE * SIZE) / columns * cell + GAP,
-    );
+    let (width, height) = (columns * cell + GAP, pictures.len() / (SIZE * SIZE) / columns * cell + GAP);
     let mut sheet = vec![0.25_f32; width * height];
     for (index, picture) in pictures.chunks_exact(SIZE * SIZE).enumerate() {
         let (top, left) = (GAP + index / columns * cell, GAP + index % columns * cell);

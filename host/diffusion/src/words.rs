@@ -52,10 +52,7 @@ impl Words {
             let tokenizer = Tokenizer::from_file(&file);
             (file, tokenizer)
         };
-        let unusable = |error: String| Error::Tokenizer {
-            file: file.clone(),
-            error,
-        };
+        let unusable = |error: String| Error::Tokenizer { file: file.clone(), error };
         let mut tokenizer = tokenizer.map_err(|error| unusable(error.to_string()))?;
         tokenizer.with_padding(None);
         let whole = tokenizer.with_truncation(None).map(drop);
@@ -65,22 +62,14 @@ impl Words {
             id.ok_or_else(|| unusable(format!("it has no word {word}")))
         };
         if let Some((word, id)) = tokenizer.get_vocab(true).iter().find(|(_, id)| **id as usize >= words) {
-            return Err(unusable(format!(
-                "word {word:?} has number {id}; the text encoder has {words} words"
-            )));
+            return Err(unusable(format!("word {word:?} has number {id}; the text encoder has {words} words")));
         }
         let (padding, length) = settings(folder, longest)?;
         if length < 2 {
             let error = format!("texts have {length} words at most, and no room for a beginning and an end");
             return Err(unusable(error));
         }
-        Ok(Words {
-            beginning: id(BEGINNING)?,
-            end: id(END)?,
-            padding: id(&padding)?,
-            length,
-            tokenizer,
-        })
+        Ok(Words { beginning: id(BEGINNING)?, end: id(END)?, padding: id(&padding)?, length, tokenizer })
     }
 
     /// How many numbers a text has.
@@ -93,20 +82,17 @@ impl Words {
     /// # Errors
     /// [`Error::Text`].
     pub fn read(&self, text: &str) -> Result<Text> {
-        let encoding = self.tokenizer.encode(text, false).map_err(|error| Error::Text {
-            text: text.to_owned(),
-            error: error.to_string(),
-        })?;
+        let encoding = self
+            .tokenizer
+            .encode(text, false)
+            .map_err(|error| Error::Text { text: text.to_owned(), error: error.to_string() })?;
         let words = encoding.get_ids();
         let kept = words.len().min(self.length - 2);
         let mut ids = vec![self.beginning];
         ids.extend(&words[..kept]);
         ids.push(self.end);
         ids.resize(self.length, self.padding);
-        Ok(Text {
-            ids,
-            cut: words.len() - kept,
-        })
+        Ok(Text { ids, cut: words.len() - kept })
     }
 }
 
@@ -118,20 +104,9 @@ fn of_pairs(vocabulary: &Path, merges: &Path) -> tokenizers::Result<Tokenizer> {
         .end_of_word_suffix("</w>".to_owned())
         .build()?;
     let mut tokenizer = Tokenizer::new(model);
-    let spaces = Replace::new(
-        tokenizers::normalizers::replace::ReplacePattern::Regex(r"\s+".to_owned()),
-        " ",
-    )?;
-    tokenizer.with_normalizer(Some(Normalizers::new(vec![
-        NFC.into(),
-        spaces.into(),
-        Lowercase.into(),
-    ])))?;
-    let words = Split::new(
-        SplitPattern::Regex(WORDS.to_owned()),
-        SplitDelimiterBehavior::Removed,
-        true,
-    )?;
+    let spaces = Replace::new(tokenizers::normalizers::replace::ReplacePattern::Regex(r"\s+".to_owned()), " ")?;
+    tokenizer.with_normalizer(Some(Normalizers::new(vec![NFC.into(), spaces.into(), Lowercase.into()])))?;
+    let words = Split::new(SplitPattern::Regex(WORDS.to_owned()), SplitDelimiterBehavior::Removed, true)?;
     let bytes = ByteLevel::new(false, true, true);
     tokenizer.with_pre_tokenizer(Some(Splitters::new(vec![words.into(), bytes.into()])));
     tokenizer.add_special_tokens([BEGINNING, END].map(|word| AddedToken::from(word, true)))?;

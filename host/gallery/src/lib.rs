@@ -85,22 +85,10 @@ impl Options {
         let device = Device::new()?;
         let module = device.load_named("the gallery's PTX", PTX)?;
         let profiled = match self.profile {
-            Some(folder) => Some(Profiled {
-                profiler: Profiler::start()?,
-                folder,
-                counts: self.counts,
-            }),
+            Some(folder) => Some(Profiled { profiler: Profiler::start()?, folder, counts: self.counts }),
             None => None,
         };
-        Ok(Showcase {
-            name,
-            json: self.json,
-            device,
-            module,
-            rows: Vec::new(),
-            notes: Vec::new(),
-            profiled,
-        })
+        Ok(Showcase { name, json: self.json, device, module, rows: Vec::new(), notes: Vec::new(), profiled })
     }
 }
 
@@ -126,11 +114,7 @@ impl Showcase {
     /// Adds a result: what was computed (empty if the program computes one thing only) on how many
     /// elements, how long the CPU and the device took, and whether they agree.
     pub fn result(&mut self, what: &str, n: usize, cpu: Duration, device: Timings, agreed: Agreement) {
-        let name = if what.is_empty() {
-            self.name.to_owned()
-        } else {
-            format!("{} {what}", self.name)
-        };
+        let name = if what.is_empty() { self.name.to_owned() } else { format!("{} {what}", self.name) };
         if let Err(difference) = &agreed {
             eprintln!("{name}: the device's result is wrong: {difference}");
         }
@@ -165,11 +149,7 @@ impl Showcase {
                 println!("{}", serde_json::to_string(row).context("a row is plain data")?);
             }
         } else {
-            println!(
-                "device: {}\nPTX:    {PTX_HASH}\n\n{}",
-                self.device.name(),
-                table(&self.rows)
-            );
+            println!("device: {}\nPTX:    {PTX_HASH}\n\n{}", self.device.name(), table(&self.rows));
             for note in &self.notes {
                 println!("{note}");
             }
@@ -194,10 +174,7 @@ impl Profiled {
         let measured = if is_software { Some(device.measure()?) } else { None };
         profile.save(&self.folder, measured.as_ref())?;
         if !json {
-            println!(
-                "{profile}\n\nthe timeline: {}\n",
-                self.folder.join("profile.html").display()
-            );
+            println!("{profile}\n\nthe timeline: {}\n", self.folder.join("profile.html").display());
         }
         Ok(())
     }
@@ -232,10 +209,7 @@ fn agree<T: Debug>(device: &[T], cpu: &[T], equal: impl Fn(&T, &T) -> bool) -> A
     }
     match device.iter().zip(cpu).position(|(device, cpu)| !equal(device, cpu)) {
         None => Ok(()),
-        Some(index) => Err(format!(
-            "element {index} is {:?} instead of {:?}",
-            device[index], cpu[index]
-        )),
+        Some(index) => Err(format!("element {index} is {:?} instead of {:?}", device[index], cpu[index])),
     }
 }
 
@@ -252,16 +226,7 @@ fn table(rows: &[Row]) -> Table {
     if !std::io::stdout().is_terminal() {
         table.force_no_tty();
     }
-    table.set_header([
-        "",
-        "elements",
-        "CPU",
-        "copy in",
-        "kernel",
-        "copy out",
-        "device, all",
-        "result",
-    ]);
+    table.set_header(["", "elements", "CPU", "copy in", "kernel", "copy out", "device, all", "result"]);
     for row in rows {
         let device = row.copy_in_s + row.kernel_s + row.copy_out_s;
         let times = [row.cpu_s, row.copy_in_s, row.kernel_s, row.copy_out_s, device].map(Duration::from_secs_f64);
@@ -307,9 +272,6 @@ mod tests {
         assert_eq!(same(&[1, 3], &[1, 2]), Err("element 1 is 3 instead of 2".to_owned()));
         assert!(same(&[1], &[1, 2]).is_err());
         assert_eq!(close(&[1000.0_f32], &[1000.001], 1e-5), Ok(()));
-        assert!(
-            close(&[f32::NAN], &[1.0], 1e-5).is_err(),
-            "not a number is close to nothing"
-        );
+        assert!(close(&[f32::NAN], &[1.0], 1e-5).is_err(), "not a number is close to nothing");
     }
 }

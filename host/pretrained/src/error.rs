@@ -49,16 +49,11 @@ impl From<rumba::Error> for Error {
 
 /// The bytes of a file.
 pub(crate) fn read(file: &Path) -> Result<Vec<u8>> {
-    std::fs::read(file).map_err(|error| Error::Unreadable {
-        file: file.to_owned(),
-        error,
-    })
+    std::fs::read(file).map_err(|error| Error::Unreadable { file: file.to_owned(), error })
 }
 
 /// What a file of JSON says.
 pub(crate) fn parse<T: serde::de::DeserializeOwned>(file: &Path) -> Result<T> {
-    serde_json::from_slice(&read(file)?).map_err(|error| Error::Model {
-        file: file.to_owned(),
-        reason: error.to_string(),
-    })
+    serde_json::from_slice(&read(file)?)
+        .map_err(|error| Error::Model { file: file.to_owned(), reason: error.to_string() })
 }

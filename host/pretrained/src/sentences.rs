@@ -74,10 +74,7 @@ impl<T: Element> Sentences<T> {
         let file = folder.join("tokenizer.json");
         let longest = LONGEST.min(shape.positions);
         Ok(Sentences {
-            tokenizer: tokenizer(&file, longest).map_err(|error| Error::Model {
-                file,
-                reason: error.to_string(),
-            })?,
+            tokenizer: tokenizer(&file, longest).map_err(|error| Error::Model { file, reason: error.to_string() })?,
             network: Bert::load(&Weights::open(nn, folder.join("model.safetensors"))?, &shape)?,
             nn: nn.clone(),
             width: shape.width,
@@ -91,10 +88,7 @@ impl<T: Element> Sentences<T> {
     pub fn words(&self, sentence: &str) -> Result<Vec<u32>> {
         match self.tokenizer.encode(sentence, true) {
             Ok(encoding) => Ok(encoding.get_ids().to_vec()),
-            Err(error) => Err(Error::Sentence {
-                sentence: sentence.to_owned(),
-                error: error.to_string(),
-            }),
+            Err(error) => Err(Error::Sentence { sentence: sentence.to_owned(), error: error.to_string() }),
         }
     }
 
@@ -126,10 +120,7 @@ impl<T: Element> Sentences<T> {
 fn tokenizer(file: &Path, longest: usize) -> tokenizers::Result<Tokenizer> {
     let mut tokenizer = Tokenizer::from_file(file)?;
     tokenizer.with_padding(None);
-    tokenizer.with_truncation(Some(TruncationParams {
-        max_length: longest,
-        ..TruncationParams::default()
-    }))?;
+    tokenizer.with_truncation(Some(TruncationParams { max_length: longest, ..TruncationParams::default() }))?;
     Ok(tokenizer)
 }
 

@@ -109,10 +109,7 @@ impl<T: Element> Upscaler<T> {
     /// [`Error::Unreadable`]; [`Error::Model`] of layers and weights that are not supported, or cut off; the runtime's.
     pub fn open(nn: &Nn, file: &Path) -> Result<Upscaler<T>> {
         let model: Model = parse(file)?;
-        let wrong = |reason: String| Error::Model {
-            file: file.to_owned(),
-            reason,
-        };
+        let wrong = |reason: String| Error::Model { file: file.to_owned(), reason };
         let weights = Weights::from_bytes(nn, file, weights(file, &model.manifest)?)?;
         let graph = model.topology.model_config.config;
         let mut numbers: HashMap<&str, usize> = HashMap::new();
@@ -132,10 +129,7 @@ impl<T: Element> Upscaler<T> {
                 _ => inputs.len() == 1,
             };
             if !is_known {
-                return Err(unsupported(format!(
-                    "the results of {} layers are not what it takes",
-                    inputs.len()
-                )));
+                return Err(unsupported(format!("the results of {} layers are not what it takes", inputs.len())));
             }
             let kind = match node.class_name.as_str() {
                 "InputLayer" if layers.is_empty() => Kind::Picture,
@@ -152,9 +146,7 @@ impl<T: Element> Upscaler<T> {
                 // Filters of 1 by 1 have no padding in either way.
                 let free = setting == "padding" && is_product;
                 if let Some(value) = value.filter(|value| value != only && !free) {
-                    return Err(unsupported(format!(
-                        "`{setting}` is {value}, and only {only} is supported"
-                    )));
+                    return Err(unsupported(format!("`{setting}` is {value}, and only {only} is supported")));
                 }
             }
             let activation = match node.config.get("activation").and_then(Value::as_str) {
@@ -254,13 +246,7 @@ fn convolution<T: Element>(
 ) -> Result<Convolution<T>> {
     match kernel(manifest, layer).map(|kernel| kernel.shape.as_slice()) {
         Some(&[size, columns, inputs, outputs]) if size == columns && size % 2 == 1 => {
-            let filters = Filters {
-                inputs,
-                outputs,
-                size,
-                stride: 1,
-                padding: size / 2,
-            };
+            let filters = Filters { inputs, outputs, size, stride: 1, padding: size / 2 };
             Ok(Convolution::load(weights, filters)?)
         }
         Some(shape) => Err(unsupported(format!("filters of shape {shape:?} are not supported"))),
@@ -280,10 +266,7 @@ fn is_of_1(manifest: &[Group], layer: &str) -> bool {
 
 /// The weights as a file of safetensors, with PyTorch's names and order of axes, which layers take.
 fn weights(file: &Path, manifest: &[Group]) -> Result<Vec<u8>> {
-    let wrong = |reason: String| Error::Model {
-        file: file.to_owned(),
-        reason,
-    };
+    let wrong = |reason: String| Error::Model { file: file.to_owned(), reason };
     let mut tensors = Vec::new();
     for group in manifest {
         let mut bytes = Vec::new();
@@ -321,11 +304,7 @@ fn weights(file: &Path, manifest: &[Group]) -> Result<Vec<u8>> {
             });
         }
         if !rest.is_empty() {
-            return Err(wrong(format!(
-                "{} bytes of {} belong to no weight",
-                rest.len(),
-                group.paths.join(", ")
-            )));
+            return Err(wrong(format!("{} bytes of {} belong to no weight", rest.len(), group.paths.join(", "))));
         }
     }
     let views: Result<Vec<_>, _> = tensors

@@ -95,9 +95,7 @@ impl Algorithms {
         // Not `>=`: NaN is no end of a range.
         // Not if a bound is NaN, either.
         if range.start.partial_cmp(&range.end) != Some(std::cmp::Ordering::Less) {
-            return Err(Error::NoRange {
-                operation: "count elements in bins",
-            });
+            return Err(Error::NoRange { operation: "count elements in bins" });
         }
         self.count(x, counts, |x, counts, local| T::call(x, range, counts, local))
     }
@@ -138,9 +136,7 @@ impl Algorithms {
                 let local = counts.len() * copies(counts.len(), self.device().limits().shared_memory_optin);
                 let vectors = (x.len() * size_of::<T>()).div_ceil(16);
                 let call = call(x, counts, Elements(local));
-                let blocks = vectors
-                    .div_ceil(BLOCK)
-                    .min(self.full_grid(None, &call, BLOCK, 4 * local)?);
+                let blocks = vectors.div_ceil(BLOCK).min(self.full_grid(None, &call, BLOCK, 4 * local)?);
                 self.launch(self.config(blocks, BLOCK), call)
             })
         })

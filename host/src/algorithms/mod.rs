@@ -70,13 +70,8 @@ pub struct Algorithms {
 impl Algorithms {
     /// The algorithms on a device. Nothing is loaded or allocated yet.
     pub fn new(device: &Device) -> Algorithms {
-        let kernels = Kernels {
-            name: "the algorithms",
-            texts: &KERNELS,
-        };
-        Algorithms {
-            library: Library::new(device, kernels),
-        }
+        let kernels = Kernels { name: "the algorithms", texts: &KERNELS };
+        Algorithms { library: Library::new(device, kernels) }
     }
 
     /// The same on a stream of its own instead of the default one.
@@ -95,9 +90,7 @@ impl Algorithms {
     /// ```
     #[must_use]
     pub fn on(&self, stream: &Stream) -> Algorithms {
-        Algorithms {
-            library: self.library.on(stream),
-        }
+        Algorithms { library: self.library.on(stream) }
     }
 
     /// Combines all elements: their sum, product, smallest, largest, or by an operator of one's own ([`Own`]).
@@ -113,9 +106,7 @@ impl Algorithms {
             let mut result = words.slice();
             self.reduce_on_device(x, &operation, result.reborrow())?;
             let mut value = T::zeroed();
-            result
-                .as_slice()
-                .copy_to(bytemuck::cast_slice_mut(std::slice::from_mut(&mut value)))?;
+            result.as_slice().copy_to(bytemuck::cast_slice_mut(std::slice::from_mut(&mut value)))?;
             Ok(if x.is_empty() { operation.of_nothing() } else { value })
         })
     }

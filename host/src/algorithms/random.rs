@@ -58,9 +58,7 @@ impl Algorithms {
     /// # }
     /// ```
     pub fn fill_random<'a>(&self, x: impl Target<'a, u32>, seed: u64) -> Result<()> {
-        x.on_device(self.device(), |x| {
-            self.launch(LaunchConfig::for_each(x.len()), random::random_bits(seed, x))
-        })
+        x.on_device(self.device(), |x| self.launch(LaunchConfig::for_each(x.len()), random::random_bits(seed, x)))
     }
 
     /// Fills with numbers that are evenly distributed from `range.start` to below `range.end`, up to rounding.

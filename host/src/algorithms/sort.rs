@@ -150,9 +150,7 @@ impl Algorithms {
     /// # }
     /// ```
     pub fn sort<'a, K: SortKey>(&self, keys: impl Target<'a, K>) -> Result<()> {
-        keys.on_device(self.device(), |keys| {
-            self.sort_on_device(keys, K::ASCENDING, Values::None)
-        })
+        keys.on_device(self.device(), |keys| self.sort_on_device(keys, K::ASCENDING, Values::None))
     }
 
     /// Sorts in descending order. Equal elements keep their order.
@@ -160,9 +158,7 @@ impl Algorithms {
     /// # Errors
     /// As [`Algorithms::sort`].
     pub fn sort_descending<'a, K: SortKey>(&self, keys: impl Target<'a, K>) -> Result<()> {
-        keys.on_device(self.device(), |keys| {
-            self.sort_on_device(keys, K::DESCENDING, Values::None)
-        })
+        keys.on_device(self.device(), |keys| self.sort_on_device(keys, K::DESCENDING, Values::None))
     }
 
     /// Sorts `keys` in ascending order and takes `values`, which have 4 or 8 bytes, along. Equal keys keep their order.
@@ -225,10 +221,7 @@ impl Algorithms {
                 let mut copy = self.library.work(keys.len() * size_of::<K>() / 4)?;
                 let mut copy = copy.slice().cast::<K>();
                 copy.copy_from_device(&keys)?;
-                self.launch(
-                    LaunchConfig::for_each(indices.len()),
-                    kernels::count_up(indices.reborrow()),
-                )?;
+                self.launch(LaunchConfig::for_each(indices.len()), kernels::count_up(indices.reborrow()))?;
                 self.sort_on_device(copy, K::ASCENDING, Values::Four(indices))
             })
         })
@@ -261,11 +254,7 @@ impl Algorithms {
     ) -> Result<()> {
         let n = keys.len();
         if n > MOST_KEYS {
-            return Err(Error::TooManyElements {
-                operation: "sort",
-                length: n,
-                limit: MOST_KEYS,
-            });
+            return Err(Error::TooManyElements { operation: "sort", length: n, limit: MOST_KEYS });
         }
         if n < 2 {
             return Ok(());
@@ -289,20 +278,14 @@ impl Algorithms {
         let counts = K::Bits::counts(a.as_slice(), order, starts.reborrow(), 32 / passes);
         let full = self.full_grid(None, &counts, BLOCK, 32 << 10)?;
         self.launch(self.config(full, BLOCK), counts)?;
-        self.launch(
-            self.config(passes, DIGITS),
-            kernels::sort::sort_starts(starts.reborrow()),
-        )?;
+        self.launch(self.config(passes, DIGITS), kernels::sort::sort_starts(starts.reborrow()))?;
 
         let mut values = match values {
             Values::None => None,
             Values::Four(values) => Some((Values::Four(values), Values::Four(other_values.slice()))),
             Values::Eight(values) => Some((Values::Eight(values), Values::Eight(other_values.slice().cast()))),
         };
-        let as_it_is = Order {
-            negative: K::Bits::NONE,
-            flip: K::Bits::NONE,
-        };
+        let as_it_is = Order { negative: K::Bits::NONE, flip: K::Bits::NONE };
         // An even number of passes: the last one writes where the first one read.
         for pass in 0..passes {
             let part = |words: usize| pass * words..(pass + 1) * words;

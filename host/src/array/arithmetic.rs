@@ -219,10 +219,7 @@ impl<'a, T: Arithmetic, D> Expression<'a, T, D> {
         left.put(&mut steps);
         right.put(&mut steps);
         steps.0.push(Step::Operator(operator));
-        Expression {
-            steps: steps.0,
-            dimensions: PhantomData,
-        }
+        Expression { steps: steps.0, dimensions: PhantomData }
     }
 }
 
@@ -302,10 +299,9 @@ impl<T: Arithmetic, const N: usize> Expression<'_, T, Dim<N>> {
             next(&context, &mut values, step)?;
         }
         match values.pop() {
-            Some(Value::Own(buffer, shape)) => Ok(Array {
-                buffer,
-                shape: std::array::from_fn(|axis| shape[MOST - N + axis]),
-            }),
+            Some(Value::Own(buffer, shape)) => {
+                Ok(Array { buffer, shape: std::array::from_fn(|axis| shape[MOST - N + axis]) })
+            }
             _ => unreachable!("the last step is an operator"),
         }
     }
@@ -367,11 +363,7 @@ fn next<'a, T: Arithmetic>(context: &Arc<Context>, values: &mut Vec<Value<'a, T>
     let result = match (&left, &right) {
         (Value::Own(buffer, own), _) | (_, Value::Own(buffer, own)) if *own == shape => {
             launch(context, map(), Target(axes(buffer, &shape, 0, true), PhantomData))?;
-            if matches!(&left, Value::Own(_, own) if *own == shape) {
-                left
-            } else {
-                right
-            }
+            if matches!(&left, Value::Own(_, own) if *own == shape) { left } else { right }
         }
         _ => {
             let buffer = DeviceBuffer::uninitialised(context.clone(), super::elements::<T, MOST>(shape)?)?;
@@ -404,15 +396,7 @@ fn axes<'b, T: Pod>(buffer: &'b DeviceBuffer<T>, shape: &[usize; MOST], unused: 
     let slice = buffer.as_slice();
     let strides = Layout::row_major(0, *shape).strides;
     // SAFETY: the shape has the buffer's elements. One that is written is the expression's own: see `Target`.
-    unsafe {
-        Region::device::<T>(
-            slice.address(),
-            slice.memory(),
-            writes,
-            &shape[unused..],
-            &strides[unused..],
-        )
-    }
+    unsafe { Region::device::<T>(slice.address(), slice.memory(), writes, &shape[unused..], &strides[unused..]) }
 }
 
 fn launch<'o, 'a: 'o, T: Arithmetic>(

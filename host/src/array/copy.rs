@@ -61,11 +61,7 @@ fn copy_words<W: Word, T: Pod, const N: usize>(
     source: &ArrayView<'_, T, N>,
     destination: &ArrayView<'_, T, N>,
 ) -> Result<()> {
-    run(
-        W::copy(Words(words::<W, T, N>(source, false))),
-        WordsMut(words::<W, T, N>(destination, true)),
-        destination,
-    )
+    run(W::copy(Words(words::<W, T, N>(source, false))), WordsMut(words::<W, T, N>(destination, true)), destination)
 }
 
 /// Sets all elements of a view, which are borrowed mutably.
@@ -85,11 +81,7 @@ pub(super) fn fill<T: Pod, const N: usize>(value: T, destination: &ArrayView<'_,
 
 fn fill_words<W: Word, T: Pod, const N: usize>(value: T, destination: &ArrayView<'_, T, N>) -> Result<()> {
     let word: W = bytemuck::pod_read_unaligned(bytemuck::bytes_of(&value));
-    run(
-        W::copy(Constant(word)),
-        WordsMut(words::<W, T, N>(destination, true)),
-        destination,
-    )
+    run(W::copy(Constant(word)), WordsMut(words::<W, T, N>(destination, true)), destination)
 }
 
 /// A view as words: of elements of several words, the words are a further axis.

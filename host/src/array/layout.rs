@@ -53,8 +53,7 @@ impl<const N: usize> Layout<N> {
     /// The place of the first element after `steps` along an axis.
     fn moved(&self, axis: usize, steps: usize) -> usize {
         // Within the array, so neither wraps.
-        self.offset
-            .wrapping_add_signed(self.strides[axis].wrapping_mul(steps as isize))
+        self.offset.wrapping_add_signed(self.strides[axis].wrapping_mul(steps as isize))
     }
 
     /// The axes in another order.
@@ -86,10 +85,7 @@ impl<const N: usize> Layout<N> {
     pub(crate) fn split(&self, axis: usize, at: usize) -> (Layout<N>, Layout<N>) {
         self.has_axis(axis);
         let length = self.shape[axis];
-        assert!(
-            at <= length,
-            "axis {axis} has {length} elements and cannot be split at {at}"
-        );
+        assert!(at <= length, "axis {axis} has {length} elements and cannot be split at {at}");
         let (mut left, mut right) = (*self, *self);
         left.shape[axis] = at;
         right.shape[axis] = length - at;
@@ -113,10 +109,8 @@ impl<const N: usize> Layout<N> {
             return Some(Layout::row_major(self.offset, shape));
         }
         let mut strides = [1; M];
-        let old: Vec<(usize, isize)> = (0..N)
-            .filter(|&axis| self.shape[axis] != 1)
-            .map(|axis| (self.shape[axis], self.strides[axis]))
-            .collect();
+        let old: Vec<(usize, isize)> =
+            (0..N).filter(|&axis| self.shape[axis] != 1).map(|axis| (self.shape[axis], self.strides[axis])).collect();
         let (mut from, mut to) = (0, 0);
         while from < old.len() {
             let (from_start, to_start) = (from, to);
@@ -142,11 +136,7 @@ impl<const N: usize> Layout<N> {
                 stride *= shape[axis] as isize;
             }
         }
-        Some(Layout {
-            offset: self.offset,
-            shape,
-            strides,
-        })
+        Some(Layout { offset: self.offset, shape, strides })
     }
 
     /// A larger shape in which axes of one element, and those that are not there, are repeated; `None` if it does not fit.
@@ -160,11 +150,7 @@ impl<const N: usize> Layout<N> {
                 return None;
             }
         }
-        Some(Layout {
-            offset: self.offset,
-            shape,
-            strides,
-        })
+        Some(Layout { offset: self.offset, shape, strides })
     }
 }
 
@@ -257,19 +243,13 @@ mod tests {
         assert_eq!(places(all.reshape([2, 2, 3, 2]).expect("contiguous")), places(all));
         // A part of the columns: rows can be parted, not joined.
         let part = all.slice((.., 1..5));
-        assert_eq!(
-            places(part.reshape([2, 2, 2, 2]).expect("rows are parted")),
-            places(part)
-        );
+        assert_eq!(places(part.reshape([2, 2, 2, 2]).expect("rows are parted")), places(part));
         assert_eq!(part.reshape([16]), None);
         // Every second row lies like one axis with the first.
         let rows = Layout::row_major(0, [2, 4, 3]).slice((.., every(.., 2), ..));
         assert_eq!(places(rows.reshape([4, 3]).expect("evenly apart")), places(rows));
         assert_eq!(all.transpose().reshape([24]), None);
-        assert_eq!(
-            all.transpose().reshape([6, 1, 2, 2]).map(places),
-            Some(places(all.transpose()))
-        );
+        assert_eq!(all.transpose().reshape([6, 1, 2, 2]).map(places), Some(places(all.transpose())));
         assert!(part.index_axis(1, 0).reshape([1, 4, 1]).is_some());
     }
 
@@ -278,10 +258,7 @@ mod tests {
         let row = Layout::row_major(2, [3]);
         assert_eq!(places(row.broadcast([2, 3]).expect("fits")), [2, 3, 4, 2, 3, 4]);
         assert_eq!(row.broadcast([3, 2]), None);
-        assert_eq!(
-            places(row.insert_axis(1).broadcast([3, 2]).expect("fits")),
-            [2, 2, 3, 3, 4, 4]
-        );
+        assert_eq!(places(row.insert_axis(1).broadcast([3, 2]).expect("fits")), [2, 2, 3, 3, 4, 4]);
         assert_eq!(Layout::row_major(0, [2, 3]).broadcast([3]), None);
     }
 

@@ -129,11 +129,7 @@ impl<T: Pod, const N: usize> Array<T, N> {
     /// [`ArrayError::Elements`] unless there are as many as the shape has.
     pub fn from_buffer(buffer: DeviceBuffer<T>, shape: [usize; N]) -> Result<Array<T, N>> {
         if elements::<T, N>(shape)? != buffer.len() {
-            return Err(ArrayError::Elements {
-                elements: buffer.len(),
-                shape: shape.to_vec(),
-            }
-            .into());
+            return Err(ArrayError::Elements { elements: buffer.len(), shape: shape.to_vec() }.into());
         }
         Ok(Array { buffer, shape })
     }
@@ -342,23 +338,15 @@ numbers! {
 
 impl<T, const N: usize> fmt::Debug for Array<T, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Array")
-            .field("shape", &self.shape)
-            .field("buffer", &self.buffer)
-            .finish()
+        f.debug_struct("Array").field("shape", &self.shape).field("buffer", &self.buffer).finish()
     }
 }
 
 /// How many elements a shape has.
 fn elements<T, const N: usize>(shape: [usize; N]) -> Result<usize> {
-    let product = shape
-        .iter()
-        .try_fold(1_usize, |product, &length| product.checked_mul(length));
+    let product = shape.iter().try_fold(1_usize, |product, &length| product.checked_mul(length));
     // A length of 0 makes an overflow before it harmless, as long as views can compute with the others.
     product
         .filter(|&elements| isize::try_from(elements).is_ok())
-        .ok_or(crate::base::error::Error::TooLarge {
-            length: usize::MAX,
-            size: size_of::<T>(),
-        })
+        .ok_or(crate::base::error::Error::TooLarge { length: usize::MAX, size: size_of::<T>() })
 }

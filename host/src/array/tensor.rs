@@ -8,18 +8,9 @@ use cuda_std::tensor::{Image, TensorTiling};
 
 fn place<'a, T: Pod>(view: &ArrayView<'a, T, 4>, writes: bool) -> (Borrowed<'a>, Strided) {
     let memory = view.memory();
-    let borrowed = Borrowed {
-        owner: memory.memory(),
-        address: memory.address(),
-        bytes: memory.bytes() as u64,
-        writes,
-    };
+    let borrowed = Borrowed { owner: memory.memory(), address: memory.address(), bytes: memory.bytes() as u64, writes };
     let (_, address) = view.place();
-    let array = Strided {
-        address,
-        shape: view.shape(),
-        strides: view.strides(),
-    };
+    let array = Strided { address, shape: view.shape(), strides: view.strides() };
     (borrowed, array)
 }
 

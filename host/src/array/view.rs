@@ -150,10 +150,10 @@ impl<'a, T: Pod, const N: usize> ArrayView<'a, T, N> {
     /// # Ok::<(), rumba::Error>(())
     /// ```
     pub fn broadcast<const M: usize>(&self, shape: [usize; M]) -> Result<ArrayView<'a, T, M>> {
-        let layout = self.layout.broadcast(shape).ok_or_else(|| ArrayError::Broadcast {
-            from: self.shape().to_vec(),
-            to: shape.to_vec(),
-        })?;
+        let layout = self
+            .layout
+            .broadcast(shape)
+            .ok_or_else(|| ArrayError::Broadcast { from: self.shape().to_vec(), to: shape.to_vec() })?;
         super::elements::<T, M>(shape)?;
         Ok(self.with(layout))
     }
@@ -222,9 +222,7 @@ impl<'a, T: Pod, const N: usize> From<&'a mut Array<T, N>> for ArrayViewMut<'a, 
 impl<'a, T: Pod, const N: usize> ArrayViewMut<'a, T, N> {
     /// `memory` must be borrowed mutably for `'a`, and the layout have each element once.
     pub(crate) fn new(memory: DeviceSlice<'a, T>, layout: Layout<N>) -> ArrayViewMut<'a, T, N> {
-        ArrayViewMut {
-            view: ArrayView::new(memory, layout),
-        }
+        ArrayViewMut { view: ArrayView::new(memory, layout) }
     }
 
     fn with<const M: usize>(self, layout: Layout<M>) -> ArrayViewMut<'a, T, M> {
@@ -382,11 +380,7 @@ impl<'a, T: Pod, const N: usize> ArrayViewMut<'a, T, N> {
 
 fn reshape<const N: usize, const M: usize>(layout: &Layout<N>, shape: [usize; M]) -> Result<Layout<M>> {
     if super::elements::<u8, M>(shape)? != layout.len() {
-        return Err(ArrayError::Elements {
-            elements: layout.len(),
-            shape: shape.to_vec(),
-        }
-        .into());
+        return Err(ArrayError::Elements { elements: layout.len(), shape: shape.to_vec() }.into());
     }
     let reshaped = layout.reshape(shape).ok_or_else(|| ArrayError::Reshape {
         from: layout.shape.to_vec(),

@@ -15,14 +15,8 @@ impl CompilerLog {
     /// The options, and their values, by which a call writes its errors here. The log has to outlive what is called.
     pub(crate) fn options(&mut self) -> ([sys::CUjit_option; 2], [*mut c_void; 2]) {
         (
-            [
-                sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
-                sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-            ],
-            [
-                self.0.as_mut_ptr().cast(),
-                std::ptr::without_provenance_mut(self.0.len()),
-            ],
+            [sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER, sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES],
+            [self.0.as_mut_ptr().cast(), std::ptr::without_provenance_mut(self.0.len())],
         )
     }
 

@@ -325,19 +325,10 @@ mod tests {
 
     #[test]
     fn errors_say_what_to_do() {
-        let error = Error::ContextDestroyed {
-            operation: "copy from a DeviceBuffer<f32>".into(),
-            device: 0,
-        };
+        let error = Error::ContextDestroyed { operation: "copy from a DeviceBuffer<f32>".into(), device: 0 };
         let text = error.to_string();
-        assert!(
-            text.contains("copy from a DeviceBuffer<f32>") && text.contains("help: "),
-            "{text}"
-        );
-        let error = Error::from(LaunchError::EmptyGrid {
-            kernel: "saxpy",
-            grid: [0, 1, 1],
-        });
+        assert!(text.contains("copy from a DeviceBuffer<f32>") && text.contains("help: "), "{text}");
+        let error = Error::from(LaunchError::EmptyGrid { kernel: "saxpy", grid: [0, 1, 1] });
         assert!(error.to_string().contains("`saxpy`"), "{error}");
     }
 }

@@ -37,10 +37,7 @@ pub(crate) fn declarations(text: &str) -> Option<Declarations> {
         // A declaration may precede the definition.
         if !signatures.iter().any(|known| known.name == entry.name) {
             let parameters = entry.parameters.iter().map(bytes).collect();
-            signatures.push(Signature {
-                name: entry.name.to_owned(),
-                parameters,
-            });
+            signatures.push(Signature { name: entry.name.to_owned(), parameters });
         }
     }
     let constants = module.items.iter().filter_map(|item| match item {
@@ -51,18 +48,12 @@ pub(crate) fn declarations(text: &str) -> Option<Declarations> {
         }
         _ => None,
     });
-    Some(Declarations {
-        kernels: signatures,
-        constants: constants.collect(),
-    })
+    Some(Declarations { kernels: signatures, constants: constants.collect() })
 }
 
 /// The declarations of texts that were linked. None: one of them is beyond our parser.
 pub(crate) fn declarations_of<'t>(texts: impl Iterator<Item = &'t str>) -> Option<Declarations> {
-    let mut all = Declarations {
-        kernels: Vec::new(),
-        constants: Vec::new(),
-    };
+    let mut all = Declarations { kernels: Vec::new(), constants: Vec::new() };
     for text in texts {
         let mut own = declarations(text)?;
         all.kernels.append(&mut own.kernels);
@@ -97,10 +88,7 @@ impl Pieces {
             text: foot::without(sealed),
             named: OnceLock::new(),
         });
-        Self {
-            sealed,
-            texts: texts.collect(),
-        }
+        Self { sealed, texts: texts.collect() }
     }
 
     /// The text with one kernel alone, and what it needs, for a device of this compute capability. It is sealed, with the
@@ -109,20 +97,14 @@ impl Pieces {
     /// # Errors
     /// [`ModuleError::NoImage`] if the device runs none that has the kernel.
     pub(crate) fn only(&self, kernel: &str, capability: (u32, u32)) -> Result<String> {
-        let fitting = self
-            .texts
-            .iter()
-            .filter(|text| text.target.is_some_and(|target| target.runs_on(capability)));
+        let fitting = self.texts.iter().filter(|text| text.target.is_some_and(|target| target.runs_on(capability)));
         let newest = fitting.max_by_key(|text| text.target);
         match newest.filter(|text| text.has(kernel)) {
             Some(text) => Ok(text.only(kernel)),
             None => Err(ModuleError::NoImage {
                 kernel: kernel.to_owned(),
                 module: "the runtime".to_owned(),
-                architectures: set::floors(self.sealed, kernel)
-                    .iter()
-                    .map(ToString::to_string)
-                    .collect(),
+                architectures: set::floors(self.sealed, kernel).iter().map(ToString::to_string).collect(),
                 compute_capability: capability,
             }
             .into()),
@@ -197,14 +179,8 @@ mod tests {
                     .visible .const .align 4 .b8 GAIN[12]; .const .b32 hidden;\n\
                     .func helper() { ret; }\n.entry second() { ret; }";
         let expected = [("first", vec![8, 24, 4]), ("second", vec![])];
-        let expected = expected.map(|(name, parameters)| Signature {
-            name: name.to_owned(),
-            parameters,
-        });
-        let expected = Declarations {
-            kernels: expected.into(),
-            constants: vec![("GAIN".to_owned(), 12)],
-        };
+        let expected = expected.map(|(name, parameters)| Signature { name: name.to_owned(), parameters });
+        let expected = Declarations { kernels: expected.into(), constants: vec![("GAIN".to_owned(), 12)] };
         assert_eq!(declarations(text).expect("valid PTX"), expected);
     }
 
@@ -225,9 +201,7 @@ mod tests {
     #[test]
     fn of_several_texts_that_for_the_device() {
         let member = |target: &str, kernels: &[&str]| {
-            let entries = kernels
-                .iter()
-                .map(|name| format!(".visible .entry {name}() {{ ret; }}\n"));
+            let entries = kernels.iter().map(|name| format!(".visible .entry {name}() {{ ret; }}\n"));
             let head = format!(".version 8.0\n.target {target}\n.address_size 64\n");
             set::Member {
                 text: entries.fold(head, |text, entry| text + &entry),

@@ -120,11 +120,7 @@ pub(crate) fn on_stream<T, E>(
     what: impl FnOnce() -> Operation,
     work: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, E> {
-    if is_on() {
-        record_on_stream(stream, what(), work)
-    } else {
-        work()
-    }
+    if is_on() { record_on_stream(stream, what(), work) } else { work() }
 }
 
 /// Makes a call of the driver that only the host sees, such as an allocation or a wait.
@@ -240,9 +236,7 @@ fn record_on_stream<T, E>(
         .into_iter()
         .filter_map(|recorder| {
             // SAFETY: as above.
-            let marked = recorder
-                .clock()
-                .and_then(|context| Some((context, unsafe { mark(stream) }.ok()?)));
+            let marked = recorder.clock().and_then(|context| Some((context, unsafe { mark(stream) }.ok()?)));
             match marked {
                 Some((context, before)) => Some((recorder, context, before)),
                 None => {
@@ -457,12 +451,7 @@ impl Clock {
         unsafe {
             answer(sys::cuDevicePrimaryCtxRetain(&mut context, device)).inspect_err(|_| destroy(event))?;
         }
-        Ok(Clock {
-            context,
-            device,
-            event,
-            at,
-        })
+        Ok(Clock { context, device, event, at })
     }
 
     fn ordinal(&self) -> u32 {
@@ -474,10 +463,7 @@ impl Clock {
         // SAFETY: the clock keeps the context alive.
         let _ = unsafe { sys::cuCtxSetCurrent(self.context) };
         let mut streams = BTreeSet::new();
-        let own = activities
-            .iter()
-            .rev()
-            .filter(|recorded| recorded.context == self.context.addr());
+        let own = activities.iter().rev().filter(|recorded| recorded.context == self.context.addr());
         for last in own.filter(|recorded| streams.insert(recorded.stream)) {
             // SAFETY: the event was made by `mark` in this context.
             let _ = unsafe { sys::cuEventSynchronize(last.after) };

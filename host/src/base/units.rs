@@ -46,10 +46,7 @@ mod tests {
     fn three_digits_and_a_unit() {
         let times = [2.5, 0.25, 0.025, 0.0025, 0.000_25, 0.000_002_5, 0.0];
         let times = times.map(|seconds| time(Duration::from_secs_f64(seconds)));
-        assert_eq!(
-            times,
-            ["2.50 s", "250 ms", "25.0 ms", "2.50 ms", "250 µs", "2.50 µs", "0.00 µs"]
-        );
+        assert_eq!(times, ["2.50 s", "250 ms", "25.0 ms", "2.50 ms", "250 µs", "2.50 µs", "0.00 µs"]);
         assert_eq!([percent(0.5), percent(0.012)], ["50 %", "1.2 %"]);
         assert_eq!([scaled(4.814e12), scaled(50.0)], ["4.81 T", "50.0 "]);
     }

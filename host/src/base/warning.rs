@@ -60,28 +60,13 @@ pub enum Warning {
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Warning::RepeatedCopies {
-                file,
-                line,
-                kernel,
-                launches,
-                bytes,
-            } => write!(
+            Warning::RepeatedCopies { file, line, kernel, launches, bytes } => write!(
                 f,
                 "{file}:{line}: `{kernel}` was launched {launches} times with the same host memory, {bytes} bytes of which are \
                  copied each time\n\
                  help: keep it on the device: `let x = device.buffer_from(&x)?`, and pass `&x`; {SILENCED}"
             ),
-            Warning::Unreached {
-                file,
-                line,
-                kernel,
-                parameter,
-                grid,
-                block,
-                reached,
-                elements,
-            } => write!(
+            Warning::Unreached { file, line, kernel, parameter, grid, block, reached, elements } => write!(
                 f,
                 "{file}:{line}: {} of `{kernel}` reach {reached} of the {elements} elements of `{parameter}`, and leave the \
                  others as they are\n\
@@ -161,23 +146,14 @@ pub(crate) fn copied(
         let mut places = PLACES.lock();
         let place = places.entry((at.file(), at.line(), at.column())).or_default();
         if place.memory != key && place.launches < LAUNCHES {
-            *place = Place {
-                memory: key,
-                launches: 0,
-            };
+            *place = Place { memory: key, launches: 0 };
         }
         place.launches = place.launches.saturating_add(1);
         place.launches
     };
     // Once for each place: later launches only count on.
     if launches == LAUNCHES {
-        let warning = Warning::RepeatedCopies {
-            file: at.file(),
-            line: at.line(),
-            kernel,
-            launches,
-            bytes,
-        };
+        let warning = Warning::RepeatedCopies { file: at.file(), line: at.line(), kernel, launches, bytes };
         warn(&warning);
     }
 }

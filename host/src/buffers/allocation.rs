@@ -53,10 +53,7 @@ impl Memory {
     /// That elements lie where they must in an allocation, from the start on.
     pub(crate) const fn aligns<T>() {
         const {
-            assert!(
-                align_of::<T>() <= Memory::ALIGNMENT,
-                "elements in device memory are aligned to 256 bytes at most"
-            );
+            assert!(align_of::<T>() <= Memory::ALIGNMENT, "elements in device memory are aligned to 256 bytes at most");
         }
     }
 
@@ -77,13 +74,8 @@ impl Memory {
         allocate: impl FnOnce(&Entered<'_>, usize, &dyn Fn() -> String) -> Result<(u64, Origin)>,
     ) -> Result<Memory> {
         Memory::aligns::<T>();
-        let bytes = length
-            .checked_mul(size_of::<T>())
-            .filter(|&bytes| isize::try_from(bytes).is_ok());
-        let bytes = bytes.ok_or(Error::TooLarge {
-            length,
-            size: size_of::<T>(),
-        })?;
+        let bytes = length.checked_mul(size_of::<T>()).filter(|&bytes| isize::try_from(bytes).is_ok());
+        let bytes = bytes.ok_or(Error::TooLarge { length, size: size_of::<T>() })?;
         let element = std::any::type_name::<T>();
         let operation = || format!("allocate a DeviceBuffer<{element}> of {length} elements");
         let (address, origin) = if bytes == 0 {
@@ -122,10 +114,7 @@ impl Allocation {
     /// The bytes at `address` as counted from the start.
     pub(crate) fn access(&self, address: u64, bytes: u64, writes: bool) -> Access {
         let start = address - self.address;
-        Access {
-            bytes: start..start + bytes,
-            writes,
-        }
+        Access { bytes: start..start + bytes, writes }
     }
 
     /// Whether the host reaches it by address.
@@ -194,13 +183,7 @@ pub(super) fn allocate_by(
         Err(Code::OUT_OF_MEMORY) => {
             let memory: CudaResult<(usize, usize)> = cust::memory::mem_get_info();
             let (free, total) = memory.unwrap_or((0, 0));
-            Err(Error::OutOfMemory {
-                operation: operation(),
-                device: entered.context.ordinal,
-                bytes,
-                free,
-                total,
-            })
+            Err(Error::OutOfMemory { operation: operation(), device: entered.context.ordinal, bytes, free, total })
         }
         other => entered.check(other, operation),
     }

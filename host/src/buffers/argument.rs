@@ -10,12 +10,7 @@ use cuda_std::launch::{self, Argument, Arguments, Borrowed, MemoryMut, Settling}
 
 fn bind<'a, T: Pod>(view: DeviceSlice<'a, T>, writes: bool, arguments: &mut Arguments<'a>) {
     arguments.push_slice(view.address(), view.len());
-    arguments.borrow(Borrowed {
-        owner: view.memory(),
-        address: view.address(),
-        bytes: view.bytes() as u64,
-        writes,
-    });
+    arguments.borrow(Borrowed { owner: view.memory(), address: view.address(), bytes: view.bytes() as u64, writes });
 }
 
 // SAFETY: here and below: a view is a pointer to elements of device memory and their number, as the

@@ -36,11 +36,7 @@ impl<T: Pod> DeviceBuffer<T> {
     }
 
     pub(super) fn of(memory: Memory, length: usize) -> DeviceBuffer<T> {
-        DeviceBuffer {
-            memory,
-            length,
-            element: PhantomData,
-        }
+        DeviceBuffer { memory, length, element: PhantomData }
     }
 
     #[track_caller]
@@ -146,21 +142,14 @@ impl<T: Pod> DeviceBuffer<T> {
     /// The buffer's address, for kernels that take raw pointers. Passing it on does not keep the
     /// buffer alive.
     pub fn as_device_pointer(&self) -> DevicePointer<T> {
-        DevicePointer {
-            address: self.memory.address,
-            element: PhantomData,
-        }
+        DevicePointer { address: self.memory.address, element: PhantomData }
     }
 }
 
 impl<T> fmt::Debug for DeviceBuffer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let device = self.memory.context.ordinal;
-        write!(
-            f,
-            "DeviceBuffer<{}>({} elements, device {device})",
-            self.memory.element, self.length
-        )
+        write!(f, "DeviceBuffer<{}>({} elements, device {device})", self.memory.element, self.length)
     }
 }
 
@@ -184,10 +173,7 @@ impl<T> DevicePointer<T> {
 
     /// The pointer that a number stands for.
     pub fn from_address(address: u64) -> DevicePointer<T> {
-        DevicePointer {
-            address,
-            element: PhantomData,
-        }
+        DevicePointer { address, element: PhantomData }
     }
 }
 

@@ -59,10 +59,7 @@ impl MemoryPool {
             // SAFETY: both are valid for the call.
             let made = answer(unsafe { sys::cuMemPoolCreate(&mut raw, &properties) });
             entered.check(made, operation)?;
-            let pool = PoolHandle {
-                context: context.clone(),
-                raw,
-            };
+            let pool = PoolHandle { context: context.clone(), raw };
             // What is free is kept: by default the driver gives it back whenever the host waits.
             let keep = u64::MAX;
             // SAFETY: the attribute is a `u64`.
@@ -76,9 +73,7 @@ impl MemoryPool {
             entered.check(set, operation)?;
             pool
         };
-        Ok(MemoryPool {
-            handle: OutsideHostFn::new(Arc::new(raw)),
-        })
+        Ok(MemoryPool { handle: OutsideHostFn::new(Arc::new(raw)) })
     }
 
     /// A buffer of `length` zeros.
@@ -110,19 +105,11 @@ impl MemoryPool {
         let memory = Memory::of::<T>(context, length, |entered, bytes, operation| {
             let call = || self.handle.allocate(entered, bytes);
             let address = allocate_by(at, entered, bytes, operation, call)?;
-            Ok((
-                address,
-                Origin::Pool {
-                    _pool: self.handle.clone(),
-                },
-            ))
+            Ok((address, Origin::Pool { _pool: self.handle.clone() }))
         })?;
         let all = memory.access(memory.address, memory.bytes as u64, true);
         let queues = &memory.context.queues;
-        memory
-            .uses
-            .list(&mut queues.order.lock())
-            .note(queues.default.id(), all);
+        memory.uses.list(&mut queues.order.lock()).note(queues.default.id(), all);
         Ok(DeviceBuffer::of(memory, length))
     }
 
@@ -150,10 +137,7 @@ impl MemoryPool {
         let operation = || "trim a pool of device memory".to_owned();
         let entered = self.handle.context.enter(operation)?;
         // SAFETY: the pool is alive.
-        entered.check(
-            answer(unsafe { sys::cuMemPoolTrimTo(self.handle.raw, keep) }),
-            operation,
-        )
+        entered.check(answer(unsafe { sys::cuMemPoolTrimTo(self.handle.raw, keep) }), operation)
     }
 
     fn attribute(&self, attribute: sys::CUmemPool_attribute) -> Result<u64> {

@@ -14,12 +14,8 @@ impl<T: Pod> DeviceSliceMut<'_, T> {
     pub(crate) fn copy_from_peer(&mut self, source: &DeviceSlice<'_, T>) -> Result<()> {
         let destination = self.as_slice();
         let (from, to) = (source.memory(), destination.memory());
-        let operation = || {
-            from.operation(&format!(
-                "copy to device {} from device {}:",
-                to.context.ordinal, from.context.ordinal
-            ))
-        };
+        let operation =
+            || from.operation(&format!("copy to device {} from device {}:", to.context.ordinal, from.context.ordinal));
         // One order for all pairs, so that two threads that copy both ways do not wait for each other.
         let (mut from_order, mut to_order) = if from.context.ordinal < to.context.ordinal {
             let first = from.context.queues.order.lock();
@@ -65,13 +61,6 @@ fn copy<T: Pod>(source: &DeviceSlice<'_, T>, destination: &DeviceSlice<'_, T>, q
     // SAFETY: both memories are as long as said and freed only after the work on their streams, both of which wait for
     // this copy; the contexts are alive.
     answer(unsafe {
-        sys::cuMemcpyPeerAsync(
-            destination.address(),
-            to,
-            source.address(),
-            from,
-            source.bytes(),
-            queue.raw.as_inner(),
-        )
+        sys::cuMemcpyPeerAsync(destination.address(), to, source.address(), from, source.bytes(), queue.raw.as_inner())
     })
 }

@@ -39,10 +39,7 @@ unsafe impl Sync for Pages {}
 impl<T: Pod> PinnedBuffer<T> {
     pub(crate) fn zeros(context: Arc<Context>, length: usize) -> Result<PinnedBuffer<T>> {
         const PAGE: usize = 4096;
-        let too_large = || Error::TooLarge {
-            length,
-            size: size_of::<T>(),
-        };
+        let too_large = || Error::TooLarge { length, size: size_of::<T>() };
         let bytes = length.checked_mul(size_of::<T>()).ok_or_else(too_large)?;
         let operation = || format!("page-lock {bytes} bytes of host memory");
         if bytes == 0 {
@@ -56,15 +53,10 @@ impl<T: Pod> PinnedBuffer<T> {
         let layout = Layout::from_size_align(size, PAGE.max(align_of::<T>())).map_err(|_| too_large())?;
         // SAFETY: the layout's size is not zero.
         let memory = unsafe { alloc_zeroed(layout) };
-        let Some(start) = NonNull::new(memory) else {
-            handle_alloc_error(layout)
-        };
+        let Some(start) = NonNull::new(memory) else { handle_alloc_error(layout) };
         let registered = context.enter(operation).and_then(|entered| {
             // SAFETY: the memory is `size` bytes of this process, unregistered before it is freed.
-            entered.check(
-                answer(unsafe { sys::cuMemHostRegister_v2(memory.cast(), size, 0) }),
-                operation,
-            )
+            entered.check(answer(unsafe { sys::cuMemHostRegister_v2(memory.cast(), size, 0) }), operation)
         });
         if let Err(error) = registered {
             // SAFETY: allocated above with this layout; nothing else knows of it.
@@ -79,11 +71,7 @@ impl<T: Pod> PinnedBuffer<T> {
     /// At `start` are `length` valid elements. With a layout, the memory was allocated by it and registered with the driver, and
     /// is the buffer's from now on.
     unsafe fn of(context: Arc<Context>, start: NonNull<u8>, layout: Option<Layout>, length: usize) -> PinnedBuffer<T> {
-        PinnedBuffer {
-            pages: OutsideHostFn::new(Pages { context, start, layout }),
-            length,
-            elements: PhantomData,
-        }
+        PinnedBuffer { pages: OutsideHostFn::new(Pages { context, start, layout }), length, elements: PhantomData }
     }
 }
 
@@ -112,12 +100,7 @@ impl<T> DerefMut for PinnedBuffer<T> {
 
 impl<T> fmt::Debug for PinnedBuffer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "PinnedBuffer<{}>({} elements)",
-            std::any::type_name::<T>(),
-            self.length
-        )
+        write!(f, "PinnedBuffer<{}>({} elements)", std::any::type_name::<T>(), self.length)
     }
 }
 

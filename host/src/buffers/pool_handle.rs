@@ -35,10 +35,7 @@ impl PoolHandle {
     pub(super) unsafe fn free(address: u64, bytes: usize, uses: &Uses, entered: &Entered<'_>) {
         let queues = &entered.context.queues;
         let mut order = queues.order.lock();
-        let all = Access {
-            bytes: 0..bytes as u64,
-            writes: true,
-        };
+        let all = Access { bytes: 0..bytes as u64, writes: true };
         let is_ordered = queues.default.next_to_use(uses, &all, &mut order, entered).is_ok();
         // Without memory for an event, the host waits for all work instead.
         if !is_ordered && CurrentContext::synchronize().is_err() {

@@ -61,11 +61,7 @@ fn encode(address: u64, shape: TensorShape, tiling: TensorTiling) -> Result<Imag
 /// A tensor map of an array with four dimensions. What lies beyond it reads as zero.
 pub(crate) fn encode_strided(array: Strided, tiling: TensorTiling) -> Result<Image, u32> {
     let mut image = Image::default();
-    let Strided {
-        address,
-        shape,
-        strides,
-    } = array;
+    let Strided { address, shape, strides } = array;
     // The fastest dimension first.
     let lengths = [3, 2, 1, 0].map(|axis| shape[axis] as u64);
     let strides = [2, 1, 0].map(|axis| strides[axis] as u64 * u64::from(tiling.element_bytes));
@@ -91,12 +87,7 @@ pub(crate) fn encode_strided(array: Strided, tiling: TensorTiling) -> Result<Ima
 }
 
 fn borrowed<T: Pod>(view: DeviceSlice<'_, T>, writes: bool) -> (Borrowed<'_>, usize) {
-    let memory = Borrowed {
-        owner: view.memory(),
-        address: view.address(),
-        bytes: view.bytes() as u64,
-        writes,
-    };
+    let memory = Borrowed { owner: view.memory(), address: view.address(), bytes: view.bytes() as u64, writes };
     (memory, view.len())
 }
 

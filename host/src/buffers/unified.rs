@@ -97,11 +97,7 @@ impl<T: Pod> UnifiedBuffer<T> {
         allocate: impl FnOnce(&Entered<'_>, usize, &dyn Fn() -> String) -> Result<(u64, Origin)>,
     ) -> Result<UnifiedBuffer<T>> {
         let memory = Memory::of::<T>(context, length, allocate)?;
-        let mut buffer = UnifiedBuffer {
-            memory,
-            length,
-            element: PhantomData,
-        };
+        let mut buffer = UnifiedBuffer { memory, length, element: PhantomData };
         buffer.host_mut()?.fill(T::zeroed());
         Ok(buffer)
     }
@@ -149,11 +145,7 @@ impl<T: Pod> UnifiedBuffer<T> {
 
     fn wait(&self, writes: bool) -> Result<HostView<'_, T>> {
         let memory = &self.memory;
-        let verb = if writes {
-            "write on the host to"
-        } else {
-            "read on the host"
-        };
+        let verb = if writes { "write on the host to" } else { "read on the host" };
         let entered = memory.enter(verb)?;
         let access = memory.access(memory.address, memory.bytes as u64, writes);
         // Copies that the host need not wait for elsewhere are on the null stream.
@@ -165,22 +157,14 @@ impl<T: Pod> UnifiedBuffer<T> {
             memory.uses.list(&mut order).in_the_way(0, &access)
         };
         for queue in queues {
-            memory
-                .context
-                .queues
-                .wait_on_host(queue, &entered, || memory.operation(verb))?;
+            memory.context.queues.wait_on_host(queue, &entered, || memory.operation(verb))?;
         }
         let start = match memory.origin {
             _ if memory.bytes == 0 => std::ptr::NonNull::dangling().as_ptr(),
             Origin::Mapped(host) => std::ptr::with_exposed_provenance_mut(host),
             _ => std::ptr::with_exposed_provenance_mut(memory.address as usize),
         };
-        Ok(HostView {
-            start,
-            length: self.length,
-            _alive: entered,
-            elements: PhantomData,
-        })
+        Ok(HostView { start, length: self.length, _alive: entered, elements: PhantomData })
     }
 }
 
@@ -241,10 +225,6 @@ impl<T> fmt::Debug for UnifiedBuffer<T> {
             Origin::Mapped(_) => "mapped",
             _ => "managed",
         };
-        write!(
-            f,
-            "UnifiedBuffer<{}>({} elements, {kind})",
-            self.memory.element, self.length
-        )
+        write!(f, "UnifiedBuffer<{}>({} elements, {kind})", self.memory.element, self.length)
     }
 }

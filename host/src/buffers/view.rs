@@ -34,12 +34,7 @@ impl<T> Copy for DeviceSlice<'_, T> {}
 
 impl<'a, T: Pod> DeviceSlice<'a, T> {
     pub(super) fn whole(memory: &'a Memory, length: usize) -> DeviceSlice<'a, T> {
-        DeviceSlice {
-            memory,
-            start: 0,
-            length,
-            element: PhantomData,
-        }
+        DeviceSlice { memory, start: 0, length, element: PhantomData }
     }
 
     /// How many elements there are.
@@ -58,11 +53,7 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
     /// If the range does not lie in it, as slices do.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> DeviceSlice<'a, T> {
         let (start, end) = bounds(range, self.length);
-        DeviceSlice {
-            start: self.start + start,
-            length: end - start,
-            ..*self
-        }
+        DeviceSlice { start: self.start + start, length: end - start, ..*self }
     }
 
     /// The same memory as elements of another type, as `bytemuck::cast_slice` does with a slice.
@@ -85,12 +76,7 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
             size > 0 && start.is_multiple_of(size) && bytes.is_multiple_of(size),
             "a view of {bytes} bytes, {start} from the start of its memory, does not hold whole elements of {size} bytes"
         );
-        DeviceSlice {
-            memory: self.memory,
-            start: start / size,
-            length: bytes / size,
-            element: PhantomData,
-        }
+        DeviceSlice { memory: self.memory, start: start / size, length: bytes / size, element: PhantomData }
     }
 
     /// Copies the elements to the host.
@@ -154,9 +140,7 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
     /// # Safety
     /// `memory` is borrowed mutably for `'a`.
     pub(super) unsafe fn whole(memory: &'a Memory, length: usize) -> DeviceSliceMut<'a, T> {
-        DeviceSliceMut {
-            view: DeviceSlice::whole(memory, length),
-        }
+        DeviceSliceMut { view: DeviceSlice::whole(memory, length) }
     }
 
     /// How many elements there are.
@@ -197,9 +181,7 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
     /// # Panics
     /// If the range does not lie in it, as slices do.
     pub fn slice_mut(self, range: impl RangeBounds<usize>) -> DeviceSliceMut<'a, T> {
-        DeviceSliceMut {
-            view: self.view.slice(range),
-        }
+        DeviceSliceMut { view: self.view.slice(range) }
     }
 
     /// Two parts: the first `middle` elements, and the rest.
@@ -207,15 +189,8 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
     /// # Panics
     /// If there are fewer than `middle` elements, as slices do.
     pub fn split_at_mut(self, middle: usize) -> (DeviceSliceMut<'a, T>, DeviceSliceMut<'a, T>) {
-        let first = DeviceSliceMut {
-            view: self.view.slice(..middle),
-        };
-        (
-            first,
-            DeviceSliceMut {
-                view: self.view.slice(middle..),
-            },
-        )
+        let first = DeviceSliceMut { view: self.view.slice(..middle) };
+        (first, DeviceSliceMut { view: self.view.slice(middle..) })
     }
 
     /// Parts of `length` elements each, the last perhaps shorter: what `chunks_mut` is for a slice.
@@ -227,9 +202,7 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         let view = self.view;
         (0..view.length.div_ceil(length)).map(move |index| {
             let start = index * length;
-            DeviceSliceMut {
-                view: view.slice(start..view.length.min(start + length)),
-            }
+            DeviceSliceMut { view: view.slice(start..view.length.min(start + length)) }
         })
     }
 
@@ -257,28 +230,18 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         if memory.context.ordinal != source.memory.context.ordinal {
             return self.copy_from_peer(source);
         }
-        same_context(&memory.context, &source.memory.context, || {
-            source.memory.operation("copy from")
-        })?;
+        same_context(&memory.context, &source.memory.context, || source.memory.operation("copy from"))?;
         let entered = memory.enter("copy to")?;
         entered.not_captured(|| memory.operation("copy to"))?;
         let queues = &memory.context.queues;
         let mut order = queues.order.lock();
         for (memory, access) in [(source.memory, source.access(false)), (memory, self.view.access(true))] {
-            queues
-                .default
-                .next_to_use(&memory.uses, &access, &mut order, &entered)?;
+            queues.default.next_to_use(&memory.uses, &access, &mut order, &entered)?;
         }
         // SAFETY: both views are as long and lie in their memory, the target is borrowed mutably; the order that was noted
         // above keeps both until the copy is done.
-        let copied = unsafe {
-            raw::copy(
-                source.address(),
-                self.view.address(),
-                self.view.bytes(),
-                &queues.default.raw,
-            )
-        };
+        let copied =
+            unsafe { raw::copy(source.address(), self.view.address(), self.view.bytes(), &queues.default.raw) };
         entered.check(copied, || memory.operation("copy to"))
     }
 
@@ -306,11 +269,7 @@ impl<T> fmt::Debug for DeviceSlice<'_, T> {
 impl<T> fmt::Debug for DeviceSliceMut<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let end = self.view.start + self.view.length;
-        write!(
-            f,
-            "DeviceSliceMut<{}>({}..{end})",
-            self.view.memory.element, self.view.start
-        )
+        write!(f, "DeviceSliceMut<{}>({}..{end})", self.view.memory.element, self.view.start)
     }
 }
 
@@ -318,11 +277,7 @@ pub(crate) fn same_length(operation: &'static str, source: usize, destination: u
     if source == destination {
         return Ok(());
     }
-    Err(Error::LengthMismatch {
-        operation,
-        source_length: source,
-        destination_length: destination,
-    })
+    Err(Error::LengthMismatch { operation, source_length: source, destination_length: destination })
 }
 
 /// The range in numbers, or the panic that a slice would give.
@@ -339,9 +294,6 @@ fn bounds(range: impl RangeBounds<usize>, length: usize) -> (usize, usize) {
         Bound::Unbounded => length,
     };
     assert!(start <= end, "the range starts at {start} but ends at {end}");
-    assert!(
-        end <= length,
-        "the range ends at {end}, but there are {length} elements"
-    );
+    assert!(end <= length, "the range ends at {end}, but there are {length} elements");
     (start, end)
 }

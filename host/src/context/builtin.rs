@@ -43,10 +43,7 @@ impl Builtin {
         // SAFETY: the function is kept with its module, which is not unloaded before the map is dropped.
         let function = unsafe { Function::new(0, raw, entered, operation) }?;
         let module = ManuallyDrop::new(module);
-        Ok(&self
-            .kernels
-            .insert(name, Box::new(Loaded { function, module }))
-            .function)
+        Ok(&self.kernels.insert(name, Box::new(Loaded { function, module })).function)
     }
 
     /// Unloads the kernels, once none of them is running. The context must be current.

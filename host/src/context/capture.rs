@@ -20,9 +20,7 @@ pub(crate) struct Capture {
 
 impl Capture {
     pub(crate) fn begin(context: &Context) -> Capture {
-        Capture {
-            outer: CAPTURED.replace(context),
-        }
+        Capture { outer: CAPTURED.replace(context) }
     }
 }
 

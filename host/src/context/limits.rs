@@ -96,11 +96,7 @@ fn newer(device: cust::device::Device, attribute: sys::CUdevice_attribute) -> u3
     let mut value = 0;
     // SAFETY: `value` is a valid place for an int, the device is one that the driver gave out.
     let result = unsafe { sys::cuDeviceGetAttribute(&mut value, attribute, device.as_raw()) };
-    if result == sys::CUresult::CUDA_SUCCESS {
-        unsigned(value)
-    } else {
-        0
-    }
+    if result == sys::CUresult::CUDA_SUCCESS { unsigned(value) } else { 0 }
 }
 
 fn unsigned(value: i32) -> u32 {

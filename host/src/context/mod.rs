@@ -76,10 +76,7 @@ impl Context {
             let error = DriverError::new("start a context on the device".to_owned(), error);
             // The fault of a context that is gone: this driver keeps it.
             if error.code().loses_context() {
-                Error::NeedsRestart {
-                    device: ordinal,
-                    error: Box::new(error),
-                }
+                Error::NeedsRestart { device: ordinal, error: Box::new(error) }
             } else {
                 error.into()
             }
@@ -127,10 +124,7 @@ impl Context {
             return Err(Refusal::Lost);
         }
         match self.make_current() {
-            Ok(()) => Ok(Entered {
-                context: self,
-                _alive: alive,
-            }),
+            Ok(()) => Ok(Entered { context: self, _alive: alive }),
             Err(code) => Err(Refusal::Driver(code)),
         }
     }
@@ -141,11 +135,9 @@ impl Context {
         match refusal {
             Refusal::InHostFunction => Error::InHostFunction { operation },
             Refusal::Destroyed => Error::ContextDestroyed { operation, device },
-            Refusal::Lost => Error::ContextLost {
-                operation,
-                device,
-                cause: self.lost.get().cloned().unwrap_or_default(),
-            },
+            Refusal::Lost => {
+                Error::ContextLost { operation, device, cause: self.lost.get().cloned().unwrap_or_default() }
+            }
             Refusal::Driver(code) => self.error(code, operation),
         }
     }
@@ -157,11 +149,7 @@ impl Context {
         if !code.loses_context() {
             return driver_error.into();
         }
-        let fault = Fault {
-            error: driver_error,
-            kernel: self.last_kernel(),
-            report: driver::last_report(),
-        };
+        let fault = Fault { error: driver_error, kernel: self.last_kernel(), report: driver::last_report() };
         let first_line = fault.to_string().lines().next().unwrap_or_default().to_owned();
         self.lost.get_or_init(|| first_line);
         host_fn::forget(self.id);
@@ -180,10 +168,7 @@ impl Context {
         if *alive {
             return Ok(alive);
         }
-        Err(Error::ContextDestroyed {
-            operation: operation(),
-            device: self.ordinal,
-        })
+        Err(Error::ContextDestroyed { operation: operation(), device: self.ordinal })
     }
 
     /// The driver's name of it.
@@ -199,10 +184,7 @@ impl Context {
         if !*alive || self.make_current().is_err() {
             return None;
         }
-        Some(Entered {
-            context: self,
-            _alive: alive,
-        })
+        Some(Entered { context: self, _alive: alive })
     }
 
     /// Waits for operations in progress, destroys the driver's context and all that is in it. The driver's context of one that was
@@ -235,8 +217,7 @@ impl Context {
 
     /// Notes the kernel that is about to be launched.
     pub(crate) fn launching(&self, kernel: &'static cuda_std::launch::Kernel) {
-        self.last_kernel
-            .store(std::ptr::from_ref(kernel).cast_mut(), Ordering::Relaxed);
+        self.last_kernel.store(std::ptr::from_ref(kernel).cast_mut(), Ordering::Relaxed);
     }
 
     fn last_kernel(&self) -> Option<&'static str> {
@@ -266,12 +247,7 @@ impl Drop for Context {
         let mut staging = std::mem::take(&mut self.staging);
         let builtin = std::mem::take(&mut self.builtin);
         // SAFETY: both are taken once, here; not used afterwards.
-        let (queues, handle) = unsafe {
-            (
-                ManuallyDrop::take(&mut self.queues),
-                ManuallyDrop::take(&mut self.handle),
-            )
-        };
+        let (queues, handle) = unsafe { (ManuallyDrop::take(&mut self.queues), ManuallyDrop::take(&mut self.handle)) };
         host_fn::outside_host_fn(move || {
             // Held to the end, so that no reset comes in between.
             let resets = RESETS.lock();
@@ -320,9 +296,5 @@ pub(crate) fn same_context(ours: &Arc<Context>, theirs: &Arc<Context>, operation
     }
     ours.enter(&operation)?;
     theirs.enter(&operation)?;
-    Err(Error::OtherDevice {
-        operation: operation(),
-        ours: ours.ordinal,
-        theirs: theirs.ordinal,
-    })
+    Err(Error::OtherDevice { operation: operation(), ours: ours.ordinal, theirs: theirs.ordinal })
 }

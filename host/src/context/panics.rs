@@ -112,23 +112,15 @@ impl Bell {
         let (mut word, mut address) = (std::ptr::null_mut(), 0);
         // SAFETY: the context is current, as for every function here; both are valid places.
         unsafe {
-            answer(sys::cuMemHostAlloc(
-                &mut word,
-                size_of::<u64>(),
-                sys::CU_MEMHOSTALLOC_DEVICEMAP,
-            ))?;
+            answer(sys::cuMemHostAlloc(&mut word, size_of::<u64>(), sys::CU_MEMHOSTALLOC_DEVICEMAP))?;
             if let Err(error) = answer(sys::cuMemHostGetDevicePointer_v2(&mut address, word, 0)) {
                 // It was allocated just now, and no kernel knows it.
                 let _ = sys::cuMemFreeHost(word);
                 return Err(error);
             }
         }
-        let bell = Bell {
-            word: word.cast(),
-            heard: Mutex::default(),
-            launched: Mutex::default(),
-            last: AtomicU64::new(0),
-        };
+        let bell =
+            Bell { word: word.cast(), heard: Mutex::default(), launched: Mutex::default(), last: AtomicU64::new(0) };
         bell.word().store(0, Ordering::Relaxed);
         Ok((bell, address))
     }
@@ -159,10 +151,7 @@ impl Bell {
     fn note_launch(&self, thread: u64, stream: u64) {
         let mut launched = self.launched.lock();
         launched.retain(|known| known.alive.strong_count() > 0);
-        if !launched
-            .iter()
-            .any(|known| (known.thread, known.stream) == (thread, stream))
-        {
+        if !launched.iter().any(|known| (known.thread, known.stream) == (thread, stream)) {
             let alive = THREAD.try_with(|(_, alive)| Arc::downgrade(alive)).unwrap_or_default();
             launched.push(Launched { thread, alive, stream });
         }

@@ -66,10 +66,7 @@ impl Queue {
     pub(crate) fn new(id: u64, priority: Option<i32>) -> CudaResult<Queue> {
         // Without NON_BLOCKING (which cust removes in any case): plain copies go through the null
         // stream, which waits for all such streams and they for it.
-        Ok(Queue {
-            raw: ManuallyDrop::new(cust::stream::Stream::new(StreamFlags::DEFAULT, priority)?),
-            id,
-        })
+        Ok(Queue { raw: ManuallyDrop::new(cust::stream::Stream::new(StreamFlags::DEFAULT, priority)?), id })
     }
 
     /// Destroys the stream.

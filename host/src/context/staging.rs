@@ -31,9 +31,7 @@ pub(crate) unsafe fn copy_in(entered: &Entered<'_>, address: u64, source: &[u8])
     let described = || Operation::CopyIn { bytes: bytes as u64 };
     let staged = entered.context.staging.with(bytes, described, |threads| {
         // SAFETY: `source` is borrowed until all chunks are copied, `address` has room for it (the caller's promise).
-        in_chunks(entered.context, threads, bytes, |thread, chunks| unsafe {
-            thread.send(chunks, from, address)
-        })
+        in_chunks(entered.context, threads, bytes, |thread, chunks| unsafe { thread.send(chunks, from, address) })
     });
     // SAFETY: the caller's promise.
     staged.unwrap_or_else(|| unsafe { raw::copy_in(address, source) }.map_err(Code::from))
@@ -49,9 +47,7 @@ pub(crate) unsafe fn copy_out(entered: &Entered<'_>, address: u64, destination: 
     let staged = entered.context.staging.with(bytes, described, |threads| {
         // SAFETY: `destination` is borrowed mutably until all chunks are copied, each by one thread; at `address` are as many
         // bytes (the caller's promise).
-        in_chunks(entered.context, threads, bytes, |thread, chunks| unsafe {
-            thread.receive(chunks, to, address)
-        })
+        in_chunks(entered.context, threads, bytes, |thread, chunks| unsafe { thread.receive(chunks, to, address) })
     });
     // SAFETY: the caller's promise.
     staged.unwrap_or_else(|| unsafe { raw::copy_out(address, destination) }.map_err(Code::from))
@@ -167,10 +163,7 @@ fn in_chunks(
                 })
             })
             .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or(Err(Code::UNKNOWN)))
-            .fold(Ok(()), Result::and)
+        threads.into_iter().map(|thread| thread.join().unwrap_or(Err(Code::UNKNOWN))).fold(Ok(()), Result::and)
     })
 }
 
@@ -223,10 +216,7 @@ impl CopyThread {
         let mut stream = std::ptr::null_mut();
         // SAFETY: `stream` is a valid place for a handle, and a context is current.
         answer(unsafe { sys::cuStreamCreate(&mut stream, 0) })?;
-        let mut thread = CopyThread {
-            stream,
-            slots: Vec::with_capacity(2),
-        };
+        let mut thread = CopyThread { stream, slots: Vec::with_capacity(2) };
         for _ in 0..2 {
             match Slot::new() {
                 Ok(slot) => thread.slots.push(slot),
@@ -251,9 +241,7 @@ impl CopyThread {
             }
             // SAFETY: the chunk lies in the source, and in the slot, whose last copy is done.
             unsafe {
-                from.0
-                    .add(chunk.start)
-                    .copy_to_nonoverlapping(slot.memory.as_ptr(), chunk.len());
+                from.0.add(chunk.start).copy_to_nonoverlapping(slot.memory.as_ptr(), chunk.len());
             }
             let to = address + chunk.start as u64;
             // SAFETY: the slot stays as it is until `done`; the caller's promise for the device's side.
@@ -273,8 +261,7 @@ impl CopyThread {
             slot.wait()?;
             // SAFETY: the chunk lies in the destination, and in the slot, whose copy is done.
             unsafe {
-                to.0.add(chunk.start)
-                    .copy_from_nonoverlapping(slot.memory.as_ptr(), chunk.len());
+                to.0.add(chunk.start).copy_from_nonoverlapping(slot.memory.as_ptr(), chunk.len());
             }
             Ok(())
         };
@@ -344,9 +331,7 @@ mod tests {
         let context = device.context();
         let mut threads: Vec<CopyThread> = {
             let _entered = context.enter(String::new).unwrap();
-            (0..3)
-                .map(|_| CopyThread::new().unwrap_or_else(|_| panic!("the device makes streams")))
-                .collect()
+            (0..3).map(|_| CopyThread::new().unwrap_or_else(|_| panic!("the device makes streams"))).collect()
         };
         for bytes in [1, CHUNK - 1, CHUNK, CHUNK + 1, 7 * CHUNK + 12_345] {
             let source: Vec<u8> = (0..bytes).map(|i| (i % 251) as u8).collect();
@@ -377,10 +362,7 @@ mod tests {
         let _entered = context.enter(String::new).unwrap();
         let before = fault::objects();
         for call in 1.. {
-            fault::begin(Some(Fault {
-                call,
-                error: code::Code::OUT_OF_MEMORY,
-            }));
+            fault::begin(Some(Fault { call, error: code::Code::OUT_OF_MEMORY }));
             let made = CopyThread::new();
             let is_failed = fault::end().failed.is_some();
             match made {

@@ -109,9 +109,7 @@ impl List {
     pub(crate) fn note(&mut self, queue: u64, access: Access) {
         if self.uses.len() >= List::MOST {
             let all = self.uses.drain(..).map(|earlier| earlier.access.bytes);
-            let bytes = all.fold(access.bytes, |all, bytes| {
-                all.start.min(bytes.start)..all.end.max(bytes.end)
-            });
+            let bytes = all.fold(access.bytes, |all, bytes| all.start.min(bytes.start)..all.end.max(bytes.end));
             let access = Access { bytes, writes: true };
             self.uses.push(Use { queue, access });
             return;
@@ -132,10 +130,7 @@ impl List {
             let Range { start, end } = earlier.access.bytes;
             for bytes in [start..end.min(access.bytes.start), start.max(access.bytes.end)..end] {
                 if !bytes.is_empty() {
-                    let access = Access {
-                        bytes,
-                        ..earlier.access
-                    };
+                    let access = Access { bytes, ..earlier.access };
                     uses.push(Use { access, ..earlier });
                 }
             }
@@ -225,10 +220,7 @@ mod tests {
             list.note(1 + part % 3, write(part * 16..part * 16 + 8));
             assert!(list.uses.len() <= List::MOST);
         }
-        let all = Access {
-            bytes: 0..u64::MAX,
-            writes: true,
-        };
+        let all = Access { bytes: 0..u64::MAX, writes: true };
         assert!(!list.in_the_way(9, &all).is_empty());
     }
 
@@ -239,25 +231,18 @@ mod tests {
         const BYTES: usize = 12;
         let mut state = 1_u64;
         let mut random = |below: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % below
         };
         let mut list = List::default();
         let mut bytes: Vec<Vec<(u64, bool)>> = vec![Vec::new(); BYTES];
         for _ in 0..if cfg!(miri) { 300 } else { 20_000 } {
             let (a, b) = (random(BYTES as u64 + 1), random(BYTES as u64 + 1));
-            let access = Access {
-                bytes: a.min(b)..a.max(b),
-                writes: random(2) == 0,
-            };
+            let access = Access { bytes: a.min(b)..a.max(b), writes: random(2) == 0 };
             let queue = 1 + random(4);
             let mut must = Vec::new();
             for uses in &mut bytes[access.bytes.start as usize..access.bytes.end as usize] {
-                let others = uses
-                    .iter()
-                    .filter(|other| other.0 != queue && (other.1 || access.writes));
+                let others = uses.iter().filter(|other| other.0 != queue && (other.1 || access.writes));
                 must.extend(others.map(|other| other.0));
                 if access.writes {
                     uses.clear();

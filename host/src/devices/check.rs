@@ -93,11 +93,7 @@ impl Default for Checks {
     /// Every check but those that are made only where they are named ([`Check::in_checked_runs`]), in up to 5 orders of the threads,
     /// if these are quick.
     fn default() -> Self {
-        Self {
-            only: Check::in_checked_runs().collect(),
-            seed: 0,
-            schedules: None,
-        }
+        Self { only: Check::in_checked_runs().collect(), seed: 0, schedules: None }
     }
 }
 
@@ -105,10 +101,7 @@ impl Checks {
     /// Makes these checks only.
     #[must_use]
     pub fn only(self, checks: impl IntoIterator<Item = Check>) -> Self {
-        Self {
-            only: checks.into_iter().collect(),
-            ..self
-        }
+        Self { only: checks.into_iter().collect(), ..self }
     }
 
     /// Begins with this order of the threads.
@@ -150,19 +143,9 @@ impl Checks {
         let mut findings = Findings { found: Vec::new() };
         let (mut known, mut natural, mut first_hash) = (HashSet::new(), None, None);
         for (number, seed) in (1..).zip(first..first.saturating_add(orders)) {
-            let options = Options {
-                checks: self.only.clone(),
-                seed,
-                order: None,
-            };
+            let options = Options { checks: self.only.clone(), seed, order: None };
             let panics = heard();
-            let RunOnce {
-                mut found,
-                copies,
-                outcome,
-                inputs,
-                ..
-            } = run_once(options, &mut program)?;
+            let RunOnce { mut found, copies, outcome, inputs, .. } = run_once(options, &mut program)?;
             // A mistake explains another result, information does not.
             let is_right = found.iter().all(|finding| finding.severity == Severity::Info);
             // Which of several threads panics first is chance.
@@ -225,22 +208,11 @@ pub(crate) fn run_once<T>(options: Options, program: &mut impl FnMut(&Device) ->
         Ok(result)
     }));
     device.end();
-    let Ended {
-        findings: mut found,
-        copies,
-        explored,
-        inputs,
-    } = run.end();
+    let Ended { findings: mut found, copies, explored, inputs } = run.end();
     if let Ok(Err(Error::Panic(panic))) = &outcome {
         found.push(of_panic(panic, seed));
     }
-    Ok(RunOnce {
-        found,
-        copies,
-        inputs,
-        explored,
-        outcome,
-    })
+    Ok(RunOnce { found, copies, inputs, explored, outcome })
 }
 
 fn of_panic(panic: &KernelPanic, seed: Option<u64>) -> Finding {

@@ -62,10 +62,7 @@ struct Registry {
     contexts: Vec<Weak<Context>>,
 }
 
-static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
-    slots: Vec::new(),
-    contexts: Vec::new(),
-});
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry { slots: Vec::new(), contexts: Vec::new() });
 
 thread_local! {
     /// The device of the checked run that the thread is in.
@@ -85,8 +82,7 @@ impl Registry {
     /// Makes this the context of its device, and forgets what is gone.
     fn remember(&mut self, context: &Arc<Context>) {
         self.slots.retain(|slot| slot.strong_count() > 0);
-        self.contexts
-            .retain(|other| other.upgrade().is_some_and(|other| other.ordinal != context.ordinal));
+        self.contexts.retain(|other| other.upgrade().is_some_and(|other| other.ordinal != context.ordinal));
         self.contexts.push(Arc::downgrade(context));
     }
 }
@@ -124,34 +120,18 @@ impl Device {
             return Err(Error::NoSuchDevice { ordinal, count });
         }
         let mut registry = REGISTRY.lock();
-        if let Some(slot) = registry
-            .slots
-            .iter()
-            .filter_map(Weak::upgrade)
-            .find(|slot| slot.ordinal == ordinal)
-        {
+        if let Some(slot) = registry.slots.iter().filter_map(Weak::upgrade).find(|slot| slot.ordinal == ordinal) {
             return Ok(Device { slot });
         }
-        let raw = in_driver(cust::device::Device::get_device(ordinal), || {
-            format!("get device {ordinal}")
-        })?;
+        let raw = in_driver(cust::device::Device::get_device(ordinal), || format!("get device {ordinal}"))?;
         let name = in_driver(raw.name(), || "read the device's name".to_owned())?;
-        let living = registry
-            .contexts
-            .iter()
-            .filter_map(Weak::upgrade)
-            .find(|context| context.ordinal == ordinal);
+        let living = registry.contexts.iter().filter_map(Weak::upgrade).find(|context| context.ordinal == ordinal);
         let context = match living {
             Some(context) => context,
             None => Context::new(ordinal, raw)?,
         };
         registry.remember(&context);
-        let slot = Arc::new(Slot {
-            ordinal,
-            raw,
-            name,
-            context: RwLock::new(context),
-        });
+        let slot = Arc::new(Slot { ordinal, raw, name, context: RwLock::new(context) });
         registry.slots.push(Arc::downgrade(&slot));
         Ok(Device { slot })
     }
@@ -185,9 +165,7 @@ impl Device {
     /// # Errors
     /// The driver's, if it does not know the attribute.
     pub fn attribute(&self, attribute: DeviceAttribute) -> Result<i32> {
-        in_driver(self.slot.raw.get_attribute(attribute), || {
-            format!("read the device's {attribute:?}")
-        })
+        in_driver(self.slot.raw.get_attribute(attribute), || format!("read the device's {attribute:?}"))
     }
 
     /// Bytes of memory that the device has.
@@ -195,9 +173,7 @@ impl Device {
     /// # Errors
     /// The driver's.
     pub fn total_memory(&self) -> Result<usize> {
-        in_driver(self.slot.raw.total_memory(), || {
-            "read the size of the device's memory".to_owned()
-        })
+        in_driver(self.slot.raw.total_memory(), || "read the size of the device's memory".to_owned())
     }
 
     /// Bytes of memory that are free.
@@ -433,17 +409,11 @@ impl Device {
 
     /// The device of a checked run, which the driver does not count. Its context is not shared.
     pub(crate) fn checked(ordinal: u32) -> Result<Device> {
-        let raw = in_driver(cust::device::Device::get_device(ordinal), || {
-            "get the device of a checked run".to_owned()
-        })?;
+        let raw =
+            in_driver(cust::device::Device::get_device(ordinal), || "get the device of a checked run".to_owned())?;
         let name = in_driver(raw.name(), || "read the device's name".to_owned())?;
         let context = RwLock::new(Context::new(ordinal, raw)?);
-        let slot = Arc::new(Slot {
-            ordinal,
-            raw,
-            name,
-            context,
-        });
+        let slot = Arc::new(Slot { ordinal, raw, name, context });
         Ok(Device { slot })
     }
 
@@ -470,10 +440,7 @@ impl Device {
 
 impl fmt::Debug for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Device")
-            .field("ordinal", &self.slot.ordinal)
-            .field("name", &self.slot.name)
-            .finish()
+        f.debug_struct("Device").field("ordinal", &self.slot.ordinal).field("name", &self.slot.name).finish()
     }
 }
 

@@ -97,37 +97,13 @@ impl Checks {
         let mut is_first = true;
         loop {
             let order = match &replay {
-                Some(schedule) => Order::Replay {
-                    schedule: schedule.clone(),
-                    steps: STEPS,
-                },
-                None => Order::Next {
-                    is_first,
-                    orders: orders.max(1),
-                    steps: STEPS,
-                },
+                Some(schedule) => Order::Replay { schedule: schedule.clone(), steps: STEPS },
+                None => Order::Next { is_first, orders: orders.max(1), steps: STEPS },
             };
             is_first = false;
-            let options = Options {
-                checks: self.checks().to_vec(),
-                seed: 0,
-                order: Some(order),
-            };
-            let RunOnce {
-                mut found,
-                copies,
-                explored,
-                outcome,
-                ..
-            } = run_once(options, &mut program)?;
-            let Explored {
-                schedule,
-                is_left,
-                has_more,
-                orders,
-                redundant,
-                limits,
-            } = explored.unwrap_or_default();
+            let options = Options { checks: self.checks().to_vec(), seed: 0, order: Some(order) };
+            let RunOnce { mut found, copies, explored, outcome, .. } = run_once(options, &mut program)?;
+            let Explored { schedule, is_left, has_more, orders, redundant, limits } = explored.unwrap_or_default();
             (exploration.orders, exploration.redundant, exploration.limits) = (orders, redundant, limits);
             if !is_left {
                 let is_right = found.iter().all(|finding| finding.severity == Severity::Info);
@@ -228,10 +204,7 @@ fn step(side: &Side) -> String {
     let who = match side.threads {
         0 => format!("in block ({bx}, {by}, {bz})"),
         1 => format!("thread ({x}, {y}, {z}) of block ({bx}, {by}, {bz})"),
-        many => format!(
-            "thread ({x}, {y}, {z}) of block ({bx}, {by}, {bz}) and {} more of its warp",
-            many - 1
-        ),
+        many => format!("thread ({x}, {y}, {z}) of block ({bx}, {by}, {bz}) and {} more of its warp", many - 1),
     };
     match side.line() {
         ("", _) => format!("{who}: {}", side.action),

@@ -54,10 +54,7 @@ pub struct Communicator {
 }
 
 enum Way {
-    Nccl {
-        library: &'static Library,
-        comms: Vec<Comm>,
-    },
+    Nccl { library: &'static Library, comms: Vec<Comm> },
     ThroughHost,
 }
 
@@ -73,10 +70,7 @@ impl Communicator {
         let contexts: Vec<Arc<Context>> = devices.iter().map(Device::context).collect();
         for (place, context) in contexts.iter().enumerate() {
             if contexts[..place].iter().any(|other| other.ordinal == context.ordinal) {
-                return Err(NcclError::Twice {
-                    device: context.ordinal,
-                }
-                .into());
+                return Err(NcclError::Twice { device: context.ordinal }.into());
             }
         }
         if contexts.is_empty() {
@@ -131,18 +125,11 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::all_reduce`]; [`NcclError::NoSuchRank`] for a device that is not there.
     pub fn broadcast<T: Element>(&self, buffers: &mut [DeviceBuffer<T>], root: usize) -> Result<()> {
-        let parts: Vec<Part<'_, T>> = buffers
-            .iter()
-            .enumerate()
-            .map(|(rank, buffer)| (buffer.as_slice(), rank != root))
-            .collect();
+        let parts: Vec<Part<'_, T>> =
+            buffers.iter().enumerate().map(|(rank, buffer)| (buffer.as_slice(), rank != root)).collect();
         self.check("broadcast", &[(&parts, 1)])?;
         if root >= self.len() {
-            return Err(NcclError::NoSuchRank {
-                rank: root,
-                count: self.len(),
-            }
-            .into());
+            return Err(NcclError::NoSuchRank { rank: root, count: self.len() }.into());
         }
         match &self.way {
             Way::ThroughHost => through_host::broadcast(buffers, root),
@@ -260,34 +247,19 @@ impl Communicator {
     fn rank_of<T: Element>(&self, view: &DeviceSlice<'_, T>) -> Result<usize> {
         let context = &view.memory().context;
         let rank = self.contexts.iter().position(|other| Arc::ptr_eq(other, context));
-        rank.ok_or_else(|| {
-            NcclError::NotAMember {
-                device: context.ordinal,
-            }
-            .into()
-        })
+        rank.ok_or_else(|| NcclError::NotAMember { device: context.ordinal }.into())
     }
 
     /// That there is a part for each device, in its memory, and each `times` as long as the shortest kind.
     fn check<T: Element>(&self, operation: &'static str, kinds: &[(&[Part<'_, T>], usize)]) -> Result<()> {
-        let length = kinds
-            .first()
-            .and_then(|(parts, _)| parts.first())
-            .map_or(0, |(view, _)| view.len());
+        let length = kinds.first().and_then(|(parts, _)| parts.first()).map_or(0, |(view, _)| view.len());
         for (parts, times) in kinds {
             if parts.len() != self.len() {
-                return Err(NcclError::Buffers {
-                    operation,
-                    buffers: parts.len(),
-                    devices: self.len(),
-                }
-                .into());
+                return Err(NcclError::Buffers { operation, buffers: parts.len(), devices: self.len() }.into());
             }
             for (context, (view, _)) in self.contexts.iter().zip(*parts) {
                 let memory = view.memory();
-                same_context(context, &memory.context, || {
-                    memory.operation(&format!("{operation} with"))
-                })?;
+                same_context(context, &memory.context, || memory.operation(&format!("{operation} with")))?;
                 if view.len() != length * times {
                     return Err(Error::LengthMismatch {
                         operation,
@@ -321,14 +293,8 @@ impl Communicator {
         let mut entered = Vec::with_capacity(sorted.len());
         for (context, order) in sorted.iter().zip(&mut orders) {
             let alive = context.enter(text)?;
-            for (view, writes) in parts
-                .iter()
-                .filter(|(view, _)| Arc::ptr_eq(&view.memory().context, context))
-            {
-                context
-                    .queues
-                    .default
-                    .next_to_use(&view.memory().uses, &view.access(*writes), order, &alive)?;
+            for (view, writes) in parts.iter().filter(|(view, _)| Arc::ptr_eq(&view.memory().context, context)) {
+                context.queues.default.next_to_use(&view.memory().uses, &view.access(*writes), order, &alive)?;
             }
             entered.push(alive);
         }

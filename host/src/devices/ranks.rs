@@ -120,10 +120,7 @@ impl ProcessGroup {
     /// # Errors
     /// Those of [`ProcessGroup`]; [`Error::OtherDevice`]; the driver's.
     pub fn all_reduce<T: Element>(&mut self, buffer: &mut DeviceBuffer<T>, op: ReduceOp) -> Result<()> {
-        let (size, call) = (
-            self.size(),
-            Call::of::<T>(Operation::AllReduce, buffer.len(), op.number() as u32),
-        );
+        let (size, call) = (self.size(), Call::of::<T>(Operation::AllReduce, buffer.len(), op.number() as u32));
         if self.nccl.is_some() {
             let all = buffer.as_slice();
             return self.by_nccl(call, Collective::AllReduce(op), &all, &all);
@@ -155,11 +152,8 @@ impl ProcessGroup {
             let all = buffer.as_slice();
             return self.by_nccl(call, Collective::Broadcast { root }, &all, &all);
         }
-        let (mut values, sent) = if is_root {
-            (buffer.to_vec()?, call.length)
-        } else {
-            (vec![T::zeroed(); call.length], 0)
-        };
+        let (mut values, sent) =
+            if is_root { (buffer.to_vec()?, call.length) } else { (vec![T::zeroed(); call.length], 0) };
         self.through_rank_0(call, sent, &mut values, |wire, rank, values| {
             let count = if rank == root { values.len() } else { 0 };
             wire.receive(call, rank, cast_slice_mut(&mut values[..count]))
@@ -223,17 +217,13 @@ impl ProcessGroup {
         let nccl = self.nccl.as_mut().expect("data goes by NCCL");
         for view in [source, target] {
             let memory = view.memory();
-            same_context(nccl.context(), &memory.context, || {
-                memory.operation(&format!("{} with", operation.name()))
-            })?;
+            same_context(nccl.context(), &memory.context, || memory.operation(&format!("{} with", operation.name())))?;
         }
         wire.agree(call)?;
         if call.length == 0 {
             return Ok(());
         }
-        let done = nccl.run(what, operation.name(), source, target, &mut || {
-            Ok(wire.watch(operation)?)
-        });
+        let done = nccl.run(what, operation.name(), source, target, &mut || Ok(wire.watch(operation)?));
         done.map_err(|error| {
             // First, so that nothing on the stream waits for other ranks any more.
             nccl.abort();
@@ -244,9 +234,6 @@ impl ProcessGroup {
 
 impl fmt::Debug for ProcessGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ProcessGroup")
-            .field("place", self.wire.place())
-            .field("transport", &self.transport)
-            .finish()
+        f.debug_struct("ProcessGroup").field("place", self.wire.place()).field("transport", &self.transport).finish()
     }
 }

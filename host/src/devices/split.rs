@@ -73,10 +73,7 @@ pub fn split_mut<T: Send, R: Send>(
 
 /// `count` ranges one behind the other, the first ones longer by one where it does not come out even.
 fn parts(length: usize, count: usize) -> impl Iterator<Item = Range<usize>> {
-    let (each, longer) = (
-        length.checked_div(count).unwrap_or(0),
-        length.checked_rem(count).unwrap_or(0),
-    );
+    let (each, longer) = (length.checked_div(count).unwrap_or(0), length.checked_rem(count).unwrap_or(0));
     let start = move |index: usize| index * each + index.min(longer);
     (0..count).map(move |index| start(index)..start(index + 1))
 }
@@ -99,10 +96,8 @@ fn at_once<P: Send, R: Send>(
                 scope.spawn(move || recording::within(recorder, || work(device, part)))
             })
             .collect();
-        let outcomes: Vec<_> = threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
-            .collect();
+        let outcomes: Vec<_> =
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect();
         outcomes.into_iter().collect()
     })
 }
@@ -116,10 +111,7 @@ mod tests {
         for (length, count) in [(0, 1), (1, 4), (10, 3), (12, 4), (7, 8)] {
             let all: Vec<_> = parts(length, count).collect();
             assert_eq!(all.len(), count);
-            assert_eq!(
-                all.iter().cloned().flatten().collect::<Vec<_>>(),
-                (0..length).collect::<Vec<_>>()
-            );
+            assert_eq!(all.iter().cloned().flatten().collect::<Vec<_>>(), (0..length).collect::<Vec<_>>());
             let lengths = all.iter().map(ExactSizeIterator::len);
             assert!(lengths.clone().max().unwrap_or(0) - lengths.min().unwrap_or(0) <= 1);
         }

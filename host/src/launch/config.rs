@@ -106,13 +106,7 @@ impl<'s> LaunchConfig<'s> {
     }
 
     fn of(extent: Extent) -> LaunchConfig<'s> {
-        LaunchConfig {
-            extent,
-            block: None,
-            shared: 0,
-            stream: None,
-            dependent: false,
-        }
+        LaunchConfig { extent, block: None, shared: 0, stream: None, dependent: false }
     }
 
     /// Threads of a block, for a kernel that does not state them.

@@ -55,12 +55,7 @@ struct EdgeData {
 }
 
 /// `CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC`, from `CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC`.
-const PROGRAMMATIC: EdgeData = EdgeData {
-    from_port: 1,
-    to_port: 0,
-    kind: 1,
-    reserved: [0; 5],
-};
+const PROGRAMMATIC: EdgeData = EdgeData { from_port: 1, to_port: 0, kind: 1, reserved: [0; 5] };
 
 /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`.
 const PROGRAMMATIC_STREAM_SERIALIZATION: u32 = 6;
@@ -97,26 +92,8 @@ pub(super) unsafe fn launch(
     stream: sys::CUstream,
     parameters: &mut [*mut c_void],
 ) -> Result<(), Code> {
-    let attribute = Attribute {
-        id: PROGRAMMATIC_STREAM_SERIALIZATION,
-        padding: 0,
-        value: [1, 0, 0, 0, 0, 0, 0, 0],
-    };
-    let config = Config {
-        grid,
-        block,
-        shared,
-        stream,
-        attributes: &raw const attribute,
-        attribute_count: 1,
-    };
+    let attribute = Attribute { id: PROGRAMMATIC_STREAM_SERIALIZATION, padding: 0, value: [1, 0, 0, 0, 0, 0, 0, 0] };
+    let config = Config { grid, block, shared, stream, attributes: &raw const attribute, attribute_count: 1 };
     // SAFETY: the caller's; the driver keeps neither configuration nor attribute.
-    answer(unsafe {
-        cuLaunchKernelEx(
-            &raw const config,
-            function,
-            parameters.as_mut_ptr(),
-            std::ptr::null_mut(),
-        )
-    })
+    answer(unsafe { cuLaunchKernelEx(&raw const config, function, parameters.as_mut_ptr(), std::ptr::null_mut()) })
 }

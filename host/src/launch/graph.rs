@@ -241,10 +241,7 @@ impl Graph {
         }
         drop(entered);
         // Work of earlier launches may still use what only they used.
-        let (old_steps, old_uses) = (
-            std::mem::replace(&mut graph.steps, steps),
-            std::mem::take(&mut graph.uses),
-        );
+        let (old_steps, old_uses) = (std::mem::replace(&mut graph.steps, steps), std::mem::take(&mut graph.uses));
         graph.uses = all_uses(&graph.steps);
         drop((old_steps, old_uses));
         Ok(())
@@ -291,9 +288,7 @@ fn settle(steps: &mut [Step]) {
         }
         step.settle(|memory, access| {
             known
-                && !written
-                    .iter()
-                    .any(|(other, write): &(Memory, Access)| memory.is(other) && access.conflicts(write))
+                && !written.iter().any(|(other, write): &(Memory, Access)| memory.is(other) && access.conflicts(write))
         });
         known &= !step.kernel.is_unsafe;
         add_uses(&mut written, step.uses.iter().filter(|(_, access)| access.writes));

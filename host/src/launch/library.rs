@@ -55,24 +55,13 @@ pub(crate) struct Work<'l> {
 impl Library {
     /// The library on a device. Nothing is loaded or allocated yet.
     pub(crate) fn new(device: &Device, kernels: Kernels) -> Library {
-        let kept = Kept {
-            device: device.clone(),
-            kernels,
-            modules: FrozenMap::new(),
-            spare: Mutex::default(),
-        };
-        Library {
-            kept: Arc::new(kept),
-            stream: None,
-        }
+        let kept = Kept { device: device.clone(), kernels, modules: FrozenMap::new(), spare: Mutex::default() };
+        Library { kept: Arc::new(kept), stream: None }
     }
 
     /// The same on a stream of its own instead of the default one.
     pub(crate) fn on(&self, stream: &Stream) -> Library {
-        Library {
-            kept: self.kept.clone(),
-            stream: Some(stream.clone()),
-        }
+        Library { kept: self.kept.clone(), stream: Some(stream.clone()) }
     }
 
     pub(crate) fn device(&self) -> &Device {
@@ -84,12 +73,7 @@ impl Library {
         if let Some(module) = own {
             return Ok(module.clone());
         }
-        let Kept {
-            device,
-            kernels,
-            modules,
-            ..
-        } = &*self.kept;
+        let Kept { device, kernels, modules, .. } = &*self.kept;
         if let Some(module) = modules.get(kernel) {
             return Ok(module.clone());
         }
@@ -110,21 +94,14 @@ impl Library {
                 self.device().uninitialised(words.next_multiple_of(64))?
             }
         };
-        Ok(Work {
-            library: &self.kept,
-            buffer: Some(buffer),
-            words,
-        })
+        Ok(Work { library: &self.kept, buffer: Some(buffer), words })
     }
 
     /// The addresses of the work memory that is free, in ascending order.
     #[cfg(all(test, feature = "algorithms"))]
     pub(crate) fn spare(&self) -> Vec<u64> {
         let spare = self.kept.spare.lock();
-        let mut addresses: Vec<u64> = spare
-            .iter()
-            .map(|buffer| buffer.as_device_pointer().address())
-            .collect();
+        let mut addresses: Vec<u64> = spare.iter().map(|buffer| buffer.as_device_pointer().address()).collect();
         addresses.sort_unstable();
         addresses
     }
@@ -193,10 +170,7 @@ impl Work<'_> {
     /// The words.
     pub(crate) fn slice(&mut self) -> DeviceSliceMut<'_, u32> {
         let words = self.words;
-        self.buffer
-            .as_mut()
-            .expect("the buffer is there until the drop")
-            .slice_mut(..words)
+        self.buffer.as_mut().expect("the buffer is there until the drop").slice_mut(..words)
     }
 }
 

@@ -143,12 +143,7 @@ impl Module {
             let blocks = grid.iter().map(|&blocks| u64::from(blocks)).product();
             if blocks > limit {
                 let (kernel, device) = (kernel.name, entered.context.label.clone());
-                let error = LaunchError::CooperativeGrid {
-                    kernel,
-                    device,
-                    blocks,
-                    limit,
-                };
+                let error = LaunchError::CooperativeGrid { kernel, device, blocks, limit };
                 return Err(error.into());
             }
         }
@@ -170,30 +165,14 @@ impl Module {
                 stream.belongs_to(self.context(), operation)?;
                 if let Some(recording) = stream.records().filter(|_| timings.is_none()) {
                     let function = function.raw.to_raw();
-                    let step = Step::new(
-                        kernel,
-                        self,
-                        function,
-                        (grid, block, shared),
-                        dependent,
-                        call.arguments(),
-                    )?;
+                    let step = Step::new(kernel, self, function, (grid, block, shared), dependent, call.arguments())?;
                     return recording.add(step);
                 }
                 stream.queue(operation)?
             }
         };
-        let launch = Launch {
-            kernel,
-            function,
-            entered: &entered,
-            queue,
-            bell: self.bell(),
-            grid,
-            block,
-            shared,
-            dependent,
-        };
+        let launch =
+            Launch { kernel, function, entered: &entered, queue, bell: self.bell(), grid, block, shared, dependent };
         // SAFETY: nothing is bound, and the memory for each transfer is taken for this launch.
         let arguments = unsafe { call.arguments_mut() };
         if arguments.transfers().is_empty() && timings.is_none() {
@@ -242,9 +221,7 @@ impl Module {
     ) -> Result<u64> {
         function.allow_shared(entered, shared)?;
         let block = BlockSize::xyz(x, y, z);
-        let each = function
-            .raw
-            .max_active_blocks_per_multiprocessor(block, shared as usize);
+        let each = function.raw.max_active_blocks_per_multiprocessor(block, shared as usize);
         let each = entered.check(each, || format!("ask how many blocks of `{}` fit", kernel.name))?;
         Ok(u64::from(each) * u64::from(self.context().limits.multiprocessors))
     }
@@ -271,9 +248,7 @@ fn check_device(
     if block.contains(&0) {
         return Err(LaunchError::EmptyBlock { kernel, block });
     }
-    let threads = block
-        .iter()
-        .fold(1_u64, |product, &length| product.saturating_mul(u64::from(length)));
+    let threads = block.iter().fold(1_u64, |product, &length| product.saturating_mul(u64::from(length)));
     if threads > u64::from(limits.threads_per_block) {
         return Err(LaunchError::BlockTooLarge {
             kernel,
@@ -367,8 +342,7 @@ impl Launch<'_> {
         let context = self.entered.context;
         let mut order = context.queues.order.lock();
         for (memory, access) in device_memory(arguments) {
-            self.queue
-                .next_to_use(&memory.uses, &access, &mut order, self.entered)?;
+            self.queue.next_to_use(&memory.uses, &access, &mut order, self.entered)?;
         }
         context.launching(self.kernel);
         if let Some(bell) = self.bell {
@@ -402,17 +376,13 @@ impl Launch<'_> {
                 // SAFETY: the pointers lead to the parameters, which outlive the call, in number and size as
                 // the kernel declares them, as far as its PTX could be read; device memory among them is
                 // borrowed by the arguments and is freed only after the work on its stream.
-                let launched = unsafe {
-                    self.queue
-                        .raw
-                        .launch(&self.function.raw, grid, block, self.shared, &pointers)
-                };
+                let launched =
+                    unsafe { self.queue.raw.launch(&self.function.raw, grid, block, self.shared, &pointers) };
                 launched.map_err(Code::from)
             }
         };
         let launched = recording::on_stream(Some(&self.queue.raw), || self.described(), launch);
-        self.entered
-            .check(launched, || format!("launch `{}`", self.kernel.name))
+        self.entered.check(launched, || format!("launch `{}`", self.kernel.name))
     }
 
     /// What a profile says of it.
@@ -458,11 +428,7 @@ impl Launch<'_> {
             }
         }
         if let (Some(timings), Some(kernel)) = (timings, kernel_time) {
-            *timings = Timings {
-                copy_in: copied_in - start,
-                kernel,
-                copy_out: computed.elapsed(),
-            };
+            *timings = Timings { copy_in: copied_in - start, kernel, copy_out: computed.elapsed() };
         }
         Ok(())
     }
@@ -471,20 +437,13 @@ impl Launch<'_> {
         let waited = recording::on_host("wait", || self.queue.raw.synchronize());
         let waited = self
             .entered
-            .check_wait_of(own, Waited::Stream(self.queue.id()), waited, || {
-                format!("run `{}`", self.kernel.name)
-            });
+            .check_wait_of(own, Waited::Stream(self.queue.id()), waited, || format!("run `{}`", self.kernel.name));
         waited.map_err(|error| error.in_kernel(self.kernel.name))
     }
 
     #[track_caller]
     fn copy_in(&self, arguments: &mut Arguments<'_>) -> Result<Staging<'_>> {
-        let mut staging = Staging {
-            entered: self.entered,
-            queue: self.queue,
-            in_use: false,
-            blocks: SmallVec::new(),
-        };
+        let mut staging = Staging { entered: self.entered, queue: self.queue, in_use: false, blocks: SmallVec::new() };
         let pieces = arguments.transfers().iter().map(|transfer| transfer.host.place());
         warning::copied(Location::caller(), self.kernel.name, pieces);
         for index in 0..arguments.transfers().len() {
@@ -574,12 +533,8 @@ mod tests {
         let device = Device::new().unwrap();
         let context = device.context();
         let entered = context.enter(String::new).unwrap();
-        let mut staging = Staging {
-            entered: &entered,
-            queue: &context.queues.default,
-            in_use: false,
-            blocks: SmallVec::new(),
-        };
+        let mut staging =
+            Staging { entered: &entered, queue: &context.queues.default, in_use: false, blocks: SmallVec::new() };
         for align in [1, 16, Memory::ALIGNMENT, 512, 4096, 1 << 16] {
             for bytes in [0, 1, 100, 4096] {
                 let address = staging.add(bytes, align, String::new).unwrap();
@@ -587,10 +542,7 @@ mod tests {
                 let block = staging.blocks.last().unwrap();
                 let end = block.start + block.bytes as u64;
                 assert!(bytes == 0 || block.start <= address && address + bytes as u64 <= end);
-                assert!(
-                    align > Memory::ALIGNMENT || block.bytes == bytes,
-                    "no byte more than asked for"
-                );
+                assert!(align > Memory::ALIGNMENT || block.bytes == bytes, "no byte more than asked for");
             }
         }
     }

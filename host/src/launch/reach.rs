@@ -26,29 +26,14 @@ impl Module {
         output: Unreached,
         at: &'static Location<'static>,
     ) -> Result<()> {
-        let strides = || {
-            *function
-                .strides
-                .get_or_init(|| reads_grid_size(self.ptx(), kernel.name))
-        };
+        let strides = || *function.strides.get_or_init(|| reads_grid_size(self.ptx(), kernel.name));
         if output.may_stride && strides() {
             return Ok(());
         }
-        let Unreached {
-            parameter,
-            elements,
-            reached,
-            is_shaped,
-            comes_back,
-            ..
-        } = output;
+        let Unreached { parameter, elements, reached, is_shaped, comes_back, .. } = output;
         let is_per_block = || {
             let same = |known: &&Parameter| known.name == parameter;
-            kernel
-                .parameters
-                .iter()
-                .find(same)
-                .is_some_and(|known| known.role == Role::PerBlock)
+            kernel.parameters.iter().find(same).is_some_and(|known| known.role == Role::PerBlock)
         };
         // A number of elements was asked for, or as many blocks as there happens to be room for.
         let is_meant = match config.extent {
@@ -58,14 +43,7 @@ impl Module {
         };
         let kernel = kernel.name;
         if comes_back {
-            let error = LaunchError::Unreached {
-                kernel,
-                parameter,
-                grid,
-                block,
-                reached,
-                elements,
-            };
+            let error = LaunchError::Unreached { kernel, parameter, grid, block, reached, elements };
             return Err(error.into());
         }
         if !is_meant && !function.has_warned.swap(true, Ordering::Relaxed) {

@@ -69,10 +69,7 @@ mod tests {
         let saxpy = super::saxpy(1.0, &x, &mut y).kernel();
         let described = [scale, saxpy].map(|kernel| (kernel.name, kernel.describe()));
         let mut expected = foot::without(super::PTX).to_owned();
-        foot::seal(
-            &mut expected,
-            described.iter().map(|(name, text)| (*name, text.as_str())),
-        );
+        foot::seal(&mut expected, described.iter().map(|(name, text)| (*name, text.as_str())));
         if std::env::var_os("UPDATE_EXPECT").is_some() {
             let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/launch/test_kernels.ptx");
             std::fs::write(file, expected).expect("the file is ours");

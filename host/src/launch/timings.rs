@@ -50,11 +50,7 @@ impl Sum for Timings {
 
 impl fmt::Display for Timings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Timings {
-            copy_in,
-            kernel,
-            copy_out,
-        } = self;
+        let Timings { copy_in, kernel, copy_out } = self;
         write!(f, "copy in {copy_in:.1?}, kernel {kernel:.1?}, copy out {copy_out:.1?}")
     }
 }

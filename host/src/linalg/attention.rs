@@ -191,11 +191,7 @@ impl Linalg {
         let most = i32::MAX as usize;
         let matrices = batch.saturating_mul(heads);
         if size > 512 || rows.max(length) > most || matrices.saturating_mul(rows) > u32::MAX as usize {
-            return Err(LinalgError::AttentionSize {
-                queries: queries.shape(),
-                keys: length,
-            }
-            .into());
+            return Err(LinalgError::AttentionSize { queries: queries.shape(), keys: length }.into());
         }
         if output.is_empty() {
             return Ok(());
@@ -264,24 +260,14 @@ impl Linalg {
         mut output: ArrayViewMut<'_, T, 4>,
     ) -> Result<()> {
         let [_, _, rows, size] = queries.shape();
-        let kernel = T::WARP_GROUPS
-            .iter()
-            .find(|kernel| size <= kernel.size)
-            .expect("larger heads are refused");
+        let kernel = T::WARP_GROUPS.iter().find(|kernel| size <= kernel.size).expect("larger heads are refused");
         let parts = rows.div_ceil(kernel.rows);
         let blocks = (task.matrices * parts).min(self.library.device().limits().multiprocessors_at_once as usize);
         // Where parts take less and less time, as many heads together as fill an even number of rounds: what a block has more to do
         // in one, it has less in the next. Else head by head, so that blocks read the same keys.
         let last_first = task.visible < keys.shape()[2] as i32;
-        let together = if last_first {
-            2 * blocks / gcd(2 * blocks, parts)
-        } else {
-            1
-        };
-        let order = Order {
-            together: together as u32,
-            last_first,
-        };
+        let together = if last_first { 2 * blocks / gcd(2 * blocks, parts) } else { 1 };
+        let order = Order { together: together as u32, last_first };
         // A launch computes up to 256 columns.
         for first in (0..size).step_by(256) {
             let columns = (.., .., .., first..size.min(first + 256));
@@ -315,19 +301,10 @@ fn in_vectors<'a, T: AttentionElement>(view: &ArrayView<'a, T, 4>) -> ArrayView<
     // An axis of one element has any stride.
     let stride = |axis: usize| if shape[axis] == 1 { 0 } else { strides[axis] / 8 };
     let strides = [stride(0), stride(1), stride(2), 1];
-    let last: usize = (0..4)
-        .map(|axis| (shape[axis] - 1) * strides[axis].unsigned_abs())
-        .sum();
+    let last: usize = (0..4).map(|axis| (shape[axis] - 1) * strides[axis].unsigned_abs()).sum();
     let start = view.layout().offset;
     let memory = view.memory().slice(start..start + 8 * (last + 1)).cast::<T::Eight>();
-    ArrayView::new(
-        memory,
-        Layout {
-            offset: 0,
-            shape,
-            strides,
-        },
-    )
+    ArrayView::new(memory, Layout { offset: 0, shape, strides })
 }
 
 /// The greatest common divisor.

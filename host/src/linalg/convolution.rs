@@ -100,10 +100,7 @@ impl Linalg {
 impl<'a, T: ConvolutionElement> Convolution<'a, T> {
     /// Adds a number to each output, before the activation.
     pub fn bias(self, bias: ArrayView<'a, T, 1>) -> Self {
-        Self {
-            bias: Some(bias),
-            ..self
-        }
+        Self { bias: Some(bias), ..self }
     }
 
     /// A function of each sum.
@@ -176,12 +173,7 @@ impl<'a, T: ConvolutionElement> Convolution<'a, T> {
 
     fn window(&self) -> Window {
         let [_, down, right, _] = self.filter.shape();
-        Window {
-            images: self.images.shape(),
-            taps: [down, right],
-            stride: self.stride,
-            padding: self.padding,
-        }
+        Window { images: self.images.shape(), taps: [down, right], stride: self.stride, padding: self.padding }
     }
 
     /// Fills the output.
@@ -324,12 +316,7 @@ impl<T: ConvolutionElement> Problem<'_, T> {
 
     /// How the filter goes over images whose pixels have so many numbers or vectors, with so many rows of places.
     fn geometry(&self, rows: usize, channels: usize) -> Geometry {
-        let Window {
-            images: [_, height, width, _],
-            taps,
-            stride,
-            padding,
-        } = self.window;
+        let Window { images: [_, height, width, _], taps, stride, padding } = self.window;
         let small = |lengths: [usize; 2]| lengths.map(|length| length as u32);
         Geometry {
             image: small([height, width]),
@@ -351,10 +338,7 @@ impl<T: ConvolutionElement> Problem<'_, T> {
     ) -> (LaunchConfig<'static>, Call<'c>) {
         const THREADS: usize = 256;
         let (first, columns, terms) = (first as u64, columns as u32, self.terms());
-        let (places, taps) = (
-            patches.as_slice().len() / terms,
-            self.window.taps[0] * self.window.taps[1],
-        );
+        let (places, taps) = (patches.as_slice().len() / terms, self.window.taps[0] * self.window.taps[1]);
         let channels = self.window.images[3];
         let vector = size_of::<patches::Vector>() / size_of::<T>();
         let are_vectors = channels.is_multiple_of(vector) && self.images.address().is_multiple_of(16);
@@ -385,17 +369,8 @@ impl<T: ConvolutionElement> Problem<'_, T> {
 
     /// Whether tensor copies can have all operands: rows of a multiple of 16 bytes, which is eight numbers of 16 bits.
     fn has_tensor_maps(&self, [images, rows, columns, outputs]: [usize; 4], output: &DeviceSliceMut<'_, T>) -> bool {
-        let Window {
-            images: [.., channels],
-            taps,
-            stride,
-            padding,
-        } = self.window;
-        let places = [
-            self.images.address(),
-            self.filter.address(),
-            output.as_slice().address(),
-        ];
+        let Window { images: [.., channels], taps, stride, padding } = self.window;
+        let places = [self.images.address(), self.filter.address(), output.as_slice().address()];
         size_of::<T>() == 2
             && channels > 0
             && channels.is_multiple_of(8)
@@ -427,11 +402,7 @@ impl Linalg {
         output: DeviceSliceMut<'_, T>,
     ) -> Result<()> {
         let places = images * rows * columns;
-        let Window {
-            images: [.., channels],
-            taps: [down, right],
-            ..
-        } = problem.window;
+        let Window { images: [.., channels], taps: [down, right], .. } = problem.window;
         let steps = down * right * channels.div_ceil(STEP);
         let multiprocessors = self.library.device().limits().multiprocessors_at_once as usize;
         let (tile, _) = tiles::fastest([places, outputs, steps], multiprocessors);
@@ -472,8 +443,7 @@ impl Linalg {
             problem.images = whole.slice(first * pixels..(first + count) * pixels);
             let blocks = [outputs.div_ceil(TILE), columns.div_ceil(TILE), count * rows].map(|blocks| blocks as u32);
             let call = T::convolution_by_threads(&problem, geometry, (output, [count * rows, columns, outputs]));
-            self.library
-                .launch(None, (blocks, [TILE as u32, TILE as u32, 1]), call)?;
+            self.library.launch(None, (blocks, [TILE as u32, TILE as u32, 1]), call)?;
         }
         Ok(())
     }
@@ -506,13 +476,7 @@ macro_rules! by_threads {
             geometry: Geometry,
             output: (DeviceSliceMut<'c, Self>, [usize; 3]),
         ) -> Call<'c> {
-            let Problem {
-                images,
-                filter,
-                bias,
-                activation,
-                ..
-            } = *problem;
+            let Problem { images, filter, bias, activation, .. } = *problem;
             let outputs = output.1[2] as u32;
             convolution_threads::<Self>(images, filter, bias, geometry, outputs, activation, output)
         }
@@ -590,9 +554,7 @@ mod tests {
 
     /// Small whole numbers.
     fn numbers(length: usize, seed: usize) -> Vec<f32> {
-        (0..length)
-            .map(|i| ((i * 5 + i / 11 + seed) % 5) as f32 - 2.0)
-            .collect()
+        (0..length).map(|i| ((i * 5 + i / 11 + seed) % 5) as f32 - 2.0).collect()
     }
 
     /// Each kernel of warp groups, also where it would not be chosen, beside the threads.
@@ -604,22 +566,14 @@ mod tests {
             return;
         }
         let array = |shape: [usize; 4], seed| {
-            let numbers: Vec<f16> = numbers(shape.iter().product(), seed)
-                .into_iter()
-                .map(f16::from_f32)
-                .collect();
+            let numbers: Vec<f16> = numbers(shape.iter().product(), seed).into_iter().map(f16::from_f32).collect();
             Array::from_slice(&device, shape, &numbers).unwrap()
         };
         // More places than a tile has, and of the last output tile only a part. A second step of channels that is short.
         let (images, filter) = (array([2, 9, 9, 72], 1), array([200, 1, 2, 72], 3));
         let bias = device.buffer_from(&[f16::from_f32(0.5); 200]).unwrap();
         let problem = Problem {
-            window: Window {
-                images: images.shape(),
-                taps: [1, 2],
-                stride: [1, 1],
-                padding: [0, 1],
-            },
+            window: Window { images: images.shape(), taps: [1, 2], stride: [1, 1], padding: [0, 1] },
             images: images.as_slice(),
             filter: filter.as_slice(),
             bias: bias.as_slice(),
@@ -627,15 +581,11 @@ mod tests {
         };
         let shape = [2, 9, 10, 200];
         let mut expected = device.zeros(2 * 90 * 200).unwrap();
-        linalg
-            .convolution_by_threads(problem, shape, expected.slice_mut(..))
-            .unwrap();
+        linalg.convolution_by_threads(problem, shape, expected.slice_mut(..)).unwrap();
         let expected = expected.to_vec().unwrap();
         for tile in &tiles::TILES {
             let mut output = device.buffer_from(&vec![f16::NAN; expected.len()]).unwrap();
-            linalg
-                .convolve_in_tiles(tile, &problem, [180, 200], output.slice_mut(..))
-                .unwrap();
+            linalg.convolve_in_tiles(tile, &problem, [180, 200], output.slice_mut(..)).unwrap();
             assert!(output.to_vec().unwrap() == expected, "{:?}", tile.kernel);
         }
     }
@@ -669,21 +619,14 @@ mod tests {
             let shape = convolution.shape().unwrap();
             assert_eq!(shape, [2, 9, 4, 40]);
             let mut expected = device.zeros(shape.iter().product()).unwrap();
-            linalg
-                .convolution_by_threads(problem, shape, expected.slice_mut(..))
-                .unwrap();
+            linalg.convolution_by_threads(problem, shape, expected.slice_mut(..)).unwrap();
             let expected = expected.to_vec().unwrap();
             // All 72 places, 17 at a time, or each by itself.
             for places in [100, 17, 1] {
                 let bytes = places * problem.terms() * size_of::<T>();
                 let mut output = device.buffer_from(&vec![number(f32::NAN); expected.len()]).unwrap();
-                convolution
-                    .compute_by_patches(&problem, shape, bytes, output.slice_mut(..))
-                    .unwrap();
-                assert!(
-                    output.to_vec().unwrap() == expected,
-                    "{channels} channels, {places} places"
-                );
+                convolution.compute_by_patches(&problem, shape, bytes, output.slice_mut(..)).unwrap();
+                assert!(output.to_vec().unwrap() == expected, "{channels} channels, {places} places");
             }
         }
         for channels in [8, 5] {
@@ -708,12 +651,9 @@ mod tests {
                 }
             }
         }
-        for kernel in [
-            "convolution_256_f16",
-            "convolution_160_bf16",
-            "convolution_small_f16",
-            "convolution_160_by_3_f16",
-        ] {
+        for kernel in
+            ["convolution_256_f16", "convolution_160_bf16", "convolution_small_f16", "convolution_160_by_3_f16"]
+        {
             let text = KERNELS.only(kernel, (9, 0)).unwrap();
             let module = rumba_ptx::parse(&text).unwrap();
             let mut opcodes = Vec::new();
@@ -730,15 +670,9 @@ mod tests {
                 "setmaxnreg.inc.sync.aligned.u32",
             ];
             for wanted in wanted {
-                assert!(
-                    opcodes.iter().any(|opcode| opcode == wanted),
-                    "`{kernel}` has no `{wanted}`"
-                );
+                assert!(opcodes.iter().any(|opcode| opcode == wanted), "`{kernel}` has no `{wanted}`");
             }
-            assert!(
-                opcodes.iter().any(|opcode| opcode.starts_with("wgmma.mma_async")),
-                "{kernel}"
-            );
+            assert!(opcodes.iter().any(|opcode| opcode.starts_with("wgmma.mma_async")), "{kernel}");
             for opcode in opcodes {
                 let is_local = opcode.starts_with("ld.local") || opcode.starts_with("st.local");
                 assert!(!is_local && !opcode.starts_with("call"), "`{kernel}` has `{opcode}`");

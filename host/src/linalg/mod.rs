@@ -40,10 +40,7 @@ pub struct Linalg {
 impl Linalg {
     /// Linear algebra on a device. Nothing is loaded or allocated yet.
     pub fn new(device: &Device) -> Linalg {
-        let kernels = Kernels {
-            name: "linear algebra",
-            texts: &KERNELS,
-        };
+        let kernels = Kernels { name: "linear algebra", texts: &KERNELS };
         Linalg {
             library: Library::new(device, kernels),
             tuner: Arc::new(Tuner::new(device)),
@@ -55,10 +52,7 @@ impl Linalg {
     /// The same on a stream of its own instead of the default one.
     #[must_use]
     pub fn on(&self, stream: &Stream) -> Linalg {
-        Linalg {
-            library: self.library.on(stream),
-            ..self.clone()
-        }
+        Linalg { library: self.library.on(stream), ..self.clone() }
     }
 
     /// The same with kernels chosen in another way.
@@ -86,10 +80,7 @@ impl Linalg {
     #[doc(hidden)]
     #[must_use]
     pub fn only(&self, name: &'static str) -> Linalg {
-        Linalg {
-            only: Some(name),
-            ..self.clone()
-        }
+        Linalg { only: Some(name), ..self.clone() }
     }
 
     /// Gives the work memory back to the device; it is allocated again when it is needed.

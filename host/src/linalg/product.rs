@@ -200,9 +200,7 @@ impl<'a, T: Multiply<U>, U: Pod> Product<'a, T, U> {
         let Operands { a, b, c, .. } = operands;
         // The smallest tiles that there are. What has larger ones leaves blocks without work.
         let blocks = problem.tiles([rumba_linalg::product::thread::TILE; 2])?;
-        self.linalg
-            .library
-            .launch(Some(module), LaunchConfig::grid(blocks), call(a, b, c))
+        self.linalg.library.launch(Some(module), LaunchConfig::grid(blocks), call(a, b, c))
     }
 
     /// The operands in three dimensions, or `None` if the output has no elements.
@@ -268,9 +266,7 @@ fn repeated<U: Pod, const N: usize>(view: ArrayView<'_, U, N>) -> Repeated<'_, U
 
 impl<T: Multiply<U>, U: Pod> fmt::Debug for Product<'_, T, U> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Product")
-            .field("shapes", &self.shapes)
-            .finish_non_exhaustive()
+        f.debug_struct("Product").field("shapes", &self.shapes).finish_non_exhaustive()
     }
 }
 
@@ -291,10 +287,7 @@ mod tests {
         let capability = device.limits().compute_capability;
         let text = KERNELS.only("product_threads_small", capability).unwrap();
         let module = device.load_named("the test", &text).unwrap();
-        let (a, b) = (
-            Array::full(&device, [140, 5], 2.0_f32).unwrap(),
-            Array::full(&device, [5, 3], 0.5_f32).unwrap(),
-        );
+        let (a, b) = (Array::full(&device, [140, 5], 2.0_f32).unwrap(), Array::full(&device, [5, 3], 0.5_f32).unwrap());
         let mut c = Array::zeros(&device, [140, 3]).unwrap();
         let nothing = matrices::nothing(&a.view().insert_axis(0));
         let linalg = Linalg::new(&device);
@@ -324,19 +317,11 @@ mod tests {
                 linalg.product(&y, &x).eval_into(&mut z)?;
                 // This one waits for all that is ahead of it.
                 module.launch(LaunchConfig::for_each(8).stream(stream), scale(2.0, &mut numbers))?;
-                linalg
-                    .product(y.slice((..32, ..)), &z)
-                    .eval_into(halves.slice_mut((..32, ..)))?;
+                linalg.product(y.slice((..32, ..)), &z).eval_into(halves.slice_mut((..32, ..)))?;
                 // One part is written, the other is not.
-                linalg
-                    .product(x.slice((..32, ..)), &x)
-                    .eval_into(halves.slice_mut((..32, ..)))?;
-                linalg
-                    .product(halves.slice((32.., ..)), &x)
-                    .eval_into(y.slice_mut((..32, ..)))?;
-                linalg
-                    .product(halves.slice((..32, ..)), &x)
-                    .eval_into(y.slice_mut((..32, ..)))
+                linalg.product(x.slice((..32, ..)), &x).eval_into(halves.slice_mut((..32, ..)))?;
+                linalg.product(halves.slice((32.., ..)), &x).eval_into(y.slice_mut((..32, ..)))?;
+                linalg.product(halves.slice((..32, ..)), &x).eval_into(y.slice_mut((..32, ..)))
             })
             .unwrap();
         let expected: [&[bool]; 8] = [

@@ -55,15 +55,8 @@ impl Tuner {
 
     fn in_folder(folder: Option<PathBuf>, title: String) -> Tuner {
         // The name of a device is part of the file's, less what files are not called.
-        let name: String = title
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' })
-            .collect();
-        Tuner {
-            path: folder.map(|folder| folder.join(format!("{name}.txt"))),
-            title,
-            known: Mutex::default(),
-        }
+        let name: String = title.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
+        Tuner { path: folder.map(|folder| folder.join(format!("{name}.txt"))), title, known: Mutex::default() }
     }
 
     /// The answer that was measured before, if it is one of these.
@@ -120,10 +113,8 @@ impl Tuner {
 
     /// Replaces the file as a whole: who reads it sees the old one or the new one.
     fn write(&self, path: &Path, known: &HashMap<String, String>) -> io::Result<()> {
-        let mut lines: Vec<String> = known
-            .iter()
-            .map(|(question, answer)| format!("{question} = {answer}\n"))
-            .collect();
+        let mut lines: Vec<String> =
+            known.iter().map(|(question, answer)| format!("{question} = {answer}\n")).collect();
         lines.sort_unstable();
         let mut text = format!("{}\n{}", self.title, lines.concat());
         let sum = checksum(&text);
@@ -154,10 +145,7 @@ impl Tuner {
     }
 
     fn unusable(&self, path: &Path, problem: String) {
-        warn(&Warning::TuningFile {
-            path: path.to_owned(),
-            problem,
-        });
+        warn(&Warning::TuningFile { path: path.to_owned(), problem });
     }
 }
 
@@ -167,10 +155,7 @@ fn parse(text: &str, title: &str) -> Result<HashMap<String, String>, &'static st
     let rest = text.trim_end_matches('\n');
     let (body, sum) = rest.rsplit_once('\n').ok_or(damaged)?;
     let body = format!("{body}\n");
-    let sum = sum
-        .strip_prefix("sum ")
-        .and_then(|sum| u64::from_str_radix(sum, 16).ok())
-        .ok_or(damaged)?;
+    let sum = sum.strip_prefix("sum ").and_then(|sum| u64::from_str_radix(sum, 16).ok()).ok_or(damaged)?;
     if sum != checksum(&body) {
         return Err(damaged);
     }
@@ -178,18 +163,14 @@ fn parse(text: &str, title: &str) -> Result<HashMap<String, String>, &'static st
     if lines.next() != Some(title) {
         return Err("it is of another device or version");
     }
-    let pairs = lines.map(|line| {
-        line.split_once(" = ")
-            .map(|(question, answer)| (question.to_owned(), answer.to_owned()))
-    });
+    let pairs =
+        lines.map(|line| line.split_once(" = ").map(|(question, answer)| (question.to_owned(), answer.to_owned())));
     pairs.collect::<Option<_>>().ok_or(damaged)
 }
 
 /// FNV-1a, which notices what is cut off or changed by accident.
 fn checksum(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
-        (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(test)]
@@ -228,11 +209,7 @@ mod tests {
         }
         // What is no candidate any more is not the answer.
         assert_eq!(third.known("small", &["slow"]), None);
-        assert_eq!(
-            std::fs::read_dir(folder.path()).unwrap().count(),
-            1,
-            "no unfinished file stays"
-        );
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no unfinished file stays");
     }
 
     #[test]

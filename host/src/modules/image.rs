@@ -27,10 +27,7 @@ pub(crate) struct Runs {
 
 impl Runs {
     pub(crate) fn of(limits: &Limits) -> Self {
-        Self {
-            capability: limits.compute_capability,
-            ptx: limits.ptx_version,
-        }
+        Self { capability: limits.compute_capability, ptx: limits.ptx_version }
     }
 
     /// The text for the newest architecture that the device runs, of those that its driver reads; if it reads none, of all, so
@@ -74,10 +71,7 @@ pub(crate) fn image(name: &str, source: Text, device: Runs) -> Result<(Text, Vec
     let mut elsewhere: Vec<Elsewhere> = Vec::new();
     for kernel in texts.iter().flat_map(|text| set::kernels(text)) {
         if !here.contains(&kernel) && !elsewhere.iter().any(|known| known.kernel == kernel) {
-            elsewhere.push(Elsewhere {
-                kernel: kernel.to_owned(),
-                architectures: set::floors(ptx, kernel),
-            });
+            elsewhere.push(Elsewhere { kernel: kernel.to_owned(), architectures: set::floors(ptx, kernel) });
         }
     }
     let ptx = chosen.map_or_else(|| nothing(capability), str::to_owned);
@@ -93,10 +87,7 @@ fn nothing((major, minor): (u32, u32)) -> String {
 }
 
 fn check(name: &str, Text { ptx, sealed }: &Text) -> Result<()> {
-    let not_ptx = |reason: &str| ModuleError::NotPtx {
-        module: name.to_owned(),
-        reason: reason.to_owned(),
-    };
+    let not_ptx = |reason: &str| ModuleError::NotPtx { module: name.to_owned(), reason: reason.to_owned() };
     if ptx.trim().is_empty() {
         return Err(not_ptx("it is empty").into());
     }
@@ -107,10 +98,7 @@ fn check(name: &str, Text { ptx, sealed }: &Text) -> Result<()> {
         return Err(not_ptx(&format!("byte {zero} is zero")).into());
     }
     if *sealed && let Err(unsealed) = set::check(ptx) {
-        let foreign = ModuleError::ForeignPtx {
-            module: name.to_owned(),
-            changed: unsealed == Unsealed::Changed,
-        };
+        let foreign = ModuleError::ForeignPtx { module: name.to_owned(), changed: unsealed == Unsealed::Changed };
         return Err(foreign.into());
     }
     Ok(())
@@ -127,14 +115,9 @@ mod tests {
     }
 
     fn member(of: &'static str, kernels: &[(&'static str, &str)]) -> Member<'static> {
-        let entries = kernels
-            .iter()
-            .map(|(kernel, _)| format!(".visible .entry {kernel}() {{ ret; }}\n"));
+        let entries = kernels.iter().map(|(kernel, _)| format!(".visible .entry {kernel}() {{ ret; }}\n"));
         Member {
-            text: format!(
-                ".version 8.0\n.target {of}\n.address_size 64\n{}",
-                entries.collect::<String>()
-            ),
+            text: format!(".version 8.0\n.target {of}\n.address_size 64\n{}", entries.collect::<String>()),
             descriptions: Vec::new(),
             floors: kernels.iter().map(|(kernel, floor)| (*kernel, target(floor))).collect(),
         }
@@ -145,23 +128,14 @@ mod tests {
     }
 
     fn chosen_by(ptx: &str, sealed: bool, capability: (u32, u32), newest: (u32, u32)) -> (String, Vec<Elsewhere>) {
-        let text = Text {
-            ptx: ptx.to_owned(),
-            sealed,
-        };
-        let runs = Runs {
-            capability,
-            ptx: newest,
-        };
+        let text = Text { ptx: ptx.to_owned(), sealed };
+        let runs = Runs { capability, ptx: newest };
         let (text, elsewhere) = image("a text", text, runs).expect("it is sealed");
         (text.ptx, elsewhere)
     }
 
     fn missing(kernel: &str, architectures: &[&str]) -> Elsewhere {
-        Elsewhere {
-            kernel: kernel.to_owned(),
-            architectures: architectures.iter().map(|name| target(name)).collect(),
-        }
+        Elsewhere { kernel: kernel.to_owned(), architectures: architectures.iter().map(|name| target(name)).collect() }
     }
 
     #[test]
@@ -207,10 +181,6 @@ mod tests {
         let (nothing, elsewhere) = chosen(&text, true, (7, 5));
         assert!(nothing.contains("sm_70"), "{nothing}");
         assert_eq!(elsewhere, [missing("k", &["sm_80"])]);
-        assert_eq!(
-            chosen(&foreign, false, (7, 5)),
-            (foreign.clone(), vec![]),
-            "the driver says what it lacks"
-        );
+        assert_eq!(chosen(&foreign, false, (7, 5)), (foreign.clone(), vec![]), "the driver says what it lacks");
     }
 }

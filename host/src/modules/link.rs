@@ -53,10 +53,7 @@ pub struct Linker {
 
 impl Linker {
     pub(crate) fn new(context: Arc<Context>) -> Linker {
-        Linker {
-            context,
-            texts: Vec::new(),
-        }
+        Linker { context, texts: Vec::new() }
     }
 
     /// Adds a PTX text that `cuda_builder` wrote: see [`crate::Device::load`]. Errors call it by `name`.
@@ -123,10 +120,7 @@ impl Linker {
                 }
                 Err(code) => entered.check(Err(code), operation)?,
             };
-            let bell = self
-                .context
-                .panics
-                .attach(&raw, &with_record.map_or(first, |index| &texts[index]).ptx);
+            let bell = self.context.panics.attach(&raw, &with_record.map_or(first, |index| &texts[index]).ptx);
             (raw, entered.check(bell, operation)?)
         };
         Ok(Module::from_raw(self.context, name, raw, bell, texts, elsewhere))
@@ -139,12 +133,7 @@ fn link(names: &[&str], texts: &[Text], log: &mut CompilerLog) -> Result<Vec<u8>
     let mut state = std::ptr::null_mut();
     // SAFETY: the context is current; both arrays have two entries and, as the log, outlive the link, which ends here.
     answer(unsafe {
-        sys::cuLinkCreate_v2(
-            options.len() as u32,
-            options.as_mut_ptr(),
-            values.as_mut_ptr(),
-            &mut state,
-        )
+        sys::cuLinkCreate_v2(options.len() as u32, options.as_mut_ptr(), values.as_mut_ptr(), &mut state)
     })?;
     let complete = || {
         for (name, text) in names.iter().zip(texts) {
@@ -193,11 +182,7 @@ fn without_record(text: &str) -> String {
     match defines_record(text) {
         None => text.to_owned(),
         Some(range) => {
-            let declared = text[range.clone()]
-                .split('=')
-                .next()
-                .unwrap_or_default()
-                .trim_end_matches([' ', ';']);
+            let declared = text[range.clone()].split('=').next().unwrap_or_default().trim_end_matches([' ', ';']);
             let declared = declared.replacen(".visible", ".extern", 1);
             format!("{}{declared};{}", &text[..range.start], &text[range.end..])
         }

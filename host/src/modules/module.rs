@@ -80,24 +80,14 @@ const NEAR: usize = 32;
 
 impl Module {
     pub(crate) fn from_file(context: Arc<Context>, path: &Path) -> Result<Module> {
-        let unreadable = |source: std::io::Error| ModuleError::File {
-            path: path.to_owned(),
-            source: source.into(),
-        };
+        let unreadable = |source: std::io::Error| ModuleError::File { path: path.to_owned(), source: source.into() };
         let bytes = std::fs::read(path).map_err(unreadable)?;
         let name = format!("the PTX file {}", path.display());
         let text = String::from_utf8(bytes).map_err(|error| ModuleError::NotPtx {
             module: name.clone(),
             reason: format!("byte {} is not text", error.utf8_error().valid_up_to()),
         })?;
-        Module::from_text(
-            context,
-            name,
-            Text {
-                ptx: text,
-                sealed: true,
-            },
-        )
+        Module::from_text(context, name, Text { ptx: text, sealed: true })
     }
 
     /// Of a text that is to be sealed, or of any other, for whose kernels the caller answers; of several texts, that for the
@@ -134,19 +124,13 @@ impl Module {
             named: FrozenMap::new(),
             raw: ManuallyDrop::new(raw),
             name,
-            ptx: texts
-                .iter()
-                .map(|text| text.ptx.as_str())
-                .collect::<Vec<_>>()
-                .join("\n"),
+            ptx: texts.iter().map(|text| text.ptx.as_str()).collect::<Vec<_>>().join("\n"),
             texts,
             elsewhere,
             declarations: OnceLock::new(),
             bell,
         };
-        Module {
-            inner: OutsideHostFn::new(Arc::new(inner)),
-        }
+        Module { inner: OutsideHostFn::new(Arc::new(inner)) }
     }
 
     /// Where the module came from, as errors name it.
@@ -162,11 +146,7 @@ impl Module {
 
     /// The names of its kernels that this device runs.
     pub fn kernels(&self) -> Vec<&str> {
-        self.signatures()
-            .unwrap_or_default()
-            .iter()
-            .map(|signature| signature.name.as_str())
-            .collect()
+        self.signatures().unwrap_or_default().iter().map(|signature| signature.name.as_str()).collect()
     }
 
     /// What the driver's compiler made of a kernel.
@@ -189,9 +169,7 @@ impl Module {
 
     /// Begins an operation with a kernel of this module.
     pub(crate) fn enter(&self, kernel: &str) -> Result<Entered<'_>> {
-        self.inner
-            .context
-            .enter(|| format!("use the kernel `{kernel}` of {}", self.inner.name))
+        self.inner.context.enter(|| format!("use the kernel `{kernel}` of {}", self.inner.name))
     }
 
     /// The function of a launcher's kernel; the first time it is looked up by its name and its
@@ -270,11 +248,7 @@ impl Module {
         }
         const ALIKE: f64 = 0.8;
         let available: Vec<String> = self.kernels().into_iter().map(str::to_owned).collect();
-        let near = available
-            .iter()
-            .filter(|other| strsim::jaro_winkler(name, other) >= ALIKE)
-            .cloned()
-            .collect();
+        let near = available.iter().filter(|other| strsim::jaro_winkler(name, other) >= ALIKE).cloned().collect();
         let missing = ModuleError::MissingKernel {
             kernel: name.to_owned(),
             module: self.inner.name.clone(),
@@ -313,14 +287,9 @@ impl Module {
             }
             None => {}
         }
-        let declared = self
-            .signatures()
-            .and_then(|all| all.iter().find(|signature| signature.name == kernel.name));
+        let declared = self.signatures().and_then(|all| all.iter().find(|signature| signature.name == kernel.name));
         let Some(declared) = declared else { return Ok(()) };
-        let passed: Vec<usize> = parameters
-            .iter()
-            .map(|parameter| usize::from(parameter.bytes))
-            .collect();
+        let passed: Vec<usize> = parameters.iter().map(|parameter| usize::from(parameter.bytes)).collect();
         if declared.parameters == passed {
             return Ok(());
         }
@@ -342,10 +311,7 @@ impl Module {
     /// The bytes of a variable in constant memory.
     pub(crate) fn constant_bytes(&self, name: &str) -> Option<usize> {
         let constants = &self.declarations()?.constants;
-        constants
-            .iter()
-            .find(|(known, _)| known == name)
-            .map(|&(_, bytes)| bytes)
+        constants.iter().find(|(known, _)| known == name).map(|&(_, bytes)| bytes)
     }
 
     pub(crate) fn raw(&self) -> &cust::module::Module {
@@ -384,18 +350,9 @@ fn load_error(entered: &Entered<'_>, module: String, code: Code, text: &CStr) ->
     }
     // cust does not know all codes of this kind.
     let (again, log) = compile_again(text);
-    let code = if code == Code::UNKNOWN {
-        again.err().unwrap_or(code)
-    } else {
-        code
-    };
+    let code = if code == Code::UNKNOWN { again.err().unwrap_or(code) } else { code };
     let log = driver::last_report().or(log).unwrap_or_default();
-    ModuleError::Ptx {
-        module,
-        error: Box::new(DriverError::new(operation, code)),
-        log,
-    }
-    .into()
+    ModuleError::Ptx { module, error: Box::new(DriverError::new(operation, code)), log }.into()
 }
 
 /// Loads the text once more: the driver's own code, and the compiler's messages.
@@ -423,9 +380,7 @@ fn compile_again(text: &CStr) -> (Result<(), Code>, Option<String>) {
 
 impl fmt::Debug for Module {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Module")
-            .field("name", &self.inner.name)
-            .finish_non_exhaustive()
+        f.debug_struct("Module").field("name", &self.inner.name).finish_non_exhaustive()
     }
 }
 

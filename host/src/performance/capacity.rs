@@ -62,11 +62,7 @@ impl Device {
 
 impl Capacity {
     pub(crate) fn of_raw(device: cust::device::Device) -> CudaResult<Capacity> {
-        let get = |attribute| {
-            device
-                .get_attribute(attribute)
-                .map(|value| u32::try_from(value).unwrap_or(0))
-        };
+        let get = |attribute| device.get_attribute(attribute).map(|value| u32::try_from(value).unwrap_or(0));
         let is_software = driver::is_software();
         let address = [get(A::PciDomainId)?, get(A::PciBusId)?, get(A::PciDeviceId)?];
         Ok(Capacity {
@@ -153,11 +149,7 @@ impl fmt::Display for Capacity {
         for unit in Unit::ALL {
             if let (Some(rate), Some(per_clock)) = (self.rate(unit), self.per_clock(unit)) {
                 let formula = format!("{} × {clock:.3} GHz × {per_clock} per clock", self.multiprocessors);
-                table.add_row([
-                    unit.to_string(),
-                    format!("{}{}", units::scaled(rate), unit.operations()),
-                    formula,
-                ]);
+                table.add_row([unit.to_string(), format!("{}{}", units::scaled(rate), unit.operations()), formula]);
             }
         }
         if let Some(bandwidth) = self.memory_bandwidth() {
@@ -167,11 +159,7 @@ impl fmt::Display for Capacity {
         if let Some(bandwidth) = self.cache_bandwidth() {
             let bytes = throughput::CACHE_BYTES_PER_CLOCK;
             let formula = format!("{} × {clock:.3} GHz × {bytes} bytes per clock", self.multiprocessors);
-            table.add_row([
-                "first-level caches".to_owned(),
-                format!("{}B/s", units::scaled(bandwidth)),
-                formula,
-            ]);
+            table.add_row(["first-level caches".to_owned(), format!("{}B/s", units::scaled(bandwidth)), formula]);
         }
         match &self.bus {
             Some(bus) => table.add_row([
@@ -195,10 +183,6 @@ impl fmt::Display for Capacity {
                 "\noperations per clock of compute capability {major}.{minor} are not in the table: only measured figures"
             )?;
         }
-        write!(
-            f,
-            "\nsecond-level cache: {:.1} MiB",
-            f64::from(self.l2) / f64::from(1 << 20)
-        )
+        write!(f, "\nsecond-level cache: {:.1} MiB", f64::from(self.l2) / f64::from(1 << 20))
     }
 }

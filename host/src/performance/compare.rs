@@ -91,12 +91,10 @@ pub fn compare<C: Contender>(
         let mut contender = prepare(n)?;
         contender.cpu();
         contender.device()?;
-        contender
-            .agree()
-            .map_err(|difference| crate::base::error::Error::Disagreement {
-                what: format!("{name} of size {n}"),
-                difference,
-            })?;
+        contender.agree().map_err(|difference| crate::base::error::Error::Disagreement {
+            what: format!("{name} of size {n}"),
+            difference,
+        })?;
         let cpu = best(|| {
             let start = Instant::now();
             black_box(&mut contender).cpu();
@@ -110,16 +108,9 @@ pub fn compare<C: Contender>(
             }
             Ok(timings.total())
         })?;
-        rows.push(Size {
-            n,
-            cpu,
-            device: device.unwrap_or_default(),
-        });
+        rows.push(Size { n, cpu, device: device.unwrap_or_default() });
     }
-    Ok(Comparison {
-        name: name.to_owned(),
-        sizes: rows,
-    })
+    Ok(Comparison { name: name.to_owned(), sizes: rows })
 }
 
 fn best(mut run: impl FnMut() -> Result<Duration>) -> Result<Duration> {
@@ -185,16 +176,7 @@ impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table = Table::new();
         table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-        table.set_header([
-            "size",
-            "CPU",
-            "copy in",
-            "kernel",
-            "copy out",
-            "device, all",
-            "CPU / all",
-            "CPU / kernel",
-        ]);
+        table.set_header(["size", "CPU", "copy in", "kernel", "copy out", "device, all", "CPU / all", "CPU / kernel"]);
         for Size { n, cpu, device } in &self.sizes {
             let ratio = |time: Duration| format!("{:.3}", cpu.as_secs_f64() / time.as_secs_f64().max(1e-12));
             table.add_row([
@@ -242,10 +224,7 @@ mod tests {
                 copy_out: Duration::ZERO,
             },
         });
-        Comparison {
-            name: "test".to_owned(),
-            sizes: sizes.collect(),
-        }
+        Comparison { name: "test".to_owned(), sizes: sizes.collect() }
     }
 
     #[test]

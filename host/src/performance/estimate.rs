@@ -35,20 +35,12 @@ pub struct Offload {
 impl Offload {
     /// A kernel with that cost, in `f32`, launched once, whose data is on the device already.
     pub fn new(cost: Cost) -> Offload {
-        Offload {
-            cost,
-            copied: [0, 0],
-            launches: 1,
-            unit: Unit::F32,
-        }
+        Offload { cost, copied: [0, 0], launches: 1, unit: Unit::F32 }
     }
 
     /// Bytes that are copied to the device before, and back afterwards.
     pub fn copies(self, to_device: u64, to_host: u64) -> Offload {
-        Offload {
-            copied: [to_device, to_host],
-            ..self
-        }
+        Offload { copied: [to_device, to_host], ..self }
     }
 
     /// The unit that does the operations.
@@ -135,11 +127,7 @@ impl CpuProfile {
 
     /// Adds a part that was measured elsewhere.
     pub fn add(&mut self, name: &str, time: Duration, offload: Option<Offload>) {
-        self.parts.push(Part {
-            name: name.to_owned(),
-            time,
-            offload,
-        });
+        self.parts.push(Part { name: name.to_owned(), time, offload });
     }
 }
 
@@ -151,10 +139,7 @@ pub fn estimate(program: &CpuProfile, device: &Measured) -> Estimate {
         device: part.offload.map(|offload| offload.predict(device)),
         measured: None,
     });
-    Estimate {
-        device: device.device.clone(),
-        parts: parts.collect(),
-    }
+    Estimate { device: device.device.clone(), parts: parts.collect() }
 }
 
 /// A prediction: see [`estimate()`]. It prints as a table.
@@ -213,11 +198,7 @@ impl Estimate {
 }
 
 fn ratio(whole: Duration, part: Duration) -> f64 {
-    if part.is_zero() {
-        f64::INFINITY
-    } else {
-        whole.as_secs_f64() / part.as_secs_f64()
-    }
+    if part.is_zero() { f64::INFINITY } else { whole.as_secs_f64() / part.as_secs_f64() }
 }
 
 impl fmt::Display for Estimate {
@@ -299,10 +280,7 @@ mod tests {
         let mut program = CpuProfile::new();
         program.add("read", seconds(1.0), None);
         // 0.1 s in, 0.2 s out, 0.5 s of arithmetic (0.1 s of memory beside it), 10 µs to launch.
-        let cost = Cost {
-            bytes: 100_000_000_000,
-            flops: 5_000_000_000_000,
-        };
+        let cost = Cost { bytes: 100_000_000_000, flops: 5_000_000_000_000 };
         let work = Offload::new(cost).copies(1_000_000_000, 1_000_000_000);
         program.add("work", seconds(9.0), Some(work));
         let mut estimate = estimate(&program, &device());
@@ -311,19 +289,11 @@ mod tests {
         assert!((estimate.speed_up() - expected).abs() < 1e-6, "{}", estimate.speed_up());
 
         assert_eq!(estimate.measured_speed_up(), None);
-        let measured = Timings {
-            kernel: seconds(3.0),
-            ..Timings::default()
-        };
+        let measured = Timings { kernel: seconds(3.0), ..Timings::default() };
         estimate.set_measured("work", measured);
         assert!((estimate.measured_speed_up().expect("all measured") - 2.5).abs() < 1e-9);
         let text = estimate.to_string();
-        for part in [
-            "90.0 %",
-            "at most 10.00 times",
-            "5.56 times predicted",
-            "2.50 times measured",
-        ] {
+        for part in ["90.0 %", "at most 10.00 times", "5.56 times predicted", "2.50 times measured"] {
             assert!(text.contains(part), "`{part}` is missing in {text}");
         }
     }

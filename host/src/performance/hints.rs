@@ -74,10 +74,7 @@ impl fmt::Display for Hint {
                     "low occupancy, {now}; no block size does much better: the kernel would have to take less of it"
                 )
             }
-            Hint::FewBlocks {
-                blocks,
-                multiprocessors,
-            } => write!(
+            Hint::FewBlocks { blocks, multiprocessors } => write!(
                 f,
                 "{blocks} blocks for {multiprocessors} multiprocessors: {} have nothing to do; more and smaller blocks would \
                  spread the work",
@@ -110,17 +107,11 @@ impl fmt::Display for Hint {
 pub(crate) fn of_launch(limits: &Limits, info: &KernelInfo, now: &Occupancy, blocks: u64, shared: u32) -> Vec<Hint> {
     let mut hints = Vec::new();
     if !now.threads.is_multiple_of(limits.warp.max(1)) {
-        hints.push(Hint::PartialWarp {
-            threads: now.threads,
-            warp: limits.warp,
-        });
+        hints.push(Hint::PartialWarp { threads: now.threads, warp: limits.warp });
     }
     let wave = u64::from(now.blocks) * u64::from(limits.multiprocessors);
     if blocks < u64::from(limits.multiprocessors) {
-        hints.push(Hint::FewBlocks {
-            blocks,
-            multiprocessors: limits.multiprocessors,
-        });
+        hints.push(Hint::FewBlocks { blocks, multiprocessors: limits.multiprocessors });
     } else if wave > 0 && blocks > wave {
         let used = blocks as f64 / (blocks.div_ceil(wave) * wave) as f64;
         if used < USED {
@@ -132,10 +123,7 @@ pub(crate) fn of_launch(limits: &Limits, info: &KernelInfo, now: &Occupancy, blo
         hints.push(Hint::LowOccupancy { now: now.clone(), best });
     }
     if info.local_memory > 0 {
-        hints.push(Hint::LocalMemory {
-            bytes: info.local_memory,
-            registers: info.registers,
-        });
+        hints.push(Hint::LocalMemory { bytes: info.local_memory, registers: info.registers });
     }
     hints
 }

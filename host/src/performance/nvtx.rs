@@ -29,11 +29,7 @@ use std::time::Instant;
 #[must_use = "a range ends when it is dropped: bind it to a name, as in `let _range = ..`"]
 pub fn range(name: &str) -> Range {
     let is_pushed = push(name);
-    Range {
-        profiled: recording::is_heard().then(|| (name.to_owned(), Instant::now())),
-        is_pushed,
-        thread: PhantomData,
-    }
+    Range { profiled: recording::is_heard().then(|| (name.to_owned(), Instant::now())), is_pushed, thread: PhantomData }
 }
 
 /// Marks this moment with a name, in NVIDIA's Nsight tools.
@@ -144,16 +140,8 @@ struct Version {
 }
 
 unsafe extern "C" fn export_table(id: c_uint) -> *const c_void {
-    static CALLBACKS: Callbacks = Callbacks {
-        size: size_of::<Callbacks>(),
-        module_function_table,
-    };
-    static VERSION: Version = Version {
-        size: size_of::<Version>(),
-        version: 3,
-        reserved: 0,
-        set_injection_version,
-    };
+    static CALLBACKS: Callbacks = Callbacks { size: size_of::<Callbacks>(), module_function_table };
+    static VERSION: Version = Version { size: size_of::<Version>(), version: 3, reserved: 0, set_injection_version };
     match id {
         1 => (&raw const CALLBACKS).cast(),
         3 => (&raw const VERSION).cast(),

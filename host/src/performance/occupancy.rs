@@ -123,9 +123,7 @@ impl Limits {
         let warps_by_registers = self.registers_per_multiprocessor / PARTITIONS / per_warp * PARTITIONS;
         // What is taken comes in pieces: 128 bytes since Ampere, 256 before.
         let unit = if self.compute_capability >= (8, 0) { 128 } else { 256 };
-        let per_block = shared
-            .saturating_add(self.reserved_shared_memory)
-            .checked_next_multiple_of(unit);
+        let per_block = shared.saturating_add(self.reserved_shared_memory).checked_next_multiple_of(unit);
         let by_shared = match per_block {
             Some(0) => u32::MAX,
             Some(bytes) => self.shared_memory_per_multiprocessor / bytes,
@@ -138,13 +136,7 @@ impl Limits {
             (Resource::SharedMemory, each(by_shared)),
         ];
         let blocks = allowed.iter().map(|(_, blocks)| *blocks).min().unwrap_or(0);
-        Occupancy {
-            threads,
-            blocks,
-            warps: blocks * warps,
-            max_warps,
-            allowed,
-        }
+        Occupancy { threads, blocks, warps: blocks * warps, max_warps, allowed }
     }
 
     /// The block size, a multiple of a warp, that fills a multiprocessor best; of several the one nearest to 256, which
@@ -189,9 +181,8 @@ impl Module {
         // Where no block fits, the driver may answer with an error instead of 0.
         if occupancy.blocks > 0 {
             function.allow_shared(&entered, dynamic_shared)?;
-            let asked = function
-                .raw
-                .max_active_blocks_per_multiprocessor(BlockSize::xyz(x, y, z), dynamic_shared as usize);
+            let asked =
+                function.raw.max_active_blocks_per_multiprocessor(BlockSize::xyz(x, y, z), dynamic_shared as usize);
             occupancy.blocks = entered.check(asked, || format!("ask how many blocks of `{kernel}` fit"))?;
             occupancy.warps = occupancy.blocks * threads.div_ceil(limits.warp.max(1));
         }
@@ -246,12 +237,7 @@ mod tests {
     };
 
     fn kernel(registers: u32, shared_memory: u32) -> KernelInfo {
-        KernelInfo {
-            registers,
-            shared_memory,
-            local_memory: 0,
-            threads_per_block: 1024,
-        }
+        KernelInfo { registers, shared_memory, local_memory: 0, threads_per_block: 1024 }
     }
 
     #[test]

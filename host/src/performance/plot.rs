@@ -104,9 +104,7 @@ impl Chart {
         let mut file = Vec::new();
         let mut encoder = png::Encoder::new(&mut file, SIZE.0, SIZE.1);
         encoder.set_color(png::ColorType::Rgb);
-        let _ = encoder
-            .write_header()
-            .and_then(|mut writer| writer.write_image_data(&pixels));
+        let _ = encoder.write_header().and_then(|mut writer| writer.write_image_data(&pixels));
         file
     }
 
@@ -114,14 +112,9 @@ impl Chart {
     fn range(&self, of: impl Fn(&(f64, f64)) -> f64) -> (f64, f64) {
         let values = self.series.iter().flat_map(|series| &series.points).map(of);
         let values = values.filter(|value| value.is_finite() && *value > 0.0);
-        let (least, most) = values.fold((f64::INFINITY, 0.0_f64), |(least, most), value| {
-            (least.min(value), most.max(value))
-        });
-        if least > most {
-            (0.1, 10.0)
-        } else {
-            (least / 1.5, most * 1.8)
-        }
+        let (least, most) =
+            values.fold((f64::INFINITY, 0.0_f64), |(least, most), value| (least.min(value), most.max(value)));
+        if least > most { (0.1, 10.0) } else { (least / 1.5, most * 1.8) }
     }
 
     fn draw<B: DrawingBackend>(&self, root: &DrawingArea<B, Shift>) -> Result<(), Failed<B>> {
@@ -166,11 +159,7 @@ impl Chart {
                     chart.draw_series(points.map(|(x, y)| {
                         // Names that would leave the picture stand on the left of their marks.
                         let is_right = x.ln() > x0.ln() + 0.7 * (x1.ln() - x0.ln());
-                        let shift = if is_right {
-                            -9 - 8 * series.name.chars().count() as i32
-                        } else {
-                            9
-                        };
+                        let shift = if is_right { -9 - 8 * series.name.chars().count() as i32 } else { 9 };
                         EmptyElement::at((x, y)) + Text::new(series.name.clone(), (shift, 3), text(14))
                     }))?;
                 }
@@ -236,19 +225,14 @@ impl Comparison {
     fn chart(&self) -> Chart {
         let series = |name: &str, time: fn(&crate::performance::compare::Size) -> Duration| Series {
             name: name.to_owned(),
-            points: self
-                .sizes
-                .iter()
-                .map(|size| (size.n as f64, time(size).as_secs_f64()))
-                .collect(),
+            points: self.sizes.iter().map(|size| (size.n as f64, time(size).as_secs_f64())).collect(),
             style: Style::Marked,
         };
         let mut marks = Vec::new();
         let first = self.sizes.first().map_or(0.0, |size| size.n as f64);
-        for (crossover, what) in [
-            (self.kernel_crossover(), "the kernel is faster from"),
-            (self.crossover(), "with its copies from"),
-        ] {
+        for (crossover, what) in
+            [(self.kernel_crossover(), "the kernel is faster from"), (self.crossover(), "with its copies from")]
+        {
             if let Some(n) = crossover.filter(|n| *n > first) {
                 marks.push((n, format!("{what} {} on", Axis::Number.label(n.round()))));
             }
@@ -259,9 +243,7 @@ impl Comparison {
             y: (Axis::Seconds, "time"),
             series: vec![
                 series("CPU", |size| size.cpu),
-                series("device, with copies from and to host memory", |size| {
-                    size.device.total()
-                }),
+                series("device, with copies from and to host memory", |size| size.device.total()),
                 series("kernel alone", |size| size.device.kernel),
             ],
             marks,
@@ -277,10 +259,7 @@ mod tests {
     fn labels_have_units() {
         let labels = [1e-6, 1e-3, 0.01, 1.0, 100e-9].map(|value| Axis::Seconds.label(value));
         assert_eq!(labels, ["1 µs", "1 ms", "10 ms", "1 s", "100 ns"]);
-        assert_eq!(
-            [100.0, 1e6, 0.125].map(|n| Axis::Number.label(n)),
-            ["100", "1 M", "0.125"]
-        );
+        assert_eq!([100.0, 1e6, 0.125].map(|n| Axis::Number.label(n)), ["100", "1 M", "0.125"]);
         assert_eq!(Axis::FlopsPerSecond.label(1e12), "1 TFLOP/s");
     }
 }

@@ -114,10 +114,7 @@ impl Profiler {
         if PROFILING.replace(true) {
             return Err(Error::NestedProfile);
         }
-        Ok(Profiler {
-            recorder: Recorder::start(scope),
-            thread: PhantomData,
-        })
+        Ok(Profiler { recorder: Recorder::start(scope), thread: PhantomData })
     }
 
     /// Waits for what was recorded and ends the profile.
@@ -225,11 +222,7 @@ impl Profile {
         ordinals.dedup();
         let devices = ordinals.into_iter().filter_map(|ordinal| {
             let raw = cust::device::Device::get_device(ordinal).ok()?;
-            Some(ProfiledDevice {
-                ordinal,
-                capacity: Capacity::of_raw(raw).ok()?,
-                limits: Limits::of(raw).ok()?,
-            })
+            Some(ProfiledDevice { ordinal, capacity: Capacity::of_raw(raw).ok()?, limits: Limits::of(raw).ok()? })
         });
         Profile {
             wall: finished.wall,
@@ -352,20 +345,9 @@ impl ProfiledDevice {
     }
 
     fn facts(&self, launched: &Launched) -> LaunchFacts {
-        let occupancy = self
-            .limits
-            .occupancy(&launched.info, launched.block.iter().product(), launched.dynamic_shared);
-        let hints = hints::of_launch(
-            &self.limits,
-            &launched.info,
-            &occupancy,
-            launched.blocks(),
-            launched.dynamic_shared,
-        );
-        LaunchFacts {
-            launched: launched.clone(),
-            occupancy,
-            hints,
-        }
+        let occupancy = self.limits.occupancy(&launched.info, launched.block.iter().product(), launched.dynamic_shared);
+        let hints =
+            hints::of_launch(&self.limits, &launched.info, &occupancy, launched.blocks(), launched.dynamic_shared);
+        LaunchFacts { launched: launched.clone(), occupancy, hints }
     }
 }

@@ -119,12 +119,7 @@ type RawCallback = unsafe extern "C" fn(sys::CUstream, u32, *mut c_void);
 unsafe extern "C" fn reached(_: sys::CUstream, status: u32, callback: *mut c_void) {
     // SAFETY: `add_callback` made it, and the driver calls once.
     let callback = *unsafe { Box::from_raw(callback.cast::<Callback>()) };
-    let Callback {
-        stream,
-        queue,
-        recorder,
-        function,
-    } = callback;
+    let Callback { stream, queue, recorder, function } = callback;
     let task = move || {
         let operation = || "finish the work of a stream".to_owned();
         let outcome = stream

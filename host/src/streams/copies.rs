@@ -130,10 +130,7 @@ pub struct PendingCopy<T> {
 
 impl<T> PendingCopy<T> {
     fn new(host: PinnedBuffer<T>, stream: &Stream) -> PendingCopy<T> {
-        PendingCopy {
-            host: Some(host),
-            stream: stream.clone(),
-        }
+        PendingCopy { host: Some(host), stream: stream.clone() }
     }
 
     fn host(&self) -> &[T] {
@@ -168,9 +165,7 @@ impl<T> PendingCopy<T> {
 
 impl<T> fmt::Debug for PendingCopy<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PendingCopy")
-            .field("host", &self.host)
-            .finish_non_exhaustive()
+        f.debug_struct("PendingCopy").field("host", &self.host).finish_non_exhaustive()
     }
 }
 
@@ -196,10 +191,7 @@ pub struct CopyScope<'scope, 'env: 'scope> {
 /// Runs `work`, and waits for the copies that it puts on streams.
 pub(crate) fn scope<'env, R>(work: impl for<'scope> FnOnce(&'scope CopyScope<'scope, 'env>) -> Result<R>) -> Result<R> {
     let streams = Streams::default();
-    let scope = CopyScope {
-        streams: &streams,
-        lifetimes: PhantomData,
-    };
+    let scope = CopyScope { streams: &streams, lifetimes: PhantomData };
     let done = work(&scope);
     // Where `work` panics, dropping the streams waits.
     let waited = streams.wait();
@@ -282,8 +274,6 @@ impl Drop for Streams {
 
 impl fmt::Debug for CopyScope<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CopyScope")
-            .field("streams", &self.streams.0.lock().len())
-            .finish()
+        f.debug_struct("CopyScope").field("streams", &self.streams.0.lock().len()).finish()
     }
 }

@@ -52,9 +52,7 @@ impl Future for Done {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
         match &mut *self.state.lock() {
             State::Waiting(waker) => {
-                waker
-                    .get_or_insert_with(|| context.waker().clone())
-                    .clone_from(context.waker());
+                waker.get_or_insert_with(|| context.waker().clone()).clone_from(context.waker());
                 Poll::Pending
             }
             State::Over(outcome) => Poll::Ready(outcome.clone()),
@@ -103,9 +101,7 @@ impl Event {
         });
         match waiting {
             Ok(stream) => Done::of(&stream),
-            Err(error) => Done {
-                state: Arc::new(Mutex::new(State::Over(Err(error)))),
-            },
+            Err(error) => Done { state: Arc::new(Mutex::new(State::Over(Err(error)))) },
         }
     }
 }

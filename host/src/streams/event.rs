@@ -43,11 +43,7 @@ impl Event {
         let entered = self.inner.context.enter(operation)?;
         // SAFETY: the event is alive, its context current.
         let wait = || answer(unsafe { sys::cuEventSynchronize(self.inner.raw) });
-        entered.check_wait(
-            Waited::Stream(self.inner.queue),
-            recording::on_host("wait", wait),
-            operation,
-        )
+        entered.check_wait(Waited::Stream(self.inner.queue), recording::on_host("wait", wait), operation)
     }
 
     /// Whether the event has happened.
@@ -93,14 +89,8 @@ impl Event {
         // SAFETY: the context is current, `raw` a valid place for a handle.
         let created = answer(unsafe { sys::cuEventCreate(&mut raw, 0) });
         entered.check(created, operation)?;
-        let inner = Inner {
-            context: context.clone(),
-            raw,
-            queue: queue.id(),
-        };
-        let event = Event {
-            inner: OutsideHostFn::new(inner),
-        };
+        let inner = Inner { context: context.clone(), raw, queue: queue.id() };
+        let event = Event { inner: OutsideHostFn::new(inner) };
         // SAFETY: event and stream are alive, their context current.
         let recorded = answer(unsafe { sys::cuEventRecord(raw, queue.raw.as_inner()) });
         entered.check(recorded, operation)?;
@@ -122,9 +112,7 @@ impl Event {
 
 impl fmt::Debug for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Event")
-            .field("device", &self.inner.context.ordinal)
-            .finish_non_exhaustive()
+        f.debug_struct("Event").field("device", &self.inner.context.ordinal).finish_non_exhaustive()
     }
 }
 

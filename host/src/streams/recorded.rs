@@ -69,15 +69,9 @@ impl Step {
     ) -> Result<Step> {
         if let Some(index) = arguments.transfers().first().and_then(|first| {
             let starts = arguments.parameters();
-            starts
-                .iter()
-                .position(|parameter| usize::from(parameter.word) == first.word)
+            starts.iter().position(|parameter| usize::from(parameter.word) == first.word)
         }) {
-            return Err(GraphError::HostMemory {
-                kernel: kernel.name,
-                parameter: index,
-            }
-            .into());
+            return Err(GraphError::HostMemory { kernel: kernel.name, parameter: index }.into());
         }
         if device_memory(arguments).any(|(memory, _)| memory.is_unified()) {
             return Err(GraphError::UnifiedMemory { kernel: kernel.name }.into());
@@ -95,9 +89,7 @@ impl Step {
             dependent,
             words: arguments.words().to_vec(),
             parameters: arguments.parameters().to_vec(),
-            uses: device_memory(arguments)
-                .map(|(memory, access)| (memory.clone(), access))
-                .collect(),
+            uses: device_memory(arguments).map(|(memory, access)| (memory.clone(), access)).collect(),
             settling: settling(arguments)
                 .map(|(memory, access, settling)| (memory.clone(), access, settling))
                 .collect(),

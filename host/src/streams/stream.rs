@@ -82,14 +82,8 @@ impl Stream {
         };
         let queue = Arc::new(queue);
         context.queues.others.lock().push(queue.clone());
-        let inner = Arc::new(Inner {
-            context,
-            queue,
-            recording,
-        });
-        Ok(Stream {
-            inner: OutsideHostFn::new(inner),
-        })
+        let inner = Arc::new(Inner { context, queue, recording });
+        Ok(Stream { inner: OutsideHostFn::new(inner) })
     }
 
     /// Waits until all work that was put on this stream is done.
@@ -115,9 +109,7 @@ impl Stream {
         // SAFETY: the stream is alive, its context current.
         match answer(unsafe { sys::cuStreamQuery(queue.raw.as_inner()) }) {
             Err(Code::NOT_READY) => Ok(false),
-            outcome => entered
-                .check_wait(Waited::Stream(queue.id), outcome, operation)
-                .map(|()| true),
+            outcome => entered.check_wait(Waited::Stream(queue.id), outcome, operation).map(|()| true),
         }
     }
 

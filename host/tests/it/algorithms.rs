@@ -17,9 +17,7 @@ fn algorithms() -> &'static (Device, Algorithms) {
 }
 
 /// Elements around warps, blocks and tiles, and enough for several rounds of blocks that stay.
-const SIZES: [usize; 16] = [
-    0, 1, 2, 3, 5, 31, 32, 33, 1023, 1024, 1025, 4097, 9727, 9728, 16_385, 100_003,
-];
+const SIZES: [usize; 16] = [0, 1, 2, 3, 5, 31, 32, 33, 1023, 1024, 1025, 4097, 9727, 9728, 16_385, 100_003];
 /// More than the blocks of a software device take in three rounds of a scan.
 const MANY: usize = 700_001;
 
@@ -56,28 +54,17 @@ fn check_operation<T: bytemuck::Pod + PartialEq + Debug, O: Operation<T> + Copy 
     algorithms.inclusive_scan(&x, operation, &mut y).unwrap();
     let got = y.to_vec().unwrap();
     if let Some(i) = (0..n).find(|&i| got[i] != inclusive[i]) {
-        panic!(
-            "inclusive scan by {operation:?} of {n}: element {i} is {:?}, not {:?}",
-            got[i], inclusive[i]
-        );
+        panic!("inclusive scan by {operation:?} of {n}: element {i} is {:?}, not {:?}", got[i], inclusive[i]);
     }
 
     let initial = operation.of_nothing();
     algorithms.exclusive_scan(&x, operation, initial, &mut y).unwrap();
     let got = y.to_vec().unwrap();
     let expected = |i: usize| {
-        if i == 0 {
-            initial
-        } else {
-            combine(initial, inclusive[i - 1])
-        }
+        if i == 0 { initial } else { combine(initial, inclusive[i - 1]) }
     };
     if let Some(i) = (0..n).find(|&i| got[i] != expected(i)) {
-        panic!(
-            "exclusive scan by {operation:?} of {n}: element {i} is {:?}, not {:?}",
-            got[i],
-            expected(i)
-        );
+        panic!("exclusive scan by {operation:?} of {n}: element {i} is {:?}, not {:?}", got[i], expected(i));
     }
 }
 
@@ -150,16 +137,11 @@ fn parts_that_are_not_aligned() {
         let sum = values[start..end].iter().copied().fold(0, u32::wrapping_add);
         assert_eq!(algorithms.reduce(part, Sum).unwrap(), sum);
         y.clear().unwrap();
-        algorithms
-            .inclusive_scan(part, Sum, y.slice_mut(start + 1..end + 1))
-            .unwrap();
+        algorithms.inclusive_scan(part, Sum, y.slice_mut(start + 1..end + 1)).unwrap();
         let got = y.to_vec().unwrap();
         assert_eq!(got[..=start], vec![0; start + 1], "before {start}..{end}");
         assert_eq!(got[end + 1..], vec![0; 20_000 - end], "behind {start}..{end}");
-        assert!(
-            (start..end).all(|i| got[i + 1].wrapping_sub(got[i]) == values[i]),
-            "{start}..{end}"
-        );
+        assert!((start..end).all(|i| got[i + 1].wrapping_sub(got[i]) == values[i]), "{start}..{end}");
     }
 }
 
@@ -257,9 +239,7 @@ fn histograms_of_every_type() {
             algorithms.histogram(&x, -1_000_003..5_000_000, &mut counts).unwrap();
             check("i32", &counts, &|i| {
                 let above = i64::from(x[i]) + 1_000_003;
-                (0..6_000_003)
-                    .contains(&above)
-                    .then(|| (above * bins as i64 / 6_000_003) as usize)
+                (0..6_000_003).contains(&above).then(|| (above * bins as i64 / 6_000_003) as usize)
             });
             let x: Vec<u64> = words(n, 11).collect();
             algorithms.histogram(&x, 12_345..u64::MAX - 5, &mut counts).unwrap();
@@ -270,25 +250,17 @@ fn histograms_of_every_type() {
             });
             let x: Vec<f32> = words(n, 12).map(|word| (word % 10_007) as f32 / 9_000.0).collect();
             algorithms.histogram(&x, 0.0..1.0, &mut counts).unwrap();
-            check("f32", &counts, &|i| {
-                (x[i] < 1.0).then(|| ((x[i] * bins as f32) as usize).min(bins - 1))
-            });
+            check("f32", &counts, &|i| (x[i] < 1.0).then(|| ((x[i] * bins as f32) as usize).min(bins - 1)));
             let x: Vec<f64> = words(n, 13).map(|word| (word % 10_007) as f64 - 5000.0).collect();
             algorithms.histogram(&x, -5000.0..3.5, &mut counts).unwrap();
             let scale = bins as f64 / 5003.5;
-            check("f64", &counts, &|i| {
-                (x[i] < 3.5).then(|| (((x[i] + 5000.0) * scale) as usize).min(bins - 1))
-            });
+            check("f64", &counts, &|i| (x[i] < 3.5).then(|| (((x[i] + 5000.0) * scale) as usize).min(bins - 1)));
             let x: Vec<u8> = words(n, 14).map(|word| word as u8).collect();
             algorithms.count_values(&x, &mut counts).unwrap();
-            check("u8", &counts, &|i| {
-                (usize::from(x[i]) < bins).then_some(usize::from(x[i]))
-            });
+            check("u8", &counts, &|i| (usize::from(x[i]) < bins).then_some(usize::from(x[i])));
             let x: Vec<u16> = words(n, 15).map(|word| word as u16).collect();
             algorithms.count_values(&x, &mut counts).unwrap();
-            check("u16", &counts, &|i| {
-                (usize::from(x[i]) < bins).then_some(usize::from(x[i]))
-            });
+            check("u16", &counts, &|i| (usize::from(x[i]) < bins).then_some(usize::from(x[i])));
         }
     }
 }
@@ -352,17 +324,10 @@ fn wrong_arguments_say_what_is_wrong() {
     let (_, algorithms) = algorithms();
     let mut three = [0; 3];
     let error = algorithms.inclusive_scan(&[1, 2], Sum, &mut three).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "cannot scan: the source has 2 elements, the destination 3"
-    );
+    assert_eq!(error.to_string(), "cannot scan: the source has 2 elements, the destination 3");
     let error = algorithms.histogram(&[1.0], 1.0..f32::NAN, &mut [0; 2]).unwrap_err();
     assert!(matches!(error, Error::NoRange { .. }));
-    assert!(
-        error
-            .to_string()
-            .ends_with("the range is empty; its start must be below its end")
-    );
+    assert!(error.to_string().ends_with("the range is empty; its start must be below its end"));
     assert!(algorithms.transpose(&[1, 2, 3], [2, 2], &mut [0; 4]).is_err());
     assert!(algorithms.sort_by_key(&mut [1, 2], &mut three).is_err());
 }

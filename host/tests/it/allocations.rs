@@ -68,13 +68,7 @@ fn a_launch_allocates_nothing() {
         let raw = cust::module::Module::from_ptx(PTX, &[]).expect("the PTX is right");
         let function = raw.get_function("saxpy").expect("it has the kernel");
         let queue = cust::stream::Stream::new(cust::stream::StreamFlags::DEFAULT, None).expect("a stream");
-        let mut words = [
-            2.0_f32.to_bits().into(),
-            x.as_device_pointer().address(),
-            N as u64,
-            0,
-            N as u64,
-        ];
+        let mut words = [2.0_f32.to_bits().into(), x.as_device_pointer().address(), N as u64, 0, N as u64];
         words[3] = y.as_device_pointer().address();
         let mut pointers = words.each_mut().map(|word| ptr::from_mut(word).cast::<c_void>());
         let mut bare_launch = || {
@@ -101,10 +95,7 @@ fn a_launch_allocates_nothing() {
         queue.synchronize().expect("the launches are right");
 
         // Queues grow now and then; one allocation for each launch would be a thousand.
-        assert!(
-            ours < bare + LAUNCHES / 10,
-            "{ours} allocations in {LAUNCHES} launches, {bare} by the driver alone"
-        );
+        assert!(ours < bare + LAUNCHES / 10, "{ours} allocations in {LAUNCHES} launches, {bare} by the driver alone");
         Ok(())
     });
 }

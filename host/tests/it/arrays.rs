@@ -18,10 +18,7 @@ fn arrays_are_made_and_read() -> rumba::Result<()> {
     assert_eq!(Array::full(&device, [3, 2], -1_i8)?.to_vec()?, [-1; 6]);
     assert_eq!(Array::arange(&device, 1.0_f64, 0.5, 4)?.to_vec()?, [1.0, 1.5, 2.0, 2.5]);
     assert_eq!(Array::arange(&device, 5_i32, -2, 3)?.to_vec()?, [5, 3, 1]);
-    assert_eq!(
-        Array::linspace(&device, 0.0_f32, 1.0, 5)?.to_vec()?,
-        [0.0, 0.25, 0.5, 0.75, 1.0]
-    );
+    assert_eq!(Array::linspace(&device, 0.0_f32, 1.0, 5)?.to_vec()?, [0.0, 0.25, 0.5, 0.75, 1.0]);
     assert_eq!(Array::linspace(&device, 2.0_f32, 3.0, 1)?.to_vec()?, [2.0]);
     let products = Array::from_fn(&device, [3, 3], |[row, column]| (row * column) as u64)?;
     assert_eq!(products.to_vec()?, [0, 0, 0, 0, 1, 2, 0, 2, 4]);
@@ -30,10 +27,7 @@ fn arrays_are_made_and_read() -> rumba::Result<()> {
     let scalar = Array::full(&device, [], 7_u16)?;
     assert_eq!((scalar.len(), scalar.to_vec()?), (1, vec![7]));
     let clone = products.try_clone()?.reshape([9])?;
-    assert_eq!(
-        (clone.shape(), clone.into_buffer().to_vec()?),
-        ([9], products.to_vec()?)
-    );
+    assert_eq!((clone.shape(), clone.into_buffer().to_vec()?), ([9], products.to_vec()?));
     Ok(())
 }
 
@@ -122,12 +116,7 @@ fn parts_are_written() -> rumba::Result<()> {
     let (top, mut bottom) = right.split_at_mut(0, 3);
     bottom.fill(9)?;
     top.transpose().index_axis_mut(0, 3).copy_from_slice(&[70, 80, 90])?;
-    assert_eq!(
-        array.to_vec()?,
-        [
-            1, 2, 0, 0, 0, 70, 3, 4, 0, 0, 0, 80, 5, 6, 0, 0, 0, 90, 7, 8, 9, 9, 9, 9
-        ]
-    );
+    assert_eq!(array.to_vec()?, [1, 2, 0, 0, 0, 70, 3, 4, 0, 0, 0, 80, 5, 6, 0, 0, 0, 90, 7, 8, 9, 9, 9, 9]);
     // A row to all rows, a column to all columns, one view of an array to another's.
     let row = Array::from_slice(&device, [6], &[1, 2, 3, 4, 5, 6])?;
     array.copy_from(&row.view())?;
@@ -162,10 +151,7 @@ fn what_does_not_fit_says_so() -> rumba::Result<()> {
     );
     let row = counted(&device, [3]);
     let error = array.copy_from(&row.view()).expect_err("no row of it is as long");
-    assert!(
-        matches!(&error, Error::Array(error) if matches!(**error, ArrayError::Broadcast { .. })),
-        "{error}"
-    );
+    assert!(matches!(&error, Error::Array(error) if matches!(**error, ArrayError::Broadcast { .. })), "{error}");
     assert!(text(array.copy_from_slice(&[0; 11])).contains("the source has 11 elements"));
     assert!(text(Array::<u64, 2>::zeros(&device, [usize::MAX, 2])).contains("more bytes than can be addressed"));
     Ok(())
@@ -208,11 +194,7 @@ fn streams_that_share_an_array_keep_its_order() -> rumba::Result<()> {
             // A copy on the default stream comes after both.
             let seen = array.transpose().to_vec()?;
             let expected = [2.0_f32.powi(step as i32 + 1), 0.5_f32.powi(step as i32 + 1)];
-            assert!(
-                seen.chunks(2).all(|pair| pair == expected),
-                "step {step}: {:?}",
-                &seen[..2]
-            );
+            assert!(seen.chunks(2).all(|pair| pair == expected), "step {step}: {:?}", &seen[..2]);
         }
     }
     Ok(())
@@ -237,12 +219,7 @@ fn views_are_sent_to_threads() -> rumba::Result<()> {
             .collect();
         for (column, reader) in readers.into_iter().enumerate() {
             let values = reader.join().expect("no panic")?;
-            assert!(
-                values
-                    .iter()
-                    .enumerate()
-                    .all(|(row, &value)| value as usize == 3 * row + column)
-            );
+            assert!(values.iter().enumerate().all(|(row, &value)| value as usize == 3 * row + column));
         }
         Ok(())
     })

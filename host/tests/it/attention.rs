@@ -94,10 +94,7 @@ fn compare<T: Number>(
     let linalg = ONLY.get().map_or(linalg.clone(), |only| linalg.only(only));
     let make = |seed, length| {
         let shape = lies([batch, heads, length, size], order);
-        let numbers: Vec<T> = numbers(seed, shape.iter().product())
-            .into_iter()
-            .map(|x| T::of(2.0 * x))
-            .collect();
+        let numbers: Vec<T> = numbers(seed, shape.iter().product()).into_iter().map(|x| T::of(2.0 * x)).collect();
         Array::from_slice(device, shape, &numbers)
     };
     let (q, k, v) = (make(1, rows)?, make(2, keys)?, make(3, keys)?);
@@ -133,10 +130,7 @@ fn compare<T: Number>(
         let weights: Vec<f64> = scores.iter().map(|score| (score - top).exp()).collect();
         let sum: f64 = weights.iter().sum();
         for (column, got) in got.iter().enumerate() {
-            let values = weights
-                .iter()
-                .enumerate()
-                .map(|(j, weight)| weight * v[(head * keys + j) * size + column]);
+            let values = weights.iter().enumerate().map(|(j, weight)| weight * v[(head * keys + j) * size + column]);
             let wanted = if visible == 0 { 0.0 } else { values.sum::<f64>() / sum };
             assert!(
                 (got - wanted).abs() <= 2.0 * T::ERROR,
@@ -196,13 +190,7 @@ fn arrays_of_any_strides_are_served() -> rumba::Result<()> {
     let device = device();
     compare::<f16>(&device, [1, 2, 70, 90, 20], Mask::None, None, Order::LengthFirst)?;
     compare::<bf16>(&device, [2, 1, 65, 65, 33], Mask::Causal, None, Order::HeadsFirst)?;
-    compare::<f16>(
-        &device,
-        [1, 1, 10, 70, 133],
-        Mask::CausalFromEnd,
-        Some(0.5),
-        Order::HeadsFirst,
-    )?;
+    compare::<f16>(&device, [1, 1, 10, 70, 133], Mask::CausalFromEnd, Some(0.5), Order::HeadsFirst)?;
     // A head of one number, with its elements two apart.
     let numbers =
         |value: fn(usize) -> f32| Array::from_fn(&device, [1, 1, 4, 2], |[_, _, j, _]| f16::from_f32(value(j)));
@@ -216,10 +204,7 @@ fn arrays_of_any_strides_are_served() -> rumba::Result<()> {
         output.view_mut().slice_mut(half),
         Attention::default(),
     )?;
-    assert_eq!(
-        output.to_vec()?,
-        [1.5, 0.0, 1.5, 0.0, 1.5, 0.0, 1.5, 0.0].map(f16::from_f32)
-    );
+    assert_eq!(output.to_vec()?, [1.5, 0.0, 1.5, 0.0, 1.5, 0.0, 1.5, 0.0].map(f16::from_f32));
     Ok(())
 }
 
@@ -227,13 +212,7 @@ fn arrays_of_any_strides_are_served() -> rumba::Result<()> {
 #[test]
 fn queries_without_keys_get_zeros() -> rumba::Result<()> {
     let device = device();
-    compare::<f16>(
-        &device,
-        [1, 1, 150, 20, 64],
-        Mask::CausalFromEnd,
-        None,
-        Order::HeadsFirst,
-    )?;
+    compare::<f16>(&device, [1, 1, 150, 20, 64], Mask::CausalFromEnd, None, Order::HeadsFirst)?;
     let linalg = Linalg::new(&device);
     let q = Array::full(&device, [1, 1, 3, 64], f16::ONE)?;
     let none = Array::zeros(&device, [1, 1, 0, 64])?;
@@ -261,10 +240,7 @@ fn late_large_scores_win() -> rumba::Result<()> {
     let (k, v) = (array(&at)?, array(&|j| j as f32)?);
     let q = Array::full(&device, [1, 1, 2, size], f16::ONE)?;
     let mut output = Array::zeros(&device, [1, 1, 2, size])?;
-    let attention = Attention {
-        scale: Some(4.0),
-        ..Attention::default()
-    };
+    let attention = Attention { scale: Some(4.0), ..Attention::default() };
     Linalg::new(&device).attention(&q, &k, &v, &mut output, attention)?;
     assert_eq!(output.to_vec()?, [f16::from_f32(290.0); 128]);
     Ok(())
@@ -282,30 +258,17 @@ fn shapes_and_scales_that_do_not_fit_are_refused() -> rumba::Result<()> {
             Err(Error::Linalg(error)) => *error,
             other => panic!("not refused, but {other:?}"),
         };
-    for (k, v) in [
-        ([2, 3, 7, 64], [2, 3, 6, 64]),
-        ([2, 1, 7, 64], [2, 1, 7, 64]),
-        ([2, 3, 7, 32], [2, 3, 7, 32]),
-    ] {
+    for (k, v) in [([2, 3, 7, 64], [2, 3, 6, 64]), ([2, 1, 7, 64], [2, 1, 7, 64]), ([2, 3, 7, 32], [2, 3, 7, 32])] {
         let error = attend(&zeros(k)?, &zeros(v)?, Attention::default());
         assert!(matches!(error, LinalgError::Attention { keys, values, .. } if keys == k && values == v));
         assert!(error.to_string().contains("[2, 3, 5, 64]"), "{error}");
     }
     for scale in [0.0, -1.0, f32::NAN, f32::INFINITY] {
-        let attention = Attention {
-            scale: Some(scale),
-            ..Attention::default()
-        };
+        let attention = Attention { scale: Some(scale), ..Attention::default() };
         assert!(matches!(attend(&k, &k, attention), LinalgError::AttentionScale { .. }));
     }
     let large = zeros([1, 1, 2, 520])?;
-    let error = linalg.attention(
-        &large,
-        &large,
-        &large,
-        &mut zeros([1, 1, 2, 520])?,
-        Attention::default(),
-    );
+    let error = linalg.attention(&large, &large, &large, &mut zeros([1, 1, 2, 520])?, Attention::default());
     assert!(matches!(error, Err(Error::Linalg(error)) if matches!(*error, LinalgError::AttentionSize { .. })));
     Ok(())
 }

@@ -84,10 +84,7 @@ fn after_a_reset_old_things_say_so() {
             }
             other => panic!("{other:?}"),
         };
-        destroyed(
-            old_buffer.to_vec().map(drop),
-            &["copy from a DeviceBuffer<f32> of 64 bytes"],
-        );
+        destroyed(old_buffer.to_vec().map(drop), &["copy from a DeviceBuffer<f32> of 64 bytes"]);
         destroyed(old_buffer.copy_from(&[0.0; 16]), &["copy to a DeviceBuffer<f32>"]);
         destroyed(old_buffer.clear(), &["clear a DeviceBuffer<f32>"]);
         destroyed(old_module.for_each(1, scale(1.0, &mut [1.0])), &["`scale`"]);
@@ -95,17 +92,11 @@ fn after_a_reset_old_things_say_so() {
         destroyed(old_event.synchronize(), &["event"]);
 
         let module = device.load(PTX)?;
-        destroyed(
-            module.for_each(16, scale(1.0, &mut old_buffer)),
-            &["launch `scale` with", "DeviceBuffer<f32>"],
-        );
+        destroyed(module.for_each(16, scale(1.0, &mut old_buffer)), &["launch `scale` with", "DeviceBuffer<f32>"]);
         let mut buffer = device.buffer_from(&[1.0_f32; 16])?;
         destroyed(buffer.copy_from_buffer(&old_buffer), &["DeviceBuffer<f32>"]);
         let on_old_stream = LaunchConfig::for_each(16).stream(&old_stream);
-        destroyed(
-            module.launch(on_old_stream, scale(2.0, &mut buffer)),
-            &["`scale`", "stream"],
-        );
+        destroyed(module.launch(on_old_stream, scale(2.0, &mut buffer)), &["`scale`", "stream"]);
         module.for_each(16, scale(2.0, &mut buffer))?;
         assert_eq!(buffer.to_vec()?, [2.0; 16]);
 
@@ -122,17 +113,9 @@ fn access_out_of_bounds() {
         let mut buffer = device.buffer_from(&[1.0_f32; 8])?;
         let module = device.load(PTX)?;
         let fault = fail(&device, "st.global.f32 [%rd4+1099511627776], %f2;");
-        assert_eq!(
-            (fault.error.code, fault.error.name.as_str()),
-            (700, "CUDA_ERROR_ILLEGAL_ADDRESS")
-        );
+        assert_eq!((fault.error.code, fault.error.name.as_str()), (700, "CUDA_ERROR_ILLEGAL_ADDRESS"));
         let text = fault.to_string();
-        for part in [
-            "scale",
-            "CUDA_ERROR_ILLEGAL_ADDRESS",
-            "context is lost",
-            "device.reset()",
-        ] {
+        for part in ["scale", "CUDA_ERROR_ILLEGAL_ADDRESS", "context is lost", "device.reset()"] {
             assert!(text.contains(part), "`{part}` is missing in: {text}");
         }
 
@@ -144,9 +127,7 @@ fn access_out_of_bounds() {
             device.synchronize(),
             device.zeros::<u8>(1).map(drop),
         ] {
-            let Err(error @ Error::ContextLost { .. }) = result else {
-                panic!("{result:?}")
-            };
+            let Err(error @ Error::ContextLost { .. }) = result else { panic!("{result:?}") };
             assert!(error.to_string().contains("device.reset()"), "{error}");
         }
         match device.reset() {
@@ -214,9 +195,7 @@ fn a_fault_that_arrives_later() {
         let mut buffer = device.zeros::<f32>(8)?;
         let launched = module.for_each(8, scale(1.0, &mut buffer));
         let result = launched.and_then(|()| device.synchronize());
-        let Err(Error::Fault(fault)) = result else {
-            panic!("{result:?}")
-        };
+        let Err(Error::Fault(fault)) = result else { panic!("{result:?}") };
         assert_eq!(fault.kernel, Some("scale"));
         Ok(())
     });

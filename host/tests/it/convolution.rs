@@ -70,11 +70,7 @@ impl Case {
                                 }
                                 let pixel = &images[((image * rows + row) * columns + column) * channels..][..channels];
                                 let weights = &filter[((output * down + r) * right + s) * channels..][..channels];
-                                sum += pixel
-                                    .iter()
-                                    .zip(weights)
-                                    .map(|(a, b)| a.value() * b.value())
-                                    .sum::<f64>();
+                                sum += pixel.iter().zip(weights).map(|(a, b)| a.value() * b.value()).sum::<f64>();
                             }
                         }
                         expected.push(sum);
@@ -88,10 +84,7 @@ impl Case {
     fn check<T: Number>(&self, device: &Device, linalg: &Linalg) {
         let [outputs, down, right] = self.filter;
         let shape = [outputs, down, right, self.images[3]];
-        let (images, filter) = (
-            numbers::<T>(self.images.iter().product(), 1),
-            numbers::<T>(shape.iter().product(), 4),
-        );
+        let (images, filter) = (numbers::<T>(self.images.iter().product(), 1), numbers::<T>(shape.iter().product(), 4));
         let bias = numbers::<T>(outputs, 2);
         let expected = self.expected(&images, &filter, &bias);
         let images = Array::from_slice(device, self.images, &images).unwrap();
@@ -109,12 +102,7 @@ impl Case {
         assert_eq!(result.len(), expected.len());
         for (i, (result, sum)) in result.into_iter().zip(expected).enumerate() {
             let wanted = T::of(sum.max(0.0)).value();
-            assert_eq!(
-                result.value(),
-                wanted,
-                "element {i} of images {:?} by {shape:?}",
-                self.images
-            );
+            assert_eq!(result.value(), wanted, "element {i} of images {:?} by {shape:?}", self.images);
         }
     }
 }
@@ -123,23 +111,13 @@ impl Case {
 fn convolutions_are_those_in_f64() {
     let device = Device::new().expect("a device");
     let linalg = Linalg::new(&device);
-    let case = |images, filter, stride, padding| Case {
-        images,
-        filter,
-        stride: [stride; 2],
-        padding: [padding; 2],
-    };
+    let case = |images, filter, stride, padding| Case { images, filter, stride: [stride; 2], padding: [padding; 2] };
     for case in [
         case([1, 9, 7, 8], [8, 3, 3], 1, 1),
         case([2, 6, 11, 72], [168, 3, 3], 2, 1),
         case([1, 17, 9, 64], [40, 1, 1], 2, 0),
         case([3, 5, 5, 24], [16, 1, 1], 1, 0),
-        Case {
-            images: [1, 8, 12, 16],
-            filter: [8, 2, 3],
-            stride: [1, 2],
-            padding: [0, 2],
-        },
+        Case { images: [1, 8, 12, 16], filter: [8, 2, 3], stride: [1, 2], padding: [0, 2] },
     ] {
         case.check::<f16>(&device, &linalg);
         case.check::<bf16>(&device, &linalg);
@@ -169,26 +147,17 @@ fn activations_follow_the_bias() {
         (Activation::Identity, |x| x),
         (Activation::Relu, |x| x.max(0.0)),
         (Activation::Silu, |x| x / (1.0 + (-x).exp())),
-        (Activation::Gelu, |x| {
-            0.5 * x * (1.0 + (0.797_884_560_802_865_4 * (x + 0.044_715 * x * x * x)).tanh())
-        }),
+        (Activation::Gelu, |x| 0.5 * x * (1.0 + (0.797_884_560_802_865_4 * (x + 0.044_715 * x * x * x)).tanh())),
     ];
     fn check<T: Number>(device: &Device, linalg: &Linalg, x: &[f64], functions: &[(Activation, Exact)], error: f64) {
         let [images, eye] = identity::<T>(device, x);
         let bias = Array::full(device, [8], T::of(0.25)).unwrap();
         for (activation, function) in functions {
-            let result = linalg
-                .convolution(images.view(), eye.view())
-                .bias(bias.view())
-                .activation(*activation)
-                .eval()
-                .unwrap();
+            let result =
+                linalg.convolution(images.view(), eye.view()).bias(bias.view()).activation(*activation).eval().unwrap();
             for (x, y) in x.iter().zip(result.to_vec().unwrap()) {
                 let wanted = function(x + 0.25);
-                assert!(
-                    (y.value() - wanted).abs() <= error * wanted.abs() + error / 8.0,
-                    "{activation:?} of {x}"
-                );
+                assert!((y.value() - wanted).abs() <= error * wanted.abs() + error / 8.0, "{activation:?} of {x}");
             }
         }
     }
@@ -245,13 +214,7 @@ fn operands_that_do_not_fit_are_refused_with_their_shapes() {
     let (images, filter) = (zeros([1, 4, 4, 8]), zeros([2, 3, 3, 8]));
     let other = zeros([2, 3, 3, 4]);
     let error = refused(linalg.convolution(images.view(), other.view()).eval());
-    assert!(matches!(
-        error,
-        LinalgError::Filter {
-            filter: [2, 3, 3, 4],
-            ..
-        }
-    ));
+    assert!(matches!(error, LinalgError::Filter { filter: [2, 3, 3, 4], .. }));
 
     let large = zeros([2, 7, 3, 8]);
     let with_padding = |padding| linalg.convolution(images.view(), large.view()).padding(padding).shape();
@@ -261,20 +224,11 @@ fn operands_that_do_not_fit_are_refused_with_their_shapes() {
     assert!(matches!(refused(still), LinalgError::NoPlace { .. }));
 
     let bias = Array::<f32, 1>::zeros(&device, [3]).unwrap();
-    let error = refused(
-        linalg
-            .convolution(images.view(), filter.view())
-            .bias(bias.view())
-            .eval(),
-    );
+    let error = refused(linalg.convolution(images.view(), filter.view()).bias(bias.view()).eval());
     assert!(matches!(error, LinalgError::Operand { operand: "bias", .. }));
 
     let mut output = zeros([1, 2, 3, 2]);
-    let error = refused(
-        linalg
-            .convolution(images.view(), filter.view())
-            .eval_into(output.view_mut()),
-    );
+    let error = refused(linalg.convolution(images.view(), filter.view()).eval_into(output.view_mut()));
     let LinalgError::Operand { operand, shape, wanted } = error else {
         panic!("{error}");
     };
@@ -286,8 +240,5 @@ fn operands_that_do_not_fit_are_refused_with_their_shapes() {
     assert_eq!(sums.to_vec().unwrap(), [0.0; 8]);
     // Of no images there is nothing to compute.
     let none = zeros([0, 4, 4, 8]);
-    assert_eq!(
-        linalg.convolution(none.view(), filter.view()).eval().unwrap().shape(),
-        [0, 2, 2, 2]
-    );
+    assert_eq!(linalg.convolution(none.view(), filter.view()).eval().unwrap().shape(), [0, 2, 2, 2]);
 }

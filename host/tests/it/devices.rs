@@ -32,10 +32,7 @@ fn devices_are_told_apart() {
         for (ordinal, device) in devices.iter().enumerate() {
             assert_eq!(device.ordinal() as usize, ordinal);
             assert_eq!(Device::by_uuid(device.uuid()?)?.ordinal(), device.ordinal());
-            assert_eq!(
-                Device::by_pci_bus_id(&device.pci_bus_id()?)?.ordinal(),
-                device.ordinal()
-            );
+            assert_eq!(Device::by_pci_bus_id(&device.pci_bus_id()?)?.ordinal(), device.ordinal());
             assert!(!device.can_access_peer(device)?);
         }
         for wrong in [
@@ -124,11 +121,7 @@ fn buffers<T: bytemuck::Pod>(
     value: impl Fn(usize, usize) -> T,
 ) -> rumba::Result<Vec<DeviceBuffer<T>>> {
     let values = |rank| (0..length).map(|index| value(rank, index)).collect::<Vec<T>>();
-    devices
-        .iter()
-        .enumerate()
-        .map(|(rank, device)| device.buffer_from(&values(rank)))
-        .collect()
+    devices.iter().enumerate().map(|(rank, device)| device.buffer_from(&values(rank))).collect()
 }
 
 #[test]
@@ -208,10 +201,7 @@ fn wrong_collective_operations_say_what_is_wrong() {
 
         let devices = Device::all()?;
         is(Communicator::new(&[]).map(drop), "at least one device");
-        is(
-            Communicator::new(&[devices[0].clone(), devices[0].clone()]).map(drop),
-            "device 0 is in the list twice",
-        );
+        is(Communicator::new(&[devices[0].clone(), devices[0].clone()]).map(drop), "device 0 is in the list twice");
         if without_nccl(&devices) {
             return Ok(());
         }
@@ -220,9 +210,7 @@ fn wrong_collective_operations_say_what_is_wrong() {
         let mut longer = buffers(&devices, N + 1, |_, _| 0_i32)?;
         is(together.broadcast(&mut values, devices.len()), "there is no device");
         is(
-            together
-                .all_gather(&values, &mut longer)
-                .and_then(|()| together.all_gather(&longer, &mut values)),
+            together.all_gather(&values, &mut longer).and_then(|()| together.all_gather(&longer, &mut values)),
             "elements",
         );
         let one_more = devices[0].zeros::<i32>(N)?;
@@ -233,10 +221,7 @@ fn wrong_collective_operations_say_what_is_wrong() {
             values.reverse();
             is(together.all_reduce(&mut values, ReduceOp::Max), "device");
             let two = Communicator::new(&devices[..1])?;
-            is(
-                two.send(values[0].as_slice(), longer[0].as_slice_mut().slice_mut(..N)),
-                "not one of this",
-            );
+            is(two.send(values[0].as_slice(), longer[0].as_slice_mut().slice_mut(..N)), "not one of this");
         }
         Ok(())
     });

@@ -13,9 +13,8 @@ const RESULT: &str = "result of ";
 /// Prints a hash of a result, FNV-1a.
 fn print<T: bytemuck::Pod>(name: &str, values: &[T]) {
     let bytes = bytemuck::cast_slice::<T, u8>(values).iter();
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash =
+        bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
     println!("{RESULT}{name}: {hash:016x} of {}", values.len());
 }
 
@@ -27,11 +26,7 @@ fn compute() -> Outcome {
         algorithms.fill_random(&mut words, 7)?;
         let mut numbers = device.zeros::<f32>(n)?;
         algorithms.fill_uniform(&mut numbers, -1.0..1.0, 11)?;
-        let long: Vec<u64> = words
-            .to_vec()?
-            .into_iter()
-            .map(|word| u64::from(word) << 17 ^ 5)
-            .collect();
+        let long: Vec<u64> = words.to_vec()?.into_iter().map(|word| u64::from(word) << 17 ^ 5).collect();
         let long = device.buffer_from(&long)?;
         // All of it, and a part that is not aligned for accesses of several elements.
         for from in [0, 1.min(n - 1)] {
@@ -54,17 +49,12 @@ fn compute() -> Outcome {
     ];
     for (images, filter, stride, padding) in shapes {
         let numbers = |length: usize, seed: usize| {
-            (0..length)
-                .map(move |i| ((i * 7 + i / 5 * 3 + i / 31 + seed) % 71) as f32 * 0.37 - 9.0)
-                .collect::<Vec<_>>()
+            (0..length).map(move |i| ((i * 7 + i / 5 * 3 + i / 31 + seed) % 71) as f32 * 0.37 - 9.0).collect::<Vec<_>>()
         };
         let bias = Array::from_slice(&device, [filter[0]], &numbers(filter[0], 2))?;
         let images = Array::from_slice(&device, images, &numbers(images.iter().product(), 1))?;
         let filter = Array::from_slice(&device, filter, &numbers(filter.iter().product(), 4))?;
-        let convolution = linalg
-            .convolution(images.view(), filter.view())
-            .stride([stride; 2])
-            .padding([padding; 2]);
+        let convolution = linalg.convolution(images.view(), filter.view()).stride([stride; 2]).padding([padding; 2]);
         let result = convolution.bias(bias.view()).activation(Activation::Relu).eval()?;
         print("convolutions", &result.to_vec()?);
     }
@@ -74,20 +64,14 @@ fn compute() -> Outcome {
 #[test]
 fn both_engines_give_the_same_bits() {
     let on = |engine| {
-        let environment = [
-            ("RUMBA_DEVICE", "soft"),
-            ("RUMBA_ENGINE", engine),
-            ("RUMBA_LOG", "errors"),
-        ];
+        let environment = [("RUMBA_DEVICE", "soft"), ("RUMBA_ENGINE", engine), ("RUMBA_LOG", "errors")];
         alone(&environment, compute)
     };
     let Some(interpreted) = on("interpreter") else { return };
     let Some(compiled) = on("compiled") else { return };
     let results = |printed: &str| -> Vec<String> {
         let lines = printed.lines();
-        lines
-            .filter_map(|line| Some(line[line.find(RESULT)?..].to_owned()))
-            .collect()
+        lines.filter_map(|line| Some(line[line.find(RESULT)?..].to_owned())).collect()
     };
     assert!(compiled.contains("`: compiled "), "{compiled}");
     let (interpreted, compiled) = (results(&interpreted), results(&compiled));

@@ -37,10 +37,7 @@ fn unchecked(name: &str, ptx: &str) -> rumba::Result<Module> {
 /// A text that ends as the builder ends it.
 fn sealed(ptx: &str, descriptions: &[(&str, String)]) -> String {
     let mut sealed = rumba_ptx::foot::without(ptx).to_owned();
-    rumba_ptx::foot::seal(
-        &mut sealed,
-        descriptions.iter().map(|(name, text)| (*name, text.as_str())),
-    );
+    rumba_ptx::foot::seal(&mut sealed, descriptions.iter().map(|(name, text)| (*name, text.as_str())));
     sealed
 }
 
@@ -58,16 +55,8 @@ fn a_text_of_another_origin() {
     foreign(device().load_named("by hand", by_hand), &remedy, false);
     foreign(device().linker().add("by hand", by_hand).load(), &remedy, false);
     let edited = PTX.replacen("mul.f32", "add.f32", 1);
-    foreign(
-        device().load(&edited),
-        &["has changed since `cuda_builder` wrote it"],
-        true,
-    );
-    foreign(
-        device().linker().add("first", PTX).add("second", &edited).load(),
-        &["second has changed"],
-        true,
-    );
+    foreign(device().load(&edited), &["has changed since `cuda_builder` wrote it"], true);
+    foreign(device().linker().add("first", PTX).add("second", &edited).load(), &["second has changed"], true);
     let path = std::env::temp_dir().join(format!("rumba-edited-{}.ptx", std::process::id()));
     std::fs::write(&path, &edited).expect("the temporary folder is writable");
     let loaded = device().load_file(&path);
@@ -101,56 +90,25 @@ fn a_kernel_that_is_not_the_launchers() {
         };
     stale(
         own.replace("per-thread 1 1 4 4", "per-thread 1 1 32 4"),
-        &[
-            "`scale`",
-            "other.ptx",
-            "takes `values: DisjointSlice<f32>`",
-            "of 32 bytes",
-            "of 4 bytes",
-            "`cfg`",
-        ],
+        &["`scale`", "other.ptx", "takes `values: DisjointSlice<f32>`", "of 32 bytes", "of 4 bytes", "`cfg`"],
         Some("values"),
     );
-    stale(
-        own.replace("per-thread 1 1", "per-thread 2 1"),
-        &["2-D launches", "1-D launches"],
-        Some("values"),
-    );
-    stale(
-        own.replace("value 0 0 4 4 4", "value 0 0 8 4 8"),
-        &["`factor: f32`", "a value of 8 bytes"],
-        Some("factor"),
-    );
-    stale(
-        own.replace("- 0 0 0", "- 128 1 1"),
-        &["states `block = [128, 1, 1]`", "states no `block`"],
-        None,
-    );
-    stale(
-        own.replace("rumba -", "other 1.0"),
-        &["is of the crate `other 1.0`"],
-        None,
-    );
-    let error = says(
-        launch(&sealed(PTX, &[])),
-        &["`scale`", "other.ptx", "was not written with `#[kernel]`"],
-    );
+    stale(own.replace("per-thread 1 1", "per-thread 2 1"), &["2-D launches", "1-D launches"], Some("values"));
+    stale(own.replace("value 0 0 4 4 4", "value 0 0 8 4 8"), &["`factor: f32`", "a value of 8 bytes"], Some("factor"));
+    stale(own.replace("- 0 0 0", "- 128 1 1"), &["states `block = [128, 1, 1]`", "states no `block`"], None);
+    stale(own.replace("rumba -", "other 1.0"), &["is of the crate `other 1.0`"], None);
+    let error = says(launch(&sealed(PTX, &[])), &["`scale`", "other.ptx", "was not written with `#[kernel]`"]);
     assert!(matches!(error, Error::Module(error) if matches!(*error, ModuleError::UndescribedKernel { .. })));
 
     // Nothing but the sizes is known of a text that the caller answers for.
     let module = unchecked("by hand", rumba_ptx::foot::without(PTX)).expect("valid PTX");
-    module
-        .for_each(4, scale(2.0, &mut values))
-        .expect("its kernel is the launcher's");
+    module.for_each(4, scale(2.0, &mut values)).expect("its kernel is the launcher's");
     assert_eq!(values, [2.0; 4]);
 }
 
 #[test]
 fn a_missing_file() {
-    let error = says(
-        device().load_file("no/such/kernels.ptx"),
-        &["no/such/kernels.ptx", "build-ptx"],
-    );
+    let error = says(device().load_file("no/such/kernels.ptx"), &["no/such/kernels.ptx", "build-ptx"]);
     assert!(matches!(error, Error::Module(error) if matches!(*error, ModuleError::File { .. })));
 }
 
@@ -188,10 +146,7 @@ fn a_syntax_error_has_its_line() {
 #[test]
 fn an_unknown_instruction_has_its_line() {
     let wrong = PTX.replacen("mul.f32", "multiply.f32", 1);
-    let line = wrong[..wrong.find("multiply").expect("replaced above")]
-        .lines()
-        .count()
-        .to_string();
+    let line = wrong[..wrong.find("multiply").expect("replaced above")].lines().count().to_string();
     says(unchecked("wrong.ptx", &wrong), &["wrong.ptx", &line]);
 }
 
@@ -200,10 +155,7 @@ fn a_kernel_that_is_not_there() {
     let module = unchecked("other.ptx", &PTX.replace("entry saxpy(", "entry saxpi(")).expect("valid PTX");
     let mut y = [0.0];
     let result = module.for_each(1, saxpy(1.0, &[0.0], &mut y));
-    let error = says(
-        result,
-        &["`saxpy`", "other.ptx", "did you mean `saxpi`?", "test_kernels.rs"],
-    );
+    let error = says(result, &["`saxpy`", "other.ptx", "did you mean `saxpi`?", "test_kernels.rs"]);
     match error {
         Error::Module(error) => match *error {
             ModuleError::MissingKernel { available, near, .. } => {
@@ -219,38 +171,22 @@ fn a_kernel_that_is_not_there() {
 
 #[test]
 fn ptx_that_is_older_than_its_launcher() {
-    let old = PTX
-        .replace(".param .u64 x_length,", "")
-        .replace(".param .f32 a,", ".param .f64 a,");
+    let old = PTX.replace(".param .u64 x_length,", "").replace(".param .f32 a,", ".param .f64 a,");
     let old = old.replace("ld.param.f32 %f0, [a];", "mov.f32 %f0, 0f00000000;");
     let module = unchecked("old.ptx", &old).expect("valid PTX");
     let mut y = [0.0];
     says(
         module.for_each(1, saxpy(1.0, &[0.0], &mut y)),
-        &[
-            "old.ptx",
-            "4 parameters of 8, 8, 8, 8 bytes",
-            "5 parameters of 4, 8, 8, 8, 8 bytes",
-            "test_kernels.rs",
-        ],
+        &["old.ptx", "4 parameters of 8, 8, 8, 8 bytes", "5 parameters of 4, 8, 8, 8, 8 bytes", "test_kernels.rs"],
     );
 }
 
 #[test]
 fn a_block_of_2048_threads() {
     let mut values = [1.0; 8];
-    let error = launch_error(
-        module().launch((1, 2048), scale(2.0, &mut values)),
-        &["`scale`", "2048 threads", "at most 1024"],
-    );
-    assert!(matches!(
-        error,
-        LaunchError::BlockTooLarge {
-            threads: 2048,
-            limit: 1024,
-            ..
-        }
-    ));
+    let error =
+        launch_error(module().launch((1, 2048), scale(2.0, &mut values)), &["`scale`", "2048 threads", "at most 1024"]);
+    assert!(matches!(error, LaunchError::BlockTooLarge { threads: 2048, limit: 1024, .. }));
     let launch = module().launch((1, (64, 32)), scale(2.0, &mut values));
     launch_error(launch, &["64 × 32 = 2048 threads"]);
     let launch = module().launch((1, (1, 1, 128)), scale(2.0, &mut values));
@@ -261,26 +197,18 @@ fn a_block_of_2048_threads() {
 #[test]
 fn empty_grids_and_blocks() {
     let mut values = [1.0];
-    let error = launch_error(
-        module().launch((0, 32), scale(2.0, &mut values)),
-        &["a grid of 0", "for_each"],
-    );
+    let error = launch_error(module().launch((0, 32), scale(2.0, &mut values)), &["a grid of 0", "for_each"]);
     assert!(matches!(error, LaunchError::EmptyGrid { grid: [0, 1, 1], .. }));
     launch_error(module().launch(((4, 0), 32), scale(2.0, &mut values)), &["4 × 0"]);
     launch_error(module().launch((1, 0), scale(2.0, &mut values)), &["no threads"]);
-    module()
-        .for_each(0, scale(2.0, &mut values))
-        .expect("nothing to do is fine for for_each");
+    module().for_each(0, scale(2.0, &mut values)).expect("nothing to do is fine for for_each");
     assert_eq!(values, [1.0], "nothing ran");
 }
 
 #[test]
 fn a_grid_beyond_the_limit() {
     let mut values = [1.0];
-    launch_error(
-        module().launch(((1, 70_000), 1), scale(2.0, &mut values)),
-        &["y dimension is 70000", "65535", "put"],
-    );
+    launch_error(module().launch(((1, 70_000), 1), scale(2.0, &mut values)), &["y dimension is 70000", "65535", "put"]);
 }
 
 #[test]
@@ -293,57 +221,37 @@ fn more_shared_memory_than_there_is() {
         &["shared memory", &(limit + 1).to_string(), &format!("at most {limit}")],
     );
     assert!(matches!(error, LaunchError::SharedMemory { .. }));
-    module()
-        .launch(LaunchConfig::new(1, 32).shared(limit), scale(2.0, &mut values))
-        .expect("the limit itself is fine");
+    module().launch(LaunchConfig::new(1, 32).shared(limit), scale(2.0, &mut values)).expect("the limit itself is fine");
     assert_eq!(values, [2.0]);
 }
 
 #[test]
 fn more_dimensions_than_the_output_has() {
     let mut values = [1.0; 64];
-    launch_error(
-        module().launch((1, (8, 8)), scale(2.0, &mut values)),
-        &["`scale`", "`values`"],
-    );
+    launch_error(module().launch((1, (8, 8)), scale(2.0, &mut values)), &["`scale`", "`values`"]);
 }
 
 #[test]
 fn a_host_slice_shorter_than_the_launch_needs() {
     let mut values = [1.0; 10];
-    let error = launch_error(
-        module().for_each(11, scale(2.0, &mut values)),
-        &["`values`", "10 elements", "11"],
-    );
+    let error = launch_error(module().for_each(11, scale(2.0, &mut values)), &["`values`", "10 elements", "11"]);
     assert!(matches!(error, LaunchError::Contract(_)));
     let device = device();
     let mut buffer = device.zeros::<f32>(10).expect("there is memory");
-    launch_error(
-        module().for_each(11, scale(2.0, &mut buffer)),
-        &["`values`", "10 elements", "11"],
-    );
+    launch_error(module().for_each(11, scale(2.0, &mut buffer)), &["`values`", "10 elements", "11"]);
 }
 
 #[test]
 fn lengths_that_differ() {
     let device = device();
     let mut buffer = device.zeros::<u16>(5).expect("there is memory");
-    says(
-        buffer.copy_from(&[1; 4]),
-        &["copy to the device", "source has 4", "destination 5"],
-    );
-    says(
-        buffer.copy_to(&mut [0; 6]),
-        &["copy from the device", "source has 5", "destination 6"],
-    );
+    says(buffer.copy_from(&[1; 4]), &["copy to the device", "source has 4", "destination 5"]);
+    says(buffer.copy_to(&mut [0; 6]), &["copy from the device", "source has 5", "destination 6"]);
     let other = device.zeros::<u16>(4).expect("there is memory");
     says(buffer.copy_from_buffer(&other), &["source has 4", "destination 5"]);
     let pinned = device.pinned::<u16>(6).expect("there is memory");
     let stream = device.stream().expect("streams are cheap");
-    says(
-        buffer.copy_to_pinned(pinned, &stream),
-        &["source has 5", "destination 6"],
-    );
+    says(buffer.copy_to_pinned(pinned, &stream), &["source has 5", "destination 6"]);
 }
 
 #[test]
@@ -357,20 +265,10 @@ fn a_range_beyond_the_end() {
 fn more_memory_than_there_is() {
     let device = device();
     let total = device.total_memory().expect("every device has some");
-    let error = says(
-        device.zeros::<u8>(total + 1),
-        &["out of device memory", "DeviceBuffer<u8>", "help"],
-    );
+    let error = says(device.zeros::<u8>(total + 1), &["out of device memory", "DeviceBuffer<u8>", "help"]);
     assert!(matches!(error, Error::OutOfMemory { bytes, .. } if bytes == total + 1));
-    says(
-        device.zeros::<u64>(usize::MAX / 4),
-        &["more bytes than can be addressed"],
-    );
-    device
-        .zeros::<u8>(1)
-        .expect("running out of memory is not the end")
-        .to_vec()
-        .expect("nor is it here");
+    says(device.zeros::<u64>(usize::MAX / 4), &["more bytes than can be addressed"]);
+    device.zeros::<u8>(1).expect("running out of memory is not the end").to_vec().expect("nor is it here");
 }
 
 #[test]
@@ -391,17 +289,11 @@ fn a_refused_launch_names_the_device_and_what_would_fit() {
         module.launch(((10, 7), (32, 64)), scale(2.0, &mut values)),
         &[&name, "a grid of 10 × 14 blocks of 32 × 32 threads would fit"],
     );
-    launch_error(
-        module.launch(((1, 70_000), 1), scale(2.0, &mut values)),
-        &[&name, "put the largest dimension there"],
-    );
+    launch_error(module.launch(((1, 70_000), 1), scale(2.0, &mut values)), &[&name, "put the largest dimension there"]);
     let limit = device.limits().shared_memory_optin;
     launch_error(
         module.launch(LaunchConfig::new(1, 32).shared(limit + 1), scale(2.0, &mut values)),
-        &[
-            &name,
-            &format!("at most {limit} bytes of dynamic shared memory would fit"),
-        ],
+        &[&name, &format!("at most {limit} bytes of dynamic shared memory would fit")],
     );
     assert_eq!(values, [1.0; 8], "nothing ran");
 }
@@ -422,10 +314,7 @@ fn main_and_unwrap_print_the_sentence() {
     };
     let text = text(&output);
     let sentence = refused().expect_err("the block is too large").to_string();
-    assert!(
-        sentence.starts_with("cannot launch `scale`: a block of 2048 threads"),
-        "{sentence}"
-    );
+    assert!(sentence.starts_with("cannot launch `scale`: a block of 2048 threads"), "{sentence}");
     assert!(text.contains(&format!("Error: {sentence}\n")), "{text}");
     assert!(text.contains(&format!("on an `Err` value: {sentence}\n")), "{text}");
 

@@ -86,43 +86,27 @@ fn what_the_host_sees_is_compared() {
     assert!(explored.is_complete(), "{explored}");
     // One after the other, or both load before either of them stores.
     assert_eq!((explored.orders(), explored.redundant()), (4, 0));
-    let [found] = explored.found() else {
-        panic!("{explored}")
-    };
+    let [found] = explored.found() else { panic!("{explored}") };
     assert_eq!(found.finding.kind, FindingKind::ScheduleDependent);
     let text = explored.to_string();
     assert!(text.contains("1. thread (0, 0, 0) of block"), "{text}");
-    assert!(
-        text.contains(&format!("RUMBA_CHECK_ORDER={}", found.schedule.replay)),
-        "{text}"
-    );
+    assert!(text.contains(&format!("RUMBA_CHECK_ORDER={}", found.schedule.replay)), "{text}");
     assert!(text.ends_with("1 warning; complete: 4 orders"), "{text}");
-    Checks::default()
-        .explore(100, |gpu| launch(gpu, "at_once"))
-        .unwrap()
-        .assert_complete();
+    Checks::default().explore(100, |gpu| launch(gpu, "at_once")).unwrap().assert_complete();
 }
 
 #[test]
 fn the_bound_is_kept_and_told() {
     let explored = Checks::default().explore(2, |gpu| launch(gpu, "step")).unwrap();
     assert_eq!((explored.orders(), explored.is_complete()), (2, false));
-    assert!(
-        explored
-            .to_string()
-            .contains("not complete, 2 orders: stopped after the bound of 2 orders")
-    );
+    assert!(explored.to_string().contains("not complete, 2 orders: stopped after the bound of 2 orders"));
 }
 
 #[test]
 fn a_mistake_of_one_order_is_found() {
-    let explored = Checks::default()
-        .explore(100, |gpu| launch(gpu, "comes_first"))
-        .unwrap();
+    let explored = Checks::default().explore(100, |gpu| launch(gpu, "comes_first")).unwrap();
     assert!(explored.is_complete(), "{explored}");
-    let [found] = explored.found() else {
-        panic!("{explored}")
-    };
+    let [found] = explored.found() else { panic!("{explored}") };
     assert_eq!(found.finding.kind, FindingKind::Trap);
     assert_eq!(found.schedule.replay, REPLAY);
 }
@@ -133,9 +117,7 @@ const REPLAY: &str = "0:1";
 #[test]
 fn an_order_is_run_again() {
     alone(&[("RUMBA_DEVICE", "soft"), ("RUMBA_CHECK_ORDER", REPLAY)], || {
-        let explored = Checks::default()
-            .explore(100, |gpu| launch(gpu, "comes_first"))
-            .unwrap();
+        let explored = Checks::default().explore(100, |gpu| launch(gpu, "comes_first")).unwrap();
         assert_eq!((explored.orders(), explored.found().len()), (1, 1), "{explored}");
         assert!(!explored.is_complete());
         Ok(())
@@ -144,12 +126,8 @@ fn an_order_is_run_again() {
 
 #[test]
 fn each_launch_of_a_process_is_explored() {
-    let environment = [
-        ("RUMBA_DEVICE", "soft"),
-        ("RUMBA_CHECK", "all"),
-        ("RUMBA_CHECK_EXIT", "0"),
-        ("RUMBA_CHECK_ORDERS", "100"),
-    ];
+    let environment =
+        [("RUMBA_DEVICE", "soft"), ("RUMBA_CHECK", "all"), ("RUMBA_CHECK_EXIT", "0"), ("RUMBA_CHECK_ORDERS", "100")];
     alone(&environment, || {
         let gpu = Device::new().unwrap();
         // Each order begins with the same memory.
@@ -181,15 +159,8 @@ fn quick_programs_are_checked_in_several_orders() {
         launch(gpu, "step")
     });
     let found = found.unwrap();
-    assert_eq!(
-        (found[0].kind, found.len(), calls),
-        (FindingKind::LostUpdate, 1, 1),
-        "{found}"
-    );
-    assert!(
-        found.to_string().contains("1 error; to see the first again: "),
-        "{found}"
-    );
+    assert_eq!((found[0].kind, found.len(), calls), (FindingKind::LostUpdate, 1, 1), "{found}");
+    assert!(found.to_string().contains("1 error; to see the first again: "), "{found}");
 }
 
 #[test]

@@ -57,10 +57,7 @@ fn is_not_given_out(place: usize, stream: &Stream, open: Sender<()>) -> rumba::R
     assert!(!stream.is_done()?, "the copy is under way");
     let vectors: Vec<Vec<Page>> = (0..8).map(|_| vec![Page([0x11; 4096]); MANY * 4 / 4096]).collect();
     let away = |vector: &Vec<Page>| vector.as_ptr().addr().abs_diff(place) >= MANY * 4;
-    assert!(
-        vectors.iter().all(away),
-        "memory that a copy still writes to belongs to a vector"
-    );
+    assert!(vectors.iter().all(away), "memory that a copy still writes to belongs to a vector");
     drop(open);
     stream.synchronize()?;
     let same = |vector: &Vec<Page>| vector.iter().all(|page| page.0 == [0x11; 4096]);
@@ -116,10 +113,8 @@ fn a_future_keeps_its_outcome() {
             let mut future = pin!(slot.take().expect("the function runs once").into_future());
             let mut context = Context::from_waker(Waker::noop());
             for _ in 0..3 {
-                let refused = matches!(
-                    future.as_mut().poll(&mut context),
-                    Poll::Ready(Err(Error::InHostFunction { .. }))
-                );
+                let refused =
+                    matches!(future.as_mut().poll(&mut context), Poll::Ready(Err(Error::InHostFunction { .. })));
                 sender.send(refused).expect("the test listens");
             }
         })?;
@@ -310,11 +305,7 @@ fn a_scope_waits_for_its_copies_in_a_lost_context() {
         let seen = &host[..];
         let (first, last) = (seen[0], seen[LARGE - 1]);
         thread::sleep(Duration::from_millis(200));
-        assert_eq!(
-            (first, last),
-            (seen[0], seen[LARGE - 1]),
-            "a shared slice has changed after the scope had ended"
-        );
+        assert_eq!((first, last), (seen[0], seen[LARGE - 1]), "a shared slice has changed after the scope had ended");
         Ok(())
     });
 }

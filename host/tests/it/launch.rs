@@ -119,10 +119,7 @@ fn events_order_and_measure() -> rumba::Result<()> {
     second.wait(&end)?;
     second.synchronize()?;
     assert!(end.has_happened()? && start.has_happened()?);
-    assert!(
-        end.since(&start)? > std::time::Duration::ZERO,
-        "a kernel lies between them"
-    );
+    assert!(end.since(&start)? > std::time::Duration::ZERO, "a kernel lies between them");
     device.record()?.synchronize()
 }
 
@@ -131,10 +128,7 @@ fn time_is_split() -> rumba::Result<()> {
     let (device, module) = ready()?;
     let mut values = vec![1.0_f32; 1 << 20];
     let timings = module.for_each_timed(values.len(), scale(2.0, &mut values))?;
-    assert!(
-        !timings.copy_in.is_zero() && !timings.kernel.is_zero() && !timings.copy_out.is_zero(),
-        "{timings}"
-    );
+    assert!(!timings.copy_in.is_zero() && !timings.kernel.is_zero() && !timings.copy_out.is_zero(), "{timings}");
     assert_eq!(timings.total(), timings.copy_in + timings.kernel + timings.copy_out);
     assert!(values.iter().all(|value| *value == 2.0));
 
@@ -179,15 +173,9 @@ fn kernels_are_described() -> rumba::Result<()> {
     let (device, module) = ready()?;
     assert_eq!(module.kernels(), ["scale", "saxpy"]);
     let info = module.info("saxpy")?;
-    assert!(
-        info.registers > 0 && info.threads_per_block >= 256 && info.shared_memory == 0,
-        "{info:?}"
-    );
+    assert!(info.registers > 0 && info.threads_per_block >= 256 && info.shared_memory == 0, "{info:?}");
     let limits = device.limits();
-    assert!(
-        limits.warp == 32 && limits.threads_per_block >= 1024 && limits.multiprocessors > 0,
-        "{limits:?}"
-    );
+    assert!(limits.warp == 32 && limits.threads_per_block >= 1024 && limits.multiprocessors > 0, "{limits:?}");
     assert!(device.total_memory()? >= device.free_memory()? && !device.name().is_empty());
     Ok(())
 }

@@ -24,9 +24,7 @@ struct Things {
 
 /// A number below `below`, by Knuth's generator.
 fn random(state: &mut u64, below: usize) -> usize {
-    *state = state
-        .wrapping_mul(6_364_136_223_846_793_005)
-        .wrapping_add(1_442_695_040_888_963_407);
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 33) as usize % below
 }
 
@@ -49,14 +47,7 @@ fn churn(device: &Device, operations: usize, seed: u64) -> Result<()> {
     let mut things = Things::default();
     for _ in 0..operations {
         let kind = random(&mut state, 100);
-        let Things {
-            modules,
-            streams,
-            buffers,
-            pinned,
-            events,
-            graphs,
-        } = &mut things;
+        let Things { modules, streams, buffers, pinned, events, graphs } = &mut things;
         match kind {
             _ if modules.is_empty() => modules.push(device.load(PTX)?),
             0 => turn_over(modules, 2, &mut state, |_| device.load(PTX))?,
@@ -118,18 +109,13 @@ fn churn(device: &Device, operations: usize, seed: u64) -> Result<()> {
 
 fn from_threads(device: &Device, operations: usize) -> Result<()> {
     thread::scope(|scope| {
-        let threads: Vec<_> = (0..THREADS)
-            .map(|seed| scope.spawn(move || churn(device, operations / THREADS as usize, seed)))
-            .collect();
-        threads
-            .into_iter()
-            .try_for_each(|thread| thread.join().expect("no thread panics"))
+        let threads: Vec<_> =
+            (0..THREADS).map(|seed| scope.spawn(move || churn(device, operations / THREADS as usize, seed))).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().expect("no thread panics"))
     })?;
     // Callbacks may still hold buffers; they run one after the other, and this is the last.
     let (sender, receiver) = std::sync::mpsc::channel();
-    device
-        .stream()?
-        .add_callback(move |_| sender.send(()).expect("the test waits"))?;
+    device.stream()?.add_callback(move |_| sender.send(()).expect("the test waits"))?;
     receiver.recv().expect("the callback runs");
     device.synchronize()
 }
@@ -154,11 +140,7 @@ fn everything_comes_back() {
         let start = std::time::Instant::now();
         from_threads(&device, operations)?;
         let after = state_of(&device)?;
-        println!(
-            "{operations} operations on {} in {:.1?}: {before:?}, {after:?}",
-            device.name(),
-            start.elapsed()
-        );
+        println!("{operations} operations on {} in {:.1?}: {before:?}, {after:?}", device.name(), start.elapsed());
         assert_eq!(after, before, "free bytes and open files");
         Ok(())
     }) else {

@@ -81,9 +81,8 @@ impl Random {
 
     fn array<T: Number, const N: usize>(&mut self, shape: [usize; N]) -> Array<T, N> {
         let count = shape.iter().product();
-        let numbers: Vec<T> = (0..count)
-            .map(|_| T::of((self.word() >> 11) as f64 / (1_u64 << 51) as f64 - 2.0))
-            .collect();
+        let numbers: Vec<T> =
+            (0..count).map(|_| T::of((self.word() >> 11) as f64 / (1_u64 << 51) as f64 - 2.0)).collect();
         Array::from_slice(&linalg().0, shape, &numbers).expect("memory")
     }
 }
@@ -142,10 +141,8 @@ fn check<T: Number + Multiply<U, Sum = S>, U: Number, S>(
     let (_, linalg) = linalg();
     let linalg = ONLY.get().map_or(linalg.clone(), |only| linalg.only(only));
     let shapes = [[batch, rows, terms], [batch, terms, columns], [batch, rows, columns]];
-    let (a, b): (Array<T, 3>, Array<T, 3>) = (
-        random.array(lie[0].room(shapes[0])),
-        random.array(lie[1].room(shapes[1])),
-    );
+    let (a, b): (Array<T, 3>, Array<T, 3>) =
+        (random.array(lie[0].room(shapes[0])), random.array(lie[1].room(shapes[1])));
     let mut c: Array<U, 3> = random.array(lie[2].room(shapes[2]));
     let before = c.to_vec().expect("memory");
     let (a, b) = (lie[0].view(&a, shapes[0]), lie[1].view(&b, shapes[1]));
@@ -159,13 +156,7 @@ fn check<T: Number + Multiply<U, Sum = S>, U: Number, S>(
     };
     with(linalg.product(a, b)).eval_into(output).expect("the product");
 
-    let what = || {
-        format!(
-            "{}, {:?} in {lie:?}",
-            std::any::type_name::<(T, U)>(),
-            [batch, rows, columns, terms]
-        )
-    };
+    let what = || format!("{}, {:?} in {lie:?}", std::any::type_name::<(T, U)>(), [batch, rows, columns, terms]);
     let (a, b) = (exact(&a), exact(&b));
     let got = exact(&lie[2].view(&c, shapes[2]));
     for (i, got) in got.into_iter().enumerate() {
@@ -175,20 +166,12 @@ fn check<T: Number + Multiply<U, Sum = S>, U: Number, S>(
         let size: f64 = (0..terms).map(|k| term(k).abs()).sum();
         let expected = finish(sum, old[i]);
         let bound = step * size + U::STEP * (expected.abs() + old[i].abs() + 1.0);
-        assert!(
-            (got - expected).abs() <= bound,
-            "{}: element {i} is {got}, not {expected} within {bound}",
-            what()
-        );
+        assert!((got - expected).abs() <= bound, "{}: element {i} is {got}, not {expected} within {bound}", what());
     }
     // What is beside the output is as it was.
     let count = before.len() - rows * columns * batch;
     let after = c.to_vec().expect("memory");
-    let same = before
-        .iter()
-        .zip(&after)
-        .filter(|(a, b)| bytemuck::bytes_of(*a) == bytemuck::bytes_of(*b))
-        .count();
+    let same = before.iter().zip(&after).filter(|(a, b)| bytemuck::bytes_of(*a) == bytemuck::bytes_of(*b)).count();
     assert!(same >= count, "{}: elements beside the output were written", what());
 }
 
@@ -197,14 +180,7 @@ fn check_types(random: &mut Random, shape: [usize; 4], lie: [Lies; 3]) {
     // Sums of `f32` are as exact as their terms; `Tf32` rounds these to 11 bits.
     let (single, double) = (f64::from(f32::EPSILON) * 4.0, f64::EPSILON * 4.0);
     check::<f32, f32, _>(random, shape, lie, single, |p| p, |sum, _| sum);
-    check::<f32, f32, _>(
-        random,
-        shape,
-        lie,
-        1.0 / 1024.0,
-        |p| p.precision(Precision::Tf32),
-        |sum, _| sum,
-    );
+    check::<f32, f32, _>(random, shape, lie, 1.0 / 1024.0, |p| p.precision(Precision::Tf32), |sum, _| sum);
     check::<f64, f64, _>(random, shape, lie, double, |p| p, |sum, _| sum);
     check::<f16, f16, _>(random, shape, lie, single, |p| p, |sum, _| sum);
     check::<f16, f32, _>(random, shape, lie, single, |p| p, |sum, _| sum);
@@ -233,14 +209,7 @@ fn each_way() {
             check::<f32, f32, _>(random, shape, lie, single, |p| p, |sum, _| sum);
         });
         by(&["tf32 by warps", "large tf32", "stored tf32"], &mut || {
-            check::<f32, f32, _>(
-                random,
-                shape,
-                lie,
-                short,
-                |p| p.precision(Precision::Tf32),
-                |sum, _| sum,
-            );
+            check::<f32, f32, _>(random, shape, lie, short, |p| p.precision(Precision::Tf32), |sum, _| sum);
         });
         by(&["elements", "f64 by warps", "f64 by warps, small"], &mut || {
             check::<f64, f64, _>(random, shape, lie, double, |p| p, |sum, _| sum);
@@ -277,14 +246,7 @@ fn whole_tiles() {
             ] {
                 for name in ["threads", "packed threads", "small threads"] {
                     ONLY.set(Some(name));
-                    check::<f32, f32, _>(
-                        &mut random,
-                        shape,
-                        [a, b, c],
-                        single,
-                        |p| p.scale(-0.5),
-                        |sum, _| -0.5 * sum,
-                    );
+                    check::<f32, f32, _>(&mut random, shape, [a, b, c], single, |p| p.scale(-0.5), |sum, _| -0.5 * sum);
                 }
                 // Elements that are read before are written by one block each.
                 let beta = if shape[3] % 16 == 0 { 0.0 } else { 3.0 };
@@ -319,14 +281,7 @@ fn sums_in_parts() {
     ] {
         let random = &mut random;
         check::<f16, f16, _>(random, shape, lie, single, |p| p, |sum, _| sum);
-        check::<f16, f32, _>(
-            random,
-            shape,
-            lie,
-            single,
-            |p| p.accumulate(2.0),
-            |sum, old| sum + 2.0 * old,
-        );
+        check::<f16, f32, _>(random, shape, lie, single, |p| p.accumulate(2.0), |sum, old| sum + 2.0 * old);
         check::<bf16, bf16, _>(
             random,
             shape,
@@ -344,10 +299,7 @@ fn sums_in_parts() {
             linalg.on(stream).only("split").product(&a, a.transpose()).eval_into(c)
         };
         let graph = device.capture(|stream| product(stream, &mut c)).unwrap();
-        assert_eq!(
-            graph.kernels().collect::<Vec<_>>(),
-            ["product_parts_nt_f16", "total_f16"]
-        );
+        assert_eq!(graph.kernels().collect::<Vec<_>>(), ["product_parts_nt_f16", "total_f16"]);
     }
 }
 
@@ -356,10 +308,9 @@ fn eight_bits() {
     let mut random = Random(6);
     // Tensor cores keep some 14 bits of such sums.
     let single = 1.0 / 4096.0;
-    for (shape, lie) in [
-        ([1, 9, 7, 33], [Lies::Strided; 3]),
-        ([1, 72, 40, 64], [Lies::Rows, Lies::Columns, Lies::Rows]),
-    ] {
+    for (shape, lie) in
+        [([1, 9, 7, 33], [Lies::Strided; 3]), ([1, 72, 40, 64], [Lies::Rows, Lies::Columns, Lies::Rows])]
+    {
         check::<e4m3, f16, _>(&mut random, shape, lie, single, |p| p.scale(0.5), |sum, _| 0.5 * sum);
         check::<e4m3, f32, _>(&mut random, shape, lie, single, |p| p, |sum, _| sum);
         check::<e5m2, bf16, _>(&mut random, shape, lie, single, |p| p, |sum, _| sum);
@@ -369,14 +320,7 @@ fn eight_bits() {
 #[test]
 fn types_and_shapes() {
     let mut random = Random(1);
-    for shape in [
-        [1, 1, 1, 1],
-        [1, 3, 2, 5],
-        [2, 33, 17, 9],
-        [1, 65, 70, 33],
-        [2, 40, 136, 48],
-        [1, 130, 64, 100],
-    ] {
+    for shape in [[1, 1, 1, 1], [1, 3, 2, 5], [2, 33, 17, 9], [1, 65, 70, 33], [2, 40, 136, 48], [1, 130, 64, 100]] {
         check_types(&mut random, shape, [Lies::Rows; 3]);
     }
 }
@@ -402,12 +346,7 @@ fn any_layout() {
 fn random_shapes_and_strides() {
     let mut random = Random(3);
     for _ in 0..4 {
-        let shape = [
-            1 + random.below(3),
-            1 + random.below(80),
-            1 + random.below(80),
-            random.below(70),
-        ];
+        let shape = [1 + random.below(3), 1 + random.below(80), 1 + random.below(80), random.below(70)];
         let lie = [0; 3].map(|_| ALL[random.below(4)]);
         check_types(&mut random, shape, lie);
     }
@@ -437,30 +376,9 @@ fn epilogues() {
             (Activation::Silu, |x| x / (1.0 + (-x).exp())),
         ];
         for (activation, function) in activations {
-            check::<f32, f32, _>(
-                &mut random,
-                shape,
-                lie,
-                single,
-                |p| p.activation(activation),
-                |sum, _| function(sum),
-            );
-            check::<f16, f16, _>(
-                &mut random,
-                shape,
-                lie,
-                single,
-                |p| p.activation(activation),
-                |sum, _| function(sum),
-            );
-            check::<f64, f64, _>(
-                &mut random,
-                shape,
-                lie,
-                single,
-                |p| p.activation(activation),
-                |sum, _| function(sum),
-            );
+            check::<f32, f32, _>(&mut random, shape, lie, single, |p| p.activation(activation), |sum, _| function(sum));
+            check::<f16, f16, _>(&mut random, shape, lie, single, |p| p.activation(activation), |sum, _| function(sum));
+            check::<f64, f64, _>(&mut random, shape, lie, single, |p| p.activation(activation), |sum, _| function(sum));
         }
     }
 }
@@ -514,49 +432,17 @@ fn epilogues_by_warp_groups() {
             |p| p.scale(0.5).activation(Activation::Silu).accumulate(2.0),
             |sum, old| silu(0.5 * sum) + 2.0 * old,
         );
-        check::<bf16, f32, _>(
-            random,
-            shape,
-            lie,
-            single,
-            |p| p.activation(Activation::Gelu),
-            |sum, _| gelu(sum),
-        );
-        check::<e4m3, f16, _>(
-            random,
-            shape,
-            lie,
-            eight,
-            |p| p.activation(Activation::Relu),
-            |sum, _| sum.max(0.0),
-        );
-        check::<e5m2, f32, _>(
-            random,
-            shape,
-            lie,
-            eight,
-            |p| p.scale(-1.0).accumulate(1.0),
-            |sum, old| old - sum,
-        );
-        check::<i8, i32, _>(
-            random,
-            shape,
-            lie,
-            0.0,
-            |p| p.scale(-2).accumulate(3),
-            |sum, old| 3.0 * old - 2.0 * sum,
-        );
+        check::<bf16, f32, _>(random, shape, lie, single, |p| p.activation(Activation::Gelu), |sum, _| gelu(sum));
+        check::<e4m3, f16, _>(random, shape, lie, eight, |p| p.activation(Activation::Relu), |sum, _| sum.max(0.0));
+        check::<e5m2, f32, _>(random, shape, lie, eight, |p| p.scale(-1.0).accumulate(1.0), |sum, old| old - sum);
+        check::<i8, i32, _>(random, shape, lie, 0.0, |p| p.scale(-2).accumulate(3), |sum, old| 3.0 * old - 2.0 * sum);
         ONLY.set(Some("stored tf32"));
         check::<f32, f32, _>(
             random,
             shape,
             lie,
             short,
-            |p| {
-                p.precision(Precision::Tf32)
-                    .activation(Activation::Silu)
-                    .accumulate(-1.0)
-            },
+            |p| p.precision(Precision::Tf32).activation(Activation::Silu).accumulate(-1.0),
             |sum, old| silu(sum) - old,
         );
     }
@@ -586,12 +472,7 @@ fn bias_and_residual_by(way: &'static str, columns: usize) {
         random.array([rows, columns]),
         random.array([columns, rows]),
     ];
-    let views = [
-        beside[0].view(),
-        beside[1].view(),
-        beside[2].view(),
-        beside[3].view().permute([1, 0]),
-    ];
+    let views = [beside[0].view(), beside[1].view(), beside[2].view(), beside[3].view().permute([1, 0])];
     let numbers = |view: &ArrayView<'_, f16, 2>| -> Vec<f64> {
         let all = view.broadcast([rows, columns]).unwrap().to_vec().unwrap();
         all.into_iter().map(f16::to_f64).collect()
@@ -607,14 +488,9 @@ fn bias_and_residual_by(way: &'static str, columns: usize) {
             let (bias, residual) = (numbers(bias), numbers(residual));
             for (i, got) in read(&c).into_iter().enumerate() {
                 let (row, column) = (i / columns, i % columns);
-                let sum: f64 = (0..terms)
-                    .map(|k| left[row * terms + k] * right[column * terms + k])
-                    .sum();
+                let sum: f64 = (0..terms).map(|k| left[row * terms + k] * right[column * terms + k]).sum();
                 let expected = (sum + bias[i]).max(0.0) + residual[i];
-                assert!(
-                    (got - expected).abs() <= 0.02 + expected.abs() / 500.0,
-                    "{got} instead of {expected}"
-                );
+                assert!((got - expected).abs() <= 0.02 + expected.abs() / 500.0, "{got} instead of {expected}");
             }
         }
     }
@@ -631,12 +507,7 @@ fn bias_and_residual_broadcast() {
     let row = Array::arange(device, 100.0_f32, 100.0, 4).unwrap();
     let column = number([3, 1], -9.0);
     let mut c = Array::zeros(device, [3, 4]).unwrap();
-    linalg
-        .product(&a, &b)
-        .bias(&row)
-        .residual(&column)
-        .eval_into(&mut c)
-        .unwrap();
+    linalg.product(&a, &b).bias(&row).residual(&column).eval_into(&mut c).unwrap();
     let expected: Vec<f32> = (0..12)
         .map(|i| {
             let (row, column) = ((i / 4) as f32, (i % 4) as f32);
@@ -666,15 +537,8 @@ fn products_in_a_graph() {
     let a = Array::full(device, [40, 40], 1.0_f32).unwrap();
     let b = Array::full(device, [40, 40], 2.0_f32).unwrap();
     let mut c = Array::zeros(device, [40, 40]).unwrap();
-    let graph = device
-        .capture(|stream| {
-            linalg
-                .on(stream)
-                .product(&a, &b)
-                .accumulate(1.0)
-                .eval_into(c.view_mut())
-        })
-        .unwrap();
+    let graph =
+        device.capture(|stream| linalg.on(stream).product(&a, &b).accumulate(1.0).eval_into(c.view_mut())).unwrap();
     for _ in 0..3 {
         graph.launch().unwrap();
     }
@@ -685,21 +549,13 @@ fn products_in_a_graph() {
 #[test]
 fn what_does_not_fit() {
     let (device, linalg) = linalg();
-    let (a, b) = (
-        Array::<f32, 2>::zeros(device, [3, 4]).unwrap(),
-        Array::<f32, 2>::zeros(device, [5, 6]).unwrap(),
-    );
+    let (a, b) = (Array::<f32, 2>::zeros(device, [3, 4]).unwrap(), Array::<f32, 2>::zeros(device, [5, 6]).unwrap());
     let mut c = Array::<f32, 2>::zeros(device, [3, 6]).unwrap();
     let error = linalg.product(&a, &b).eval_into(&mut c).unwrap_err();
-    let Error::Linalg(problem) = &error else {
-        panic!("{error}")
-    };
+    let Error::Linalg(problem) = &error else { panic!("{error}") };
     let (left, right, output) = (vec![3, 4], vec![5, 6], vec![3, 6]);
     assert_eq!(**problem, LinalgError::Product { left, right, output });
-    assert!(
-        error.to_string().contains("[3, 4] and [5, 6] does not fit into [3, 6]"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("[3, 4] and [5, 6] does not fit into [3, 6]"), "{error}");
 
     let batches = Array::<f32, 3>::zeros(device, [2, 4, 6]).unwrap();
     let mut three = Array::<f32, 3>::zeros(device, [3, 3, 6]).unwrap();
@@ -712,21 +568,12 @@ fn what_does_not_fit() {
 
     let right = Array::<f32, 2>::zeros(device, [4, 6]).unwrap();
     let error = linalg.product(&a, &right).bias(&line).eval_into(&mut c).unwrap_err();
-    assert!(
-        matches!(&error, Error::Array(e) if matches!(**e, ArrayError::Broadcast { .. })),
-        "{error}"
-    );
+    assert!(matches!(&error, Error::Array(e) if matches!(**e, ArrayError::Broadcast { .. })), "{error}");
 
     // Nothing to compute, and sums of nothing.
     let mut none = Array::<f32, 2>::zeros(device, [3, 0]).unwrap();
-    linalg
-        .product(&a, Array::<f32, 2>::zeros(device, [4, 0]).unwrap().view())
-        .eval_into(&mut none)
-        .unwrap();
-    let (a, b) = (
-        Array::<f32, 2>::zeros(device, [3, 0]).unwrap(),
-        Array::<f32, 2>::zeros(device, [0, 6]).unwrap(),
-    );
+    linalg.product(&a, Array::<f32, 2>::zeros(device, [4, 0]).unwrap().view()).eval_into(&mut none).unwrap();
+    let (a, b) = (Array::<f32, 2>::zeros(device, [3, 0]).unwrap(), Array::<f32, 2>::zeros(device, [0, 6]).unwrap());
     c.fill(7.0).unwrap();
     linalg.product(&a, &b).eval_into(&mut c).unwrap();
     assert_eq!(c.to_vec().unwrap(), [0.0; 18]);
@@ -741,16 +588,11 @@ fn nothing_is_wrong_under_every_check() {
                 let linalg = Linalg::new(device).only(name);
                 let single = Array::full(device, [9, 20], 1.0_f32)?;
                 let mut c = Array::zeros(device, [9, 9])?;
-                linalg
-                    .product(&single, single.transpose())
-                    .bias(single.slice((.., ..1)))
-                    .eval_into(&mut c)?;
+                linalg.product(&single, single.transpose()).bias(single.slice((.., ..1))).eval_into(&mut c)?;
                 assert_eq!(c.to_vec()?, [21.0; 81]);
                 // Whole tiles, of which some lie along the sum and others do not.
-                let (left, right) = (
-                    Array::full(device, [256, 24], 2.0_f32)?,
-                    Array::full(device, [24, 128], 0.5_f32)?,
-                );
+                let (left, right) =
+                    (Array::full(device, [256, 24], 2.0_f32)?, Array::full(device, [24, 128], 0.5_f32)?);
                 for (left, right) in [(left.view(), right.view()), (right.transpose(), left.transpose())] {
                     let mut c = Array::zeros(device, [left.shape()[0], right.shape()[1]])?;
                     linalg.product(left, right).eval_into(&mut c)?;

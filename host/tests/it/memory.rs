@@ -19,20 +19,14 @@ fn host_and_device_take_turns(device: &Device, mut x: UnifiedBuffer<f32>) -> rum
         module.launch(LaunchConfig::for_each(n).stream(&stream), scale(2.0, &mut x))?;
         module.for_each(n, scale(0.5, &mut x))?;
         let mut host = x.host_mut()?;
-        assert!(
-            host.iter().enumerate().all(|(i, x)| *x == (i + step) as f32),
-            "step {step}"
-        );
+        assert!(host.iter().enumerate().all(|(i, x)| *x == (i + step) as f32), "step {step}");
         host.iter_mut().for_each(|x| *x += 1.0);
     }
     // As an input, as a part, as an operand of copies, beside ordinary memory.
     let mut y = Array::<f32, 1>::zeros(device, [n])?;
     module.for_each(n, saxpy(1.0, &x, y.view_mut().into_slice().expect("it is whole")))?;
     module.for_each(3, scale(0.0, x.as_slice_mut().slice_mut(2..5)))?;
-    assert_eq!(
-        (y.to_vec()?[n - 1], x.host()?[1..6].to_vec()),
-        ((n + 9) as f32, vec![11.0, 0.0, 0.0, 0.0, 15.0])
-    );
+    assert_eq!((y.to_vec()?[n - 1], x.host()?[1..6].to_vec()), ((n + 9) as f32, vec![11.0, 0.0, 0.0, 0.0, 15.0]));
     x.as_slice_mut().copy_from(&vec![7.0; n])?;
     assert_eq!(*x.host()?, vec![7.0; n]);
     assert_eq!(x.as_slice().to_vec()?, vec![7.0; n]);
@@ -119,11 +113,6 @@ fn graphs_do_not_record_it() -> rumba::Result<()> {
     let module = device.load(PTX)?;
     let mut x = device.managed::<f32>(8)?;
     let graph = device.capture(|stream| module.launch(LaunchConfig::for_each(8).stream(stream), scale(2.0, &mut x)));
-    assert!(
-        graph
-            .expect_err("it is refused")
-            .to_string()
-            .contains("managed or mapped memory")
-    );
+    assert!(graph.expect_err("it is refused").to_string().contains("managed or mapped memory"));
     Ok(())
 }

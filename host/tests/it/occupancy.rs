@@ -39,17 +39,11 @@ fn much_shared_memory() -> rumba::Result<()> {
     let mut values = device.buffer_from(&[1.0_f32; 256])?;
     for (asked, launched) in [(64, 96), (56, 96), (96, 64)] {
         assert!(module.occupancy("scale", 256, asked << 10)?.blocks >= 1);
-        module.launch(
-            LaunchConfig::new(1, 256).shared(launched << 10),
-            scale(2.0, &mut values),
-        )?;
+        module.launch(LaunchConfig::new(1, 256).shared(launched << 10), scale(2.0, &mut values))?;
     }
     // As many blocks as there is room for at a time.
     let module = device.load(PTX)?;
-    module.launch(
-        LaunchConfig::at_once().block(256).shared(96 << 10),
-        scale(2.0, &mut values),
-    )?;
+    module.launch(LaunchConfig::at_once().block(256).shared(96 << 10), scale(2.0, &mut values))?;
     assert_eq!(values.to_vec()?, [16.0; 256]);
     Ok(())
 }
@@ -61,10 +55,7 @@ fn what_limits_is_named() -> rumba::Result<()> {
     let occupancy = module.occupancy("hungry", (16, 16), 0)?;
     assert_eq!(occupancy.threads, 256);
     assert_eq!(occupancy.limited_by().collect::<Vec<_>>(), [Resource::SharedMemory]);
-    assert!(
-        occupancy.to_string().ends_with("limited by shared memory"),
-        "{occupancy}"
-    );
+    assert!(occupancy.to_string().ends_with("limited by shared memory"), "{occupancy}");
     // Larger blocks make more of the same shared memory.
     let best = module.suggest_block("hungry", |_| 0)?;
     assert!(best.fraction() > occupancy.fraction(), "{best}");
@@ -81,10 +72,7 @@ fn hints_tell_what_may_be_slow() -> rumba::Result<()> {
 
     assert_eq!(module.hints("scale", 20 * wave, 256, 0)?, [], "a usual launch");
     let hints = module.hints("scale", wave + 1, 256, 0)?;
-    assert!(
-        matches!(hints[..], [Hint::Tail { used, .. }] if used < 0.6),
-        "{hints:?}"
-    );
+    assert!(matches!(hints[..], [Hint::Tail { used, .. }] if used < 0.6), "{hints:?}");
     assert!(hints[0].to_string().contains("the last of 1 blocks"), "{}", hints[0]);
     let hints = module.hints("scale", 20 * wave, 32, 32 << 10)?;
     assert!(matches!(hints[..], [Hint::LowOccupancy { .. }]), "{hints:?}");

@@ -37,35 +37,20 @@ fn everything_that_ran_is_there() {
         assert_eq!(bytes("fill"), Some(4000));
 
         // In order on their stream, within the profile, and the host's calls beside them.
-        let launches: Vec<_> = profile
-            .activities()
-            .iter()
-            .filter(|activity| matches!(activity.operation, Operation::Kernel(_)))
-            .collect();
+        let launches: Vec<_> =
+            profile.activities().iter().filter(|activity| matches!(activity.operation, Operation::Kernel(_))).collect();
         assert_eq!(launches.len(), 4);
         assert!(launches.iter().all(|launch| profile.stream(launch) == "default stream"));
         // Events are read with seven digits.
         let tolerance = profile.wall().div_f64(1e6);
-        assert!(
-            launches
-                .windows(2)
-                .all(|pair| pair[0].start + pair[0].duration <= pair[1].start + tolerance)
-        );
+        assert!(launches.windows(2).all(|pair| pair[0].start + pair[0].duration <= pair[1].start + tolerance));
         let end = launches[3].start + launches[3].duration;
         assert!(end <= profile.wall() && profile.busy() <= profile.wall(), "{profile}");
         let launched = profile.calls().iter().filter(|call| call.name == "launch a kernel");
         assert_eq!(launched.count(), 4);
 
         let text = profile.to_string();
-        for part in [
-            "saxpy",
-            "scale",
-            "copy device to host",
-            "GB/s",
-            "occupancy",
-            "limited by",
-            "launch a kernel",
-        ] {
+        for part in ["saxpy", "scale", "copy device to host", "GB/s", "occupancy", "limited by", "launch a kernel"] {
             assert!(text.contains(part), "`{part}` is missing in {text}");
         }
         Ok(())
@@ -144,9 +129,8 @@ fn what_other_threads_do_is_not_in_it() {
         assert_eq!((profile.copies().len(), profile.ranges().len()), (2, 0));
         // But it says that there was more: a copy in, a launch and a copy out at least.
         let text = profile.to_string();
-        let count = text
-            .split_once("without ")
-            .and_then(|(_, rest)| rest.split_once(" launches and copies of other threads"));
+        let count =
+            text.split_once("without ").and_then(|(_, rest)| rest.split_once(" launches and copies of other threads"));
         let count: u64 = count.expect("the line is there").0.parse().expect("a number");
         assert!(count >= 3, "{text}");
         Ok(())
@@ -162,9 +146,7 @@ fn threads_that_work_for_the_program_are_in_it() {
         let (result, profile): (rumba::Result<()>, _) = profile(|| {
             split(&devices, 100, |device, part| {
                 let _range = range("part");
-                device
-                    .load(PTX)?
-                    .for_each(part.len(), scale(2.0, &mut vec![1.0; part.len()]))
+                device.load(PTX)?.for_each(part.len(), scale(2.0, &mut vec![1.0; part.len()]))
             })
             .map(drop)?;
             let (sender, receiver) = channel();
@@ -220,9 +202,7 @@ fn ranges_are_named_and_nest() {
             7
         })?;
         assert_eq!(value, 7);
-        let [inner, outer] = profile.ranges() else {
-            panic!("two ranges: {:?}", profile.ranges())
-        };
+        let [inner, outer] = profile.ranges() else { panic!("two ranges: {:?}", profile.ranges()) };
         assert_eq!((inner.name.as_str(), outer.name.as_str()), ("inner", "outer"));
         assert!(outer.start <= inner.start && inner.duration <= outer.duration);
         assert!(profile.to_string().contains("nothing ran on a device"));
@@ -272,13 +252,7 @@ fn costs_become_rates() {
         let (result, mut profile) = profile(|| module.for_each(10_000, scale(2.0, &mut values)))?;
         result?;
         assert_eq!(profile.kernels()[0].rate(), None, "its cost was not stated");
-        profile.set_cost(
-            "scale",
-            Cost {
-                bytes: 80_000,
-                flops: 10_000,
-            },
-        );
+        profile.set_cost("scale", Cost { bytes: 80_000, flops: 10_000 });
         let row = &profile.kernels()[0];
         let expected = 80_000.0 / row.total.as_secs_f64();
         assert!((row.rate().expect("it was said") / expected - 1.0).abs() < 1e-9);
@@ -299,13 +273,7 @@ fn files_can_be_read_by_those_they_are_for() {
             module.for_each(1000, scale(2.0, &mut values))
         })?;
         result?;
-        profile.set_cost(
-            "scale",
-            Cost {
-                bytes: 8000,
-                flops: 1000,
-            },
-        );
+        profile.set_cost("scale", Cost { bytes: 8000, flops: 1000 });
         let trace: serde_json::Value = serde_json::from_str(&profile.trace()).expect("JSON");
         let events = trace["traceEvents"].as_array().expect("a list");
         let named = |name: &str| events.iter().filter(|event| event["name"] == name).count();
@@ -313,10 +281,7 @@ fn files_can_be_read_by_those_they_are_for() {
         let spans = events.iter().filter(|event| event["ph"] == "X");
         assert!(spans.clone().count() >= 5, "a kernel, two copies, a range, calls");
         for span in spans {
-            assert!(
-                span["ts"].as_f64().is_some_and(|ts| ts >= 0.0) && span["dur"].is_f64(),
-                "{span}"
-            );
+            assert!(span["ts"].as_f64().is_some_and(|ts| ts >= 0.0) && span["dur"].is_f64(), "{span}");
         }
 
         let folder = tempfile::tempdir().expect("a folder");
@@ -326,13 +291,7 @@ fn files_can_be_read_by_those_they_are_for() {
         };
         assert!(read("profile.txt").contains("scale"));
         let page = read("profile.html");
-        for part in [
-            "<svg",
-            "default stream",
-            "a &lt;range&gt; &amp; more",
-            "Roofline",
-            "scale, ",
-        ] {
+        for part in ["<svg", "default stream", "a &lt;range&gt; &amp; more", "Roofline", "scale, "] {
             assert!(page.contains(part), "`{part}` is missing in the page");
         }
         assert!(read("roofline.svg").starts_with("<svg"));

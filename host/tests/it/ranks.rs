@@ -52,10 +52,7 @@ fn all_ranks_have_the_same_result() {
         assert_eq!(means, vec![vec![(size as i32 - 1) / 2; 3]; size]);
         let most = all_reduce(size, ReduceOp::Max, |rank| vec![rank as u64; 1000]);
         assert_eq!(most, vec![vec![size as u64 - 1; 1000]; size]);
-        assert_eq!(
-            all_reduce(size, ReduceOp::Min, |_| Vec::<i8>::new()),
-            vec![Vec::<i8>::new(); size]
-        );
+        assert_eq!(all_reduce(size, ReduceOp::Min, |_| Vec::<i8>::new()), vec![Vec::<i8>::new(); size]);
     }
 }
 
@@ -85,18 +82,12 @@ fn values_are_broadcast_and_gathered() {
         let wrong = [group.all_gather(&few, &mut many), group.broadcast(&mut many, 3)];
         let wrong = wrong.map(|result| result.expect_err("neither is possible"));
         assert!(matches!(wrong[0], Error::LengthMismatch { .. }), "{:?}", wrong[0]);
-        assert_eq!(
-            wrong[1].to_string(),
-            "there is no rank 3 in a group of 3: ranks are counted from 0"
-        );
+        assert_eq!(wrong[1].to_string(), "there is no rank 3 in a group of 3: ranks are counted from 0");
         group.barrier()?;
         Ok((gathered.to_vec()?, sent))
     });
     for result in results {
-        assert_eq!(
-            result.expect("all is in order"),
-            (vec![0, 0, 1, 1, 2, 2], vec![1, 11, 21])
-        );
+        assert_eq!(result.expect("all is in order"), (vec![0, 0, 1, 1, 2, 2], vec![1, 11, 21]));
     }
 }
 
@@ -129,10 +120,7 @@ fn ranks_at_different_operations_are_all_told() {
     for error in errors {
         assert!(matches!(error, RankError::Disagreement { rank: 2, .. }), "{error}");
         let text = error.to_string();
-        assert!(
-            text.contains("5 elements of type 7") && text.contains("operation 1, 4 elements"),
-            "{text}"
-        );
+        assert!(text.contains("5 elements of type 7") && text.contains("operation 1, 4 elements"), "{text}");
     }
 }
 
@@ -183,10 +171,7 @@ fn a_rank_that_ends_is_named_on_all_others() {
 fn ranks_that_do_not_come_are_named() {
     let errors = each(&places(4, 500)[..2], |place| of_ranks(ProcessGroup::join(place)));
     for error in errors {
-        assert!(
-            matches!(&error, RankError::Absent { ranks, size: 4, .. } if ranks[..] == [2, 3]),
-            "{error}"
-        );
+        assert!(matches!(&error, RankError::Absent { ranks, size: 4, .. } if ranks[..] == [2, 3]), "{error}");
     }
 }
 
@@ -196,16 +181,8 @@ fn a_rank_is_there_once() {
     let twice = [places[0].clone(), places[1].clone(), places[1].clone()];
     let errors = each(&twice, |place| of_ranks(ProcessGroup::join(place)));
     let count = |is: fn(&RankError) -> bool| errors.iter().filter(|error| is(error)).count();
-    assert_eq!(
-        count(|error| matches!(error, RankError::Twice { rank: 1 })),
-        1,
-        "{errors:?}"
-    );
-    assert_eq!(
-        count(|error| matches!(error, RankError::Absent { ranks, .. } if ranks[..] == [2])),
-        2,
-        "{errors:?}"
-    );
+    assert_eq!(count(|error| matches!(error, RankError::Twice { rank: 1 })), 1, "{errors:?}");
+    assert_eq!(count(|error| matches!(error, RankError::Absent { ranks, .. } if ranks[..] == [2])), 2, "{errors:?}");
 }
 
 #[test]
@@ -228,10 +205,7 @@ fn strangers_at_the_port_are_let_go() {
         let other = ProcessGroup::join(&places[1]).and_then(|mut group| group.barrier());
         other.expect("rank 0 waits for rank 1");
         rank_0.join().expect("it does not panic").expect("rank 1 comes");
-        assert!(
-            begin.elapsed() < Duration::from_secs(10),
-            "strangers are not waited for"
-        );
+        assert!(begin.elapsed() < Duration::from_secs(10), "strangers are not waited for");
         drop((silent, slow, rude));
     });
 }
@@ -241,21 +215,13 @@ fn strangers_at_the_port_are_let_go() {
 fn places_beyond_all_bounds() {
     let mut patient = places(2, 0);
     patient.iter_mut().for_each(|place| place.timeout = Duration::MAX);
-    for met in each(&patient, |place| {
-        ProcessGroup::join(place).and_then(|mut group| group.barrier())
-    }) {
+    for met in each(&patient, |place| ProcessGroup::join(place).and_then(|mut group| group.barrier())) {
         met.expect("both ranks come");
     }
     for size in [usize::MAX, 1 << 60, (1 << 16) + 1] {
-        let place = Place {
-            size,
-            ..patient[0].clone()
-        };
+        let place = Place { size, ..patient[0].clone() };
         let error = of_ranks(ProcessGroup::join(&place));
-        assert!(
-            matches!(error, RankError::TooManyRanks { size: found, .. } if found == size),
-            "{error}"
-        );
+        assert!(matches!(error, RankError::TooManyRanks { size: found, .. } if found == size), "{error}");
     }
 }
 
@@ -268,25 +234,15 @@ fn a_place_where_no_rank_can_meet() {
     let error = of_ranks(ProcessGroup::join(&first));
     assert!(matches!(error, RankError::Address { .. }), "{error}");
     drop(taken);
-    let beyond = Place {
-        rank: 2,
-        ..first.clone()
-    };
-    assert!(matches!(
-        of_ranks(ProcessGroup::join(&beyond)),
-        RankError::NoSuchRank { rank: 2, size: 2 }
-    ));
+    let beyond = Place { rank: 2, ..first.clone() };
+    assert!(matches!(of_ranks(ProcessGroup::join(&beyond)), RankError::NoSuchRank { rank: 2, size: 2 }));
 }
 
 /// A machine's own name may be an address of its own there, so rank 0 listens on all.
 #[test]
 fn ranks_meet_by_any_address_of_the_machine() {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    for (named, reached) in [
-        ("0.0.0.0", "127.0.0.1"),
-        ("localhost", "localhost"),
-        (name.trim(), "127.0.0.1"),
-    ] {
+    for (named, reached) in [("0.0.0.0", "127.0.0.1"), ("localhost", "localhost"), (name.trim(), "127.0.0.1")] {
         let mut places = places(2, 20_000);
         let port = places[0].address.rsplit(':').next().expect("it has a port").to_owned();
         let address = format!("{named}:{port}");
@@ -296,9 +252,7 @@ fn ranks_meet_by_any_address_of_the_machine() {
         }
         places[0].address = address;
         places[1].address = format!("{reached}:{port}");
-        let met = each(&places, |place| {
-            ProcessGroup::join(place).and_then(|mut group| group.barrier())
-        });
+        let met = each(&places, |place| ProcessGroup::join(place).and_then(|mut group| group.barrier()));
         for result in met {
             result.unwrap_or_else(|error| panic!("{named}: {error}"));
         }

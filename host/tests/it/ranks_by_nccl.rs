@@ -42,9 +42,7 @@ fn the_same_operations_by_nccl() {
                 // Behind what is on the stream already.
                 let module = device.load(PTX).unwrap();
                 let mut buffer = device.buffer_from(&numbers(rank)).unwrap();
-                module
-                    .launch(LaunchConfig::for_each(1000), scale(2.0, &mut buffer))
-                    .unwrap();
+                module.launch(LaunchConfig::for_each(1000), scale(2.0, &mut buffer)).unwrap();
                 group.all_reduce(&mut buffer, ReduceOp::Sum).unwrap();
                 let ranks = (size * (size + 1) / 2) as f32;
                 let sums: Vec<f32> = numbers(0).iter().map(|number| 2.0 * ranks * number).collect();
@@ -64,10 +62,8 @@ fn the_same_operations_by_nccl() {
                     group.broadcast(&mut sent, root).unwrap();
                     assert_eq!(sent.to_vec().unwrap(), [10 * root as u32 + 1]);
                 }
-                let (part, mut whole) = (
-                    device.buffer_from(&[rank as u8; 2]).unwrap(),
-                    device.zeros(2 * size).unwrap(),
-                );
+                let (part, mut whole) =
+                    (device.buffer_from(&[rank as u8; 2]).unwrap(), device.zeros(2 * size).unwrap());
                 group.all_gather(&part, &mut whole).unwrap();
                 let ranks: Vec<u8> = (0..2 * size as u8).map(|index| index / 2).collect();
                 assert_eq!(whole.to_vec().unwrap(), ranks);
@@ -84,10 +80,7 @@ fn memory_of_another_device_is_refused() {
         let mut group = ProcessGroup::join_on(&Place::alone(), &Device::get(2)?)?;
         let mut buffer = Device::get(1)?.zeros::<f32>(4)?;
         let error = group.all_reduce(&mut buffer, ReduceOp::Sum).unwrap_err();
-        assert!(
-            matches!(error, Error::OtherDevice { ours: 2, theirs: 1, .. }),
-            "{error}"
-        );
+        assert!(matches!(error, Error::OtherDevice { ours: 2, theirs: 1, .. }), "{error}");
         // Nothing was asked of the other ranks.
         group.barrier()?;
         Ok(())
@@ -100,19 +93,14 @@ fn a_rank_may_ask_for_a_transport() {
     by_stand_in("", || {
         let mut places = places(3, 20_000);
         places[1].transport = Choice::Tcp;
-        for group in each(&places, |place| {
-            ProcessGroup::join(place).map(|group| group.transport().clone())
-        }) {
+        for group in each(&places, |place| ProcessGroup::join(place).map(|group| group.transport().clone())) {
             let reason = TcpReason::Chosen { rank: 1 };
             assert_eq!(group?, Transport::Tcp { reason });
         }
         places[2].transport = Choice::Nccl;
         for error in each(&places, |place| of_ranks(ProcessGroup::join(place))) {
             let reason = TcpReason::Chosen { rank: 1 };
-            assert!(
-                matches!(&error, RankError::NoNccl { reason: why, .. } if *why == reason),
-                "{error}"
-            );
+            assert!(matches!(&error, RankError::NoNccl { reason: why, .. } if *why == reason), "{error}");
         }
         Ok(())
     });
@@ -129,11 +117,7 @@ fn without_nccl_ranks_take_tcp() {
     let case: usize = std::env::var("CASE").map_or(0, |case| case.parse().expect("a number"));
     for (number, (library, reason, cause)) in cases.into_iter().enumerate() {
         let number_text = number.to_string();
-        let variables = [
-            ("RUMBA_DEVICE", "soft"),
-            ("RUMBA_NCCL_LIBRARY", library),
-            ("CASE", &number_text),
-        ];
+        let variables = [("RUMBA_DEVICE", "soft"), ("RUMBA_NCCL_LIBRARY", library), ("CASE", &number_text)];
         if test_processes::asked().is_some() && number != case {
             continue;
         }
@@ -184,27 +168,12 @@ fn a_rank_that_fails_ends_the_group() {
             let text = error.to_string();
             match rank {
                 1 => assert!(
-                    matches!(
-                        error,
-                        RankError::Failed {
-                            rank: 1,
-                            operation: "all_reduce",
-                            ..
-                        }
-                    ) && text.contains("remote process exited")
+                    matches!(error, RankError::Failed { rank: 1, operation: "all_reduce", .. })
+                        && text.contains("remote process exited")
                         && text.contains("told to fail"),
                     "{text}"
                 ),
-                _ => assert!(
-                    matches!(
-                        error,
-                        RankError::Lost {
-                            rank: 1,
-                            operation: "all_reduce"
-                        }
-                    ),
-                    "{text}"
-                ),
+                _ => assert!(matches!(error, RankError::Lost { rank: 1, operation: "all_reduce" }), "{text}"),
             }
         }
         Ok(())

@@ -27,23 +27,12 @@ fn elements_that_a_launch_does_not_reach() {
                     assert!(
                         matches!(
                             *error,
-                            LaunchError::Unreached {
-                                elements: N,
-                                reached: 64,
-                                parameter: "values",
-                                ..
-                            } | LaunchError::Unreached {
-                                elements: N,
-                                reached: 256,
-                                ..
-                            }
+                            LaunchError::Unreached { elements: N, reached: 64, parameter: "values", .. }
+                                | LaunchError::Unreached { elements: N, reached: 256, .. }
                         ),
                         "{error}"
                     );
-                    assert!(
-                        error.to_string().contains("of the 1000 elements of `values`"),
-                        "{error}"
-                    );
+                    assert!(error.to_string().contains("of the 1000 elements of `values`"), "{error}");
                 }
                 other => panic!("{other:?}"),
             }
@@ -90,10 +79,7 @@ fn elements_that_a_launch_does_not_reach() {
             ] => {
                 assert!(file.ends_with("reach.rs") && *at == line, "{file}:{at}");
                 let text = warning.to_string();
-                assert!(
-                    text.contains("1 block of 64 threads of `scale` reach 64 of the 1000 elements"),
-                    "{text}"
-                );
+                assert!(text.contains("1 block of 64 threads of `scale` reach 64 of the 1000 elements"), "{text}");
                 assert!(text.contains("values.grid_stride()"), "{text}");
             }
             other => panic!("{other:?}"),

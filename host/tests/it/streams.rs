@@ -105,9 +105,7 @@ fn callbacks_come_in_order_and_may_use_the_library() {
         // A callback reads and drops a buffer, panics, and the next one is called all the same.
         let (sender, receiver) = channel();
         stream.add_callback(move |_| {
-            sender
-                .send(buffer.to_vec().map(|values| values[0]))
-                .expect("the test listens");
+            sender.send(buffer.to_vec().map(|values| values[0])).expect("the test listens");
         })?;
         assert_eq!(receiver.recv().expect("the callback runs")?, 1024.0);
         stream.add_callback(|_| panic!("this is part of the test"))?;
@@ -164,10 +162,7 @@ fn futures_on_two_executors() {
         let (device, module) = ready()?;
         assert_eq!(pollster::block_on(double(device.clone(), module.clone(), 2.0))?, 2.0);
 
-        let pool = ThreadPool::builder()
-            .pool_size(2)
-            .create()
-            .expect("threads can be made");
+        let pool = ThreadPool::builder().pool_size(2).create().expect("threads can be made");
         let (sender, receiver) = channel();
         for factor in 0..20 {
             let (task, sender) = (double(device.clone(), module.clone(), factor as f32), sender.clone());
@@ -242,11 +237,7 @@ fn graphs_run_what_was_recorded() {
             module.launch(on(stream), saxpy(1.0, &x, &mut y))
         })?;
         assert_eq!(graph.kernels().collect::<Vec<_>>(), ["scale", "saxpy"]);
-        assert_eq!(
-            (x.to_vec()?, y.to_vec()?),
-            (vec![1.0; N], vec![0.0; N]),
-            "nothing has run yet"
-        );
+        assert_eq!((x.to_vec()?, y.to_vec()?), (vec![1.0; N], vec![0.0; N]), "nothing has run yet");
         for _ in 0..3 {
             graph.launch_on(&stream)?;
         }
@@ -299,19 +290,8 @@ fn what_a_graph_cannot_hold_is_an_error() {
             kept = Some(stream.clone());
             module.launch(on(stream), scale(2.0, &mut host))
         });
-        let Err(Error::Graph(error)) = recorded else {
-            panic!("{recorded:?}")
-        };
-        assert!(
-            matches!(
-                *error,
-                GraphError::HostMemory {
-                    kernel: "scale",
-                    parameter: 1
-                }
-            ),
-            "{error}"
-        );
+        let Err(Error::Graph(error)) = recorded else { panic!("{recorded:?}") };
+        assert!(matches!(*error, GraphError::HostMemory { kernel: "scale", parameter: 1 }), "{error}");
 
         let stream = kept.expect("the closure ran");
         let mut buffer = device.zeros::<f32>(N)?;
@@ -319,11 +299,7 @@ fn what_a_graph_cannot_hold_is_an_error() {
             Err(Error::Graph(error)) => assert!(error.to_string().contains("the capture is over"), "{error}"),
             other => panic!("{other:?}"),
         }
-        for wrong in [
-            stream.synchronize(),
-            stream.record().map(drop),
-            stream.add_callback(drop),
-        ] {
+        for wrong in [stream.synchronize(), stream.record().map(drop), stream.add_callback(drop)] {
             match wrong {
                 Err(Error::Graph(error)) => assert!(matches!(*error, GraphError::NotALaunch { .. }), "{error}"),
                 other => panic!("{other:?}"),
@@ -368,11 +344,7 @@ fn the_default_stream_is_refused_while_a_graph_is_recorded() {
             module.launch(on(&other), scale(3.0, &mut x))?;
             module.launch(on(stream), saxpy(1.0, &x, &mut y))
         })?;
-        assert!(
-            words[0].starts_with("cannot launch `scale` on the default stream"),
-            "{}",
-            words[0]
-        );
+        assert!(words[0].starts_with("cannot launch `scale` on the default stream"), "{}", words[0]);
         assert_eq!(recorded.len(), 1);
         assert_eq!(array.to_vec()?, [0.0; 20], "nothing of it was done");
         recorded.launch()?;
@@ -415,9 +387,7 @@ fn many_threads_on_one_device() {
                     })
                 })
                 .collect();
-            threads
-                .into_iter()
-                .try_for_each(|thread| thread.join().expect("no thread panics"))
+            threads.into_iter().try_for_each(|thread| thread.join().expect("no thread panics"))
         })
         .inspect(|()| assert_eq!(runs.load(Ordering::Relaxed), 4))
     });

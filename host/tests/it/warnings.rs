@@ -38,25 +38,12 @@ fn a_loop_that_copies_is_warned_about_once() {
         }
         let line = line!() - 2;
         let seen = seen.lock().expect("no test panics");
-        let [
-            Warning::RepeatedCopies {
-                file,
-                line: at,
-                kernel,
-                bytes,
-                ..
-            },
-        ] = &seen[..]
-        else {
+        let [Warning::RepeatedCopies { file, line: at, kernel, bytes, .. }] = &seen[..] else {
             panic!("{seen:?}");
         };
         assert!(file.ends_with("warnings.rs"), "{file}");
         assert_eq!((*at, *kernel, *bytes), (line, "saxpy", 8 * n));
-        assert!(
-            seen[0].to_string().contains("help: keep it on the device"),
-            "{}",
-            seen[0]
-        );
+        assert!(seen[0].to_string().contains("help: keep it on the device"), "{}", seen[0]);
         Ok(())
     });
 }

@@ -34,9 +34,7 @@ impl Digits {
     /// The digits of these numbers.
     #[must_use]
     pub fn select(&self, numbers: &[usize]) -> Digits {
-        let pixels = numbers
-            .iter()
-            .flat_map(|&number| &self.pixels[number * PIXELS..][..PIXELS]);
+        let pixels = numbers.iter().flat_map(|&number| &self.pixels[number * PIXELS..][..PIXELS]);
         Digits {
             pixels: pixels.copied().collect(),
             labels: numbers.iter().map(|&number| self.labels[number]).collect(),
@@ -95,10 +93,7 @@ mod tests {
             assert!(digits.pixels.iter().all(|shade| (-1.0..=1.0).contains(shade)));
         }
         // The edges of all digits are white, as MNIST's are.
-        let edge = learned
-            .pixels
-            .chunks(PIXELS)
-            .all(|digit| digit[..SIZE].iter().all(|&shade| shade == -1.0));
+        let edge = learned.pixels.chunks(PIXELS).all(|digit| digit[..SIZE].iter().all(|&shade| shade == -1.0));
         assert!(edge);
         // A zero has a hole, a one has none.
         let middle = |class: u32| {

@@ -91,11 +91,7 @@ fn train(args: &Args) -> Result<ExitCode> {
         args.batch
     );
     let [learned, tested] = digits();
-    ensure!(
-        args.batch <= learned.len(),
-        "a batch has {} digits at most, as many as are learned",
-        learned.len()
-    );
+    ensure!(args.batch <= learned.len(), "a batch has {} digits at most, as many as are learned", learned.len());
     let device = place.device()?;
     let nn = Nn::new(&device)?;
     let network = Network::default();
@@ -119,20 +115,13 @@ fn train(args: &Args) -> Result<ExitCode> {
     let end = args.steps.unwrap_or(u64::MAX).min(args.epochs * per_epoch);
     let mut step = Step::new(&nn, &network, &parameters, args.batch / size)?;
     let mut test = Test::new(&nn, &network, &parameters, args.batch / size)?;
-    let adam = Adam {
-        rate: args.rate,
-        ..Adam::default()
-    };
+    let adam = Adam { rate: args.rate, ..Adam::default() };
     let reports = rank == 0;
     if reports {
         println!(
             "device:     {}{}",
             device.name(),
-            if size > 1 {
-                format!(", one of {size} ranks")
-            } else {
-                String::new()
-            }
+            if size > 1 { format!(", one of {size} ranks") } else { String::new() }
         );
         println!("exchange:   {}", group.transport());
         println!("digits:     {} to learn, {} to test", learned.len(), tested.len());
@@ -181,10 +170,7 @@ fn train(args: &Args) -> Result<ExitCode> {
             curve.recognised.push((done, 100.0 * share));
             if reports {
                 bar.suspend(|| {
-                    println!(
-                        "step {done}: loss {loss:.3}, {:.1} % of the tested digits recognised",
-                        100.0 * share
-                    );
+                    println!("step {done}: loss {loss:.3}, {:.1} % of the tested digits recognised", 100.0 * share);
                 });
                 if let Some(file) = &args.checkpoint {
                     parameters.save(file)?;

@@ -59,14 +59,8 @@ impl Network {
     fn forward(&self, run: &Run, parameters: &Parameters, x: &Tensor<f32, 4>) -> Result<Forward> {
         let first = self.convolutions[0].rectified(run, parameters, x)?;
         let second = self.convolutions[1].rectified(run, parameters, &run.largest(&first.0)?)?;
-        let flat = run
-            .largest(&second.0)?
-            .reshape([x.shape()[0], LAST * LAST * CHANNELS[1]]);
-        Ok(Forward {
-            logits: self.linear.forward(run, parameters, &flat)?,
-            flat,
-            convolved: [first, second],
-        })
+        let flat = run.largest(&second.0)?.reshape([x.shape()[0], LAST * LAST * CHANNELS[1]]);
+        Ok(Forward { logits: self.linear.forward(run, parameters, &flat)?, flat, convolved: [first, second] })
     }
 
     fn backward(
@@ -77,11 +71,7 @@ impl Network {
         gradient: &Tensor<f32, 2>,
         gradients: &mut Gradients,
     ) -> Result<()> {
-        let Forward {
-            convolved: [first, second],
-            flat,
-            ..
-        } = forward;
+        let Forward { convolved: [first, second], flat, .. } = forward;
         self.linear.backward(run, &flat, gradient, gradients)?;
         let pooled = [flat.shape()[0], LAST, LAST, CHANNELS[1]];
         let gradient = self.linear.input_gradient(run, parameters, gradient)?.reshape(pooled);
@@ -101,10 +91,7 @@ struct Batch {
 
 impl Batch {
     fn new(device: &Device, count: usize) -> Result<Batch> {
-        Ok(Batch {
-            images: Array::zeros(device, [count, SIZE, SIZE, 1])?,
-            labels: device.zeros(count)?,
-        })
+        Ok(Batch { images: Array::zeros(device, [count, SIZE, SIZE, 1])?, labels: device.zeros(count)? })
     }
 
     fn set(&mut self, digits: &Digits) -> Result<()> {
@@ -135,11 +122,7 @@ impl Step {
             let gradient = run.cross_entropy(&forward.logits, batch.labels.as_slice(), &mut gradients)?;
             network.backward(run, parameters, forward, &gradient, &mut gradients)
         })?;
-        Ok(Step {
-            batch,
-            gradients,
-            program,
-        })
+        Ok(Step { batch, gradients, program })
     }
 
     /// Computes the gradients of a batch. The host does not wait.

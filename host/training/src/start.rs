@@ -23,20 +23,13 @@ pub fn ranks(count: usize) -> Result<ExitCode> {
             arguments.push(argument);
         }
     }
-    let port = TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())?
-        .port();
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr())?.port();
     let program = std::env::current_exe().context("this program's own file is not known")?;
     let start = |rank: usize| -> Result<Child> {
         let mut command = Command::new(&program);
-        command
-            .args(&arguments)
-            .env("RANK", rank.to_string())
-            .env("LOCAL_RANK", rank.to_string());
+        command.args(&arguments).env("RANK", rank.to_string()).env("LOCAL_RANK", rank.to_string());
         command.env("WORLD_SIZE", count.to_string());
-        command
-            .env("MASTER_ADDR", "127.0.0.1")
-            .env("MASTER_PORT", port.to_string());
+        command.env("MASTER_ADDR", "127.0.0.1").env("MASTER_PORT", port.to_string());
         command.spawn().context("a process for a rank could not be started")
     };
     let mut children: Vec<Child> = Vec::new();

@@ -29,10 +29,7 @@ fn the_loss_of_a_batch_is_the_mean_of_those_of_its_parts() {
     // The last one is the loss.
     for other in &means[1..] {
         for (place, (whole, mean)) in means[0].iter().zip(other).enumerate() {
-            assert!(
-                (whole - mean).abs() < 1e-5 + 1e-3 * whole.abs(),
-                "{place}: {whole}, {mean}"
-            );
+            assert!((whole - mean).abs() < 1e-5 + 1e-3 * whole.abs(), "{place}: {whole}, {mean}");
         }
     }
 }

@@ -8,9 +8,7 @@ use test_processes::stand_in_for_nccl;
 
 fn program(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_training"));
-    command
-        .current_dir(folder)
-        .args(["--plot", "curve.png", "--losses", "losses.csv"]);
+    command.current_dir(folder).args(["--plot", "curve.png", "--losses", "losses.csv"]);
     command.stdin(Stdio::null()).env_remove("RANK").env_remove("WORLD_SIZE");
     command
 }
@@ -33,10 +31,7 @@ fn succeed(command: &mut Command) -> String {
 /// The loss of each step that a run in this folder has written.
 fn losses(folder: &Path) -> Vec<f32> {
     let table = std::fs::read_to_string(folder.join("losses.csv")).expect("the program wrote it");
-    let rows = table
-        .lines()
-        .skip(1)
-        .map(|line| line.split(',').nth(1).expect("two columns"));
+    let rows = table.lines().skip(1).map(|line| line.split(',').nth(1).expect("two columns"));
     rows.map(|loss| loss.parse().expect("a number")).collect()
 }
 
@@ -91,10 +86,7 @@ fn training_goes_on_from_a_checkpoint() {
     let mut command = program(parts.path());
     let output = run(command.args(["--checkpoint", "here.safetensors", "--resume"]));
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        !output.status.success() && errors.contains("here.safetensors"),
-        "{errors}"
-    );
+    assert!(!output.status.success() && errors.contains("here.safetensors"), "{errors}");
 }
 
 /// Starts two ranks, as a launcher does, and waits until they train. Data goes by TCP, or by a stand-in for NCCL.
@@ -109,23 +101,13 @@ fn two_ranks(folder: &Path, by_nccl: bool) -> [Child; 2] {
         if by_nccl {
             command.env("RUMBA_NCCL_LIBRARY", stand_in_for_nccl());
         }
-        command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program starts")
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
     });
     let said = BufReader::new(ranks[0].stdout.as_mut().expect("it is a pipe")).lines();
-    let said: Vec<String> = said
-        .map(|line| line.expect("it prints UTF-8"))
-        .take_while(|line| !line.starts_with("parameters:"))
-        .collect();
+    let said: Vec<String> =
+        said.map(|line| line.expect("it prints UTF-8")).take_while(|line| !line.starts_with("parameters:")).collect();
     let way = if by_nccl { "NCCL 2.28.9" } else { "TCP through rank 0" };
-    assert!(
-        said.iter()
-            .any(|line| line.starts_with("exchange:") && line.contains(way)),
-        "{said:?}"
-    );
+    assert!(said.iter().any(|line| line.starts_with("exchange:") && line.contains(way)), "{said:?}");
     // They are at some step.
     std::thread::sleep(Duration::from_millis(300));
     ranks
@@ -140,11 +122,7 @@ fn a_killed_rank_is_told_to_the_others() {
         let begin = Instant::now();
         let [first, second] = ranks;
         let outputs = [first, second].map(|rank| rank.wait_with_output().expect("it ends"));
-        assert!(
-            begin.elapsed() < Duration::from_secs(30),
-            "the other rank waited for {:?}",
-            begin.elapsed()
-        );
+        assert!(begin.elapsed() < Duration::from_secs(30), "the other rank waited for {:?}", begin.elapsed());
         let other = &outputs[1 - victim];
         let errors = String::from_utf8_lossy(&other.stderr);
         assert_eq!(other.status.code(), Some(1), "{errors}");
@@ -155,20 +133,14 @@ fn a_killed_rank_is_told_to_the_others() {
 /// The program that compares both ways finds them the same, and says which way it has compared with TCP.
 #[test]
 fn both_ways_give_the_same() {
-    for (by_nccl, way) in [
-        (false, "TCP through rank 0, since rank 0 has no NVIDIA GPU"),
-        (true, "NCCL 2.28.9"),
-    ] {
+    for (by_nccl, way) in [(false, "TCP through rank 0, since rank 0 has no NVIDIA GPU"), (true, "NCCL 2.28.9")] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_exchange"));
         command.args(["--ranks", "2", "--largest", "1", "--repeat", "2"]);
         if by_nccl {
             command.env("RUMBA_NCCL_LIBRARY", stand_in_for_nccl());
         }
         let text = succeed(command.stdin(Stdio::null()));
-        assert!(
-            text.contains(way) && text.contains("the same: 168 operations"),
-            "{text}"
-        );
+        assert!(text.contains(way) && text.contains("the same: 168 operations"), "{text}");
         assert!(text.contains("262144  "), "{text}");
     }
 }
@@ -177,21 +149,12 @@ fn both_ways_give_the_same() {
 fn a_rank_that_never_comes_is_named() {
     let folder = folder();
     let mut command = program(folder.path());
-    command
-        .env("RANK", "0")
-        .env("WORLD_SIZE", "3")
-        .env("RUMBA_RANK_TIMEOUT", "1");
+    command.env("RANK", "0").env("WORLD_SIZE", "3").env("RUMBA_RANK_TIMEOUT", "1");
     let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     let port = port.expect("a port is free").port().to_string();
-    let output = run(command
-        .args(["--batch", "66"])
-        .env("MASTER_ADDR", "127.0.0.1")
-        .env("MASTER_PORT", port));
+    let output = run(command.args(["--batch", "66"]).env("MASTER_ADDR", "127.0.0.1").env("MASTER_PORT", port));
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        errors.contains("of 3 ranks, ranks 1, 2 did not come within 1s"),
-        "{errors}"
-    );
+    assert!(errors.contains("of 3 ranks, ranks 1, 2 did not come within 1s"), "{errors}");
 }
 
 #[test]
@@ -206,9 +169,6 @@ fn wrong_arguments_are_explained() {
     ] {
         let output = run(program(folder.path()).args(arguments));
         let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(
-            !output.status.success() && errors.contains(part),
-            "{arguments:?}: {errors}"
-        );
+        assert!(!output.status.success() && errors.contains(part), "{arguments:?}: {errors}");
     }
 }

@@ -46,10 +46,7 @@ pub fn launch<'s>(config: impl Into<LaunchConfig<'s>>, call: Call<'_>) {
 pub fn becomes(kernel: &str, opcodes: &[&str]) {
     let all = instructions(kernel);
     for opcode in opcodes {
-        assert!(
-            all.iter().any(|known| known.starts_with(opcode)),
-            "`{kernel}` has no `{opcode}`: {all:?}"
-        );
+        assert!(all.iter().any(|known| known.starts_with(opcode)), "`{kernel}` has no `{opcode}`: {all:?}");
     }
 }
 
@@ -61,10 +58,7 @@ pub fn becomes(kernel: &str, opcodes: &[&str]) {
 pub fn avoids(kernel: &str, opcodes: &[&str]) {
     let all = instructions(kernel);
     for opcode in opcodes {
-        assert!(
-            !all.iter().any(|known| known.starts_with(opcode)),
-            "`{kernel}` has `{opcode}`: {all:?}"
-        );
+        assert!(!all.iter().any(|known| known.starts_with(opcode)), "`{kernel}` has `{opcode}`: {all:?}");
     }
 }
 

@@ -3,13 +3,7 @@
 
 use std::process::ExitCode;
 
-#[allow(
-    clippy::all,
-    missing_docs,
-    unused,
-    unreachable_pub,
-    reason = "examples show one thing each"
-)]
+#[allow(clippy::all, missing_docs, unused, unreachable_pub, reason = "examples show one thing each")]
 mod documentation {
     use super::done;
 
@@ -51,9 +45,5 @@ fn main() -> ExitCode {
         }
     }
     println!("{}: {ran} examples, {} failed {failed:?}", device.name(), failed.len());
-    if failed.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

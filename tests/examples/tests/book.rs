@@ -32,24 +32,16 @@ fn every_part_of_a_source_that_is_shown_is_there() {
             if language != "rust,include" {
                 continue;
             }
-            let shown = code
-                .trim()
-                .strip_prefix("{{#include ")
-                .and_then(|rest| rest.strip_suffix("}}"));
+            let shown = code.trim().strip_prefix("{{#include ").and_then(|rest| rest.strip_suffix("}}"));
             let shown = shown.and_then(|shown| shown.rsplit_once(':'));
             let Some((file, anchor)) = shown else {
                 panic!("{name}, line {line}: no `{{{{#include FILE:ANCHOR}}}}`");
             };
             let text =
                 std::fs::read_to_string(source.join(file)).unwrap_or_else(|error| panic!("{name}: {file}: {error}"));
-            let mark = |word: &str| {
-                text.lines()
-                    .position(|line| line.trim() == format!("// {word}: {anchor}"))
-            };
+            let mark = |word: &str| text.lines().position(|line| line.trim() == format!("// {word}: {anchor}"));
             assert!(
-                mark("ANCHOR")
-                    .zip(mark("ANCHOR_END"))
-                    .is_some_and(|(start, end)| start < end),
+                mark("ANCHOR").zip(mark("ANCHOR_END")).is_some_and(|(start, end)| start < end),
                 "{name}, line {line}: {file} has no part `{anchor}`"
             );
             seen += 1;
@@ -69,23 +61,13 @@ fn every_chapter_is_in_the_summary_and_every_link_leads_somewhere() {
             if link.starts_with("https://") || link.contains(' ') {
                 continue;
             }
-            let path = if file.is_empty() {
-                source.join(name.replace('_', "-") + ".md")
-            } else {
-                source.join(file)
-            };
+            let path = if file.is_empty() { source.join(name.replace('_', "-") + ".md") } else { source.join(file) };
             assert!(path.is_file(), "{name}: {link}");
             if !anchor.is_empty() {
                 let target = std::fs::read_to_string(&path).expect("chapters are UTF-8");
-                let headings: Vec<String> = target
-                    .lines()
-                    .filter(|line| line.starts_with('#'))
-                    .map(anchor_of)
-                    .collect();
-                assert!(
-                    headings.iter().any(|known| known == anchor),
-                    "{name}: {link} is none of {headings:?}"
-                );
+                let headings: Vec<String> =
+                    target.lines().filter(|line| line.starts_with('#')).map(anchor_of).collect();
+                assert!(headings.iter().any(|known| known == anchor), "{name}: {link} is none of {headings:?}");
             }
             if name == "SUMMARY" {
                 linked.insert(file.trim_end_matches(".md").replace('-', "_"));
@@ -102,10 +84,7 @@ fn every_chapter_is_in_the_summary_and_every_link_leads_somewhere() {
 fn features_are_shown_by_what_is_there() {
     let text = std::fs::read_to_string(workspace().join("book/src/features.md")).expect("chapters are UTF-8");
     let mut seen = 0;
-    for row in text
-        .lines()
-        .filter(|line| line.starts_with("| ") && !line.starts_with("| feature"))
-    {
+    for row in text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| feature")) {
         let shown = row.trim_end_matches(" |").rsplit(" | ").next().unwrap_or_default();
         let names: Vec<&str> = shown.split('`').skip(1).step_by(2).collect();
         assert!(!names.is_empty(), "nothing shows {row}");
@@ -117,10 +96,7 @@ fn features_are_shown_by_what_is_there() {
             };
             let text = std::fs::read_to_string(workspace().join(&file));
             let text = text.unwrap_or_else(|error| panic!("{row}\n{file}: {error}"));
-            assert!(
-                function.is_empty() || text.contains(&format!("fn {function}(")),
-                "{file} has no `{function}`"
-            );
+            assert!(function.is_empty() || text.contains(&format!("fn {function}(")), "{file} has no `{function}`");
             seen += 1;
         }
     }
@@ -140,10 +116,7 @@ fn source_of(program: &str) -> String {
 fn prose(text: &str) -> String {
     let outside = |text: &str, mark: &str| -> String {
         let parts = text.split(mark).enumerate();
-        parts
-            .filter(|(index, _)| index % 2 == 0)
-            .map(|(_, part)| part)
-            .collect()
+        parts.filter(|(index, _)| index % 2 == 0).map(|(_, part)| part).collect()
     };
     outside(&outside(text, "\n```"), "`")
 }
@@ -151,8 +124,6 @@ fn prose(text: &str) -> String {
 /// The anchor that mdBook gives a heading.
 fn anchor_of(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();
-    let kept = text
-        .chars()
-        .filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
+    let kept = text.chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }

@@ -58,11 +58,7 @@ impl Runner {
         let world = World { device };
         works(&world.device)?;
         let fresh = fault::objects();
-        Ok(Self {
-            world: Arc::new(world),
-            kept: fresh.clone(),
-            fresh,
-        })
+        Ok(Self { world: Arc::new(world), kept: fresh.clone(), fresh })
     }
 
     /// Runs a scenario without a fault, and with a fault at every `stride`-th place, of which there is one for each call and each
@@ -72,9 +68,8 @@ impl Runner {
         let seen = self.warm_up(scenario, &mut tally);
         tally.calls = seen.calls.len();
         told(&tally);
-        let places = (1..)
-            .zip(&seen.calls)
-            .flat_map(|(call, name)| errors_of(name).iter().map(move |error| (call, *error)));
+        let places =
+            (1..).zip(&seen.calls).flat_map(|(call, name)| errors_of(name).iter().map(move |error| (call, *error)));
         for (call, error) in places.skip(offset).step_by(stride) {
             self.one(scenario, Some(Fault { call, error }), &mut tally);
             told(&tally);
@@ -117,18 +112,11 @@ impl Runner {
         wrong.extend(self.recover(is_lost, &before));
         let place = match fault {
             None => "without a fault".to_owned(),
-            Some(Fault { call, error }) => format!(
-                "call {call} ({}), error {} ({})",
-                failed.unwrap_or("none"),
-                error.number(),
-                error.name()
-            ),
+            Some(Fault { call, error }) => {
+                format!("call {call} ({}), error {} ({})", failed.unwrap_or("none"), error.number(), error.name())
+            }
         };
-        tally.failures.extend(
-            wrong
-                .into_iter()
-                .map(|wrong| format!("{}, {place}: {wrong}", scenario.name)),
-        );
+        tally.failures.extend(wrong.into_iter().map(|wrong| format!("{}, {place}: {wrong}", scenario.name)));
         seen
     }
 
@@ -144,9 +132,7 @@ impl Runner {
             drop(world);
             let outcome = outcome.map_err(|panic| {
                 let text = panic.downcast_ref::<String>().map(String::as_str);
-                text.or_else(|| panic.downcast_ref::<&str>().copied())
-                    .unwrap_or("no text")
-                    .to_owned()
+                text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text").to_owned()
             });
             // The receiver waits, unless this took too long.
             let _ = sender.send((seen, outcome));
@@ -179,10 +165,7 @@ impl Runner {
                 self.fresh = fault::objects();
             }
         } else {
-            let most = before
-                .iter()
-                .zip(&self.kept)
-                .map(|((kind, one), (_, other))| (kind.clone(), *one.max(other)));
+            let most = before.iter().zip(&self.kept).map(|((kind, one), (_, other))| (kind.clone(), *one.max(other)));
             let most: Vec<_> = most.collect();
             wrong.extend(released(&most).map(|more| format!("left behind: {more}")));
         }
@@ -206,9 +189,7 @@ fn works(device: &Device) -> Result<()> {
 fn grown(before: &[(String, u64)]) -> Option<String> {
     let now = fault::objects();
     let more = now.iter().zip(before).filter(|((_, now), (_, before))| now > before);
-    let more: Vec<String> = more
-        .map(|((kind, now), (_, before))| format!("{} of {kind}", now - before))
-        .collect();
+    let more: Vec<String> = more.map(|((kind, now), (_, before))| format!("{} of {kind}", now - before)).collect();
     (!more.is_empty()).then(|| more.join(", "))
 }
 

@@ -105,11 +105,7 @@ fn run(command: &Command) -> anyhow::Result<bool> {
             Ok(true)
         }
         Command::One { scenario, call, error } => one(scenario, *call, *error),
-        Command::Table {
-            filter,
-            stride,
-            survived,
-        } => table(filter.as_deref(), *stride as usize, *survived),
+        Command::Table { filter, stride, survived } => table(filter.as_deref(), *stride as usize, *survived),
         Command::Soak { minutes, threads } => soaked(*minutes, *threads as usize),
     }
 }
@@ -129,10 +125,7 @@ fn one(name: &str, call: Option<u64>, error: Option<i32>) -> anyhow::Result<bool
     runner.warm_up(scenario, &mut tally);
     let seen = runner.one(scenario, fault, &mut tally);
     for (number, call) in (1..).zip(&seen.calls) {
-        println!(
-            "{number:4} {call}{}",
-            if seen.failed == Some(number) { "  fails" } else { "" }
-        );
+        println!("{number:4} {call}{}", if seen.failed == Some(number) { "  fails" } else { "" });
     }
     tally.failures.iter().for_each(|failure| println!("{failure}"));
     Ok(tally.failures.is_empty())
@@ -141,10 +134,7 @@ fn one(name: &str, call: Option<u64>, error: Option<i32>) -> anyhow::Result<bool
 fn table(filter: Option<&str>, stride: usize, tells: bool) -> anyhow::Result<bool> {
     let is_gpu = is_gpu();
     let wanted = |name: &str| filter.is_none_or(|filter| name.contains(filter));
-    let scenarios: Vec<_> = SCENARIOS
-        .iter()
-        .filter(|one| wanted(one.name) && (one.on_gpu || !is_gpu))
-        .collect();
+    let scenarios: Vec<_> = SCENARIOS.iter().filter(|one| wanted(one.name) && (one.on_gpu || !is_gpu)).collect();
     anyhow::ensure!(
         !scenarios.is_empty(),
         "no scenario has `{}` in its name: `faults list` names all",
@@ -164,12 +154,7 @@ fn table(filter: Option<&str>, stride: usize, tells: bool) -> anyhow::Result<boo
         let stride = if is_gpu { usize::MAX } else { stride };
         let offset = if is_gpu { usize::MAX } else { index % stride };
         let tally = runner.all(scenario, stride, offset, |tally| {
-            progress.set_message(format!(
-                "{}: {} runs, {} failures",
-                scenario.name,
-                tally.runs,
-                tally.failures.len()
-            ));
+            progress.set_message(format!("{}: {} runs, {} failures", scenario.name, tally.runs, tally.failures.len()));
         });
         progress.inc(1);
         let alive: usize = tally.survived.values().sum();
@@ -177,9 +162,7 @@ fn table(filter: Option<&str>, stride: usize, tells: bool) -> anyhow::Result<boo
         sums.iter_mut().zip(row).for_each(|(sum, number)| *sum += number);
         let seconds = format!("{:.1}", start.elapsed().as_secs_f64());
         table.add_row(
-            std::iter::once(scenario.name.to_owned())
-                .chain(row.map(|number| number.to_string()))
-                .chain([seconds]),
+            std::iter::once(scenario.name.to_owned()).chain(row.map(|number| number.to_string())).chain([seconds]),
         );
         survived.push((scenario.name, tally.survived));
         for failure in &tally.failures {
@@ -190,11 +173,7 @@ fn table(filter: Option<&str>, stride: usize, tells: bool) -> anyhow::Result<boo
     progress.finish_and_clear();
     let seconds = format!("{:.1}", begin.elapsed().as_secs_f64());
     let all = format!("{} scenarios", scenarios.len());
-    table.add_row(
-        std::iter::once(all)
-            .chain(sums.map(|number| number.to_string()))
-            .chain([seconds]),
-    );
+    table.add_row(std::iter::once(all).chain(sums.map(|number| number.to_string())).chain([seconds]));
     println!("{table}");
     if tells {
         for (name, calls) in survived.into_iter().filter(|(_, calls)| !calls.is_empty()) {

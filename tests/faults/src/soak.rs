@@ -40,11 +40,7 @@ impl State {
     fn now() -> Self {
         let count = |folder| std::fs::read_dir(folder).map_or(0, Iterator::count);
         let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-        let pages: u64 = statm
-            .split_whitespace()
-            .nth(1)
-            .and_then(|pages| pages.parse().ok())
-            .unwrap_or(0);
+        let pages: u64 = statm.split_whitespace().nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0);
         Self {
             resident: pages * 4096,
             files: count("/proc/self/fd"),
@@ -56,13 +52,7 @@ impl State {
 
 impl std::fmt::Display for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "{} MiB resident, {} files, {} threads",
-            self.resident >> 20,
-            self.files,
-            self.threads
-        )?;
+        write!(f, "{} MiB resident, {} files, {} threads", self.resident >> 20, self.files, self.threads)?;
         let objects = self.objects.iter().filter(|(_, count)| *count > 0);
         let objects: Vec<String> = objects.map(|(kind, count)| format!("{kind} {count}")).collect();
         write!(f, "; {}", objects.join(", "))
@@ -88,11 +78,7 @@ impl Soaked {
         let mut grown = String::new();
         // Allocators and the caches of compiled kernels settle for a while.
         if self.late.resident > self.early.resident + self.early.resident / 10 + (64 << 20) {
-            let _ = write!(
-                grown,
-                "resident memory from {} to {} bytes; ",
-                self.early.resident, self.late.resident
-            );
+            let _ = write!(grown, "resident memory from {} to {} bytes; ", self.early.resident, self.late.resident);
         }
         if self.late.files > self.early.files {
             let _ = write!(grown, "open files from {} to {}; ", self.early.files, self.late.files);
@@ -127,11 +113,8 @@ pub fn soak(
     // The contexts of the other devices would end with their last users: they are kept, as the first one's.
     let devices = Device::all()?;
     let is_gpu = rumba_driver::device_kind() == Ok(rumba_driver::DeviceKind::Nvidia);
-    let mixed: Vec<Scenario> = SCENARIOS
-        .iter()
-        .copied()
-        .filter(|one| !ALONE.contains(&one.name) && (one.on_gpu || !is_gpu))
-        .collect();
+    let mixed: Vec<Scenario> =
+        SCENARIOS.iter().copied().filter(|one| !ALONE.contains(&one.name) && (one.on_gpu || !is_gpu)).collect();
     // The first run of a scenario makes what contexts and the process keep.
     let mut failures = Vec::new();
     let mut runs: BTreeMap<&'static str, u64> = BTreeMap::new();
@@ -170,17 +153,11 @@ pub fn soak(
                 }
                 (runs, failures)
             };
-            let threads: Vec<_> = (0..threads as u64)
-                .map(|number| scope.spawn(move || work(number)))
-                .collect();
-            threads
-                .into_iter()
-                .map(|thread| thread.join().expect("panics are caught"))
-                .collect()
+            let threads: Vec<_> = (0..threads as u64).map(|number| scope.spawn(move || work(number))).collect();
+            threads.into_iter().map(|thread| thread.join().expect("panics are caught")).collect()
         });
         for (part, failed) in results {
-            part.into_iter()
-                .for_each(|(name, count)| *runs.entry(name).or_default() += count);
+            part.into_iter().for_each(|(name, count)| *runs.entry(name).or_default() += count);
             failures.extend(failed);
         }
         world.device.synchronize()?;
@@ -190,12 +167,7 @@ pub fn soak(
     }
     let late = settled(early.as_ref());
     drop(devices);
-    Ok(Soaked {
-        runs,
-        failures,
-        early: early.unwrap_or_else(State::now),
-        late,
-    })
+    Ok(Soaked { runs, failures, early: early.unwrap_or_else(State::now), late })
 }
 
 /// The state once threads of the runtime have given back what they were handed.
@@ -204,18 +176,9 @@ fn settled(early: Option<&State>) -> State {
     loop {
         std::thread::sleep(Duration::from_millis(50));
         let state = State::now();
-        let is_more = early.is_some_and(|early| {
-            state
-                .objects
-                .iter()
-                .zip(&early.objects)
-                .any(|(now, before)| now.1 > before.1)
-        });
-        let waited = if early.is_none() {
-            Duration::from_millis(500)
-        } else {
-            Duration::from_secs(5)
-        };
+        let is_more =
+            early.is_some_and(|early| state.objects.iter().zip(&early.objects).any(|(now, before)| now.1 > before.1));
+        let waited = if early.is_none() { Duration::from_millis(500) } else { Duration::from_secs(5) };
         if begin.elapsed() >= waited || early.is_some() && !is_more {
             return state;
         }

@@ -8,11 +8,8 @@ use faults::soak;
 use test_processes::alone;
 
 /// Three devices, and no kernels that are compiled meanwhile.
-const ENVIRONMENT: [(&str, &str); 3] = [
-    ("RUMBA_DEVICE", "soft"),
-    ("RUMBA_SOFT_DEVICES", "3"),
-    ("RUMBA_ENGINE", "interpreter"),
-];
+const ENVIRONMENT: [(&str, &str); 3] =
+    [("RUMBA_DEVICE", "soft"), ("RUMBA_SOFT_DEVICES", "3"), ("RUMBA_ENGINE", "interpreter")];
 
 /// Scenarios of a part of the table, each with a fault at one of `stride` places.
 fn part(part: &str, stride: usize) {

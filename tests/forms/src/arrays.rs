@@ -34,10 +34,7 @@ pub fn select(condition: u8, yes: f64, no: i16) -> f32 {
 /// Structures as elements.
 #[vectorize]
 pub fn square(z: Complex) -> Complex {
-    Complex {
-        real: z.real * z.real - z.imaginary * z.imaginary,
-        imaginary: 2.0 * z.real * z.imaginary,
-    }
+    Complex { real: z.real * z.real - z.imaginary * z.imaginary, imaginary: 2.0 * z.real * z.imaginary }
 }
 
 /// A function with a private helper, and a pattern for a parameter.

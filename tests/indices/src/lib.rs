@@ -5,11 +5,7 @@
 //! data race then, one that wraps around to what is outside an access there. What a kernel says in a panic that begins with
 //! `wrong` is a mistake of the library; other panics refuse the number.
 #![no_std]
-#![allow(
-    missing_docs,
-    unused_mut,
-    reason = "kernels of a test, and macros write their parameters"
-)]
+#![allow(missing_docs, unused_mut, reason = "kernels of a test, and macros write their parameters")]
 
 use cuda_std::algorithms::scan_places;
 use cuda_std::bits::{bit_field, byte_perm, funnel_shift_left, funnel_shift_right, nth_set_bit, with_bit_field};

@@ -48,13 +48,7 @@ impl Attention {
 
 impl<T: AttentionElement + Number> Operands<T> {
     fn make(device: &Device, attention: Attention) -> Result<Self> {
-        let Attention {
-            batch,
-            heads,
-            length,
-            size,
-            ..
-        } = attention;
+        let Attention { batch, heads, length, size, .. } = attention;
         let shape = [batch, heads, length, size];
         let mut random = Random(1);
         let mut normal = || Array::from_slice(device, shape, &random.normal::<T>(shape.iter().product()));
@@ -75,28 +69,14 @@ impl<T: AttentionElement + Number> Work for Operands<T> {
     }
 
     fn launch(&mut self, stream: &Stream) -> rumba::Result<()> {
-        let mask = if self.attention.causal {
-            Mask::Causal
-        } else {
-            Mask::None
-        };
-        let options = Options {
-            mask,
-            ..Options::default()
-        };
+        let mask = if self.attention.causal { Mask::Causal } else { Mask::None };
+        let options = Options { mask, ..Options::default() };
         let linalg = self.linalg.on(stream);
         linalg.attention(&self.queries, &self.keys, &self.values, &mut self.output, options)
     }
 
     fn error(&self) -> Result<f64> {
-        let Attention {
-            batch,
-            heads,
-            length,
-            size,
-            causal,
-            ..
-        } = self.attention;
+        let Attention { batch, heads, length, size, causal, .. } = self.attention;
         let (q, k, v) = (self.queries.to_vec()?, self.keys.to_vec()?, self.values.to_vec()?);
         let output = self.output.to_vec()?;
         let mut random = Random(2);
@@ -104,10 +84,7 @@ impl<T: AttentionElement + Number> Work for Operands<T> {
         for _ in 0..SAMPLE {
             let (head, row) = (random.below(batch * heads), random.below(length));
             let vector = |array: &[T], j: usize| -> Vec<f64> {
-                array[(head * length + j) * size..][..size]
-                    .iter()
-                    .map(|x| x.exact())
-                    .collect()
+                array[(head * length + j) * size..][..size].iter().map(|x| x.exact()).collect()
             };
             let query = vector(&q, row);
             let seen = if causal { row + 1 } else { length };

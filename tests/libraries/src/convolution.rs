@@ -45,14 +45,7 @@ impl Convolution {
 
 impl<T: ConvolutionElement + Number> Operands<T> {
     fn make(device: &Device, convolution: Convolution) -> Result<Self> {
-        let Convolution {
-            images: [count, rows, columns, channels],
-            outputs,
-            taps,
-            stride,
-            padding,
-            ..
-        } = convolution;
+        let Convolution { images: [count, rows, columns, channels], outputs, taps, stride, padding, .. } = convolution;
         let mut random = Random(1);
         let mut array = |shape: [usize; 4]| {
             let numbers = random.normal::<T>(shape.iter().product());
@@ -85,14 +78,7 @@ impl<T: ConvolutionElement + Number> Work for Operands<T> {
     }
 
     fn error(&self) -> Result<f64> {
-        let Convolution {
-            images: [_, rows, columns, channels],
-            outputs,
-            taps,
-            stride,
-            padding,
-            ..
-        } = self.convolution;
+        let Convolution { images: [_, rows, columns, channels], outputs, taps, stride, padding, .. } = self.convolution;
         let [_, down, right, _] = self.output.shape();
         let (images, filter, output) = (self.images.to_vec()?, self.filter.to_vec()?, self.output.to_vec()?);
         let mut random = Random(2);
@@ -108,11 +94,7 @@ impl<T: ConvolutionElement + Number> Work for Operands<T> {
                     if row < rows && column < columns {
                         let pixel = &images[((image * rows + row) * columns + column) * channels..][..channels];
                         let weights = &filter[(number * taps * taps + tap) * channels..][..channels];
-                        sum += pixel
-                            .iter()
-                            .zip(weights)
-                            .map(|(a, b)| a.exact() * b.exact())
-                            .sum::<f64>();
+                        sum += pixel.iter().zip(weights).map(|(a, b)| a.exact() * b.exact()).sum::<f64>();
                     }
                 }
                 (output[index].exact(), sum)

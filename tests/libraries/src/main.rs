@@ -67,10 +67,7 @@ fn answer(device: &Device, work: &mut Option<Prepared>, request: &str) -> Result
     Ok(match serde_json::from_str(request)? {
         Request::Prepare(case) => {
             *work = None;
-            let made = work.insert(Prepared {
-                work: prepare(device, case)?,
-                repeated: HashMap::new(),
-            });
+            let made = work.insert(Prepared { work: prepare(device, case)?, repeated: HashMap::new() });
             // Loaded, and chosen by measurement where the library does so.
             let stream = device.stream()?;
             made.work.launch(&stream)?;

@@ -79,15 +79,7 @@ impl Network {
         let program = Rc::new(nn.program(&mut forward)?);
         device.synchronize()?;
         let bytes = free.saturating_sub(device.free_memory()?);
-        Ok(Recorded {
-            nn,
-            forward,
-            program,
-            output,
-            wanted,
-            places,
-            bytes,
-        })
+        Ok(Recorded { nn, forward, program, output, wanted, places, bytes })
     }
 
     fn forward<T: Element>(&self, nn: &Nn, folder: &Folder, data: &SafeTensors<'_>, y: Output) -> Result<Forward> {
@@ -116,18 +108,14 @@ impl Network {
             "text" => {
                 let network = ClipText::<T>::load(&folder.weights(nn, Part::TextEncoder)?, &folder.text)?;
                 let tensor = data.tensor("ids")?;
-                let [texts, words] = tensor.shape() else {
-                    bail!("ids are [texts, words]")
-                };
+                let [texts, words] = tensor.shape() else { bail!("ids are [texts, words]") };
                 let ids = Array::from_slice(device, [*texts, *words], &integers(&tensor))?;
                 Box::new(move |run| write(run, &network.forward(run, ids.view())?, &y))
             }
             block if block.contains("resnets") => {
                 let weights = folder.weights(nn, Part::UNet)?.at(block);
                 let (x, time) = (array::<4>(device, data, "x")?, array::<2>(device, data, "time")?);
-                let [outputs] = data.tensor("y")?.shape()[3..] else {
-                    bail!("a block of images makes images")
-                };
+                let [outputs] = data.tensor("y")?.shape()[3..] else { bail!("a block of images makes images") };
                 let (widths, times) = ([x.shape()[3], outputs], Some(time.shape()[1]));
                 let network = Resnet::<T>::load(&weights, widths, times, folder.unet.groups, 1e-5)?;
                 Box::new(move |run| {
@@ -200,9 +188,7 @@ impl Work for Recorded {
     /// It is a graph already.
     fn repeated(&mut self, _: &Device, times: u32) -> rumba::Result<Launches> {
         let program = self.program.clone();
-        Ok(Box::new(move |stream| {
-            (0..times).try_for_each(|_| program.graph().launch_on(stream))
-        }))
+        Ok(Box::new(move |stream| (0..times).try_for_each(|_| program.graph().launch_on(stream))))
     }
 
     fn error(&self) -> Result<f64> {

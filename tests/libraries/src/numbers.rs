@@ -59,10 +59,7 @@ impl Random {
         let mut uniform = || (self.bits() >> 11) as f64 / (1_u64 << 53) as f64;
         let mut numbers = Vec::with_capacity(count + 1);
         while numbers.len() < count {
-            let (radius, angle) = (
-                (-2.0 * (1.0 - uniform()).ln()).sqrt(),
-                core::f64::consts::TAU * uniform(),
-            );
+            let (radius, angle) = ((-2.0 * (1.0 - uniform()).ln()).sqrt(), core::f64::consts::TAU * uniform());
             numbers.push(T::rounded(radius * angle.cos()));
             numbers.push(T::rounded(radius * angle.sin()));
         }

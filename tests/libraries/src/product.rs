@@ -79,22 +79,14 @@ impl Product {
     }
 
     fn activation(&self) -> Activation {
-        let named = [
-            ("relu", Activation::Relu),
-            ("gelu", Activation::Gelu),
-            ("silu", Activation::Silu),
-        ];
+        let named = [("relu", Activation::Relu), ("gelu", Activation::Gelu), ("silu", Activation::Silu)];
         let found = named.into_iter().find(|(name, _)| self.has(name));
         found.map_or(Activation::Identity, |(_, activation)| activation)
     }
 
     /// The shape in which an operand of `rows` by `columns` lies.
     fn stored(&self, operand: usize, [rows, columns]: [usize; 2]) -> [usize; 2] {
-        if self.is_transposed(operand) {
-            [columns, rows]
-        } else {
-            [rows, columns]
-        }
+        if self.is_transposed(operand) { [columns, rows] } else { [rows, columns] }
     }
 
     fn is_transposed(&self, operand: usize) -> bool {
@@ -102,11 +94,7 @@ impl Product {
     }
 
     fn view<'a, T: Number>(&self, operand: usize, array: &'a Array<T, 2>) -> ArrayView<'a, T, 2> {
-        if self.is_transposed(operand) {
-            array.transpose()
-        } else {
-            array.view()
-        }
+        if self.is_transposed(operand) { array.transpose() } else { array.view() }
     }
 }
 
@@ -120,16 +108,10 @@ impl<T: Number + Multiply<U>, U: Number> Operands<T, U> {
         // As large as the sums, about.
         let mut beside = |count: usize| -> Vec<U> {
             let size = (k as f64).sqrt();
-            random
-                .normal::<f64>(count)
-                .into_iter()
-                .map(|x| U::rounded(size * x))
-                .collect()
+            random.normal::<f64>(count).into_iter().map(|x| U::rounded(size * x)).collect()
         };
         let bias = product.has("bias").then(|| Array::from_slice(device, [n], &beside(n)));
-        let residual = product
-            .has("residual")
-            .then(|| Array::from_slice(device, [m, n], &beside(m * n)));
+        let residual = product.has("residual").then(|| Array::from_slice(device, [m, n], &beside(m * n)));
         let operands = Self {
             linalg: only(Linalg::new(device), product.only.as_deref()),
             a,
@@ -150,19 +132,7 @@ impl<T: Number + Multiply<U>, U: Number> Work for (Operands<T, U>, With<T, U>) {
     }
 
     fn launch(&mut self, stream: &Stream) -> rumba::Result<()> {
-        let (
-            Operands {
-                linalg,
-                product,
-                a,
-                b,
-                c,
-                bias,
-                residual,
-                activation,
-            },
-            with,
-        ) = self;
+        let (Operands { linalg, product, a, b, c, bias, residual, activation }, with) = self;
         let linalg = linalg.on(stream);
         let mut work = with(linalg.product(product.view(0, a), product.view(1, b)), *activation);
         if let Some(bias) = bias {
@@ -175,23 +145,10 @@ impl<T: Number + Multiply<U>, U: Number> Work for (Operands<T, U>, With<T, U>) {
     }
 
     fn error(&self) -> Result<f64> {
-        let Operands {
-            product,
-            a,
-            b,
-            c,
-            bias,
-            residual,
-            activation,
-            ..
-        } = &self.0;
+        let Operands { product, a, b, c, bias, residual, activation, .. } = &self.0;
         let Product { m, n, k, .. } = *product;
         let at = |operand: usize, [row, column]: [usize; 2], [rows, columns]: [usize; 2]| {
-            if product.is_transposed(operand) {
-                column * rows + row
-            } else {
-                row * columns + column
-            }
+            if product.is_transposed(operand) { column * rows + row } else { row * columns + column }
         };
         let (a, b, c) = (a.to_vec()?, b.to_vec()?, c.to_vec()?);
         let bias = bias.as_ref().map(Array::to_vec).transpose()?;
@@ -201,9 +158,7 @@ impl<T: Number + Multiply<U>, U: Number> Work for (Operands<T, U>, With<T, U>) {
             let (row, column) = (random.below(m), random.below(n));
             let term = |i: usize| a[at(0, [row, i], [m, k])].exact() * b[at(1, [i, column], [k, n])].exact();
             let sum = (0..k).map(term).sum::<f64>() + bias.as_ref().map_or(0.0, |bias| bias[column].exact());
-            let residual = residual
-                .as_ref()
-                .map_or(0.0, |residual| residual[row * n + column].exact());
+            let residual = residual.as_ref().map_or(0.0, |residual| residual[row * n + column].exact());
             (c[row * n + column].exact(), function(*activation, sum) + residual)
         });
         Ok(relative_error(&pairs.collect::<Vec<_>>()))

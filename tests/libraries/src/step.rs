@@ -52,10 +52,7 @@ fn inputs(shape: [usize; 3]) -> Arc<[Vec<f16>; 2]> {
 impl Step {
     pub fn prepare(self, device: &Device) -> Result<Box<dyn Work>> {
         let Self { name, m, n, k } = self;
-        let step = STEPS
-            .iter()
-            .find(|step| step.name == name)
-            .context("there is no such step")?;
+        let step = STEPS.iter().find(|step| step.name == name).context("there is no such step")?;
         let inputs = inputs([m, n, k]);
         Ok(Box::new(Operands {
             module: device.load(steps::PTX)?,

@@ -104,25 +104,12 @@ impl Version {
         };
         for (own, tensors) in &self.tensors {
             let mut weights = Tensors::default();
-            for (name, shape) in tensors
-                .iter()
-                .filter(|(name, _)| own == network && name.starts_with(prefix))
-            {
-                let square = if shape.len() > 1 {
-                    1.0 / shape[1..].iter().product::<usize>() as f64
-                } else {
-                    0.25
-                };
-                let numbers: Vec<f16> = uniform(name, (3.0 * square).sqrt())
-                    .take(shape.iter().product())
-                    .collect();
+            for (name, shape) in tensors.iter().filter(|(name, _)| own == network && name.starts_with(prefix)) {
+                let square = if shape.len() > 1 { 1.0 / shape[1..].iter().product::<usize>() as f64 } else { 0.25 };
+                let numbers: Vec<f16> = uniform(name, (3.0 * square).sqrt()).take(shape.iter().product()).collect();
                 weights.add(name, Dtype::F16, shape, &numbers);
             }
-            let stem = if own == "text_encoder" {
-                "model"
-            } else {
-                "diffusion_pytorch_model"
-            };
+            let stem = if own == "text_encoder" { "model" } else { "diffusion_pytorch_model" };
             weights.write(&folder.join(own).join(stem).with_extension("safetensors"))?;
         }
         let golden = &self.parts[part];
@@ -131,10 +118,7 @@ impl Version {
             let (count, seed) = (shape.iter().product(), format!("{part} {name}"));
             match rule {
                 Rule::Below(end) => {
-                    let numbers: Vec<u32> = sequence(&seed)
-                        .take(count)
-                        .map(|number| (number % end) as u32)
-                        .collect();
+                    let numbers: Vec<u32> = sequence(&seed).take(count).map(|number| (number % end) as u32).collect();
                     data.add(name, Dtype::U32, shape, &numbers);
                 }
                 Rule::Constant(number) => data.add(name, Dtype::F32, shape, &vec![*number; count]),
@@ -171,11 +155,8 @@ fn compare(version: &str, part: &str, numbers: &[(&str, f64)]) -> Result<()> {
     let device = Device::new()?;
     let stream = device.stream()?;
     for (numbers, allowed) in numbers {
-        let network = Network {
-            folder: folder.path().to_owned(),
-            part: part.to_owned(),
-            numbers: (*numbers).to_owned(),
-        };
+        let network =
+            Network { folder: folder.path().to_owned(), part: part.to_owned(), numbers: (*numbers).to_owned() };
         let mut work = network.prepare(&device)?;
         work.launch(&stream)?;
         stream.synchronize()?;

@@ -29,10 +29,7 @@ fn report<T: Debug>(what: &str, found: &[T], expected: &[T], same: impl Fn(&T, &
     let wrong = || found.iter().zip(expected).enumerate().filter(|(_, (a, b))| !same(a, b));
     if let Some((at, (a, b))) = wrong().next() {
         let count = wrong().count();
-        bail!(
-            "{what}: element {at} is {a:?} instead of {b:?}; {count} of {} differ",
-            expected.len()
-        );
+        bail!("{what}: element {at} is {a:?} instead of {b:?}; {count} of {} differ", expected.len());
     }
     Ok(())
 }

@@ -36,11 +36,7 @@ impl Arg<'_> {
         let mut words = vec![0_u128; size_of::<T>().div_ceil(size_of::<u128>())];
         // SAFETY: the words have room for the value.
         unsafe { words.as_mut_ptr().cast::<T>().write_unaligned(value) };
-        Self {
-            words,
-            _owned: None,
-            _borrowed: PhantomData,
-        }
+        Self { words, _owned: None, _borrowed: PhantomData }
     }
 }
 
@@ -93,11 +89,7 @@ impl Gpu {
         let text = CString::new(ptx)?;
         let module =
             Module::from_ptx_cstr(&text, &[]).with_context(|| format!("the module does not load: {}", log(&text)))?;
-        Ok(Self {
-            stream: Stream::new(StreamFlags::DEFAULT, None)?,
-            module,
-            _context: context,
-        })
+        Ok(Self { stream: Stream::new(StreamFlags::DEFAULT, None)?, module, _context: context })
     }
 
     /// A copy of values on the device; of none, room for one.
@@ -143,10 +135,7 @@ impl Gpu {
     /// # Errors
     /// If there is no such kernel, or what the driver says to the launch.
     pub fn launch(&self, kernel: &str, grid: Size, block: Size, shared: u32, args: &[Arg<'_>]) -> Result<()> {
-        let function = self
-            .module
-            .get_function(kernel)
-            .with_context(|| format!("kernel `{kernel}`"))?;
+        let function = self.module.get_function(kernel).with_context(|| format!("kernel `{kernel}`"))?;
         let pointers: Vec<*mut c_void> = args.iter().map(|arg| arg.words.as_ptr().cast_mut().cast()).collect();
         let (g, b) = ((grid[0], grid[1], grid[2]), (block[0], block[1], block[2]));
         // SAFETY: the caller passes what the kernel's parameters are; the driver copies it during the call.
@@ -159,10 +148,7 @@ impl Gpu {
     /// # Errors
     /// As [`Self::launch`].
     pub fn launch_cooperatively(&self, kernel: &str, grid: Size, block: Size, args: &[Arg<'_>]) -> Result<()> {
-        let function = self
-            .module
-            .get_function(kernel)
-            .with_context(|| format!("kernel `{kernel}`"))?;
+        let function = self.module.get_function(kernel).with_context(|| format!("kernel `{kernel}`"))?;
         let mut pointers: Vec<*mut c_void> = args.iter().map(|arg| arg.words.as_ptr().cast_mut().cast()).collect();
         // SAFETY: as in `launch`.
         let code = unsafe {
@@ -208,24 +194,13 @@ impl Gpu {
 /// What the driver's compiler says to a text that does not load.
 fn log(text: &CString) -> String {
     let mut log = vec![0_u8; 1 << 16];
-    let mut options = [
-        sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
-        sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-    ];
-    let mut values = [
-        log.as_mut_ptr().cast::<c_void>(),
-        std::ptr::without_provenance_mut(log.len()),
-    ];
+    let mut options =
+        [sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER, sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+    let mut values = [log.as_mut_ptr().cast::<c_void>(), std::ptr::without_provenance_mut(log.len())];
     let mut module = std::ptr::null_mut();
     // SAFETY: the text is terminated, both arrays have two entries, and the log is as long as said.
     unsafe {
-        sys::cuModuleLoadDataEx(
-            &mut module,
-            text.as_ptr().cast(),
-            2,
-            options.as_mut_ptr(),
-            values.as_mut_ptr(),
-        );
+        sys::cuModuleLoadDataEx(&mut module, text.as_ptr().cast(), 2, options.as_mut_ptr(), values.as_mut_ptr());
     }
     let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
     String::from_utf8_lossy(&log[..end]).into_owned()

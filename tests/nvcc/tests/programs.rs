@@ -27,9 +27,7 @@ fn main() -> ExitCode {
     let trials = engines()
         .flat_map(|engine| {
             programs::ALL.iter().map(move |program| {
-                Trial::test(format!("{}::{}", engine.name, program.name), move || {
-                    parent(engine, program)
-                })
+                Trial::test(format!("{}::{}", engine.name, program.name), move || parent(engine, program))
             })
         })
         .collect();

@@ -12,27 +12,15 @@ pub struct Engine {
 const ENGINES: &[Engine] = &[
     Engine {
         name: "interpreted",
-        environment: &[
-            ("RUMBA_DEVICE", "soft"),
-            ("RUMBA_ENGINE", "interpreter"),
-            ("RUMBA_WORKERS", "1"),
-        ],
+        environment: &[("RUMBA_DEVICE", "soft"), ("RUMBA_ENGINE", "interpreter"), ("RUMBA_WORKERS", "1")],
     },
-    Engine {
-        name: COMPILED,
-        environment: &[("RUMBA_DEVICE", "soft"), ("RUMBA_ENGINE", "compiled")],
-    },
-    Engine {
-        name: GPU,
-        environment: &[("RUMBA_DEVICE", "gpu")],
-    },
+    Engine { name: COMPILED, environment: &[("RUMBA_DEVICE", "soft"), ("RUMBA_ENGINE", "compiled")] },
+    Engine { name: GPU, environment: &[("RUMBA_DEVICE", "gpu")] },
 ];
 
 /// Both, compared: instead of the two where the tests run under `RUMBA_ENGINE=compare`.
-const COMPARED: Engine = Engine {
-    name: "compared",
-    environment: &[("RUMBA_DEVICE", "soft"), ("RUMBA_ENGINE", "compare")],
-};
+const COMPARED: Engine =
+    Engine { name: "compared", environment: &[("RUMBA_DEVICE", "soft"), ("RUMBA_ENGINE", "compare")] };
 
 const COMPILED: &str = "compiled";
 

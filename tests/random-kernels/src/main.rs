@@ -45,10 +45,7 @@ fn main() -> Result<ExitCode> {
     let args = Args::parse();
     let (seed, count): (u64, u64) = (SEED.parse()?, COUNT.parse()?);
     if let Some(number) = args.show {
-        print!(
-            "{}",
-            source::kernel_text(&generate::program(seed.wrapping_add(number)), number)
-        );
+        print!("{}", source::kernel_text(&generate::program(seed.wrapping_add(number)), number));
         return Ok(ExitCode::SUCCESS);
     }
     let numbers: Vec<u64> = match (args.only, &args.share) {
@@ -56,9 +53,7 @@ fn main() -> Result<ExitCode> {
         (None, None) => (0..count).collect(),
         (None, Some(share)) => {
             let (remainder, processes) = share.split_once('/').context("--share is of the form 3/16")?;
-            (remainder.parse()?..count)
-                .step_by(processes.parse::<usize>()?.max(1))
-                .collect()
+            (remainder.parse()?..count).step_by(processes.parse::<usize>()?.max(1)).collect()
         }
     };
     anyhow::ensure!(
@@ -96,15 +91,8 @@ fn compare(seed: u64, numbers: Vec<u64>) -> Result<ExitCode> {
             different.push(number);
         }
     }
-    println!(
-        "{what}: {total} kernels of seed {seed}, {} differ {different:?}",
-        different.len()
-    );
-    Ok(if different.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    println!("{what}: {total} kernels of seed {seed}, {} differ {different:?}", different.len());
+    Ok(if different.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// How the kernel's results differ from the evaluation's, if they do.
@@ -120,10 +108,7 @@ fn difference(seed: u64, number: u64, module: &Module, data: &Data) -> Option<St
     let mut expected = begin.clone();
     launch(&program, data, &mut expected);
 
-    let Outcome {
-        mut counters,
-        mut results,
-    } = begin;
+    let Outcome { mut counters, mut results } = begin;
     let inputs = Inputs {
         words: &data.words,
         longs: &data.longs,
@@ -143,14 +128,9 @@ fn difference(seed: u64, number: u64, module: &Module, data: &Data) -> Option<St
 /// The first difference.
 fn describe(expected: &Outcome, found: &Outcome) -> Option<String> {
     if let Some(i) = (0..COUNTERS).find(|&i| expected.counters[i] != found.counters[i]) {
-        return Some(format!(
-            "counter {i} is {:#x}, not {:#x}",
-            found.counters[i], expected.counters[i]
-        ));
+        return Some(format!("counter {i} is {:#x}, not {:#x}", found.counters[i], expected.counters[i]));
     }
-    let differ: Vec<usize> = (0..expected.results.len())
-        .filter(|&i| expected.results[i] != found.results[i])
-        .collect();
+    let differ: Vec<usize> = (0..expected.results.len()).filter(|&i| expected.results[i] != found.results[i]).collect();
     let &first = differ.first()?;
     let (of, all) = (differ.len(), expected.results.len());
     Some(format!(
@@ -178,10 +158,7 @@ fn data() -> Data {
         longs: bits(Slice::Longs.len()),
         bytes: bits(Slice::Bytes.len()).into_iter().map(|bits| bits as u8).collect(),
         shorts: bits(Slice::Shorts.len()).into_iter().map(|bits| bits as i16).collect(),
-        floats: bits(Slice::Floats.len())
-            .into_iter()
-            .map(|bits| small(bits) as f32)
-            .collect(),
+        floats: bits(Slice::Floats.len()).into_iter().map(|bits| small(bits) as f32).collect(),
         doubles: bits(Slice::Doubles.len()).into_iter().map(small).collect(),
     }
 }

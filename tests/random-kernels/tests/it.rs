@@ -37,10 +37,6 @@ fn both_engines_compute_what_the_host_does() {
         .output()
         .expect("the program of this package can be started");
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success(),
-        "{said}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(said.matches(", 0 differ").count(), 2, "{said}");
 }

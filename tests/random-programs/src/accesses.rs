@@ -81,11 +81,7 @@ impl Generator {
                 2 => ".relaxed.cta",
                 _ => "",
             };
-            let order = if part.element == 16 || part.count > 1 {
-                ""
-            } else {
-                order
-            };
+            let order = if part.element == 16 || part.count > 1 { "" } else { order };
             // Of several lanes that store to one place, the last one is the same where all of them do.
             let is_guarded = !area.is_of_several() && self.choices.once_in(5);
             let guard = if is_guarded {
@@ -107,20 +103,12 @@ impl Generator {
         let (types, single, others): (&[&str], &[&str], &[&str]) = match part.element {
             1 => (&["u8", "s8", "b8"], &["$r", "$h", "$i"], &["$r", "$0", "$1", "$2"]),
             2 => (&["u16", "s16", "b16"], &["$h", "$r"], &["$h", "%th", "%ti", "%tj"]),
-            4 => (
-                &["u32", "s32", "b32", "f32"],
-                &["$r", "$r", "$i", "$f"],
-                &["$r", "$0", "$i", "$1"],
-            ),
+            4 => (&["u32", "s32", "b32", "f32"], &["$r", "$r", "$i", "$f"], &["$r", "$0", "$i", "$1"]),
             8 => (
                 &["u64", "s64", "b64", "f64"],
                 &["$q", "$q", "$j", "$d"],
                 // The temporaries may hold addresses, which differ from device to device.
-                if stores {
-                    &["$q", "$j", "$d", "$q"]
-                } else {
-                    &["$q", "$A", "$j", "$B"]
-                },
+                if stores { &["$q", "$j", "$d", "$q"] } else { &["$q", "$A", "$j", "$B"] },
             ),
             _ => (&["b128"], &["$w"], &["$w"]),
         };
@@ -134,23 +122,14 @@ impl Generator {
                 8 => "$C",
                 _ => "0",
             };
-            let register = if stores && part.element < 16 && self.choices.once_in(6) {
-                constant
-            } else {
-                self.choices.of(single)
-            };
+            let register =
+                if stores && part.element < 16 && self.choices.once_in(6) { constant } else { self.choices.of(single) };
             let register = self.operands.expand(register, &mut self.choices);
             return (format!(".{ty}"), register);
         }
-        let registers: Vec<String> = others
-            .iter()
-            .take(part.count)
-            .map(|register| self.operands.expand(register, &mut self.choices))
-            .collect();
-        (
-            format!(".v{}.{ty}", part.count),
-            format!("{{{}}}", registers.join(", ")),
-        )
+        let registers: Vec<String> =
+            others.iter().take(part.count).map(|register| self.operands.expand(register, &mut self.choices)).collect();
+        (format!(".v{}.{ty}", part.count), format!("{{{}}}", registers.join(", ")))
     }
 
     /// Writes an atomic operation on a cell of the thread's own.
@@ -226,18 +205,11 @@ impl Generator {
         };
         let row = self.choices.of(tables::COUNTERS);
         self.features.insert(row);
-        let mut text = row
-            .replace("SPACE", space)
-            .replace("WIDE", wide)
-            .replace("COUNT", count);
+        let mut text = row.replace("SPACE", space).replace("WIDE", wide).replace("COUNT", count);
         let is_atom = self.choices.below(2) == 0;
         let operation = if is_atom { "atom" } else { "red" };
         text = text.replace("<red|atom>", operation);
-        let (old, wide) = if is_atom && row.contains("OLD") {
-            ("%t8, ", "%a3, ")
-        } else {
-            ("", "")
-        };
+        let (old, wide) = if is_atom && row.contains("OLD") { ("%t8, ", "%a3, ") } else { ("", "") };
         text = text.replace("WOLD", wide).replace("OLD", old);
         let text = self.operands.expand(&text, &mut self.choices);
         self.guarded(row, &text);
@@ -251,10 +223,7 @@ impl Generator {
         let (n, stride, last) = (area.number, area.stride, self.threads - 1);
         let offset = 4 * self.choices.below(stride / 4);
         let index = match self.choices.below(4) {
-            0 => format!(
-                "xor.b32 %t0, %ltid, {}; min.u32 %t0, %t0, {last};",
-                self.choices.of(&[1, 7, 31])
-            ),
+            0 => format!("xor.b32 %t0, %ltid, {}; min.u32 %t0, %t0, {last};", self.choices.of(&[1, 7, 31])),
             1 => format!("and.b32 %t0, %u0, 31; min.u32 %t0, %t0, {last};"),
             2 => format!("sub.u32 %t0, {last}, %ltid;"),
             _ => format!("rem.u32 %t0, %r0, {};", self.threads),

@@ -47,29 +47,19 @@ pub(crate) const KINDS: &[(&str, Space, Owner)] = &[
     ("global cells in the order of threads", Space::Global, Owner::Forward),
     ("global cells in the opposite order", Space::Global, Owner::Reverse),
     ("global cells by columns", Space::Global, Owner::Transposed),
-    (
-        "global cells of pairs that change places",
-        Space::Global,
-        Owner::Swapped,
-    ),
+    ("global cells of pairs that change places", Space::Global, Owner::Swapped),
     ("global cells of rows", Space::Global, Owner::Row),
     ("global cells of warps", Space::Global, Owner::Warp),
     ("shared cells in the order of threads", Space::Shared, Owner::Forward),
     ("shared cells in the opposite order", Space::Shared, Owner::Reverse),
     ("shared cells by columns", Space::Shared, Owner::Transposed),
-    (
-        "shared cells of pairs that change places",
-        Space::Shared,
-        Owner::Swapped,
-    ),
+    ("shared cells of pairs that change places", Space::Shared, Owner::Swapped),
     ("shared cells of rows", Space::Shared, Owner::Row),
     ("shared cells of warps", Space::Shared, Owner::Warp),
 ];
 
 /// Bytes of cells.
-pub(crate) const STRIDES: &[usize] = &[
-    1, 2, 4, 8, 8, 8, 12, 16, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60, 64,
-];
+pub(crate) const STRIDES: &[usize] = &[1, 2, 4, 8, 8, 8, 12, 16, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60, 64];
 
 /// An access to a part of a cell: the type, the elements and where the part begins.
 #[derive(Debug, Clone, Copy)]
@@ -92,11 +82,7 @@ impl Area {
         let most = (align.min(32) / element).min(if element == 16 { 1 } else { 4 });
         let count = choices.of(&[1, 1, 1, 1, 2, 4]).min(most);
         let bytes = element * count;
-        Part {
-            element,
-            count,
-            offset: bytes * choices.below(self.stride / bytes),
-        }
+        Part { element, count, offset: bytes * choices.below(self.stride / bytes) }
     }
 
     /// Computes the registers of the area: the address in its space (64 bits, `%g`; of shared memory in 32 bits, too, `%s`), and the
@@ -165,11 +151,7 @@ impl Area {
         let step = 1 << self.stride.trailing_zeros().min(2);
         for offset in (0..self.stride).step_by(step) {
             let place = format!("%s{}+{offset}", self.number);
-            let _ = writeln!(
-                out,
-                "ld.shared.u{} %t0, [{place}]; mad.lo.u32 %t9, %t9, 31, %t0; // keep",
-                8 * step
-            );
+            let _ = writeln!(out, "ld.shared.u{} %t0, [{place}]; mad.lo.u32 %t9, %t9, 31, %t0; // keep", 8 * step);
         }
         out
     }

@@ -96,12 +96,7 @@ impl Case {
     /// # Errors
     /// If a marked line is not understood.
     pub fn parse(text: &str) -> Result<Self, CaseError> {
-        let mut case = Self {
-            arguments: Vec::new(),
-            launches: Vec::new(),
-            variables: Vec::new(),
-            ptx: String::new(),
-        };
+        let mut case = Self { arguments: Vec::new(), launches: Vec::new(), variables: Vec::new(), ptx: String::new() };
         for line in text.lines() {
             let Some(marked) = line.strip_prefix(MARK) else {
                 case.ptx.push_str(line);
@@ -113,10 +108,9 @@ impl Case {
             let number = |text: &str| text.parse::<u64>().map_err(|_| bad());
             let small = |text: &str| text.parse::<u32>().map_err(|_| bad());
             match words[..] {
-                ["launch", a, b, c, "of", x, y, z] => case.launches.push(Shape {
-                    grid: [small(a)?, small(b)?, small(c)?],
-                    block: [small(x)?, small(y)?, small(z)?],
-                }),
+                ["launch", a, b, c, "of", x, y, z] => case
+                    .launches
+                    .push(Shape { grid: [small(a)?, small(b)?, small(c)?], block: [small(x)?, small(y)?, small(z)?] }),
                 ["argument", "buffer", bytes, seed] => {
                     let bytes = small(bytes)? as usize;
                     case.arguments.push(Argument::Buffer(bytes, number(seed)?));
@@ -161,24 +155,13 @@ mod tests {
     #[test]
     fn a_case_is_what_its_file_says() {
         let case = Case {
-            arguments: vec![
-                Argument::Buffer(100, 7),
-                Argument::Word(u32::MAX),
-                Argument::Wide(u64::MAX),
-            ],
-            launches: vec![Shape {
-                grid: [2, 1, 3],
-                block: [8, 4, 1],
-            }],
+            arguments: vec![Argument::Buffer(100, 7), Argument::Word(u32::MAX), Argument::Wide(u64::MAX)],
+            launches: vec![Shape { grid: [2, 1, 3], block: [8, 4, 1] }],
             variables: vec!["counter".to_owned()],
             ptx: ".version 9.0\n.visible .entry k() { ret; }\n".to_owned(),
         };
         assert_eq!(Case::parse(&case.to_string()).unwrap(), case);
-        for bad in [
-            "//@ launch 1 1 1",
-            "//@ argument buffer x 1",
-            "//@ argument word 4294967296",
-        ] {
+        for bad in ["//@ launch 1 1 1", "//@ argument buffer x 1", "//@ argument word 4294967296"] {
             assert!(Case::parse(bad).is_err(), "{bad}");
         }
     }

@@ -11,10 +11,7 @@ use rumba_vm::engine::{Code, Compiler, Done, ENTRY_POINT, Unit};
 const LIBRARY: &str = "RUMBA_LLVM_LIBRARY";
 
 /// How texts are optimized: as the software device does.
-const PIPELINE: Pipeline<'static> = Pipeline {
-    passes: c"default<O2>",
-    widens_loops: false,
-};
+const PIPELINE: Pipeline<'static> = Pipeline { passes: c"default<O2>", widens_loops: false };
 
 /// The `libLLVM` that compiles kernels.
 pub fn library() -> Option<PathBuf> {
@@ -34,11 +31,7 @@ pub(crate) struct AtOnce {
 
 impl AtOnce {
     pub(crate) fn new(library: Option<PathBuf>, processor: Option<&str>) -> Self {
-        Self {
-            library,
-            processor: processor.map(str::to_owned),
-            error: Mutex::new(None),
-        }
+        Self { library, processor: processor.map(str::to_owned), error: Mutex::new(None) }
     }
 
     /// Why a text was refused since the last question.
@@ -51,10 +44,7 @@ impl AtOnce {
         let object = self.object(llvm, text).map_err(|error| error.to_string())?;
         let code = rumba_jit::Code::load(&object).map_err(|error| error.to_string())?;
         let entry = code.symbol(ENTRY_POINT).ok_or("the text defines no entry")?;
-        Ok(Code {
-            entry,
-            owner: Arc::new(code),
-        })
+        Ok(Code { entry, owner: Arc::new(code) })
     }
 
     fn object(&self, llvm: &'static Llvm, text: &str) -> Result<Vec<u8>, LlvmError> {

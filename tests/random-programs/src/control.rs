@@ -26,10 +26,7 @@ impl Generator {
     pub(crate) fn parts(&mut self) {
         let lanes = self.choices.of(&[16, 8, 4, 1]);
         let ones = (1_u32 << lanes) - 1;
-        self.line(&format!(
-            "and.b32 %t5, %lane, {}; shl.b32 %t5, {ones:#x}, %t5;",
-            32 - lanes
-        ));
+        self.line(&format!("and.b32 %t5, %lane, {}; shl.b32 %t5, {ones:#x}, %t5;", 32 - lanes));
         let before = self.operands.clone();
         self.operands.is_together = false;
         self.operands.mask = Some("%t5".to_owned());
@@ -46,14 +43,8 @@ impl Generator {
             // The lanes are known.
             let bit = self.choices.below(5);
             let value = self.choices.below(2);
-            let lanes = (0..32)
-                .filter(|lane| (lane >> bit & 1) == value)
-                .fold(0_u32, |mask, lane| mask | 1 << lane);
-            self.line(&format!(
-                "and.b32 %t5, %lane, {}; setp.ne.u32 %tp2, %t5, {};",
-                1 << bit,
-                value << bit
-            ));
+            let lanes = (0..32).filter(|lane| (lane >> bit & 1) == value).fold(0_u32, |mask, lane| mask | 1 << lane);
+            self.line(&format!("and.b32 %t5, %lane, {}; setp.ne.u32 %tp2, %t5, {};", 1 << bit, value << bit));
             ("%tp2", format!("{lanes:#x}"))
         } else {
             let text = "mov.pred %tp2, $P; vote.sync.ballot.b32 %t5, !%tp2, -1;".replace("$P", "<$p|$k>");
@@ -84,19 +75,13 @@ impl Generator {
             5 => "bar.red.<and|or>.pred $p, 0, $P;".to_owned(),
             _ => "bar.red.popc.u32 $r, 0, $P;".to_owned(),
         };
-        let text = if self.have_exited && text.contains(',') {
-            "bar.sync 0;".to_owned()
-        } else {
-            text
-        };
+        let text = if self.have_exited && text.contains(',') { "bar.sync 0;".to_owned() } else { text };
         let text = self.operands.expand(&text, &mut self.choices);
         self.line(&text);
     }
 
     pub(crate) fn fence(&mut self) {
-        let text = self
-            .choices
-            .of(&["membar.<cta|gl|sys>;", "fence.<acq_rel|sc>.<cta|gpu|sys>;"]);
+        let text = self.choices.of(&["membar.<cta|gl|sys>;", "fence.<acq_rel|sc>.<cta|gpu|sys>;"]);
         let text = self.operands.expand(text, &mut self.choices);
         self.line(&text);
     }
@@ -163,9 +148,7 @@ impl Generator {
     pub(crate) fn uniform_repeat(&mut self) {
         let (label, depth) = (self.label(), self.depth);
         let long = self.choices.of(&["90", "90", "2500"]);
-        let bound = self
-            .choices
-            .of(&["2", "3", "%n", "%n", if depth == 0 { long } else { "2" }]);
+        let bound = self.choices.of(&["2", "3", "%n", "%n", if depth == 0 { long } else { "2" }]);
         self.line(&format!("mov.u32 %c{depth}, 0; // keep"));
         self.line(&format!("H{label}:"));
         self.nested(Place::Block, 5);

@@ -39,40 +39,14 @@ impl Engines {
             lockstep: false,
             ..Config::default()
         };
-        let way = |name, config| Way {
-            name,
-            config,
-            finds: false,
-            compiler: None,
-        };
-        let checks = [Check::Mem, Check::Init, Check::Race, Check::Sync]
-            .into_iter()
-            .collect();
-        let checked = Config {
-            checks,
-            lockstep: true,
-            ..plain.clone()
-        };
+        let way = |name, config| Way { name, config, finds: false, compiler: None };
+        let checks = [Check::Mem, Check::Init, Check::Race, Check::Sync].into_iter().collect();
+        let checked = Config { checks, lockstep: true, ..plain.clone() };
         Self(vec![
             way("the interpreter", plain.clone()),
-            way(
-                "the interpreter in lockstep",
-                Config {
-                    lockstep: true,
-                    ..plain.clone()
-                },
-            ),
-            way(
-                "the interpreter without vector instructions",
-                Config {
-                    vector_instructions: false,
-                    ..plain
-                },
-            ),
-            Way {
-                finds: true,
-                ..way("the interpreter with checks", checked)
-            },
+            way("the interpreter in lockstep", Config { lockstep: true, ..plain.clone() }),
+            way("the interpreter without vector instructions", Config { vector_instructions: false, ..plain }),
+            Way { finds: true, ..way("the interpreter with checks", checked) },
         ])
     }
 
@@ -90,16 +64,8 @@ impl Engines {
     fn with(compiler: AtOnce) -> Self {
         let compiler = Arc::new(compiler);
         let mut all = Self::interpreters();
-        let config = Config {
-            engine: Engine::compiled(compiler.clone()),
-            ..all.0[0].config.clone()
-        };
-        all.0.push(Way {
-            name: "native code",
-            config,
-            finds: false,
-            compiler: Some(compiler),
-        });
+        let config = Config { engine: Engine::compiled(compiler.clone()), ..all.0[0].config.clone() };
+        all.0.push(Way { name: "native code", config, finds: false, compiler: Some(compiler) });
         all
     }
 
@@ -190,10 +156,7 @@ impl Way {
         device.set_output(Box::new(move |text: &[u8]| {
             sink.lock().unwrap_or_else(PoisonError::into_inner).extend(text);
         }));
-        let source = Source {
-            name: "case.ptx",
-            ptx: &case.ptx,
-        };
+        let source = Source { name: "case.ptx", ptx: &case.ptx };
         let module = device.load(&[source]).map_err(|error| refused(&error))?;
         let mut functions: Vec<_> = module.functions().collect();
         functions.sort_by(|a, b| a.name().cmp(b.name()));
@@ -236,20 +199,13 @@ impl Way {
         }
         let after = is_determined.then(|| After {
             findings: device.take_findings(),
-            buffers: buffers
-                .iter()
-                .map(|(address, bytes)| read(&device, *address, *bytes))
-                .collect(),
+            buffers: buffers.iter().map(|(address, bytes)| read(&device, *address, *bytes)).collect(),
             output: std::mem::take(&mut *printed.lock().unwrap_or_else(PoisonError::into_inner)),
         });
         if let Some(error) = self.compiler.as_ref().and_then(|compiler| compiler.take_error()) {
             return Err(Disagreement::Text(error));
         }
-        Ok(Seen {
-            origin: buffers.first().map_or(0, |(address, _)| *address),
-            failure: failed,
-            after,
-        })
+        Ok(Seen { origin: buffers.first().map_or(0, |(address, _)| *address), failure: failed, after })
     }
 }
 
@@ -273,9 +229,7 @@ fn difference(seen: &Seen, expected: &Seen) -> Option<String> {
     };
     let mut words = String::new();
     for (number, (found, wanted)) in after.buffers.iter().zip(&before.buffers).enumerate() {
-        let differing: Vec<usize> = (0..found.len().min(wanted.len()))
-            .filter(|at| found[*at] != wanted[*at])
-            .collect();
+        let differing: Vec<usize> = (0..found.len().min(wanted.len())).filter(|at| found[*at] != wanted[*at]).collect();
         if let Some(first) = differing.first() {
             let word = |bytes: &[u8]| {
                 let start = first & !3;
@@ -293,11 +247,7 @@ fn difference(seen: &Seen, expected: &Seen) -> Option<String> {
         }
     }
     if after.findings != before.findings {
-        let _ = write!(
-            words,
-            "findings {:?} instead of {:?}; ",
-            after.findings, before.findings
-        );
+        let _ = write!(words, "findings {:?} instead of {:?}; ", after.findings, before.findings);
     }
     if after.output != before.output {
         let _ = write!(words, "what is printed; ");
@@ -327,10 +277,7 @@ impl Engines {
     /// # Errors
     /// If the module is refused, or a way differs from the first one.
     pub fn compare(&self, case: &Case) -> Result<Agreement, Disagreement> {
-        let (first, others) = self
-            .0
-            .split_first()
-            .ok_or_else(|| Disagreement::Refused("no engine".to_owned()))?;
+        let (first, others) = self.0.split_first().ok_or_else(|| Disagreement::Refused("no engine".to_owned()))?;
         let mut expected = first.run(case)?;
         let timeout = FaultKind::Timeout.to_string();
         if expected.failure.as_ref() == Some(&timeout) {
@@ -355,10 +302,6 @@ impl Engines {
                 return Err(Disagreement::Differs { way: way.name, what });
             }
         }
-        Ok(if expected.failure.is_some() {
-            Agreement::Failed
-        } else {
-            Agreement::Ended
-        })
+        Ok(if expected.failure.is_some() { Agreement::Failed } else { Agreement::Ended })
     }
 }

@@ -29,14 +29,8 @@ pub(crate) fn values() -> &'static [&'static str] {
 /// A form with registers of the program.
 pub(crate) fn with_registers(form: &str, choices: &mut Choices) -> String {
     // The registers of the corpus, which have their width only, and those of programs, with how many there are.
-    const KINDS: &[(&str, char, usize)] = &[
-        ("%rd", 'q', 6),
-        ("%r", 'r', 8),
-        ("%h", 'h', 4),
-        ("%p", 'p', 6),
-        ("%b", 'b', 2),
-        ("%q", 'w', 2),
-    ];
+    const KINDS: &[(&str, char, usize)] =
+        &[("%rd", 'q', 6), ("%r", 'r', 8), ("%h", 'h', 4), ("%p", 'p', 6), ("%b", 'b', 2), ("%q", 'w', 2)];
     let turn = choices.below(64);
     let mut out = String::new();
     let mut rest = form;

@@ -50,12 +50,7 @@ struct Kind {
 
 /// A row of the statements.
 const fn kind(name: &'static str, weight: u32, place: Place, write: fn(&mut Generator)) -> Kind {
-    Kind {
-        name,
-        weight,
-        place,
-        write,
-    }
+    Kind { name, weight, place, write }
 }
 
 const STATEMENTS: &[Kind] = &[
@@ -103,9 +98,8 @@ const ROWS_ODD: &str = "rows of no multiple of 8 threads";
 const CUBES: &str = "blocks of three dimensions";
 const PARTIAL: &str = "warps that lack lanes";
 const LARGE: &str = "blocks of more than 512 threads";
-const OTHERS: &[&str] = &[
-    GUARD, LONG, LONGEST, FAULT, REQUIRED, ROWS_1, ROWS_8, ROWS_16, ROWS_32, ROWS_ODD, CUBES, PARTIAL, LARGE,
-];
+const OTHERS: &[&str] =
+    &[GUARD, LONG, LONGEST, FAULT, REQUIRED, ROWS_1, ROWS_8, ROWS_16, ROWS_32, ROWS_ODD, CUBES, PARTIAL, LARGE];
 
 /// The tables of rows, each of which is a feature.
 const TABLES: &[&[&str]] = &[
@@ -149,10 +143,7 @@ pub fn program(choices: Choices) -> Program {
         functions: BTreeSet::new(),
     };
     let case = generator.case();
-    Program {
-        case,
-        features: generator.features,
-    }
+    Program { case, features: generator.features }
 }
 
 pub(crate) struct Generator {
@@ -207,36 +198,19 @@ impl Generator {
         if required {
             self.features.insert(REQUIRED);
         }
-        let ptx = module(
-            &self.body,
-            &self.areas,
-            self.threads,
-            required.then_some(launches[0].block),
-        );
+        let ptx = module(&self.body, &self.areas, self.threads, required.then_some(launches[0].block));
         let few = [0x0123_4567_89ab_cdef, 0xffff_ffff, 5 << 32 | 3, self.choices.wide()];
-        let arguments = [
-            Argument::Buffer(READ, 1 + self.choices.below(200) as u64),
-            Argument::Buffer(out, 0),
-        ]
-        .into_iter()
-        .chain([Argument::Word(1 + self.choices.below(9) as u32)])
-        .chain(few.map(Argument::Wide));
-        Case {
-            arguments: arguments.collect(),
-            launches,
-            variables: Vec::new(),
-            ptx,
-        }
+        let arguments = [Argument::Buffer(READ, 1 + self.choices.below(200) as u64), Argument::Buffer(out, 0)]
+            .into_iter()
+            .chain([Argument::Word(1 + self.choices.below(9) as u32)])
+            .chain(few.map(Argument::Wide));
+        Case { arguments: arguments.collect(), launches, variables: Vec::new(), ptx }
     }
 
     /// Shapes of launches with blocks of the same number of threads.
     fn launches(&mut self, faults: bool) -> Vec<Shape> {
         const ROWS: [usize; 20] = [8, 16, 8, 16, 24, 32, 48, 64, 40, 56, 4, 12, 5, 1, 2, 3, 33, 31, 20, 28];
-        let most = if faults {
-            32
-        } else {
-            self.choices.of(&[32, 64, 64, 96, 128, 128, 256, 1024])
-        };
+        let most = if faults { 32 } else { self.choices.of(&[32, 64, 64, 96, 128, 128, 256, 1024]) };
         let row = match self.choices.below(3) {
             0 => 1 + self.choices.below(64),
             _ => self.choices.of(&ROWS),
@@ -251,12 +225,7 @@ impl Generator {
             }
         };
         let one = self.choices.once_in(4) && !faults;
-        let block = if one {
-            [row * rows * layers, 1, 1]
-        } else {
-            [row, rows, layers]
-        }
-        .map(|number| number as u32);
+        let block = if one { [row * rows * layers, 1, 1] } else { [row, rows, layers] }.map(|number| number as u32);
         self.threads = block.iter().product();
         let grid = match self.choices.below(4) {
             _ if faults => [1; 3],
@@ -267,9 +236,7 @@ impl Generator {
         let mut launches = vec![Shape { grid, block }];
         if !faults && self.choices.once_in(4) {
             let [x, y, z] = block;
-            let block = self
-                .choices
-                .of(&[[y, x, z], [x * y, z, 1], [z, y, x], [x * y * z, 1, 1]]);
+            let block = self.choices.of(&[[y, x, z], [x * y, z, 1], [z, y, x], [x * y * z, 1, 1]]);
             if block[2] <= 64 {
                 launches.push(Shape { grid, block });
             }
@@ -286,8 +253,7 @@ impl Generator {
                 _ => ROWS_ODD,
             });
             let others = [(z > 1, CUBES), (is_partial, PARTIAL), (self.threads > 512, LARGE)];
-            self.features
-                .extend(others.into_iter().filter_map(|(has, feature)| has.then_some(feature)));
+            self.features.extend(others.into_iter().filter_map(|(has, feature)| has.then_some(feature)));
         }
         launches
     }
@@ -312,13 +278,7 @@ impl Generator {
             if space == Space::Global {
                 *out = offset + cells * stride;
             }
-            self.areas.push(Area {
-                number,
-                space,
-                owner,
-                stride,
-                offset,
-            });
+            self.areas.push(Area { number, space, owner, stride, offset });
         }
     }
 
@@ -330,12 +290,8 @@ impl Generator {
     /// Writes a statement that may stand at the place.
     pub(crate) fn statement(&mut self) {
         let (place, depth) = (self.place, self.depth);
-        let is_nested = |kind: &Kind| {
-            matches!(
-                kind.name,
-                "if" | "uniform if" | "loop" | "uniform loop" | "switch" | "region"
-            )
-        };
+        let is_nested =
+            |kind: &Kind| matches!(kind.name, "if" | "uniform if" | "loop" | "uniform loop" | "switch" | "region");
         let weights = STATEMENTS.iter().map(move |kind| {
             let fits = kind.place <= place && (depth < 3 || !is_nested(kind));
             if fits { kind.weight } else { 0 }

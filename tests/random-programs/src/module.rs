@@ -43,15 +43,7 @@ const STARTS: &[(char, &[&str])] = &[
             "mov.u32 X, %n;",
         ],
     ),
-    (
-        'u',
-        &[
-            "mov.u32 X, %n;",
-            "mov.u32 X, 3;",
-            "mov.u32 X, %ctaid.x;",
-            "mov.u32 X, %full;",
-        ],
-    ),
+    ('u', &["mov.u32 X, %n;", "mov.u32 X, 3;", "mov.u32 X, %ctaid.x;", "mov.u32 X, %full;"]),
     (
         'f',
         &[
@@ -103,10 +95,7 @@ const STARTS: &[(char, &[&str])] = &[
     ('b', &["cvt.u8.u32 X, %ltid;", "cvt.u8.u32 X, %lane;"]),
     (
         'w',
-        &[
-            "mul.wide.u32 %a0, %ltid, 0x80000001; mov.b128 X, {%a0, %a0};",
-            "mov.b64 %a0, 77; mov.b128 X, {%a0, %a0};",
-        ],
+        &["mul.wide.u32 %a0, %ltid, 0x80000001; mov.b128 X, {%a0, %a0};", "mov.b64 %a0, 77; mov.b128 X, {%a0, %a0};"],
     ),
     (
         'p',
@@ -145,9 +134,7 @@ fn registers_of(text: &str) -> HashSet<&str> {
     let mut rest = text;
     while let Some(at) = rest.find('%') {
         let behind = &rest[at + 1..];
-        let length = behind
-            .find(|c: char| !c.is_ascii_alphanumeric())
-            .unwrap_or(behind.len());
+        let length = behind.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(behind.len());
         found.insert(&rest[at..=at + length]);
         rest = &behind[length..];
     }
@@ -222,9 +209,7 @@ pub(crate) fn module(body: &str, areas: &[Area], threads: u32, required: Option<
     }
     if body.contains("loc") {
         for offset in (0..64).step_by(16) {
-            write(&format!(
-                "cvt.u64.u32 %a0, %ltid; st.local.v2.b64 [loc+{offset}], {{%a0, %a0}};"
-            ));
+            write(&format!("cvt.u64.u32 %a0, %ltid; st.local.v2.b64 [loc+{offset}], {{%a0, %a0}};"));
         }
     }
     if body.contains("tile") {
@@ -242,11 +227,7 @@ pub(crate) fn module(body: &str, areas: &[Area], threads: u32, required: Option<
         write(&area.initialize());
     }
     // Blocks without shared memory and barriers are run in another way.
-    let barrier = if counts || body.contains("tile") || !shared.is_empty() {
-        "bar.sync 0;"
-    } else {
-        ""
-    };
+    let barrier = if counts || body.contains("tile") || !shared.is_empty() { "bar.sync 0;" } else { "" };
     write(barrier);
     write(BODY);
     write(body);

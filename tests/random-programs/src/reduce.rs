@@ -17,17 +17,11 @@ pub fn reduce(case: &Case, engines: &Engines, time: Duration) -> Case {
     let end = Instant::now() + time;
     let differs = |case: &Case| {
         Instant::now() < end
-            && matches!(
-                engines.compare(case),
-                Err(Disagreement::Differs { .. } | Disagreement::Text(_))
-            )
+            && matches!(engines.compare(case), Err(Disagreement::Differs { .. } | Disagreement::Text(_)))
     };
     let mut best = case.clone();
     for shape in case.launches.clone() {
-        let alone = Case {
-            launches: vec![shape],
-            ..case.clone()
-        };
+        let alone = Case { launches: vec![shape], ..case.clone() };
         if case.launches.len() > 1 && differs(&alone) {
             best = alone;
             break;
@@ -41,10 +35,7 @@ pub fn reduce(case: &Case, engines: &Engines, time: Duration) -> Case {
     let mut body = lines[start + 1..stop].to_vec();
     let with = |body: &[String], best: &Case| {
         let all = [&lines[..=start], body, &lines[stop..]].concat();
-        Case {
-            ptx: all.join("\n") + "\n",
-            ..best.clone()
-        }
+        Case { ptx: all.join("\n") + "\n", ..best.clone() }
     };
     let mut size = body.len().div_ceil(2);
     while size > 0 {

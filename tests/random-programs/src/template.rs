@@ -114,15 +114,8 @@ const UNIFORM_SPECIALS: &[&str] = &[
     "%ntid.w",
     "%total_smem_size",
 ];
-const LANE_SPECIALS: &[&str] = &[
-    "%tid.x",
-    "%tid.y",
-    "%tid.z",
-    "%laneid",
-    "%lanemask_lt",
-    "%lanemask_ge",
-    "%lanemask_eq",
-];
+const LANE_SPECIALS: &[&str] =
+    &["%tid.x", "%tid.y", "%tid.z", "%laneid", "%lanemask_lt", "%lanemask_ge", "%lanemask_eq"];
 
 /// How many registers of each kind there are, besides those of one purpose.
 pub(crate) const REGISTERS: &[(char, &str, usize)] = &[
@@ -141,10 +134,7 @@ pub(crate) const REGISTERS: &[(char, &str, usize)] = &[
 ];
 
 fn count(kind: char) -> usize {
-    REGISTERS
-        .iter()
-        .find(|(known, ..)| *known == kind)
-        .map_or(1, |(.., count)| *count)
+    REGISTERS.iter().find(|(known, ..)| *known == kind).map_or(1, |(.., count)| *count)
 }
 
 /// What operands depend on.
@@ -162,12 +152,7 @@ pub(crate) struct Operands {
 
 impl Default for Operands {
     fn default() -> Self {
-        Self {
-            is_together: true,
-            mask: None,
-            stride: 1,
-            index: "%i0".to_owned(),
-        }
+        Self { is_together: true, mask: None, stride: 1, index: "%i0".to_owned() }
     }
 }
 
@@ -324,11 +309,7 @@ fn register(kind: char, choices: &mut Choices) -> String {
 }
 
 fn hexadecimal(value: u64) -> String {
-    if value < 10 {
-        value.to_string()
-    } else {
-        format!("{value:#x}")
-    }
+    if value < 10 { value.to_string() } else { format!("{value:#x}") }
 }
 
 fn constant(choices: &mut Choices) -> u64 {
@@ -362,14 +343,7 @@ mod tests {
         let first = |row| Operands::default().expand(row, &mut Choices::of_bytes(&[]));
         assert_eq!(first("<add|sub>.u32 $r, $0, [$A<+4|>];"), "add.u32 %r0, %t0, [%a0+4];");
         assert_eq!(first("elect.sync $r&$p, $z;"), "elect.sync %r0|%p0, -1;");
-        let mut parted = Operands {
-            is_together: false,
-            mask: Some("%m".to_owned()),
-            ..Operands::default()
-        };
-        assert_eq!(
-            parted.expand("x $u, $k, $z;", &mut Choices::of_bytes(&[])),
-            "x %r0, %p0, %m;"
-        );
+        let mut parted = Operands { is_together: false, mask: Some("%m".to_owned()), ..Operands::default() };
+        assert_eq!(parted.expand("x $u, $k, $z;", &mut Choices::of_bytes(&[])), "x %r0, %p0, %m;");
     }
 }

@@ -37,9 +37,7 @@ fn main() -> Result<()> {
     let names = columns.iter().map(|(name, _)| (*name).to_owned());
     table.set_header(["a copy of".to_owned()].into_iter().chain(names));
     for line in 0..columns[0].1.len() {
-        let shares = columns
-            .iter()
-            .map(|(_, lines)| format!("{:.0} %", 100.0 * lines[line].share));
+        let shares = columns.iter().map(|(_, lines)| format!("{:.0} %", 100.0 * lines[line].share));
         table.add_row([columns[0].1[line].what.to_owned()].into_iter().chain(shares));
     }
     for column in table.column_iter_mut().skip(1) {
@@ -63,26 +61,17 @@ fn measure<T: Pod>(device: &Device) -> Result<Vec<Line>> {
     let mut add = |what, read: f64, view: &dyn View| -> Result<()> {
         let (elements, seconds) = view.measure(device)?;
         let moved = (1.0 + read) * (elements * size_of::<T>()) as f64;
-        lines.push(Line {
-            what,
-            share: moved / seconds / plain,
-        });
+        lines.push(Line { what, share: moved / seconds / plain });
         Ok(())
     };
     let inner = source.slice((1.., 1..));
     add("rows that are not aligned", 1.0, &inner)?;
     add("every second row", 1.0, &source.slice((every(.., 2), ..)))?;
     add("every second column", 2.0, &source.slice((.., every(.., 2))))?;
-    add(
-        "columns from the last to the first",
-        1.0,
-        &source.slice((.., every(.., -1))),
-    )?;
+    add("columns from the last to the first", 1.0, &source.slice((.., every(.., -1))))?;
     add("the transpose", 1.0, &source.transpose())?;
     add("the transpose of rows that are not aligned", 1.0, &inner.transpose())?;
-    let volume = source
-        .view()
-        .reshape([1 << (n.ilog2() / 3), 1 << (n.ilog2() / 3), n >> (2 * (n.ilog2() / 3))])?;
+    let volume = source.view().reshape([1 << (n.ilog2() / 3), 1 << (n.ilog2() / 3), n >> (2 * (n.ilog2() / 3))])?;
     add("a volume, axes 0 2 1", 1.0, &volume.permute([0, 2, 1]))?;
     add("a volume, axes 1 0 2", 1.0, &volume.permute([1, 0, 2]))?;
     add("a volume, axes 1 2 0", 1.0, &volume.permute([1, 2, 0]))?;
@@ -90,11 +79,7 @@ fn measure<T: Pod>(device: &Device) -> Result<Vec<Line>> {
     add("a volume, axes 2 1 0", 1.0, &volume.permute([2, 1, 0]))?;
     let narrow = source.view().reshape([n / 4, 4])?;
     add("the transpose of four columns", 1.0, &narrow.transpose())?;
-    add(
-        "the transpose of four rows",
-        1.0,
-        &source.view().reshape([4, n / 4])?.transpose(),
-    )?;
+    add("the transpose of four rows", 1.0, &source.view().reshape([4, n / 4])?.transpose())?;
     Ok(lines)
 }
 

@@ -36,30 +36,15 @@ fn main() -> Result<()> {
     let module = device.load(PTX)?;
     let bandwidth = copy_bandwidth(&device)?;
     println!("{}", device.name());
-    println!(
-        "copy on the device: {:.1} GB/s (bytes read and written)",
-        bandwidth / 1e9
-    );
-    println!(
-        "native: the same work in Rust with rayon on {} threads\n",
-        rayon::current_num_threads()
-    );
+    println!("copy on the device: {:.1} GB/s (bytes read and written)", bandwidth / 1e9);
+    println!("native: the same work in Rust with rayon on {} threads\n", rayon::current_num_threads());
 
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
     if !std::io::stdout().is_terminal() {
         table.force_no_tty();
     }
-    table.set_header([
-        "case",
-        "n",
-        "kernel",
-        "GB/s",
-        "of copy",
-        "GFLOP/s",
-        "native",
-        "native / kernel",
-    ]);
+    table.set_header(["case", "n", "kernel", "GB/s", "of copy", "GFLOP/s", "native", "native / kernel"]);
     let mut ratios = Vec::new();
     for case in chosen {
         let n = case.bench[usize::from(bandwidth > FAST)];
@@ -67,11 +52,7 @@ fn main() -> Result<()> {
             measure(&device, &module, case, n).with_context(|| format!("{} of size {n}", case.name))?;
         let cost = (case.cost)(n);
         let rate = cost.bytes as f64 / kernel;
-        let flops = if cost.flops == 0 {
-            "-".into()
-        } else {
-            format!("{:.2}", cost.flops as f64 / kernel / 1e9)
-        };
+        let flops = if cost.flops == 0 { "-".into() } else { format!("{:.2}", cost.flops as f64 / kernel / 1e9) };
         table.add_row([
             case.name.to_owned(),
             n.to_string(),

@@ -23,9 +23,7 @@ fn main() -> Result<()> {
         return serve();
     }
     let chosen = cases::chosen(&words)?;
-    let settings = ENGINES
-        .iter()
-        .flat_map(|engine| CHOICES.map(|checks| (*engine, checks)));
+    let settings = ENGINES.iter().flat_map(|engine| CHOICES.map(|checks| (*engine, checks)));
     let servers: Vec<Server> = settings
         .map(|(engine, checks)| Server::start(&[("RUMBA_ENGINE", engine), ("RUMBA_CHECK", checks)], Stdio::inherit()))
         .collect::<Result<_>>()?;

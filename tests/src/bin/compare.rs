@@ -31,27 +31,17 @@ fn main() -> Result<()> {
     let measured = device.measure()?;
     let is_gpu = !device.capacity()?.is_software();
     println!("{}; CPU: {} threads\n", device.name(), rayon::current_num_threads());
-    for contest in ALL
-        .iter()
-        .filter(|contest| wanted.iter().any(|word| word == contest.name))
-    {
+    for contest in ALL.iter().filter(|contest| wanted.iter().any(|word| word == contest.name)) {
         // Nsight's tools find it by this name.
         let _range = rumba::nvtx::range(contest.name);
         let sizes = contest.sizes[usize::from(is_gpu)];
-        let comparison = compare(contest.name, sizes.iter().copied(), |n| {
-            Ok((contest.prepare)(&module, n))
-        })?;
+        let comparison = compare(contest.name, sizes.iter().copied(), |n| Ok((contest.prepare)(&module, n)))?;
         println!("{comparison}\n");
         let picture = |extension: &str| folder.join(format!("{}.{extension}", contest.name));
         std::fs::write(picture("svg"), comparison.svg())?;
         std::fs::write(picture("png"), comparison.png())?;
         println!("plot: {}\n", picture("svg").display());
-        predict(
-            contest,
-            &module,
-            &measured,
-            *sizes.last().context("a contest has sizes")?,
-        )?;
+        predict(contest, &module, &measured, *sizes.last().context("a contest has sizes")?)?;
     }
     Ok(())
 }
@@ -66,9 +56,6 @@ fn predict(contest: &Contest, module: &Module, device: &Measured, n: usize) -> R
     program.parallel(contest.name, (contest.offload)(n), || contender.cpu());
     let mut prediction = estimate(&program, device);
     prediction.set_measured(contest.name, contender.device()?);
-    println!(
-        "a program that makes its input and calls {} of size {n} once, {prediction}\n",
-        contest.name
-    );
+    println!("a program that makes its input and calls {} of size {n} once, {prediction}\n", contest.name);
     Ok(())
 }

@@ -27,22 +27,12 @@ fn main() -> Result<()> {
     // SAFETY: there is one thread so far.
     unsafe { std::env::set_var("RUMBA_DEVICE", "gpu") };
     let mut arguments = std::env::args().skip(1);
-    let source = arguments
-        .next()
-        .context("the path of tests/baseline/cub/cub.cu is missing")?;
+    let source = arguments.next().context("the path of tests/baseline/cub/cub.cu is missing")?;
     let words: Vec<String> = arguments.collect();
     let device = Device::new().context("times need a GPU")?;
     let cub = Cub::build(Path::new(&source))?;
-    let bench = Bench {
-        algorithms: Algorithms::new(&device),
-        cub,
-        words,
-        device,
-    };
-    println!(
-        "{}, 2^28 elements, medians of {ROUNDS} calls in turns\n",
-        bench.device.name()
-    );
+    let bench = Bench { algorithms: Algorithms::new(&device), cub, words, device };
+    println!("{}, 2^28 elements, medians of {ROUNDS} calls in turns\n", bench.device.name());
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY).force_no_tty();
     table.set_header(["algorithm", "ours", "CUB", "ours / CUB", "Gelements/s"]);
@@ -286,10 +276,7 @@ impl Bench {
         let (ours, theirs) = (ours.to_vec()?, theirs.to_vec()?);
         // At the edges of bins, rounding decides; CUB's last bin has the last number, ours not.
         let difference: u64 = ours.iter().zip(&theirs).map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
-        ensure!(
-            difference < N as u64 / 1_000_000,
-            "{name}: {difference} elements are counted elsewhere"
-        );
+        ensure!(difference < N as u64 / 1_000_000, "{name}: {difference} elements are counted elsewhere");
         Ok(Some(row))
     }
 
@@ -352,11 +339,7 @@ impl Bench {
 }
 
 fn row(name: &'static str, ours: Vec<f64>, cub: Vec<f64>) -> Row {
-    let row = Row {
-        name,
-        ours: median(ours),
-        cub: median(cub),
-    };
+    let row = Row { name, ours: median(ours), cub: median(cub) };
     eprintln!("{name}: {:.3} ms, CUB {:.3} ms", row.ours, row.cub);
     row
 }
@@ -384,15 +367,7 @@ impl Cub {
         let known = std::env::split_paths(&on_path).chain([PathBuf::from("/usr/local/cuda/bin")]);
         let nvcc = known.map(|folder| folder.join("nvcc")).find(|file| file.is_file());
         let nvcc = nvcc.context("nvcc is not on the search path; it compiles CUB, and is part of the CUDA toolkit")?;
-        let options = [
-            "-O3",
-            "-std=c++17",
-            "-arch=native",
-            "-shared",
-            "-Xcompiler",
-            "-fPIC",
-            "-o",
-        ];
+        let options = ["-O3", "-std=c++17", "-arch=native", "-shared", "-Xcompiler", "-fPIC", "-o"];
         let status = Command::new(nvcc).args(options).arg(&library).arg(source).status()?;
         ensure!(status.success(), "nvcc did not compile {}", source.display());
         // SAFETY: it runs nothing when it is loaded but CUDA's own initialisation.

@@ -105,11 +105,7 @@ fn diff(chosen: &[&Case], words: &[String]) -> Result<()> {
     let mut wrong = Vec::new();
     for ((case, ours), theirs) in chosen.iter().zip(&ours).zip(&theirs) {
         for (ours, theirs) in ours.iter().zip(theirs) {
-            let equal = ours
-                .values
-                .iter()
-                .zip(theirs)
-                .filter(|(a, b)| a.to_bits() == b.to_bits());
+            let equal = ours.values.iter().zip(theirs).filter(|(a, b)| a.to_bits() == b.to_bits());
             let equal = equal.count();
             let outcome = match compare(theirs, &ours.values, ours.tolerance) {
                 Ok(()) if equal == ours.values.len() => "bit for bit".to_owned(),

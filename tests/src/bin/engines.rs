@@ -20,11 +20,7 @@ fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let cache = folder.path().to_str().context("the folder for temporary files")?;
     let log = folder.path().join("log");
-    let compiled = [
-        ("RUMBA_ENGINE", "compiled"),
-        ("RUMBA_CACHE", cache),
-        ("RUMBA_LOG", "errors"),
-    ];
+    let compiled = [("RUMBA_ENGINE", "compiled"), ("RUMBA_CACHE", cache), ("RUMBA_LOG", "errors")];
     let mut servers = [
         Server::start(&[("RUMBA_ENGINE", "interpreter")], Stdio::inherit())?,
         Server::start(&compiled, File::create(&log)?.into())?,
@@ -75,12 +71,7 @@ fn main() -> Result<()> {
         table.add_row(row);
     }
     let mean = (logarithm / chosen.len() as f64).exp();
-    let mut row = vec![
-        "geometric mean, sums".to_owned(),
-        String::new(),
-        String::new(),
-        String::new(),
-    ];
+    let mut row = vec!["geometric mean, sums".to_owned(), String::new(), String::new(), String::new()];
     row.push(format!("{mean:.2}"));
     row.push(total.functions.to_string());
     row.push(time(total.milliseconds / 1e3));

@@ -51,18 +51,12 @@ fn main() -> Result<()> {
     let mut rounds: Vec<[f64; 3]> = Vec::new();
     for _ in 0..WARM_UP + ROUNDS {
         rounds.push([
-            round(
-                || bare_launch(&function, &bare_stream, addresses),
-                || Ok(bare_stream.synchronize()?),
-            )?,
+            round(|| bare_launch(&function, &bare_stream, addresses), || Ok(bare_stream.synchronize()?))?,
             round(
                 || Ok(module.launch(LaunchConfig::new(1, 64).stream(&stream), add(&a, &b, &mut out))?),
                 || Ok(stream.synchronize()?),
             )?,
-            round(
-                || Ok(module.for_each(N, add(&a, &b, &mut out))?),
-                || Ok(device.synchronize()?),
-            )?,
+            round(|| Ok(module.for_each(N, add(&a, &b, &mut out))?), || Ok(device.synchronize()?))?,
         ]);
     }
     let rounds = &rounds[WARM_UP..];
@@ -77,10 +71,7 @@ fn main() -> Result<()> {
         stream.synchronize()?;
     }
 
-    println!(
-        "{}: one launch of a kernel with three slices, on the host",
-        device.name()
-    );
+    println!("{}: one launch of a kernel with three slices, on the host", device.name());
     let bare = median(rounds.iter().map(|round| round[0]));
     println!("  bare cuLaunchKernel    {:7.3} µs", bare * 1e6);
     for (name, kind) in [("launch  ", 1), ("for_each", 2)] {

@@ -50,9 +50,7 @@ fn main() -> Result<()> {
     let device = Device::new()?;
     let bus = bus_bandwidth(&device)?;
     let ours = ours(&device)?;
-    let theirs = theirs()
-        .inspect_err(|error| eprintln!("note: no figures of Numba: {error:#}"))
-        .ok();
+    let theirs = theirs().inspect_err(|error| eprintln!("note: no figures of Numba: {error:#}")).ok();
 
     println!("{}, {N} numbers of f64, medians of {ROUNDS}", device.name());
     if let Some(Theirs { numba, numba_cuda, .. }) = &theirs {
@@ -60,29 +58,15 @@ fn main() -> Result<()> {
     }
     let theirs = |pick: fn(&Theirs) -> f64| theirs.as_ref().map(pick);
     let mut table = Table::new();
-    table
-        .load_preset(presets::UTF8_HORIZONTAL_ONLY)
-        .set_header(["", "Rumba", "Numba", "Numba / Rumba"]);
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(["", "Rumba", "Numba", "Numba / Rumba"]);
     let rows = [
-        (
-            "host arrays, copied in and out",
-            ours.host_arrays,
-            theirs(|t| t.host_arrays),
-        ),
+        ("host arrays, copied in and out", ours.host_arrays, theirs(|t| t.host_arrays)),
         ("pinned host arrays", ours.pinned, theirs(|t| t.host_pinned)),
-        (
-            "on the device, waited for",
-            ours.kernel_and_wait,
-            theirs(|t| t.kernel_and_wait),
-        ),
+        ("on the device, waited for", ours.kernel_and_wait, theirs(|t| t.kernel_and_wait)),
         ("a launch", ours.launch, theirs(|t| t.launch)),
     ];
     for (what, ours, theirs) in rows {
-        let cells = [
-            Some(shown(ours)),
-            theirs.map(shown),
-            theirs.map(|theirs| format!("{:.2}", theirs / ours)),
-        ];
+        let cells = [Some(shown(ours)), theirs.map(shown), theirs.map(|theirs| format!("{:.2}", theirs / ours))];
         let cells = cells.map(|cell| cell.unwrap_or_else(|| "-".to_owned()));
         table.add_row([what.to_owned()].into_iter().chain(cells));
     }
@@ -113,10 +97,7 @@ fn ours(device: &Device) -> Result<Ours> {
     module.for_each(N, increment_f64(&mut a))?;
     let host_arrays = median(|| Ok(module.for_each(N, increment_f64(&mut a))?))?;
     let expected = (2 + ROUNDS) as f64;
-    ensure!(
-        a.iter().all(|a| *a == expected),
-        "the device computed something else than {expected}"
-    );
+    ensure!(a.iter().all(|a| *a == expected), "the device computed something else than {expected}");
 
     let stream = device.stream()?;
     let mut buffer = device.buffer_from(&a)?;
@@ -166,11 +147,7 @@ fn theirs() -> Result<Theirs> {
         .stderr(Stdio::piped())
         .spawn()
         .context("there is no python3")?;
-    python
-        .stdin
-        .take()
-        .context("it was asked for")?
-        .write_all(SCRIPT.as_bytes())?;
+    python.stdin.take().context("it was asked for")?.write_all(SCRIPT.as_bytes())?;
     let output = python.wait_with_output()?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
@@ -197,10 +174,7 @@ fn bus_bandwidth(device: &Device) -> Result<[f64; 2]> {
     let mut host = std::ptr::null_mut();
     // SAFETY: the device's context is current on this thread since the last call; `host` is a valid place.
     let locked = unsafe { sys::cuMemAllocHost_v2(&mut host, BUS) };
-    ensure!(
-        locked == sys::CUresult::CUDA_SUCCESS,
-        "cannot page-lock {BUS} bytes: {locked:?}"
-    );
+    ensure!(locked == sys::CUresult::CUDA_SUCCESS, "cannot page-lock {BUS} bytes: {locked:?}");
     let mut best = [f64::INFINITY; 2];
     for _ in 0..10 {
         for (best, inward) in best.iter_mut().zip([true, false]) {

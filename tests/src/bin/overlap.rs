@@ -48,9 +48,7 @@ fn main() -> Result<()> {
     result?;
     let expected = 1.0 + STEPS as f32;
     anyhow::ensure!(work.output.iter().all(|y| *y == expected), "the result is wrong");
-    let [once, chunked] = profile.ranges() else {
-        anyhow::bail!("there are two ranges")
-    };
+    let [once, chunked] = profile.ranges() else { anyhow::bail!("there are two ranges") };
     println!("{profile}");
     println!(
         "all at once {:.2?}, in chunks {:.2?}: {:.2} times as fast",
@@ -64,15 +62,7 @@ fn main() -> Result<()> {
 impl Work {
     /// `output = input + STEPS * x`, in chunks of so many elements.
     fn run(&mut self, chunk: usize) -> rumba::Result<()> {
-        let Work {
-            device,
-            module,
-            streams,
-            input,
-            output,
-            x,
-            y,
-        } = self;
+        let Work { device, module, streams, input, output, x, y } = self;
         device.scope(|scope| {
             let chunks = y.as_slice_mut().chunks_mut(chunk).zip(output.chunks_mut(chunk));
             for (index, (mut y, output)) in chunks.enumerate() {
@@ -80,10 +70,7 @@ impl Work {
                 scope.copy_in(&input[start..start + y.len()], y.reborrow(), stream)?;
                 for _ in 0..STEPS {
                     let x = x.slice(start..start + y.len());
-                    module.launch(
-                        LaunchConfig::for_each(y.len()).stream(stream),
-                        saxpy(1.0, x, y.reborrow()),
-                    )?;
+                    module.launch(LaunchConfig::for_each(y.len()).stream(stream), saxpy(1.0, x, y.reborrow()))?;
                 }
                 scope.copy_out(y.as_slice(), output, stream)?;
             }

@@ -69,19 +69,10 @@ fn table(file: &str) -> Result<String> {
     let cases = kernels()?;
     let mut out = summary(&cases, &verdicts);
     for is_wrong in [true, false] {
-        let _ = writeln!(
-            out,
-            "\n## {}\n",
-            if is_wrong { "Wrong kernels" } else { "Right kernels" }
-        );
+        let _ = writeln!(out, "\n## {}\n", if is_wrong { "Wrong kernels" } else { "Right kernels" });
         let ours = if is_wrong { " finding |" } else { "" };
         let _ = writeln!(out, "| check | kernel |{ours} {} |", TOOLS.join(" | "));
-        let _ = writeln!(
-            out,
-            "|---|---|{}{}",
-            if is_wrong { "---|" } else { "" },
-            "---|".repeat(TOOLS.len())
-        );
+        let _ = writeln!(out, "|---|---|{}{}", if is_wrong { "---|" } else { "" }, "---|".repeat(TOOLS.len()));
         for case in cases.iter().filter(|case| case.is_wrong == is_wrong) {
             let _ = write!(out, "| {} | `{}` |", case.check, case.name);
             if is_wrong {
@@ -89,11 +80,7 @@ fn table(file: &str) -> Result<String> {
                 let _ = write!(out, " {missed}{} |", kinds(case).join(", "));
             }
             for tool in TOOLS {
-                let _ = write!(
-                    out,
-                    " {} |",
-                    verdicts.get(&(&*case.name, tool)).copied().unwrap_or("not run")
-                );
+                let _ = write!(out, " {} |", verdicts.get(&(&*case.name, tool)).copied().unwrap_or("not run"));
             }
             out.push('\n');
         }
@@ -104,10 +91,7 @@ fn table(file: &str) -> Result<String> {
 /// The kinds that are found for certain, each once.
 fn kinds(case: &Case) -> Vec<&str> {
     let is_certain = case.expected.iter().any(|expected| !expected.optional);
-    let told = case
-        .expected
-        .iter()
-        .filter(|expected| !(is_certain && expected.optional));
+    let told = case.expected.iter().filter(|expected| !(is_certain && expected.optional));
     let mut kinds: Vec<&str> = told.map(|expected| &*expected.kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
@@ -121,18 +105,12 @@ fn summary(cases: &[Case], verdicts: &Verdicts<'_>) -> String {
     let mut checks: Vec<&str> = cases.iter().map(|case| case.check).collect();
     checks.sort_unstable();
     checks.dedup();
-    let reports = |case: &Case, tool: &str| {
-        verdicts
-            .get(&(&*case.name, tool))
-            .is_some_and(|verdict| *verdict == "reported")
-    };
+    let reports =
+        |case: &Case, tool: &str| verdicts.get(&(&*case.name, tool)).is_some_and(|verdict| *verdict == "reported");
     let wrong = checks.iter().map(|check| (Some(*check), format!("wrong: {check}")));
     for (check, label) in wrong.chain([(None, "right".to_owned())]) {
         let of: Vec<&Case> = match check {
-            Some(check) => cases
-                .iter()
-                .filter(|case| case.is_wrong && case.check == check)
-                .collect(),
+            Some(check) => cases.iter().filter(|case| case.is_wrong && case.check == check).collect(),
             None => cases.iter().filter(|case| !case.is_wrong).collect(),
         };
         if of.is_empty() {

@@ -81,15 +81,7 @@ fn code(pairs: &[(&Case, Vec<&str>)]) -> Result<()> {
         }
         (Err(error), _) | (_, Err(error)) => return Err(error.into()),
     };
-    let mut table = table([
-        "kernel",
-        "registers",
-        "nvcc",
-        "instructions",
-        "nvcc",
-        "bytes spilled",
-        "nvcc",
-    ]);
+    let mut table = table(["kernel", "registers", "nvcc", "instructions", "nvcc", "bytes spilled", "nvcc"]);
     for kernel in pairs.iter().flat_map(|(_, kernels)| kernels) {
         let of = |all: &BTreeMap<String, Code>| all.get(*kernel).copied().unwrap_or_default();
         let (ours, nvcc) = (of(&ours), of(&nvcc));
@@ -103,10 +95,7 @@ fn code(pairs: &[(&Case, Vec<&str>)]) -> Result<()> {
             nvcc.spills.to_string(),
         ]);
     }
-    println!(
-        "{ARCHITECTURE}, by ptxas; instructions include those of panics\n{}\n",
-        right(table)
-    );
+    println!("{ARCHITECTURE}, by ptxas; instructions include those of panics\n{}\n", right(table));
     Ok(())
 }
 
@@ -121,25 +110,11 @@ fn times(pairs: &[(&Case, Vec<&str>)]) -> Result<()> {
         unsafe { device.load_unchecked("nvcc's", NVCC) }?,
     );
     let copy = bandwidth(&device)?;
-    println!(
-        "{}\ncopy on the device: {:.0} GB/s (bytes read and written)",
-        device.name(),
-        copy / 1e9
-    );
+    println!("{}\ncopy on the device: {:.0} GB/s (bytes read and written)", device.name(), copy / 1e9);
     println!("medians of {ROUNDS} launches, in turns\n");
 
-    let mut table = table([
-        "case",
-        "n",
-        "ours",
-        "nvcc",
-        "ours / nvcc",
-        "GB/s",
-        "of copy",
-        "nvcc's",
-        "registers",
-        "nvcc",
-    ]);
+    let mut table =
+        table(["case", "n", "ours", "nvcc", "ours / nvcc", "GB/s", "of copy", "nvcc's", "registers", "nvcc"]);
     let mut ratios = Vec::new();
     for (case, kernels) in pairs {
         let n = case.bench[1];
@@ -147,10 +122,8 @@ fn times(pairs: &[(&Case, Vec<&str>)]) -> Result<()> {
         let bytes = (case.cost)(n).bytes as f64;
         let share = |seconds: f64| format!("{:.1} %", 100.0 * bytes / seconds / copy);
         let registers = |module: &Module| -> Result<String> {
-            let all: Result<Vec<String>> = kernels
-                .iter()
-                .map(|kernel| Ok(module.info(kernel)?.registers.to_string()))
-                .collect();
+            let all: Result<Vec<String>> =
+                kernels.iter().map(|kernel| Ok(module.info(kernel)?.registers.to_string())).collect();
             Ok(all?.join(" "))
         };
         table.add_row([
@@ -169,16 +142,8 @@ fn times(pairs: &[(&Case, Vec<&str>)]) -> Result<()> {
     }
     println!("{}", right(table));
     let mean = (ratios.iter().map(|(ratio, _)| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
-    let worst = ratios
-        .iter()
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .context("there is a case")?;
-    println!(
-        "ours / nvcc over {} cases: geometric mean {mean:.3}, worst {:.3} ({})",
-        ratios.len(),
-        worst.0,
-        worst.1
-    );
+    let worst = ratios.iter().max_by(|a, b| a.0.total_cmp(&b.0)).context("there is a case")?;
+    println!("ours / nvcc over {} cases: geometric mean {mean:.3}, worst {:.3} ({})", ratios.len(), worst.0, worst.1);
     Ok(())
 }
 

@@ -8,19 +8,13 @@ use kernels_gpu::black_scholes::{Market, Prices, black_scholes, price};
 use rayon::prelude::*;
 use rumba::{Device, DeviceBuffer, Module};
 
-const MARKET: Market = Market {
-    rate: 0.02,
-    volatility: 0.3,
-};
+const MARKET: Market = Market { rate: 0.02, volatility: 0.3 };
 
 pub(super) const CASE: Case = Case {
     name: "black_scholes",
     sizes: EDGES,
     bench: [1 << 18, 1 << 26],
-    cost: |n| Cost {
-        bytes: 20 * n as u64,
-        flops: 60 * n as u64,
-    },
+    cost: |n| Cost { bytes: 20 * n as u64, flops: 60 * n as u64 },
     prepare: |device, module, n| Ok(Box::new(Data::new(device, module, n)?)),
 };
 
@@ -43,11 +37,7 @@ impl Data {
         Ok(Self {
             module: module.clone(),
             reference: vec![Prices::default(); n],
-            inputs_device: [
-                device.buffer_from(stock)?,
-                device.buffer_from(strike)?,
-                device.buffer_from(years)?,
-            ],
+            inputs_device: [device.buffer_from(stock)?, device.buffer_from(strike)?, device.buffer_from(years)?],
             prices_device: device.zeros(n)?,
             inputs,
         })
@@ -72,10 +62,7 @@ impl Prepared for Data {
 
     fn verify(&self) -> Result<()> {
         // The device fuses products and sums, and has another logarithm.
-        let tolerance = Tolerance::Near {
-            absolute: 1e-4,
-            relative: 1e-5,
-        };
+        let tolerance = Tolerance::Near { absolute: 1e-4, relative: 1e-5 };
         let result = self.prices_device.to_vec()?;
         compare::<f32>(cast_slice(&result), cast_slice(&self.reference), tolerance)
     }

@@ -11,10 +11,7 @@ pub(super) const CASE: Case = Case {
     name: "convolution",
     sizes: &[1, 31, 32, 33, 100],
     bench: [512, 8192],
-    cost: |n| Cost {
-        bytes: 8 * (n * n) as u64,
-        flops: 2 * (SIDE * SIDE * n * n) as u64,
-    },
+    cost: |n| Cost { bytes: 8 * (n * n) as u64, flops: 2 * (SIDE * SIDE * n * n) as u64 },
     prepare: |device, module, n| Ok(Box::new(Data::new(device, module, n)?)),
 };
 
@@ -74,10 +71,7 @@ impl Prepared for Data {
     }
 
     fn verify(&self) -> Result<()> {
-        let tolerance = Tolerance::Near {
-            absolute: 1e-5,
-            relative: 0.0,
-        };
+        let tolerance = Tolerance::Near { absolute: 1e-5, relative: 0.0 };
         compare(&self.output_device.to_vec()?, &self.reference, tolerance)
     }
 }

@@ -9,25 +9,14 @@ use rayon::prelude::*;
 use rumba::{Device, DeviceBuffer, Module};
 
 const BENCH: [usize; 2] = [1 << 23, 1 << 27];
-const COST: fn(usize) -> Cost = |n| Cost {
-    bytes: 12 * n as u64,
-    flops: n as u64,
-};
+const COST: fn(usize) -> Cost = |n| Cost { bytes: 12 * n as u64, flops: n as u64 };
 
 pub(super) const ADD: Case = Case {
     name: "add",
     sizes: EDGES,
     bench: BENCH,
     cost: COST,
-    prepare: |device, module, n| {
-        Ok(Box::new(Data::new(
-            device,
-            module,
-            n,
-            |a, b, out| add(a, b, out),
-            |a, b| a + b,
-        )?))
-    },
+    prepare: |device, module, n| Ok(Box::new(Data::new(device, module, n, |a, b, out| add(a, b, out), |a, b| a + b)?)),
 };
 
 pub(super) const MULTIPLY: Case = Case {
@@ -36,13 +25,7 @@ pub(super) const MULTIPLY: Case = Case {
     bench: BENCH,
     cost: COST,
     prepare: |device, module, n| {
-        Ok(Box::new(Data::new(
-            device,
-            module,
-            n,
-            |a, b, out| multiply(a, b, out),
-            |a, b| a * b,
-        )?))
+        Ok(Box::new(Data::new(device, module, n, |a, b, out| multiply(a, b, out), |a, b| a * b)?))
     },
 };
 

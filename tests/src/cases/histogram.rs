@@ -12,10 +12,7 @@ pub(super) const CASE: Case = Case {
     name: "histogram",
     sizes: EDGES,
     bench: [1 << 22, 1 << 28],
-    cost: |n| Cost {
-        bytes: n as u64,
-        flops: 0,
-    },
+    cost: |n| Cost { bytes: n as u64, flops: 0 },
     prepare: |device, module, n| Ok(Box::new(Data::new(device, module, n)?)),
 };
 
@@ -41,9 +38,7 @@ impl Data {
         Ok(Self {
             module: module.clone(),
             // A few blocks for each multiprocessor go around the input several times.
-            blocks: (vectors.len() as u32)
-                .div_ceil(VALUES as u32)
-                .min(8 * device.limits().multiprocessors),
+            blocks: (vectors.len() as u32).div_ceil(VALUES as u32).min(8 * device.limits().multiprocessors),
             bytes,
             reference: vec![0; VALUES],
             bytes_device: device.buffer_from(&vectors)?,

@@ -15,10 +15,7 @@ pub(super) const CASE: Case = Case {
     name: "kmeans",
     sizes: EDGES,
     bench: [1 << 16, 1 << 24],
-    cost: |n| Cost {
-        bytes: 20 * n as u64,
-        flops: 11 * (COUNT * n) as u64,
-    },
+    cost: |n| Cost { bytes: 20 * n as u64, flops: 11 * (COUNT * n) as u64 },
     prepare: |device, module, n| Ok(Box::new(Data::new(device, module, n)?)),
 };
 
@@ -39,17 +36,13 @@ impl Data {
     fn new(device: &Device, module: &Module, n: usize) -> Result<Self> {
         let mut random = fastrand::Rng::with_seed(1);
         // Corners of a box and points near them: no point is as far from one centre as from another.
-        let centres: Vec<Vector4<f32>> = (0..COUNT)
-            .map(|number| Vector4(std::array::from_fn(|k| ((number >> (2 * k)) % 4) as f32)))
-            .collect();
-        let points: Vec<Vector4<f32>> = (0..n)
-            .map(|_| Vector4(centres[random.usize(..COUNT)].map(|x| x + 0.8 * (random.f32() - 0.5))))
-            .collect();
+        let centres: Vec<Vector4<f32>> =
+            (0..COUNT).map(|number| Vector4(std::array::from_fn(|k| ((number >> (2 * k)) % 4) as f32))).collect();
+        let points: Vec<Vector4<f32>> =
+            (0..n).map(|_| Vector4(centres[random.usize(..COUNT)].map(|x| x + 0.8 * (random.f32() - 0.5)))).collect();
         Ok(Self {
             module: module.clone(),
-            blocks: (n as u32)
-                .div_ceil(CENTRES as u32)
-                .min(16 * device.limits().multiprocessors),
+            blocks: (n as u32).div_ceil(CENTRES as u32).min(16 * device.limits().multiprocessors),
             labels: vec![0; n],
             sums: Vec::new(),
             points_device: device.buffer_from(&points)?,
@@ -65,12 +58,7 @@ impl Data {
 impl Prepared for Data {
     fn launch(&mut self) -> Result<()> {
         self.sums_device.clear()?;
-        let call = kmeans(
-            &self.points_device,
-            &self.centres_device,
-            &mut self.labels_device,
-            &mut self.sums_device,
-        );
+        let call = kmeans(&self.points_device, &self.centres_device, &mut self.labels_device, &mut self.sums_device);
         Ok(self.module.launch((self.blocks, CENTRES as u32), call)?)
     }
 
@@ -88,9 +76,7 @@ impl Prepared for Data {
                 let centre = nearest(*point, centres);
                 *label = centre as u32;
                 let numbers = point.iter().copied().chain([1.0]);
-                numbers
-                    .enumerate()
-                    .for_each(|(k, x)| sums[SUMS * centre + k] += f64::from(x));
+                numbers.enumerate().for_each(|(k, x)| sums[SUMS * centre + k] += f64::from(x));
             }
             sums
         });
@@ -100,10 +86,7 @@ impl Prepared for Data {
     fn verify(&self) -> Result<()> {
         compare(&self.labels_device.to_vec()?, &self.labels, Tolerance::Exact)?;
         let sums: Vec<f64> = self.sums_device.to_vec()?.into_iter().map(f64::from).collect();
-        let tolerance = Tolerance::Near {
-            absolute: 1e-7 * self.points.len() as f64,
-            relative: 1e-4,
-        };
+        let tolerance = Tolerance::Near { absolute: 1e-7 * self.points.len() as f64, relative: 1e-4 };
         compare(&sums, &self.sums, tolerance)
     }
 }

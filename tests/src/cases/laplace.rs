@@ -13,10 +13,7 @@ pub(super) const TWO: Case = Case {
     name: "laplace_2d",
     sizes: &[1, 2, 5, 33, 130],
     bench: [1024, 16384],
-    cost: |n| Cost {
-        bytes: 8 * (n * columns(n)) as u64,
-        flops: 4 * (n * n) as u64,
-    },
+    cost: |n| Cost { bytes: 8 * (n * columns(n)) as u64, flops: 4 * (n * n) as u64 },
     prepare: |device, module, n| Ok(Box::new(Data::new(device, module, [1, n, columns(n)])?)),
 };
 
@@ -24,10 +21,7 @@ pub(super) const THREE: Case = Case {
     name: "laplace_3d",
     sizes: &[1, 2, 5, 33],
     bench: [96, 640],
-    cost: |n| Cost {
-        bytes: 8 * (n * n * columns(n)) as u64,
-        flops: 6 * (n * n * n) as u64,
-    },
+    cost: |n| Cost { bytes: 8 * (n * n * columns(n)) as u64, flops: 6 * (n * n * n) as u64 },
     prepare: |device, module, n| Ok(Box::new(Data::new(device, module, [n, n, columns(n)])?)),
 };
 
@@ -89,12 +83,8 @@ impl Prepared for Data {
             if !inside {
                 return;
             }
-            let other = |distance: usize| {
-                (
-                    &before[start - distance..][..columns],
-                    &before[start + distance..][..columns],
-                )
-            };
+            let other =
+                |distance: usize| (&before[start - distance..][..columns], &before[start + distance..][..columns]);
             let (up, down) = other(columns);
             let (front, back) = if flat { (up, up) } else { other(rows * columns) };
             for x in 1..columns - 1 {

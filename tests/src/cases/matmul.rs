@@ -9,10 +9,7 @@ use rumba::{Device, DeviceBuffer, LaunchConfig, Module};
 
 const SIZES: &[usize] = &[1, 15, 16, 17, 40, 64];
 const BENCH: [usize; 2] = [256, 2048];
-const COST: fn(usize) -> Cost = |n| Cost {
-    bytes: 12 * (n * n) as u64,
-    flops: 2 * (n * n * n) as u64,
-};
+const COST: fn(usize) -> Cost = |n| Cost { bytes: 12 * (n * n) as u64, flops: 2 * (n * n * n) as u64 };
 
 pub(super) const NAIVE: Case = Case {
     name: "matmul",
@@ -68,9 +65,7 @@ impl Prepared for Data {
         } else {
             matmul(&self.a_device, &self.b_device, inner, c)
         };
-        Ok(self
-            .module
-            .launch(LaunchConfig::covering((n, n)).block((TILE as u32, TILE as u32)), call)?)
+        Ok(self.module.launch(LaunchConfig::covering((n, n)).block((TILE as u32, TILE as u32)), call)?)
     }
 
     fn native(&mut self) {
@@ -79,10 +74,7 @@ impl Prepared for Data {
 
     fn verify(&self) -> Result<()> {
         // The kernels add up in the same order, but with fused multiply-add.
-        let tolerance = Tolerance::Near {
-            absolute: 1e-7 * self.n as f64,
-            relative: 0.0,
-        };
+        let tolerance = Tolerance::Near { absolute: 1e-7 * self.n as f64, relative: 0.0 };
         compare(&self.c_device.to_vec()?, &self.reference, tolerance)
     }
 }

@@ -14,10 +14,7 @@ pub(super) const CASE: Case = Case {
     // Around a vector, an accumulator, a stage and a tile.
     sizes: &[1, 7, 8, 9, 17, 31, 33, 64, 127, 128, 129, 200],
     bench: [256, 4096],
-    cost: |n| Cost {
-        bytes: 8 * (n * n) as u64,
-        flops: 2 * (n * n * n) as u64,
-    },
+    cost: |n| Cost { bytes: 8 * (n * n) as u64, flops: 2 * (n * n * n) as u64 },
     prepare: |device, module, n| Ok(Box::new(Data::new(device, module, n)?)),
 };
 
@@ -67,10 +64,7 @@ impl Prepared for Data {
         // with a variance of 1/9, stay below 8 sqrt(n) / 3. Tensor cores add eight products or more at a time and cut off
         // what is below 2^-23 of the largest; n / 8 times that is 4e-8 n sqrt(n), the other half is for the reference.
         let n = self.n as f64;
-        let tolerance = Tolerance::Near {
-            absolute: 8e-8 * n * n.sqrt(),
-            relative: 0.0,
-        };
+        let tolerance = Tolerance::Near { absolute: 8e-8 * n * n.sqrt(), relative: 0.0 };
         compare(&self.c_device.to_vec()?, &self.reference, tolerance)
     }
 }

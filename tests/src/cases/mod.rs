@@ -63,11 +63,7 @@ pub fn chosen(words: &[String]) -> Result<Vec<&'static Case>> {
     let chosen: Vec<&Case> = ALL.iter().copied().filter(|case| is_chosen(case.name, words)).collect();
     if chosen.is_empty() {
         let names: Vec<&str> = ALL.iter().map(|case| case.name).collect();
-        bail!(
-            "no case has `{}` in its name; there are: {}",
-            words.join("` or `"),
-            names.join(", ")
-        );
+        bail!("no case has `{}` in its name; there are: {}", words.join("` or `"), names.join(", "));
     }
     Ok(chosen)
 }

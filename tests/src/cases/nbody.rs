@@ -16,10 +16,7 @@ pub(super) const CASE: Case = Case {
     sizes: EDGES.split_at(EDGES.len() - 1).0,
     bench: [2048, 1 << 17],
     // 9 additions and subtractions, 10 products and a root, which is counted once.
-    cost: |n| Cost {
-        bytes: 32 * n as u64,
-        flops: 20 * (n * n) as u64,
-    },
+    cost: |n| Cost { bytes: 32 * n as u64, flops: 20 * (n * n) as u64 },
     prepare: |device, module, n| Ok(Box::new(Data::new(device, module, n)?)),
 };
 
@@ -69,10 +66,7 @@ impl Prepared for Data {
     }
 
     fn verify(&self) -> Result<()> {
-        let tolerance = Tolerance::Near {
-            absolute: 1e-4,
-            relative: 1e-4,
-        };
+        let tolerance = Tolerance::Near { absolute: 1e-4, relative: 1e-4 };
         let result = self.acceleration_device.to_vec()?;
         compare::<f32>(cast_slice(&result), self.reference.as_flattened(), tolerance)
     }

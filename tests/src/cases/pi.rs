@@ -47,10 +47,7 @@ impl Prepared for Data {
 
     fn native(&mut self) {
         let hits = |stream| (0..STEPS).map(|step| points_in_circle(SEED, stream, step)).sum::<u32>();
-        self.reference = (0..self.blocks * BLOCK)
-            .into_par_iter()
-            .map(|s| u64::from(hits(s)))
-            .sum();
+        self.reference = (0..self.blocks * BLOCK).into_par_iter().map(|s| u64::from(hits(s))).sum();
     }
 
     fn verify(&self) -> Result<()> {

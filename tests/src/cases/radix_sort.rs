@@ -13,10 +13,7 @@ pub(super) const CASE: Case = Case {
     sizes: EDGES,
     bench: [1 << 18, 1 << 26],
     // Each of four steps reads the keys twice and writes them once.
-    cost: |n| Cost {
-        bytes: 4 * 12 * n as u64,
-        flops: 0,
-    },
+    cost: |n| Cost { bytes: 4 * 12 * n as u64, flops: 0 },
     prepare: |device, module, n| Ok(Box::new(Data::new(device, module, n)?)),
 };
 
@@ -61,14 +58,12 @@ impl Prepared for Data {
                 1 | 3 => (&*first, &mut *second),
                 _ => (&*second, &mut *first),
             };
-            self.module
-                .launch(threads, radix_count(from, shift, &mut self.counts_device))?;
+            self.module.launch(threads, radix_count(from, shift, &mut self.counts_device))?;
             self.published_device.clear()?;
             let tiles = self.counts_device.len().div_ceil(scan::TILE) as u32;
             let scan = scan(&self.counts_device, &mut self.published_device, &mut self.ends_device);
             self.module.launch((tiles, scan::BLOCK as u32), scan)?;
-            self.module
-                .launch(threads, radix_scatter(from, shift, &self.ends_device, to))?;
+            self.module.launch(threads, radix_scatter(from, shift, &self.ends_device, to))?;
         }
         Ok(())
     }

@@ -14,10 +14,7 @@ pub(super) const CASE: Case = Case {
     name: "reduce",
     sizes: EDGES,
     bench: [1 << 24, 1 << 28],
-    cost: |n| Cost {
-        bytes: 4 * n as u64,
-        flops: n as u64,
-    },
+    cost: |n| Cost { bytes: 4 * n as u64, flops: n as u64 },
     prepare: |device, module, n| Ok(Box::new(Data::new(device, module, n)?)),
 };
 
@@ -48,26 +45,18 @@ impl Data {
 
 impl Prepared for Data {
     fn launch(&mut self) -> Result<()> {
-        Ok(self
-            .module
-            .launch((self.blocks, BLOCK), reduce(&self.x_device, &mut self.sums_device))?)
+        Ok(self.module.launch((self.blocks, BLOCK), reduce(&self.x_device, &mut self.sums_device))?)
     }
 
     fn native(&mut self) {
-        self.reference = self
-            .x
-            .par_chunks(1 << 14)
-            .map(|chunk| chunk.iter().copied().map(f64::from).sum::<f64>())
-            .sum();
+        self.reference =
+            self.x.par_chunks(1 << 14).map(|chunk| chunk.iter().copied().map(f64::from).sum::<f64>()).sum();
     }
 
     fn verify(&self) -> Result<()> {
         let sum: f64 = self.sums_device.to_vec()?.into_iter().map(f64::from).sum();
         // Each addition in single precision may lose half a unit in the last place of a partial sum.
-        let tolerance = Tolerance::Near {
-            absolute: 1e-7 * self.x.len() as f64,
-            relative: 0.0,
-        };
+        let tolerance = Tolerance::Near { absolute: 1e-7 * self.x.len() as f64, relative: 0.0 };
         compare(&[sum], &[self.reference], tolerance)
     }
 }

@@ -13,10 +13,7 @@ pub(super) const CASE: Case = Case {
     name: "saxpy",
     sizes: EDGES,
     bench: [1 << 23, 1 << 27],
-    cost: |n| Cost {
-        bytes: 12 * n as u64,
-        flops: 2 * n as u64,
-    },
+    cost: |n| Cost { bytes: 12 * n as u64, flops: 2 * n as u64 },
     prepare: |device, module, n| Ok(Box::new(Data::new(device, module, n)?)),
 };
 
@@ -43,9 +40,7 @@ impl Data {
 
 impl Prepared for Data {
     fn launch(&mut self) -> Result<()> {
-        Ok(self
-            .module
-            .for_each(self.x.len(), saxpy(A, &self.x_device, &mut self.y_device))?)
+        Ok(self.module.for_each(self.x.len(), saxpy(A, &self.x_device, &mut self.y_device))?)
     }
 
     fn native(&mut self) {
@@ -55,13 +50,6 @@ impl Prepared for Data {
 
     fn verify(&self) -> Result<()> {
         // The kernel's multiplication and addition are contracted and round once, the reference twice.
-        compare(
-            &self.y_device.to_vec()?,
-            &self.reference,
-            Tolerance::Near {
-                absolute: 3e-7,
-                relative: 0.0,
-            },
-        )
+        compare(&self.y_device.to_vec()?, &self.reference, Tolerance::Near { absolute: 3e-7, relative: 0.0 })
     }
 }

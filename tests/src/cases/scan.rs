@@ -11,10 +11,7 @@ pub(super) const CASE: Case = Case {
     name: "scan",
     sizes: EDGES,
     bench: [1 << 22, 1 << 28],
-    cost: |n| Cost {
-        bytes: 8 * n as u64,
-        flops: 0,
-    },
+    cost: |n| Cost { bytes: 8 * n as u64, flops: 0 },
     prepare: |device, module, n| Ok(Box::new(Data::new(device, module, n)?)),
 };
 
@@ -54,11 +51,7 @@ impl Prepared for Data {
 
     fn native(&mut self) {
         let add = |sum: u32, x: &u32| sum.wrapping_add(*x);
-        let totals: Vec<u32> = self
-            .x
-            .par_chunks(CHUNK)
-            .map(|chunk| chunk.iter().fold(0, add))
-            .collect();
+        let totals: Vec<u32> = self.x.par_chunks(CHUNK).map(|chunk| chunk.iter().fold(0, add)).collect();
         let mut start = 0;
         let starts: Vec<u32> = totals
             .iter()

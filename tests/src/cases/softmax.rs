@@ -15,10 +15,7 @@ const EPSILON: f32 = 1e-5;
 const BLOCK: u32 = 256;
 const SIZES: &[usize] = &[1, 7, 8, 9, 100];
 const BENCH: [usize; 2] = [512, 1 << 18];
-const COST: fn(usize) -> Cost = |n| Cost {
-    bytes: 8 * (n * columns(n)) as u64,
-    flops: 0,
-};
+const COST: fn(usize) -> Cost = |n| Cost { bytes: 8 * (n * columns(n)) as u64, flops: 0 };
 
 pub(super) const SOFTMAX: Case = Case {
     name: "softmax",
@@ -114,10 +111,7 @@ impl Prepared for Data {
     }
 
     fn verify(&self) -> Result<()> {
-        let tolerance = Tolerance::Near {
-            absolute: 1e-5,
-            relative: 1e-5,
-        };
+        let tolerance = Tolerance::Near { absolute: 1e-5, relative: 1e-5 };
         compare::<f32>(cast_slice(&self.y_device.to_vec()?), &self.reference, tolerance)
     }
 }

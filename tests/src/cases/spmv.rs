@@ -16,10 +16,7 @@ pub(super) const CASE: Case = Case {
     name: "spmv",
     sizes: EDGES,
     bench: [1 << 14, 1 << 21],
-    cost: |n| Cost {
-        bytes: (8 * MEAN * n + 12 * n) as u64,
-        flops: 2 * (MEAN * n) as u64,
-    },
+    cost: |n| Cost { bytes: (8 * MEAN * n + 12 * n) as u64, flops: 2 * (MEAN * n) as u64 },
     prepare: |device, module, n| Ok(Box::new(Data::new(device, module, n)?)),
 };
 
@@ -69,13 +66,8 @@ impl Data {
 
 impl Prepared for Data {
     fn launch(&mut self) -> Result<()> {
-        let call = spmv(
-            &self.starts_device,
-            &self.columns_device,
-            &self.values_device,
-            &self.x_device,
-            &mut self.y_device,
-        );
+        let call =
+            spmv(&self.starts_device, &self.columns_device, &self.values_device, &self.x_device, &mut self.y_device);
         let blocks = (self.reference.len() as u32).div_ceil(256);
         Ok(self.module.launch((blocks, 256), call)?)
     }
@@ -90,10 +82,7 @@ impl Prepared for Data {
     }
 
     fn verify(&self) -> Result<()> {
-        let tolerance = Tolerance::Near {
-            absolute: 1e-5,
-            relative: 0.0,
-        };
+        let tolerance = Tolerance::Near { absolute: 1e-5, relative: 0.0 };
         compare(&self.y_device.to_vec()?, &self.reference, tolerance)
     }
 }

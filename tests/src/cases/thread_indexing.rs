@@ -33,10 +33,7 @@ pub(super) const THREE: Case = Case {
 };
 
 fn cost(threads: usize) -> Cost {
-    Cost {
-        bytes: (size_of::<Place>() * threads) as u64,
-        flops: 0,
-    }
+    Cost { bytes: (size_of::<Place>() * threads) as u64, flops: 0 }
 }
 
 struct Data {
@@ -77,24 +74,16 @@ impl Prepared for Data {
 
     fn native(&mut self) {
         let ([width, height, _], block) = (self.threads, self.block);
-        self.reference
-            .par_iter_mut()
-            .with_min_len(1 << 14)
-            .enumerate()
-            .for_each(|(index, place)| {
-                let at = [index % width, index / width % height, index / width / height].map(|i| i as u32);
-                *place = Place {
-                    thread: std::array::from_fn(|i| at[i] % block[i]),
-                    block: std::array::from_fn(|i| at[i] / block[i]),
-                };
-            });
+        self.reference.par_iter_mut().with_min_len(1 << 14).enumerate().for_each(|(index, place)| {
+            let at = [index % width, index / width % height, index / width / height].map(|i| i as u32);
+            *place = Place {
+                thread: std::array::from_fn(|i| at[i] % block[i]),
+                block: std::array::from_fn(|i| at[i] / block[i]),
+            };
+        });
     }
 
     fn verify(&self) -> Result<()> {
-        compare::<u32>(
-            cast_slice(&self.device.to_vec()?),
-            cast_slice(&self.reference),
-            Tolerance::Exact,
-        )
+        compare::<u32>(cast_slice(&self.device.to_vec()?), cast_slice(&self.reference), Tolerance::Exact)
     }
 }

@@ -11,10 +11,7 @@ pub(super) const CASE: Case = Case {
     name: "transpose",
     sizes: &[1, 31, 32, 33, 100],
     bench: [2048, 16384],
-    cost: |n| Cost {
-        bytes: 8 * (n * columns(n)) as u64,
-        flops: 0,
-    },
+    cost: |n| Cost { bytes: 8 * (n * columns(n)) as u64, flops: 0 },
     prepare: |device, module, n| Ok(Box::new(Data::new(device, module, n)?)),
 };
 
@@ -58,16 +55,13 @@ impl Prepared for Data {
     fn native(&mut self) {
         let (rows, columns, input) = (self.n, columns(self.n), &self.input);
         // In strips of columns, so that what is read from one line of the cache is written soon.
-        self.reference
-            .par_chunks_mut(rows * 16)
-            .enumerate()
-            .for_each(|(strip, output)| {
-                for row in 0..rows {
-                    for (x, line) in output.chunks_exact_mut(rows).enumerate() {
-                        line[row] = input[row * columns + strip * 16 + x];
-                    }
+        self.reference.par_chunks_mut(rows * 16).enumerate().for_each(|(strip, output)| {
+            for row in 0..rows {
+                for (x, line) in output.chunks_exact_mut(rows).enumerate() {
+                    line[row] = input[row * columns + strip * 16 + x];
                 }
-            });
+            }
+        });
     }
 
     fn verify(&self) -> Result<()> {

@@ -105,14 +105,8 @@ macro_rules! by_threads {
             launch: |$product| {
                 let [m, n, k] = $product.shape;
                 let shape = $shape;
-                let (a, b) = (
-                    $product.a.slice(..).cast::<$cast>(),
-                    $product.b.slice(..).cast::<$cast>(),
-                );
-                (
-                    LaunchConfig::from(shape),
-                    $kernel(a, b, k as u32, (&mut $product.sums, [m, n])),
-                )
+                let (a, b) = ($product.a.slice(..).cast::<$cast>(), $product.b.slice(..).cast::<$cast>());
+                (LaunchConfig::from(shape), $kernel(a, b, k as u32, (&mut $product.sums, [m, n])))
             },
         }
     };
@@ -128,11 +122,7 @@ macro_rules! by_tensor_copies {
                 let $tiles = (m.div_ceil($rows) * n.div_ceil($columns)) as u32;
                 (
                     LaunchConfig::new($blocks, $threads),
-                    $kernel(
-                        (&$product.a, [m, k]),
-                        (&$product.b, [n, k]),
-                        (&mut $product.rounded, [m, n]),
-                    ),
+                    $kernel((&$product.a, [m, k]), (&$product.b, [n, k]), (&mut $product.rounded, [m, n])),
                 )
             },
         }
@@ -150,10 +140,7 @@ pub static STEPS: [Step; 11] = [
         tiles(product.shape, s03_registers::TILE),
         (s03_registers::THREADS as u32, s03_registers::THREADS as u32)
     )),
-    by_threads!(tensor_cores, Vector8<f16>, |product| (
-        tiles(product.shape, s04_tensor_cores::TILE),
-        (4, 32)
-    )),
+    by_threads!(tensor_cores, Vector8<f16>, |product| (tiles(product.shape, s04_tensor_cores::TILE), (4, 32))),
     // A block for each tile.
     by_tensor_copies!(warp_group, [64, 256], 256, |product, tiles| tiles),
     by_tensor_copies!(queue, [64, 256], 256, |product, tiles| tiles),

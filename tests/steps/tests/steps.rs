@@ -32,12 +32,7 @@ impl Exact {
             row.iter().zip(column).map(|(a, b)| a * b).sum()
         };
         let sums = (0..m * n).map(sum).collect();
-        Self {
-            shape: [m, n, k],
-            a,
-            b,
-            sums,
-        }
+        Self { shape: [m, n, k], a, b, sums }
     }
 
     /// Runs a step and compares its result.
@@ -48,11 +43,7 @@ impl Exact {
         stream.synchronize()?;
         let columns = self.shape[1];
         for (i, (c, sum)) in product.result(step)?.into_iter().zip(&self.sums).enumerate() {
-            let exact = if step.rounds() {
-                f16::from_f64(*sum).to_f32()
-            } else {
-                *sum as f32
-            };
+            let exact = if step.rounds() { f16::from_f64(*sum).to_f32() } else { *sum as f32 };
             assert_eq!(c, exact, "{}: row {}, column {}", step.name, i / columns, i % columns);
         }
         Ok(())
@@ -67,9 +58,7 @@ fn every_step_has_the_sums_of_f64() {
     for shape in [[128, 256, 128], [72, 264, 136]] {
         let exact = Exact::new(shape);
         for step in &STEPS {
-            exact
-                .run(&device, &module, step)
-                .unwrap_or_else(|error| panic!("{}: {error}", step.name));
+            exact.run(&device, &module, step).unwrap_or_else(|error| panic!("{}: {error}", step.name));
         }
     }
 }
@@ -96,11 +85,8 @@ fn sums_stay_in_registers() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (text, binary) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
     std::fs::write(&text, PTX).expect("the folder is ours");
-    let output = Command::new(ptxas)
-        .args(["-arch=sm_90a", "-v", "-o"])
-        .args([&binary, &text])
-        .output()
-        .expect("ptxas runs");
+    let output =
+        Command::new(ptxas).args(["-arch=sm_90a", "-v", "-o"]).args([&binary, &text]).output().expect("ptxas runs");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     // What made it wait for products at once: C7510, C7517, C7519.

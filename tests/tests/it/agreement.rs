@@ -28,23 +28,10 @@ fn compilations_that_differ_are_refused() -> rumba::Result<()> {
     let device = Device::new()?;
     let module = device.load(PTX)?;
     let mut rows = device.zeros::<[u32; WIDTH]>(4)?;
-    let sizes = [
-        "of 32 bytes",
-        "of 4 bytes",
-        "`y: DisjointSlice<[u32; WIDTH]>`",
-        "debug_assertions",
-    ];
-    refused(
-        module.launch((1, 4), conditions::wide_rows(&mut rows)),
-        Some("y"),
-        &sizes,
-    );
+    let sizes = ["of 32 bytes", "of 4 bytes", "`y: DisjointSlice<[u32; WIDTH]>`", "debug_assertions"];
+    refused(module.launch((1, 4), conditions::wide_rows(&mut rows)), Some("y"), &sizes);
     // Not only the first time.
-    refused(
-        module.launch((1, 4), conditions::wide_rows(&mut rows)),
-        Some("y"),
-        &sizes,
-    );
+    refused(module.launch((1, 4), conditions::wide_rows(&mut rows)), Some("y"), &sizes);
 
     let mut counted = [Counted::default(); 4];
     let launched = module.launch((1, 4), conditions::set_counted(7, &mut counted));
@@ -66,11 +53,7 @@ fn compilations_that_differ_are_refused() -> rumba::Result<()> {
         None,
         &["states no `block`", "states `block = [32, 1, 1]`"],
     );
-    refused(
-        module.launch((1, 4), conditions::clear::<[u32; WIDTH]>(&mut rows)),
-        Some("y"),
-        &["of 32 bytes"],
-    );
+    refused(module.launch((1, 4), conditions::clear::<[u32; WIDTH]>(&mut rows)), Some("y"), &["of 32 bytes"]);
     assert_eq!(rows.to_vec()?, [[0; WIDTH]; 4]);
     Ok(())
 }
@@ -94,11 +77,7 @@ fn linked_kernels_are_compared_too() -> rumba::Result<()> {
     let device = Device::new()?;
     let module = device.linker().add("kernel_forms.ptx", PTX).load()?;
     let mut rows = device.zeros::<[u32; WIDTH]>(4)?;
-    refused(
-        module.launch((1, 4), conditions::wide_rows(&mut rows)),
-        Some("y"),
-        &["of 32 bytes"],
-    );
+    refused(module.launch((1, 4), conditions::wide_rows(&mut rows)), Some("y"), &["of 32 bytes"]);
     module.for_each(4, conditions::clear::<u32>(&mut [1; 4]))
 }
 
@@ -107,9 +86,7 @@ fn linked_kernels_are_compared_too() -> rumba::Result<()> {
 fn built_text_is_sealed() -> rumba::Result<()> {
     let device = Device::new()?;
     assert_eq!(rumba_ptx::foot::check(PTX), Ok(()));
-    let error = device
-        .load(&PTX.replacen("ret;", "trap;", 1))
-        .expect_err("it was edited");
+    let error = device.load(&PTX.replacen("ret;", "trap;", 1)).expect_err("it was edited");
     assert!(matches!(error, Error::Module(error) if matches!(*error, ModuleError::ForeignPtx { changed: true, .. })));
     Ok(())
 }

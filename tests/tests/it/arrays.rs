@@ -52,10 +52,7 @@ fn shapes_broadcast() -> rumba::Result<()> {
     let row = Array::from_slice(&device, [3], &[4.0_f32, 8.0, 0.0])?;
     let c: Array<f32, 2> = module.map(hypotenuse::over(&column, &row))?;
     assert_eq!(c.shape(), [2, 3]);
-    let expected: Vec<f32> = [3.0, 6.0]
-        .into_iter()
-        .flat_map(|a| [4.0, 8.0, 0.0].map(|b| hypotenuse(a, b)))
-        .collect();
+    let expected: Vec<f32> = [3.0, 6.0].into_iter().flat_map(|a| [4.0, 8.0, 0.0].map(|b| hypotenuse(a, b))).collect();
     assert_eq!(c.to_vec()?, expected);
 
     // All numbers: no dimension at all.
@@ -63,10 +60,7 @@ fn shapes_broadcast() -> rumba::Result<()> {
     assert_eq!((one.shape(), one.to_vec()?), ([], vec![5.0]));
     // One element for all, in memory.
     let d = module.map(hypotenuse::over(&one, &c))?;
-    assert_eq!(
-        d.to_vec()?,
-        expected.iter().map(|&c| hypotenuse(5.0, c)).collect::<Vec<_>>()
-    );
+    assert_eq!(d.to_vec()?, expected.iter().map(|&c| hypotenuse(5.0, c)).collect::<Vec<_>>());
     // No elements.
     let none = Array::<f32, 2>::zeros(&device, [0, 3])?;
     assert_eq!(module.map(hypotenuse::over(&none, &row))?.shape(), [0, 3]);
@@ -81,10 +75,7 @@ fn views_of_any_strides() -> rumba::Result<()> {
     let views = |array: &Array<f32, 3>| -> rumba::Result<Vec<Vec<f32>>> {
         let all = array.view();
         let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
-        orders
-            .iter()
-            .map(|&order| all.permute(order).slice((1..4, 1..3, every(..5, -2))).to_vec())
-            .collect()
+        orders.iter().map(|&order| all.permute(order).slice((1..4, 1..3, every(..5, -2))).to_vec()).collect()
     };
     let (host_a, host_b) = (views(&a)?, views(&b)?);
     let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
@@ -99,17 +90,8 @@ fn views_of_any_strides() -> rumba::Result<()> {
             let mut wide = Array::<f32, 3>::zeros(&device, [3, 5, 4])?;
             let into = wide.view_mut().permute([0, 2, 1]).slice_mut((.., 1..3, every(.., 2)));
             module.map_into(multiply_add::over(view_a, view_b, 0.5_f32), into)?;
-            assert_eq!(
-                wide.view()
-                    .permute([0, 2, 1])
-                    .slice((.., 1..3, every(.., 2)))
-                    .to_vec()?,
-                expected
-            );
-            assert_eq!(
-                wide.to_vec()?.iter().filter(|value| **value != 0.0).count(),
-                expected.len()
-            );
+            assert_eq!(wide.view().permute([0, 2, 1]).slice((.., 1..3, every(.., 2))).to_vec()?, expected);
+            assert_eq!(wide.to_vec()?.iter().filter(|value| **value != 0.0).count(), expected.len());
         }
     }
     Ok(())
@@ -145,10 +127,7 @@ fn host_memory_and_buffers() -> rumba::Result<()> {
     assert_eq!(out.to_vec()?[502..504], [12.0, 27.0]);
     // A shape for a slice, and the result to a host matrix, repeated along its rows.
     let mut matrix = [0.0_f32; 6];
-    module.map_into(
-        hypotenuse::over((&[3.0_f32, 6.0], [2, 1]), 4.0_f32),
-        (&mut matrix, [2, 3]),
-    )?;
+    module.map_into(hypotenuse::over((&[3.0_f32, 6.0], [2, 1]), 4.0_f32), (&mut matrix, [2, 3]))?;
     assert_eq!(matrix[..4], [5.0, 5.0, 5.0, hypotenuse(6.0, 4.0)]);
     // On a stream.
     let stream = device.stream()?;
@@ -166,29 +145,14 @@ fn elements_of_other_types() -> rumba::Result<()> {
     let condition = Array::from_slice(&device, [4], &[1_u8, 0, 0, 1])?;
     let chosen = module.map(arrays::select::over(&condition, &[0.5_f64, 1.5, 2.5, 3.5], -7_i16))?;
     assert_eq!(chosen.to_vec()?, [0.5, -7.0, -7.0, 3.5]);
-    let i = Complex {
-        real: 0.0,
-        imaginary: 1.0,
-    };
-    let squares = module.map(arrays::square::over(&[
-        i,
-        Complex {
-            real: 2.0,
-            imaginary: 1.0,
-        },
-    ]))?;
-    assert_eq!(
-        squares.to_vec()?,
-        [(-1.0, 0.0), (3.0, 4.0)].map(|(real, imaginary)| Complex { real, imaginary })
-    );
+    let i = Complex { real: 0.0, imaginary: 1.0 };
+    let squares = module.map(arrays::square::over(&[i, Complex { real: 2.0, imaginary: 1.0 }]))?;
+    assert_eq!(squares.to_vec()?, [(-1.0, 0.0), (3.0, 4.0)].map(|(real, imaginary)| Complex { real, imaginary }));
     let same = module.map(arrays::square::over(Constant(i)))?;
     assert_eq!(same.to_vec()?, squares.to_vec()?[..1]);
     assert_eq!(module.map(arrays::norms(&[[2.0, 3.0, 6.0]]))?.to_vec()?, [7.0]);
     let bytes = Array::full(&device, [1030], 3_u8)?;
-    assert_eq!(
-        module.map(multiply_add::over(&bytes, &bytes, 1_u8))?.to_vec()?,
-        [10; 1030]
-    );
+    assert_eq!(module.map(multiply_add::over(&bytes, &bytes, 1_u8))?.to_vec()?, [10; 1030]);
     let wide = module.map(multiply_add::over(&[1.5_f64], 2.0_f64, 0.25_f64))?;
     assert_eq!(wide.to_vec()?, [3.25]);
     Ok(())
@@ -205,31 +169,12 @@ fn shapes_that_do_not_fit_are_shown() -> rumba::Result<()> {
          another; lengths must be equal, or 1"
     );
     let Error::Array(error) = error else { panic!("{error}") };
-    assert!(matches!(
-        *error,
-        ArrayError::Operands(ShapeError::Operands {
-            first: 4,
-            second: 3,
-            ..
-        })
-    ));
+    assert!(matches!(*error, ArrayError::Operands(ShapeError::Operands { first: 4, second: 3, .. })));
     let mut out = Array::<f32, 2>::zeros(&device, [4, 3])?;
-    let error = module
-        .map_into(hypotenuse::over(&a, 1.0_f32), &mut out)
-        .expect_err("it is transposed");
-    assert!(
-        error
-            .to_string()
-            .contains("of shape [3, 4] cannot be written to an array of shape [4, 3]"),
-        "{error}"
-    );
-    let error = module
-        .map(hypotenuse::over((&[1.0_f32; 5], [2, 3]), 1.0_f32))
-        .expect_err("5 is not 6");
-    assert!(
-        error.to_string().contains("a slice of 5 elements has no shape [2, 3]"),
-        "{error}"
-    );
+    let error = module.map_into(hypotenuse::over(&a, 1.0_f32), &mut out).expect_err("it is transposed");
+    assert!(error.to_string().contains("of shape [3, 4] cannot be written to an array of shape [4, 3]"), "{error}");
+    let error = module.map(hypotenuse::over((&[1.0_f32; 5], [2, 3]), 1.0_f32)).expect_err("5 is not 6");
+    assert!(error.to_string().contains("a slice of 5 elements has no shape [2, 3]"), "{error}");
     Ok(())
 }
 
@@ -241,15 +186,8 @@ fn kernels_take_views() -> rumba::Result<()> {
     let part_a = a.slice((every(.., 2), every(..40, -1)));
     let part_b = b.slice((every(.., 2), 5..25));
     let config = LaunchConfig::covering((40, 20)).block((32, 8));
-    module.launch(
-        config,
-        arrays::add_transposed(part_a, part_b, c.slice_mut((10..30, every(.., 2)))),
-    )?;
-    let (a, b, c) = (
-        part_a.to_vec()?,
-        part_b.to_vec()?,
-        c.slice((10..30, every(.., 2))).to_vec()?,
-    );
+    module.launch(config, arrays::add_transposed(part_a, part_b, c.slice_mut((10..30, every(.., 2)))))?;
+    let (a, b, c) = (part_a.to_vec()?, part_b.to_vec()?, c.slice((10..30, every(.., 2))).to_vec()?);
     for (i, c) in c.into_iter().enumerate() {
         assert_eq!(c, a[i] + b[i % 40 * 20 + i / 40], "{i}");
     }
@@ -257,12 +195,9 @@ fn kernels_take_views() -> rumba::Result<()> {
     // Grids that cover the array, and grids of every shape that do not.
     let expected = |[i, j, k, l]: [usize; 4]| (1000 * i + 100 * j + 10 * k + l) as u32;
     let expected = Array::from_fn(&device, [3, 4, 5, 6], expected)?.to_vec()?;
-    for (grid, block) in [
-        ((1, 1, 1), (1, 1, 1)),
-        ((1, 1, 1), (8, 8, 4)),
-        ((2, 1, 2), (2, 2, 1)),
-        ((1, 3, 1), (1, 1, 3)),
-    ] {
+    for (grid, block) in
+        [((1, 1, 1), (1, 1, 1)), ((1, 1, 1), (8, 8, 4)), ((2, 1, 2), (2, 2, 1)), ((1, 3, 1), (1, 1, 3))]
+    {
         let mut a = Array::<u32, 4>::zeros(&device, [3, 4, 5, 6])?;
         module.launch((grid, block), arrays::number_four(&mut a))?;
         assert_eq!(a.to_vec()?, expected, "{grid:?} {block:?}");
@@ -278,35 +213,20 @@ fn views_are_checked() -> rumba::Result<()> {
     let (device, module) = start();
     let a = counted(&device, [4]);
     let mut b = Array::<f32, 1>::zeros(&device, [1])?;
-    let launched = module
-        .launch((1, 32), arrays::read_outside(&a, &mut b))
-        .and_then(|()| device.synchronize());
+    let launched = module.launch((1, 32), arrays::read_outside(&a, &mut b)).and_then(|()| device.synchronize());
     let error = launched.expect_err("it reads past the end");
     assert!(matches!(error, Error::Panic(_)), "{error}");
-    assert!(
-        error.to_string().contains("an index is outside of the shape of a view"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("an index is outside of the shape of a view"), "{error}");
     // More dimensions of threads than the output has.
-    let error = module
-        .launch((1, (8, 8)), arrays::read_outside(&a, &mut b))
-        .expect_err("threads would share elements");
+    let error = module.launch((1, (8, 8)), arrays::read_outside(&a, &mut b)).expect_err("threads would share elements");
     assert!(
         matches!(&error, Error::Launch(error) if matches!(**error, LaunchError::Contract(ContractError::Rank { .. }))),
         "{error}"
     );
     let error = module
-        .launch(
-            (1, (8, 8)),
-            arrays::add_transposed((&[0.0; 5], [2, 3]), (&[0.0; 6], [3, 2]), (&mut [0.0; 6], [2, 3])),
-        )
+        .launch((1, (8, 8)), arrays::add_transposed((&[0.0; 5], [2, 3]), (&[0.0; 6], [3, 2]), (&mut [0.0; 6], [2, 3])))
         .expect_err("5 is not 6");
-    assert!(
-        error
-            .to_string()
-            .contains("`a`: a slice of 5 elements has no shape [2, 3]"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("`a`: a slice of 5 elements has no shape [2, 3]"), "{error}");
     Ok(())
 }
 
@@ -346,15 +266,8 @@ fn the_kernels_of_arrays_are_their_ptx() {
         entries.sort();
         entries
     };
-    assert_eq!(
-        entries(array_kernels::PTX),
-        entries(built),
-        "UPDATE_EXPECT=1 writes the file anew"
-    );
-    assert!(
-        !array_kernels::PTX.contains(".local"),
-        "something is indexed in local memory"
-    );
+    assert_eq!(entries(array_kernels::PTX), entries(built), "UPDATE_EXPECT=1 writes the file anew");
+    assert!(!array_kernels::PTX.contains(".local"), "something is indexed in local memory");
 }
 
 #[test]
@@ -384,27 +297,18 @@ fn functions_of_arrays() -> rumba::Result<()> {
     }
     let doubled = module.map(arrays::running_sum::over(&[1.0_f64, 2.0, 3.0], 2.0_f64))?;
     assert_eq!(doubled.to_vec()?, [2.0, 6.0, 12.0]);
-    let normal = module.map(arrays::cross::over(
-        &[1.0_f32, 0.0, 0.0],
-        (&[0.0_f32, 1.0, 0.0, 0.0, 0.0, 1.0], [2, 3]),
-    ))?;
+    let normal =
+        module.map(arrays::cross::over(&[1.0_f32, 0.0, 0.0], (&[0.0_f32, 1.0, 0.0, 0.0, 0.0, 1.0], [2, 3])))?;
     assert_eq!(normal.to_vec()?, [0.0, 0.0, 1.0, 0.0, -1.0, 0.0]);
 
-    let error = module.map(arrays::matmul::over(
-        &Array::<f32, 2>::zeros(&device, [2, 3])?,
-        &x_like(&device)?,
-    ));
+    let error = module.map(arrays::matmul::over(&Array::<f32, 2>::zeros(&device, [2, 3])?, &x_like(&device)?));
     assert_eq!(
         error.expect_err("3 is not 4").to_string(),
         "`matmul`: with shapes [2, 3] and [4, 5], axis `n` of \"(m,n),(n,p)->(m,p)\" is 3 long in one place and 4 in another"
     );
-    let error = module
-        .map(arrays::cross::over(&[1.0_f32; 4], &[1.0_f32; 3]))
-        .expect_err("4 is not 3");
+    let error = module.map(arrays::cross::over(&[1.0_f32; 4], &[1.0_f32; 3])).expect_err("4 is not 3");
     assert!(
-        error
-            .to_string()
-            .contains("axis `3` of \"(3),(3)->(3)\" is 3 long in one place and 4 in another"),
+        error.to_string().contains("axis `3` of \"(3),(3)->(3)\" is 3 long in one place and 4 in another"),
         "{error}"
     );
     Ok(())
@@ -423,10 +327,7 @@ fn figures() -> rumba::Result<()> {
     let (device, module) = start();
     let gallery = device.load(gallery::PTX)?;
     let n = 1 << 13;
-    let (a, b) = (
-        Array::full(&device, [n, n], 1.5_f32)?,
-        Array::full(&device, [n, n], 2.5_f32)?,
-    );
+    let (a, b) = (Array::full(&device, [n, n], 1.5_f32)?, Array::full(&device, [n, n], 2.5_f32)?);
     let row = Array::full(&device, [n], 0.5_f32)?;
     let mut c = Array::<f32, 2>::zeros(&device, [n, n])?;
     let array = (n * n * 4) as f64;
@@ -444,11 +345,7 @@ fn figures() -> rumba::Result<()> {
             }
         }
         times.sort_by(f64::total_cmp);
-        println!(
-            "{what:<48} {:8.1} us {:8.0} GB/s",
-            times[5] * 1e6,
-            arrays * array / times[5] / 1e9
-        );
+        println!("{what:<48} {:8.1} us {:8.0} GB/s", times[5] * 1e6, arrays * array / times[5] / 1e9);
         Ok::<(), Error>(())
     };
     measure("cuMemcpyDtoD", 2.0, &mut |c| c.copy_from(&a.view()))?;
@@ -457,15 +354,9 @@ fn figures() -> rumba::Result<()> {
         let out = c.view_mut().into_slice().expect("it is whole");
         gallery.for_each(n * n, kernels_gpu::elementwise::add(a, b, out))
     })?;
-    measure("vectorized hypotenuse(a, b)", 3.0, &mut |c| {
-        module.map_into(hypotenuse::over(&a, &b), c)
-    })?;
-    measure("vectorized a * 2 + 1", 2.0, &mut |c| {
-        module.map_into(multiply_add::over(&a, 2.0_f32, 1.0_f32), c)
-    })?;
-    measure("vectorized a * row + b, broadcast", 3.0, &mut |c| {
-        module.map_into(multiply_add::over(&a, &row, &b), c)
-    })?;
+    measure("vectorized hypotenuse(a, b)", 3.0, &mut |c| module.map_into(hypotenuse::over(&a, &b), c))?;
+    measure("vectorized a * 2 + 1", 2.0, &mut |c| module.map_into(multiply_add::over(&a, 2.0_f32, 1.0_f32), c))?;
+    measure("vectorized a * row + b, broadcast", 3.0, &mut |c| module.map_into(multiply_add::over(&a, &row, &b), c))?;
     measure("vectorized a * column + b, broadcast", 3.0, &mut |c| {
         module.map_into(multiply_add::over(&a, row.view().insert_axis(1), &b), c)
     })?;
@@ -526,9 +417,8 @@ fn expressions_broadcast() -> rumba::Result<()> {
     let (row, column) = (counted(&device, [1, 300]), counted(&device, [200, 1]));
     let whole = counted(&device, [200, 300]);
     let (r, c, w) = (row.to_vec()?, column.to_vec()?, whole.to_vec()?);
-    let expected: Vec<f32> = (0..60_000)
-        .map(|i| (r[i % 300] * 2.0 + c[i / 300]) / (w[i] - (c[i / 300] + 1.0)) - w[i])
-        .collect();
+    let expected: Vec<f32> =
+        (0..60_000).map(|i| (r[i % 300] * 2.0 + c[i / 300]) / (w[i] - (c[i / 300] + 1.0)) - w[i]).collect();
     let expression = || (&row * 2.0 + &column) / (&whole - (&column + 1.0)) - whole.view();
     let result = expression().eval()?;
     assert_eq!(result.shape(), [200, 300]);

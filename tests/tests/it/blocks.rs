@@ -100,11 +100,7 @@ fn scans_keep_the_order() {
         let mut before = [1, 0];
         for (i, (own, found)) in input.iter().zip(&output).enumerate() {
             let through = blocks::then(before, *own);
-            assert_eq!(
-                *found,
-                [through[0], through[1], before[0], before[1]],
-                "thread {i} of {shape:?}"
-            );
+            assert_eq!(*found, [through[0], through[1], before[0], before[1]], "thread {i} of {shape:?}");
             before = through;
         }
     }
@@ -116,14 +112,9 @@ fn bits_of_blocks_are_combined() {
     let module = start(&device);
     let input: Vec<u64> = (0..96).map(|i| 0xff00_ff00_ff00_ff00 ^ (1 << (i % 40))).collect();
     let mut output = vec![[0; 3]; 96];
-    module
-        .launch(((1, 1), (24, 4)), blocks::bits_of_block(&input, (&mut output, [4, 24])))
-        .expect("it runs");
-    let expected = [
-        input.iter().fold(!0, |a, b| a & b),
-        input.iter().fold(0, |a, b| a | b),
-        input.iter().fold(0, |a, b| a ^ b),
-    ];
+    module.launch(((1, 1), (24, 4)), blocks::bits_of_block(&input, (&mut output, [4, 24]))).expect("it runs");
+    let expected =
+        [input.iter().fold(!0, |a, b| a & b), input.iter().fold(0, |a, b| a | b), input.iter().fold(0, |a, b| a ^ b)];
     assert_eq!(output, [expected; 96]);
 }
 

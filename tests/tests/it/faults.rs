@@ -19,9 +19,7 @@ fn with_module(launch: impl FnOnce(&Device, &Module) -> Result<(), Error>, repor
     const REPORT: &str = "-- report --\n";
     let printed = alone(&[("RUMBA_DEVICE", "soft")], || {
         let device = Device::new().expect("the software device is always there");
-        let module = device
-            .load_named("faulty_kernels.ptx", PTX)
-            .expect("the module is right, its kernels are not");
+        let module = device.load_named("faulty_kernels.ptx", PTX).expect("the module is right, its kernels are not");
         let error = launch(&device, &module).expect_err("the kernel is wrong");
         println!("\n{REPORT}{error}{REPORT}");
         Ok(())
@@ -38,10 +36,7 @@ fn hide_numbers(text: &str) -> String {
     let (before, line) = text.split_once(LINE).unwrap_or((text, ""));
     let text = match line.is_empty() {
         true => before.to_owned(),
-        false => format!(
-            "{before}{LINE}…{}",
-            line.trim_start_matches(|c: char| c.is_ascii_digit())
-        ),
+        false => format!("{before}{LINE}…{}", line.trim_start_matches(|c: char| c.is_ascii_digit())),
     };
     hide_addresses(&text)
 }
@@ -72,9 +67,7 @@ fn read_misaligned() {
             let x = device.zeros::<u8>(100)?;
             let mut y = device.zeros::<f32>(4)?;
             // SAFETY: the kernel reads misaligned, which the software device catches.
-            module.launch((1, 32), unsafe {
-                kernels::read_misaligned(x.as_device_pointer(), &mut y)
-            })?;
+            module.launch((1, 32), unsafe { kernels::read_misaligned(x.as_device_pointer(), &mut y) })?;
             device.synchronize()
         },
         expect![[r#"

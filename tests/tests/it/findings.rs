@@ -36,20 +36,12 @@ fn a_missing_barrier_is_told_with_the_lines_of_both_sides() {
     assert_eq!(finding["kernel"], "missing_barrier");
     let line = |side: usize| {
         let places = finding["sides"][side]["locations"].as_array().expect("a list");
-        let place = places.iter().find(|place| {
-            place["file"]
-                .as_str()
-                .is_some_and(|file| file.ends_with("faulty/src/lib.rs"))
-        });
+        let place =
+            places.iter().find(|place| place["file"].as_str().is_some_and(|file| file.ends_with("faulty/src/lib.rs")));
         place.unwrap_or_else(|| panic!("{text}"))["line"].as_u64()
     };
     let source = include_str!("../../faulty/src/lib.rs");
-    let line_of = |code: &str| {
-        source
-            .lines()
-            .position(|line| line.contains(code))
-            .map(|line| line as u64 + 1)
-    };
+    let line_of = |code: &str| source.lines().position(|line| line.contains(code)).map(|line| line as u64 + 1);
     let mut lines = [line(0), line(1)];
     lines.sort_unstable();
     assert_eq!(lines, [line_of("tile.add(i).write"), line_of("tile.add(127 - i).read")]);

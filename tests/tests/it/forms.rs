@@ -64,11 +64,7 @@ fn stated_sizes_are_not_read() {
 fn fast_mathematics_are_for_the_kernel_that_asks() {
     let body = |name| cuda_builder::inspect::kernel(PTX, name).expect("the kernel is there");
     assert!(body("divide").contains("div.rn.f32"), "{}", body("divide"));
-    assert!(
-        body("divide_fast").contains("div.approx.ftz.f32"),
-        "{}",
-        body("divide_fast")
-    );
+    assert!(body("divide_fast").contains("div.approx.ftz.f32"), "{}", body("divide_fast"));
     assert_eq!(directives("divide_fast").len(), 1);
 }
 
@@ -95,26 +91,16 @@ fn a_stated_block_is_not_said_again() -> rumba::Result<()> {
     module.launch(LaunchConfig::grid(3), contracts::exact_1d(&mut y))?;
     assert_eq!(y, [128; 300]);
     y.fill(0);
-    module.launch(
-        LaunchConfig::covering((30, 10)),
-        contracts::exact_2d((&mut y[..], [10, 30])),
-    )?;
+    module.launch(LaunchConfig::covering((30, 10)), contracts::exact_2d((&mut y[..], [10, 30])))?;
     assert_eq!(y, [256; 300]);
 
     // One that is said all the same is compared with the kernel's.
     let other = LaunchConfig::grid(3).block(64);
     let error = refused(module.launch(other, contracts::exact_1d(&mut y)));
-    assert!(
-        matches!(error, LaunchError::Contract(ContractError::BlockShape { .. })),
-        "{error}"
-    );
+    assert!(matches!(error, LaunchError::Contract(ContractError::BlockShape { .. })), "{error}");
 
     let unstated = |config: LaunchConfig<'_>, y: &mut [u32]| module.launch(config, contracts::at_most(y));
-    for config in [
-        LaunchConfig::grid(3),
-        LaunchConfig::covering(300),
-        LaunchConfig::at_once(),
-    ] {
+    for config in [LaunchConfig::grid(3), LaunchConfig::covering(300), LaunchConfig::at_once()] {
         let error = refused(unstated(config, &mut y));
         assert!(matches!(error, LaunchError::NoBlock { kernel: "at_most" }), "{error}");
         assert!(error.to_string().contains(".block(256)"), "{error}");
@@ -134,10 +120,7 @@ fn dynamic_shared_memory_is_given_as_stated() -> rumba::Result<()> {
     module.for_each(128, contracts::dynamic(&x, &mut y, &mut bytes))?;
     let expected: Vec<u32> = (0..64).rev().chain((64..128).rev()).collect();
     assert_eq!((&y[..], bytes), (&expected[..], [256; 2]));
-    module.launch(
-        LaunchConfig::new(2, 64).shared(1000),
-        contracts::dynamic(&x, &mut y, &mut bytes),
-    )?;
+    module.launch(LaunchConfig::new(2, 64).shared(1000), contracts::dynamic(&x, &mut y, &mut bytes))?;
     assert_eq!(bytes, [1000; 2]);
     Ok(())
 }
@@ -175,32 +158,13 @@ fn other_launches_are_refused_before_the_driver_sees_them() {
     let error = refused(module.launch((1, (16, 8)), contracts::exact_2d((&mut y[..], [32, 32]))));
     assert!(error.to_string().contains("`block = (16, 16)`"), "{error}");
     let error = refused(module.launch((1, 257), contracts::at_most(&mut y)));
-    assert!(matches!(
-        error,
-        LaunchError::Contract(ContractError::MaxThreads {
-            limit: 256,
-            threads: 257,
-            ..
-        })
-    ));
-    let error = refused(module.launch(
-        LaunchConfig::new(1, 64).shared(255),
-        contracts::dynamic(&[0; 64], &mut y, &mut bytes),
-    ));
-    assert!(matches!(
-        error,
-        LaunchError::Contract(ContractError::DynamicShared {
-            given: 255,
-            needed: 256,
-            ..
-        })
-    ));
+    assert!(matches!(error, LaunchError::Contract(ContractError::MaxThreads { limit: 256, threads: 257, .. })));
+    let error =
+        refused(module.launch(LaunchConfig::new(1, 64).shared(255), contracts::dynamic(&[0; 64], &mut y, &mut bytes)));
+    assert!(matches!(error, LaunchError::Contract(ContractError::DynamicShared { given: 255, needed: 256, .. })));
     let mut seen = vec![0; 1 << 20];
     let error = refused(module.launch((1 << 20, 1024), contracts::meet(&mut [0], &mut seen)));
-    assert!(
-        matches!(error, LaunchError::CooperativeGrid { blocks: 0x10_0000, .. }),
-        "{error}"
-    );
+    assert!(matches!(error, LaunchError::CooperativeGrid { blocks: 0x10_0000, .. }), "{error}");
 }
 
 /// What our launcher refuses, the driver refuses as well, with the same number on every device.
@@ -219,19 +183,7 @@ fn the_driver_refuses_them_too() -> Result<(), Box<dyn std::error::Error>> {
         let stream = std::ptr::null_mut();
         // SAFETY: the kernel takes a pointer to words and their number, and writes no others.
         Ok(unsafe {
-            sys::cuLaunchKernel(
-                function,
-                1,
-                1,
-                1,
-                x,
-                y,
-                z,
-                0,
-                stream,
-                parameters.as_mut_ptr(),
-                std::ptr::null_mut(),
-            )
+            sys::cuLaunchKernel(function, 1, 1, 1, x, y, z, 0, stream, parameters.as_mut_ptr(), std::ptr::null_mut())
         })
     };
     let expected = [
@@ -297,15 +249,11 @@ fn kernels_are_generic_over_what_they_compute() -> rumba::Result<()> {
     let y = device.zeros::<i32>(3)?;
     let y_pointer = y.as_device_pointer();
     // SAFETY: three elements, as `x` has.
-    module.for_each(3, unsafe {
-        generic::combine::<generic::Sum, false>(&[1, 2, 3], y_pointer)
-    })?;
+    module.for_each(3, unsafe { generic::combine::<generic::Sum, false>(&[1, 2, 3], y_pointer) })?;
     assert_eq!(y.to_vec()?, [4, 5, 6]);
     let y_pointer = y.as_device_pointer();
     // SAFETY: as above.
-    module.for_each(3, unsafe {
-        generic::combine::<generic::Product, true>(&[1, 2, 3], y_pointer)
-    })?;
+    module.for_each(3, unsafe { generic::combine::<generic::Product, true>(&[1, 2, 3], y_pointer) })?;
     assert_eq!(y.to_vec()?, [-3, -6, -9]);
     Ok(())
 }
@@ -348,16 +296,10 @@ fn structures_and_references_are_passed_to_unsafe_kernels() -> rumba::Result<()>
     let module = device.load(PTX)?;
     let out = device.zeros::<Vec3>(6)?;
     let light = device.buffer_from(&[[0.0, 0.0, 0.0, 0.5_f32]])?;
-    let view = rust_cuda::View {
-        bounds: UVec2::new(3, 2),
-        flip: true,
-        origin: Vec3::new(1.0, 2.0, 20.0),
-    };
+    let view = rust_cuda::View { bounds: UVec2::new(3, 2), flip: true, origin: Vec3::new(1.0, 2.0, 20.0) };
     let (out_pointer, light_pointer) = (out.as_device_pointer(), light.as_device_pointer());
     // SAFETY: six pixels, and one light.
-    module.launch((1, (8, 4)), unsafe {
-        rust_cuda::shade(out_pointer, view, light_pointer)
-    })?;
+    module.launch((1, (8, 4)), unsafe { rust_cuda::shade(out_pointer, view, light_pointer) })?;
     let row = |y: f32| [0.0, 1.0, 2.0].map(|x| Vec3::new(1.0 + x / 2.0, 2.0 + y / 2.0, 10.0));
     assert_eq!(out.to_vec()?, [row(1.0), row(0.0)].concat());
     assert!(PTX.contains("GAMMA"), "the host would not find it");

@@ -12,9 +12,7 @@ const FACTORS: [u64; 14] = [3, 5, 8, 9, 11, 16, 24, 33, 99, 128, 132, 264, 396, 
 
 /// The number whose product with an odd one is 1, modulo 2⁶⁴ (Newton's iteration: each step doubles the bits that are right).
 fn inverse(odd: u64) -> u64 {
-    (0..6).fold(odd, |inverse, _| {
-        inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse)))
-    })
+    (0..6).fold(odd, |inverse, _| inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse))))
 }
 
 fn numbers() -> BTreeSet<u64> {
@@ -76,11 +74,7 @@ fn findings(row: &Row, numbers: &BTreeSet<u64>) -> String {
             Ok(())
         })
         .expect("nothing is wrong but what is found");
-    if findings.is_empty() {
-        String::new()
-    } else {
-        findings.to_string()
-    }
+    if findings.is_empty() { String::new() } else { findings.to_string() }
 }
 
 /// Functions whose numbers are values: no memory is reached by them.
@@ -138,10 +132,7 @@ fn every_function_that_takes_an_index_is_in_the_table() {
             all.insert(name);
         }
     }
-    assert!(
-        found.len() > 30,
-        "functions were looked for in the wrong place: {found:?}"
-    );
+    assert!(found.len() > 30, "functions were looked for in the wrong place: {found:?}");
 
     let listed: BTreeSet<&str> = TABLE.iter().flat_map(|row| row.functions).copied().collect();
     let known = |name: &str| {
@@ -164,10 +155,7 @@ fn every_function_that_takes_an_index_is_in_the_table() {
 fn functions(source: &str) -> Vec<(String, bool)> {
     let mut functions = Vec::new();
     let mut blocks: Vec<(usize, Option<String>, bool)> = Vec::new();
-    let code: Vec<&str> = source
-        .lines()
-        .map(|line| line.split("//").next().unwrap_or_default())
-        .collect();
+    let code: Vec<&str> = source.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
     for (number, line) in code.iter().enumerate() {
         let (depth, text) = (line.len() - line.trim_start().len(), line.trim());
         blocks.retain(|(start, ..)| !(depth <= *start && text.starts_with('}')));
@@ -189,10 +177,7 @@ fn functions(source: &str) -> Vec<(String, bool)> {
         let Some((_, rest)) = rest.split_once("fn ") else {
             continue;
         };
-        let name: String = rest
-            .chars()
-            .take_while(|c| c.is_alphanumeric() || *c == '_' || *c == '$')
-            .collect();
+        let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_' || *c == '$').collect();
         let parameters = rest[name.len()..].split(" {").next().unwrap_or_default();
         let parameters = parameters.split(" -> ").next().unwrap_or_default();
         let parameters = &parameters[generics(parameters)..];

@@ -4,10 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("the package lies in the workspace")
-        .to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package lies in the workspace").to_owned()
 }
 
 /// The Rust files below a folder, with their lines that are code: comments are free to name anything.
@@ -21,10 +18,7 @@ fn code(folder: &str) -> Vec<(PathBuf, Vec<String>)> {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let text = std::fs::read_to_string(&path).expect("sources are UTF-8");
-                let lines = text
-                    .lines()
-                    .map(|line| line.split("//").next().unwrap_or_default().to_owned())
-                    .collect();
+                let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default().to_owned()).collect();
                 found.push((path, lines));
             }
         }
@@ -46,17 +40,13 @@ fn forbid(folder: &str, why: &str, forbidden: impl Fn(&str) -> bool) {
 
 /// Whether `line` has an identifier such as `cuMemAlloc`.
 fn names_a_driver_call(line: &str) -> bool {
-    line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| {
-        word.strip_prefix("cu")
-            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
-    })
+    line.split(|c: char| !c.is_alphanumeric() && c != '_')
+        .any(|word| word.strip_prefix("cu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase())))
 }
 
 #[test]
 fn the_gallery_is_safe() {
-    forbid("kernels-gpu/src", "a kernel of the gallery is not safe", |line| {
-        line.contains("unsafe")
-    });
+    forbid("kernels-gpu/src", "a kernel of the gallery is not safe", |line| line.contains("unsafe"));
 }
 
 #[test]
@@ -73,9 +63,7 @@ fn the_readme_shows_the_gallerys_first_kernel() {
 #[test]
 fn unsafe_openings_of_the_device_library_are_listed() {
     let map = std::fs::read_to_string(workspace().join("ARCHITECTURE.md")).expect("the map is part of the workspace");
-    let (_, section) = map
-        .split_once("## Where `unsafe` is left")
-        .expect("there is such a section");
+    let (_, section) = map.split_once("## Where `unsafe` is left").expect("there is such a section");
     let (section, _) = section.split_once("\n## ").expect("there is a section behind it");
     let mut openings = 0;
     for (path, lines) in code("crates/cuda_std/src") {
@@ -84,18 +72,9 @@ fn unsafe_openings_of_the_device_library_are_listed() {
                 .iter()
                 .find_map(|start| line.trim_start().strip_prefix(start));
             let Some(declared) = declared else { continue };
-            let name = declared
-                .split(|c: char| !c.is_alphanumeric() && c != '_')
-                .next()
-                .unwrap_or_default();
-            let named = section
-                .split(|c: char| !c.is_alphanumeric() && c != '_')
-                .any(|word| word == name);
-            assert!(
-                named,
-                "{}: `{name}` is unsafe and not in ARCHITECTURE.md",
-                path.display()
-            );
+            let name = declared.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+            let named = section.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
+            assert!(named, "{}: `{name}` is unsafe and not in ARCHITECTURE.md", path.display());
             openings += 1;
         }
     }
@@ -151,10 +130,7 @@ fn public_traits_of_the_device_library_are_sealed_or_unsafe_or_known() {
             let Some(declared) = line.strip_prefix("pub trait ") else {
                 continue;
             };
-            let name = declared
-                .split(|c: char| !c.is_alphanumeric() && c != '_')
-                .next()
-                .unwrap_or_default();
+            let name = declared.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
             if declared.contains("sealed::") {
                 continue;
             }
@@ -171,16 +147,8 @@ fn public_traits_of_the_device_library_are_sealed_or_unsafe_or_known() {
 
 #[test]
 fn the_machine_does_not_know_the_driver_api() {
-    forbid(
-        "crates/rumba-vm/src",
-        "rumba-vm names a driver call",
-        names_a_driver_call,
-    );
-    forbid(
-        "crates/rumba-ptx/src",
-        "rumba-ptx names a driver call",
-        names_a_driver_call,
-    );
+    forbid("crates/rumba-vm/src", "rumba-vm names a driver call", names_a_driver_call);
+    forbid("crates/rumba-ptx/src", "rumba-ptx names a driver call", names_a_driver_call);
 }
 
 #[test]
@@ -194,9 +162,7 @@ fn only_the_driver_defines_the_abi() {
         "crates/rumba-soft/src",
         "crates/rumba-vm/src",
     ] {
-        forbid(folder, "a symbol is exported outside of rumba-driver", |line| {
-            line.contains("no_mangle")
-        });
+        forbid(folder, "a symbol is exported outside of rumba-driver", |line| line.contains("no_mangle"));
     }
 }
 
@@ -206,54 +172,29 @@ fn no_program_of_the_workspace_compiles_the_software_device() {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = std::process::Command::new(cargo)
         .current_dir(workspace())
-        .args([
-            "tree",
-            "--workspace",
-            "--offline",
-            "--invert",
-            "rumba-soft",
-            "--edges",
-            "all",
-            "--prefix",
-            "none",
-        ])
+        .args(["tree", "--workspace", "--offline", "--invert", "rumba-soft", "--edges", "all", "--prefix", "none"])
         .output()
         .expect("cargo runs");
     let tree = String::from_utf8_lossy(&output.stdout);
     let packages: std::collections::BTreeSet<&str> =
         tree.lines().filter_map(|line| line.split_whitespace().next()).collect();
     let expected = ["rumba-libcuda", "rumba-soft", "rumba-soft-library"];
-    assert!(
-        packages.iter().eq(&expected),
-        "{tree}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(packages.iter().eq(&expected), "{tree}{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
 fn the_runtime_does_not_know_the_software_device() {
-    forbid("host/src", "host names the software device", |line| {
-        line.contains("rumba_vm")
-    });
+    forbid("host/src", "host names the software device", |line| line.contains("rumba_vm"));
 }
 
 #[test]
 fn the_parser_knows_no_instruction() {
-    let mnemonics = [
-        "\"add\"", "\"fma\"", "\"ld\"", "\"st\"", "\"bra\"", "\"cvt\"", "\"setp\"", "\"atom\"", "\"mov\"",
-    ];
+    let mnemonics = ["\"add\"", "\"fma\"", "\"ld\"", "\"st\"", "\"bra\"", "\"cvt\"", "\"setp\"", "\"atom\"", "\"mov\""];
     let sources = code("crates/rumba-ptx/src");
     for (path, lines) in &sources {
-        let code = lines
-            .split(|line| line.contains("#[cfg(test)]"))
-            .next()
-            .unwrap_or_default();
+        let code = lines.split(|line| line.contains("#[cfg(test)]")).next().unwrap_or_default();
         for line in code {
-            assert!(
-                !mnemonics.iter().any(|name| line.contains(name)),
-                "{}: {line}",
-                path.display()
-            );
+            assert!(!mnemonics.iter().any(|name| line.contains(name)), "{}: {line}", path.display());
         }
     }
 }
@@ -277,19 +218,14 @@ fn the_list_of_variables_is_whole() {
         format!("crates/{}/src", name.to_string_lossy())
     }));
     let mut read = BTreeSet::new();
-    for (_, lines) in folders
-        .iter()
-        .filter(|folder| workspace().join(folder).is_dir())
-        .flat_map(|folder| code(folder))
+    for (_, lines) in folders.iter().filter(|folder| workspace().join(folder).is_dir()).flat_map(|folder| code(folder))
     {
         for line in lines.iter().take_while(|line| !line.contains("#[cfg(test)]")) {
             read.extend(line.split('"').filter(is_name).map(str::to_owned));
         }
     }
     let list = std::fs::read_to_string(workspace().join("crates/rumba-interface/variables.md")).expect("a file");
-    let rows = list
-        .lines()
-        .filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    let rows = list.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
     let listed: Vec<String> = rows.map(|(name, _)| name.to_owned()).collect();
     assert_eq!(read, listed.iter().cloned().collect());
     assert_eq!(read.len(), listed.len(), "a variable has two rows");

@@ -13,10 +13,7 @@ fn two_crates_are_one_module() -> rumba::Result<()> {
     let device = Device::new()?;
     let module = device.linker().add("the gallery", PTX).add("faulty", OTHER).load()?;
     let kernels = module.kernels();
-    assert!(
-        kernels.contains(&"saxpy") && kernels.contains(&"add_overflow"),
-        "{kernels:?}"
-    );
+    assert!(kernels.contains(&"saxpy") && kernels.contains(&"add_overflow"), "{kernels:?}");
 
     let mut y = vec![1.0_f32; 1000];
     module.for_each(1000, saxpy(2.0, &vec![3.0; 1000], &mut y))?;
@@ -25,14 +22,10 @@ fn two_crates_are_one_module() -> rumba::Result<()> {
     // Both crates have panics, which arrive by one record.
     let mut out = [0_u32; 8];
     for _ in 0..2 {
-        let error = module
-            .for_each(8, index_behind_end(&[1; 8], &mut out))
-            .expect_err("it panics");
+        let error = module.for_each(8, index_behind_end(&[1; 8], &mut out)).expect_err("it panics");
         let Error::Panic(panic) = error else { panic!("{error}") };
         assert!(panic.message.contains("index out of bounds"), "{panic}");
-        let error = module
-            .for_each(8, add_overflow(&[u32::MAX; 8], &mut out))
-            .expect_err("it panics");
+        let error = module.for_each(8, add_overflow(&[u32::MAX; 8], &mut out)).expect_err("it panics");
         assert!(matches!(error, Error::Panic(_)), "{error}");
     }
     Ok(())
@@ -41,12 +34,7 @@ fn two_crates_are_one_module() -> rumba::Result<()> {
 #[test]
 fn what_is_there_twice_is_refused() -> rumba::Result<()> {
     let device = Device::new()?;
-    let error = device
-        .linker()
-        .add("one", OTHER)
-        .add("two", OTHER)
-        .load()
-        .expect_err("all kernels twice");
+    let error = device.linker().add("one", OTHER).add("two", OTHER).load().expect_err("all kernels twice");
     let text = error.to_string();
     assert!(text.contains("the link of one and two"), "{text}");
     assert!(device.linker().load().is_err(), "nothing is no module");
@@ -59,10 +47,7 @@ fn what_is_there_twice_is_refused() -> rumba::Result<()> {
 fn a_kernel_shows_what_it_became() -> rumba::Result<()> {
     let module = Device::new()?.load(PTX)?;
     let ptx = module.kernel_ptx("saxpy").expect("it is in the gallery");
-    assert!(
-        ptx.starts_with(".visible .entry saxpy(") && ptx.contains("fma.rn.f32"),
-        "{ptx}"
-    );
+    assert!(ptx.starts_with(".visible .entry saxpy(") && ptx.contains("fma.rn.f32"), "{ptx}");
     assert_eq!(module.kernel_ptx("nothing"), None);
     let tools = wheels::find();
     match module.kernel_sass("saxpy") {

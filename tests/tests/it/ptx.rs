@@ -11,11 +11,7 @@ fn kernels() -> BTreeMap<&'static str, Vec<String>> {
         for statement in &block.statements {
             match statement {
                 Statement::Instruction(instruction) => {
-                    opcodes.push(format!(
-                        "{}{}",
-                        instruction.opcode.mnemonic,
-                        instruction.opcode.modifiers.concat()
-                    ));
+                    opcodes.push(format!("{}{}", instruction.opcode.mnemonic, instruction.opcode.modifiers.concat()));
                 }
                 Statement::Block(block) => collect(block, opcodes),
                 _ => {}
@@ -40,9 +36,7 @@ fn kernels() -> BTreeMap<&'static str, Vec<String>> {
 
 /// Whether a kernel has an instruction that starts like this.
 fn has(kernels: &BTreeMap<&str, Vec<String>>, kernel: &str, opcode: &str) -> bool {
-    let opcodes = kernels
-        .get(kernel)
-        .unwrap_or_else(|| panic!("there is no kernel `{kernel}`"));
+    let opcodes = kernels.get(kernel).unwrap_or_else(|| panic!("there is no kernel `{kernel}`"));
     opcodes.iter().any(|known| known.starts_with(opcode))
 }
 
@@ -74,10 +68,7 @@ fn tensor_cores_are_fed_by_copies_that_go_on() {
     for opcode in opcodes {
         assert!(has(&kernels, "matmul_mma", opcode), "{:?}", kernels["matmul_mma"]);
     }
-    assert!(
-        !has(&kernels, "matmul_mma", "ld.local"),
-        "fragments are in local memory"
-    );
+    assert!(!has(&kernels, "matmul_mma", "ld.local"), "fragments are in local memory");
 }
 
 #[test]
@@ -86,10 +77,7 @@ fn no_access_is_generic() {
     for (kernel, opcodes) in kernels() {
         for opcode in opcodes {
             let access = opcode.starts_with("ld.") || opcode.starts_with("st.") || opcode.starts_with("atom.");
-            assert!(
-                !access || SPACES.iter().any(|space| opcode.contains(space)),
-                "{kernel}: {opcode}"
-            );
+            assert!(!access || SPACES.iter().any(|space| opcode.contains(space)), "{kernel}: {opcode}");
         }
     }
 }
@@ -121,10 +109,7 @@ fn the_assembler_accepts_every_kernel_without_spills() {
         let report = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{arch}:\n{report}");
         for line in report.lines().filter(|line| line.contains("spill")) {
-            assert!(
-                line.contains("0 bytes spill stores, 0 bytes spill loads"),
-                "{arch}: {line}\n{report}"
-            );
+            assert!(line.contains("0 bytes spill stores, 0 bytes spill loads"), "{arch}: {line}\n{report}");
         }
     }
 }

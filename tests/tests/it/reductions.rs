@@ -17,12 +17,7 @@ fn a_function_reduces() {
         let furthest = algorithms.reduce(&x, Own::new(&module, further, 0.0)).expect("it runs");
         assert_eq!(furthest, -1e6, "of {n}");
     }
-    assert_eq!(
-        algorithms
-            .reduce(&[], Own::new(&module, further, 7.0))
-            .expect("it runs"),
-        7.0
-    );
+    assert_eq!(algorithms.reduce(&[], Own::new(&module, further, 7.0)).expect("it runs"), 7.0);
 }
 
 #[test]
@@ -33,9 +28,7 @@ fn a_scan_keeps_the_order() {
     let x: Vec<[u32; 2]> = (0..50_000).map(|i| [i * 7 + 1, i | 1]).collect();
     let mut y = vec![[0; 2]; x.len()];
     let identity = [0, 1];
-    algorithms
-        .inclusive_scan(&x, Own::new(&module, then, identity), &mut y)
-        .expect("it runs");
+    algorithms.inclusive_scan(&x, Own::new(&module, then, identity), &mut y).expect("it runs");
     let mut all = identity;
     for (i, (x, y)) in x.iter().zip(&y).enumerate() {
         let offset = x[0].wrapping_add(x[1].wrapping_mul(all[0]));

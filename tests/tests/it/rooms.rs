@@ -47,18 +47,7 @@ const HOUSES: &[House] = &[
     },
     House {
         folder: "crates/cuda_std/src",
-        rooms: &[
-            "device",
-            "abi",
-            "number",
-            "mem",
-            "array",
-            "collective",
-            "report",
-            "launch",
-            "algorithms",
-            "facade",
-        ],
+        rooms: &["device", "abi", "number", "mem", "array", "collective", "report", "launch", "algorithms", "facade"],
         knot: 2,
     },
 ];
@@ -91,9 +80,7 @@ fn modules(folder: &Path) -> BTreeMap<String, String> {
 /// A file without comments and without its module of tests.
 fn code(text: &str) -> String {
     let end = text.find("#[cfg(test)]\nmod ").unwrap_or(text.len());
-    let lines = text[..end]
-        .lines()
-        .map(|line| line.split("//").next().unwrap_or_default());
+    let lines = text[..end].lines().map(|line| line.split("//").next().unwrap_or_default());
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -124,11 +111,7 @@ fn spell<'a>(before: &str, text: &'a str, found: &mut Vec<String>) -> &'a str {
     }
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let (name, rest) = text.split_at(text.find(|c| !is_name(c)).unwrap_or(text.len()));
-    let path = if before.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{before}::{name}")
-    };
+    let path = if before.is_empty() { name.to_owned() } else { format!("{before}::{name}") };
     match rest.strip_prefix("::") {
         Some(rest) if rest.starts_with(|c| is_name(c) || c == '{') => spell(&path, rest, found),
         _ => {
@@ -162,18 +145,12 @@ fn passed_on(code: &str, modules: &BTreeMap<String, String>) -> Vec<String> {
         let first = path.split("::").next().unwrap_or_default();
         modules.keys().any(|module| module.split("::").next() == Some(first))
     };
-    let named = code
-        .match_indices("crate::")
-        .filter(|(at, _)| !code[..*at].ends_with('$'));
+    let named = code.match_indices("crate::").filter(|(at, _)| !code[..*at].ends_with('$'));
     let mut found = Vec::new();
     for (at, _) in named {
         let mut paths = Vec::new();
         let rest = spell("", &code[at + "crate::".len()..], &mut paths);
-        found.extend(
-            paths
-                .into_iter()
-                .filter(|path| !is_room(path) && !rest.starts_with('!')),
-        );
+        found.extend(paths.into_iter().filter(|path| !is_room(path) && !rest.starts_with('!')));
     }
     found
 }
@@ -216,20 +193,10 @@ fn imports_run_one_way() {
         }
         assert!(wrong.is_empty(), "{}:\n{wrong}", folder.display());
 
-        let reached: BTreeMap<_, _> = imports
-            .keys()
-            .map(|module| (*module, reached(module, &imports)))
-            .collect();
+        let reached: BTreeMap<_, _> = imports.keys().map(|module| (*module, reached(module, &imports))).collect();
         for module in imports.keys() {
-            let mutual: Vec<_> = reached[module]
-                .iter()
-                .filter(|other| reached[*other].contains(module))
-                .collect();
-            assert!(
-                mutual.len() <= *knot,
-                "{}: these need each other: {mutual:?}",
-                folder.display()
-            );
+            let mutual: Vec<_> = reached[module].iter().filter(|other| reached[*other].contains(module)).collect();
+            assert!(mutual.len() <= *knot, "{}: these need each other: {mutual:?}", folder.display());
         }
     }
 }

@@ -41,11 +41,7 @@ fn rows(text: &str) -> Vec<Row<'_>> {
         let mut words = counts.split_whitespace();
         let kernel = words.next().expect("a kernel");
         let expected = std::array::from_fn(|_| expected(words.next().expect("six numbers")));
-        Row {
-            kernel,
-            expected,
-            reason,
-        }
+        Row { kernel, expected, reason }
     };
     lines.map(row).collect()
 }
@@ -89,10 +85,7 @@ fn traffic_is_counted_as_on_a_gpu() {
     let mut equal = 0;
     for (launch, row) in launches.iter().zip(&table) {
         let counted = traffic(launch);
-        let is_marked = row
-            .expected
-            .iter()
-            .any(|expected| !matches!(expected, Expected::Equal(_)));
+        let is_marked = row.expected.iter().any(|expected| !matches!(expected, Expected::Equal(_)));
         assert_eq!(is_marked, row.reason.is_some(), "{}: marks have a reason", row.kernel);
         for (counted, expected) in counted.into_iter().zip(row.expected) {
             let is_right = match expected {

@@ -15,9 +15,7 @@ use On::{Gpu, Playing};
 const PTX: &str = include_str!(env!("VARIANTS_PTX"));
 
 fn load(device: &Device) -> Module {
-    device
-        .load_named("variants.ptx", PTX)
-        .expect("any device takes the set")
+    device.load_named("variants.ptx", PTX).expect("any device takes the set")
 }
 
 /// A device that a process starts on.
@@ -104,9 +102,7 @@ fn expected(names: &str, [plain, product, hopper, generic]: [u32; 4], index: u32
 
 /// The lines without which capability the device has.
 fn without_capability(said: &str) -> String {
-    let lines = said
-        .lines()
-        .map(|line| line.split(" of compute capability ").next().unwrap_or_default());
+    let lines = said.lines().map(|line| line.split(" of compute capability ").next().unwrap_or_default());
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -129,17 +125,10 @@ fn turing_runs_what_states_nothing() {
     let Some(said) = on(Playing("7.5"), || {
         let device = Device::new().expect("there is a device");
         let module = load(&device);
-        let error = module
-            .for_each(1, kernels::product(&mut [[0; 2]]))
-            .expect_err("there is no variant");
+        let error = module.for_each(1, kernels::product(&mut [[0; 2]])).expect_err("there is no variant");
         match error {
             Error::Module(ref no_image) => match &**no_image {
-                ModuleError::NoImage {
-                    kernel,
-                    architectures,
-                    compute_capability,
-                    ..
-                } => {
+                ModuleError::NoImage { kernel, architectures, compute_capability, .. } => {
                     assert_eq!((kernel.as_str(), *compute_capability), ("product", (7, 5)));
                     assert_eq!(architectures, &["sm_80", "sm_90a"]);
                 }
@@ -148,23 +137,9 @@ fn turing_runs_what_states_nothing() {
             other => panic!("{other}"),
         }
         // The error is that of one kernel, by whatever way it is asked for.
-        assert!(
-            module
-                .info("hopper")
-                .expect_err("there is no variant")
-                .to_string()
-                .contains("sm_90a")
-        );
-        let unknown = module
-            .info("products")
-            .expect_err("there is no such kernel")
-            .to_string();
-        format!(
-            "{}\n{}\n{}",
-            module.kernels().join(" "),
-            ran(&module, |y| kernels::plain(y)),
-            unknown
-        )
+        assert!(module.info("hopper").expect_err("there is no variant").to_string().contains("sm_90a"));
+        let unknown = module.info("products").expect_err("there is no such kernel").to_string();
+        format!("{}\n{}\n{}", module.kernels().join(" "), ran(&module, |y| kernels::plain(y)), unknown)
     }) else {
         return;
     };
@@ -204,22 +179,14 @@ fn a_single_text_is_chosen_too() {
         let mut text =
             ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry hopper(\n)\n{ ret; }\n".to_owned();
         rumba_ptx::foot::seal(&mut text, []);
-        let module = device
-            .load_named("hopper.ptx", &text)
-            .expect("its kernels are missing one by one");
+        let module = device.load_named("hopper.ptx", &text).expect("its kernels are missing one by one");
         assert!(module.kernels().is_empty());
         let error = module.info("hopper").expect_err("it is for 9.0").to_string();
         assert!(error.contains("sm_90a") && error.contains("8.0"), "{error}");
         // Linked with another text it is nothing, too.
         let linked = device.linker().add("hopper.ptx", &text).add("variants.ptx", PTX).load();
         let linked = linked.expect("what is left is linked");
-        assert!(
-            linked
-                .info("hopper")
-                .expect_err("it is for 9.0")
-                .to_string()
-                .contains("sm_90a")
-        );
+        assert!(linked.info("hopper").expect_err("it is for 9.0").to_string().contains("sm_90a"));
         ran(&linked, |y| kernels::product(y))
     });
 }
@@ -227,11 +194,8 @@ fn a_single_text_is_chosen_too() {
 #[test]
 fn the_set_is_whole() {
     assert_eq!(set::check(PTX), Ok(()));
-    let targets: Vec<String> = set::texts(PTX)
-        .into_iter()
-        .filter_map(Target::of)
-        .map(|target| target.to_string())
-        .collect();
+    let targets: Vec<String> =
+        set::texts(PTX).into_iter().filter_map(Target::of).map(|target| target.to_string()).collect();
     assert_eq!(targets, ["sm_70", "sm_80", "sm_90", "sm_90a"]);
     for text in set::texts(PTX) {
         // Each has all variables, once: the host finds them whatever it loads.
@@ -258,21 +222,13 @@ fn a_gpu_runs_the_newest_variants_that_it_can() {
     };
     let (capability, said) = said.split_once('\n').expect("two parts");
     let (names, numbers, index) = match capability {
-        "(9, 0)" => (
-            "generic_u32 generic_u64 hopper plain product reads_too_far",
-            [700, 901, 901, 900],
-            9,
-        ),
-        "(8, 0)" | "(8, 6)" | "(8, 7)" | "(8, 9)" => (
-            "generic_u32 generic_u64 plain product reads_too_far",
-            [700, 800, 0, 800],
-            8,
-        ),
-        capability if capability.starts_with("(1") => (
-            "generic_u32 generic_u64 plain product reads_too_far",
-            [700, 800, 0, 900],
-            8,
-        ),
+        "(9, 0)" => ("generic_u32 generic_u64 hopper plain product reads_too_far", [700, 901, 901, 900], 9),
+        "(8, 0)" | "(8, 6)" | "(8, 7)" | "(8, 9)" => {
+            ("generic_u32 generic_u64 plain product reads_too_far", [700, 800, 0, 800], 8)
+        }
+        capability if capability.starts_with("(1") => {
+            ("generic_u32 generic_u64 plain product reads_too_far", [700, 800, 0, 900], 8)
+        }
         older => panic!("no variant is for {older}"),
     };
     assert_eq!(without_capability(said), expected(names, numbers, index));

@@ -7,17 +7,10 @@ use test_processes::{Engine, engines};
 
 use crate::{Group, in_a_process};
 
-pub(super) const GROUP: Group = Group {
-    name: "cases",
-    trials,
-    child,
-};
+pub(super) const GROUP: Group = Group { name: "cases", trials, child };
 
 /// nvcc's kernels of the same algorithms, of the cases that have such.
-const BASELINE: Engine = Engine {
-    name: "baseline",
-    environment: &[("RUMBA_DEVICE", "soft"), (MODULE, "nvcc")],
-};
+const BASELINE: Engine = Engine { name: "baseline", environment: &[("RUMBA_DEVICE", "soft"), (MODULE, "nvcc")] };
 
 /// In the environment of a child: whose kernels to run, if not ours.
 const MODULE: &str = "RUMBA_TEST_MODULE";
@@ -37,10 +30,7 @@ fn trial(engine: &'static Engine, case: &'static Case) -> Trial {
 
 /// Every size of the case: launch, reference, comparison.
 fn child(name: &str) -> anyhow::Result<()> {
-    let case = cases::ALL
-        .iter()
-        .find(|case| case.name == name)
-        .context("no such case")?;
+    let case = cases::ALL.iter().find(|case| case.name == name).context("no such case")?;
     let device = rumba::Device::new()?;
     let module = match std::env::var_os(MODULE) {
         // SAFETY: nvcc's kernels are those of the gallery.

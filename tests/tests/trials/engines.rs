@@ -8,11 +8,7 @@ use rumba_tests::ui::{SOURCES, Source, cases};
 
 use crate::Group;
 
-pub(super) const GROUP: Group = Group {
-    name: "engines",
-    trials,
-    child,
-};
+pub(super) const GROUP: Group = Group { name: "engines", trials, child };
 
 /// What an outcome begins with, in what a child prints.
 const OUTCOME: &str = "outcome of ";
@@ -20,9 +16,7 @@ const OUTCOME: &str = "outcome of ";
 fn trials() -> anyhow::Result<Vec<Trial>> {
     // LLVM of the toolchain is for the processor that tests are compiled on.
     let sources = SOURCES.iter().filter(|_| cfg!(target_arch = "x86_64"));
-    Ok(sources
-        .map(|source| Trial::test(format!("engines::{}", id(source)), move || compare(source)))
-        .collect())
+    Ok(sources.map(|source| Trial::test(format!("engines::{}", id(source)), move || compare(source))).collect())
 }
 
 fn id(source: &Source) -> String {

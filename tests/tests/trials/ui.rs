@@ -14,11 +14,7 @@ use rumba_tests::ui::{Case, cases};
 
 use crate::{Group, in_a_process};
 
-pub(super) const GROUP: Group = Group {
-    name: "ui",
-    trials,
-    child: on_gpu,
-};
+pub(super) const GROUP: Group = Group { name: "ui", trials, child: on_gpu };
 
 /// Orders of the threads that are tried: of kernels in CUDA C++, which there are for two architectures, half as many.
 const SEEDS: u64 = 20;
@@ -54,9 +50,7 @@ fn on_gpu(name: &str) -> anyhow::Result<()> {
 type Mark = (String, BTreeSet<u32>);
 
 fn check(case: &Case) -> Result<(), Failed> {
-    let seeds = std::env::var("RUMBA_UI_SEEDS")
-        .ok()
-        .and_then(|seeds| seeds.parse().ok());
+    let seeds = std::env::var("RUMBA_UI_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
     let is_cuda = case.file.ends_with(".cu");
     let seeds = seeds.unwrap_or(if is_cuda { SEEDS / 2 } else { SEEDS });
     // Orders are compared with each other by the one check, and looked at one by one by the others.
@@ -66,25 +60,18 @@ fn check(case: &Case) -> Result<(), Failed> {
     for seed in 0..runs {
         // Errors that are no kernel's are told here, all others are findings.
         let mut refusal = None;
-        let found = Checks::default()
-            .seed(seed)
-            .schedules(schedules)
-            .run(|gpu| match case.launch(gpu, &ptx) {
-                Ok(()) => Ok(()),
-                Err(error) => match error.downcast() {
-                    Ok(error) => Err(error),
-                    Err(error) => {
-                        refusal = Some(error);
-                        Ok(())
-                    }
-                },
-            })?;
+        let found = Checks::default().seed(seed).schedules(schedules).run(|gpu| match case.launch(gpu, &ptx) {
+            Ok(()) => Ok(()),
+            Err(error) => match error.downcast() {
+                Ok(error) => Err(error),
+                Err(error) => {
+                    refusal = Some(error);
+                    Ok(())
+                }
+            },
+        })?;
         let is_mistake = |finding: &&Finding| finding.severity > Severity::Info;
-        let marks: BTreeSet<Mark> = found
-            .iter()
-            .filter(is_mistake)
-            .map(|finding| mark(case, finding))
-            .collect();
+        let marks: BTreeSet<Mark> = found.iter().filter(is_mistake).map(|finding| mark(case, finding)).collect();
         // What is marked in a right kernel is information.
         let remarks = found.iter().filter(|finding| !case.is_wrong || is_mistake(finding));
         let remarks: BTreeSet<Mark> = remarks.map(|finding| mark(case, finding)).collect();
@@ -127,10 +114,7 @@ fn check(case: &Case) -> Result<(), Failed> {
 fn mark(case: &Case, finding: &Finding) -> Mark {
     let is_ptx = case.file.ends_with(".ptx");
     let lines = finding.sides.iter().filter_map(|side| {
-        let own = side
-            .locations
-            .iter()
-            .find(|location| location.file.ends_with(case.file));
+        let own = side.locations.iter().find(|location| location.file.ends_with(case.file));
         match own {
             // Line 0 is that of no line: what the compiler made of several.
             Some(location) => Some(location.line).filter(|line| *line != 0),

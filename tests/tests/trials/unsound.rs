@@ -7,11 +7,7 @@ use unsound::{ATTACKS, Attack, Target};
 
 use crate::{Group, in_a_process};
 
-pub(super) const GROUP: Group = Group {
-    name: "unsound",
-    trials,
-    child,
-};
+pub(super) const GROUP: Group = Group { name: "unsound", trials, child };
 
 const PTX: &str = include_str!(env!("UNSOUND_PTX"));
 /// Orders of the threads that are tried under the checks.
@@ -26,13 +22,12 @@ fn trials() -> anyhow::Result<Vec<Trial>> {
         ("soft", |attack| unchecked("soft", attack)),
         ("gpu", |attack| unchecked("gpu", attack)),
     ];
-    let trials = engines
-        .into_iter()
-        .filter(|(engine, _)| *engine != "gpu" || test_processes::has_gpu())
-        .flat_map(|(engine, run)| {
+    let trials = engines.into_iter().filter(|(engine, _)| *engine != "gpu" || test_processes::has_gpu()).flat_map(
+        |(engine, run)| {
             let attacks = ATTACKS.iter();
             attacks.map(move |attack| Trial::test(format!("unsound::{engine}::{}", attack.name), move || run(attack)))
-        });
+        },
+    );
     Ok(trials.collect())
 }
 
@@ -45,11 +40,7 @@ fn unchecked(device: &str, attack: &Attack) -> Result<(), Failed> {
 fn checked(attack: &Attack) -> Result<(), Failed> {
     for seed in 0..SEEDS {
         let found = Checks::default().seed(seed).run(|device| {
-            let target = Target {
-                module: device.load(PTX)?,
-                device: device.clone(),
-                is_checked: true,
-            };
+            let target = Target { module: device.load(PTX)?, device: device.clone(), is_checked: true };
             (attack.run)(&target)
         })?;
         let unexpected: Vec<String> = found
@@ -66,15 +57,8 @@ fn checked(attack: &Attack) -> Result<(), Failed> {
 
 /// What the process of one attack does.
 fn child(name: &str) -> anyhow::Result<()> {
-    let attack = ATTACKS
-        .iter()
-        .find(|attack| attack.name == name)
-        .context("no such attack")?;
+    let attack = ATTACKS.iter().find(|attack| attack.name == name).context("no such attack")?;
     let device = Device::new()?;
     let module = device.load(PTX)?;
-    Ok((attack.run)(&Target {
-        device,
-        module,
-        is_checked: false,
-    })?)
+    Ok((attack.run)(&Target { device, module, is_checked: false })?)
 }

@@ -36,25 +36,16 @@ struct Args {
 
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
-    let effort = Effort {
-        single: 1 << if args.exhaustive { 32 } else { args.bits },
-        other: args.samples,
-        seed: args.seed,
-    };
+    let effort =
+        Effort { single: 1 << if args.exhaustive { 32 } else { args.bits }, other: args.samples, seed: args.seed };
     let device = Device::new()?;
     let all = measure::measure(&device, effort, &args.function)?;
     println!("{}", device.name());
     println!("{}", table(&all, !args.function.is_empty()));
     let bounds = Bounds::read()?;
     if args.bless {
-        anyhow::ensure!(
-            args.function.is_empty(),
-            "the table is written as a whole: leave out --function"
-        );
-        std::fs::write(
-            concat!(env!("CARGO_MANIFEST_DIR"), "/bounds.txt"),
-            bounds.blessed(&all, args.exhaustive),
-        )?;
+        anyhow::ensure!(args.function.is_empty(), "the table is written as a whole: leave out --function");
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/bounds.txt"), bounds.blessed(&all, args.exhaustive))?;
         return Ok(());
     }
     bounds.check(&all)

@@ -18,11 +18,8 @@ pub enum Library {
 
 impl Library {
     /// Those that this program was built with.
-    pub const ALL: &[Library] = if cfg!(without_libdevice) {
-        &[Library::Libm]
-    } else {
-        &[Library::Libdevice, Library::Libm]
-    };
+    pub const ALL: &[Library] =
+        if cfg!(without_libdevice) { &[Library::Libm] } else { &[Library::Libdevice, Library::Libm] };
 
     /// As the tables have it.
     pub fn name(self) -> &'static str {
@@ -99,36 +96,16 @@ pub fn measure(device: &Device, effort: Effort, filter: &str) -> Result<Vec<Meas
         let module = device.load_named(library.name(), library.ptx())?;
         let mut add = |function, ty, (ulps, input)| {
             let library = library.name();
-            all.push(Measured {
-                function,
-                ty,
-                library,
-                ulps,
-                input,
-            });
+            all.push(Measured { function, ty, library, ulps, input });
         };
         for &(name, search, values) in OF_ONE.iter().filter(|(name, ..)| name.contains(filter)) {
-            let one = ONE
-                .iter()
-                .find(|one| one.name == name)
-                .context("a reference is missing")?;
+            let one = ONE.iter().find(|one| one.name == name).context("a reference is missing")?;
             let context = || format!("{name} of {}", library.name());
-            add(
-                name,
-                "f32",
-                singles(device, &module, effort, one, search).with_context(context)?,
-            );
-            add(
-                name,
-                "f64",
-                doubles(device, &module, effort, one, values).with_context(context)?,
-            );
+            add(name, "f32", singles(device, &module, effort, one, search).with_context(context)?);
+            add(name, "f64", doubles(device, &module, effort, one, values).with_context(context)?);
         }
         for &(name, single, double) in OF_TWO.iter().filter(|(name, ..)| name.contains(filter)) {
-            let two = TWO
-                .iter()
-                .find(|two| two.name == name)
-                .context("a reference is missing")?;
+            let two = TWO.iter().find(|two| two.name == name).context("a reference is missing")?;
             add(name, "f32", pairs(device, &module, effort, two, single)?);
             add(name, "f64", pairs(device, &module, effort, two, double)?);
         }
@@ -151,10 +128,7 @@ fn singles(device: &Device, module: &Module, effort: Effort, one: &One, search: 
     let mut worst = device.zeros::<Worst>(threads as usize)?;
     module.launch((threads.div_ceil(BLOCK), BLOCK), search(inputs, &mut worst))?;
     let worst = worst.to_vec()?;
-    let worst = worst
-        .iter()
-        .max_by(|a, b| a.ulps.total_cmp(&b.ulps))
-        .context("no inputs")?;
+    let worst = worst.iter().max_by(|a, b| a.ulps.total_cmp(&b.ulps)).context("no inputs")?;
     Ok((f64::from(worst.ulps), format!("{:e}", f32::from_bits(worst.input))))
 }
 
@@ -197,15 +171,10 @@ fn pairs<T: Type>(
     let mut random = fastrand::Rng::with_seed(effort.seed);
     let mut number = |[low, high]: [f64; 2], negative| {
         let magnitude = (low + (high - low) * random.f64()).exp2();
-        T::from_f64(if negative && random.bool() {
-            -magnitude
-        } else {
-            magnitude
-        })
+        T::from_f64(if negative && random.bool() { -magnitude } else { magnitude })
     };
-    let (a, b): (Vec<T>, Vec<T>) = (0..effort.other)
-        .map(|_| (number(two.powers, two.negative[0]), number(two.other, two.negative[1])))
-        .unzip();
+    let (a, b): (Vec<T>, Vec<T>) =
+        (0..effort.other).map(|_| (number(two.powers, two.negative[0]), number(two.other, two.negative[1]))).unzip();
     let (a_device, b_device) = (device.buffer_from(&a)?, device.buffer_from(&b)?);
     let mut y = device.zeros::<T>(a.len())?;
     module.for_each(a.len(), values(&a_device, &b_device, &mut y))?;
@@ -252,12 +221,7 @@ fn worst(count: usize, error: impl Fn(usize) -> (f64, String) + Sync) -> (f64, S
         let error = &error;
         let handles: Vec<_> = (0..workers)
             .map(|worker| {
-                scope.spawn(move || {
-                    (worker..count)
-                        .step_by(workers)
-                        .map(error)
-                        .fold(Default::default(), larger)
-                })
+                scope.spawn(move || (worker..count).step_by(workers).map(error).fold(Default::default(), larger))
             })
             .collect();
         handles

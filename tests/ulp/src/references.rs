@@ -30,13 +30,7 @@ pub(crate) struct Two {
 const ALL: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
 
 const fn one(name: &'static str, near: [f64; 2], exact: fn(f64) -> Real) -> One {
-    One {
-        name,
-        domain: ALL,
-        near,
-        floor: None,
-        exact,
-    }
+    One { name, domain: ALL, near, floor: None, exact }
 }
 
 impl One {
@@ -84,21 +78,11 @@ pub(crate) const ONE: &[One] = &[
     one("norm_cdf", [-37.0, 8.0], |x| Real::from(x).norm_cdf()).within([-40.0, 40.0]),
     one("norm_cdf_inv", [0.0, 1.0], norm_cdf_inv).within([f64::MIN_POSITIVE, 1.0]),
     one("tgamma", [-10.0, 30.0], |x| Real::from(x).gamma()).within([-160.0, 180.0]),
-    one("lgamma", [-10.0, 30.0], |x| Real::from(x).ln_gamma())
-        .within([-1000.0, 1e300])
-        .with_zeros(),
-    one("bessel_j0", [-40.0, 40.0], |x| Real::from(x).bessel_j(0))
-        .within([-40.0, 40.0])
-        .with_zeros(),
-    one("bessel_j1", [-40.0, 40.0], |x| Real::from(x).bessel_j(1))
-        .within([-40.0, 40.0])
-        .with_zeros(),
-    one("bessel_y0", [0.0, 40.0], |x| Real::from(x).bessel_y(0))
-        .within([f64::MIN_POSITIVE, 40.0])
-        .with_zeros(),
-    one("bessel_y1", [0.0, 40.0], |x| Real::from(x).bessel_y(1))
-        .within([f64::MIN_POSITIVE, 40.0])
-        .with_zeros(),
+    one("lgamma", [-10.0, 30.0], |x| Real::from(x).ln_gamma()).within([-1000.0, 1e300]).with_zeros(),
+    one("bessel_j0", [-40.0, 40.0], |x| Real::from(x).bessel_j(0)).within([-40.0, 40.0]).with_zeros(),
+    one("bessel_j1", [-40.0, 40.0], |x| Real::from(x).bessel_j(1)).within([-40.0, 40.0]).with_zeros(),
+    one("bessel_y0", [0.0, 40.0], |x| Real::from(x).bessel_y(0)).within([f64::MIN_POSITIVE, 40.0]).with_zeros(),
+    one("bessel_y1", [0.0, 40.0], |x| Real::from(x).bessel_y(1)).within([f64::MIN_POSITIVE, 40.0]).with_zeros(),
 ];
 
 /// The functions of two numbers, in the order of the kernels.
@@ -110,20 +94,8 @@ pub(crate) const TWO: &[Two] = &[
         negative: [false, true],
         exact: |x, y| Real::from(x).pow(&Real::from(y)),
     },
-    Two {
-        name: "atan2",
-        powers: [-30.0, 30.0],
-        other: [-30.0, 30.0],
-        negative: [true, true],
-        exact: atan2,
-    },
-    Two {
-        name: "hypot",
-        powers: [-20.0, 20.0],
-        other: [-20.0, 20.0],
-        negative: [true, true],
-        exact: hypot,
-    },
+    Two { name: "atan2", powers: [-30.0, 30.0], other: [-30.0, 30.0], negative: [true, true], exact: atan2 },
+    Two { name: "hypot", powers: [-20.0, 20.0], other: [-20.0, 20.0], negative: [true, true], exact: hypot },
     Two {
         name: "rhypot",
         powers: [-20.0, 20.0],

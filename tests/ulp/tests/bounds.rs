@@ -6,14 +6,8 @@ use ulp::measure::{Effort, measure};
 
 #[test]
 fn a_sample_keeps_the_bounds() {
-    let effort = Effort {
-        single: 1 << 14,
-        other: 200,
-        seed: 7,
-    };
+    let effort = Effort { single: 1 << 14, other: 200, seed: 7 };
     let device = Device::new().expect("the software device is always there");
     let all = measure(&device, effort, "").expect("the kernels run");
-    Bounds::read()
-        .and_then(|bounds| bounds.check(&all))
-        .unwrap_or_else(|error| panic!("{error}"));
+    Bounds::read().and_then(|bounds| bounds.check(&all)).unwrap_or_else(|error| panic!("{error}"));
 }

@@ -44,10 +44,7 @@ pub mod attacks {
         let (sender, receiver) = channel();
         let (module, device) = (target.module.clone(), target.device.clone());
         let mut y = target.device.zeros::<u32>(N)?;
-        target.module.launch(
-            LaunchConfig::new(1, N as u32).stream(&stream),
-            super::add_one_late(ROUNDS, &mut y),
-        )?;
+        target.module.launch(LaunchConfig::new(1, N as u32).stream(&stream), super::add_one_late(ROUNDS, &mut y))?;
         stream.add_callback(move |outcome| {
             let work = || -> Result<Vec<u32>> {
                 outcome?;
@@ -68,14 +65,8 @@ pub mod attacks {
         let (sender, receiver) = channel();
         let (own, device) = (stream.clone(), target.device.clone());
         stream.launch_host_fn(move || {
-            let outcomes = [
-                own.synchronize(),
-                device.synchronize(),
-                device.zeros::<u32>(4).map(drop),
-            ];
-            let are_refused = outcomes
-                .iter()
-                .all(|outcome| matches!(outcome, Err(Error::InHostFunction { .. })));
+            let outcomes = [own.synchronize(), device.synchronize(), device.zeros::<u32>(4).map(drop)];
+            let are_refused = outcomes.iter().all(|outcome| matches!(outcome, Err(Error::InHostFunction { .. })));
             sender.send(are_refused).expect("the receiver is there");
         })?;
         stream.synchronize()?;
@@ -87,14 +78,8 @@ pub mod attacks {
     pub fn future_forgotten(target: &Target) -> Result<()> {
         let stream = target.device.stream()?;
         let mut y = target.device.zeros::<u32>(N)?;
-        target.module.launch(
-            LaunchConfig::new(1, N as u32).stream(&stream),
-            super::add_one_late(ROUNDS, &mut y),
-        )?;
-        let mut future = Box::pin(
-            y.copy_to_pinned(target.device.pinned::<u32>(N)?, &stream)?
-                .into_future(),
-        );
+        target.module.launch(LaunchConfig::new(1, N as u32).stream(&stream), super::add_one_late(ROUNDS, &mut y))?;
+        let mut future = Box::pin(y.copy_to_pinned(target.device.pinned::<u32>(N)?, &stream)?.into_future());
         let _ = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         std::mem::forget(future);
         let mut next = target.device.pinned::<u32>(N)?;
@@ -109,10 +94,7 @@ pub mod attacks {
     pub fn future_polled_twice(target: &Target) -> Result<()> {
         let stream = target.device.stream()?;
         let y = target.device.buffer_from(&[3_u32; N])?;
-        let mut future = pin!(
-            y.copy_to_pinned(target.device.pinned::<u32>(N)?, &stream)?
-                .into_future()
-        );
+        let mut future = pin!(y.copy_to_pinned(target.device.pinned::<u32>(N)?, &stream)?.into_future());
         stream.synchronize()?;
         let mut given = 0;
         for _ in 0..1000 {
@@ -120,12 +102,7 @@ pub mod attacks {
                 assert!(outcome?.iter().all(|&value| value == 3));
                 given += 1;
                 for _ in 0..3 {
-                    assert!(
-                        future
-                            .as_mut()
-                            .poll(&mut Context::from_waker(Waker::noop()))
-                            .is_pending()
-                    );
+                    assert!(future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
                 }
                 break;
             }
@@ -142,9 +119,8 @@ pub mod attacks {
             LaunchConfig::new(1, N as u32).stream(stream)
         }
         let mut first = target.device.zeros::<u32>(N)?;
-        let mut graph = target
-            .device
-            .capture(|s| target.module.launch(config(s), super::add_one_late(ROUNDS, &mut first)))?;
+        let mut graph =
+            target.device.capture(|s| target.module.launch(config(s), super::add_one_late(ROUNDS, &mut first)))?;
         graph.launch_on(&stream)?;
         let mut second = target.device.zeros::<u32>(N)?;
         graph.update(|s| target.module.launch(config(s), super::add_one_late(1, &mut second)))?;
@@ -153,9 +129,7 @@ pub mod attacks {
         graph.launch()?;
         let refused = graph.update(|s| {
             target.module.launch(config(s), super::add_one_late(1, &mut second))?;
-            Err(Error::InHostFunction {
-                operation: "a test".into(),
-            })
+            Err(Error::InHostFunction { operation: "a test".into() })
         });
         assert!(refused.is_err());
         graph.launch()?;
@@ -171,22 +145,13 @@ pub mod attacks {
         let graph = target.device.capture(|outer| {
             kept = Some(outer.clone());
             let inner = target.device.capture(|inner| {
-                target.module.launch(
-                    LaunchConfig::new(1, N as u32).stream(inner),
-                    super::add_one_late(1, &mut y),
-                )
+                target.module.launch(LaunchConfig::new(1, N as u32).stream(inner), super::add_one_late(1, &mut y))
             })?;
             assert_eq!(inner.len(), 1);
-            target.module.launch(
-                LaunchConfig::new(1, N as u32).stream(outer),
-                super::add_one_late(1, &mut y),
-            )
+            target.module.launch(LaunchConfig::new(1, N as u32).stream(outer), super::add_one_late(1, &mut y))
         })?;
         let stream = kept.expect("the work was called");
-        let late = target.module.launch(
-            LaunchConfig::new(1, N as u32).stream(&stream),
-            super::add_one_late(1, &mut y),
-        );
+        let late = target.module.launch(LaunchConfig::new(1, N as u32).stream(&stream), super::add_one_late(1, &mut y));
         assert!(late.is_err(), "a launch was recorded for a graph that is made");
         graph.launch()?;
         assert_eq!((graph.len(), y.to_vec()?), (1, vec![1; N]));
@@ -197,9 +162,7 @@ pub mod attacks {
     pub fn graph_that_panics(target: &Target) -> Result<()> {
         let mut y = target.device.zeros::<u32>(N)?;
         let graph = target.device.capture(|s| {
-            target
-                .module
-                .launch(LaunchConfig::new(1, N as u32).stream(s), super::panic_where(7, &mut y))
+            target.module.launch(LaunchConfig::new(1, N as u32).stream(s), super::panic_where(7, &mut y))
         })?;
         for _ in 0..3 {
             graph.launch()?;
@@ -207,10 +170,7 @@ pub mod attacks {
             assert!(matches!(outcome, Err(Error::Panic(_))), "{outcome:?}");
         }
         let y = y.to_vec()?;
-        assert!(
-            y.iter().enumerate().all(|(i, y)| *y == if i == 7 { 0 } else { 3 }),
-            "{y:?}"
-        );
+        assert!(y.iter().enumerate().all(|(i, y)| *y == if i == 7 { 0 } else { 3 }), "{y:?}");
         Ok(())
     }
 
@@ -218,10 +178,7 @@ pub mod attacks {
     pub fn graph_of_many_threads(target: &Target) -> Result<()> {
         let mut y = target.device.zeros::<u32>(N)?;
         let graph = target.device.capture(|s| {
-            target.module.launch(
-                LaunchConfig::new(1, N as u32).stream(s),
-                super::add_one_late(10, &mut y),
-            )
+            target.module.launch(LaunchConfig::new(1, N as u32).stream(s), super::add_one_late(10, &mut y))
         })?;
         let graph = std::sync::Arc::new(graph);
         let launched: Vec<_> = (0..4)
@@ -248,15 +205,11 @@ pub mod attacks {
     pub fn unified_memory_while_a_kernel_runs(target: &Target) -> Result<()> {
         let mut y = target.device.managed::<u32>(N)?;
         for round in 1..4 {
-            target
-                .module
-                .launch((1, N as u32), super::add_one_late(ROUNDS, &mut y))?;
+            target.module.launch((1, N as u32), super::add_one_late(ROUNDS, &mut y))?;
             assert!(y.host()?.iter().all(|&value| value == round));
         }
         y.host_mut()?.fill(9);
-        target
-            .module
-            .launch((1, N as u32), super::add_one_late(ROUNDS, &mut y))?;
+        target.module.launch((1, N as u32), super::add_one_late(ROUNDS, &mut y))?;
         drop(y);
         target.device.synchronize()
     }
@@ -265,10 +218,7 @@ pub mod attacks {
     pub fn event_of_a_stream_that_is_gone(target: &Target) -> Result<()> {
         let stream = target.device.stream()?;
         let mut y = target.device.zeros::<u32>(N)?;
-        target.module.launch(
-            LaunchConfig::new(1, N as u32).stream(&stream),
-            super::add_one_late(ROUNDS, &mut y),
-        )?;
+        target.module.launch(LaunchConfig::new(1, N as u32).stream(&stream), super::add_one_late(ROUNDS, &mut y))?;
         let event = stream.record()?;
         drop(stream);
         let other = target.device.stream()?;

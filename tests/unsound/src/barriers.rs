@@ -165,17 +165,13 @@ pub mod attacks {
     /// Threads in different methods of one scratch memory get some numbers, and end.
     pub fn scratch_in_two_ways(target: &Target) -> Result<()> {
         let (x, mut y) = ([1_u32; 64], [0_u32; 64]);
-        target
-            .module
-            .launch((1, 64), super::scratch_used_in_two_ways(&x, &mut y))
+        target.module.launch((1, 64), super::scratch_used_in_two_ways(&x, &mut y))
     }
 
     /// So do threads that stay when others have left.
     pub fn scratch_without_threads(target: &Target) -> Result<()> {
         let (x, mut y) = ([1_u32; 64], [0_u32; 64]);
-        target
-            .module
-            .launch((1, 64), super::scratch_that_threads_leave(&x, &mut y))
+        target.module.launch((1, 64), super::scratch_that_threads_leave(&x, &mut y))
     }
 
     /// The two ways to read are one protocol.

@@ -153,14 +153,7 @@ pub fn blocks_that_leave(
     x: &[u32],
     stages: TensorPipeline<(Half, Multicast<Half>), 2, 1, 2>,
 ) {
-    let (way, thread) = (
-        if thread::block_idx_x().is_multiple_of(2) {
-            first
-        } else {
-            second
-        },
-        thread::thread_idx_x(),
-    );
+    let (way, thread) = (if thread::block_idx_x().is_multiple_of(2) { first } else { second }, thread::thread_idx_x());
     if way == PANICS || way == PANICS_IN_PART && thread >= 100 {
         assert!(x.is_empty(), "the block panics");
     }
@@ -218,10 +211,7 @@ pub fn blocks_that_return_one_by_one(
     for round in 0..rounds {
         *own.own() = 10 * round + rank;
         let all = own.sync();
-        sum += all
-            .blocks()
-            .map(|block| block[63 - thread::thread_idx_x() as usize])
-            .sum::<u32>();
+        sum += all.blocks().map(|block| block[63 - thread::thread_idx_x() as usize]).sum::<u32>();
         own = all.sync();
     }
     if let Some(own) = sums.own() {
@@ -261,10 +251,7 @@ pub mod attacks {
     /// Barriers are not counted by one thread's operand, and passed by another's.
     pub fn product_of_operands_by_thread(target: &Target) -> Result<()> {
         let device = &target.device;
-        let (short, long) = (
-            Array::full(device, [1, 300, 16], 1.0_f32)?,
-            Array::full(device, [1, 300, 256], 1.0_f32)?,
-        );
+        let (short, long) = (Array::full(device, [1, 300, 16], 1.0_f32)?, Array::full(device, [1, 300, 256], 1.0_f32)?);
         let b = Array::full(device, [1, 256, 128], 1.0_f32)?;
         let mut c = Array::<f32, 3>::zeros(device, [1, 300, 128])?;
         for from in [1, 31, 128, 255] {
@@ -273,10 +260,7 @@ pub mod attacks {
         }
         // The same in all threads, or in those of a block.
         for (from, block, sums) in [(0, 9, [256.0, 256.0]), (256, 9, [16.0, 16.0]), (256, 1, [16.0, 256.0])] {
-            target.module.launch(
-                (2, 256),
-                super::operands_by_thread(&short, &long, &b, from, block, &mut c),
-            )?;
+            target.module.launch((2, 256), super::operands_by_thread(&short, &long, &b, from, block, &mut c))?;
             let c = c.to_vec()?;
             assert_eq!([c[0], c[299 * 128]], sums);
         }
@@ -286,23 +270,13 @@ pub mod attacks {
     /// The same by warps.
     pub fn product_of_operands_by_warp(target: &Target) -> Result<()> {
         let device = &target.device;
-        let (short, long) = (
-            Array::full(device, [1, 64, 16], 1.0_f64)?,
-            Array::full(device, [1, 64, 256], 1.0_f64)?,
-        );
+        let (short, long) = (Array::full(device, [1, 64, 16], 1.0_f64)?, Array::full(device, [1, 64, 256], 1.0_f64)?);
         let b = Array::full(device, [1, 256, 64], 1.0_f64)?;
         let mut c = Array::<f64, 3>::zeros(device, [1, 64, 64])?;
         for from in [1, 64, 127] {
-            panics(
-                target,
-                (1, 128),
-                super::operands_by_warp(&short, &long, &b, from, &mut c),
-                PRODUCT,
-            );
+            panics(target, (1, 128), super::operands_by_warp(&short, &long, &b, from, &mut c), PRODUCT);
         }
-        target
-            .module
-            .launch((1, 128), super::operands_by_warp(&short, &long, &b, 0, &mut c))?;
+        target.module.launch((1, 128), super::operands_by_warp(&short, &long, &b, 0, &mut c))?;
         assert_eq!(c.to_vec()?, [256.0; 64 * 64]);
         // Of the same lengths, but in another order of elements.
         let turned = Array::full(device, [1, 256, 64], 1.0_f64)?;
@@ -321,9 +295,7 @@ pub mod attacks {
             panics(target, (1, 256), super::values_by_thread(&a, &b, from, &mut c), PRODUCT);
         }
         for from in [0, 256] {
-            target
-                .module
-                .launch((1, 256), super::values_by_thread(&a, &b, from, &mut c))?;
+            target.module.launch((1, 256), super::values_by_thread(&a, &b, from, &mut c))?;
             assert_eq!(c.to_vec()?, [16.0; 256 * 128]);
         }
         Ok(())
@@ -337,17 +309,10 @@ pub mod attacks {
         let mut c = Array::<f32, 3>::zeros(device, [1, 8, 128])?;
         let mut d = Array::<f32, 3>::zeros(device, [1, 300, 128])?;
         for from in [1, 128] {
-            panics(
-                target,
-                (1, 256),
-                super::outputs_by_thread(&a, &b, from, &mut c, &mut d),
-                PRODUCT,
-            );
+            panics(target, (1, 256), super::outputs_by_thread(&a, &b, from, &mut c, &mut d), PRODUCT);
         }
         for from in [0, 256] {
-            target
-                .module
-                .launch((1, 256), super::outputs_by_thread(&a, &b, from, &mut c, &mut d))?;
+            target.module.launch((1, 256), super::outputs_by_thread(&a, &b, from, &mut c, &mut d))?;
         }
         assert!(c.to_vec()?.iter().chain(&d.to_vec()?).all(|sum| *sum == 16.0));
         Ok(())
@@ -360,16 +325,9 @@ pub mod attacks {
         let b = Array::full(device, [1, 16, 128], 1.0_f32)?;
         let mut c = Array::<f32, 3>::zeros(device, [1, 256, 128])?;
         for from in [1, 128, 255] {
-            panics(
-                target,
-                (1, 256),
-                super::product_without_some(&a, &b, from, &mut c),
-                PRODUCT,
-            );
+            panics(target, (1, 256), super::product_without_some(&a, &b, from, &mut c), PRODUCT);
         }
-        target
-            .module
-            .launch((1, 256), super::product_without_some(&a, &b, 0, &mut c))?;
+        target.module.launch((1, 256), super::product_without_some(&a, &b, 0, &mut c))?;
         assert_eq!(c.to_vec()?, [0.0; 256 * 128]);
         Ok(())
     }
@@ -404,31 +362,16 @@ pub mod attacks {
 
     /// Nor do blocks that copy for each other.
     pub fn tensor_product_of_maps_by_block(target: &Target) -> Result<()> {
-        let (a, long, right) = (
-            halves(target, 256 * 64)?,
-            halves(target, 256 * 640)?,
-            halves(target, 128 * 640)?,
-        );
+        let (a, long, right) = (halves(target, 256 * 64)?, halves(target, 256 * 640)?, halves(target, 128 * 640)?);
         let mut c = target.device.zeros::<f32>(256 * 128)?;
         let b = [128, 640];
         for grid in [2, 4] {
-            let call = super::maps_by_block(
-                (&a, [256, 64]),
-                (&long, [256, 640]),
-                (&right, b),
-                1,
-                (&mut c, [256, 128]),
-            );
+            let call = super::maps_by_block((&a, [256, 64]), (&long, [256, 640]), (&right, b), 1, (&mut c, [256, 128]));
             panics(target, (grid, 384), call, CLUSTER);
         }
         for (from, sum) in [(0, 640.0), (2, 64.0)] {
-            let call = super::maps_by_block(
-                (&a, [256, 64]),
-                (&long, [256, 640]),
-                (&right, b),
-                from,
-                (&mut c, [256, 128]),
-            );
+            let call =
+                super::maps_by_block((&a, [256, 64]), (&long, [256, 640]), (&right, b), from, (&mut c, [256, 128]));
             target.module.launch((2, 384), call)?;
             assert_eq!(c.to_vec()?, [sum; 256 * 128]);
         }
@@ -484,15 +427,8 @@ pub mod attacks {
             panics(target, (4, 256), call, message);
         }
         // A cluster that returns as a whole has no roles.
-        for (first, second) in [
-            (0, 0),
-            (RETURNS, RETURNS),
-            (RETURNS, RETURNS_LATE),
-            (RETURNS_LATE, RETURNS_LATE),
-        ] {
-            target
-                .module
-                .launch((4, 256), super::blocks_that_leave((&a, [64, 64]), first, second, &x))?;
+        for (first, second) in [(0, 0), (RETURNS, RETURNS), (RETURNS, RETURNS_LATE), (RETURNS_LATE, RETURNS_LATE)] {
+            target.module.launch((4, 256), super::blocks_that_leave((&a, [64, 64]), first, second, &x))?;
         }
         target.device.synchronize()
     }
@@ -502,16 +438,11 @@ pub mod attacks {
         for lengths in [[1_u32, 2, 3, 4], [4, 1, 1, 1], [1, 5, 5, 1], [3, 3, 3, 3], [1, 1, 1, 9]] {
             let mut sums = [0_u32; 8 * 64];
             let packed = lengths.iter().rev().fold(0, |packed, length| packed << 8 | length);
-            target
-                .module
-                .launch((8, 64), super::blocks_that_return_one_by_one(packed, &mut sums))?;
+            target.module.launch((8, 64), super::blocks_that_return_one_by_one(packed, &mut sums))?;
             for (i, sum) in sums.iter().enumerate() {
                 let own = lengths[i / 64 % 4];
-                let seen = |round: u32| {
-                    (0..4)
-                        .map(|block| 10 * round.min(lengths[block] - 1) + block as u32)
-                        .sum::<u32>()
-                };
+                let seen =
+                    |round: u32| (0..4).map(|block| 10 * round.min(lengths[block] - 1) + block as u32).sum::<u32>();
                 assert_eq!(*sum, (0..own).map(seen).sum::<u32>(), "{lengths:?}, thread {i}");
             }
         }

@@ -154,50 +154,31 @@ pub mod attacks {
         or_panic(launch(buffer.slice_mut(length..2 * length)))?;
         or_panic(target.device.synchronize())?;
         let values = buffer.to_vec()?;
-        assert!(
-            values[..length].iter().all(|&value| value == OUTSIDE),
-            "before the slice"
-        );
-        assert!(
-            values[2 * length..].iter().all(|&value| value == OUTSIDE),
-            "behind the slice"
-        );
+        assert!(values[..length].iter().all(|&value| value == OUTSIDE), "before the slice");
+        assert!(values[2 * length..].iter().all(|&value| value == OUTSIDE), "behind the slice");
         Ok(values[length..2 * length].to_vec())
     }
 
     /// Three blocks: the third part of 2⁶⁴ rounds would be another block's tile.
     pub fn rounds_store_wraps(target: &Target) -> Result<()> {
-        let values = on_the_middle(target, 384, |y| {
-            target.module.launch((3, 32), super::store_round(inverse(3), y))
-        })?;
-        assert!(
-            values.iter().all(|&value| value == 99),
-            "no round of the slice was stored to"
-        );
-        on_the_middle(target, 384, |y| {
-            target.module.launch((3, 32), super::store_two_rounds(inverse(3), y))
-        })?;
+        let values = on_the_middle(target, 384, |y| target.module.launch((3, 32), super::store_round(inverse(3), y)))?;
+        assert!(values.iter().all(|&value| value == 99), "no round of the slice was stored to");
+        on_the_middle(target, 384, |y| target.module.launch((3, 32), super::store_two_rounds(inverse(3), y)))?;
         Ok(())
     }
 
     /// Blocks of 33 threads: the last whole tile below 2⁶⁴ would begin before the slice.
     pub fn rounds_reach_before_the_slice(target: &Target) -> Result<()> {
-        on_the_middle(target, 132, |y| {
-            target.module.launch((1, 33), super::store_round(u64::MAX / 132, y))
-        })?;
+        on_the_middle(target, 132, |y| target.module.launch((1, 33), super::store_round(u64::MAX / 132, y)))?;
         Ok(())
     }
 
     /// The same when it is read.
     pub fn rounds_load_wraps(target: &Target) -> Result<()> {
-        let x = target
-            .device
-            .buffer_from(&[[1_u32; 132], [2; 132], [3; 132]].concat())?;
+        let x = target.device.buffer_from(&[[1_u32; 132], [2; 132], [3; 132]].concat())?;
         for round in [1, inverse(33), u64::MAX / 132, u64::MAX] {
             let x = x.slice(132..264);
-            on_the_middle(target, 132, |y| {
-                target.module.launch((1, 33), super::load_round(round, x, y))
-            })?;
+            on_the_middle(target, 132, |y| target.module.launch((1, 33), super::load_round(round, x, y)))?;
         }
         Ok(())
     }
@@ -205,13 +186,8 @@ pub mod attacks {
     /// A part's index that would wrap to the next thread's element.
     pub fn part_wraps(target: &Target) -> Result<()> {
         for k in [inverse(33), u64::MAX, 2, 1 << 63] {
-            let values = on_the_middle(target, 33, |out| {
-                target.module.launch((1, 33), super::part_of_tile(k, out))
-            })?;
-            assert!(
-                values.iter().all(|&value| value == 0 || value == 99),
-                "another thread's: {values:?}"
-            );
+            let values = on_the_middle(target, 33, |out| target.module.launch((1, 33), super::part_of_tile(k, out)))?;
+            assert!(values.iter().all(|&value| value == 0 || value == 99), "another thread's: {values:?}");
         }
         Ok(())
     }
@@ -220,14 +196,9 @@ pub mod attacks {
     pub fn shared_slice_part_wraps(target: &Target) -> Result<()> {
         for k in [inverse(33), u64::MAX, 2, 1 << 63] {
             let values = on_the_middle(target, 33, |out| {
-                target
-                    .module
-                    .launch((1, 33), super::part_of_shared_slice(k, out, Elements(34)))
+                target.module.launch((1, 33), super::part_of_shared_slice(k, out, Elements(34)))
             })?;
-            assert!(
-                values.iter().all(|&value| value == 0 || value == 99),
-                "another thread's: {values:?}"
-            );
+            assert!(values.iter().all(|&value| value == 0 || value == 99), "another thread's: {values:?}");
         }
         Ok(())
     }
@@ -236,11 +207,7 @@ pub mod attacks {
     pub fn fragment_rows_wrap(target: &Target) -> Result<()> {
         for row in [u64::MAX - 15, u64::MAX - 7, u64::MAX, 17, 1 << 60] {
             let mut y = vec![0.0_f32; 128];
-            or_panic(
-                target
-                    .module
-                    .launch((1, 32), super::rows_of_fragment(row, (&mut y, [16, 8]))),
-            )?;
+            or_panic(target.module.launch((1, 32), super::rows_of_fragment(row, (&mut y, [16, 8]))))?;
             assert!(y.iter().all(|&value| value != 3.0), "row {row} reaches the other tile");
         }
         Ok(())
@@ -250,11 +217,7 @@ pub mod attacks {
     pub fn fragment_place_wraps(target: &Target) -> Result<()> {
         for step in [inverse(3), u64::MAX, 1 << 62] {
             let mut c = vec![1.0_f32; 16 * 24];
-            or_panic(
-                target
-                    .module
-                    .launch((1, 96), super::steps_of_fragments(step, (&mut c, [16, 24]))),
-            )?;
+            or_panic(target.module.launch((1, 96), super::steps_of_fragments(step, (&mut c, [16, 24]))))?;
         }
         Ok(())
     }
@@ -273,19 +236,10 @@ pub mod attacks {
     /// Indices whose offset wraps.
     pub fn view_index_wraps(target: &Target) -> Result<()> {
         let x: Vec<u32> = (0..64).collect();
-        for (row, column) in [
-            (u64::MAX, 0),
-            (0, u64::MAX),
-            (1 << 61, 8),
-            (1 << 32, 0),
-            (8, 0),
-            (0, 8),
-            (inverse(9), 1),
-        ] {
+        for (row, column) in [(u64::MAX, 0), (0, u64::MAX), (1 << 61, 8), (1 << 32, 0), (8, 0), (0, 8), (inverse(9), 1)]
+        {
             let mut y = [0];
-            target
-                .module
-                .launch((1, 1), super::index_of_view(row, column, (&x, [8, 8]), &mut y))?;
+            target.module.launch((1, 1), super::index_of_view(row, column, (&x, [8, 8]), &mut y))?;
             assert_eq!(y, [7], "there is no element [{row}, {column}]");
         }
         Ok(())
@@ -294,18 +248,9 @@ pub mod attacks {
     /// A shape whose product wraps to the number of elements.
     pub fn view_new_wraps(target: &Target) -> Result<()> {
         let x: Vec<u32> = (0..64).collect();
-        for (rows, columns) in [
-            (1 << 63, 2),
-            ((1 << 62) + 16, 4),
-            (65, 1),
-            (inverse(5).wrapping_mul(64), 5),
-        ] {
+        for (rows, columns) in [(1 << 63, 2), ((1 << 62) + 16, 4), (65, 1), (inverse(5).wrapping_mul(64), 5)] {
             let mut y = [7];
-            or_panic(
-                target
-                    .module
-                    .launch((1, 1), super::shape_of_view(rows, columns, &x, &mut y)),
-            )?;
+            or_panic(target.module.launch((1, 1), super::shape_of_view(rows, columns, &x, &mut y)))?;
             assert_eq!(y, [7], "there is no shape {rows} x {columns}");
         }
         Ok(())

@@ -128,9 +128,7 @@ pub mod attacks {
         let mut y = [[0_u32; 4]; 32];
         for lane in [0, 31, 32, 33, 1 << 31, u32::MAX] {
             for width in [32, 16, 1] {
-                target
-                    .module
-                    .launch((1, 32), super::shuffles(u32::MAX, lane, width, &mut y))?;
+                target.module.launch((1, 32), super::shuffles(u32::MAX, lane, width, &mut y))?;
                 assert!(y.iter().flatten().all(|value| *value < 32), "{lane} {width}: {y:?}");
             }
         }
@@ -141,9 +139,7 @@ pub mod attacks {
     pub fn groups_of_some_lanes(target: &Target) -> Result<()> {
         for from in [1, 7, 32, 45] {
             let mut y = [0_u32; 64];
-            target
-                .module
-                .launch((1, 64), super::group_after_its_lanes(from, &mut y))?;
+            target.module.launch((1, 64), super::group_after_its_lanes(from, &mut y))?;
             for (i, y) in y.iter().enumerate() {
                 let lanes = (from as usize).saturating_sub(i / 32 * 32).min(32);
                 assert_eq!(*y as usize, if i < from as usize { lanes } else { 0 }, "{from}, {i}");
@@ -156,9 +152,7 @@ pub mod attacks {
     pub fn tiles_exchanged_by_all(target: &Target) -> Result<()> {
         for (exchanges, sum) in [(0, 1102), (1, 1102), (2, 211)] {
             let mut y = [0_u32; 64];
-            target
-                .module
-                .launch((1, 64), super::tiles_exchanged(exchanges, &mut y))?;
+            target.module.launch((1, 64), super::tiles_exchanged(exchanges, &mut y))?;
             assert_eq!(y, [sum; 64]);
         }
         Ok(())
@@ -169,13 +163,10 @@ pub mod attacks {
         let x: Vec<u32> = (0..256).collect();
         let mut y = [0_u32; 64];
         for rounds in [0, 1, 3] {
-            target
-                .module
-                .launch((1, 64), super::stages_forgotten(&x, rounds, &mut y))?;
+            target.module.launch((1, 64), super::stages_forgotten(&x, rounds, &mut y))?;
             for (i, y) in y.iter().enumerate() {
-                let expected: usize = (0..rounds as usize)
-                    .map(|round| if round == 0 { 0 } else { 64 * (round - 1) + 63 - i })
-                    .sum();
+                let expected: usize =
+                    (0..rounds as usize).map(|round| if round == 0 { 0 } else { 64 * (round - 1) + 63 - i }).sum();
                 assert_eq!(*y as usize, expected, "{rounds} rounds, thread {i}");
             }
         }
@@ -186,9 +177,7 @@ pub mod attacks {
     pub fn shared_slices_of_any_length(target: &Target) -> Result<()> {
         for length in [0_usize, 1, 33, 12 << 10] {
             let mut sums = [0_u32];
-            target
-                .module
-                .launch((1, 33), super::shared_slice_of_any_length(&mut sums, Elements(length)))?;
+            target.module.launch((1, 33), super::shared_slice_of_any_length(&mut sums, Elements(length)))?;
             let sum = (0..length as u32).fold(0_u32, u32::wrapping_add);
             assert_eq!(sums, [sum.wrapping_mul(33)], "{length}");
         }

@@ -98,11 +98,7 @@ pub mod attacks {
     pub fn matrix_shape_wraps(target: &Target) -> Result<()> {
         let mut y = target.device.zeros::<u32>(64)?;
         for shape in [[1 << 63, 2], [1 << 32, 1 << 32], [usize::MAX, 64]] {
-            refused(
-                target
-                    .module
-                    .launch(((1, 1), (8, 8)), super::add_one_to_tiles((&mut y, shape))),
-            )?;
+            refused(target.module.launch(((1, 1), (8, 8)), super::add_one_to_tiles((&mut y, shape))))?;
         }
         Ok(())
     }
@@ -110,22 +106,14 @@ pub mod attacks {
     /// A shape of more elements than there are.
     pub fn matrix_shape_beyond_slice(target: &Target) -> Result<()> {
         let mut y = target.device.zeros::<u32>(64)?;
-        refused(
-            target
-                .module
-                .launch(((8, 1), (8, 8)), super::add_one_to_tiles((&mut y, [8, 9]))),
-        )
+        refused(target.module.launch(((8, 1), (8, 8)), super::add_one_to_tiles((&mut y, [8, 9]))))
     }
 
     /// Shared memory of more bytes than there are numbers.
     pub fn shared_slice_too_long(target: &Target) -> Result<()> {
         let mut y = target.device.zeros::<u32>(64)?;
         for length in [1 << 40, usize::MAX, usize::MAX / 4 + 2, 1 << 30] {
-            refused(
-                target
-                    .module
-                    .launch((1, 33), super::through_a_shared_slice(&mut y, Elements(length))),
-            )?;
+            refused(target.module.launch((1, 33), super::through_a_shared_slice(&mut y, Elements(length))))?;
         }
         Ok(())
     }

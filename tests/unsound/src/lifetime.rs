@@ -30,10 +30,9 @@ pub mod attacks {
     pub fn buffer_dropped_while_the_kernel_runs(target: &Target) -> Result<()> {
         let stream = target.device.stream()?;
         let mut buffer = target.device.zeros::<u32>(N)?;
-        target.module.launch(
-            LaunchConfig::new(1, N as u32).stream(&stream),
-            super::write_late(ROUNDS, 7, &mut buffer),
-        )?;
+        target
+            .module
+            .launch(LaunchConfig::new(1, N as u32).stream(&stream), super::write_late(ROUNDS, 7, &mut buffer))?;
         drop(buffer);
         let next = target.device.buffer_from(&[5_u32; N])?;
         stream.synchronize()?;
@@ -45,16 +44,12 @@ pub mod attacks {
     pub fn stream_dropped_while_the_kernel_runs(target: &Target) -> Result<()> {
         let mut buffer = target.device.zeros::<u32>(N)?;
         let stream = target.device.stream()?;
-        target.module.launch(
-            LaunchConfig::new(1, N as u32).stream(&stream),
-            super::write_late(ROUNDS, 7, &mut buffer),
-        )?;
+        target
+            .module
+            .launch(LaunchConfig::new(1, N as u32).stream(&stream), super::write_late(ROUNDS, 7, &mut buffer))?;
         drop(stream);
         let other = target.device.stream()?;
-        target.module.launch(
-            LaunchConfig::new(1, N as u32).stream(&other),
-            super::write_late(0, 9, &mut buffer),
-        )?;
+        target.module.launch(LaunchConfig::new(1, N as u32).stream(&other), super::write_late(0, 9, &mut buffer))?;
         assert_eq!(buffer.to_vec()?, [9; N]);
         Ok(())
     }
@@ -63,10 +58,9 @@ pub mod attacks {
     pub fn copy_forgotten(target: &Target) -> Result<()> {
         let stream = target.device.stream()?;
         let mut buffer = target.device.zeros::<u32>(N)?;
-        target.module.launch(
-            LaunchConfig::new(1, N as u32).stream(&stream),
-            super::write_late(ROUNDS, 7, &mut buffer),
-        )?;
+        target
+            .module
+            .launch(LaunchConfig::new(1, N as u32).stream(&stream), super::write_late(ROUNDS, 7, &mut buffer))?;
         std::mem::forget(buffer.copy_to_pinned(target.device.pinned::<u32>(N)?, &stream)?);
         let mut next = target.device.pinned::<u32>(N)?;
         next.fill(5);
@@ -80,10 +74,7 @@ pub mod attacks {
         let graph = {
             let mut buffer = target.device.zeros::<u32>(N)?;
             target.device.capture(|stream| {
-                target.module.launch(
-                    LaunchConfig::for_each(N).stream(stream),
-                    super::write_late(0, 7, &mut buffer),
-                )
+                target.module.launch(LaunchConfig::for_each(N).stream(stream), super::write_late(0, 7, &mut buffer))
             })?
         };
         let next = target.device.buffer_from(&[5_u32; N])?;
@@ -96,10 +87,7 @@ pub mod attacks {
     /// A graph cannot copy host memory that it does not own.
     pub fn host_memory_in_a_graph(target: &Target) -> Result<()> {
         let outcome = target.device.capture(|stream| {
-            target.module.launch(
-                LaunchConfig::for_each(4).stream(stream),
-                super::write_late(0, 7, &mut [0_u32; 4]),
-            )
+            target.module.launch(LaunchConfig::for_each(4).stream(stream), super::write_late(0, 7, &mut [0_u32; 4]))
         });
         assert!(outcome.is_err(), "memory of the stack was taken into a graph");
         Ok(())
@@ -114,10 +102,8 @@ pub mod attacks {
         });
         let stream = kept.expect("the recording ran");
         let mut buffer = target.device.zeros::<u32>(N)?;
-        let outcome = target.module.launch(
-            LaunchConfig::for_each(N).stream(&stream),
-            super::write_late(0, 7, &mut buffer),
-        );
+        let outcome =
+            target.module.launch(LaunchConfig::for_each(N).stream(&stream), super::write_late(0, 7, &mut buffer));
         assert!(outcome.is_err(), "a launch was taken by a recording that is over");
         Ok(())
     }
@@ -140,12 +126,7 @@ pub mod attacks {
         let mut buffer = target.device.buffer_from(&[1_u32; 4])?;
         target.device.reset()?;
         assert!(buffer.to_vec().is_err(), "memory of the context that is gone was read");
-        assert!(
-            target
-                .module
-                .launch((1, 4), super::write_late(0, 7, &mut buffer))
-                .is_err()
-        );
+        assert!(target.module.launch((1, 4), super::write_late(0, 7, &mut buffer)).is_err());
         Ok(())
     }
 

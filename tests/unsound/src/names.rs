@@ -88,9 +88,7 @@ pub mod attacks {
         target.module.launch((1, 32), super::leave(1.0, &mut y))?;
         assert_eq!(y, [15.0; 32]);
         let mut z = [0.0_f64; 32];
-        target
-            .module
-            .launch((1, 32), super::product(1.5_f32, 2.5_f64, &mut y, &mut z))?;
+        target.module.launch((1, 32), super::product(1.5_f32, 2.5_f64, &mut y, &mut z))?;
         assert_eq!((y, z), ([1.5; 32], [2.5; 32]));
         Ok(())
     }

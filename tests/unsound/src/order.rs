@@ -9,11 +9,7 @@ pub fn recurse(x: &[u32], mut y: DisjointSlice<u32>) {
     fn down(n: u32, x: &[u32]) -> u32 {
         let mut numbers = [n; 64];
         numbers[(n % 64) as usize] += 1;
-        if n == 0 || x.is_empty() {
-            numbers[0]
-        } else {
-            numbers[(n % 7) as usize].wrapping_add(down(n - 1, x))
-        }
+        if n == 0 || x.is_empty() { numbers[0] } else { numbers[(n % 7) as usize].wrapping_add(down(n - 1, x)) }
     }
     if let Some(y) = y.own() {
         *y = down(1_000_000, x);
@@ -41,13 +37,8 @@ pub mod attacks {
         let source = target.device.buffer_from(&[7_u32; 1024])?;
         let stream = target.device.stream()?;
         let mut pinned = target.device.pinned::<u32>(1024)?;
-        target
-            .device
-            .scope(|scope| scope.copy_out(source.as_slice(), &mut pinned, &stream))?;
-        assert!(
-            pinned.iter().all(|&value| value == 7),
-            "the scope ended before its copy"
-        );
+        target.device.scope(|scope| scope.copy_out(source.as_slice(), &mut pinned, &stream))?;
+        assert!(pinned.iter().all(|&value| value == 7), "the scope ended before its copy");
         Ok(())
     }
 }

@@ -178,24 +178,15 @@ pub mod attacks {
         panics(target, 5, super::producer_panics((&a, [64, 64]), &x), message);
         // The device is as before.
         let a = operand(target)?;
-        target
-            .module
-            .launch((2, 256), super::unequal_roles((&a, [64, 64]), 7, 7))
+        target.module.launch((2, 256), super::unequal_roles((&a, [64, 64]), 7, 7))
     }
 
     /// Nor do those of another block, which has copies from the one that panicked.
     pub fn panic_of_a_producer_in_a_cluster(target: &Target) -> Result<()> {
         let (a, x) = (operand(target)?, [0_u32; 3]);
         let message = "index out of bounds: the len is 3 but the index is 3";
-        panics(
-            target,
-            2,
-            super::producer_of_a_cluster_panics((&a, [64, 64]), &x),
-            message,
-        );
-        target
-            .module
-            .launch((2, 256), super::unequal_blocks((&a, [64, 64]), 7, 7))
+        panics(target, 2, super::producer_of_a_cluster_panics((&a, [64, 64]), &x), message);
+        target.module.launch((2, 256), super::unequal_blocks((&a, [64, 64]), 7, 7))
     }
 
     /// The producer does not wait for a release that no thread makes any more.
@@ -203,18 +194,14 @@ pub mod attacks {
         let (a, x) = (operand(target)?, [0_u32; 3]);
         let message = "index out of bounds: the len is 3 but the index is 3";
         panics(target, 3, super::consumer_panics((&a, [64, 64]), &x), message);
-        target
-            .module
-            .launch((2, 256), super::unequal_roles((&a, [64, 64]), 7, 7))
+        target.module.launch((2, 256), super::unequal_roles((&a, [64, 64]), 7, 7))
     }
 
     /// No role waits for one that has ended.
     pub fn roles_that_pass_unequally_many_stages(target: &Target) -> Result<()> {
         let a = operand(target)?;
         for (filled, taken) in [(0, 0), (1, 1), (3, 3), (20, 20)] {
-            target
-                .module
-                .launch((2, 256), super::unequal_roles((&a, [64, 64]), filled, taken))?;
+            target.module.launch((2, 256), super::unequal_roles((&a, [64, 64]), filled, taken))?;
         }
         for (filled, taken) in [(0, 1), (1, 0), (3, 4), (4, 3), (6, 12), (12, 6), (2, 20), (20, 2)] {
             panics(target, 2, super::unequal_roles((&a, [64, 64]), filled, taken), UNEQUAL);
@@ -226,9 +213,7 @@ pub mod attacks {
     pub fn blocks_that_pass_unequally_many_stages(target: &Target) -> Result<()> {
         let a = operand(target)?;
         for (first, second) in [(0, 0), (1, 1), (3, 3), (20, 20)] {
-            target
-                .module
-                .launch((4, 256), super::unequal_blocks((&a, [64, 64]), first, second))?;
+            target.module.launch((4, 256), super::unequal_blocks((&a, [64, 64]), first, second))?;
         }
         for (first, second) in [(0, 1), (1, 0), (3, 4), (4, 3), (6, 12), (12, 6), (2, 20), (20, 2)] {
             panics(target, 2, super::unequal_blocks((&a, [64, 64]), first, second), UNEQUAL);

@@ -135,36 +135,12 @@ pub mod attacks {
     pub fn results_of_any_size(target: &Target) -> Result<()> {
         const SHAPE: [usize; 2] = [128, 64];
         const TILE: [usize; 2] = [128, 128];
-        written(
-            target,
-            |a, c| super::fours_of_bytes((a, SHAPE), (a, SHAPE), (c, TILE)),
-            64_u8,
-        )?;
-        written(
-            target,
-            |a, c| super::fours_of_three_bytes((a, SHAPE), (a, SHAPE), (c, TILE)),
-            [64_u8, 1, 2],
-        )?;
-        written(
-            target,
-            |a, c| super::fours_of_floats((a, SHAPE), (a, SHAPE), (c, TILE)),
-            64_f32,
-        )?;
-        written(
-            target,
-            |a, c| super::fours_of_six_bytes((a, SHAPE), (a, SHAPE), (c, TILE)),
-            [64_u16, 1, 2],
-        )?;
-        written(
-            target,
-            |a, c| super::fours_of_doubles((a, SHAPE), (a, SHAPE), (c, TILE)),
-            64_f64,
-        )?;
-        written(
-            target,
-            |a, c| super::fours_of_sixteen_bytes((a, SHAPE), (a, SHAPE), (c, TILE)),
-            [64_u32, 1, 2, 3],
-        )
+        written(target, |a, c| super::fours_of_bytes((a, SHAPE), (a, SHAPE), (c, TILE)), 64_u8)?;
+        written(target, |a, c| super::fours_of_three_bytes((a, SHAPE), (a, SHAPE), (c, TILE)), [64_u8, 1, 2])?;
+        written(target, |a, c| super::fours_of_floats((a, SHAPE), (a, SHAPE), (c, TILE)), 64_f32)?;
+        written(target, |a, c| super::fours_of_six_bytes((a, SHAPE), (a, SHAPE), (c, TILE)), [64_u16, 1, 2])?;
+        written(target, |a, c| super::fours_of_doubles((a, SHAPE), (a, SHAPE), (c, TILE)), 64_f64)?;
+        written(target, |a, c| super::fours_of_sixteen_bytes((a, SHAPE), (a, SHAPE), (c, TILE)), [64_u32, 1, 2, 3])
     }
 
     /// A tile begins at any row, and at any column that copies can begin at.
@@ -181,11 +157,7 @@ pub mod attacks {
             (1 << 31, 1 << 31, true),
             (0, u32::MAX - 7, true),
         ] {
-            ends(
-                target,
-                super::tile_from_a_column((&a, [128, 128]), row, column),
-                is_right,
-            );
+            ends(target, super::tile_from_a_column((&a, [128, 128]), row, column), is_right);
         }
         Ok(())
     }
@@ -193,12 +165,7 @@ pub mod attacks {
     /// So does what a tap of a filter sees.
     pub fn tile_from_any_channel(target: &Target) -> Result<()> {
         let a = target.device.buffer_from(&vec![f16::ONE; 8 * 8 * 64])?;
-        let window = Window {
-            images: [1, 8, 8, 64],
-            taps: [3, 3],
-            stride: [1, 1],
-            padding: [1, 1],
-        };
+        let window = Window { images: [1, 8, 8, 64], taps: [3, 3], stride: [1, 1], padding: [1, 1] };
         for (row, tap, channel, is_right) in [
             (0, 0, 1, false),
             (0, 0, 0, true),
@@ -216,13 +183,9 @@ pub mod attacks {
     /// And a tile of an array of matrices.
     pub fn tile_of_any_matrix(target: &Target) -> Result<()> {
         let a = Array::full(&target.device, [2, 2, 64, 128], f16::ONE)?;
-        for (place, column, is_right) in [
-            (0, 9, false),
-            (1, 8, true),
-            (7, 0, true),
-            (u32::MAX, 64, true),
-            (0, u32::MAX, false),
-        ] {
+        for (place, column, is_right) in
+            [(0, 9, false), (1, 8, true), (7, 0, true), (u32::MAX, 64, true), (0, u32::MAX, false)]
+        {
             ends(target, super::tile_of_a_stack(a.view(), place, column), is_right);
         }
         Ok(())

@@ -41,10 +41,7 @@ pub mod attacks {
             assert_eq!(a.slice((every(.., -step), every(.., -step))).to_vec()?, [5]);
             assert_eq!(a.slice((every(..0, step), ..)).len(), 0);
         }
-        assert_eq!(
-            a.slice((every(.., isize::MIN), every(1..=2, isize::MIN))).to_vec()?,
-            [5]
-        );
+        assert_eq!(a.slice((every(.., isize::MIN), every(1..=2, isize::MIN))).to_vec()?, [5]);
         assert!(panics(|| a.slice((every(3.., 1), ..))));
         assert!(panics(|| a.slice((..=usize::MAX, ..))));
         assert!(panics(|| every(.., 0)));
@@ -54,13 +51,7 @@ pub mod attacks {
     /// Shapes whose products wrap, and such that have no element.
     pub fn shapes_that_wrap(target: &Target) -> Result<()> {
         let device = &target.device;
-        for shape in [
-            [1 << 63, 2],
-            [1 << 32, 1 << 32],
-            [usize::MAX, 64],
-            [1 << 61, 1],
-            [1 << 40, 1 << 22],
-        ] {
+        for shape in [[1 << 63, 2], [1 << 32, 1 << 32], [usize::MAX, 64], [1 << 61, 1], [1 << 40, 1 << 22]] {
             assert!(Array::<u64, 2>::zeros(device, shape).is_err(), "{shape:?}");
             assert!(Array::from_slice(device, shape, &[0_u64; 8]).is_err(), "{shape:?}");
         }
@@ -92,10 +83,7 @@ pub mod attacks {
             let view = Array::full(&target.device, [1, 8], 1_u8)?;
             let wide: ArrayView<'_, u8, 2> = view.view().broadcast([rows, 8])?;
             let launched = target.module.launch((1, 1), super::sum_of_view(wide, 1, &mut counts));
-            assert!(
-                launched.is_err(),
-                "a kernel was passed a view with an axis of {rows} elements"
-            );
+            assert!(launched.is_err(), "a kernel was passed a view with an axis of {rows} elements");
         }
         Ok(())
     }
@@ -108,19 +96,13 @@ pub mod attacks {
         let mut counts = target.device.zeros::<u32>(35)?;
         let output = y.slice_mut((every(1..8, -1), every(2..12, 2)));
         let operand = x.slice((every(.., -1), every(.., -1)));
-        target
-            .module
-            .launch(((2, 3), (3, 2)), super::copy_counted(operand, output, &mut counts))?;
+        target.module.launch(((2, 3), (3, 2)), super::copy_counted(operand, output, &mut counts))?;
         assert_eq!(counts.to_vec()?, [1; 35]);
         let y = y.to_vec()?;
         for (i, y) in y.iter().enumerate() {
             let (row, column) = (i / 14, i % 14);
             let is_written = (1..8).contains(&row) && (2..12).contains(&column) && column % 2 == 0;
-            let expected = if is_written {
-                (row - 1) as u32 * 5 + 4 - (column as u32 - 2) / 2
-            } else {
-                u32::MAX
-            };
+            let expected = if is_written { (row - 1) as u32 * 5 + 4 - (column as u32 - 2) / 2 } else { u32::MAX };
             assert_eq!(*y, expected, "at {row}, {column}");
         }
         Ok(())
@@ -139,9 +121,7 @@ pub mod attacks {
                     continue;
                 }
                 let operand = x.slice((..rows, ..columns));
-                target
-                    .module
-                    .launch(((1, 1), (8, 8)), super::copy_counted(operand, half, &mut counts))?;
+                target.module.launch(((1, 1), (8, 8)), super::copy_counted(operand, half, &mut counts))?;
             }
         }
         assert_eq!(y.to_vec()?, [3; 24]);
@@ -166,11 +146,7 @@ pub mod attacks {
         assert!(panics(|| bytes.slice(60..70).len()) && panics(|| bytes.slice(..=usize::MAX).len()));
         assert!(panics(|| bytes.as_slice_mut().split_at_mut(65)));
         assert!(panics(|| bytes.as_slice_mut().chunks_mut(0).len()));
-        let parts: Vec<usize> = bytes
-            .as_slice_mut()
-            .chunks_mut(usize::MAX)
-            .map(|part| part.len())
-            .collect();
+        let parts: Vec<usize> = bytes.as_slice_mut().chunks_mut(usize::MAX).map(|part| part.len()).collect();
         assert_eq!(parts, [64]);
         for length in [usize::MAX, usize::MAX / 8 + 2, 1 << 61] {
             assert!(target.device.zeros::<u64>(length).is_err() && target.device.pinned::<u64>(length).is_err());
@@ -197,9 +173,7 @@ pub mod attacks {
         let mut y = Array::<u32, 2>::zeros(&target.device, [3, 2])?;
         for grid in [(1_u32, 1_u32), (70_000, 1), (1, 65_535)] {
             let mut counts = target.device.zeros::<u32>(6)?;
-            target
-                .module
-                .launch((grid, (1, 1)), super::copy_counted(&x, &mut y, &mut counts))?;
+            target.module.launch((grid, (1, 1)), super::copy_counted(&x, &mut y, &mut counts))?;
             assert_eq!(counts.to_vec()?, [1; 6], "{grid:?}");
         }
         let mut counts = target.device.zeros::<u32>(6)?;
@@ -208,9 +182,7 @@ pub mod attacks {
             LaunchConfig::new((0, 1), (1, 1)),
             LaunchConfig::new((1, 1), (1, 2000)),
         ] {
-            let launched = target
-                .module
-                .launch(config, super::copy_counted(&x, &mut y, &mut counts));
+            let launched = target.module.launch(config, super::copy_counted(&x, &mut y, &mut counts));
             assert!(launched.is_err());
         }
         target.device.synchronize()

@@ -40,10 +40,7 @@ pub mod attacks {
     use crate::Target;
 
     fn is_panic(outcome: Result<()>) {
-        assert!(
-            matches!(&outcome, Err(Error::Panic(panic)) if panic.message == "a block panics"),
-            "{outcome:?}"
-        );
+        assert!(matches!(&outcome, Err(Error::Panic(panic)) if panic.message == "a block panics"), "{outcome:?}");
     }
 
     /// Blocks do not wait for one that does not come to the barrier of the grid.
@@ -54,9 +51,7 @@ pub mod attacks {
             is_panic(target.module.launch((4, 64), call));
         }
         let (x, mut seen) = ([1_u32], [0_u32]);
-        target
-            .module
-            .launch((4, 64), super::panic_before_the_grid_meets(4, 0, &x, &mut seen))?;
+        target.module.launch((4, 64), super::panic_before_the_grid_meets(4, 0, &x, &mut seen))?;
         assert_eq!(seen, [3 * 4 * 64]);
         Ok(())
     }
@@ -71,10 +66,7 @@ pub mod attacks {
             let mut published = target.device.zeros::<u64>(scan_places(300))?;
             let mut sums = target.device.zeros::<u32>(300)?;
             let call = super::panic_before_a_sum(&x, 2, &mut published, &mut sums);
-            let outcome = target
-                .module
-                .launch((300, 32), call)
-                .and_then(|()| target.device.synchronize());
+            let outcome = target.module.launch((300, 32), call).and_then(|()| target.device.synchronize());
             match wrong {
                 Some(wrong) => {
                     is_panic(outcome);

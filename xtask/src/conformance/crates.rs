@@ -38,14 +38,7 @@ pub(super) struct Crate {
 
 impl Crate {
     pub(super) fn new(name: &'static str, version: &'static str, features: &'static [&'static str]) -> Self {
-        Self {
-            name,
-            version,
-            features,
-            environment: Vec::new(),
-            program: OnceLock::new(),
-            doctests: Arc::default(),
-        }
+        Self { name, version, features, environment: Vec::new(), program: OnceLock::new(), doctests: Arc::default() }
     }
 
     fn folder(&self) -> Result<PathBuf> {
@@ -67,8 +60,7 @@ impl Crate {
     pub(super) fn is_installed(&self) -> bool {
         // The copy of the lock file is written last.
         let same = |copy: PathBuf| std::fs::read(copy).ok() == std::fs::read(self.lock()).ok();
-        self.source()
-            .is_ok_and(|source| source.is_dir() && same(source.with_file_name("Cargo.lock")))
+        self.source().is_ok_and(|source| source.is_dir() && same(source.with_file_name("Cargo.lock")))
     }
 
     /// Fetches the crate from its registry and copies its files to the work folder.
@@ -103,11 +95,7 @@ impl Crate {
         );
         std::fs::write(&manifest, text)?;
         let mut fetch = shell::cargo();
-        run_quietly(
-            fetch.arg("fetch").arg("--manifest-path").arg(&manifest),
-            "fetching",
-            BUILD_LIMIT,
-        )?;
+        run_quietly(fetch.arg("fetch").arg("--manifest-path").arg(&manifest), "fetching", BUILD_LIMIT)?;
         let mut metadata = shell::cargo();
         metadata.args(["metadata", "--format-version=1", "--offline", "--manifest-path"]);
         let metadata: Metadata = serde_json::from_str(&shell::output(metadata.arg(&manifest))?)?;
@@ -149,11 +137,7 @@ impl Crate {
             return Ok(program);
         }
         let what = ["test", "--lib", "--no-run"];
-        run_quietly(
-            &mut self.cargo(&what)?,
-            &format!("building the tests of {}", self.name),
-            BUILD_LIMIT,
-        )?;
+        run_quietly(&mut self.cargo(&what)?, &format!("building the tests of {}", self.name), BUILD_LIMIT)?;
         let mut again = self.cargo(&what)?;
         let messages = shell::output(again.args(["--quiet", "--message-format=json"]))?;
         let program = messages
@@ -171,10 +155,8 @@ impl Crate {
         let mut doc = self.cargo(&["test", "--doc", "--quiet"])?;
         let (unit, doc) = (shell::output(&mut unit)?, shell::output(doc.args(["--", "--list"]))?);
         let names = |listed: &str| -> Vec<String> {
-            let mut names: Vec<String> = listed
-                .lines()
-                .filter_map(|line| Some(self.plain(line.strip_suffix(": test")?).to_owned()))
-                .collect();
+            let mut names: Vec<String> =
+                listed.lines().filter_map(|line| Some(self.plain(line.strip_suffix(": test")?).to_owned())).collect();
             names.sort();
             names
         };
@@ -270,11 +252,7 @@ pub(super) fn is_doctest(test: &str) -> bool {
 
 impl Worker for Crate {
     fn run(&mut self, test: &str, limit: Duration) -> Result<Outcome> {
-        if is_doctest(test) {
-            self.doctest(test, limit)
-        } else {
-            self.unit(test, limit)
-        }
+        if is_doctest(test) { self.doctest(test, limit) } else { self.unit(test, limit) }
     }
 }
 
@@ -353,11 +331,7 @@ fn run_limited(command: &mut Command, limit: Duration) -> Result<Ended> {
 }
 
 fn pass() -> Outcome {
-    Outcome {
-        verdict: Verdict::Pass,
-        reason: String::new(),
-        detail: String::new(),
-    }
+    Outcome { verdict: Verdict::Pass, reason: String::new(), detail: String::new() }
 }
 
 /// A failure, with the first sentence that says why.
@@ -378,11 +352,7 @@ fn fail(said: &str) -> Outcome {
         Some(None) => lines.next().unwrap_or_default().to_owned(),
         None => "it failed".to_owned(),
     };
-    Outcome {
-        verdict: Verdict::Fail,
-        reason: reason.chars().take(200).collect(),
-        detail: said.to_owned(),
-    }
+    Outcome { verdict: Verdict::Fail, reason: reason.chars().take(200).collect(), detail: said.to_owned() }
 }
 
 /// What a failed doctest printed.

@@ -25,10 +25,7 @@ fn package() -> Crate {
     Crate::new(
         "cudarc",
         "0.19.10",
-        &[
-            "--no-default-features",
-            "--features=std,driver,nvrtc,dynamic-loading,cuda-13000,f16",
-        ],
+        &["--no-default-features", "--features=std,driver,nvrtc,dynamic-loading,cuda-13000,f16"],
     )
 }
 
@@ -50,10 +47,7 @@ impl Cudarc {
         let mut package = package();
         let libraries = [driver.folder.clone(), wheels()?.join("cuda_nvrtc/lib")];
         let libraries = std::env::join_paths(libraries)?;
-        package.environment = vec![
-            ("LD_LIBRARY_PATH", libraries.into()),
-            ("RUMBA_SOFT_DEVICES", PathBuf::from("2")),
-        ];
+        package.environment = vec![("LD_LIBRARY_PATH", libraries.into()), ("RUMBA_SOFT_DEVICES", PathBuf::from("2"))];
         Ok(self.with_driver.get_or_init(|| package))
     }
 }
@@ -82,10 +76,7 @@ impl Suite for Cudarc {
         environment()?.install()?;
         package().install()?;
         let include = wheels()?.join("cuda_runtime/include");
-        python::lay_out(
-            &package().source()?,
-            &HEADERS.map(|header| (header, include.join(header))),
-        )
+        python::lay_out(&package().source()?, &HEADERS.map(|header| (header, include.join(header))))
     }
 
     fn list(&self, driver: &Driver) -> Result<Vec<String>> {

@@ -26,10 +26,7 @@ impl Cust {
         let toolkit: PathBuf = shell::target().join("conformance/toolkit");
         std::fs::create_dir_all(&toolkit).with_context(|| format!("could not make {}", toolkit.display()))?;
         super::link(&driver.folder, &toolkit.join("lib64"))?;
-        package.environment = vec![
-            ("CUDA_LIBRARY_PATH", toolkit),
-            ("LD_LIBRARY_PATH", driver.folder.clone()),
-        ];
+        package.environment = vec![("CUDA_LIBRARY_PATH", toolkit), ("LD_LIBRARY_PATH", driver.folder.clone())];
         Ok(self.with_driver.get_or_init(|| package))
     }
 }

@@ -75,11 +75,7 @@ impl Expected {
                 bail!("line {}: a test that passes is not listed", number + 1);
             }
             let reason = reason.to_owned();
-            if list
-                .entries
-                .insert(test.to_owned(), Entry { verdict, reason })
-                .is_some()
-            {
+            if list.entries.insert(test.to_owned(), Entry { verdict, reason }).is_some() {
                 bail!("line {}: `{test}` is listed twice", number + 1);
             }
         }
@@ -109,11 +105,7 @@ impl Expected {
         let known: BTreeSet<&str> = all.iter().map(String::as_str).collect();
         let gone = self.entries.keys().filter(|test| !known.contains(test.as_str()));
         let gone = gone.map(|test| Surprise::Gone { test: test.clone() });
-        records
-            .iter()
-            .filter_map(|record| self.judge(record))
-            .chain(gone)
-            .collect()
+        records.iter().filter_map(|record| self.judge(record)).chain(gone).collect()
     }
 
     fn judge(&self, record: &Record) -> Option<Surprise> {
@@ -125,12 +117,7 @@ impl Expected {
             (None, actual) => Some(Surprise::NewFailure { test, actual, reason }),
             (Some(listed), Verdict::Pass) => Some(Surprise::NewPass { test, listed }),
             (Some(listed), actual) if listed == actual => None,
-            (Some(listed), actual) => Some(Surprise::Changed {
-                test,
-                listed,
-                actual,
-                reason,
-            }),
+            (Some(listed), actual) => Some(Surprise::Changed { test, listed, actual, reason }),
         }
     }
 
@@ -166,11 +153,7 @@ mod tests {
     fn record(test: &str, verdict: Verdict) -> Record {
         Record {
             test: test.to_owned(),
-            outcome: Outcome {
-                verdict,
-                reason: "why".to_owned(),
-                detail: String::new(),
-            },
+            outcome: Outcome { verdict, reason: "why".to_owned(), detail: String::new() },
             time: Duration::ZERO,
         }
     }
@@ -189,10 +172,7 @@ mod tests {
     #[test]
     fn bad_lines_are_named() {
         let error = |text: &str| Expected::parse(text).unwrap_err().to_string();
-        assert_eq!(
-            error("broken a: b"),
-            "line 1: expected `verdict test: reason`, found `broken a: b`"
-        );
+        assert_eq!(error("broken a: b"), "line 1: expected `verdict test: reason`, found `broken a: b`");
         assert_eq!(error("\npass a"), "line 2: a test that passes is not listed");
         assert_eq!(error("skip a\nfail a: b"), "line 2: `a` is listed twice");
     }
@@ -209,15 +189,8 @@ mod tests {
         assert_eq!(
             list.compare(&records, &names(&["a.b::c", "a.e", "a.f", "a.z"])),
             [
-                Surprise::NewPass {
-                    test: "a.b::c".to_owned(),
-                    listed: Verdict::Fail
-                },
-                Surprise::NewFailure {
-                    test: "a.e".to_owned(),
-                    actual: Verdict::Crash,
-                    reason: "why".to_owned()
-                },
+                Surprise::NewPass { test: "a.b::c".to_owned(), listed: Verdict::Fail },
+                Surprise::NewFailure { test: "a.e".to_owned(), actual: Verdict::Crash, reason: "why".to_owned() },
                 Surprise::Gone { test: "a.d".to_owned() },
             ]
         );

@@ -109,13 +109,7 @@ pub(crate) fn slices() -> Result<()> {
             );
             continue;
         }
-        let selection = Selection {
-            filter: Vec::new(),
-            slice: true,
-            bless: false,
-            jobs: None,
-            limit: 120,
-        };
+        let selection = Selection { filter: Vec::new(), slice: true, bless: false, jobs: None, limit: 120 };
         if let Err(error) = check(client, &selection) {
             eprintln!("error: {error:#}");
             failed.push(suite.name());
@@ -130,16 +124,11 @@ pub(crate) fn slices() -> Result<()> {
 fn check(client: Client, args: &Selection) -> Result<()> {
     let suite = client.suite();
     let suite = &*suite;
-    suite
-        .install()
-        .with_context(|| format!("could not install {}", suite.about()))?;
+    suite.install().with_context(|| format!("could not install {}", suite.about()))?;
     let driver = driver()?;
     let all = suite.list(&driver)?;
     if let Some(unknown) = missing(suite.slice(), &all) {
-        bail!(
-            "the slice of {} names tests that there are not: {unknown}",
-            suite.about()
-        );
+        bail!("the slice of {} names tests that there are not: {unknown}", suite.about());
     }
     let selected: Vec<String> = all.iter().filter(|test| args.selects(suite, test)).cloned().collect();
     if selected.is_empty() {
@@ -156,9 +145,7 @@ fn check(client: Client, args: &Selection) -> Result<()> {
     println!("{:.0} s with {jobs} at once", start.elapsed().as_secs_f64());
 
     let details = report::details(&records);
-    let log = shell::target()
-        .join("conformance")
-        .join(format!("{}.log", suite.name()));
+    let log = shell::target().join("conformance").join(format!("{}.log", suite.name()));
     std::fs::write(&log, &details).with_context(|| format!("could not write {}", log.display()))?;
     if !details.is_empty() {
         if args.filter.is_empty() {
@@ -194,11 +181,7 @@ fn check(client: Client, args: &Selection) -> Result<()> {
 
 /// The names of a slice that no test has.
 fn missing(slice: &[&str], all: &[String]) -> Option<String> {
-    let missing: Vec<&str> = slice
-        .iter()
-        .copied()
-        .filter(|name| !all.iter().any(|test| test == name))
-        .collect();
+    let missing: Vec<&str> = slice.iter().copied().filter(|name| !all.iter().any(|test| test == name)).collect();
     (!missing.is_empty()).then(|| missing.join(", "))
 }
 
@@ -211,9 +194,7 @@ impl Selection {
 
 /// The list of a suite's expected results.
 fn list(suite: &dyn Suite) -> PathBuf {
-    shell::workspace()
-        .join("tests/conformance")
-        .join(format!("{}.txt", suite.name()))
+    shell::workspace().join("tests/conformance").join(format!("{}.txt", suite.name()))
 }
 
 /// Where a client is installed: beside NVIDIA's tools, in a folder of its own.

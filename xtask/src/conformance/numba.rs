@@ -17,16 +17,10 @@ const PACKAGES: &[&str] = &[
 /// A toolkit's files, and where the wheels have them. Numba takes a library only under a name with a version.
 const FILES: [(&str, &str); 5] = [
     ("nvvm/lib64/libnvvm.so.4", "cuda_nvcc/nvvm/lib64/libnvvm.so"),
-    (
-        "nvvm/libdevice/libdevice.10.bc",
-        "cuda_nvcc/nvvm/libdevice/libdevice.10.bc",
-    ),
+    ("nvvm/libdevice/libdevice.10.bc", "cuda_nvcc/nvvm/libdevice/libdevice.10.bc"),
     ("lib64/libcudart.so.12", "cuda_runtime/lib/libcudart.so.12"),
     ("lib64/libnvrtc.so.12", "cuda_nvrtc/lib/libnvrtc.so.12"),
-    (
-        "lib64/libnvrtc-builtins.so.12.4",
-        "cuda_nvrtc/lib/libnvrtc-builtins.so.12.4",
-    ),
+    ("lib64/libnvrtc-builtins.so.12.4", "cuda_nvrtc/lib/libnvrtc-builtins.so.12.4"),
 ];
 
 /// The library of device functions that cooperative kernels are linked with. What they call, the device brings; Numba only

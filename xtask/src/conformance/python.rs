@@ -62,23 +62,12 @@ impl Environment {
                 .with_context(|| format!("could not remove {}", self.folder.display()))?;
         }
         let mut venv = Command::new("python3");
-        run_quietly(
-            venv.args(["-m", "venv"]).arg(&self.folder),
-            "making a virtual environment",
-            INSTALL_LIMIT,
-        )
-        .context("it needs Python 3 with the module venv (apt-get install python3-venv)")?;
+        run_quietly(venv.args(["-m", "venv"]).arg(&self.folder), "making a virtual environment", INSTALL_LIMIT)
+            .context("it needs Python 3 with the module venv (apt-get install python3-venv)")?;
         let mut pip = Command::new(self.python());
-        pip.args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--no-input",
-            "--disable-pip-version-check",
-        ])
-        .args(["--only-binary=:all:", "--retries=1", "--timeout=20"])
-        .args(self.packages);
+        pip.args(["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"])
+            .args(["--only-binary=:all:", "--retries=1", "--timeout=20"])
+            .args(self.packages);
         run_quietly(&mut pip, "installing", INSTALL_LIMIT)?;
         std::fs::write(self.stamp(), self.packages.join("\n"))?;
         Ok(())
@@ -232,11 +221,7 @@ impl Process {
                 }
             }
         });
-        Ok(Running {
-            child,
-            questions,
-            answers,
-        })
+        Ok(Running { child, questions, answers })
     }
 
     /// The end of what the process printed.
@@ -249,11 +234,7 @@ impl Process {
 
     fn outcome(&self, verdict: Verdict, reason: String) -> Outcome {
         let detail = self.said();
-        Outcome {
-            verdict,
-            reason,
-            detail,
-        }
+        Outcome { verdict, reason, detail }
     }
 }
 
@@ -267,19 +248,12 @@ impl Worker for Process {
         let _ = writeln!(running.questions, "{test}");
         let outcome = match running.answers.recv_timeout(limit) {
             Ok(line) => {
-                let Answer {
-                    verdict,
-                    reason,
-                    detail,
-                } = serde_json::from_str(&line).with_context(|| format!("{test}: answered `{line}`"))?;
+                let Answer { verdict, reason, detail } =
+                    serde_json::from_str(&line).with_context(|| format!("{test}: answered `{line}`"))?;
                 let Some(verdict) = Verdict::from_word(&verdict) else {
                     bail!("{test}: unknown verdict `{verdict}`");
                 };
-                Outcome {
-                    verdict,
-                    reason,
-                    detail,
-                }
+                Outcome { verdict, reason, detail }
             }
             Err(RecvTimeoutError::Timeout) => {
                 let reason = format!("did not end within {} s", limit.as_secs());

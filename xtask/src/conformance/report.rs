@@ -11,15 +11,10 @@ use std::time::Duration;
 pub(super) fn table(suite: &dyn Suite, records: &[Record]) -> Table {
     let mut groups: BTreeMap<&str, Vec<Record>> = BTreeMap::new();
     for record in records {
-        groups
-            .entry(suite.group(&record.test))
-            .or_default()
-            .push(record.clone());
+        groups.entry(suite.group(&record.test)).or_default().push(record.clone());
     }
-    let verdicts: Vec<Verdict> = Verdict::ALL
-        .into_iter()
-        .filter(|&verdict| verdict == Verdict::Pass || count(records, verdict) > 0)
-        .collect();
+    let verdicts: Vec<Verdict> =
+        Verdict::ALL.into_iter().filter(|&verdict| verdict == Verdict::Pass || count(records, verdict) > 0).collect();
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
     let words = verdicts.iter().map(|verdict| verdict.word());
@@ -57,17 +52,8 @@ pub(super) fn line(surprise: &Surprise) -> String {
             format!("new {:<8} {test}: {reason}", actual.word())
         }
         Surprise::NewPass { test, listed } => format!("new pass     {test}: listed as {}", listed.word()),
-        Surprise::Changed {
-            test,
-            listed,
-            actual,
-            reason,
-        } => {
-            format!(
-                "changed      {test}: {} instead of {}: {reason}",
-                actual.word(),
-                listed.word()
-            )
+        Surprise::Changed { test, listed, actual, reason } => {
+            format!("changed      {test}: {} instead of {}: {reason}", actual.word(), listed.word())
         }
         Surprise::Gone { test } => format!("gone         {test}: listed, but there is no such test"),
     }
@@ -80,11 +66,7 @@ pub(super) fn details(records: &[Record]) -> String {
         .filter(|record| record.outcome.verdict.is_failure())
         .map(|record| {
             let verdict = record.outcome.verdict.word();
-            format!(
-                "=== {verdict} {}\n{}\n\n",
-                record.test,
-                record.outcome.detail.trim_end()
-            )
+            format!("=== {verdict} {}\n{}\n\n", record.test, record.outcome.detail.trim_end())
         })
         .collect()
 }

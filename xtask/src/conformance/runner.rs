@@ -30,11 +30,7 @@ pub(super) fn run_all(
             if outcome.verdict.is_failure() {
                 bar.suspend(|| eprintln!("{:>7}  {test}", outcome.verdict.word()));
             }
-            let record = Record {
-                test: test.clone(),
-                outcome,
-                time: start.elapsed(),
-            };
+            let record = Record { test: test.clone(), outcome, time: start.elapsed() };
             records.lock().expect("no thread panics with it").push((index, record));
             bar.inc(1);
             if !terminal && bar.position().is_multiple_of(100) {
@@ -44,13 +40,8 @@ pub(super) fn run_all(
         Ok(())
     };
     let done: Vec<Result<()>> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..jobs.clamp(1, tests.len().max(1)))
-            .map(|_| scope.spawn(work))
-            .collect();
-        workers
-            .into_iter()
-            .map(|worker| worker.join().expect("workers return their errors"))
-            .collect()
+        let workers: Vec<_> = (0..jobs.clamp(1, tests.len().max(1))).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().map(|worker| worker.join().expect("workers return their errors")).collect()
     });
     bar.finish_and_clear();
     done.into_iter().collect::<Result<()>>()?;
@@ -75,8 +66,5 @@ fn progress(tests: usize) -> ProgressBar {
 
 /// How many records have a verdict.
 pub(super) fn count(records: &[Record], verdict: Verdict) -> usize {
-    records
-        .iter()
-        .filter(|record| record.outcome.verdict == verdict)
-        .count()
+    records.iter().filter(|record| record.outcome.verdict == verdict).count()
 }

@@ -81,15 +81,8 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    pub(crate) const ALL: [Self; 7] = [
-        Self::Pass,
-        Self::Skip,
-        Self::XFail,
-        Self::Fail,
-        Self::Crash,
-        Self::Timeout,
-        Self::Varies,
-    ];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Pass, Self::Skip, Self::XFail, Self::Fail, Self::Crash, Self::Timeout, Self::Varies];
 
     pub(crate) fn word(self) -> &'static str {
         match self {

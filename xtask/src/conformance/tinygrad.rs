@@ -35,9 +35,5 @@ fn kind_of(test: &str) -> &str {
         return "conversions";
     }
     let several = ["matmul", "training", "replayed", "attention", "conv2d", "gradient"];
-    if several.iter().any(|part| name.contains(part)) {
-        "products and trainings"
-    } else {
-        "single operations"
-    }
+    if several.iter().any(|part| name.contains(part)) { "products and trainings" } else { "single operations" }
 }

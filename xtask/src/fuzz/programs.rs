@@ -107,10 +107,7 @@ fn tool(name: &str) -> Result<PathBuf> {
     let folder = shell::output(Command::new(rustc).args(["--print", "target-libdir"]))?;
     let path = Path::new(folder.trim()).with_file_name("bin").join(name);
     if !path.exists() {
-        bail!(
-            "{} is missing: `rustup component add llvm-tools` installs it",
-            path.display()
-        );
+        bail!("{} is missing: `rustup component add llvm-tools` installs it", path.display());
     }
     Ok(path)
 }
@@ -124,12 +121,7 @@ fn report(program: &Path, profiles: &Path, never: &Path) -> Result<()> {
     }
     raw.retain(|path| path.extension().is_some_and(|extension| extension == "profraw"));
     let mut merge = Command::new(tool("llvm-profdata")?);
-    shell::run(
-        merge
-            .args(["merge", "--sparse", "--failure-mode=warn", "-o"])
-            .arg(&merged)
-            .args(&raw),
-    )?;
+    shell::run(merge.args(["merge", "--sparse", "--failure-mode=warn", "-o"]).arg(&merged).args(&raw))?;
     let sources = shell::workspace().join("crates/rumba-vm/src");
     let mut export = Command::new(tool("llvm-cov")?);
     export.arg("export").arg("--instr-profile").arg(&merged).arg(program);
@@ -137,26 +129,16 @@ fn report(program: &Path, profiles: &Path, never: &Path) -> Result<()> {
     let export: Export = serde_json::from_str(&shell::output(&mut export)?).context("llvm-cov prints no JSON")?;
 
     let mut table = Table::new();
-    table
-        .load_preset(NOTHING)
-        .set_header(["file", "regions", "never", "reached"]);
+    table.load_preset(NOTHING).set_header(["file", "regions", "never", "reached"]);
     let (mut words, mut all) = (String::new(), [0, 0]);
     let files = export.data.iter().flat_map(|data| &data.files);
     for file in files {
-        let regions: Vec<_> = file
-            .segments
-            .iter()
-            .filter(|(.., counted, entry, gap)| *counted && *entry && !gap)
-            .collect();
-        let lines: BTreeSet<u32> = regions
-            .iter()
-            .filter(|(_, _, count, ..)| *count == 0)
-            .map(|(line, ..)| *line)
-            .collect();
+        let regions: Vec<_> =
+            file.segments.iter().filter(|(.., counted, entry, gap)| *counted && *entry && !gap).collect();
+        let lines: BTreeSet<u32> =
+            regions.iter().filter(|(_, _, count, ..)| *count == 0).map(|(line, ..)| *line).collect();
         let missed = regions.iter().filter(|(_, _, count, ..)| *count == 0).count();
-        let name = Path::new(&file.filename)
-            .strip_prefix(&sources)
-            .unwrap_or(Path::new(&file.filename));
+        let name = Path::new(&file.filename).strip_prefix(&sources).unwrap_or(Path::new(&file.filename));
         all = [all[0] + regions.len(), all[1] + missed];
         row(&mut table, &name.display().to_string(), regions.len(), missed);
         let text = std::fs::read_to_string(&file.filename).unwrap_or_default();
@@ -178,10 +160,5 @@ fn report(program: &Path, profiles: &Path, never: &Path) -> Result<()> {
 
 fn row(table: &mut Table, name: &str, regions: usize, missed: usize) {
     let percent = 100.0 * (regions - missed) as f64 / regions.max(1) as f64;
-    table.add_row([
-        name,
-        &regions.to_string(),
-        &missed.to_string(),
-        &format!("{percent:.1} %"),
-    ]);
+    table.add_row([name, &regions.to_string(), &missed.to_string(), &format!("{percent:.1} %")]);
 }

@@ -99,9 +99,8 @@ fn package_name(path: &Path) -> Result<String> {
         );
     }
     // What the project's own dependencies are called, and what cargo keeps for itself.
-    const TAKEN: &[&str] = &[
-        "kernels", "rumba", "cuda_std", "cuda-std", "bytemuck", "cust", "test", "build", "core", "std", "alloc",
-    ];
+    const TAKEN: &[&str] =
+        &["kernels", "rumba", "cuda_std", "cuda-std", "bytemuck", "cust", "test", "build", "core", "std", "alloc"];
     if TAKEN.contains(&name) {
         bail!("`{name}` is the name of something that the project uses; choose another, such as `my-{name}`");
     }
@@ -167,11 +166,7 @@ mod tests {
         for (library, folder) in LIBRARIES {
             let manifest = shell::workspace().join(folder).join("Cargo.toml");
             let text = std::fs::read_to_string(&manifest).unwrap();
-            assert!(
-                text.contains(&format!("name = \"{library}\"")),
-                "{}",
-                manifest.display()
-            );
+            assert!(text.contains(&format!("name = \"{library}\"")), "{}", manifest.display());
         }
     }
 

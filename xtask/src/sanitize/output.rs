@@ -123,13 +123,7 @@ mod tests {
              test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 3 filtered out; finished in 0.10s\n\
              test result: FAILED. 4 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.0s",
         );
-        let numbers = [
-            counts.passed,
-            counts.failed,
-            counts.ignored,
-            counts.filtered,
-            counts.findings,
-        ];
+        let numbers = [counts.passed, counts.failed, counts.ignored, counts.filtered, counts.findings];
         assert_eq!(numbers, [6, 1, 1, 3, 0]);
     }
 

@@ -69,13 +69,7 @@ pub(super) static MIRI: Plan = Plan {
                 "compare with the system's functions bit for bit, which Miri rounds at random, and call assembly of the crate `libm`",
             )],
         },
-        Suite {
-            package: "cuda_std",
-            features: &[],
-            files: &["it"],
-            only: &["launch::"],
-            without: &[],
-        },
+        Suite { package: "cuda_std", features: &[], files: &["it"], only: &["launch::"], without: &[] },
         Suite {
             package: "rumba-vm",
             features: &["--features", "serde"],
@@ -92,10 +86,7 @@ pub(super) static MIRI: Plan = Plan {
                 "mem::unwritten::tests::reads",
                 "run::slots::",
             ],
-            without: &[(
-                "memory_runs_out_and_comes_back",
-                "fills 200 MiB, which Miri does slowly",
-            )],
+            without: &[("memory_runs_out_and_comes_back", "fills 200 MiB, which Miri does slowly")],
         },
         // One kernel for each part of the machine that shares memory by pointers.
         Suite {
@@ -109,20 +100,10 @@ pub(super) static MIRI: Plan = Plan {
             package: "rumba-vm",
             features: &["--features", "serde"],
             files: &["it"],
-            only: &[
-                "a_barrier_in_a_loop",
-                "a_missing_barrier_is_a_race",
-                "kernels_allocate_and_free",
-            ],
+            only: &["a_barrier_in_a_loop", "a_missing_barrier_is_a_race", "kernels_allocate_and_free"],
             without: &[],
         },
-        Suite {
-            package: "rumba-interface",
-            features: &[],
-            files: &[],
-            only: &[],
-            without: &[],
-        },
+        Suite { package: "rumba-interface", features: &[], files: &[], only: &[], without: &[] },
         Suite {
             package: "rumba-soft",
             features: &[],
@@ -244,10 +225,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
         "rumba-driver: misuse",
         "its thousand wrong calls end processes on purpose; the driver test has each call's right use",
     ),
-    (
-        "the rest of rumba-vm",
-        "the driver's tests run the machine with all its threads; Miri runs its shared tables",
-    ),
+    ("the rest of rumba-vm", "the driver's tests run the machine with all its threads; Miri runs its shared tables"),
     (
         "rumba-host: programs, gallery, algorithms",
         "they need the kernel toolchain, and use no more of the runtime than the tests that run",

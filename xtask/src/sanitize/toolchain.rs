@@ -29,11 +29,7 @@ pub(super) enum Missing {
         "the toolchain `{name}` lacks {component}, and installing it failed: {cause}. Run `rustup component add {component} \
          --toolchain {name}`; not every nightly has every component"
     )]
-    Component {
-        name: String,
-        component: &'static str,
-        cause: String,
-    },
+    Component { name: String, component: &'static str, cause: String },
 }
 
 /// A toolchain of rustup's.
@@ -57,11 +53,7 @@ impl Nightly {
         };
         let text = String::from_utf8_lossy(&text.stdout).into_owned();
         match text.lines().find_map(|line| line.strip_prefix("host: ")) {
-            Some(host) => Ok(Self {
-                rustup,
-                name,
-                host: host.to_owned(),
-            }),
+            Some(host) => Ok(Self { rustup, name, host: host.to_owned() }),
             None => Err(Missing::Toolchain { name }),
         }
     }
@@ -72,10 +64,8 @@ impl Nightly {
         list.args(["component", "list", "--installed", "--toolchain", &self.name]);
         let installed = shell::output(&mut list).unwrap_or_default();
         for &component in components {
-            let is_there = |line: &str| {
-                line.strip_prefix(component)
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-            };
+            let is_there =
+                |line: &str| line.strip_prefix(component).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
             if installed.lines().any(is_there) {
                 continue;
             }

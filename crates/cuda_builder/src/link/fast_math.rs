@@ -14,10 +14,7 @@ const PREFIX: &str = "__rumba_fast_";
 
 /// Whether the kernel of a part asks for it. The section has then said what it had to, and goes.
 pub(super) fn is_asked(part: &Module<'_>) -> bool {
-    let asking = part
-        .functions()
-        .into_iter()
-        .filter(|function| function.is_kernel() && function.section() == SECTION);
+    let asking = part.functions().into_iter().filter(|function| function.is_kernel() && function.section() == SECTION);
     asking.inspect(|kernel| kernel.clear_section()).count() != 0
 }
 

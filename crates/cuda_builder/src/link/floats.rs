@@ -50,7 +50,5 @@ fn is_exact(symbol: &str) -> bool {
         return true;
     }
     let path = format!("{:#}", rustc_demangle::demangle(symbol));
-    ["libm::", "<libm::", "compiler_builtins::", "<compiler_builtins::"]
-        .iter()
-        .any(|prefix| path.starts_with(prefix))
+    ["libm::", "<libm::", "compiler_builtins::", "<compiler_builtins::"].iter().any(|prefix| path.starts_with(prefix))
 }

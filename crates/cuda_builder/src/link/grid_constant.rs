@@ -19,12 +19,7 @@ pub(super) fn apply(module: &Module<'_>) {
             continue;
         };
         if let (Some(kernel), Some(bytes)) = (module.function(name), global.constant_bytes()) {
-            let words: Vec<u32> = bytes
-                .as_chunks::<4>()
-                .0
-                .iter()
-                .map(|word| u32::from_le_bytes(*word))
-                .collect();
+            let words: Vec<u32> = bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
             for &[parameter, bytes, align] in words.as_chunks::<3>().0 {
                 kernel.pass_by_value(parameter, u64::from(bytes), u64::from(align));
             }

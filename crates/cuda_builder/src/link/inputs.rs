@@ -136,10 +136,7 @@ fn link_needed<'c>(
 ) -> Result<bool, Failure> {
     let missing = missing(module);
     let mut useful = false;
-    let functions = source
-        .functions()
-        .into_iter()
-        .map(|function| (function, function.is_kernel()));
+    let functions = source.functions().into_iter().map(|function| (function, function.is_kernel()));
     let globals = source.globals().into_iter().map(|global| (global, false));
     for (value, is_kernel) in functions.chain(globals) {
         if value.is_declaration() || value.linkage().is_local() {
@@ -166,14 +163,8 @@ fn link_needed<'c>(
 /// Reads the bitcode files of an rlib, and not what is most of it: the compiler's metadata.
 fn library(library: &LibraryFile) -> Result<Library, BuildError> {
     let path = &library.path;
-    let broken = |reason: String| BuildError::Rlib {
-        path: path.clone(),
-        reason,
-    };
-    let file = File::open(path).map_err(|source| BuildError::Io {
-        path: path.clone(),
-        source,
-    })?;
+    let broken = |reason: String| BuildError::Rlib { path: path.clone(), reason };
+    let file = File::open(path).map_err(|source| BuildError::Io { path: path.clone(), source })?;
     let file = ReadCache::new(file);
     let archive = ArchiveFile::parse(&file).map_err(|error| broken(error.to_string()))?;
     let mut members = Vec::new();
@@ -189,11 +180,7 @@ fn library(library: &LibraryFile) -> Result<Library, BuildError> {
         }
         members.push(data.to_vec());
     }
-    Ok(Library {
-        name: crate_name(path),
-        members,
-        standard: library.standard,
-    })
+    Ok(Library { name: crate_name(path), members, standard: library.standard })
 }
 
 /// The crate of `libNAME-HASH.rlib`.

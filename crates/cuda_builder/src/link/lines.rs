@@ -103,10 +103,7 @@ mod tests {
     #[test]
     fn file_names_lose_the_machine() {
         let sources = Sources {
-            roots: vec![
-                ("/home/me/project".into(), String::new()),
-                ("/elsewhere/maths".into(), "maths".into()),
-            ],
+            roots: vec![("/home/me/project".into(), String::new()), ("/elsewhere/maths".into(), "maths".into())],
             libraries: Vec::new(),
         };
         let ptx = "\t.file\t1 \"/home/me/project/kernels/src/lib.rs\"\n\

@@ -22,13 +22,11 @@ pub(super) fn texts(parts: &[&str], target: Target, version: u32, statics: &BTre
 
 /// The head of a text with another architecture and version.
 fn head_for(head: &str, target: Target, version: u32) -> String {
-    let lines = head
-        .split_inclusive('\n')
-        .map(|line| match line.split_whitespace().next() {
-            Some(".version") => format!(".version {}.{}\n", version / 10, version % 10),
-            Some(".target") => format!(".target {target}\n"),
-            _ => line.to_owned(),
-        });
+    let lines = head.split_inclusive('\n').map(|line| match line.split_whitespace().next() {
+        Some(".version") => format!(".version {}.{}\n", version / 10, version % 10),
+        Some(".target") => format!(".target {target}\n"),
+        _ => line.to_owned(),
+    });
     lines.collect()
 }
 
@@ -198,11 +196,7 @@ impl Merged {
             let name = self.add_variable(variable, statics, &names);
             names.insert(variable.name.to_owned(), name);
         }
-        let files: HashMap<&str, usize> = part
-            .files
-            .iter()
-            .map(|(number, name)| (*number, self.file(name)))
-            .collect();
+        let files: HashMap<&str, usize> = part.files.iter().map(|(number, name)| (*number, self.file(name))).collect();
         let mut clashing = Vec::new();
         for function in &part.functions {
             let text = rewrite(function.text, &names, &files);
@@ -270,10 +264,7 @@ impl Merged {
     /// The name, with the first number behind it that makes it unique if it is taken.
     fn free_name(&self, name: &str) -> String {
         let numbered = (1..).map(|number| format!("{name}{number}"));
-        std::iter::once(name.to_owned())
-            .chain(numbered)
-            .find(|name| !self.taken.contains(name))
-            .unwrap_or_default()
+        std::iter::once(name.to_owned()).chain(numbered).find(|name| !self.taken.contains(name)).unwrap_or_default()
     }
 
     /// The number of a file.
@@ -315,11 +306,7 @@ impl Merge {
         let (before, rest) = text.split_at(number.unwrap_or(0));
         let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
         let (align, after) = rest.split_at(digits);
-        Self {
-            before: before.to_owned(),
-            align: align.parse().unwrap_or(1),
-            after: after.to_owned(),
-        }
+        Self { before: before.to_owned(), align: align.parse().unwrap_or(1), after: after.to_owned() }
     }
 }
 
@@ -392,10 +379,7 @@ mod tests {
         let new = part(".extern .func f(\n)\n.noreturn;\n.visible .entry b(\n)\n{\n\tret;\n}\n");
         let target = "sm_90a".parse().expect("an architecture");
         let text = texts(&[&old, &new], target, 80, &BTreeSet::new());
-        assert!(
-            text.contains("\n.version 8.0\n.target sm_90a\n.address_size 64\n"),
-            "{text}"
-        );
+        assert!(text.contains("\n.version 8.0\n.target sm_90a\n.address_size 64\n"), "{text}");
         assert_eq!(text.matches(" f(").count(), 1, "{text}");
         assert_eq!(text.matches(".entry").count(), 2, "{text}");
     }
@@ -421,10 +405,7 @@ mod tests {
     fn variables_are_one_by_name() {
         let variables = ".visible .const .align 4 .b8 LIMIT[4];\n.visible .global .align 4 .b8 counter[4];\n";
         let text = merge(&[variables, variables]);
-        assert_eq!(
-            text,
-            ".visible .const .align 4 .b8 LIMIT[4];\n.global .align 4 .b8 counter[4];\n"
-        );
+        assert_eq!(text, ".visible .const .align 4 .b8 LIMIT[4];\n.global .align 4 .b8 counter[4];\n");
     }
 
     #[test]

@@ -90,14 +90,7 @@ pub(crate) struct Codegen {
 impl Codegen {
     /// With fast mathematics.
     fn fast(self) -> Self {
-        Self {
-            contract: true,
-            ftz: true,
-            fast_div: true,
-            fast_sqrt: true,
-            fast_math: true,
-            ..self
-        }
+        Self { contract: true, ftz: true, fast_div: true, fast_sqrt: true, fast_math: true, ..self }
     }
 }
 
@@ -142,10 +135,7 @@ impl Failure {
 /// Links, optimises and prints, for the architectures that kernels state, and of all others for the oldest version of PTX that
 /// their code allows.
 pub(crate) fn run(input: Input) -> Result<Output, BuildError> {
-    let llvm = llvm::load(&input.llvm).map_err(|source| BuildError::LoadLlvm {
-        path: input.llvm.clone(),
-        source,
-    })?;
+    let llvm = llvm::load(&input.llvm).map_err(|source| BuildError::LoadLlvm { path: input.llvm.clone(), source })?;
     let input = Arc::new(input);
     let oldest = version::ladder(input.arch).first().copied().unwrap_or(Floor::OLDEST);
     let whole = {
@@ -200,11 +190,7 @@ impl Printer {
                         }
                         own = own.max(directives);
                         if let Some(stated) = stated.filter(|stated| !own.is_met_by(*stated)) {
-                            return Err(BuildError::BelowFloor {
-                                kernel: kernel.clone(),
-                                stated,
-                                arch: own.arch(),
-                            });
+                            return Err(BuildError::BelowFloor { kernel: kernel.clone(), stated, arch: own.arch() });
                         }
                         need = need.max(own);
                         if neediest.as_ref().is_none_or(|(_, known)| known < &own) {
@@ -284,13 +270,7 @@ fn gather(llvm: &'static Llvm, input: &Input, floor: Floor) -> Result<Whole, Fai
     memory::place(&module);
     let symbols = symbols::internalise(&module);
     machine.run(&module, c"globaldce")?;
-    Ok(Whole {
-        bitcode: module.to_bitcode(),
-        symbols,
-        directives,
-        descriptions,
-        stated,
-    })
+    Ok(Whole { bitcode: module.to_bitcode(), symbols, directives, descriptions, stated })
 }
 
 /// A part as PTX.
@@ -319,12 +299,7 @@ fn print(
     if !input.keep_ir
         && let Some(ptx) = input.cache.find(&key)
     {
-        return Ok(Printed {
-            kernel,
-            ptx,
-            key,
-            bitcode: None,
-        });
+        return Ok(Printed { kernel, ptx, key, bitcode: None });
     }
     let mut codegen = input.codegen;
     if fast_math::is_asked(&module) || codegen.fast_math {
@@ -349,12 +324,7 @@ fn print(
     let bitcode = input.keep_ir.then(|| module.to_bitcode());
     let ptx = lines::clean(&machine.emit(module)?, &input.sources);
     input.cache.store(&key, &ptx);
-    Ok(Printed {
-        kernel,
-        ptx,
-        key,
-        bitcode,
-    })
+    Ok(Printed { kernel, ptx, key, bitcode })
 }
 
 /// All parts as one text of LLVM's assembly.
@@ -390,8 +360,5 @@ fn all(parts: Vec<Result<Printed, Failure>>) -> Result<Vec<Printed>, Failure> {
 
 /// Reads a file, naming it in the error.
 fn read(path: &Path) -> Result<Vec<u8>, BuildError> {
-    std::fs::read(path).map_err(|source| BuildError::Io {
-        path: path.to_owned(),
-        source,
-    })
+    std::fs::read(path).map_err(|source| BuildError::Io { path: path.to_owned(), source })
 }

@@ -32,38 +32,10 @@ const HALVES: &str = include_str!("halves.ll");
 /// What of the crate `half` is replaced: by which function, for each type, and under which paths it is known. Where the
 /// compiler has inlined one path into another, the outer one is left.
 const HALF: [(&str, &[&str]); 8] = [
-    (
-        "{}_to_f32",
-        &[
-            "half::{module}::{}_to_f32",
-            "half::{module}::{}_to_f32_fallback",
-            "<half::{file}::{}>::to_f32",
-        ],
-    ),
-    (
-        "f32_to_{}",
-        &[
-            "half::{module}::f32_to_{}",
-            "half::{module}::f32_to_{}_fallback",
-            "<half::{file}::{}>::from_f32",
-        ],
-    ),
-    (
-        "{}_to_f64",
-        &[
-            "half::{module}::{}_to_f64",
-            "half::{module}::{}_to_f64_fallback",
-            "<half::{file}::{}>::to_f64",
-        ],
-    ),
-    (
-        "f64_to_{}",
-        &[
-            "half::{module}::f64_to_{}",
-            "half::{module}::f64_to_{}_fallback",
-            "<half::{file}::{}>::from_f64",
-        ],
-    ),
+    ("{}_to_f32", &["half::{module}::{}_to_f32", "half::{module}::{}_to_f32_fallback", "<half::{file}::{}>::to_f32"]),
+    ("f32_to_{}", &["half::{module}::f32_to_{}", "half::{module}::f32_to_{}_fallback", "<half::{file}::{}>::from_f32"]),
+    ("{}_to_f64", &["half::{module}::{}_to_f64", "half::{module}::{}_to_f64_fallback", "<half::{file}::{}>::to_f64"]),
+    ("f64_to_{}", &["half::{module}::f64_to_{}", "half::{module}::f64_to_{}_fallback", "<half::{file}::{}>::from_f64"]),
     ("add_{}", &["<half::{file}::{} as core::ops::arith::Add>::add"]),
     ("sub_{}", &["<half::{file}::{} as core::ops::arith::Sub>::sub"]),
     ("mul_{}", &["<half::{file}::{} as core::ops::arith::Mul>::mul"]),
@@ -166,17 +138,11 @@ pub(super) fn remainders(module: &Module<'_>) {
 /// Puts LLVM's arithmetic of 16-bit numbers in the place of the crate `half`'s.
 pub(super) fn halves<'c>(module: &Module<'c>, machine: &Machine<'c>) -> Result<(), Failure> {
     let mut replacements = HashMap::new();
-    for [ty, file, folder] in [
-        ["f16", "binary16", "binary16::arch"],
-        ["bf16", "bfloat", "bfloat::convert"],
-    ] {
+    for [ty, file, folder] in [["f16", "binary16", "binary16::arch"], ["bf16", "bfloat", "bfloat::convert"]] {
         for (name, paths) in HALF {
             let name = format!("{PREFIX}{}", name.replace("{}", ty));
             for path in paths {
-                let path = path
-                    .replace("{}", ty)
-                    .replace("{file}", file)
-                    .replace("{module}", folder);
+                let path = path.replace("{}", ty).replace("{file}", file).replace("{module}", folder);
                 replacements.insert(path, name.clone());
             }
         }
@@ -196,10 +162,7 @@ pub(super) fn halves<'c>(module: &Module<'c>, machine: &Machine<'c>) -> Result<(
     machine.adopt(&arithmetic);
     module.link(arithmetic)?;
     for (function, name) in slow {
-        if let Some(replacement) = module
-            .function(name)
-            .filter(|replacement| replacement.has_type_of(function))
-        {
+        if let Some(replacement) = module.function(name).filter(|replacement| replacement.has_type_of(function)) {
             function.replace_uses_with(replacement);
         }
     }
@@ -219,10 +182,7 @@ pub(super) fn allocator(module: &Module<'_>) -> Result<(), Failure> {
     };
     let nothing = Module::parse(module.context(), NOTHING)?;
     module.link(nothing)?;
-    if let Some(nothing) = module
-        .function("__rumba_nothing")
-        .filter(|nothing| nothing.has_type_of(shim))
-    {
+    if let Some(nothing) = module.function("__rumba_nothing").filter(|nothing| nothing.has_type_of(shim)) {
         shim.replace_uses_with(nothing);
     }
     Ok(())

@@ -18,9 +18,9 @@ pub(super) fn answer(module: &Module<'_>, arch: NvvmArch, codegen: &Codegen) {
                 continue;
             };
             let answer = match callee.name().as_str() {
-                "__nvvm_reflect" | "__nvvm_reflect_ocl" => instruction
-                    .string_argument()
-                    .map(|question| reflection(&question, arch, codegen)),
+                "__nvvm_reflect" | "__nvvm_reflect_ocl" => {
+                    instruction.string_argument().map(|question| reflection(&question, arch, codegen))
+                }
                 "__rumba_arch_has" => instruction.integer_argument().map(|code| u64::from(has(arch, code))),
                 _ => continue,
             };

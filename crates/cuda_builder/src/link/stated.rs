@@ -23,10 +23,7 @@ pub(super) fn take(module: &Module<'_>) -> Result<BTreeMap<String, Vec<NvvmArch>
         let names = global.constant_bytes().unwrap_or_default();
         let names = String::from_utf8_lossy(&names).into_owned();
         let architectures = names.split_whitespace().map(str::parse).collect::<Result<Vec<_>, _>>();
-        let architectures = architectures.map_err(|source| BuildError::Arch {
-            kernel: kernel.to_owned(),
-            source,
-        })?;
+        let architectures = architectures.map_err(|source| BuildError::Arch { kernel: kernel.to_owned(), source })?;
         if !architectures.is_empty() && module.function(kernel).is_some() {
             stated.insert(kernel.to_owned(), architectures);
         }

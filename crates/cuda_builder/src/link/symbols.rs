@@ -72,11 +72,7 @@ pub(super) fn check(module: &Module<'_>) -> Result<(), BuildError> {
         .filter(|name| !name.starts_with("llvm.") && !PROVIDED.contains(&name.as_str()))
         .map(|name| format!("`{:#}`", rustc_demangle::demangle(&name)))
         .collect();
-    if symbols.is_empty() {
-        Ok(())
-    } else {
-        Err(BuildError::Undefined { symbols })
-    }
+    if symbols.is_empty() { Ok(()) } else { Err(BuildError::Undefined { symbols }) }
 }
 
 /// Gives hidden symbols readable names without the compiler's hashes, which differ between machines.
@@ -109,11 +105,7 @@ fn plain(path: &str) -> String {
     }
     let name = name.trim_end_matches('_');
     // PTX identifiers do not start with a digit.
-    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
-        format!("_{name}")
-    } else {
-        name.to_owned()
-    }
+    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name.to_owned() }
 }
 
 #[cfg(test)]

@@ -47,9 +47,7 @@ pub(super) fn groups(whole: &Whole) -> Vec<(Option<NvvmArch>, Vec<Option<String>
 fn targets(floors: impl Iterator<Item = Target>) -> BTreeSet<Target> {
     let floors: BTreeSet<Target> = floors.collect();
     let joined = floors.iter().flat_map(|&newer| {
-        let older = floors
-            .iter()
-            .filter(move |&&older| older < newer && !newer.includes(older));
+        let older = floors.iter().filter(move |&&older| older < newer && !newer.includes(older));
         older.map(move |&older| (newer.family(), older))
     });
     let joined: Vec<Target> = joined
@@ -85,9 +83,7 @@ fn member<'w>(target: Target, groups: &'w [Group], whole: &'w Whole) -> Member<'
     let oldest = NvvmArch::of(target).map(NvvmArch::ptx_version);
     let version = version.chain(oldest).max().unwrap_or(Floor::OLDEST.version);
     let parts: Vec<&str> = chosen.values().map(|(.., part)| part.ptx.as_str()).collect();
-    let kernels = chosen
-        .iter()
-        .filter_map(|(kernel, (floor, ..))| Some(((*kernel)?, *floor)));
+    let kernels = chosen.iter().filter_map(|(kernel, (floor, ..))| Some(((*kernel)?, *floor)));
     let descriptions = kernels.clone().filter_map(|(kernel, _)| {
         let description = whole.descriptions.get(kernel)?;
         Some((kernel, description.as_str()))

@@ -70,11 +70,7 @@ pub(super) struct Need {
 
 impl Need {
     pub(super) const fn new(version: u32, capability: u32) -> Self {
-        Self {
-            version,
-            capability,
-            specific: false,
-        }
+        Self { version, capability, specific: false }
     }
 
     /// What both need.
@@ -203,14 +199,8 @@ mod tests {
     fn inline_assembly_is_read() {
         let need_of = Need::new;
         assert_eq!(need("\tactivemask.b32 %r1;\n"), need_of(62, 30));
-        assert_eq!(
-            need("\t@%p1 cp.async.ca.shared.global [%r1], [%rd2], 16;\n"),
-            need_of(70, 80)
-        );
-        assert_eq!(
-            need("{ .reg .b32 t; redux.sync.add.s32 %r1, %r2, %r3; }"),
-            need_of(70, 80)
-        );
+        assert_eq!(need("\t@%p1 cp.async.ca.shared.global [%r1], [%rd2], 16;\n"), need_of(70, 80));
+        assert_eq!(need("{ .reg .b32 t; redux.sync.add.s32 %r1, %r2, %r3; }"), need_of(70, 80));
     }
 
     #[test]

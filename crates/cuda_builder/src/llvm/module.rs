@@ -187,10 +187,7 @@ impl<'c> Module<'c> {
             let generic = (api.LLVMTypeOf)(global.raw);
             (api.LLVMReplaceAllUsesWith)(global.raw, (api.LLVMConstAddrSpaceCast)(new, generic));
             (api.LLVMDeleteGlobal)(global.raw);
-            Value {
-                context: self.context(),
-                raw: new,
-            }
+            Value { context: self.context(), raw: new }
         }
     }
 }
@@ -417,10 +414,7 @@ impl<'c> Value<'c> {
             while !block.is_null() {
                 let mut raw = (api.LLVMGetFirstInstruction)(block);
                 while !raw.is_null() {
-                    all.push(Instruction {
-                        context: self.context,
-                        raw,
-                    });
+                    all.push(Instruction { context: self.context, raw });
                     raw = (api.LLVMGetNextInstruction)(raw);
                 }
                 block = (api.LLVMGetNextBasicBlock)(block);
@@ -493,10 +487,7 @@ impl<'c> Instruction<'c> {
         }
         // SAFETY: the instruction is a call, and has a callee; the answer is null if that is no function.
         let raw = unsafe { (self.api().LLVMIsAFunction)((self.api().LLVMGetCalledValue)(self.raw)) };
-        (!raw.is_null()).then_some(Value {
-            context: self.context,
-            raw,
-        })
+        (!raw.is_null()).then_some(Value { context: self.context, raw })
     }
 
     /// The text of inline assembly.
@@ -583,9 +574,8 @@ impl<'c> Instruction<'c> {
         // the callers; the builder is ours, and takes the position in the source with it.
         unsafe {
             let operands = (api.LLVMGetNumOperands)(self.raw);
-            let arguments: Vec<_> = (0..operands as c_uint)
-                .map(|operand| (api.LLVMGetOperand)(self.raw, operand))
-                .collect();
+            let arguments: Vec<_> =
+                (0..operands as c_uint).map(|operand| (api.LLVMGetOperand)(self.raw, operand)).collect();
             let builder = (api.LLVMCreateBuilderInContext)(self.context.raw());
             (api.LLVMPositionBuilderBefore)(builder, self.raw);
             let ty = (api.LLVMGlobalGetValueType)(function.raw);
@@ -627,10 +617,7 @@ impl<'c> Instruction<'c> {
     pub(crate) fn location(self) -> Option<Location<'c>> {
         // SAFETY: the instruction is alive; null means that there is no location.
         let raw = unsafe { (self.api().LLVMInstructionGetDebugLoc)(self.raw) };
-        (!raw.is_null()).then_some(Location {
-            context: self.context,
-            raw,
-        })
+        (!raw.is_null()).then_some(Location { context: self.context, raw })
     }
 
     pub(crate) fn set_location(self, location: Location<'c>) {
@@ -652,10 +639,7 @@ impl<'c> Location<'c> {
     pub(crate) fn inlined_at(self) -> Option<Location<'c>> {
         // SAFETY: `raw` is a DILocation.
         let raw = unsafe { (self.context.api().LLVMDILocationGetInlinedAt)(self.raw) };
-        (!raw.is_null()).then_some(Location {
-            context: self.context,
-            raw,
-        })
+        (!raw.is_null()).then_some(Location { context: self.context, raw })
     }
 
     /// The directory that the compiler ran in, and the file as it was given.

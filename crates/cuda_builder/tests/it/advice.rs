@@ -70,10 +70,7 @@ const CASES: &[&[(&str, Option<&str>)]] = &[
         ("fn scale<T: GpuFloat>(x: T) -> T { 0.5 * x }", Some(CONSTANT)),
         ("fn scaled<T: GpuFloat>(x: T) -> T { x * 0.5 }", Some(CONSTANT)),
         ("fn less<T: GpuFloat>(x: T) -> T { 1.0 - x }", Some(CONSTANT)),
-        (
-            "fn at(x: &[f32], i: u32) -> f32 { x[i] }",
-            Some("write `x[i as usize]`"),
-        ),
+        ("fn at(x: &[f32], i: u32) -> f32 { x[i] }", Some("write `x[i as usize]`")),
         ("fn at_float(x: &[f32], i: f32) -> f32 { x[i] }", None),
         ("fn integer() -> u32 { 0.5 * 1_u32 }", None),
         ("fn single() -> f32 { 1_u32 }", None),
@@ -89,14 +86,8 @@ const CASES: &[&[(&str, Option<&str>)]] = &[
             "#[kernel] pub fn turns(mut tile: Shared<Tile<f32, 64>>) { for _ in 0..3 { let view = tile.sync(); } }",
             Some(BORROWED),
         ),
-        (
-            "#[kernel] pub fn slice(mut tile: SharedSlice<f32>) { loop { let view = tile.sync(); } }",
-            Some(BORROWED),
-        ),
-        (
-            "struct S; fn take(_: S) {} fn moved() { let s = S; take(s); take(s); }",
-            None,
-        ),
+        ("#[kernel] pub fn slice(mut tile: SharedSlice<f32>) { loop { let view = tile.sync(); } }", Some(BORROWED)),
+        ("struct S; fn take(_: S) {} fn moved() { let s = S; take(s); take(s); }", None),
     ],
 ];
 
@@ -141,10 +132,7 @@ fn kernels_of_one_name_in_two_crates_are_both_named() {
     std::fs::create_dir_all(folder.path().join("below/src")).expect("a folder");
     std::fs::create_dir(folder.path().join("src")).expect("a folder");
     let package = |name: &str, rest: &str| format!("[package]\nname = \"{name}\"\nedition = \"2024\"\n{rest}");
-    write(
-        "Cargo.toml",
-        &package("above", "[dependencies]\nbelow = { path = \"below\" }\n[workspace]\n"),
-    );
+    write("Cargo.toml", &package("above", "[dependencies]\nbelow = { path = \"below\" }\n[workspace]\n"));
     write("below/Cargo.toml", &package("below", ""));
     let kernel = |name: &str, rest: &str| {
         format!(
@@ -156,10 +144,7 @@ fn kernels_of_one_name_in_two_crates_are_both_named() {
     let error = try_build(folder.path(), |builder| builder).expect_err("one name for two kernels");
     assert_has(
         &error.to_string(),
-        &[
-            "the crates above and below have a kernel `step` each",
-            "#[kernel(name = \"below_step\")]",
-        ],
+        &["the crates above and below have a kernel `step` each", "#[kernel(name = \"below_step\")]"],
     );
     write("src/lib.rs", &kernel("first_step", "pub use below::*;\n"));
     let ptx = try_build(folder.path(), |builder| builder).expect("two names for two kernels");

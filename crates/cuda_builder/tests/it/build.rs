@@ -38,10 +38,7 @@ fn target() -> PathBuf {
 /// Builds a crate with some settings, into a folder that nothing else uses.
 pub fn try_build(path: &Path, configure: impl FnOnce(CudaBuilder) -> CudaBuilder) -> Result<Ptx, BuildError> {
     let folder = TempDir::new().expect("a temporary folder");
-    let builder = CudaBuilder::new(path)
-        .target_dir(target())
-        .copy_to(folder.path().join("out.ptx"))
-        .progress(false);
+    let builder = CudaBuilder::new(path).target_dir(target()).copy_to(folder.path().join("out.ptx")).progress(false);
     configure(builder).build()
 }
 
@@ -95,13 +92,7 @@ fn memory_spaces_are_where_the_sections_say() {
         assert_has(kernel(&ptx, name), &["ld.shared.", "st.shared.", "bar.sync"]);
         assert_lacks(kernel(&ptx, name), &["\tld.b", "\tst.b", "cvta.shared"]);
     }
-    assert_has(
-        &ptx.text,
-        &[
-            ".extern .shared .align 8 .b8 fixture_kernels_DYNAMIC[]",
-            ".const .align 4",
-        ],
-    );
+    assert_has(&ptx.text, &[".extern .shared .align 8 .b8 fixture_kernels_DYNAMIC[]", ".const .align 4"]);
     assert_has(kernel(&ptx, "shared_tile"), &["ld.const.b32", "[SCALE]"]);
     assert_has(&ptx.text, &[".visible .global .align 4 .b8 SCALE[4]"]);
 }
@@ -160,23 +151,9 @@ fn fast_mathematics_are_a_kernel_s_own() {
     let ptx = build(|builder| builder);
     // `counted` is there twice, its variable once.
     let [exact, fast] = ["counted(", "counted1("].map(|name| function(&ptx.text, name));
-    assert_has(
-        exact,
-        &[
-            "div.rn.f32",
-            "atom.relaxed.sys.global.add.u32",
-            "fixture_kernels_COUNT;",
-        ],
-    );
+    assert_has(exact, &["div.rn.f32", "atom.relaxed.sys.global.add.u32", "fixture_kernels_COUNT;"]);
     assert_lacks(exact, &["approx", "ftz"]);
-    assert_has(
-        fast,
-        &[
-            "div.approx.ftz.f32",
-            "atom.relaxed.sys.global.add.u32",
-            "fixture_kernels_COUNT;",
-        ],
-    );
+    assert_has(fast, &["div.approx.ftz.f32", "atom.relaxed.sys.global.add.u32", "fixture_kernels_COUNT;"]);
     assert_has(kernel(&ptx, "exact"), &["fixture_kernels_counted,"]);
     assert_has(kernel(&ptx, "fast"), &["fixture_kernels_counted1,"]);
     assert_eq!(ptx.text.matches("fixture_kernels_COUNT[").count(), 1, "{}", ptx.text);
@@ -198,9 +175,7 @@ fn remainders_are_the_device_library_s() {
 
 /// The text of a function that is no kernel, by the end of its name.
 fn function<'a>(text: &'a str, name: &str) -> &'a str {
-    let start = text
-        .rfind(name)
-        .unwrap_or_else(|| panic!("no function {name} in\n{text}"));
+    let start = text.rfind(name).unwrap_or_else(|| panic!("no function {name} in\n{text}"));
     let end = text[start..].find("\n}").map_or(text.len(), |end| start + end);
     &text[start..end]
 }
@@ -223,12 +198,7 @@ fn the_text_names_source_lines_and_no_machine() {
     let ptx = build(|builder| builder);
     assert_has(&ptx.text, &["\"src/lib.rs\"", "\t.loc\t"]);
     let home = std::env::home_dir().unwrap_or_default();
-    for place in [
-        env!("CARGO_MANIFEST_DIR"),
-        "/rustlib/",
-        "/src/rustc",
-        &home.display().to_string(),
-    ] {
+    for place in [env!("CARGO_MANIFEST_DIR"), "/rustlib/", "/src/rustc", &home.display().to_string()] {
         assert_lacks(&ptx.text, &[place]);
     }
     let bare = build(|builder| builder.debug(cuda_builder::DebugInfo::None));
@@ -272,9 +242,7 @@ fn newer_instructions_raise_the_floor_and_nothing_else_does() {
 #[test]
 fn an_instruction_that_the_architecture_lacks_is_an_error() {
     let error = try_build(&fixture("kernels"), |builder| {
-        builder
-            .build_arg("--features=redux-intrinsic")
-            .arch(NvvmArch::Compute75)
+        builder.build_arg("--features=redux-intrinsic").arch(NvvmArch::Compute75)
     })
     .expect_err("sm_75 has no redux");
     assert_has(&error.to_string(), &["sm_75", "Cannot select", "redux"]);
@@ -289,17 +257,10 @@ fn an_unchanged_build_is_not_repeated() {
         builder.progress(false).build().expect("the fixture builds")
     };
     let first = build();
-    let modified = || {
-        std::fs::metadata(&file)
-            .and_then(|metadata| metadata.modified())
-            .expect("a time")
-    };
+    let modified = || std::fs::metadata(&file).and_then(|metadata| metadata.modified()).expect("a time");
     let time = modified();
     let second = build();
-    assert_eq!(
-        (first.text, first.kernels, time),
-        (second.text, second.kernels, modified())
-    );
+    assert_eq!((first.text, first.kernels, time), (second.text, second.kernels, modified()));
     // A file that was changed is made again.
     std::fs::write(&file, "changed").expect("a file");
     let text = build().text;
@@ -309,12 +270,7 @@ fn an_unchanged_build_is_not_repeated() {
 #[test]
 fn barriers_are_not_copied() {
     let ptx = build(|builder| builder);
-    assert_eq!(
-        kernel(&ptx, "one_barrier").matches("bar.sync").count(),
-        1,
-        "{}",
-        ptx.text
-    );
+    assert_eq!(kernel(&ptx, "one_barrier").matches("bar.sync").count(), 1, "{}", ptx.text);
 }
 
 #[test]
@@ -322,14 +278,8 @@ fn an_edit_makes_one_kernel_again() {
     let folder = TempDir::new().expect("a temporary folder");
     let write = |file: &str, text: &str| std::fs::write(folder.path().join(file), text).expect("a file");
     std::fs::create_dir(folder.path().join("src")).expect("a folder");
-    write(
-        "Cargo.toml",
-        "[package]\nname = \"one-two\"\nedition = \"2024\"\n[workspace]\n",
-    );
-    write(
-        "src/lib.rs",
-        "#![no_std]\n#![feature(abi_ptx)]\npub mod one;\npub mod two;\n",
-    );
+    write("Cargo.toml", "[package]\nname = \"one-two\"\nedition = \"2024\"\n[workspace]\n");
+    write("src/lib.rs", "#![no_std]\n#![feature(abi_ptx)]\npub mod one;\npub mod two;\n");
     let kernel = |name: &str, value: u32| {
         let text = format!(
             "#[unsafe(no_mangle)]\npub unsafe extern \"ptx-kernel\" fn part_{name}(x: *mut u32) {{ unsafe {{ *x = {value} }} }}\n"
@@ -374,10 +324,7 @@ fn an_edit_makes_one_kernel_again() {
 fn compiler_errors_name_the_line() {
     let error = try_build(&fixture("broken"), |builder| builder).expect_err("it is broken");
     let text = error.to_string();
-    let BuildError::Compile {
-        errors, diagnostics, ..
-    } = error
-    else {
+    let BuildError::Compile { errors, diagnostics, .. } = error else {
         panic!("another error: {text}");
     };
     assert_eq!(errors, 1);
@@ -401,10 +348,7 @@ fn a_variable_that_calls_would_reach_is_refused() {
         BuildError::Clash { symbol, what, .. } => assert_eq!((symbol.as_str(), *what), ("vprintf", "variable")),
         other => panic!("{other}"),
     }
-    assert_has(
-        &error.to_string(),
-        &["a variable of fixture_clash", "the runtime of the device"],
-    );
+    assert_has(&error.to_string(), &["a variable of fixture_clash", "the runtime of the device"]);
 }
 
 #[test]
@@ -434,14 +378,7 @@ fn ptxas_accepts_every_kernel_without_spills() {
         let all = inspect::resources(&ptx.text, arch).expect("ptxas accepts it");
         let names: Vec<&str> = all.iter().map(|resources| resources.kernel.as_str()).collect();
         assert!(KERNELS.iter().all(|name| names.contains(name)), "{arch}: {names:?}");
-        for Resources {
-            kernel,
-            spill_stores,
-            spill_loads,
-            registers,
-            ..
-        } in all
-        {
+        for Resources { kernel, spill_stores, spill_loads, registers, .. } in all {
             assert_eq!((spill_stores, spill_loads), (0, 0), "{kernel} for {arch}");
             assert!(registers > 0, "{kernel} for {arch}");
         }

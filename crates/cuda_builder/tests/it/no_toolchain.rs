@@ -57,10 +57,7 @@ fn refused_compilers() -> Outcome {
     std::fs::create_dir_all(library.join("core/src")).expect("folders");
     std::fs::write(library.join("core/src/lib.rs"), "").expect("a file");
     std::fs::write(library.join("Cargo.lock"), "").expect("a file");
-    assert_eq!(
-        lack(&find_with(&fake_rustc(folder.path(), "1.95.0"))),
-        Some(Lack::Cargo)
-    );
+    assert_eq!(lack(&find_with(&fake_rustc(folder.path(), "1.95.0"))), Some(Lack::Cargo));
 
     let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/kernels");
     let error = CudaBuilder::new(kernels).build().expect_err("no compiler fits");

@@ -88,10 +88,7 @@ impl Contract {
     #[must_use]
     #[track_caller]
     pub const fn max_threads(mut self, threads: u128) -> Self {
-        assert!(
-            threads >= 1 && threads <= 1024,
-            "`max_threads`: a block has 1 to 1024 threads"
-        );
+        assert!(threads >= 1 && threads <= 1024, "`max_threads`: a block has 1 to 1024 threads");
         self.max_threads = Some(threads as u32);
         self
     }
@@ -104,10 +101,7 @@ impl Contract {
     #[must_use]
     #[track_caller]
     pub const fn min_blocks(mut self, blocks: u128) -> Self {
-        assert!(
-            blocks >= 1 && blocks <= 32,
-            "`min_blocks`: a multiprocessor runs 1 to 32 blocks at once"
-        );
+        assert!(blocks >= 1 && blocks <= 32, "`min_blocks`: a multiprocessor runs 1 to 32 blocks at once");
         self.min_blocks = Some(blocks as u32);
         self
     }
@@ -120,10 +114,7 @@ impl Contract {
     #[must_use]
     #[track_caller]
     pub const fn max_registers(mut self, registers: u128) -> Self {
-        assert!(
-            registers >= 16 && registers <= 255,
-            "`max_registers`: a thread has 16 to 255 registers"
-        );
+        assert!(registers >= 16 && registers <= 255, "`max_registers`: a thread has 16 to 255 registers");
         self.max_registers = Some(registers as u32);
         self
     }
@@ -137,10 +128,7 @@ impl Contract {
     #[track_caller]
     pub const fn cluster(mut self, [x, y, z]: [u128; 3]) -> Self {
         assert!(x >= 1 && y >= 1 && z >= 1, "`cluster`: each dimension is at least 1");
-        assert!(
-            x <= 8 && y <= 8 && z <= 8 && x * y * z <= 8,
-            "`cluster`: a cluster has at most 8 blocks"
-        );
+        assert!(x <= 8 && y <= 8 && z <= 8 && x * y * z <= 8, "`cluster`: a cluster has at most 8 blocks");
         self.cluster = Some([x as u32, y as u32, z as u32]);
         self
     }
@@ -153,10 +141,7 @@ impl Contract {
     #[must_use]
     #[track_caller]
     pub const fn dynamic_shared(mut self, bytes: u128) -> Self {
-        assert!(
-            bytes <= 227 * 1024,
-            "`dynamic_shared`: a block has at most 227 KiB (232448 bytes) of shared memory"
-        );
+        assert!(bytes <= 227 * 1024, "`dynamic_shared`: a block has at most 227 KiB (232448 bytes) of shared memory");
         self.dynamic_shared = bytes as u32;
         self
     }
@@ -239,12 +224,7 @@ mod tests {
 
     #[test]
     fn words_are_in_order() {
-        let all = Contract::ANY
-            .block([16, 8, 2])
-            .max_threads(256)
-            .min_blocks(2)
-            .max_registers(64)
-            .cluster([4, 1, 1]);
+        let all = Contract::ANY.block([16, 8, 2]).max_threads(256).min_blocks(2).max_registers(64).cluster([4, 1, 1]);
         assert_eq!(all.to_words(), [16, 8, 2, 256, 2, 64, 4, 1, 1]);
         assert_eq!(Contract::ANY.to_words(), [0; 9]);
         assert_eq!(Contract::ANY, Contract::default());

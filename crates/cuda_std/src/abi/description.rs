@@ -21,14 +21,8 @@ use crate::abi::parameter::{Parameter, Role};
 
 /// The numbers of a contract, in order, by the words of `#[kernel(..)]`.
 #[cfg_attr(target_arch = "nvptx64", allow(dead_code, reason = "the host reads them"))]
-pub(crate) const CLAUSES: [(&str, usize); 6] = [
-    ("block", 3),
-    ("max_threads", 1),
-    ("cluster", 3),
-    ("dynamic_shared", 1),
-    ("cooperative", 1),
-    ("dependent", 1),
-];
+pub(crate) const CLAUSES: [(&str, usize); 6] =
+    [("block", 3), ("max_threads", 1), ("cluster", 3), ("dynamic_shared", 1), ("cooperative", 1), ("dependent", 1)];
 
 /// The description of a kernel. For the macro.
 #[derive(Clone, Copy, Debug)]

@@ -74,11 +74,7 @@ pub struct Layout {
 
 impl Layout {
     pub(crate) const fn of<T>(words: [usize; 4]) -> Self {
-        Self {
-            size: size_of::<T>(),
-            align: align_of::<T>(),
-            words,
-        }
+        Self { size: size_of::<T>(), align: align_of::<T>(), words }
     }
 }
 
@@ -98,43 +94,23 @@ impl Parameter {
 
     /// A parameter that is bound as its type says, without its name.
     const fn of<P: KernelParameter + ?Sized>() -> Self {
-        let mut words = [
-            size_of::<P::A>(),
-            size_of::<P::B>(),
-            size_of::<P::C>(),
-            size_of::<P::D>(),
-        ];
+        let mut words = [size_of::<P::A>(), size_of::<P::B>(), size_of::<P::C>(), size_of::<P::D>()];
         if matches!(P::ROLE, Role::TensorMap { .. }) {
             words[0] = size_of::<P::Element>();
         }
-        Self {
-            name: "",
-            ty: "",
-            role: P::ROLE,
-            layout: Layout::of::<P::Element>(words),
-        }
+        Self { name: "", ty: "", role: P::ROLE, layout: Layout::of::<P::Element>(words) }
     }
 
     /// A value of any type, of an unsafe kernel.
     #[must_use]
     pub const fn copied<T>(name: &'static str, ty: &'static str) -> Self {
-        Self {
-            name,
-            ty,
-            role: Role::Value,
-            layout: Layout::of::<T>([size_of::<T>(), 0, 0, 0]),
-        }
+        Self { name, ty, role: Role::Value, layout: Layout::of::<T>([size_of::<T>(), 0, 0, 0]) }
     }
 
     /// A raw pointer or a reference, of an unsafe kernel.
     #[must_use]
     pub const fn pointer<T>(name: &'static str, ty: &'static str) -> Self {
-        Self {
-            name,
-            ty,
-            role: Role::Pointer,
-            layout: Layout::of::<T>([size_of::<*const T>(), 0, 0, 0]),
-        }
+        Self { name, ty, role: Role::Pointer, layout: Layout::of::<T>([size_of::<*const T>(), 0, 0, 0]) }
     }
 }
 

@@ -195,15 +195,9 @@ mod tests {
 
     #[test]
     fn texts_with_braces_stay_as_they_are() {
-        let record = Record {
-            kind: Kind::Text as u32,
-            ..Record::default()
-        };
+        let record = Record { kind: Kind::Text as u32, ..Record::default() };
         assert_eq!(record.message("{0} of {}"), "{0} of {}");
-        let unknown = Record {
-            kind: 99,
-            ..Record::default()
-        };
+        let unknown = Record { kind: 99, ..Record::default() };
         assert_eq!(unknown.message(""), "a panic of the unknown kind 99");
     }
 }

@@ -76,11 +76,7 @@ impl<'p> LookBack<'p> {
     #[must_use]
     pub fn of_block(published: &'p [Atomic<u64>]) -> Self {
         let tile = block_idx_x();
-        Self {
-            published,
-            group: tile / GROUP,
-            earlier: tile % GROUP,
-        }
+        Self { published, group: tile / GROUP, earlier: tile % GROUP }
     }
 
     /// Publishes what the block's tile comes to, and waits until everything before it is known. `receive` is given it in each

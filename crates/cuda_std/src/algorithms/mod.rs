@@ -183,10 +183,7 @@ fn combine<T, O: Operator<T>>(a: Option<T>, b: Option<T>) -> Option<T> {
 #[inline(always)]
 fn words<T: Pod>(value: &T) -> &[u32] {
     const {
-        assert!(
-            size_of::<T>().is_multiple_of(4) && align_of::<T>() >= 4,
-            "elements are whole words"
-        );
+        assert!(size_of::<T>().is_multiple_of(4) && align_of::<T>() >= 4, "elements are whole words");
     };
     bytemuck::cast_slice(core::slice::from_ref(value))
 }
@@ -195,10 +192,7 @@ fn words<T: Pod>(value: &T) -> &[u32] {
 #[inline(always)]
 fn from_words<T: Zeroable + Pod>(mut word: impl FnMut(usize) -> u32) -> T {
     let mut value = T::zeroed();
-    for (i, place) in bytemuck::cast_slice_mut::<T, u32>(core::slice::from_mut(&mut value))
-        .iter_mut()
-        .enumerate()
-    {
+    for (i, place) in bytemuck::cast_slice_mut::<T, u32>(core::slice::from_mut(&mut value)).iter_mut().enumerate() {
         *place = word(i);
     }
     value

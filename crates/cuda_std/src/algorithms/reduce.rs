@@ -32,10 +32,7 @@ struct Maybe<T> {
 impl<T: Pod> Maybe<T> {
     #[inline(always)]
     fn none() -> Self {
-        Self {
-            value: T::zeroed(),
-            is_there: false,
-        }
+        Self { value: T::zeroed(), is_there: false }
     }
 
     #[inline(always)]
@@ -161,10 +158,7 @@ fn reduce_block<T: Pod, O: Operator<T>>(value: Maybe<T>, mut warps: Warps<'_, T>
     let (values, are_there) = view.get();
     let lane = warp::lane_id() as usize;
     let of_lane = if lane < warp::warps_in_block() as usize {
-        Maybe {
-            value: values[lane],
-            is_there: are_there[lane] != 0,
-        }
+        Maybe { value: values[lane], is_there: are_there[lane] != 0 }
     } else {
         Maybe::none()
     };

@@ -48,10 +48,7 @@ const PAUSE: u32 = 2500;
 
 /// Warps of a block.
 pub const WARPS: usize = BLOCK / WARP_SIZE as usize;
-const _: () = assert!(
-    ROWS * WARPS == 2 * WARP_SIZE as usize,
-    "a lane has two warps' parts of rows"
-);
+const _: () = assert!(ROWS * WARPS == 2 * WARP_SIZE as usize, "a lane has two warps' parts of rows");
 
 /// Combines each element of `x` with all before it: `y[i]` is the combination of `x[0]` to `x[i]`; or, if `is_exclusive`, of
 /// `initial` and `x[0]` to `x[i - 1]`. The order is kept.
@@ -98,11 +95,7 @@ pub fn scan<T: Pod, O: Operator<T>, const V: usize>(
         let place = part * WARP_SIZE as usize + lane as usize;
         let upto = warp::inclusive_scan(rows[place % WARPS][place / WARPS], O::combine);
         let lower = warp::shuffle_up(upto, 1);
-        let start = if lane > 0 {
-            combine::<T, O>(whole, Some(lower))
-        } else {
-            whole
-        };
+        let start = if lane > 0 { combine::<T, O>(whole, Some(lower)) } else { whole };
         whole = combine::<T, O>(whole, Some(warp::shuffle(upto, WARP_SIZE - 1)));
         start.unwrap_or(lower)
     });
@@ -122,11 +115,7 @@ pub fn scan<T: Pod, O: Operator<T>, const V: usize>(
         let vectors = array::from_fn(|k| {
             let row = time * AT_ONCE + k;
             let place = row * WARPS + number;
-            let starts = if place < WARP_SIZE as usize {
-                starts[0]
-            } else {
-                starts[1]
-            };
+            let starts = if place < WARP_SIZE as usize { starts[0] } else { starts[1] };
             let start = warp::shuffle(starts, place as u32 % WARP_SIZE);
             let start = combine::<T, O>(before, (place > 0).then_some(start));
             let vector: [T; V] = bytemuck::cast(held.part()[row].0);
@@ -175,11 +164,8 @@ fn before_tile<T: Pod, O: Operator<T>>(published: &[Atomic<u64>], initial: Optio
     // case.
     let mut values = [T::zeroed(); LOOKS + 1];
     look_back.wait(&whole, PAUSE, |k, value| values[k] = value);
-    let mut before = if look_back.is_in_first_group() {
-        initial
-    } else {
-        Some(warp::shuffle(values[0], WARP_SIZE - 1))
-    };
+    let mut before =
+        if look_back.is_in_first_group() { initial } else { Some(warp::shuffle(values[0], WARP_SIZE - 1)) };
     for (k, value) in values[1..].iter().enumerate() {
         let upto = warp::inclusive_scan(*value, O::combine);
         let there = look_back.earlier.saturating_sub(k as u32 * WARP_SIZE).min(WARP_SIZE);

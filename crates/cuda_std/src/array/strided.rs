@@ -144,22 +144,14 @@ impl<'a, T, const N: usize> View<'a, T, N> {
     #[must_use]
     #[track_caller]
     pub fn new(elements: &'a [T], shape: [usize; N]) -> Self {
-        Self {
-            start: elements.as_ptr(),
-            dimensions: of_slice(elements.len(), shape),
-            elements: PhantomData,
-        }
+        Self { start: elements.as_ptr(), dimensions: of_slice(elements.len(), shape), elements: PhantomData }
     }
 
     /// # Safety
     /// The dimensions describe elements that are there, and that are not written during `'a`.
     #[inline(always)]
     pub(crate) unsafe fn from_parts(start: *const T, dimensions: Dimensions<N>) -> Self {
-        Self {
-            start,
-            dimensions,
-            elements: PhantomData,
-        }
+        Self { start, dimensions, elements: PhantomData }
     }
 
     /// Address and dimensions.
@@ -228,11 +220,7 @@ impl<'a, T, const N: usize> View<'a, T, N> {
         let mut axis = 0;
         while axis < N {
             let last = self.dimensions.lengths[axis] - 1;
-            let at = if index[axis] < last as usize {
-                index[axis] as u32
-            } else {
-                last
-            };
+            let at = if index[axis] < last as usize { index[axis] as u32 } else { last };
             offset = offset.wrapping_add(i64::from(at as i32).wrapping_mul(i64::from(self.dimensions.strides[axis])));
             axis += 1;
         }
@@ -287,10 +275,7 @@ impl<'a, T, const N: usize> View<'a, T, N> {
     #[inline(always)]
     #[must_use]
     pub fn transposed(self) -> Self {
-        Self {
-            dimensions: self.dimensions.reversed(),
-            ..self
-        }
+        Self { dimensions: self.dimensions.reversed(), ..self }
     }
 }
 
@@ -307,17 +292,8 @@ impl<'a, T> View<'a, T, 2> {
         if row >= lengths[0] as usize {
             outside();
         }
-        let start = self
-            .start
-            .wrapping_offset((i64::from(row as i32) * i64::from(strides[0])) as isize);
-        View {
-            start,
-            dimensions: Dimensions {
-                lengths: [lengths[1]],
-                strides: [strides[1]],
-            },
-            elements: PhantomData,
-        }
+        let start = self.start.wrapping_offset((i64::from(row as i32) * i64::from(strides[0])) as isize);
+        View { start, dimensions: Dimensions { lengths: [lengths[1]], strides: [strides[1]] }, elements: PhantomData }
     }
 
     /// A column of a matrix.
@@ -412,22 +388,14 @@ impl<'a, T, const N: usize> ViewMut<'a, T, N> {
     #[must_use]
     #[track_caller]
     pub fn new(elements: &'a mut [T], shape: [usize; N]) -> Self {
-        Self {
-            dimensions: of_slice(elements.len(), shape),
-            start: elements.as_mut_ptr(),
-            elements: PhantomData,
-        }
+        Self { dimensions: of_slice(elements.len(), shape), start: elements.as_mut_ptr(), elements: PhantomData }
     }
 
     /// # Safety
     /// The dimensions describe elements that are there, each once, and that are not used elsewhere during `'a`.
     #[inline(always)]
     pub(crate) unsafe fn from_parts(start: *mut T, dimensions: Dimensions<N>) -> Self {
-        Self {
-            start,
-            dimensions,
-            elements: PhantomData,
-        }
+        Self { start, dimensions, elements: PhantomData }
     }
 
     /// How long each axis is.
@@ -609,10 +577,7 @@ mod tests {
         assert_eq!(volume.four([1, 2, 1], 99), [21, 22, 23, 99]);
         assert_eq!(volume.four([0, 1, 3], 99), [7, 99, 99, 99]);
         // In the next row there would be numbers.
-        assert_eq!(
-            [[2, 0, 0], [0, 3, 0], [0, 0, 4]].map(|at| volume.four(at, 99)),
-            [[99; 4]; 3]
-        );
+        assert_eq!([[2, 0, 0], [0, 3, 0], [0, 0, 4]].map(|at| volume.four(at, 99)), [[99; 4]; 3]);
         // Neither aligned nor one after the other.
         let odd = View::new(&numbers.0[1..21], [4, 5]);
         assert_eq!(odd.four([3, 0], 99), [16, 17, 18, 19]);

@@ -32,15 +32,8 @@ impl<'a, T> View2<'a, T> {
     #[must_use]
     #[track_caller]
     pub fn new(elements: &'a [T], [rows, columns]: [usize; 2]) -> Self {
-        assert!(
-            has(elements, [1, rows, columns]),
-            "a slice has fewer elements than the shape of its view"
-        );
-        Self {
-            elements,
-            rows,
-            columns,
-        }
+        assert!(has(elements, [1, rows, columns]), "a slice has fewer elements than the shape of its view");
+        Self { elements, rows, columns }
     }
 
     /// The element in a row and a column, or `None` outside.
@@ -106,16 +99,8 @@ impl<'a, T> View3<'a, T> {
     #[must_use]
     #[track_caller]
     pub fn new(elements: &'a [T], [layers, rows, columns]: [usize; 3]) -> Self {
-        assert!(
-            has(elements, [layers, rows, columns]),
-            "a slice has fewer elements than the shape of its view"
-        );
-        Self {
-            elements,
-            layers,
-            rows,
-            columns,
-        }
+        assert!(has(elements, [layers, rows, columns]), "a slice has fewer elements than the shape of its view");
+        Self { elements, layers, rows, columns }
     }
 
     /// The element in a layer, a row and a column, or `None` outside.

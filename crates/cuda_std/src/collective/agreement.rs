@@ -28,10 +28,7 @@ pub(super) unsafe fn agree<const N: usize>(memory: *mut Words<N>, barrier: u32, 
     intrinsics::barrier_sync(barrier);
     // SAFETY: the caller's; the first thread has written them before the barrier. If it is not here, any bits are words.
     let Words(of_first) = unsafe { memory.read() };
-    let are_equal = of_first
-        .into_iter()
-        .zip(words)
-        .fold(true, |equal, (these, those)| equal & are_equal(these, those));
+    let are_equal = of_first.into_iter().zip(words).fold(true, |equal, (these, those)| equal & are_equal(these, those));
     intrinsics::barrier_count_of_any(barrier, are_equal) == threads_in_block()
 }
 

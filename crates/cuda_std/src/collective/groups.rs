@@ -227,9 +227,7 @@ pub struct Coalesced {
 #[inline(always)]
 #[must_use]
 pub fn coalesced_threads() -> Coalesced {
-    Coalesced {
-        mask: intrinsics::activemask(),
-    }
+    Coalesced { mask: intrinsics::activemask() }
 }
 
 impl Coalesced {
@@ -240,9 +238,7 @@ impl Coalesced {
     #[must_use]
     pub fn partition(self, predicate: bool) -> Self {
         let yes = warp::ballot_sync(self.mask, predicate);
-        Self {
-            mask: if predicate { yes } else { self.mask & !yes },
-        }
+        Self { mask: if predicate { yes } else { self.mask & !yes } }
     }
 
     /// The members whose `value` equals the calling one's: CUDA's `labeled_partition`.
@@ -274,9 +270,7 @@ impl Coalesced {
     #[inline(always)]
     #[must_use]
     pub fn matching<T: Match>(self, value: T) -> Self {
-        Self {
-            mask: warp::match_any_sync(self.mask, value),
-        }
+        Self { mask: warp::match_any_sync(self.mask, value) }
     }
 
     /// The members for which `predicate` holds, the first in bit 0.
@@ -574,11 +568,7 @@ impl GridGroup<'_> {
         let mut in_vain = false;
         if is_first_in_block() {
             let counter = self.counter.device();
-            let share = if block_number() == 0 {
-                TURN - (self.blocks() as u32 - 1)
-            } else {
-                1
-            };
+            let share = if block_number() == 0 { TURN - (self.blocks() as u32 - 1) } else { 1 };
             let before = counter.fetch_add(share, AcqRel);
             let mut attempts = 0_u32;
             while (counter.load(Acquire) ^ before) & TURN == 0 {

@@ -335,10 +335,7 @@ impl<T: Multiply> FragmentA<T> {
     #[must_use]
     #[track_caller]
     pub fn from_rows<R: Rows<T>>(tile: &R, row: usize, column: usize) -> Self {
-        assert!(
-            has(R::ROWS, row, T::ROWS) && has(R::COLUMNS, column, T::INNER),
-            "a fragment beyond its tile"
-        );
+        assert!(has(R::ROWS, row, T::ROWS) && has(R::COLUMNS, column, T::INNER), "a fragment beyond its tile");
         let lane = lane_id() as usize;
         match whole_rows::<T, R>(tile, row + lane % 16, column + lane / 16 * 8) {
             Some(address) => {
@@ -364,10 +361,7 @@ impl<T: Multiply> FragmentA<T> {
     pub(crate) unsafe fn from_lines(first: *const T, stride: usize) -> Self {
         const { assert!(size_of::<T::A>() == 16 && T::ROWS == 16) };
         let lane = lane_id() as usize;
-        let address = first
-            .wrapping_add(lane % 16 * stride)
-            .cast::<u8>()
-            .wrapping_add(lane / 16 * 16);
+        let address = first.wrapping_add(lane % 16 * stride).cast::<u8>().wrapping_add(lane / 16 * 16);
         let mut a = Self::load(|_, _| T::zeroed());
         // SAFETY: four registers; the caller's.
         unsafe { intrinsics::ldmatrix_x4((&raw mut a.0).cast(), address) };
@@ -385,10 +379,7 @@ impl<T: Multiply> FragmentB<T> {
     pub(crate) unsafe fn from_lines(first: *const T, stride: usize) -> Self {
         const { assert!(size_of::<T::B>() == 8 && T::COLUMNS == 8) };
         let lane = lane_id() as usize % 16;
-        let address = first
-            .wrapping_add(lane % 8 * stride)
-            .cast::<u8>()
-            .wrapping_add(lane / 8 * 16);
+        let address = first.wrapping_add(lane % 8 * stride).cast::<u8>().wrapping_add(lane / 8 * 16);
         let mut b = Self::load(|_, _| T::zeroed());
         // SAFETY: two registers; the caller's.
         unsafe { intrinsics::ldmatrix_x2((&raw mut b.0).cast(), address) };
@@ -429,10 +420,7 @@ impl<T: Multiply> FragmentB<T> {
     #[must_use]
     #[track_caller]
     pub fn from_rows<R: Rows<T>>(tile: &R, row: usize, column: usize) -> Self {
-        assert!(
-            has(R::ROWS, row, T::INNER) && has(R::COLUMNS, column, T::COLUMNS),
-            "a fragment beyond its tile"
-        );
+        assert!(has(R::ROWS, row, T::INNER) && has(R::COLUMNS, column, T::COLUMNS), "a fragment beyond its tile");
         match whole_rows::<T, R>(tile, row + lane_id() as usize % 16, column) {
             Some(address) => {
                 let mut b = Self::load(|_, _| T::zeroed());
@@ -648,10 +636,7 @@ impl<const ROWS: usize, const COLUMNS: usize, const M: usize, const N: usize> ou
 {
     type Shape = [u32; 2];
     const ROLE: Role = {
-        demand(
-            ROWS > 0 && COLUMNS > 0 && ROWS <= MOST && COLUMNS <= MOST,
-            "a tile has 1 to 2^20 rows and columns",
-        );
+        demand(ROWS > 0 && COLUMNS > 0 && ROWS <= MOST && COLUMNS <= MOST, "a tile has 1 to 2^20 rows and columns");
         Role::PerThread { rank: 2, elements: 1 }
     };
     const REACH: Reach = Reach::Tile([COLUMNS, ROWS]);
@@ -662,10 +647,7 @@ impl<T: Element + Pod, const ROWS: usize, const COLUMNS: usize, const M: usize, 
 {
     /// Parts of a tile.
     const PARTS: usize = {
-        assert!(
-            M > 0 && N > 0 && ROWS.is_multiple_of(M) && COLUMNS.is_multiple_of(N),
-            "a tile is made of whole parts"
-        );
+        assert!(M > 0 && N > 0 && ROWS.is_multiple_of(M) && COLUMNS.is_multiple_of(N), "a tile is made of whole parts");
         let _ = <Fragments<ROWS, COLUMNS, WarpPart<M, N>> as output::Layout>::ROLE;
         ROWS / M * (COLUMNS / N)
     };
@@ -717,10 +699,7 @@ impl<T: Element + Pod, const ROWS: usize, const COLUMNS: usize, const M: usize, 
         fragments: &[[FragmentC<F>; ACROSS]; DOWN],
     ) {
         const {
-            assert!(
-                M == DOWN * F::ROWS && N == ACROSS * F::COLUMNS,
-                "the output is for parts of another shape"
-            );
+            assert!(M == DOWN * F::ROWS && N == ACROSS * F::COLUMNS, "the output is for parts of another shape");
         };
         let [top, left] = self.tile_start();
         let [row, column] = self.part_start(step);

@@ -129,16 +129,7 @@ mod tests {
     #[test]
     fn architectures_have_the_builder_s_numbers() {
         assert_eq!(["sm_90", "sm_90a", "sm_100f"].map(code), [360, 362, 401]);
-        for name in [
-            "90",
-            "sm_9",
-            "sm_90b",
-            "sm_90aa",
-            "sm_",
-            "sm_a",
-            "sm_1000",
-            "compute_90",
-        ] {
+        for name in ["90", "sm_9", "sm_90b", "sm_90aa", "sm_", "sm_a", "sm_1000", "compute_90"] {
             assert!(std::panic::catch_unwind(|| code(name)).is_err(), "{name}");
         }
         assert!(!crate::cfg_arch!("sm_70"), "the host is none");

@@ -91,10 +91,7 @@ pub fn in_vectors<V: Vector>(numbers: &[V::Number]) -> (&[V], &[V::Number]) {
     }
     let (whole, rest) = numbers.split_at(vectors * each);
     // SAFETY: aligned, as long as the numbers are, and plain data.
-    (
-        unsafe { core::slice::from_raw_parts(whole.as_ptr().cast(), vectors) },
-        rest,
-    )
+    (unsafe { core::slice::from_raw_parts(whole.as_ptr().cast(), vectors) }, rest)
 }
 
 /// Accesses by the operation for their size.

@@ -104,10 +104,6 @@ impl sealed::Scope for Nearest {
     #[cfg(target_arch = "nvptx64")]
     #[inline(always)]
     fn at(address: *const u8) -> sealed::Which {
-        if is_shared(address) {
-            sealed::Which::Block
-        } else {
-            sealed::Which::Device
-        }
+        if is_shared(address) { sealed::Which::Block } else { sealed::Which::Device }
     }
 }

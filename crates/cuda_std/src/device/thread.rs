@@ -79,44 +79,28 @@ pub fn global_timer() -> u64 {
 #[inline(always)]
 #[must_use]
 pub fn thread_idx() -> UVec3 {
-    UVec3 {
-        x: thread_idx_x(),
-        y: thread_idx_y(),
-        z: thread_idx_z(),
-    }
+    UVec3 { x: thread_idx_x(), y: thread_idx_y(), z: thread_idx_z() }
 }
 
 /// The block's index in the grid.
 #[inline(always)]
 #[must_use]
 pub fn block_idx() -> UVec3 {
-    UVec3 {
-        x: block_idx_x(),
-        y: block_idx_y(),
-        z: block_idx_z(),
-    }
+    UVec3 { x: block_idx_x(), y: block_idx_y(), z: block_idx_z() }
 }
 
 /// Threads of a block.
 #[inline(always)]
 #[must_use]
 pub fn block_dim() -> UVec3 {
-    UVec3 {
-        x: block_dim_x(),
-        y: block_dim_y(),
-        z: block_dim_z(),
-    }
+    UVec3 { x: block_dim_x(), y: block_dim_y(), z: block_dim_z() }
 }
 
 /// Blocks of the grid.
 #[inline(always)]
 #[must_use]
 pub fn grid_dim() -> UVec3 {
-    UVec3 {
-        x: grid_dim_x(),
-        y: grid_dim_y(),
-        z: grid_dim_z(),
-    }
+    UVec3 { x: grid_dim_x(), y: grid_dim_y(), z: grid_dim_z() }
 }
 
 /// Position of a thread along one dimension of the grid.
@@ -137,21 +121,14 @@ pub fn index_1d() -> u32 {
 #[inline(always)]
 #[must_use]
 pub fn index_2d() -> UVec2 {
-    UVec2 {
-        x: index_1d(),
-        y: position(block_idx_y(), block_dim_y(), thread_idx_y()),
-    }
+    UVec2 { x: index_1d(), y: position(block_idx_y(), block_dim_y(), thread_idx_y()) }
 }
 
 /// The thread's index in the grid along x, y and z.
 #[inline(always)]
 #[must_use]
 pub fn index_3d() -> UVec3 {
-    UVec3 {
-        x: index_1d(),
-        y: index_2d().y,
-        z: position(block_idx_z(), block_dim_z(), thread_idx_z()),
-    }
+    UVec3 { x: index_1d(), y: index_2d().y, z: position(block_idx_z(), block_dim_z(), thread_idx_z()) }
 }
 
 /// The thread's number in its block, counted along x, then y, then z: below 1024.
@@ -233,10 +210,7 @@ pub fn grid<const N: usize>() -> ThreadIndex<N> {
     if N >= 3 {
         position[2] = index_3d().z;
     }
-    ThreadIndex {
-        position,
-        here: PhantomData,
-    }
+    ThreadIndex { position, here: PhantomData }
 }
 
 /// What an output of `N` dimensions is asked for the thread's element by: the thread's [index](ThreadIndex).
@@ -379,11 +353,7 @@ pub fn gridsize<const N: usize>() -> [usize; N] {
 #[inline(always)]
 #[must_use]
 pub fn grid_stride(end: usize) -> GridStride {
-    GridStride {
-        next: grid::<1>().get(),
-        step: gridsize::<1>()[0],
-        end,
-    }
+    GridStride { next: grid::<1>().get(), step: gridsize::<1>()[0], end }
 }
 
 /// See [`grid_stride`].

@@ -244,12 +244,7 @@ impl<'a> Arguments<'a> {
     /// Host memory of the argument that was bound last.
     fn push_host(&mut self, word: usize, host: HostMemory<'a>, align: usize) {
         let argument = self.extents.len() - 1;
-        self.transfers.push(Transfer {
-            word,
-            argument,
-            host,
-            align,
-        });
+        self.transfers.push(Transfer { word, argument, host, align });
     }
 
     /// Binds the next `elements` elements of dynamic shared memory, each of `size` bytes and aligned to `align`.
@@ -288,11 +283,7 @@ impl<'a> Arguments<'a> {
     /// it is settled.
     pub(super) fn borrow_settling(&mut self, memory: Borrowed<'a>, value: u32) {
         if let Some(last) = self.parameters.last() {
-            self.settling.push(Settling {
-                memory: self.borrowed.len(),
-                word: last.word,
-                value,
-            });
+            self.settling.push(Settling { memory: self.borrowed.len(), word: last.word, value });
         }
         self.borrow(memory);
     }
@@ -343,10 +334,7 @@ impl<'a> Arguments<'a> {
         };
         let mut padded = [1; 3];
         padded[3 - N..].copy_from_slice(&shape);
-        self.extents.push(Extent::Shaped {
-            elements,
-            shape: padded,
-        });
+        self.extents.push(Extent::Shaped { elements, shape: padded });
         self.parameters.pop();
         self.words.pop();
         for length in shape {
@@ -416,9 +404,7 @@ impl<'a> Arguments<'a> {
     /// The address of each PTX parameter's bytes: the array that `cuLaunchKernel` wants.
     pub fn pointers(&mut self) -> impl Iterator<Item = *mut c_void> {
         let words = self.words.as_mut_ptr();
-        self.parameters
-            .iter()
-            .map(move |parameter| words.wrapping_add(usize::from(parameter.word)).cast::<c_void>())
+        self.parameters.iter().map(move |parameter| words.wrapping_add(usize::from(parameter.word)).cast::<c_void>())
     }
 
     /// The bytes of dynamic shared memory that the arguments need.

@@ -284,10 +284,7 @@ fn declared(&[x, y, z]: &[u32; 3]) -> String {
 
 /// How many dimensions a launch uses: those after the last one longer than 1 do not count.
 fn dimensions(grid: [u32; 3], block: [u32; 3]) -> u8 {
-    (1..=3u8)
-        .rev()
-        .find(|&rank| grid[usize::from(rank) - 1] > 1 || block[usize::from(rank) - 1] > 1)
-        .unwrap_or(1)
+    (1..=3u8).rev().find(|&rank| grid[usize::from(rank) - 1] > 1 || block[usize::from(rank) - 1] > 1).unwrap_or(1)
 }
 
 /// What the kernel states: see [`Contract`](super::Contract).
@@ -301,44 +298,23 @@ pub(super) fn check_stated(
     if let Some(required) = contract.block
         && block != required
     {
-        return Err(ContractError::BlockShape {
-            kernel,
-            block,
-            required,
-        });
+        return Err(ContractError::BlockShape { kernel, block, required });
     }
-    let threads = block
-        .iter()
-        .fold(1_u64, |product, &length| product.saturating_mul(u64::from(length)));
+    let threads = block.iter().fold(1_u64, |product, &length| product.saturating_mul(u64::from(length)));
     if let Some(limit) = contract.max_threads
         && threads > u64::from(limit)
     {
-        return Err(ContractError::MaxThreads {
-            kernel,
-            block,
-            threads,
-            limit,
-        });
+        return Err(ContractError::MaxThreads { kernel, block, threads, limit });
     }
     if let Some(shape) = contract.cluster {
         for (dimension, (&blocks, cluster)) in ['x', 'y', 'z'].into_iter().zip(grid.iter().zip(shape)) {
             if !blocks.is_multiple_of(cluster) {
-                return Err(ContractError::Cluster {
-                    kernel,
-                    dimension,
-                    blocks,
-                    cluster,
-                    shape,
-                });
+                return Err(ContractError::Cluster { kernel, dimension, blocks, cluster, shape });
             }
         }
     }
     if dynamic_shared < contract.dynamic_shared {
-        return Err(ContractError::DynamicShared {
-            kernel,
-            given: dynamic_shared,
-            needed: contract.dynamic_shared,
-        });
+        return Err(ContractError::DynamicShared { kernel, given: dynamic_shared, needed: contract.dynamic_shared });
     }
     Ok(())
 }
@@ -352,23 +328,13 @@ pub(super) fn check(
     for (dimension, (&blocks, &block)) in ['x', 'y', 'z'].into_iter().zip(grid.iter().zip(&block)) {
         let threads = u64::from(blocks) * u64::from(block);
         if threads > i32::MAX as u64 {
-            return Err(ContractError::Extent {
-                kernel: kernel.name,
-                dimension,
-                blocks,
-                block,
-                threads,
-            });
+            return Err(ContractError::Extent { kernel: kernel.name, dimension, blocks, block, threads });
         }
     }
     if let Some(room) = kernel.max_block
         && block.iter().zip(&room).any(|(threads, room)| threads > room)
     {
-        return Err(ContractError::Block {
-            kernel: kernel.name,
-            block,
-            room,
-        });
+        return Err(ContractError::Block { kernel: kernel.name, block, room });
     }
     let launch = dimensions(grid, block);
     let blocks: u64 = grid.iter().map(|&blocks| u64::from(blocks)).product();
@@ -376,12 +342,7 @@ pub(super) fn check(
         if let Extent::Shaped { elements, shape } = *extent
             && product(&shape) != elements as u128
         {
-            return Err(ContractError::Shape {
-                kernel: kernel.name,
-                parameter: parameter.name,
-                elements,
-                shape,
-            });
+            return Err(ContractError::Shape { kernel: kernel.name, parameter: parameter.name, elements, shape });
         }
         match parameter.role {
             Role::PerThread { rank, .. } if launch > rank => {

@@ -53,18 +53,9 @@ mod tests {
     #[test]
     fn debug_tells_each_thing_once() {
         let cause = || io::Error::other("the disk is full");
-        assert_eq!(
-            format!("{:?}", Bare(cause())),
-            "cannot read the table\ncaused by: the disk is full"
-        );
-        assert_eq!(
-            format!("{:?}", Telling(cause())),
-            "cannot read the table: the disk is full"
-        );
-        let shape = crate::launch::ViewError::Elements {
-            elements: 3,
-            shape: std::vec![2, 2],
-        };
+        assert_eq!(format!("{:?}", Bare(cause())), "cannot read the table\ncaused by: the disk is full");
+        assert_eq!(format!("{:?}", Telling(cause())), "cannot read the table: the disk is full");
+        let shape = crate::launch::ViewError::Elements { elements: 3, shape: std::vec![2, 2] };
         assert_eq!(format!("{shape:?}"), format!("{shape}"));
     }
 }

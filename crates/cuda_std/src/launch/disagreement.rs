@@ -46,13 +46,7 @@ impl Kernel {
             return None;
         }
         let (own, described) = (Stated::read(&own), Stated::read(described));
-        let difference = |parameter, found, expected| {
-            Some(Disagreement {
-                parameter,
-                found,
-                expected,
-            })
-        };
+        let difference = |parameter, found, expected| Some(Disagreement { parameter, found, expected });
         if own.origin != described.origin {
             let of = |stated: &Stated<'_>| format!("is of the crate `{}`", stated.origin);
             return difference(None, of(&described), of(&own));
@@ -116,10 +110,7 @@ impl<'t> Stated<'t> {
         let mut numbers = numbers.split_whitespace().map_while(|number| number.parse().ok());
         Self {
             origin,
-            clauses: CLAUSES
-                .iter()
-                .map(|&(_, count)| numbers.by_ref().take(count).collect())
-                .collect(),
+            clauses: CLAUSES.iter().map(|&(_, count)| numbers.by_ref().take(count).collect()).collect(),
             parameters: lines.map(StatedParameter::read).collect(),
         }
     }
@@ -130,11 +121,7 @@ impl<'t> StatedParameter<'t> {
         let mut words = line.splitn(NUMBERS + 2, ' ');
         Self {
             role: words.next().unwrap_or_default(),
-            numbers: words
-                .by_ref()
-                .take(NUMBERS)
-                .map_while(|word| word.parse().ok())
-                .collect(),
+            numbers: words.by_ref().take(NUMBERS).map_while(|word| word.parse().ok()).collect(),
             label: words.next().unwrap_or_default(),
         }
     }
@@ -152,10 +139,7 @@ impl fmt::Display for StatedParameter<'_> {
             "input" => write!(f, "elements to read, each")?,
             "atomic" => write!(f, "atomic cells, each")?,
             "per-thread" if elements == 1 => write!(f, "an output for {rank}-D launches, each element")?,
-            "per-thread" => write!(
-                f,
-                "an output for {rank}-D launches with {elements} elements a thread, each"
-            )?,
+            "per-thread" => write!(f, "an output for {rank}-D launches with {elements} elements a thread, each")?,
             "per-block" => write!(f, "an output with an element for each block")?,
             "shared" => write!(f, "dynamic shared memory with elements")?,
             "tile" => write!(f, "shared memory for blocks of at most {:?} threads", [x, y, z])?,
@@ -165,11 +149,7 @@ impl fmt::Display for StatedParameter<'_> {
             other => write!(f, "{other}")?,
         }
         write!(f, " of {size} bytes, aligned to {align}")?;
-        let words: Vec<String> = words
-            .iter()
-            .filter(|word| **word > 0)
-            .map(ToString::to_string)
-            .collect();
+        let words: Vec<String> = words.iter().filter(|word| **word > 0).map(ToString::to_string).collect();
         match words.as_slice() {
             [] => Ok(()),
             [word] => write!(f, " (a PTX parameter of {word} bytes)"),
@@ -190,10 +170,7 @@ mod tests {
         Kernel::new("k", "kernels::inner", "", 0, parameters).of_version(Some("0.1.0"))
     }
 
-    const TILES: &[Parameter] = &[Parameter::tile::<Shared<Tile<u32, 64>>>(
-        "tile",
-        "Shared<Tile<u32, 64>>",
-    )];
+    const TILES: &[Parameter] = &[Parameter::tile::<Shared<Tile<u32, 64>>>("tile", "Shared<Tile<u32, 64>>")];
     const PARAMETERS: &[Parameter] = &[
         Parameter::bound::<f32>("a", "f32"),
         Parameter::bound::<[f32]>("x", "&[f32]"),
@@ -221,11 +198,7 @@ mod tests {
         let own = kernel(PARAMETERS);
         let compare = |other: Kernel| own.disagreement(&other.describe());
         let differs = |parameter, found: &str, expected: &str| {
-            Some(Disagreement {
-                parameter,
-                found: found.to_string(),
-                expected: expected.to_string(),
-            })
+            Some(Disagreement { parameter, found: found.to_string(), expected: expected.to_string() })
         };
         const WIDER: &[Parameter] = &[
             Parameter::bound::<f32>("a", "f32"),
@@ -245,11 +218,7 @@ mod tests {
         const LESS: &[Parameter] = &[Parameter::bound::<f32>("a", "f32")];
         assert_eq!(
             compare(kernel(LESS)),
-            differs(
-                None,
-                "takes `a: f32`",
-                "passes `a: f32`, `x: &[f32]`, `y: DisjointSlice<f32>`"
-            )
+            differs(None, "takes `a: f32`", "passes `a: f32`, `x: &[f32]`, `y: DisjointSlice<f32>`")
         );
         assert_eq!(
             compare(kernel(PARAMETERS).with_contract(Contract::ANY.block([64, 1, 1]))),
@@ -265,11 +234,7 @@ mod tests {
         );
         assert_eq!(
             compare(Kernel::new("k", "others", "", 0, PARAMETERS).of_version(Some("0.1.0"))),
-            differs(
-                None,
-                "is of the crate `others 0.1.0`",
-                "is of the crate `kernels 0.1.0`"
-            )
+            differs(None, "is of the crate `others 0.1.0`", "is of the crate `kernels 0.1.0`")
         );
         assert!(compare(kernel(PARAMETERS).of_version(Some("0.2.0"))).is_some());
         assert!(compare(kernel(PARAMETERS).with_tiles(TILES)).is_some());
@@ -278,25 +243,16 @@ mod tests {
 
     #[test]
     fn roles_are_compared_and_names_are_not() {
-        const PER_BLOCK: &[Parameter] = &[Parameter::bound::<Disjoint<f32, PerBlock>>(
-            "y",
-            "Disjoint<f32, PerBlock>",
-        )];
+        const PER_BLOCK: &[Parameter] = &[Parameter::bound::<Disjoint<f32, PerBlock>>("y", "Disjoint<f32, PerBlock>")];
         const PER_THREAD: &[Parameter] = &[Parameter::bound::<DisjointSlice<f32>>("y", "DisjointSlice<f32>")];
         const RENAMED: &[Parameter] = &[Parameter::bound::<DisjointSlice<u32>>("z", "Output")];
-        const CHUNKS: &[Parameter] = &[Parameter::bound::<Disjoint<f32, Striped<4>>>(
-            "y",
-            "Disjoint<f32, Striped<4>>",
-        )];
+        const CHUNKS: &[Parameter] = &[Parameter::bound::<Disjoint<f32, Striped<4>>>("y", "Disjoint<f32, Striped<4>>")];
         let own = kernel(PER_THREAD);
         assert!(own.disagreement(&kernel(PER_BLOCK).describe()).is_some());
         assert!(own.disagreement(&kernel(CHUNKS).describe()).is_some());
         assert_eq!(own.disagreement(&kernel(RENAMED).describe()), None);
         // What concerns the driver's compiler alone.
         let contract = Contract::ANY.min_blocks(2).max_registers(32);
-        assert_eq!(
-            own.disagreement(&kernel(PER_THREAD).with_contract(contract).describe()),
-            None
-        );
+        assert_eq!(own.disagreement(&kernel(PER_THREAD).with_contract(contract).describe()), None);
     }
 }

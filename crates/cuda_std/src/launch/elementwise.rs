@@ -38,11 +38,7 @@ impl Elementwise {
         let function = self.function;
         let result = self.shape(&operands)?;
         if broadcast([&*result, &*output.shape]).ok().as_ref() != Some(&output.shape) {
-            return Err(ShapeError::Output {
-                function,
-                result: result.to_vec(),
-                output: output.shape.to_vec(),
-            });
+            return Err(ShapeError::Output { function, result: result.to_vec(), output: output.shape.to_vec() });
         }
         let mut strides: SmallVec<[Strides; 4]> = SmallVec::new();
         strides.push(output.strides.clone());
@@ -77,10 +73,7 @@ impl Elementwise {
                 }
                 let too_long = || ShapeError::View {
                     function,
-                    error: ViewError::TooLong {
-                        shape: output.shape.to_vec(),
-                        strides: output.strides.to_vec(),
-                    },
+                    error: ViewError::TooLong { shape: output.shape.to_vec(), strides: output.strides.to_vec() },
                 };
                 // A line is a column, of which a thread has several elements.
                 let first = usize::from(axes == 1);
@@ -93,11 +86,7 @@ impl Elementwise {
                 // Elements side by side are read at once by a thread, where neighbouring threads have columns to read. Else
                 // neighbouring threads had better have neighbouring rows.
                 let side_by_side = of_arrays().any(|(steps, _)| steps[1] == 1);
-                axes.down = if side_by_side && block[0] >= WARP_SIZE {
-                    1
-                } else {
-                    block[1]
-                };
+                axes.down = if side_by_side && block[0] >= WARP_SIZE { 1 } else { block[1] };
                 // SAFETY: as above.
                 let mut call = unsafe { Call::new(self.strided) };
                 // SAFETY: as above.
@@ -144,10 +133,7 @@ impl<'a> Arguments<'a> {
 
 /// How a result is computed.
 #[derive(Debug, PartialEq, Eq)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "it lives for a launch, on the stack: a launch allocates nothing"
-)]
+#[expect(clippy::large_enum_variant, reason = "it lives for a launch, on the stack: a launch allocates nothing")]
 enum Plan {
     /// All are one element after the other, or numbers.
     Flat { elements: usize },
@@ -175,11 +161,9 @@ impl Plan {
             return Some(Plan::Flat { elements });
         }
         // Along the second axis goes an operand that has its neighbours there, if the first is no neighbour to it.
-        if let Some(second) = (1..joined.len()).find(|&axis| {
-            joined[axis].strides[1..]
-                .iter()
-                .any(|stride| stride.unsigned_abs() == 1)
-        }) {
+        if let Some(second) =
+            (1..joined.len()).find(|&axis| joined[axis].strides[1..].iter().any(|stride| stride.unsigned_abs() == 1))
+        {
             joined[1..=second].rotate_right(1);
         }
         Some(Plan::Strided(joined))
@@ -232,23 +216,14 @@ mod tests {
 
     #[test]
     fn what_lies_like_one_axis_is_one() {
-        assert_eq!(
-            plan(&[2, 3, 4], &[&[12, 4, 1], &[12, 4, 1]]),
-            Some(Plan::Flat { elements: 24 })
-        );
+        assert_eq!(plan(&[2, 3, 4], &[&[12, 4, 1], &[12, 4, 1]]), Some(Plan::Flat { elements: 24 }));
         // Both transposed: as good as neither.
         assert_eq!(plan(&[3, 2], &[&[1, 3], &[1, 3]]), Some(Plan::Flat { elements: 6 }));
         assert_eq!(plan(&[2, 0], &[&[0, 1]]), None);
         // A row for all rows.
-        assert_eq!(
-            axes(&[5, 3], &[&[3, 1], &[0, 1]]),
-            [(3, std::vec![1, 1]), (5, std::vec![3, 0])]
-        );
+        assert_eq!(axes(&[5, 3], &[&[3, 1], &[0, 1]]), [(3, std::vec![1, 1]), (5, std::vec![3, 0])]);
         // Columns of a wider matrix, in layers.
-        assert_eq!(
-            axes(&[4, 5, 3], &[&[15, 3, 1], &[50, 10, 1]]),
-            [(3, std::vec![1, 1]), (20, std::vec![3, 10])]
-        );
+        assert_eq!(axes(&[4, 5, 3], &[&[15, 3, 1], &[50, 10, 1]]), [(3, std::vec![1, 1]), (20, std::vec![3, 10])]);
         // One element for all.
         assert_eq!(axes(&[4], &[&[1], &[0]]), [(4, std::vec![1, 0])]);
         assert_eq!(axes(&[1], &[&[1], &[0]]), []);
@@ -274,10 +249,7 @@ mod tests {
             ([40, 9], false, ([1, 1, 1], [64, 4, 1])),
         ] {
             let strides: Strides = SmallVec::from_slice(&[1]);
-            let order = lengths.map(|length| super::Axis {
-                length,
-                strides: strides.clone(),
-            });
+            let order = lengths.map(|length| super::Axis { length, strides: strides.clone() });
             let (axes, _) = placed(&order, 0, 1).expect("they are short");
             assert_eq!(shape_of_launch(&axes, is_tall, 4), expected, "{lengths:?}");
         }

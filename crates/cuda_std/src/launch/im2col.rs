@@ -34,9 +34,7 @@ fn geometry(window: &Window) -> Option<Geometry> {
     let [images, rows, columns, channels] = window.images;
     let pixels = images.checked_mul(places[0])?.checked_mul(places[1])?;
     // Places and coordinates are counted in 31 bits.
-    let fits = [images, rows, columns, channels, pixels]
-        .iter()
-        .all(|&length| length <= i32::MAX as usize);
+    let fits = [images, rows, columns, channels, pixels].iter().all(|&length| length <= i32::MAX as usize);
     let small = |lengths: [usize; 2]| Some([u16::try_from(lengths[0]).ok()?, u16::try_from(lengths[1]).ok()?]);
     fits.then_some(Geometry {
         places: places.map(|length| length as u32),
@@ -60,33 +58,19 @@ where
         let (memory, elements) = memory.place();
         let images = vec::Vec::from(window.images);
         let row_bytes = window.images[3].saturating_mul(size_of::<T>());
-        let count = window
-            .images
-            .iter()
-            .try_fold(1_usize, |count, &length| count.checked_mul(length));
+        let count = window.images.iter().try_fold(1_usize, |count, &length| count.checked_mul(length));
         let geometry = geometry(&window);
         let made = if count != Some(elements) {
-            Err(ViewError::Elements {
-                elements,
-                shape: images,
-            })
+            Err(ViewError::Elements { elements, shape: images })
         } else if elements == 0 {
             Err(ViewError::TensorEmpty { shape: images })
         } else if !row_bytes.is_multiple_of(16) || !memory.address.is_multiple_of(16) {
-            Err(ViewError::TensorRows {
-                row_bytes,
-                address: memory.address,
-            })
+            Err(ViewError::TensorRows { row_bytes, address: memory.address })
         } else if geometry.is_none() || !window.is_encodable() {
             Err(ViewError::Window { window })
         } else {
-            M::encode_im2col(memory.address, Im2colTiling::of::<Swizzled<T, ROWS, COLUMNS>>(window)).map_err(|code| {
-                ViewError::TensorRefused {
-                    shape: images,
-                    tile: vec![ROWS, COLUMNS],
-                    code,
-                }
-            })
+            M::encode_im2col(memory.address, Im2colTiling::of::<Swizzled<T, ROWS, COLUMNS>>(window))
+                .map_err(|code| ViewError::TensorRefused { shape: images, tile: vec![ROWS, COLUMNS], code })
         };
         let image = made.unwrap_or_else(|problem| {
             arguments.refuse(problem);

@@ -123,18 +123,11 @@ impl Looped {
         let order: SmallVec<[Axis; 6]> = join(loops, &strides);
         let too_long = || ShapeError::View {
             function,
-            error: ViewError::TooLong {
-                shape: output.shape.to_vec(),
-                strides: output.strides.to_vec(),
-            },
+            error: ViewError::TooLong { shape: output.shape.to_vec(), strides: output.strides.to_vec() },
         };
         if order.len() > AXES - 2 {
             let shape = output.shape.to_vec();
-            return Err(ShapeError::TooManyAxes {
-                function,
-                shape,
-                axes: order.len(),
-            });
+            return Err(ShapeError::TooManyAxes { function, shape, axes: order.len() });
         }
         let (axes, mut steps) = placed(&order, 2, strides.len()).ok_or_else(too_long)?;
         // SAFETY: what each parameter is made of is bound below, in order, for the operands of the map.
@@ -174,18 +167,10 @@ impl Region<'_> {
         let (lengths, strides) = (&self.shape[rank..], &self.strides[rank..]);
         let mut words = Vec::with_capacity(2 * core);
         for &length in lengths {
-            words.push(
-                u32::try_from(length)
-                    .ok()
-                    .filter(|&length| length as usize <= LONGEST)?,
-            );
+            words.push(u32::try_from(length).ok().filter(|&length| length as usize <= LONGEST)?);
         }
         for (&length, &stride) in lengths.iter().zip(strides) {
-            words.push(if length > 1 {
-                i32::try_from(stride).ok()? as u32
-            } else {
-                0
-            });
+            words.push(if length > 1 { i32::try_from(stride).ok()? as u32 } else { 0 });
         }
         Some(words)
     }

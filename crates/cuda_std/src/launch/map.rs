@@ -43,21 +43,13 @@ impl Kernels {
     /// Of a function of numbers: for operands that lie one element after the other, and for all others.
     #[must_use]
     pub const fn elementwise(function: &'static str, flat: &'static Kernel, strided: &'static Kernel) -> Self {
-        Self(Kind::Elementwise(Elementwise {
-            function,
-            flat,
-            strided,
-        }))
+        Self(Kind::Elementwise(Elementwise { function, flat, strided }))
     }
 
     /// Of a function of arrays.
     #[must_use]
     pub const fn looped(function: &'static str, kernel: &'static Kernel, signature: &'static Signature) -> Self {
-        Self(Kind::Looped(Looped {
-            function,
-            kernel,
-            signature,
-        }))
+        Self(Kind::Looped(Looped { function, kernel, signature }))
     }
 }
 
@@ -201,11 +193,7 @@ impl<'a, T, D> Map<'a, T, D> {
     /// least the dimensions of its signature.
     #[doc(hidden)]
     pub unsafe fn new(kernels: Kernels, operands: impl IntoIterator<Item = Region<'a>>) -> Self {
-        Self {
-            kernels,
-            operands: operands.into_iter().collect(),
-            result: PhantomData,
-        }
+        Self { kernels, operands: operands.into_iter().collect(), result: PhantomData }
     }
 
     /// The function's name.
@@ -270,9 +258,7 @@ impl<T, const N: usize> Map<'_, T, Dim<N>> {
         let shape = self.lengths()?;
         // The type says how many axes the operands have at most.
         let missing = N.saturating_sub(shape.len());
-        Ok(core::array::from_fn(|axis| {
-            if axis < missing { 1 } else { shape[axis - missing] }
-        }))
+        Ok(core::array::from_fn(|axis| if axis < missing { 1 } else { shape[axis - missing] }))
     }
 }
 
@@ -317,10 +303,7 @@ pub(super) struct Axis {
 pub(super) fn join(shape: &[usize], strides: &[Strides]) -> SmallVec<[Axis; 6]> {
     let mut axes: SmallVec<[Axis; 6]> = (0..shape.len())
         .filter(|&axis| shape[axis] > 1)
-        .map(|axis| Axis {
-            length: shape[axis],
-            strides: strides.iter().map(|strides| strides[axis]).collect(),
-        })
+        .map(|axis| Axis { length: shape[axis], strides: strides.iter().map(|strides| strides[axis]).collect() })
         .collect();
     axes.reverse();
     axes.sort_by_key(|axis| axis.strides[0].unsigned_abs());
@@ -338,21 +321,13 @@ pub(super) fn join(shape: &[usize], strides: &[Strides]) -> SmallVec<[Axis; 6]> 
 fn continues(inner: &Axis, outer: &Axis) -> bool {
     let mut both = inner.strides.iter().zip(&outer.strides);
     both.all(|(inner_stride, outer_stride)| inner_stride.checked_mul(inner.length as isize) == Some(*outer_stride))
-        && inner
-            .length
-            .checked_mul(outer.length)
-            .is_some_and(|length| length <= LONGEST * CHUNK)
+        && inner.length.checked_mul(outer.length).is_some_and(|length| length <= LONGEST * CHUNK)
 }
 
 /// The axes as a kernel takes them, in the place that the first of them has there, and the strides of the regions; `None`
 /// if one is too long.
 pub(super) fn placed(order: &[Axis], first: usize, regions: usize) -> Option<(Axes, Vec<[i32; AXES]>)> {
-    let mut axes = Axes {
-        lengths: [1; AXES],
-        count: (first + order.len()) as u32,
-        outer: 1,
-        down: 1,
-    };
+    let mut axes = Axes { lengths: [1; AXES], count: (first + order.len()) as u32, outer: 1, down: 1 };
     let mut outer = 1_usize;
     let mut steps = std::vec![[0; AXES]; regions];
     for (index, axis) in order.iter().enumerate().map(|(index, axis)| (first + index, axis)) {
@@ -388,10 +363,7 @@ mod tests {
 
     #[test]
     fn what_is_too_long_is_refused() {
-        let axis = |length, stride| Axis {
-            length,
-            strides: SmallVec::from_slice(&[stride]),
-        };
+        let axis = |length, stride| Axis { length, strides: SmallVec::from_slice(&[stride]) };
         assert!(placed(&[axis(1 << 31, 1)], 0, 1).is_none());
         assert!(placed(&[axis(2, 1 << 31)], 0, 1).is_none());
         assert!(placed(&[axis(2, 1), axis(2, 1), axis(1 << 20, 1), axis(1 << 20, 1)], 0, 1).is_none());

@@ -120,16 +120,11 @@ impl Kernel {
         let (mut rank, mut elements) = (None, 1);
         let mut index = 0;
         while index < parameters.len() {
-            if let Role::PerThread {
-                rank: own,
-                elements: many,
-            } = parameters[index].role
-            {
+            if let Role::PerThread { rank: own, elements: many } = parameters[index].role {
                 (rank, elements) = match rank {
-                    Some(least) => (
-                        Some(if least < own { least } else { own }),
-                        if elements < many { elements } else { many },
-                    ),
+                    Some(least) => {
+                        (Some(if least < own { least } else { own }), if elements < many { elements } else { many })
+                    }
                     None => (Some(own), many),
                 };
             }
@@ -261,10 +256,7 @@ impl<'a> Call<'a> {
     /// parameter's type.
     #[inline]
     pub unsafe fn new(kernel: &'static Kernel) -> Self {
-        Self {
-            kernel,
-            arguments: Arguments::new(),
-        }
+        Self { kernel, arguments: Arguments::new() }
     }
 
     /// The kernel.

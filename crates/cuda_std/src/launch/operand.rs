@@ -243,10 +243,7 @@ impl<'a> Region<'a> {
             self.strides = row_major(shape).iter().map(|stride| stride * step).collect();
             self.shape = shape.into();
         } else {
-            self.problem = Some(ViewError::Elements {
-                elements: self.elements(),
-                shape: shape.to_vec(),
-            });
+            self.problem = Some(ViewError::Elements { elements: self.elements(), shape: shape.to_vec() });
         }
         self
     }
@@ -256,14 +253,8 @@ impl<'a> Region<'a> {
         if let Some(problem) = &self.problem {
             return Err(problem.clone());
         }
-        let too_long = || ViewError::TooLong {
-            shape: self.shape.to_vec(),
-            strides: self.strides.to_vec(),
-        };
-        let mut dimensions = Dimensions {
-            lengths: [0; N],
-            strides: [0; N],
-        };
+        let too_long = || ViewError::TooLong { shape: self.shape.to_vec(), strides: self.strides.to_vec() };
+        let mut dimensions = Dimensions { lengths: [0; N], strides: [0; N] };
         for axis in 0..N {
             let (length, stride) = (self.shape[axis], self.strides[axis]);
             if length > LONGEST {
@@ -358,11 +349,7 @@ fn slice<'a, T: Pod>(slice: &'a [T]) -> Region<'a> {
 fn slice_mut<'a, T: Pod>(slice: &'a mut [T], overwritten: bool) -> Region<'a> {
     let elements = slice.len();
     let bytes = bytemuck::cast_slice_mut(slice);
-    let memory = if overwritten {
-        HostMemory::Out(bytes)
-    } else {
-        HostMemory::InOut(bytes)
-    };
+    let memory = if overwritten { HostMemory::Out(bytes) } else { HostMemory::InOut(bytes) };
     // SAFETY: the elements of the slice, which is borrowed mutably.
     unsafe { Region::host::<T>(memory, &[elements], &[1]) }
 }

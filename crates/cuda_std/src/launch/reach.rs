@@ -84,40 +84,15 @@ mod tests {
             (Reach::Thread([1, 1, 1]), matrix, 7000, [7, 5, 1], [16, 16, 1], 80 * 70),
             (Reach::Tile([32, 32]), matrix, 7000, [3, 4, 1], [32, 8, 1], 7000),
             (Reach::Tile([32, 32]), matrix, 7000, [4, 3, 1], [32, 8, 1], 96 * 70),
-            (
-                Reach::TransposedTile([32, 32]),
-                matrix,
-                7000,
-                [4, 3, 1],
-                [32, 8, 1],
-                7000,
-            ),
-            (
-                Reach::Thread([1, 1, usize::MAX]),
-                Some([9, 2, 3]),
-                54,
-                [1, 1, 1],
-                [3, 2, 1],
-                54,
-            ),
+            (Reach::TransposedTile([32, 32]), matrix, 7000, [4, 3, 1], [32, 8, 1], 7000),
+            (Reach::Thread([1, 1, usize::MAX]), Some([9, 2, 3]), 54, [1, 1, 1], [3, 2, 1], 54),
             (Reach::Thread([1, 1, 4]), Some([9, 2, 3]), 54, [1, 1, 2], [3, 2, 1], 48),
             (Reach::Block, None, 10, [2, 3, 1], [32, 1, 1], 6),
             (Reach::All, None, 1000, [1, 1, 1], [1, 1, 1], 1000),
             (Reach::OneOrStrided, None, 0, [1, 1, 1], [1, 1, 1], 0),
-            (
-                Reach::OneOrStrided,
-                None,
-                usize::MAX,
-                [u32::MAX; 3],
-                [u32::MAX; 3],
-                usize::MAX,
-            ),
+            (Reach::OneOrStrided, None, usize::MAX, [u32::MAX; 3], [u32::MAX; 3], usize::MAX),
         ] {
-            assert_eq!(
-                reached(reach, elements, shape, grid, block),
-                expected,
-                "{reach:?} {shape:?} {grid:?}"
-            );
+            assert_eq!(reached(reach, elements, shape, grid, block), expected, "{reach:?} {shape:?} {grid:?}");
         }
     }
 }

@@ -88,16 +88,9 @@ fn bind<'a, L: Pod>(
     } else if shape.iter().any(|&length| length > i32::MAX as usize)
         || shape[..3].iter().map(|&length| length as u128).product::<u128>() > u128::from(u32::MAX)
     {
-        Err(ViewError::TooLong {
-            shape: shape.into(),
-            strides: strides.into(),
-        })
+        Err(ViewError::TooLong { shape: shape.into(), strides: strides.into() })
     } else if !lies_right {
-        Err(ViewError::TensorStrides {
-            shape: shape.into(),
-            strides: strides.into(),
-            address,
-        })
+        Err(ViewError::TensorStrides { shape: shape.into(), strides: strides.into(), address })
     } else {
         encode(array, tiling).map_err(|code| ViewError::TensorRefused {
             shape: shape.into(),
@@ -143,11 +136,7 @@ where
     fn bind(self, arguments: &mut Arguments<'a>) {
         let (array, Order { together, last_first }) = self;
         let tiling = TensorTiling::of::<Swizzled<T, ROWS, COLUMNS>>();
-        let last = |rows| RowsInOrder {
-            rows,
-            together,
-            last_first: last_first.into(),
-        };
+        let last = |rows| RowsInOrder { rows, together, last_first: last_first.into() };
         bind(array.place(), tiling, A::encode, last, arguments);
     }
 }

@@ -57,13 +57,7 @@ impl From<[usize; 2]> for TensorShape {
 /// Several matrices, one behind the other, without gaps.
 impl From<[usize; 3]> for TensorShape {
     fn from([batches, rows, columns]: [usize; 3]) -> Self {
-        Self {
-            batches,
-            rows,
-            columns,
-            row_stride: columns,
-            batch_stride: rows.saturating_mul(columns),
-        }
+        Self { batches, rows, columns, row_stride: columns, batch_stride: rows.saturating_mul(columns) }
     }
 }
 
@@ -115,28 +109,13 @@ pub unsafe trait TensorMemoryMut<'a, T>: Sized {
 /// Why a matrix cannot be bound: its memory is not as large as its shape says, or it has none, or, where it is written, elements
 /// are there twice.
 fn unfit(elements: usize, shape: TensorShape, writes: bool) -> Option<ViewError> {
-    let TensorShape {
-        batches, rows, columns, ..
-    } = shape;
-    let lengths = if batches == 1 {
-        vec![rows, columns]
-    } else {
-        vec![batches, rows, columns]
-    };
+    let TensorShape { batches, rows, columns, .. } = shape;
+    let lengths = if batches == 1 { vec![rows, columns] } else { vec![batches, rows, columns] };
     let whole = shape == TensorShape::from([batches, rows, columns]);
-    if shape
-        .extent()
-        .is_none_or(|extent| extent > elements || whole && extent < elements)
-    {
-        Some(ViewError::Elements {
-            elements,
-            shape: lengths,
-        })
+    if shape.extent().is_none_or(|extent| extent > elements || whole && extent < elements) {
+        Some(ViewError::Elements { elements, shape: lengths })
     } else if batches.max(rows).max(columns).max(shape.row_stride) > i32::MAX as usize {
-        Some(ViewError::TooLong {
-            strides: vec![shape.row_stride as isize, 1],
-            shape: lengths,
-        })
+        Some(ViewError::TooLong { strides: vec![shape.row_stride as isize, 1], shape: lengths })
     } else if batches == 0 || rows == 0 || columns == 0 {
         Some(ViewError::TensorEmpty { shape: lengths })
     } else if writes && shape.overlaps() {
@@ -165,23 +144,12 @@ fn bind<'a>(
         Err(problem)
     } else if !apart(row_bytes, shape.rows) || !apart(batch_bytes, shape.batches) || !memory.address.is_multiple_of(16)
     {
-        let row_bytes = if apart(row_bytes, shape.rows) {
-            batch_bytes
-        } else {
-            row_bytes
-        };
-        Err(ViewError::TensorRows {
-            row_bytes,
-            address: memory.address,
-        })
+        let row_bytes = if apart(row_bytes, shape.rows) { batch_bytes } else { row_bytes };
+        Err(ViewError::TensorRows { row_bytes, address: memory.address })
     } else {
         // Of what there is once, the stride is never used, but has to be one.
         let stride = |stride: usize, number: usize, least: usize| {
-            if number == 1 {
-                least.next_multiple_of(16)
-            } else {
-                stride
-            }
+            if number == 1 { least.next_multiple_of(16) } else { stride }
         };
         let row_stride = stride(shape.row_stride, shape.rows, shape.columns);
         let encoded = TensorShape {

@@ -16,11 +16,8 @@ const fn round(value: f32, mantissa: u32, bias: i32, largest: u8) -> u8 {
     }
     let least = 1 - bias;
     // Below the least exponent, numbers have fewer bits.
-    let (field, below) = if exponent >= least {
-        ((exponent - least) as u32, 0)
-    } else {
-        (0, (least - exponent) as u32)
-    };
+    let (field, below) =
+        if exponent >= least { ((exponent - least) as u32, 0) } else { (0, (least - exponent) as u32) };
     let drop = 23 - mantissa + below;
     if drop > 25 {
         return sign;

@@ -100,10 +100,7 @@ pub fn padded_rows<T: Copy + Default>(numbers: &[T], columns: usize) -> std::vec
         numbers.len()
     );
     let padded = |part: &[T]| Vector8(core::array::from_fn(|i| part.get(i).copied().unwrap_or_default()));
-    numbers
-        .chunks_exact(columns)
-        .flat_map(|row| row.chunks(8).map(padded))
-        .collect()
+    numbers.chunks_exact(columns).flat_map(|row| row.chunks(8).map(padded)).collect()
 }
 
 macro_rules! plain_data {

@@ -127,18 +127,10 @@ print! {
 impl sealed::Print for bool {}
 impl Print for bool {
     type Word = *const u8;
-    const CONVERSION: Conversion = Conversion {
-        length: "",
-        letter: b's',
-        float: false,
-    };
+    const CONVERSION: Conversion = Conversion { length: "", letter: b's', float: false };
     #[inline(always)]
     fn word(&self) -> *const u8 {
-        if *self {
-            c"true".to_bytes().as_ptr()
-        } else {
-            c"false".to_bytes().as_ptr()
-        }
+        if *self { c"true".to_bytes().as_ptr() } else { c"false".to_bytes().as_ptr() }
     }
 }
 
@@ -152,10 +144,7 @@ impl Text {
     const CAPACITY: usize = 512;
 
     const fn push(&mut self, byte: u8) {
-        assert!(
-            self.length < Self::CAPACITY - 1,
-            "the format string of a kernel's print is too long"
-        );
+        assert!(self.length < Self::CAPACITY - 1, "the format string of a kernel's print is too long");
         self.bytes[self.length] = byte;
         self.length += 1;
     }
@@ -171,10 +160,7 @@ impl Text {
 
     /// Joins a format string and its values.
     const fn new(pieces: &[Piece], conversions: &[Conversion]) -> Self {
-        let mut text = Self {
-            bytes: [0; Self::CAPACITY],
-            length: 0,
-        };
+        let mut text = Self { bytes: [0; Self::CAPACITY], length: 0 };
         let (mut piece, mut value) = (0, 0);
         while piece < pieces.len() {
             match pieces[piece] {
@@ -255,16 +241,8 @@ mod tests {
             value("", Some('e')),
             value("", None),
         ];
-        let text = Text::new(
-            &pieces,
-            &[
-                i64::CONVERSION,
-                f32::CONVERSION,
-                u8::CONVERSION,
-                f64::CONVERSION,
-                bool::CONVERSION,
-            ],
-        );
+        let text =
+            Text::new(&pieces, &[i64::CONVERSION, f32::CONVERSION, u8::CONVERSION, f64::CONVERSION, bool::CONVERSION]);
         assert_eq!(&text.bytes[..text.length], b"100%% %lld%08.3f%#06x%e%s");
         assert_eq!(text.bytes[text.length], 0);
     }

@@ -48,11 +48,7 @@ unsafe fn pointers(x: *const f32, n: u32) {
 /// The words of an argument list in which nothing is padding.
 fn words(arguments: &cuda_std::launch::Arguments<'_>) -> Vec<u64> {
     // SAFETY: the kernels of these tests take no structure with padding.
-    arguments
-        .words()
-        .iter()
-        .map(|word| unsafe { word.assume_init() })
-        .collect()
+    arguments.words().iter().map(|word| unsafe { word.assume_init() }).collect()
 }
 
 struct Address(u64);
@@ -67,19 +63,12 @@ unsafe impl<'a> cuda_std::launch::Argument<'a, *const f32> for Address {
 #[test]
 fn a_launcher_describes_its_kernel() {
     let (x, mut bins, mut y, mut sums) = ([0.0; 3], vec![0_u32; 4], vec![0.0_f32; 5], [0_i64; 6]);
-    let settings = Settings {
-        gain: 2.0,
-        steps: [1, 2, 3, 4],
-    };
+    let settings = Settings { gain: 2.0, steps: [1, 2, 3, 4] };
     let call = everything(true, settings, &x, &mut bins, &mut y[..], &mut sums);
     let kernel = call.kernel();
     assert_eq!((kernel.name, kernel.module_path), ("everything", "it::launch"));
     assert!(kernel.file.ends_with("launch.rs"), "{}", kernel.file);
-    let line = include_str!("launch.rs")
-        .lines()
-        .position(|line| line.starts_with("pub fn everything("))
-        .unwrap()
-        + 1;
+    let line = include_str!("launch.rs").lines().position(|line| line.starts_with("pub fn everything(")).unwrap() + 1;
     assert_eq!(kernel.line as usize, line);
     let described: Vec<_> = kernel.parameters.iter().map(|p| (p.name, p.ty, p.role)).collect();
     assert_eq!(
@@ -99,30 +88,13 @@ fn a_launcher_describes_its_kernel() {
 #[test]
 fn arguments_are_the_parameters_of_the_ptx() {
     let (x, mut bins, mut y, mut sums) = ([0.5; 3], vec![7_u32; 4], vec![0.0_f32; 5], [0_i64; 6]);
-    let settings = Settings {
-        gain: 2.0,
-        steps: [1, 2, 3, 4],
-    };
+    let settings = Settings { gain: 2.0, steps: [1, 2, 3, 4] };
     let mut call = everything(true, settings, &x, InOut(&mut bins), Out(&mut y), Out(&mut sums));
     // SAFETY: the call is not launched.
     let arguments = unsafe { call.arguments_mut() };
     // One byte, a structure of 20 in three words, then four times a pointer and a length.
     let shape: Vec<_> = arguments.parameters().iter().map(|p| (p.word, p.bytes)).collect();
-    assert_eq!(
-        shape,
-        [
-            (0, 1),
-            (1, 20),
-            (4, 8),
-            (5, 8),
-            (6, 8),
-            (7, 8),
-            (8, 8),
-            (9, 8),
-            (10, 8),
-            (11, 8)
-        ]
-    );
+    assert_eq!(shape, [(0, 1), (1, 20), (4, 8), (5, 8), (6, 8), (7, 8), (8, 8), (9, 8), (10, 8), (11, 8)]);
     assert_eq!(words(arguments)[0], 1);
     let words = words(arguments);
     let bytes: &[u8] = bytemuck::cast_slice(&words[1..4]);
@@ -134,21 +106,10 @@ fn arguments_are_the_parameters_of_the_ptx() {
         .iter()
         .map(|t| (t.word, t.align, t.host.bytes(), t.host.source().map(<[u8]>::len)))
         .collect();
-    assert_eq!(
-        transfers,
-        [
-            (4, 8, 24, Some(24)),
-            (6, 4, 16, Some(16)),
-            (8, 4, 20, None),
-            (10, 8, 48, None)
-        ]
-    );
+    assert_eq!(transfers, [(4, 8, 24, Some(24)), (6, 4, 16, Some(16)), (8, 4, 20, None), (10, 8, 48, None)]);
     assert!(matches!(arguments.transfers()[1].host, HostMemory::InOut(_)));
-    let returned: Vec<_> = arguments
-        .transfers_mut()
-        .iter_mut()
-        .map(|t| t.host.destination().map(|memory| memory.len()))
-        .collect();
+    let returned: Vec<_> =
+        arguments.transfers_mut().iter_mut().map(|t| t.host.destination().map(|memory| memory.len())).collect();
     assert_eq!(returned, [None, Some(16), Some(20), Some(48)]);
 
     let word = arguments.transfers()[2].word;
@@ -208,10 +169,7 @@ fn shapes_take_the_place_of_lengths() {
     drop(call);
     // A shape that overflows does not pass for a small one.
     let call = matrices((&mut a, [1 << 63, 2]), (&mut b, [2, 3, 4]));
-    assert!(matches!(
-        call.check([1; 3], [1; 3], 0),
-        Err(ContractError::Shape { .. })
-    ));
+    assert!(matches!(call.check([1; 3], [1; 3], 0), Err(ContractError::Shape { .. })));
 }
 
 #[test]
@@ -230,10 +188,7 @@ fn a_launch_has_no_more_dimensions_than_the_output() {
          [4, 1, 1], block [2, 2, 1]), where several threads would share one; launch it in 1-D, or make `y` a \
          `Disjoint<T, PerThread<2>>`"
     );
-    assert!(matches!(
-        call.check([1, 1, 2], [2, 1, 1], 0),
-        Err(ContractError::Rank { launch: 3, .. })
-    ));
+    assert!(matches!(call.check([1, 1, 2], [2, 1, 1], 0), Err(ContractError::Rank { launch: 3, .. })));
 }
 
 #[test]
@@ -246,12 +201,7 @@ fn thread_indices_fit() {
     let call = fill(&mut y);
     assert_eq!(call.check([(1 << 21) - 1, 1, 1], [1024, 1, 1], 0), Ok(()));
     let error = call.check([1 << 21, 1, 1], [1024, 1, 1], 0).unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .contains("2147483648 threads along x (2097152 blocks of 1024 threads)"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("2147483648 threads along x (2097152 blocks of 1024 threads)"), "{error}");
     assert!(call.check([u32::MAX, 1, 1], [u32::MAX, 1, 1], 0).is_err());
 }
 
@@ -292,15 +242,9 @@ fn a_launch_tells_what_it_does_not_reach() {
 
     let (mut a, mut b, mut c, mut sums) = (vec![0.0; 96 * 128], vec![0.0; 128 * 96], vec![0.0; 96 * 128], [0.0; 12]);
     let mut unreached = |grid, block| -> Vec<(&str, usize, bool)> {
-        let call = all_kinds(
-            (Out(&mut a), [96, 128]),
-            (&mut b, [128, 96]),
-            (&mut c, [96, 128]),
-            Out(&mut sums),
-        );
+        let call = all_kinds((Out(&mut a), [96, 128]), (&mut b, [128, 96]), (&mut c, [96, 128]), Out(&mut sums));
         let all = call.unreached(grid, block);
-        all.map(|output| (output.parameter, output.reached, output.comes_back))
-            .collect()
+        all.map(|output| (output.parameter, output.reached, output.comes_back)).collect()
     };
     // Tiles of both orders by as many blocks; a thread has one element of the matrix.
     assert_eq!(unreached([4, 3, 1], [32, 32, 1]), []);
@@ -308,11 +252,7 @@ fn a_launch_tells_what_it_does_not_reach() {
     // Rows and columns of blocks exchanged.
     assert_eq!(
         unreached([3, 4, 1], [32, 32, 1]),
-        [
-            ("tiles", 96 * 96, true),
-            ("exchanged", 96 * 96, false),
-            ("matrix", 96 * 96, false)
-        ]
+        [("tiles", 96 * 96, true), ("exchanged", 96 * 96, false), ("matrix", 96 * 96, false)]
     );
     assert_eq!(unreached([4, 2, 1], [64, 64, 1])[0], ("tiles", 64 * 128, true));
     assert_eq!(unreached([4, 2, 1], [64, 64, 1])[2], ("sums", 8, true));

@@ -55,11 +55,7 @@ fn a_library_that_does_not_exist() {
 fn a_number_of_software_devices_that_is_none() {
     for asked in ["garbage", "0"] {
         let variables = [("RUMBA_DEVICE", "soft"), ("RUMBA_SOFT_DEVICES", asked)];
-        let parts = [
-            "RUMBA_SOFT_DEVICES=",
-            "is no number of software devices",
-            "from 1 to 64",
-        ];
+        let parts = ["RUMBA_SOFT_DEVICES=", "is no number of software devices", "from 1 to 64"];
         if alone(&variables, || there_is_no_device(&parts)).is_none() {
             return;
         }
@@ -119,11 +115,7 @@ fn what_is_not_served_is_named() {
 #[test]
 fn multiprocessors_are_as_many_as_asked_for() {
     for (asked, expected) in [("", 132), ("8", 8)] {
-        let variables = [
-            ("RUMBA_DEVICE", "soft"),
-            ("RUMBA_WORKERS", "1"),
-            ("RUMBA_MULTIPROCESSORS", asked),
-        ];
+        let variables = [("RUMBA_DEVICE", "soft"), ("RUMBA_WORKERS", "1"), ("RUMBA_MULTIPROCESSORS", asked)];
         let said = alone(&variables, || {
             let mut count = 0;
             // SAFETY: as cuda.h declares them.
@@ -142,21 +134,14 @@ fn multiprocessors_are_as_many_as_asked_for() {
 #[test]
 fn a_number_of_multiprocessors_that_is_none() {
     for asked in ["0", "1025", "many"] {
-        let variables = [
-            ("RUMBA_DEVICE", "soft"),
-            ("RUMBA_LOG", "errors"),
-            ("RUMBA_MULTIPROCESSORS", asked),
-        ];
+        let variables = [("RUMBA_DEVICE", "soft"), ("RUMBA_LOG", "errors"), ("RUMBA_MULTIPROCESSORS", asked)];
         let said = alone(&variables, || {
             // SAFETY: as cuda.h declares it.
             assert_ne!(unsafe { cuInit(0) }, 0);
             Ok(())
         });
         let Some(said) = said else { return };
-        assert!(
-            said.contains("is not a number of multiprocessors from 1 to 1024"),
-            "{said}"
-        );
+        assert!(said.contains("is not a number of multiprocessors from 1 to 1024"), "{said}");
     }
 }
 
@@ -193,10 +178,7 @@ fn set_uid_programs_ignore_libraries_of_the_environment() {
     std::fs::remove_dir_all(&folder).expect("the folder is ours");
     // Where the file system is mounted without set-uid programs, this one is none.
     let said = text(&output.expect("the copy can be run"));
-    assert!(
-        said.contains("secure 1: None") || said.contains("secure 0: Some"),
-        "{said}"
-    );
+    assert!(said.contains("secure 1: None") || said.contains("secure 0: Some"), "{said}");
     if said.contains("secure 1") && cfg!(not(feature = "linked")) {
         assert!(said.contains("device: Err(SoftLibrary(Privileged))"), "{said}");
     }

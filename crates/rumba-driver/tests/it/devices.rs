@@ -58,16 +58,9 @@ fn a_device_of_an_older_generation_has_its_limits() {
         assert_eq!(cuInit(0), 0);
         assert_eq!(cuDeviceComputeCapability(&raw mut major, &raw mut minor, 0), 0);
         assert_eq!((major, minor), (8, 6));
-        for (number, expected) in [
-            (39, 1536),
-            (75, 8),
-            (76, 6),
-            (81, 100 << 10),
-            (97, 99 << 10),
-            (106, 16),
-            (111, 1024),
-            (120, 0),
-        ] {
+        for (number, expected) in
+            [(39, 1536), (75, 8), (76, 6), (81, 100 << 10), (97, 99 << 10), (106, 16), (111, 1024), (120, 0)]
+        {
             assert_eq!(cuDeviceGetAttribute(&raw mut value, number, 0), 0);
             assert_eq!(value, expected, "attribute {number}");
         }
@@ -88,10 +81,7 @@ fn a_device_of_an_older_generation_has_its_limits() {
 
 #[test]
 fn devices_have_an_identity_and_contexts_of_their_own() {
-    alone(
-        &[("RUMBA_DEVICE", "soft"), ("RUMBA_SOFT_DEVICES", "3")],
-        identities_and_contexts,
-    );
+    alone(&[("RUMBA_DEVICE", "soft"), ("RUMBA_SOFT_DEVICES", "3")], identities_and_contexts);
 }
 
 fn identities_and_contexts() -> Outcome {

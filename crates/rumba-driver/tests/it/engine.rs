@@ -88,13 +88,7 @@ fn engines_that_there_are_not_are_refused() {
     };
     let said = text(&output);
     assert!(!output.status.success());
-    for part in [
-        "RUMBA_ENGINE=fast is not",
-        "`auto`",
-        "`compiled`",
-        "`interpreter`",
-        "`compare`",
-    ] {
+    for part in ["RUMBA_ENGINE=fast is not", "`auto`", "`compiled`", "`interpreter`", "`compare`"] {
         assert!(said.contains(part), "{said}");
     }
 }
@@ -115,11 +109,8 @@ fn what_is_asked_for_has_to_be_there() {
 
 #[test]
 fn without_llvm_kernels_are_interpreted() {
-    let variables = [
-        ("RUMBA_ENGINE", "auto"),
-        ("RUMBA_LLVM_LIBRARY", "/nonexistent/libLLVM.so.22"),
-        ("RUMBA_CACHE", "off"),
-    ];
+    let variables =
+        [("RUMBA_ENGINE", "auto"), ("RUMBA_LLVM_LIBRARY", "/nonexistent/libLLVM.so.22"), ("RUMBA_CACHE", "off")];
     let Some(output) = run(&variables) else { return };
     assert!(!said(&output).contains("compiled"));
     let Some(output) = run(&[("RUMBA_ENGINE", "interpreter")]) else {
@@ -131,12 +122,8 @@ fn without_llvm_kernels_are_interpreted() {
 #[test]
 fn what_is_compiled_is_kept_for_later_processes() {
     // The processes of this test make no folder of their own.
-    let folder = asked()
-        .is_none()
-        .then(|| tempfile::tempdir().expect("a temporary folder"));
-    let cache = folder
-        .as_ref()
-        .map_or(Path::new("/nonexistent"), |folder| folder.path());
+    let folder = asked().is_none().then(|| tempfile::tempdir().expect("a temporary folder"));
+    let cache = folder.as_ref().map_or(Path::new("/nonexistent"), |folder| folder.path());
     let run = || {
         let cache = cache.to_str().expect("a folder of tests has a UTF-8 name");
         run(&[("RUMBA_ENGINE", "compiled"), ("RUMBA_CACHE", cache)])
@@ -146,10 +133,7 @@ fn what_is_compiled_is_kept_for_later_processes() {
     assert!(first.contains("kernel `numbers`: compiled in "), "{first}");
     let Some(second) = run() else { return };
     let second = said(&second);
-    assert!(
-        second.contains("kernel `numbers`: compiled code from the cache"),
-        "{second}"
-    );
+    assert!(second.contains("kernel `numbers`: compiled code from the cache"), "{second}");
     assert!(!second.contains("compiled in"), "{second}");
     // A damaged file is as none, and replaced.
     let file = std::fs::read_dir(cache.join("kernels")).expect("the cache has a folder");
@@ -182,13 +166,8 @@ fn files(cache: &Path) -> usize {
 
 #[test]
 fn kernels_are_compiled_while_they_run() {
-    let folder = asked()
-        .is_none()
-        .then(|| tempfile::tempdir().expect("a temporary folder"));
-    let cache = folder
-        .as_ref()
-        .and_then(|folder| folder.path().to_str())
-        .unwrap_or_default();
+    let folder = asked().is_none().then(|| tempfile::tempdir().expect("a temporary folder"));
+    let cache = folder.as_ref().and_then(|folder| folder.path().to_str()).unwrap_or_default();
     let begun = Instant::now();
     // The process of the test knows the folder by its environment.
     let is_compiled = |launches: u32| {
@@ -235,10 +214,7 @@ fn only_file(cache: &Path) -> PathBuf {
 
 /// The key of a file of the cache, which its name tells.
 fn key(file: &Path) -> Vec<u8> {
-    let name = file
-        .file_stem()
-        .and_then(|name| name.to_str())
-        .expect("the name is a number");
+    let name = file.file_stem().and_then(|name| name.to_str()).expect("the name is a number");
     let digits = |at: usize| u8::from_str_radix(&name[at..at + 2], 16).expect("the number is hexadecimal");
     (0..name.len()).step_by(2).map(digits).collect()
 }
@@ -295,11 +271,7 @@ fn wrong_code_is_a_failed_launch() {
     exchange(&right, &wrong);
     let counts = wrong.join("counts.json");
     let cache = folder(&right);
-    let variables = [
-        ("RUMBA_ENGINE", "compare"),
-        ("RUMBA_CACHE", &cache),
-        ("RUMBA_LOG", "off"),
-    ];
+    let variables = [("RUMBA_ENGINE", "compare"), ("RUMBA_CACHE", &cache), ("RUMBA_LOG", "off")];
     let json = folder(&counts);
     for json in ["", &json] {
         let mut all = variables.to_vec();
@@ -322,9 +294,6 @@ fn wrong_code_is_a_failed_launch() {
     }
     let written = std::fs::read_to_string(counts).expect("the file was written");
     let lines: Vec<&str> = written.lines().collect();
-    assert!(
-        lines[0].starts_with(r#"{"difference":"difference between the engines: 4 bytes"#),
-        "{written}"
-    );
+    assert!(lines[0].starts_with(r#"{"difference":"difference between the engines: 4 bytes"#), "{written}");
     assert_eq!(lines[1..], [r#"{"compared":1,"left_out":{}}"#]);
 }

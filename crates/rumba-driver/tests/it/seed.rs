@@ -30,11 +30,7 @@ const PTX: &str = r#"
 
 /// A run with this seed; `None` in its process.
 fn run(seed: &str) -> Option<Output> {
-    let variables = [
-        ("RUMBA_DEVICE", "soft"),
-        ("RUMBA_LOG", "errors"),
-        ("RUMBA_CHECK_SEED", seed),
-    ];
+    let variables = [("RUMBA_DEVICE", "soft"), ("RUMBA_LOG", "errors"), ("RUMBA_CHECK_SEED", seed)];
     child(&variables, || {
         println!("{}", tickets()?);
         Ok(())

@@ -51,10 +51,7 @@ fn ask<'a>(variables: &[(&'a str, &'a Path)]) -> Option<String> {
 fn real() -> PathBuf {
     assert_eq!(rumba_driver::device_kind(), Ok(DeviceKind::Software));
     let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux has it");
-    let line = maps
-        .lines()
-        .find(|line| line.ends_with(FILE))
-        .expect("the device is a library");
+    let line = maps.lines().find(|line| line.ends_with(FILE)).expect("the device is a library");
     line[line.find('/').expect("a file has a path")..].into()
 }
 
@@ -85,10 +82,7 @@ fn the_usual_place_is_the_folder_for_data() {
     };
     let folder = data.path().join("rumba/soft").join(env!("CARGO_PKG_VERSION"));
     let place = folder.join(FILE);
-    let expected = format!(
-        "100: Missing: there is no software device at `{}`, where programs",
-        place.display()
-    );
+    let expected = format!("100: Missing: there is no software device at `{}`, where programs", place.display());
     assert!(said.starts_with(&expected), "{said}");
 
     std::fs::create_dir_all(&folder).expect("the folder is ours");
@@ -108,11 +102,7 @@ fn a_library_beside_the_program_comes_first() {
     std::fs::copy(std::env::current_exe().expect("a program"), &program).expect("the folder is ours");
     let said = |folder: &Path| {
         let data = folder.to_str().expect("the folders of tests have UTF-8 names");
-        let variables = [
-            ("RUMBA_DEVICE", "soft"),
-            ("RUMBA_SOFT_LIBRARY", ""),
-            ("XDG_DATA_HOME", data),
-        ];
+        let variables = [("RUMBA_DEVICE", "soft"), ("RUMBA_SOFT_LIBRARY", ""), ("XDG_DATA_HOME", data)];
         let output = run_copy(&program, test, &variables).expect("the copy can be run");
         let said = text(&output);
         let line = said.lines().find(|line| line.starts_with(|c: char| c.is_ascii_digit()));
@@ -120,10 +110,7 @@ fn a_library_beside_the_program_comes_first() {
     };
     let missing = said(folder.path());
     let own = folder.path().display();
-    assert!(
-        missing.contains(&format!("look, nor in `{own}`, nor in `{own}/lib`: ")),
-        "{missing}"
-    );
+    assert!(missing.contains(&format!("look, nor in `{own}`, nor in `{own}/lib`: ")), "{missing}");
     let lib = folder.path().join("lib");
     std::fs::create_dir(&lib).expect("the folder is ours");
     for place in [&lib, folder.path()] {
@@ -139,10 +126,7 @@ fn a_library_that_is_damaged() {
     let damaged = |bytes: &[u8]| {
         let file = write(folder.path(), bytes);
         let said = ask(&[("RUMBA_SOFT_LIBRARY", &file)])?;
-        let start = format!(
-            "100: Damaged: `{}` is no software device, or a damaged one: ",
-            file.display()
-        );
+        let start = format!("100: Damaged: `{}` is no software device, or a damaged one: ", file.display());
         let rest = said.strip_prefix(&start).unwrap_or_else(|| panic!("{said}"));
         let cause = rest.strip_suffix(". `cargo xtask setup` in a clone of Rumba builds it anew");
         Some(cause.unwrap_or_else(|| panic!("{said}")).to_owned())
@@ -160,10 +144,7 @@ fn a_library_that_is_damaged() {
     }
     // A library of something else.
     let own = std::fs::read_to_string("/proc/self/maps").expect("Linux has it");
-    let libc = own
-        .lines()
-        .find(|line| line.contains("libc.so"))
-        .expect("tests are linked to libc");
+    let libc = own.lines().find(|line| line.contains("libc.so")).expect("tests are linked to libc");
     let libc = std::fs::read(&libc[libc.find('/').expect("a file has a path")..]).expect("it is loaded");
     let cause = damaged(&libc).expect("the parent is here");
     assert!(cause.contains("undefined symbol: rumba_soft_device"), "{cause}");
@@ -189,10 +170,7 @@ fn a_library_of_another_release() {
         );
         std::fs::write(&source, text).expect("the folder is ours");
         let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-        rustc
-            .args(["--edition", "2024", "--crate-type", "cdylib", "-o"])
-            .arg(&library)
-            .arg(&source);
+        rustc.args(["--edition", "2024", "--crate-type", "cdylib", "-o"]).arg(&library).arg(&source);
         let built = rustc.output().expect("there is a compiler where there is a test");
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         let said = ask(&[("RUMBA_SOFT_LIBRARY", &library)]).expect("the parent is here");
@@ -217,22 +195,14 @@ fn a_library_that_is_older_than_its_sources() {
     std::fs::copy(real(), &library).expect("the folder is ours");
     let [old, new] = ["of old.rs", "of today.rs"].map(|name| folder.path().join(name));
     let built = SystemTime::now();
-    for (file, time) in [
-        (&library, built),
-        (&old, built - Duration::from_secs(9)),
-        (&new, built + Duration::from_secs(9)),
-    ] {
-        let file = std::fs::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(file)
-            .expect("the folder is ours");
+    for (file, time) in
+        [(&library, built), (&old, built - Duration::from_secs(9)), (&new, built + Duration::from_secs(9))]
+    {
+        let file = std::fs::OpenOptions::new().append(true).create(true).open(file).expect("the folder is ours");
         file.set_modified(time).expect("the file is ours");
     }
     let list = |sources: &[&PathBuf]| {
-        let names = sources
-            .iter()
-            .map(|source| source.display().to_string().replace(' ', "\\ "));
+        let names = sources.iter().map(|source| source.display().to_string().replace(' ', "\\ "));
         let text = format!("{}: {}\n", library.display(), names.collect::<Vec<_>>().join(" "));
         std::fs::write(library.with_extension("d"), text).expect("the folder is ours");
         ask(&[("RUMBA_SOFT_LIBRARY", &library)]).expect("the parent is here")
@@ -240,14 +210,9 @@ fn a_library_that_is_older_than_its_sources() {
     assert_eq!(list(&[&old]), "0: Software");
     assert_eq!(list(&[&old, &folder.path().join("gone.rs")]), "0: Software");
     let said = list(&[&old, &new]);
-    let expected = format!(
-        "is older than `{}`, from which it is built: `cargo xtask setup` builds it again",
-        new.display()
-    );
-    assert!(
-        said.starts_with("100: Outdated: ") && said.contains(&expected),
-        "{said}"
-    );
+    let expected =
+        format!("is older than `{}`, from which it is built: `cargo xtask setup` builds it again", new.display());
+    assert!(said.starts_with("100: Outdated: ") && said.contains(&expected), "{said}");
 }
 
 /// Before any call, a program without a device can ask what is wrong; and calls that need none are served.

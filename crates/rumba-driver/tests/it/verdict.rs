@@ -84,10 +84,7 @@ fn without_errors_the_exit_code_stays() {
 fn an_exit_code_of_the_program_stays() {
     let Some(output) = run(&[RACE], 2, 3) else { return };
     assert_eq!(output.status.code(), Some(3), "{}", text(&output));
-    assert_eq!(
-        last(&output),
-        "rumba: 2 errors in 1 kernel, 2 launches (RUMBA_CHECK=race)"
-    );
+    assert_eq!(last(&output), "rumba: 2 errors in 1 kernel, 2 launches (RUMBA_CHECK=race)");
 }
 
 #[test]
@@ -104,10 +101,7 @@ fn the_exit_code_can_be_left() {
         return;
     };
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-    assert_eq!(
-        last(&output),
-        "rumba: 2 errors in 1 kernel, 2 launches (RUMBA_CHECK=race)"
-    );
+    assert_eq!(last(&output), "rumba: 2 errors in 1 kernel, 2 launches (RUMBA_CHECK=race)");
 }
 
 #[test]
@@ -118,11 +112,7 @@ fn without_checks_nothing_is_said() {
 
 #[test]
 fn a_check_that_does_not_exist_is_told_once() {
-    let variables = [
-        ("RUMBA_CHECK", "rcae"),
-        ("RUMBA_LOG", "reports"),
-        ("RUMBA_DEVICE", "soft"),
-    ];
+    let variables = [("RUMBA_CHECK", "rcae"), ("RUMBA_LOG", "reports"), ("RUMBA_DEVICE", "soft")];
     let output = child(&variables, || {
         assert!(count(1).is_err() && count(1).is_err());
         Ok(())
@@ -155,11 +145,7 @@ fn a_forked_process_says_why_it_cannot_use_the_device() {
     });
     let Some(output) = output else { return };
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(
-        said.matches("this process was forked after the first call").count(),
-        1,
-        "{said}"
-    );
+    assert_eq!(said.matches("this process was forked after the first call").count(), 1, "{said}");
     // The line of counts is the parent's.
     assert_eq!(said.matches("no findings in 2 launches").count(), 1, "{said}");
 }

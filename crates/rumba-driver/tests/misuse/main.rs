@@ -44,17 +44,12 @@ const RESULT: &str = "misuse";
 
 fn main() -> ExitCode {
     // A child is asked for a setting, from one of its cases on.
-    if let Some((name, first)) = test_processes::asked()
-        .as_deref()
-        .and_then(|asked| asked.split_once(' '))
-    {
+    if let Some((name, first)) = test_processes::asked().as_deref().and_then(|asked| asked.split_once(' ')) {
         let setting = table::SETTINGS.iter().find(|setting| setting.name == name);
         child(setting.expect("a setting"), first.parse().expect("a number"));
         return ExitCode::SUCCESS;
     }
-    let devices = ["soft", "gpu"]
-        .into_iter()
-        .take(if test_processes::has_gpu() { 2 } else { 1 });
+    let devices = ["soft", "gpu"].into_iter().take(if test_processes::has_gpu() { 2 } else { 1 });
     let trials = devices.flat_map(|device| {
         let trial = move |setting: &'static Setting| {
             Trial::test(format!("{device}::{}", setting.name), move || parent(device, setting))
@@ -99,12 +94,7 @@ fn parent(device: &str, setting: &Setting) -> Result<(), Failed> {
         said += &String::from_utf8_lossy(&output.stderr);
     }
     let wrong = setting.cases.iter().enumerate().filter_map(|(index, case)| {
-        let Case {
-            call,
-            words,
-            expected: (name, code),
-            ..
-        } = case;
+        let Case { call, words, expected: (name, code), .. } = case;
         match answers.get(&index) {
             Some(answered) if answered == code => None,
             Some(answered) => Some(format!("{call}: {words}: answers {answered}, not {code} ({name})")),

@@ -445,21 +445,9 @@ settings! {
     }
 }
 
-const FLAT: Flat = Flat {
-    width: 10,
-    height: 0,
-    format: 0x20,
-    channels: 1,
-};
+const FLAT: Flat = Flat { width: 10, height: 0, format: 0x20, channels: 1 };
 
-const CUBE: Deep = Deep {
-    width: 4,
-    height: 4,
-    depth: 6,
-    format: 1,
-    channels: 1,
-    flags: 4,
-};
+const CUBE: Deep = Deep { width: 4, height: 4, depth: 6, format: 1, channels: 1, flags: 4 };
 
 /// `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`.
 const CLUSTER: u32 = 4;
@@ -467,18 +455,8 @@ const CLUSTER: u32 = 4;
 /// A copy of rows, 32 bytes apart, of the host to the device.
 fn rows(w: &World, width: usize, height: usize) -> Copy2d {
     Copy2d {
-        source: Side {
-            memory: 1,
-            host: w.host.as_ptr() as usize,
-            pitch: 32,
-            ..Side::default()
-        },
-        target: Side {
-            memory: 2,
-            device: w.device,
-            pitch: 64,
-            ..Side::default()
-        },
+        source: Side { memory: 1, host: w.host.as_ptr() as usize, pitch: 32, ..Side::default() },
+        target: Side { memory: 2, device: w.device, pitch: 64, ..Side::default() },
         width,
         height,
     }
@@ -487,17 +465,8 @@ fn rows(w: &World, width: usize, height: usize) -> Copy2d {
 /// A copy of the corner of an array to the host.
 fn out_of(w: &World, array: usize, width: usize, height: usize) -> Copy2d {
     Copy2d {
-        source: Side {
-            memory: 3,
-            array,
-            ..Side::default()
-        },
-        target: Side {
-            memory: 1,
-            host: w.host.as_ptr() as usize,
-            pitch: 64,
-            ..Side::default()
-        },
+        source: Side { memory: 3, array, ..Side::default() },
+        target: Side { memory: 1, host: w.host.as_ptr() as usize, pitch: 64, ..Side::default() },
         width,
         height,
     }

@@ -150,22 +150,9 @@ pub fn working() -> World {
     w.at_most_64 = function(w.module, c"at_most_64");
     w.exactly_32 = function(w.module, c"exactly_32");
     w.pairs = function(w.module, c"pairs");
-    let line = Flat {
-        width: 16,
-        height: 0,
-        format: 0x20,
-        channels: 1,
-    };
-    let plane = Flat {
-        width: 8,
-        height: 8,
-        ..line
-    };
-    let local = PoolProperties {
-        kind: 1,
-        location: [1, 0],
-        ..PoolProperties::default()
-    };
+    let line = Flat { width: 16, height: 0, format: 0x20, channels: 1 };
+    let plane = Flat { width: 8, height: 8, ..line };
+    let local = PoolProperties { kind: 1, location: [1, 0], ..PoolProperties::default() };
     make! {
         cuStreamCreate(&mut w.stream, 1);
         cuEventCreate(&mut w.event, 0);
@@ -214,10 +201,8 @@ pub fn released() -> World {
 
 /// The start of memory of the process of twice as many bytes, whose second half is mapped no longer.
 pub fn half_mapped(bytes: usize) -> u64 {
-    let (access, flags) = (
-        libc::PROT_READ | libc::PROT_WRITE,
-        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-    );
+    let (access, flags) =
+        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
     // SAFETY: a new mapping at an address of the system's choice, of which a part is given back.
     unsafe {
         let start = libc::mmap(null_mut(), 2 * bytes, access, flags, -1, 0);
@@ -258,19 +243,9 @@ unsafe extern "C" {
 /// A launch of blocks of 32 threads with one attribute.
 pub fn launch_attribute(function: usize, grid: u32, id: u32, value: [u32; 3]) -> c_int {
     let [x, y, z] = value.map(u64::from);
-    let attribute = LaunchAttribute {
-        id,
-        padding: 0,
-        value: [x | y << 32, z, 0, 0, 0, 0, 0, 0],
-    };
-    let config = LaunchConfig {
-        grid: [grid, 1, 1],
-        block: [32, 1, 1],
-        shared: 0,
-        stream: 0,
-        attributes: &attribute,
-        count: 1,
-    };
+    let attribute = LaunchAttribute { id, padding: 0, value: [x | y << 32, z, 0, 0, 0, 0, 0, 0] };
+    let config =
+        LaunchConfig { grid: [grid, 1, 1], block: [32, 1, 1], shared: 0, stream: 0, attributes: &attribute, count: 1 };
     // SAFETY: the configuration lives until the call returns; the kernel takes no parameters.
     unsafe { cuLaunchKernelEx(&config, function, null_mut(), null_mut()) }
 }

@@ -143,12 +143,7 @@ impl Finding {
     ) -> Self {
         let kind = FindingKind::Panic;
         let (file, line, column) = place;
-        let location = Location {
-            file: file.to_owned(),
-            line,
-            column,
-            function: None,
-        };
+        let location = Location { file: file.to_owned(), line, column, function: None };
         let [block, thread] = threads;
         let side = Side {
             block,
@@ -184,10 +179,7 @@ impl Finding {
             Some(message) => format!("{message}, {order}"),
             None => order,
         };
-        Self {
-            message: Some(message),
-            ..self
-        }
+        Self { message: Some(message), ..self }
     }
 
     /// Takes the lines to show where there are none of another source. `line` gives a line of the PTX of that name.

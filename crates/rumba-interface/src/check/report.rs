@@ -26,18 +26,13 @@ pub(crate) fn render(finding: &Finding, colour: bool) -> String {
     let mut shown: Vec<&Place> = Vec::new();
     for place in &places {
         // Sides in one file share an excerpt.
-        if shown
-            .iter()
-            .any(|other| other.file == place.file && other.text == place.text)
-        {
+        if shown.iter().any(|other| other.file == place.file && other.text == place.text) {
             continue;
         }
         shown.push(place);
         let Some(text) = &place.text else {
             for (side, _) in here(&places, place) {
-                let origin = Origin::path(&*place.file)
-                    .line(side.line)
-                    .char_column(side.column.max(1));
+                let origin = Origin::path(&*place.file).line(side.line).char_column(side.column.max(1));
                 elements.push(origin.into());
             }
             continue;
@@ -72,18 +67,13 @@ pub(crate) fn render(finding: &Finding, colour: bool) -> String {
 /// The sides at a place's file, with their numbers.
 fn here<'a>(places: &'a [Place], place: &'a Place) -> impl Iterator<Item = (&'a Place, usize)> {
     let all = places.iter().enumerate();
-    all.filter(|(_, other)| other.file == place.file && other.text == place.text)
-        .map(|(index, other)| (other, index))
+    all.filter(|(_, other)| other.file == place.file && other.text == place.text).map(|(index, other)| (other, index))
 }
 
 /// What stands at each side's line.
 fn labels(finding: &Finding) -> Vec<String> {
     let labels = finding.sides.iter().enumerate().map(|(index, side)| {
-        let earlier = if index == 1 && finding.kind.is_of_memory() {
-            "earlier "
-        } else {
-            ""
-        };
+        let earlier = if index == 1 && finding.kind.is_of_memory() { "earlier " } else { "" };
         match &*side.action {
             "" => format!("by {}", side.who()),
             action => format!("{earlier}{action} by {}", side.who()),
@@ -103,10 +93,7 @@ fn notes(finding: &Finding) -> Vec<String> {
     }
     for side in finding.sides.iter().take(MOST_SIDES) {
         if side.locations.is_empty() && side.ptx_line != 0 {
-            let note = format!(
-                "the PTX has no line information; this is line {} of {}",
-                side.ptx_line, side.ptx
-            );
+            let note = format!("the PTX has no line information; this is line {} of {}", side.ptx_line, side.ptx);
             notes.push(note);
         }
         for (inner, outer) in side.locations.iter().zip(side.locations.iter().skip(1)) {
@@ -115,10 +102,7 @@ fn notes(finding: &Finding) -> Vec<String> {
         }
     }
     if finding.sides.len() > MOST_SIDES {
-        notes.push(format!(
-            "and {} more groups of threads",
-            finding.sides.len() - MOST_SIDES
-        ));
+        notes.push(format!("and {} more groups of threads", finding.sides.len() - MOST_SIDES));
     }
     notes.dedup();
     notes.push(finding.why.clone());
@@ -160,9 +144,7 @@ impl Place {
             (Some(line), None) => (Some(line.clone()), side.ptx_line),
             (_, _) => (read(file), 1),
         };
-        let span = text
-            .as_deref()
-            .and_then(|text| span(text, line.checked_sub(first)?, column));
+        let span = text.as_deref().and_then(|text| span(text, line.checked_sub(first)?, column));
         Self {
             file: file.to_owned(),
             line: line as usize,

@@ -28,14 +28,7 @@ static IS_DONE: AtomicBool = AtomicBool::new(false);
 
 /// A program's own function for its end. Registered before anything is compiled, so it runs after what waits for that.
 extern "C" fn later() {
-    println!(
-        "{}",
-        if IS_DONE.load(Ordering::SeqCst) {
-            "done"
-        } else {
-            "not done"
-        }
-    );
+    println!("{}", if IS_DONE.load(Ordering::SeqCst) { "done" } else { "not done" });
 }
 
 /// Whether a thread is in LLVM.
@@ -54,10 +47,7 @@ fn ends() {
     // SAFETY: the function stays.
     unsafe { libc::atexit(later) };
     let folder = tempfile::tempdir().unwrap();
-    let jit = Jit::new(Settings {
-        cache: None,
-        ..settings(folder.path())
-    });
+    let jit = Jit::new(Settings { cache: None, ..settings(folder.path()) });
     let done = Box::new(|_| IS_DONE.store(true, Ordering::SeqCst));
     jit.compile("long".to_owned(), long(operations.parse().unwrap()), done);
     let begun = Instant::now();

@@ -31,18 +31,12 @@ fn the_same_functions_here() {
 
 fn check(code: &Code) {
     let choose = function!(code, "choose", extern "C" fn(i32) -> i32);
-    assert_eq!(
-        [0, 1, 2, 3, 4, 5].map(|case| choose(case)),
-        [33, 15 ^ 77, 7, 991, 3, -1]
-    );
+    assert_eq!([0, 1, 2, 3, 4, 5].map(|case| choose(case)), [33, 15 ^ 77, 7, 991, 3, -1]);
     assert_eq!(function!(code, "deref", extern "C" fn() -> i32)(), 7);
     assert_eq!(function!(code, "byte", extern "C" fn(i64) -> u8)(3), b'd');
     let mut numbers = [2.0_f32; 8];
     function!(code, "scale", extern "C" fn(*mut f32))(numbers.as_mut_ptr());
     assert!((0..8).all(|lane| numbers[lane] == 2.0 * lane as f32));
-    assert_eq!(
-        function!(code, "remainder", extern "C" fn(f64, f64) -> f64)(7.5, 2.0),
-        1.5
-    );
+    assert_eq!(function!(code, "remainder", extern "C" fn(f64, f64) -> f64)(7.5, 2.0), 1.5);
     assert!(function!(code, "is_held", extern "C" fn() -> bool)());
 }

@@ -25,10 +25,7 @@ const PASSES: Pipeline<'static> = Pipeline::new(c"default<O2>");
 /// LLVM of the toolchain that compiles these tests, if it is for the processor that runs them.
 fn llvm() -> Option<&'static Llvm> {
     let library = rumba_llvm::find::library();
-    assert!(
-        library.is_some() || cfg!(not(target_arch = "x86_64")),
-        "a toolchain has a libLLVM"
-    );
+    assert!(library.is_some() || cfg!(not(target_arch = "x86_64")), "a toolchain has a libLLVM");
     Some(rumba_llvm::load(&library?).unwrap())
 }
 
@@ -74,12 +71,7 @@ fn constants_tables_and_variables() {
     // between functions.
     let cases: String = (0..12).map(|case| format!("i32 {case}, label %c{case} ")).collect();
     let bodies: String = (0..12)
-        .map(|case| {
-            format!(
-                "c{case}:\n %r{case} = call i32 @leaf(i32 {})\n br label %end\n",
-                case * case + 3
-            )
-        })
+        .map(|case| format!("c{case}:\n %r{case} = call i32 @leaf(i32 {})\n br label %end\n", case * case + 3))
         .collect();
     let phi: Vec<String> = (0..12).map(|case| format!("[%r{case}, %c{case}]")).collect();
     let text = format!(
@@ -96,10 +88,7 @@ fn constants_tables_and_variables() {
          define void @scale(ptr %p) {{\n %x = load <16 x float>, ptr %p, align 4\n %y = fmul <16 x float> %x, <{}>\n \
          store <16 x float> %y, ptr %p, align 4\n ret void\n}}\n",
         phi.join(", "),
-        (0..16)
-            .map(|lane| format!("float {lane}.0"))
-            .collect::<Vec<_>>()
-            .join(", "),
+        (0..16).map(|lane| format!("float {lane}.0")).collect::<Vec<_>>().join(", "),
     );
     let Some(code) = code(&text) else { return };
     let code = code.unwrap();
@@ -155,10 +144,7 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)";
     let (from, mut to) = ([7_u8; 100], [0_u8; 100]);
     function!(code, "copy", extern "C" fn(*mut u8, *const u8, u64))(to.as_mut_ptr(), from.as_ptr(), 99);
     assert_eq!((to[98], to[99]), (7, 0));
-    assert_eq!(
-        function!(code, "remainder", extern "C" fn(f64, f64) -> f64)(7.5, 2.0),
-        1.5
-    );
+    assert_eq!(function!(code, "remainder", extern "C" fn(f64, f64) -> f64)(7.5, 2.0), 1.5);
     assert!(function!(code, "is_held", extern "C" fn() -> bool)());
 }
 
@@ -169,10 +155,7 @@ fn other_calls_are_refused_by_name() {
     assert!(matches!(linked, Err(LinkError::Undefined(name)) if name == "system"));
     let text = "@own = thread_local global i32 1\ndefine i32 @f() {\n %a = load i32, ptr @own\n ret i32 %a\n}";
     let linked = code(text).unwrap();
-    assert!(matches!(
-        linked,
-        Err(LinkError::Unsupported(_) | LinkError::Undefined(_))
-    ));
+    assert!(matches!(linked, Err(LinkError::Unsupported(_) | LinkError::Undefined(_))));
 }
 
 #[test]
@@ -202,9 +185,7 @@ static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
 static TURN: Mutex<()> = Mutex::new(());
 
 fn log(message: fmt::Arguments<'_>) {
-    SAID.lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .push(message.to_string());
+    SAID.lock().unwrap_or_else(PoisonError::into_inner).push(message.to_string());
 }
 
 fn said() -> String {
@@ -251,10 +232,7 @@ fn what_was_compiled_is_found_in_memory_and_on_disk() {
     assert!(!differs(|_| {}, ADD));
     assert!(differs(|settings| settings.build.push('2'), ADD));
     assert!(differs(|settings| settings.pipeline.widens_loops = false, ADD));
-    assert!(differs(
-        |settings| settings.library = || Some("/other/libLLVM.so.22".into()),
-        ADD
-    ));
+    assert!(differs(|settings| settings.library = || Some("/other/libLLVM.so.22".into()), ADD));
     assert!(differs(|_| {}, &format!("{ADD}\n")));
 }
 
@@ -264,12 +242,7 @@ fn a_damaged_file_is_compiled_again() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
     jit(folder.path()).compile_now("add", ADD).unwrap();
-    let file = std::fs::read_dir(folder.path().join("cache"))
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap()
-        .path();
+    let file = std::fs::read_dir(folder.path().join("cache")).unwrap().next().unwrap().unwrap().path();
     let mut bytes = std::fs::read(&file).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     std::fs::write(&file, &bytes).unwrap();
@@ -313,18 +286,11 @@ fn without_llvm_only_what_is_kept_is_found() {
     let Some(_) = llvm() else { return };
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
-    let with = |library: fn() -> Option<PathBuf>| {
-        Jit::new(Settings {
-            library,
-            ..settings(folder.path())
-        })
-    };
+    let with = |library: fn() -> Option<PathBuf>| Jit::new(Settings { library, ..settings(folder.path()) });
     said();
     assert!(matches!(with(|| None).compile_now("add", ADD), Err(JitError::NoLlvm)));
     assert_eq!(said(), "kernel `add`: interpreted: there is no libLLVM on this machine");
-    let error = with(|| Some("/nonexistent/libLLVM.so.22".into()))
-        .compile_now("add", ADD)
-        .unwrap_err();
+    let error = with(|| Some("/nonexistent/libLLVM.so.22".into())).compile_now("add", ADD).unwrap_err();
     assert!(matches!(&error, JitError::Load { .. }));
     assert!(error.to_string().contains("No such file"), "{error}");
 }
@@ -340,10 +306,7 @@ fn long_texts_are_not_compiled() {
     let error = jit(folder.path()).compile_now("add", &with(300_000)).unwrap_err();
     assert!(matches!(error, JitError::Long { .. }));
     let said = said();
-    assert!(
-        said.contains("kernel `add`: interpreted: its code in LLVM's assembly has 3515 KiB"),
-        "{said}"
-    );
+    assert!(said.contains("kernel `add`: interpreted: its code in LLVM's assembly has 3515 KiB"), "{said}");
 }
 
 #[test]

@@ -41,19 +41,13 @@ fn attend<
     Vector8<T>: Element,
 {
     const {
-        assert!(
-            2 * KEYS >= ROWS,
-            "the queries of a block come to the place of keys and values"
-        );
+        assert!(2 * KEYS >= ROWS, "the queries of a block come to the place of keys and values");
     };
     let Some([outer, inner, first, _]) = o.part() else {
         return;
     };
     let rows = q.shape()[2];
-    let task = Keys {
-        visible,
-        all: k.shape()[2] as i32,
-    };
+    let task = Keys { visible, all: k.shape()[2] as i32 };
     let blocks = task.blocks::<KEYS>((first + ROWS).min(rows) as u32) as usize;
     let own = 16 * (thread::index_in_block() as usize / 32 % (ROWS / 16));
     let from = |matrix: View<'l, Vector8<T>, 4>, start: usize| {

@@ -56,11 +56,7 @@ pub(super) struct Softmax {
 impl Softmax {
     #[inline(always)]
     pub(super) fn new(scale: f32) -> Self {
-        Self {
-            scale,
-            base: [NOTHING; 2],
-            sum: [0.0; 2],
-        }
+        Self { scale, base: [NOTHING; 2], sum: [0.0; 2] }
     }
 
     /// Replaces scores by their weights, and gives the factors for the sums so far, if they change.
@@ -104,11 +100,7 @@ fn tile<'a, T: Number>(
     [row, column]: [usize; 2],
 ) -> impl Fn([usize; 2]) -> T + 'a {
     move |[i, j]| {
-        let number = if j < TILE {
-            matrix.get([outer, inner, row + i, column + j])
-        } else {
-            None
-        };
+        let number = if j < TILE { matrix.get([outer, inner, row + i, column + j]) } else { None };
         number.copied().unwrap_or_else(T::zeroed)
     }
 }
@@ -130,10 +122,7 @@ pub fn attention_by_warps<T: Number>(
         return;
     };
     let [_, _, rows, size] = q.shape();
-    let keys = Keys {
-        visible,
-        all: k.shape()[2] as i32,
-    };
+    let keys = Keys { visible, all: k.shape()[2] as i32 };
     let own = 16 * (thread::index_in_block() / 32) as usize;
     let at = [outer, inner];
     let mut near: [FragmentC<T>; TILE / 8] = FragmentC::zeros();

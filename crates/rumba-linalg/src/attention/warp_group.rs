@@ -23,11 +23,7 @@ struct Softmax {
 impl Softmax {
     #[inline(always)]
     fn new(scale: f32) -> Self {
-        Self {
-            scale,
-            base: PerRow::splat(NOTHING),
-            sum: PerRow::splat(0.0),
-        }
+        Self { scale, base: PerRow::splat(NOTHING), sum: PerRow::splat(0.0) }
     }
 
     /// Replaces scores by their weights, and gives the factors for the sums so far, if they change.
@@ -57,9 +53,7 @@ impl Softmax {
     /// One over the sums, and zero where nothing was seen.
     #[inline(always)]
     fn normalisation(self) -> PerRow<f32> {
-        self.sum
-            .across(|a, b| a + b)
-            .map(|sum| if sum > 0.0 { rcp(sum) } else { 0.0 })
+        self.sum.across(|a, b| a + b).map(|sum| if sum > 0.0 { rcp(sum) } else { 0.0 })
     }
 }
 
@@ -99,10 +93,7 @@ fn attend<
     o.prefetch();
     let [_, _, rows] = q.shape();
     let [_, _, keys] = k.shape();
-    let task = Keys {
-        visible,
-        all: keys as i32,
-    };
+    let task = Keys { visible, all: keys as i32 };
     let bands = o.bands();
     let places = bands.places();
     let blocks = move |row: u32| task.blocks::<KEYS>((row + ROWS).min(rows));
@@ -198,10 +189,7 @@ fn attend_wide<T: Element, const STAGES: usize>(
     o.prefetch();
     let [_, _, rows] = q.shape();
     let [_, _, keys] = k.shape();
-    let task = Keys {
-        visible,
-        all: keys as i32,
-    };
+    let task = Keys { visible, all: keys as i32 };
     let bands = o.bands();
     let places = bands.places();
     let blocks = move |row: u32| task.blocks::<64>((row + 64).min(rows));

@@ -34,10 +34,7 @@ impl Geometry {
     #[inline(always)]
     pub fn pixel(&self, line: usize, x: u32, tap: u32) -> Option<usize> {
         let [height, width] = self.image;
-        let (number, y) = (
-            line / self.places.max(1) as usize,
-            (line % self.places.max(1) as usize) as u32,
-        );
+        let (number, y) = (line / self.places.max(1) as usize, (line % self.places.max(1) as usize) as u32);
         let across = self.taps[1].max(1);
         // Before the first row or column there is a very large number, which is outside too.
         let row = (y * self.stride[0] + tap / across).wrapping_sub(self.padding[0]);
@@ -65,11 +62,7 @@ pub fn convolution_threads<T: Output<f32>>(
     let i = grid::<3>();
     let (line, place, filter_index) = (i.z(), i.y() as u32, i.x());
     let (y, x) = (thread::thread_idx_y() as usize, thread::thread_idx_x() as usize);
-    let Geometry {
-        channels,
-        taps: [down, right],
-        ..
-    } = geometry;
+    let Geometry { channels, taps: [down, right], .. } = geometry;
     let inner = down * right * channels;
     let filters = View2::new(filter, [outputs as usize, inner as usize]);
     let block_filter = filter_index - x;
@@ -78,17 +71,11 @@ pub fn convolution_threads<T: Output<f32>>(
         let (image_own, filter_own) = tiles.own();
         let k = start + x as u32;
         let (tap, channel) = (k / channels.max(1), k % channels.max(1));
-        let pixel = if k < inner {
-            geometry.pixel(line, place, tap)
-        } else {
-            None
-        };
+        let pixel = if k < inner { geometry.pixel(line, place, tap) } else { None };
         *image_own = pixel
             .and_then(|pixel| image.get(pixel * channels as usize + channel as usize))
             .map_or(0.0, |number| number.number());
-        *filter_own = filters
-            .get([block_filter + y, k as usize])
-            .map_or(0.0, |number| number.number());
+        *filter_own = filters.get([block_filter + y, k as usize]).map_or(0.0, |number| number.number());
         let loaded = tiles.sync();
         let (image_tile, filter_tile) = loaded.get();
         for k in 0..TILE {

@@ -149,24 +149,13 @@ impl<'a, S: Real, U: Output<S>> Epilogue<'a, S, U> {
     #[inline(always)]
     #[must_use]
     pub fn new(bias: View<'a, U, 3>, residual: View<'a, U, 3>, alpha: S, beta: S, activation: Activation) -> Self {
-        Self {
-            bias,
-            residual,
-            alpha,
-            beta,
-            activation,
-        }
+        Self { bias, residual, alpha, beta, activation }
     }
 
     /// What an element becomes, if its sum alone decides that.
     #[inline(always)]
     pub fn value(&self) -> Option<impl Fn(S) -> U + use<S, U>> {
-        let Self {
-            alpha,
-            beta,
-            activation,
-            ..
-        } = *self;
+        let Self { alpha, beta, activation, .. } = *self;
         let is_plain =
             self.bias.is_empty() && self.residual.is_empty() && beta == S::ZERO && activation == Activation::Identity;
         is_plain.then_some(move |sum: S| U::of(sum.times_plus(alpha, S::ZERO)))
@@ -176,12 +165,7 @@ impl<'a, S: Real, U: Output<S>> Epilogue<'a, S, U> {
     #[inline(always)]
     pub fn finish(&self, index: [usize; 3], sum: S, element: &mut U) {
         let number = |view: &View<'_, U, 3>| view.get(index).map_or(S::ZERO, |element| element.number());
-        let Self {
-            alpha,
-            beta,
-            activation,
-            ..
-        } = *self;
+        let Self { alpha, beta, activation, .. } = *self;
         let mut value = sum.times_plus(alpha, number(&self.bias)).activated(activation);
         if !self.residual.is_empty() {
             value = number(&self.residual).times_plus(S::ONE, value);
@@ -208,12 +192,7 @@ pub(crate) struct Curve {
 impl Curve {
     #[inline(always)]
     pub(crate) fn of(activation: Activation) -> Self {
-        let straight = |least| Self {
-            least,
-            is_smooth: false,
-            slope: 0.0,
-            cube: 0.0,
-        };
+        let straight = |least| Self { least, is_smooth: false, slope: 0.0, cube: 0.0 };
         let smooth = |[slope, cube]: [f64; 2]| Self {
             least: f32::NEG_INFINITY,
             is_smooth: true,
@@ -250,11 +229,7 @@ impl Sum for f32 {
     #[inline(always)]
     fn activated_four(numbers: [Self; 4], activation: Activation) -> [Self; 4] {
         let curve = Curve::of(activation);
-        if curve.is_smooth {
-            numbers.map(|x| curve.smooth(x))
-        } else {
-            numbers.map(|x| curve.straight(x))
-        }
+        if curve.is_smooth { numbers.map(|x| curve.smooth(x)) } else { numbers.map(|x| curve.straight(x)) }
     }
 }
 
@@ -274,11 +249,7 @@ impl<S: Sum, U: Output<S>> Epilogue<'_, S, U> {
     pub(crate) fn beside(&self, index: [u32; 3]) -> Beside<U> {
         let index = index.map(|at| at as usize);
         let read = |view: &View<'_, U, 3>| {
-            if view.is_empty() {
-                [U::zeroed(); 4]
-            } else {
-                view.four(index, U::zeroed())
-            }
+            if view.is_empty() { [U::zeroed(); 4] } else { view.four(index, U::zeroed()) }
         };
         [read(&self.bias), read(&self.residual)]
     }
@@ -286,19 +257,9 @@ impl<S: Sum, U: Output<S>> Epilogue<'_, S, U> {
     /// What becomes of four neighbours.
     #[inline(always)]
     pub(crate) fn finish_four(&self, sums: [S; 4], old: [U; 4], [bias, residual]: Beside<U>) -> [U; 4] {
-        let Self {
-            alpha,
-            beta,
-            activation,
-            ..
-        } = *self;
+        let Self { alpha, beta, activation, .. } = *self;
         let plus = |[a, b, c, d]: [S; 4], factor: S, [e, f, g, h]: [S; 4]| {
-            [
-                a.times_plus(factor, e),
-                b.times_plus(factor, f),
-                c.times_plus(factor, g),
-                d.times_plus(factor, h),
-            ]
+            [a.times_plus(factor, e), b.times_plus(factor, f), c.times_plus(factor, g), d.times_plus(factor, h)]
         };
         let mut values = S::activated_four(plus(sums, alpha, bias.map(U::number)), activation);
         if !self.residual.is_empty() {

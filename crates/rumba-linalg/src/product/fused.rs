@@ -16,16 +16,10 @@ use super::epilogue::{Curve, Output};
 use super::warp_group::{self, Variant};
 
 /// For many tiles: the tiles of [`warp_group::LARGE`].
-pub const LARGE: Variant = Variant {
-    name: "product_fused_large",
-    ..warp_group::LARGE
-};
+pub const LARGE: Variant = Variant { name: "product_fused_large", ..warp_group::LARGE };
 
 /// For few: the tiles of [`warp_group::SMALL`].
-pub const SMALL: Variant = Variant {
-    name: "product_fused_small",
-    ..warp_group::SMALL
-};
+pub const SMALL: Variant = Variant { name: "product_fused_small", ..warp_group::SMALL };
 
 /// What is done with sums. Numbers of 16 bits are passed in pairs, each in a register.
 #[derive(Clone, Copy)]
@@ -51,11 +45,7 @@ impl Epilogue<'_> {
         Columns<WIDTH>: Width,
     {
         let Self { alpha, activation, .. } = *self;
-        let Place {
-            batch,
-            row: top,
-            column: left,
-        } = place;
+        let Place { batch, row: top, column: left } = place;
         // A thread's numbers are neighbours by two, in each of two rows in turn: the second row has the first one's bias. What is read
         // beyond the matrix is not used.
         let (mut number, mut two) = (0_usize, [0.0; 2]);

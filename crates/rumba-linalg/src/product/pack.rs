@@ -19,11 +19,7 @@ pub fn pack<T: Pod + Element>(
 ) {
     let [top, left] = y.tile_start();
     let (matrix, top) = (top / rows.max(1) as usize, top % rows.max(1) as usize);
-    let element = |row: usize, column: usize| {
-        x.get([matrix, top + row, left + column])
-            .copied()
-            .unwrap_or(T::zeroed())
-    };
+    let element = |row: usize, column: usize| x.get([matrix, top + row, left + column]).copied().unwrap_or(T::zeroed());
     if by_columns == 0 {
         y.each(|at, y| *y = element(at.in_tile[0], at.in_tile[1]));
         return;

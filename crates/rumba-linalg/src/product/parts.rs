@@ -14,12 +14,7 @@ use super::warp_group::{LARGE, Variant};
 use super::{Activation, Epilogue, Output};
 
 /// The products of parts. What they are written to is work memory, not the result.
-pub const PARTS: Variant = Variant {
-    name: "product_parts",
-    columns: 128,
-    copies: false,
-    ..LARGE
-};
+pub const PARTS: Variant = Variant { name: "product_parts", columns: 128, copies: false, ..LARGE };
 
 /// [`PARTS`]: `c = a bᵀ` of 16 bits, written as `f32`. It leaves registers for blocks of [`total`], which so are there when it ends.
 #[kernel(block = 384, max_registers = 120, cluster = 2, arch = ["sm_90a"], T = [f16, bf16])]

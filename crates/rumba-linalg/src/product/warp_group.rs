@@ -32,33 +32,15 @@ pub struct Variant {
 }
 
 /// For many tiles.
-pub const LARGE: Variant = Variant {
-    name: "product_large",
-    rows: 128,
-    columns: 256,
-    depth: 128,
-    cluster: 2,
-    threads: 384,
-    copies: true,
-};
+pub const LARGE: Variant =
+    Variant { name: "product_large", rows: 128, columns: 256, depth: 128, cluster: 2, threads: 384, copies: true };
 
 /// For as many tiles of a quarter of the size as there are multiprocessors, or fewer.
-pub const SMALL: Variant = Variant {
-    name: "product_small",
-    rows: 64,
-    columns: 128,
-    cluster: 1,
-    threads: 256,
-    ..LARGE
-};
+pub const SMALL: Variant = Variant { name: "product_small", rows: 64, columns: 128, cluster: 1, threads: 256, ..LARGE };
 
 /// As [`LARGE`], with ordinary stores and any epilogue: for rows of `c` that begin anywhere, and numbers that have not 16 bits. The kernels
 /// are those of [`stored`](super::stored).
-pub const STORED: Variant = Variant {
-    name: "product_stored",
-    copies: false,
-    ..LARGE
-};
+pub const STORED: Variant = Variant { name: "product_stored", copies: false, ..LARGE };
 
 /// All of them.
 pub const VARIANTS: [Variant; 3] = [LARGE, SMALL, STORED];

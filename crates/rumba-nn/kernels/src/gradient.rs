@@ -12,11 +12,7 @@ type Shape = [u32; 3];
 #[inline(always)]
 fn neighbour<const BACK: bool>(pixel: usize, place: usize, [rows, columns, _]: Shape) -> Option<usize> {
     let (rows, columns) = (rows as usize, columns as usize);
-    let [down, across] = if BACK {
-        [2 - place / 3, 2 - place % 3]
-    } else {
-        [place / 3, place % 3]
-    };
+    let [down, across] = if BACK { [2 - place / 3, 2 - place % 3] } else { [place / 3, place % 3] };
     let (row, column) = (pixel / columns % rows + down, pixel % columns + across);
     let is_there = (1..=rows).contains(&row) && (1..=columns).contains(&column);
     // Not before the first pixel: rows and columns are counted from 1 here.
@@ -138,10 +134,7 @@ pub fn largest(x: &[f32], shape: Shape, mut y: DisjointSlice<f32>) {
     let i = grid::<1>();
     if let Some(y) = y.get_mut(i) {
         let (first, others) = window(i.get(), shape);
-        *y = others
-            .iter()
-            .map(|other| x[first + other])
-            .fold(f32::NEG_INFINITY, f32::max);
+        *y = others.iter().map(|other| x[first + other]).fold(f32::NEG_INFINITY, f32::max);
     }
 }
 

@@ -36,11 +36,7 @@ pub fn timesteps<T: Real>(times: &[f32], longest: f32, mut y: Disjoint<T, Rows<B
             let is_cosine = column < half;
             let index = if is_cosine { column } else { column - half };
             let angle = time * GpuFloat::exp(step * index as f32);
-            *y = T::of(if is_cosine {
-                GpuFloat::cos(angle)
-            } else {
-                GpuFloat::sin(angle)
-            });
+            *y = T::of(if is_cosine { GpuFloat::cos(angle) } else { GpuFloat::sin(angle) });
         });
     });
 }

@@ -50,9 +50,7 @@ impl Groups {
 /// "Algorithms for Computing the Sample Variance", 1983, whose formula also joins what lanes have).
 #[kernel(T = [f32, f16, bf16, SingleVector, HalfVector, BrainVector])]
 pub fn group_moments<T: Lanes>(x: &[T], offsets: &[T], shape: Groups, mut moments: Disjoint<[f32; 2], Rows<ByWarp>>) {
-    let Groups {
-        pixels, columns, part, ..
-    } = shape;
+    let Groups { pixels, columns, part, .. } = shape;
     let lane = warp::lane_id();
     let part = part.clamp(1, warp::WARP_SIZE);
     // Pixels that a warp sees at a time, and which of them and which column the lane has.
@@ -61,10 +59,7 @@ pub fn group_moments<T: Lanes>(x: &[T], offsets: &[T], shape: Groups, mut moment
     moments.each_row(|row, mut moments| {
         let chunk = row as u32 % shape.chunks;
         let parts = columns / part;
-        let (image, column) = (
-            row as u32 / shape.chunks / parts,
-            row as u32 / shape.chunks % parts * part + own,
-        );
+        let (image, column) = (row as u32 / shape.chunks / parts, row as u32 / shape.chunks % parts * part + own);
         let offset = match offsets.get((image * columns + column) as usize) {
             Some(offset) => offset.floats(),
             None => T::Floats::default(),
@@ -149,11 +144,8 @@ pub fn group_factors<T: Real>(
     factors.each_row(|row, mut factors| {
         let (image, group) = (row / groups.max(1), row % groups.max(1));
         // Its parts lie one behind the other: several, or a share of one.
-        let (parts, place) = if shape.groups > 1 {
-            (1, group % shape.groups as usize)
-        } else {
-            (channels / shape.channels as usize, 0)
-        };
+        let (parts, place) =
+            if shape.groups > 1 { (1, group % shape.groups as usize) } else { (channels / shape.channels as usize, 0) };
         let chunks = shape.chunks as usize;
         let of_part = (shape.groups * shape.channels) as usize;
         let first = image * (groups * channels / of_part) + group * channels / of_part;
@@ -168,14 +160,9 @@ pub fn group_factors<T: Real>(
         let inverse = GpuFloat::rsqrt(squares / count + epsilon);
         factors.each(|channel, own| {
             let channel = group * channels + channel;
-            let offset = offsets
-                .get(image * scale.len() + channel)
-                .map_or(0.0, |offset| offset.number());
+            let offset = offsets.get(image * scale.len() + channel).map_or(0.0, |offset| offset.number());
             let factor = inverse * scale[channel].number();
-            *own = [
-                factor,
-                GpuFloat::mul_add(offset - mean, factor, shift[channel].number()),
-            ];
+            *own = [factor, GpuFloat::mul_add(offset - mean, factor, shift[channel].number())];
         });
     });
 }
@@ -222,9 +209,7 @@ pub fn layer_norm<T: Lanes>(x: &[T], scale: &[T], shift: &[T], epsilon: f32, mut
         let squares = |i: usize| x[i].floats().as_ref().iter().map(|x| (x - mean) * (x - mean)).sum();
         let inverse = GpuFloat::rsqrt(sum_over(columns, squares) / count + epsilon);
         y.each(|i, y| {
-            let scaled = both(x[i].floats(), scale[i].floats(), |x, scale| {
-                (x - mean) * inverse * scale
-            });
+            let scaled = both(x[i].floats(), scale[i].floats(), |x, scale| (x - mean) * inverse * scale);
             *y = T::rounded(both(scaled, shift[i].floats(), |x, shift| x + shift));
         });
     });
@@ -250,11 +235,7 @@ pub fn softmax(x: &[f32], rows: u32, first: i32, mut y: Disjoint<f32, Rows<ByWar
         let largest = warp::reduce(largest, GpuFloat::max);
         let scale = 1.0 / sum_over(visible, |i| GpuFloat::exp(x[i] - largest));
         y.each(|i, y| {
-            *y = if i < visible {
-                GpuFloat::exp(x[i] - largest) * scale
-            } else {
-                0.0
-            };
+            *y = if i < visible { GpuFloat::exp(x[i] - largest) * scale } else { 0.0 };
         });
     });
 }

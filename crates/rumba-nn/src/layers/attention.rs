@@ -46,12 +46,7 @@ impl<T: Element> Attention<T> {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn load_named(weights: &Weights, heads: Heads, names: [&str; 4]) -> Result<Attention<T>> {
-        let Heads {
-            channels,
-            context,
-            count,
-            biased,
-        } = heads;
+        let Heads { channels, context, count, biased } = heads;
         if count == 0 || !channels.is_multiple_of(count) {
             return refuse("Attention", format!("channels for {count} heads"), &[channels]);
         }
@@ -61,12 +56,7 @@ impl<T: Element> Attention<T> {
             None => (linear(&[&queries, &keys, &values], channels)?, None),
             Some(inputs) => (linear(&[&queries], channels)?, Some(linear(&[&keys, &values], inputs)?)),
         };
-        Ok(Attention {
-            own,
-            context,
-            result: Linear::load(&result, [channels, channels])?,
-            heads,
-        })
+        Ok(Attention { own, context, result: Linear::load(&result, [channels, channels])?, heads })
     }
 
     /// What each position of `x` finds at those of `context`, or of `x` itself without one, and then `residual` added. All are
@@ -110,10 +100,7 @@ impl<T: Element> Attention<T> {
             Ok(y.reshape([batch, positions, y.shape()[2] / size, size]))
         };
         // The part with this number of what one product made.
-        let part = |tensor, number| Projected {
-            tensor,
-            heads: number * count..(number + 1) * count,
-        };
+        let part = |tensor, number| Projected { tensor, heads: number * count..(number + 1) * count };
         let y = match (&self.context, context) {
             (None, None) => {
                 let all = projected(&self.own, x)?;
@@ -124,11 +111,7 @@ impl<T: Element> Attention<T> {
                 T::attention(run, [part(&own, 0), part(&other, 0), part(&other, 1)], mask)?
             }
             (None, Some(context)) => {
-                return refuse(
-                    "Attention",
-                    "no context: it is self-attention".to_owned(),
-                    &context.shape(),
-                );
+                return refuse("Attention", "no context: it is self-attention".to_owned(), &context.shape());
             }
             (Some(_), context) => {
                 let shape = context.map_or(vec![], |context| context.shape().to_vec());

@@ -29,23 +29,13 @@ impl Filters {
     /// Filters of 1 by 1: a product for each pixel.
     #[must_use]
     pub fn of_1(inputs: usize, outputs: usize) -> Filters {
-        Filters {
-            inputs,
-            outputs,
-            size: 1,
-            stride: 1,
-            padding: 0,
-        }
+        Filters { inputs, outputs, size: 1, stride: 1, padding: 0 }
     }
 
     /// Filters of 3 by 3, with one row and column of zeros around: images stay as large.
     #[must_use]
     pub fn of_3(inputs: usize, outputs: usize) -> Filters {
-        Filters {
-            size: 3,
-            padding: 1,
-            ..Filters::of_1(inputs, outputs)
-        }
+        Filters { size: 3, padding: 1, ..Filters::of_1(inputs, outputs) }
     }
 
     /// The same without zeros around.
@@ -86,9 +76,7 @@ impl<T: Element> Convolution<T> {
     /// # Errors
     /// Those of [`Weights::array`].
     pub fn load(weights: &Weights, shape: Filters) -> Result<Convolution<T>> {
-        let Filters {
-            inputs, outputs, size, ..
-        } = shape;
+        let Filters { inputs, outputs, size, .. } = shape;
         let nn = weights.nn();
         let [own_inputs, own_outputs] = [inputs, outputs].map(|count| channels::<T>(nn, count));
         let numbers: Vec<T> = weights.numbers("weight", &[outputs, inputs, size, size])?;
@@ -101,11 +89,7 @@ impl<T: Element> Convolution<T> {
         })?;
         let mut bias: Vec<T> = weights.numbers("bias", &[outputs])?;
         bias.resize(own_outputs, T::zeroed());
-        Ok(Convolution {
-            filters,
-            bias: Array::from_slice(nn.device(), [own_outputs], &bias)?,
-            shape,
-        })
+        Ok(Convolution { filters, bias: Array::from_slice(nn.device(), [own_outputs], &bias)?, shape })
     }
 
     /// Computes it.
@@ -129,22 +113,12 @@ impl<T: Element> Convolution<T> {
     }
 
     fn compute(&self, run: &Run, x: &Tensor<T, 4>, activation: linalg::Activation) -> Result<Tensor<T, 4>> {
-        let Filters {
-            inputs,
-            outputs,
-            size,
-            stride,
-            padding,
-        } = self.shape;
+        let Filters { inputs, outputs, size, stride, padding } = self.shape;
         let [images, rows, columns, channels] = x.shape();
         if channels != inputs {
             return refuse("Convolution", format!("images with {inputs} channels"), &x.shape());
         }
-        let places = |length: usize| {
-            (length + 2 * padding)
-                .checked_sub(size)
-                .map_or(0, |rest| rest / stride + 1)
-        };
+        let places = |length: usize| (length + 2 * padding).checked_sub(size).map_or(0, |rest| rest / stride + 1);
         let [own_outputs, .., own_inputs] = self.filters.shape();
         let widened;
         let mut x = x;
@@ -155,10 +129,7 @@ impl<T: Element> Convolution<T> {
         }
         let y = run.make([images, places(rows), places(columns), own_outputs], |reads, y| {
             let convolution = run.linalg().convolution(reads.view(x)?, self.filters.view());
-            let convolution = convolution
-                .bias(self.bias.view())
-                .stride([stride; 2])
-                .padding([padding; 2]);
+            let convolution = convolution.bias(self.bias.view()).stride([stride; 2]).padding([padding; 2]);
             Ok(convolution.activation(activation).eval_into(y)?)
         })?;
         if own_outputs == outputs {

@@ -129,11 +129,7 @@ impl Run {
     pub fn add_to_pixels<T: Element>(&self, x: &Tensor<T, 4>, rows: &Tensor<T, 2>) -> Result<Tensor<T, 4>> {
         let [images, height, width, channels] = x.shape();
         if rows.shape() != [images, channels] {
-            return refuse(
-                "add_to_pixels",
-                format!("rows of shape {:?}", [images, channels]),
-                &rows.shape(),
-            );
+            return refuse("add_to_pixels", format!("rows of shape {:?}", [images, channels]), &rows.shape());
         }
         let shape = [images, height * width, channels];
         self.make(x.shape(), |reads, sum| {

@@ -23,10 +23,7 @@ impl<T: Element> Linear<T> {
     /// Those of [`Weights::array`].
     pub fn load(weights: &Weights, [inputs, outputs]: [usize; 2]) -> Result<Linear<T>> {
         let bias = Some(weights.array("bias", [outputs])?);
-        Ok(Linear {
-            bias,
-            ..Linear::load_unbiased(weights, [inputs, outputs])?
-        })
+        Ok(Linear { bias, ..Linear::load_unbiased(weights, [inputs, outputs])? })
     }
 
     /// Takes `weight` alone.
@@ -34,10 +31,7 @@ impl<T: Element> Linear<T> {
     /// # Errors
     /// Those of [`Weights::array`].
     pub fn load_unbiased(weights: &Weights, [inputs, outputs]: [usize; 2]) -> Result<Linear<T>> {
-        Ok(Linear {
-            weight: weights.array("weight", [outputs, inputs])?,
-            bias: None,
-        })
+        Ok(Linear { weight: weights.array("weight", [outputs, inputs])?, bias: None })
     }
 
     /// Several products with the same rows as one: their results lie one behind the other in each row. Each has as many outputs.
@@ -64,10 +58,7 @@ impl<T: Element> Linear<T> {
     /// Those of [`Weights::array`].
     pub fn load_filters(weights: &Weights, [inputs, outputs]: [usize; 2]) -> Result<Linear<T>> {
         let filters: Array<T, 4> = weights.array("weight", [outputs, inputs, 1, 1])?;
-        Ok(Linear {
-            weight: filters.reshape([outputs, inputs])?,
-            bias: Some(weights.array("bias", [outputs])?),
-        })
+        Ok(Linear { weight: filters.reshape([outputs, inputs])?, bias: Some(weights.array("bias", [outputs])?) })
     }
 
     /// Computes it.

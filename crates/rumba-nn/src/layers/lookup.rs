@@ -21,9 +21,7 @@ impl<T: Element> Embedding<T> {
     /// # Errors
     /// Those of [`Weights::array`].
     pub fn load(weights: &Weights, shape: [usize; 2]) -> Result<Embedding<T>> {
-        Ok(Embedding {
-            table: weights.array("weight", shape)?,
-        })
+        Ok(Embedding { table: weights.array("weight", shape)? })
     }
 
     /// The table.
@@ -56,8 +54,6 @@ impl Run {
         if !columns.is_multiple_of(2) {
             return refuse("timesteps", "an even number of columns".to_owned(), &shape);
         }
-        self.make(shape, |_, y| {
-            self.launch_rows(shape[0], T::timesteps(times, 10_000.0, (in_one_piece(y), shape)))
-        })
+        self.make(shape, |_, y| self.launch_rows(shape[0], T::timesteps(times, 10_000.0, (in_one_piece(y), shape))))
     }
 }

@@ -99,11 +99,7 @@ impl<T: Element> GroupNorm<T> {
         })?;
         let lines = [images * groups, channels / groups];
         let factors = run.make(lines, |reads, factors| {
-            let weights = [
-                self.scale.as_slice(),
-                self.shift.as_slice(),
-                self.offsets(reads, offsets)?,
-            ];
+            let weights = [self.scale.as_slice(), self.shift.as_slice(), self.offsets(reads, offsets)?];
             let (moments, factors) = (reads.slice(&moments)?, (in_one_piece(factors), lines));
             let call = T::group_factors(moments, shape, weights, self.epsilon, factors);
             run.launch_rows(lines[0], call)
@@ -142,10 +138,7 @@ fn share([images, pixels, channels, groups]: [usize; 4], vector: usize) -> (Grou
         };
         // 64 bytes of neighbouring numbers for each pixel, where there are so many.
         let mut whole = (1..=MOST_GROUPS).filter(is_part);
-        let whole = whole
-            .clone()
-            .find(|part| part * each >= 4 * width)
-            .or(whole.next_back());
+        let whole = whole.clone().find(|part| part * each >= 4 * width).or(whole.next_back());
         if let Some(whole) = whole {
             return Some((whole * each / width, whole));
         }
@@ -198,11 +191,7 @@ impl<T: Element> LayerNorm<T> {
     /// # Errors
     /// Those of [`Weights::array`].
     pub fn load(weights: &Weights, columns: usize, epsilon: f32) -> Result<LayerNorm<T>> {
-        Ok(LayerNorm {
-            scale: weights.array("weight", [columns])?,
-            shift: weights.array("bias", [columns])?,
-            epsilon,
-        })
+        Ok(LayerNorm { scale: weights.array("weight", [columns])?, shift: weights.array("bias", [columns])?, epsilon })
     }
 
     /// Computes it.

@@ -60,26 +60,15 @@ impl<T: Element> Bert<T> {
         let embeddings = weights.at("embeddings");
         let table = |name, rows| Embedding::load(&embeddings.at(name), [rows, width]);
         let norm = |weights: &Weights| LayerNorm::load(&weights.at("LayerNorm"), width, shape.epsilon);
-        let heads = Heads {
-            channels: width,
-            context: None,
-            count: shape.heads,
-            biased: true,
-        };
+        let heads = Heads { channels: width, context: None, count: shape.heads, biased: true };
         let layer = |index: usize| -> Result<Layer<T>> {
             let weights = weights.at("encoder.layer").at(index);
             let attention = weights.at("attention");
             let names = ["self.query", "self.key", "self.value", "output.dense"];
             let linear = |name, shape| Linear::load(&weights.at(name), shape);
             Ok(Layer {
-                attention: (
-                    Attention::load_named(&attention, heads, names)?,
-                    norm(&attention.at("output"))?,
-                ),
-                inner: [
-                    linear("intermediate.dense", [width, inner])?,
-                    linear("output.dense", [inner, width])?,
-                ],
+                attention: (Attention::load_named(&attention, heads, names)?, norm(&attention.at("output"))?),
+                inner: [linear("intermediate.dense", [width, inner])?, linear("output.dense", [inner, width])?],
                 norm: norm(&weights.at("output"))?,
             })
         };
@@ -101,23 +90,15 @@ impl<T: Element> Bert<T> {
     pub fn forward(&self, run: &Run, texts: ArrayView<'_, u32, 2>) -> Result<Tensor<T, 3>> {
         let [count, length] = texts.shape();
         let [most, width] = self.positions.table().shape();
-        let ids = texts
-            .as_slice()
-            .filter(|_| length <= most)
-            .ok_or_else(|| Error::Shape {
-                layer: "Bert",
-                wanted: format!("contiguous rows of {most} words at most"),
-                shape: texts.shape().to_vec(),
-            })?;
+        let ids = texts.as_slice().filter(|_| length <= most).ok_or_else(|| Error::Shape {
+            layer: "Bert",
+            wanted: format!("contiguous rows of {most} words at most"),
+            shape: texts.shape().to_vec(),
+        })?;
         let shape = [count, length, width];
         let mut x = self.words.forward(run, ids)?.reshape(shape);
-        for rows in [
-            self.kinds.table().slice((..1, ..)),
-            self.positions.table().slice((..length, ..)),
-        ] {
-            x = run.make(shape, |reads, sum| {
-                run.map(T::add(reads.view(&x)?, rows.insert_axis(0)), sum)
-            })?;
+        for rows in [self.kinds.table().slice((..1, ..)), self.positions.table().slice((..length, ..))] {
+            x = run.make(shape, |reads, sum| run.map(T::add(reads.view(&x)?, rows.insert_axis(0)), sum))?;
         }
         x = self.norm.forward(run, &x)?;
         for layer in &self.layers {

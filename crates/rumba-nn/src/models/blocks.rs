@@ -37,15 +37,9 @@ impl<T: Element> Resnet<T> {
         let shortcut = || Linear::load_filters(&weights.at("conv_shortcut"), [inputs, outputs]);
         let shortcut = (inputs != outputs).then(shortcut);
         Ok(Resnet {
-            first: (
-                norm("norm1", inputs)?,
-                convolution("conv1", Filters::of_3(inputs, outputs))?,
-            ),
+            first: (norm("norm1", inputs)?, convolution("conv1", Filters::of_3(inputs, outputs))?),
             time: time.transpose()?,
-            second: (
-                norm("norm2", outputs)?,
-                convolution("conv2", Filters::of_3(outputs, outputs))?,
-            ),
+            second: (norm("norm2", outputs)?, convolution("conv2", Filters::of_3(outputs, outputs))?),
             shortcut: shortcut.transpose()?,
         })
     }
@@ -89,12 +83,7 @@ impl<T: Element> PixelAttention<T> {
         groups: usize,
         epsilon: f32,
     ) -> Result<PixelAttention<T>> {
-        let heads = Heads {
-            channels,
-            context: None,
-            count: heads,
-            biased: true,
-        };
+        let heads = Heads { channels, context: None, count: heads, biased: true };
         // Files from before 2023 have the older names; diffusers reads both.
         let names = if weights.has("query.weight") {
             ["query", "key", "value", "proj_attn"]

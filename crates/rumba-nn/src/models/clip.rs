@@ -75,22 +75,9 @@ impl<T: Element> ClipText<T> {
     /// # Errors
     /// Those of [`Weights::array`], and of layers that the shape does not fit.
     pub fn load(weights: &Weights, shape: &ClipTextShape) -> Result<ClipText<T>> {
-        let ClipTextShape {
-            words,
-            positions,
-            width,
-            layers,
-            heads,
-            inner,
-            activation,
-        } = *shape;
+        let ClipTextShape { words, positions, width, layers, heads, inner, activation } = *shape;
         let embedding = |name, rows| Embedding::load(&weights.at("embeddings").at(name), [rows, width]);
-        let heads = Heads {
-            channels: width,
-            context: None,
-            count: heads,
-            biased: true,
-        };
+        let heads = Heads { channels: width, context: None, count: heads, biased: true };
         let layer = |index: usize| -> Result<Layer<T>> {
             let weights = weights.at("encoder.layers").at(index);
             let norm = |name| LayerNorm::load(&weights.at(name), width, 1e-5);
@@ -119,21 +106,15 @@ impl<T: Element> ClipText<T> {
     pub fn forward(&self, run: &Run, texts: ArrayView<'_, u32, 2>) -> Result<Tensor<T, 3>> {
         let [count, length] = texts.shape();
         let [most, width] = self.positions.table().shape();
-        let ids = texts
-            .as_slice()
-            .filter(|_| length <= most)
-            .ok_or_else(|| Error::Shape {
-                layer: "ClipText",
-                wanted: format!("contiguous rows of {most} words at most"),
-                shape: texts.shape().to_vec(),
-            })?;
+        let ids = texts.as_slice().filter(|_| length <= most).ok_or_else(|| Error::Shape {
+            layer: "ClipText",
+            wanted: format!("contiguous rows of {most} words at most"),
+            shape: texts.shape().to_vec(),
+        })?;
         let words = self.words.forward(run, ids)?;
         let mut x = run.make([count, length, width], |reads, sum| {
             let positions = self.positions.table().slice((..length, ..)).insert_axis(0);
-            run.map(
-                T::add(reads.view(&words)?.reshape([count, length, width])?, positions),
-                sum,
-            )
+            run.map(T::add(reads.view(&words)?.reshape([count, length, width])?, positions), sum)
         })?;
         drop(words);
         for layer in &self.layers {

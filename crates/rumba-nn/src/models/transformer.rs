@@ -56,12 +56,7 @@ impl<T: Element> Block<T> {
         let width = shape.channels;
         let norm = |name| LayerNorm::load(&weights.at(name), width, 1e-5);
         let attention = |name, context| {
-            let heads = Heads {
-                channels: width,
-                context,
-                count: shape.heads,
-                biased: false,
-            };
+            let heads = Heads { channels: width, context, count: shape.heads, biased: false };
             Attention::load(&weights.at(name), heads)
         };
         let linear = |name, shape| Linear::load(&weights.at("ff.net").at(name), shape);
@@ -93,12 +88,7 @@ impl<T: Element> Transformer<T> {
     /// # Errors
     /// Those of [`Weights::array`], and of layers that the shape does not fit.
     pub fn load(weights: &Weights, shape: &TransformerShape) -> Result<Transformer<T>> {
-        let TransformerShape {
-            channels,
-            groups,
-            projection,
-            ..
-        } = *shape;
+        let TransformerShape { channels, groups, projection, .. } = *shape;
         let product = |name| match projection {
             Projection::Convolution => Linear::load_filters(&weights.at(name), [channels; 2]),
             Projection::Matrix => Linear::load(&weights.at(name), [channels; 2]),

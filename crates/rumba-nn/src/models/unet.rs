@@ -126,14 +126,7 @@ impl<T: Element> Block<T> {
             Ok::<_, Error>(match shape.condition {
                 Condition::Class(_) => Look::Pixels(PixelAttention::load(&weights, outputs, heads, groups, EPSILON)?),
                 Condition::Text(context, projection) => {
-                    let shape = TransformerShape {
-                        channels: outputs,
-                        context,
-                        heads,
-                        groups,
-                        blocks: 1,
-                        projection,
-                    };
+                    let shape = TransformerShape { channels: outputs, context, heads, groups, blocks: 1, projection };
                     Look::Text(Transformer::load(&weights, &shape)?)
                 }
             })

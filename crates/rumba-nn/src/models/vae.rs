@@ -30,13 +30,7 @@ impl VaeShape {
     /// That of Stable Diffusion 1 and 2.
     #[must_use]
     pub fn stable_diffusion() -> VaeShape {
-        VaeShape {
-            latent: 4,
-            channels: 3,
-            levels: vec![128, 256, 512, 512],
-            blocks: 2,
-            groups: 32,
-        }
+        VaeShape { latent: 4, channels: 3, levels: vec![128, 256, 512, 512], blocks: 2, groups: 32 }
     }
 
     fn resnet<T: Element>(&self, weights: &Weights, widths: [usize; 2]) -> Result<Resnet<T>> {
@@ -106,13 +100,7 @@ impl<T: Element> VaeDecoder<T> {
     /// # Panics
     /// If the shape has no levels.
     pub fn load(weights: &Weights, shape: &VaeShape) -> Result<VaeDecoder<T>> {
-        let VaeShape {
-            latent,
-            channels,
-            ref levels,
-            blocks,
-            groups,
-        } = *shape;
+        let VaeShape { latent, channels, ref levels, blocks, groups } = *shape;
         let (width, deepest) = (levels[0], levels[levels.len() - 1]);
         let decoder = weights.at("decoder");
         let convolution = |weights: Weights, filters| Convolution::load(&weights, filters);
@@ -182,13 +170,7 @@ impl<T: Element> VaeEncoder<T> {
     /// # Panics
     /// If the shape has no levels.
     pub fn load(weights: &Weights, shape: &VaeShape) -> Result<VaeEncoder<T>> {
-        let VaeShape {
-            latent,
-            channels,
-            ref levels,
-            blocks,
-            groups,
-        } = *shape;
+        let VaeShape { latent, channels, ref levels, blocks, groups } = *shape;
         let (width, deepest) = (levels[0], levels[levels.len() - 1]);
         let encoder = weights.at("encoder");
         let convolution = |weights: Weights, filters| Convolution::load(&weights, filters);

@@ -280,12 +280,7 @@ fn by_products(run: &Run, [q, k, v]: [Projected<'_, f32>; 3], mask: Mask) -> Res
     };
     let weights = run.make(scores.shape(), |reads, weights| {
         let shape = [batch * heads * rows, length];
-        let call = norm::softmax(
-            reads.slice(&scores)?,
-            rows as u32,
-            first,
-            (in_one_piece(weights), shape),
-        );
+        let call = norm::softmax(reads.slice(&scores)?, rows as u32, first, (in_one_piece(weights), shape));
         run.launch_rows(shape[0], call)
     })?;
     drop(scores);

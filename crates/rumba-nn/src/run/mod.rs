@@ -96,10 +96,7 @@ impl Nn {
         network(&first)?;
         let plan = Plan::new(first.state.events.take());
         let words = plan.words;
-        let source = Source::Planned {
-            arena: RefCell::new(self.device.zeros(words)?),
-            plan,
-        };
+        let source = Source::Planned { arena: RefCell::new(self.device.zeros(words)?), plan };
         let mut source = Some(source);
         let mut outcome = Ok(());
         let graph = self.device.capture(|stream| {
@@ -164,10 +161,7 @@ enum Source {
     /// Each has a buffer of its own.
     Device,
     /// All lie in one.
-    Planned {
-        plan: Plan,
-        arena: RefCell<DeviceBuffer<u32>>,
-    },
+    Planned { plan: Plan, arena: RefCell<DeviceBuffer<u32>> },
 }
 
 /// The memory of a tensor, which is free again when this is dropped.
@@ -197,9 +191,7 @@ impl State {
 
 impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("State")
-            .field("made", &self.made)
-            .finish_non_exhaustive()
+        f.debug_struct("State").field("made", &self.made).finish_non_exhaustive()
     }
 }
 
@@ -215,17 +207,8 @@ impl Run {
             Some(stream) => nn.linalg.on(stream),
             None => nn.linalg.clone(),
         };
-        let state = State {
-            source,
-            events: RefCell::default(),
-            made: Cell::new(0),
-            busy: RefCell::default(),
-        };
-        Run {
-            nn: Nn { linalg, ..nn },
-            stream,
-            state: Rc::new(state),
-        }
+        let state = State { source, events: RefCell::default(), made: Cell::new(0), busy: RefCell::default() };
+        Run { nn: Nn { linalg, ..nn }, stream, state: Rc::new(state) }
     }
 
     /// Makes a tensor. `work` puts the launches that compute it on the run's stream; it is given the tensor's memory, and what it reads
@@ -243,9 +226,7 @@ impl Run {
         let state = &self.state;
         let _alone = state.busy.try_borrow_mut().map_err(|_| Error::Nested)?;
         let count: usize = shape.iter().product();
-        let words = (count * size_of::<T>())
-            .div_ceil(size_of::<u32>())
-            .next_multiple_of(LINE);
+        let words = (count * size_of::<T>()).div_ceil(size_of::<u32>()).next_multiple_of(LINE);
         let number = state.made.get();
         let typed = |memory: DeviceSliceMut<'_, u32>, parts| {
             let memory = memory.cast::<T>().slice_mut(..count);
@@ -271,11 +252,7 @@ impl Run {
         };
         state.made.set(number + 1);
         state.did(Event::Made(words));
-        let memory = Memory {
-            state: state.clone(),
-            number,
-            place,
-        };
+        let memory = Memory { state: state.clone(), number, place };
         Ok(Tensor::new(Rc::new(memory), shape))
     }
 
@@ -287,10 +264,7 @@ impl Run {
         let state = &self.state;
         let _alone = state.busy.try_borrow_mut().map_err(|_| Error::Nested)?;
         match &state.source {
-            Source::Device => work(&Reads {
-                state,
-                parts: Vec::new(),
-            }),
+            Source::Device => work(&Reads { state, parts: Vec::new() }),
             Source::Planned { arena, .. } => {
                 let arena = arena.borrow();
                 let parts = vec![(arena.as_slice(), 0)];
@@ -388,10 +362,8 @@ impl Reads<'_> {
             Place::Own(buffer) => buffer.as_slice(),
             Place::Planned(place) => {
                 // A tensor that lives longer than planned may lie where the new one does.
-                let part = self
-                    .parts
-                    .iter()
-                    .find(|(part, start)| *start <= place.start && place.end <= *start + part.len());
+                let part =
+                    self.parts.iter().find(|(part, start)| *start <= place.start && place.end <= *start + part.len());
                 let (part, start) = part.ok_or(Error::Changed)?;
                 part.slice(place.start - start..place.end - start)
             }

@@ -17,11 +17,7 @@ pub struct Tensor<T, const N: usize> {
 
 impl<T, const N: usize> Tensor<T, N> {
     pub(crate) fn new(memory: Rc<Memory>, shape: [usize; N]) -> Tensor<T, N> {
-        Tensor {
-            memory,
-            shape,
-            element: PhantomData,
-        }
+        Tensor { memory, shape, element: PhantomData }
     }
 
     /// How long each axis is.
@@ -47,11 +43,7 @@ impl<T, const N: usize> Tensor<T, N> {
     #[must_use]
     pub fn reshape<const M: usize>(&self, shape: [usize; M]) -> Tensor<T, M> {
         let own = self.shape;
-        assert_eq!(
-            shape.iter().product::<usize>(),
-            self.len(),
-            "a tensor of shape {own:?} has no shape {shape:?}"
-        );
+        assert_eq!(shape.iter().product::<usize>(), self.len(), "a tensor of shape {own:?} has no shape {shape:?}");
         Tensor::new(self.memory.clone(), shape)
     }
 }

@@ -53,10 +53,7 @@ impl Linear {
         }
         run.make([rows, outputs], |reads, y| {
             let product = run.linalg().product(reads.view(x)?, weight.transpose());
-            Ok(product
-                .bias(bias.index_axis(0, 0))
-                .activation(activation)
-                .eval_into(y)?)
+            Ok(product.bias(bias.index_axis(0, 0)).activation(activation).eval_into(y)?)
         })
     }
 
@@ -77,13 +74,7 @@ impl Linear {
             let weight = run.linalg().product(reads.view(dy)?.transpose(), reads.view(x)?);
             weight.eval_into(gradients.view_mut(self.weight)?)?;
             let outputs = self.bias.len();
-            run.sum_parts(
-                reads.slice(dy)?,
-                rows,
-                outputs,
-                0..outputs,
-                gradients.slice_mut(self.bias),
-            )
+            run.sum_parts(reads.slice(dy)?, rows, outputs, 0..outputs, gradients.slice_mut(self.bias))
         })
     }
 
@@ -95,15 +86,9 @@ impl Linear {
         let weight = parameters.view(self.weight)?;
         let ([rows, columns], [outputs, inputs]) = (dy.shape(), weight.shape());
         if columns != outputs {
-            return refuse(
-                "Linear::input_gradient",
-                format!("rows of {outputs} elements"),
-                &dy.shape(),
-            );
+            return refuse("Linear::input_gradient", format!("rows of {outputs} elements"), &dy.shape());
         }
-        run.make([rows, inputs], |reads, dx| {
-            Ok(run.linalg().product(reads.view(dy)?, weight).eval_into(dx)?)
-        })
+        run.make([rows, inputs], |reads, dx| Ok(run.linalg().product(reads.view(dy)?, weight).eval_into(dx)?))
     }
 }
 
@@ -137,11 +122,7 @@ impl Convolution {
     ) -> Result<(Tensor<f32, 4>, Tensor<f32, 2>)> {
         let ([images, rows, columns, channels], [outputs, inputs]) = (x.shape(), self.weight.shape());
         if PLACES * channels != inputs {
-            return refuse(
-                "Convolution",
-                format!("images of {} channels", inputs / PLACES),
-                &x.shape(),
-            );
+            return refuse("Convolution", format!("images of {} channels", inputs / PLACES), &x.shape());
         }
         let patches = run.patches(x)?;
         let y = run.make([images, rows, columns, outputs], |reads, y| {
@@ -255,10 +236,7 @@ impl Run {
     fn patches_gradient(&self, dy: &Tensor<f32, 2>, shape: [usize; 4]) -> Result<Tensor<f32, 4>> {
         self.make(shape, |reads, dx| {
             let (count, dx) = (dx.len(), in_one_piece(dx));
-            self.launch_each(
-                count,
-                gradient::patches_gradient(reads.slice(dy)?, image_shape(shape), dx),
-            )
+            self.launch_each(count, gradient::patches_gradient(reads.slice(dy)?, image_shape(shape), dx))
         })
     }
 
@@ -302,11 +280,7 @@ impl Run {
         let [images, rows, columns, channels] = x.shape();
         let wanted = [images, rows / 2, columns / 2, channels];
         if dy.shape() != wanted {
-            return refuse(
-                "largest_gradient",
-                format!("a gradient of shape {wanted:?}"),
-                &dy.shape(),
-            );
+            return refuse("largest_gradient", format!("a gradient of shape {wanted:?}"), &dy.shape());
         }
         self.make(x.shape(), |reads, dx| {
             let (count, dx) = (dx.len(), in_one_piece(dx));
@@ -333,26 +307,16 @@ impl Run {
     ) -> Result<Tensor<f32, 2>> {
         let [rows, classes] = logits.shape();
         if rows != labels.len() {
-            return refuse(
-                "cross_entropy",
-                format!("{} rows of logits", labels.len()),
-                &logits.shape(),
-            );
+            return refuse("cross_entropy", format!("{} rows of logits", labels.len()), &logits.shape());
         }
         let losses = self.make([rows, 1], |reads, y| {
             let (count, y) = (y.len(), in_one_piece(y));
-            self.launch_each(
-                count,
-                gradient::cross_entropy(reads.slice(logits)?, labels, classes as u32, y),
-            )
+            self.launch_each(count, gradient::cross_entropy(reads.slice(logits)?, labels, classes as u32, y))
         })?;
         self.read(|reads| self.sum_parts(reads.slice(&losses)?, rows, 1, 0..1, gradients.loss_mut()))?;
         self.make(logits.shape(), |reads, y| {
             let (count, y) = (y.len(), in_one_piece(y));
-            self.launch_each(
-                count,
-                gradient::cross_entropy_gradient(reads.slice(logits)?, labels, classes as u32, y),
-            )
+            self.launch_each(count, gradient::cross_entropy_gradient(reads.slice(logits)?, labels, classes as u32, y))
         })
     }
 }

@@ -19,11 +19,7 @@ pub struct Adam {
 
 impl Default for Adam {
     fn default() -> Self {
-        Adam {
-            rate: 1e-3,
-            decay: 0.01,
-            betas: [0.9, 0.999],
-        }
+        Adam { rate: 1e-3, decay: 0.01, betas: [0.9, 0.999] }
     }
 }
 
@@ -34,9 +30,7 @@ impl Adam {
     /// The runtime's.
     pub fn step(&self, nn: &Nn, parameters: &mut Parameters, gradients: &Gradients) -> Result<()> {
         parameters.steps += 1;
-        let corrections = self
-            .betas
-            .map(|beta| 1.0 - f64::from(beta).powf(parameters.steps as f64) as f32);
+        let corrections = self.betas.map(|beta| 1.0 - f64::from(beta).powf(parameters.steps as f64) as f32);
         let length = parameters.values.len();
         let [first, second] = &mut parameters.moments;
         let call = gradient::adam(

@@ -56,18 +56,12 @@ impl Layout {
 
     /// A convolution with filters of 3 by 3, zeros around the images: `NAME.weight` is `[outputs, rows · columns · inputs]`.
     pub fn convolution(&mut self, name: &str, [inputs, outputs]: [usize; 2]) -> Convolution {
-        let weight = self.add(
-            format!("{name}.weight"),
-            [outputs, nn_kernels::gradient::PLACES * inputs],
-        );
+        let weight = self.add(format!("{name}.weight"), [outputs, nn_kernels::gradient::PLACES * inputs]);
         Convolution::new(weight, self.add(format!("{name}.bias"), [1, outputs]))
     }
 
     fn add(&mut self, name: String, shape: [usize; 2]) -> Slot {
-        let slot = Slot {
-            start: self.length,
-            shape,
-        };
+        let slot = Slot { start: self.length, shape };
         self.length += slot.len().next_multiple_of(ALIGNMENT);
         self.slots.push((name, slot));
         slot
@@ -155,14 +149,9 @@ impl Parameters {
             (*name, view.expect("as many numbers as the shape has"))
         });
         let bytes = serialize(views, None).expect("names and shapes are in order");
-        let unwritable = |error| WeightError::Unwritable {
-            file: file.to_owned(),
-            error,
-        };
+        let unwritable = |error| WeightError::Unwritable { file: file.to_owned(), error };
         let part = file.with_added_extension("part");
-        std::fs::write(&part, bytes)
-            .and_then(|()| std::fs::rename(&part, file))
-            .map_err(unwritable)?;
+        std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, file)).map_err(unwritable)?;
         Ok(())
     }
 
@@ -200,9 +189,7 @@ impl Gradients {
     /// # Errors
     /// The runtime's.
     pub fn new(device: &Device, layout: &Layout) -> Result<Gradients> {
-        Ok(Gradients {
-            buffer: device.zeros(layout.length + 1)?,
-        })
+        Ok(Gradients { buffer: device.zeros(layout.length + 1)? })
     }
 
     /// Gradients and loss together, which processes that train together average.

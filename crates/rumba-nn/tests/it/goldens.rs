@@ -71,14 +71,8 @@ fn input<T: Element, const N: usize>(
 const MATRIX: [usize; 2] = [5, 24];
 const IMAGES: [usize; 4] = [2, 6, 5, 12];
 const TOKENS: [usize; 3] = [2, 9, 32];
-const TRANSFORMER: TransformerShape = TransformerShape {
-    channels: 16,
-    context: 12,
-    heads: 2,
-    groups: 4,
-    blocks: 1,
-    projection: Projection::Matrix,
-};
+const TRANSFORMER: TransformerShape =
+    TransformerShape { channels: 16, context: 12, heads: 2, groups: 4, blocks: 1, projection: Projection::Matrix };
 
 /// A U-Net of two levels that looks at texts.
 fn unet<T: Element>(run: &Run, weights: &Weights, images: [usize; 4]) -> Result<Tensor<T, 4>> {
@@ -90,10 +84,7 @@ fn unet<T: Element>(run: &Run, weights: &Weights, images: [usize; 4]) -> Result<
         condition: Condition::Text(12, Projection::Convolution),
         ..UNet2dShape::stable_diffusion_1()
     };
-    let (x, text) = (
-        input(run, weights, "x", images)?,
-        input(run, weights, "text", [images[0], 5, 12])?,
-    );
+    let (x, text) = (input(run, weights, "x", images)?, input(run, weights, "text", [images[0], 5, 12])?);
     let times = weights.array::<f32, 1>("times", [images[0]])?;
     let network = UNet2d::load(&weights.at("layer"), &shape)?;
     network.forward(run, &x, times.as_slice(), Subject::Text(&text))

@@ -9,9 +9,7 @@ use safetensors::tensor::{Dtype, TensorView, serialize};
 
 /// Numbers that all types have, around a mean that is larger than they differ.
 fn numbers(count: usize, seed: usize) -> Vec<f32> {
-    (0..count)
-        .map(|i| ((i * 7919 + seed * 104_729) % 127) as f32 / 16.0 + 8.0)
-        .collect()
+    (0..count).map(|i| ((i * 7919 + seed * 104_729) % 127) as f32 / 16.0 + 8.0).collect()
 }
 
 /// `weight` and `bias` of a norm.
@@ -44,10 +42,8 @@ fn group_norm<T: Element>([images, pixels, channels, groups]: [usize; 4], tolera
             let nn = Nn::new(device)?;
             let norm = GroupNorm::<T>::load(&weights(&nn, &scale, &shift)?, channels, groups, 1e-5)?;
             let shape = [images, pixels, 1, channels];
-            let (x, rows) = (
-                Array::from_slice(device, shape, &x)?,
-                Array::from_slice(device, [images, channels], &rows)?,
-            );
+            let (x, rows) =
+                (Array::from_slice(device, shape, &x)?, Array::from_slice(device, [images, channels], &rows)?);
             let mut y = Array::zeros(device, shape)?;
             nn.run(|run| {
                 let (x, rows) = (run.tensor::<T, 4>(x.view())?, run.tensor(rows.view())?);
@@ -125,19 +121,12 @@ fn layer_norms_of_any_columns_are_those_in_f64() {
         findings.expect("the norm is computed").assert_none();
         let mut exact: Vec<f64> = x.iter().map(|x| f64::from(*x)).collect();
         for row in 0..rows {
-            normalise(
-                &mut exact,
-                &(row * columns..(row + 1) * columns).collect::<Vec<_>>(),
-                1e-5,
-            );
+            normalise(&mut exact, &(row * columns..(row + 1) * columns).collect::<Vec<_>>(), 1e-5);
         }
         for (i, (own, exact)) in results.iter().zip(&exact).enumerate() {
             let exact = exact * f64::from(scale[i % columns]) + f64::from(shift[i % columns]);
             let difference = (f64::from(*own) - exact).abs();
-            assert!(
-                difference <= 1e-3 * exact.abs().max(8.0),
-                "row of {columns}: {i} is {own} instead of {exact}"
-            );
+            assert!(difference <= 1e-3 * exact.abs().max(8.0), "row of {columns}: {i} is {own} instead of {exact}");
         }
     }
 }

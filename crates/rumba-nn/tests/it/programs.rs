@@ -22,10 +22,7 @@ impl<T: Element> Network<T> {
         let layer = |name| Ok::<_, Error>(Weights::open(nn, folder.join(name))?.at("layer"));
         Ok(Network {
             norm: GroupNorm::load(&layer("group_norm.safetensors")?, 12, 3, 1e-5)?,
-            halving: Convolution::load(
-                &layer("convolution_halving.safetensors")?,
-                Filters::of_3(12, 20).halving(),
-            )?,
+            halving: Convolution::load(&layer("convolution_halving.safetensors")?, Filters::of_3(12, 20).halving())?,
         })
     }
 
@@ -43,9 +40,7 @@ const IMAGES: [usize; 4] = [2, 6, 6, 12];
 const RESULTS: [usize; 4] = [2, 6, 6, 20];
 
 fn images(device: &Device, seed: usize) -> rumba::Result<Array<f32, 4>> {
-    let numbers: Vec<f32> = (0..IMAGES.iter().product())
-        .map(|i| ((i * seed) % 23) as f32 / 11.0 - 1.0)
-        .collect();
+    let numbers: Vec<f32> = (0..IMAGES.iter().product()).map(|i| ((i * seed) % 23) as f32 / 11.0 - 1.0).collect();
     Array::from_slice(device, IMAGES, &numbers)
 }
 
@@ -63,11 +58,7 @@ fn replays_as_it_runs<T: Element>(device: &Device) -> Result<()> {
         let x = run.tensor(input.view())?;
         run.write(&network.forward(run, &x)?, results.view_mut())
     })?;
-    assert_eq!(
-        results.to_vec()?,
-        run_once(&nn, &network, &input)?,
-        "what it did when it was planned"
-    );
+    assert_eq!(results.to_vec()?, run_once(&nn, &network, &input)?, "what it did when it was planned");
     for seed in [7, 11] {
         let other = images(device, seed)?;
         input.copy_from(&other.view())?;
@@ -111,9 +102,7 @@ fn recording_and_replaying_allocate_nothing_but_the_plan() {
             Ok(())
         })?;
         let seen = seen.into_inner();
-        let [[_, first], [start, end]] = seen[..] else {
-            panic!("the network is called twice: {seen:?}")
-        };
+        let [[_, first], [start, end]] = seen[..] else { panic!("the network is called twice: {seen:?}") };
         assert!(first >= before + own.get(), "the first call allocates as it goes");
         assert_eq!(end, start, "the second one has what it needs");
         assert!(start >= before + program.bytes());
@@ -161,9 +150,7 @@ fn a_network_that_changes_its_mind_is_refused() -> Result<()> {
     type Second = fn(&Run, Tensor<f32, 1>) -> Result<()>;
     let ways: [(&str, Second); 4] = [
         ("another tensor", |run, x| run.add(&x, &x).map(drop)),
-        ("a larger one", |run, _| {
-            run.make::<f32, 1>([1000], |_, mut y| Ok(y.fill(0.0)?)).map(drop)
-        }),
+        ("a larger one", |run, _| run.make::<f32, 1>([1000], |_, mut y| Ok(y.fill(0.0)?)).map(drop)),
         ("another order of drops", |run, x| {
             let y = run.activate(&x, Activation::Silu)?;
             drop((y, x));
@@ -213,12 +200,7 @@ fn layers_name_what_they_do_not_take() -> Result<()> {
     let nn = Nn::new(&device)?;
     let network = Network::<f32>::load(&nn)?;
     let x = Array::zeros(&device, [1, 4, 4, 20])?;
-    let error = nn
-        .run(|run| network.forward(run, &run.tensor(x.view())?))
-        .expect_err("it has 20 channels");
-    assert_eq!(
-        error.to_string(),
-        "GroupNorm takes images with 12 channels, not a tensor of shape [1, 4, 4, 20]"
-    );
+    let error = nn.run(|run| network.forward(run, &run.tensor(x.view())?)).expect_err("it has 20 channels");
+    assert_eq!(error.to_string(), "GroupNorm takes images with 12 channels, not a tensor of shape [1, 4, 4, 20]");
     Ok(())
 }

@@ -48,10 +48,7 @@ impl Network {
         let logits = self.linear.forward(run, parameters, &flat)?;
         let gradient = run.cross_entropy(&logits, self.labels.as_slice(), gradients)?;
         self.linear.backward(run, &flat, &gradient, gradients)?;
-        let gradient = self
-            .linear
-            .input_gradient(run, parameters, &gradient)?
-            .reshape(two.0.shape());
+        let gradient = self.linear.input_gradient(run, parameters, &gradient)?.reshape(two.0.shape());
         let gradient = self.convolutions[1].backward(run, parameters, &two, &gradient, gradients)?;
         let gradient = run.largest_gradient(&one.0, &gradient)?;
         self.convolutions[0].backward_to_filters(run, &one, &gradient, gradients)
@@ -67,12 +64,8 @@ fn gradients_are_those_of_differences() {
     let mut gradients = Gradients::new(&device, &network.layout).expect("there is memory");
     let mut loss = |values: &[f32], parameters: &mut Parameters| {
         parameters.values_mut().copy_from(values).expect("as many");
-        nn.run(|run| network.pass(run, parameters, &mut gradients))
-            .expect("shapes fit");
-        (
-            gradients.loss().expect("it is there"),
-            gradients.buffer_mut().to_vec().expect("they are there"),
-        )
+        nn.run(|run| network.pass(run, parameters, &mut gradients)).expect("shapes fit");
+        (gradients.loss().expect("it is there"), gradients.buffer_mut().to_vec().expect("they are there"))
     };
     let values = parameters.values_mut().to_vec().expect("they are there");
     let (_, exact) = loss(&values, &mut parameters);
@@ -87,11 +80,7 @@ fn gradients_are_those_of_differences() {
         // Short: the loss has a kink wherever a rectified or pooled number changes places with another.
         let step = 1e-3;
         let slope = (difference(step, &mut parameters) - difference(-step, &mut parameters)) / (2.0 * step);
-        assert!(
-            (slope - exact[place]).abs() < 2e-3 + 0.04 * slope.abs(),
-            "{place}: {slope}, {}",
-            exact[place]
-        );
+        assert!((slope - exact[place]).abs() < 2e-3 + 0.04 * slope.abs(), "{place}: {slope}, {}", exact[place]);
         seen += 1;
     }
     assert!(seen > 90, "{seen} parameters were moved");
@@ -107,10 +96,7 @@ fn training_is_clean_under_all_checks_and_lowers_the_loss() {
             let network = Network::new(device)?;
             let mut parameters = Parameters::new(device, &network.layout, uniform())?;
             let mut gradients = Gradients::new(device, &network.layout)?;
-            let adam = Adam {
-                rate: 1e-2,
-                ..Adam::default()
-            };
+            let adam = Adam { rate: 1e-2, ..Adam::default() };
             for _ in 0..8 {
                 nn.run(|run| network.pass(run, &parameters, &mut gradients))?;
                 adam.step(&nn, &mut parameters, &gradients)?;
@@ -129,10 +115,7 @@ fn one_layer(device: &Device, value: f32) -> (Layout, Parameters) {
     layout.linear("layer", [3, 2]);
     let mut parameters = Parameters::new(device, &layout, || 0.5).expect("there is memory");
     let length = parameters.values_mut().len();
-    parameters
-        .values_mut()
-        .copy_from(&vec![value; length])
-        .expect("as many");
+    parameters.values_mut().copy_from(&vec![value; length]).expect("as many");
     (layout, parameters)
 }
 
@@ -142,19 +125,12 @@ fn adam_is_its_formula() {
     let nn = Nn::new(&device).expect("the kernels load");
     let (layout, mut parameters) = one_layer(&device, 2.0);
     let mut gradients = Gradients::new(&device, &layout).expect("there is memory");
-    let adam = Adam {
-        rate: 0.1,
-        decay: 0.02,
-        betas: [0.8, 0.9],
-    };
+    let adam = Adam { rate: 0.1, decay: 0.02, betas: [0.8, 0.9] };
     let (mut value, mut first, mut second) = (2.0_f64, 0.0, 0.0);
     for step in 1..=5 {
         let gradient = f64::from(step) - 2.5;
         let length = gradients.buffer_mut().len();
-        gradients
-            .buffer_mut()
-            .copy_from(&vec![gradient as f32; length])
-            .expect("as many");
+        gradients.buffer_mut().copy_from(&vec![gradient as f32; length]).expect("as many");
         adam.step(&nn, &mut parameters, &gradients).expect("it is launched");
         first = 0.8 * first + 0.2 * gradient;
         second = 0.9 * second + 0.1 * gradient * gradient;
@@ -177,9 +153,7 @@ fn parameters_come_back_from_a_file() {
     let length = gradients.buffer_mut().len();
     gradients.buffer_mut().copy_from(&vec![1.0; length]).expect("as many");
     let step = |parameters: &mut Parameters| {
-        Adam::default()
-            .step(&nn, parameters, &gradients)
-            .expect("it is launched");
+        Adam::default().step(&nn, parameters, &gradients).expect("it is launched");
         parameters.values_mut().to_vec().expect("they are there")
     };
     step(&mut parameters);
@@ -189,23 +163,14 @@ fn parameters_come_back_from_a_file() {
     other.restore(&nn, &file).expect("it was written");
     let again = step(&mut other);
     // What lies between parameters is in no file.
-    assert_eq!(
-        (&again[..6], &again[64..66], other.steps()),
-        (&straight[..6], &straight[64..66], 2)
-    );
+    assert_eq!((&again[..6], &again[64..66], other.steps()), (&straight[..6], &straight[64..66], 2));
 
     let mut layout = Layout::new();
     layout.linear("layer", [2, 2]);
     let mut narrow = Parameters::new(&device, &layout, || 0.5).expect("there is memory");
     let text = narrow.restore(&nn, &file).expect_err("it is another layer").to_string();
-    assert!(
-        text.contains("layer.weight") && text.contains("[2, 3]") && text.contains("[2, 2]"),
-        "{text}"
-    );
-    let text = parameters
-        .save(Path::new("/no/such/folder/file"))
-        .expect_err("there is none")
-        .to_string();
+    assert!(text.contains("layer.weight") && text.contains("[2, 3]") && text.contains("[2, 2]"), "{text}");
+    let text = parameters.save(Path::new("/no/such/folder/file")).expect_err("there is none").to_string();
     assert!(text.contains("/no/such/folder/file"), "{text}");
     let whole = std::fs::read(&file).expect("it was written");
     std::fs::write(&file, &whole[..whole.len() / 2]).expect("there is room");

@@ -28,10 +28,7 @@ fn message<R>(result: Result<R>) -> String {
 fn a_tensor_is_missing() {
     let weights = Weights::from_bytes(&nn(), "tiny.safetensors", file()).expect("the file is whole");
     let error = Linear::<f32>::load_unbiased(&weights.at("up.fc"), [2, 3]);
-    assert!(
-        matches!(&error, Err(Error::Weight(WeightError::Missing { .. }))),
-        "{error:?}"
-    );
+    assert!(matches!(&error, Err(Error::Weight(WeightError::Missing { .. }))), "{error:?}");
     assert_eq!(
         message(error),
         "tiny.safetensors has no tensor `up.fc.weight`, which the network has in shape [3, 2]\n\
@@ -39,10 +36,7 @@ fn a_tensor_is_missing() {
     );
     // What has only its last part in common is not what was meant.
     let error = message(GroupNorm::<f32>::load(&weights.at("norm"), 4, 2, 1e-5));
-    assert_eq!(
-        error,
-        "tiny.safetensors has no tensor `norm.weight`, which the network has in shape [4]"
-    );
+    assert_eq!(error, "tiny.safetensors has no tensor `norm.weight`, which the network has in shape [4]");
 }
 
 #[test]
@@ -95,8 +89,5 @@ fn a_file_is_cut_off() {
 fn layers_refuse_what_they_cannot_share_out() {
     let weights = Weights::from_bytes(&nn(), "tiny.safetensors", file()).expect("the file is whole");
     let error = message(GroupNorm::<f32>::load(&weights, 10, 3, 1e-5));
-    assert_eq!(
-        error,
-        "GroupNorm takes channels in 3 groups, not a tensor of shape [10]"
-    );
+    assert_eq!(error, "GroupNorm takes channels in 3 groups, not a tensor of shape [10]");
 }

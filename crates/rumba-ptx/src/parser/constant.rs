@@ -16,10 +16,7 @@ struct Integer {
 
 impl Integer {
     fn literal(self) -> Literal {
-        Literal::Integer {
-            value: self.value,
-            unsigned: self.unsigned,
-        }
+        Literal::Integer { value: self.value, unsigned: self.unsigned }
     }
 }
 
@@ -53,10 +50,7 @@ impl<'s> Parser<'s> {
                 self.bump();
                 let symbol = self.symbol()?;
                 self.expect(TokenKind::ParenClose, "`)`")?;
-                return Ok(Constant::Symbol(Symbol {
-                    mask: Some(mask),
-                    ..symbol
-                }));
+                return Ok(Constant::Symbol(Symbol { mask: Some(mask), ..symbol }));
             }
             if matches!(self.token.kind, TokenKind::Comma | TokenKind::BraceClose) {
                 return Ok(Constant::Literal(self.number(mask)?));
@@ -72,12 +66,7 @@ impl<'s> Parser<'s> {
     /// `name`, `generic(name)`, each with `+ constant` behind or not.
     fn symbol(&mut self) -> Parsed<Symbol<'s>> {
         let (name, _) = self.identifier("a number or a name")?;
-        let mut symbol = Symbol {
-            name,
-            generic: false,
-            addend: 0,
-            mask: None,
-        };
+        let mut symbol = Symbol { name, generic: false, addend: 0, mask: None };
         if name == "generic" && self.eat(TokenKind::ParenOpen) {
             symbol.name = self.identifier("the name of a variable or function")?.0;
             symbol.generic = true;
@@ -119,18 +108,9 @@ impl<'s> Parser<'s> {
         self.expect(TokenKind::Colon, "`:`")?;
         let no = self.expression()?;
         match (yes, no) {
-            (
-                Literal::Integer {
-                    value: yes,
-                    unsigned: a,
-                },
-                Literal::Integer { value: no, unsigned: b },
-            ) => {
+            (Literal::Integer { value: yes, unsigned: a }, Literal::Integer { value: no, unsigned: b }) => {
                 let value = if condition.value != 0 { yes } else { no };
-                Ok(Literal::Integer {
-                    value,
-                    unsigned: a || b,
-                })
+                Ok(Literal::Integer { value, unsigned: a || b })
             }
             (Literal::F64(yes), Literal::F64(no)) => Ok(Literal::F64(if condition.value != 0 { yes } else { no })),
             _ => self.fail(start.to(self.previous), &Problem::MixedTypes),
@@ -166,10 +146,7 @@ impl<'s> Parser<'s> {
             }
             TokenKind::Identifier if self.at_constant() => {
                 self.bump();
-                Ok(Literal::Integer {
-                    value: WARP_SZ.1,
-                    unsigned: false,
-                })
+                Ok(Literal::Integer { value: WARP_SZ.1, unsigned: false })
             }
             TokenKind::Plus => {
                 self.bump();
@@ -190,10 +167,7 @@ impl<'s> Parser<'s> {
                 self.bump();
                 let value = self.nested(Self::unary)?;
                 let value = self.integer_of(value, start, "~")?.value;
-                Ok(Literal::Integer {
-                    value: !value,
-                    unsigned: true,
-                })
+                Ok(Literal::Integer { value: !value, unsigned: true })
             }
             TokenKind::ParenOpen => {
                 self.bump();
@@ -216,10 +190,9 @@ impl<'s> Parser<'s> {
     fn negate(&mut self, value: Literal, span: Span) -> Parsed<Literal> {
         match value {
             // 2^63 does not fit .s64, its negative does: compilers print it for i64::MIN.
-            Literal::Integer { value, unsigned } => Ok(Literal::Integer {
-                value: value.wrapping_neg(),
-                unsigned: unsigned && value != 1 << 63,
-            }),
+            Literal::Integer { value, unsigned } => {
+                Ok(Literal::Integer { value: value.wrapping_neg(), unsigned: unsigned && value != 1 << 63 })
+            }
             Literal::F64(bits) => Ok(Literal::F64((-f64::from_bits(bits)).to_bits())),
             Literal::F32(_) => self.fail(span, &Problem::SingleInExpression),
         }
@@ -236,25 +209,9 @@ impl<'s> Parser<'s> {
 
     fn apply(&mut self, operator: Operator, left: Literal, right: Literal, span: Span) -> Parsed<Literal> {
         let result = match (left, right) {
-            (
-                Literal::Integer {
-                    value: a,
-                    unsigned: left,
-                },
-                Literal::Integer {
-                    value: b,
-                    unsigned: right,
-                },
-            ) => operator.integers(
-                Integer {
-                    value: a,
-                    unsigned: left,
-                },
-                Integer {
-                    value: b,
-                    unsigned: right,
-                },
-            ),
+            (Literal::Integer { value: a, unsigned: left }, Literal::Integer { value: b, unsigned: right }) => {
+                operator.integers(Integer { value: a, unsigned: left }, Integer { value: b, unsigned: right })
+            }
             (Literal::F64(a), Literal::F64(b)) => operator.doubles(f64::from_bits(a), f64::from_bits(b)),
             (Literal::F32(_), _) | (_, Literal::F32(_)) => Err(Problem::SingleInExpression),
             _ => Err(Problem::MixedTypes),
@@ -275,10 +232,7 @@ impl<'s> Parser<'s> {
         match self.number(span)? {
             Literal::Integer { value, unsigned } => Ok(Integer { value, unsigned }),
             Literal::F32(_) | Literal::F64(_) => {
-                let problem = Problem::Expected {
-                    expected: "an integer",
-                    found: super::Found(self.text(span)),
-                };
+                let problem = Problem::Expected { expected: "an integer", found: super::Found(self.text(span)) };
                 self.fail(span, &problem)
             }
         }
@@ -296,13 +250,7 @@ impl<'s> Parser<'s> {
         let value = self.u64(expected)?;
         match u32::try_from(value) {
             Ok(value) => Ok(value),
-            Err(_) => self.fail(
-                span,
-                &Problem::OutOfRange {
-                    value,
-                    most: u64::from(u32::MAX),
-                },
-            ),
+            Err(_) => self.fail(span, &Problem::OutOfRange { value, most: u64::from(u32::MAX) }),
         }
     }
 }
@@ -361,11 +309,7 @@ impl Operator {
     fn integers<'s>(self, left: Integer, right: Integer) -> Result<Literal, Problem<'s>> {
         let unsigned = left.unsigned || right.unsigned;
         let (a, b) = (left.value, right.value);
-        let order = if unsigned {
-            a.cmp(&b)
-        } else {
-            a.cast_signed().cmp(&b.cast_signed())
-        };
+        let order = if unsigned { a.cmp(&b) } else { a.cast_signed().cmp(&b.cast_signed()) };
         let number = |value, unsigned| Ok(Integer { value, unsigned }.literal());
         let shift = u32::try_from(b).unwrap_or(u32::MAX);
         match self {
@@ -425,11 +369,7 @@ impl Operator {
 fn read_number(text: &str) -> Result<Literal, Problem<'_>> {
     let invalid = || Problem::Number { text };
     let bytes = text.as_bytes();
-    let prefix = if bytes[0] == b'0' {
-        bytes.get(1).copied().unwrap_or(0)
-    } else {
-        0
-    };
+    let prefix = if bytes[0] == b'0' { bytes.get(1).copied().unwrap_or(0) } else { 0 };
     match prefix {
         b'f' | b'F' => {
             let bits = hexadecimal(&text[2..], 8).ok_or_else(invalid)?;
@@ -494,11 +434,7 @@ mod tests {
 
     #[track_caller]
     fn unsigned(source: &str, value: u64) {
-        assert_eq!(
-            evaluate(source),
-            Ok(Literal::Integer { value, unsigned: true }),
-            "{source}"
-        );
+        assert_eq!(evaluate(source), Ok(Literal::Integer { value, unsigned: true }), "{source}");
     }
 
     #[track_caller]
@@ -580,10 +516,7 @@ mod tests {
             ("5u", "`5u` is not a number that PTX knows"),
             ("12ab", "`12ab` is not a number that PTX knows"),
             ("1.2.3", "left over"),
-            (
-                "99999999999999999999",
-                "`99999999999999999999` does not fit into 64 bits",
-            ),
+            ("99999999999999999999", "`99999999999999999999` does not fit into 64 bits"),
             ("0x1FFFFFFFFFFFFFFFF", "`0x1FFFFFFFFFFFFFFFF` does not fit into 64 bits"),
             ("1+", "the source ends here, where a number is expected"),
             ("(1", "the source ends here, where `)` is expected"),

@@ -45,11 +45,7 @@ impl<'s> Parser<'s> {
 
     /// The directives up to the name.
     fn prefix(&mut self, linkage: Option<Linkage>) -> Parsed<Prefix> {
-        let start = if linkage.is_some() {
-            self.previous
-        } else {
-            self.token.span
-        };
+        let start = if linkage.is_some() { self.previous } else { self.token.span };
         let (mut space, mut ty, mut align, mut vector, mut pointer) = (None, None, None, None, None);
         let mut attributes = Vec::new();
         while self.at(TokenKind::Dotted) {
@@ -100,16 +96,7 @@ impl<'s> Parser<'s> {
         let Some(ty) = ty else {
             return self.incomplete("no type such as `.b32`");
         };
-        Ok(Prefix {
-            linkage,
-            space,
-            attributes,
-            align,
-            vector,
-            ty,
-            pointer,
-            start,
-        })
+        Ok(Prefix { linkage, space, attributes, align, vector, ty, pointer, start })
     }
 
     fn incomplete<T>(&mut self, missing: &'static str) -> Parsed<T> {
@@ -185,11 +172,7 @@ impl<'s> Parser<'s> {
                 self.expect(TokenKind::BracketClose, "`]`")?;
             }
         }
-        let initializer = if self.eat(TokenKind::Equal) {
-            Some(self.initializer()?)
-        } else {
-            None
-        };
+        let initializer = if self.eat(TokenKind::Equal) { Some(self.initializer()?) } else { None };
         Ok(Variable {
             linkage: prefix.linkage,
             space: prefix.space,
@@ -217,15 +200,11 @@ impl<'s> Parser<'s> {
             let fields = self.at(TokenKind::Equal);
             (self.lexer, self.token, self.previous) = (lexer, token, previous);
             if fields {
-                return Ok(Initializer::Fields(self.list(
-                    TokenKind::BraceClose,
-                    "`,` or `}`",
-                    |parser| {
-                        let (field, _) = parser.identifier("a field")?;
-                        parser.expect(TokenKind::Equal, "`=`")?;
-                        Ok((field, parser.constant()?))
-                    },
-                )?));
+                return Ok(Initializer::Fields(self.list(TokenKind::BraceClose, "`,` or `}`", |parser| {
+                    let (field, _) = parser.identifier("a field")?;
+                    parser.expect(TokenKind::Equal, "`=`")?;
+                    Ok((field, parser.constant()?))
+                })?));
             }
         }
         let list = self.nested(|parser| parser.list(TokenKind::BraceClose, "`,` or `}`", Self::initializer))?;
@@ -244,17 +223,9 @@ impl<'s> Parser<'s> {
             self.bump();
             self.attributes(&mut attributes)?;
         }
-        let returns = if self.at(TokenKind::ParenOpen) {
-            self.parameters()?
-        } else {
-            Vec::new()
-        };
+        let returns = if self.at(TokenKind::ParenOpen) { self.parameters()? } else { Vec::new() };
         let (name, name_span) = self.identifier("the name of the function")?;
-        let parameters = if self.at(TokenKind::ParenOpen) {
-            self.parameters()?
-        } else {
-            Vec::new()
-        };
+        let parameters = if self.at(TokenKind::ParenOpen) { self.parameters()? } else { Vec::new() };
         let directives = self.function_directives()?;
         let body = match self.token.kind {
             TokenKind::Semicolon => {
@@ -287,23 +258,10 @@ impl<'s> Parser<'s> {
     #[expect(clippy::type_complexity, reason = "the four parts go straight into the tree")]
     pub(super) fn signature(
         &mut self,
-    ) -> Parsed<(
-        Vec<Variable<'s>>,
-        &'s str,
-        Vec<Variable<'s>>,
-        Vec<FunctionDirective<'s>>,
-    )> {
-        let returns = if self.at(TokenKind::ParenOpen) {
-            self.parameters()?
-        } else {
-            Vec::new()
-        };
+    ) -> Parsed<(Vec<Variable<'s>>, &'s str, Vec<Variable<'s>>, Vec<FunctionDirective<'s>>)> {
+        let returns = if self.at(TokenKind::ParenOpen) { self.parameters()? } else { Vec::new() };
         let (name, _) = self.identifier("`_`")?;
-        let parameters = if self.at(TokenKind::ParenOpen) {
-            self.parameters()?
-        } else {
-            Vec::new()
-        };
+        let parameters = if self.at(TokenKind::ParenOpen) { self.parameters()? } else { Vec::new() };
         Ok((returns, name, parameters, self.function_directives()?))
     }
 
@@ -394,9 +352,7 @@ mod tests {
             assert_eq!((variable.space, variable.ty), (StateSpace::Global, Type::B8));
             assert_eq!(variable.align, Some(8));
             assert_eq!(*variable.dimensions, [Some(2), Some(3)]);
-            let Some(Initializer::List(rows)) = &variable.initializer else {
-                panic!()
-            };
+            let Some(Initializer::List(rows)) = &variable.initializer else { panic!() };
             let one = Initializer::Constant(Constant::Literal(Literal::signed(1)));
             assert_eq!(rows[0], Initializer::List(vec![one]));
         });
@@ -407,17 +363,12 @@ mod tests {
 
     #[test]
     fn addresses_as_values() {
-        variable(
-            ".global .u64 p[3] = {f, generic(g)+4, 0xff00(generic(g)+8)};",
-            |variable| {
-                let text = variable.initializer.as_ref().unwrap().to_string();
-                assert_eq!(text, "{f, generic(g)+4, 0xff00(generic(g)+8)}");
-            },
-        );
+        variable(".global .u64 p[3] = {f, generic(g)+4, 0xff00(generic(g)+8)};", |variable| {
+            let text = variable.initializer.as_ref().unwrap().to_string();
+            assert_eq!(text, "{f, generic(g)+4, 0xff00(generic(g)+8)}");
+        });
         variable(".global .samplerref s = {addr_mode_0 = wrap, force = 1};", |variable| {
-            let Some(Initializer::Fields(fields)) = &variable.initializer else {
-                panic!()
-            };
+            let Some(Initializer::Fields(fields)) = &variable.initializer else { panic!() };
             assert_eq!(fields[0].0, "addr_mode_0");
         });
     }
@@ -431,9 +382,7 @@ mod tests {
     fn kernel_parameters() {
         let text = ".entry k(.param .u64 .ptr .global .align 1 p, .param .align 8 .b8 q[16]);";
         read(text, |items| {
-            let [Item::Function(kernel)] = items else {
-                panic!("{items:?}")
-            };
+            let [Item::Function(kernel)] = items else { panic!("{items:?}") };
             let target = PointerTarget::Space(StateSpace::Global);
             assert_eq!(kernel.parameters[0].pointer, Some(Pointer { target, align: Some(1) }));
             assert_eq!(*kernel.parameters[1].dimensions, [Some(16)]);
@@ -445,17 +394,13 @@ mod tests {
     fn function_directives() {
         let text = ".entry k .maxntid 128, 2 .minnctapersm 2 .pragma \"nounroll\"; { ret; }";
         read(text, |items| {
-            let [Item::Function(kernel)] = items else {
-                panic!("{items:?}")
-            };
+            let [Item::Function(kernel)] = items else { panic!("{items:?}") };
             assert_eq!(kernel.directives[0], FunctionDirective::MaxNTid([128, 2, 1]));
             assert_eq!(kernel.directives.len(), 3);
             assert_eq!(kernel.body.as_ref().unwrap().statements.len(), 1);
         });
         read(".func (.reg .b32 r) f(.reg .b32 a) .noreturn\n;", |items| {
-            let [Item::Function(function)] = items else {
-                panic!("{items:?}")
-            };
+            let [Item::Function(function)] = items else { panic!("{items:?}") };
             assert_eq!(function.returns[0].name, "r");
             assert_eq!(function.directives, [FunctionDirective::NoReturn]);
         });
@@ -465,40 +410,19 @@ mod tests {
     fn what_is_no_declaration() {
         error(".global x;", "this declaration names no type such as `.b32`");
         error(".global .b7 x;", "`.b7` is not a type or state space");
-        error(
-            ".global .b32 .v2 x;",
-            "`.v2` stands behind the type, and belongs before it",
-        );
-        error(
-            ".global .b32 .align 8 x;",
-            "`.align` stands behind the type, and belongs before it",
-        );
+        error(".global .b32 .v2 x;", "`.v2` stands behind the type, and belongs before it");
+        error(".global .b32 .align 8 x;", "`.align` stands behind the type, and belongs before it");
         error(".global .b32 .b64 x;", "the directive `.b64` is given twice");
-        error(
-            ".const[2] .b32 x;",
-            "constant banks (`.const[n]`) no longer exist since PTX 2.2",
-        );
+        error(".const[2] .b32 x;", "constant banks (`.const[n]`) no longer exist since PTX 2.2");
         error(".global .b32 x[2;", "expected `]`, found `;`");
         error(".global .b32 x = {1,};", "expected a number or a name, found `}`");
-        error(
-            ".global .u64 x = g-4;",
-            "nothing can be subtracted from an address here",
-        );
+        error(".global .u64 x = g-4;", "nothing can be subtracted from an address here");
         error(".global .u64 x = generic(g;", "expected `)`, found `;`");
-        error(
-            ".reg .b32 %r<99999999999>;",
-            "99999999999 is out of range here: at most 4294967295",
-        );
-        error(
-            ".entry k() .maxntid 1,2, { ret; }",
-            "expected the extent in y or z, found `{`",
-        );
+        error(".reg .b32 %r<99999999999>;", "99999999999 is out of range here: at most 4294967295");
+        error(".entry k() .maxntid 1,2, { ret; }", "expected the extent in y or z, found `{`");
         error(".entry k() ret;", "expected `{` or `;`, found `ret`");
         error(".visible x;", "expected `.entry`, `.func` or a state space, found `x`");
         let place = "between the head of a function and its body";
-        error(
-            ".entry k() .odd {}",
-            &format!("`.odd` is not a directive that can stand {place}"),
-        );
+        error(".entry k() .odd {}", &format!("`.odd` is not a directive that can stand {place}"));
     }
 }

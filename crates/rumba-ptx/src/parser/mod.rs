@@ -70,10 +70,7 @@ struct Parser<'s> {
 
 impl<'s> Parser<'s> {
     fn new(source: &'s str) -> Self {
-        let nothing = Token {
-            kind: TokenKind::End,
-            span: Span::default(),
-        };
+        let nothing = Token { kind: TokenKind::End, span: Span::default() };
         let mut parser = Self {
             source,
             lexer: Lexer::new(source),
@@ -93,10 +90,7 @@ impl<'s> Parser<'s> {
         let taken = self.token;
         self.previous = taken.span;
         self.token = self.lexer.next();
-        if matches!(
-            self.token.kind,
-            TokenKind::Stray | TokenKind::OpenString | TokenKind::OpenComment
-        ) {
+        if matches!(self.token.kind, TokenKind::Stray | TokenKind::OpenString | TokenKind::OpenComment) {
             self.skip_unusable();
         }
         taken
@@ -154,11 +148,7 @@ impl<'s> Parser<'s> {
     }
 
     fn expect(&mut self, kind: TokenKind, expected: &'static str) -> Parsed<Span> {
-        if self.at(kind) {
-            Ok(self.bump().span)
-        } else {
-            self.unexpected(expected)
-        }
+        if self.at(kind) { Ok(self.bump().span) } else { self.unexpected(expected) }
     }
 
     fn identifier(&mut self, expected: &'static str) -> Parsed<(&'s str, Span)> {
@@ -169,10 +159,7 @@ impl<'s> Parser<'s> {
     /// The text between the quotes.
     fn string(&mut self, expected: &'static str) -> Parsed<&'s str> {
         let span = self.expect(TokenKind::String, expected)?;
-        Ok(self
-            .source
-            .get(span.start as usize + 1..span.end as usize - 1)
-            .unwrap_or_default())
+        Ok(self.source.get(span.start as usize + 1..span.end as usize - 1).unwrap_or_default())
     }
 
     /// The `;` of something that may as well have been forgotten at the end of a line.

@@ -13,10 +13,7 @@ const TOP_LEVEL: &str = "at the top level of a module";
 pub(super) fn is_top_level_only(directive: &str) -> bool {
     Linkage::from_text(directive).is_some()
         || FunctionKind::from_text(directive).is_some()
-        || matches!(
-            directive,
-            ".file" | ".section" | ".alias" | ".version" | ".target" | ".address_size"
-        )
+        || matches!(directive, ".file" | ".section" | ".alias" | ".version" | ".target" | ".address_size")
 }
 
 /// Whether a directive begins a variable declaration.
@@ -49,12 +46,7 @@ impl<'s> Parser<'s> {
                 self.next_item(start);
             }
         }
-        Ok(Module {
-            version,
-            targets,
-            address_size,
-            items,
-        })
+        Ok(Module { version, targets, address_size, items })
     }
 
     fn header(&mut self, directive: &str, expected: &'static str) -> Parsed<()> {
@@ -72,12 +64,9 @@ impl<'s> Parser<'s> {
     fn version(&mut self) -> Parsed<Version> {
         let span = self.expect(TokenKind::Number, "a version such as `8.0`")?;
         let text = self.text(span);
-        let version = text.split_once('.').and_then(|(major, minor)| {
-            Some(Version {
-                major: major.parse().ok()?,
-                minor: minor.parse().ok()?,
-            })
-        });
+        let version = text
+            .split_once('.')
+            .and_then(|(major, minor)| Some(Version { major: major.parse().ok()?, minor: minor.parse().ok()? }));
         match version {
             Some(version) => Ok(version),
             None => self.fail(span, &Problem::Version { text }),
@@ -181,21 +170,12 @@ impl<'s> Parser<'s> {
         let name = self.string("the name of the file in quotes")?;
         let stamp = if self.eat(TokenKind::Comma) {
             let timestamp = self.u64("a timestamp")?;
-            let size = if self.eat(TokenKind::Comma) {
-                self.u64("the size of the file")?
-            } else {
-                0
-            };
+            let size = if self.eat(TokenKind::Comma) { self.u64("the size of the file")? } else { 0 };
             Some((timestamp, size))
         } else {
             None
         };
-        Ok(File {
-            index,
-            name,
-            stamp,
-            span: start.to(self.previous),
-        })
+        Ok(File { index, name, stamp, span: start.to(self.previous) })
     }
 
     fn alias(&mut self) -> Parsed<Alias<'s>> {
@@ -204,11 +184,7 @@ impl<'s> Parser<'s> {
         self.expect(TokenKind::Comma, "`,`")?;
         let (target, _) = self.identifier("the name of a function")?;
         let end = self.semicolon("directive")?;
-        Ok(Alias {
-            alias,
-            target,
-            span: start.to(end),
-        })
+        Ok(Alias { alias, target, span: start.to(end) })
     }
 
     pub(super) fn pragma(&mut self) -> Parsed<Pragma<'s>> {
@@ -218,10 +194,7 @@ impl<'s> Parser<'s> {
             strings.push(self.string("a string")?);
         }
         let end = self.semicolon("directive")?;
-        Ok(Pragma {
-            strings,
-            span: start.to(end),
-        })
+        Ok(Pragma { strings, span: start.to(end) })
     }
 
     fn section(&mut self) -> Parsed<Section<'s>> {
@@ -232,32 +205,20 @@ impl<'s> Parser<'s> {
         while !self.eat(TokenKind::BraceClose) {
             contents.push(self.section_entry()?);
         }
-        Ok(Section {
-            name: self.text(name),
-            contents,
-            span: start.to(self.previous),
-        })
+        Ok(Section { name: self.text(name), contents, span: start.to(self.previous) })
     }
 
     fn section_entry(&mut self) -> Parsed<SectionEntry<'s>> {
         let span = self.token.span;
         if self.eat(TokenKind::Identifier) {
             self.expect(TokenKind::Colon, "`:`")?;
-            return Ok(SectionEntry::Label(Label {
-                name: self.text(span),
-                span,
-            }));
+            return Ok(SectionEntry::Label(Label { name: self.text(span), span }));
         }
         if !self.at(TokenKind::Dotted) {
             return self.unexpected("a label, data such as `.b8 1`, or `}`");
         }
         let Some(ty) = Type::from_text(self.token_text()) else {
-            return self.fail(
-                span,
-                &Problem::UnknownType {
-                    text: self.token_text(),
-                },
-            );
+            return self.fail(span, &Problem::UnknownType { text: self.token_text() });
         };
         self.bump();
         let mut values = vec![self.section_value()?];
@@ -279,12 +240,7 @@ impl<'s> Parser<'s> {
             return Ok(Constant::Difference(name, right));
         }
         let addend = self.addend()?;
-        Ok(Constant::Symbol(Symbol {
-            name,
-            generic: false,
-            addend,
-            mask: None,
-        }))
+        Ok(Constant::Symbol(Symbol { name, generic: false, addend, mask: None }))
     }
 
     /// Ends every open block: what comes belongs outside of a body.
@@ -316,14 +272,8 @@ mod tests {
         error("", "the source ends here, where `.version` is expected");
         error(".target sm_90", "a module begins with `.version`, not with `.target`");
         error(".version 8 .target sm_90", "`8` is not a PTX version");
-        error(
-            ".version 8.0 .func",
-            "a module begins with `.target` behind `.version`, not with `.func`",
-        );
-        error(
-            ".version 8.0 .target",
-            "the source ends here, where an architecture such as `sm_90` is expected",
-        );
+        error(".version 8.0 .func", "a module begins with `.target` behind `.version`, not with `.func`");
+        error(".version 8.0 .target", "the source ends here, where an architecture such as `sm_90` is expected");
     }
 
     #[test]

@@ -27,20 +27,14 @@ impl<'s> Parser<'s> {
                 scalar.kind
             }
         };
-        let operand = Operand {
-            kind,
-            span: start.to(self.previous),
-        };
+        let operand = Operand { kind, span: start.to(self.previous) };
         if !self.at(TokenKind::Or) {
             return Ok(operand);
         }
         self.bump();
         let second = self.scalar()?;
         let span = start.to(self.previous);
-        Ok(Operand {
-            kind: OperandKind::Pair(Box::new([operand, second])),
-            span,
-        })
+        Ok(Operand { kind: OperandKind::Pair(Box::new([operand, second])), span })
     }
 
     /// `{a, b}`.
@@ -66,10 +60,7 @@ impl<'s> Parser<'s> {
             _ if self.at_constant() => OperandKind::Literal(self.expression()?),
             _ => return self.unexpected("an operand"),
         };
-        Ok(Operand {
-            kind,
-            span: start.to(self.previous),
-        })
+        Ok(Operand { kind, span: start.to(self.previous) })
     }
 
     /// What a name at `span`, taken already, begins.
@@ -120,10 +111,7 @@ impl<'s> Parser<'s> {
             } else {
                 OperandKind::Name(name)
             };
-            let operand = Box::new(Operand {
-                kind,
-                span: span.to(self.previous),
-            });
+            let operand = Box::new(Operand { kind, span: span.to(self.previous) });
             return Ok(if token.kind == TokenKind::Not {
                 OperandKind::Not(operand)
             } else {
@@ -142,10 +130,7 @@ impl<'s> Parser<'s> {
             let start = self.token.span;
             coordinates.push(if self.at(TokenKind::BraceOpen) {
                 let kind = self.vector()?;
-                Operand {
-                    kind,
-                    span: start.to(self.previous),
-                }
+                Operand { kind, span: start.to(self.previous) }
             } else {
                 self.scalar()?
             });
@@ -156,12 +141,7 @@ impl<'s> Parser<'s> {
             qualifiers.push(self.token_text());
             self.bump();
         }
-        Ok(Address {
-            base,
-            offset,
-            coordinates,
-            qualifiers,
-        })
+        Ok(Address { base, offset, coordinates, qualifiers })
     }
 
     /// A name with something added, or an integer.
@@ -171,13 +151,7 @@ impl<'s> Parser<'s> {
             let value = self.expression()?;
             let span = start.to(self.previous);
             return match value {
-                Literal::Integer { .. } => Ok((
-                    Operand {
-                        kind: OperandKind::Literal(value),
-                        span,
-                    },
-                    0,
-                )),
+                Literal::Integer { .. } => Ok((Operand { kind: OperandKind::Literal(value), span }, 0)),
                 Literal::F32(_) | Literal::F64(_) => self.fail(span, &Problem::OffsetNotInteger),
             };
         }
@@ -189,10 +163,7 @@ impl<'s> Parser<'s> {
         } else {
             OperandKind::Name(name)
         };
-        let base = Operand {
-            kind,
-            span: span.to(self.previous),
-        };
+        let base = Operand { kind, span: span.to(self.previous) };
         Ok((base, self.addend()?))
     }
 }
@@ -220,10 +191,7 @@ mod tests {
     }
 
     fn operand(kind: OperandKind<'_>) -> Operand<'_> {
-        Operand {
-            kind,
-            span: Span::default(),
-        }
+        Operand { kind, span: Span::default() }
     }
 
     fn name(name: &str) -> Operand<'_> {
@@ -257,13 +225,7 @@ mod tests {
     #[test]
     fn constants() {
         assert_eq!(kind("-5"), integer(-5));
-        assert_eq!(
-            kind("1|2"),
-            OperandKind::Literal(Literal::Integer {
-                value: 3,
-                unsigned: true
-            })
-        );
+        assert_eq!(kind("1|2"), OperandKind::Literal(Literal::Integer { value: 3, unsigned: true }));
         assert_eq!(kind("(1+2)*3"), integer(9));
         assert_eq!(kind("!0"), integer(1));
         assert_eq!(kind("-WARP_SZ"), integer(-32));
@@ -289,13 +251,9 @@ mod tests {
 
     #[test]
     fn elements() {
-        let OperandKind::Element(element) = kind("a[%r1+4]") else {
-            panic!()
-        };
+        let OperandKind::Element(element) = kind("a[%r1+4]") else { panic!() };
         assert_eq!((element.name, element.index, element.offset), ("a", name("%r1"), 4));
-        let OperandKind::Element(element) = kind("a[3]") else {
-            panic!()
-        };
+        let OperandKind::Element(element) = kind("a[3]") else { panic!() };
         assert_eq!((element.index, element.offset), (operand(integer(3)), 0));
     }
 
@@ -314,10 +272,7 @@ mod tests {
         let list = OperandKind::List(vec![name("param0"), operand(integer(1))]);
         assert_eq!(read("(param0, 1)", true), Ok(list));
         assert_eq!(read("()", true), Ok(OperandKind::List(Vec::new())));
-        assert_eq!(
-            read("(param0)", false).unwrap_err(),
-            "expected a number, found `param0`"
-        );
+        assert_eq!(read("(param0)", false).unwrap_err(), "expected a number, found `param0`");
     }
 
     #[test]

@@ -17,10 +17,7 @@ impl<'s> Parser<'s> {
             match self.token.kind {
                 TokenKind::BraceClose => {
                     let close = self.bump().span;
-                    return Ok(Block {
-                        statements,
-                        span: open.to(close),
-                    });
+                    return Ok(Block { statements, span: open.to(close) });
                 }
                 TokenKind::End => {
                     let (function, _) = self.body.unwrap_or_default();
@@ -107,11 +104,7 @@ impl<'s> Parser<'s> {
 
     /// What a label stands before: one of three directives, or anything.
     fn labelled(&mut self, label: Label<'s>) -> Parsed<Statement<'s>> {
-        let directive = if self.at(TokenKind::Dotted) {
-            self.token_text()
-        } else {
-            ""
-        };
+        let directive = if self.at(TokenKind::Dotted) { self.token_text() } else { "" };
         Ok(match directive {
             ".branchtargets" => Statement::BranchTargets(self.names(label)?),
             ".calltargets" => Statement::CallTargets(self.names(label)?),
@@ -119,14 +112,7 @@ impl<'s> Parser<'s> {
                 self.bump();
                 let (returns, name, parameters, directives) = self.signature()?;
                 let span = label.span.to(self.semicolon("directive")?);
-                Statement::CallPrototype(Box::new(CallPrototype {
-                    label,
-                    returns,
-                    name,
-                    parameters,
-                    directives,
-                    span,
-                }))
+                Statement::CallPrototype(Box::new(CallPrototype { label, returns, name, parameters, directives, span }))
             }
             _ => Statement::Label(label),
         })
@@ -143,24 +129,13 @@ impl<'s> Parser<'s> {
             }
         }
         let end = self.semicolon("directive")?;
-        Ok(NameList {
-            label,
-            names,
-            span: label.span.to(end),
-        })
+        Ok(NameList { label, names, span: label.span.to(end) })
     }
 
     fn loc(&mut self) -> Parsed<Loc<'s>> {
         let start = self.bump().span;
         let [file, line, column] = self.place()?;
-        let mut loc = Loc {
-            file,
-            line,
-            column,
-            function_name: None,
-            inlined_at: None,
-            span: start,
-        };
+        let mut loc = Loc { file, line, column, function_name: None, inlined_at: None, span: start };
         while self.eat(TokenKind::Comma) {
             let (attribute, span) = self.identifier("`function_name` or `inlined_at`")?;
             match attribute {
@@ -168,13 +143,7 @@ impl<'s> Parser<'s> {
                 "inlined_at" => loc.inlined_at = Some(self.place()?),
                 other => {
                     let expected = "`function_name` or `inlined_at`";
-                    return self.fail(
-                        span,
-                        &Problem::Expected {
-                            expected,
-                            found: Found(other),
-                        },
-                    );
+                    return self.fail(span, &Problem::Expected { expected, found: Found(other) });
                 }
             }
         }
@@ -184,11 +153,7 @@ impl<'s> Parser<'s> {
 
     /// File, line and column.
     fn place(&mut self) -> Parsed<[u32; 3]> {
-        Ok([
-            self.u32("the number of a file")?,
-            self.u32("a line number")?,
-            self.u32("a column number")?,
-        ])
+        Ok([self.u32("the number of a file")?, self.u32("a line number")?, self.u32("a column number")?])
     }
 
     /// `$L__info_string0`, `.debug_str+24`.
@@ -197,23 +162,14 @@ impl<'s> Parser<'s> {
         if !self.eat(TokenKind::Dotted) {
             self.expect(TokenKind::Identifier, "a label in `.debug_str`")?;
         }
-        Ok(Symbol {
-            name,
-            generic: false,
-            addend: self.addend()?,
-            mask: None,
-        })
+        Ok(Symbol { name, generic: false, addend: self.addend()?, mask: None })
     }
 
     fn guard(&mut self) -> Parsed<Guard<'s>> {
         let at = self.bump().span;
         let negated = self.eat(TokenKind::Not);
         let (register, end) = self.identifier("a predicate register")?;
-        Ok(Guard {
-            register,
-            negated,
-            span: at.to(end),
-        })
+        Ok(Guard { register, negated, span: at.to(end) })
     }
 
     /// What follows the mnemonic, which is taken already.
@@ -223,12 +179,7 @@ impl<'s> Parser<'s> {
         if self.at(TokenKind::Semicolon) {
             let end = self.bump().span;
             let span = guard.map_or(mnemonic, |guard| guard.span).to(end);
-            return Ok(Instruction {
-                guard,
-                opcode,
-                operands,
-                span,
-            });
+            return Ok(Instruction { guard, opcode, operands, span });
         }
         let call = opcode.mnemonic == "call";
         if !self.at_next_statement() {
@@ -241,21 +192,13 @@ impl<'s> Parser<'s> {
         }
         let end = self.semicolon("instruction")?;
         let span = guard.map_or(mnemonic, |guard| guard.span).to(end);
-        Ok(Instruction {
-            guard,
-            opcode,
-            operands,
-            span,
-        })
+        Ok(Instruction { guard, opcode, operands, span })
     }
 
     fn opcode(&mut self, start: Span) -> Parsed<Opcode<'s>> {
         let mnemonic = self.text(start);
         if !mnemonic.as_bytes()[0].is_ascii_alphabetic() {
-            let problem = Problem::Expected {
-                expected: "an instruction",
-                found: Found(mnemonic),
-            };
+            let problem = Problem::Expected { expected: "an instruction", found: Found(mnemonic) };
             return self.fail(start, &problem);
         }
         let mut modifiers = Vec::new();
@@ -264,11 +207,7 @@ impl<'s> Parser<'s> {
             modifiers.push(self.token_text());
             self.bump();
         }
-        Ok(Opcode {
-            mnemonic,
-            modifiers,
-            span: start.to(self.previous),
-        })
+        Ok(Opcode { mnemonic, modifiers, span: start.to(self.previous) })
     }
 
     /// Whether nothing stands between the current token and the one before.
@@ -321,9 +260,7 @@ mod tests {
     #[test]
     fn instructions() {
         read("@!%p1 ld.global.L2::128B.b32 %r1, [a];", |statements, _| {
-            let [Statement::Instruction(load)] = statements else {
-                panic!("{statements:?}")
-            };
+            let [Statement::Instruction(load)] = statements else { panic!("{statements:?}") };
             let guard = load.guard.unwrap();
             assert_eq!((guard.register, guard.negated), ("%p1", true));
             assert_eq!(load.opcode.mnemonic, "ld");
@@ -338,9 +275,7 @@ mod tests {
     #[test]
     fn calls_over_several_lines() {
         read("call.uni (retval0), \nf, \n(\nparam0, \nparam1\n);", |statements, _| {
-            let [Statement::Instruction(call)] = statements else {
-                panic!("{statements:?}")
-            };
+            let [Statement::Instruction(call)] = statements else { panic!("{statements:?}") };
             assert_eq!(call.operands.len(), 3);
             assert!(matches!(&call.operands[2].kind, OperandKind::List(list) if list.len() == 2));
         });
@@ -378,32 +313,26 @@ mod tests {
 
     #[test]
     fn one_error_leaves_the_rest_alone() {
-        read(
-            "mov ?;\n ret;\n .odd 1;\n { exit; } add ] } ret;",
-            |statements, errors| {
-                assert_eq!(
-                    errors,
-                    [
-                        "expected an operand, found `?`",
-                        "`.odd` is not a directive that can stand in the body of a function",
-                        "expected an operand, found `]`"
-                    ]
-                );
-                assert_eq!(statements.len(), 2);
-            },
-        );
+        read("mov ?;\n ret;\n .odd 1;\n { exit; } add ] } ret;", |statements, errors| {
+            assert_eq!(
+                errors,
+                [
+                    "expected an operand, found `?`",
+                    "`.odd` is not a directive that can stand in the body of a function",
+                    "expected an operand, found `]`"
+                ]
+            );
+            assert_eq!(statements.len(), 2);
+        });
     }
 
     #[test]
     fn a_missing_semicolon_costs_nothing_else() {
-        read(
-            "mov.b32 %r1, %r2\nret\n.loc 1 2 3\nexit\n@%p1 ret;",
-            |statements, errors| {
-                assert_eq!(errors.len(), 3, "{errors:?}");
-                assert!(errors[0].contains("at the end of the instruction, found `ret` on the next line"));
-                assert_eq!(statements.len(), 5);
-            },
-        );
+        read("mov.b32 %r1, %r2\nret\n.loc 1 2 3\nexit\n@%p1 ret;", |statements, errors| {
+            assert_eq!(errors.len(), 3, "{errors:?}");
+            assert!(errors[0].contains("at the end of the instruction, found `ret` on the next line"));
+            assert_eq!(statements.len(), 5);
+        });
     }
 
     #[test]
@@ -415,10 +344,7 @@ mod tests {
             ("@%p1 {ret;}", "expected an instruction, found `{`"),
             (".callprototype _ ();", "a label is needed before `.callprototype`"),
             (".loc 1 2;", "expected a column number, found `;`"),
-            (
-                ".loc 1 2 3, odd;",
-                "expected `function_name` or `inlined_at`, found `odd`",
-            ),
+            (".loc 1 2 3, odd;", "expected `function_name` or `inlined_at`, found `odd`"),
         ] {
             read(body, |_, errors| assert_eq!(errors[0], message, "{body}"));
         }

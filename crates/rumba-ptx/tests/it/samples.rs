@@ -133,10 +133,7 @@ fn a_body_cut_short_says_that_the_source_ends() {
         let faults = parse(cut).unwrap_err();
         let last = faults.last().unwrap();
         let told = last.message.starts_with("the source ends here");
-        assert!(
-            told || last.help.as_deref().is_some_and(|help| help.contains("cut off")),
-            "{last:?}"
-        );
+        assert!(told || last.help.as_deref().is_some_and(|help| help.contains("cut off")), "{last:?}");
         let place = Report::new("cut.ptx", cut).position(last);
         let end = LineIndex::new(cut).position(u32::try_from(cut.trim_end().len()).unwrap());
         // Comments may follow the last word.
@@ -183,14 +180,7 @@ fn inlined_functions_keep_their_names_and_places() {
             _ => None,
         })
         .collect();
-    let name = |name| {
-        Some(Symbol {
-            name,
-            generic: false,
-            addend: 0,
-            mask: None,
-        })
-    };
+    let name = |name| Some(Symbol { name, generic: false, addend: 0, mask: None });
     assert_eq!(inlined[0], (2, name("$L__info_string0"), [1, 4, 3]));
     assert_eq!(inlined[2], (1, name("$L__info_string1"), [1, 2, 73]));
     assert!(module.items.iter().any(|item| matches!(

@@ -56,14 +56,7 @@ fn create(array: Out<CUarray>, descriptor: Descriptor) -> Result<(), Error> {
     array.required("pHandle")?;
     let [row, rows, slices] = layout(&descriptor)?;
     let start = driver.allocate(&context, (row * rows * slices) as u64, Kind::Array)?;
-    let (handle, _) = driver.arrays.insert(|_| Array {
-        context,
-        descriptor,
-        start,
-        row,
-        rows,
-        slices,
-    });
+    let (handle, _) = driver.arrays.insert(|_| Array { context, descriptor, start, row, rows, slices });
     array.put("pHandle", handle)
 }
 
@@ -89,12 +82,7 @@ pub(crate) extern "C" fn cuArrayGetDescriptor_v2(descriptor: Out<Flat>, handle: 
         let of = array(handle)?.1.descriptor;
         descriptor.put(
             "pArrayDescriptor",
-            Flat {
-                width: of.width,
-                height: of.height,
-                format: of.format,
-                channels: of.channels,
-            },
+            Flat { width: of.width, height: of.height, format: of.format, channels: of.channels },
         )
     })
 }

@@ -75,11 +75,7 @@ fn begin(stream: CUstream, mode: c_int, given: Option<(CUgraph, Vec<CUgraphNode>
             let graph = driver.graphs.get(handle)?;
             let known = graph.lock().clone();
             if let Some(node) = nodes.iter().find(|node| !known.has(**node)) {
-                return Err(wrong(
-                    "dependencies",
-                    format!("{node:#x}"),
-                    "it is no node of the graph",
-                ));
+                return Err(wrong("dependencies", format!("{node:#x}"), "it is no node of the graph"));
             }
             Some((handle, graph, nodes))
         }
@@ -214,11 +210,7 @@ fn update(stream: CUstream, dependencies: In<CUgraphNode>, count: usize, flags: 
     let part = capture.as_mut().ok_or(Error::Capture(Code::ILLEGAL_STATE))?;
     let known = part.session.graph.lock().clone();
     if let Some(node) = nodes.iter().find(|node| !known.has(**node)) {
-        return Err(wrong(
-            "dependencies",
-            format!("{node:#x}"),
-            "it is no node of the graph",
-        ));
+        return Err(wrong("dependencies", format!("{node:#x}"), "it is no node of the graph"));
     }
     if flags == SET {
         part.tail.clear();

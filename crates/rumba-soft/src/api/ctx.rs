@@ -22,11 +22,7 @@ pub(crate) const PRIORITIES: (c_int, c_int) = (-5, 0);
 
 /// Refuses flags that no context can have.
 pub(crate) fn check_flags(flags: c_uint) -> Result<(), Error> {
-    if flags & !FLAGS == 0 {
-        Ok(())
-    } else {
-        Err(wrong("flags", format!("{flags:#x}"), "it has unknown bits"))
-    }
+    if flags & !FLAGS == 0 { Ok(()) } else { Err(wrong("flags", format!("{flags:#x}"), "it has unknown bits")) }
 }
 
 pub(crate) extern "C" fn cuCtxCreate_v2(context: Out<CUcontext>, flags: c_uint, device: CUdevice) -> Code {
@@ -63,9 +59,7 @@ fn create(context: Out<CUcontext>, flags: c_uint, device: CUdevice) -> Result<()
     context.required("pctx")?;
     check_flags(flags)?;
     Driver::device(device)?;
-    let (handle, _) = driver
-        .contexts
-        .insert(|handle| Context::new(handle, device, flags | MAP_HOST));
+    let (handle, _) = driver.contexts.insert(|handle| Context::new(handle, device, flags | MAP_HOST));
     with_stack(|stack| stack.push(handle))?;
     context.put("pctx", handle)
 }
@@ -78,10 +72,7 @@ pub(crate) extern "C" fn cuCtxDestroy_v2(context: CUcontext) -> Code {
             handle if primary_device(handle).is_some() => return Err(Error::PrimaryContext),
             _ => {}
         }
-        let destroyed = driver
-            .contexts
-            .remove(context)
-            .map_err(|_| Error::UnknownContext(context))?;
+        let destroyed = driver.contexts.remove(context).map_err(|_| Error::UnknownContext(context))?;
         driver.destroy(&destroyed);
         with_stack(|stack| {
             if stack.last() == Some(&context) {
@@ -191,11 +182,7 @@ pub(crate) extern "C" fn cuCtxSetFlags(flags: c_uint) -> Code {
 pub(crate) extern "C" fn cuCtxGetId(context: CUcontext, id: Out<u64>) -> Code {
     answer(|| {
         let driver = Driver::get()?;
-        let handle = if context == 0 {
-            current_handle()?.ok_or(Error::NoContext)?
-        } else {
-            context
-        };
+        let handle = if context == 0 { current_handle()?.ok_or(Error::NoContext)? } else { context };
         id.put("ctxId", driver.context(handle)?.life)
     })
 }
@@ -203,11 +190,7 @@ pub(crate) extern "C" fn cuCtxGetId(context: CUcontext, id: Out<u64>) -> Code {
 pub(crate) extern "C" fn cuCtxGetApiVersion(context: CUcontext, version: Out<c_uint>) -> Code {
     answer(|| {
         let driver = Driver::get()?;
-        let handle = if context == 0 {
-            current_handle()?.ok_or(Error::NoContext)?
-        } else {
-            context
-        };
+        let handle = if context == 0 { current_handle()?.ok_or(Error::NoContext)? } else { context };
         driver.context(handle).map_err(|_| Error::UnknownContext(handle))?;
         version.put("version", API_VERSION)
     })
@@ -293,11 +276,7 @@ pub(crate) extern "C" fn cuCtxSetCacheConfig(config: c_int) -> Code {
 
 /// Refuses what is no `CUfunc_cache`.
 pub(crate) fn check_cache_config(config: c_int) -> Result<(), Error> {
-    if (0..=3).contains(&config) {
-        Ok(())
-    } else {
-        Err(wrong("config", config, "it must be 0 to 3"))
-    }
+    if (0..=3).contains(&config) { Ok(()) } else { Err(wrong("config", config, "it must be 0 to 3")) }
 }
 
 pub(crate) extern "C" fn cuCtxGetSharedMemConfig(config: Out<c_int>) -> Code {
@@ -317,11 +296,7 @@ pub(crate) extern "C" fn cuCtxSetSharedMemConfig(config: c_int) -> Code {
 
 /// Refuses what is no `CUsharedconfig`.
 pub(crate) fn check_shared_config(config: c_int) -> Result<(), Error> {
-    if (0..=2).contains(&config) {
-        Ok(())
-    } else {
-        Err(wrong("config", config, "it must be 0 to 2"))
-    }
+    if (0..=2).contains(&config) { Ok(()) } else { Err(wrong("config", config, "it must be 0 to 2")) }
 }
 
 pub(crate) extern "C" fn cuCtxGetStreamPriorityRange(least: Out<c_int>, greatest: Out<c_int>) -> Code {
@@ -346,11 +321,7 @@ pub(crate) extern "C" fn cuCtxGetExecAffinity(affinity: Out<ExecAffinity>, kind:
         Driver::current()?;
         affinity.required("pExecAffinity")?;
         // Only the affinity to a number of multiprocessors exists, and no context can have it.
-        if kind == 0 {
-            Err(Error::ExecAffinity)
-        } else {
-            Err(wrong("type", kind, "there is no such affinity"))
-        }
+        if kind == 0 { Err(Error::ExecAffinity) } else { Err(wrong("type", kind, "there is no such affinity")) }
     })
 }
 

@@ -139,11 +139,7 @@ pub(crate) extern "C" fn cuDeviceGetByPCIBusId(device: Out<CUdevice>, id: Text) 
         device.required("dev")?;
         let id = id.get("pciBusId")?.to_string_lossy();
         if !is_pci_bus_id(&id) {
-            return Err(wrong(
-                "pciBusId",
-                &id,
-                "it is [domain:]bus:device[.function], in hexadecimal digits",
-            ));
+            return Err(wrong("pciBusId", &id, "it is [domain:]bus:device[.function], in hexadecimal digits"));
         }
         let found = (0..driver.device_count()).find(|one| pci_bus_id(*one).eq_ignore_ascii_case(&id));
         device.put("dev", found.ok_or(Error::InvalidDevice(-1))?)

@@ -25,10 +25,7 @@ pub(crate) extern "C" fn cuEventCreate(event: Out<CUevent>, flags: c_uint) -> Co
 
 pub(crate) extern "C" fn cuEventDestroy_v2(event: CUevent) -> Code {
     answer(|| {
-        let driver = Driver::get().map_err(|_| Error::Handle {
-            kind: "event",
-            value: event,
-        })?;
+        let driver = Driver::get().map_err(|_| Error::Handle { kind: "event", value: event })?;
         driver.events.remove(event)?.context.usable()
     })
 }
@@ -79,15 +76,9 @@ pub(crate) extern "C" fn cuEventElapsedTime(milliseconds: Out<f32>, start: CUeve
     answer(|| {
         let time = |event| Driver::event(event)?.time();
         // NVIDIA's driver answers a null result like an unusable event.
-        milliseconds
-            .required("pMilliseconds")
-            .map_err(|_| Error::EventWithoutTime("pMilliseconds is null"))?;
+        milliseconds.required("pMilliseconds").map_err(|_| Error::EventWithoutTime("pMilliseconds is null"))?;
         let (start, end) = (time(start)?, time(end)?);
-        let nanoseconds = if end >= start {
-            (end - start) as f64
-        } else {
-            -((start - end) as f64)
-        };
+        let nanoseconds = if end >= start { (end - start) as f64 } else { -((start - end) as f64) };
         milliseconds.put("pMilliseconds", (nanoseconds / 1e6) as f32)
     })
 }

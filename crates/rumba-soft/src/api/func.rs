@@ -70,11 +70,7 @@ pub(crate) fn set_attribute(function: &Function, number: c_int, value: c_int) ->
                 function.max_dynamic_shared.store(value, Ordering::Relaxed);
                 return Ok(());
             }
-            Err(wrong(
-                "value",
-                value,
-                "static and dynamic shared memory must fit into what a block can ask for",
-            ))
+            Err(wrong("value", value, "static and dynamic shared memory must fit into what a block can ask for"))
         }
         PREFERRED_SHARED_MEMORY_CARVEOUT if (-1..=100).contains(&value) => {
             function.carveout.store(value, Ordering::Relaxed);
@@ -127,10 +123,8 @@ pub(crate) fn store_parameter(
     offset: Out<usize>,
     bytes: Out<usize>,
 ) -> Result<(), Error> {
-    let parameter = kernel
-        .parameters()
-        .get(index)
-        .ok_or_else(|| wrong("paramIndex", index, "the kernel has fewer parameters"))?;
+    let parameter =
+        kernel.parameters().get(index).ok_or_else(|| wrong("paramIndex", index, "the kernel has fewer parameters"))?;
     offset.put("paramOffset", parameter.offset)?;
     bytes.put_if(parameter.bytes);
     Ok(())

@@ -139,11 +139,7 @@ fn edges(
 /// Refuses to list nodes at the ends of edges without the data of these, where it says something.
 pub(super) fn refuse_lossy(edges: &[Edge], nodes: Out<CUgraphNode>, data: Option<Out<EdgeData>>) -> Result<(), Error> {
     let told = nodes.address() == 0 || data.is_some_and(|data| data.address() != 0);
-    if told || edges.iter().all(|edge| edge.data == EdgeData::default()) {
-        Ok(())
-    } else {
-        Err(Error::LossyQuery)
-    }
+    if told || edges.iter().all(|edge| edge.data == EdgeData::default()) { Ok(()) } else { Err(Error::LossyQuery) }
 }
 
 pub(crate) extern "C" fn cuGraphGetEdges(
@@ -185,11 +181,7 @@ fn with_pairs(
     let mut state = graph.lock();
     for (from, to) in &pairs {
         if !state.has(*from) || !state.has(*to) || from == to {
-            return Err(wrong(
-                "from",
-                format!("{from:#x}"),
-                "both must be different nodes of the graph",
-            ));
+            return Err(wrong("from", format!("{from:#x}"), "both must be different nodes of the graph"));
         }
     }
     let mut pairs = pairs.into_iter().zip(data);
@@ -259,9 +251,7 @@ fn instantiate(exec: Out<CUgraphExec>, handle: CUgraph, flags: u64) -> Result<()
         return Err(wrong("flags", flags, "a kernel's launch of a graph frees no memory"));
     }
     if flags & DEVICE_LAUNCH != 0 {
-        return Err(Error::Unserved {
-            what: "a graph that kernels launch",
-        });
+        return Err(Error::Unserved { what: "a graph that kernels launch" });
     }
     let made = Exec::new(&graph, flags)?;
     exec.put("phGraphExec", driver.execs.insert(|_| made).0)
@@ -401,11 +391,7 @@ pub(crate) extern "C" fn cuGraphExecUpdate_v2(exec: CUgraphExec, graph: CUgraph,
         info.required("resultInfo")?;
         let outcome = update(exec, graph)?;
         let result = outcome.err().unwrap_or(0);
-        info.put_if(UpdateInfo {
-            result,
-            node: 0,
-            from: 0,
-        });
+        info.put_if(UpdateInfo { result, node: 0, from: 0 });
         outcome.map_err(|_| Error::Capture(Code::GRAPH_EXEC_UPDATE_FAILURE))
     })
 }
@@ -431,12 +417,7 @@ pub(crate) extern "C" fn cuGraphDebugDotPrint(handle: CUgraph, path: Text, _flag
             let _ = writeln!(text, "\"graph_1_node_{from}\" -> \"graph_1_node_{to}\" [headlabel=0];");
         }
         text.push_str("}\n}\n");
-        std::fs::write(OsStr::from_bytes(path.to_bytes()), text).map_err(|cause| {
-            wrong(
-                "path",
-                format!("{}: {cause}", path.to_string_lossy()),
-                "it must be writable",
-            )
-        })
+        std::fs::write(OsStr::from_bytes(path.to_bytes()), text)
+            .map_err(|cause| wrong("path", format!("{}: {cause}", path.to_string_lossy()), "it must be writable"))
     })
 }

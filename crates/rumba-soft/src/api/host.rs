@@ -33,13 +33,7 @@ fn allocate(pointer: Out<u64>, bytes: usize, flags: c_uint) -> Result<(), Error>
     pointer.required("pp")?;
     let start = match bytes {
         0 => 0,
-        _ => driver.allocate(
-            &context,
-            bytes as u64,
-            Kind::Host {
-                flags: flags | DEVICE_MAP,
-            },
-        )?,
+        _ => driver.allocate(&context, bytes as u64, Kind::Host { flags: flags | DEVICE_MAP })?,
     };
     pointer.put("pp", start)
 }
@@ -53,9 +47,7 @@ pub(crate) extern "C" fn cuMemFreeHost(pointer: u64) -> Code {
         if pointer == 0 {
             return Ok(());
         }
-        driver.free(pointer, "page-locked host memory", |kind| {
-            matches!(kind, Kind::Host { .. })
-        })
+        driver.free(pointer, "page-locked host memory", |kind| matches!(kind, Kind::Host { .. }))
     })
 }
 
@@ -63,10 +55,7 @@ pub(crate) extern "C" fn cuMemFreeHost(pointer: u64) -> Code {
 fn flags_of(driver: &Driver, pointer: u64) -> Result<c_uint, Error> {
     match driver.memory.holding(pointer).map(|allocation| allocation.kind) {
         Some(Kind::Host { flags } | Kind::Registered { flags }) => Ok(flags),
-        _ => Err(Error::NotAllocated {
-            address: pointer,
-            expected: "page-locked host memory",
-        }),
+        _ => Err(Error::NotAllocated { address: pointer, expected: "page-locked host memory" }),
     }
 }
 
@@ -115,9 +104,7 @@ pub(crate) extern "C" fn cuMemHostUnregister(pointer: u64) -> Code {
         }
         match driver.memory.holding(pointer) {
             Some(one) if matches!(one.kind, Kind::Registered { .. }) => {
-                driver.free(pointer, "a registered range", |kind| {
-                    matches!(kind, Kind::Registered { .. })
-                })
+                driver.free(pointer, "a registered range", |kind| matches!(kind, Kind::Registered { .. }))
             }
             _ => Err(Error::NotRegistered(pointer)),
         }
@@ -133,20 +120,10 @@ pub(crate) extern "C" fn cuStreamAttachMemAsync(
 ) -> Code {
     answer(|| {
         let (driver, _) = Driver::stream(stream)?;
-        let managed = driver
-            .memory
-            .holding(pointer)
-            .is_some_and(|one| one.kind == Kind::Managed);
+        let managed = driver.memory.holding(pointer).is_some_and(|one| one.kind == Kind::Managed);
         if !managed {
-            return Err(Error::NotAllocated {
-                address: pointer,
-                expected: "managed memory",
-            });
+            return Err(Error::NotAllocated { address: pointer, expected: "managed memory" });
         }
-        if matches!(flags, 1 | 2 | 4) {
-            Ok(())
-        } else {
-            Err(wrong("flags", flags, "it must be 1, 2 or 4"))
-        }
+        if matches!(flags, 1 | 2 | 4) { Ok(()) } else { Err(wrong("flags", flags, "it must be 1, 2 or 4")) }
     })
 }

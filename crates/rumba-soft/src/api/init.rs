@@ -28,9 +28,7 @@ pub(crate) extern "C" fn cuGetErrorName(error: c_int, name: Out<*const c_char>) 
     answer(|| {
         let described = code::describe(error);
         name.put("pStr", described.map_or(ptr::null(), |(name, _)| name.as_ptr()))?;
-        described
-            .map(drop)
-            .ok_or_else(|| wrong("error", error, "it is no result code"))
+        described.map(drop).ok_or_else(|| wrong("error", error, "it is no result code"))
     })
 }
 
@@ -38,9 +36,7 @@ pub(crate) extern "C" fn cuGetErrorString(error: c_int, text: Out<*const c_char>
     answer(|| {
         let described = code::describe(error);
         text.put("pStr", described.map_or(ptr::null(), |(_, text)| text.as_ptr()))?;
-        described
-            .map(drop)
-            .ok_or_else(|| wrong("error", error, "it is no result code"))
+        described.map(drop).ok_or_else(|| wrong("error", error, "it is no result code"))
     })
 }
 
@@ -91,11 +87,7 @@ fn address(
     if let Some(status) = status.filter(|status| status.address() != 0) {
         return status.put("symbolStatus", result);
     }
-    if result == FOUND {
-        Ok(())
-    } else {
-        Err(Error::NoFunction(symbol.into_owned()))
-    }
+    if result == FOUND { Ok(()) } else { Err(Error::NoFunction(symbol.into_owned())) }
 }
 
 /// Tables of functions without names, which tools of NVIDIA's use; the device has none.
@@ -103,9 +95,6 @@ pub(crate) extern "C" fn cuGetExportTable(table: Out<*const c_void>, id: In<[u8;
     answer(|| {
         id.get("pExportTableId")?;
         table.put("ppExportTable", ptr::null())?;
-        Err(Error::NotFound {
-            kind: "export table",
-            name: "of that number".into(),
-        })
+        Err(Error::NotFound { kind: "export table", name: "of that number".into() })
     })
 }

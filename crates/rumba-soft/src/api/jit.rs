@@ -46,10 +46,7 @@ impl Log {
     /// There are `count` options and as many values. The values, and the buffers that they name, stay valid as long as the log
     /// is written to.
     pub(crate) unsafe fn new(count: c_uint, options: In<c_int>, values: Out<u64>) -> Result<Self, Error> {
-        let mut log = Self {
-            start: Some(Instant::now()),
-            ..Self::default()
-        };
+        let mut log = Self { start: Some(Instant::now()), ..Self::default() };
         for index in 0..count as usize {
             // SAFETY: there are as many (the caller's promise). Values are read, and results stored over them.
             let (option, place, value) = unsafe {
@@ -138,17 +135,10 @@ mod tests {
         let mut values = [buffer.as_mut_ptr() as u64, size, 32];
         // SAFETY: three options and three values, which outlive the log, as does the buffer.
         let log = unsafe {
-            Log::new(
-                3,
-                In::from_address(options.as_ptr() as u64),
-                Out::from_address(values.as_mut_ptr() as u64),
-            )
+            Log::new(3, In::from_address(options.as_ptr() as u64), Out::from_address(values.as_mut_ptr() as u64))
         };
         let log = log.expect("known options");
-        log.write::<()>(&Err(Error::Ptx {
-            log: text.into(),
-            report: "at length".into(),
-        }));
+        log.write::<()>(&Err(Error::Ptx { log: text.into(), report: "at length".into() }));
         (buffer, values)
     }
 

@@ -32,14 +32,7 @@ pub(super) struct Shape {
 
 impl Shape {
     pub(super) fn new(grid: [u32; 3], block: [u32; 3], shared: u32, cooperative: bool) -> Self {
-        Self {
-            grid,
-            block,
-            shared,
-            cooperative,
-            cluster: None,
-            programmatic: false,
-        }
+        Self { grid, block, shared, cooperative, cluster: None, programmatic: false }
     }
 }
 
@@ -169,12 +162,7 @@ pub(super) fn kernel_work(
         )));
     }
     let parameters = gather(&function, parameters, extra)?;
-    let cluster = shape
-        .cluster
-        .unwrap_or([1; 3])
-        .iter()
-        .map(|extent| u64::from(*extent))
-        .product::<u64>();
+    let cluster = shape.cluster.unwrap_or([1; 3]).iter().map(|extent| u64::from(*extent)).product::<u64>();
     let generation = table::multiprocessor();
     if cluster > 1 && !generation.has_clusters() {
         return Err(Error::Cluster(format!(
@@ -234,17 +222,10 @@ fn gather(function: &Function, parameters: In<u64>, extra: In<u64>) -> Result<Pa
         (true, false) => {
             let bytes = packed(extra)?;
             if bytes.len() > taken {
-                return Err(Error::ParameterBytes {
-                    given: bytes.len(),
-                    taken,
-                });
+                return Err(Error::ParameterBytes { given: bytes.len(), taken });
             }
             if bytes.len() < taken {
-                return Err(wrong(
-                    "CU_LAUNCH_PARAM_BUFFER_SIZE",
-                    bytes.len(),
-                    "the kernel takes more",
-                ));
+                return Err(wrong("CU_LAUNCH_PARAM_BUFFER_SIZE", bytes.len(), "the kernel takes more"));
             }
             block.copy_from_slice(bytes);
         }

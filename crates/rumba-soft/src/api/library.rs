@@ -42,9 +42,7 @@ pub(crate) extern "C" fn cuLibraryLoadData(
         let log = unsafe { Log::new(count, options, values) }?;
         check_options(library_options, library_count)?;
         // SAFETY: the caller passes a complete image, as cuda.h demands.
-        load(library, &log, || unsafe {
-            image::read(code.address() as *const _, UNNAMED)
-        })
+        load(library, &log, || unsafe { image::read(code.address() as *const _, UNNAMED) })
     })
 }
 
@@ -123,21 +121,14 @@ fn kernel_in(driver: &Driver, handle: CUlibrary, library: &Library, name: &std::
     let kernel = match &*spare {
         Some(program) => program.kernel(&text)?,
         None => {
-            let module = library
-                .modules()
-                .into_iter()
-                .find_map(|one| driver.modules.get(one).ok());
+            let module = library.modules().into_iter().find_map(|one| driver.modules.get(one).ok());
             match module {
                 Some(module) => module.program.kernel(&text)?,
                 None => driver.machine.load(Part::Plain, &library.sources)?.kernel(&text)?,
             }
         }
     };
-    let (found, _) = driver.kernels.insert(|_| LibraryKernel {
-        library: handle,
-        name: name.to_owned(),
-        kernel,
-    });
+    let (found, _) = driver.kernels.insert(|_| LibraryKernel { library: handle, name: name.to_owned(), kernel });
     kernels.insert(text.into_owned(), found);
     Ok(found)
 }
@@ -191,19 +182,10 @@ fn variable(
         bytes.required("bytes")?;
     }
     let module = driver.modules.get(library.module_in(driver, &context)?)?;
-    let is_managed = |address| {
-        driver
-            .memory
-            .holding(address)
-            .is_some_and(|one| one.kind == Kind::Managed)
-    };
-    let (address, size) = module
-        .program
-        .variable(&name)
-        .filter(|(address, _)| !managed || is_managed(*address))
-        .ok_or_else(|| Error::NotFound {
-            kind: if managed { "managed variable" } else { "variable" },
-            name: name.into_owned(),
+    let is_managed = |address| driver.memory.holding(address).is_some_and(|one| one.kind == Kind::Managed);
+    let (address, size) =
+        module.program.variable(&name).filter(|(address, _)| !managed || is_managed(*address)).ok_or_else(|| {
+            Error::NotFound { kind: if managed { "managed variable" } else { "variable" }, name: name.into_owned() }
         })?;
     pointer.put_if(address);
     bytes.put_if(size as usize);

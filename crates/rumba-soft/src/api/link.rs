@@ -32,24 +32,15 @@ pub(crate) extern "C" fn cuLinkCreate_v2(
         state.required("stateOut")?;
         // SAFETY: the caller keeps the values and what they name until the link is destroyed, as cuda.h demands.
         let log = unsafe { Log::new(count, options, values) }?;
-        let link = LinkState {
-            log,
-            ..LinkState::default()
-        };
-        let (handle, _) = driver.links.insert(|_| Link {
-            context,
-            state: Mutex::new(link),
-        });
+        let link = LinkState { log, ..LinkState::default() };
+        let (handle, _) = driver.links.insert(|_| Link { context, state: Mutex::new(link) });
         state.put("stateOut", handle)
     })
 }
 
 /// A link in a context in working order.
 fn link_of(handle: CUlinkState) -> Result<(&'static Driver, Arc<Link>), Error> {
-    let driver = Driver::get().map_err(|_| Error::Handle {
-        kind: "link state",
-        value: handle,
-    })?;
+    let driver = Driver::get().map_err(|_| Error::Handle { kind: "link state", value: handle })?;
     let link = driver.links.get(handle)?;
     link.context.usable()?;
     Ok((driver, link))
@@ -70,9 +61,7 @@ fn add(handle: CUlinkState, kind: c_int, bytes: &[u8], name: &str) -> Result<(),
         PTX | FATBIN => image::read_bytes(bytes, name),
         LIBRARY => image::read_library(bytes, name),
         CUBIN => Err(Error::NoPtx("machine code (a cubin)")),
-        OBJECT => Err(Error::Unserved {
-            what: "linking host objects",
-        }),
+        OBJECT => Err(Error::Unserved { what: "linking host objects" }),
         other => return Err(wrong("type", other, "there is no such input type")),
     };
     let sources = sources.and_then(check_syntax);
@@ -139,19 +128,13 @@ pub(crate) extern "C" fn cuLinkComplete(state: CUlinkState, image: Out<u64>, siz
         image.required("cubinOut")?;
         let mut state = locked(&link);
         if state.image.is_some() {
-            return Err(Error::Handle {
-                kind: "open link state",
-                value: 0,
-            });
+            return Err(Error::Handle { kind: "open link state", value: 0 });
         }
         // Loading once finds what is missing or defined twice where the caller expects to hear of it.
         let checked = if state.sources.is_empty() {
             Ok(())
         } else {
-            driver
-                .machine
-                .load(driver.part(&link.context), &state.sources)
-                .map(drop)
+            driver.machine.load(driver.part(&link.context), &state.sources).map(drop)
         };
         state.log.write(&checked);
         checked.inspect_err(report::refusal)?;

@@ -32,11 +32,7 @@ pub(crate) extern "C" fn cuMemAllocManaged(pointer: Out<CUdeviceptr>, bytes: usi
     answer(|| {
         Driver::current()?;
         if flags != 1 && flags != 2 {
-            return Err(wrong(
-                "flags",
-                flags,
-                "it must be CU_MEM_ATTACH_GLOBAL or CU_MEM_ATTACH_HOST",
-            ));
+            return Err(wrong("flags", flags, "it must be CU_MEM_ATTACH_GLOBAL or CU_MEM_ATTACH_HOST"));
         }
         allocate(pointer, bytes, Kind::Managed)
     })
@@ -72,10 +68,7 @@ pub(crate) extern "C" fn cuMemFree_v2(pointer: CUdeviceptr) -> Code {
             return Ok(());
         }
         driver.free(pointer, "device memory", |kind| {
-            !matches!(
-                kind,
-                Kind::Host { .. } | Kind::Registered { .. } | Kind::Array | Kind::Mapped
-            )
+            !matches!(kind, Kind::Host { .. } | Kind::Registered { .. } | Kind::Array | Kind::Mapped)
         })
     })
 }
@@ -108,10 +101,7 @@ pub(crate) extern "C" fn cuMemGetAddressRange_v2(
 fn managed(pointer: CUdeviceptr, bytes: usize) -> Result<(&'static Driver, Allocation), Error> {
     let (driver, _) = Driver::current()?;
     let allocation = driver.memory.holding(pointer).filter(|one| one.kind == Kind::Managed);
-    let allocation = allocation.ok_or(Error::NotAllocated {
-        address: pointer,
-        expected: "managed memory",
-    })?;
+    let allocation = allocation.ok_or(Error::NotAllocated { address: pointer, expected: "managed memory" })?;
     driver.check(pointer, bytes as u64)?;
     Ok((driver, allocation))
 }

@@ -22,10 +22,7 @@ pub(super) struct Place {
 impl Place {
     /// Memory that the machine knows; refused where it does not.
     pub(super) fn device(address: u64) -> Self {
-        Self {
-            address,
-            may_be_of_host: false,
-        }
+        Self { address, may_be_of_host: false }
     }
 
     /// An address that may be either: the host's unless the machine knows it or keeps it for itself.
@@ -33,26 +30,17 @@ impl Place {
     /// # Safety
     /// Where it is the host's, the call is documented to copy from there, or to there, what is copied.
     pub(super) unsafe fn any(address: u64) -> Self {
-        Self {
-            address,
-            may_be_of_host: true,
-        }
+        Self { address, may_be_of_host: true }
     }
 
     /// Some bytes further, where the copy begins.
     pub(super) fn offset(self, bytes: usize) -> Self {
-        Self {
-            address: self.address.wrapping_add(bytes as u64),
-            ..self
-        }
+        Self { address: self.address.wrapping_add(bytes as u64), ..self }
     }
 
     /// The address, and whether it is the machine's memory.
     pub(super) fn resolve(self, driver: &Driver, bytes: u64, name: &'static str) -> Result<(u64, bool), Error> {
-        let Self {
-            address,
-            may_be_of_host,
-        } = self;
+        let Self { address, may_be_of_host } = self;
         if may_be_of_host && address == 0 {
             return Err(Error::Null(name));
         }
@@ -70,12 +58,7 @@ pub(super) fn copy(target: Place, source: Place, bytes: usize, stream: CUstream,
     if bytes == 0 {
         return Ok(());
     }
-    let side = |(start, is_device)| Grid {
-        start,
-        is_device,
-        row: bytes,
-        slice: bytes,
-    };
+    let side = |(start, is_device)| Grid { start, is_device, row: bytes, slice: bytes };
     let target = side(target.resolve(driver, bytes as u64, "dst")?);
     let source = side(source.resolve(driver, bytes as u64, "src")?);
     // SAFETY: both sides were checked for so many bytes; the host's are the caller's to copy (the promise of `Place::any`).

@@ -29,12 +29,7 @@ fn wait_work(driver: &Driver, address: u64, value: u64, is_wide: bool, flags: c_
         return Err(wrong("flags", format!("{flags:#x}"), "there is no such condition"));
     }
     check(driver, address, is_wide)?;
-    Ok(Work::Wait(Word {
-        address,
-        value,
-        is_wide,
-        flags: flags & 3,
-    }))
+    Ok(Work::Wait(Word { address, value, is_wide, flags: flags & 3 }))
 }
 
 fn write_work(driver: &Driver, address: u64, value: u64, is_wide: bool, flags: c_uint) -> Result<Work, Error> {
@@ -42,12 +37,7 @@ fn write_work(driver: &Driver, address: u64, value: u64, is_wide: bool, flags: c
         return Err(wrong("flags", format!("{flags:#x}"), "it has unknown bits"));
     }
     check(driver, address, is_wide)?;
-    Ok(Work::Write(Word {
-        address,
-        value,
-        is_wide,
-        flags: 0,
-    }))
+    Ok(Work::Write(Word { address, value, is_wide, flags: 0 }))
 }
 
 /// Enqueues what `work` makes.

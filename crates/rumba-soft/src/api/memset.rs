@@ -19,18 +19,8 @@ fn fill(
     stream: CUstream,
 ) -> Result<(), Error> {
     let (driver, stream) = Driver::stream(stream)?;
-    let value = element
-        .iter()
-        .rev()
-        .fold(0, |value, byte| value << 8 | u32::from(*byte));
-    let fill = Fill {
-        target,
-        pitch,
-        value,
-        element: element.len(),
-        width,
-        height,
-    };
+    let value = element.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte));
+    let fill = Fill { target, pitch, value, element: element.len(), width, height };
     if !check(driver, &fill)? {
         return Ok(());
     }
@@ -39,37 +29,19 @@ fn fill(
 
 /// Refuses a fill that leaves its memory; gives whether there is anything to fill.
 pub(super) fn check(driver: &Driver, fill: &Fill) -> Result<bool, Error> {
-    let Fill {
-        target,
-        pitch,
-        element,
-        width,
-        height,
-        ..
-    } = *fill;
+    let Fill { target, pitch, element, width, height, .. } = *fill;
     if width == 0 || height == 0 {
         return Ok(false);
     }
     if !target.is_multiple_of(element as u64) {
-        return Err(wrong(
-            "dstDevice",
-            format!("{target:#x}"),
-            "it must be aligned to an element",
-        ));
+        return Err(wrong("dstDevice", format!("{target:#x}"), "it must be aligned to an element"));
     }
     let too_large = || wrong("N", width, "the elements exceed the address space");
     let row = width.checked_mul(element).ok_or_else(too_large)?;
     if height > 1 && (pitch < row || !pitch.is_multiple_of(element)) {
-        return Err(wrong(
-            "dstPitch",
-            pitch,
-            "a row must fit into it, and it must be a multiple of an element",
-        ));
+        return Err(wrong("dstPitch", pitch, "a row must fit into it, and it must be a multiple of an element"));
     }
-    let span = (height - 1)
-        .checked_mul(pitch)
-        .and_then(|rows| rows.checked_add(row))
-        .ok_or_else(too_large)?;
+    let span = (height - 1).checked_mul(pitch).and_then(|rows| rows.checked_add(row)).ok_or_else(too_large)?;
     driver.check(target, span as u64)?;
     Ok(true)
 }

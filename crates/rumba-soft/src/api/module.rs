@@ -38,10 +38,7 @@ pub(crate) fn file(path: &[u8]) -> Result<(Vec<u8>, String), Error> {
     let name = path.to_string_lossy().into_owned();
     match std::fs::read(path) {
         Ok(bytes) => Ok((bytes, name)),
-        Err(cause) => Err(Error::File {
-            path: name,
-            cause: cause.to_string(),
-        }),
+        Err(cause) => Err(Error::File { path: name, cause: cause.to_string() }),
     }
 }
 
@@ -75,9 +72,7 @@ fn load_image(module: Out<CUmodule>, image: In<u8>, log: &Log) -> Result<(), Err
         return Err(Error::Null("image"));
     }
     // SAFETY: the caller passes a complete image, as cuda.h demands.
-    load(module, log, || unsafe {
-        image::read(image.address() as *const _, UNNAMED)
-    })
+    load(module, log, || unsafe { image::read(image.address() as *const _, UNNAMED) })
 }
 
 /// Loads what `sources` gives, and tells the log and the report how that went.
@@ -95,10 +90,7 @@ fn load(module: Out<CUmodule>, log: &Log, sources: impl FnOnce() -> Result<Vec<S
 
 pub(crate) extern "C" fn cuModuleUnload(module: CUmodule) -> Code {
     answer(|| {
-        let driver = Driver::get().map_err(|_| Error::Handle {
-            kind: "module",
-            value: module,
-        })?;
+        let driver = Driver::get().map_err(|_| Error::Handle { kind: "module", value: module })?;
         let context = Arc::clone(&driver.modules.get(module)?.context);
         context.usable()?;
         capture::refuse_unsafe()?;

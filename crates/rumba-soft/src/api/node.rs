@@ -61,13 +61,10 @@ fn change_exec(
 ) -> Result<(), Error> {
     let (driver, exec) = exec_of(exec)?;
     let mut steps = exec.lock();
-    let step = steps.iter_mut().find(|step| step.node == node).ok_or_else(|| {
-        wrong(
-            "hNode",
-            format!("{node:#x}"),
-            "the executable graph was made without it",
-        )
-    })?;
+    let step = steps
+        .iter_mut()
+        .find(|step| step.node == node)
+        .ok_or_else(|| wrong("hNode", format!("{node:#x}"), "the executable graph was made without it"))?;
     let action = action(driver)?;
     check_kind(&step.action, &action)?;
     step.action = action;
@@ -78,11 +75,7 @@ fn check_kind(old: &Action, new: &Action) -> Result<(), Error> {
     if old.kind() == new.kind() {
         Ok(())
     } else {
-        Err(wrong(
-            "hNode",
-            old.name(),
-            "the parameters are those of another kind of node",
-        ))
+        Err(wrong("hNode", old.name(), "the parameters are those of another kind of node"))
     }
 }
 
@@ -123,11 +116,7 @@ pub(crate) struct KernelParams2 {
 
 impl From<KernelParams> for KernelParams2 {
     fn from(first: KernelParams) -> Self {
-        Self {
-            first,
-            kernel: 0,
-            context: 0,
-        }
+        Self { first, kernel: 0, context: 0 }
     }
 }
 
@@ -139,12 +128,8 @@ fn kernel_action<T: Copy + Into<KernelParams2>>(driver: &Driver, given: In<T>) -
     };
     let shape = Shape::new(given.first.grid, given.first.block, given.first.shared, false);
     // SAFETY: these are the arguments of the launch of the same names.
-    let (parameters, extra) = unsafe {
-        (
-            In::from_address(given.first.parameters),
-            In::from_address(given.first.extra),
-        )
-    };
+    let (parameters, extra) =
+        unsafe { (In::from_address(given.first.parameters), In::from_address(given.first.extra)) };
     let work = kernel_work(driver, driver.function(function)?, &shape, parameters, extra)?;
     Ok(Action::Work(Work::Kernel(Arc::new(work))))
 }
@@ -170,11 +155,7 @@ fn kernel_params(handle: CUgraphNode) -> Result<KernelParams2, Error> {
             grid: kernel.grid,
             block: kernel.block,
             shared: kernel.shared,
-            parameters: if pointers.is_empty() {
-                0
-            } else {
-                pointers.as_ptr() as u64
-            },
+            parameters: if pointers.is_empty() { 0 } else { pointers.as_ptr() as u64 },
             extra: 0,
         },
         kernel: 0,
@@ -382,13 +363,7 @@ pub(crate) extern "C" fn cuGraphHostNodeGetParams(handle: CUgraphNode, params: O
         let Action::Work(Work::Host(function, argument)) = &*action else {
             return Err(other_kind(&action));
         };
-        params.put(
-            "nodeParams",
-            HostParams {
-                function: Some(*function),
-                argument: argument.0,
-            },
-        )
+        params.put("nodeParams", HostParams { function: Some(*function), argument: argument.0 })
     })
 }
 
@@ -592,14 +567,9 @@ pub(crate) extern "C" fn cuGraphAddMemFreeNode(
     pointer: CUdeviceptr,
 ) -> Code {
     answer(|| {
-        add(node, graph, dependencies, count, |driver| {
-            match driver.memory.holding(pointer) {
-                Some(one) if one.start == pointer && one.kind == Kind::Graph => Ok(Action::Free(pointer)),
-                _ => Err(Error::NotAllocated {
-                    address: pointer,
-                    expected: "memory of a graph",
-                }),
-            }
+        add(node, graph, dependencies, count, |driver| match driver.memory.holding(pointer) {
+            Some(one) if one.start == pointer && one.kind == Kind::Graph => Ok(Action::Free(pointer)),
+            _ => Err(Error::NotAllocated { address: pointer, expected: "memory of a graph" }),
         })
     })
 }

@@ -19,11 +19,7 @@ use crate::table;
 
 /// Blocks of a kernel that one multiprocessor holds at once.
 pub(crate) fn resident_blocks(needs: &Needs, threads: u32, dynamic_shared: u32) -> u32 {
-    table::multiprocessor().resident_blocks(
-        threads,
-        needs.registers,
-        needs.shared_bytes.saturating_add(dynamic_shared),
-    )
+    table::multiprocessor().resident_blocks(threads, needs.registers, needs.shared_bytes.saturating_add(dynamic_shared))
 }
 
 pub(crate) extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
@@ -57,25 +53,15 @@ fn max_active(
     check_flags(flags)?;
     let threads = positive("blockSize", threads)?;
     let shared = u32::try_from(shared).unwrap_or(u32::MAX);
-    blocks.put(
-        "numBlocks",
-        resident_blocks(function.kernel.needs(), threads, shared) as c_int,
-    )
+    blocks.put("numBlocks", resident_blocks(function.kernel.needs(), threads, shared) as c_int)
 }
 
 fn check_flags(flags: c_uint) -> Result<(), Error> {
-    if flags <= 1 {
-        Ok(())
-    } else {
-        Err(wrong("flags", flags, "it must be 0 or 1"))
-    }
+    if flags <= 1 { Ok(()) } else { Err(wrong("flags", flags, "it must be 0 or 1")) }
 }
 
 fn positive(name: &'static str, value: c_int) -> Result<u32, Error> {
-    u32::try_from(value)
-        .ok()
-        .filter(|value| *value > 0)
-        .ok_or_else(|| wrong(name, value, "it must be positive"))
+    u32::try_from(value).ok().filter(|value| *value > 0).ok_or_else(|| wrong(name, value, "it must be positive"))
 }
 
 /// Computes the dynamic shared memory of a block from its threads.
@@ -163,10 +149,7 @@ pub(crate) extern "C" fn cuOccupancyAvailableDynamicSMemPerBlock(
 fn launch_of(function: CUfunction, config: In<LaunchConfig>) -> Result<(Arc<Function>, u32, Shape), Error> {
     let function = function_of(function)?;
     let shape = shape_of(&config.get("config")?)?;
-    let threads = shape
-        .block
-        .iter()
-        .fold(1_u32, |threads, extent| threads.saturating_mul(*extent));
+    let threads = shape.block.iter().fold(1_u32, |threads, extent| threads.saturating_mul(*extent));
     let most = function.max_dynamic_shared.load(Ordering::Relaxed);
     if i64::from(shape.shared) > i64::from(most) {
         let rule = "it exceeds the kernel's limit, which cuFuncSetAttribute raises";
@@ -195,9 +178,7 @@ pub(crate) extern "C" fn cuOccupancyMaxPotentialClusterSize(
         let driver = Driver::get()?;
         size.required("clusterSize")?;
         let (function, blocks, _) = launch_of(function, config)?;
-        let group = Multiprocessor::groups(driver.machine.multiprocessors())
-            .max()
-            .unwrap_or(0);
+        let group = Multiprocessor::groups(driver.machine.multiprocessors()).max().unwrap_or(0);
         // A size is a power of two.
         let fits = largest_cluster(&function).min(group * blocks);
         size.put("clusterSize", fits.checked_ilog2().map_or(0, |log| 1 << log))
@@ -224,10 +205,7 @@ pub(crate) extern "C" fn cuOccupancyMaxActiveClusters(
         }
         // All blocks of a cluster lie in one group of multiprocessors.
         let groups = Multiprocessor::groups(driver.machine.multiprocessors());
-        clusters.put(
-            "numClusters",
-            groups.map(|group| group * blocks / size).sum::<u32>() as c_int,
-        )
+        clusters.put("numClusters", groups.map(|group| group * blocks / size).sum::<u32>() as c_int)
     })
 }
 

@@ -64,10 +64,10 @@ pub(crate) extern "C" fn cuPointerGetAttribute(data: Out<c_void>, number: c_int,
     answer(|| {
         let driver = Driver::get()?;
         data.required("data")?;
-        let allocation = driver.memory.holding(pointer).ok_or(Error::NotAllocated {
-            address: pointer,
-            expected: "memory of the device",
-        })?;
+        let allocation = driver
+            .memory
+            .holding(pointer)
+            .ok_or(Error::NotAllocated { address: pointer, expected: "memory of the device" })?;
         match attribute(driver, &allocation, pointer, number)? {
             Some(value) => store(data, value),
             None => {

@@ -49,9 +49,7 @@ fn allocate(pointer: Out<CUdeviceptr>, bytes: usize, pool: CUmemoryPool, stream:
         _ => driver.allocate(stream.context(), bytes as u64, Kind::Pooled { pool })?,
     };
     if let Ok(pool_object) = driver.pools.get(pool) {
-        pool_object
-            .high
-            .fetch_max(driver.memory.pooled(pool), Ordering::Relaxed);
+        pool_object.high.fetch_max(driver.memory.pooled(pool), Ordering::Relaxed);
     }
     pointer.put("dptr", start)
 }
@@ -65,9 +63,7 @@ pub(crate) extern "C" fn cuMemFreeAsync(pointer: CUdeviceptr, stream: CUstream) 
         if stream.captures(|| Action::Free(pointer))? || graph_memory::free(pointer)? {
             return Ok(());
         }
-        driver.free_later(&stream, pointer, "device memory", |kind| {
-            matches!(kind, Kind::Pooled { .. } | Kind::Device)
-        })
+        driver.free_later(&stream, pointer, "device memory", |kind| matches!(kind, Kind::Pooled { .. } | Kind::Device))
     })
 }
 
@@ -80,11 +76,7 @@ fn pool_of(handle: CUmemoryPool) -> Result<(&'static Driver, Arc<Pool>), Error> 
 
 /// The pool that comes with a device: the handles of these are given out first, in the order of the devices.
 fn default_pool(driver: &Driver, device: CUdevice) -> Result<CUmemoryPool, Error> {
-    driver
-        .default_pools
-        .get(device as usize)
-        .copied()
-        .ok_or(Error::InvalidDevice(device))
+    driver.default_pools.get(device as usize).copied().ok_or(Error::InvalidDevice(device))
 }
 
 /// The pool that a device allocates from.
@@ -137,16 +129,10 @@ pub(crate) extern "C" fn cuMemPoolCreate(pool: Out<CUmemoryPool>, properties: In
         pool.required("pool")?;
         let properties = properties.get("poolProps")?;
         if properties.kind != 1 {
-            return Err(wrong(
-                "allocType",
-                properties.kind,
-                "it must be CU_MEM_ALLOCATION_TYPE_PINNED",
-            ));
+            return Err(wrong("allocType", properties.kind, "it must be CU_MEM_ALLOCATION_TYPE_PINNED"));
         }
         if properties.handle_types != 0 || properties.location[0] != DEVICE {
-            return Err(Error::Unserved {
-                what: "a pool on the host or for other processes",
-            });
+            return Err(Error::Unserved { what: "a pool on the host or for other processes" });
         }
         let device = properties.location[1];
         Driver::device(device).map_err(|_| wrong("location.id", device, "there is no such device"))?;
@@ -163,10 +149,7 @@ pub(crate) extern "C" fn cuMemPoolDestroy(handle: CUmemoryPool) -> Code {
         }
         driver.pools.remove(handle)?;
         let mut pools = driver.device_pools.write().unwrap_or_else(PoisonError::into_inner);
-        pools
-            .iter_mut()
-            .filter(|one| **one == handle)
-            .for_each(|one| *one = own);
+        pools.iter_mut().filter(|one| **one == handle).for_each(|one| *one = own);
         Ok(())
     })
 }

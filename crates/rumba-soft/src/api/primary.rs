@@ -19,9 +19,7 @@ pub(crate) extern "C" fn cuDevicePrimaryCtxRetain(context: Out<CUcontext>, devic
         context.required("pctx")?;
         let mut primary = driver.primary_mut(device);
         let flags = primary.flags | MAP_HOST;
-        primary
-            .active
-            .get_or_insert_with(|| Arc::new(Context::new(primary_handle(device), device, flags)));
+        primary.active.get_or_insert_with(|| Arc::new(Context::new(primary_handle(device), device, flags)));
         primary.retained += 1;
         context.put("pctx", primary_handle(device))
     })
@@ -33,11 +31,7 @@ pub(crate) extern "C" fn cuDevicePrimaryCtxRelease_v2(device: CUdevice) -> Code 
         let ended = {
             let mut primary = driver.primary_mut(device);
             primary.retained = primary.retained.checked_sub(1).ok_or(Error::NotRetained)?;
-            if primary.retained == 0 {
-                primary.active.take()
-            } else {
-                None
-            }
+            if primary.retained == 0 { primary.active.take() } else { None }
         };
         if let Some(context) = ended {
             driver.destroy(&context);

@@ -109,13 +109,7 @@ impl Copy3d {
             height: grid.slice.checked_div(grid.row).unwrap_or(0),
         };
         let [width, height, depth] = transfer.extents();
-        Self {
-            source: side(transfer.source()),
-            target: side(transfer.target()),
-            width,
-            height,
-            depth,
-        }
+        Self { source: side(transfer.source()), target: side(transfer.target()), width, height, depth }
     }
 
     /// Checks one side and finds its memory.
@@ -130,18 +124,10 @@ impl Copy3d {
             return Err(wrong("pitch", row, "a row with its offset must fit into the pitch"));
         }
         if (slices.is_some() || self.depth > 1) && !fits(side.y, self.height, rows) {
-            return Err(wrong(
-                "Height",
-                rows,
-                "the rows with their offset must fit into a slice",
-            ));
+            return Err(wrong("Height", rows, "the rows with their offset must fit into a slice"));
         }
         if slices.is_some_and(|slices| !fits(side.z, self.depth, slices)) {
-            return Err(wrong(
-                "Depth",
-                self.depth,
-                "the slices with their offset must fit into the array",
-            ));
+            return Err(wrong("Depth", self.depth, "the slices with their offset must fit into the array"));
         }
         let span = |x: usize, y: usize, z: usize| {
             let slice = rows.checked_mul(row)?;
@@ -152,12 +138,7 @@ impl Copy3d {
         let (offset, slice) = span(side.x, side.y, side.z).ok_or_else(too_large)?;
         let (bytes, _) = span(self.width, self.height - 1, self.depth - 1).ok_or_else(too_large)?;
         let (start, is_device) = base.offset(offset).resolve(driver, bytes as u64, name)?;
-        Ok(Grid {
-            start,
-            is_device,
-            row,
-            slice,
-        })
+        Ok(Grid { start, is_device, row, slice })
     }
 
     /// Where a side begins, the bytes of its rows, the rows of its slices, and for an array its slices.
@@ -190,9 +171,7 @@ pub(super) fn transfer(driver: &Driver, copy: Copy3d) -> Result<Option<Transfer>
     let target = copy.grid(driver, &copy.target, "dst")?;
     let source = copy.grid(driver, &copy.source, "src")?;
     // SAFETY: both sides were checked for the whole box; the host's are the caller's to copy (the promise of `Place::any`).
-    Ok(Some(unsafe {
-        Transfer::new(target, source, [copy.width, copy.height, copy.depth])
-    }))
+    Ok(Some(unsafe { Transfer::new(target, source, [copy.width, copy.height, copy.depth]) }))
 }
 
 /// Copies a box in the order of a stream.

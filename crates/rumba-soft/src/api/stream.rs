@@ -26,18 +26,13 @@ fn create(stream: Out<CUstream>, flags: c_uint, priority: c_int) -> Result<(), E
         return Err(wrong("Flags", flags, "it must be 0 or CU_STREAM_NON_BLOCKING"));
     }
     let priority = priority.clamp(PRIORITIES.0, PRIORITIES.1);
-    let (handle, _) = driver
-        .streams
-        .insert(|_| Stream::new(context, flags, priority, driver.id()));
+    let (handle, _) = driver.streams.insert(|_| Stream::new(context, flags, priority, driver.id()));
     stream.put("phStream", handle)
 }
 
 pub(crate) extern "C" fn cuStreamDestroy_v2(stream: CUstream) -> Code {
     answer(|| {
-        let driver = Driver::get().map_err(|_| Error::Handle {
-            kind: "stream",
-            value: stream,
-        })?;
+        let driver = Driver::get().map_err(|_| Error::Handle { kind: "stream", value: stream })?;
         let stream = driver.streams.remove(stream)?;
         // A capture that began in it can no longer end.
         if let Some(part) = capture::part(&stream.queue) {
@@ -136,8 +131,6 @@ pub(crate) unsafe extern "C" fn cuStreamAddCallback(
             return Err(wrong("flags", flags, "it must be 0"));
         }
         asked.refuse_captured()?;
-        asked
-            .submit(Work::Callback(callback, stream, Argument(argument)))
-            .map(drop)
+        asked.submit(Work::Callback(callback, stream, Argument(argument))).map(drop)
     })
 }

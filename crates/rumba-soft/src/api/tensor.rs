@@ -44,11 +44,7 @@ const SWIZZLES: [(u32, u32); 7] = [(0, 0), (1, 0), (2, 0), (3, 0), (3, 1), (3, 2
 /// Refuses what devices have from compute capability 10.0 on, on those before.
 fn check_generation(name: &'static str, value: c_uint, is_newer: bool) -> Result<(), Error> {
     if is_newer && table::multiprocessor().capability < 100 {
-        return Err(wrong(
-            name,
-            value,
-            "devices before compute capability 10.0 do not have it",
-        ));
+        return Err(wrong(name, value, "devices before compute capability 10.0 do not have it"));
     }
     Ok(())
 }
@@ -59,11 +55,7 @@ fn check_address(element: TensorElement, interleave: u32, address: u64) -> Resul
     if address.is_multiple_of(unit) {
         return Ok(());
     }
-    let rule = if unit == 32 {
-        "it is a multiple of 32"
-    } else {
-        "it is a multiple of 16"
-    };
+    let rule = if unit == 32 { "it is a multiple of 32" } else { "it is a multiple of 16" };
     Err(wrong("globalAddress", format!("{address:#x}"), rule))
 }
 
@@ -138,12 +130,8 @@ impl Common<'_> {
         };
         for axis in 0..rank {
             // SAFETY: the caller's promise.
-            let (size, step) = unsafe {
-                (
-                    self.sizes.element("globalDim", axis)?,
-                    self.steps.element("elementStrides", axis)?,
-                )
-            };
+            let (size, step) =
+                unsafe { (self.sizes.element("globalDim", axis)?, self.steps.element("elementStrides", axis)?) };
             if !(1..=1 << 32).contains(&size) {
                 return Err(wrong("globalDim", size, "a dimension has 1 to 2^32 elements"));
             }
@@ -188,29 +176,17 @@ impl Common<'_> {
 fn check_row(map: &TensorMap, name: &'static str) -> Result<(), Error> {
     let bits = u64::from(map.row()) * u64::from(map.element.bits());
     if !bits.is_multiple_of(128) {
-        return Err(wrong(
-            name,
-            map.row(),
-            "the innermost dimension has a multiple of 16 bytes",
-        ));
+        return Err(wrong(name, map.row(), "the innermost dimension has a multiple of 16 bytes"));
     }
     if map.interleave == 0 && map.swizzle != 0 && bits / 8 > 16 << map.swizzle {
-        return Err(wrong(
-            name,
-            map.row(),
-            "the innermost dimension has no more bytes than are swizzled",
-        ));
+        return Err(wrong(name, map.row(), "the innermost dimension has no more bytes than are swizzled"));
     }
     Ok(())
 }
 
 fn put(image: Out<Image>, map: &TensorMap) -> Result<(), Error> {
     if !image.address().is_multiple_of(ALIGN) {
-        return Err(wrong(
-            "tensorMap",
-            format!("{:#x}", image.address()),
-            "it is a multiple of 64",
-        ));
+        return Err(wrong("tensorMap", format!("{:#x}", image.address()), "it is a multiple of 64"));
     }
     image.put("tensorMap", map.encode())
 }
@@ -234,18 +210,7 @@ pub(crate) unsafe extern "C" fn cuTensorMapEncodeTiled(
     answer(|| {
         Driver::current()?;
         image.required("tensorMap")?;
-        let common = Common {
-            element,
-            rank,
-            address,
-            sizes,
-            strides,
-            steps,
-            interleave,
-            swizzle,
-            promotion,
-            fill,
-        };
+        let common = Common { element, rank, address, sizes, strides, steps, interleave, swizzle, promotion, fill };
         // SAFETY: the caller's promise.
         let mut map = unsafe { common.map(1)? };
         let mut all = [1; MAX_RANK];
@@ -287,18 +252,7 @@ pub(crate) unsafe extern "C" fn cuTensorMapEncodeIm2col(
     answer(|| {
         Driver::current()?;
         image.required("tensorMap")?;
-        let common = Common {
-            element,
-            rank,
-            address,
-            sizes,
-            strides,
-            steps,
-            interleave,
-            swizzle,
-            promotion,
-            fill,
-        };
+        let common = Common { element, rank, address, sizes, strides, steps, interleave, swizzle, promotion, fill };
         let corner = |name: &'static str, from: In<c_int>| {
             let mut corner = [0; 3];
             for (axis, to) in corner.iter_mut().enumerate().take((rank as usize).saturating_sub(2)) {
@@ -307,10 +261,7 @@ pub(crate) unsafe extern "C" fn cuTensorMapEncodeIm2col(
             }
             Ok(corner)
         };
-        let (lower, upper) = (
-            corner("pixelBoxLowerCorner", lower)?,
-            corner("pixelBoxUpperCorner", upper)?,
-        );
+        let (lower, upper) = (corner("pixelBoxLowerCorner", lower)?, corner("pixelBoxUpperCorner", upper)?);
         // SAFETY: the caller's promise.
         let map = unsafe { columns(common, (lower, upper), channels, pixels)? };
         put(image, &map)
@@ -332,11 +283,7 @@ unsafe fn columns(
     let limit = [1 << 15, 1 << 7, 1 << 4][map.rank - 3];
     for (name, corner) in [("pixelBoxLowerCorner", lower), ("pixelBoxUpperCorner", upper)] {
         if let Some(wide) = corner.into_iter().find(|at| !(-limit..limit).contains(at)) {
-            return Err(wrong(
-                name,
-                wide,
-                "corners have 16, 8 or 5 bits, by the number of dimensions",
-            ));
+            return Err(wrong(name, wide, "corners have 16, 8 or 5 bits, by the number of dimensions"));
         }
     }
     // Channels lie in slices, or are the first dimension.
@@ -344,11 +291,7 @@ unsafe fn columns(
     for axis in 0..map.rank - 2 {
         let pixels = map.sizes[space + axis] as i64 + i64::from(upper[axis]) - i64::from(lower[axis]);
         if pixels <= 0 {
-            return Err(wrong(
-                "pixelBoxUpperCorner",
-                upper[axis],
-                "the box of pixels is not empty",
-            ));
+            return Err(wrong("pixelBoxUpperCorner", upper[axis], "the box of pixels is not empty"));
         }
     }
     if !(1..=256).contains(&channels) {
@@ -357,12 +300,7 @@ unsafe fn columns(
     if !(1..=1024).contains(&pixels) {
         return Err(wrong("pixelsPerColumn", pixels, "there are 1 to 1024 of them"));
     }
-    map.shape = Shape::Columns {
-        lower,
-        upper,
-        channels,
-        pixels,
-    };
+    map.shape = Shape::Columns { lower, upper, channels, pixels };
     check_row(&map, "channelsPerPixel")?;
     Ok(map)
 }
@@ -393,18 +331,7 @@ pub(crate) unsafe extern "C" fn cuTensorMapEncodeIm2colWide(
     answer(|| {
         Driver::current()?;
         image.required("tensorMap")?;
-        let common = Common {
-            element,
-            rank,
-            address,
-            sizes,
-            strides,
-            steps,
-            interleave,
-            swizzle,
-            promotion,
-            fill,
-        };
+        let common = Common { element, rank, address, sizes, strides, steps, interleave, swizzle, promotion, fill };
         if mode > 1 {
             return Err(wrong("mode", mode, "there is no such value"));
         }
@@ -422,13 +349,8 @@ pub(crate) unsafe extern "C" fn cuTensorMapReplaceAddress(image: Out<Image>, add
         image.required("tensorMap")?;
         // SAFETY: the caller's promise.
         let before = unsafe { image.given("tensorMap")? };
-        let mut map = TensorMap::decode(&before).map_err(|_| {
-            wrong(
-                "tensorMap",
-                format!("{:#x}", image.address()),
-                "these bytes are no tensor map",
-            )
-        })?;
+        let mut map = TensorMap::decode(&before)
+            .map_err(|_| wrong("tensorMap", format!("{:#x}", image.address()), "these bytes are no tensor map"))?;
         if address == 0 {
             return Err(wrong("globalAddress", "0x0", "it is not null"));
         }

@@ -48,16 +48,10 @@ impl Properties {
         /// `CU_MEM_ALLOCATION_TYPE_PINNED`.
         const PINNED: c_int = 1;
         if self.kind != PINNED {
-            return Err(wrong(
-                "prop.type",
-                self.kind,
-                "it must be CU_MEM_ALLOCATION_TYPE_PINNED",
-            ));
+            return Err(wrong("prop.type", self.kind, "it must be CU_MEM_ALLOCATION_TYPE_PINNED"));
         }
         if self.handle_types != 0 {
-            return Err(Error::Unserved {
-                what: "memory to be shared with other processes",
-            });
+            return Err(Error::Unserved { what: "memory to be shared with other processes" });
         }
         if self.location.kind != DEVICE {
             return Err(wrong("prop.location", self.location.kind, "it must be a device"));
@@ -107,11 +101,7 @@ pub(crate) extern "C" fn cuMemAddressReserve(
         pointer.required("ptr")?;
         check_units("size", bytes as u64)?;
         if flags != 0 || alignment != 0 && !alignment.is_power_of_two() {
-            return Err(wrong(
-                "alignment",
-                alignment,
-                "it must be a power of two, and flags must be 0",
-            ));
+            return Err(wrong("alignment", alignment, "it must be a power of two, and flags must be 0"));
         }
         let alignment = (alignment as u64).max(GRANULARITY);
         let start = driver.addresses.lock().reserve(bytes as u64, alignment);
@@ -125,10 +115,7 @@ pub(crate) extern "C" fn cuMemAddressFree(pointer: CUdeviceptr, bytes: usize) ->
         if driver.addresses.lock().release(pointer, bytes as u64) {
             Ok(())
         } else {
-            Err(Error::NotAllocated {
-                address: pointer,
-                expected: "a reservation of that size without mappings",
-            })
+            Err(Error::NotAllocated { address: pointer, expected: "a reservation of that size without mappings" })
         }
     })
 }
@@ -145,10 +132,7 @@ pub(crate) extern "C" fn cuMemCreate(handle: Out<u64>, bytes: usize, properties:
         }
         let (free, _) = driver.memory_info();
         if bytes as u64 > free {
-            return Err(Error::OutOfMemory {
-                asked: bytes as u64,
-                free,
-            });
+            return Err(Error::OutOfMemory { asked: bytes as u64, free });
         }
         let memory = Physical::new(bytes as u64, properties.location.id).map_err(system)?;
         handle.put("handle", driver.physical.insert(|_| memory).0 as u64)
@@ -175,27 +159,19 @@ pub(crate) extern "C" fn cuMemMap(pointer: CUdeviceptr, bytes: usize, offset: us
             return Err(wrong("flags", flags, "it must be 0"));
         }
         if offset != 0 || size > memory.bytes {
-            return Err(Error::Unserved {
-                what: "a mapping of other bytes than the first ones of the memory",
-            });
+            return Err(Error::Unserved { what: "a mapping of other bytes than the first ones of the memory" });
         }
         let mut addresses = driver.addresses.lock();
         if pointer.is_multiple_of(GRANULARITY) && addresses.map(pointer, size, memory).map_err(system)? {
             return Ok(());
         }
-        Err(Error::NotAllocated {
-            address: pointer,
-            expected: "a reserved range without mappings",
-        })
+        Err(Error::NotAllocated { address: pointer, expected: "a reserved range without mappings" })
     })
 }
 
 /// Refuses a range that is not made up of whole mappings.
 fn not_mapped(address: u64) -> Error {
-    Error::NotAllocated {
-        address,
-        expected: "a range of whole mappings",
-    }
+    Error::NotAllocated { address, expected: "a range of whole mappings" }
 }
 
 pub(crate) extern "C" fn cuMemUnmap(pointer: CUdeviceptr, bytes: usize) -> Code {
@@ -278,10 +254,7 @@ pub(crate) extern "C" fn cuMemGetAllocationPropertiesFromHandle(properties: Out<
             Properties {
                 kind: 1,
                 handle_types: 0,
-                location: Location {
-                    kind: DEVICE,
-                    id: memory.device,
-                },
+                location: Location { kind: DEVICE, id: memory.device },
                 metadata: 0,
                 flags: 0,
             },
@@ -318,10 +291,7 @@ fn range_attribute(
     /// `CU_DEVICE_INVALID`.
     const NOWHERE: c_int = -2;
     let managed = driver.memory.holding(pointer).filter(|one| one.kind == Kind::Managed);
-    let managed = managed.ok_or(Error::NotAllocated {
-        address: pointer,
-        expected: "managed memory",
-    })?;
+    let managed = managed.ok_or(Error::NotAllocated { address: pointer, expected: "managed memory" })?;
     driver.check(pointer, count as u64)?;
     let words = bytes / 4;
     let advice = driver.advice.of(&managed);

@@ -42,9 +42,7 @@ impl Descriptor {
             return Err(wrong("Flags", self.flags, "there is no such flag"));
         }
         if self.flags & WITHOUT_MEMORY != 0 {
-            return Err(Error::Unserved {
-                what: "an array that is sparse or mapped later",
-            });
+            return Err(Error::Unserved { what: "an array that is sparse or mapped later" });
         }
         let has = |flag| self.flags & flag != 0;
         if self.width == 0 {
@@ -105,9 +103,7 @@ impl Descriptor {
             // CU_AD_FORMAT_HALF and CU_AD_FORMAT_FLOAT.
             0x10 => Ok(2),
             0x20 => Ok(4),
-            0x50..=0xff => Err(Error::Unserved {
-                what: "an array of a compressed, planar or normalised format",
-            }),
+            0x50..=0xff => Err(Error::Unserved { what: "an array of a compressed, planar or normalised format" }),
             other => Err(wrong("Format", other, "there is no such format")),
         }
     }
@@ -131,11 +127,7 @@ pub(crate) fn layout(descriptor: &Descriptor) -> Result<[usize; 3], Error> {
     descriptor.check()?;
     // Within the bounds of a checked descriptor no product overflows.
     let element = descriptor.channel_bytes()? * descriptor.channels as usize;
-    Ok([
-        descriptor.width * element,
-        descriptor.height.max(1),
-        descriptor.depth.max(1),
-    ])
+    Ok([descriptor.width * element, descriptor.height.max(1), descriptor.depth.max(1)])
 }
 
 #[cfg(test)]
@@ -144,14 +136,7 @@ mod tests {
 
     fn array(dims: [usize; 3], flags: u32) -> Descriptor {
         let [width, height, depth] = dims;
-        Descriptor {
-            width,
-            height,
-            depth,
-            format: 0x20,
-            channels: 1,
-            flags,
-        }
+        Descriptor { width, height, depth, format: 0x20, channels: 1, flags }
     }
 
     #[test]

@@ -64,11 +64,7 @@ impl Session {
     }
 
     fn check(&self) -> Result<(), Error> {
-        if self.is_valid() {
-            Ok(())
-        } else {
-            Err(Error::Capture(Code::STREAM_CAPTURE_INVALIDATED))
-        }
+        if self.is_valid() { Ok(()) } else { Err(Error::Capture(Code::STREAM_CAPTURE_INVALIDATED)) }
     }
 }
 
@@ -118,10 +114,7 @@ pub(crate) fn begin(
         queues: Mutex::new(vec![Arc::downgrade(queue)]),
         invalid: AtomicBool::new(false),
     });
-    SESSIONS
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .push(Arc::downgrade(&session));
+    SESSIONS.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&session));
     ACTIVE.fetch_add(1, Ordering::Relaxed);
     *queue.capture.lock().unwrap_or_else(PoisonError::into_inner) = Some(Part { session, tail });
     Ok(())
@@ -176,9 +169,7 @@ pub(crate) fn add(queue: &Queue, action: impl FnOnce() -> Action) -> Result<bool
     };
     part.session.check()?;
     let session = &part.session;
-    let node = session
-        .graph
-        .add(Driver::get()?, session.handle, action(), 0, &part.tail)?;
+    let node = session.graph.add(Driver::get()?, session.handle, action(), 0, &part.tail)?;
     part.tail = vec![node];
     Ok(true)
 }
@@ -189,15 +180,8 @@ pub(crate) fn join(queue: &Arc<Queue>, session: &Arc<Session>, nodes: &[usize]) 
     let mut capture = queue.capture.lock().unwrap_or_else(PoisonError::into_inner);
     match capture.as_mut() {
         None => {
-            session
-                .queues
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(Arc::downgrade(queue));
-            *capture = Some(Part {
-                session: Arc::clone(session),
-                tail: nodes.to_vec(),
-            });
+            session.queues.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(queue));
+            *capture = Some(Part { session: Arc::clone(session), tail: nodes.to_vec() });
         }
         Some(part) if Arc::ptr_eq(&part.session, session) => {
             for node in nodes {

@@ -57,23 +57,16 @@ fn parse(text: &str) -> Result<CheckSet, Error> {
 /// or in one.
 pub(crate) fn orders() -> Result<Option<Exploration>, Error> {
     let set = |name| std::env::var_os(name).map(|text: std::ffi::OsString| text.to_string_lossy().into_owned());
-    let bound = |orders| ExplorationBound {
-        orders,
-        ..ExplorationBound::default()
-    };
+    let bound = |orders| ExplorationBound { orders, ..ExplorationBound::default() };
     if let Some(schedule) = set(ORDER) {
         let exploration = Exploration::replaying(&schedule, bound(1));
-        return exploration
-            .map(Some)
-            .map_err(|error| Error::Device(format!("{ORDER}: {error}")));
+        return exploration.map(Some).map_err(|error| Error::Device(format!("{ORDER}: {error}")));
     }
     let Some(text) = set(ORDERS) else { return Ok(None) };
     match text.trim().parse() {
         Ok(0) => Ok(None),
         Ok(orders) => Ok(Some(Exploration::new(bound(orders)))),
-        Err(_) => Err(Error::Device(format!(
-            "{ORDERS}={text}: a number is wanted, of orders of each launch at most"
-        ))),
+        Err(_) => Err(Error::Device(format!("{ORDERS}={text}: a number is wanted, of orders of each launch at most"))),
     }
 }
 
@@ -103,9 +96,7 @@ const PROFILE: &str = "RUMBA_PROFILE_JSON";
 
 /// Where profiles are to be written, if they are wanted.
 pub(crate) fn profile_path() -> Option<PathBuf> {
-    std::env::var_os(PROFILE)
-        .filter(|path| !path.is_empty())
-        .map(PathBuf::from)
+    std::env::var_os(PROFILE).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 /// Writes what launches did in numbers.
@@ -148,9 +139,6 @@ mod tests {
         assert!([Mem, Init, Race, Sync, Arith].iter().all(|check| all.contains(*check)));
         assert_eq!(of("none").unwrap(), CheckSet::NONE);
         let message = of("mem,rase").unwrap_err().to_string();
-        assert!(
-            message.contains("no check `rase`; there are mem, init, race, sync, arith"),
-            "{message}"
-        );
+        assert!(message.contains("no check `rase`; there are mem, init, race, sync, arith"), "{message}");
     }
 }

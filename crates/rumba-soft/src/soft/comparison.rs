@@ -18,9 +18,7 @@ use crate::soft::driver::Driver;
 const JSON: &str = "RUMBA_COMPARE_JSON";
 
 fn path() -> Option<PathBuf> {
-    std::env::var_os(JSON)
-        .filter(|path| !path.is_empty())
-        .map(PathBuf::from)
+    std::env::var_os(JSON).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 /// Writes a difference to the file, if there is one.
@@ -57,18 +55,14 @@ fn left_out(counts: &Comparisons) -> impl Iterator<Item = (&'static str, u64)> {
 }
 
 fn object(counts: &Comparisons) -> Value {
-    let left_out: Map<String, Value> = left_out(counts)
-        .map(|(reason, count)| (reason.to_owned(), count.into()))
-        .collect();
+    let left_out: Map<String, Value> =
+        left_out(counts).map(|(reason, count)| (reason.to_owned(), count.into())).collect();
     json!({ "compared": counts.same + counts.different, "left_out": left_out })
 }
 
 fn line(counts: &Comparisons) -> String {
     let Comparisons { same, different, .. } = counts;
-    let mut line = format!(
-        "RUMBA_ENGINE=compare: {} launches compared, {different} of them differ",
-        same + different
-    );
+    let mut line = format!("RUMBA_ENGINE=compare: {} launches compared, {different} of them differ", same + different);
     for (reason, count) in left_out(counts) {
         let _ = write!(line, "; {count} left out: {reason}");
     }
@@ -81,11 +75,7 @@ mod tests {
 
     #[test]
     fn counts_are_told_with_their_reasons() {
-        let mut counts = Comparisons {
-            same: 7,
-            different: 1,
-            ..Comparisons::default()
-        };
+        let mut counts = Comparisons { same: 7, different: 1, ..Comparisons::default() };
         counts.left_out[Reason::NoCode as usize] = 2;
         assert_eq!(
             line(&counts),

@@ -47,11 +47,7 @@ impl Settings {
         // The values that an H200 starts with; device runtime limits (3) exist on no current device.
         let shared = table::multiprocessor().shared_per_block;
         let limits = [1024, 8_650_752, 8_388_608, 0, 2048, 64, 11_796_480, shared as usize, 0];
-        Self {
-            limits,
-            cache_config: 0,
-            shared_config: 1,
-        }
+        Self { limits, cache_config: 0, shared_config: 1 }
     }
 }
 
@@ -88,10 +84,7 @@ impl Context {
 
     /// Fails as if a kernel had failed with this code and a call had told so.
     pub(crate) fn lose(&self, code: Code) {
-        report::fault(&format!(
-            "the context was lost on purpose, with {}: see RUMBA_FAULT",
-            code.name()
-        ));
+        report::fault(&format!("the context was lost on purpose, with {}: see RUMBA_FAULT", code.name()));
         self.status.fail(code);
         // The outcome is that failure, or an earlier one.
         let _ = self.outcome();
@@ -189,9 +182,7 @@ thread_local! {
 
 /// Works on the stack of context handles of the calling thread; its last one is current.
 pub(crate) fn with_stack<R>(work: impl FnOnce(&mut Vec<usize>) -> R) -> Result<R, Error> {
-    STACK
-        .try_with(|stack| work(&mut stack.borrow_mut()))
-        .map_err(|_| Error::ThreadEnding)
+    STACK.try_with(|stack| work(&mut stack.borrow_mut())).map_err(|_| Error::ThreadEnding)
 }
 
 /// The handle of the calling thread's current context.

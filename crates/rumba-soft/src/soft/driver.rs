@@ -116,9 +116,8 @@ impl Driver {
         // and finds out late.
         unsafe { libc::pthread_atfork(None, None, Some(forked)) };
         let pools = Handles::new("memory pool", 7);
-        let default_pools: Vec<usize> = (0..devices)
-            .map(|device| pools.insert(|_| Pool::new(device as CUdevice)).0)
-            .collect();
+        let default_pools: Vec<usize> =
+            (0..devices).map(|device| pools.insert(|_| Pool::new(device as CUdevice)).0).collect();
         Ok(Self {
             machine: Machine::new()?,
             memory: Memory::default(),
@@ -166,11 +165,7 @@ impl Driver {
 
     /// Which of its devices the machine uses for a context.
     pub(crate) fn part(&self, context: &Context) -> Part {
-        if context.device == self.checked_device() {
-            Part::Checked
-        } else {
-            Part::Plain
-        }
+        if context.device == self.checked_device() { Part::Checked } else { Part::Plain }
     }
 
     /// Refuses an ordinal of no device.
@@ -201,26 +196,18 @@ impl Driver {
             return self.primary(device).active.clone().ok_or(Error::ContextDestroyed);
         }
         self.contexts.get(handle).map_err(|_| {
-            if self.contexts.was_issued(handle) {
-                Error::ContextDestroyed
-            } else {
-                Error::UnknownContext(handle)
-            }
+            if self.contexts.was_issued(handle) { Error::ContextDestroyed } else { Error::UnknownContext(handle) }
         })
     }
 
     /// The primary context of a device that there is.
     pub(crate) fn primary(&self, device: CUdevice) -> RwLockReadGuard<'_, Primary> {
-        self.primaries[device as usize]
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.primaries[device as usize].read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The same, to change it.
     pub(crate) fn primary_mut(&self, device: CUdevice) -> RwLockWriteGuard<'_, Primary> {
-        self.primaries[device as usize]
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.primaries[device as usize].write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The device of a context, also of one that was destroyed.
@@ -253,10 +240,7 @@ impl Driver {
     /// An event of a context in working order.
     pub(crate) fn event(event: usize) -> Result<Arc<Event>, Error> {
         // Without cuInit there is no event that the handle could mean.
-        let driver = Self::get().map_err(|_| Error::Handle {
-            kind: "event",
-            value: event,
-        })?;
+        let driver = Self::get().map_err(|_| Error::Handle { kind: "event", value: event })?;
         let event = driver.events.get(event)?;
         event.context.usable()?;
         Ok(event)
@@ -276,14 +260,8 @@ impl Driver {
         let count = |objects: usize| objects as u64;
         [
             ("context", count(self.contexts.count())),
-            (
-                "primary context",
-                count(primaries().filter(|primary| primary.active.is_some()).count()),
-            ),
-            (
-                "retained primary context",
-                primaries().map(|primary| u64::from(primary.retained)).sum(),
-            ),
+            ("primary context", count(primaries().filter(|primary| primary.active.is_some()).count())),
+            ("retained primary context", primaries().map(|primary| u64::from(primary.retained)).sum()),
             ("module", count(self.modules.count())),
             ("function", count(self.functions.count())),
             ("stream", count(self.streams.count())),
@@ -330,23 +308,13 @@ impl Driver {
     fn record(&self, start: u64, bytes: u64, kind: Kind, context: Option<&Context>) {
         let (context, life) = context.map_or((0, 0), |context| (context.handle, context.life));
         let id = self.id();
-        self.memory.insert(Allocation {
-            start,
-            bytes,
-            kind,
-            context,
-            life,
-            id,
-        });
+        self.memory.insert(Allocation { start, bytes, kind, context, life, id });
     }
 
     /// Frees the allocation that starts at `start`, if it is of a fitting kind.
     pub(crate) fn free(&self, start: u64, expected: &'static str, fits: impl Fn(Kind) -> bool) -> Result<(), Error> {
         capture::refuse_unsafe()?;
-        let allocation = self.memory.remove(start, fits).ok_or(Error::NotAllocated {
-            address: start,
-            expected,
-        })?;
+        let allocation = self.memory.remove(start, fits).ok_or(Error::NotAllocated { address: start, expected })?;
         // Work that is under way may use it.
         if let Ok(context) = self.context(allocation.context) {
             context.finish();
@@ -362,10 +330,7 @@ impl Driver {
         expected: &'static str,
         fits: impl Fn(Kind) -> bool,
     ) -> Result<(), Error> {
-        let allocation = self.memory.remove(start, fits).ok_or(Error::NotAllocated {
-            address: start,
-            expected,
-        })?;
+        let allocation = self.memory.remove(start, fits).ok_or(Error::NotAllocated { address: start, expected })?;
         stream.submit(Work::Free(allocation)).map(drop)
     }
 
@@ -389,11 +354,7 @@ impl Driver {
         if let Some(allocation) = self.memory.holding(start)
             && !matches!(allocation.kind, Kind::Registered { .. })
         {
-            return Err(wrong(
-                "p",
-                format!("{start:#x}"),
-                "it is memory that the driver allocated",
-            ));
+            return Err(wrong("p", format!("{start:#x}"), "it is memory that the driver allocated"));
         }
         let outside = || {
             let reason = "not all of it is memory of the program that has an address";
@@ -401,10 +362,7 @@ impl Driver {
         };
         let memory = vmm::memory_of_the_host();
         if bytes > memory {
-            return Err(Error::OutOfMemory {
-                asked: bytes,
-                free: memory,
-            });
+            return Err(Error::OutOfMemory { asked: bytes, free: memory });
         }
         if !vmm::is_mapped_by_the_system(start, bytes) {
             return Err(outside());
@@ -469,16 +427,9 @@ impl Driver {
         };
         let fits = match self.memory.holding(address) {
             Some(allocation) => holds(allocation.start, allocation.bytes),
-            None => self
-                .machine
-                .holding(address)
-                .is_some_and(|(start, size)| holds(start, size)),
+            None => self.machine.holding(address).is_some_and(|(start, size)| holds(start, size)),
         };
-        if fits {
-            Ok(())
-        } else {
-            Err(Error::Range { address, bytes })
-        }
+        if fits { Ok(()) } else { Err(Error::Range { address, bytes }) }
     }
 
     /// Ends a life of a context and everything made in it.

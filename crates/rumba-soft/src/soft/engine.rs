@@ -23,10 +23,7 @@ pub(crate) const ENGINE: &str = "RUMBA_ENGINE";
 const LIBRARY: &str = "RUMBA_LLVM_LIBRARY";
 
 /// How texts are optimised. They are written for vectors of 32 lanes already.
-const PIPELINE: Pipeline<'static> = Pipeline {
-    passes: c"default<O2>",
-    widens_loops: false,
-};
+const PIPELINE: Pipeline<'static> = Pipeline { passes: c"default<O2>", widens_loops: false };
 
 /// Operations of a kernel that are interpreted, for each byte of its text, before it is compiled: LLVM takes about a microsecond for
 /// a byte, and the interpreter as long for this many. So a kernel that is used little is not compiled at all, and any other one takes
@@ -96,9 +93,7 @@ fn library() -> Option<PathBuf> {
     if is_privileged() {
         return None;
     }
-    library_from_environment(LIBRARY)
-        .map(PathBuf::from)
-        .or_else(find::library)
+    library_from_environment(LIBRARY).map(PathBuf::from).or_else(find::library)
 }
 
 /// Makes code of the machine's texts.
@@ -117,11 +112,7 @@ unsafe impl Compiler for Native {
     }
 
     fn patience(&self, unit: &Unit) -> u64 {
-        if self.waits {
-            0
-        } else {
-            INTERPRETED_PER_BYTE * unit.text.len() as u64
-        }
+        if self.waits { 0 } else { INTERPRETED_PER_BYTE * unit.text.len() as u64 }
     }
 
     fn compile(&self, unit: Unit, done: Done) {
@@ -163,9 +154,8 @@ pub(crate) fn say_if_slow(elapsed: Duration) {
 /// The function that the machine calls.
 fn entry(code: Result<Arc<Code>, JitError>) -> Result<rumba_vm::engine::Code, String> {
     let code = code.map_err(|error| error.to_string())?;
-    let entry: NonNull<c_void> = code
-        .symbol(ENTRY_POINT)
-        .ok_or_else(|| format!("the code has no function `{ENTRY_POINT}`"))?;
+    let entry: NonNull<c_void> =
+        code.symbol(ENTRY_POINT).ok_or_else(|| format!("the code has no function `{ENTRY_POINT}`"))?;
     Ok(rumba_vm::engine::Code { entry, owner: code })
 }
 

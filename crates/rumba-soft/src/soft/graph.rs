@@ -74,10 +74,7 @@ impl Action {
     fn check_memory(&self, frees: bool) -> Result<(), Error> {
         match self {
             Self::Allocate(memory) => memory.check(frees),
-            Self::Child(graph, _) => graph
-                .order()?
-                .iter()
-                .try_for_each(|(_, action)| action.check_memory(frees)),
+            Self::Child(graph, _) => graph.order()?.iter().try_for_each(|(_, action)| action.check_memory(frees)),
             _ => Ok(()),
         }
     }
@@ -148,17 +145,9 @@ pub(crate) struct EdgeData {
 
 impl EdgeData {
     /// `CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC`, from `CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC`.
-    pub(crate) const PROGRAMMATIC: Self = Self {
-        from_port: 1,
-        to_port: 0,
-        kind: 1,
-        reserved: [0; 5],
-    };
+    pub(crate) const PROGRAMMATIC: Self = Self { from_port: 1, to_port: 0, kind: 1, reserved: [0; 5] };
     /// The same from `CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER`.
-    const LAUNCH_ORDER: Self = Self {
-        from_port: 2,
-        ..Self::PROGRAMMATIC
-    };
+    const LAUNCH_ORDER: Self = Self { from_port: 2, ..Self::PROGRAMMATIC };
 
     /// Whether an edge may have it: between kernels, what CUDA has for them.
     fn fits(self, between_kernels: bool) -> bool {
@@ -213,11 +202,7 @@ impl Graph {
         let mut seen = HashSet::new();
         for one in dependencies {
             if !state.has(*one) || !seen.insert(*one) {
-                return Err(wrong(
-                    "dependencies",
-                    format!("{one:#x}"),
-                    "each must be another node of the graph",
-                ));
+                return Err(wrong("dependencies", format!("{one:#x}"), "each must be another node of the graph"));
             }
         }
         let programmatic = matches!(&action, Action::Work(Work::Kernel(kernel)) if kernel.programmatic);
@@ -233,11 +218,7 @@ impl Graph {
                 true => EdgeData::PROGRAMMATIC,
                 false => EdgeData::default(),
             };
-            state.edges.push(Edge {
-                from: *from,
-                to: node,
-                data,
-            });
+            state.edges.push(Edge { from: *from, to: node, data });
         }
         Ok(node)
     }
@@ -250,11 +231,7 @@ impl Graph {
             let action = object.action().clone();
             names.insert(*node, copy.add(driver, handle, action, *node, &[])?);
         }
-        let edges = state.edges.iter().map(|edge| Edge {
-            from: names[&edge.from],
-            to: names[&edge.to],
-            ..*edge
-        });
+        let edges = state.edges.iter().map(|edge| Edge { from: names[&edge.from], to: names[&edge.to], ..*edge });
         copy.lock().edges.extend(edges);
         Ok(())
     }
@@ -311,18 +288,9 @@ impl Graph {
     /// Kinds of the nodes and the edges by position, which an update must not change.
     pub(crate) fn topology(&self) -> (Vec<i32>, Vec<Edge>) {
         let state = self.lock();
-        let place: HashMap<usize, usize> = state
-            .nodes
-            .iter()
-            .enumerate()
-            .map(|(at, (node, _))| (*node, at))
-            .collect();
+        let place: HashMap<usize, usize> = state.nodes.iter().enumerate().map(|(at, (node, _))| (*node, at)).collect();
         let kinds = state.nodes.iter().map(|(_, node)| node.action().kind()).collect();
-        let place = |edge: &Edge| Edge {
-            from: place[&edge.from],
-            to: place[&edge.to],
-            ..*edge
-        };
+        let place = |edge: &Edge| Edge { from: place[&edge.from], to: place[&edge.to], ..*edge };
         let mut edges: Vec<_> = state.edges.iter().map(place).collect();
         edges.sort_unstable();
         (kinds, edges)
@@ -349,11 +317,7 @@ pub(crate) struct Exec {
 
 impl Exec {
     pub(crate) fn new(graph: &Graph, flags: u64) -> Result<Self, Error> {
-        let steps = graph.order()?.into_iter().map(|(node, action)| Step {
-            node,
-            action,
-            enabled: true,
-        });
+        let steps = graph.order()?.into_iter().map(|(node, action)| Step { node, action, enabled: true });
         Ok(Self {
             flags,
             topology: graph.topology(),

@@ -55,12 +55,7 @@ impl GraphMemory {
         let id = driver.memory.holding(start).map_or(0, |allocation| allocation.id);
         let is_allocated = false;
         states().insert(start, State { id, is_allocated });
-        Ok(Arc::new(Self {
-            start,
-            bytes,
-            device: context.device,
-            id,
-        }))
+        Ok(Arc::new(Self { start, bytes, device: context.device, id }))
     }
 
     /// Refuses a launch that would allocate what an earlier one has allocated, unless that frees it.
@@ -90,10 +85,9 @@ pub(crate) fn free(start: u64) -> Result<bool, Error> {
             set(start, false);
             Ok(true)
         }
-        Some(false) => Err(Error::NotAllocated {
-            address: start,
-            expected: "memory that a launch of its graph has allocated",
-        }),
+        Some(false) => {
+            Err(Error::NotAllocated { address: start, expected: "memory that a launch of its graph has allocated" })
+        }
     }
 }
 
@@ -102,11 +96,7 @@ pub(crate) fn bytes(driver: &Driver, device: i32) -> (u64, u64) {
     let of_graphs = driver.memory.of_kind(Kind::Graph);
     let of_device = of_graphs.filter(|one| driver.device_of(one.context) == device);
     of_device.fold((0, 0), |(used, all), one| {
-        let own = if is_allocated(one.start) == Some(true) {
-            one.bytes
-        } else {
-            0
-        };
+        let own = if is_allocated(one.start) == Some(true) { one.bytes } else { 0 };
         (used + own, all + one.bytes)
     })
 }
@@ -120,21 +110,13 @@ impl Drop for GraphMemory {
         states.remove(&self.start);
         drop(states);
         let Ok(driver) = Driver::get() else { return };
-        if driver
-            .memory
-            .holding(self.start)
-            .is_none_or(|allocation| allocation.id != self.id)
-        {
+        if driver.memory.holding(self.start).is_none_or(|allocation| allocation.id != self.id) {
             // It has gone with its context.
             return;
         }
         if state.is_allocated {
             // It outlives its graph, and is then freed as other memory of streams.
-            let pool = driver
-                .default_pools
-                .get(self.device as usize)
-                .copied()
-                .unwrap_or_default();
+            let pool = driver.default_pools.get(self.device as usize).copied().unwrap_or_default();
             return driver.memory.turn(self.start, Kind::Pooled { pool });
         }
         if let Some(allocation) = driver.memory.remove(self.start, |kind| kind == Kind::Graph) {

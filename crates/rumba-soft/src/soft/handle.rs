@@ -34,10 +34,7 @@ impl<T> Handles<T> {
             kind,
             first,
             next: AtomicUsize::new(first + STEP),
-            table: RwLock::new(Table {
-                live: HashMap::new(),
-                orphans: HashSet::new(),
-            }),
+            table: RwLock::new(Table { live: HashMap::new(), orphans: HashSet::new() }),
         }
     }
 
@@ -59,11 +56,7 @@ impl<T> Handles<T> {
     /// The object that `handle` stands for.
     pub(crate) fn get(&self, handle: usize) -> Result<Arc<T>, Error> {
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
-        table
-            .live
-            .get(&handle)
-            .cloned()
-            .ok_or_else(|| self.unknown(&table, handle))
+        table.live.get(&handle).cloned().ok_or_else(|| self.unknown(&table, handle))
     }
 
     /// Ends a handle.
@@ -84,10 +77,7 @@ impl<T> Handles<T> {
     /// Ends the handles of all objects of a context that ends, so that they can be told from those that never were.
     pub(crate) fn orphan(&self, is_of_context: impl Fn(&T) -> bool) {
         let Table { live, orphans } = &mut *self.write();
-        orphans.extend(
-            live.extract_if(|_, object| is_of_context(object))
-                .map(|(handle, _)| handle),
-        );
+        orphans.extend(live.extract_if(|_, object| is_of_context(object)).map(|(handle, _)| handle));
     }
 
     /// Ends the handles of all objects that `keep` refuses.
@@ -123,10 +113,7 @@ mod tests {
         assert_eq!(streams.get(handle).as_deref(), Ok(&7));
         assert!(events.get(handle).is_err());
         assert!(streams.remove(handle).is_ok());
-        let gone = Error::Handle {
-            kind: "stream",
-            value: handle,
-        };
+        let gone = Error::Handle { kind: "stream", value: handle };
         assert_eq!(streams.get(handle), Err(gone.clone()));
         assert_eq!(streams.remove(handle), Err(gone));
         assert!(streams.was_issued(handle));

@@ -103,9 +103,7 @@ fn text(bytes: &[u8], name: &str) -> Result<Vec<Source>, Error> {
     };
     let Some(version) = skip_blank(ptx).strip_prefix(".version") else {
         let start: String = ptx.chars().take(40).collect();
-        return Err(Error::Image(format!(
-            "PTX begins with `.version`, this text with {start:?}"
-        )));
+        return Err(Error::Image(format!("PTX begins with `.version`, this text with {start:?}")));
     };
     let version = version.split_whitespace().next().unwrap_or_default();
     let major = version.split('.').next().unwrap_or_default();
@@ -120,11 +118,7 @@ fn text(bytes: &[u8], name: &str) -> Result<Vec<Source>, Error> {
         };
         return Err(Error::Ptx { log, report });
     }
-    Ok(vec![Source {
-        name: name.to_owned(),
-        ptx: ptx.to_owned(),
-        max_registers: None,
-    }])
+    Ok(vec![Source { name: name.to_owned(), ptx: ptx.to_owned(), max_registers: None }])
 }
 
 /// Architectures that NVIDIA's assembler knows. From 90 on there are variants.
@@ -195,9 +189,7 @@ fn fat_binary(image: &[u8], name: &str) -> Result<Vec<Source>, Error> {
     let mut best: Option<(u32, &[u8], &[u8])> = None;
     let device = table::multiprocessor().capability;
     let mut newer: Option<u32> = None;
-    let mut entries = image
-        .get(usize::from(number::<2>(image, 6).unwrap_or(16) as u16)..)
-        .unwrap_or(&[]);
+    let mut entries = image.get(usize::from(number::<2>(image, 6).unwrap_or(16) as u16)..).unwrap_or(&[]);
     while !entries.is_empty() {
         let header = number::<4>(entries, 4).ok_or_else(broken)? as usize;
         let size = number::<8>(entries, 8).ok_or_else(broken)? as usize;
@@ -308,9 +300,7 @@ pub(crate) fn read_library(archive: &[u8], name: &str) -> Result<Vec<Source>, Er
     const MAGIC: &[u8] = b"!<arch>\n";
     const HEADER: usize = 60;
     let Some(mut rest) = archive.strip_prefix(MAGIC) else {
-        return Err(Error::Image(
-            "it is no library: it does not begin with `!<arch>`".into(),
-        ));
+        return Err(Error::Image("it is no library: it does not begin with `!<arch>`".into()));
     };
     let mut sources = Vec::new();
     while rest.len() >= HEADER {
@@ -334,11 +324,7 @@ mod tests {
     const PTX: &str = "// by hand\n.version 7.0\n.target sm_70\n.address_size 64\n";
 
     fn source(name: &str) -> Source {
-        Source {
-            name: name.into(),
-            ptx: PTX.into(),
-            max_registers: None,
-        }
+        Source { name: name.into(), ptx: PTX.into(), max_registers: None }
     }
 
     /// A fat binary with one entry, laid out as NVIDIA's fatbinary does.
@@ -375,21 +361,11 @@ mod tests {
         }
         for target in ["sm_999", "sm_91", "sm_70a", "sm_90f", "fermi"] {
             let expected = format!("line 3; fatal   : Unsupported .target '{target}'");
-            assert!(
-                log(target).is_some_and(|(log, newer)| log.contains(&expected) && newer.is_none()),
-                "{target}"
-            );
+            assert!(log(target).is_some_and(|(log, newer)| log.contains(&expected) && newer.is_none()), "{target}");
         }
         let text = PTX.replace("sm_70", "sm_120");
-        let report = read_bytes(text.as_bytes(), "a")
-            .expect_err("it is for a newer device")
-            .to_string();
-        for part in [
-            "the PTX is for sm_120",
-            "capability 9.0",
-            "compile the kernels for sm_90",
-            "RUMBA_SOFT_ARCH",
-        ] {
+        let report = read_bytes(text.as_bytes(), "a").expect_err("it is for a newer device").to_string();
+        for part in ["the PTX is for sm_120", "capability 9.0", "compile the kernels for sm_90", "RUMBA_SOFT_ARCH"] {
             assert!(report.contains(part), "{report}");
         }
     }
@@ -402,10 +378,7 @@ mod tests {
         }
         for (target, device) in [("sm_90", 80), ("sm_90a", 89), ("sm_86", 80), ("sm_75", 72)] {
             let (refusal, _) = log(target, device).expect("it is newer");
-            assert!(
-                refusal.contains("higher than default SM version assumed"),
-                "{target} on {device}"
-            );
+            assert!(refusal.contains("higher than default SM version assumed"), "{target} on {device}");
         }
     }
 
@@ -413,10 +386,7 @@ mod tests {
     fn text_must_begin_as_ptx_does() {
         assert_eq!(read_bytes(PTX.as_bytes(), "a"), Ok(vec![source("a")]));
         for other in ["", "hello", "/* no end", "\n// only a comment"] {
-            assert!(
-                matches!(read_bytes(other.as_bytes(), "a"), Err(Error::Image(_))),
-                "{other:?}"
-            );
+            assert!(matches!(read_bytes(other.as_bytes(), "a"), Err(Error::Image(_))), "{other:?}");
         }
     }
 
@@ -438,39 +408,21 @@ mod tests {
         assert!(matches!(read_bytes(&elf, "a"), Err(Error::Image(_))));
         elf[18] = 190;
         assert!(matches!(read_bytes(&elf, "a"), Err(Error::NoPtx(_))));
-        assert!(matches!(
-            read_bytes(&fat(2, 86, 0, &elf, 64), "a"),
-            Err(Error::NoPtx(_))
-        ));
+        assert!(matches!(read_bytes(&fat(2, 86, 0, &elf, 64), "a"), Err(Error::NoPtx(_))));
     }
 
     #[test]
     fn fat_binaries_give_their_ptx() {
-        assert_eq!(
-            read_bytes(&fat(1, 70, 0, PTX.as_bytes(), 0), "a"),
-            Ok(vec![source("a")])
-        );
+        assert_eq!(read_bytes(&fat(1, 70, 0, PTX.as_bytes(), 0), "a"), Ok(vec![source("a")]));
         let packed = lz4_flex::block::compress(PTX.as_bytes());
-        assert_eq!(
-            read_bytes(&fat(1, 70, 0x2000, &packed, PTX.len()), "a"),
-            Ok(vec![source("a")])
-        );
-        assert!(matches!(
-            read_bytes(&fat(1, 70, 0x2000, &packed[1..], PTX.len()), "a"),
-            Err(Error::Image(_))
-        ));
-        assert!(matches!(
-            read_bytes(&fat(1, 120, 0, PTX.as_bytes(), 0), "a"),
-            Err(Error::Newer { .. })
-        ));
+        assert_eq!(read_bytes(&fat(1, 70, 0x2000, &packed, PTX.len()), "a"), Ok(vec![source("a")]));
+        assert!(matches!(read_bytes(&fat(1, 70, 0x2000, &packed[1..], PTX.len()), "a"), Err(Error::Image(_))));
+        assert!(matches!(read_bytes(&fat(1, 120, 0, PTX.as_bytes(), 0), "a"), Err(Error::Newer { .. })));
     }
 
     #[test]
     fn a_bound_of_registers_travels_with_its_text() {
-        let bounded = Source {
-            max_registers: Some(38),
-            ..source("a")
-        };
+        let bounded = Source { max_registers: Some(38), ..source("a") };
         let sources = vec![bounded, source("b")];
         assert_eq!(read_bytes(&link(&sources), "c"), Ok(sources));
     }

@@ -102,9 +102,7 @@ impl Driver {
         }
         let kernel = module.program.kernel(&text)?;
         let context = Arc::clone(&module.context);
-        let (found, _) = self
-            .functions
-            .insert(|_| Function::new(context, handle, kernel, name.to_owned()));
+        let (found, _) = self.functions.insert(|_| Function::new(context, handle, kernel, name.to_owned()));
         functions.insert(text.into_owned(), found);
         Ok(found)
     }

@@ -140,10 +140,8 @@ impl Machine {
     /// The exploration that an order is one of.
     fn exploration(&self, order: &Order) -> Result<Exploration, Error> {
         let mut current = self.exploration.lock().unwrap_or_else(PoisonError::into_inner);
-        let bound = |orders, steps: u64| ExplorationBound {
-            orders,
-            steps: usize::try_from(steps).unwrap_or(usize::MAX),
-        };
+        let bound =
+            |orders, steps: u64| ExplorationBound { orders, steps: usize::try_from(steps).unwrap_or(usize::MAX) };
         match order {
             Order::Next { is_first: false, .. } if current.is_some() => {}
             Order::Next { orders, steps, .. } => *current = Some(Exploration::new(bound(*orders, *steps))),
@@ -305,26 +303,12 @@ impl Machine {
     pub(crate) fn load(&self, part: Part, sources: &[Source]) -> Result<Program, Error> {
         let device = self.device(part);
         let max_registers = sources.iter().filter_map(|source| source.max_registers).min();
-        let sources: Vec<_> = sources
-            .iter()
-            .map(|source| rumba_vm::Source {
-                name: &source.name,
-                ptx: &source.ptx,
-            })
-            .collect();
+        let sources: Vec<_> =
+            sources.iter().map(|source| rumba_vm::Source { name: &source.name, ptx: &source.ptx }).collect();
         match device.load(&sources) {
-            Ok(module) => Ok(Program {
-                module,
-                part,
-                texts: self.texts(part, &sources),
-                device,
-                max_registers,
-            }),
+            Ok(module) => Ok(Program { module, part, texts: self.texts(part, &sources), device, max_registers }),
             Err(LoadError::Memory { error, .. }) => Err(memory_error(error)),
-            Err(error @ LoadError::Source(_)) => Err(Error::Ptx {
-                log: error.short(),
-                report: error.to_string(),
-            }),
+            Err(error @ LoadError::Source(_)) => Err(Error::Ptx { log: error.short(), report: error.to_string() }),
         }
     }
 
@@ -332,9 +316,7 @@ impl Machine {
     fn texts(&self, part: Part, sources: &[rumba_vm::Source<'_>]) -> Texts {
         let wanted = part == Part::Checked || self.config.checks != rumba_vm::CheckSet::default();
         let texts = sources.iter().filter(|_| wanted);
-        texts
-            .map(|source| (source.name.to_owned(), source.ptx.to_owned()))
-            .collect()
+        texts.map(|source| (source.name.to_owned(), source.ptx.to_owned())).collect()
     }
 
     /// Refuses a launch that would not begin.
@@ -390,9 +372,7 @@ impl Machine {
         let name = kernel.function.name();
         // SAFETY: CUDA demands of its callers that nothing else uses what a kernel does; launches take turns here.
         let Some(memory) = (unsafe { kernel.device.contents(MOST_CONTENTS) }) else {
-            log::write(format_args!(
-                "kernel `{name}`: not explored: more than {MOST_CONTENTS} bytes are allocated\n"
-            ));
+            log::write(format_args!("kernel `{name}`: not explored: more than {MOST_CONTENTS} bytes are allocated\n"));
             return self.once(&HostWaits::no(), kernel, launch, None);
         };
         exploration.restart();
@@ -418,9 +398,7 @@ impl Machine {
             log::write(format_args!("kernel `{name}`: complete: {orders} orders\n"));
         } else {
             let limits = report.limits.join("; ");
-            log::write(format_args!(
-                "kernel `{name}`: not complete, {orders} orders: {limits}\n"
-            ));
+            log::write(format_args!("kernel `{name}`: not complete, {orders} orders: {limits}\n"));
         }
         Ok(failed.map_or(Ok(()), Err))
     }
@@ -490,16 +468,10 @@ impl Program {
     }
 
     pub(crate) fn kernel(&self, name: &str) -> Result<Kernel, Error> {
-        let function = self
-            .module
-            .function(name)
-            .ok_or_else(|| match self.module.refusal(name) {
-                Some(refusal) => Error::NotExecuted(refusal.to_string()),
-                None => Error::NotFound {
-                    kind: "kernel",
-                    name: name.to_owned(),
-                },
-            })?;
+        let function = self.module.function(name).ok_or_else(|| match self.module.refusal(name) {
+            Some(refusal) => Error::NotExecuted(refusal.to_string()),
+            None => Error::NotFound { kind: "kernel", name: name.to_owned() },
+        })?;
         let attributes = function.attributes();
         let needs = Needs {
             registers: attributes.registers.min(self.max_registers.unwrap_or(u32::MAX)),
@@ -510,12 +482,7 @@ impl Program {
             ptx_version: attributes.ptx_version,
         };
         let parameters = function.parameters().iter();
-        let parameters = parameters
-            .map(|one| Parameter {
-                offset: one.offset,
-                bytes: one.bytes,
-            })
-            .collect();
+        let parameters = parameters.map(|one| Parameter { offset: one.offset, bytes: one.bytes }).collect();
         Ok(Kernel {
             needs,
             parameters,
@@ -528,10 +495,7 @@ impl Program {
 
     /// The names of all kernels that can run.
     pub(crate) fn kernel_names(&self) -> Vec<String> {
-        self.module
-            .functions()
-            .map(|function| function.name().to_owned())
-            .collect()
+        self.module.functions().map(|function| function.name().to_owned()).collect()
     }
 
     /// Address and size of a variable.
@@ -576,11 +540,7 @@ pub(crate) fn check_syntax(source: &Source) -> Result<(), Error> {
         Err(errors) => {
             let report = rumba_ptx::Report::new(&source.name, &source.ptx);
             let log = report.short_log(&errors);
-            let report = errors
-                .iter()
-                .map(|error| report.render(error))
-                .collect::<Vec<_>>()
-                .join("\n\n");
+            let report = errors.iter().map(|error| report.render(error)).collect::<Vec<_>>().join("\n\n");
             Err(Error::Ptx { log, report })
         }
     }
@@ -639,10 +599,7 @@ fn tell(part: Part, found: Vec<Finding>) {
 
 fn launch_error(refusal: LaunchError) -> Error {
     match refusal {
-        LaunchError::TooManyCooperative { blocks, limit } => Error::TooManyBlocks {
-            blocks,
-            resident: limit,
-        },
+        LaunchError::TooManyCooperative { blocks, limit } => Error::TooManyBlocks { blocks, resident: limit },
         refusal @ LaunchError::Cluster { .. } => Error::Cluster(refusal.to_string()),
         refusal => Error::Launch(refusal.to_string()),
     }
@@ -650,14 +607,10 @@ fn launch_error(refusal: LaunchError) -> Error {
 
 fn memory_error(error: MemoryError) -> Error {
     match error {
-        MemoryError::OutOfMemory { requested, free, .. } => Error::OutOfMemory {
-            asked: requested as u64,
-            free: free as u64,
-        },
-        MemoryError::System { requested, .. } => Error::OutOfMemory {
-            asked: requested as u64,
-            free: 0,
-        },
+        MemoryError::OutOfMemory { requested, free, .. } => {
+            Error::OutOfMemory { asked: requested as u64, free: free as u64 }
+        }
+        MemoryError::System { requested, .. } => Error::OutOfMemory { asked: requested as u64, free: 0 },
         error => Error::Memory(error.to_string()),
     }
 }
@@ -667,30 +620,17 @@ fn assertion(fault: &rumba_vm::Fault) -> Option<String> {
     if fault.kind != FaultKind::Assert {
         return None;
     }
-    let place = fault
-        .location()
-        .map(|location| format!("{location}: "))
-        .unwrap_or_default();
+    let place = fault.location().map(|location| format!("{location}: ")).unwrap_or_default();
     let ([bx, by, bz], [tx, ty, tz]) = (fault.block, fault.thread);
     let message = &fault.message;
-    Some(format!(
-        "{place}block: [{bx},{by},{bz}], thread: [{tx},{ty},{tz}] Assertion `{message}` failed."
-    ))
+    Some(format!("{place}block: [{bx},{by},{bz}], thread: [{tx},{ty},{tz}] Assertion `{message}` failed."))
 }
 
 /// What the environment asks for.
 fn config() -> Result<Config, Error> {
-    let default = Config {
-        multiprocessor: table::multiprocessor(),
-        ..Config::default()
-    };
+    let default = Config { multiprocessor: table::multiprocessor(), ..Config::default() };
     let seconds = |text: &str| Duration::try_from_secs_f64(text.parse().ok()?).ok();
-    let mebibytes = |text: &str| {
-        text.parse::<usize>()
-            .ok()?
-            .checked_mul(1 << 20)
-            .filter(|bytes| *bytes > 0)
-    };
+    let mebibytes = |text: &str| text.parse::<usize>().ok()?.checked_mul(1 << 20).filter(|bytes| *bytes > 0);
     let engine = setting(engine::ENGINE, engine::Choice::VALUES, engine::Choice::parse)?;
     let seed = setting("RUMBA_CHECK_SEED", "a number", |text| text.parse().ok())?;
     if engine == Some(engine::Choice::Compiled) && seed.is_some() {
@@ -705,30 +645,18 @@ fn config() -> Result<Config, Error> {
         checks: checks::wanted()?,
         seed,
         profile: checks::profile_path().is_some(),
-        time_limit: match setting(
-            TIMEOUT,
-            "the seconds that a launch may take, or 0 for no limit",
-            seconds,
-        )? {
+        time_limit: match setting(TIMEOUT, "the seconds that a launch may take, or 0 for no limit", seconds)? {
             Some(Duration::ZERO) => None,
             Some(limit) => Some(limit),
             None => default.time_limit,
         },
-        workers: setting(
-            "RUMBA_WORKERS",
-            "how many threads run blocks, or 0 for one per core",
-            |text| text.parse().ok().filter(|workers| *workers <= MOST_WORKERS),
-        )?
+        workers: setting("RUMBA_WORKERS", "how many threads run blocks, or 0 for one per core", |text| {
+            text.parse().ok().filter(|workers| *workers <= MOST_WORKERS)
+        })?
         .unwrap_or(default.workers),
-        multiprocessors: setting(
-            "RUMBA_MULTIPROCESSORS",
-            "a number of multiprocessors from 1 to 1024",
-            |text| {
-                text.parse()
-                    .ok()
-                    .filter(|count| (1..=MOST_MULTIPROCESSORS).contains(count))
-            },
-        )?
+        multiprocessors: setting("RUMBA_MULTIPROCESSORS", "a number of multiprocessors from 1 to 1024", |text| {
+            text.parse().ok().filter(|count| (1..=MOST_MULTIPROCESSORS).contains(count))
+        })?
         .unwrap_or(default.multiprocessors),
         engine: engine.unwrap_or(engine::Choice::Auto).engine()?,
         memory_bytes: setting("RUMBA_MEMORY", "the device's memory in MiB", mebibytes)?.unwrap_or(default.memory_bytes),

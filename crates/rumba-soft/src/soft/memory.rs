@@ -62,12 +62,7 @@ pub(crate) struct Advice {
 
 impl Default for Advice {
     fn default() -> Self {
-        Self {
-            read_mostly: false,
-            preferred: -2,
-            accessed_by: Vec::new(),
-            prefetched: -2,
-        }
+        Self { read_mostly: false, preferred: -2, accessed_by: Vec::new(), prefetched: -2 }
     }
 }
 
@@ -101,11 +96,7 @@ pub(crate) struct Pool {
 
 impl Pool {
     pub(crate) fn new(device: i32) -> Self {
-        Self {
-            device,
-            settings: Mutex::new([1, 1, 1, 0]),
-            high: AtomicU64::new(0),
-        }
+        Self { device, settings: Mutex::new([1, 1, 1, 0]), high: AtomicU64::new(0) }
     }
 }
 
@@ -145,11 +136,7 @@ impl Memory {
     /// Takes out the allocation that starts at `address` if `fits` says so.
     pub(crate) fn remove(&self, address: u64, fits: impl Fn(Kind) -> bool) -> Option<Allocation> {
         let mut live = self.write();
-        if fits(live.get(&address)?.kind) {
-            live.remove(&address)
-        } else {
-            None
-        }
+        if fits(live.get(&address)?.kind) { live.remove(&address) } else { None }
     }
 
     /// Takes out what lies in the `bytes` at `address` and was made accessible there.
@@ -168,9 +155,8 @@ impl Memory {
     /// Takes out everything that one life of a context owned.
     pub(crate) fn remove_owned(&self, life: u64) -> Vec<Allocation> {
         let mut live = self.write();
-        let (owned, kept): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut *live)
-            .into_iter()
-            .partition(|(_, one)| one.life == life);
+        let (owned, kept): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            std::mem::take(&mut *live).into_iter().partition(|(_, one)| one.life == life);
         *live = kept;
         owned.into_values().collect()
     }
@@ -199,10 +185,7 @@ impl Memory {
     /// Bytes that are allocated from `pool`.
     pub(crate) fn pooled(&self, pool: usize) -> u64 {
         let live = self.live.read().unwrap_or_else(PoisonError::into_inner);
-        live.values()
-            .filter(|one| one.kind == Kind::Pooled { pool })
-            .map(|one| one.bytes)
-            .sum()
+        live.values().filter(|one| one.kind == Kind::Pooled { pool }).map(|one| one.bytes).sum()
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<u64, Allocation>> {
@@ -215,14 +198,7 @@ mod tests {
     use super::*;
 
     fn allocation(start: u64, bytes: u64, kind: Kind, life: u64) -> Allocation {
-        Allocation {
-            start,
-            bytes,
-            kind,
-            context: 1,
-            life,
-            id: start,
-        }
+        Allocation { start, bytes, kind, context: 1, life, id: start }
     }
 
     #[test]

@@ -19,11 +19,7 @@ pub(crate) struct Module {
 
 impl Module {
     pub(crate) fn new(context: Owner, program: Program) -> Self {
-        Self {
-            context,
-            program,
-            functions: Mutex::default(),
-        }
+        Self { context, program, functions: Mutex::default() }
     }
 }
 

@@ -32,13 +32,7 @@ impl Stream {
 
     pub(crate) fn new(context: Owner, flags: u32, priority: i32, id: u64) -> Self {
         let queue = context.new_queue(flags & Self::NON_BLOCKING == 0);
-        Self {
-            context,
-            flags,
-            priority,
-            id,
-            queue,
-        }
+        Self { context, flags, priority, id, queue }
     }
 }
 
@@ -136,10 +130,7 @@ impl AnyStream {
     /// kernel may be waiting for it, and is not compared.
     fn submit_and_wait(&self, kernel: &KernelWork, machine: &Machine) -> Point {
         let host = Arc::new(HostWaits::default());
-        let kernel = KernelWork {
-            host: Some(Arc::clone(&host)),
-            ..kernel.clone()
-        };
+        let kernel = KernelWork { host: Some(Arc::clone(&host)), ..kernel.clone() };
         let mut ended = machine.ended_blocks();
         let point = self.queue().push(Work::Kernel(Arc::new(kernel)), self.before(), false);
         while !point.wait_for(HostWaits::PATIENCE) {
@@ -263,11 +254,7 @@ impl Event {
     pub(crate) const DISABLE_TIMING: u32 = 2;
 
     pub(crate) fn new(context: Owner, flags: u32) -> Self {
-        Self {
-            context,
-            flags,
-            record: Mutex::default(),
-        }
+        Self { context, flags, record: Mutex::default() }
     }
 
     /// Records the event behind everything in a stream.
@@ -277,10 +264,7 @@ impl Event {
                 if !part.session.is_valid() {
                     return Err(Error::Capture(Code::STREAM_CAPTURE_INVALIDATED));
                 }
-                Record::Captured {
-                    session: part.session,
-                    nodes: part.tail,
-                }
+                Record::Captured { session: part.session, nodes: part.tail }
             }
             None => {
                 let stamp = Arc::new(Stamp::default());
@@ -332,10 +316,7 @@ pub(crate) const PER_THREAD: CUstream = 2;
 fn now() -> u64 {
     static START: Mutex<Option<Instant>> = Mutex::new(None);
     static LAST: AtomicU64 = AtomicU64::new(0);
-    let start = *START
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .get_or_insert_with(Instant::now);
+    let start = *START.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Instant::now);
     let time = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX - 1);
     let last = LAST
         .fetch_update(Ordering::AcqRel, Ordering::Acquire, |last| Some(time.max(last + 1)))

@@ -76,10 +76,7 @@ impl ContextStatus {
         // With the lock held: a failure is set before its caller counts what is running.
         self.usable().ok()?;
         *running += 1;
-        Some(Running {
-            status: self,
-            number: in_progress().begin(),
-        })
+        Some(Running { status: self, number: in_progress().begin() })
     }
 
     fn lock_running(&self) -> MutexGuard<'_, u32> {
@@ -131,10 +128,7 @@ struct InProgress {
     running: Vec<u64>,
 }
 
-static IN_PROGRESS: Mutex<InProgress> = Mutex::new(InProgress {
-    next: 0,
-    running: Vec::new(),
-});
+static IN_PROGRESS: Mutex<InProgress> = Mutex::new(InProgress { next: 0, running: Vec::new() });
 static ENDED: Condvar = Condvar::new();
 
 fn in_progress() -> MutexGuard<'static, InProgress> {
@@ -251,10 +245,7 @@ impl Queue {
     /// The point after everything that was enqueued so far.
     pub(crate) fn end(self: &Arc<Self>) -> Point {
         let number = self.lock().enqueued;
-        Point {
-            queue: Arc::clone(self),
-            number,
-        }
+        Point { queue: Arc::clone(self), number }
     }
 
     /// That point, unless it is reached.
@@ -270,10 +261,7 @@ impl Queue {
         state.enqueued += 1;
         let number = state.enqueued;
         let idle = !state.running && state.waiting.is_empty();
-        let point = || Point {
-            queue: Arc::clone(self),
-            number,
-        };
+        let point = || Point { queue: Arc::clone(self), number };
         if quick && idle && after.iter().all(Point::is_reached) {
             state.running = true;
             state.runs_host = work.is_of_host();
@@ -308,9 +296,8 @@ impl Queue {
         if state.dependents.is_empty() {
             return;
         }
-        let (ready, waiting) = std::mem::take(&mut state.dependents)
-            .into_iter()
-            .partition(|(number, _)| *number <= completed);
+        let (ready, waiting) =
+            std::mem::take(&mut state.dependents).into_iter().partition(|(number, _)| *number <= completed);
         state.dependents = waiting;
         drop(state);
         let ready: Vec<(u64, Arc<Self>)> = ready;
@@ -431,10 +418,7 @@ struct Executors {
     idle: usize,
 }
 
-static EXECUTORS: Mutex<Executors> = Mutex::new(Executors {
-    ready: VecDeque::new(),
-    idle: 0,
-});
+static EXECUTORS: Mutex<Executors> = Mutex::new(Executors { ready: VecDeque::new(), idle: 0 });
 static READY: Condvar = Condvar::new();
 
 fn executors() -> MutexGuard<'static, Executors> {
@@ -467,9 +451,7 @@ fn serve() {
                     break queue;
                 }
                 executors.idle += 1;
-                let (woken, timeout) = READY
-                    .wait_timeout(executors, PATIENCE)
-                    .unwrap_or_else(PoisonError::into_inner);
+                let (woken, timeout) = READY.wait_timeout(executors, PATIENCE).unwrap_or_else(PoisonError::into_inner);
                 executors = woken;
                 executors.idle -= 1;
                 if timeout.timed_out() && executors.ready.is_empty() {
@@ -520,10 +502,7 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 assert!(status.outcome().is_err());
-                assert!(
-                    ended.load(Ordering::Acquire),
-                    "told while another stream's work was running"
-                );
+                assert!(ended.load(Ordering::Acquire), "told while another stream's work was running");
             });
             // However long this takes, the waiter is not told before.
             std::thread::sleep(std::time::Duration::from_millis(10));

@@ -100,9 +100,7 @@ impl Verdict {
             count => format!("{}, ", counted(count as u64, "kernel")),
         };
         let exit = self.exit();
-        let exit = exit.map_or_else(String::new, |code| {
-            format!("; exit code {code}, which {EXIT}=0 turns off")
-        });
+        let exit = exit.map_or_else(String::new, |code| format!("; exit code {code}, which {EXIT}=0 turns off"));
         format!("{tally} in {kernels}{launches} (RUMBA_CHECK={}){exit}", self.checks)
     }
 }
@@ -172,19 +170,8 @@ mod tests {
         assert_eq!(verdict(Severity::Error, Some(3)).exit(), None);
         assert_eq!(verdict(Severity::Error, None).exit(), None);
         assert_eq!(verdict(Severity::Warning, Some(0)).exit(), None);
-        assert_eq!(
-            Verdict {
-                exit: 0,
-                ..verdict(Severity::Error, Some(0))
-            }
-            .exit(),
-            None
-        );
-        let silent = Verdict {
-            kernels: BTreeSet::new(),
-            found: BTreeMap::new(),
-            ..verdict(Severity::Info, Some(0))
-        };
+        assert_eq!(Verdict { exit: 0, ..verdict(Severity::Error, Some(0)) }.exit(), None);
+        let silent = Verdict { kernels: BTreeSet::new(), found: BTreeMap::new(), ..verdict(Severity::Info, Some(0)) };
         assert_eq!(silent.line(), "no findings in 12 launches (RUMBA_CHECK=all)");
     }
 }

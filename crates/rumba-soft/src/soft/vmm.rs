@@ -155,15 +155,7 @@ impl State {
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_FIXED);
         // SAFETY: the range is reserved, and nothing is mapped in it.
         unsafe { map(start, bytes as usize, protection, flags, memory.file.as_raw_fd(), 0) }?;
-        self.mapped.insert(
-            start,
-            Mapping {
-                bytes,
-                memory,
-                access: 0,
-                is_ending: false,
-            },
-        );
+        self.mapped.insert(start, Mapping { bytes, memory, access: 0, is_ending: false });
         Ok(true)
     }
 
@@ -206,11 +198,7 @@ impl State {
 unsafe fn map(start: u64, bytes: usize, protection: i32, flags: i32, file: i32, offset: i64) -> io::Result<u64> {
     // SAFETY: the caller's promise; without a fixed place nothing that is mapped changes.
     let place = unsafe { libc::mmap(start as *mut _, bytes, protection, flags, file, offset) };
-    if place == libc::MAP_FAILED {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(place as u64)
-    }
+    if place == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(place as u64) }
 }
 
 /// Bytes of memory that the machine has, or the largest number if the system does not say.
@@ -265,10 +253,7 @@ mod tests {
         for place in [start, second] {
             assert!(state.map(place, GRANULARITY, Arc::clone(&memory)).expect("a mapping"));
         }
-        assert!(
-            !state.map(second, GRANULARITY, memory).expect("nothing to do"),
-            "it is mapped"
-        );
+        assert!(!state.map(second, GRANULARITY, memory).expect("nothing to do"), "it is mapped");
         assert!(state.is_mapped(start, 2 * GRANULARITY) && !state.is_mapped(start, GRANULARITY + 1));
         // SAFETY: both addresses were just mapped, to the same memory.
         let seen = unsafe {

@@ -123,14 +123,7 @@ impl Transfer {
     /// # Safety
     /// A side that is not the machine's memory is host memory that may be read, or written, until the copy is done.
     pub(crate) unsafe fn new(target: Grid, source: Grid, [width, height, depth]: [usize; 3]) -> Self {
-        Self {
-            target,
-            source,
-            width,
-            height,
-            depth,
-            staged: None,
-        }
+        Self { target, source, width, height, depth, staged: None }
     }
 
     pub(crate) fn target(&self) -> &Grid {
@@ -161,12 +154,8 @@ impl Transfer {
             }
         }
         let staged: Arc<[u8]> = bytes.into();
-        self.source = Grid {
-            start: staged.as_ptr() as u64,
-            is_device: false,
-            row: self.width,
-            slice: self.width * self.height,
-        };
+        self.source =
+            Grid { start: staged.as_ptr() as u64, is_device: false, row: self.width, slice: self.width * self.height };
         self.staged = Some(staged);
     }
 

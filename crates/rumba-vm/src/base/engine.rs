@@ -39,9 +39,7 @@ unsafe impl Sync for Code {}
 
 impl fmt::Debug for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Code")
-            .field("entry", &self.entry)
-            .finish_non_exhaustive()
+        f.debug_struct("Code").field("entry", &self.entry).finish_non_exhaustive()
     }
 }
 
@@ -83,19 +81,13 @@ impl Engine {
 
     /// Native code, made by a compiler.
     pub fn compiled(compiler: Arc<dyn Compiler>) -> Self {
-        Self {
-            compiler: Some(compiler),
-            compares: false,
-        }
+        Self { compiler: Some(compiler), compares: false }
     }
 
     /// Both: each launch runs interpreted and then as native code, from the same memory. A difference is a fault of the launch, of
     /// the kind [`FaultKind::EngineDifference`](crate::FaultKind::EngineDifference).
     pub fn compared(compiler: Arc<dyn Compiler>) -> Self {
-        Self {
-            compiler: Some(compiler),
-            compares: true,
-        }
+        Self { compiler: Some(compiler), compares: true }
     }
 
     /// Whether each launch runs on both engines.

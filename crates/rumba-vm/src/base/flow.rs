@@ -26,10 +26,7 @@ pub(crate) fn basic_blocks(count: usize, targets: impl Fn(usize) -> Option<Vec<u
     let mut blocks = Vec::new();
     let mut start = 0;
     for end in (1..=count).filter(|end| leads[*end]) {
-        blocks.push(BasicBlock {
-            ops: start..end,
-            successors: Vec::new(),
-        });
+        blocks.push(BasicBlock { ops: start..end, successors: Vec::new() });
         start = end;
     }
     for block in 0..blocks.len() {
@@ -50,12 +47,7 @@ pub(crate) fn holding(blocks: &[BasicBlock], operation: usize) -> usize {
 /// unless they are in a loop with it: a weak topological order (Bourdoncle, "Efficient chaotic iteration strategies with
 /// widenings", 1993). Of blocks that may stand in any order those stand first that come first. Blocks that are not reached stand last.
 pub(crate) fn weak_topological_order(blocks: &[BasicBlock]) -> Vec<usize> {
-    let mut search = OrderSearch {
-        blocks,
-        numbers: vec![0; blocks.len()],
-        stack: Vec::new(),
-        count: 0,
-    };
+    let mut search = OrderSearch { blocks, numbers: vec![0; blocks.len()], stack: Vec::new(), count: 0 };
     let mut reversed = Vec::with_capacity(blocks.len());
     for block in 0..blocks.len() {
         if search.numbers[block] == 0 {
@@ -218,11 +210,10 @@ impl Set {
     }
 
     pub(crate) fn members(&self) -> impl Iterator<Item = usize> {
-        self.0.iter().enumerate().flat_map(|(index, word)| {
-            (0..64)
-                .filter(move |bit| word >> bit & 1 != 0)
-                .map(move |bit| index * 64 + bit)
-        })
+        self.0
+            .iter()
+            .enumerate()
+            .flat_map(|(index, word)| (0..64).filter(move |bit| word >> bit & 1 != 0).map(move |bit| index * 64 + bit))
     }
 }
 
@@ -236,20 +227,13 @@ pub(crate) struct Liveness {
 impl Liveness {
     /// Of `count` values; `before` makes of what is live after an operation what is live before it.
     pub(crate) fn new(blocks: &[BasicBlock], count: usize, before: impl Fn(&mut Set, usize)) -> Self {
-        let mut found = Self {
-            at_start: vec![Set::none(count); blocks.len()],
-            count,
-        };
+        let mut found = Self { at_start: vec![Set::none(count); blocks.len()], count };
         let mut changed = true;
         while changed {
             changed = false;
             for (index, block) in blocks.iter().enumerate().rev() {
                 let mut live = found.after(block);
-                block
-                    .ops
-                    .clone()
-                    .rev()
-                    .for_each(|operation| before(&mut live, operation));
+                block.ops.clone().rev().for_each(|operation| before(&mut live, operation));
                 if live != found.at_start[index] {
                     found.at_start[index] = live;
                     changed = true;
@@ -279,10 +263,10 @@ mod tests {
     use super::*;
 
     fn order(successors: &[&[usize]]) -> Vec<usize> {
-        let blocks = successors.iter().enumerate().map(|(number, successors)| BasicBlock {
-            ops: number..number + 1,
-            successors: successors.to_vec(),
-        });
+        let blocks = successors
+            .iter()
+            .enumerate()
+            .map(|(number, successors)| BasicBlock { ops: number..number + 1, successors: successors.to_vec() });
         weak_topological_order(&blocks.collect::<Vec<_>>())
     }
 
@@ -303,15 +287,11 @@ mod tests {
         let of = |edges: &[&[usize]]| components(&edges.iter().map(|to| to.to_vec()).collect::<Vec<_>>());
         assert_eq!(of(&[&[1, 2], &[3], &[3], &[]]), [[3], [1], [2], [0]]);
         // Two cycles, one of which leads to the other, and a node that leads to itself.
-        assert_eq!(
-            of(&[&[1], &[2, 3], &[0], &[4], &[3], &[5, 0]]),
-            [vec![3, 4], vec![0, 1, 2], vec![5]]
-        );
+        assert_eq!(of(&[&[1], &[2, 3], &[0], &[4], &[3], &[5, 0]]), [vec![3, 4], vec![0, 1, 2], vec![5]]);
         assert_eq!(of(&[]), [[0; 0]; 0]);
         // A path that is longer than a stack is deep.
-        let chain: Vec<Vec<usize>> = (0..300_000)
-            .map(|node: usize| node.checked_sub(1).into_iter().collect())
-            .collect();
+        let chain: Vec<Vec<usize>> =
+            (0..300_000).map(|node: usize| node.checked_sub(1).into_iter().collect()).collect();
         assert_eq!(components(&chain).len(), 300_000);
         let backwards: Vec<Vec<usize>> = (1..300_001).map(|next| vec![next % 300_000]).collect();
         assert_eq!(components(&backwards).len(), 1);

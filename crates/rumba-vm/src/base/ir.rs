@@ -89,12 +89,7 @@ pub struct Value {
 impl Value {
     /// The value of a name.
     pub fn named(text: impl Into<String>, element: Element, is_vector: bool) -> Self {
-        Self {
-            text: text.into(),
-            element,
-            is_vector,
-            is_constant: false,
-        }
+        Self { text: text.into(), element, is_vector, is_constant: false }
     }
 
     /// An integer.
@@ -106,12 +101,7 @@ impl Value {
             Element::I32 | Element::F32 => (value as u32).to_string(),
             Element::I64 | Element::F64 => value.to_string(),
         };
-        Self {
-            text,
-            element: element.integer(),
-            is_vector: false,
-            is_constant: true,
-        }
+        Self { text, element: element.integer(), is_vector: false, is_constant: true }
     }
 
     /// The type of its numbers.
@@ -159,11 +149,7 @@ impl fmt::Display for Value {
 
 /// A type in LLVM.
 pub(crate) fn ty(element: Element, is_vector: bool) -> String {
-    if is_vector {
-        format!("<{LANES} x {}>", element.name())
-    } else {
-        element.name().to_owned()
-    }
+    if is_vector { format!("<{LANES} x {}>", element.name()) } else { element.name().to_owned() }
 }
 
 /// How an operation computes a lane of its result: given the operation's `extra` and its operands.
@@ -272,17 +258,9 @@ impl Writer {
         }
         let vector = ty(value.element, true);
         if value.is_constant {
-            return Value {
-                text: format!("splat ({value})"),
-                is_vector: true,
-                ..value.clone()
-            };
+            return Value { text: format!("splat ({value})"), is_vector: true, ..value.clone() };
         }
-        let one = self.value(
-            value.element,
-            true,
-            format_args!("insertelement {vector} poison, {value}, i32 0"),
-        );
+        let one = self.value(value.element, true, format_args!("insertelement {vector} poison, {value}, i32 0"));
         self.value(
             value.element,
             true,
@@ -391,32 +369,21 @@ impl Writer {
         if a.element == element {
             return a.clone();
         }
-        let whole = if a.element == a.element.integer() {
-            a.clone()
-        } else {
-            self.convert("bitcast", a, a.element.integer())
-        };
+        let whole =
+            if a.element == a.element.integer() { a.clone() } else { self.convert("bitcast", a, a.element.integer()) };
         let cut = if whole.element.bits() > element.bits() {
             self.convert("trunc", &whole, element.integer())
         } else {
             whole
         };
-        if cut.element == element {
-            cut
-        } else {
-            self.convert("bitcast", &cut, element)
-        }
+        if cut.element == element { cut } else { self.convert("bitcast", &cut, element) }
     }
 
     /// The bits of a number, zero-extended to an integer.
     #[must_use]
     pub fn extended(&mut self, a: &Value, element: Element) -> Value {
         let bits = self.bits_as(a, a.element.integer());
-        if bits.element == element {
-            bits
-        } else {
-            self.convert("zext", &bits, element)
-        }
+        if bits.element == element { bits } else { self.convert("zext", &bits, element) }
     }
 
     /// An intrinsic that converts, such as `fptosi.sat`.
@@ -424,11 +391,7 @@ impl Writer {
     pub fn converting(&mut self, name: &str, a: &Value, element: Element) -> Value {
         let (to, from) = (ty(element, a.is_vector), a.ty());
         let suffix = |element: Element| {
-            if a.is_vector {
-                format!("v{LANES}{}", element.suffix())
-            } else {
-                element.suffix().to_owned()
-            }
+            if a.is_vector { format!("v{LANES}{}", element.suffix()) } else { element.suffix().to_owned() }
         };
         let name = format!("llvm.{name}.{}.{}", suffix(element), suffix(a.element));
         self.declare(format!("declare {to} @{name}({from})"));
@@ -453,15 +416,8 @@ impl Writer {
     pub fn reduced(&mut self, reduction: &str, a: &Value) -> Value {
         let a = self.spread(a);
         let (one, suffix) = (a.element.name(), format!("v{LANES}{}", a.element.suffix()));
-        self.declare(format!(
-            "declare {one} @llvm.vector.reduce.{reduction}.{suffix}({})",
-            a.ty()
-        ));
-        self.value(
-            a.element,
-            false,
-            format_args!("call {one} @llvm.vector.reduce.{reduction}.{suffix}({a})"),
-        )
+        self.declare(format!("declare {one} @llvm.vector.reduce.{reduction}.{suffix}({})", a.ty()));
+        self.value(a.element, false, format_args!("call {one} @llvm.vector.reduce.{reduction}.{suffix}({a})"))
     }
 
     /// A lane of a vector.
@@ -487,23 +443,11 @@ impl Writer {
     #[must_use]
     pub fn intrinsic_with(&mut self, name: &str, operands: &[&Value], last: &str) -> Value {
         let is_vector = operands.iter().any(|value| value.is_vector);
-        let operands: Vec<_> = operands
-            .iter()
-            .map(|value| {
-                if is_vector {
-                    self.spread(value)
-                } else {
-                    (*value).clone()
-                }
-            })
-            .collect();
+        let operands: Vec<_> =
+            operands.iter().map(|value| if is_vector { self.spread(value) } else { (*value).clone() }).collect();
         let element = operands[0].element;
         let one = ty(element, is_vector);
-        let suffix = if is_vector {
-            format!("v{LANES}{}", element.suffix())
-        } else {
-            element.suffix().to_owned()
-        };
+        let suffix = if is_vector { format!("v{LANES}{}", element.suffix()) } else { element.suffix().to_owned() };
         let mut types = vec![one.clone(); operands.len()];
         let mut arguments: Vec<_> = operands.iter().map(ToString::to_string).collect();
         if let Some((ty, _)) = last.split_once(' ') {
@@ -511,10 +455,6 @@ impl Writer {
             arguments.push(last.to_owned());
         }
         self.declare(format!("declare {one} @llvm.{name}.{suffix}({})", types.join(", ")));
-        self.value(
-            element,
-            is_vector,
-            format_args!("call {one} @llvm.{name}.{suffix}({})", arguments.join(", ")),
-        )
+        self.value(element, is_vector, format_args!("call {one} @llvm.{name}.{suffix}({})", arguments.join(", ")))
     }
 }

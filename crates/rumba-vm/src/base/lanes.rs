@@ -22,11 +22,7 @@ pub(crate) fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {
 
 /// The mask of the first `count` lanes.
 pub(crate) fn mask_of(count: u32) -> u32 {
-    if count >= LANES as u32 {
-        u32::MAX
-    } else {
-        (1 << count) - 1
-    }
+    if count >= LANES as u32 { u32::MAX } else { (1 << count) - 1 }
 }
 
 /// Lanes that are looked at together, and numbers in a vector: rows of a two-dimensional block are often that short.

@@ -122,10 +122,7 @@ mod tests {
     fn multiprocessors_are_in_groups() {
         let groups = |count| Multiprocessor::groups(count).collect::<Vec<_>>();
         assert_eq!(groups(132), [18, 18, 16, 16, 16, 16, 16, 16]);
-        assert_eq!(
-            (groups(1), groups(2), groups(7), groups(16)),
-            (vec![1], vec![2], vec![7], vec![16])
-        );
+        assert_eq!((groups(1), groups(2), groups(7), groups(16)), (vec![1], vec![2], vec![7], vec![16]));
         for count in 1..300 {
             assert_eq!(groups(count).iter().sum::<u32>(), count);
         }
@@ -137,13 +134,7 @@ mod tests {
             let generation = Multiprocessor::of(capability).expect("a generation");
             generation.resident_blocks(threads, 32, shared)
         };
-        assert_eq!(
-            [75, 80, 86, 90].map(|capability| resident(capability, 512, 0)),
-            [2, 4, 3, 4]
-        );
-        assert_eq!(
-            [75, 80, 86, 90].map(|capability| resident(capability, 32, 40 << 10)),
-            [1, 4, 2, 5]
-        );
+        assert_eq!([75, 80, 86, 90].map(|capability| resident(capability, 512, 0)), [2, 4, 3, 4]);
+        assert_eq!([75, 80, 86, 90].map(|capability| resident(capability, 32, 40 << 10)), [1, 4, 2, 5]);
     }
 }

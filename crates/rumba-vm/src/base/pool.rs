@@ -64,25 +64,13 @@ pub(crate) struct ThreadPool {
 impl ThreadPool {
     /// Threads for `workers` workers, one of which is the caller of [`Self::run`].
     pub(crate) fn new(workers: usize) -> std::io::Result<Self> {
-        let state = State {
-            posted: Vec::new(),
-            jobs: 0,
-            stop: false,
-        };
-        let shared = Arc::new(Shared {
-            state: Mutex::new(state),
-            start: Condvar::new(),
-            done: Condvar::new(),
-        });
-        let mut pool = Self {
-            shared,
-            threads: Vec::new(),
-        };
+        let state = State { posted: Vec::new(), jobs: 0, stop: false };
+        let shared = Arc::new(Shared { state: Mutex::new(state), start: Condvar::new(), done: Condvar::new() });
+        let mut pool = Self { shared, threads: Vec::new() };
         for number in 1..workers {
             let shared = Arc::clone(&pool.shared);
-            let thread = std::thread::Builder::new()
-                .name(format!("rumba-{number}"))
-                .spawn(move || work(&shared, number))?;
+            let thread =
+                std::thread::Builder::new().name(format!("rumba-{number}")).spawn(move || work(&shared, number))?;
             pool.threads.push(thread);
         }
         Ok(pool)
@@ -104,13 +92,7 @@ impl ThreadPool {
             let mut state = self.shared.lock();
             state.jobs += 1;
             let number = state.jobs;
-            state.posted.push(Posted {
-                job: erased,
-                number,
-                helpers,
-                running: 0,
-                panic: None,
-            });
+            state.posted.push(Posted { job: erased, number, helpers, running: 0, panic: None });
             number
         };
         self.shared.start.notify_all();

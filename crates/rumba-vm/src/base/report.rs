@@ -34,11 +34,7 @@ impl fmt::Display for Access {
             AccessKind::Atomic => "atomic operation on",
         };
         let of = if self.kind == AccessKind::Atomic { "" } else { "of " };
-        let space = if self.space.is_empty() {
-            String::new()
-        } else {
-            format!("{} ", self.space)
-        };
+        let space = if self.space.is_empty() { String::new() } else { format!("{} ", self.space) };
         write!(f, "{kind} {of}{} bytes of {space}memory", self.bytes)
     }
 }

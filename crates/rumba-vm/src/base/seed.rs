@@ -56,9 +56,8 @@ mod tests {
     fn every_number_has_its_turn() {
         for count in 1..50 {
             for seed in 0..5 {
-                let all: HashSet<u64> = (0..count)
-                    .map(|number| shuffled(Chance::new(seed, &[]), number, count))
-                    .collect();
+                let all: HashSet<u64> =
+                    (0..count).map(|number| shuffled(Chance::new(seed, &[]), number, count)).collect();
                 assert_eq!(all, (0..count).collect());
             }
         }

@@ -74,19 +74,13 @@ impl Agent {
 
     /// The same where it reads a tensor map.
     pub(crate) fn reading_map(self) -> Self {
-        Self {
-            proxy: Some(Proxy::MapAcquired),
-            ..self
-        }
+        Self { proxy: Some(Proxy::MapAcquired), ..self }
     }
 
     /// The same where it accesses shared memory, or global memory.
     pub(crate) fn accessing(self, is_shared: bool) -> Self {
         let proxy = if is_shared { Proxy::Shared } else { Proxy::Global };
-        Self {
-            proxy: self.proxy.map(|_| proxy),
-            ..self
-        }
+        Self { proxy: self.proxy.map(|_| proxy), ..self }
     }
 }
 
@@ -149,19 +143,9 @@ impl Agents {
         });
         access.thread = match index {
             ..WRITES => Thread { block, index },
-            WRITES..PRODUCTS => Thread {
-                block,
-                index: index - WRITES,
-            },
-            PRODUCTS..BARRIERS => Thread {
-                block,
-                index: (index - PRODUCTS) * LANES as u16,
-            },
-            _ => self
-                .threads
-                .get(&(block, index))
-                .copied()
-                .unwrap_or(Thread { block, index: 0 }),
+            WRITES..PRODUCTS => Thread { block, index: index - WRITES },
+            PRODUCTS..BARRIERS => Thread { block, index: (index - PRODUCTS) * LANES as u16 },
+            _ => self.threads.get(&(block, index)).copied().unwrap_or(Thread { block, index: 0 }),
         };
     }
 }
@@ -209,38 +193,22 @@ impl Races {
         let (index, number) = (agents.index(by, completion), agents.count);
         match completion {
             Completion::Barrier(_) => {
-                let agent = Thread {
-                    block: block | AGENT,
-                    index,
-                };
+                let agent = Thread { block: block | AGENT, index };
                 let known = Arc::clone(&agents.known);
                 agents.under_way.insert(number, UnderWay { agent, known, left: 1 });
             }
             Completion::Products => drop(agents.products.insert((block, warp), number)),
             Completion::Group => {}
         }
-        Agent {
-            index,
-            number,
-            proxy: Some(Proxy::Shared),
-        }
+        Agent { index, number, proxy: Some(Proxy::Shared) }
     }
 
     /// The operation that was begun last accesses memory.
     pub(super) fn by_agent(&mut self, access: &Access, agent: Agent, address: u64) {
         let what = (access.bytes, access.kind, access.order);
-        let (warp, lane) = (
-            (agent.index / LANES as u16) as u8,
-            u64::from(agent.index) % LANES as u64,
-        );
+        let (warp, lane) = ((agent.index / LANES as u16) as u8, u64::from(agent.index) % LANES as u64);
         let record = Record::new(access.block | AGENT, warp, agent.number, access.source, what);
-        let view = View {
-            block: 0,
-            warp: 0,
-            plain: false,
-            known: &self.agents.known,
-            proxy: agent.proxy,
-        };
+        let view = View { block: 0, warp: 0, plain: false, known: &self.agents.known, proxy: agent.proxy };
         for (start, bytes) in parts(address, access.bytes) {
             let record = record.by_word(bytes, lane * 0x0101_0101_0101_0101);
             self.cells.put_apart(start, &record, &view, &mut self.found);
@@ -260,12 +228,7 @@ impl Races {
 
     /// Whether both sides of a conflict are copies to global memory that write the same there.
     pub(crate) fn stores_same(&self, conflict: &Conflict) -> bool {
-        let Conflict {
-            touch,
-            earlier,
-            address,
-            ..
-        } = conflict;
+        let Conflict { touch, earlier, address, .. } = conflict;
         self.agents.stores.rewrites(touch.thread, earlier.thread, *address)
     }
 
@@ -309,8 +272,7 @@ impl Races {
             learn(WRITES + own);
         }
         let known = Arc::new(known);
-        self.warp(block, warp)
-            .each(1 << lane, |_, clock| clock.acquire(&known, block));
+        self.warp(block, warp).each(1 << lane, |_, clock| clock.acquire(&known, block));
     }
 
     /// What waits learn of a warp's products by a barrier that it has come to.
@@ -319,10 +281,7 @@ impl Races {
             return;
         };
         if let Some(arrived) = self.barriers.get_mut(&barrier) {
-            let agent = Thread {
-                block: block | AGENT,
-                index: PRODUCTS + u16::from(warp),
-            };
+            let agent = Thread { block: block | AGENT, index: PRODUCTS + u16::from(warp) };
             Arc::make_mut(&mut arrived.known).advance(agent, *number);
             arrived.last_joined = None;
             arrived.result = None;

@@ -78,11 +78,7 @@ impl SyncHistory {
 
     /// Notes that lanes exit.
     pub(crate) fn exit(&mut self, warp: u32, lanes: u32, source: u32) {
-        match self
-            .exits
-            .iter_mut()
-            .find(|(known, _, at)| *known == warp && *at == source)
-        {
+        match self.exits.iter_mut().find(|(known, _, at)| *known == warp && *at == source) {
             Some((_, known, _)) => *known |= lanes,
             None => self.exits.push((warp, lanes, source)),
         }

@@ -109,10 +109,8 @@ impl Cells {
     /// Forgets everything: a launch begins, with clusters of so many blocks. Kernels can access these ranges of the host's
     /// own memory, too.
     pub(crate) fn begin(&mut self, cluster: u32, host: &[Window]) -> io::Result<()> {
-        let whole = |window: &Window| Window {
-            start: window.start / CELL * CELL,
-            end: window.end.next_multiple_of(CELL),
-        };
+        let whole =
+            |window: &Window| Window { start: window.start / CELL * CELL, end: window.end.next_multiple_of(CELL) };
         let mut rest = self.windows.split_off(OWN);
         for window in host.iter().map(whole) {
             let known = rest.iter().position(|(known, _)| *known == window);
@@ -221,11 +219,7 @@ impl Cells {
             let [writes, reads] = cell.lengths;
             let is_over = |length: u8, first: &Record| length == 0 || length == 1 && mine.supersedes(first, view);
             let is_over = is_over(reads, &cell.reads[0])
-                && if list == READS {
-                    writes == 0
-                } else {
-                    is_over(writes, &cell.write)
-                };
+                && if list == READS { writes == 0 } else { is_over(writes, &cell.write) };
             if !is_over {
                 let (mine_many, others) = (cell.lengths[list], cell.lengths[1 - list]);
                 if mine_many >= MANY && others == 0 && is_left_out(address, mine) {
@@ -271,11 +265,7 @@ impl Cells {
         view: &View<'_>,
         found: &mut Vec<Conflict>,
     ) {
-        let mut at = At {
-            start: address / CELL * CELL,
-            private,
-            told: 0,
-        };
+        let mut at = At { start: address / CELL * CELL, private, told: 0 };
         let is_read = mine.is_read();
         // SAFETY: the cell is one of these and this one's alone, and its lists are as long as it says.
         unsafe {

@@ -47,8 +47,7 @@ fn raise(list: &mut Vec<(u16, u32)>, key: u16, epoch: u32) {
 }
 
 fn find(list: &[(u16, u32)], key: u16) -> u32 {
-    list.binary_search_by_key(&key, |(key, _)| *key)
-        .map_or(0, |place| list[place].1)
+    list.binary_search_by_key(&key, |(key, _)| *key).map_or(0, |place| list[place].1)
 }
 
 impl VectorClock {
@@ -57,9 +56,7 @@ impl VectorClock {
         match self.blocks.binary_search_by_key(&thread.block, |(block, _)| *block) {
             Ok(place) => {
                 let of = &self.blocks[place].1;
-                of.all
-                    .max(find(&of.warps, thread.warp()))
-                    .max(find(&of.threads, thread.index))
+                of.all.max(find(&of.warps, thread.warp())).max(find(&of.threads, thread.index))
             }
             Err(_) => 0,
         }
@@ -101,8 +98,7 @@ impl VectorClock {
         if of.all < epoch {
             raise(&mut of.warps, thread.warp(), epoch);
             let (warp, known) = (thread.warp(), find(&of.warps, thread.warp()));
-            of.threads
-                .retain(|(index, epoch)| index / LANES as u16 != warp || *epoch > known);
+            of.threads.retain(|(index, epoch)| index / LANES as u16 != warp || *epoch > known);
         }
     }
 
@@ -117,12 +113,7 @@ impl VectorClock {
 
     /// Makes what is known of blocks whose numbers have some bits of a mask known of those with other bits instead.
     pub(crate) fn pass_on(&mut self, mask: u32, from: u32, to: u32) {
-        let known: Vec<_> = self
-            .blocks
-            .iter()
-            .filter(|(block, _)| block & mask == from)
-            .cloned()
-            .collect();
+        let known: Vec<_> = self.blocks.iter().filter(|(block, _)| block & mask == from).cloned().collect();
         let blocks = known.into_iter().map(|(block, of)| (block & !mask | to, of)).collect();
         self.join(&Self { blocks });
     }
@@ -130,9 +121,7 @@ impl VectorClock {
     /// What is known of blocks whose numbers have a bit.
     pub(crate) fn of_bit(&self, bit: u32) -> Self {
         let blocks = self.blocks.iter().filter(|(block, _)| block & bit != 0);
-        Self {
-            blocks: blocks.cloned().collect(),
-        }
+        Self { blocks: blocks.cloned().collect() }
     }
 
     /// Whether nothing is known.
@@ -170,10 +159,7 @@ mod tests {
         known.advance(thread(1, 40), 7);
         known.advance_warp(thread(1, 32), 3);
         known.advance_block(1, 2);
-        assert_eq!(
-            [0, 32, 40, 63, 64].map(|index| known.epoch(thread(1, index))),
-            [2, 3, 7, 3, 2]
-        );
+        assert_eq!([0, 32, 40, 63, 64].map(|index| known.epoch(thread(1, index))), [2, 3, 7, 3, 2]);
         assert_eq!(known.epoch(thread(0, 40)), 0);
         known.advance_warp(thread(1, 41), 7);
         known.advance(thread(1, 40), 5);

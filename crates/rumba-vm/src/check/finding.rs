@@ -37,11 +37,7 @@ impl fmt::Display for Side {
         }
         match self.locations.first() {
             Some(location) => write!(f, "\n    at {location}")?,
-            None => write!(
-                f,
-                "\n    at {}:{} (PTX without line information)",
-                self.ptx, self.ptx_line
-            )?,
+            None => write!(f, "\n    at {}:{} (PTX without line information)", self.ptx, self.ptx_line)?,
         }
         for location in self.locations.iter().skip(1) {
             write!(f, "\n    inlined at {location}")?;
@@ -88,11 +84,7 @@ impl fmt::Display for Finding {
             writeln!(f, "  {before}{side}")?;
         }
         write!(f, "  {}", self.kind.why())?;
-        let of = if self.kind == FindingKind::UnwrittenCopy {
-            "bytes"
-        } else {
-            "times"
-        };
+        let of = if self.kind == FindingKind::UnwrittenCopy { "bytes" } else { "times" };
         if self.count > 1 {
             write!(f, "; {} {of}", self.count)?;
         }

@@ -42,11 +42,7 @@ unsafe impl Sync for Monitor {}
 
 impl Monitor {
     pub(crate) fn new(races: Option<Races>, pasts: Option<Pasts<BarrierPhase>>) -> Self {
-        Self {
-            races: races.map(UnsafeCell::new),
-            pasts: pasts.map(Mutex::new),
-            found: Mutex::default(),
-        }
+        Self { races: races.map(UnsafeCell::new), pasts: pasts.map(Mutex::new), found: Mutex::default() }
     }
 
     /// Notes a finding of an access, with the other accesses that it is about. `place` says what lies at an address.
@@ -79,14 +75,7 @@ impl Monitor {
         let is_first = |found: &Found| earlier.is_none() && touch.thread < found.touch.thread;
         if all.get(&key).is_none_or(is_first) {
             let place = place(address);
-            let found = Found {
-                touch,
-                others: others.to_vec(),
-                address,
-                place,
-                severity,
-                count,
-            };
+            let found = Found { touch, others: others.to_vec(), address, place, severity, count };
             all.insert(key, found);
         } else if let Some(found) = all.get_mut(&key) {
             found.count = count;
@@ -119,20 +108,14 @@ impl Monitor {
             let both_write = is_write(&conflict.touch) && is_write(&conflict.earlier);
             let is_copy = |by| matches!(by, Some(Asynchronous::Copy | Asynchronous::Store));
             let by = [&conflict.earlier, &conflict.touch].map(|touch| touch.asynchronous);
-            let initialises = [&conflict.earlier, &conflict.touch]
-                .iter()
-                .any(|touch| races.initialises(touch.source));
+            let initialises = [&conflict.earlier, &conflict.touch].iter().any(|touch| races.initialises(touch.source));
             let kind = match conflict.kind {
                 ConflictKind::Unfenced(Proxy::MapAcquired) => FindingKind::StaleTensorMap,
                 ConflictKind::Unfenced(_) => FindingKind::MissingProxyFence,
                 _ if initialises => FindingKind::UnseenMbarrier,
                 // Copies to the same global memory are stores.
                 ConflictKind::Race if both_write && by == [Some(Asynchronous::Store); 2] => {
-                    if races.stores_same(&conflict) {
-                        FindingKind::SameValueRace
-                    } else {
-                        FindingKind::DataRace
-                    }
+                    if races.stores_same(&conflict) { FindingKind::SameValueRace } else { FindingKind::DataRace }
                 }
                 // What an operation under way reads or writes, and who comes between.
                 ConflictKind::Race if is_copy(by[1]) && !is_read(&conflict.touch) => FindingKind::EarlyRefill,
@@ -146,9 +129,8 @@ impl Monitor {
                 ConflictKind::Race if both_write && rewrites(&conflict) => FindingKind::SameValueRace,
                 ConflictKind::Race => FindingKind::DataRace,
             };
-            let others: Vec<_> = std::iter::once(conflict.earlier)
-                .chain(conflict.loads.into_iter().flatten())
-                .collect();
+            let others: Vec<_> =
+                std::iter::once(conflict.earlier).chain(conflict.loads.into_iter().flatten()).collect();
             self.note(kind, conflict.touch, &others, conflict.address, &place);
         }
     }
@@ -171,9 +153,7 @@ impl Monitor {
     /// Whether races are looked for in an allocation.
     pub(crate) fn knows(&self, start: u64) -> bool {
         // SAFETY: as in [`Self::race`].
-        self.races
-            .as_ref()
-            .is_some_and(|races| unsafe { (*races.get()).knows(start) })
+        self.races.as_ref().is_some_and(|races| unsafe { (*races.get()).knows(start) })
     }
 
     /// What looked for races.

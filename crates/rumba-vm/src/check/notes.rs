@@ -49,23 +49,13 @@ impl Notes {
             known => {
                 let count = known.map_or(0, |note| note.count) + count;
                 let detail = detail();
-                notes.insert(
-                    key,
-                    Note {
-                        actor,
-                        other,
-                        detail,
-                        count,
-                    },
-                );
+                notes.insert(key, Note { actor, other, detail, count });
             }
         }
     }
 
     /// What was noted.
     pub(crate) fn drain(&self) -> Vec<((FindingKind, u32, u32), Note)> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
-            .into_iter()
-            .collect()
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_iter().collect()
     }
 }

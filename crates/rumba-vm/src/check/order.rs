@@ -50,30 +50,18 @@ const SCOPE_SHIFT: u16 = 12;
 pub(crate) const ORDER_BITS: u16 = 7 << SEMANTICS_SHIFT | 3 << SCOPE_SHIFT;
 
 impl Order {
-    pub(crate) const WEAK: Self = Self {
-        semantics: Semantics::Weak,
-        scope: Scope::Block,
-    };
+    pub(crate) const WEAK: Self = Self { semantics: Semantics::Weak, scope: Scope::Block };
 
-    pub(crate) const NON_COHERENT: Self = Self {
-        semantics: Semantics::NonCoherent,
-        scope: Scope::Block,
-    };
+    pub(crate) const NON_COHERENT: Self = Self { semantics: Semantics::NonCoherent, scope: Scope::Block };
 
     /// Of the arrival by which an asynchronous copy tells an mbarrier that its bytes have come (manual, section 9.7.9.25.4).
-    pub(crate) const COMPLETION: Self = Self {
-        semantics: Semantics::Release,
-        scope: Scope::Cluster,
-    };
+    pub(crate) const COMPLETION: Self = Self { semantics: Semantics::Release, scope: Scope::Cluster };
 
     /// Of an access that says nothing about it.
     pub(crate) fn usual(kind: AccessKind) -> Self {
         match kind {
             AccessKind::Read | AccessKind::Write => Self::WEAK,
-            AccessKind::Atomic => Self {
-                semantics: Semantics::AcquireRelease,
-                scope: Scope::Device,
-            },
+            AccessKind::Atomic => Self { semantics: Semantics::AcquireRelease, scope: Scope::Device },
         }
     }
 

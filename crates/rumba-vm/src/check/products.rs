@@ -96,10 +96,7 @@ impl Products {
     pub(crate) fn begin(&mut self, product: &ProductRegisters) -> Option<Mistake> {
         let mut mistake = (self.fences == 0).then_some(Mistake::Unfenced(None));
         let group = self.committed + 1;
-        let own = Use {
-            source: product.source,
-            group,
-        };
+        let own = Use { source: product.source, group };
         let accumulator = product.accumulator.iter().map(|register| (register, false));
         let factor = product.factor.iter().map(|register| (register, true));
         for (register, is_factor) in accumulator.chain(factor) {

@@ -39,13 +39,7 @@ pub(super) const NEAR: usize = 16;
 impl Published {
     /// A write by a block, with a scope, of no releases so far.
     pub(super) fn by(block: u32, scope: Scope) -> Self {
-        Self {
-            all: None,
-            near: Vec::new(),
-            sequential: None,
-            writer: (block, scope),
-            agents: None,
-        }
+        Self { all: None, near: Vec::new(), sequential: None, writer: (block, scope), agents: None }
     }
 
     /// Adds what a thread of a block releases.
@@ -77,11 +71,9 @@ impl Published {
         for release in later.near {
             self.add(release.block, release.scope, release.known);
         }
-        for (place, known) in [
-            (&mut self.all, later.all),
-            (&mut self.sequential, later.sequential),
-            (&mut self.agents, later.agents),
-        ] {
+        for (place, known) in
+            [(&mut self.all, later.all), (&mut self.sequential, later.sequential), (&mut self.agents, later.agents)]
+        {
             if let Some(known) = known {
                 gather(place, &known);
             }

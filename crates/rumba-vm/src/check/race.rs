@@ -279,9 +279,7 @@ impl Races {
             for lane in lanes_of(lanes) {
                 let address = host(lane);
                 let (block, warp) = self.place(access.block, access.warp);
-                let before = self
-                    .updates
-                    .before(&access.touch(lane), self.warps[block][warp].clock(lane));
+                let before = self.updates.before(&access.touch(lane), self.warps[block][warp].clock(lane));
                 // Whether a wait has seen its phase end, it tells by itself.
                 let waits = access.kind == AccessKind::Read && self.mbarriers.contains(&address);
                 if access.kind != AccessKind::Write && !waits {
@@ -376,8 +374,7 @@ impl Races {
         if let Some(known) = &published.agents {
             let known = Arc::clone(known);
             let lanes = 1 << lane;
-            self.warp(block, access.warp)
-                .each(lanes, |_, clock| clock.acquire(&known, block));
+            self.warp(block, access.warp).each(lanes, |_, clock| clock.acquire(&known, block));
         }
         let Some(published) = self.published.get(&address) else {
             return;
@@ -443,10 +440,7 @@ impl Races {
             let known = warp_agents(self.warp(block, access.warp), lane);
             if !known.is_empty() {
                 let fresh = || Published::by(block, scope);
-                gather(
-                    &mut self.arriving.entry(address).or_insert_with(fresh).agents,
-                    &Arc::new(known),
-                );
+                gather(&mut self.arriving.entry(address).or_insert_with(fresh).agents, &Arc::new(known));
             }
         }
         let cluster = self.cluster;
@@ -454,11 +448,7 @@ impl Races {
             let (writer, written) = published.writer;
             access.kind == AccessKind::Atomic && includes(scope.min(written), cluster, writer, block)
         };
-        let all = if is_mbarrier {
-            &mut self.arriving
-        } else {
-            &mut self.published
-        };
+        let all = if is_mbarrier { &mut self.arriving } else { &mut self.published };
         if publish.is_none() && sequential.is_none() && !all.get(&address).is_some_and(continues) {
             if !is_mbarrier {
                 all.remove(&address);
@@ -593,15 +583,11 @@ impl Races {
             }
             if let Some(fenced) = &clock.sequential_fence {
                 let own = thread(block, number, lane);
-                gather(
-                    &mut arrived.sequential,
-                    &if whole { fenced.of_warp(own) } else { fenced.of(own) },
-                );
+                gather(&mut arrived.sequential, &if whole { fenced.of_warp(own) } else { fenced.of(own) });
             }
-            for (place, known) in [
-                (&mut arrived.sequential, &clock.sequential),
-                (&mut arrived.sequential_seen, &clock.sequential_seen),
-            ] {
+            for (place, known) in
+                [(&mut arrived.sequential, &clock.sequential), (&mut arrived.sequential_seen, &clock.sequential_seen)]
+            {
                 if let Some(known) = known {
                     gather(place, known);
                 }
@@ -630,8 +616,7 @@ impl Races {
             return;
         };
         let known = arrived.result(None);
-        self.warp(block, number)
-            .each(lanes, |_, clock| clock.acquire(&known, block));
+        self.warp(block, number).each(lanes, |_, clock| clock.acquire(&known, block));
     }
 
     /// All have come: lanes that waited go on, knowing of all.
@@ -656,10 +641,7 @@ impl Races {
         self.warp(block, number).each(lanes, |_, clock| {
             if keeps {
                 clock.acquire(&known, block);
-                for (place, known) in [
-                    (&mut clock.sequential, &sequential),
-                    (&mut clock.sequential_seen, &seen),
-                ] {
+                for (place, known) in [(&mut clock.sequential, &sequential), (&mut clock.sequential_seen, &seen)] {
                     if let Some(known) = known {
                         gather(place, known);
                     }

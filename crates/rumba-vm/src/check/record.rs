@@ -107,10 +107,7 @@ const SET: u8 = 0x80;
 const KIND: u8 = 3;
 const SEMANTICS: u8 = 0x1c;
 const VOLATILE: u8 = {
-    let volatile = Order {
-        semantics: Semantics::Volatile,
-        scope: Scope::Block,
-    };
+    let volatile = Order { semantics: Semantics::Volatile, scope: Scope::Block };
     volatile.packed() << 2
 };
 
@@ -144,23 +141,13 @@ impl Record {
     /// The same access, to bytes that each lane of a mask accesses.
     pub(crate) fn by_set(self, bytes: u32, lanes: u32) -> Self {
         let (lanes, flags) = ([lanes, 0], self.flags | SET);
-        Self {
-            lanes,
-            bytes,
-            flags,
-            ..self
-        }
+        Self { lanes, bytes, flags, ..self }
     }
 
     /// The same access, to bytes of words that one lane each accesses.
     pub(crate) fn by_word(self, bytes: u32, lanes: u64) -> Self {
         let (lanes, flags) = ([lanes as u32, (lanes >> 32) as u32], self.flags & !SET);
-        Self {
-            lanes,
-            bytes,
-            flags,
-            ..self
-        }
+        Self { lanes, bytes, flags, ..self }
     }
 
     fn kind(&self) -> AccessKind {
@@ -204,18 +191,11 @@ impl Record {
 
     /// The lanes that access a word.
     pub(super) fn lanes_at(&self, word: usize) -> u32 {
-        if self.flags & SET != 0 {
-            self.lanes[0]
-        } else {
-            1 << (self.table() >> (8 * word) & 31)
-        }
+        if self.flags & SET != 0 { self.lanes[0] } else { 1 << (self.table() >> (8 * word) & 31) }
     }
 
     pub(super) fn thread(&self, lane: u32) -> Thread {
-        Thread {
-            block: self.block,
-            index: (u32::from(self.warp) * LANES as u32 + lane) as u16,
-        }
+        Thread { block: self.block, index: (u32::from(self.warp) * LANES as u32 + lane) as u16 }
     }
 
     /// What a lane did to a word.

@@ -39,10 +39,8 @@ impl Stores {
             return false;
         };
         let others = self.under_way.get(&earlier).into_iter().flatten();
-        let others: Vec<&Delivery> = others
-            .filter(|(other, _)| other != number)
-            .map(|(_, delivery)| delivery)
-            .collect();
+        let others: Vec<&Delivery> =
+            others.filter(|(other, _)| other != number).map(|(_, delivery)| delivery).collect();
         let start = address / CELL * CELL;
         (start..start + CELL).all(|byte| {
             let Some(from) = mine.source_of(byte) else { return true };

@@ -13,10 +13,7 @@ use crate::check::record::View;
 
 /// The thread of a lane.
 pub(super) fn thread(block: u32, warp: u8, lane: usize) -> Thread {
-    Thread {
-        block,
-        index: (usize::from(warp) * LANES + lane) as u16,
-    }
+    Thread { block, index: (usize::from(warp) * LANES + lane) as u16 }
 }
 
 /// What a fence made ready to be published.
@@ -80,13 +77,7 @@ impl ThreadState {
     }
 
     pub(super) fn view(&self) -> View<'_> {
-        View {
-            block: self.block,
-            warp: self.warp,
-            plain: self.plain,
-            known: &self.known,
-            proxy: None,
-        }
+        View { block: self.block, warp: self.warp, plain: self.plain, known: &self.known, proxy: None }
     }
 
     pub(super) fn set_known(&mut self, known: Arc<VectorClock>, block: u32) {
@@ -104,12 +95,7 @@ impl ThreadState {
 
     /// A fence: what precedes is ready to be published, and what follows belongs to a new epoch.
     pub(super) fn release(&mut self, scope: Scope) {
-        self.fenced = Some(FenceClock {
-            known: Arc::clone(&self.known),
-            warp: self.warp,
-            epoch: self.epoch,
-            scope,
-        });
+        self.fenced = Some(FenceClock { known: Arc::clone(&self.known), warp: self.warp, epoch: self.epoch, scope });
         self.epoch += 1;
     }
 }
@@ -182,9 +168,7 @@ impl WarpState {
             return mask;
         }
         let first = self.clock(mask.trailing_zeros() as usize);
-        lanes_of(mask)
-            .filter(|lane| self.clock(*lane).agrees(first))
-            .fold(0, |all, lane| all | 1 << lane)
+        lanes_of(mask).filter(|lane| self.clock(*lane).agrees(first)).fold(0, |all, lane| all | 1 << lane)
     }
 
     pub(super) fn has_fenced(&self) -> bool {
@@ -274,11 +258,7 @@ impl BarrierState {
     /// over is no matter of the order of memory.
     pub(super) fn join_released(&mut self, clock: &ThreadState, thread: Thread, whole: bool) {
         let of = |fenced: &FenceClock| {
-            if whole {
-                fenced.of_warp(thread)
-            } else {
-                fenced.of(thread)
-            }
+            if whole { fenced.of_warp(thread) } else { fenced.of(thread) }
         };
         let known = Arc::make_mut(&mut self.known);
         known.join(&clock.known.of_bit(AGENT));
@@ -292,9 +272,7 @@ impl BarrierState {
 
     /// What all threads know that leave; `all` if the whole block came, and waited.
     pub(super) fn result(&mut self, all: Option<u32>) -> Arc<VectorClock> {
-        let Self {
-            known, arrivals, epoch, ..
-        } = self;
+        let Self { known, arrivals, epoch, .. } = self;
         let result = self.result.get_or_insert_with(|| {
             let mut result = VectorClock::clone(known);
             match all {

@@ -53,10 +53,7 @@ pub(super) struct Knowledge {
 
 impl Knowledge {
     fn of(clock: &ThreadState) -> Self {
-        Self {
-            warp: clock.warp,
-            known: Arc::clone(&clock.known),
-        }
+        Self { warp: clock.warp, known: Arc::clone(&clock.known) }
     }
 
     /// What the thread would know if its loads so far had acquired.
@@ -117,10 +114,7 @@ pub(super) struct Updates {
 impl Updates {
     /// A launch of a program begins.
     pub(super) fn begin(&mut self, pairs: &Arc<UpdatePairs>) {
-        *self = Self {
-            pairs: Arc::clone(pairs),
-            ..Self::default()
-        };
+        *self = Self { pairs: Arc::clone(pairs), ..Self::default() };
     }
 
     /// Whether there can be any.
@@ -180,11 +174,7 @@ impl Updates {
             self.reloaded(thread, address, &Knowledge::acquired(clock));
         }
         if reads && self.pairs.loads.contains_key(&access.source) {
-            self.loaded(Load {
-                access,
-                address,
-                knowledge: before.unwrap_or_else(|| Knowledge::acquired(clock)),
-            });
+            self.loaded(Load { access, address, knowledge: before.unwrap_or_else(|| Knowledge::acquired(clock)) });
         }
         conflict
     }
@@ -197,10 +187,7 @@ impl Updates {
         origins.iter().find_map(|origin| {
             let (_, lanes) = loads.iter().find(|(load, _)| *load == origin.load)?;
             let load = lanes[usize::from(thread.index) % LANES].as_ref()?;
-            (load.address == address).then(|| Update {
-                load: load.clone(),
-                is_idempotent: origin.is_idempotent,
-            })
+            (load.address == address).then(|| Update { load: load.clone(), is_idempotent: origin.is_idempotent })
         })
     }
 
@@ -237,9 +224,7 @@ impl Updates {
         let known = self.writes.entry(address).or_default();
         let others = known.iter().filter(|other| other.access.thread != own);
         let conflict = others.into_iter().find_map(|other| {
-            let is_after_load = update
-                .as_ref()
-                .is_some_and(|update| !update.load.knowledge.has(own, other));
+            let is_after_load = update.as_ref().is_some_and(|update| !update.load.knowledge.has(own, other));
             let is_before_store = other.update.is_some() && !now.has(own, other);
             let updates = [write.update, other.update];
             let is_idempotent = updates.iter().all(|update| update.is_some_and(|(_, is)| is));

@@ -49,14 +49,7 @@ impl Watch {
     /// # Safety
     /// The bytes are readable memory as long as the watch lives.
     pub(crate) unsafe fn new(range: Range<u64>) -> Self {
-        let watch = Self {
-            seen: Mutex::new(Seen {
-                held: Vec::new(),
-                told: None,
-                noticed: None,
-            }),
-            range,
-        };
+        let watch = Self { seen: Mutex::new(Seen { held: Vec::new(), told: None, noticed: None }), range };
         watch.lock().held = watch.read();
         watch
     }
@@ -75,11 +68,7 @@ impl Watch {
     /// A lane is about to store.
     pub(crate) fn tell(&self, block: [u32; 3], warp: u32, access: StoreAccess) {
         if access.address < self.range.end && self.range.start < access.address.saturating_add(access.bytes) {
-            self.lock().told = Some(Store {
-                block,
-                warp,
-                access: Some(access),
-            });
+            self.lock().told = Some(Store { block, warp, access: Some(access) });
         }
     }
 
@@ -89,11 +78,7 @@ impl Watch {
         let mut seen = self.lock();
         if seen.held != bytes {
             seen.held = bytes;
-            seen.noticed = Some(Store {
-                block,
-                warp,
-                access: None,
-            });
+            seen.noticed = Some(Store { block, warp, access: None });
         }
     }
 

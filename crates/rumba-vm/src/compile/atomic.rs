@@ -141,11 +141,7 @@ impl Function<'_> {
         if !value.is_vector() {
             return value.clone();
         }
-        self.w.value(
-            value.element(),
-            false,
-            format_args!("extractelement {value}, i32 {lane}"),
-        )
+        self.w.value(value.element(), false, format_args!("extractelement {value}, i32 {lane}"))
     }
 
     /// A vector in memory, from which lanes are read one after the other.
@@ -217,8 +213,7 @@ impl Function<'_> {
     fn lane_of(&mut self, vector: &Variable, lane: &Value) -> Variable {
         let place = self.w.name("%t");
         let (name, pointer) = (vector.element.name(), &vector.pointer);
-        self.w
-            .line(format_args!("{place} = getelementptr {name}, ptr {pointer}, {lane}"));
+        self.w.line(format_args!("{place} = getelementptr {name}, ptr {pointer}, {lane}"));
         Variable::one(place, vector.element)
     }
 
@@ -258,9 +253,7 @@ impl Function<'_> {
         let old = self.get(&last);
         let new = (form.update)(&mut self.w, [&old, b, c]);
         let both = self.w.name("%t");
-        self.w.line(format_args!(
-            "{both} = cmpxchg ptr {place}, {old}, {new} seq_cst seq_cst, align {align}"
-        ));
+        self.w.line(format_args!("{both} = cmpxchg ptr {place}, {old}, {new} seq_cst seq_cst, align {align}"));
         let text = format!("extractvalue {{ {name}, i1 }} {both}, 0");
         let found = self.w.value(form.element, false, text);
         self.set(&last, &found);

@@ -37,9 +37,7 @@ fn product(a: u64, b: u64) -> u64 {
         return 0;
     }
     let most = up_to(a).checked_mul(up_to(b)).map_or(u64::MAX, up_to);
-    most & u64::MAX
-        .checked_shl(a.trailing_zeros() + b.trailing_zeros())
-        .unwrap_or(0)
+    most & u64::MAX.checked_shl(a.trailing_zeros() + b.trailing_zeros()).unwrap_or(0)
 }
 
 /// The bits of a slot that the launch fills.

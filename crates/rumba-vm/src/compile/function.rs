@@ -86,11 +86,8 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
 fn write_copies(kernel: &Kernel<'_>, masked: Masked, stores_early: bool, most: usize) -> Option<Text> {
     let program = kernel.program;
     let states = kernel.states(masked);
-    let entries: Vec<usize> = kernel
-        .entries()
-        .into_iter()
-        .filter(|block| states.at(Copy::Full, *block).is_some())
-        .collect();
+    let entries: Vec<usize> =
+        kernel.entries().into_iter().filter(|block| states.at(Copy::Full, *block).is_some()).collect();
     let mut entry_at = vec![NO_ENTRY; program.kernel_ops].into_boxed_slice();
     for (number, block) in entries.iter().enumerate() {
         entry_at[kernel.blocks[*block].ops.start] = number as u32;
@@ -136,10 +133,7 @@ fn write_copies(kernel: &Kernel<'_>, masked: Masked, stores_early: bool, most: u
     layouts.sort_by_key(|(_, number)| *number);
     Some(Text {
         layouts: layouts.into_iter().map(|(layout, _)| layout).collect(),
-        unit: Unit {
-            kernel: program.name.clone(),
-            text: function.finish(),
-        },
+        unit: Unit { kernel: program.name.clone(), text: function.finish() },
         entry_at,
     })
 }
@@ -193,8 +187,7 @@ impl Function<'_> {
     /// An address, so many bytes behind another.
     pub(super) fn offset(&mut self, base: &str, bytes: usize) -> String {
         let name = self.w.name("%t");
-        self.w
-            .line(format_args!("{name} = getelementptr i8, ptr {base}, i64 {bytes}"));
+        self.w.line(format_args!("{name} = getelementptr i8, ptr {base}, i64 {bytes}"));
         name
     }
 
@@ -204,9 +197,7 @@ impl Function<'_> {
         if self.known.insert(name.clone()) {
             self.in_prologue(|function| {
                 let place = function.offset("%warp", offset);
-                function
-                    .w
-                    .line(format_args!("{name} = load {}, ptr {place}", element.name()));
+                function.w.line(format_args!("{name} = load {}, ptr {place}", element.name()));
             });
         }
         Value::named(name, element, false)
@@ -247,10 +238,8 @@ impl Function<'_> {
         let entries = self.entries.len();
         let mut text = String::new();
         // Writing to a string does not fail.
-        let _ = writeln!(
-            text,
-            "define ptr @{ENTRY_POINT}(ptr %warp, i32 %entry, ptr %ops, ptr %helpers) #0 {{\nstart:"
-        );
+        let _ =
+            writeln!(text, "define ptr @{ENTRY_POINT}(ptr %warp, i32 %entry, ptr %ops, ptr %helpers) #0 {{\nstart:");
         for (name, ty) in &self.variables {
             let _ = writeln!(text, "  {name} = alloca {ty}, align 64");
         }
@@ -294,10 +283,7 @@ impl Function<'_> {
         }
         for entry in &self.barriers {
             let (resumed, completed) = (entries + entry, 2 * entries + entry);
-            let _ = write!(
-                text,
-                " i32 {resumed}, label %resume{entry} i32 {completed}, label %complete{entry}"
-            );
+            let _ = write!(text, " i32 {resumed}, label %resume{entry} i32 {completed}, label %complete{entry}");
         }
         let _ = writeln!(text, " ]\nrefused:\n  ret ptr inttoptr (i64 {REFUSED} to ptr)");
         text.push_str(self.w.text());
@@ -327,8 +313,7 @@ impl Function<'_> {
             } else {
                 "refused".to_owned()
             };
-            self.w
-                .line(format_args!("br {full}, label %entry{number}.Full, label %{masked}"));
+            self.w.line(format_args!("br {full}, label %entry{number}.Full, label %{masked}"));
             for copy in [Copy::Full, Copy::Masked] {
                 self.enter_copy(number, copy, *block);
             }
@@ -359,8 +344,7 @@ impl Function<'_> {
                 let active = self.mask_of_active();
                 let wrong = self.w.and(&wrong, &active);
                 let good = self.w.compare_with("icmp eq", &wrong, 0);
-                self.w
-                    .line(format_args!("br {good}, label %{target}, label %refused, !prof !0"));
+                self.w.line(format_args!("br {good}, label %{target}, label %refused, !prof !0"));
             }
         }
     }
@@ -435,26 +419,19 @@ impl Function<'_> {
                 let mask = form(&mut self.w, op.extra, [&masks[0], &masks[1]]);
                 self.finish_operation(index, Written::Lanes(mask));
             }
-            (
-                Flow::Next,
-                OpKind::Load {
-                    bytes, count, shared, ..
-                },
-            ) => self.write_load(index, bytes, count, Memory::of(shared)),
-            (
-                Flow::Next,
-                OpKind::Store {
-                    bytes, count, shared, ..
-                },
-            ) => self.write_store(index, bytes, count, Memory::of(shared)),
+            (Flow::Next, OpKind::Load { bytes, count, shared, .. }) => {
+                self.write_load(index, bytes, count, Memory::of(shared))
+            }
+            (Flow::Next, OpKind::Store { bytes, count, shared, .. }) => {
+                self.write_store(index, bytes, count, Memory::of(shared))
+            }
         }
     }
 
     /// Goes on if a value is true, as it nearly always is; `out` ends the function otherwise.
     pub(super) fn unless(&mut self, good: &Value, out: impl FnOnce(&mut Self)) {
         let (on, other) = (self.w.name("l"), self.w.name("l"));
-        self.w
-            .line(format_args!("br {good}, label %{on}, label %{other}, !prof !0"));
+        self.w.line(format_args!("br {good}, label %{on}, label %{other}, !prof !0"));
         self.w.label(&other);
         out(self);
         self.w.label(&on);
@@ -627,15 +604,13 @@ impl Function<'_> {
                 self.w.line(format_args!("br {any}, label %{put}, label %{on}"));
                 self.w.label(&put);
                 let position = self.position(self.kernel.blocks[block].ops.start);
-                self.w
-                    .line(format_args!("call void %put(ptr %warp, ptr {position}, {waiting})"));
+                self.w.line(format_args!("call void %put(ptr %warp, ptr {position}, {waiting})"));
                 self.w.line(format_args!("br label %{on}"));
                 self.w.label(&on);
             }
             let (position, next) = (self.w.name("%t"), self.w.name("%t"));
             self.w.line(format_args!("{position} = load ptr, ptr %position"));
-            self.w
-                .line(format_args!("{next} = call ptr %{helper}(ptr %warp, ptr {position})"));
+            self.w.line(format_args!("{next} = call ptr %{helper}(ptr %warp, ptr {position})"));
             self.w.line(format_args!("ret ptr {next}"));
         }
     }
@@ -650,11 +625,7 @@ impl Function<'_> {
         };
         let is_uniform = self.kernel.shape(place, &self.shapes) == Shape::Uniform;
         let mask = self.lanes(place, Element::I32);
-        let mask = if op.extra == 0 {
-            mask
-        } else {
-            self.w.xor_with(&mask, u64::MAX)
-        };
+        let mask = if op.extra == 0 { mask } else { self.w.xor_with(&mask, u64::MAX) };
         let (taken, passed) = (self.w.name("l"), self.w.name("l"));
         if is_uniform {
             let all = self.w.convert("trunc", &mask, Element::I1);
@@ -736,12 +707,9 @@ impl Function<'_> {
         };
         let entry = self.entries.iter().position(|entry| *entry == block);
         let operands = self.kernel.operands(index);
-        let (Copy::Full, Some(entry), Some(state), false) = (
-            self.copy,
-            entry,
-            self.states.at(Copy::Full, block),
-            operands.iter().any(|operand| operand.is_written),
-        ) else {
+        let (Copy::Full, Some(entry), Some(state), false) =
+            (self.copy, entry, self.states.at(Copy::Full, block), operands.iter().any(|operand| operand.is_written))
+        else {
             self.leave(index);
             return;
         };

@@ -86,9 +86,7 @@ impl<'a> Kernel<'a> {
             fixed: vec![None; program.units],
             bits_of_fixed: vec![u64::MAX; program.units],
             liveness: Liveness::new(&[], 0, |_, _| ()),
-            is_arithmetic: (0..program.kernel_ops)
-                .map(|index| is_arithmetic(program, index))
-                .collect(),
+            is_arithmetic: (0..program.kernel_ops).map(|index| is_arithmetic(program, index)).collect(),
             is_address: Vec::new(),
             is_in_loop: Vec::new(),
         };
@@ -243,11 +241,7 @@ impl<'a> Kernel<'a> {
                 None if slot < 2 => Place::Constant(if slot == 0 { 0 } else { u64::from(u32::MAX) }),
                 None => Place::Register(self.predicates[usize::from(slot)] as usize),
             };
-            Some(Operand {
-                position,
-                place,
-                is_written: facts.defines >> position & 1 != 0,
-            })
+            Some(Operand { position, place, is_written: facts.defines >> position & 1 != 0 })
         };
         places.filter_map(operand).collect()
     }

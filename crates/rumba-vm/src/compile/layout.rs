@@ -21,17 +21,8 @@ impl Function<'_> {
             else {
                 return None;
             };
-            let group = if self.shapes[number] == Shape::Uniform {
-                LANES
-            } else {
-                self.kernel.group
-            };
-            Some(Spread {
-                slot,
-                is_wide: raw(class).bits() == 64,
-                group: group as u8,
-                stride,
-            })
+            let group = if self.shapes[number] == Shape::Uniform { LANES } else { self.kernel.group };
+            Some(Spread { slot, is_wide: raw(class).bits() == 64, group: group as u8, stride })
         });
         let layout: Layout = spread.collect();
         if layout.is_empty() {
@@ -39,7 +30,6 @@ impl Function<'_> {
         }
         let next = self.layouts.len();
         let number = *self.layouts.entry(layout).or_insert(next);
-        self.w
-            .line(format_args!("call void %complete(ptr %warp, i32 {number})"));
+        self.w.line(format_args!("call void %complete(ptr %warp, i32 {number})"));
     }
 }

@@ -154,8 +154,7 @@ impl Function<'_> {
             Memory::Local => self.is_in_stack(address, extent),
         };
         let (fast, slow, on) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
-        self.w
-            .line(format_args!("br {good}, label %{fast}, label %{slow}, !prof !0"));
+        self.w.line(format_args!("br {good}, label %{fast}, label %{slow}, !prof !0"));
         self.w.label(&slow);
         let before = self.shapes.clone();
         self.call_through(access.index);
@@ -182,18 +181,8 @@ impl Function<'_> {
             }
         };
         for index in self.kernel.blocks[block].ops.clone() {
-            if let OpKind::Load {
-                bytes,
-                count,
-                shared: true,
-                ..
-            }
-            | OpKind::Store {
-                bytes,
-                count,
-                shared: true,
-                ..
-            } = self.kernel.facts(index).kind
+            if let OpKind::Load { bytes, count, shared: true, .. } | OpKind::Store { bytes, count, shared: true, .. } =
+                self.kernel.facts(index).kind
                 && let Some(Place::Register(base)) = self.kernel.operand(index, 1)
                 && let (bytes, offset) = (i64::from(bytes), self.kernel.op(index).imm.cast_signed())
                 && bytes <= 8 * i64::from(count)
@@ -201,12 +190,7 @@ impl Function<'_> {
                 && offset.unsigned_abs() <= MOST_SHARED
             {
                 let (members, extent) = known.entry(base).or_insert_with(|| {
-                    let nothing = Extent {
-                        low: offset,
-                        end: offset,
-                        aligned: 0,
-                        align: 1,
-                    };
+                    let nothing = Extent { low: offset, end: offset, aligned: 0, align: 1 };
                     (Vec::new(), nothing)
                 });
                 members.push(index);
@@ -270,11 +254,7 @@ impl Function<'_> {
     fn write_result(&mut self, place: Place, shape: Shape, written: Written) {
         match (shape, written) {
             (Shape::Varying, Written::Bases(bases)) => {
-                let lanes = if let [base] = &bases[..] {
-                    self.w.spread(base)
-                } else {
-                    self.expand(&bases, 0)
-                };
+                let lanes = if let [base] = &bases[..] { self.w.spread(base) } else { self.expand(&bases, 0) };
                 self.write_active(place, shape, Written::Lanes(lanes));
             }
             (_, written) => self.write_active(place, shape, written),
@@ -335,11 +315,7 @@ impl Function<'_> {
     fn addresses(&mut self, access: &Access, place: Place) -> Addresses {
         let offset = self.kernel.op(access.index).imm;
         let shape = self.kernel.shape(place, &self.shapes);
-        let groups = if shape == Shape::Uniform {
-            1
-        } else {
-            self.kernel.groups()
-        };
+        let groups = if shape == Shape::Uniform { 1 } else { self.kernel.groups() };
         let is_full = self.copy == Copy::Full;
         let mut bases = || {
             let bases = (0..groups).map(|group| {
@@ -398,11 +374,7 @@ impl Function<'_> {
     /// Whether what the active lanes access around their addresses is aligned and in bounds.
     fn is_inside(&mut self, place: Place, extent: Extent, (start, size): (&Value, &Value)) -> Value {
         let shape = self.kernel.shape(place, &self.shapes);
-        let groups = if shape == Shape::Uniform {
-            1
-        } else {
-            self.kernel.groups()
-        };
+        let groups = if shape == Shape::Uniform { 1 } else { self.kernel.groups() };
         let Extent { low, end, align, .. } = extent;
         let one = end.wrapping_sub(low).cast_unsigned();
         let way = shape.way(self.kernel.group);
@@ -524,16 +496,13 @@ impl Function<'_> {
     /// itself for a sequence of addresses, but not for threads with several elements at a distance from each other, which go
     /// through a page in many sequences and are then done with it.
     fn prefetch(&mut self, addresses: &[Value], bytes: u64) {
-        self.w
-            .declare("declare void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)".to_owned());
+        self.w.declare("declare void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)".to_owned());
         let group = (LANES / addresses.len()) as u64;
         for address in addresses {
             for line in (0..group * bytes).step_by(LINE) {
                 let ahead = self.w.add_with(address, PREFETCHED + line);
                 let place = self.pointer(&ahead);
-                self.w.line(format_args!(
-                    "call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)"
-                ));
+                self.w.line(format_args!("call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)"));
             }
         }
     }
@@ -552,9 +521,7 @@ impl Function<'_> {
             .map(|address| {
                 let (place, loaded) = (self.pointer(address), self.w.name("%t"));
                 let lanes = group * count;
-                self.w.line(format_args!(
-                    "{loaded} = load <{lanes} x {name}>, ptr {place}, align {element}"
-                ));
+                self.w.line(format_args!("{loaded} = load <{lanes} x {name}>, ptr {place}, align {element}"));
                 loaded
             })
             .collect();
@@ -581,12 +548,7 @@ impl Function<'_> {
     ) -> (Vec<String>, usize) {
         while parts.len() > most {
             let pairs = parts.chunks(2).map(|pair| {
-                self.shuffle(
-                    [&pair[0], pair.get(1).map_or("poison", String::as_str)],
-                    name,
-                    lanes,
-                    0..2 * lanes,
-                )
+                self.shuffle([&pair[0], pair.get(1).map_or("poison", String::as_str)], name, lanes, 0..2 * lanes)
             });
             parts = pairs.collect();
             lanes *= 2;
@@ -623,9 +585,7 @@ impl Function<'_> {
             let stored = self.shuffle([&first, &second], name, lanes, numbers);
             let place = self.pointer(address);
             let lanes = group * count;
-            self.w.line(format_args!(
-                "store <{lanes} x {name}> {stored}, ptr {place}, align {element}"
-            ));
+            self.w.line(format_args!("store <{lanes} x {name}> {stored}, ptr {place}, align {element}"));
         }
     }
 
@@ -650,11 +610,7 @@ impl Function<'_> {
     /// The active lanes as a vector of truth values.
     pub(super) fn active_lanes(&mut self) -> Value {
         let active = self.mask_of_active();
-        if self.copy == Copy::Full {
-            Value::named("splat (i1 true)", Element::I1, true)
-        } else {
-            self.truth(&active)
-        }
+        if self.copy == Copy::Full { Value::named("splat (i1 true)", Element::I1, true) } else { self.truth(&active) }
     }
 
     /// The same for each of so many elements of a lane.
@@ -681,12 +637,7 @@ impl Function<'_> {
         let parts = (0..count).map(|part| {
             let part = match count {
                 1 => loaded.clone(),
-                _ => self.shuffle(
-                    [&loaded, "poison"],
-                    name,
-                    elements,
-                    (0..LANES).map(|lane| lane * count + part),
-                ),
+                _ => self.shuffle([&loaded, "poison"], name, elements, (0..LANES).map(|lane| lane * count + part)),
             };
             Value::named(part, ty, true)
         });
@@ -695,11 +646,7 @@ impl Function<'_> {
 
     /// Stores neighbouring elements of the active lanes.
     fn store_masked(&mut self, address: &Value, element: u64, values: &[Value]) {
-        let (place, ty, active) = (
-            self.pointer(address),
-            integer(element),
-            self.active_elements(values.len()),
-        );
+        let (place, ty, active) = (self.pointer(address), integer(element), self.active_elements(values.len()));
         let (name, elements) = (ty.name(), LANES * values.len());
         let whole = self.interleaved(name, values);
         self.w.declare(format!(

@@ -23,10 +23,7 @@ pub(super) struct Nans {
 impl Nans {
     /// Of registers that may hold anything.
     pub(super) fn unknown(count: usize) -> Self {
-        Self {
-            loose: Set::none(count),
-            numeric: Set::none(count),
-        }
+        Self { loose: Set::none(count), numeric: Set::none(count) }
     }
 
     /// What holds where ways meet.
@@ -86,11 +83,11 @@ impl Kernel<'_> {
         let facts = self.facts(index);
         match facts.kind {
             _ if facts.flow != Flow::Next || facts.classes[0] != Some(Class::W32) => &[],
-            OpKind::Lanes {
-                linear: Linear::Copy,
-                form,
-                ..
-            } if form.form.is_some() && facts.classes[1] == facts.classes[0] && form.operands == [form.result] => &[1],
+            OpKind::Lanes { linear: Linear::Copy, form, .. }
+                if form.form.is_some() && facts.classes[1] == facts.classes[0] && form.operands == [form.result] =>
+            {
+                &[1]
+            }
             OpKind::Select => &[1, 2],
             _ => &[],
         }

@@ -48,8 +48,7 @@ impl Function<'_> {
         }
         let position = self.position(index);
         let next = self.w.name("%t");
-        self.w
-            .line(format_args!("{next} = call ptr %{helper}(ptr %warp, ptr {position})"));
+        self.w.line(format_args!("{next} = call ptr %{helper}(ptr %warp, ptr {position})"));
         let fuel = self.get(&Variable::word("%fuel.place"));
         self.set(&Variable::word("%fuel"), &fuel);
         let shapes = self.shapes_after(&all);
@@ -65,28 +64,20 @@ impl Function<'_> {
     /// Calls the handler of an operation that lets no lanes wait: it goes on, or has found a fault.
     pub(super) fn call_through(&mut self, index: usize) {
         let facts = self.kernel.facts(index);
-        let helper = if facts.flow == Flow::Park {
-            "together"
-        } else {
-            "execute"
-        };
+        let helper = if facts.flow == Flow::Park { "together" } else { "execute" };
         let next = self.execute(index, helper);
         if let OpKind::Lanes { .. } | OpKind::Test { .. } | OpKind::Select | OpKind::Masks { .. } = facts.kind {
             return;
         }
         let following = self.position(self.following(index));
-        let same = self
-            .w
-            .value(Element::I1, false, format_args!("icmp eq ptr {next}, {following}"));
+        let same = self.w.value(Element::I1, false, format_args!("icmp eq ptr {next}, {following}"));
         self.unless(&same, |function| function.w.line(format_args!("ret ptr {next}")));
     }
 
     /// The operation behind another one and its carriers.
     fn following(&self, index: usize) -> usize {
         let end = self.kernel.blocks[self.block].ops.end;
-        (index + 1..end)
-            .find(|next| !matches!(self.kernel.facts(*next).kind, OpKind::Carrier { .. }))
-            .unwrap_or(end)
+        (index + 1..end).find(|next| !matches!(self.kernel.facts(*next).kind, OpKind::Carrier { .. })).unwrap_or(end)
     }
 
     /// Calls the handler of an operation, and goes on if that does.
@@ -103,9 +94,7 @@ impl Function<'_> {
         let mut good: Option<Value> = None;
         for expected in [index + 1, following] {
             let expected = self.position(expected);
-            let same = self
-                .w
-                .value(Element::I1, false, format_args!("icmp eq ptr {next}, {expected}"));
+            let same = self.w.value(Element::I1, false, format_args!("icmp eq ptr {next}, {expected}"));
             good = Some(match good {
                 None => same,
                 Some(good) => self.w.or(&good, &same),
@@ -117,8 +106,7 @@ impl Function<'_> {
         let same = self.w.compare("icmp eq", &active, &mask);
         let good = self.w.and(&good, &same);
         let (on, out) = (self.w.name("l"), self.w.name("l"));
-        self.w
-            .line(format_args!("br {good}, label %{on}, label %{out}, !prof !0"));
+        self.w.line(format_args!("br {good}, label %{on}, label %{out}, !prof !0"));
         self.w.label(&out);
         let live = if following < end {
             self.kernel.live_before(self.block, following)
@@ -127,9 +115,7 @@ impl Function<'_> {
         };
         // The register file has what was written, but not for lanes that wait.
         let written = match self.copy {
-            Copy::Full => (index..following)
-                .flat_map(|index| self.kernel.written(index))
-                .collect(),
+            Copy::Full => (index..following).flat_map(|index| self.kernel.written(index)).collect(),
             Copy::Masked => Vec::new(),
         };
         self.hand_over(&live, &written, false);
@@ -168,12 +154,7 @@ impl Function<'_> {
         let write: Form = if is_sum { |w, _, x| w.add(&x[0], &x[1]) } else { write };
         self.check_wrapping(index, linear, checks);
         let sources: Vec<(Place, Element)> = (1..=form.operands.len())
-            .filter_map(|position| {
-                Some((
-                    self.kernel.operand(index, position)?,
-                    self.kernel.element(index, position),
-                ))
-            })
+            .filter_map(|position| Some((self.kernel.operand(index, position)?, self.kernel.element(index, position))))
             .collect();
         let extra = self.kernel.op(index).extra;
         let Some(class) = self.kernel.class(index, 0) else {
@@ -213,10 +194,8 @@ impl Function<'_> {
 
     /// Leaves if operands wrap within a group that must not.
     fn check_wrapping(&mut self, index: usize, linear: Linear, checks: u8) {
-        let is_signed = matches!(
-            linear,
-            Linear::SignExtended | Linear::SignedWideProduct | Linear::SignedWideProductSum
-        );
+        let is_signed =
+            matches!(linear, Linear::SignExtended | Linear::SignedWideProduct | Linear::SignedWideProductSum);
         let mut good: Option<Value> = None;
         for position in (1..=2).filter(|position| checks >> position & 1 != 0) {
             let Some(place) = self.kernel.operand(index, position) else {
@@ -289,11 +268,7 @@ impl Function<'_> {
             Written::Lanes(self.w.select(&truth, &a, &b))
         } else {
             let truth = self.w.convert("trunc", &mask, Element::I1);
-            let groups = if result == Shape::Uniform {
-                1
-            } else {
-                self.kernel.groups()
-            };
+            let groups = if result == Shape::Uniform { 1 } else { self.kernel.groups() };
             let bases = (0..groups).map(|group| {
                 let (a, b) = (self.base(a, raw(class), group), self.base(b, raw(class), group));
                 self.w.select(&truth, &a, &b)

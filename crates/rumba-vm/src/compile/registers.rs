@@ -42,10 +42,7 @@ impl Function<'_> {
         let (name, ty) = (variable.pointer.clone(), variable.ty());
         let known = self.variables.entry(name).or_insert_with(|| ty.clone()).clone();
         if known != ty {
-            self.refuse(format_args!(
-                "{} is a variable of {known} and of {ty}",
-                variable.pointer
-            ));
+            self.refuse(format_args!("{} is a variable of {known} and of {ty}", variable.pointer));
         }
         variable
     }
@@ -58,11 +55,7 @@ impl Function<'_> {
 
     /// Reads a variable.
     pub(super) fn get(&mut self, variable: &Variable) -> Value {
-        let Variable {
-            pointer,
-            element,
-            is_vector,
-        } = variable;
+        let Variable { pointer, element, is_vector } = variable;
         let text = format!("load {}, ptr {pointer}{}", variable.ty(), variable.alignment());
         self.w.value(*element, *is_vector, text)
     }
@@ -71,10 +64,7 @@ impl Function<'_> {
     pub(super) fn set(&mut self, variable: &Variable, value: &Value) {
         if value.ty() != variable.ty() {
             let Variable { pointer, .. } = variable;
-            self.refuse(format_args!(
-                "{pointer} is a place of {}, and {value} is stored there",
-                variable.ty()
-            ));
+            self.refuse(format_args!("{pointer} is a place of {}, and {value} is stored there", variable.ty()));
         }
         let (pointer, alignment) = (&variable.pointer, variable.alignment());
         self.w.line(format_args!("store {value}, ptr {pointer}{alignment}"));
@@ -177,11 +167,7 @@ impl Function<'_> {
                 self.given(slot, class, Some(group))
             }
             Place::Register(number) => {
-                let group = if self.shapes[number] == Shape::Uniform {
-                    0
-                } else {
-                    group
-                };
+                let group = if self.shapes[number] == Shape::Uniform { 0 } else { group };
                 let variable = self.single(number, group);
                 self.get(&variable)
             }
@@ -191,9 +177,7 @@ impl Function<'_> {
 
     /// The lanes of an affine operand.
     fn expanded(&mut self, place: Place, element: Element, stride: i64) -> Value {
-        let bases: Vec<_> = (0..self.kernel.groups())
-            .map(|group| self.base(place, element, group))
-            .collect();
+        let bases: Vec<_> = (0..self.kernel.groups()).map(|group| self.base(place, element, group)).collect();
         self.expand(&bases, stride)
     }
 
@@ -209,13 +193,8 @@ impl Function<'_> {
                 let text = format!("insertelement {vector} {}, {base}, i32 {group}", few.text());
                 few = self.w.value(element, true, text);
             }
-            let lanes: Vec<_> = (0..LANES)
-                .map(|lane| format!("i32 {}", lane / self.kernel.group))
-                .collect();
-            let text = format!(
-                "shufflevector {few}, {vector} poison, <{LANES} x i32> <{}>",
-                lanes.join(", ")
-            );
+            let lanes: Vec<_> = (0..LANES).map(|lane| format!("i32 {}", lane / self.kernel.group)).collect();
+            let text = format!("shufflevector {few}, {vector} poison, <{LANES} x i32> <{}>", lanes.join(", "));
             self.w.value(element, true, text)
         };
         if stride == 0 {
@@ -238,9 +217,7 @@ impl Function<'_> {
             let steps: Vec<_> = steps.collect();
             self.in_prologue(|function| {
                 let steps = steps.join(", ");
-                function
-                    .w
-                    .line(format_args!("{name} = add <{LANES} x {ty}> <{steps}>, zeroinitializer"));
+                function.w.line(format_args!("{name} = add <{LANES} x {ty}> <{steps}>, zeroinitializer"));
             });
         }
         Value::named(name, element, true)
@@ -303,11 +280,7 @@ impl Function<'_> {
     pub(super) fn write(&mut self, place: Place, shape: Shape, written: Written) {
         match (place, written) {
             (Place::Register(number), Written::Lanes(value)) => {
-                let value = if self.is_predicate(number) {
-                    value
-                } else {
-                    self.w.spread(&value)
-                };
+                let value = if self.is_predicate(number) { value } else { self.w.spread(&value) };
                 let variable = self.whole(number);
                 self.set(&variable, &value);
                 self.shapes[number] = shape;
@@ -360,11 +333,7 @@ impl Function<'_> {
             self.store(place);
             return;
         };
-        let groups = if self.shapes[number] == Shape::Uniform {
-            1
-        } else {
-            self.kernel.groups()
-        };
+        let groups = if self.shapes[number] == Shape::Uniform { 1 } else { self.kernel.groups() };
         for group in 0..groups {
             let base = self.base(place, raw(class), group);
             let base = self.canonical(number, base);
@@ -408,10 +377,7 @@ impl Function<'_> {
         let active = self.mask_of_active();
         let first = self.w.intrinsic_with("cttz", &[&active], "i1 false");
         let lane = self.w.name("%t");
-        self.w.line(format_args!(
-            "{lane} = getelementptr {}, ptr {pointer}, {first}",
-            element.name()
-        ));
+        self.w.line(format_args!("{lane} = getelementptr {}, ptr {pointer}, {first}", element.name()));
         self.get(&Variable::one(lane, element))
     }
 
@@ -483,9 +449,7 @@ impl Function<'_> {
             let lanes = self.lanes(Place::Register(number), self.element(number));
             let lanes = self.w.spread(&lanes);
             let groups = if to == Shape::Uniform { 1 } else { self.kernel.groups() };
-            let bases: Vec<_> = (0..groups)
-                .map(|group| self.w.lane(&lanes, group * self.kernel.group))
-                .collect();
+            let bases: Vec<_> = (0..groups).map(|group| self.w.lane(&lanes, group * self.kernel.group)).collect();
             let expected = self.expand(&bases, stride);
             let differing = self.w.compare("icmp ne", &lanes, &expected);
             wrong = Some(match wrong {
@@ -498,8 +462,7 @@ impl Function<'_> {
         let wrong = self.mask(&wrong);
         let good = self.w.compare_with("icmp eq", &wrong, 0);
         let on = self.w.name("l");
-        self.w
-            .line(format_args!("br {good}, label %{on}, label %{elsewhere}, !prof !0"));
+        self.w.line(format_args!("br {good}, label %{on}, label %{elsewhere}, !prof !0"));
         self.w.label(&on);
         for (number, shape, bases) in tested {
             self.write(Place::Register(number), shape, Written::Bases(bases));
@@ -516,8 +479,7 @@ impl Function<'_> {
     /// A vector of truth values as a mask.
     pub(super) fn mask(&mut self, truth: &Value) -> Value {
         if truth.is_vector() {
-            self.w
-                .value(Element::I32, false, format_args!("bitcast {truth} to i32"))
+            self.w.value(Element::I32, false, format_args!("bitcast {truth} to i32"))
         } else {
             self.w.convert("sext", truth, Element::I32)
         }
@@ -525,8 +487,7 @@ impl Function<'_> {
 
     /// A mask as a vector of truth values.
     pub(super) fn truth(&mut self, mask: &Value) -> Value {
-        self.w
-            .value(Element::I1, true, format_args!("bitcast {mask} to <{LANES} x i1>"))
+        self.w.value(Element::I1, true, format_args!("bitcast {mask} to <{LANES} x i1>"))
     }
 }
 
@@ -557,11 +518,7 @@ impl Function<'_> {
             let value = self.lanes(place, Element::I32);
             Written::Lanes(self.canonical(number, value))
         } else {
-            let groups = if shape == Shape::Uniform {
-                1
-            } else {
-                self.kernel.groups()
-            };
+            let groups = if shape == Shape::Uniform { 1 } else { self.kernel.groups() };
             let bases = (0..groups).map(|group| {
                 let value = self.base(place, Element::I32, group);
                 self.canonical(number, value)

@@ -25,8 +25,7 @@ impl Function<'_> {
                 let address = self.w.add_with(&address, offset);
                 let address = self.hidden(&address);
                 let pointers = self.w.name("%t");
-                self.w
-                    .line(format_args!("{pointers} = inttoptr {address} to <{LANES} x ptr>"));
+                self.w.line(format_args!("{pointers} = inttoptr {address} to <{LANES} x ptr>"));
                 vec![pointers]
             }
         }
@@ -40,18 +39,12 @@ impl Function<'_> {
 
     fn strided(&mut self, access: &Access, bases: &[Value], stride: i64, offset: u64) -> Vec<String> {
         let lanes = LANES / bases.len();
-        let steps = if stride == 0 {
-            self.zeros(lanes)
-        } else {
-            self.steps_of_group(lanes, stride)
-        };
+        let steps = if stride == 0 { self.zeros(lanes) } else { self.steps_of_group(lanes, stride) };
         let pointers = bases.iter().map(|base| {
             let base = self.host(access, base);
             let base = self.w.add_with(&base, offset);
             let (place, pointers) = (self.pointer(&base), self.w.name("%t"));
-            self.w.line(format_args!(
-                "{pointers} = getelementptr i8, ptr {place}, <{lanes} x i64> {steps}"
-            ));
+            self.w.line(format_args!("{pointers} = getelementptr i8, ptr {place}, <{lanes} x i64> {steps}"));
             pointers
         });
         pointers.collect()
@@ -65,9 +58,7 @@ impl Function<'_> {
             let steps: Vec<_> = steps.collect();
             self.in_prologue(|function| {
                 let steps = steps.join(", ");
-                function
-                    .w
-                    .line(format_args!("{name} = add <{lanes} x i64> <{steps}>, zeroinitializer"));
+                function.w.line(format_args!("{name} = add <{lanes} x i64> <{steps}>, zeroinitializer"));
             });
         }
         name
@@ -90,12 +81,7 @@ impl Function<'_> {
         if lanes == WIDEST {
             return "%zeros".to_owned();
         }
-        self.shuffle(
-            ["%zeros", "poison"],
-            "i64",
-            WIDEST,
-            (0..lanes).map(|lane| lane % WIDEST),
-        )
+        self.shuffle(["%zeros", "poison"], "i64", WIDEST, (0..lanes).map(|lane| lane % WIDEST))
     }
 
     /// Reads elements of a vector in memory, given the number of an element for each lane.
@@ -104,9 +90,7 @@ impl Function<'_> {
         let numbers = self.hidden(&numbers);
         let pointers = self.w.name("%t");
         let (name, pointer) = (vector.element.name(), &vector.pointer);
-        self.w.line(format_args!(
-            "{pointers} = getelementptr {name}, ptr {pointer}, {numbers}"
-        ));
+        self.w.line(format_args!("{pointers} = getelementptr {name}, ptr {pointer}, {numbers}"));
         self.gather(&[pointers], vector.element)
     }
 
@@ -131,9 +115,7 @@ impl Function<'_> {
         let (lanes, name, align) = (LANES / pointers.len(), element.name(), element.bits() / 8);
         let vector = format!("<{lanes} x {name}>");
         let function = format!("@llvm.masked.gather.v{lanes}{name}.v{lanes}p0");
-        self.w.declare(format!(
-            "declare {vector} {function}(<{lanes} x ptr>, i32 immarg, <{lanes} x i1>, {vector})"
-        ));
+        self.w.declare(format!("declare {vector} {function}(<{lanes} x ptr>, i32 immarg, <{lanes} x i1>, {vector})"));
         let active = self.active_groups(pointers.len());
         let parts = pointers.iter().zip(active).map(|(pointers, active)| {
             let part = self.w.name("%t");
@@ -153,9 +135,7 @@ impl Function<'_> {
         let (lanes, name, align) = (LANES / groups, value.element().name(), value.element().bits() / 8);
         let vector = format!("<{lanes} x {name}>");
         let function = format!("@llvm.masked.scatter.v{lanes}{name}.v{lanes}p0");
-        self.w.declare(format!(
-            "declare void {function}({vector}, <{lanes} x ptr>, i32 immarg, <{lanes} x i1>)"
-        ));
+        self.w.declare(format!("declare void {function}({vector}, <{lanes} x ptr>, i32 immarg, <{lanes} x i1>)"));
         let active = self.active_groups(groups);
         for (group, (pointers, active)) in pointers.iter().zip(active).enumerate() {
             let part = if groups == 1 {

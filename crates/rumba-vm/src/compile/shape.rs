@@ -34,11 +34,7 @@ pub(super) enum Shape {
 impl Shape {
     /// A stride within each of so many groups.
     pub(super) fn affine(stride: i64, groups: usize) -> Self {
-        if stride == 0 && groups == 1 {
-            Self::Uniform
-        } else {
-            Self::Affine(stride)
-        }
+        if stride == 0 && groups == 1 { Self::Uniform } else { Self::Affine(stride) }
     }
 
     /// The stride, if there is one.
@@ -80,11 +76,7 @@ pub(super) struct LanePlan {
     pub(super) is_sum: bool,
 }
 
-const WHOLE: LanePlan = LanePlan {
-    result: Shape::Varying,
-    checks: 0,
-    is_sum: false,
-};
+const WHOLE: LanePlan = LanePlan { result: Shape::Varying, checks: 0, is_sum: false };
 
 /// For which lanes there are masked copies of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,10 +168,7 @@ impl Kernel<'_> {
     /// What holds at the start of each block, in the copies that are wanted.
     pub(super) fn states(&self, masked: Masked) -> States {
         let none = || vec![None; self.blocks.len()];
-        let mut states = States {
-            full: none(),
-            masked: none(),
-        };
+        let mut states = States { full: none(), masked: none() };
         // What the interpreter leaves in a register is what the code would have left there, in any shape.
         let unknown = State {
             shapes: vec![Shape::Varying; self.registers.len()],
@@ -243,12 +232,7 @@ impl Kernel<'_> {
                         }
                     }
                 }
-                let state = State {
-                    shapes,
-                    bits: bits.clone(),
-                    nans: nans.clone(),
-                    pending,
-                };
+                let state = State { shapes, bits: bits.clone(), nans: nans.clone(), pending };
                 if states.join(to, block, state) {
                     work.push((to, block));
                 }
@@ -276,11 +260,7 @@ impl Kernel<'_> {
     pub(super) fn transfer(&self, index: usize, shapes: &mut Shapes, bits: &Bits, copy: Copy, pending: &Set) {
         let result = self.result(index, shapes, bits, copy);
         for number in self.written(index) {
-            shapes[number] = if self.is_kept(number, pending) {
-                Shape::Varying
-            } else {
-                result
-            };
+            shapes[number] = if self.is_kept(number, pending) { Shape::Varying } else { result };
         }
     }
 
@@ -346,19 +326,12 @@ impl Kernel<'_> {
 
     fn uniform_if_all_are(&self, index: usize, shapes: &Shapes) -> Shape {
         let sources = self.sources(index, shapes);
-        if sources.iter().all(|(.., shape)| *shape == Shape::Uniform) {
-            Shape::Uniform
-        } else {
-            Shape::Varying
-        }
+        if sources.iter().all(|(.., shape)| *shape == Shape::Uniform) { Shape::Uniform } else { Shape::Varying }
     }
 
     /// How a selection is computed.
     pub(super) fn plan_select(&self, index: usize, shapes: &Shapes) -> Shape {
-        let shape = |position| {
-            self.operand(index, position)
-                .map_or(Shape::Varying, |place| self.shape(place, shapes))
-        };
+        let shape = |position| self.operand(index, position).map_or(Shape::Varying, |place| self.shape(place, shapes));
         match (shape(3), shape(1).stride(), shape(2).stride()) {
             (Shape::Uniform, Some(a), Some(b)) if a == b => {
                 if shape(1) == shape(2) {
@@ -391,10 +364,7 @@ impl Kernel<'_> {
             return None;
         };
         if sources.iter().all(|(.., shape)| *shape == Shape::Uniform) {
-            return Some(LanePlan {
-                result: Shape::Uniform,
-                ..WHOLE
-            });
+            return Some(LanePlan { result: Shape::Uniform, ..WHOLE });
         }
         // The others are computed from lanes that were stored.
         form.form?;
@@ -403,10 +373,7 @@ impl Kernel<'_> {
             strides[*position] = self.class(index, *position)?.narrow(shape.stride()?);
         }
         if strides == [0; 5] {
-            return Some(LanePlan {
-                result: Shape::Affine(0),
-                ..WHOLE
-            });
+            return Some(LanePlan { result: Shape::Affine(0), ..WHOLE });
         }
         let [_, a, b, c, _] = strides;
         let constant = |position: usize| match self.operand(index, position + 1) {
@@ -417,11 +384,7 @@ impl Kernel<'_> {
         let is_sum = linear == Linear::Union && bits(1) & bits(2) == 0;
         let linear = if is_sum { Linear::Sum } else { linear };
         let (stride, checks) = linear.stride([a, b, c], constant)?;
-        Some(LanePlan {
-            result: Shape::affine(class.narrow(stride), self.groups()),
-            checks: checks << 1,
-            is_sum,
-        })
+        Some(LanePlan { result: Shape::affine(class.narrow(stride), self.groups()), checks: checks << 1, is_sum })
     }
 
     /// The width of an operand; none of a predicate. A constant's bits do not tell its width.

@@ -58,11 +58,7 @@ impl Kernel<'_> {
         let (sources, inside) = lanes(self.op(index).extra, packed as u32);
         let is_one = inside == FULL && sources.iter().all(|source| *source == sources[0]);
         let is_native = copy == Copy::Full && self.is_for_all(self.operand(index, 4), shapes, copy);
-        if is_one && is_native {
-            Shape::Uniform
-        } else {
-            Shape::Varying
-        }
+        if is_one && is_native { Shape::Uniform } else { Shape::Varying }
     }
 }
 
@@ -166,11 +162,8 @@ impl Function<'_> {
             Written::Bases(vec![self.w.value(Element::I32, false, text)])
         } else {
             let numbers: Vec<_> = sources.iter().map(|lane| format!("i32 {lane}")).collect();
-            let text = format!(
-                "shufflevector {value}, {} poison, <{LANES} x i32> <{}>",
-                value.ty(),
-                numbers.join(", ")
-            );
+            let text =
+                format!("shufflevector {value}, {} poison, <{LANES} x i32> <{}>", value.ty(), numbers.join(", "));
             Written::Lanes(self.w.value(Element::I32, true, text))
         };
         let inside = Value::integer(Element::I32, inside.into());
@@ -197,11 +190,7 @@ impl Function<'_> {
             return;
         };
         let convert = |function: &mut Self, address: &Value, start: &Value| {
-            if back {
-                function.w.sub(address, start)
-            } else {
-                function.w.add(address, start)
-            }
+            if back { function.w.sub(address, start) } else { function.w.add(address, start) }
         };
         if local {
             let stacks = self.stacks();
@@ -236,11 +225,7 @@ impl Function<'_> {
                 (written, good)
             }
             Some(way) => {
-                let groups = if shape == Shape::Uniform {
-                    1
-                } else {
-                    self.kernel.groups()
-                };
+                let groups = if shape == Shape::Uniform { 1 } else { self.kernel.groups() };
                 let mut all: Option<Value> = None;
                 let mut bases = Vec::with_capacity(groups);
                 for group in 0..groups {
@@ -272,8 +257,7 @@ impl Function<'_> {
             return;
         }
         let (inline, other, on) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
-        self.w
-            .line(format_args!("br {good}, label %{inline}, label %{other}, !prof !0"));
+        self.w.line(format_args!("br {good}, label %{inline}, label %{other}, !prof !0"));
         self.w.label(&other);
         let before = self.shapes.clone();
         self.call_through(index);

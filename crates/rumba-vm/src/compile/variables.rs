@@ -14,19 +14,12 @@ pub(super) struct Variable {
 impl Variable {
     /// A place of one number.
     pub(super) fn one(pointer: impl Into<String>, element: Element) -> Self {
-        Self {
-            pointer: pointer.into(),
-            element,
-            is_vector: false,
-        }
+        Self { pointer: pointer.into(), element, is_vector: false }
     }
 
     /// A place of a number for each lane.
     pub(super) fn lanes(pointer: impl Into<String>, element: Element) -> Self {
-        Self {
-            is_vector: true,
-            ..Self::one(pointer, element)
-        }
+        Self { is_vector: true, ..Self::one(pointer, element) }
     }
 
     /// A variable of 32 bits.

@@ -61,10 +61,7 @@ impl Device {
             return Err(LaunchError::OtherDevice);
         }
         let threads = launch.block.iter().map(|size| u64::from(*size)).product::<u64>();
-        for (what, size, limit) in [
-            ("grid", launch.grid, limits::GRID),
-            ("block", launch.block, limits::BLOCK),
-        ] {
+        for (what, size, limit) in [("grid", launch.grid, limits::GRID), ("block", launch.block, limits::BLOCK)] {
             if size.contains(&0) {
                 return Err(LaunchError::Empty { what, size });
             }
@@ -81,39 +78,25 @@ impl Device {
         }
         if threads > u64::from(program.max_threads) {
             let limit = program.max_threads;
-            return Err(LaunchError::TooManyThreads {
-                threads,
-                limit,
-                reason: "the kernel allows (.maxntid)",
-            });
+            return Err(LaunchError::TooManyThreads { threads, limit, reason: "the kernel allows (.maxntid)" });
         }
         if let Some(required) = program.required_block
             && required != launch.block
         {
-            return Err(LaunchError::WrongBlock {
-                required,
-                size: launch.block,
-            });
+            return Err(LaunchError::WrongBlock { required, size: launch.block });
         }
         let fixed = program.shared_end - SHARED_START;
         let dynamic = u64::from(launch.dynamic_shared);
         let multiprocessor = self.inner.config.multiprocessor;
         let limit = multiprocessor.shared_per_block;
         if fixed + dynamic > u64::from(limit) || fixed + dynamic > SHARED_STRIDE as u64 - 2 * SHARED_START {
-            return Err(LaunchError::TooMuchShared {
-                requested: fixed + dynamic,
-                fixed,
-                dynamic,
-                limit,
-            });
+            return Err(LaunchError::TooMuchShared { requested: fixed + dynamic, fixed, dynamic, limit });
         }
         if launch.parameters.len() != program.parameter_bytes {
             let (expected, given) = (program.parameter_bytes, launch.parameters.len());
             return Err(LaunchError::Parameters { expected, given });
         }
-        let residency = multiprocessor
-            .resident_blocks(threads as u32, 0, (fixed + dynamic) as u32)
-            .max(1);
+        let residency = multiprocessor.resident_blocks(threads as u32, 0, (fixed + dynamic) as u32).max(1);
         let blocks = launch.grid.iter().map(|size| u64::from(*size)).product::<u64>();
         let limit = u64::from(residency) * u64::from(self.multiprocessors());
         if launch.cooperative && blocks > limit {
@@ -166,13 +149,8 @@ impl Device {
         let launch = &launch;
         let residency = self.check_launch(function, launch)?;
         let inner = &*self.inner;
-        let once = Once {
-            function,
-            launch,
-            cluster,
-            residency,
-            grid_id: inner.launches.fetch_add(1, Ordering::Relaxed),
-        };
+        let once =
+            Once { function, launch, cluster, residency, grid_id: inner.launches.fetch_add(1, Ordering::Relaxed) };
         let ended = match &inner.comparing {
             None => self.run(&once, On::Any, None, &inner.output),
             Some(comparing) => self.compare(comparing, host, &once),
@@ -231,13 +209,7 @@ impl Device {
 
     /// Runs a kernel once.
     fn run(&self, once: &Once<'_>, on: On, watch: Option<&Watch>, output: &Output) -> Result<Ended, LaunchError> {
-        let Once {
-            function,
-            launch,
-            cluster,
-            residency,
-            grid_id,
-        } = *once;
+        let Once { function, launch, cluster, residency, grid_id } = *once;
         let inner = &*self.inner;
         let program = &*function.program;
         let checks = inner.config.checks;
@@ -259,9 +231,7 @@ impl Device {
                     launch.parameters.len(),
                 );
             }
-            inner
-                .allocations
-                .register(parameters, launch.parameters.len(), AllocationKind::Parameters, None);
+            inner.allocations.register(parameters, launch.parameters.len(), AllocationKind::Parameters, None);
         }
         let blocks = launch.grid.iter().map(|size| u64::from(*size)).product::<u64>();
         let clusters = usize::try_from(blocks).unwrap_or(usize::MAX) / cluster.iter().product::<u32>() as usize;
@@ -291,11 +261,7 @@ impl Device {
             residency as usize / (blocks as usize / clusters)
         };
         let residency = resident_clusters.max(1) * (blocks as usize / clusters);
-        let grid_workspace = if launch.cooperative {
-            inner.grid_workspace(slot.number)
-        } else {
-            0
-        };
+        let grid_workspace = if launch.cooperative { inner.grid_workspace(slot.number) } else { 0 };
         let stack = program
             .stack_bytes
             .unwrap_or(STACK_START + program.frame_bytes + inner.stack_bytes.load(Ordering::Relaxed))
@@ -398,19 +364,9 @@ impl Device {
         }
         let result = match fault {
             Some(fault) => Err(Box::new(fault).into()),
-            None => Ok(Statistics {
-                warp_instructions,
-                blocks,
-                workers,
-            }),
+            None => Ok(Statistics { warp_instructions, blocks, workers }),
         };
-        Ok(Ended {
-            result,
-            findings,
-            text: Vec::new(),
-            read_clock,
-            took_turns,
-        })
+        Ok(Ended { result, findings, text: Vec::new(), read_clock, took_turns })
     }
 }
 

@@ -33,9 +33,5 @@ use baseline as avx2;
 
 /// Both copies.
 pub(crate) const fn handlers<B: Body>() -> Handlers {
-    Handlers {
-        baseline: baseline::<B>,
-        avx2: avx2::<B>,
-        kind: B::KIND,
-    }
+    Handlers { baseline: baseline::<B>, avx2: avx2::<B>, kind: B::KIND }
 }

@@ -23,11 +23,7 @@ pub(crate) const CHOICE: Handlers = Handlers::same(choose);
 pub(crate) const WRITE: Handlers = Handlers::same(write);
 
 unsafe fn choose(warp: &mut Warp, pc: Pc) -> Pc {
-    if warp.context().explores {
-        warp.park(pc, Wait::Choice)
-    } else {
-        pc.next()
-    }
+    if warp.context().explores { warp.park(pc, Wait::Choice) } else { pc.next() }
 }
 
 unsafe fn write(warp: &mut Warp, pc: Pc) -> Pc {
@@ -43,10 +39,9 @@ pub(crate) fn point<'a>(context: &Context<'a>, pc: Pc) -> &'a ChoicePoint {
 /// What lanes wait for at a point of choice, when no order lets them go on.
 pub(crate) fn awaited(context: &Context<'_>, pc: Pc) -> String {
     match point(context, pc).kind {
-        ChoiceKind::Mbarrier {
-            operation: ChoiceMbarrier::Looks,
-            ..
-        } => "waiting for a phase of an mbarrier that no thread completes".into(),
+        ChoiceKind::Mbarrier { operation: ChoiceMbarrier::Looks, .. } => {
+            "waiting for a phase of an mbarrier that no thread completes".into()
+        }
         ChoiceKind::Memory { .. } => "waiting for a value in memory that no thread writes".into(),
         ChoiceKind::Meet => "waiting for other threads of the warp".into(),
         ChoiceKind::Done | ChoiceKind::Mbarrier { .. } | ChoiceKind::Barrier | ChoiceKind::Unexplored => {
@@ -61,9 +56,7 @@ fn host(warp: &Warp, lane: usize, address: u64, bytes: u64, space: Space) -> Opt
         Space::Shared if address >> RANK_SHIFT != 0 => {
             let (rank, offset) = Cluster::split(address, 0);
             // SAFETY: the block is not in use elsewhere.
-            unsafe { (*warp.block).cluster() }
-                .resolve(rank, offset, bytes, warp.shared_end)
-                .ok()
+            unsafe { (*warp.block).cluster() }.resolve(rank, offset, bytes, warp.shared_end).ok()
         }
         Space::Shared => within(warp, address, bytes, SHARED_START, warp.shared_end, warp.shared_base).ok(),
         Space::Local | Space::Const | Space::Param => None,
@@ -116,10 +109,7 @@ pub(crate) fn accesses(warp: &Warp, split: &Split, point: &ChoicePoint, block: u
                 let object = Object::Mbarrier(address);
                 let (role, count) = match operation {
                     ChoiceMbarrier::Whole => {
-                        found.push(Access {
-                            object,
-                            effect: Effect::All,
-                        });
+                        found.push(Access { object, effect: Effect::All });
                         continue;
                     }
                     ChoiceMbarrier::Expects => (Role::Expects, 0),
@@ -137,12 +127,7 @@ pub(crate) fn accesses(warp: &Warp, split: &Split, point: &ChoicePoint, block: u
                 let (id, expected) = (word(warp, split.pc.a, lane), word(warp, split.pc.b, lane));
                 arrive(&mut found, Object::Barrier { block, id }, Role::Arrives, 1, expected);
             }
-            if let [
-                Access {
-                    effect: Effect::Phase { count, .. },
-                    ..
-                },
-            ] = &mut found[..]
+            if let [Access { effect: Effect::Phase { count, .. }, .. }] = &mut found[..]
                 && whole
             {
                 *count = LANES as u32;
@@ -160,15 +145,7 @@ fn arrive(found: &mut Vec<Access>, object: Object, role: Role, more: u32, wanted
     });
     match same {
         Some(count) => *count = count.saturating_add(more),
-        None => found.push(Access {
-            object,
-            effect: Effect::Phase {
-                role,
-                phase: 0,
-                count: more,
-                expected: wanted,
-            },
-        }),
+        None => found.push(Access { object, effect: Effect::Phase { role, phase: 0, count: more, expected: wanted } }),
     }
 }
 

@@ -28,9 +28,7 @@ pub(crate) fn read(special: Special) -> Handlers {
 fn now(warp: &Warp, global: bool) -> u64 {
     warp.context().variance.clock.store(true, Ordering::Relaxed);
     if global && warp.context().seed.is_none() {
-        SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |time| time.as_nanos() as u64)
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64)
     } else {
         warp.executed()
     }

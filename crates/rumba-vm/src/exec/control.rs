@@ -192,11 +192,8 @@ unsafe fn exit(warp: &mut Warp, pc: Pc) -> Pc {
 
 /// The words of a range that belong to the lanes of a mask.
 fn words_of(range: SaveRange, mask: u32) -> impl Iterator<Item = usize> {
-    let sections = [
-        (0, range.narrow, 1),
-        (range.narrow, range.wide, 2),
-        (range.narrow + 2 * range.wide, range.widest, 4),
-    ];
+    let sections =
+        [(0, range.narrow, 1), (range.narrow, range.wide, 2), (range.narrow + 2 * range.wide, range.widest, 4)];
     sections.into_iter().flat_map(move |(first_unit, slots, width)| {
         let (first_unit, width) = (usize::from(first_unit), usize::from(width as u16));
         (0..usize::from(slots)).flat_map(move |slot| {
@@ -254,9 +251,7 @@ unsafe fn enter_frame(warp: &mut Warp, pc: Pc) -> Pc {
     let pointer = warp.lanes::<u64>(pc.b);
     for lane in lanes_of(warp.active) {
         // SAFETY: the slots have 32 lanes of 64 bits.
-        let start = unsafe { *pointer.add(lane) }
-            .checked_next_multiple_of(u64::from(pc.extra))
-            .unwrap_or(u64::MAX);
+        let start = unsafe { *pointer.add(lane) }.checked_next_multiple_of(u64::from(pc.extra)).unwrap_or(u64::MAX);
         let end = start.saturating_add(pc.imm);
         if end > warp.stack_stride {
             let message = format!(

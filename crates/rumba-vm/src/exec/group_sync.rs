@@ -47,12 +47,9 @@ impl Warp {
                 });
             }
             Mistake::Pending(source) => {
-                self.note(
-                    FindingKind::PendingAccumulator,
-                    actor,
-                    Some(at(source, PRODUCT)),
-                    || "a product multiplies what another one, which is under way, adds to".into(),
-                );
+                self.note(FindingKind::PendingAccumulator, actor, Some(at(source, PRODUCT)), || {
+                    "a product multiplies what another one, which is under way, adds to".into()
+                });
             }
         }
     }
@@ -63,11 +60,7 @@ impl Warp {
         let Some(product) = self.products.access(pc.imm, writes, pc.source) else {
             return;
         };
-        let what = if writes {
-            "write of the register"
-        } else {
-            "read of the register"
-        };
+        let what = if writes { "write of the register" } else { "read of the register" };
         let actor = self.actor(pc.source, self.active, what);
         let other = self.actor(product, FULL, PRODUCT);
         self.note(FindingKind::PendingAccumulator, actor, Some(other), || {
@@ -85,10 +78,7 @@ impl Warp {
         if let Some((source, warp)) = group.come(self.index, pc.source) {
             let other = Actor { source, warp, ..actor };
             return self.note(FindingKind::PartialWarpGroup, actor, Some(other), || {
-                format!(
-                    "warp {} comes to one instruction and warp {warp} to another",
-                    self.index
-                )
+                format!("warp {} comes to one instruction and warp {warp} to another", self.index)
             });
         }
         // Those that have exited come no more.
@@ -128,19 +118,13 @@ impl Warp {
         match group.registers {
             Some((known, at)) if known == count && at.source == pc.source => return,
             Some((known, _)) if is_more && count < known => {
-                note(format!(
-                    "`setmaxnreg.inc` to {count} registers of threads that have {known}"
-                ));
+                note(format!("`setmaxnreg.inc` to {count} registers of threads that have {known}"));
             }
             Some((known, _)) if !is_more && count > known => {
-                note(format!(
-                    "`setmaxnreg.dec` to {count} registers of threads that have {known}"
-                ));
+                note(format!("`setmaxnreg.dec` to {count} registers of threads that have {known}"));
             }
             None if !is_more && count > cap => {
-                note(format!(
-                    "`setmaxnreg.dec` to {count} registers of threads that start with {cap} at most"
-                ));
+                note(format!("`setmaxnreg.dec` to {count} registers of threads that start with {cap} at most"));
             }
             Some(_) | None => {}
         }
@@ -171,13 +155,7 @@ impl Warp {
         }
         let group = &mut sync_history.groups[self.index as usize / GROUP_WARPS];
         if let Some((source, warp)) = group.missed_by(self.index) {
-            let actor = Actor {
-                source,
-                warp,
-                lanes: FULL,
-                what: TOGETHER,
-                ..exit
-            };
+            let actor = Actor { source, warp, lanes: FULL, what: TOGETHER, ..exit };
             self.note(FindingKind::PartialWarpGroup, actor, Some(exit), || {
                 format!("warp {} of the warp group exits", self.index)
             });
@@ -199,10 +177,7 @@ impl Warp {
             return mbarrier.pass(lane, actor);
         }
         if let Some(earlier) = mbarrier.passed_before(self.index, lane) {
-            let other = Some(Actor {
-                what: "first wait",
-                ..earlier
-            });
+            let other = Some(Actor { what: "first wait", ..earlier });
             self.note(FindingKind::StaleParity, actor, other, || {
                 "the thread has seen this phase end before, and the next one is under way".into()
             });
@@ -299,10 +274,7 @@ fn registers(groups: &[WarpGroup], warps: &[Warp]) {
         return;
     };
     let changed: Vec<_> = groups.iter().filter_map(|group| group.registers).collect();
-    let (wanted, there) = (
-        changed.iter().map(|(count, _)| count).sum::<u32>(),
-        cap * changed.len() as u32,
-    );
+    let (wanted, there) = (changed.iter().map(|(count, _)| count).sum::<u32>(), cap * changed.len() as u32);
     if wanted > there
         && let Some((_, actor)) = changed.iter().max_by_key(|(count, _)| *count)
     {
@@ -322,18 +294,12 @@ pub(crate) fn stuck(state: *mut BlockState, warps: &[Warp]) {
     let Some(sync_history) = (unsafe { (*state).sync_history.as_deref_mut() }) else {
         return;
     };
-    for warp in warps
-        .iter()
-        .filter(|warp| warp.live != 0 && warp.stop == Stop::Blocked && warp.failed_waits < VAIN)
-    {
+    for warp in warps.iter().filter(|warp| warp.live != 0 && warp.stop == Stop::Blocked && warp.failed_waits < VAIN) {
         let group = &mut sync_history.groups[warp.index as usize / GROUP_WARPS];
         let Some((source, other)) = group.missed_by(warp.index) else {
             continue;
         };
-        let actor = Actor {
-            warp: other,
-            ..warp.actor(source, FULL, TOGETHER)
-        };
+        let actor = Actor { warp: other, ..warp.actor(source, FULL, TOGETHER) };
         let elsewhere = warp.whereabouts(warp.live);
         warp.note(FindingKind::PartialWarpGroup, actor, elsewhere, || {
             format!("warp {} of the warp group waits elsewhere", warp.index)
@@ -347,10 +313,7 @@ pub(crate) fn stuck(state: *mut BlockState, warps: &[Warp]) {
 /// the threads of a block and the blocks of a multiprocessor.
 pub(crate) fn register_cap(limit: Option<u32>, threads: Option<u32>, blocks: u32) -> Option<u32> {
     let fit = threads.map(|threads| {
-        let threads = threads
-            .next_multiple_of(LANES as u32)
-            .saturating_mul(blocks.max(1))
-            .max(1);
+        let threads = threads.next_multiple_of(LANES as u32).saturating_mul(blocks.max(1)).max(1);
         (REGISTERS / threads).min(256)
     });
     limit.or(fit).map(|registers| registers / 8 * 8)

@@ -122,17 +122,11 @@ impl AddressSpace for Shared {
 
     #[inline(always)]
     unsafe fn bounds(warp: &Warp, _: Pc, _: AccessKind) -> Bounds {
-        Bounds {
-            start: SHARED_START,
-            bytes: warp.shared_known - SHARED_START,
-        }
+        Bounds { start: SHARED_START, bytes: warp.shared_known - SHARED_START }
     }
 
     unsafe fn monitored(warp: &Warp, _: Pc, _: AccessKind) -> Bounds {
-        Bounds {
-            start: SHARED_START,
-            bytes: warp.shared_end.saturating_sub(SHARED_START),
-        }
+        Bounds { start: SHARED_START, bytes: warp.shared_end.saturating_sub(SHARED_START) }
     }
 
     #[inline(always)]
@@ -149,17 +143,11 @@ impl AddressSpace for Local {
 
     #[inline(always)]
     unsafe fn bounds(warp: &Warp, _: Pc, _: AccessKind) -> Bounds {
-        Bounds {
-            start: STACK_START,
-            bytes: warp.stack_known - STACK_START,
-        }
+        Bounds { start: STACK_START, bytes: warp.stack_known - STACK_START }
     }
 
     unsafe fn monitored(warp: &Warp, _: Pc, _: AccessKind) -> Bounds {
-        Bounds {
-            start: STACK_START,
-            bytes: warp.stack_stride.saturating_sub(STACK_START),
-        }
+        Bounds { start: STACK_START, bytes: warp.stack_stride.saturating_sub(STACK_START) }
     }
 
     #[inline(always)]
@@ -242,11 +230,7 @@ pub(crate) unsafe fn affine<D: AddressSpace, X: Processor>(
         // SAFETY: as the caller promises.
         unsafe { monitored::<D>(warp, pc, bases, (bytes, stride), kind)? }
     };
-    Some(if stride == bytes {
-        Pattern::Contiguous(hosts)
-    } else {
-        Pattern::Uniform(hosts)
-    })
+    Some(if stride == bytes { Pattern::Contiguous(hosts) } else { Pattern::Uniform(hosts) })
 }
 
 /// Compares accesses of `whole` bytes, one of each group of lanes, with bounds, and translates their addresses.
@@ -292,9 +276,7 @@ unsafe fn monitored<D: AddressSpace>(
         return None;
     }
     let what = (bytes, kind, Order::from_bits(pc.extra, kind));
-    warp.observe_groups(pc.source, hosts, stride, what, |address| {
-        describe(warp, address, 1, Space::Generic)
-    });
+    warp.observe_groups(pc.source, hosts, stride, what, |address| describe(warp, address, 1, Space::Generic));
     Some(hosts)
 }
 
@@ -384,15 +366,7 @@ impl<'a> Request<'a> {
     /// What an operation wants for the active lanes.
     #[inline(always)]
     fn of(warp: &Warp, pc: Pc, given: &'a [u64; LANES], bytes: u64, kind: AccessKind) -> Self {
-        Self {
-            pc,
-            lanes: warp.active,
-            given,
-            offset: pc.imm,
-            bytes,
-            kind,
-            extra: pc.extra,
-        }
+        Self { pc, lanes: warp.active, given, offset: pc.imm, bytes, kind, extra: pc.extra }
     }
 
     #[inline(always)]
@@ -457,24 +431,12 @@ unsafe fn unusual<D: AddressSpace>(warp: &mut Warp, request: Request<'_>, out: &
         examine(warp, &request, out)?;
     }
     if warp.is_monitored() {
-        let Request {
-            pc,
-            lanes,
-            bytes,
-            kind,
-            extra,
-            ..
-        } = request;
+        let Request { pc, lanes, bytes, kind, extra, .. } = request;
         // SAFETY: the addresses of these lanes were set.
         let host = |lane| unsafe { out.get(lane) };
-        warp.observe(
-            pc.source,
-            lanes,
-            host,
-            (bytes, kind, Order::from_bits(extra, kind)),
-            None,
-            |address| describe(warp, address, 1, Space::Generic),
-        );
+        warp.observe(pc.source, lanes, host, (bytes, kind, Order::from_bits(extra, kind)), None, |address| {
+            describe(warp, address, 1, Space::Generic)
+        });
     }
     Ok(())
 }
@@ -490,15 +452,7 @@ pub(crate) fn at_addresses(
     space: Space,
     out: &mut Addresses,
 ) -> Result<(), Pc> {
-    let request = Request {
-        pc,
-        lanes,
-        given,
-        offset: 0,
-        bytes,
-        kind,
-        extra: space as u16,
-    };
+    let request = Request { pc, lanes, given, offset: 0, bytes, kind, extra: space as u16 };
     // SAFETY: the warp is set up for a launch.
     unsafe {
         match space {
@@ -512,14 +466,9 @@ pub(crate) fn at_addresses(
 /// Looks at an access that is not known to be right.
 #[inline(never)]
 fn examine(warp: &mut Warp, request: &Request<'_>, out: &mut Addresses) -> Result<(), Pc> {
-    let Request {
-        pc, lanes, bytes, kind, ..
-    } = *request;
+    let Request { pc, lanes, bytes, kind, .. } = *request;
     let space = Space::from_bits(request.extra);
-    let mut known = Bounds {
-        start: u64::MAX,
-        bytes: 0,
-    };
+    let mut known = Bounds { start: u64::MAX, bytes: 0 };
     let mut single = true;
     let shared_start = warp.context().program.shared_start;
     // The unit that accesses memory looks at the alignment before the address is translated: where both are wrong, in one
@@ -555,11 +504,7 @@ fn examine(warp: &mut Warp, request: &Request<'_>, out: &mut Addresses) -> Resul
                 }
             }
         };
-        let access = Access {
-            kind,
-            bytes: bytes as u32,
-            space: space.name(),
-        };
+        let access = Access { kind, bytes: bytes as u32, space: space.name() };
         let (kind, place) = match (found, misaligned) {
             (Ok(host), None) => {
                 out.set(lane, host);
@@ -599,10 +544,7 @@ fn window_place(warp: &Warp, address: u64, bytes: u64, start: u64, end: u64, sha
     }
     if shared {
         let variables = &warp.context().program.debug.shared_variables;
-        let nearest = variables
-            .iter()
-            .filter(|(_, offset, _)| *offset <= address)
-            .max_by_key(|(_, offset, _)| *offset);
+        let nearest = variables.iter().filter(|(_, offset, _)| *offset <= address).max_by_key(|(_, offset, _)| *offset);
         if let Some((name, offset, length)) = nearest
             && address.saturating_add(bytes) > offset + length
         {
@@ -679,34 +621,21 @@ pub(crate) fn flat(
             Err("that is outside of the thread's own stack".into())
         };
     }
-    let found = context.allocations.bounds(address, |allocation| {
-        (
-            allocation.start,
-            allocation.end(),
-            allocation.is_writable(),
-            allocation.kind,
-        )
-    });
+    let found = context
+        .allocations
+        .bounds(address, |allocation| (allocation.start, allocation.end(), allocation.is_writable(), allocation.kind));
     match found {
         Some((start, end, writable, held)) if address.saturating_add(bytes) <= end => {
             if kind != AccessKind::Read && !writable {
-                let what = if held == AllocationKind::Parameters {
-                    "parameters"
-                } else {
-                    "constants"
-                };
+                let what = if held == AllocationKind::Parameters { "parameters" } else { "constants" };
                 let place = context.allocations.describe(address, bytes);
                 return Err(format!("kernels cannot write to {what}; that is {place}"));
             }
-            Ok(Some(Bounds {
-                start,
-                bytes: end - start,
-            }))
+            Ok(Some(Bounds { start, bytes: end - start }))
         }
-        None if !context.checks.contains(Check::Mem) && arena.is_committed(address, bytes) => Ok(Some(Bounds {
-            start: arena.heap.start,
-            bytes: arena.committed_heap(),
-        })),
+        None if !context.checks.contains(Check::Mem) && arena.is_committed(address, bytes) => {
+            Ok(Some(Bounds { start: arena.heap.start, bytes: arena.committed_heap() }))
+        }
         _ if arena.functions.contains(address) => Err("that is the address of a function".into()),
         _ if address < 4096 => Err("that is a null pointer".into()),
         _ => Err(context.allocations.describe(address, bytes)),

@@ -38,14 +38,7 @@ pub(crate) struct Helpers {
     pub(crate) complete: unsafe extern "C" fn(*mut Warp, u32),
 }
 
-static HELPERS: Helpers = Helpers {
-    execute,
-    together: execute,
-    arrive,
-    put,
-    go_on,
-    complete,
-};
+static HELPERS: Helpers = Helpers { execute, together: execute, arrive, put, go_on, complete };
 
 unsafe extern "C" fn execute(warp: *mut Warp, op: *const Op) -> *const Op {
     // SAFETY: the code passes on the warp that it was called with, and an operation of its program.
@@ -104,14 +97,7 @@ unsafe fn complete_slot<R: Raw>(lanes: *mut R, group: usize, stride: i64) {
 }
 
 /// What the code calls in a block that was not started.
-static HELPERS_ALONE: Helpers = Helpers {
-    execute: execute_alone,
-    together: execute,
-    arrive,
-    put,
-    go_on,
-    complete,
-};
+static HELPERS_ALONE: Helpers = Helpers { execute: execute_alone, together: execute, arrive, put, go_on, complete };
 
 /// Executes an operation that asks nothing of the block. Of another one it names the position: the code ends there.
 unsafe extern "C" fn execute_alone(warp: *mut Warp, op: *const Op) -> *const Op {
@@ -200,11 +186,7 @@ impl<'a> Runner<'a> {
             0 => self.entry,
             suspended => suspended - 1 + self.entries,
         };
-        let helpers = if is_alone {
-            &raw const HELPERS_ALONE
-        } else {
-            &raw const HELPERS
-        };
+        let helpers = if is_alone { &raw const HELPERS_ALONE } else { &raw const HELPERS };
         // SAFETY: as the caller promises.
         let next = unsafe { (self.function)(warp, entry, ops, helpers) };
         let index = index_of(self.program, next);
@@ -247,12 +229,7 @@ pub(crate) fn native(ops: &[Op], entry_at: Box<[u32]>, layouts: Box<[Layout]>, c
     // Warps find gates by the numbers of entries, which the code gives in the order of its blocks and not of the program: a gate
     // elsewhere would take them to another block than the one where they stand.
     gates.sort_unstable_by_key(|gate| gate.imm as u32);
-    Native {
-        gates: gates.into(),
-        layouts,
-        entry_at,
-        code,
-    }
+    Native { gates: gates.into(), layouts, entry_at, code }
 }
 
 /// Calls the function; `imm` is the entry, and in its upper half the operation that it stands for.
@@ -266,11 +243,7 @@ unsafe fn gate(warp: &mut Warp, pc: Pc) -> Pc {
     let before = warp.executed();
     let entries = native.gates.len() as u32;
     let entry = pc.imm as u32;
-    let entry = if std::mem::take(&mut warp.suspended) == entry + 1 {
-        entry + entries
-    } else {
-        entry
-    };
+    let entry = if std::mem::take(&mut warp.suspended) == entry + 1 { entry + entries } else { entry };
     // SAFETY: the warp was set up for the program that the code was made of.
     let next = unsafe { function(warp, entry, whole, &raw const HELPERS) };
     if next.is_null() {
@@ -346,11 +319,7 @@ impl Warp {
 
     /// Remembers whether it was worth the trouble, and comes back later where it was not.
     fn leave_native(&mut self, executed: u64) {
-        self.bail_outs = if executed > WORTHWHILE {
-            0
-        } else {
-            (self.bail_outs + 1).min(MAX_BAIL_OUTS)
-        };
+        self.bail_outs = if executed > WORTHWHILE { 0 } else { (self.bail_outs + 1).min(MAX_BAIL_OUTS) };
         self.back_off = (1 << self.bail_outs) - 1;
     }
 }
@@ -379,29 +348,12 @@ mod tests {
 
     #[test]
     fn gates_are_found_by_the_numbers_of_entries() {
-        let op = Op {
-            handler: on,
-            dst: 0,
-            a: 0,
-            b: 0,
-            c: 0,
-            d: 0,
-            extra: 0,
-            source: 0,
-            imm: 0,
-        };
-        let code = Code {
-            entry: NonNull::dangling(),
-            owner: Arc::new(()),
-        };
+        let op = Op { handler: on, dst: 0, a: 0, b: 0, c: 0, d: 0, extra: 0, source: 0, imm: 0 };
+        let code = Code { entry: NonNull::dangling(), owner: Arc::new(()) };
         // Blocks that come first in the code stand last in the program.
         let entry_at = [0, NO_ENTRY, 3, 1, NO_ENTRY, 2];
         let native = native(&[op; 6], entry_at.into(), Box::default(), code);
-        let stands_for: Vec<_> = native
-            .gates
-            .iter()
-            .map(|gate| (gate.imm as u32, gate.imm >> 32))
-            .collect();
+        let stands_for: Vec<_> = native.gates.iter().map(|gate| (gate.imm as u32, gate.imm >> 32)).collect();
         assert_eq!(stands_for, [(0, 0), (1, 3), (2, 5), (3, 2)]);
     }
 }

@@ -73,13 +73,8 @@ impl Warp {
                     && !follows(first)
                 {
                     let index = (usize::from(warp) * LANES + lane) as u16;
-                    let touch = ThreadAccess {
-                        thread: Thread { block, index },
-                        bytes,
-                        kind,
-                        source,
-                        asynchronous: None,
-                    };
+                    let touch =
+                        ThreadAccess { thread: Thread { block, index }, bytes, kind, source, asynchronous: None };
                     monitor.note(FindingKind::UnwrittenRead, touch, &[], first, place);
                 }
                 if kind != AccessKind::Read {
@@ -87,15 +82,7 @@ impl Warp {
                 }
             }
         }
-        let access = race::Access {
-            block,
-            warp,
-            source,
-            bytes,
-            kind,
-            order,
-            agent,
-        };
+        let access = race::Access { block, warp, source, bytes, kind, order, agent };
         monitor.race(
             |conflict| self.rewrites(conflict, lanes, &host),
             |races| races.lanes(&access, lanes, &host),
@@ -122,11 +109,7 @@ impl Warp {
         if let Some(map) = &context.allocations.unwritten {
             let whole = bytes + stride * (GROUP as u64 - 1);
             let in_a_row = stride != 0 && hosts.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == whole);
-            let (count, whole) = if in_a_row {
-                (1, whole * GROUPS as u64)
-            } else {
-                (GROUPS, whole)
-            };
+            let (count, whole) = if in_a_row { (1, whole * GROUPS as u64) } else { (GROUPS, whole) };
             let mut ranges = hosts.into_iter().take(count);
             match kind {
                 AccessKind::Write => ranges.for_each(|start| map.write(start, whole)),
@@ -161,12 +144,7 @@ impl Warp {
         let block = unsafe { (*self.block).coordinates };
         for lane in lanes_of(lanes) {
             let address = host(lane);
-            let access = StoreAccess {
-                lane,
-                source,
-                address,
-                bytes,
-            };
+            let access = StoreAccess { lane, source, address, bytes };
             watch.tell(block, self.index, access);
         }
     }
@@ -313,10 +291,7 @@ impl Warp {
     pub(crate) fn observe_cluster(&self, phase: u32, mask: u32, arriving: Option<Arriving>) {
         let size = self.context().cluster_size();
         let first = |block: u32| block / size * size;
-        let barrier = |block| BarrierPhase::Cluster {
-            first: first(block),
-            phase,
-        };
+        let barrier = |block| BarrierPhase::Cluster { first: first(block), phase };
         self.observe_barrier(mask, arriving, barrier, |block| first(block)..first(block) + size);
     }
 
@@ -356,8 +331,7 @@ impl Warp {
 
     /// Tells the races of something that this warp does: the numbers of its block and its own.
     fn tell_races(&self, join_into: impl FnOnce(&mut Races, u32, u8)) {
-        self.context()
-            .tell_races(|races| join_into(races, self.block_number(), self.index as u8));
+        self.context().tell_races(|races| join_into(races, self.block_number(), self.index as u8));
     }
 }
 
@@ -366,11 +340,7 @@ impl Warp {
 fn products(block: u32, warp: u8, groups: u32) -> BarrierPhase {
     const LEFT: u32 = 8;
     let id = BARRIERS as u32 + u32::from(warp) / GROUP_WARPS as u32 * LEFT + groups % LEFT;
-    BarrierPhase::Block {
-        block,
-        id: id as u8,
-        phase: groups / LEFT,
-    }
+    BarrierPhase::Block { block, id: id as u8, phase: groups / LEFT }
 }
 
 impl Context<'_> {
@@ -437,13 +407,7 @@ impl Warp {
     pub(crate) fn actor(&self, source: u32, lanes: u32, what: &'static str) -> Actor {
         // SAFETY: the block outlives its warps' turns, and its coordinates do not change meanwhile.
         let block = unsafe { (*self.block).coordinates };
-        Actor {
-            block,
-            warp: self.index,
-            lanes,
-            source,
-            what,
-        }
+        Actor { block, warp: self.index, lanes, source, what }
     }
 
     /// Notes a mistake of lanes at an instruction.

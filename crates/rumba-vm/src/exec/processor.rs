@@ -193,10 +193,7 @@ mod tests {
     /// # Safety
     /// The processor is `X`.
     unsafe fn check_rows<X: Processor>() {
-        let rows = [
-            std::array::from_fn(|at| at as f32),
-            std::array::from_fn(|at| (GROUP + at) as f32),
-        ];
+        let rows = [std::array::from_fn(|at| at as f32), std::array::from_fn(|at| (GROUP + at) as f32)];
         let parts = [0, 1].map(|odd| std::array::from_fn(|at| (2 * at + odd) as f32));
         let (mut made, mut parted) = ([[0.0; GROUP]; 2], [[0.0; GROUP]; 2]);
         // SAFETY: as the caller promises.

@@ -34,14 +34,7 @@ pub(crate) fn range(warp: &mut Warp, pc: Pc, lane: usize, wanted: Range) -> Resu
 /// Checks and translates a lane's access to a range, of which the caller observes the parts that are accessed.
 #[inline(never)]
 pub(crate) fn translate(warp: &mut Warp, pc: Pc, lane: usize, wanted: Range) -> Result<u64, Pc> {
-    let Range {
-        address,
-        bytes,
-        align,
-        kind,
-        space,
-        agent: _,
-    } = wanted;
+    let Range { address, bytes, align, kind, space, agent: _ } = wanted;
     let found = match space {
         Space::Shared if (1..=u64::from(MAX_CLUSTER)).contains(&(address >> RANK_SHIFT)) => {
             let (rank, offset) = Cluster::split(address, 0);
@@ -50,14 +43,9 @@ pub(crate) fn translate(warp: &mut Warp, pc: Pc, lane: usize, wanted: Range) -> 
             warp.check_block(pc.source, 1 << lane, cluster, rank);
             cluster.resolve(rank, offset, bytes, warp.shared_end)
         }
-        Space::Shared => within(
-            warp,
-            address,
-            bytes,
-            warp.context().program.shared_start,
-            warp.shared_end,
-            warp.shared_base,
-        ),
+        Space::Shared => {
+            within(warp, address, bytes, warp.context().program.shared_start, warp.shared_end, warp.shared_base)
+        }
         Space::Local => {
             let own = warp.stack_base + lane as u64 * warp.stack_stride;
             within(warp, address, bytes, STACK_START, warp.stack_stride, own)
@@ -66,11 +54,7 @@ pub(crate) fn translate(warp: &mut Warp, pc: Pc, lane: usize, wanted: Range) -> 
             flat(warp, lane, address, bytes, kind, space).map(|_| address)
         }
     };
-    let access = Access {
-        kind,
-        bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
-        space: space.name(),
-    };
+    let access = Access { kind, bytes: u32::try_from(bytes).unwrap_or(u32::MAX), space: space.name() };
     // As in `memory`: where both are wrong, the alignment is reported.
     let aligned = address % align == 0;
     match (found, aligned) {
@@ -94,14 +78,9 @@ pub(crate) fn translate(warp: &mut Warp, pc: Pc, lane: usize, wanted: Range) -> 
 pub(crate) fn written_range(warp: &mut Warp, pc: Pc, lane: usize, address: u64, bytes: u64) -> Result<u64, Pc> {
     let (kind, space) = (AccessKind::Write, Space::from_bits(pc.extra));
     let found = match space {
-        Space::Shared => within(
-            warp,
-            address,
-            bytes,
-            warp.context().program.shared_start,
-            warp.shared_end,
-            warp.shared_base,
-        ),
+        Space::Shared => {
+            within(warp, address, bytes, warp.context().program.shared_start, warp.shared_end, warp.shared_base)
+        }
         Space::Local => {
             let own = warp.stack_base + lane as u64 * warp.stack_stride;
             within(warp, address, bytes, STACK_START, warp.stack_stride, own)
@@ -112,20 +91,9 @@ pub(crate) fn written_range(warp: &mut Warp, pc: Pc, lane: usize, address: u64, 
                 Some(_) => Err("that is not an address in shared memory".into()),
             }),
     };
-    let access = Access {
-        kind,
-        bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
-        space: space.name(),
-    };
+    let access = Access { kind, bytes: u32::try_from(bytes).unwrap_or(u32::MAX), space: space.name() };
     let host = found.map_err(|place| {
-        warp.raise(RawFault::access(
-            FaultKind::IllegalAddress,
-            pc.source,
-            lane,
-            address,
-            access,
-            place,
-        ))
+        warp.raise(RawFault::access(FaultKind::IllegalAddress, pc.source, lane, address, access, place))
     })?;
     observe_range(warp, pc, lane, host, (bytes, kind), None);
     Ok(host)

@@ -95,11 +95,7 @@ unsafe fn apart(warp: &mut Warp, pc: Pc, members: u16, body: &dyn Fn(&mut Warp, 
     }
     warp.active = done;
     warp.release_lanes();
-    if done == 0 {
-        warp.pick()
-    } else {
-        warp.reschedule(pc.next())
-    }
+    if done == 0 { warp.pick() } else { warp.reschedule(pc.next()) }
 }
 
 /// Lets the active lanes wait for the other members of their masks at any operation of this kind.
@@ -126,10 +122,7 @@ pub(crate) unsafe fn anywhere(warp: &mut Warp, pc: Pc, members: u16) -> Pc {
         if mask != group {
             warp.check_mask_mismatch(pc.source, group, mask, active);
         }
-        for (lanes, wait) in [
-            (group & mask, Wait::AnyLanes { members: mask }),
-            (group & !mask, Wait::Ready),
-        ] {
+        for (lanes, wait) in [(group & mask, Wait::AnyLanes { members: mask }), (group & !mask, Wait::Ready)] {
             if lanes != 0 {
                 warp.put(pc.next(), lanes, wait);
             }

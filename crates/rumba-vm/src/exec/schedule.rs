@@ -62,11 +62,7 @@ impl Warp {
     pub(crate) fn resume(&mut self, budget: i32) -> Pc {
         self.budget = budget;
         self.stop = Stop::Turn;
-        if self.active == 0 {
-            self.pick()
-        } else {
-            self.reschedule(self.pc)
-        }
+        if self.active == 0 { self.pick() } else { self.reschedule(self.pc) }
     }
 
     /// Sends the lanes of `taken` to `target` and the other active lanes to `other`.
@@ -88,34 +84,22 @@ impl Warp {
         }
         self.put(far, far_mask, Wait::Ready);
         self.active = near_mask;
-        if self.fuel < 0 {
-            self.arrive(near)
-        } else {
-            self.reschedule(near)
-        }
+        if self.fuel < 0 { self.arrive(near) } else { self.reschedule(near) }
     }
 
     /// Adds a split with the frames of the active lanes, or lets it join one that waits for the same at the same place.
     pub(crate) fn put(&mut self, pc: Pc, mask: u32, wait: Wait) {
         let pc = self.out_of_lockstep(pc, mask);
         let frames = &self.frames;
-        let known = self
-            .splits
-            .iter_mut()
-            .find(|split| split.pc == pc && split.wait == wait && split.frames == *frames);
+        let known =
+            self.splits.iter_mut().find(|split| split.pc == pc && split.wait == wait && split.frames == *frames);
         match known {
             Some(split) => {
                 split.mask |= mask;
                 split.turn = 0;
             }
             None => {
-                let split = Split {
-                    pc,
-                    mask,
-                    turn: self.turn,
-                    wait,
-                    frames: self.frames.clone(),
-                };
+                let split = Split { pc, mask, turn: self.turn, wait, frames: self.frames.clone() };
                 self.splits.push(split);
             }
         }
@@ -147,22 +131,10 @@ impl Warp {
         {
             return self.exchange(target, left);
         }
-        let current = (
-            self.turn,
-            Position {
-                frames: &self.frames,
-                pc: target,
-            },
-        );
+        let current = (self.turn, Position { frames: &self.frames, pc: target });
         let best = self.best().filter(|best| {
             let split = &self.splits[*best];
-            (
-                split.turn,
-                Position {
-                    frames: &split.frames,
-                    pc: split.pc,
-                },
-            ) < current
+            (split.turn, Position { frames: &split.frames, pc: split.pc }) < current
         });
         match best {
             None => {
@@ -189,9 +161,7 @@ impl Warp {
     /// A split that others have run ahead of.
     #[cold]
     fn left_behind(&self) -> Option<usize> {
-        self.splits
-            .iter()
-            .position(|split| split.wait == Wait::Ready && split.mask & self.behind != 0)
+        self.splits.iter().position(|split| split.wait == Wait::Ready && split.mask & self.behind != 0)
     }
 
     /// Chooses who runs when the active lanes do not.
@@ -212,22 +182,12 @@ impl Warp {
 
     /// The split that should run first.
     fn best(&self) -> Option<usize> {
-        let ready = self
-            .splits
-            .iter()
-            .enumerate()
-            .filter(|(_, split)| split.wait == Wait::Ready);
+        let ready = self.splits.iter().enumerate().filter(|(_, split)| split.wait == Wait::Ready);
         ready
             .min_by(|(_, a), (_, b)| {
                 let key = |split| -> (u32, Position<'_>) {
                     let split: &Split = split;
-                    (
-                        split.turn,
-                        Position {
-                            frames: &split.frames,
-                            pc: split.pc,
-                        },
-                    )
+                    (split.turn, Position { frames: &split.frames, pc: split.pc })
                 };
                 key(a).partial_cmp(&key(b)).unwrap_or(Ordering::Equal)
             })
@@ -259,11 +219,7 @@ impl Warp {
     /// Goes on at `target` in the fastest way that there is.
     #[inline]
     fn join(&mut self, target: Pc) -> Pc {
-        if self.native.is_null() {
-            self.join_lockstep(target)
-        } else {
-            self.join_native(target)
-        }
+        if self.native.is_null() { self.join_lockstep(target) } else { self.join_native(target) }
     }
 
     /// Lets some of the active lanes run ahead of the others, up to the start of the next block.
@@ -283,12 +239,7 @@ impl Warp {
         let mut alone = true;
         for split in self.splits.iter().filter(|split| split.wait == Wait::Ready) {
             alone = false;
-            let common = split
-                .frames
-                .iter()
-                .zip(&self.frames)
-                .take_while(|(a, b)| a == b)
-                .count();
+            let common = split.frames.iter().zip(&self.frames).take_while(|(a, b)| a == b).count();
             if common == depth {
                 let position = split.frames.get(depth).unwrap_or(&split.pc);
                 merge_at = merge_at.min(position.as_ptr() as usize);
@@ -338,11 +289,7 @@ impl Warp {
             self.put(pc, waiting, wait);
             self.active &= !waiting;
         }
-        if self.splits.is_empty() {
-            pc
-        } else {
-            self.reschedule(pc)
-        }
+        if self.splits.is_empty() { pc } else { self.reschedule(pc) }
     }
 
     /// Wakes the splits of which all lanes have come that they wait for.
@@ -358,12 +305,8 @@ impl Warp {
                 }
                 Wait::AnyLanes { members } => {
                     let wait = split.wait;
-                    let present: u32 = self
-                        .splits
-                        .iter()
-                        .filter(|other| other.wait == wait)
-                        .map(|other| other.mask)
-                        .sum();
+                    let present: u32 =
+                        self.splits.iter().filter(|other| other.wait == wait).map(|other| other.mask).sum();
                     if members & self.live & !present == 0 {
                         self.observe_warp_sync(present);
                         if members != present {
@@ -399,10 +342,7 @@ impl PartialOrd for Position<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         let path = |position: &Self| -> Vec<usize> {
             let frames = position.frames.iter();
-            frames
-                .chain(std::iter::once(&position.pc))
-                .map(|pc| pc.as_ptr() as usize)
-                .collect()
+            frames.chain(std::iter::once(&position.pc)).map(|pc| pc.as_ptr() as usize).collect()
         };
         if self.frames.is_empty() && other.frames.is_empty() {
             return (self.pc.as_ptr() as usize).partial_cmp(&(other.pc.as_ptr() as usize));

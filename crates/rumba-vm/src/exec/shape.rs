@@ -83,37 +83,22 @@ unsafe fn bases<B: Body>(warp: &mut Warp, pc: Pc) -> Pc {
 
 /// The handlers of a body that only whole slots will do for.
 const fn whole<B: Body>() -> Handlers {
-    Handlers {
-        baseline: baseline::<B>,
-        avx2: avx2::<B>,
-        kind: OpKind::Opaque,
-    }
+    Handlers { baseline: baseline::<B>, avx2: avx2::<B>, kind: OpKind::Opaque }
 }
 
 /// The handlers of a body whose result in a lane depends on that lane of the sources only.
 const fn handlers<B: Body>() -> Handlers {
-    whole::<B>().with_kind(OpKind::Lanes {
-        bases: bases::<B>,
-        linear: Linear::No,
-        form: no_form::<B>(),
-    })
+    whole::<B>().with_kind(OpKind::Lanes { bases: bases::<B>, linear: Linear::No, form: no_form::<B>() })
 }
 
 /// The same with a predicate as result.
 const fn tests<B: Body>() -> Handlers {
-    whole::<B>().with_kind(OpKind::Test {
-        bases: bases::<B>,
-        form: no_form::<B>(),
-    })
+    whole::<B>().with_kind(OpKind::Test { bases: bases::<B>, form: no_form::<B>() })
 }
 
 /// The types of a body that native code calls.
 const fn no_form<B: Body>() -> LaneForm {
-    LaneForm {
-        form: None,
-        operands: B::OPERANDS,
-        result: B::RESULT,
-    }
+    LaneForm { form: None, operands: B::OPERANDS, result: B::RESULT }
 }
 
 /// A scalar function as a type, for those that are too large to be inlined of the compiler's own accord.
@@ -293,11 +278,7 @@ impl<A: Lane, B: Lane, S: Scalar<(A, B)>> Body for Lanes<(A, B), S> {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
             P::write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |index| {
-                S::call(
-                    pc.extra,
-                    (P::lane::<A>(warp, pc.a, index), P::lane::<B>(warp, pc.b, index)),
-                )
-                .into_raw()
+                S::call(pc.extra, (P::lane::<A>(warp, pc.a, index), P::lane::<B>(warp, pc.b, index))).into_raw()
             });
         }
     }
@@ -314,11 +295,7 @@ impl<A: Lane, B: Lane, C: Lane, S: Scalar<(A, B, C)>> Body for Lanes<(A, B, C), 
             P::write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |index| {
                 S::call(
                     pc.extra,
-                    (
-                        P::lane::<A>(warp, pc.a, index),
-                        P::lane::<B>(warp, pc.b, index),
-                        P::lane::<C>(warp, pc.c, index),
-                    ),
+                    (P::lane::<A>(warp, pc.a, index), P::lane::<B>(warp, pc.b, index), P::lane::<C>(warp, pc.c, index)),
                 )
                 .into_raw()
             });
@@ -408,20 +385,11 @@ where
                 let a = P::lane::<u32>(warp, pc.a, index);
                 let b = P::lane::<u32>(warp, pc.b, index);
                 let c = P::lane::<u32>(warp, pc.c, index);
-                let low = S::call(
-                    pc.extra,
-                    (
-                        A::from_raw(a & 0xffff),
-                        A::from_raw(b & 0xffff),
-                        A::from_raw(c & 0xffff),
-                    ),
-                )
-                .into_raw();
-                let high = S::call(
-                    pc.extra,
-                    (A::from_raw(a >> 16), A::from_raw(b >> 16), A::from_raw(c >> 16)),
-                )
-                .into_raw();
+                let low =
+                    S::call(pc.extra, (A::from_raw(a & 0xffff), A::from_raw(b & 0xffff), A::from_raw(c & 0xffff)))
+                        .into_raw();
+                let high =
+                    S::call(pc.extra, (A::from_raw(a >> 16), A::from_raw(b >> 16), A::from_raw(c >> 16))).into_raw();
                 low | high << 16
             });
         }
@@ -549,12 +517,8 @@ impl<A: Lane, F: Fn(A, A, A, bool) -> (A, bool) + Copy> Body for Lanes<(A, bool)
                 let flag = flag >> (chunk * CHUNK);
                 let mut carries = [A::Raw::ZERO; CHUNK];
                 for lane in 0..CHUNK {
-                    let (value, carry) = f(
-                        A::from_raw(a[lane]),
-                        A::from_raw(b[lane]),
-                        A::from_raw(c[lane]),
-                        flag & (1 << lane) != 0,
-                    );
+                    let (value, carry) =
+                        f(A::from_raw(a[lane]), A::from_raw(b[lane]), A::from_raw(c[lane]), flag & (1 << lane) != 0);
                     values[chunk * CHUNK + lane] = value.into_raw();
                     carries[lane] = A::Raw::spread(carry);
                 }

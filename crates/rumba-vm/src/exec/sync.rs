@@ -25,10 +25,7 @@ const ASKING: u64 = 256;
 
 /// Where one of the lanes of a warp exited.
 fn exit_of(sync_history: &SyncHistory, warp: &Warp, lanes: u32) -> Option<Actor> {
-    let found = sync_history
-        .exits
-        .iter()
-        .find(|(of, gone, _)| *of == warp.index && gone & lanes != 0)?;
+    let found = sync_history.exits.iter().find(|(of, gone, _)| *of == warp.index && gone & lanes != 0)?;
     Some(warp.actor(found.2, found.1 & lanes, EXITS))
 }
 
@@ -79,13 +76,7 @@ impl Warp {
         let Some(sync_history) = self.sync_history() else {
             return;
         };
-        let arrival = Arrival {
-            warp: self.index,
-            lanes,
-            source: pc.source,
-            aligned,
-            phase,
-        };
+        let arrival = Arrival { warp: self.index, lanes, source: pc.source, aligned, phase };
         sync_history.used |= 1 << id;
         let whole = &mut sync_history.whole[id][self.index as usize];
         let is_again =
@@ -123,12 +114,9 @@ impl Warp {
     #[cold]
     pub(crate) fn check_mask_without_caller(&self, source: u32, lanes: u32, members: u32) {
         if self.sync_history().is_some() {
-            self.note(
-                FindingKind::MaskWithoutCaller,
-                self.actor(source, lanes, SYNC),
-                None,
-                || format!("lanes {lanes:#010x} give the mask {members:#010x}"),
-            );
+            self.note(FindingKind::MaskWithoutCaller, self.actor(source, lanes, SYNC), None, || {
+                format!("lanes {lanes:#010x} give the mask {members:#010x}")
+            });
         }
     }
 
@@ -160,12 +148,9 @@ impl Warp {
             {
                 let strangers = split.mask & members;
                 let other = self.actor(at, strangers, SYNC);
-                self.note(
-                    FindingKind::MaskMismatch,
-                    self.actor(source, lanes, SYNC),
-                    Some(other),
-                    || detail(strangers),
-                );
+                self.note(FindingKind::MaskMismatch, self.actor(source, lanes, SYNC), Some(other), || {
+                    detail(strangers)
+                });
             }
         }
     }
@@ -175,12 +160,9 @@ impl Warp {
     pub(crate) fn check_shuffle_source(&self, source: u32, readers: u32, sources: u32) {
         if self.sync_history().is_some() {
             let other = self.whereabouts(sources);
-            self.note(
-                FindingKind::ShuffleSource,
-                self.actor(source, readers, "shuffle"),
-                other,
-                || format!("lanes {readers:#010x} read lanes {sources:#010x}"),
-            );
+            self.note(FindingKind::ShuffleSource, self.actor(source, readers, "shuffle"), other, || {
+                format!("lanes {readers:#010x} read lanes {sources:#010x}")
+            });
         }
     }
 
@@ -188,10 +170,7 @@ impl Warp {
     #[cold]
     pub(crate) fn check_uniform(&self, source: u32, some: u32, others: u32) {
         if self.sync_history().is_some() {
-            let (actor, other) = (
-                self.actor(source, some, "one way"),
-                self.actor(source, others, "another way"),
-            );
+            let (actor, other) = (self.actor(source, some, "one way"), self.actor(source, others, "another way"));
             self.note(FindingKind::DivergentUniform, actor, Some(other), || {
                 format!("lanes {some:#010x} go one way and lanes {others:#010x} another")
             });
@@ -287,31 +266,21 @@ fn examine(id: usize, barrier: &Barrier, arrivals: &[Arrival], sync_history: &Sy
             let running = (warp.active & missing != 0 && !warp.pc.is_stop())
                 .then(|| warp.actor(warp.pc.source, warp.active & missing, ELSEWHERE));
             let actor = warp.actor(first.source, arrived, WAITS);
-            warp.note(
-                FindingKind::DivergentBarrier,
-                actor,
-                warp.whereabouts(missing).or(running),
-                || format!("barrier {id}: lanes {arrived:#010x} of the warp come, lanes {missing:#010x} do not"),
-            );
+            warp.note(FindingKind::DivergentBarrier, actor, warp.whereabouts(missing).or(running), || {
+                format!("barrier {id}: lanes {arrived:#010x} of the warp come, lanes {missing:#010x} do not")
+            });
         }
     }
     // Threads that have exited, of a barrier for all or of a warp that is counted as a whole.
     let absent = |warp: &Warp| {
         let own = arrivals.iter().filter(|arrival| arrival.warp == warp.index);
         let came = own.fold(0, |lanes, arrival| lanes | arrival.lanes);
-        if barrier.last_expected == 0 || came != 0 {
-            sync_history.gone(warp.index, warp.live) & !came
-        } else {
-            0
-        }
+        if barrier.last_expected == 0 || came != 0 { sync_history.gone(warp.index, warp.live) & !came } else { 0 }
     };
     let Some(gone) = warps.iter().find_map(|warp| exit_of(sync_history, warp, absent(warp))) else {
         return;
     };
-    let Some((first, warp)) = arrivals
-        .first()
-        .and_then(|first| Some((first, warps.get(first.warp as usize)?)))
-    else {
+    let Some((first, warp)) = arrivals.first().and_then(|first| Some((first, warps.get(first.warp as usize)?))) else {
         return;
     };
     let actor = warp.actor(first.source, first.lanes, WAITS);
@@ -339,10 +308,7 @@ pub(crate) fn abandoned(state: &BlockState, warps: &[Warp]) {
         {
             let actor = warp.actor(left.source, left.lanes, "arrival");
             warp.note(FindingKind::AbandonedBarrier, actor, None, || {
-                format!(
-                    "barrier {id}, where {} of {} threads arrived",
-                    barrier.threads, barrier.expected
-                )
+                format!("barrier {id}, where {} of {} threads arrived", barrier.threads, barrier.expected)
             });
         }
     }

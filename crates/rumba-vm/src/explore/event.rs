@@ -36,18 +36,8 @@ impl Process {
     pub(crate) fn holds(&self, other: &Self) -> bool {
         match (*self, *other) {
             (
-                Self::Lanes {
-                    launch,
-                    block,
-                    warp,
-                    mask,
-                },
-                Self::Lanes {
-                    launch: of_launch,
-                    block: of_block,
-                    warp: of_warp,
-                    mask: lanes,
-                },
+                Self::Lanes { launch, block, warp, mask },
+                Self::Lanes { launch: of_launch, block: of_block, warp: of_warp, mask: lanes },
             ) => (launch, block, warp) == (of_launch, of_block, of_warp) && mask >> lanes.trailing_zeros() & 1 != 0,
             (Self::Copy { number }, Self::Copy { number: other }) => number == other,
             _ => false,
@@ -78,13 +68,9 @@ impl Object {
 
     fn overlaps(&self, other: &Self) -> bool {
         match (*self, *other) {
-            (
-                Self::Memory { address, bytes },
-                Self::Memory {
-                    address: start,
-                    bytes: length,
-                },
-            ) => address < start + length && start < address + bytes,
+            (Self::Memory { address, bytes }, Self::Memory { address: start, bytes: length }) => {
+                address < start + length && start < address + bytes
+            }
             _ => self == other,
         }
     }
@@ -152,14 +138,9 @@ impl Access {
             && match (self.effect, other.effect) {
                 (Effect::Reads, Effect::Reads) => false,
                 (Effect::Combines(one), Effect::Combines(two)) => one != two,
-                (
-                    Effect::Phase { phase, expected, .. },
-                    Effect::Phase {
-                        phase: of,
-                        expected: by,
-                        ..
-                    },
-                ) => phase != of || expected != by,
+                (Effect::Phase { phase, expected, .. }, Effect::Phase { phase: of, expected: by, .. }) => {
+                    phase != of || expected != by
+                }
                 _ => true,
             }
     }
@@ -168,15 +149,7 @@ impl Access {
     pub(crate) fn disturbs(&self, left: Left, next: &Self) -> bool {
         self.object.overlaps(&next.object)
             && match (self.effect, next.effect) {
-                (
-                    Effect::Phase { role, expected, .. },
-                    Effect::Phase {
-                        role: other,
-                        count,
-                        expected: by,
-                        ..
-                    },
-                ) => {
+                (Effect::Phase { role, expected, .. }, Effect::Phase { role: other, count, expected: by, .. }) => {
                     left.ended
                         || expected != by
                         || match (role, other) {
@@ -212,16 +185,8 @@ mod tests {
     }
 
     fn phase(role: Role, phase: u32, count: u32) -> Access {
-        let effect = Effect::Phase {
-            role,
-            phase,
-            count,
-            expected: 0,
-        };
-        Access {
-            object: Object::Mbarrier(64),
-            effect,
-        }
+        let effect = Effect::Phase { role, phase, count, expected: 0 };
+        Access { object: Object::Mbarrier(64), effect }
     }
 
     #[test]
@@ -249,12 +214,7 @@ mod tests {
 
     #[test]
     fn a_process_is_found_by_its_first_lane() {
-        let lanes = |mask| Process::Lanes {
-            launch: 0,
-            block: 1,
-            warp: 2,
-            mask,
-        };
+        let lanes = |mask| Process::Lanes { launch: 0, block: 1, warp: 2, mask };
         assert!(lanes(0b110).holds(&lanes(0b100)) && !lanes(0b110).holds(&lanes(0b1)));
         assert!(!lanes(1).holds(&Process::Copy { number: 0 }));
     }

@@ -37,10 +37,7 @@ pub struct ExplorationBound {
 
 impl Default for ExplorationBound {
     fn default() -> Self {
-        Self {
-            orders: 10_000,
-            steps: 10_000,
-        }
+        Self { orders: 10_000, steps: 10_000 }
     }
 }
 
@@ -157,11 +154,7 @@ impl Exploration {
     }
 
     fn of(tree: Tree, bound: ExplorationBound) -> Self {
-        Self(Arc::new(Mutex::new(State {
-            tree,
-            bound,
-            ..State::default()
-        })))
+        Self(Arc::new(Mutex::new(State { tree, bound, ..State::default() })))
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -182,11 +175,7 @@ impl Exploration {
     pub fn restart(&self) {
         let mut state = self.state();
         let tree = state.tree.anew();
-        *state = State {
-            tree,
-            bound: state.bound,
-            ..State::default()
-        };
+        *state = State { tree, bound: state.bound, ..State::default() };
     }
 
     /// Begins the next order.
@@ -200,10 +189,7 @@ impl Exploration {
     /// The present order, as far as it was run.
     pub fn schedule(&self) -> Schedule {
         let state = self.state();
-        Schedule {
-            replay: text(state.tree.made()),
-            steps: state.steps.clone(),
-        }
+        Schedule { replay: text(state.tree.made()), steps: state.steps.clone() }
     }
 
     /// Ends the order. Whether there is another one to run.
@@ -226,11 +212,7 @@ impl Exploration {
     /// What it came to so far.
     pub fn report(&self) -> ExplorationReport {
         let state = self.state();
-        ExplorationReport {
-            orders: state.orders,
-            redundant: state.redundant,
-            limits: state.limits.clone(),
-        }
+        ExplorationReport { orders: state.orders, redundant: state.redundant, limits: state.limits.clone() }
     }
 }
 
@@ -268,17 +250,10 @@ impl fmt::Display for Step {
         let ([x, y, z], [bx, by, bz]) = (self.thread, self.block);
         match self.threads {
             0 => write!(f, "block ({bx}, {by}, {bz}): {}", self.operation)?,
-            1 => write!(
-                f,
-                "thread ({x}, {y}, {z}) of block ({bx}, {by}, {bz}): {}",
-                self.operation
-            )?,
+            1 => write!(f, "thread ({x}, {y}, {z}) of block ({bx}, {by}, {bz}): {}", self.operation)?,
             many => {
                 let operation = &self.operation;
-                write!(
-                    f,
-                    "{many} threads from ({x}, {y}, {z}) of block ({bx}, {by}, {bz}): {operation}"
-                )?;
+                write!(f, "{many} threads from ({x}, {y}, {z}) of block ({bx}, {by}, {bz}): {operation}")?;
             }
         }
         match self.locations.first() {

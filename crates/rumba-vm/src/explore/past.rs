@@ -39,11 +39,10 @@ impl Past {
     }
 
     pub(crate) fn members(&self) -> impl Iterator<Item = usize> {
-        self.0.iter().enumerate().flat_map(|(index, word)| {
-            (0..64)
-                .filter(move |bit| word >> bit & 1 != 0)
-                .map(move |bit| index * 64 + bit)
-        })
+        self.0
+            .iter()
+            .enumerate()
+            .flat_map(|(index, word)| (0..64).filter(move |bit| word >> bit & 1 != 0).map(move |bit| index * 64 + bit))
     }
 }
 
@@ -84,9 +83,7 @@ impl<K: Hash + Eq> Pasts<K> {
 
     fn lanes(&mut self, block: u32, warp: u32) -> &mut Lanes {
         let start = &self.start;
-        self.warps
-            .entry((block, warp))
-            .or_insert_with(|| std::array::from_fn(|_| Arc::clone(start)))
+        self.warps.entry((block, warp)).or_insert_with(|| std::array::from_fn(|_| Arc::clone(start)))
     }
 
     /// That of some lanes together.
@@ -182,9 +179,7 @@ impl<K: Hash + Eq> Pasts<K> {
 
     /// That of a copy.
     pub(crate) fn of_copy(&self, number: u32) -> Past {
-        self.copies
-            .get(&number)
-            .map_or_else(Past::default, |past| Past::clone(past))
+        self.copies.get(&number).map_or_else(Past::default, |past| Past::clone(past))
     }
 }
 

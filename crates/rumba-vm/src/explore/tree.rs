@@ -98,27 +98,17 @@ fn hash(value: &impl Hash) -> u64 {
 impl Tree {
     /// One whose orders are all explored, also those that are equivalent to others.
     pub(crate) fn plain(plain: bool) -> Self {
-        Self {
-            plain,
-            ..Self::default()
-        }
+        Self { plain, ..Self::default() }
     }
 
     /// One order.
     pub(crate) fn given(choices: BTreeMap<usize, usize>) -> Self {
-        Self {
-            given: Some(choices),
-            ..Self::default()
-        }
+        Self { given: Some(choices), ..Self::default() }
     }
 
     /// The same before anything was run.
     pub(crate) fn anew(&self) -> Self {
-        Self {
-            plain: self.plain,
-            given: self.given.clone(),
-            ..Self::default()
-        }
+        Self { plain: self.plain, given: self.given.clone(), ..Self::default() }
     }
 
     /// Begins an order.
@@ -141,8 +131,7 @@ impl Tree {
 
     /// A number for a past.
     pub(crate) fn hash_of(&self, past: &Past) -> u64 {
-        past.members()
-            .fold(0, |sum, event| sum.wrapping_add(self.events[event].hash))
+        past.members().fold(0, |sum, event| sum.wrapping_add(self.events[event].hash))
     }
 
     /// Whether it is known that the operation is a wait that finds nothing.
@@ -152,9 +141,9 @@ impl Tree {
 
     fn turns_of(&self, process: &Process) -> u32 {
         match process {
-            Process::Lanes {
-                launch, block, warp, ..
-            } => self.turns.get(&(*launch, *block, *warp)).copied().unwrap_or(0),
+            Process::Lanes { launch, block, warp, .. } => {
+                self.turns.get(&(*launch, *block, *warp)).copied().unwrap_or(0)
+            }
             Process::Copy { .. } => 0,
         }
     }
@@ -267,12 +256,7 @@ impl Tree {
             past.insert(*event);
         }
         let id = match process {
-            Process::Lanes {
-                launch,
-                block,
-                warp,
-                mask,
-            } => {
+            Process::Lanes { launch, block, warp, mask } => {
                 *self.turns.entry((launch, block, warp)).or_default() += 1;
                 (launch, block, warp, mask.trailing_zeros())
             }
@@ -287,12 +271,7 @@ impl Tree {
         }
         let mut behind = past.clone();
         behind.insert(index);
-        self.events.push(Event {
-            process,
-            accesses,
-            past: Arc::new(past),
-            hash,
-        });
+        self.events.push(Event { process, accesses, past: Arc::new(past), hash });
         // What was there in the last order had its alternatives then.
         if !self.plain && self.given.is_none() && index + 1 >= self.known {
             let past = Arc::clone(&self.events[index].past);
@@ -388,9 +367,7 @@ impl Tree {
                 list.retain(|one| *one != index);
             }
         }
-        if let Process::Lanes {
-            launch, block, warp, ..
-        } = event.process
+        if let Process::Lanes { launch, block, warp, .. } = event.process
             && let Some(turns) = self.turns.get_mut(&(launch, block, warp))
         {
             *turns -= 1;
@@ -408,9 +385,7 @@ impl Tree {
 
     /// Wants an order in which an operation, which comes as event `late` and has this past, comes before the event `early`.
     fn reverse(&mut self, early: usize, late: usize, process: &Process, past: &Past) {
-        let behind: Vec<usize> = (early + 1..late)
-            .filter(|event| !self.events[*event].past.has(early))
-            .collect();
+        let behind: Vec<usize> = (early + 1..late).filter(|event| !self.events[*event].past.has(early)).collect();
         let is_first = |past: &Past| !behind.iter().any(|other| past.has(*other));
         let first = behind.iter().filter(|event| is_first(&self.events[**event].past));
         let mut first: Vec<Process> = first.map(|event| self.events[*event].process).collect();
@@ -461,14 +436,6 @@ impl Node {
         let none = || Set::none(candidates.len());
         let mut wanted = none();
         wanted.insert(chosen);
-        Self {
-            enabled,
-            wanted,
-            done: none(),
-            vain: none(),
-            asleep,
-            chosen,
-            candidates,
-        }
+        Self { enabled, wanted, done: none(), vain: none(), asleep, chosen, candidates }
     }
 }

@@ -22,14 +22,8 @@ pub(super) static ABS: Instruction = Instruction {
             ",
             lower: integers,
         },
-        Form {
-            syntax: "abs{.ftz}.f32  d, a;",
-            lower: single,
-        },
-        Form {
-            syntax: "abs.f64  d, a;",
-            lower: double,
-        },
+        Form { syntax: "abs{.ftz}.f32  d, a;", lower: single },
+        Form { syntax: "abs.f64  d, a;", lower: double },
         Form {
             syntax: "
                 abs{.ftz}.type  d, a;
@@ -86,10 +80,7 @@ mod tests {
 
     #[test]
     fn most_negative() {
-        check(
-            "abs.s32 %r0, %r1",
-            &[(&[5], 5), (&[0xffff_fffb], 5), (&[0x8000_0000], 0x8000_0000)],
-        );
+        check("abs.s32 %r0, %r1", &[(&[5], 5), (&[0xffff_fffb], 5), (&[0x8000_0000], 0x8000_0000)]);
         check("abs.s16 %h0, %h1", &[(&[0x8000], 0x8000), (&[0xffff], 1)]);
         check("abs.s64 %rd0, %rd1", &[(&[0xffff_ffff_ffff_fff9], 7)]);
     }
@@ -98,20 +89,12 @@ mod tests {
     fn floats() {
         check(
             "abs.f32 %r0, %r1",
-            &[
-                (&[0xbfc0_0000], 0x3fc0_0000),
-                (&[0x8000_0000], 0),
-                (&[0xffc0_0000], 0x7fff_ffff),
-                (&[0x8000_0001], 1),
-            ],
+            &[(&[0xbfc0_0000], 0x3fc0_0000), (&[0x8000_0000], 0), (&[0xffc0_0000], 0x7fff_ffff), (&[0x8000_0001], 1)],
         );
         check("abs.ftz.f32 %r0, %r1", &[(&[0x8000_0001], 0)]);
         check(
             "abs.f64 %rd0, %rd1",
-            &[
-                (&[0xc000_0000_0000_0000], 0x4000_0000_0000_0000),
-                (&[0xfff8_0000_0000_0001], 0xfff8_0000_0000_0001),
-            ],
+            &[(&[0xc000_0000_0000_0000], 0x4000_0000_0000_0000), (&[0xfff8_0000_0000_0001], 0xfff8_0000_0000_0001)],
         );
         check("abs.f16x2 %r0, %r1", &[(&[0xbc00_fe00], 0x3c00_7fff)]);
     }

@@ -14,10 +14,7 @@ use crate::machine::warp::{Warp, fill};
 pub(super) static ACTIVEMASK: Instruction = Instruction {
     name: "activemask",
     section: "9.7.13.12",
-    forms: &[Form {
-        syntax: "activemask.b32 d;",
-        lower,
-    }],
+    forms: &[Form { syntax: "activemask.b32 d;", lower }],
     availability: &[Availability::since((6, 2), 30)],
     convergence: Convergence::Warp,
     ..Instruction::NEW

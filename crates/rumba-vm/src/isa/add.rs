@@ -24,10 +24,7 @@ pub(super) static ADD: Instruction = Instruction {
             ",
             lower: |l, m| integers(l, m.ty("type")?),
         },
-        Form {
-            syntax: "add{.sat}.s32  d, a, b;",
-            lower: signed,
-        },
+        Form { syntax: "add{.sat}.s32  d, a, b;", lower: signed },
         Form {
             syntax: "
                 add.cc.type  d, a, b;
@@ -94,10 +91,7 @@ pub(super) static ADD: Instruction = Instruction {
 
 use crate::isa::{f32x2, mixed};
 
-const WRITES_CARRY: shape::CarryUse = shape::CarryUse {
-    reads: false,
-    writes: true,
-};
+const WRITES_CARRY: shape::CarryUse = shape::CarryUse { reads: false, writes: true };
 
 fn integers(l: &mut Lowering<'_>, ty: ScalarType) -> Result<(), LowerError> {
     emit::lanes(l, integer(ty)?, 0, ty, &[ty, ty])
@@ -169,17 +163,10 @@ mod tests {
 
     #[test]
     fn integers() {
-        check(
-            "add.s32 %r0, %r1, %r2",
-            &[(&[0xffff_ffff, 1], 0), (&[0x7fff_ffff, 1], 0x8000_0000)],
-        );
+        check("add.s32 %r0, %r1, %r2", &[(&[0xffff_ffff, 1], 0), (&[0x7fff_ffff, 1], 0x8000_0000)]);
         check(
             "add.sat.s32 %r0, %r1, %r2",
-            &[
-                (&[0x7fff_ffff, 1], 0x7fff_ffff),
-                (&[0x8000_0000, 0xffff_ffff], 0x8000_0000),
-                (&[3, 4], 7),
-            ],
+            &[(&[0x7fff_ffff, 1], 0x7fff_ffff), (&[0x8000_0000, 0xffff_ffff], 0x8000_0000), (&[3, 4], 7)],
         );
         check("add.u16 %h0, %h1, %h2", &[(&[0xffff, 2], 1)]);
         check("add.u64 %rd0, %rd1, %rd2", &[(&[0xffff_ffff_ffff_ffff, 2], 1)]);
@@ -197,17 +184,10 @@ mod tests {
                 (&[1, 1], 2),
             ],
         );
-        check(
-            "add.ftz.f32 %r0, %r1, %r2",
-            &[(&[1, 1], 0), (&[0x8000_0001, 0x8000_0001], 0x8000_0000)],
-        );
+        check("add.ftz.f32 %r0, %r1, %r2", &[(&[1, 1], 0), (&[0x8000_0001, 0x8000_0001], 0x8000_0000)]);
         check(
             "add.sat.f32 %r0, %r1, %r2",
-            &[
-                (&[0x3f80_0000, 0x4000_0000], 0x3f80_0000),
-                (&[0xbf80_0000, 0x3f00_0000], 0),
-                (&[0x7fc0_0000, 0], 0),
-            ],
+            &[(&[0x3f80_0000, 0x4000_0000], 0x3f80_0000), (&[0xbf80_0000, 0x3f00_0000], 0), (&[0x7fc0_0000, 0], 0)],
         );
         check(
             "add.f64 %rd0, %rd1, %rd2",
@@ -217,45 +197,25 @@ mod tests {
                 (&[0x7ff0_0000_0000_0000, 0xfff0_0000_0000_0000], 0xfff8_0000_0000_0000),
             ],
         );
-        check(
-            "add.f16 %h0, %h1, %h2",
-            &[(&[0x3c00, 0x3c00], 0x4000), (&[0x7bff, 0x7bff], 0x7c00)],
-        );
-        check(
-            "add.rn.bf16x2 %r0, %r1, %r2",
-            &[(&[0x3f80_3f80, 0x4000_3f80], 0x4040_4000)],
-        );
+        check("add.f16 %h0, %h1, %h2", &[(&[0x3c00, 0x3c00], 0x4000), (&[0x7bff, 0x7bff], 0x7c00)]);
+        check("add.rn.bf16x2 %r0, %r1, %r2", &[(&[0x3f80_3f80, 0x4000_3f80], 0x4040_4000)]);
     }
 
     #[test]
     fn directed() {
         check(
             "add.rz.f32 %r0, %r1, %r2",
-            &[
-                (&[0x3f80_0000, 0x3300_0000], 0x3f80_0000),
-                (&[0x7f7f_ffff, 0x7f7f_ffff], 0x7f7f_ffff),
-            ],
+            &[(&[0x3f80_0000, 0x3300_0000], 0x3f80_0000), (&[0x7f7f_ffff, 0x7f7f_ffff], 0x7f7f_ffff)],
         );
         check(
             "add.rp.f32 %r0, %r1, %r2",
-            &[
-                (&[0x3f80_0000, 1], 0x3f80_0001),
-                (&[0xbf80_0000, 1], 0xbf7f_ffff),
-                (&[0x3f80_0000, 0xbf80_0000], 0),
-            ],
+            &[(&[0x3f80_0000, 1], 0x3f80_0001), (&[0xbf80_0000, 1], 0xbf7f_ffff), (&[0x3f80_0000, 0xbf80_0000], 0)],
         );
         check(
             "add.rm.f32 %r0, %r1, %r2",
-            &[
-                (&[0x3f80_0000, 0x8000_0001], 0x3f7f_ffff),
-                (&[0x3f80_0000, 0xbf80_0000], 0x8000_0000),
-                (&[0, 0], 0),
-            ],
+            &[(&[0x3f80_0000, 0x8000_0001], 0x3f7f_ffff), (&[0x3f80_0000, 0xbf80_0000], 0x8000_0000), (&[0, 0], 0)],
         );
-        check(
-            "add.rp.f64 %rd0, %rd1, %rd2",
-            &[(&[0x3ff0_0000_0000_0000, 1], 0x3ff0_0000_0000_0001)],
-        );
+        check("add.rp.f64 %rd0, %rd1, %rd2", &[(&[0x3ff0_0000_0000_0000, 1], 0x3ff0_0000_0000_0001)]);
         check("add.rm.f32.f16 %r0, %h1, %r2", &[(&[0x3c00, 0x8000_0001], 0x3f7f_ffff)]);
     }
 }

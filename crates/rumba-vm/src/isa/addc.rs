@@ -26,14 +26,7 @@ pub(super) static ADDC: Instruction = Instruction {
 use shape::CarryUse;
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    with_carry(
-        l,
-        m.ty("type")?,
-        CarryUse {
-            reads: true,
-            writes: m.has(".cc"),
-        },
-    )
+    with_carry(l, m.ty("type")?, CarryUse { reads: true, writes: m.has(".cc") })
 }
 
 /// A sum that uses the carry flag.

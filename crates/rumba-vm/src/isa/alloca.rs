@@ -33,9 +33,7 @@ pub(super) static ALLOCA: Instruction = Instruction {
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     let align = match l.operand_count() {
-        3 => l
-            .literal(2)
-            .ok_or_else(|| LowerError::new("the alignment is a constant"))?,
+        3 => l.literal(2).ok_or_else(|| LowerError::new("the alignment is a constant"))?,
         _ => 8,
     };
     let extra = u16::try_from(align)
@@ -52,13 +50,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     }
     let b = l.pool.fixed(Class::W64, Fixed::StackPointer);
     l.function.has_alloca = true;
-    l.emit(VirtualOp {
-        dst,
-        a,
-        b,
-        extra,
-        ..VirtualOp::new(Handlers::same(alloca))
-    });
+    l.emit(VirtualOp { dst, a, b, extra, ..VirtualOp::new(Handlers::same(alloca)) });
     if narrow {
         l.emit(VirtualOp::unary(shape::unary(|start: u64| start as u32), asked, dst));
     }
@@ -66,23 +58,14 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 }
 
 unsafe fn alloca(warp: &mut Warp, pc: Pc) -> Pc {
-    let (to, size, pointer) = (
-        warp.lanes::<u64>(pc.dst),
-        warp.lanes::<u64>(pc.a),
-        warp.lanes::<u64>(pc.b),
-    );
+    let (to, size, pointer) = (warp.lanes::<u64>(pc.dst), warp.lanes::<u64>(pc.a), warp.lanes::<u64>(pc.b));
     for lane in lanes_of(warp.active) {
         // SAFETY: the slots have 32 lanes of 64 bits.
         let (pointer_now, size) = unsafe { (*pointer.add(lane), *size.add(lane)) };
-        let start = pointer_now
-            .checked_next_multiple_of(u64::from(pc.extra))
-            .unwrap_or(u64::MAX);
+        let start = pointer_now.checked_next_multiple_of(u64::from(pc.extra)).unwrap_or(u64::MAX);
         let end = start.saturating_add(size).saturating_add(15) & !15;
         if end > warp.stack_stride {
-            let message = format!(
-                "alloca of {size} bytes exceeds the {} bytes of a thread's stack",
-                warp.stack_stride
-            );
+            let message = format!("alloca of {size} bytes exceeds the {} bytes of a thread's stack", warp.stack_stride);
             return warp.raise(RawFault::new(FaultKind::StackOverflow, pc.source, lane, message));
         }
         // SAFETY: as above.

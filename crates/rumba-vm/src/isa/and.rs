@@ -44,9 +44,6 @@ mod tests {
     fn registers_and_predicates() {
         check("and.b32 %r0, %r1, %r2", &[(&[0xf0f0, 0xff00], 0xf000)]);
         check("and.pred %p0, %p1, %p2", &[(&[1, 1], 1), (&[1, 0], 0)]);
-        check(
-            "and.b64 %rd0, %rd1, %rd2",
-            &[(&[0xffff_ffff_ffff_ffff, 0x8000_0000_0000_0000], 0x8000_0000_0000_0000)],
-        );
+        check("and.b64 %rd0, %rd1, %rd2", &[(&[0xffff_ffff_ffff_ffff, 0x8000_0000_0000_0000], 0x8000_0000_0000_0000)]);
     }
 }

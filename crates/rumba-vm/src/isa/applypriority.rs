@@ -10,10 +10,7 @@ use crate::lower::notation::Matched;
 pub(super) static APPLYPRIORITY: Instruction = Instruction {
     name: "applypriority",
     section: "9.7.9.17",
-    forms: &[Form {
-        syntax: "applypriority{.global}.L2::evict_normal [a], size;",
-        lower,
-    }],
+    forms: &[Form { syntax: "applypriority{.global}.L2::evict_normal [a], size;", lower }],
     availability: &[Availability::since((7, 4), 80)],
     ..Instruction::NEW
 };

@@ -100,11 +100,7 @@ where
         return stop;
     }
     let keeps = pc.extra & NO_RESULT == 0;
-    let (dst, b, c) = (
-        warp.lanes::<E::Raw>(pc.dst),
-        warp.lanes::<E::Raw>(pc.b),
-        warp.lanes::<E::Raw>(pc.c),
-    );
+    let (dst, b, c) = (warp.lanes::<E::Raw>(pc.dst), warp.lanes::<E::Raw>(pc.b), warp.lanes::<E::Raw>(pc.c));
     for lane in lanes_of(warp.active) {
         // SAFETY: the access check has found that the addresses are those of live, aligned elements; the slots have 32 lanes.
         unsafe {
@@ -165,17 +161,10 @@ impl Make for Updates {
         E::Raw: PartialEq,
     {
         let is_shared = self.space == Space::Shared;
-        let handlers = if is_shared {
-            Handlers::same(update::<E, Shared, F>)
-        } else {
-            Handlers::same(update::<E, Flat, F>)
-        };
+        let handlers =
+            if is_shared { Handlers::same(update::<E, Shared, F>) } else { Handlers::same(update::<E, Flat, F>) };
         match form {
-            Some(form) => handlers.with_kind(OpKind::Atomic {
-                shared: is_shared,
-                keeps: self.keeps,
-                form,
-            }),
+            Some(form) => handlers.with_kind(OpKind::Atomic { shared: is_shared, keeps: self.keeps, form }),
             None => handlers,
         }
     }
@@ -323,11 +312,7 @@ fn find<M: Make>(name: &str, ty: ScalarType, space: Space, make: M) -> Option<M:
         (".add", U32 | S32) => on!(u32, |old, b, _| old.wrapping_add(b), ADD),
         (".add", U64) => on!(u64, |old, b, _| old.wrapping_add(b), ADD),
         (".inc", U32) => on!(u32, |old, b, _| if old >= b { 0 } else { old + 1 }, INCREMENT),
-        (".dec", U32) => on!(
-            u32,
-            |old, b, _| if old == 0 || old > b { b } else { old - 1 },
-            DECREMENT
-        ),
+        (".dec", U32) => on!(u32, |old, b, _| if old == 0 || old > b { b } else { old - 1 }, DECREMENT),
         (".min", U32) => on!(u32, |old, b, _| old.min(b), UNSIGNED_MIN),
         (".min", S32) => on!(u32, |old, b, _| (old as i32).min(b as i32) as u32, SIGNED_MIN),
         (".min", U64) => on!(u64, |old, b, _| old.min(b), UNSIGNED_MIN),
@@ -337,11 +322,9 @@ fn find<M: Make>(name: &str, ty: ScalarType, space: Space, make: M) -> Option<M:
         (".max", U64) => on!(u64, |old, b, _| old.max(b), UNSIGNED_MAX),
         (".max", S64) => on!(u64, |old, b, _| (old as i64).max(b as i64) as u64, SIGNED_MAX),
         // On shared memory subnormals survive, elsewhere they do not (manual, section 9.7.13.5).
-        (".add", F32) if space == Space::Shared => on!(
-            u32,
-            |old, b, _| canonical(f32::from_bits(old) + f32::from_bits(b)).to_bits(),
-            SINGLE_SUM
-        ),
+        (".add", F32) if space == Space::Shared => {
+            on!(u32, |old, b, _| canonical(f32::from_bits(old) + f32::from_bits(b)).to_bits(), SINGLE_SUM)
+        }
         (".add", F32) => on!(
             u32,
             |old, b, _| flush(canonical(flush(f32::from_bits(old)) + flush(f32::from_bits(b)))).to_bits(),
@@ -395,11 +378,7 @@ impl Half for F16 {
     }
 
     fn narrow(value: f32) -> u32 {
-        if value.is_nan() {
-            0x7fff
-        } else {
-            u32::from(half::f16::from_f32(value).to_bits())
-        }
+        if value.is_nan() { 0x7fff } else { u32::from(half::f16::from_f32(value).to_bits()) }
     }
 }
 
@@ -409,11 +388,7 @@ impl Half for Bf16 {
     }
 
     fn narrow(value: f32) -> u32 {
-        if value.is_nan() {
-            0x7fff
-        } else {
-            u32::from(half::bf16::from_f32(value).to_bits())
-        }
+        if value.is_nan() { 0x7fff } else { u32::from(half::bf16::from_f32(value).to_bits()) }
     }
 }
 
@@ -464,11 +439,7 @@ fn lower_vector(l: &mut Lowering<'_>, m: &Matched<'_>, has_result: bool) -> Resu
         Some(".v4") => 4,
         _ => 8,
     };
-    let space = if m.has(".global") {
-        Space::Global
-    } else {
-        Space::Generic
-    };
+    let space = if m.has(".global") { Space::Global } else { Space::Generic };
     let name = operation(m);
     let handlers = updates(name, ty, space, has_result)?;
     let first = usize::from(has_result);
@@ -514,19 +485,13 @@ fn choose(
     count: u8,
 ) {
     // Sums of numbers that are rounded depend on their order.
-    let commutes = [".add", ".and", ".or", ".xor", ".min", ".max"]
-        .iter()
-        .position(|known| *known == name);
+    let commutes = [".add", ".and", ".or", ".xor", ".min", ".max"].iter().position(|known| *known == name);
     let access = match commutes {
         Some(kind) if !has_result && !ty.is_float() => ChoiceAccess::Combines(kind as u8),
         _ => ChoiceAccess::Writes,
     };
     let bytes = ty.bytes() as u8 * count;
-    l.choose(
-        ChoiceKind::Memory { bytes, access },
-        (address.base, VReg::None),
-        (space, address.offset),
-    );
+    l.choose(ChoiceKind::Memory { bytes, access }, (address.base, VReg::None), (space, address.offset));
 }
 
 /// Lowers `atom` (whose operand 0 is the destination) and `red` (which has none).

@@ -17,14 +17,8 @@ pub(super) static BAR: Instruction = Instruction {
     name: "bar",
     section: "9.7.13.1, 9.7.13.2",
     forms: &[
-        Form {
-            syntax: "bar{.cta}.sync!  a{, b};",
-            lower: |l, _| barrier::lower_sync(l, true),
-        },
-        Form {
-            syntax: "bar{.cta}.arrive!  a, b;",
-            lower: |l, _| barrier::lower_arrive(l, true),
-        },
+        Form { syntax: "bar{.cta}.sync!  a{, b};", lower: |l, _| barrier::lower_sync(l, true) },
+        Form { syntax: "bar{.cta}.arrive!  a, b;", lower: |l, _| barrier::lower_arrive(l, true) },
         Form {
             syntax: "
                 bar{.cta}.red!.op.pred   p, a, c;
@@ -35,10 +29,7 @@ pub(super) static BAR: Instruction = Instruction {
             ",
             lower: |l, m| barrier::lower_red(l, m, true),
         },
-        Form {
-            syntax: "bar.warp.sync!  membermask;",
-            lower: lower_warp_sync,
-        },
+        Form { syntax: "bar.warp.sync!  membermask;", lower: lower_warp_sync },
     ],
     availability: &[Availability::since((6, 0), 30).with(&[".warp"])],
     convergence: Convergence::Warp,
@@ -49,10 +40,7 @@ pub(super) static BAR: Instruction = Instruction {
 fn lower_warp_sync(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
     let a = l.source(0, ScalarType::U32)?;
     l.emit_control(
-        VirtualOp {
-            a,
-            ..VirtualOp::new(Handlers::same(warp_sync).together(Members::Operand(1), FORM))
-        },
+        VirtualOp { a, ..VirtualOp::new(Handlers::same(warp_sync).together(Members::Operand(1), FORM)) },
         Control::Park,
     );
     Ok(())

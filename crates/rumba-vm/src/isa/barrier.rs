@@ -23,14 +23,8 @@ pub(super) static BARRIER: Instruction = Instruction {
     name: "barrier",
     section: "9.7.13.1, 9.7.13.3",
     forms: &[
-        Form {
-            syntax: "barrier{.cta!}.sync{.aligned}  a{, b};",
-            lower: |l, m| lower_sync(l, m.has(".aligned")),
-        },
-        Form {
-            syntax: "barrier{.cta}.arrive!{.aligned}  a, b;",
-            lower: |l, m| lower_arrive(l, m.has(".aligned")),
-        },
+        Form { syntax: "barrier{.cta!}.sync{.aligned}  a{, b};", lower: |l, m| lower_sync(l, m.has(".aligned")) },
+        Form { syntax: "barrier{.cta}.arrive!{.aligned}  a, b;", lower: |l, m| lower_arrive(l, m.has(".aligned")) },
         Form {
             syntax: "
                 barrier{.cta}.red!.op{.aligned}.pred   p, a, c;
@@ -82,9 +76,7 @@ fn virtual_op(l: &mut Lowering<'_>, aligned: bool, id: usize, counted: bool) -> 
     let none = l.constant(ty, 0);
     l.expect_at_most(id, 15)?;
     if l.literal(id + 1).is_some_and(|threads| threads % 32 != 0) {
-        return Err(LowerError::new(
-            "the number of threads at a barrier is a multiple of 32",
-        ));
+        return Err(LowerError::new("the number of threads at a barrier is a multiple of 32"));
     }
     let (a, b) = (l.source(id, ty)?, if counted { l.source(id + 1, ty)? } else { none });
     l.choose(ChoiceKind::Barrier, (a, b), (Space::Generic, 0));
@@ -106,11 +98,8 @@ pub(super) fn lower_sync(l: &mut Lowering<'_>, aligned: bool) -> Result<(), Lowe
 
 pub(super) fn lower_arrive(l: &mut Lowering<'_>, aligned: bool) -> Result<(), LowerError> {
     // It does not wait.
-    let virtual_op = VirtualOp {
-        handlers: Handlers::same(barrier),
-        imm: ARRIVES_ONLY,
-        ..virtual_op(l, aligned, 0, true)?
-    };
+    let virtual_op =
+        VirtualOp { handlers: Handlers::same(barrier), imm: ARRIVES_ONLY, ..virtual_op(l, aligned, 0, true)? };
     l.emit_control(virtual_op, Control::Park);
     Ok(())
 }
@@ -120,10 +109,7 @@ pub(super) fn lower_red(l: &mut Lowering<'_>, m: &Matched<'_>, aligned: bool) ->
     let virtual_op = virtual_op(l, aligned, 1, last == 3)?;
     let (predicate, negated) = l.predicate_source(last)?;
     let (extra, ty) = match m.get("op") {
-        Some(_) => (
-            m.choose("op", &[(".and", RESULT_ALL), (".or", RESULT_ANY)])?,
-            ScalarType::Pred,
-        ),
+        Some(_) => (m.choose("op", &[(".and", RESULT_ALL), (".or", RESULT_ANY)])?, ScalarType::Pred),
         None => (RESULT_COUNT, ScalarType::U32),
     };
     let virtual_op = VirtualOp {
@@ -152,20 +138,14 @@ unsafe fn barrier(warp: &mut Warp, pc: Pc) -> Pc {
     }
     let fault = |message: String| RawFault::new(FaultKind::Synchronisation, pc.source, lane, message);
     if id as usize >= BARRIERS {
-        return warp.raise(fault(format!(
-            "barrier {id} does not exist: barriers are numbered from 0 to 15"
-        )));
+        return warp.raise(fault(format!("barrier {id} does not exist: barriers are numbered from 0 to 15")));
     }
     if !count.is_multiple_of(LANES as u32) {
-        return warp.raise(fault(format!(
-            "a barrier for {count} threads was asked for; it must be a multiple of 32"
-        )));
+        return warp.raise(fault(format!("a barrier for {count} threads was asked for; it must be a multiple of 32")));
     }
     let threads = warp.context().threads().next_multiple_of(LANES as u32);
     if count > threads {
-        return warp.raise(fault(format!(
-            "a barrier for {count} threads can never complete in a block of {threads}"
-        )));
+        return warp.raise(fault(format!("a barrier for {count} threads can never complete in a block of {threads}")));
     }
     let flip = if pc.imm & NEGATED != 0 { FULL } else { 0 };
     // SAFETY: `c` is a predicate of the program.
@@ -182,11 +162,7 @@ unsafe fn barrier(warp: &mut Warp, pc: Pc) -> Pc {
     let id = id as u8;
     warp.observe_arrival(id, phase, group, pc.imm & ARRIVES_ONLY != 0);
     if pc.imm & ARRIVES_ONLY != 0 {
-        return if warp.splits.is_empty() {
-            pc.next()
-        } else {
-            warp.reschedule(pc.next())
-        };
+        return if warp.splits.is_empty() { pc.next() } else { warp.reschedule(pc.next()) };
     }
     if pc.imm & GIVES_RESULT != 0 {
         warp.park(pc, Wait::BarrierResult { id, phase })
@@ -201,11 +177,7 @@ unsafe fn cluster_arrive(warp: &mut Warp, pc: Pc) -> Pc {
     let phase = block.cluster().phase();
     match block.arrive_at_cluster(warp.index, warp.active) {
         Ok(()) => {
-            let how = if pc.imm & RELAXED != 0 {
-                Arriving::Relaxed
-            } else {
-                Arriving::Waiting
-            };
+            let how = if pc.imm & RELAXED != 0 { Arriving::Relaxed } else { Arriving::Waiting };
             warp.observe_cluster(phase, warp.active, Some(how));
             pc.next()
         }

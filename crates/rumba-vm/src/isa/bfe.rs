@@ -112,13 +112,7 @@ mod tests {
                 (&[0x8000_0000, 0x1c, 0x10], 0xffff_fff8),
             ],
         );
-        check(
-            "bfe.s64 %rd0, %rd1, %r2, %r3",
-            &[(&[0x8000_0000_0000_0000, 0x3c, 8], 0xffff_ffff_ffff_fff8)],
-        );
-        check(
-            "bfe.u64 %rd0, %rd1, %r2, %r3",
-            &[(&[0xffff_ffff_ffff_ffff, 0x3c, 8], 0xf)],
-        );
+        check("bfe.s64 %rd0, %rd1, %r2, %r3", &[(&[0x8000_0000_0000_0000, 0x3c, 8], 0xffff_ffff_ffff_fff8)]);
+        check("bfe.u64 %rd0, %rd1, %r2, %r3", &[(&[0xffff_ffff_ffff_ffff, 0x3c, 8], 0xf)]);
     }
 }

@@ -60,12 +60,7 @@ mod tests {
         check("bfind.u32 %r0, %r1", &[(&[0], 0xffff_ffff), (&[0x10], 4)]);
         check(
             "bfind.s32 %r0, %r1",
-            &[
-                (&[0], 0xffff_ffff),
-                (&[0xffff_ffff], 0xffff_ffff),
-                (&[0xffff_fffe], 0),
-                (&[0x8000_0000], 0x1e),
-            ],
+            &[(&[0], 0xffff_ffff), (&[0xffff_ffff], 0xffff_ffff), (&[0xffff_fffe], 0), (&[0x8000_0000], 0x1e)],
         );
         check("bfind.shiftamt.u32 %r0, %r1", &[(&[0x10], 0x1b), (&[0], 0xffff_ffff)]);
         check("bfind.s64 %r0, %rd1", &[(&[0x8000_0000_0000_0000], 0x3e)]);

@@ -45,10 +45,7 @@ mod tests {
 
     #[test]
     fn modes() {
-        check(
-            "bmsk.clamp.b32 %r0, %r1, %r2",
-            &[(&[4, 8], 0xff0), (&[0x28, 1], 0), (&[0, 0x28], 0xffff_ffff)],
-        );
+        check("bmsk.clamp.b32 %r0, %r1, %r2", &[(&[4, 8], 0xff0), (&[0x28, 1], 0), (&[0, 0x28], 0xffff_ffff)]);
         check("bmsk.wrap.b32 %r0, %r1, %r2", &[(&[0x24, 8], 0xff0)]);
     }
 }

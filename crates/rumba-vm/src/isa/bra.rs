@@ -14,10 +14,7 @@ use crate::lower::virtual_op::{Control, LabelId, VirtualOp};
 pub(super) static BRA: Instruction = Instruction {
     name: "bra",
     section: "9.7.12.3",
-    forms: &[Form {
-        syntax: "bra{.uni} target;",
-        lower,
-    }],
+    forms: &[Form { syntax: "bra{.uni} target;", lower }],
     undefined: Undefined::Decides,
     ..Instruction::NEW
 };
@@ -43,11 +40,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             let branch = VirtualOp {
                 a: predicate,
                 extra: u16::from(negated),
-                ..VirtualOp::new(if m.has(".uni") {
-                    control::UNIFORM_BRANCH
-                } else {
-                    control::BRANCH
-                })
+                ..VirtualOp::new(if m.has(".uni") { control::UNIFORM_BRANCH } else { control::BRANCH })
             };
             l.emit_control(branch, Control::Branch(target));
         }

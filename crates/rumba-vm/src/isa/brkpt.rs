@@ -13,10 +13,7 @@ use crate::machine::warp::Warp;
 pub(super) static BRKPT: Instruction = Instruction {
     name: "brkpt",
     section: "9.7.19.1",
-    forms: &[Form {
-        syntax: "brkpt;",
-        lower,
-    }],
+    forms: &[Form { syntax: "brkpt;", lower }],
     convergence: Convergence::Warp,
     ..Instruction::NEW
 };

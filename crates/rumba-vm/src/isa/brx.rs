@@ -17,10 +17,7 @@ use crate::lower::virtual_op::{Control, VirtualOp};
 pub(super) static BRX: Instruction = Instruction {
     name: "brx",
     section: "9.7.12.4",
-    forms: &[Form {
-        syntax: "brx.idx!{.uni} index, tlist;",
-        lower,
-    }],
+    forms: &[Form { syntax: "brx.idx!{.uni} index, tlist;", lower }],
     availability: &[Availability::since((6, 0), 30)],
     undefined: Undefined::Decides,
     ..Instruction::NEW
@@ -41,11 +38,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         labels.push(label(l, name.name).map_err(|error| error.at(name.span))?);
     }
     l.emit_control(
-        VirtualOp {
-            a: index,
-            extra: u16::from(m.has(".uni")),
-            ..VirtualOp::new(control::TABLE)
-        },
+        VirtualOp { a: index, extra: u16::from(m.has(".uni")), ..VirtualOp::new(control::TABLE) },
         Control::Table(labels),
     );
     Ok(())

@@ -9,10 +9,7 @@ use crate::lower::notation::Matched;
 pub(super) static CALL: Instruction = Instruction {
     name: "call",
     section: "9.7.12.5",
-    forms: &[Form {
-        syntax: "call{.uni} results{, function}{, arguments}{, targets};",
-        lower,
-    }],
+    forms: &[Form { syntax: "call{.uni} results{, function}{, arguments}{, targets};", lower }],
     names: Names::Callee,
     convergence: Convergence::Warp,
     undefined: Undefined::Decides,

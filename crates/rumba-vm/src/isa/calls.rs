@@ -66,12 +66,7 @@ impl<'m> Lowering<'m> {
         let frame = self.new_slot(Class::W64);
         self.function.frame = Some(frame);
         let pointer = self.stack_pointer();
-        let enter = VirtualOp {
-            dst: frame,
-            b: pointer,
-            extra: 16,
-            ..VirtualOp::new(control::ENTER_FRAME)
-        };
+        let enter = VirtualOp { dst: frame, b: pointer, extra: 16, ..VirtualOp::new(control::ENTER_FRAME) };
         self.emit_control(enter, Control::Frame);
         let mut slot = 0;
         for variable in &ast.parameters {
@@ -96,11 +91,7 @@ impl<'m> Lowering<'m> {
         }
         if let Some(frame) = self.function.frame {
             let pointer = self.stack_pointer();
-            let leave = VirtualOp {
-                a: frame,
-                b: pointer,
-                ..VirtualOp::new(control::LEAVE_FRAME)
-            };
+            let leave = VirtualOp { a: frame, b: pointer, ..VirtualOp::new(control::LEAVE_FRAME) };
             self.emit_control(leave, Control::Frame);
         }
         self.emit_control(VirtualOp::new(control::RETURN), Control::End);
@@ -218,10 +209,7 @@ impl<'m> Lowering<'m> {
         match self.lookup(name) {
             Some(Binding::Symbol(Symbol::Function(id))) => {
                 let ast = self.pool.symbols.functions[id].ast;
-                let signature = Signature {
-                    returns: &ast.returns,
-                    parameters: &ast.parameters,
-                };
+                let signature = Signature { returns: &ast.returns, parameters: &ast.parameters };
                 if ast.body.is_none() {
                     let Some((native, waits)) = native::find(name) else {
                         let message = format!("`{name}` is called, but no source defines it");
@@ -231,14 +219,7 @@ impl<'m> Lowering<'m> {
                     };
                     self.pass(name, arguments, signature.parameters)?;
                     let [dst, b, c, d] = [0, 1, 2, 3].map(|index| self.transfer(index));
-                    let virtual_op = VirtualOp {
-                        dst,
-                        a: dst,
-                        b,
-                        c,
-                        d,
-                        ..VirtualOp::new(native)
-                    };
+                    let virtual_op = VirtualOp { dst, a: dst, b, c, d, ..VirtualOp::new(native) };
                     self.emit_control(virtual_op, if waits { Control::Park } else { Control::Next });
                     return self.take_results(name, returns, signature.returns);
                 }
@@ -274,19 +255,15 @@ impl<'m> Lowering<'m> {
             return Err(LowerError::new("an indirect call needs a .callprototype or a list of targets").at(span));
         };
         match self.lookup(name) {
-            Some(Binding::Prototype(prototype)) if prototype.span.start < span.start => Ok(Signature {
-                returns: &prototype.returns,
-                parameters: &prototype.parameters,
-            }),
+            Some(Binding::Prototype(prototype)) if prototype.span.start < span.start => {
+                Ok(Signature { returns: &prototype.returns, parameters: &prototype.parameters })
+            }
             Some(Binding::CallTargets(list)) => {
                 let first = list.names.first().map_or("", |label| label.name);
                 match self.lookup(first) {
                     Some(Binding::Symbol(Symbol::Function(id))) => {
                         let ast = self.pool.symbols.functions[id].ast;
-                        Ok(Signature {
-                            returns: &ast.returns,
-                            parameters: &ast.parameters,
-                        })
+                        Ok(Signature { returns: &ast.returns, parameters: &ast.parameters })
                     }
                     _ => Err(LowerError::new(format!("`{first}` is not a function")).at(span)),
                 }
@@ -425,10 +402,7 @@ impl<'m> Lowering<'m> {
     ) -> Result<(), LowerError> {
         let wanted = ScalarType::try_from(declared.ty).ok();
         let Some(wanted) = wanted.filter(|_| elements.len() == slots(declared)) else {
-            let message = format!(
-                "a vector is given here, and `{}` is none of as many elements",
-                declared.name
-            );
+            let message = format!("a vector is given here, and `{}` is none of as many elements", declared.name);
             return Err(LowerError::new(message).at(operand.span));
         };
         for element in elements {

@@ -65,11 +65,7 @@ pub(super) static CLUSTERLAUNCHCONTROL: Instruction = Instruction {
             ",
             lower: |l, m| {
                 let answer = l.source(1, ScalarType::B128)?;
-                let axes = [
-                    (".get_first_ctaid::x", 0),
-                    (".get_first_ctaid::y", 1),
-                    (".get_first_ctaid::z", 2),
-                ];
+                let axes = [(".get_first_ctaid::x", 0), (".get_first_ctaid::y", 1), (".get_first_ctaid::z", 2)];
                 let dst = l.destination(0, ScalarType::B32)?;
                 first_ctaid(l, dst, answer, m.choose("axis", &axes)?);
                 Ok(())
@@ -91,9 +87,7 @@ const CANCELLED: u32 = 127;
 const TO_ALL: u16 = 0x100;
 
 fn response(cancelled: Option<[u32; 3]>) -> u128 {
-    cancelled.map_or(0, |[x, y, z]| {
-        u128::from(x) | u128::from(y) << 32 | u128::from(z) << 64 | 1 << CANCELLED
-    })
+    cancelled.map_or(0, |[x, y, z]| u128::from(x) | u128::from(y) << 32 | u128::from(z) << 64 | 1 << CANCELLED)
 }
 
 fn lower_try_cancel(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
@@ -117,10 +111,7 @@ fn first_ctaid(l: &mut Lowering<'_>, dst: VReg, answer: VReg, axis: usize) {
         l.emit(VirtualOp::unary(shape::unary(|value: u32| value), dst, zero));
         return;
     }
-    l.emit(VirtualOp {
-        imm: axis as u64,
-        ..VirtualOp::unary(Handlers::same(get_first_ctaid), dst, answer)
-    });
+    l.emit(VirtualOp { imm: axis as u64, ..VirtualOp::unary(Handlers::same(get_first_ctaid), dst, answer) });
 }
 
 unsafe fn try_cancel(warp: &mut Warp, pc: Pc) -> Pc {
@@ -134,11 +125,7 @@ unsafe fn try_cancel(warp: &mut Warp, pc: Pc) -> Pc {
 
 /// Asks for a lane.
 fn request(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
-    let space = if pc.extra & 0xff == Space::Shared as u16 {
-        Space::Shared
-    } else {
-        Space::Generic
-    };
+    let space = if pc.extra & 0xff == Space::Shared as u16 { Space::Shared } else { Space::Generic };
     // SAFETY: `b` is a slot of 64 bits.
     let barrier = unsafe { *warp.lanes::<u64>(pc.b).add(lane) };
     let agent = warp.begin_operation(lane, Completion::Barrier(barrier));
@@ -146,14 +133,7 @@ fn request(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
         // SAFETY: the slot is one of the operation's, with 32 lanes of 64 bits.
         let address = unsafe { *warp.lanes::<u64>(slot).add(lane) };
         let align = bytes;
-        let wanted = Range {
-            address,
-            bytes,
-            align,
-            kind,
-            space,
-            agent,
-        };
+        let wanted = Range { address, bytes, align, kind, space, agent };
         range(warp, pc, lane, wanted)
     };
     let to = reach(pc.a, 16, AccessKind::Write, agent)?;
@@ -165,11 +145,7 @@ fn request(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
         let message: String = "the answer and its mbarrier lie in the block's own shared memory".into();
         return Err(warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc.source, lane, message)));
     };
-    let ranks = if pc.extra & TO_ALL != 0 {
-        0..cluster.size()
-    } else {
-        own..own + 1
-    };
+    let ranks = if pc.extra & TO_ALL != 0 { 0..cluster.size() } else { own..own + 1 };
     // Whether there are mbarriers is seen at once, and not when the answer arrives.
     for rank in ranks.clone() {
         if let Some(base) = cluster.base(rank) {

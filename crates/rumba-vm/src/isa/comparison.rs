@@ -70,43 +70,24 @@ impl Comparison {
             return Err(emit::no_such(format_args!("{name} of {ty}")));
         }
         let ftz = m.has(".ftz");
-        let handlers = if integer {
-            compare_integers(basic, ty)?
-        } else {
-            compare_floats(basic, ty, ftz)?
-        };
+        let handlers = if integer { compare_integers(basic, ty)? } else { compare_floats(basic, ty, ftz)? };
         let upper = match ty {
             ScalarType::F16x2 => compare_upper::<F16>(basic, ftz),
             ScalarType::Bf16x2 => compare_upper::<Bf16>(basic, ftz),
             _ => handlers,
         };
-        Ok(Self {
-            ty,
-            handlers,
-            swapped,
-            negated,
-            upper,
-        })
+        Ok(Self { ty, handlers, swapped, negated, upper })
     }
 
     /// The same comparison of the upper halves of packed operands.
     pub fn upper(self) -> Self {
-        Self {
-            handlers: self.upper,
-            ..self
-        }
+        Self { handlers: self.upper, ..self }
     }
 
     /// Emits the comparison of two places.
     pub fn emit(self, l: &mut Lowering<'_>, dst: VReg, a: VReg, b: VReg) {
         let (a, b) = if self.swapped { (b, a) } else { (a, b) };
-        emit::emit(
-            l,
-            self.handlers,
-            u16::from(self.negated),
-            dst,
-            [a, b, VReg::None, VReg::None],
-        );
+        emit::emit(l, self.handlers, u16::from(self.negated), dst, [a, b, VReg::None, VReg::None]);
     }
 
     /// Emits the comparison of operands `first` and `first + 1` to a new predicate.
@@ -146,31 +127,16 @@ pub fn combine(
         Some(_) => m.choose(
             "BoolOp",
             &[
-                (
-                    ".and",
-                    combined_by::<{ Operator::And as u8 }>(|w, extra, x| native(w, "and", extra, x)),
-                ),
-                (
-                    ".or",
-                    combined_by::<{ Operator::Or as u8 }>(|w, extra, x| native(w, "or", extra, x)),
-                ),
-                (
-                    ".xor",
-                    combined_by::<{ Operator::Xor as u8 }>(|w, extra, x| native(w, "xor", extra, x)),
-                ),
+                (".and", combined_by::<{ Operator::And as u8 }>(|w, extra, x| native(w, "and", extra, x))),
+                (".or", combined_by::<{ Operator::Or as u8 }>(|w, extra, x| native(w, "or", extra, x))),
+                (".xor", combined_by::<{ Operator::Xor as u8 }>(|w, extra, x| native(w, "xor", extra, x))),
             ],
         )?,
     };
     // `c` may be `p` or `q`: it is kept where one combination would overwrite it before the other reads it.
     let c = if p != VReg::None && q != VReg::None && (c == p || c == q) {
         let copy = l.scratch(ScalarType::Pred);
-        emit::emit(
-            l,
-            shape::predicates(|a, _| a, |_, _, [a, _]| a.clone()),
-            0,
-            copy,
-            [c, c, VReg::None, VReg::None],
-        );
+        emit::emit(l, shape::predicates(|a, _| a, |_, _, [a, _]| a.clone()), 0, copy, [c, c, VReg::None, VReg::None]);
         copy
     } else {
         c
@@ -204,11 +170,7 @@ fn native(w: &mut Writer, operation: &str, extra: u16, [a, b]: [&Value; 2]) -> V
 }
 
 fn complement(w: &mut Writer, negates: u16, mask: &Value) -> Value {
-    if negates == 0 {
-        mask.clone()
-    } else {
-        w.binary_with("xor", mask, u64::MAX)
-    }
+    if negates == 0 { mask.clone() } else { w.binary_with("xor", mask, u64::MAX) }
 }
 
 /// `dst = a op b`; `extra` bit 0 negates `a`, bit 1 `b`.
@@ -308,11 +270,7 @@ fn form_of_floats(basic: Basic) -> Form {
 }
 
 fn compare_upper<T: Half>(basic: Basic, ftz: bool) -> Handlers {
-    if ftz {
-        compare(basic, |a: Pair<T>| flush_half(a.1))
-    } else {
-        compare(basic, |a: Pair<T>| a.1.widen())
-    }
+    if ftz { compare(basic, |a: Pair<T>| flush_half(a.1)) } else { compare(basic, |a: Pair<T>| a.1.widen()) }
 }
 
 #[inline(always)]

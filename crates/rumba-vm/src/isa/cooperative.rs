@@ -91,10 +91,7 @@ impl Warp {
             let address = unsafe { (*addresses.add(lane)).wrapping_add(pc.imm) };
             (address == workspace + GRID_COUNTER).then_some(address)
         };
-        let Some(address) = lanes_of(self.active)
-            .map(asks)
-            .reduce(|a, b| if a == b { a } else { None })
-            .flatten()
+        let Some(address) = lanes_of(self.active).map(asks).reduce(|a, b| if a == b { a } else { None }).flatten()
         else {
             return;
         };

@@ -43,9 +43,6 @@ mod tests {
 
     #[test]
     fn ends() {
-        check(
-            "cos.approx.f32 %r0, %r1",
-            &[(&[0], 0x3f80_0000), (&[0xff80_0000], 0x7fff_ffff)],
-        );
+        check("cos.approx.f32 %r0, %r1", &[(&[0], 0x3f80_0000), (&[0xff80_0000], 0x7fff_ffff)]);
     }
 }

@@ -48,18 +48,9 @@ pub(super) static CP: Instruction = Instruction {
             ",
             lower: |l, m| lower_copy(l, m, false),
         },
-        Form {
-            syntax: "cp.async.commit_group!;",
-            lower: |l, _| emit(l, Handlers::same(commit::<false>)),
-        },
-        Form {
-            syntax: "cp.async.wait_group!  n;",
-            lower: |l, _| lower_wait(l, Handlers::same(wait)),
-        },
-        Form {
-            syntax: "cp.async.wait_all!;",
-            lower: |l, _| emit(l, Handlers::same(wait_all)),
-        },
+        Form { syntax: "cp.async.commit_group!;", lower: |l, _| emit(l, Handlers::same(commit::<false>)) },
+        Form { syntax: "cp.async.wait_group!  n;", lower: |l, _| lower_wait(l, Handlers::same(wait)) },
+        Form { syntax: "cp.async.wait_all!;", lower: |l, _| emit(l, Handlers::same(wait_all)) },
         Form {
             syntax: "
                 cp.async.mbarrier.arrive!{.noinc}{.ss}.b64  [addr];
@@ -92,18 +83,11 @@ pub(super) static CP: Instruction = Instruction {
         tensor::REDUCE,
         tensor::PREFETCH,
         tensor::BULK_REDUCE,
-        Form {
-            syntax: "cp.async.bulk.commit_group!;",
-            lower: |l, _| emit(l, Handlers::same(commit::<true>)),
-        },
+        Form { syntax: "cp.async.bulk.commit_group!;", lower: |l, _| emit(l, Handlers::same(commit::<true>)) },
         Form {
             syntax: "cp.async.bulk.wait_group!{.read}  n;",
             lower: |l, m| {
-                let wait = if m.has(".read") {
-                    wait_bulk::<true>
-                } else {
-                    wait_bulk::<false>
-                };
+                let wait = if m.has(".read") { wait_bulk::<true> } else { wait_bulk::<false> };
                 lower_wait(l, Handlers::same(wait))
             },
         },
@@ -168,8 +152,7 @@ pub(super) fn whole_address(l: &mut Lowering<'_>, index: usize, space: Space) ->
 
 fn number(l: &Lowering<'_>, index: usize) -> Result<i128, LowerError> {
     let span = l.operand(index)?.span;
-    l.literal(index)
-        .ok_or_else(|| LowerError::new("a number is needed here").at(span))
+    l.literal(index).ok_or_else(|| LowerError::new("a number is needed here").at(span))
 }
 
 /// Bits of an operation's `extra`.
@@ -194,23 +177,13 @@ fn lower_copy(l: &mut Lowering<'_>, m: &Matched<'_>, any_size: bool) -> Result<(
     } else {
         l.source(3, ScalarType::U32)?
     };
-    l.emit(VirtualOp {
-        a,
-        b,
-        c,
-        extra,
-        defines: 0,
-        ..VirtualOp::new(Handlers::same(copy))
-    });
+    l.emit(VirtualOp { a, b, c, extra, defines: 0, ..VirtualOp::new(Handlers::same(copy)) });
     Ok(())
 }
 
 fn lower_wait(l: &mut Lowering<'_>, handlers: Handlers) -> Result<(), LowerError> {
     let but = u32::try_from(number(l, 0)?).map_err(|_| LowerError::new("this many groups there cannot be"))?;
-    l.emit(VirtualOp {
-        imm: u64::from(but),
-        ..VirtualOp::new(handlers)
-    });
+    l.emit(VirtualOp { imm: u64::from(but), ..VirtualOp::new(handlers) });
     Ok(())
 }
 
@@ -263,12 +236,7 @@ fn lower_bulk(l: &mut Lowering<'_>, m: &Matched<'_>, kind: u16) -> Result<(), Lo
 
 /// The operation with an address in `slot` of `space`, as the access check wants it.
 fn with_address(pc: Pc, slot: u16, space: Space) -> Op {
-    Op {
-        a: slot,
-        imm: 0,
-        extra: space as u16,
-        ..*pc
-    }
+    Op { a: slot, imm: 0, extra: space as u16, ..*pc }
 }
 
 /// Begins a copy of `extra` bytes from `b` to `a`, of which `c` come from there or, if `c` is a predicate, all or none.
@@ -339,10 +307,7 @@ unsafe fn copy(warp: &mut Warp, pc: Pc) -> Pc {
         };
         // SAFETY: as above.
         let to = unsafe { to.get(lane) };
-        let copy = Copy {
-            zeros: size - take,
-            ..Copy::whole(from, to, take)
-        };
+        let copy = Copy { zeros: size - take, ..Copy::whole(from, to, take) };
         warp.copies.begin(lane, Delivery::Copy(copy));
         let (to, from) = (to..to + u64::from(size), from..from + u64::from(take));
         warp.begin_flight(pc, lane, to, from);
@@ -396,12 +361,7 @@ unsafe fn arrive(warp: &mut Warp, pc: Pc) -> Pc {
     for lane in lanes_of(active) {
         // Otherwise the phase waits for one arrival more, which is this one.
         let counts = pc.extra & NO_INCREMENT != 0;
-        let arrival = Arrival {
-            count: 1,
-            drops: false,
-            no_complete: false,
-            expect: 0,
-        };
+        let arrival = Arrival { count: 1, drops: false, no_complete: false, expect: 0 };
         // SAFETY: the lane is active.
         let object = unsafe { objects.get(lane) };
         let outcome = update(warp, pc, lane, object, |state| {
@@ -438,11 +398,7 @@ pub(super) fn outside_of_clusters(warp: &Warp) -> Option<String> {
 fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     // SAFETY: the slots are the operation's, with 32 lanes of 64, 64 and 32 bits.
     let (to, from, bytes) = unsafe {
-        (
-            *warp.lanes::<u64>(pc.a).add(lane),
-            *warp.lanes::<u64>(pc.b).add(lane),
-            *warp.lanes::<u32>(pc.c).add(lane),
-        )
+        (*warp.lanes::<u64>(pc.a).add(lane), *warp.lanes::<u64>(pc.b).add(lane), *warp.lanes::<u32>(pc.c).add(lane))
     };
     let kind = pc.extra & 0xff;
     let masked = pc.extra & MASKED != 0;
@@ -456,10 +412,7 @@ fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
         Err(warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc.source, lane, message)))
     };
     if bytes % 16 != 0 {
-        return mistake(
-            warp,
-            format!("a bulk copy of {bytes} bytes: only multiples of 16 can be copied"),
-        );
+        return mistake(warp, format!("a bulk copy of {bytes} bytes: only multiples of 16 can be copied"));
     }
     if kind == FROM_SHARED
         && let Some(message) = outside_of_clusters(warp)
@@ -490,10 +443,7 @@ fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     let to = translate(warp, pc, lane, target)?;
     let observe = |warp: &Warp| observe_range(warp, pc, lane, to, (target.bytes, target.kind), target.agent);
     let Completion::Barrier(barrier) = completion else {
-        let copy = Copy {
-            mask,
-            ..Copy::whole(from, to, bytes)
-        };
+        let copy = Copy { mask, ..Copy::whole(from, to, bytes) };
         // A race is told by what the copy writes.
         begin_group(warp, pc, lane, Delivery::Copy(copy), agent);
         observe(warp);
@@ -545,10 +495,7 @@ pub(super) fn deliver_to(
         return mistake(warp, "target and mbarrier lie in shared memory of the cluster".into());
     };
     if to_rank != barrier_rank {
-        return mistake(
-            warp,
-            "the mbarrier of a bulk copy lies in the block that the copy goes to".into(),
-        );
+        return mistake(warp, "the mbarrier of a bulk copy lies in the block that the copy goes to".into());
     }
     let ranks: Vec<u32> = match mask {
         Some(mask) => lanes_of(u32::from(mask)).map(|rank| rank as u32).collect(),
@@ -558,10 +505,7 @@ pub(super) fn deliver_to(
     warp.context().observe_copies(number, ranks.len());
     for rank in ranks {
         let (Some(base), Some(state)) = (cluster.base(rank), cluster.state(rank)) else {
-            let message = format!(
-                "the cluster has {} blocks, and block {rank} is to get a copy",
-                cluster.size()
-            );
+            let message = format!("the cluster has {} blocks, and block {rank} is to get a copy", cluster.size());
             return mistake(warp, message);
         };
         warp.check_block(pc.source, 1 << lane, cluster, rank);
@@ -579,12 +523,7 @@ pub(super) fn deliver_to(
         }
         // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
         unsafe {
-            (*state).tracked.push(Tracked {
-                barrier,
-                number: warp.observe_tracked(lane),
-                operation: number,
-                delivery,
-            });
+            (*state).tracked.push(Tracked { barrier, number: warp.observe_tracked(lane), operation: number, delivery });
         }
     }
     Ok(())

@@ -67,9 +67,6 @@ mod tests {
     #[test]
     fn a_policy_is_a_number() {
         check("createpolicy.fractional.L2::evict_last.b64 %rd0, 0.25", &[(&[], 0)]);
-        check(
-            "createpolicy.cvt.L2.b64 %rd0, %rd1",
-            &[(&[0x10f0_0000_0000_0000], 0x10f0_0000_0000_0000)],
-        );
+        check("createpolicy.cvt.L2.b64 %rd0, %rd1", &[(&[0x10f0_0000_0000_0000], 0x10f0_0000_0000_0000)]);
     }
 }

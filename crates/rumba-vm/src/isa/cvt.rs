@@ -99,10 +99,7 @@ pub(super) static CVT: Instruction = Instruction {
             ",
             lower: cvt_small::to_exponents_of_halves,
         },
-        Form {
-            syntax: "cvt.rn.bf16x2.ue8m0x2  d, a;",
-            lower: cvt_small::from_exponents,
-        },
+        Form { syntax: "cvt.rn.bf16x2.ue8m0x2  d, a;", lower: cvt_small::from_exponents },
         Form {
             syntax: "
                 cvt.pack!.sat.half.s32      d, a, b;
@@ -279,23 +276,17 @@ fn general(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         (true, true) => "",
     };
     if !wanted.is_empty() && (rounding.is_none() || integral != wanted.starts_with("an integer")) {
-        return Err(LowerError::new(format!(
-            "a conversion from {from} to {to} needs {wanted}"
-        )));
+        return Err(LowerError::new(format!("a conversion from {from} to {to} needs {wanted}")));
     }
     if wanted.is_empty() && rounding.is_some() && !(to == from && to.is_float() && integral) {
-        return Err(LowerError::new(format!(
-            "a conversion from {from} to {to} does not round"
-        )));
+        return Err(LowerError::new(format!("a conversion from {from} to {to} does not round")));
     }
     if m.has(".ftz") && to != ScalarType::F32 && from != ScalarType::F32 {
         return Err(LowerError::new("`.ftz` goes with conversions from or to .f32"));
     }
     let handlers = match (to.is_float(), from.is_float()) {
         (false, false) if m.has(".sat") && holds_all(to, from) => {
-            return Err(LowerError::new(format!(
-                "`.sat` has no meaning where every {from} is a {to}"
-            )));
+            return Err(LowerError::new(format!("`.sat` has no meaning where every {from} is a {to}")));
         }
         (false, false) if m.has(".sat") => cvt_integer::saturating(to, from)?,
         (false, false) => cvt_integer::wrapping(to, from)?,
@@ -522,11 +513,7 @@ fn same_format(ty: ScalarType, mode: Mode, integral: bool) -> Result<Handlers, L
         }))
         .form(|w, mode, x| {
             let whole = form::integral(w, mode, &x[0]);
-            if mode & Mode::SAT != 0 {
-                form::saturate(w, &whole)
-            } else {
-                form::propagate(w, &whole, &x[0], &x[0])
-            }
+            if mode & Mode::SAT != 0 { form::saturate(w, &whole) } else { form::propagate(w, &whole, &x[0], &x[0]) }
         }),
         (_, true) => by_type!(ty, T: F16 Bf16 => shape::unary_with(|mode: u16, a: T| {
             T::from_f64(Mode(mode), cvt_integer::integral(Mode(mode), a.to_f64(Mode(mode))))
@@ -547,10 +534,7 @@ mod tests {
         check("cvt.u64.u32 %rd0, %r1", &[(&[0xffff_ffff], 0xffff_ffff)]);
         check("cvt.u32.u64 %r0, %rd1", &[(&[0x0001_2345_6789], 0x2345_6789)]);
         check("cvt.s32.s8 %r0, %r1", &[(&[0x180], 0xffff_ff80)]);
-        check(
-            "cvt.sat.s8.s32 %r0, %r1",
-            &[(&[0x12c], 0x7f), (&[0xffff_fe00], 0xffff_ff80)],
-        );
+        check("cvt.sat.s8.s32 %r0, %r1", &[(&[0x12c], 0x7f), (&[0xffff_fe00], 0xffff_ff80)]);
         check("cvt.sat.u8.s32 %r0, %r1", &[(&[0xffff_ffff], 0), (&[0x12c], 0xff)]);
     }
 
@@ -568,24 +552,14 @@ mod tests {
         );
         check(
             "cvt.rzi.u32.f32 %r0, %r1",
-            &[
-                (&[0xbf80_0000], 0),
-                (&[0x4f32_d05e], 0xb2d0_5e00),
-                (&[0x4f95_02f9], 0xffff_ffff),
-            ],
+            &[(&[0xbf80_0000], 0), (&[0x4f32_d05e], 0xb2d0_5e00), (&[0x4f95_02f9], 0xffff_ffff)],
         );
         check("cvt.rni.s32.f32 %r0, %r1", &[(&[0x4020_0000], 2), (&[0x4060_0000], 4)]);
         check(
             "cvt.rmi.s32.f64 %r0, %rd1",
-            &[
-                (&[0xbfe0_0000_0000_0000], 0xffff_ffff),
-                (&[0x7ff8_0000_0000_0000], 0x8000_0000),
-            ],
+            &[(&[0xbfe0_0000_0000_0000], 0xffff_ffff), (&[0x7ff8_0000_0000_0000], 0x8000_0000)],
         );
-        check(
-            "cvt.rpi.u64.f32 %rd0, %r1",
-            &[(&[0x3f00_0000], 1), (&[0x7fc0_0000], 0x8000_0000_0000_0000)],
-        );
+        check("cvt.rpi.u64.f32 %rd0, %r1", &[(&[0x3f00_0000], 1), (&[0x7fc0_0000], 0x8000_0000_0000_0000)]);
         check("cvt.rzi.u16.f32 %h0, %r1", &[(&[0x4788_b800], 0xffff)]);
     }
 
@@ -595,15 +569,9 @@ mod tests {
         check("cvt.rz.f32.s32 %r0, %r1", &[(&[0x7fff_ffff], 0x4eff_ffff)]);
         check(
             "cvt.rp.f32.u64 %r0, %rd1",
-            &[
-                (&[0xffff_ffff_ffff_ffff], 0x5f80_0000),
-                (&[0x4000_0000_0000_0001], 0x5e80_0001),
-            ],
+            &[(&[0xffff_ffff_ffff_ffff], 0x5f80_0000), (&[0x4000_0000_0000_0001], 0x5e80_0001)],
         );
-        check(
-            "cvt.rm.f64.s64 %rd0, %rd1",
-            &[(&[0x7fff_ffff_ffff_ffff], 0x43df_ffff_ffff_ffff)],
-        );
+        check("cvt.rm.f64.s64 %rd0, %rd1", &[(&[0x7fff_ffff_ffff_ffff], 0x43df_ffff_ffff_ffff)]);
         check("cvt.rn.f16.s32 %h0, %r1", &[(&[0xfff0], 0x7c00), (&[0xffef], 0x7bff)]);
     }
 
@@ -611,68 +579,36 @@ mod tests {
     fn between_floats() {
         check(
             "cvt.rn.f16.f32 %h0, %r1",
-            &[
-                (&[0x477f_f000], 0x7c00),
-                (&[0x3300_0000], 0),
-                (&[0x3300_0001], 1),
-                (&[0x7fc0_0000], 0x7fff),
-            ],
+            &[(&[0x477f_f000], 0x7c00), (&[0x3300_0000], 0), (&[0x3300_0001], 1), (&[0x7fc0_0000], 0x7fff)],
         );
         check("cvt.rz.f16.f32 %h0, %r1", &[(&[0x4974_2400], 0x7bff)]);
         check("cvt.f32.f16 %r0, %h1", &[(&[1], 0x3380_0000), (&[0x7c01], 0x7fff_ffff)]);
-        check(
-            "cvt.rn.bf16.f32 %h0, %r1",
-            &[(&[0x3f80_8000], 0x3f80), (&[0x3f81_8000], 0x3f82)],
-        );
+        check("cvt.rn.bf16.f32 %h0, %r1", &[(&[0x3f80_8000], 0x3f80), (&[0x3f81_8000], 0x3f82)]);
         check("cvt.f64.f32 %rd0, %r1", &[(&[1], 0x36a0_0000_0000_0000)]);
         check("cvt.rp.f32.f64 %r0, %rd1", &[(&[0x3ff0_0000_0000_0001], 0x3f80_0001)]);
         check("cvt.rn.f32.f64 %r0, %rd1", &[(&[0xfff8_2468_a000_0000], 0xffc1_2345)]);
-        check(
-            "cvt.sat.f32.f32 %r0, %r1",
-            &[(&[0x3fc0_0000], 0x3f80_0000), (&[0x7fc0_0000], 0), (&[0x8000_0000], 0)],
-        );
+        check("cvt.sat.f32.f32 %r0, %r1", &[(&[0x3fc0_0000], 0x3f80_0000), (&[0x7fc0_0000], 0), (&[0x8000_0000], 0)]);
         check("cvt.rmi.f32.f32 %r0, %r1", &[(&[0xbf00_0000], 0xbf80_0000)]);
         check("cvt.rni.f64.f64 %rd0, %rd1", &[(&[0x3fe0_0000_0000_0000], 0)]);
     }
 
     #[test]
     fn packed_integers() {
-        check(
-            "cvt.pack.sat.s16.s32 %r0, %r1, %r2",
-            &[(&[0x0001_0000, 0xffff_0000], 0x7fff_8000)],
-        );
-        check(
-            "cvt.pack.sat.u8.s32.b32 %r0, %r1, %r2, %r3",
-            &[(&[0xffff_ffff, 300, 0x1234_5678], 0x5678_00ff)],
-        );
-        check(
-            "cvt.pack.sat.s4.s32.b32 %r0, %r1, %r2, %r3",
-            &[(&[100, 0xffff_ff00, 0x12], 0x1278)],
-        );
+        check("cvt.pack.sat.s16.s32 %r0, %r1, %r2", &[(&[0x0001_0000, 0xffff_0000], 0x7fff_8000)]);
+        check("cvt.pack.sat.u8.s32.b32 %r0, %r1, %r2, %r3", &[(&[0xffff_ffff, 300, 0x1234_5678], 0x5678_00ff)]);
+        check("cvt.pack.sat.s4.s32.b32 %r0, %r1, %r2, %r3", &[(&[100, 0xffff_ff00, 0x12], 0x1278)]);
     }
 
     #[test]
     fn packed_and_small() {
-        check(
-            "cvt.rn.f16x2.f32 %r0, %r1, %r2",
-            &[(&[0x3f80_0000, 0x4000_0000], 0x3c00_4000)],
-        );
-        check(
-            "cvt.rn.relu.bf16x2.f32 %r0, %r1, %r2",
-            &[(&[0xbf80_0000, 0x3f80_0000], 0x3f80)],
-        );
+        check("cvt.rn.f16x2.f32 %r0, %r1, %r2", &[(&[0x3f80_0000, 0x4000_0000], 0x3c00_4000)]);
+        check("cvt.rn.relu.bf16x2.f32 %r0, %r1, %r2", &[(&[0xbf80_0000, 0x3f80_0000], 0x3f80)]);
         check("cvt.rna.tf32.f32 %r0, %r1", &[(&[0x3f80_1000], 0x3f80_2000)]);
         check(
             "cvt.rn.satfinite.e4m3x2.f32 %h0, %r1, %r2",
-            &[
-                (&[0x3f80_0000, 0x447a_0000], 0x387e),
-                (&[0xbb00_0000, 0x7fc0_0000], 0x817f),
-            ],
+            &[(&[0x3f80_0000, 0x447a_0000], 0x387e), (&[0xbb00_0000, 0x7fc0_0000], 0x817f)],
         );
-        check(
-            "cvt.rn.satfinite.e5m2x2.f32 %h0, %r1, %r2",
-            &[(&[0x3f80_0000, 0xce6e_6b28], 0x3cfb)],
-        );
+        check("cvt.rn.satfinite.e5m2x2.f32 %h0, %r1, %r2", &[(&[0x3f80_0000, 0xce6e_6b28], 0x3cfb)]);
         check("cvt.rn.f16x2.e4m3x2 %r0, %h1", &[(&[0x387e], 0x3c00_5f00)]);
     }
 }

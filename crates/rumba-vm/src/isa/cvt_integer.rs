@@ -36,11 +36,7 @@ pub(super) fn wrapping(to: ScalarType, from: ScalarType) -> Result<Handlers, Low
 
 /// An integer with another number of bits.
 fn resized(w: &mut Writer, extension: &str, x: &Value, element: Element) -> Value {
-    if x.element().bits() < element.bits() {
-        w.convert(extension, x, element)
-    } else {
-        w.bits_as(x, element)
-    }
+    if x.element().bits() < element.bits() { w.convert(extension, x, element) } else { w.bits_as(x, element) }
 }
 
 /// How an affine value of type `from` becomes one of `bits` bits.
@@ -55,13 +51,11 @@ fn extension(from: ScalarType, bits: u32) -> Linear {
 
 /// Integer to integer, clamped to the range of the destination.
 pub(super) fn saturating(to: ScalarType, from: ScalarType) -> Result<Handlers, LowerError> {
-    Ok(
-        by_type!(from, A: U8 S8 U16 S16 U32 S32 U64 S64 => by_type!(to, D: U8 S8 U16 S16 U32 S32 U64 S64 => {
-            const LOW: A = if D::MIN as i128 > A::MIN as i128 { D::MIN as A } else { A::MIN };
-            const HIGH: A = if (D::MAX as i128) < A::MAX as i128 { D::MAX as A } else { A::MAX };
-            shape::unary(|a: A| a.clamp(LOW, HIGH) as D)
-        })),
-    )
+    Ok(by_type!(from, A: U8 S8 U16 S16 U32 S32 U64 S64 => by_type!(to, D: U8 S8 U16 S16 U32 S32 U64 S64 => {
+        const LOW: A = if D::MIN as i128 > A::MIN as i128 { D::MIN as A } else { A::MIN };
+        const HIGH: A = if (D::MAX as i128) < A::MAX as i128 { D::MAX as A } else { A::MAX };
+        shape::unary(|a: A| a.clamp(LOW, HIGH) as D)
+    })))
 }
 
 /// Lowers `cvt.pack`: two integers, clamped, as the low bits of a register; what the third operand holds moves up.
@@ -73,11 +67,7 @@ pub(super) fn pack(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerErr
     let (signed, bits) = (text.starts_with(".s"), text[2..].parse::<u16>().unwrap_or(16));
     let a = l.source(1, ScalarType::S32)?;
     let b = l.source(2, ScalarType::S32)?;
-    let c = if third {
-        l.source(3, ScalarType::B32)?
-    } else {
-        l.constant(ScalarType::B32, 0)
-    };
+    let c = if third { l.source(3, ScalarType::B32)? } else { l.constant(ScalarType::B32, 0) };
     let dst = l.destination(0, ScalarType::B32)?;
     let packed = shape::ternary_with(|extra: u16, a: i32, b: i32, c: u32| {
         let (bits, signed) = (u32::from(extra >> 1), extra & 1);
@@ -149,14 +139,12 @@ pub(super) fn from_float(
         return Ok(());
     }
     let (between, round) = match from {
-        ScalarType::F16 => (
-            ScalarType::F32,
-            by_rounding!(mode, R => shape::unary(|a: F16| integral_single(R, a.widen()))),
-        ),
-        ScalarType::Bf16 => (
-            ScalarType::F32,
-            by_rounding!(mode, R => shape::unary(|a: Bf16| integral_single(R, a.widen()))),
-        ),
+        ScalarType::F16 => {
+            (ScalarType::F32, by_rounding!(mode, R => shape::unary(|a: F16| integral_single(R, a.widen()))))
+        }
+        ScalarType::Bf16 => {
+            (ScalarType::F32, by_rounding!(mode, R => shape::unary(|a: Bf16| integral_single(R, a.widen()))))
+        }
         ScalarType::F32 => (
             ScalarType::F32,
             by_rounding!(mode, R => shape::unary_with(|mode: u16, a: f32| integral_single(R, Mode(mode).input(a))))
@@ -384,10 +372,7 @@ fn round_u64(mode: Mode, negative: bool, magnitude: u64) -> f64 {
         (Rounding::Up, false) | (Rounding::Down, true) => (far < exact, false),
         (Rounding::Zero, _) | (Rounding::Up, true) | (Rounding::Down, false) => (false, far > exact),
     };
-    let bits = near
-        .to_bits()
-        .wrapping_add(u64::from(more))
-        .wrapping_sub(u64::from(less));
+    let bits = near.to_bits().wrapping_add(u64::from(more)).wrapping_sub(u64::from(less));
     let x = f64::from_bits(bits);
     saturate(mode, select(negative, -x, x))
 }

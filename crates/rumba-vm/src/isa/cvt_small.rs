@@ -25,41 +25,12 @@ pub(super) struct Small {
     infinity: Option<u8>,
 }
 
-pub(super) const E4M3: Small = Small {
-    exponent_bits: 4,
-    fraction_bits: 3,
-    largest: 0x7e,
-    nan: 0x7f,
-    infinity: None,
-};
-pub(super) const E5M2: Small = Small {
-    exponent_bits: 5,
-    fraction_bits: 2,
-    largest: 0x7b,
-    nan: 0x7f,
-    infinity: Some(0x7c),
-};
-pub(super) const E2M1: Small = Small {
-    exponent_bits: 2,
-    fraction_bits: 1,
-    largest: 0x07,
-    nan: 0x07,
-    infinity: None,
-};
-pub(super) const E2M3: Small = Small {
-    exponent_bits: 2,
-    fraction_bits: 3,
-    largest: 0x1f,
-    nan: 0x1f,
-    infinity: None,
-};
-pub(super) const E3M2: Small = Small {
-    exponent_bits: 3,
-    fraction_bits: 2,
-    largest: 0x1f,
-    nan: 0x1f,
-    infinity: None,
-};
+pub(super) const E4M3: Small = Small { exponent_bits: 4, fraction_bits: 3, largest: 0x7e, nan: 0x7f, infinity: None };
+pub(super) const E5M2: Small =
+    Small { exponent_bits: 5, fraction_bits: 2, largest: 0x7b, nan: 0x7f, infinity: Some(0x7c) };
+pub(super) const E2M1: Small = Small { exponent_bits: 2, fraction_bits: 1, largest: 0x07, nan: 0x07, infinity: None };
+pub(super) const E2M3: Small = Small { exponent_bits: 2, fraction_bits: 3, largest: 0x1f, nan: 0x1f, infinity: None };
+pub(super) const E3M2: Small = Small { exponent_bits: 3, fraction_bits: 2, largest: 0x1f, nan: 0x1f, infinity: None };
 
 impl Small {
     const fn bias(self) -> i32 {
@@ -109,11 +80,7 @@ impl Small {
         let magnitude = code & (self.sign() - 1);
         let fraction = f64::from(magnitude & ((1 << self.fraction_bits) - 1));
         let field = i32::from(magnitude >> self.fraction_bits);
-        let hidden = if field == 0 {
-            0.0
-        } else {
-            f64::from(1 << self.fraction_bits)
-        };
+        let hidden = if field == 0 { 0.0 } else { f64::from(1 << self.fraction_bits) };
         let exponent = field.max(1) - self.bias() - self.fraction_bits as i32;
         let x = if self.infinity == Some(magnitude) {
             f32::INFINITY
@@ -133,11 +100,7 @@ fn power(exponent: i32) -> f64 {
 
 /// The type of a pair of numbers: two formats of four bits fill a byte.
 fn packed(m: &Matched<'_>) -> ScalarType {
-    if m.get("small") == Some(".e2m1x2") {
-        ScalarType::B8
-    } else {
-        ScalarType::B16
-    }
+    if m.get("small") == Some(".e2m1x2") { ScalarType::B8 } else { ScalarType::B16 }
 }
 
 pub(super) fn from_f32(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
@@ -190,18 +153,12 @@ fn of_small(m: &Matched<'_>, codec: Codec) -> Result<Handlers, LowerError> {
                     u16::from($format.encode(flags, a)) << $bits | u16::from($format.encode(flags, b))
                 }),
                 Codec::FromHalves => shape::unary_with(|flags: u16, a: Pair<F16>| {
-                    let (low, high) = (
-                        $format.encode(flags, a.0.widen()),
-                        $format.encode(flags, a.1.widen()),
-                    );
+                    let (low, high) = ($format.encode(flags, a.0.widen()), $format.encode(flags, a.1.widen()));
                     u16::from(high) << $bits | u16::from(low)
                 }),
                 Codec::ToHalves => shape::unary_with(|flags: u16, a: u16| {
                     let half = |code: u16| F16::output(Mode(flags), $format.decode(code as u8));
-                    Pair(
-                        half(a & ((1 << $bits) - 1)),
-                        half(a >> $bits & ((1 << $bits) - 1)),
-                    )
+                    Pair(half(a & ((1 << $bits) - 1)), half(a >> $bits & ((1 << $bits) - 1)))
                 }),
             }
         };
@@ -225,11 +182,7 @@ fn exponent(flags: u16, x: f32) -> u8 {
     let (field, fraction) = (bits >> 23, bits & 0x7f_ffff);
     // 2^-127, the smallest code, is subnormal in f32.
     let up = Mode(flags).get_rounding() == crate::isa::float::Rounding::Up;
-    let above = if field == 0 {
-        fraction > 0x40_0000
-    } else {
-        fraction != 0
-    };
+    let above = if field == 0 { fraction > 0x40_0000 } else { fraction != 0 };
     (field + u32::from(up && above)).min(if flags & SATFINITE != 0 { 0xfe } else { 0xff }) as u8
 }
 

@@ -29,23 +29,11 @@ struct Layout {
     random_bits: u32,
 }
 
-const F16: Layout = Layout {
-    exponent_bits: 5,
-    fraction_bits: 10,
-    largest: 0x7bff,
-    beyond: 0x7c00,
-    nan: 0x7fff,
-    random_bits: 13,
-};
+const F16: Layout =
+    Layout { exponent_bits: 5, fraction_bits: 10, largest: 0x7bff, beyond: 0x7c00, nan: 0x7fff, random_bits: 13 };
 
-const BF16: Layout = Layout {
-    exponent_bits: 8,
-    fraction_bits: 7,
-    largest: 0x7f7f,
-    beyond: 0x7f80,
-    nan: 0x7fff,
-    random_bits: 16,
-};
+const BF16: Layout =
+    Layout { exponent_bits: 8, fraction_bits: 7, largest: 0x7f7f, beyond: 0x7f80, nan: 0x7fff, random_bits: 16 };
 
 impl Layout {
     const fn small(format: Small) -> Self {
@@ -83,11 +71,7 @@ impl Layout {
         } else {
             random >> (self.random_bits - cut)
         };
-        let units = if cut >= 48 {
-            0
-        } else {
-            ((significand + random) >> cut) as u32
-        };
+        let units = if cut >= 48 { 0 } else { ((significand + random) >> cut) as u32 };
         // Codes of one exponent follow those of the one below.
         let code = units + (((kept + bias - 1) as u32) << self.fraction_bits);
         let code = match code > self.largest {
@@ -144,20 +128,11 @@ pub(super) fn fours(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerEr
     }
     let (first, second) = (l.scratch(ScalarType::B32), l.scratch(ScalarType::B32));
     for (place, pair, mark) in [(first, &numbers[..2], FIRST), (second, &numbers[2..], 0)] {
-        emit::emit(
-            l,
-            handlers,
-            flags(m) | mark,
-            place,
-            [pair[0], pair[1], random, VReg::None],
-        );
+        emit::emit(l, handlers, flags(m) | mark, place, [pair[0], pair[1], random, VReg::None]);
     }
     let dst = l.destination(0, dst)?;
     let join = shape::binary_with(|bits: u16, high: u32, low: u32| high << bits | low);
-    l.emit(VirtualOp {
-        extra: bits,
-        ..VirtualOp::binary(join, dst, first, second)
-    });
+    l.emit(VirtualOp { extra: bits, ..VirtualOp::binary(join, dst, first, second) });
     Ok(())
 }
 
@@ -217,10 +192,7 @@ mod tests {
         );
         check(
             "cvt.rs.relu.satfinite.e2m1x4.f32 %h0, {%r1, %r2, %r3, %r4}, %r5",
-            &[(
-                &[0x3fa0_0000, 0xc0c0_0000, 0x3fa0_0000, 0x40c0_0000, 0x807f_00ff],
-                0x3027,
-            )],
+            &[(&[0x3fa0_0000, 0xc0c0_0000, 0x3fa0_0000, 0x40c0_0000, 0x807f_00ff], 0x3027)],
         );
     }
 }

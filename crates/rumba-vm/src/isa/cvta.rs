@@ -77,11 +77,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     if narrow {
         let wide = l.scratch(ScalarType::U64);
         l.emit(VirtualOp::unary(handlers, wide, from));
-        l.emit(VirtualOp::unary(
-            shape::unary(|address: u64| address as u32).form(|_, _, x| x[0].clone()),
-            to,
-            wide,
-        ));
+        l.emit(VirtualOp::unary(shape::unary(|address: u64| address as u32).form(|_, _, x| x[0].clone()), to, wide));
     } else {
         l.emit(VirtualOp::unary(handlers, to, from));
     }
@@ -90,11 +86,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 
 unsafe fn shared<const BACK: bool>(warp: &mut Warp, pc: Pc) -> Pc {
     let (to, from) = (warp.lanes::<u64>(pc.dst), warp.lanes::<u64>(pc.a));
-    let base = if BACK {
-        warp.shared_base.wrapping_neg()
-    } else {
-        warp.shared_base
-    };
+    let base = if BACK { warp.shared_base.wrapping_neg() } else { warp.shared_base };
     for lane in lanes_of(warp.active) {
         // SAFETY: both slots have 32 lanes of 64 bits.
         unsafe {

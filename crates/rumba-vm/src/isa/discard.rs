@@ -10,10 +10,7 @@ use crate::lower::notation::Matched;
 pub(super) static DISCARD: Instruction = Instruction {
     name: "discard",
     section: "9.7.9.18",
-    forms: &[Form {
-        syntax: "discard{.global}.L2 [a], size;",
-        lower,
-    }],
+    forms: &[Form { syntax: "discard{.global}.L2 [a], size;", lower }],
     availability: &[Availability::since((7, 4), 80)],
     ..Instruction::NEW
 };

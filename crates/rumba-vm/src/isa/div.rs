@@ -27,10 +27,7 @@ pub(super) static DIV: Instruction = Instruction {
             ",
             lower: |l, m| integer(l, m.ty("type")?),
         },
-        Form {
-            syntax: "div.approx{.ftz}.f32  d, a, b;",
-            lower: approximate_single,
-        },
+        Form { syntax: "div.approx{.ftz}.f32  d, a, b;", lower: approximate_single },
         Form {
             syntax: "
                 div.full!{.ftz}.f32  d, a, b;
@@ -190,20 +187,11 @@ mod tests {
     fn by_zero_and_overflow() {
         check(
             "div.u32 %r0, %r1, %r2",
-            &[
-                (&[7, 2], 3),
-                (&[7, 0], 0xffff_ffff),
-                (&[0xffff_ffff, 1], 0xffff_ffff),
-                (&[0xffff_fffe, 0xffff_ffff], 0),
-            ],
+            &[(&[7, 2], 3), (&[7, 0], 0xffff_ffff), (&[0xffff_ffff, 1], 0xffff_ffff), (&[0xffff_fffe, 0xffff_ffff], 0)],
         );
         check(
             "div.s32 %r0, %r1, %r2",
-            &[
-                (&[0xffff_fff9, 2], 0xffff_fffd),
-                (&[0x8000_0000, 0xffff_ffff], 0x8000_0000),
-                (&[1, 0], 0xffff_ffff),
-            ],
+            &[(&[0xffff_fff9, 2], 0xffff_fffd), (&[0x8000_0000, 0xffff_ffff], 0x8000_0000), (&[1, 0], 0xffff_ffff)],
         );
         check(
             "div.s64 %rd0, %rd1, %rd2",
@@ -219,20 +207,10 @@ mod tests {
     fn floats() {
         check(
             "div.rn.f32 %r0, %r1, %r2",
-            &[
-                (&[0x3f80_0000, 0x4040_0000], 0x3eaa_aaab),
-                (&[0x3f80_0000, 0], 0x7f80_0000),
-                (&[0, 0], 0x7fff_ffff),
-            ],
+            &[(&[0x3f80_0000, 0x4040_0000], 0x3eaa_aaab), (&[0x3f80_0000, 0], 0x7f80_0000), (&[0, 0], 0x7fff_ffff)],
         );
-        check(
-            "div.rz.f32 %r0, %r1, %r2",
-            &[(&[0x3f80_0000, 0x4040_0000], 0x3eaa_aaaa)],
-        );
-        check(
-            "div.rm.f32 %r0, %r1, %r2",
-            &[(&[0xbf80_0000, 0x4040_0000], 0xbeaa_aaab)],
-        );
+        check("div.rz.f32 %r0, %r1, %r2", &[(&[0x3f80_0000, 0x4040_0000], 0x3eaa_aaaa)]);
+        check("div.rm.f32 %r0, %r1, %r2", &[(&[0xbf80_0000, 0x4040_0000], 0xbeaa_aaab)]);
         check(
             "div.approx.f32 %r0, %r1, %r2",
             &[

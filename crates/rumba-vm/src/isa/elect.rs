@@ -15,10 +15,7 @@ use crate::machine::warp::{Warp, fill};
 pub(super) static ELECT: Instruction = Instruction {
     name: "elect",
     section: "9.7.13.15",
-    forms: &[Form {
-        syntax: "elect.sync d|p, membermask;",
-        lower,
-    }],
+    forms: &[Form { syntax: "elect.sync d|p, membermask;", lower }],
     availability: &[Availability::since((8, 0), 90)],
     undefined: Undefined::Decides,
     ..Instruction::NEW
@@ -26,16 +23,8 @@ pub(super) static ELECT: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
     let (dst, predicate) = l.destination_pair(0, ScalarType::B32)?;
-    let dst = if dst == VReg::None {
-        l.scratch(ScalarType::B32)
-    } else {
-        dst
-    };
-    let c = if predicate == VReg::None {
-        l.scratch(ScalarType::Pred)
-    } else {
-        predicate
-    };
+    let dst = if dst == VReg::None { l.scratch(ScalarType::B32) } else { dst };
+    let c = if predicate == VReg::None { l.scratch(ScalarType::Pred) } else { predicate };
     let b = l.source(1, ScalarType::U32)?;
     l.emit_control(
         VirtualOp {

@@ -25,15 +25,7 @@ pub fn lanes(
 
 /// Emits an operation with these places.
 pub fn emit(l: &mut Lowering<'_>, handlers: Handlers, extra: u16, dst: VReg, [a, b, c, d]: [VReg; 4]) {
-    l.emit(VirtualOp {
-        dst,
-        a,
-        b,
-        c,
-        d,
-        extra,
-        ..VirtualOp::new(handlers)
-    });
+    l.emit(VirtualOp { dst, a, b, c, d, extra, ..VirtualOp::new(handlers) });
 }
 
 /// The error for a combination that a form's notation allows by itself but the instruction does not have.

@@ -14,10 +14,7 @@ pub(super) static EX2: Instruction = Instruction {
     name: "ex2",
     section: "9.7.3.21, 9.7.4.10",
     forms: &[
-        Form {
-            syntax: "ex2.approx{.ftz}.f32  d, a;",
-            lower: single,
-        },
+        Form { syntax: "ex2.approx{.ftz}.f32  d, a;", lower: single },
         Form {
             syntax: "
                 ex2.approx.type      d, a;

@@ -8,12 +8,8 @@ use crate::lower::notation::Matched;
 use crate::lower::virtual_op::{Control, VirtualOp};
 
 /// `exit`
-pub(super) static EXIT: Instruction = Instruction {
-    name: "exit",
-    section: "9.7.12.7",
-    forms: &[Form { syntax: "exit;", lower }],
-    ..Instruction::NEW
-};
+pub(super) static EXIT: Instruction =
+    Instruction { name: "exit", section: "9.7.12.7", forms: &[Form { syntax: "exit;", lower }], ..Instruction::NEW };
 
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
     l.emit_control(VirtualOp::new(control::EXIT), Control::End);

@@ -35,10 +35,7 @@ pub(super) fn sum<const NEGATE: bool>(l: &mut Lowering<'_>, mode: Mode) -> Resul
         l,
         mode,
         shape::binary_with(|mode: u16, a: Two, b: Two| {
-            Two(
-                sum_of_one::<NEGATE>(Mode(mode), a.0, b.0),
-                sum_of_one::<NEGATE>(Mode(mode), a.1, b.1),
-            )
+            Two(sum_of_one::<NEGATE>(Mode(mode), a.0, b.0), sum_of_one::<NEGATE>(Mode(mode), a.1, b.1))
         }),
         2,
     )
@@ -47,10 +44,7 @@ pub(super) fn sum<const NEGATE: bool>(l: &mut Lowering<'_>, mode: Mode) -> Resul
 /// Lowers `mul`.
 pub(super) fn product(l: &mut Lowering<'_>, mode: Mode) -> Result<(), LowerError> {
     let product = shape::binary_with(|mode: u16, a: Two, b: Two| {
-        Two(
-            product_of_one(Mode(mode), a.0, b.0),
-            product_of_one(Mode(mode), a.1, b.1),
-        )
+        Two(product_of_one(Mode(mode), a.0, b.0), product_of_one(Mode(mode), a.1, b.1))
     });
     lower(l, mode, product, 2)
 }
@@ -58,10 +52,7 @@ pub(super) fn product(l: &mut Lowering<'_>, mode: Mode) -> Result<(), LowerError
 /// Lowers `fma`.
 pub(super) fn fused(l: &mut Lowering<'_>, mode: Mode) -> Result<(), LowerError> {
     let sum = shape::ternary_with(|mode: u16, a: Two, b: Two, c: Two| {
-        Two(
-            fused_of_one(Mode(mode), a.0, b.0, c.0),
-            fused_of_one(Mode(mode), a.1, b.1, c.1),
-        )
+        Two(fused_of_one(Mode(mode), a.0, b.0, c.0), fused_of_one(Mode(mode), a.1, b.1, c.1))
     });
     lower(l, mode, sum, 3)
 }
@@ -74,11 +65,7 @@ fn lower(l: &mut Lowering<'_>, mode: Mode, handlers: Handlers, sources: usize) -
 #[inline(always)]
 fn sum_of_one<const NEGATE: bool>(mode: Mode, a: f32, b: f32) -> f32 {
     let (a, b) = (mode.input(a), mode.input(if NEGATE { -b } else { b }));
-    if mode.is_nearest() {
-        mode.output(a + b)
-    } else {
-        mode.sum(a.into(), b.into())
-    }
+    if mode.is_nearest() { mode.output(a + b) } else { mode.sum(a.into(), b.into()) }
 }
 
 #[inline(always)]
@@ -116,24 +103,15 @@ mod tests {
                 (&[two(huge, 0x7fc0_0001), two(huge, one)], two(0x7f80_0000, 0x7fff_ffff)),
             ],
         );
-        check(
-            "add.rz.f32x2 %rd0, %rd1, %rd2",
-            &[(&[two(huge, 0), two(huge, 0)], two(huge, 0))],
-        );
-        check(
-            "sub.rm.ftz.f32x2 %rd0, %rd1, %rd2",
-            &[(&[two(one, tiny), two(one, 0)], two(0x8000_0000, 0x8000_0000))],
-        );
+        check("add.rz.f32x2 %rd0, %rd1, %rd2", &[(&[two(huge, 0), two(huge, 0)], two(huge, 0))]);
+        check("sub.rm.ftz.f32x2 %rd0, %rd1, %rd2", &[(&[two(one, tiny), two(one, 0)], two(0x8000_0000, 0x8000_0000))]);
     }
 
     #[test]
     fn products() {
         check(
             "mul.rp.f32x2 %rd0, %rd1, %rd2",
-            &[(
-                &[two(0x0080_0000, 0x8080_0000), two(0x0080_0000, 0x0080_0000)],
-                two(1, 0x8000_0000),
-            )],
+            &[(&[two(0x0080_0000, 0x8080_0000), two(0x0080_0000, 0x0080_0000)], two(1, 0x8000_0000))],
         );
         check(
             "fma.rn.f32x2 %rd0, %rd1, %rd2, %rd3",

@@ -38,10 +38,7 @@ pub(super) static FENCE: Instruction = Instruction {
         ",
         lower,
     }],
-    availability: &[
-        Availability::since((6, 0), 70),
-        Availability::since((7, 8), 90).with(&[".cluster"]),
-    ],
+    availability: &[Availability::since((6, 0), 70), Availability::since((7, 8), 90).with(&[".cluster"])],
     ..Instruction::NEW
 };
 
@@ -78,10 +75,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 /// Emits that the checks are told of a fence between proxies.
 pub(crate) fn emit_proxy(l: &mut Lowering<'_>, from: Option<Proxy>, to: Proxy) {
     let bits = |proxy: Option<Proxy>| proxy.map_or(0, |proxy| proxy as u64);
-    l.emit(VirtualOp {
-        imm: bits(from) << 32 | bits(Some(to)),
-        ..VirtualOp::new(Handlers::same(proxy_fence))
-    });
+    l.emit(VirtualOp { imm: bits(from) << 32 | bits(Some(to)), ..VirtualOp::new(Handlers::same(proxy_fence)) });
 }
 
 unsafe fn proxy_fence(warp: &mut Warp, pc: Pc) -> Pc {
@@ -99,10 +93,7 @@ pub(crate) fn emit(l: &mut Lowering<'_>, sequential: bool, order: Order) {
         (false, true) => FULL,
         (false, false) => LIGHT,
     };
-    l.emit(VirtualOp {
-        extra: order.bits() | if sequential { SEQUENTIAL } else { 0 },
-        ..VirtualOp::new(handlers)
-    });
+    l.emit(VirtualOp { extra: order.bits() | if sequential { SEQUENTIAL } else { 0 }, ..VirtualOp::new(handlers) });
 }
 
 /// Tells the checks.

@@ -418,20 +418,13 @@ mod tests {
             0x3faa_aaab,
             0x5f12_3457,
         ];
-        edges
-            .into_iter()
-            .flat_map(|bits: u32| [f32::from_bits(bits), -f32::from_bits(bits)])
-            .collect()
+        edges.into_iter().flat_map(|bits: u32| [f32::from_bits(bits), -f32::from_bits(bits)]).collect()
     }
 
     #[track_caller]
     fn same(name: &str, result: f32, expected: f64) {
         let expected = if expected.is_nan() { NAN_F32 } else { expected as f32 };
-        assert_eq!(
-            result.to_bits(),
-            expected.to_bits(),
-            "{name}: {result:e} instead of {expected:e}"
-        );
+        assert_eq!(result.to_bits(), expected.to_bits(), "{name}: {result:e} instead of {expected:e}");
     }
 
     #[test]
@@ -467,10 +460,7 @@ mod tests {
                     (soft::sqrt(x, nearest, Format::F64), x.sqrt()),
                     (soft::add(a.into(), b.into(), nearest, Format::F32), f64::from(a + b)),
                 ] {
-                    assert!(
-                        ours.to_bits() == theirs.to_bits() || (ours.is_nan() && theirs.is_nan()),
-                        "{x:e} {y:e}"
-                    );
+                    assert!(ours.to_bits() == theirs.to_bits() || (ours.is_nan() && theirs.is_nan()), "{x:e} {y:e}");
                 }
             }
         }

@@ -26,11 +26,8 @@ pub(super) fn saturate(w: &mut Writer, x: &Value) -> Value {
     let positive = if IS_INVALID_OF_PROCESSOR {
         w.compare("fcmp ogt", x, &zero)
     } else {
-        let infinity = if x.element() == Element::F64 {
-            f64::INFINITY.to_bits()
-        } else {
-            f32::INFINITY.to_bits().into()
-        };
+        let infinity =
+            if x.element() == Element::F64 { f64::INFINITY.to_bits() } else { f32::INFINITY.to_bits().into() };
         let bits = w.bits_as(x, x.element().integer());
         let below = w.binary_with("sub", &bits, 1);
         w.compare_with("icmp ult", &below, infinity)
@@ -41,11 +38,7 @@ pub(super) fn saturate(w: &mut Writer, x: &Value) -> Value {
 }
 
 fn one(w: &mut Writer, element: Element) -> Value {
-    let bits = if element == Element::F64 {
-        1_f64.to_bits()
-    } else {
-        1_f32.to_bits().into()
-    };
+    let bits = if element == Element::F64 { 1_f64.to_bits() } else { 1_f32.to_bits().into() };
     w.number(element, bits)
 }
 
@@ -57,11 +50,7 @@ pub(super) fn input(w: &mut Writer, mode: u16, x: &Value) -> Value {
 /// As [`Mode::output`].
 pub(super) fn output(w: &mut Writer, mode: u16, x: &Value) -> Value {
     let x = input(w, mode, x);
-    if mode & Mode::SAT != 0 {
-        saturate(w, &x)
-    } else {
-        canonical(w, &x)
-    }
+    if mode & Mode::SAT != 0 { saturate(w, &x) } else { canonical(w, &x) }
 }
 
 /// As [`Mode::flushed`], given what computes the result times [`SCALE`]² where that is needed.
@@ -77,11 +66,7 @@ pub(super) fn flushed(w: &mut Writer, mode: u16, x: &Value, scaled: impl FnOnce(
         let sign = w.bits_as(&sign, Element::F32);
         x = w.select(&tiny, &sign, &x);
     }
-    if mode & Mode::SAT != 0 {
-        saturate(w, &x)
-    } else {
-        canonical(w, &x)
-    }
+    if mode & Mode::SAT != 0 { saturate(w, &x) } else { canonical(w, &x) }
 }
 
 /// `x` times [`SCALE`], so many times.
@@ -143,16 +128,8 @@ pub(super) fn extremum(w: &mut Writer, which: Extremum, a: &Value, b: &Value) ->
     } else {
         Value::integer(Element::I32, NAN_F32.to_bits().into())
     };
-    let both_nan = if element == Element::F64 {
-        w.or_with(&b_bits, 1 << 51)
-    } else {
-        nan.clone()
-    };
-    let (low, high) = if which.max {
-        (&b_bits, &a_bits)
-    } else {
-        (&a_bits, &b_bits)
-    };
+    let both_nan = if element == Element::F64 { w.or_with(&b_bits, 1 << 51) } else { nan.clone() };
+    let (low, high) = if which.max { (&b_bits, &a_bits) } else { (&a_bits, &b_bits) };
     let equal = w.binary(if which.max { "and" } else { "or" }, &a_bits, &b_bits);
     let greater = w.compare("fcmp olt", b, a);
     let result = w.select(&greater, high, &equal);
@@ -170,11 +147,7 @@ pub(super) fn extremum(w: &mut Writer, which: Extremum, a: &Value, b: &Value) ->
 /// The smaller or the larger of two integers, such as by `icmp ult`.
 pub(super) fn lesser(w: &mut Writer, less: &str, x: &[Value], max: bool) -> Value {
     let less = w.compare(less, &x[0], &x[1]);
-    if max {
-        w.select(&less, &x[1], &x[0])
-    } else {
-        w.select(&less, &x[0], &x[1])
-    }
+    if max { w.select(&less, &x[1], &x[0]) } else { w.select(&less, &x[0], &x[1]) }
 }
 
 /// A shift by an amount of 32 bits, and zero, or the sign, where that is as large as the width.
@@ -188,11 +161,7 @@ pub(super) fn shift(w: &mut Writer, shift: &str, x: &[Value]) -> Value {
     } else {
         w.binary_with("and", amount, bits - 1)
     };
-    let amount = if bits > 32 {
-        w.convert("zext", &amount, a.element())
-    } else {
-        w.bits_as(&amount, a.element())
-    };
+    let amount = if bits > 32 { w.convert("zext", &amount, a.element()) } else { w.bits_as(&amount, a.element()) };
     let shifted = w.binary(shift, a, &amount);
     if shift == "ashr" {
         return shifted;
@@ -244,11 +213,7 @@ fn high_of_64(w: &mut Writer, extension: &str, x: &[Value]) -> Value {
 
 /// The product of two integers that are extended to twice their width.
 pub(super) fn wide_product(w: &mut Writer, extension: &str, x: &[Value]) -> Value {
-    let wide = if x[0].element() == Element::I16 {
-        Element::I32
-    } else {
-        Element::I64
-    };
+    let wide = if x[0].element() == Element::I16 { Element::I32 } else { Element::I64 };
     let [a, b] = [&x[0], &x[1]].map(|x| w.convert(extension, x, wide));
     w.binary("mul", &a, &b)
 }
@@ -270,11 +235,7 @@ pub(super) fn quotient(w: &mut Writer, signed: bool, x: &[Value]) -> Value {
     let divisor = w.select(&strange, &one, b);
     let is_vector = a.is_vector() || b.is_vector();
     let quotient = if is_vector && !b.is_constant() && element.bits() <= 32 {
-        let (to, from) = if signed {
-            ("sitofp", "fptosi")
-        } else {
-            ("uitofp", "fptoui")
-        };
+        let (to, from) = if signed { ("sitofp", "fptosi") } else { ("uitofp", "fptoui") };
         let [a, b] = [a, &divisor].map(|x| w.convert(to, x, Element::F64));
         let quotient = w.binary("fdiv", &a, &b);
         w.convert(from, &quotient, element)
@@ -492,11 +453,7 @@ impl Half {
 
     /// The smallest normal number.
     fn least(self) -> f32 {
-        if self == Self::Bf16 {
-            f32::MIN_POSITIVE
-        } else {
-            6.103_515_6e-5
-        }
+        if self == Self::Bf16 { f32::MIN_POSITIVE } else { 6.103_515_6e-5 }
     }
 
     /// As [`super::half::Half::round`].
@@ -531,16 +488,10 @@ impl Half {
             return result;
         }
         let value = self.widen(w, bits);
-        let (zero, one) = (
-            w.number(Element::F32, 0),
-            w.number(Element::F32, 1_f32.to_bits().into()),
-        );
+        let (zero, one) = (w.number(Element::F32, 0), w.number(Element::F32, 1_f32.to_bits().into()));
         let nothing = Value::integer(Element::I32, 0);
         if mode & Mode::SAT != 0 {
-            let (positive, small) = (
-                w.compare("fcmp ogt", &value, &zero),
-                w.compare("fcmp olt", &value, &one),
-            );
+            let (positive, small) = (w.compare("fcmp ogt", &value, &zero), w.compare("fcmp olt", &value, &one));
             let most = Value::integer(Element::I32, self.one());
             let cut = w.select(&small, bits, &most);
             result = w.select(&positive, &cut, &nothing);

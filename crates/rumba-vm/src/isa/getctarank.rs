@@ -41,10 +41,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     };
     let from = l.source(1, ty)?;
     let to = l.destination(0, ScalarType::U32)?;
-    l.emit(VirtualOp {
-        extra: if window { WINDOW } else { 0 },
-        ..VirtualOp::unary(handlers, to, from)
-    });
+    l.emit(VirtualOp { extra: if window { WINDOW } else { 0 }, ..VirtualOp::unary(handlers, to, from) });
     Ok(())
 }
 

@@ -10,10 +10,7 @@ use crate::lower::notation::Matched;
 pub(super) static GRIDDEPCONTROL: Instruction = Instruction {
     name: "griddepcontrol",
     section: "9.7.13.14",
-    forms: &[Form {
-        syntax: "griddepcontrol.action; .action = { .launch_dependents, .wait };",
-        lower,
-    }],
+    forms: &[Form { syntax: "griddepcontrol.action; .action = { .launch_dependents, .wait };", lower }],
     availability: &[Availability::since((7, 8), 90)],
     convergence: Convergence::Warp,
     ..Instruction::NEW

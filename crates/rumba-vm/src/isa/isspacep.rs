@@ -37,20 +37,13 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mut address = l.source(1, if narrow { ScalarType::U32 } else { ScalarType::U64 })?;
     if narrow {
         let wide = l.scratch(ScalarType::U64);
-        l.emit(VirtualOp::unary(
-            shape::unary(|address: u32| u64::from(address)),
-            wide,
-            address,
-        ));
+        l.emit(VirtualOp::unary(shape::unary(|address: u32| u64::from(address)), wide, address));
         address = wide;
     }
     let to = l.destination(0, ScalarType::Pred)?;
     let cluster = m.get("ss") == Some(".shared::cluster");
     let extra = modifier_space(m) as u16 | if cluster { CLUSTER } else { 0 };
-    l.emit(VirtualOp {
-        extra,
-        ..VirtualOp::unary(Handlers::same(isspacep), to, address)
-    });
+    l.emit(VirtualOp { extra, ..VirtualOp::unary(Handlers::same(isspacep), to, address) });
     Ok(())
 }
 

@@ -63,10 +63,7 @@ pub(super) static LDMATRIX: Instruction = Instruction {
                 .fmt = { .b6x16_p32, .b4x16_p64 };
             ",
             lower: |l, m| {
-                let (six, four) = (
-                    Handlers::same(columns_of_bytes::<6>),
-                    Handlers::same(columns_of_bytes::<4>),
-                );
+                let (six, four) = (Handlers::same(columns_of_bytes::<6>), Handlers::same(columns_of_bytes::<4>));
                 let handlers = m.choose("fmt", &[(".b6x16_p32", six), (".b4x16_p64", four)])?;
                 lower(l, m, 2, handlers)
             },

@@ -63,11 +63,7 @@ impl Bitwise {
             0xca => shape::ternary(|a: u32, b: u32, c: u32| (a & b) | (!a & c)).form(form),
             _ => shape::ternary_with(by_table).form(form),
         };
-        Ok(Self {
-            function,
-            table: table.into(),
-            sources: [a, b, c, VReg::None],
-        })
+        Ok(Self { function, table: table.into(), sources: [a, b, c, VReg::None] })
     }
 
     fn emit(self, l: &mut Lowering<'_>, dst: VReg) {
@@ -107,11 +103,7 @@ fn lower_with_predicate(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Low
 /// What native code computes: as [`by_table`].
 fn form(w: &mut Writer, table: u16, x: &[Value]) -> Value {
     let bit = |index: u16| {
-        if table >> index & 1 == 0 {
-            0
-        } else {
-            u64::from(u32::MAX)
-        }
+        if table >> index & 1 == 0 { 0 } else { u64::from(u32::MAX) }
     };
     let by_c = |w: &mut Writer, index: u16| {
         let differing = w.and_with(&x[2], bit(index) ^ bit(index + 1));
@@ -146,10 +138,7 @@ mod tests {
     fn tables() {
         check("lop3.b32 %r0, %r1, %r2, %r3, 0x96", &[(&[0xc, 0xa, 6], 0)]);
         check("lop3.b32 %r0, %r1, %r2, %r3, 0x80", &[(&[0xf0, 0xcc, 0xaa], 0x80)]);
-        check(
-            "lop3.b32 %r0, %r1, %r2, %r3, 0x6b",
-            &[(&[0xf0, 0xcc, 0xaa], 0xffff_ff6b)],
-        );
+        check("lop3.b32 %r0, %r1, %r2, %r3, 0x6b", &[(&[0xf0, 0xcc, 0xaa], 0xffff_ff6b)]);
         check("lop3.b32 %r0, %r1, %r2, %r3, 0xca", &[(&[0xf0, 0xcc, 0xaa], 0xca)]);
         check("lop3.b32 %r0, %r1, %r2, %r3, 0xe8", &[(&[0xf0, 0xcc, 0xaa], 0xe8)]);
     }

@@ -25,10 +25,7 @@ pub(super) static MAD: Instruction = Instruction {
             ",
             lower: one_half,
         },
-        Form {
-            syntax: "mad.hi!.sat.s32  d, a, b, c;",
-            lower: saturating,
-        },
+        Form { syntax: "mad.hi!.sat.s32  d, a, b, c;", lower: saturating },
         Form {
             syntax: "
                 mad.wide!.type  d, a, b, c;
@@ -115,10 +112,7 @@ fn sum(w: &mut Writer, extension: &str, x: &[Value]) -> Value {
 }
 
 fn with_carry(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let flag = CarryUse {
-        reads: false,
-        writes: true,
-    };
+    let flag = CarryUse { reads: false, writes: true };
     madc::with_carry(l, m.ty("type")?, is_high(m), flag)
 }
 
@@ -130,25 +124,13 @@ mod tests {
     fn integers() {
         check("mad.lo.s32 %r0, %r1, %r2, %r3", &[(&[3, 4, 5], 0x11)]);
         check("mad.hi.u32 %r0, %r1, %r2, %r3", &[(&[0xffff_ffff, 0xffff_ffff, 2], 0)]);
-        check(
-            "mad.hi.sat.s32 %r0, %r1, %r2, %r3",
-            &[(&[0x4000_0000, 0x4000_0000, 0x7fff_ffff], 0x7fff_ffff)],
-        );
-        check(
-            "mad.wide.s32 %rd0, %r1, %r2, %rd3",
-            &[(&[0xffff_ffff, 2, 1], 0xffff_ffff_ffff_ffff)],
-        );
-        check(
-            "mad.wide.u16 %r0, %h1, %h2, %r3",
-            &[(&[0xffff, 0xffff, 0xffff_ffff], 0xfffe_0000)],
-        );
+        check("mad.hi.sat.s32 %r0, %r1, %r2, %r3", &[(&[0x4000_0000, 0x4000_0000, 0x7fff_ffff], 0x7fff_ffff)]);
+        check("mad.wide.s32 %rd0, %r1, %r2, %rd3", &[(&[0xffff_ffff, 2, 1], 0xffff_ffff_ffff_ffff)]);
+        check("mad.wide.u16 %r0, %h1, %h2, %r3", &[(&[0xffff, 0xffff, 0xffff_ffff], 0xfffe_0000)]);
     }
 
     #[test]
     fn rounds_once() {
-        check(
-            "mad.rn.f32 %r0, %r1, %r2, %r3",
-            &[(&[0x3f80_0001, 0x3f80_0001, 0xbf80_0002], 0x2880_0000)],
-        );
+        check("mad.rn.f32 %r0, %r1, %r2, %r3", &[(&[0x3f80_0001, 0x3f80_0001, 0xbf80_0002], 0x2880_0000)]);
     }
 }

@@ -22,10 +22,7 @@ pub(super) static MAD24: Instruction = Instruction {
             ",
             lower,
         },
-        Form {
-            syntax: "mad24.hi!.sat.s32  d, a, b, c;",
-            lower: saturating,
-        },
+        Form { syntax: "mad24.hi!.sat.s32  d, a, b, c;", lower: saturating },
     ],
     undefined: Undefined::Absorbs(Extremes::Bits),
     ..Instruction::NEW
@@ -68,9 +65,6 @@ mod tests {
     #[test]
     fn parts() {
         check("mad24.lo.u32 %r0, %r1, %r2, %r3", &[(&[0xff00_0002, 3, 4], 0xa)]);
-        check(
-            "mad24.hi.sat.s32 %r0, %r1, %r2, %r3",
-            &[(&[0x007f_ffff, 0x007f_ffff, 0x7fff_ffff], 0x7fff_ffff)],
-        );
+        check("mad24.hi.sat.s32 %r0, %r1, %r2, %r3", &[(&[0x007f_ffff, 0x007f_ffff, 0x7fff_ffff], 0x7fff_ffff)]);
     }
 }

@@ -27,10 +27,7 @@ pub(super) static MADC: Instruction = Instruction {
 use shape::CarryUse;
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let flag = CarryUse {
-        reads: true,
-        writes: m.has(".cc"),
-    };
+    let flag = CarryUse { reads: true, writes: m.has(".cc") };
     with_carry(l, m.ty("type")?, m.get("half") == Some(".hi"), flag)
 }
 

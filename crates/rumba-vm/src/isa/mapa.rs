@@ -43,10 +43,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let from = l.source(1, ty)?;
     let rank = l.source(2, ScalarType::U32)?;
     let to = l.destination(0, ty)?;
-    l.emit(VirtualOp {
-        extra: if window { WINDOW } else { 0 },
-        ..VirtualOp::binary(handlers, to, from, rank)
-    });
+    l.emit(VirtualOp { extra: if window { WINDOW } else { 0 }, ..VirtualOp::binary(handlers, to, from, rank) });
     Ok(())
 }
 
@@ -59,10 +56,7 @@ unsafe fn mapa<T: Copy + Into<u64> + TryFrom<u64> + Default>(warp: &mut Warp, pc
         let (address, rank): (u64, u32) = unsafe { ((*from.add(lane)).into(), *ranks.add(lane)) };
         let cluster = block.cluster();
         let Some(base) = cluster.base(rank) else {
-            let message = format!(
-                "the cluster has {} blocks, and block {rank} is asked for",
-                cluster.size()
-            );
+            let message = format!("the cluster has {} blocks, and block {rank} is asked for", cluster.size());
             return warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc.source, lane, message));
         };
         let mapped = if pc.extra == WINDOW {

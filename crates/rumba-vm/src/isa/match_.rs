@@ -49,29 +49,11 @@ fn lower(
     let a = l.source(1, ty)?;
     let b = l.source(2, ScalarType::U32)?;
     let (dst, predicate) = l.destination_pair(0, ScalarType::B32)?;
-    let dst = if dst == VReg::None {
-        l.scratch(ScalarType::B32)
-    } else {
-        dst
-    };
-    let c = if predicate == VReg::None {
-        l.scratch(ScalarType::Pred)
-    } else {
-        predicate
-    };
+    let dst = if dst == VReg::None { l.scratch(ScalarType::B32) } else { dst };
+    let c = if predicate == VReg::None { l.scratch(ScalarType::Pred) } else { predicate };
     let handler = if ty.bits() == 32 { of_32 } else { of_64 };
     let handlers = Handlers::same(handler).together(Members::Operand(2), Some(form));
-    l.emit_control(
-        VirtualOp {
-            dst,
-            a,
-            b,
-            c,
-            defines: DST_AND_C,
-            ..VirtualOp::new(handlers)
-        },
-        Control::Park,
-    );
+    l.emit_control(VirtualOp { dst, a, b, c, defines: DST_AND_C, ..VirtualOp::new(handlers) }, Control::Park);
     Ok(())
 }
 

@@ -198,16 +198,7 @@ fn power(x: f64) -> f64 {
 }
 
 /// Of logarithms: artanh(t) / t, in t².
-const LOGARITHM: [f64; 8] = [
-    1.0,
-    1.0 / 3.0,
-    0.2,
-    1.0 / 7.0,
-    1.0 / 9.0,
-    1.0 / 11.0,
-    1.0 / 13.0,
-    1.0 / 15.0,
-];
+const LOGARITHM: [f64; 8] = [1.0, 1.0 / 3.0, 0.2, 1.0 / 7.0, 1.0 / 9.0, 1.0 / 11.0, 1.0 / 13.0, 1.0 / 15.0];
 
 /// What native code computes for [`lg2`].
 pub(super) fn form_of_lg2(w: &mut Writer, x: &Value) -> Value {
@@ -260,14 +251,7 @@ pub fn lg2(x: f32) -> f32 {
 }
 
 /// Of hyperbolic tangents: tanh(y) / y, in y².
-const TANGENT: [f64; 6] = [
-    1.0,
-    -1.0 / 3.0,
-    2.0 / 15.0,
-    -17.0 / 315.0,
-    62.0 / 2835.0,
-    -1382.0 / 155_925.0,
-];
+const TANGENT: [f64; 6] = [1.0, -1.0 / 3.0, 2.0 / 15.0, -17.0 / 315.0, 62.0 / 2835.0, -1382.0 / 155_925.0];
 
 /// What native code computes for [`tanh`].
 pub(super) fn form_of_tanh(w: &mut Writer, x: &Value) -> Value {
@@ -311,10 +295,7 @@ mod tests {
 
     /// Every `f32` of a stride that no power of two divides.
     fn samples() -> impl Iterator<Item = f32> {
-        (0..=u32::MAX)
-            .step_by(40_503)
-            .map(f32::from_bits)
-            .filter(|x| x.is_finite())
+        (0..=u32::MAX).step_by(40_503).map(f32::from_bits).filter(|x| x.is_finite())
     }
 
     #[track_caller]
@@ -336,12 +317,7 @@ mod tests {
             }
             if x > 0.0 {
                 let logarithm = f64::from(x).log2();
-                within(
-                    x,
-                    lg2(x),
-                    logarithm,
-                    logarithm.abs() * f64::from(f32::EPSILON) * 0.501 + 1e-12,
-                );
+                within(x, lg2(x), logarithm, logarithm.abs() * f64::from(f32::EPSILON) * 0.501 + 1e-12);
             }
         }
     }

@@ -146,11 +146,7 @@ fn emit(
     let space = memory::space(l, m, index);
     let address = memory::address(l, index, space)?;
     let counts = operation == ChoiceMbarrier::Arrives && flags & EXPECTS == 0;
-    l.choose(
-        ChoiceKind::Mbarrier { operation, counts },
-        (address.base, b),
-        (space, address.offset),
-    );
+    l.choose(ChoiceKind::Mbarrier { operation, counts }, (address.base, b), (space, address.offset));
     l.emit(VirtualOp {
         dst,
         a: address.base,
@@ -181,11 +177,7 @@ fn lower_arrive(l: &mut Lowering<'_>, m: &Matched<'_>, drops: u16) -> Result<(),
     if m.has(".noComplete") {
         flags |= NO_COMPLETE;
     }
-    let value = if l.operand_count() > 2 {
-        l.source(2, ScalarType::U32)?
-    } else {
-        l.constant(ScalarType::U32, 1)
-    };
+    let value = if l.operand_count() > 2 { l.source(2, ScalarType::U32)? } else { l.constant(ScalarType::U32, 1) };
     let state = l.destination(0, ScalarType::B64)?;
     emit(l, m, 1, arrive, (state, value), flags, ChoiceMbarrier::Arrives)
 }
@@ -214,10 +206,7 @@ const BYTES: ChoiceMbarrier = ChoiceMbarrier::Brings;
 /// Places a point of choice before an arrival at an mbarrier in shared memory, or before bytes that come there.
 pub(super) fn choose_arrival(l: &mut Lowering<'_>, address: Address, arrives: bool) {
     let operation = if arrives { ChoiceMbarrier::Arrives } else { BYTES };
-    let kind = ChoiceKind::Mbarrier {
-        operation,
-        counts: false,
-    };
+    let kind = ChoiceKind::Mbarrier { operation, counts: false };
     l.choose(kind, (address.base, VReg::None), (Space::Shared, address.offset));
 }
 
@@ -267,14 +256,7 @@ fn owner(warp: &mut Warp, pc: Pc, lane: usize, object: u64) -> Result<*mut Block
         Some((rank, _)) => block.cluster().state(rank),
         None => None,
     };
-    found.ok_or_else(|| {
-        mistake(
-            warp,
-            pc,
-            lane,
-            "an mbarrier lies in shared memory, and this does not".into(),
-        )
-    })
+    found.ok_or_else(|| mistake(warp, pc, lane, "an mbarrier lies in shared memory, and this does not".into()))
 }
 
 /// Changes the object at a host address.
@@ -288,9 +270,7 @@ pub(super) fn update<R>(
     let owner = owner(warp, pc, lane, object)?;
     // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
     if !unsafe { (*owner).mbarriers.contains(&object) } {
-        let ended = warp
-            .sync_history()
-            .and_then(|sync_history| sync_history.invalidated.get(&object).copied());
+        let ended = warp.sync_history().and_then(|sync_history| sync_history.invalidated.get(&object).copied());
         let message = match ended.map(|ended| warp.context().program.debug.locations(ended.source)) {
             None => "there is no mbarrier here: it was not initialised, or is no longer valid".into(),
             Some(locations) => match locations.first() {
@@ -423,19 +403,9 @@ unsafe fn inval(warp: &mut Warp, pc: Pc) -> Pc {
 unsafe fn transaction<const EXPECT: bool>(warp: &mut Warp, pc: Pc) -> Pc {
     each(warp, pc, |warp, lane, object| {
         let bytes = word(warp, pc.b, lane);
-        let counted = if EXPECT {
-            Bytes::Expected(bytes)
-        } else {
-            Bytes::Brought(bytes)
-        };
+        let counted = if EXPECT { Bytes::Expected(bytes) } else { Bytes::Brought(bytes) };
         count(warp, pc, lane, object, counted)?;
-        update(warp, pc, lane, object, |state| {
-            if EXPECT {
-                state.expect(bytes)
-            } else {
-                state.complete(bytes)
-            }
-        })
+        update(warp, pc, lane, object, |state| if EXPECT { state.expect(bytes) } else { state.complete(bytes) })
     })
 }
 

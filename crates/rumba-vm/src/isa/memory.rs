@@ -118,11 +118,7 @@ pub(crate) fn address(l: &mut Lowering<'_>, index: usize, space: Space) -> Resul
         base,
         address.base,
     ));
-    Ok(Address {
-        base,
-        narrow: false,
-        ..address
-    })
+    Ok(Address { base, narrow: false, ..address })
 }
 
 /// Whether a variable of a state space can be named in an access to another.
@@ -139,9 +135,7 @@ pub(crate) fn in_space(space: Space, named: StateSpace) -> bool {
 /// A cache policy, the operand at `index`, is there if a modifier says so.
 pub(crate) fn check_policy(l: &Lowering<'_>, m: &Matched<'_>, index: usize) -> Result<(), LowerError> {
     match (m.get("hint").is_some(), l.operand_count() > index) {
-        (true, false) => Err(LowerError::new(
-            "`.L2::cache_hint` needs a cache policy as the last operand",
-        )),
+        (true, false) => Err(LowerError::new("`.L2::cache_hint` needs a cache policy as the last operand")),
         (false, true) => Err(LowerError::new("a cache policy needs `.L2::cache_hint`").at(l.operand(index)?.span)),
         _ => Ok(()),
     }
@@ -289,12 +283,7 @@ pub(crate) fn lower_load(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Lo
         // Code that has asked where the state of the grid's barrier is may wait there.
         let is_word = count == 1 && bytes == 4 && matches!(space, Space::Generic | Space::Global);
         l.emit(if is_word && l.pool.knows_grid() {
-            VirtualOp {
-                a: address.base,
-                imm: address.offset.cast_unsigned(),
-                extra: 1,
-                ..VirtualOp::new(AFTER_LOAD)
-            }
+            VirtualOp { a: address.base, imm: address.offset.cast_unsigned(), extra: 1, ..VirtualOp::new(AFTER_LOAD) }
         } else {
             VirtualOp::new(AFTER_LOAD)
         });
@@ -313,10 +302,7 @@ fn choose(
     let is_strong = matches!(m.get("sem"), Some(".volatile" | ".relaxed" | ".acquire" | ".release")) || m.has(".mmio");
     let is_common = matches!(space, Space::Generic | Space::Global | Space::Shared);
     if is_strong && is_common {
-        let kind = ChoiceKind::Memory {
-            bytes: bytes as u8,
-            access,
-        };
+        let kind = ChoiceKind::Memory { bytes: bytes as u8, access };
         l.choose(kind, (address.base, VReg::None), (space, address.offset));
     }
     is_strong && is_common
@@ -333,12 +319,7 @@ fn virtual_op(handlers: Handlers, space: Space, address: Address, further: u64) 
 
 fn put(virtual_op: &mut VirtualOp, places: &[VReg]) {
     let mut places = places.iter().copied();
-    for place in [
-        &mut virtual_op.dst,
-        &mut virtual_op.b,
-        &mut virtual_op.c,
-        &mut virtual_op.d,
-    ] {
+    for place in [&mut virtual_op.dst, &mut virtual_op.b, &mut virtual_op.c, &mut virtual_op.d] {
         *place = places.next().unwrap_or(VReg::None);
     }
 }
@@ -373,12 +354,8 @@ fn load_entry_parameter<'m>(
 /// Copies a slot.
 pub(crate) fn copy(class: Class) -> Handlers {
     match class {
-        Class::W32 => shape::unary(|value: u32| value)
-            .linear(Linear::Copy)
-            .form(|_, _, x| x[0].clone()),
-        Class::W64 => shape::unary(|value: u64| value)
-            .linear(Linear::Copy)
-            .form(|_, _, x| x[0].clone()),
+        Class::W32 => shape::unary(|value: u32| value).linear(Linear::Copy).form(|_, _, x| x[0].clone()),
+        Class::W64 => shape::unary(|value: u64| value).linear(Linear::Copy).form(|_, _, x| x[0].clone()),
         Class::W128 => Handlers::same(copy_wide),
     }
 }
@@ -395,9 +372,7 @@ unsafe fn copy_wide(warp: &mut Warp, pc: Pc) -> Pc {
 /// Reads a parameter that is kept in a slot.
 fn load_slot(l: &mut Lowering<'_>, place: VReg, declared: ScalarType, ty: ScalarType) -> Result<(), LowerError> {
     if ty.bits() > declared.bits() {
-        return Err(LowerError::new(format!(
-            "the parameter is declared as {declared} and loaded as {ty}"
-        )));
+        return Err(LowerError::new(format!("the parameter is declared as {declared} and loaded as {ty}")));
     }
     let target = l.wide_destination(0, ty)?;
     let handlers = resize(declared, ty)?;
@@ -408,9 +383,7 @@ fn load_slot(l: &mut Lowering<'_>, place: VReg, declared: ScalarType, ty: Scalar
 /// Writes a parameter that is kept in a slot.
 fn store_slot(l: &mut Lowering<'_>, place: VReg, declared: ScalarType, ty: ScalarType) -> Result<(), LowerError> {
     if ty.bits() > declared.bits() {
-        return Err(LowerError::new(format!(
-            "the parameter is declared as {declared} and stored as {ty}"
-        )));
+        return Err(LowerError::new(format!("the parameter is declared as {declared} and stored as {ty}")));
     }
     let value = l.wide_source(1, ty)?;
     let handlers = resize(ty, declared)?;

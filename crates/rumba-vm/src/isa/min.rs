@@ -36,14 +36,8 @@ pub(super) static MIN: Instruction = Instruction {
             ",
             lower: |l, m| mixed::extremum::<false>(l, m, m.ty("type")?),
         },
-        Form {
-            syntax: "min{.ftz}{.NaN}{.abs}.f32  d, a, b, c;",
-            lower: mixed::extremum_of_three::<false>,
-        },
-        Form {
-            syntax: "min.f64  d, a, b;",
-            lower: double,
-        },
+        Form { syntax: "min{.ftz}{.NaN}{.abs}.f32  d, a, b, c;", lower: mixed::extremum_of_three::<false> },
+        Form { syntax: "min.f64  d, a, b;", lower: double },
     ],
     availability: &[
         Availability::since((8, 8), 100).operands(4),
@@ -111,29 +105,14 @@ mod tests {
                 (&[0x7fc0_0000, 0xffc0_0000], 0x7fff_ffff),
             ],
         );
-        check(
-            "min.NaN.f32 %r0, %r1, %r2",
-            &[(&[0x7fc0_0000, 0x3f80_0000], 0x7fff_ffff)],
-        );
+        check("min.NaN.f32 %r0, %r1, %r2", &[(&[0x7fc0_0000, 0x3f80_0000], 0x7fff_ffff)]);
         check(
             "min.xorsign.abs.f32 %r0, %r1, %r2",
-            &[
-                (&[0xbf80_0000, 0x4000_0000], 0xbf80_0000),
-                (&[0x7fc0_0000, 0xffc0_0000], 0x7fff_ffff),
-            ],
+            &[(&[0xbf80_0000, 0x4000_0000], 0xbf80_0000), (&[0x7fc0_0000, 0xffc0_0000], 0x7fff_ffff)],
         );
         check("min.ftz.f32 %r0, %r1, %r2", &[(&[1, 0x8000_0001], 0x8000_0000)]);
-        check(
-            "min.f16 %h0, %h1, %h2",
-            &[(&[0x7e00, 0x3c00], 0x3c00), (&[0x8000, 0], 0x8000)],
-        );
-        check(
-            "min.f64 %rd0, %rd1, %rd2",
-            &[(&[0x3ff0_0000_0000_0000, 0xbff0_0000_0000_0000], 0xbff0_0000_0000_0000)],
-        );
-        check(
-            "min.abs.f32 %r0, %r1, %r2, %r3",
-            &[(&[0xc040_0000, 0x4000_0000, 0xbf80_0000], 0x3f80_0000)],
-        );
+        check("min.f16 %h0, %h1, %h2", &[(&[0x7e00, 0x3c00], 0x3c00), (&[0x8000, 0], 0x8000)]);
+        check("min.f64 %rd0, %rd1, %rd2", &[(&[0x3ff0_0000_0000_0000, 0xbff0_0000_0000_0000], 0xbff0_0000_0000_0000)]);
+        check("min.abs.f32 %r0, %r1, %r2, %r3", &[(&[0xc040_0000, 0x4000_0000, 0xbf80_0000], 0x3f80_0000)]);
     }
 }

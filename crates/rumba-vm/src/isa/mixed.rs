@@ -210,10 +210,7 @@ pub fn extremum<const MAX: bool>(l: &mut Lowering<'_>, m: &Matched<'_>, ty: Scal
 /// What native code computes for `f32` with the flags in `extra`.
 fn form_of_extremum<const MAX: bool>(w: &mut Writer, flags: u16, x: &[Value]) -> Value {
     const SIGN: u64 = 0x8000_0000;
-    let which = Extremum {
-        max: MAX,
-        nan: flags & NAN != 0,
-    };
+    let which = Extremum { max: MAX, nan: flags & NAN != 0 };
     let [a, b] = [&x[0], &x[1]].map(|x| form::input(w, flags & Mode::FTZ, x));
     if flags & XORSIGN == 0 {
         return form::extremum(w, which, &a, &b);
@@ -257,11 +254,7 @@ impl<const MAX: bool, T: Half> Scalar<(T, T)> for OfHalves<MAX> {
         let (a, b) = (flushed(a), flushed(b));
         let sign = select_sign(flags, u32::from((a.to_bits() ^ b.to_bits()) & 0x8000)) as u16;
         let clear = |x: T| {
-            if flags & XORSIGN != 0 {
-                T::from_bits(x.to_bits() & 0x7fff)
-            } else {
-                x
-            }
+            if flags & XORSIGN != 0 { T::from_bits(x.to_bits() & 0x7fff) } else { x }
         };
         let r = with_nan::<MAX, T>(flags, clear(a), clear(b));
         T::from_bits(r.to_bits() | select(T::is_nan(r), 0, sign))

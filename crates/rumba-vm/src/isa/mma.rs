@@ -153,10 +153,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let modifiers = l.modifiers();
     let unknown = || LowerError::new("the shape and the types of this form are not understood");
     let [rows, columns, depth] = shape(modifiers).ok_or_else(unknown)?;
-    let types: Vec<ElementType> = modifiers
-        .iter()
-        .filter_map(|modifier| ElementType::from_name(modifier))
-        .collect();
+    let types: Vec<ElementType> = modifiers.iter().filter_map(|modifier| ElementType::from_name(modifier)).collect();
     let [d, a, b, c] = types[..] else { return Err(unknown()) };
     let kind = m.get("kind");
     let sparse = modifiers.iter().any(|modifier| modifier.starts_with(".sp"));
@@ -208,35 +205,21 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         (Some(scaling), _) => Rule::Scaled(scaling),
         _ if quads => {
             let sum = |element: ElementType| {
-                if element == ElementType::F32 {
-                    Quads::Floats
-                } else {
-                    Quads::Halves
-                }
+                if element == ElementType::F32 { Quads::Floats } else { Quads::Halves }
             };
             let factor = |along: bool| if along { Quads::Along } else { Quads::Across };
             let (of_a, of_b) = (m.get("alayout") == Some(".row"), m.get("blayout") == Some(".col"));
             Rule::Quads([sum(d), factor(of_a), factor(of_b), sum(c)])
         }
         (_, ElementType::F64) => Rule::Double(Rounding::from_modifier(m.get("rnd"))),
-        (_, ElementType::S8 | ElementType::U8 | ElementType::S4 | ElementType::U4) => Rule::Integer {
-            saturate: m.has(".satfinite"),
-        },
-        (_, ElementType::B1) => Rule::Bits {
-            differ: m.get("bitop") == Some(".xor"),
-        },
+        (_, ElementType::S8 | ElementType::U8 | ElementType::S4 | ElementType::U4) => {
+            Rule::Integer { saturate: m.has(".satfinite") }
+        }
+        (_, ElementType::B1) => Rule::Bits { differ: m.get("bitop") == Some(".xor") },
         _ => Rule::Float,
     };
     let text = format!("mma{} {selector} {scaling:?}", modifiers.concat());
-    let product = Product {
-        rule,
-        m: rows,
-        n: columns,
-        k: depth,
-        types: [d, a, b, c],
-        fragments,
-        sparsity,
-    };
+    let product = Product { rule, m: rows, n: columns, k: depth, types: [d, a, b, c], fragments, sparsity };
     let mut further = if sparse { sources(l, 4, 1, 32)? } else { Vec::new() };
     if scaled {
         let at = if sparse { 6 } else { 4 };
@@ -261,10 +244,8 @@ pub(super) fn emit(
     read.extend(further);
     let written = destinations(l, 0, product.fragments[0].registers, product.types[0].bits())?;
     let product = Product::interned(text, product);
-    let virtual_op = VirtualOp {
-        imm: std::ptr::from_ref(product) as u64,
-        ..VirtualOp::new(HANDLERS.together(Members::Warp, None))
-    };
+    let virtual_op =
+        VirtualOp { imm: std::ptr::from_ref(product) as u64, ..VirtualOp::new(HANDLERS.together(Members::Warp, None)) };
     operands::emit(l, virtual_op, &read, &written);
     Ok(())
 }

@@ -47,9 +47,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let (to, from) = (l.operand(0)?, l.operand(1)?);
     let is_vector = |operand: &Operand<'_>| matches!(operand.kind, OperandKind::Vector(_));
     if (is_vector(to) || is_vector(from)) && !ty.name().starts_with('b') {
-        return Err(LowerError::new(
-            "vectors are packed and unpacked as bits: .b16, .b32, .b64, .b128",
-        ));
+        return Err(LowerError::new("vectors are packed and unpacked as bits: .b16, .b32, .b64, .b128"));
     }
     match (&to.kind, &from.kind) {
         (OperandKind::Vector(parts), _) => unpack(l, ty, parts),
@@ -57,9 +55,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         _ if ty == ScalarType::Pred => {
             let from = l.source(1, ty)?;
             let to = l.destination(0, ty)?;
-            let copy = Handlers::same(copy_predicate).with_kind(OpKind::Masks {
-                form: |_, _, [a, _]| a.clone(),
-            });
+            let copy = Handlers::same(copy_predicate).with_kind(OpKind::Masks { form: |_, _, [a, _]| a.clone() });
             l.emit(VirtualOp::unary(copy, to, from));
             Ok(())
         }
@@ -110,9 +106,7 @@ fn part_type(ty: ScalarType, count: usize) -> Result<ScalarType, LowerError> {
         32 => ScalarType::B32,
         64 => ScalarType::B64,
         _ => {
-            return Err(LowerError::new(format!(
-                "a value of type {ty} does not have {count} parts"
-            )));
+            return Err(LowerError::new(format!("a value of type {ty} does not have {count} parts")));
         }
     })
 }
@@ -136,10 +130,7 @@ fn unpack<'m>(l: &mut Lowering<'m>, ty: ScalarType, parts: &'m [Operand<'m>]) ->
             (128, 64) => Handlers::same(part_of_wide::<u64>),
             _ => Handlers::same(part_of_wide::<u32>),
         };
-        l.emit(VirtualOp {
-            extra,
-            ..VirtualOp::unary(handlers, to, from)
-        });
+        l.emit(VirtualOp { extra, ..VirtualOp::unary(handlers, to, from) });
     }
     Ok(())
 }
@@ -217,10 +208,7 @@ fn pack<'m>(l: &mut Lowering<'m>, ty: ScalarType, parts: &'m [Operand<'m>]) -> R
             (_, _, true) => Handlers::same(pack_wide::<u32, u32>),
             _ => Handlers::same(pack_wide::<u128, u32>),
         };
-        l.emit(VirtualOp {
-            extra: shift,
-            ..VirtualOp::binary(handlers, sum, value, below)
-        });
+        l.emit(VirtualOp { extra: shift, ..VirtualOp::binary(handlers, sum, value, below) });
         value = sum;
         first = false;
     }

@@ -27,12 +27,7 @@ pub(super) static MOVMATRIX: Instruction = Instruction {
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
     let from = sources(l, 1, 1, 32)?;
     let to = destinations(l, 0, 1, 32)?;
-    operands::emit(
-        l,
-        VirtualOp::new(Handlers::same(movmatrix).together(Members::Warp, None)),
-        &from,
-        &to,
-    );
+    operands::emit(l, VirtualOp::new(Handlers::same(movmatrix).together(Members::Warp, None)), &from, &to);
     Ok(())
 }
 
@@ -62,11 +57,7 @@ mod tests {
             std::array::from_fn(|row| std::array::from_fn(|column| (row * 100 + column) as u16));
         let pair = |row: usize, column: usize, transposed: bool| {
             let at = |column: usize| {
-                if transposed {
-                    matrix[column][row]
-                } else {
-                    matrix[row][column]
-                }
+                if transposed { matrix[column][row] } else { matrix[row][column] }
             };
             u64::from(at(column)) | u64::from(at(column + 1)) << 16
         };

@@ -81,11 +81,7 @@ use crate::isa::{f32x2, mixed};
 
 fn one_half(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let product = if m.get("half") == Some(".hi") {
-        high(ty)?
-    } else {
-        low(ty)?
-    };
+    let product = if m.get("half") == Some(".hi") { high(ty)? } else { low(ty)? };
     emit::lanes(l, product, 0, ty, &[ty, ty])
 }
 
@@ -216,57 +212,30 @@ mod tests {
 
     #[test]
     fn halves() {
-        check(
-            "mul.lo.s32 %r0, %r1, %r2",
-            &[(&[0x0001_0000, 0x0001_0000], 0), (&[0xffff_ffff, 5], 0xffff_fffb)],
-        );
+        check("mul.lo.s32 %r0, %r1, %r2", &[(&[0x0001_0000, 0x0001_0000], 0), (&[0xffff_ffff, 5], 0xffff_fffb)]);
         check("mul.hi.s32 %r0, %r1, %r2", &[(&[0xffff_ffff, 5], 0xffff_ffff)]);
-        check(
-            "mul.hi.u32 %r0, %r1, %r2",
-            &[(&[0xffff_ffff, 0xffff_ffff], 0xffff_fffe)],
-        );
+        check("mul.hi.u32 %r0, %r1, %r2", &[(&[0xffff_ffff, 0xffff_ffff], 0xffff_fffe)]);
         check(
             "mul.hi.u64 %rd0, %rd1, %rd2",
             &[(&[0xffff_ffff_ffff_ffff, 0xffff_ffff_ffff_ffff], 0xffff_ffff_ffff_fffe)],
         );
-        check(
-            "mul.hi.s64 %rd0, %rd1, %rd2",
-            &[(&[0xffff_ffff_ffff_ffff, 2], 0xffff_ffff_ffff_ffff)],
-        );
-        check(
-            "mul.wide.s32 %rd0, %r1, %r2",
-            &[(&[0xffff_ffff, 2], 0xffff_ffff_ffff_fffe)],
-        );
+        check("mul.hi.s64 %rd0, %rd1, %rd2", &[(&[0xffff_ffff_ffff_ffff, 2], 0xffff_ffff_ffff_ffff)]);
+        check("mul.wide.s32 %rd0, %r1, %r2", &[(&[0xffff_ffff, 2], 0xffff_ffff_ffff_fffe)]);
         check("mul.wide.u16 %r0, %h1, %h2", &[(&[0xffff, 0xffff], 0xfffe_0001)]);
     }
 
     #[test]
     fn floats() {
-        check(
-            "mul.f32 %r0, %r1, %r2",
-            &[
-                (&[0x4040_0000, 0xc000_0000], 0xc0c0_0000),
-                (&[0, 0x7f80_0000], 0x7fff_ffff),
-            ],
-        );
+        check("mul.f32 %r0, %r1, %r2", &[(&[0x4040_0000, 0xc000_0000], 0xc0c0_0000), (&[0, 0x7f80_0000], 0x7fff_ffff)]);
         check(
             "mul.rn.ftz.f32 %r0, %r1, %r2",
-            &[
-                (&[0x8080_0000, 0x3f7f_ffff], 0x8000_0000),
-                (&[0x0080_0000, 0x3f80_0000], 0x0080_0000),
-            ],
+            &[(&[0x8080_0000, 0x3f7f_ffff], 0x8000_0000), (&[0x0080_0000, 0x3f80_0000], 0x0080_0000)],
         );
         check(
             "mul.rz.f32 %r0, %r1, %r2",
-            &[
-                (&[0x7f7f_ffff, 0x4000_0000], 0x7f7f_ffff),
-                (&[0x3f80_0001, 0x3f80_0001], 0x3f80_0002),
-            ],
+            &[(&[0x7f7f_ffff, 0x4000_0000], 0x7f7f_ffff), (&[0x3f80_0001, 0x3f80_0001], 0x3f80_0002)],
         );
-        check(
-            "mul.rp.f32 %r0, %r1, %r2",
-            &[(&[0x3f80_0001, 0x3f80_0001], 0x3f80_0003), (&[1, 0x3e80_0000], 1)],
-        );
+        check("mul.rp.f32 %r0, %r1, %r2", &[(&[0x3f80_0001, 0x3f80_0001], 0x3f80_0003), (&[1, 0x3e80_0000], 1)]);
         check("mul.f16 %h0, %h1, %h2", &[(&[0x4200, 0xc000], 0xc600)]);
         check(
             "mul.rz.f64 %rd0, %rd1, %rd2",

@@ -74,9 +74,6 @@ mod tests {
     fn parts() {
         check("mul24.lo.s32 %r0, %r1, %r2", &[(&[0x00ff_ffff, 2], 0xffff_fffe)]);
         check("mul24.lo.u32 %r0, %r1, %r2", &[(&[0xffff_ffff, 2], 0x01ff_fffe)]);
-        check(
-            "mul24.hi.u32 %r0, %r1, %r2",
-            &[(&[0x00ff_ffff, 0x00ff_ffff], 0xffff_fe00)],
-        );
+        check("mul24.hi.u32 %r0, %r1, %r2", &[(&[0x00ff_ffff, 0x00ff_ffff], 0xffff_fe00)]);
     }
 }

@@ -109,8 +109,6 @@ fn expect_size(m: &Matched<'_>) -> Result<(), LowerError> {
     };
     match m.ty("type")?.bits() * count {
         32 | 64 | 128 => Ok(()),
-        bits => Err(LowerError::new(format!(
-            "a value of {bits} bits: 32, 64 and 128 are possible here"
-        ))),
+        bits => Err(LowerError::new(format!("a value of {bits} bits: 32, 64 and 128 are possible here"))),
     }
 }

@@ -14,10 +14,7 @@ use crate::machine::warp::Warp;
 pub(super) static NANOSLEEP: Instruction = Instruction {
     name: "nanosleep",
     section: "9.7.19.3",
-    forms: &[Form {
-        syntax: "nanosleep.u32 t;",
-        lower,
-    }],
+    forms: &[Form { syntax: "nanosleep.u32 t;", lower }],
     availability: &[Availability::since((6, 3), 70)],
     ..Instruction::NEW
 };

@@ -41,11 +41,7 @@ pub(crate) fn writable(warp: &Warp, lane: usize, address: u64) -> usize {
 fn room(warp: &Warp, lane: usize, address: u64, suits: impl Fn(&Allocation) -> bool) -> usize {
     let context = warp.context();
     let room = |start: u64, end: u64| {
-        if (start..end).contains(&address) {
-            (end - address) as usize
-        } else {
-            0
-        }
+        if (start..end).contains(&address) { (end - address) as usize } else { 0 }
     };
     if context.arena.local.contains(address) {
         let stack = warp.stack_base + lane as u64 * warp.stack_stride;
@@ -55,13 +51,7 @@ fn room(warp: &Warp, lane: usize, address: u64, suits: impl Fn(&Allocation) -> b
     } else {
         context
             .allocations
-            .bounds(address, |allocation| {
-                if suits(allocation) {
-                    (allocation.end() - address) as usize
-                } else {
-                    0
-                }
-            })
+            .bounds(address, |allocation| if suits(allocation) { (allocation.end() - address) as usize } else { 0 })
             .unwrap_or(0)
     }
 }
@@ -145,16 +135,8 @@ unsafe fn assertfail(warp: &mut Warp, pc: Pc) -> Pc {
     } else {
         format!("{message} (in `{function}`)")
     };
-    let location = (!file.is_empty()).then_some(Location {
-        file,
-        line,
-        column: 0,
-        function: None,
-    });
-    let fault = RawFault {
-        location,
-        ..RawFault::new(FaultKind::Assert, pc.source, lane, message)
-    };
+    let location = (!file.is_empty()).then_some(Location { file, line, column: 0, function: None });
+    let fault = RawFault { location, ..RawFault::new(FaultKind::Assert, pc.source, lane, message) };
     warp.raise(fault)
 }
 
@@ -162,18 +144,11 @@ unsafe fn malloc(warp: &mut Warp, pc: Pc) -> Pc {
     for lane in lanes_of(warp.active) {
         let bytes = argument(warp, pc.a, lane) as usize;
         let context = warp.context();
-        let origin = context
-            .program
-            .debug
-            .locations(pc.source)
-            .first()
-            .map(ToString::to_string);
+        let origin = context.program.debug.locations(pc.source).first().map(ToString::to_string);
         // As on a GPU, an allocation of nothing is one.
         let bytes = bytes.max(1);
         let address = if context.heap.take(bytes) {
-            let allocated = context
-                .allocations
-                .allocate(context.arena, bytes, AllocationKind::Device, origin);
+            let allocated = context.allocations.allocate(context.arena, bytes, AllocationKind::Device, origin);
             allocated.unwrap_or_else(|_| {
                 context.heap.give_back(bytes);
                 0
@@ -194,25 +169,14 @@ unsafe fn free(warp: &mut Warp, pc: Pc) -> Pc {
         }
         let context = warp.context();
         let bytes = context.allocations.bounds(address, |allocation| allocation.bytes);
-        if let Err(error) = context
-            .allocations
-            .free(context.arena, address, &[AllocationKind::Device])
-        {
-            return warp.raise(RawFault::new(
-                FaultKind::IllegalAddress,
-                pc.source,
-                lane,
-                error.to_string(),
-            ));
+        if let Err(error) = context.allocations.free(context.arena, address, &[AllocationKind::Device]) {
+            return warp.raise(RawFault::new(FaultKind::IllegalAddress, pc.source, lane, error.to_string()));
         }
         context.heap.give_back(bytes.unwrap_or(0));
         // What this worker learnt may be about the block that is gone.
         // SAFETY: a worker has that many.
         unsafe {
-            std::slice::from_raw_parts_mut(
-                warp.caches,
-                crate::machine::bounds::TABLES * crate::machine::bounds::CACHES,
-            )
+            std::slice::from_raw_parts_mut(warp.caches, crate::machine::bounds::TABLES * crate::machine::bounds::CACHES)
         }
         .fill(Default::default());
     }

@@ -23,14 +23,8 @@ pub(super) static NEG: Instruction = Instruction {
             ",
             lower: integers,
         },
-        Form {
-            syntax: "neg{.ftz}.f32  d, a;",
-            lower: single,
-        },
-        Form {
-            syntax: "neg.f64  d, a;",
-            lower: double,
-        },
+        Form { syntax: "neg{.ftz}.f32  d, a;", lower: single },
+        Form { syntax: "neg.f64  d, a;", lower: double },
         Form {
             syntax: "
                 neg{.ftz}.type  d, a;
@@ -57,16 +51,13 @@ fn integers(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 }
 
 fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let function = if m.has(".ftz") {
-        shape::unary(|a: f32| canonical(-flush(a)))
-    } else {
-        shape::unary(|a: f32| canonical(-a))
-    }
-    .form(|w, mode, x| {
-        let x = form::input(w, mode, &x[0]);
-        let x = w.negated(&x);
-        form::canonical(w, &x)
-    });
+    let function =
+        if m.has(".ftz") { shape::unary(|a: f32| canonical(-flush(a))) } else { shape::unary(|a: f32| canonical(-a)) }
+            .form(|w, mode, x| {
+                let x = form::input(w, mode, &x[0]);
+                let x = w.negated(&x);
+                form::canonical(w, &x)
+            });
     emit::lanes(l, function, Mode::of(m).0, ScalarType::F32, &[ScalarType::F32])
 }
 
@@ -89,25 +80,16 @@ mod tests {
 
     #[test]
     fn integers() {
-        check(
-            "neg.s32 %r0, %r1",
-            &[(&[1], 0xffff_ffff), (&[0x8000_0000], 0x8000_0000)],
-        );
+        check("neg.s32 %r0, %r1", &[(&[1], 0xffff_ffff), (&[0x8000_0000], 0x8000_0000)]);
         check("neg.s16 %h0, %h1", &[(&[1], 0xffff)]);
     }
 
     #[test]
     fn floats() {
-        check(
-            "neg.f32 %r0, %r1",
-            &[(&[0], 0x8000_0000), (&[0x7fc0_0000], 0x7fff_ffff)],
-        );
+        check("neg.f32 %r0, %r1", &[(&[0], 0x8000_0000), (&[0x7fc0_0000], 0x7fff_ffff)]);
         check(
             "neg.f64 %rd0, %rd1",
-            &[
-                (&[0x7ff0_0000_0000_0001], 0x7ff8_0000_0000_0001),
-                (&[0], 0x8000_0000_0000_0000),
-            ],
+            &[(&[0x7ff0_0000_0000_0001], 0x7ff8_0000_0000_0001), (&[0], 0x8000_0000_0000_0000)],
         );
         check("neg.bf16x2 %r0, %r1", &[(&[0x7fc0_3f80], 0x7fff_bf80)]);
     }

@@ -31,12 +31,10 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     let combine = match ty {
         ScalarType::Pred => shape::predicates(|a, b| a | b, |w, _, [a, b]| w.binary("or", a, b)),
-        ScalarType::B64 => shape::binary(|a: u64, b: u64| a | b)
-            .linear(Linear::Union)
-            .form(|w, _, x| w.binary("or", &x[0], &x[1])),
-        _ => shape::binary(|a: u32, b: u32| a | b)
-            .linear(Linear::Union)
-            .form(|w, _, x| w.binary("or", &x[0], &x[1])),
+        ScalarType::B64 => {
+            shape::binary(|a: u64, b: u64| a | b).linear(Linear::Union).form(|w, _, x| w.binary("or", &x[0], &x[1]))
+        }
+        _ => shape::binary(|a: u32, b: u32| a | b).linear(Linear::Union).form(|w, _, x| w.binary("or", &x[0], &x[1])),
     };
     emit::lanes(l, combine, 0, ty, &[ty, ty])
 }

@@ -9,10 +9,7 @@ impl Order {
         match m.get("sem") {
             None if m.has(".nc") => Self::NON_COHERENT,
             None | Some(".weak") => Self::WEAK,
-            Some(".volatile") => Self {
-                semantics: Semantics::Volatile,
-                scope: Scope::Device,
-            },
+            Some(".volatile") => Self { semantics: Semantics::Volatile, scope: Scope::Device },
             Some(name) => Self::named(Some(name), m.get("scope")),
         }
     }

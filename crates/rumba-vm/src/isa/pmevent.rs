@@ -9,10 +9,7 @@ use crate::lower::notation::Matched;
 pub(super) static PMEVENT: Instruction = Instruction {
     name: "pmevent",
     section: "9.7.19.4",
-    forms: &[Form {
-        syntax: "pmevent{.mask} a;",
-        lower,
-    }],
+    forms: &[Form { syntax: "pmevent{.mask} a;", lower }],
     ..Instruction::NEW
 };
 

@@ -9,10 +9,7 @@ use crate::lower::notation::Matched;
 pub(super) static PREFETCHU: Instruction = Instruction {
     name: "prefetchu",
     section: "9.7.9.16",
-    forms: &[Form {
-        syntax: "prefetchu.L1 [a];",
-        lower,
-    }],
+    forms: &[Form { syntax: "prefetchu.L1 [a];", lower }],
     ..Instruction::NEW
 };
 

@@ -35,10 +35,7 @@ pub(super) static RCP: Instruction = Instruction {
             ",
             lower: double,
         },
-        Form {
-            syntax: "rcp.approx.ftz.f64  d, a;",
-            lower: approximate_double,
-        },
+        Form { syntax: "rcp.approx.ftz.f64  d, a;", lower: approximate_double },
     ],
     ..Instruction::NEW
 };
@@ -126,10 +123,7 @@ mod tests {
 
     #[test]
     fn roundings() {
-        check(
-            "rcp.rn.f32 %r0, %r1",
-            &[(&[0x4040_0000], 0x3eaa_aaab), (&[0x8000_0000], 0xff80_0000)],
-        );
+        check("rcp.rn.f32 %r0, %r1", &[(&[0x4040_0000], 0x3eaa_aaab), (&[0x8000_0000], 0xff80_0000)]);
         check("rcp.rz.f32 %r0, %r1", &[(&[0x4040_0000], 0x3eaa_aaaa)]);
         check("rcp.rp.ftz.f32 %r0, %r1", &[(&[0x7e80_0001], 0)]);
         check("rcp.approx.f32 %r0, %r1", &[(&[0x4080_0000], 0x3e80_0000)]);

@@ -78,10 +78,7 @@ pub(super) static REDUX: Instruction = Instruction {
             },
         },
     ],
-    availability: &[
-        Availability::since((7, 0), 80),
-        Availability::specific((8, 6), 100).with(&[".f32"]),
-    ],
+    availability: &[Availability::since((7, 0), 80), Availability::specific((8, 6), 100).with(&[".f32"])],
     undefined: Undefined::Decides,
     ..Instruction::NEW
 };
@@ -91,21 +88,8 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, handlers: Handlers) -> Result<()
     let dst = l.destination(0, ty)?;
     let a = l.source(1, ty)?;
     let b = l.source(2, ty)?;
-    let imm = if m.has(".abs") {
-        u64::from(u32::MAX >> 1)
-    } else {
-        u64::from(u32::MAX)
-    };
-    l.emit_control(
-        VirtualOp {
-            dst,
-            a,
-            b,
-            imm,
-            ..VirtualOp::new(handlers)
-        },
-        Control::Park,
-    );
+    let imm = if m.has(".abs") { u64::from(u32::MAX >> 1) } else { u64::from(u32::MAX) };
+    l.emit_control(VirtualOp { dst, a, b, imm, ..VirtualOp::new(handlers) }, Control::Park);
     Ok(())
 }
 

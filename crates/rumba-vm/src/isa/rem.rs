@@ -67,18 +67,11 @@ mod tests {
         check("rem.u32 %r0, %r1, %r2", &[(&[7, 3], 1), (&[7, 0], 0xffff_ffff)]);
         check(
             "rem.s32 %r0, %r1, %r2",
-            &[
-                (&[0xffff_fff9, 3], 0xffff_ffff),
-                (&[0x8000_0000, 0xffff_ffff], 0),
-                (&[7, 0xffff_fffd], 1),
-            ],
+            &[(&[0xffff_fff9, 3], 0xffff_ffff), (&[0x8000_0000, 0xffff_ffff], 0), (&[7, 0xffff_fffd], 1)],
         );
         check(
             "rem.s64 %rd0, %rd1, %rd2",
-            &[
-                (&[0x8000_0000_0000_0000, 0xffff_ffff_ffff_ffff], 0),
-                (&[7, 0], 0xffff_ffff_ffff_ffff),
-            ],
+            &[(&[0x8000_0000_0000_0000, 0xffff_ffff_ffff_ffff], 0), (&[7, 0], 0xffff_ffff_ffff_ffff)],
         );
         check("rem.s16 %h0, %h1, %h2", &[(&[0xfff9, 3], 0xffff)]);
     }

@@ -9,10 +9,7 @@ use crate::lower::notation::Matched;
 pub(super) static RET: Instruction = Instruction {
     name: "ret",
     section: "9.7.12.6",
-    forms: &[Form {
-        syntax: "ret{.uni};",
-        lower,
-    }],
+    forms: &[Form { syntax: "ret{.uni};", lower }],
     ..Instruction::NEW
 };
 

@@ -17,14 +17,8 @@ pub(super) static RSQRT: Instruction = Instruction {
     name: "rsqrt",
     section: "9.7.3.16, 9.7.3.17",
     forms: &[
-        Form {
-            syntax: "rsqrt.approx{.ftz}.f32  d, a;",
-            lower: single,
-        },
-        Form {
-            syntax: "rsqrt.approx{.ftz}.f64  d, a;",
-            lower: double,
-        },
+        Form { syntax: "rsqrt.approx{.ftz}.f32  d, a;", lower: single },
+        Form { syntax: "rsqrt.approx{.ftz}.f64  d, a;", lower: double },
     ],
     ..Instruction::NEW
 };
@@ -64,16 +58,8 @@ mod tests {
     fn ends() {
         check(
             "rsqrt.approx.f32 %r0, %r1",
-            &[
-                (&[0x4080_0000], 0x3f00_0000),
-                (&[0], 0x7f80_0000),
-                (&[0xbf80_0000], 0x7fff_ffff),
-                (&[0x7f80_0000], 0),
-            ],
+            &[(&[0x4080_0000], 0x3f00_0000), (&[0], 0x7f80_0000), (&[0xbf80_0000], 0x7fff_ffff), (&[0x7f80_0000], 0)],
         );
-        check(
-            "rsqrt.approx.f64 %rd0, %rd1",
-            &[(&[0x4010_0000_0000_0000], 0x3fe0_0000_0000_0000)],
-        );
+        check("rsqrt.approx.f64 %rd0, %rd1", &[(&[0x4010_0000_0000_0000], 0x3fe0_0000_0000_0000)]);
     }
 }

@@ -27,11 +27,7 @@ pub(super) static SELP: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let choose = if ty.bits() == 64 {
-        shape::select::<u64>()
-    } else {
-        shape::select::<u32>()
-    };
+    let choose = if ty.bits() == 64 { shape::select::<u64>() } else { shape::select::<u32>() };
     emit::lanes(l, choose, 0, ty, &[ty, ty, ScalarType::Pred])
 }
 

@@ -60,13 +60,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let (first, second) = (l.scratch(ScalarType::B32), l.scratch(ScalarType::B32));
     emit::emit(l, choose, 0, first, [low, zero, p, VReg::None]);
     emit::emit(l, choose, 0, second, [high, zero, q, VReg::None]);
-    emit::emit(
-        l,
-        shape::binary(|a: u32, b: u32| a | b),
-        0,
-        dst,
-        [first, second, VReg::None, VReg::None],
-    );
+    emit::emit(l, shape::binary(|a: u32, b: u32| a | b), 0, dst, [first, second, VReg::None, VReg::None]);
     Ok(())
 }
 
@@ -79,16 +73,10 @@ mod tests {
         check("set.lt.u32.s32 %r0, %r1, %r2", &[(&[0, 1], 0xffff_ffff), (&[1, 0], 0)]);
         check(
             "set.gt.f32.f32 %r0, %r1, %r2",
-            &[
-                (&[0x4000_0000, 0x3f80_0000], 0x3f80_0000),
-                (&[0x3f80_0000, 0x4000_0000], 0),
-            ],
+            &[(&[0x4000_0000, 0x3f80_0000], 0x3f80_0000), (&[0x3f80_0000, 0x4000_0000], 0)],
         );
         check("set.eq.or.u32.f64 %r0, %rd1, %rd2, %p3", &[(&[0, 1, 1], 0xffff_ffff)]);
-        check(
-            "set.lt.f16x2.f16x2 %r0, %r1, %r2",
-            &[(&[0x3c00_0000, 0x4000_0000], 0x3c00_0000)],
-        );
+        check("set.lt.f16x2.f16x2 %r0, %r1, %r2", &[(&[0x3c00_0000, 0x4000_0000], 0x3c00_0000)]);
         check("set.lt.u16.f16 %h0, %h1, %h2", &[(&[0, 0x3c00], 0xffff)]);
     }
 }

@@ -16,10 +16,7 @@ use crate::machine::warp::Warp;
 pub(super) static SETMAXNREG: Instruction = Instruction {
     name: "setmaxnreg",
     section: "9.7.19.6",
-    forms: &[Form {
-        syntax: "setmaxnreg.action!.sync.aligned.u32 n; .action = { .inc, .dec };",
-        lower,
-    }],
+    forms: &[Form { syntax: "setmaxnreg.action!.sync.aligned.u32 n; .action = { .inc, .dec };", lower }],
     availability: &[Availability::specific((8, 0), 90)],
     ..Instruction::NEW
 };

@@ -59,11 +59,8 @@ fn combine(
     places: (VReg, VReg),
 ) -> Result<(), LowerError> {
     let first = comparison.to_scratch(l, 1)?;
-    let second = if comparison::halves(comparison.ty).is_some() {
-        Some(comparison.upper().to_scratch(l, 1)?)
-    } else {
-        None
-    };
+    let second =
+        if comparison::halves(comparison.ty).is_some() { Some(comparison.upper().to_scratch(l, 1)?) } else { None };
     comparison::combine(l, m, places, first, second)
 }
 
@@ -81,17 +78,11 @@ mod tests {
 
     #[test]
     fn unordered() {
-        check(
-            "setp.ne.f32 %p0, %r1, %r2",
-            &[(&[0x7fc0_0000, 0], 0), (&[0, 0x3f80_0000], 1), (&[0, 0x8000_0000], 0)],
-        );
+        check("setp.ne.f32 %p0, %r1, %r2", &[(&[0x7fc0_0000, 0], 0), (&[0, 0x3f80_0000], 1), (&[0, 0x8000_0000], 0)]);
         check("setp.neu.f32 %p0, %r1, %r2", &[(&[0x7fc0_0000, 0], 1)]);
         check(
             "setp.geu.f64 %p0, %rd1, %rd2",
-            &[
-                (&[0x7ff8_0000_0000_0000, 0], 1),
-                (&[0x3ff0_0000_0000_0000, 0x4000_0000_0000_0000], 0),
-            ],
+            &[(&[0x7ff8_0000_0000_0000, 0], 1), (&[0x3ff0_0000_0000_0000, 0x4000_0000_0000_0000], 0)],
         );
         check("setp.num.f32 %p0, %r1, %r2", &[(&[0, 0x7fc0_0000], 0), (&[0, 0], 1)]);
         check("setp.eq.ftz.f32 %p0, %r1, %r2", &[(&[1, 0], 1)]);
@@ -99,18 +90,9 @@ mod tests {
 
     #[test]
     fn combined() {
-        check(
-            "setp.lt.and.s32 %p0, %r1, %r2, %p3",
-            &[(&[0, 1, 1], 1), (&[0, 1, 0], 0)],
-        );
-        check(
-            "setp.lt.or.s32 %p0|%p9, %r1, %r2, !%p3",
-            &[(&[0, 1, 1], 1), (&[1, 0, 0], 1), (&[1, 0, 1], 0)],
-        );
-        check(
-            "setp.lt.xor.s32 %p9|%p0, %r1, %r2, %p3",
-            &[(&[0, 1, 1], 1), (&[0, 1, 0], 0)],
-        );
+        check("setp.lt.and.s32 %p0, %r1, %r2, %p3", &[(&[0, 1, 1], 1), (&[0, 1, 0], 0)]);
+        check("setp.lt.or.s32 %p0|%p9, %r1, %r2, !%p3", &[(&[0, 1, 1], 1), (&[1, 0, 0], 1), (&[1, 0, 1], 0)]);
+        check("setp.lt.xor.s32 %p9|%p0, %r1, %r2, %p3", &[(&[0, 1, 1], 1), (&[0, 1, 0], 0)]);
         check("setp.eq.f16x2 %p9|%p0, %r1, %r2", &[(&[0x3c00_0000, 0x3c00_1111], 1)]);
     }
 }

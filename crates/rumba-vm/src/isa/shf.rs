@@ -37,13 +37,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             (_, _) => shape::ternary(|a: u32, b: u32, c: u32| right(a, b, c & 31))
                 .form(|w, _, x| w.intrinsic("fshr", &[&x[1], &x[0], &x[2]])),
         };
-    emit::lanes(
-        l,
-        shift,
-        0,
-        ScalarType::B32,
-        &[ScalarType::B32, ScalarType::B32, ScalarType::U32],
-    )
+    emit::lanes(l, shift, 0, ScalarType::B32, &[ScalarType::B32, ScalarType::B32, ScalarType::U32])
 }
 
 /// What native code computes for an amount that may be 32: all of the other operand.
@@ -74,10 +68,7 @@ mod tests {
 
     #[test]
     fn modes() {
-        check(
-            "shf.l.wrap.b32 %r0, %r1, %r2, %r3",
-            &[(&[0x8000_0000, 1, 1], 3), (&[7, 9, 0x20], 9)],
-        );
+        check("shf.l.wrap.b32 %r0, %r1, %r2, %r3", &[(&[0x8000_0000, 1, 1], 3), (&[7, 9, 0x20], 9)]);
         check("shf.l.clamp.b32 %r0, %r1, %r2, %r3", &[(&[7, 9, 0x28], 7)]);
         check("shf.r.wrap.b32 %r0, %r1, %r2, %r3", &[(&[2, 1, 1], 0x8000_0001)]);
         check("shf.r.clamp.b32 %r0, %r1, %r2, %r3", &[(&[7, 9, 0x28], 9)]);

@@ -24,10 +24,7 @@ pub(super) static SHFL: Instruction = Instruction {
                 .mode = { .up, .down, .bfly, .idx };
             ",
             lower: |l, m| {
-                let virtual_op = VirtualOp {
-                    handlers: of_all(shfl::<false>),
-                    ..virtual_op(l, m)?
-                };
+                let virtual_op = VirtualOp { handlers: of_all(shfl::<false>), ..virtual_op(l, m)? };
                 let d = l.source(4, ScalarType::U32)?;
                 l.emit_control(VirtualOp { d, ..virtual_op }, Control::Park);
                 Ok(())
@@ -64,11 +61,7 @@ fn virtual_op(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<VirtualOp, LowerE
     let (dst, predicate) = l.destination_pair(0, ty)?;
     let dst = if dst == VReg::None { l.scratch(ty) } else { dst };
     // A predicate that is not used still needs a place.
-    let predicate = if predicate == VReg::None {
-        l.scratch(ScalarType::Pred)
-    } else {
-        predicate
-    };
+    let predicate = if predicate == VReg::None { l.scratch(ScalarType::Pred) } else { predicate };
     if let rumba_ptx::ast::OperandKind::Pair(pair) = &l.operand(0)?.kind
         && pair[0].kind == rumba_ptx::ast::OperandKind::Name("_")
     {
@@ -178,11 +171,8 @@ unsafe fn beside(_: &mut Warp, pc: Pc) -> Pc {
 /// The same shuffle, which also lets the predicate `dst` have what the predicate `a` has in the lanes that are read, and
 /// the operation that has to come right after it.
 fn follow(shuffle: &VirtualOp, dst: VReg, a: VReg) -> (VirtualOp, VirtualOp) {
-    let handlers = if shuffle.d == VReg::None {
-        Handlers::same(without_members::<true>)
-    } else {
-        Handlers::same(shfl::<true>)
-    };
+    let handlers =
+        if shuffle.d == VReg::None { Handlers::same(without_members::<true>) } else { Handlers::same(shfl::<true>) };
     (VirtualOp { handlers, ..*shuffle }, VirtualOp::unary(BESIDE, dst, a))
 }
 

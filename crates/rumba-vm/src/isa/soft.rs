@@ -19,29 +19,13 @@ pub struct Format {
 
 impl Format {
     /// IEEE double precision.
-    pub const F64: Self = Self {
-        precision: 53,
-        least: -1022,
-        most: 1023,
-    };
+    pub const F64: Self = Self { precision: 53, least: -1022, most: 1023 };
     /// IEEE single precision.
-    pub const F32: Self = Self {
-        precision: 24,
-        least: -126,
-        most: 127,
-    };
+    pub const F32: Self = Self { precision: 24, least: -126, most: 127 };
     /// IEEE half precision.
-    pub const F16: Self = Self {
-        precision: 11,
-        least: -14,
-        most: 15,
-    };
+    pub const F16: Self = Self { precision: 11, least: -14, most: 15 };
     /// The upper half of single precision.
-    pub const BF16: Self = Self {
-        precision: 8,
-        least: -126,
-        most: 127,
-    };
+    pub const BF16: Self = Self { precision: 8, least: -126, most: 127 };
 }
 
 /// A finite number other than zero: `significand * 2^exponent`, negated if `negative`.
@@ -68,11 +52,7 @@ impl Exact {
     /// The same number with the highest bit of its significand at position 125.
     fn aligned(self) -> Self {
         let shift = self.significand.leading_zeros() as i32 - 2;
-        Self {
-            significand: self.significand << shift,
-            exponent: self.exponent - shift,
-            ..self
-        }
+        Self { significand: self.significand << shift, exponent: self.exponent - shift, ..self }
     }
 
     /// Rounds to a format; the last bit of the significand may stand for whatever was below it.
@@ -83,11 +63,7 @@ impl Exact {
         let (mut kept, rest, half) = if shift <= 0 {
             (self.significand << -shift, 0, 1)
         } else if shift < 128 {
-            (
-                self.significand >> shift,
-                self.significand & ((1 << shift) - 1),
-                1 << (shift - 1),
-            )
+            (self.significand >> shift, self.significand & ((1 << shift) - 1), 1 << (shift - 1))
         } else {
             (0, 1, 2)
         };
@@ -149,31 +125,18 @@ pub fn fma(a: f64, b: f64, c: f64, rounding: Rounding, format: Format) -> f64 {
     let lost = small.significand & ((1 << distance) - 1) != 0;
     let shifted = small.significand >> distance | u128::from(lost);
     let signed = |negative, significand: u128| {
-        if negative {
-            -(significand as i128)
-        } else {
-            significand as i128
-        }
+        if negative { -(significand as i128) } else { significand as i128 }
     };
     let sum = signed(big.negative, big.significand) + signed(small.negative, shifted);
     if sum == 0 {
         return zero_sum(x.negative, y.negative, rounding);
     }
-    Exact {
-        negative: sum < 0,
-        significand: sum.unsigned_abs(),
-        exponent: big.exponent,
-    }
-    .round(rounding, format)
+    Exact { negative: sum < 0, significand: sum.unsigned_abs(), exponent: big.exponent }.round(rounding, format)
 }
 
 /// The zero that is the sum of two values of these signs.
 fn zero_sum(a_negative: bool, b_negative: bool, rounding: Rounding) -> f64 {
-    let negative = if rounding == Rounding::Down {
-        a_negative || b_negative
-    } else {
-        a_negative && b_negative
-    };
+    let negative = if rounding == Rounding::Down { a_negative || b_negative } else { a_negative && b_negative };
     if negative { -0.0 } else { 0.0 }
 }
 
@@ -189,17 +152,7 @@ pub fn mul(a: f64, b: f64, rounding: Rounding, format: Format) -> f64 {
         return product;
     }
     // A zero of the product's sign does not change it.
-    fma(
-        a,
-        b,
-        if a.is_sign_negative() == b.is_sign_negative() {
-            0.0
-        } else {
-            -0.0
-        },
-        rounding,
-        format,
-    )
+    fma(a, b, if a.is_sign_negative() == b.is_sign_negative() { 0.0 } else { -0.0 }, rounding, format)
 }
 
 /// `a / b`, rounded once.

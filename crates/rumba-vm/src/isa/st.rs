@@ -80,11 +80,7 @@ fn lower_async(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> 
 }
 
 fn lower_bulk(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let space = if m.has(".shared::cta") {
-        Space::Shared
-    } else {
-        Space::Generic
-    };
+    let space = if m.has(".shared::cta") { Space::Shared } else { Space::Generic };
     let address = memory::address(l, 0, space)?;
     let ty = match l.register_type(l.operand(1)?)? {
         Some(ty) if ty.bits() == 32 => ScalarType::U32,

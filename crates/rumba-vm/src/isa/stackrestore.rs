@@ -15,10 +15,7 @@ use crate::machine::program::{Class, Fixed};
 pub(super) static STACKRESTORE: Instruction = Instruction {
     name: "stackrestore",
     section: "9.7.14.2",
-    forms: &[Form {
-        syntax: "stackrestore.type a; .type = { .u32, .u64 };",
-        lower,
-    }],
+    forms: &[Form { syntax: "stackrestore.type a; .type = { .u32, .u64 };", lower }],
     availability: &[Availability::since((7, 3), 52)],
     ..Instruction::NEW
 };

@@ -15,10 +15,7 @@ use crate::machine::program::{Class, Fixed};
 pub(super) static STACKSAVE: Instruction = Instruction {
     name: "stacksave",
     section: "9.7.14.1",
-    forms: &[Form {
-        syntax: "stacksave.type d; .type = { .u32, .u64 };",
-        lower,
-    }],
+    forms: &[Form { syntax: "stacksave.type d; .type = { .u32, .u64 };", lower }],
     availability: &[Availability::since((7, 3), 52)],
     ..Instruction::NEW
 };

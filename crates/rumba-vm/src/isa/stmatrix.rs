@@ -45,10 +45,7 @@ pub(super) static STMATRIX: Instruction = Instruction {
             lower: |l, m| lower(l, m, Handlers::same(stmatrix::<2>)),
         },
     ],
-    availability: &[
-        Availability::since((7, 8), 90),
-        Availability::specific((8, 6), 100).with(&[".m16n8"]),
-    ],
+    availability: &[Availability::since((7, 8), 90), Availability::specific((8, 6), 100).with(&[".m16n8"])],
     undefined: Undefined::Decides,
     ..Instruction::NEW
 };

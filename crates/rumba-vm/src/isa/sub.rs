@@ -24,10 +24,7 @@ pub(super) static SUB: Instruction = Instruction {
             ",
             lower: |l, m| integers(l, m.ty("type")?),
         },
-        Form {
-            syntax: "sub{.sat}.s32  d, a, b;",
-            lower: signed,
-        },
+        Form { syntax: "sub{.sat}.s32  d, a, b;", lower: signed },
         Form {
             syntax: "
                 sub.cc.type  d, a, b;
@@ -92,10 +89,7 @@ pub(super) static SUB: Instruction = Instruction {
 
 use crate::isa::{f32x2, mixed};
 
-const WRITES_CARRY: shape::CarryUse = shape::CarryUse {
-    reads: false,
-    writes: true,
-};
+const WRITES_CARRY: shape::CarryUse = shape::CarryUse { reads: false, writes: true };
 
 fn integers(l: &mut Lowering<'_>, ty: ScalarType) -> Result<(), LowerError> {
     emit::lanes(l, integer(ty)?, 0, ty, &[ty, ty])
@@ -173,23 +167,11 @@ mod tests {
     fn floats() {
         check(
             "sub.f32 %r0, %r1, %r2",
-            &[
-                (&[0x4040_0000, 0x3f80_0000], 0x4000_0000),
-                (&[0x7f80_0000, 0x7f80_0000], 0x7fff_ffff),
-            ],
+            &[(&[0x4040_0000, 0x3f80_0000], 0x4000_0000), (&[0x7f80_0000, 0x7f80_0000], 0x7fff_ffff)],
         );
-        check(
-            "sub.rm.f32 %r0, %r1, %r2",
-            &[(&[0x3f80_0000, 0x3f80_0000], 0x8000_0000)],
-        );
-        check(
-            "sub.f64 %rd0, %rd1, %rd2",
-            &[(&[0x3ff0_0000_0000_0000, 0x7ff0_0000_0000_0001], 0x7ff8_0000_0000_0001)],
-        );
+        check("sub.rm.f32 %r0, %r1, %r2", &[(&[0x3f80_0000, 0x3f80_0000], 0x8000_0000)]);
+        check("sub.f64 %rd0, %rd1, %rd2", &[(&[0x3ff0_0000_0000_0000, 0x7ff0_0000_0000_0001], 0x7ff8_0000_0000_0001)]);
         check("sub.f16x2 %r0, %r1, %r2", &[(&[0x4000_3c00, 0x3c00_3c00], 0x3c00_0000)]);
-        check(
-            "sub.rz.sat.f32.bf16 %r0, %h1, %r2",
-            &[(&[0x4000, 0x3f00_0000], 0x3f80_0000)],
-        );
+        check("sub.rz.sat.f32.bf16 %r0, %h1, %r2", &[(&[0x4000, 0x3f00_0000], 0x3f80_0000)]);
     }
 }

@@ -29,14 +29,7 @@ pub(super) static SUBC: Instruction = Instruction {
 use shape::CarryUse;
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    with_borrow(
-        l,
-        m.ty("type")?,
-        CarryUse {
-            reads: true,
-            writes: m.has(".cc"),
-        },
-    )
+    with_borrow(l, m.ty("type")?, CarryUse { reads: true, writes: m.has(".cc") })
 }
 
 /// A difference that uses the carry flag, which a chain begins with set.
@@ -60,11 +53,7 @@ mod tests {
 
     #[test]
     fn chains() {
-        check_after(
-            "sub.cc.u32 %r10, %r1, %r2",
-            "subc.u32 %r0, %r1, %r2",
-            &[(&[1, 2], 0xffff_fffe), (&[2, 1], 1)],
-        );
+        check_after("sub.cc.u32 %r10, %r1, %r2", "subc.u32 %r0, %r1, %r2", &[(&[1, 2], 0xffff_fffe), (&[2, 1], 1)]);
     }
 
     #[test]
@@ -75,12 +64,7 @@ mod tests {
                 check_after(
                     &format!("{before}; {difference}"),
                     "addc.u32 %r0, %r3, 0",
-                    &[
-                        (&[1, 2, 7], 7),
-                        (&[2, 1, 7], 8),
-                        (&[5, 5, 7], 8),
-                        (&[0, 0xffff_ffff, 7], 7),
-                    ],
+                    &[(&[1, 2, 7], 7), (&[2, 1, 7], 8), (&[5, 5, 7], 8), (&[0, 0xffff_ffff, 7], 7)],
                 );
             }
         }
@@ -93,11 +77,7 @@ mod tests {
 
     #[test]
     fn the_carry_of_a_sum_is_no_borrow() {
-        check_after(
-            "add.cc.u32 %r10, %r1, %r2",
-            "subc.u32 %r0, %r3, 1",
-            &[(&[0xffff_ffff, 1, 7], 6), (&[1, 1, 7], 5)],
-        );
+        check_after("add.cc.u32 %r10, %r1, %r2", "subc.u32 %r0, %r3, 1", &[(&[0xffff_ffff, 1, 7], 6), (&[1, 1, 7], 5)]);
         check_after(
             "add.cc.u32 %r11, %r1, %r2; subc.cc.u32 %r10, 0, 0",
             "addc.u32 %r0, %r3, 0",

@@ -57,15 +57,8 @@ mod tests {
     fn modes() {
         check(
             "szext.clamp.s32 %r0, %r1, %r2",
-            &[
-                (&[0x80, 8], 0xffff_ff80),
-                (&[0xff, 0], 0),
-                (&[0x8000_0000, 0x28], 0x8000_0000),
-            ],
+            &[(&[0x80, 8], 0xffff_ff80), (&[0xff, 0], 0), (&[0x8000_0000, 0x28], 0x8000_0000)],
         );
-        check(
-            "szext.wrap.u32 %r0, %r1, %r2",
-            &[(&[0xffff, 0x28], 0xff), (&[0xffff, 0x20], 0)],
-        );
+        check("szext.wrap.u32 %r0, %r1, %r2", &[(&[0xffff, 0x28], 0xff), (&[0xffff, 0x20], 0)]);
     }
 }

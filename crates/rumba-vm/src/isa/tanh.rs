@@ -15,10 +15,7 @@ pub(super) static TANH: Instruction = Instruction {
     name: "tanh",
     section: "9.7.3.22, 9.7.4.9",
     forms: &[
-        Form {
-            syntax: "tanh.approx.f32  d, a;",
-            lower: single,
-        },
+        Form { syntax: "tanh.approx.f32  d, a;", lower: single },
         Form {
             syntax: "
                 tanh.approx.type  d, a;
@@ -54,12 +51,7 @@ mod tests {
     fn ends() {
         check(
             "tanh.approx.f32 %r0, %r1",
-            &[
-                (&[0], 0),
-                (&[0x7f80_0000], 0x3f80_0000),
-                (&[0xff80_0000], 0xbf80_0000),
-                (&[0x7fc0_0000], 0x7fff_ffff),
-            ],
+            &[(&[0], 0), (&[0x7f80_0000], 0x3f80_0000), (&[0xff80_0000], 0xbf80_0000), (&[0x7fc0_0000], 0x7fff_ffff)],
         );
         check("tanh.approx.bf16 %h0, %h1", &[(&[0xc2c8], 0xbf80)]);
     }

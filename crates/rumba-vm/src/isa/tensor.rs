@@ -165,9 +165,7 @@ fn tensor(l: &mut Lowering<'_>, m: &Matched<'_>, index: usize, mode: u64) -> Res
         COLUMNS | WIDTH if rank >= 3 => rank,
         TILE => rank,
         _ => {
-            return Err(LowerError::new(format!(
-                "this mode does not exist for {rank} dimension(s)"
-            )));
+            return Err(LowerError::new(format!("this mode does not exist for {rank} dimension(s)")));
         }
     };
     let OperandKind::Address(address) = &operand.kind else {
@@ -194,20 +192,14 @@ fn tensor(l: &mut Lowering<'_>, m: &Matched<'_>, index: usize, mode: u64) -> Res
 /// The offsets of a filter at operand `index`.
 fn offsets(l: &mut Lowering<'_>, m: &Matched<'_>, mode: u64, index: usize) -> Result<Vec<VReg>, LowerError> {
     let elements = memory::elements(l, index, offset_count(mode, rank(m)))?;
-    elements
-        .into_iter()
-        .map(|element| l.source_operand(element, ScalarType::U16, false))
-        .collect()
+    elements.into_iter().map(|element| l.source_operand(element, ScalarType::U16, false)).collect()
 }
 
 fn expect_operands(l: &Lowering<'_>, expected: usize) -> Result<(), LowerError> {
     if l.operand_count() == expected {
         return Ok(());
     }
-    Err(LowerError::new(format!(
-        "these modifiers ask for {expected} operands, and {} are given",
-        l.operand_count()
-    )))
+    Err(LowerError::new(format!("these modifiers ask for {expected} operands, and {} are given", l.operand_count())))
 }
 
 fn lower_load(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
@@ -220,11 +212,7 @@ fn lower_load(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         further.extend(offsets(l, m, mode, next)?);
         next += 1;
     }
-    let width_128 = if m.get("mode") == Some(".im2col::w::128") {
-        WIDTH_128
-    } else {
-        0
-    };
+    let width_128 = if m.get("mode") == Some(".im2col::w::128") { WIDTH_128 } else { 0 };
     let (mut mask, mut flags) = (VReg::None, 0);
     if m.has(".multicast::cluster") {
         (mask, flags) = (l.source(next, ScalarType::B16)?, MASKED);
@@ -296,12 +284,7 @@ pub(super) fn read_map(
     unsafe { read(host, &mut bytes) };
     match TensorMap::decode(&bytes) {
         Ok(map) => Ok(map),
-        Err(error) => mistake(
-            warp,
-            pc,
-            lane,
-            format!("a tensor map was expected at {address:#x}: {error}"),
-        ),
+        Err(error) => mistake(warp, pc, lane, format!("a tensor map was expected at {address:#x}: {error}")),
     }
 }
 
@@ -331,11 +314,7 @@ fn flushes(element: TensorElement) -> bool {
 
 /// A reduction in global memory. Unlike `red`, sums of numbers of 32 bits keep subnormal ones, unless the type flushes them.
 fn bulk_reduction(name: &str, ty: ScalarType, flushes: bool) -> Option<Reduction> {
-    let space = if ty == ScalarType::F32 && !flushes {
-        Space::Shared
-    } else {
-        Space::Global
-    };
+    let space = if ty == ScalarType::F32 && !flushes { Space::Shared } else { Space::Global };
     reduction(name, ty, space)
 }
 
@@ -358,10 +337,8 @@ fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     let is_columns = matches!(map.shape, Shape::Columns { .. });
     if map.rank != rank || is_columns != matches!(mode, COLUMNS | WIDTH) {
         let shape = if is_columns { "columns of pixels" } else { "boxes" };
-        let message = format!(
-            "the tensor map is one for {shape} of {} dimension(s), which the instruction is not",
-            map.rank
-        );
+        let message =
+            format!("the tensor map is one for {shape} of {} dimension(s), which the instruction is not", map.rank);
         return mistake(warp, pc, lane, message);
     }
     if matches!(map.element, TensorElement::B4x16P64 | TensorElement::B6x16P32) {
@@ -379,18 +356,10 @@ fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     // SAFETY: the operation has as many sources, of 32 bits.
     let word = |warp: &Warp, index: usize| unsafe { slots.register(warp, index) }[lane];
     let at: [i32; MAX_RANK] = std::array::from_fn(|axis| if axis < coordinates { word(warp, axis) as i32 } else { 0 });
-    let offsets: [u16; 3] = std::array::from_fn(|axis| {
-        if axis < further {
-            word(warp, coordinates + axis) as u16
-        } else {
-            0
-        }
-    });
+    let offsets: [u16; 3] =
+        std::array::from_fn(|axis| if axis < further { word(warp, coordinates + axis) as u16 } else { 0 });
     let start = match mode {
-        FOUR_ROWS => Start::Rows {
-            column: at[0],
-            rows: std::array::from_fn(|row| at[1 + row]),
-        },
+        FOUR_ROWS => Start::Rows { column: at[0], rows: std::array::from_fn(|row| at[1 + row]) },
         WIDTH => {
             let is_128 = pc.imm & WIDTH_128 != 0;
             let [halo, offset, _] = offsets;
@@ -417,10 +386,7 @@ fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
         _ => match scalar(map.element).and_then(|ty| bulk_reduction(name, ty, flushes(map.element))) {
             Some(reduction) => Direction::Reduce(reduction),
             None => {
-                let message = format!(
-                    "the reduction `{name}` does not exist for elements of type {:?}",
-                    map.element
-                );
+                let message = format!("the reduction `{name}` does not exist for elements of type {:?}", map.element);
                 return mistake(warp, pc, lane, message);
             }
         },
@@ -443,14 +409,7 @@ fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
         Direction::Store => (AccessKind::Read, AccessKind::Write),
         Direction::Reduce(_) => (AccessKind::Read, AccessKind::Atomic),
     };
-    let wanted = Range {
-        address,
-        bytes,
-        align: BOX_ALIGN,
-        kind: here,
-        space: Space::Shared,
-        agent,
-    };
+    let wanted = Range { address, bytes, align: BOX_ALIGN, kind: here, space: Space::Shared, agent };
     copy.shared = translate(warp, pc, lane, wanted)?;
     // A box that lies in shared memory has no more rows than can be looked at.
     check_spans(warp, pc, lane, &copy, there)?;
@@ -478,10 +437,7 @@ fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     // SAFETY: `d` is a slot of 32 bits, if there is a mask.
     let mask = (pc.imm & MASKED != 0).then(|| unsafe { *warp.lanes::<u32>(pc.d).add(lane) as u16 });
     deliver_to(warp, pc, lane, (copy.shared, barrier, mask), agent, |to| {
-        Delivery::Tensor(Box::new(TensorCopy {
-            shared: to,
-            ..copy.clone()
-        }))
+        Delivery::Tensor(Box::new(TensorCopy { shared: to, ..copy.clone() }))
     })?;
     Ok(())
 }
@@ -498,14 +454,7 @@ fn check_spans(warp: &mut Warp, pc: Pc, lane: usize, copy: &TensorCopy, kind: Ac
         return Ok(());
     }
     copy.each_span(|address, bytes| {
-        let wanted = Range {
-            address,
-            bytes,
-            align: 1,
-            kind,
-            space: Space::Global,
-            agent: None,
-        };
+        let wanted = Range { address, bytes, align: 1, kind, space: Space::Global, agent: None };
         translate(warp, pc, lane, wanted).map(|_| ())
     })
 }
@@ -523,19 +472,8 @@ fn lower_bulk_reduce(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerE
     let a = whole_address(l, 0, space)?;
     let b = whole_address(l, 1, Space::Shared)?;
     let c = l.source(2, ScalarType::U32)?;
-    let d = if is_global {
-        VReg::None
-    } else {
-        whole_address(l, 3, Space::Shared)?
-    };
-    expect_operands(
-        l,
-        if is_global {
-            3 + usize::from(m.get("hint").is_some())
-        } else {
-            4
-        },
-    )?;
+    let d = if is_global { VReg::None } else { whole_address(l, 3, Space::Shared)? };
+    expect_operands(l, if is_global { 3 + usize::from(m.get("hint").is_some()) } else { 4 })?;
     l.emit(VirtualOp {
         a,
         b,
@@ -567,11 +505,7 @@ fn reduce_lane(warp: &mut Warp, pc: Pc, lane: usize, reduction: Reduction) -> Re
     let (unit, is_global) = (u32::from(pc.extra & 0xff), pc.extra & GLOBAL != 0);
     // SAFETY: the slots are the operation's, with 32 lanes of 64, 64 and 32 bits.
     let (to, from, bytes) = unsafe {
-        (
-            *warp.lanes::<u64>(pc.a).add(lane),
-            *warp.lanes::<u64>(pc.b).add(lane),
-            *warp.lanes::<u32>(pc.c).add(lane),
-        )
+        (*warp.lanes::<u64>(pc.a).add(lane), *warp.lanes::<u64>(pc.b).add(lane), *warp.lanes::<u32>(pc.c).add(lane))
     };
     if bytes % 16 != 0 {
         let message = format!("a bulk reduction of {bytes} bytes: only multiples of 16 can be reduced");
@@ -597,18 +531,10 @@ fn reduce_lane(warp: &mut Warp, pc: Pc, lane: usize, reduction: Reduction) -> Re
     let from = range(warp, pc, lane, side(from, Space::Shared, AccessKind::Read))?;
     let space = if is_global { Space::Global } else { Space::Shared };
     let to = range(warp, pc, lane, side(to, space, AccessKind::Atomic))?;
-    let reduce = Reduce {
-        from,
-        to,
-        bytes,
-        unit,
-        reduction,
-    };
+    let reduce = Reduce { from, to, bytes, unit, reduction };
     let Completion::Barrier(barrier) = completion else {
         begin_group(warp, pc, lane, Delivery::Reduce(reduce), agent);
         return Ok(());
     };
-    deliver_to(warp, pc, lane, (to, barrier, None), agent, |to| {
-        Delivery::Reduce(Reduce { to, ..reduce })
-    })
+    deliver_to(warp, pc, lane, (to, barrier, None), agent, |to| Delivery::Reduce(Reduce { to, ..reduce }))
 }

@@ -87,13 +87,8 @@ const FIELDS: [&str; 11] = [
 ];
 
 /// Fields that are one of a few, by their numbers, and how many these are.
-const CHOICES: [(&str, i128); 5] = [
-    (".elemtype", 16),
-    (".interleave_layout", 3),
-    (".swizzle_mode", 4),
-    (".fill_mode", 2),
-    (".swizzle_atomicity", 4),
-];
+const CHOICES: [(&str, i128); 5] =
+    [(".elemtype", 16), (".interleave_layout", 3), (".swizzle_mode", 4), (".fill_mode", 2), (".swizzle_atomicity", 4)];
 
 /// Where in `imm` the dimension is.
 const AXIS_SHIFT: u32 = 8;
@@ -133,11 +128,7 @@ unsafe fn replace<const WIDE: bool>(warp: &mut Warp, pc: Pc) -> Pc {
     for lane in lanes_of(warp.active) {
         // SAFETY: `b` is a slot of the field's width.
         let value = unsafe {
-            if WIDE {
-                *warp.lanes::<u64>(pc.b).add(lane)
-            } else {
-                u64::from(*warp.lanes::<u32>(pc.b).add(lane))
-            }
+            if WIDE { *warp.lanes::<u64>(pc.b).add(lane) } else { u64::from(*warp.lanes::<u32>(pc.b).add(lane)) }
         };
         if let Err(stop) = replace_lane(warp, pc, lane, value) {
             return stop;
@@ -153,20 +144,10 @@ fn replace_lane(warp: &mut Warp, pc: Pc, lane: usize, value: u64) -> Result<(), 
     let mut map = read_map(warp, pc, lane, (address, space), None)?;
     let (field, axis) = ((pc.imm & 0xff) as usize, (pc.imm >> AXIS_SHIFT) as usize);
     if let Err(rule) = set(&mut map, field, axis, value) {
-        let message = format!(
-            "{value} as `{}` of a tensor map: {rule}",
-            &FIELDS[field % FIELDS.len()][1..]
-        );
+        let message = format!("{value} as `{}` of a tensor map: {rule}", &FIELDS[field % FIELDS.len()][1..]);
         return Err(warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc.source, lane, message)));
     }
-    let wanted = Range {
-        address,
-        bytes: BYTES as u64,
-        align: 1,
-        kind: AccessKind::Write,
-        space,
-        agent: None,
-    };
+    let wanted = Range { address, bytes: BYTES as u64, align: 1, kind: AccessKind::Write, space, agent: None };
     let host = range(warp, pc, lane, wanted)?;
     // What the driver has worked out of all fields, behind these, stays as it is.
     // SAFETY: the range passed the access check.
@@ -178,11 +159,7 @@ fn replace_lane(warp: &mut Warp, pc: Pc, lane: usize, value: u64) -> Result<(), 
 fn set(map: &mut TensorMap, field: usize, axis: usize, value: u64) -> Result<(), &'static str> {
     let below = |limit: u64, rule| if value < limit { Ok(value as u32) } else { Err(rule) };
     let within = |last: u64, rule| {
-        if (1..=last).contains(&value) {
-            Ok(value as u32)
-        } else {
-            Err(rule)
-        }
+        if (1..=last).contains(&value) { Ok(value as u32) } else { Err(rule) }
     };
     let axis = axis.min(MAX_RANK - 1);
     match FIELDS[field % FIELDS.len()] {
@@ -223,13 +200,7 @@ fn lower_copy(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     }
     let to = whole_address(l, 0, Space::Global)?;
     let from = whole_address(l, 1, Space::Shared)?;
-    l.emit(VirtualOp {
-        dst: VReg::None,
-        a: to,
-        b: from,
-        defines: 0,
-        ..VirtualOp::new(Handlers::same(copy_map))
-    });
+    l.emit(VirtualOp { dst: VReg::None, a: to, b: from, defines: 0, ..VirtualOp::new(Handlers::same(copy_map)) });
     fence::emit(l, false, Order::of_fence(Some(".release"), m.get("scope")));
     fence::emit_proxy(l, None, Proxy::MapReleased);
     Ok(())
@@ -244,14 +215,7 @@ unsafe fn copy_map(warp: &mut Warp, pc: Pc) -> Pc {
         if last.replace(places) == Some(places) {
             continue;
         }
-        let side = |address, kind, space| Range {
-            address,
-            bytes: BYTES as u64,
-            align: 16,
-            kind,
-            space,
-            agent: None,
-        };
+        let side = |address, kind, space| Range { address, bytes: BYTES as u64, align: 16, kind, space, agent: None };
         let mut reach = |address, kind, space| range(warp, pc, lane, side(address, kind, space));
         let from = match reach(places.1, AccessKind::Read, Space::Shared) {
             Ok(from) => from,

@@ -66,10 +66,7 @@ fn check_masks(before: &str, instruction: &str, cases: &[(&[u64], u64)], masks: 
     let text = format!("{instruction}; {before}");
     let ptx = kernel(before, instruction, &text, cases[0].0.len());
     for (name, device) in devices() {
-        let module = match device.load(&[Source {
-            name: "instruction.ptx",
-            ptx: &ptx,
-        }]) {
+        let module = match device.load(&[Source { name: "instruction.ptx", ptx: &ptx }]) {
             Ok(module) => module,
             Err(error) => panic!("{error}"),
         };
@@ -143,22 +140,15 @@ pub(super) fn compare_engines(instructions: &[&str]) {
     };
     for instruction in instructions {
         let is_source = |position: &usize| {
-            ["%rd", "%r", "%h", "%p"]
-                .iter()
-                .any(|prefix| instruction.contains(&format!("{prefix}{position}")))
+            ["%rd", "%r", "%h", "%p"].iter().any(|prefix| instruction.contains(&format!("{prefix}{position}")))
         };
         let sources = (1..).take_while(is_source).count();
         let ptx = kernel("", instruction, instruction, sources);
         let modules: Vec<_> = devices()
             .iter()
             .map(|(name, device)| {
-                let source = Source {
-                    name: "instruction.ptx",
-                    ptx: &ptx,
-                };
-                let module = device
-                    .load(&[source])
-                    .unwrap_or_else(|error| panic!("{instruction}: {error}"));
+                let source = Source { name: "instruction.ptx", ptx: &ptx };
+                let module = device.load(&[source]).unwrap_or_else(|error| panic!("{instruction}: {error}"));
                 (*name, device, module)
             })
             .collect();
@@ -231,11 +221,7 @@ fn kernel(before: &str, instruction: &str, text: &str, sources: usize) -> String
     for line in before.split_terminator(';') {
         writeln!(ptx, "    @%p20 {};", line.trim()).unwrap();
     }
-    writeln!(
-        ptx,
-        "    @%p20 bra RUN;\n    bra DONE;\nRUN:\n    {instruction};\nDONE:"
-    )
-    .unwrap();
+    writeln!(ptx, "    @%p20 bra RUN;\n    bra DONE;\nRUN:\n    {instruction};\nDONE:").unwrap();
     match prefix(instruction, 0) {
         "%r" => ptx.push_str("    cvt.u64.u32 %rd0, %r0;\n"),
         "%h" => ptx.push_str("    cvt.u64.u16 %rd0, %h0;\n"),
@@ -252,11 +238,7 @@ fn run(device: &Device, module: &Module, mask: u32, cases: &[(&[u64], u64)]) -> 
     let mut input = Vec::new();
     for position in 0..=sources {
         for lane in 0..32 {
-            let value = if position == 0 {
-                BEFORE
-            } else {
-                cases[lane % cases.len()].0[position - 1]
-            };
+            let value = if position == 0 { BEFORE } else { cases[lane % cases.len()].0[position - 1] };
             input.extend_from_slice(&value.to_le_bytes());
         }
     }
@@ -285,10 +267,7 @@ fn run(device: &Device, module: &Module, mask: u32, cases: &[(&[u64], u64)]) -> 
     for place in places {
         device.free(place).unwrap();
     }
-    output
-        .chunks_exact(8)
-        .map(|value| u64::from_le_bytes(value.try_into().unwrap()))
-        .collect()
+    output.chunks_exact(8).map(|value| u64::from_le_bytes(value.try_into().unwrap())).collect()
 }
 
 mod tests {
@@ -359,12 +338,7 @@ mod tests {
     #[test]
     fn forms_of_singles() {
         let mut instructions = Vec::new();
-        for (name, sources) in [
-            ("add", "%r1, %r2"),
-            ("sub", "%r1, %r2"),
-            ("mul", "%r1, %r2"),
-            ("div", "%r1, %r2"),
-        ] {
+        for (name, sources) in [("add", "%r1, %r2"), ("sub", "%r1, %r2"), ("mul", "%r1, %r2"), ("div", "%r1, %r2")] {
             for modifiers in ["rz", "rm", "rp.ftz"] {
                 instructions.push(format!("{name}.{modifiers}.f32 %r0, {sources}"));
             }
@@ -381,10 +355,7 @@ mod tests {
             instructions.push(format!("{name}.approx.f32 %r0, %r1"));
             instructions.push(format!("{name}.approx.ftz.f32 %r0, %r1"));
         }
-        instructions.extend([
-            "tanh.approx.f32 %r0, %r1".to_owned(),
-            "div.approx.f32 %r0, %r1, %r2".to_owned(),
-        ]);
+        instructions.extend(["tanh.approx.f32 %r0, %r1".to_owned(), "div.approx.f32 %r0, %r1, %r2".to_owned()]);
         instructions.push("div.approx.ftz.f32 %r0, %r1, %r2".to_owned());
         for name in ["min", "max"] {
             for modifiers in ["", ".ftz", ".NaN", ".ftz.NaN", ".xorsign.abs"] {
@@ -414,11 +385,7 @@ mod tests {
         let mut instructions = Vec::new();
         for name in ["add", "sub", "mul"] {
             for ty in ["f16", "f16x2", "bf16", "bf16x2"] {
-                let registers = if ty.ends_with("x2") {
-                    "%r0, %r1, %r2"
-                } else {
-                    "%h0, %h1, %h2"
-                };
+                let registers = if ty.ends_with("x2") { "%r0, %r1, %r2" } else { "%h0, %h1, %h2" };
                 instructions.push(format!("{name}.{ty} {registers}"));
             }
             instructions.push(format!("{name}.ftz.sat.f16 %h0, %h1, %h2"));
@@ -464,14 +431,9 @@ mod tests {
         for rounding in ["rni", "rzi", "rmi", "rpi"] {
             instructions.push(format!("cvt.{rounding}.f32.f32 %r0, %r1"));
             instructions.push(format!("cvt.{rounding}.f64.f64 %rd0, %rd1"));
-            for (ty, register) in [
-                ("u8", "%r0"),
-                ("s16", "%h0"),
-                ("u32", "%r0"),
-                ("s32", "%r0"),
-                ("u64", "%rd0"),
-                ("s64", "%rd0"),
-            ] {
+            for (ty, register) in
+                [("u8", "%r0"), ("s16", "%h0"), ("u32", "%r0"), ("s32", "%r0"), ("u64", "%rd0"), ("s64", "%rd0")]
+            {
                 instructions.push(format!("cvt.{rounding}.{ty}.f32 {register}, %r1"));
                 instructions.push(format!("cvt.{rounding}.{ty}.f64 {register}, %rd1"));
             }

@@ -43,19 +43,10 @@ mod tests {
 
     #[test]
     fn classes() {
-        check(
-            "testp.normal.f32 %p0, %r1",
-            &[(&[0], 1), (&[1], 0), (&[0x3f80_0000], 1), (&[0x7f80_0000], 0)],
-        );
+        check("testp.normal.f32 %p0, %r1", &[(&[0], 1), (&[1], 0), (&[0x3f80_0000], 1), (&[0x7f80_0000], 0)]);
         check("testp.subnormal.f32 %p0, %r1", &[(&[1], 1), (&[0], 0)]);
-        check(
-            "testp.finite.f64 %p0, %rd1",
-            &[(&[0x3ff0_0000_0000_0000], 1), (&[0x7ff0_0000_0000_0000], 0)],
-        );
-        check(
-            "testp.notanumber.f32 %p0, %r1",
-            &[(&[0x7f80_0001], 1), (&[0x7f80_0000], 0)],
-        );
+        check("testp.finite.f64 %p0, %rd1", &[(&[0x3ff0_0000_0000_0000], 1), (&[0x7ff0_0000_0000_0000], 0)]);
+        check("testp.notanumber.f32 %p0, %r1", &[(&[0x7f80_0001], 1), (&[0x7f80_0000], 0)]);
         check("testp.infinite.f32 %p0, %r1", &[(&[0xff80_0000], 1)]);
         check("testp.number.f32 %p0, %r1", &[(&[0x7f80_0000], 1)]);
     }

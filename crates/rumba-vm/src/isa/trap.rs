@@ -25,10 +25,5 @@ fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
 
 unsafe fn trap(warp: &mut Warp, pc: Pc) -> Pc {
     let lane = warp.active.trailing_zeros() as usize;
-    warp.raise(RawFault::new(
-        FaultKind::Trap,
-        pc.source,
-        lane,
-        "the kernel executed `trap`",
-    ))
+    warp.raise(RawFault::new(FaultKind::Trap, pc.source, lane, "the kernel executed `trap`"))
 }

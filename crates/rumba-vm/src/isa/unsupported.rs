@@ -31,10 +31,7 @@ pub fn reason(mnemonic: &str, modifiers: &[&str]) -> Option<&'static str> {
         let mut modifiers = modifiers.iter().map(|modifier| modifier.trim_start_matches('.'));
         wanted.next() == Some(mnemonic) && wanted.all(|wanted| modifiers.next() == Some(wanted))
     };
-    UNSUPPORTED
-        .iter()
-        .find(|entry| entry.opcodes.iter().any(|start| begins(start)))
-        .map(|entry| entry.reason)
+    UNSUPPORTED.iter().find(|entry| entry.opcodes.iter().any(|start| begins(start))).map(|entry| entry.reason)
 }
 
 #[cfg(test)]

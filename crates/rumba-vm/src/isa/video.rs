@@ -150,10 +150,7 @@ impl Part {
     }
 
     fn of_code(code: u16) -> Self {
-        Self {
-            shift: code >> 6 & 31,
-            bits: code & 63,
-        }
+        Self { shift: code >> 6 & 31, bits: code & 63 }
     }
 }
 
@@ -171,10 +168,7 @@ pub(super) fn selected<'m>(
     let register = &mut l.function.registers[index];
     register.used = true;
     if register.ty.bits() != 32 {
-        let message = format!(
-            "`{name}` has {} bits; parts are those of a 32-bit register",
-            register.ty.bits()
-        );
+        let message = format!("`{name}` has {} bits; parts are those of a 32-bit register", register.ty.bits());
         return Err(LowerError::new(message).at(operand.span));
     }
     Ok(Some((register.place, selector)))
@@ -214,16 +208,9 @@ fn number<'m>(l: &mut Lowering<'m>, operand: &'m Operand<'m>, sign: u16) -> Resu
         let part = Part::of_code(extra);
         let above = 64 - u32::from(part.bits);
         let bits = u64::from(a) >> part.shift << above;
-        if extra & SIGNED == 0 {
-            (bits >> above) as i64
-        } else {
-            (bits as i64) >> above
-        }
+        if extra & SIGNED == 0 { (bits >> above) as i64 } else { (bits as i64) >> above }
     });
-    l.emit(VirtualOp {
-        extra: part.code() | sign,
-        ..VirtualOp::unary(select, value, place)
-    });
+    l.emit(VirtualOp { extra: part.code() | sign, ..VirtualOp::unary(select, value, place) });
     Ok(value)
 }
 
@@ -241,11 +228,7 @@ fn finish(extra: u16, result: i64, c: u32) -> u32 {
         result
     } else {
         let span = 1_i64 << part.bits;
-        if is_signed {
-            result.clamp(-span / 2, span / 2 - 1)
-        } else {
-            result.clamp(0, span - 1)
-        }
+        if is_signed { result.clamp(-span / 2, span / 2 - 1) } else { result.clamp(0, span - 1) }
     };
     let result = result as u32;
     match extra & MAX {
@@ -269,11 +252,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, operation: Handlers) -> Result<(
     let result = l.scratch(ScalarType::S64);
     l.emit(VirtualOp::binary(operation, result, a, b));
     let has_third = l.operand_count() == 4;
-    let c = if has_third {
-        l.source(3, ScalarType::U32)?
-    } else {
-        l.constant(ScalarType::U32, 0)
-    };
+    let c = if has_third { l.source(3, ScalarType::U32)? } else { l.constant(ScalarType::U32, 0) };
     let operand = l.operand(0)?;
     let (dst, selector) = target(l)?;
     let part = selector.map_or(Some(Part::WHOLE), Part::find);
@@ -363,10 +342,7 @@ fn lower_vmad(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let (a, b) = (number(l, a, sign_a)?, number(l, b, sign_b)?);
     let c = l.source_operand(c, ScalarType::U32, false)?;
     let dst = l.destination(0, ScalarType::U32)?;
-    l.emit(VirtualOp {
-        extra,
-        ..VirtualOp::ternary(shape::ternary_with(multiply), dst, a, b, c)
-    });
+    l.emit(VirtualOp { extra, ..VirtualOp::ternary(shape::ternary_with(multiply), dst, a, b, c) });
     Ok(())
 }
 
@@ -380,34 +356,19 @@ mod tests {
             "vadd.s32.u32.s32.sat %r0, %r1.b0, %r2.h0",
             &[(&[0x1234_56ff, 0xffff_8000], 0xffff_80ff), (&[0, 0xffff], 0xffff_ffff)],
         );
-        check(
-            "vsub.u32.u32.u32.sat %r0, %r1, %r2",
-            &[(&[1, 2], 0), (&[0xffff_ffff, 1], 0xffff_fffe)],
-        );
+        check("vsub.u32.u32.u32.sat %r0, %r1, %r2", &[(&[1, 2], 0), (&[0xffff_ffff, 1], 0xffff_fffe)]);
         check("vsub.s32.s32.s32 %r0, %r1, %r2", &[(&[0x8000_0000, 1], 0x7fff_ffff)]);
-        check(
-            "vabsdiff.u32.s32.s32 %r0, %r1, %r2",
-            &[(&[0x8000_0000, 0x7fff_ffff], 0xffff_ffff)],
-        );
+        check("vabsdiff.u32.s32.s32 %r0, %r1, %r2", &[(&[0x8000_0000, 0x7fff_ffff], 0xffff_ffff)]);
         check("vmax.s32.s32.u32 %r0, %r1, %r2", &[(&[0xffff_ffff, 1], 1)]);
     }
 
     #[test]
     fn second_operations() {
         check("vmin.s32.s32.s32.add %r0, %r1, %r2, %r3", &[(&[5, 0xffff_fffe, 10], 8)]);
-        check(
-            "vadd.u32.u32.u32.min %r0, %r1, %r2, %r3",
-            &[(&[1, 2, 2], 2), (&[1, 2, 0x8000_0000], 3)],
-        );
+        check("vadd.u32.u32.u32.min %r0, %r1, %r2, %r3", &[(&[1, 2, 2], 2), (&[1, 2, 0x8000_0000], 3)]);
         check("vadd.s32.s32.s32.max %r0, %r1, %r2, %r3", &[(&[1, 2, 0x8000_0000], 3)]);
-        check(
-            "vadd.s32.s32.s32.sat %r0.h1, %r1, %r2, %r3",
-            &[(&[0x7000, 0x7000, 0x1234_5678], 0x7fff_5678)],
-        );
-        check(
-            "vset.s32.u32.lt %r0.b2, %r1, %r2, %r3",
-            &[(&[0xffff_ffff, 0, 0], 0x0001_0000)],
-        );
+        check("vadd.s32.s32.s32.sat %r0.h1, %r1, %r2, %r3", &[(&[0x7000, 0x7000, 0x1234_5678], 0x7fff_5678)]);
+        check("vset.s32.u32.lt %r0.b2, %r1, %r2, %r3", &[(&[0xffff_ffff, 0, 0], 0x0001_0000)]);
     }
 
     #[test]
@@ -417,10 +378,7 @@ mod tests {
             &[(&[1, 31], 0x8000_0000), (&[1, 32], 0), (&[3, 0xffff_ffff], 0)],
         );
         check("vshl.u32.u32.u32.wrap %r0, %r1, %r2", &[(&[1, 33], 2)]);
-        check(
-            "vshr.s32.s32.u32.clamp %r0, %r1, %r2",
-            &[(&[0x8000_0000, 40], 0xffff_ffff)],
-        );
+        check("vshr.s32.s32.u32.clamp %r0, %r1, %r2", &[(&[0x8000_0000, 40], 0xffff_ffff)]);
         check("vshr.u32.u32.u32.wrap %r0, %r1, %r2", &[(&[0x8000_0000, 63], 1)]);
         check("vshl.u32.u32.u32.sat.clamp %r0, %r1, %r2", &[(&[3, 31], 0xffff_ffff)]);
     }
@@ -429,16 +387,10 @@ mod tests {
     fn products() {
         check("vmad.s32.s32.u32 %r0, %r1.b0, -%r2.b0, %r3", &[(&[0xff, 3, 10], 13)]);
         check("vmad.u32.u32.u32.po %r0, %r1, %r2, %r3", &[(&[2, 3, 4], 11)]);
-        check(
-            "vmad.s32.u32.u32.sat.shr7 %r0, %r1, %r2, -%r3",
-            &[(&[0, 0, 128], 0xffff_ffff)],
-        );
+        check("vmad.s32.u32.u32.sat.shr7 %r0, %r1, %r2, -%r3", &[(&[0, 0, 128], 0xffff_ffff)]);
         check(
             "vmad.u32.u32.u32.sat %r0, %r1, %r2, %r3",
-            &[
-                (&[0xffff_ffff, 0xffff_ffff, 0xffff_ffff], 0xffff_ffff),
-                (&[2, 3, 4], 10),
-            ],
+            &[(&[0xffff_ffff, 0xffff_ffff, 0xffff_ffff], 0xffff_ffff), (&[2, 3, 4], 10)],
         );
     }
 }

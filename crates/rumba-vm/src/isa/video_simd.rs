@@ -150,11 +150,7 @@ fn combine<const COUNT: u32>(extra: u16, a: u32, b: u32, c: u32) -> u32 {
     let ones = (1_u32 << bits) - 1;
     let number = |packed: u32, element: u32, sign: u16| {
         let value = packed >> (element * bits) & ones;
-        if extra & sign == 0 {
-            value as i32
-        } else {
-            (value << (32 - bits)) as i32 >> (32 - bits)
-        }
+        if extra & sign == 0 { value as i32 } else { (value << (32 - bits)) as i32 >> (32 - bits) }
     };
     let operation = Operation::ALL[usize::from(extra & 15) % Operation::ALL.len()];
     let mut result = c;
@@ -165,11 +161,7 @@ fn combine<const COUNT: u32>(extra: u16, a: u32, b: u32, c: u32) -> u32 {
         let mut value = apply(operation, number(a, element, SIGNED_A), number(b, element, SIGNED_B));
         if extra & SATURATE != 0 {
             let span = 1_i32 << bits;
-            value = if extra & SIGNED_D != 0 {
-                value.clamp(-span / 2, span / 2 - 1)
-            } else {
-                value.clamp(0, span - 1)
-            };
+            value = if extra & SIGNED_D != 0 { value.clamp(-span / 2, span / 2 - 1) } else { value.clamp(0, span - 1) };
         }
         result = if extra & ADD != 0 {
             result.wrapping_add(value as u32)
@@ -196,11 +188,8 @@ fn gather<const COUNT: u32>(extra: u16, a: u32, b: u32) -> u32 {
 /// The elements that a selector such as `.b7654` names, lowest first.
 fn elements(selector: &str, count: usize) -> Option<Vec<u16>> {
     let digits = selector.strip_prefix(if count == 2 { ".h" } else { ".b" })?;
-    let digits: Option<Vec<u16>> = digits
-        .chars()
-        .rev()
-        .map(|digit| digit.to_digit(10).map(|digit| digit as u16))
-        .collect();
+    let digits: Option<Vec<u16>> =
+        digits.chars().rev().map(|digit| digit.to_digit(10).map(|digit| digit as u16)).collect();
     digits.filter(|digits| !digits.is_empty())
 }
 
@@ -227,19 +216,14 @@ fn lower<const COUNT: u32>(l: &mut Lowering<'_>, m: &Matched<'_>, operation: Ope
         let at = l.operand(index + 1)?;
         let chosen = match selector {
             // The first operand's elements are numbered first.
-            None => (0..count as u16)
-                .map(|element| element + (index * count) as u16)
-                .collect(),
+            None => (0..count as u16).map(|element| element + (index * count) as u16).collect(),
             Some(text) => elements(text, count)
                 .filter(|list| list.len() == count && list.iter().all(|element| *element < 2 * count as u16))
                 .ok_or_else(|| wrong(text, at))?,
         };
         let extra = chosen.iter().rev().fold(0, |bits, element| bits << 4 | element);
         *slot = l.scratch(ScalarType::U32);
-        l.emit(VirtualOp {
-            extra,
-            ..VirtualOp::binary(shape::binary_with(gather::<COUNT>), *slot, a.0, b.0)
-        });
+        l.emit(VirtualOp { extra, ..VirtualOp::binary(shape::binary_with(gather::<COUNT>), *slot, a.0, b.0) });
     }
     let c = operand(l, l.operand(3)?)?.0;
     let target = l.operand(0)?;
@@ -279,23 +263,14 @@ mod tests {
     fn halves() {
         check(
             "vadd2.s32.s32.s32.sat %r0, %r1, %r2, %r3",
-            &[
-                (&[0x7fff_8000, 0x0001_ffff, 0], 0x7fff_8000),
-                (&[0x0001_0002, 0x0003_0004, 9], 0x0004_0006),
-            ],
+            &[(&[0x7fff_8000, 0x0001_ffff, 0], 0x7fff_8000), (&[0x0001_0002, 0x0003_0004, 9], 0x0004_0006)],
         );
         check(
             "vsub2.u32.u32.u32 %r0.h1, %r1.h01, %r2.h32, %r3",
             &[(&[0x0001_0005, 0x0002_0003, 0x1234_5678], 0x0003_5678)],
         );
-        check(
-            "vmin2.s32.u32.s32.add %r0, %r1, %r2, %r3",
-            &[(&[0x0001_ffff, 0x0002_fffe, 10], 9)],
-        );
-        check(
-            "vavrg2.s32.s32.s32 %r0, %r1, %r2, %r3",
-            &[(&[0x0001_ffff, 0x0002_fffe, 0], 0x0002_fffe)],
-        );
+        check("vmin2.s32.u32.s32.add %r0, %r1, %r2, %r3", &[(&[0x0001_ffff, 0x0002_fffe, 10], 9)]);
+        check("vavrg2.s32.s32.s32 %r0, %r1, %r2, %r3", &[(&[0x0001_ffff, 0x0002_fffe, 0], 0x0002_fffe)]);
     }
 
     #[test]
@@ -308,13 +283,7 @@ mod tests {
             "vadd4.u32.u32.u32.sat %r0.b30, %r1, %r2, %r3",
             &[(&[0xff00_00ff, 0x0101_0101, 0x55aa_55aa], 0xffaa_55ff)],
         );
-        check(
-            "vmax4.s32.s32.s32 %r0, %r1.b0123, %r2, %r3",
-            &[(&[0x8001_02ff, 0x0000_0000, 0], 0x0002_0100)],
-        );
-        check(
-            "vset4.s32.u32.lt %r0, %r1, %r2.b7777, %r3",
-            &[(&[0xff00_01ff, 0x0100_0000, 0], 0x0101_0001)],
-        );
+        check("vmax4.s32.s32.s32 %r0, %r1.b0123, %r2, %r3", &[(&[0x8001_02ff, 0x0000_0000, 0], 0x0002_0100)]);
+        check("vset4.s32.u32.lt %r0, %r1, %r2.b7777, %r3", &[(&[0xff00_01ff, 0x0100_0000, 0], 0x0101_0001)]);
     }
 }

@@ -68,11 +68,7 @@ fn lower(l: &mut Lowering<'_>, extra: u16, result: ScalarType) -> Result<(), Low
     }
     let b = l.source(2, ScalarType::U32)?;
     l.emit_control(
-        VirtualOp {
-            b,
-            handlers: Handlers::same(vote).together(Members::Operand(2), Some((form, true))),
-            ..virtual_op
-        },
+        VirtualOp { b, handlers: Handlers::same(vote).together(Members::Operand(2), Some((form, true))), ..virtual_op },
         Control::Park,
     );
     Ok(())
@@ -88,10 +84,7 @@ fn form(w: &mut Writer, op: &Op, lanes: &Value, votes: Option<&Value>) -> (Value
         ALL => w.compare("icmp eq", &votes, lanes),
         ANY => w.compare_with("icmp ne", &votes, 0),
         _ => {
-            let (all, none) = (
-                w.compare("icmp eq", &votes, lanes),
-                w.compare_with("icmp eq", &votes, 0),
-            );
+            let (all, none) = (w.compare("icmp eq", &votes, lanes), w.compare_with("icmp eq", &votes, 0));
             w.or(&all, &none)
         }
     };

@@ -136,10 +136,7 @@ pub(super) static WGMMA: Instruction = Instruction {
 
 /// What all lanes of a warp of a group come to.
 fn lower_group(l: &mut Lowering<'_>, handler: Handler, imm: u64) -> Result<(), LowerError> {
-    let virtual_op = VirtualOp {
-        imm,
-        ..VirtualOp::new(Handlers::same(handler))
-    };
+    let virtual_op = VirtualOp { imm, ..VirtualOp::new(Handlers::same(handler)) };
     emit(l, virtual_op, &[], &[]);
     Ok(())
 }
@@ -201,10 +198,7 @@ fn lower_product(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError
     let modifiers = l.modifiers();
     let unknown = || LowerError::new("the shape and the types of this form are not understood");
     let [rows, n, k] = shape(modifiers).ok_or_else(unknown)?;
-    let types: Vec<ElementType> = modifiers
-        .iter()
-        .filter_map(|modifier| ElementType::from_name(modifier))
-        .collect();
+    let types: Vec<ElementType> = modifiers.iter().filter_map(|modifier| ElementType::from_name(modifier)).collect();
     let [d, a, b] = types[..] else { return Err(unknown()) };
     let in_registers = matches!(l.operand(1)?.kind, OperandKind::Vector(_));
     let is_sparse = m.has(".sp");
@@ -226,11 +220,7 @@ fn lower_product(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError
     if given > 2 {
         let wanted = if in_registers { 1 } else { 2 };
         if given - 2 != wanted {
-            let message = format!(
-                "{} operands are needed here, and {} are given",
-                at + 3 + wanted,
-                at + 1 + given
-            );
+            let message = format!("{} operands are needed here, and {} are given", at + 3 + wanted, at + 1 + given);
             return Err(LowerError::new(message));
         }
         for (index, transposed) in transposed[2 - wanted..].iter_mut().enumerate() {
@@ -280,12 +270,7 @@ fn lower_product(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError
         Accumulation::Always | Accumulation::Decided => sources(l, 0, results, 32)?,
     };
     let written = destinations(l, 0, results, 32)?;
-    let keys = |places: &[VReg]| {
-        places
-            .iter()
-            .filter_map(|place| l.function.register_key(*place))
-            .collect()
-    };
+    let keys = |places: &[VReg]| places.iter().filter_map(|place| l.function.register_key(*place)).collect();
     let registers = ProductRegisters {
         source: l.source,
         shape: (n as u64) << 32 | k as u64,
@@ -303,11 +288,7 @@ fn lower_product(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError
     };
     emit_beside(l, virtual_op, &read, &beside, &written);
     if l.pool.instruments.checks.contains(Check::Sync) {
-        l.emit(VirtualOp {
-            imm: l.pool.products.len() as u64,
-            defines: 0,
-            ..VirtualOp::new(Handlers::same(begun))
-        });
+        l.emit(VirtualOp { imm: l.pool.products.len() as u64, defines: 0, ..VirtualOp::new(Handlers::same(begun)) });
         l.pool.products.push(registers);
     }
     Ok(())

@@ -90,10 +90,7 @@ pub(super) static WMMA: Instruction = Instruction {
 fn fragment(operand: char, element: ElementType, [m, n, k]: [usize; 3]) -> Option<Fragment> {
     let fits = match (operand, [m, n, k]) {
         ('a' | 'b', [16, 16, 16] | [8, 32, 16] | [32, 8, 16]) => {
-            matches!(
-                element,
-                ElementType::F16 | ElementType::Bf16 | ElementType::S8 | ElementType::U8
-            )
+            matches!(element, ElementType::F16 | ElementType::Bf16 | ElementType::S8 | ElementType::U8)
         }
         ('a' | 'b', [16, 16, 8]) => element == ElementType::Tf32,
         ('a' | 'b', [8, 8, 32]) => matches!(element, ElementType::S4 | ElementType::U4),
@@ -119,20 +116,13 @@ fn fragment(operand: char, element: ElementType, [m, n, k]: [usize; 3]) -> Optio
         _ if n == 32 => Fragment::accumulator(bits, n, m, Order::Down).transposed(),
         _ => Fragment::accumulator(bits, m, n, Order::Down),
     };
-    Some(if element == ElementType::F16 && matches!(operand, 'a' | 'b') {
-        fragment.repeated(8)
-    } else {
-        fragment
-    })
+    Some(if element == ElementType::F16 && matches!(operand, 'a' | 'b') { fragment.repeated(8) } else { fragment })
 }
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let modifiers = l.modifiers();
     let shape = shape_of(modifiers)?;
-    let types: Vec<ElementType> = modifiers
-        .iter()
-        .filter_map(|modifier| ElementType::from_name(modifier))
-        .collect();
+    let types: Vec<ElementType> = modifiers.iter().filter_map(|modifier| ElementType::from_name(modifier)).collect();
     let types = match types[..] {
         [d, c] => [d, ElementType::F16, ElementType::F16, c],
         [d, a, b, c] => [d, a, b, c],
@@ -140,12 +130,10 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     };
     let rule = match types[1] {
         ElementType::F64 => Rule::Double(Rounding::from_modifier(m.get("rnd"))),
-        ElementType::S8 | ElementType::U8 | ElementType::S4 | ElementType::U4 => Rule::Integer {
-            saturate: m.has(".satfinite"),
-        },
-        ElementType::B1 => Rule::Bits {
-            differ: m.get("bitop") == Some(".xor"),
-        },
+        ElementType::S8 | ElementType::U8 | ElementType::S4 | ElementType::U4 => {
+            Rule::Integer { saturate: m.has(".satfinite") }
+        }
+        ElementType::B1 => Rule::Bits { differ: m.get("bitop") == Some(".xor") },
         _ => Rule::Float,
     };
     let mut fragments = Vec::new();
@@ -153,15 +141,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         fragments.push(fragment(operand, element, shape).ok_or_else(no_such_fragment)?);
     }
     let fragments = fragments.try_into().map_err(|_| no_such_fragment())?;
-    let product = Product {
-        rule,
-        m: shape[0],
-        n: shape[1],
-        k: shape[2],
-        types,
-        fragments,
-        sparsity: None,
-    };
+    let product = Product { rule, m: shape[0], n: shape[1], k: shape[2], types, fragments, sparsity: None };
     mma::emit(l, format!("wmma{}", modifiers.concat()), product, Vec::new())
 }
 
@@ -201,47 +181,27 @@ fn interned(text: String, matrix: Matrix, fragment: Fragment) -> &'static Transf
     use std::sync::{LazyLock, Mutex, PoisonError};
     static KNOWN: LazyLock<Mutex<HashMap<String, &'static Transfer>>> = LazyLock::new(Mutex::default);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    known
-        .entry(text)
-        .or_insert_with(|| Box::leak(Box::new(Transfer { matrix, fragment })))
+    known.entry(text).or_insert_with(|| Box::leak(Box::new(Transfer { matrix, fragment })))
 }
 
 fn transfer(l: &mut Lowering<'_>, m: &Matched<'_>, load: bool) -> Result<(), LowerError> {
     let shape = shape_of(l.modifiers())?;
     let space = memory::space(l, m, usize::from(load));
-    let element = m
-        .get("type")
-        .and_then(ElementType::from_name)
-        .ok_or_else(no_such_fragment)?;
-    let operand = if load {
-        m.choose("operand", &[(".a", 'a'), (".b", 'b'), (".c", 'c')])?
-    } else {
-        'c'
-    };
+    let element = m.get("type").and_then(ElementType::from_name).ok_or_else(no_such_fragment)?;
+    let operand = if load { m.choose("operand", &[(".a", 'a'), (".b", 'b'), (".c", 'c')])? } else { 'c' };
     let by_rows = (m.get("layout") == Some(".row")) != (operand == 'b');
-    let matrix = Matrix {
-        operand,
-        element,
-        shape,
-        by_rows,
-        space,
-    };
+    let matrix = Matrix { operand, element, shape, by_rows, space };
     let fragment = matrix.fragment().ok_or_else(no_such_fragment)?;
     if element.bits() < 8 && !by_rows {
-        return Err(LowerError::new(
-            "numbers of fewer than eight bits are only in rows of `a` and columns of `b`",
-        ));
+        return Err(LowerError::new("numbers of fewer than eight bits are only in rows of `a` and columns of `b`"));
     }
     let bits = element.bits();
     let place = address(l, usize::from(load), space)?;
     let line = if by_rows { fragment.columns } else { fragment.rows };
     // Single bits are counted in words by their fragment.
     let line = if element == ElementType::B1 { line * 32 } else { line };
-    let stride = if l.operand_count() > 2 {
-        l.source(2, ScalarType::U32)?
-    } else {
-        l.constant(ScalarType::U32, line as u128)
-    };
+    let stride =
+        if l.operand_count() > 2 { l.source(2, ScalarType::U32)? } else { l.constant(ScalarType::U32, line as u128) };
     let mut read = vec![place, stride];
     let mut written = Vec::new();
     if load {
@@ -251,11 +211,7 @@ fn transfer(l: &mut Lowering<'_>, m: &Matched<'_>, load: bool) -> Result<(), Low
     }
     let text = format!("{} {space:?}", l.modifiers().concat());
     let transfer = interned(text, matrix, fragment);
-    let handlers = if load {
-        Handlers::same(wmma_load)
-    } else {
-        Handlers::same(wmma_store)
-    };
+    let handlers = if load { Handlers::same(wmma_load) } else { Handlers::same(wmma_store) };
     let virtual_op = VirtualOp {
         imm: std::ptr::from_ref(transfer) as u64,
         ..VirtualOp::new(handlers.together(Members::Warp, None))
@@ -284,21 +240,9 @@ fn pieces(
         let message = "the lanes of the warp give different addresses or strides for one matrix";
         return Err(warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc.source, lane, message)));
     }
-    let bits = if matrix.element == ElementType::B1 {
-        1
-    } else {
-        fragment.bits
-    };
-    let columns = if bits == 1 {
-        fragment.columns * 32
-    } else {
-        fragment.columns
-    };
-    let (lines, length) = if matrix.by_rows {
-        (fragment.rows, columns)
-    } else {
-        (columns, fragment.rows)
-    };
+    let bits = if matrix.element == ElementType::B1 { 1 } else { fragment.bits };
+    let columns = if bits == 1 { fragment.columns * 32 } else { fragment.columns };
+    let (lines, length) = if matrix.by_rows { (fragment.rows, columns) } else { (columns, fragment.rows) };
     let line = length * bits / 8;
     let stride = u64::from(strides[0]) * bits as u64 / 8;
     // As much at once as the addresses are multiples of; four bytes, or an element, they must be.
@@ -310,22 +254,12 @@ fn pieces(
         let count = (lines * per_line - first).min(LANES);
         let at = |index: usize| {
             let (line, part) = ((first + index) / per_line, (first + index) % per_line);
-            given[0]
-                .wrapping_add(line as u64 * stride)
-                .wrapping_add((part * piece) as u64)
+            given[0].wrapping_add(line as u64 * stride).wrapping_add((part * piece) as u64)
         };
         let addresses = std::array::from_fn(|lane| at(lane.min(count - 1)));
         let mut out = Addresses::new();
         let lanes = u32::MAX >> (LANES - count);
-        at_addresses(
-            warp,
-            pc,
-            &addresses,
-            lanes,
-            (piece as u64, kind),
-            matrix.space,
-            &mut out,
-        )?;
+        at_addresses(warp, pc, &addresses, lanes, (piece as u64, kind), matrix.space, &mut out)?;
         for index in 0..count {
             // SAFETY: the access check has set the addresses of these lanes.
             copy(unsafe { out.get(index) }, (first + index) * piece, piece);
@@ -343,12 +277,7 @@ fn element(bytes: &[u8; BYTES], bits: usize, index: usize) -> u64 {
         4 => u64::from(bytes[at] >> (index % 2 * 4) & 15),
         8 => u64::from(bytes[at]),
         16 => u64::from(u16::from_le_bytes([bytes[at], bytes[at + 1]])),
-        32 => u64::from(u32::from_le_bytes([
-            bytes[at],
-            bytes[at + 1],
-            bytes[at + 2],
-            bytes[at + 3],
-        ])),
+        32 => u64::from(u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])),
         _ => (0..8).fold(0, |value, byte| value | u64::from(bytes[at + byte]) << (8 * byte)),
     }
 }
@@ -377,11 +306,8 @@ unsafe fn wmma_load(warp: &mut Warp, pc: Pc) -> Pc {
                 let mut value = 0;
                 for position in 0..packed {
                     let (row, column) = fragment.place(register, lane, position);
-                    let index = if matrix.by_rows {
-                        row * fragment.columns + column
-                    } else {
-                        column * fragment.rows + row
-                    };
+                    let index =
+                        if matrix.by_rows { row * fragment.columns + column } else { column * fragment.rows + row };
                     value |= element(&bytes, fragment.bits, index) << (position * fragment.bits);
                 }
                 // SAFETY: the slot has 32 lanes of that width.
@@ -420,11 +346,8 @@ unsafe fn wmma_store(warp: &mut Warp, pc: Pc) -> Pc {
                 };
                 for position in 0..packed {
                     let (row, column) = fragment.place(register, lane, position);
-                    let index = if matrix.by_rows {
-                        row * fragment.columns + column
-                    } else {
-                        column * fragment.rows + row
-                    };
+                    let index =
+                        if matrix.by_rows { row * fragment.columns + column } else { column * fragment.rows + row };
                     let (at, width) = (index * fragment.bits / 8, fragment.bits / 8);
                     let value = value >> (position * fragment.bits);
                     bytes[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
@@ -433,10 +356,7 @@ unsafe fn wmma_store(warp: &mut Warp, pc: Pc) -> Pc {
         }
         pieces(warp, pc, slots, transfer, AccessKind::Write, |host, at, size| {
             let part = &bytes[at..at + size];
-            let value = part
-                .iter()
-                .rev()
-                .fold(0_u128, |value, byte| value << 8 | u128::from(*byte));
+            let value = part.iter().rev().fold(0_u128, |value, byte| value << 8 | u128::from(*byte));
             // SAFETY: as in `wmma_load`.
             unsafe {
                 match size {

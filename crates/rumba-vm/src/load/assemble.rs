@@ -56,10 +56,7 @@ pub(crate) fn program<'m>(
     target: &ProgramOptions,
     reached: &mut Vec<FunctionId>,
 ) -> Result<Program, Refusal> {
-    let mut debug = Debug {
-        sources: names.to_vec(),
-        ..Debug::default()
-    };
+    let mut debug = Debug { sources: names.to_vec(), ..Debug::default() };
     let mut lowering = Lowering::new(ProgramBuilder::new(symbols));
     lowering.pool.instruments = target.instruments;
     lowering.pool.function(kernel);
@@ -128,18 +125,9 @@ pub(crate) fn program<'m>(
         choices: assembly.choices,
         frame_bytes: functions[0].frame_bytes.next_multiple_of(16),
         stack_bytes,
-        stack_align: functions
-            .iter()
-            .map(|function| function.frame_align)
-            .max()
-            .unwrap_or(16)
-            .max(16),
+        stack_align: functions.iter().map(|function| function.frame_align).max().unwrap_or(16).max(16),
         source,
-        shared_start: if pool.fixed.iter().any(|(_, value)| is_reserved(*value)) {
-            0
-        } else {
-            SHARED_START
-        },
+        shared_start: if pool.fixed.iter().any(|(_, value)| is_reserved(*value)) { 0 } else { SHARED_START },
         shared_end: pool.shared_end,
         dynamic_align: pool.dynamic_align,
         parameters: parameter_list,
@@ -225,12 +213,7 @@ fn limits(ast: &ast::Function<'_>) -> Limits {
             }
             FunctionDirective::ReqNTid(shape) => {
                 limits.block = Some(*shape);
-                threads = Some(
-                    shape
-                        .iter()
-                        .fold(1, |all: u32, size| all.saturating_mul(*size))
-                        .clamp(1, 1024),
-                );
+                threads = Some(shape.iter().fold(1, |all: u32, size| all.saturating_mul(*size)).clamp(1, 1024));
             }
             FunctionDirective::MaxNReg(count) => registers = Some(*count),
             FunctionDirective::MinNCtaPerSm(count) => blocks = *count,
@@ -318,22 +301,14 @@ impl<'a, 'm> Assembly<'a, 'm> {
 
     fn fixed_list(&self) -> Vec<(u16, Class, crate::machine::program::Fixed)> {
         let units = self.fixed_units.iter().copied();
-        units
-            .zip(&self.pool.fixed)
-            .map(|(unit, (class, value))| (unit, *class, *value))
-            .collect()
+        units.zip(&self.pool.fixed).map(|(unit, (class, value))| (unit, *class, *value)).collect()
     }
 
     fn function(&mut self, function: &Function<'m>) -> Result<(), String> {
         let graph = cfg::graph(function);
         let (flat, blocks) = self.flatten(function, &graph);
-        let live_ops: Vec<LiveOp<'_>> = flat
-            .iter()
-            .map(|op| LiveOp {
-                virtual_op: &op.virtual_op,
-                conditional: op.conditional,
-            })
-            .collect();
+        let live_ops: Vec<LiveOp<'_>> =
+            flat.iter().map(|op| LiveOp { virtual_op: &op.virtual_op, conditional: op.conditional }).collect();
         let assignment = liveness::assign(&function.classes, &blocks, &live_ops);
         let live = choices::live(function.classes.len(), function.predicates, &blocks, &live_ops);
         let [narrow, wide, widest] = assignment.counts;
@@ -349,10 +324,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
         self.next_unit += range.units() as u32;
         self.next_predicate += u32::from(range.predicates);
         if self.next_unit >= MAX_UNITS || self.next_predicate >= 1 << 16 || function.predicates == u16::MAX {
-            return Err(format!(
-                "`{}` and what it calls need more registers than this device has",
-                function.name
-            ));
+            return Err(format!("`{}` and what it calls need more registers than this device has", function.name));
         }
         self.saves.push(range);
         self.starts.push(self.ops.len());
@@ -391,13 +363,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
             let mut last_source = 0;
             let mut falls = graph.falls_into[*index];
             for node in &function.nodes[block.ops.clone()] {
-                let Node::Op {
-                    virtual_op,
-                    control,
-                    source,
-                    conditional,
-                } = node
-                else {
+                let Node::Op { virtual_op, control, source, conditional } = node else {
                     continue;
                 };
                 last_source = *source;
@@ -411,29 +377,14 @@ impl<'a, 'm> Assembly<'a, 'm> {
                     Control::End => Flow::End,
                 };
                 let mut push = |virtual_op: VirtualOp, target: Destination, ends: bool| {
-                    flat.push(Emitted {
-                        virtual_op,
-                        target,
-                        source: *source,
-                        conditional: *conditional,
-                        flow,
-                        ends,
-                    });
+                    flat.push(Emitted { virtual_op, target, source: *source, conditional: *conditional, flow, ends });
                 };
                 match control {
                     Control::Next | Control::Park => push(*virtual_op, Destination::None, false),
                     Control::Frame if needs_frame => {
                         let align = function.frame_align.max(16) as u16;
                         let imm = function.frame_bytes.next_multiple_of(16);
-                        push(
-                            VirtualOp {
-                                extra: align,
-                                imm,
-                                ..*virtual_op
-                            },
-                            Destination::None,
-                            false,
-                        );
+                        push(VirtualOp { extra: align, imm, ..*virtual_op }, Destination::None, false);
                     }
                     Control::Frame => {}
                     Control::Call(_) | Control::CallIndirect => {
@@ -443,25 +394,11 @@ impl<'a, 'm> Assembly<'a, 'm> {
                         };
                         let imm = function.index as u64;
                         if recursive {
-                            push(
-                                VirtualOp {
-                                    imm,
-                                    ..VirtualOp::new(control::SAVE)
-                                },
-                                Destination::None,
-                                false,
-                            );
+                            push(VirtualOp { imm, ..VirtualOp::new(control::SAVE) }, Destination::None, false);
                         }
                         push(*virtual_op, target, false);
                         if recursive {
-                            push(
-                                VirtualOp {
-                                    imm,
-                                    ..VirtualOp::new(control::RESTORE)
-                                },
-                                Destination::None,
-                                false,
-                            );
+                            push(VirtualOp { imm, ..VirtualOp::new(control::RESTORE) }, Destination::None, false);
                         }
                     }
                     Control::Jump(label) => falls = Some(graph.labels[*label as usize]),
@@ -474,14 +411,8 @@ impl<'a, 'm> Assembly<'a, 'm> {
                             let either_first =
                                 alone(other) && alone(taken_block) || may_run_ahead(function, &graph.blocks[second]);
                             push(
-                                VirtualOp {
-                                    c: VReg::Predicate(u16::from(either_first)),
-                                    ..*virtual_op
-                                },
-                                Destination::Branch {
-                                    taken,
-                                    other: rank[other],
-                                },
+                                VirtualOp { c: VReg::Predicate(u16::from(either_first)), ..*virtual_op },
+                                Destination::Branch { taken, other: rank[other] },
                                 true,
                             );
                             falls = None;
@@ -508,10 +439,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
                 }
             }
             let successors = block.successors.iter().map(|block| rank[*block]).collect();
-            blocks.push(BasicBlock {
-                ops: start..flat.len(),
-                successors,
-            });
+            blocks.push(BasicBlock { ops: start..flat.len(), successors });
         }
         (flat, blocks)
     }
@@ -544,10 +472,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
                 Destination::Jump(block) => distance(*block),
                 Destination::Branch { taken, other } => distance(*taken) | distance(*other) << 32,
                 Destination::Table(targets) => {
-                    let table = targets
-                        .iter()
-                        .map(|block| (base + blocks[*block].ops.start) as u32)
-                        .collect();
+                    let table = targets.iter().map(|block| (base + blocks[*block].ops.start) as u32).collect();
                     self.tables.push(table);
                     self.tables.len() as u64 - 1
                 }
@@ -628,12 +553,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
             return None;
         }
         let mut deepest = vec![0; self.functions.len()];
-        for function in self
-            .calls_among
-            .callees_first
-            .iter()
-            .map(|index| &self.functions[*index])
-        {
+        for function in self.calls_among.callees_first.iter().map(|index| &self.functions[*index]) {
             let own = function.frame_bytes.next_multiple_of(16) + function.frame_align;
             let called = function.calls.iter().map(|callee| deepest[*callee]).max().unwrap_or(0);
             deepest[function.index] = own + called;
@@ -646,8 +566,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
 /// Which of the places are predicates, as bits.
 fn predicates(places: [VReg; 5]) -> u8 {
     let bits = places.iter().enumerate();
-    bits.filter(|(_, place)| matches!(place, VReg::Predicate(_)))
-        .fold(0, |bits, (position, _)| bits | 1 << position)
+    bits.filter(|(_, place)| matches!(place, VReg::Predicate(_))).fold(0, |bits, (position, _)| bits | 1 << position)
 }
 
 /// Which functions of a program call which.
@@ -680,9 +599,6 @@ impl CallGraph {
             }
         }
         recursive.pop();
-        Self {
-            callees_first,
-            recursive,
-        }
+        Self { callees_first, recursive }
     }
 }

@@ -44,23 +44,15 @@ pub(crate) fn graph(function: &Function<'_>) -> Graph {
     });
     let labels: Vec<usize> = label_at.iter().map(|at| holding(&blocks, *at)).collect();
     // Blocks that only jump are left out: who goes there goes where they lead.
-    let through: Vec<usize> = (0..blocks.len())
-        .map(|block| past_jumps(function, &blocks, &labels, block))
-        .collect();
-    let labels = labels
-        .into_iter()
-        .map(|block| *through.get(block).unwrap_or(&block))
-        .collect();
+    let through: Vec<usize> = (0..blocks.len()).map(|block| past_jumps(function, &blocks, &labels, block)).collect();
+    let labels = labels.into_iter().map(|block| *through.get(block).unwrap_or(&block)).collect();
     let mut predecessors = vec![Vec::new(); blocks.len()];
     let mut falls_into = vec![None; blocks.len()];
     for index in 0..blocks.len() {
-        let last = function.nodes[blocks[index].ops.clone()]
-            .iter()
-            .rev()
-            .find_map(|node| match node {
-                Node::Op { control, .. } => Some(control),
-                Node::Label(_) => None,
-            });
+        let last = function.nodes[blocks[index].ops.clone()].iter().rev().find_map(|node| match node {
+            Node::Op { control, .. } => Some(control),
+            Node::Label(_) => None,
+        });
         if last.is_none_or(falls) {
             falls_into[index] = through.get(index + 1).copied();
         }
@@ -73,13 +65,7 @@ pub(crate) fn graph(function: &Function<'_>) -> Graph {
         blocks[index].successors = successors;
     }
     let order = order(&blocks, &predecessors);
-    Graph {
-        blocks,
-        predecessors,
-        falls_into,
-        labels,
-        order,
-    }
+    Graph { blocks, predecessors, falls_into, labels, order }
 }
 
 /// Jumps that are followed at most: they may go in a circle.
@@ -91,13 +77,9 @@ fn past_jumps(function: &Function<'_>, blocks: &[BasicBlock], labels: &[usize], 
         let nodes = function.nodes[blocks[block].ops.clone()].iter();
         let mut nodes = nodes.filter(|node| matches!(node, Node::Op { .. }));
         match (nodes.next(), nodes.next()) {
-            (
-                Some(Node::Op {
-                    control: Control::Jump(label),
-                    ..
-                }),
-                None,
-            ) => Some(labels[*label as usize]).filter(|block| *block < blocks.len()),
+            (Some(Node::Op { control: Control::Jump(label), .. }), None) => {
+                Some(labels[*label as usize]).filter(|block| *block < blocks.len())
+            }
             _ => None,
         }
     };
@@ -132,17 +114,11 @@ fn order(blocks: &[BasicBlock], predecessors: &[Vec<usize>]) -> Vec<usize> {
         BasicBlock(usize),
         Set { entry: usize, members: Vec<usize> },
     }
-    let mut search = Search {
-        level: vec![0; blocks.len()],
-        marks: vec![Mark::default(); blocks.len()],
-    };
+    let mut search = Search { level: vec![0; blocks.len()], marks: vec![Mark::default(); blocks.len()] };
     let mut component_of = vec![0u32; blocks.len()];
     let (mut next_level, mut next_component) = (1, 1);
     let mut effort = EFFORT * blocks.len() + LEAST_EFFORT;
-    let mut work = vec![Piece::Set {
-        entry: 0,
-        members: (0..blocks.len()).collect(),
-    }];
+    let mut work = vec![Piece::Set { entry: 0, members: (0..blocks.len()).collect() }];
     while let Some(piece) = work.pop() {
         let (entry, members) = match piece {
             Piece::BasicBlock(block) => {
@@ -175,21 +151,11 @@ fn order(blocks: &[BasicBlock], predecessors: &[Vec<usize>]) -> Vec<usize> {
             let inside = |block: usize| component_of[block] == next_component;
             // The header is where control enters: from outside of the component, or the first block in the text.
             let enters = |block: usize| predecessors[block].iter().any(|from| !inside(*from));
-            let entries = component
-                .iter()
-                .copied()
-                .filter(|block| *block == entry || enters(*block));
+            let entries = component.iter().copied().filter(|block| *block == entry || enters(*block));
             let header = entries.min().unwrap_or(component[0]);
-            let first = blocks[header]
-                .successors
-                .iter()
-                .copied()
-                .find(|block| *block != header && inside(*block));
+            let first = blocks[header].successors.iter().copied().find(|block| *block != header && inside(*block));
             let rest: Vec<usize> = component.into_iter().filter(|block| *block != header).collect();
-            work.push(Piece::Set {
-                entry: first.unwrap_or(rest[0]),
-                members: rest,
-            });
+            work.push(Piece::Set { entry: first.unwrap_or(rest[0]), members: rest });
             work.push(Piece::BasicBlock(header));
             next_component += 1;
         }
@@ -237,11 +203,7 @@ impl Search {
             while let Some((block, done)) = frames.last_mut() {
                 let block = *block;
                 if *done == 0 && marks[block].index == 0 {
-                    marks[block] = Mark {
-                        index: next,
-                        low: next,
-                        on_stack: true,
-                    };
+                    marks[block] = Mark { index: next, low: next, on_stack: true };
                     next += 1;
                     stack.push(block);
                 }
@@ -297,19 +259,12 @@ mod tests {
     fn function<'m>(blocks: &[Control], operations: usize) -> Function<'m> {
         let mut function = Function::default();
         for (label, control) in blocks.iter().enumerate() {
-            function.labels.push(rumba_ptx::ast::Label {
-                name: "",
-                span: rumba_ptx::ast::Span::default(),
-            });
+            function.labels.push(rumba_ptx::ast::Label { name: "", span: rumba_ptx::ast::Span::default() });
             function.nodes.push(Node::Label(label as u32));
             for operation in 1..=operations {
                 function.nodes.push(Node::Op {
                     virtual_op: VirtualOp::new(Handlers::same(nothing)),
-                    control: if operation < operations {
-                        Control::Next
-                    } else {
-                        control.clone()
-                    },
+                    control: if operation < operations { Control::Next } else { control.clone() },
                     source: 0,
                     conditional: false,
                 });

@@ -34,10 +34,7 @@ pub(crate) fn live(
         VReg::Slot(_) | VReg::Predicate(_) | VReg::None => None,
     };
     let before = |live: &mut Set, index: usize| {
-        let LiveOp {
-            virtual_op,
-            conditional,
-        } = &ops[index];
+        let LiveOp { virtual_op, conditional } = &ops[index];
         let places = || virtual_op.places().into_iter().enumerate();
         let is_written = |position: usize| virtual_op.defines >> position & 1 != 0;
         if !conditional {

@@ -44,13 +44,7 @@ pub(crate) fn lower<'m>(
         ..Function::default()
     };
     debug.functions.push(ast.name.to_owned());
-    let mut walk = Walk {
-        lowering,
-        text: &sources[source],
-        debug,
-        location: NOWHERE,
-        errors: Vec::new(),
-    };
+    let mut walk = Walk { lowering, text: &sources[source], debug, location: NOWHERE, errors: Vec::new() };
     walk.function(ast);
     let errors = std::mem::take(&mut walk.errors);
     if !errors.is_empty() {
@@ -85,11 +79,8 @@ impl<'m> Walk<'_, 'm> {
         if let Err(error) = self.lowering.open_scope(&body.statements) {
             return self.fail(error, body.span);
         }
-        let parameters = if ast.kind == FunctionKind::Entry {
-            self.entry_parameters(ast)
-        } else {
-            self.function_parameters(ast)
-        };
+        let parameters =
+            if ast.kind == FunctionKind::Entry { self.entry_parameters(ast) } else { self.function_parameters(ast) };
         if let Err(error) = parameters {
             self.fail(error, ast.span);
         }
@@ -108,10 +99,7 @@ impl<'m> Walk<'_, 'm> {
         let mut offset = 0;
         for variable in &ast.parameters {
             let (start, bytes) = parameter_place(variable, offset)?;
-            let binding = Binding::EntryParameter {
-                offset: start as u32,
-                element: symbols::element_bytes(variable),
-            };
+            let binding = Binding::EntryParameter { offset: start as u32, element: symbols::element_bytes(variable) };
             if !self.lowering.bind(variable.name, binding) {
                 let message = format!("`{}` is declared twice", variable.name);
                 return Err(LowerError::new(message).at(variable.name_span));
@@ -197,23 +185,13 @@ impl<'m> Walk<'_, 'm> {
                 .iter()
                 .rposition(|location| location.file == file && location.line == line && location.column == column);
             let parent = known.unwrap_or_else(|| {
-                self.debug.locations.push(SourceLocation {
-                    file,
-                    line,
-                    column,
-                    inlined: None,
-                });
+                self.debug.locations.push(SourceLocation { file, line, column, inlined: None });
                 self.debug.locations.len() - 1
             });
             let name = loc.function_name.and_then(|symbol| self.text.string(&symbol));
             (name, parent as u32)
         });
-        let location = SourceLocation {
-            file,
-            line: loc.line,
-            column: loc.column,
-            inlined,
-        };
+        let location = SourceLocation { file, line: loc.line, column: loc.column, inlined };
         self.debug.locations.push(location);
         self.location = (self.debug.locations.len() - 1) as u32;
     }
@@ -231,13 +209,8 @@ impl<'m> Walk<'_, 'm> {
             let message = format!("`{}` is not an instruction that this device executes", opcode.mnemonic);
             return Err(LowerError::new(message).at(opcode.span));
         };
-        let matched = notation::match_forms(
-            instruction.forms,
-            instruction.name,
-            &opcode.modifiers,
-            ast.operands.len(),
-        )
-        .map_err(|error| LowerError::new(error.to_string()).at(opcode.span))?;
+        let matched = notation::match_forms(instruction.forms, instruction.name, &opcode.modifiers, ast.operands.len())
+            .map_err(|error| LowerError::new(error.to_string()).at(opcode.span))?;
         if let Some(operand) = ast.operands.first()
             && operand.kind == OperandKind::Name("_")
             && !instruction.optional_result
@@ -270,10 +243,7 @@ impl<'m> Walk<'_, 'm> {
         let instruments = lowering.pool.instruments;
         if instruments.want_instructions() {
             let convergence = matched.convergence.unwrap_or(instruction.convergence);
-            let occurrence = Occurrence {
-                instruction,
-                convergence,
-            };
+            let occurrence = Occurrence { instruction, convergence };
             lowering.function.occurrences.insert(lowering.source, occurrence);
         }
         if instruments.checks.contains(Check::Arith)
@@ -318,10 +288,7 @@ impl<'m> Walk<'_, 'm> {
                 defined[*id as usize] = true;
             }
         }
-        debug_assert!(
-            defined.iter().all(|defined| *defined),
-            "every label is entered where it stands"
-        );
+        debug_assert!(defined.iter().all(|defined| *defined), "every label is entered where it stands");
     }
 }
 
@@ -335,40 +302,20 @@ impl Lowering<'_> {
     /// Lets only the lanes of a predicate execute what was emitted since `first`.
     fn wrap_in_guard(&mut self, first: usize, predicate: VReg, negated: bool, uniform: bool) {
         let body = self.function.nodes.split_off(first);
-        let simple = body.iter().all(|node| {
-            matches!(
-                node,
-                Node::Op {
-                    control: Control::Next,
-                    ..
-                }
-            )
-        });
+        let simple = body.iter().all(|node| matches!(node, Node::Op { control: Control::Next, .. }));
         let extra = u16::from(negated);
         if simple {
             if body.is_empty() {
                 return;
             }
-            let begin = VirtualOp {
-                a: predicate,
-                extra,
-                imm: body.len() as u64 + 1,
-                ..VirtualOp::new(control::GUARD_BEGIN)
-            };
+            let begin =
+                VirtualOp { a: predicate, extra, imm: body.len() as u64 + 1, ..VirtualOp::new(control::GUARD_BEGIN) };
             self.emit(begin);
             for node in body {
                 let node = match node {
-                    Node::Op {
-                        virtual_op,
-                        control,
-                        source,
-                        ..
-                    } => Node::Op {
-                        virtual_op,
-                        control,
-                        source,
-                        conditional: true,
-                    },
+                    Node::Op { virtual_op, control, source, .. } => {
+                        Node::Op { virtual_op, control, source, conditional: true }
+                    }
                     Node::Label(label) => Node::Label(label),
                 };
                 self.function.nodes.push(node);
@@ -380,11 +327,7 @@ impl Lowering<'_> {
         let skip = VirtualOp {
             a: predicate,
             extra: 1 - extra,
-            ..VirtualOp::new(if uniform {
-                control::UNIFORM_BRANCH
-            } else {
-                control::BRANCH
-            })
+            ..VirtualOp::new(if uniform { control::UNIFORM_BRANCH } else { control::BRANCH })
         };
         self.emit_control(skip, Control::Branch(over));
         self.function.nodes.extend(body);

@@ -30,14 +30,10 @@ pub(crate) struct Assignment {
 /// Assigns places to virtual slots, of which there is one for each of `classes`.
 pub(crate) fn assign(classes: &[Class], blocks: &[BasicBlock], ops: &[LiveOp<'_>]) -> Assignment {
     let intervals = intervals(classes.len(), blocks, ops);
-    let mut assignment = Assignment {
-        index: vec![0; classes.len()],
-        counts: [0; 3],
-    };
+    let mut assignment = Assignment { index: vec![0; classes.len()], counts: [0; 3] };
     for (number, class) in [Class::W32, Class::W64, Class::W128].into_iter().enumerate() {
-        let mut wanted: Vec<usize> = (0..classes.len())
-            .filter(|slot| classes[*slot] == class && intervals[*slot].is_some())
-            .collect();
+        let mut wanted: Vec<usize> =
+            (0..classes.len()).filter(|slot| classes[*slot] == class && intervals[*slot].is_some()).collect();
         wanted.sort_by_key(|slot| intervals[*slot]);
         let mut free = BTreeSet::new();
         let mut active = BinaryHeap::new();
@@ -94,9 +90,7 @@ fn intervals(slots: usize, blocks: &[BasicBlock], ops: &[LiveOp<'_>]) -> Vec<Opt
     let (number, crossing) = crossing(slots, blocks, ops);
     let liveness = Liveness::new(blocks, crossing.len(), |live, op| {
         let numbered = |slot: usize| (number[slot] != LOCAL).then_some(number[slot] as usize);
-        defined(&ops[op])
-            .filter_map(numbered)
-            .for_each(|slot| live.remove(slot));
+        defined(&ops[op]).filter_map(numbered).for_each(|slot| live.remove(slot));
         used(&ops[op]).filter_map(numbered).for_each(|slot| live.insert(slot));
     });
     let mut intervals: Vec<Option<(u32, u32)>> = vec![None; slots];
@@ -128,28 +122,20 @@ fn intervals(slots: usize, blocks: &[BasicBlock], ops: &[LiveOp<'_>]) -> Vec<Opt
 /// The virtual slots of an operation, and whether it writes them.
 fn slots_of(virtual_op: &VirtualOp) -> impl Iterator<Item = (bool, usize)> {
     let defines = virtual_op.defines;
-    virtual_op
-        .places()
-        .into_iter()
-        .enumerate()
-        .filter_map(move |(position, place)| match place {
-            VReg::Slot(slot) if slot & FIXED == 0 => Some((defines >> position & 1 != 0, slot as usize)),
-            VReg::Slot(_) | VReg::Predicate(_) | VReg::None => None,
-        })
+    virtual_op.places().into_iter().enumerate().filter_map(move |(position, place)| match place {
+        VReg::Slot(slot) if slot & FIXED == 0 => Some((defines >> position & 1 != 0, slot as usize)),
+        VReg::Slot(_) | VReg::Predicate(_) | VReg::None => None,
+    })
 }
 
 fn used(op: &LiveOp<'_>) -> impl Iterator<Item = usize> {
     let conditional = op.conditional;
-    slots_of(op.virtual_op)
-        .filter(move |(defines, _)| !defines || conditional)
-        .map(|(_, slot)| slot)
+    slots_of(op.virtual_op).filter(move |(defines, _)| !defines || conditional).map(|(_, slot)| slot)
 }
 
 fn defined(op: &LiveOp<'_>) -> impl Iterator<Item = usize> {
     let conditional = op.conditional;
-    slots_of(op.virtual_op)
-        .filter(move |(defines, _)| *defines && !conditional)
-        .map(|(_, slot)| slot)
+    slots_of(op.virtual_op).filter(move |(defines, _)| *defines && !conditional).map(|(_, slot)| slot)
 }
 
 #[cfg(test)]
@@ -171,13 +157,8 @@ mod tests {
     }
 
     fn places(classes: &[Class], blocks: &[BasicBlock], drafts: &[(VirtualOp, bool)]) -> (Vec<u16>, [u32; 3]) {
-        let ops: Vec<LiveOp<'_>> = drafts
-            .iter()
-            .map(|(virtual_op, conditional)| LiveOp {
-                virtual_op,
-                conditional: *conditional,
-            })
-            .collect();
+        let ops: Vec<LiveOp<'_>> =
+            drafts.iter().map(|(virtual_op, conditional)| LiveOp { virtual_op, conditional: *conditional }).collect();
         let assignment = assign(classes, blocks, &ops);
         (assignment.index, assignment.counts)
     }
@@ -190,10 +171,7 @@ mod tests {
             (virtual_op(Some(2), Some(1), None), false),
             (virtual_op(None, Some(2), None), false),
         ];
-        let blocks = [BasicBlock {
-            ops: 0..4,
-            successors: vec![],
-        }];
+        let blocks = [BasicBlock { ops: 0..4, successors: vec![] }];
         assert_eq!(places(&[Class::W32; 3], &blocks, &drafts), (vec![0, 0, 0], [1, 0, 0]));
         // But not if it is wider.
         let classes = [Class::W32, Class::W64, Class::W32];
@@ -208,10 +186,7 @@ mod tests {
             (virtual_op(Some(2), Some(0), Some(1)), false),
             (virtual_op(None, Some(2), Some(0)), false),
         ];
-        let blocks = [BasicBlock {
-            ops: 0..4,
-            successors: vec![],
-        }];
+        let blocks = [BasicBlock { ops: 0..4, successors: vec![] }];
         let (index, counts) = places(&[Class::W32; 3], &blocks, &drafts);
         assert_eq!(counts, [2, 0, 0]);
         assert_ne!(index[0], index[1]);
@@ -227,16 +202,7 @@ mod tests {
             (virtual_op(Some(2), Some(1), None), false),
             (virtual_op(None, Some(2), None), false),
         ];
-        let blocks = [
-            BasicBlock {
-                ops: 0..1,
-                successors: vec![1],
-            },
-            BasicBlock {
-                ops: 1..4,
-                successors: vec![1],
-            },
-        ];
+        let blocks = [BasicBlock { ops: 0..1, successors: vec![1] }, BasicBlock { ops: 1..4, successors: vec![1] }];
         let (index, _) = places(&[Class::W32; 3], &blocks, &drafts);
         assert_ne!(index[0], index[1]);
         assert_ne!(index[0], index[2]);
@@ -251,10 +217,7 @@ mod tests {
             (virtual_op(Some(0), None, None), true),
             (virtual_op(None, Some(0), None), false),
         ];
-        let blocks = [BasicBlock {
-            ops: 0..5,
-            successors: vec![],
-        }];
+        let blocks = [BasicBlock { ops: 0..5, successors: vec![] }];
         let (index, _) = places(&[Class::W32; 2], &blocks, &drafts);
         assert_ne!(index[0], index[1]);
     }

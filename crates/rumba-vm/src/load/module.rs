@@ -72,11 +72,8 @@ impl LoadError {
     fn new(sources: &[Source<'_>], errors: Vec<Located>) -> Self {
         let mut list = Vec::new();
         for (index, source) in sources.iter().enumerate() {
-            let mut own: Vec<Diagnostic> = errors
-                .iter()
-                .filter(|(at, _)| *at == index)
-                .map(|(_, error)| error.clone())
-                .collect();
+            let mut own: Vec<Diagnostic> =
+                errors.iter().filter(|(at, _)| *at == index).map(|(_, error)| error.clone()).collect();
             own.sort_by_key(|error| error.span.start);
             own.dedup_by(|a, b| a.span.start == b.span.start && a.message == b.message);
             let Some(first) = own.first() else { continue };
@@ -84,11 +81,7 @@ impl LoadError {
             let position = report.position(first);
             list.push(SourceErrors {
                 name: source.name.to_owned(),
-                report: own
-                    .iter()
-                    .map(|error| report.render(error))
-                    .collect::<Vec<_>>()
-                    .join("\n\n"),
+                report: own.iter().map(|error| report.render(error)).collect::<Vec<_>>().join("\n\n"),
                 short: report.short_log(&own),
                 position: (position.line, position.column),
                 diagnostics: own,
@@ -133,10 +126,7 @@ impl Module {
     /// A kernel that can be launched.
     pub fn function(&self, name: &str) -> Option<Function> {
         let program = self.inner.kernels.iter().find(|program| program.name == name)?;
-        Some(Function {
-            module: Arc::clone(&self.inner),
-            program: Arc::clone(program),
-        })
+        Some(Function { module: Arc::clone(&self.inner), program: Arc::clone(program) })
     }
 
     /// What the machine does not execute of a kernel that the module has and [`Self::function`] does not give.
@@ -146,10 +136,10 @@ impl Module {
 
     /// All kernels that can be launched, in the order of the sources.
     pub fn functions(&self) -> impl Iterator<Item = Function> + '_ {
-        self.inner.kernels.iter().map(|program| Function {
-            module: Arc::clone(&self.inner),
-            program: Arc::clone(program),
-        })
+        self.inner
+            .kernels
+            .iter()
+            .map(|program| Function { module: Arc::clone(&self.inner), program: Arc::clone(program) })
     }
 
     /// Address and size of a variable in `.global` or `.const`.
@@ -226,10 +216,7 @@ impl Function {
             registers: self.program.registers,
             shared_bytes: (self.program.shared_end - SHARED_START) as usize,
             const_bytes: self.module.const_bytes,
-            local_bytes: self
-                .program
-                .stack_bytes
-                .unwrap_or(self.module.device.config.stack_bytes) as usize,
+            local_bytes: self.program.stack_bytes.unwrap_or(self.module.device.config.stack_bytes) as usize,
             max_threads_per_block: self.program.max_threads,
             ptx_version: self.module.targets.get(self.program.source).copied().unwrap_or(0),
         }
@@ -280,11 +267,8 @@ pub(crate) fn load(device: &Arc<Resources>, sources: &[Source<'_>]) -> Result<Mo
     };
     place_variables(&mut inner, &mut symbols)?;
     initialise(&symbols).map_err(|errors| LoadError::new(sources, errors))?;
-    let texts: Vec<SourceText<'_>> = modules
-        .iter()
-        .zip(sources)
-        .map(|(module, source)| SourceText::new(source.ptx, module))
-        .collect();
+    let texts: Vec<SourceText<'_>> =
+        modules.iter().zip(sources).map(|(module, source)| SourceText::new(source.ptx, module)).collect();
     let names: Vec<String> = sources.iter().map(|source| source.name.to_owned()).collect();
     let target = assemble::ProgramOptions {
         vector_instructions: device.config.vector_instructions,
@@ -346,10 +330,7 @@ fn place_variables(inner: &mut ModuleInner, symbols: &mut Symbols<'_>) -> Result
         let address = device
             .allocations
             .allocate(&device.arena, bytes, kind, Some(name.clone()))
-            .map_err(|error| LoadError::Memory {
-                name: name.clone(),
-                error,
-            })?;
+            .map_err(|error| LoadError::Memory { name: name.clone(), error })?;
         inner.allocations.push(address);
         if kind == AllocationKind::Constant {
             inner.const_bytes += variable.bytes as usize;
@@ -370,13 +351,8 @@ fn initialise(symbols: &Symbols<'_>) -> Result<(), Vec<Located>> {
         {
             let mut dimensions: Vec<u64> = variable.ast.dimensions.iter().map(|size| size.unwrap_or(0)).collect();
             dimensions.extend(variable.ast.vector.map(u64::from));
-            let mut writer = Image {
-                symbols,
-                source: variable.source,
-                position: variable.ast.span.end,
-                ty,
-                bytes: &mut image,
-            };
+            let mut writer =
+                Image { symbols, source: variable.source, position: variable.ast.span.end, ty, bytes: &mut image };
             if let Err(message) = writer.write(initializer, 0, &dimensions) {
                 errors.push((variable.source, Diagnostic::new(variable.ast.span, message)));
             }
@@ -411,11 +387,7 @@ impl Image<'_, '_> {
             Initializer::List(items) => {
                 let inner = dimensions.get(1..).unwrap_or(&[]);
                 let nested = items.iter().any(|item| matches!(item, Initializer::List(_)));
-                let stride = if nested {
-                    element * inner.iter().product::<u64>() as usize
-                } else {
-                    element
-                };
+                let stride = if nested { element * inner.iter().product::<u64>() as usize } else { element };
                 for (index, item) in items.iter().enumerate() {
                     self.write(item, offset + index * stride, inner)?;
                 }
@@ -443,10 +415,7 @@ impl Image<'_, '_> {
                     None => return Err(format!("`{}` is not declared", symbol.name)),
                 };
                 if address == 0 {
-                    return Err(format!(
-                        "`{}` has no address that is known when the module is loaded",
-                        symbol.name
-                    ));
+                    return Err(format!("`{}` has no address that is known when the module is loaded", symbol.name));
                 }
                 let value = address.wrapping_add_signed(symbol.addend);
                 let value = match symbol.mask {

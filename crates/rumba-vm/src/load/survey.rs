@@ -18,10 +18,7 @@ impl<'m> Survey<'m> {
     pub(crate) fn of(function: &'m ast::Function<'m>) -> Self {
         let mut survey = Self::default();
         let own = function.returns.iter().chain(&function.parameters);
-        survey.scopes.push(
-            own.map(|variable| (variable.name, std::ptr::from_ref(variable)))
-                .collect(),
-        );
+        survey.scopes.push(own.map(|variable| (variable.name, std::ptr::from_ref(variable))).collect());
         if let Some(body) = &function.body {
             survey.block(&body.statements);
         }
@@ -54,9 +51,7 @@ impl<'m> Survey<'m> {
 
     fn instruction(&mut self, instruction: &'m ast::Instruction<'m>) {
         let modifiers = &instruction.opcode.modifiers;
-        let vector = modifiers
-            .iter()
-            .any(|text| matches!(*text, ".v2" | ".v4" | ".v8" | ".b128"));
+        let vector = modifiers.iter().any(|text| matches!(*text, ".v2" | ".v4" | ".v8" | ".b128"));
         let is_call = names_callee(instruction);
         for (position, operand) in instruction.operands.iter().enumerate() {
             self.operand(operand, position == 0 || is_call, vector, is_call);
@@ -110,11 +105,7 @@ fn names_callee(instruction: &ast::Instruction<'_>) -> bool {
 /// The functions whose address is taken anywhere, by code or by the initial value of a variable: what a call through a
 /// pointer may reach, whichever kernel makes it.
 pub(crate) fn addressed(symbols: &Symbols<'_>) -> Vec<FunctionId> {
-    let mut found = Found {
-        symbols,
-        functions: Vec::new(),
-        known: FxHashSet::default(),
-    };
+    let mut found = Found { symbols, functions: Vec::new(), known: FxHashSet::default() };
     for variable in &symbols.variables {
         if let Some(initializer) = &variable.ast.initializer {
             found.initializer(variable.source, initializer);

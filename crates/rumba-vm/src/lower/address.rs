@@ -30,9 +30,7 @@ impl<'m> Lowering<'m> {
     /// The address of a variable or function as an operand, which few instructions have.
     pub(crate) fn address_operand(&mut self, name: &'m str, ty: ScalarType) -> Result<Source, LowerError> {
         if !self.names.has_addresses() {
-            return Err(LowerError::new(format!(
-                "`{name}` is no register, and its address is taken by mov"
-            )));
+            return Err(LowerError::new(format!("`{name}` is no register, and its address is taken by mov")));
         }
         self.address_sum(name, 0, ty)
     }
@@ -50,10 +48,7 @@ impl<'m> Lowering<'m> {
     /// The address of a variable or function, as its own state space counts.
     pub(crate) fn symbol_address(&mut self, name: &'m str, addend: i64) -> Result<VReg, LowerError> {
         let address = self.symbol(name)?;
-        Ok(self.sum(Address {
-            offset: address.offset.wrapping_add(addend),
-            ..address
-        }))
+        Ok(self.sum(Address { offset: address.offset.wrapping_add(addend), ..address }))
     }
 
     /// An address as one value.
@@ -63,9 +58,8 @@ impl<'m> Lowering<'m> {
         }
         let sum = self.new_slot(Class::W64);
         let offset = self.constant(ScalarType::U64, u128::from(address.offset.cast_unsigned()));
-        let add = shape::binary(|a: u64, b: u64| a.wrapping_add(b))
-            .linear(Linear::Sum)
-            .form(|w, _, x| w.add(&x[0], &x[1]));
+        let add =
+            shape::binary(|a: u64, b: u64| a.wrapping_add(b)).linear(Linear::Sum).form(|w, _, x| w.add(&x[0], &x[1]));
         self.emit(VirtualOp::binary(add, sum, address.base, offset));
         sum
     }
@@ -73,12 +67,7 @@ impl<'m> Lowering<'m> {
     /// The address of a variable or function, as its own state space counts: constants are folded.
     pub(crate) fn symbol(&mut self, name: &'m str) -> Result<Address, LowerError> {
         let binding = self.lookup(name).ok_or_else(|| self.unknown(name))?;
-        let wide = |base, offset, space| Address {
-            base,
-            narrow: false,
-            offset,
-            space,
-        };
+        let wide = |base, offset, space| Address { base, narrow: false, offset, space };
         match binding {
             Binding::Local { offset, space, .. } => match self.function.frame {
                 None => {
@@ -126,12 +115,7 @@ impl<'m> Lowering<'m> {
             OperandKind::Literal(Literal::Integer { value, .. }) => {
                 let value = value.wrapping_add(address.offset.cast_unsigned());
                 let base = self.constant(ScalarType::U64, u128::from(value));
-                Ok(Address {
-                    base,
-                    narrow: false,
-                    offset: 0,
-                    space: None,
-                })
+                Ok(Address { base, narrow: false, offset: 0, space: None })
             }
             OperandKind::Name(name) => match self.register_of(&address.base)? {
                 Some(register) => {
@@ -139,19 +123,11 @@ impl<'m> Lowering<'m> {
                     register.used = true;
                     fit::address(name, register.ty).map_err(at)?;
                     let narrow = register.ty.bits() == 32;
-                    Ok(Address {
-                        base: register.place,
-                        narrow,
-                        offset: address.offset,
-                        space: None,
-                    })
+                    Ok(Address { base: register.place, narrow, offset: address.offset, space: None })
                 }
                 None => {
                     let symbol = self.symbol(name).map_err(at)?;
-                    Ok(Address {
-                        offset: symbol.offset.wrapping_add(address.offset),
-                        ..symbol
-                    })
+                    Ok(Address { offset: symbol.offset.wrapping_add(address.offset), ..symbol })
                 }
             },
             _ => Err(at(LowerError::new("an address is a register, a variable or a number"))),

@@ -28,14 +28,7 @@ enum Limit {
 
 impl Availability {
     const fn new(version: (u32, u32), target: u32, limit: Limit) -> Self {
-        Self {
-            with: &[],
-            without: &[],
-            operands: 0,
-            version,
-            target,
-            limit,
-        }
+        Self { with: &[], without: &[], operands: 0, version, target, limit }
     }
 
     /// All forms exist from a version of PTX and for a target and later ones.
@@ -55,18 +48,12 @@ impl Availability {
 
     /// Of the forms with all of these modifiers.
     pub const fn with(self, modifiers: &'static [&'static str]) -> Self {
-        Self {
-            with: modifiers,
-            ..self
-        }
+        Self { with: modifiers, ..self }
     }
 
     /// Of the forms with none of these modifiers.
     pub const fn without(self, modifiers: &'static [&'static str]) -> Self {
-        Self {
-            without: modifiers,
-            ..self
-        }
+        Self { without: modifiers, ..self }
     }
 
     /// Of the forms with at least so many operands, destinations included.
@@ -82,11 +69,7 @@ impl Availability {
 
     /// What a module of a version and a target lacks to have these forms, as the end of a sentence.
     pub(crate) fn missing(&self, version: (u32, u32), target: Target) -> Option<String> {
-        let Self {
-            version: (major, minor),
-            target: number,
-            ..
-        } = *self;
+        let Self { version: (major, minor), target: number, .. } = *self;
         match self.limit {
             Limit::Until => (target.number >= number && version >= self.version).then(|| {
                 let without = self.without.join(" ");

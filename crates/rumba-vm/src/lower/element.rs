@@ -29,10 +29,7 @@ impl<'m> Lowering<'m> {
                 return Err(LowerError::new("an index is a register or an integer").at(element.index.span));
             };
             let count = value.cast_signed().wrapping_add(element.offset);
-            return Ok(Address {
-                offset: array.offset.wrapping_add(by(count)),
-                ..array
-            });
+            return Ok(Address { offset: array.offset.wrapping_add(by(count)), ..array });
         };
         let declared = self.function.registers[register].ty;
         let index = self.source_operand(&element.index, declared, false)?;

@@ -19,11 +19,7 @@ pub struct LowerError {
 impl LowerError {
     /// An error with this text.
     pub fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            span: None,
-            help: None,
-        }
+        Self { message: message.into(), span: None, help: None }
     }
 
     /// The same with advice.

@@ -69,18 +69,12 @@ pub(crate) fn register(name: &str, declared: ScalarType, ty: ScalarType, wide: b
         (Kind::Bits, _) | (_, Kind::Bits) => true,
         _ => own == wanted,
     };
-    let widths = if wide {
-        declared.bits() >= ty.bits()
-    } else {
-        declared.bits() == ty.bits()
-    };
+    let widths = if wide { declared.bits() >= ty.bits() } else { declared.bits() == ty.bits() };
     // Instructions on 8 bits keep their values in 16-bit registers.
     if kinds && (widths || (ty.bits() == 8 && declared.bits() >= 8)) {
         return Ok(());
     }
-    Err(LowerError::new(format!(
-        "`{name}` is declared as {declared}, which does not fit an operand of type {ty}"
-    )))
+    Err(LowerError::new(format!("`{name}` is declared as {declared}, which does not fit an operand of type {ty}")))
 }
 
 /// The bits of a literal as operand of type `ty`.
@@ -91,9 +85,9 @@ pub(crate) fn literal(literal: Literal, ty: ScalarType) -> Result<u128, LowerErr
                 .with_help("write it as a floating point number: 1.0, 0f3F800000, 0d3FF0000000000000"))
         }
         (_, Kind::Exact(ScalarType::F16x2 | ScalarType::Bf16x2 | ScalarType::U16x2 | ScalarType::S16x2))
-        | (Literal::F32(_) | Literal::F64(_), Kind::Integer | Kind::Predicate) => Err(LowerError::new(format!(
-            "a floating point number is not an operand of type {ty}"
-        ))),
+        | (Literal::F32(_) | Literal::F64(_), Kind::Integer | Kind::Predicate) => {
+            Err(LowerError::new(format!("a floating point number is not an operand of type {ty}")))
+        }
         _ => literal_bits(literal, ty),
     }
 }
@@ -109,8 +103,8 @@ pub(crate) fn literal_bits(literal: Literal, ty: ScalarType) -> Result<u128, Low
         (Literal::F64(bits), ScalarType::F32) => Ok(u128::from((f64::from_bits(bits) as f32).to_bits())),
         (Literal::F32(bits), _) if ty.bits() == 32 => Ok(u128::from(bits)),
         (Literal::F64(bits), _) if ty.bits() == 64 => Ok(u128::from(bits)),
-        (Literal::F32(_) | Literal::F64(_), _) => Err(LowerError::new(format!(
-            "a floating point number is not an operand of type {ty}"
-        ))),
+        (Literal::F32(_) | Literal::F64(_), _) => {
+            Err(LowerError::new(format!("a floating point number is not an operand of type {ty}")))
+        }
     }
 }

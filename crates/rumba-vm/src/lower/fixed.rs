@@ -142,10 +142,7 @@ impl<'m> ProgramBuilder<'m> {
             Symbol::Function(id) => {
                 let function = &self.symbols.functions[id];
                 if function.ast.body.is_none() {
-                    let message = format!(
-                        "the address of `{}` is taken, which no source defines",
-                        function.ast.name
-                    );
+                    let message = format!("the address of `{}` is taken, which no source defines", function.ast.name);
                     return Err(LowerError::new(message));
                 }
                 let handle = function.handle;

@@ -82,10 +82,7 @@ pub(crate) struct Occurrence {
 impl Default for Occurrence {
     /// What stands for no instruction of the source, such as the return at the end of a function.
     fn default() -> Self {
-        Self {
-            instruction: &Instruction::NEW,
-            convergence: Convergence::Lane,
-        }
+        Self { instruction: &Instruction::NEW, convergence: Convergence::Lane }
     }
 }
 

@@ -122,8 +122,7 @@ impl<'m> Lowering<'m> {
 
     /// The instruction's modifiers as written, each with its dot.
     pub(crate) fn modifiers(&self) -> &'m [&'m str] {
-        self.instruction
-            .map_or(&[], |instruction| &instruction.opcode.modifiers)
+        self.instruction.map_or(&[], |instruction| &instruction.opcode.modifiers)
     }
 
     pub(crate) fn operand(&self, index: usize) -> Result<&'m ast::Operand<'m>, LowerError> {
@@ -192,11 +191,9 @@ impl<'m> Lowering<'m> {
     /// The value of operand `index` if it is an integer literal.
     pub fn literal(&self, index: usize) -> Option<i128> {
         match self.operand(index).ok()?.kind {
-            OperandKind::Literal(Literal::Integer { value, unsigned }) => Some(if unsigned {
-                i128::from(value)
-            } else {
-                i128::from(value.cast_signed())
-            }),
+            OperandKind::Literal(Literal::Integer { value, unsigned }) => {
+                Some(if unsigned { i128::from(value) } else { i128::from(value.cast_signed()) })
+            }
             _ => None,
         }
     }
@@ -217,11 +214,7 @@ impl<'m> Lowering<'m> {
         if ty == ScalarType::Pred {
             return self.constant_predicate(bits & 1 != 0);
         }
-        let mask = if ty.bits() == 128 {
-            u128::MAX
-        } else {
-            (1 << ty.bits()) - 1
-        };
+        let mask = if ty.bits() == 128 { u128::MAX } else { (1 << ty.bits()) - 1 };
         self.pool.fixed(Class::of(ty), Fixed::Constant(bits & mask))
     }
 
@@ -246,12 +239,7 @@ impl<'m> Lowering<'m> {
     /// Appends an operation that decides where control goes.
     pub(crate) fn emit_control(&mut self, virtual_op: VirtualOp, control: Control) {
         self.function.branches |= !matches!(control, Control::Next | Control::Park | Control::Frame);
-        self.function.nodes.push(Node::Op {
-            virtual_op,
-            control,
-            source: self.source,
-            conditional: false,
-        });
+        self.function.nodes.push(Node::Op { virtual_op, control, source: self.source, conditional: false });
     }
 
     /// Places a point of choice before what the instruction does next, if orders are explored. The object is named by `a` and
@@ -273,13 +261,7 @@ impl<'m> Lowering<'m> {
             live: Vec::new(),
             predicates: Vec::new(),
         });
-        let point = VirtualOp {
-            a,
-            b,
-            imm: index,
-            defines: 0,
-            ..VirtualOp::new(choice::CHOICE)
-        };
+        let point = VirtualOp { a, b, imm: index, defines: 0, ..VirtualOp::new(choice::CHOICE) };
         self.emit_control(point, Control::Park);
     }
 
@@ -291,10 +273,7 @@ impl<'m> Lowering<'m> {
     /// Notes that the instruction writes to memory, if orders are explored.
     pub(crate) fn note_write(&mut self) {
         if self.pool.instruments.choices {
-            self.emit(VirtualOp {
-                defines: 0,
-                ..VirtualOp::new(choice::WRITE)
-            });
+            self.emit(VirtualOp { defines: 0, ..VirtualOp::new(choice::WRITE) });
         }
     }
 
@@ -374,9 +353,7 @@ impl<'m> Lowering<'m> {
 
     /// The type of the register that an operand names.
     pub(crate) fn register_type(&mut self, operand: &'m ast::Operand<'m>) -> Result<Option<ScalarType>, LowerError> {
-        Ok(self
-            .register_of(operand)?
-            .map(|register| self.function.registers[register].ty))
+        Ok(self.register_of(operand)?.map(|register| self.function.registers[register].ty))
     }
 
     pub(crate) fn unknown(&self, name: &str) -> LowerError {
@@ -420,9 +397,7 @@ impl<'m> Lowering<'m> {
         ty: ScalarType,
         wide: bool,
     ) -> Result<VReg, LowerError> {
-        let source = self
-            .resolve(operand, ty, wide)
-            .map_err(|error| error.at(operand.span))?;
+        let source = self.resolve(operand, ty, wide).map_err(|error| error.at(operand.span))?;
         let (place, declared) = match source {
             Source::Register(register) => {
                 let register = &mut self.function.registers[register];
@@ -444,16 +419,14 @@ impl<'m> Lowering<'m> {
             return Ok(place);
         }
         let handlers = match (from, to) {
-            (Class::W64, Class::W32) => shape::unary(|value: u64| value as u32)
-                .linear(Linear::Copy)
-                .form(|_, _, x| x[0].clone()),
+            (Class::W64, Class::W32) => {
+                shape::unary(|value: u64| value as u32).linear(Linear::Copy).form(|_, _, x| x[0].clone())
+            }
             (Class::W32, Class::W64) => shape::unary(|value: u32| u64::from(value))
                 .linear(Linear::ZeroExtended)
                 .form(|w, _, x| w.extended(&x[0], Element::I64)),
             _ => {
-                return Err(LowerError::new(format!(
-                    "a value of type {declared} cannot be read as {ty}"
-                )));
+                return Err(LowerError::new(format!("a value of type {declared} cannot be read as {ty}")));
             }
         };
         let value = self.new_slot(to);
@@ -541,9 +514,7 @@ impl<'m> Lowering<'m> {
     /// A special register is read as what it is, by instructions that can.
     fn check_special(&self, name: &str, declared: ScalarType, ty: ScalarType) -> Result<(), LowerError> {
         if !self.names.has_specials() {
-            return Err(LowerError::new(format!(
-                "the special register `{name}` can only be read by mov"
-            )));
+            return Err(LowerError::new(format!("the special register `{name}` can only be read by mov")));
         }
         fit::register(name, declared, ty, false)
     }
@@ -553,10 +524,7 @@ impl<'m> Lowering<'m> {
             return self.pool.fixed(Class::of(ty), Fixed::Special(special));
         }
         let value = self.scratch(ty);
-        self.emit(VirtualOp {
-            dst: value,
-            ..VirtualOp::new(crate::exec::clock::read(special))
-        });
+        self.emit(VirtualOp { dst: value, ..VirtualOp::new(crate::exec::clock::read(special)) });
         value
     }
 }

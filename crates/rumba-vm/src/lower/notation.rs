@@ -47,10 +47,7 @@ type Modifiers<'s> = Vec<(&'static str, &'s str)>;
 impl<'s> Matched<'s> {
     /// The modifier that stands for a placeholder (`"type"` for `.type`), with its dot.
     pub fn get(&self, placeholder: &str) -> Option<&'s str> {
-        self.modifiers
-            .iter()
-            .find(|(name, _)| name[1..] == *placeholder)
-            .map(|(_, text)| *text)
+        self.modifiers.iter().find(|(name, _)| name[1..] == *placeholder).map(|(_, text)| *text)
     }
 
     /// What belongs to the modifier that stands for a placeholder.
@@ -68,9 +65,7 @@ impl<'s> Matched<'s> {
 
     /// Whether the instruction has this modifier, which the form spells out (`".sat"`).
     pub fn has(&self, literal: &str) -> bool {
-        self.modifiers
-            .iter()
-            .any(|(name, text)| *name == literal && *text == literal)
+        self.modifiers.iter().any(|(name, text)| *name == literal && *text == literal)
     }
 
     /// The type that stands for a placeholder.
@@ -78,9 +73,7 @@ impl<'s> Matched<'s> {
     /// # Errors
     /// If the placeholder took no modifier, or one that is not a type.
     pub fn ty(&self, placeholder: &str) -> Result<ScalarType, LowerError> {
-        let text = self
-            .get(placeholder)
-            .ok_or_else(|| LowerError::new(format!("`.{placeholder}` is missing")))?;
+        let text = self.get(placeholder).ok_or_else(|| LowerError::new(format!("`.{placeholder}` is missing")))?;
         ScalarType::from_name(text).ok_or_else(|| LowerError::new(format!("`{text}` is not a type that is known here")))
     }
 }
@@ -109,27 +102,19 @@ pub fn match_forms<'s>(
 ) -> Result<Matched<'s>, NotationError> {
     let parsed = parsed(forms);
     let find = |accept: fn(&Pattern, &[&'s str]) -> Option<Modifiers<'s>>| {
-        parsed
-            .patterns
-            .iter()
-            .filter(|pattern| pattern.name == name && pattern.operands.contains(&operands))
-            .find_map(|pattern| {
+        parsed.patterns.iter().filter(|pattern| pattern.name == name && pattern.operands.contains(&operands)).find_map(
+            |pattern| {
                 let modifiers = accept(pattern, modifiers)?;
-                Some(Matched {
-                    lower: pattern.lower,
-                    convergence: pattern.convergence,
-                    modifiers,
-                })
-            })
+                Some(Matched { lower: pattern.lower, convergence: pattern.convergence, modifiers })
+            },
+        )
     };
-    find(Pattern::accept)
-        .or_else(|| find(Pattern::accept_reordered))
-        .ok_or_else(|| NotationError {
-            name: name.to_owned(),
-            written: format!("{name}{}", modifiers.concat()),
-            operands,
-            forms: parsed.text(),
-        })
+    find(Pattern::accept).or_else(|| find(Pattern::accept_reordered)).ok_or_else(|| NotationError {
+        name: name.to_owned(),
+        written: format!("{name}{}", modifiers.concat()),
+        operands,
+        forms: parsed.text(),
+    })
 }
 
 /// The syntax of an instruction, parsed.
@@ -190,11 +175,7 @@ impl PatternItem {
 impl Slot {
     fn accepts(&self, modifiers: &[&str]) -> bool {
         modifiers.len() >= self.elements.len()
-            && self
-                .elements
-                .iter()
-                .zip(modifiers)
-                .all(|(element, text)| element.accepts(text))
+            && self.elements.iter().zip(modifiers).all(|(element, text)| element.accepts(text))
     }
 }
 
@@ -221,13 +202,7 @@ impl Pattern {
         if rest.len() > 32 || !search.assign(free) {
             return None;
         }
-        found.extend(
-            search
-                .taken
-                .into_iter()
-                .zip(rest)
-                .filter_map(|(name, text)| Some((name?, *text))),
-        );
+        found.extend(search.taken.into_iter().zip(rest).filter_map(|(name, text)| Some((name?, *text))));
         Some(found)
     }
 }
@@ -291,9 +266,7 @@ fn is_type(text: &str) -> bool {
     let rest = match text.trim_start_matches(['.', 'u']).strip_prefix('e') {
         // Bits of the exponent and of the mantissa.
         Some(float) => float[digits(float)..].strip_prefix('m'),
-        None => [".bf", ".tf", ".b", ".u", ".s", ".f"]
-            .iter()
-            .find_map(|kind| text.strip_prefix(kind)),
+        None => [".bf", ".tf", ".b", ".u", ".s", ".f"].iter().find_map(|kind| text.strip_prefix(kind)),
     };
     rest.is_some_and(|rest| {
         let bits = digits(rest);
@@ -361,11 +334,7 @@ fn parsed(forms: &'static [Form]) -> &'static Syntax {
         // A test parses every registered syntax, so this is about one that is not registered.
         panic!("the syntax of an instruction is not in the notation: {message}")
     });
-    PARSED
-        .write()
-        .unwrap_or_else(PoisonError::into_inner)
-        .entry(key)
-        .or_insert_with(|| Box::leak(Box::new(parsed)))
+    PARSED.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert_with(|| Box::leak(Box::new(parsed)))
 }
 
 #[cfg(test)]
@@ -403,10 +372,7 @@ mod tests {
 
     /// The forms of one syntax.
     fn forms(syntax: &'static str) -> &'static [Form] {
-        std::slice::from_ref(Box::leak(Box::new(Form {
-            syntax,
-            lower: integers,
-        })))
+        std::slice::from_ref(Box::leak(Box::new(Form { syntax, lower: integers })))
     }
 
     fn add(modifiers: &[&'static str], operands: usize) -> Option<Matched<'static>> {
@@ -470,11 +436,7 @@ mod tests {
         assert!(ld(LD, &[".async", ".x", ".ftz", ".sat"], 1).is_some());
         assert!(ld(LD, &[".sat", ".async", ".x"], 1).is_none());
         assert!(ld(LD, &[".wait", ".y", ".global"], 1).is_some());
-        assert!(
-            ld(LD, &[".wait", ".parity", ".y", ".global"], 1)
-                .unwrap()
-                .has(".parity")
-        );
+        assert!(ld(LD, &[".wait", ".parity", ".y", ".global"], 1).unwrap().has(".parity"));
         assert!(ld(LD, &[".wait", ".global", ".parity", ".y"], 1).is_none());
         let error = match_forms(forms(LD), "ld", &[".z"], 1).unwrap_err().to_string();
         assert!(error.contains("ld.wait{.parity}{.ss}.y d;"), "{error}");
@@ -482,31 +444,10 @@ mod tests {
 
     #[test]
     fn types_are_told_from_other_modifiers() {
-        for text in [
-            ".u32",
-            ".pred",
-            ".bf16x2",
-            ".tf32",
-            ".e4m3x2",
-            ".ue8m0x2",
-            ".e2m1",
-            ".b6x16_p32",
-            ".b128",
-        ] {
+        for text in [".u32", ".pred", ".bf16x2", ".tf32", ".e4m3x2", ".ue8m0x2", ".e2m1", ".b6x16_p32", ".b128"] {
             assert_eq!(Kind::of(text), Kind::Type, "{text}");
         }
-        for text in [
-            ".sat",
-            ".sp",
-            ".x4",
-            ".m8n8",
-            ".v2",
-            ".f4e",
-            ".b",
-            ".s",
-            ".L2::128B",
-            ".eq",
-        ] {
+        for text in [".sat", ".sp", ".x4", ".m8n8", ".v2", ".f4e", ".b", ".s", ".L2::128B", ".eq"] {
             assert_eq!(Kind::of(text), Kind::Other, "{text}");
         }
     }
@@ -527,10 +468,7 @@ mod tests {
             .ss = { .const, .shared{::cta, ::cluster} };
             .level::hint = { .L2::hint };
             .type = { .b32 };";
-        assert_eq!(
-            ld(LD, &[".shared::cta", ".b32"], 2).unwrap().get("ss"),
-            Some(".shared::cta")
-        );
+        assert_eq!(ld(LD, &[".shared::cta", ".b32"], 2).unwrap().get("ss"), Some(".shared::cta"));
         assert!(ld(LD, &[".shared", ".L2::hint", ".b32"], 3).is_some());
         assert!(ld(LD, &[".shared", ".b32"], 4).is_none());
         assert_eq!(count_operands("d, a{, b{, c}}"), 2..=4);
@@ -542,10 +480,7 @@ mod tests {
     #[test]
     fn errors_list_the_forms() {
         let error = match_forms(ADD, "add", &[".u8"], 3).unwrap_err().to_string();
-        assert_eq!(
-            error.lines().next(),
-            Some("`add.u8` with 3 operand(s) is not a form of `add`; accepted are:")
-        );
+        assert_eq!(error.lines().next(), Some("`add.u8` with 3 operand(s) is not a form of `add`; accepted are:"));
         assert!(error.contains("\n    add{.sat}.s32 d, a, b;"), "{error}");
         assert!(error.contains("\n    .type = { .u16, .u32 };"), "{error}");
     }
@@ -555,11 +490,7 @@ mod tests {
         let mut states = Vec::new();
         for slot in &pattern.slots {
             for (index, element) in slot.elements.iter().enumerate() {
-                let skip = if slot.optional && index == 0 {
-                    slot.elements.len()
-                } else {
-                    0
-                };
+                let skip = if slot.optional && index == 0 { slot.elements.len() } else { 0 };
                 states.push((element, skip, slot.optional));
             }
         }
@@ -571,11 +502,7 @@ mod tests {
             if element.alternatives.is_empty() {
                 vec![element.name.to_owned()]
             } else {
-                element
-                    .alternatives
-                    .iter()
-                    .map(|alternative| format!("{}{}", alternative.0, alternative.1))
-                    .collect()
+                element.alternatives.iter().map(|alternative| format!("{}{}", alternative.0, alternative.1)).collect()
             }
         };
         let b = texts(b);
@@ -637,17 +564,11 @@ mod tests {
             let matched = match_forms(instruction.forms, name, modifiers, operands).unwrap();
             matched.convergence.unwrap_or(instruction.convergence)
         };
-        assert_eq!(
-            convergence("vote", &[".sync", ".any", ".pred"], 3),
-            Convergence::Members
-        );
+        assert_eq!(convergence("vote", &[".sync", ".any", ".pred"], 3), Convergence::Members);
         assert_eq!(convergence("bar", &[".warp", ".sync"], 1), Convergence::Members);
         assert_eq!(convergence("bar", &[".sync"], 1), Convergence::Warp);
         assert_eq!(convergence("barrier", &[".sync"], 1), Convergence::Warp);
-        assert_eq!(
-            convergence("movmatrix", &[".sync", ".aligned", ".m8n8", ".trans", ".b16"], 2),
-            Convergence::Warp
-        );
+        assert_eq!(convergence("movmatrix", &[".sync", ".aligned", ".m8n8", ".trans", ".b16"], 2), Convergence::Warp);
         assert_eq!(convergence("activemask", &[".b32"], 1), Convergence::Warp);
         assert_eq!(convergence("add", &[".u32"], 3), Convergence::Lane);
     }

@@ -132,9 +132,7 @@ impl<'m> Lowering<'m> {
         }
         let position = self.instruction.map_or(u32::MAX, |instruction| instruction.span.start);
         let symbols = self.pool.symbols;
-        symbols
-            .find_before(self.function.source, name, position)
-            .map(Binding::Symbol)
+        symbols.find_before(self.function.source, name, position).map(Binding::Symbol)
     }
 
     fn new_register(&mut self, name: &'m str, ty: ScalarType) -> usize {
@@ -142,12 +140,7 @@ impl<'m> Lowering<'m> {
             ScalarType::Pred => self.new_predicate(),
             _ => self.new_slot(Class::of(ty)),
         };
-        self.function.registers.push(Register {
-            name,
-            ty,
-            place,
-            used: false,
-        });
+        self.function.registers.push(Register { name, ty, place, used: false });
         self.function.registers.len() - 1
     }
 
@@ -175,12 +168,7 @@ impl<'m> Lowering<'m> {
                     {
                         return fail(format!("registers of `{}<{count}>` are declared twice", variable.name));
                     }
-                    scope.ranges.push(Range {
-                        prefix: variable.name,
-                        ty,
-                        vector: variable.vector,
-                        count,
-                    });
+                    scope.ranges.push(Range { prefix: variable.name, ty, vector: variable.vector, count });
                     return Ok(());
                 }
                 self.registers(variable.name, ty, variable.vector)
@@ -193,10 +181,7 @@ impl<'m> Lowering<'m> {
                 None => return fail(format!("`{}` cannot be declared here", variable.name)),
             },
             StateSpace::Sreg | StateSpace::Tex => {
-                return fail(format!(
-                    "`{}` is declared in a state space that is not supported",
-                    variable.name
-                ));
+                return fail(format!("`{}` is declared in a state space that is not supported", variable.name));
             }
         };
         let ranges = &self.innermost().ranges;
@@ -233,12 +218,7 @@ impl<'m> Lowering<'m> {
         let offset = self.function.frame_bytes.next_multiple_of(align);
         self.function.frame_bytes = offset + bytes;
         self.function.frame_align = self.function.frame_align.max(align);
-        Ok(Binding::Local {
-            offset,
-            space: variable.space,
-            element: symbols::element_bytes(variable),
-            variable,
-        })
+        Ok(Binding::Local { offset, space: variable.space, element: symbols::element_bytes(variable), variable })
     }
 
     /// A variable in `.param` other than a kernel's parameter.
@@ -251,10 +231,7 @@ impl<'m> Lowering<'m> {
                     && ty.bits() <= 64
                     && !self.function.survey.in_memory.contains(&std::ptr::from_ref(variable)) =>
             {
-                Ok(Binding::Parameter {
-                    place: self.new_slot(Class::of(ty)),
-                    ty,
-                })
+                Ok(Binding::Parameter { place: self.new_slot(Class::of(ty)), ty })
             }
             _ => self.in_frame(variable),
         }

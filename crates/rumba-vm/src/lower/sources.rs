@@ -20,19 +20,8 @@ pub(crate) struct SourceText<'m> {
 impl<'m> SourceText<'m> {
     /// Indexes a source.
     pub(crate) fn new(text: &'m str, module: &'m ast::Module<'m>) -> Self {
-        let breaks = text
-            .bytes()
-            .enumerate()
-            .filter(|(_, byte)| *byte == b'\n')
-            .map(|(at, _)| at as u32)
-            .collect();
-        let mut this = Self {
-            text,
-            breaks,
-            files: HashMap::new(),
-            strings: Vec::new(),
-            labels: HashMap::new(),
-        };
+        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at as u32).collect();
+        let mut this = Self { text, breaks, files: HashMap::new(), strings: Vec::new(), labels: HashMap::new() };
         for item in &module.items {
             match item {
                 Item::File(file) => {
@@ -71,10 +60,7 @@ impl<'m> SourceText<'m> {
 
     /// The string that a label into `.debug_str` marks.
     pub(crate) fn string(&self, symbol: &ast::Symbol<'_>) -> Option<String> {
-        let start = self
-            .labels
-            .get(symbol.name)?
-            .checked_add_signed(symbol.addend as isize)?;
+        let start = self.labels.get(symbol.name)?.checked_add_signed(symbol.addend as isize)?;
         let bytes = self.strings.get(start..)?;
         let end = bytes.iter().position(|byte| *byte == 0)?;
         Some(String::from_utf8_lossy(&bytes[..end]).into_owned())

@@ -141,10 +141,7 @@ impl<'s> Symbols<'s> {
         self.declared.entry((source, ast.name)).or_insert(ast.name_span.start);
         let id = match known {
             Some(Symbol::Variable(_)) => {
-                return Err(Diagnostic::new(
-                    ast.name_span,
-                    format!("`{}` is already a variable", ast.name),
-                ));
+                return Err(Diagnostic::new(ast.name_span, format!("`{}` is already a variable", ast.name)));
             }
             Some(Symbol::Function(id)) => {
                 let old = &mut self.functions[id];
@@ -157,12 +154,8 @@ impl<'s> Symbols<'s> {
                         let message = format!("`{}` is defined before", ast.name);
                         return Err(Diagnostic::new(ast.name_span, message));
                     }
-                    for (before, now) in old
-                        .ast
-                        .parameters
-                        .iter()
-                        .chain(&old.ast.returns)
-                        .zip(ast.parameters.iter().chain(&ast.returns))
+                    for (before, now) in
+                        old.ast.parameters.iter().chain(&old.ast.returns).zip(ast.parameters.iter().chain(&ast.returns))
                     {
                         let same = before.space == now.space
                             && before.ty == now.ty
@@ -182,11 +175,7 @@ impl<'s> Symbols<'s> {
                         return Err(Diagnostic::new(ast.name_span, message));
                     }
                     if old.ast.body.is_none() || (weak(old.ast) && !weak(ast)) {
-                        *old = FunctionSymbol {
-                            ast,
-                            source,
-                            handle: old.handle,
-                        };
+                        *old = FunctionSymbol { ast, source, handle: old.handle };
                     }
                 }
                 id
@@ -209,16 +198,8 @@ impl<'s> Symbols<'s> {
                 Statement::Block(block) => self.walk(source, &block.statements)?,
                 Statement::Declaration(ast) if matches!(ast.space, StateSpace::Global | StateSpace::Const) => {
                     let bytes = variable_bytes(ast)?;
-                    self.variables.push(VariableSymbol {
-                        ast,
-                        source,
-                        address: 0,
-                        bytes,
-                    });
-                    self.inner.insert(
-                        std::ptr::from_ref::<ast::Variable<'_>>(ast).addr(),
-                        self.variables.len() - 1,
-                    );
+                    self.variables.push(VariableSymbol { ast, source, address: 0, bytes });
+                    self.inner.insert(std::ptr::from_ref::<ast::Variable<'_>>(ast).addr(), self.variables.len() - 1);
                 }
                 Statement::Declaration(_)
                 | Statement::Instruction(_)
@@ -240,20 +221,14 @@ impl<'s> Symbols<'s> {
         shared: &mut HashMap<&'s str, Symbol>,
     ) -> Result<(), Diagnostic> {
         if !matches!(ast.space, StateSpace::Global | StateSpace::Const | StateSpace::Shared) {
-            let message = format!(
-                "`{}` is declared in a state space that is not allowed at module scope",
-                ast.name
-            );
+            let message = format!("`{}` is declared in a state space that is not allowed at module scope", ast.name);
             return Err(Diagnostic::new(ast.span, message));
         }
         let bytes = variable_bytes(ast)?;
         self.declared.entry((source, ast.name)).or_insert(ast.name_span.start);
         let id = match self.known(source, ast.name, ast.linkage.is_some(), shared) {
             Some(Symbol::Function(_)) => {
-                return Err(Diagnostic::new(
-                    ast.name_span,
-                    format!("`{}` is already a function", ast.name),
-                ));
+                return Err(Diagnostic::new(ast.name_span, format!("`{}` is already a function", ast.name)));
             }
             Some(Symbol::Variable(id)) => {
                 let old = &mut self.variables[id];
@@ -262,10 +237,7 @@ impl<'s> Symbols<'s> {
                     return Err(Diagnostic::new(ast.name_span, message));
                 }
                 let tentative = |variable: &ast::Variable<'_>| {
-                    matches!(
-                        variable.linkage,
-                        Some(Linkage::Extern | Linkage::Weak | Linkage::Common)
-                    )
+                    matches!(variable.linkage, Some(Linkage::Extern | Linkage::Weak | Linkage::Common))
                 };
                 if old.source == source {
                     let declares = |variable: &ast::Variable<'_>| variable.linkage == Some(Linkage::Extern);
@@ -285,24 +257,14 @@ impl<'s> Symbols<'s> {
                     || (old.ast.initializer.is_none() && ast.initializer.is_some());
                 let bytes = bytes.max(old.bytes);
                 if replaces {
-                    *old = VariableSymbol {
-                        ast,
-                        source,
-                        address: 0,
-                        bytes,
-                    };
+                    *old = VariableSymbol { ast, source, address: 0, bytes };
                 } else {
                     old.bytes = bytes;
                 }
                 id
             }
             None => {
-                self.variables.push(VariableSymbol {
-                    ast,
-                    source,
-                    address: 0,
-                    bytes,
-                });
+                self.variables.push(VariableSymbol { ast, source, address: 0, bytes });
                 self.variables.len() - 1
             }
         };
@@ -364,7 +326,5 @@ pub(crate) fn variable_align(variable: &ast::Variable<'_>) -> u64 {
 /// The type of a declared parameter that fits a slot.
 pub(crate) fn slot_type(variable: &ast::Variable<'_>) -> Option<ScalarType> {
     let scalar = variable.dimensions.is_empty() && variable.vector.is_none();
-    ScalarType::try_from(variable.ty)
-        .ok()
-        .filter(|ty| scalar && ty.bits() <= 64)
+    ScalarType::try_from(variable.ty).ok().filter(|ty| scalar && ty.bits() <= 64)
 }

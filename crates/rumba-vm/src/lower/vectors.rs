@@ -11,36 +11,19 @@ use rumba_ptx::ast::{
 const MEMBERS: [&str; 4] = [".x", ".y", ".z", ".w"];
 
 /// Special registers of four elements.
-const SPECIAL: [&str; 8] = [
-    "%tid",
-    "%ntid",
-    "%ctaid",
-    "%nctaid",
-    "%clusterid",
-    "%nclusterid",
-    "%cluster_ctaid",
-    "%cluster_nctaid",
-];
+const SPECIAL: [&str; 8] =
+    ["%tid", "%ntid", "%ctaid", "%nctaid", "%clusterid", "%nclusterid", "%cluster_ctaid", "%cluster_nctaid"];
 
 /// Writes vectors as their elements in all functions of a module.
 pub(crate) fn expand(module: &mut Module<'_>) {
     for item in &mut module.items {
         if let Item::Function(function) = item {
-            let Function {
-                returns,
-                parameters,
-                body: Some(body),
-                ..
-            } = &mut **function
-            else {
+            let Function { returns, parameters, body: Some(body), .. } = &mut **function else {
                 continue;
             };
             let mut scopes = Scopes::default();
             scopes.levels.push(Vec::new());
-            returns
-                .iter()
-                .chain(parameters.iter())
-                .for_each(|variable| scopes.declare(variable));
+            returns.iter().chain(parameters.iter()).for_each(|variable| scopes.declare(variable));
             scopes.block(body);
         }
     }
@@ -116,12 +99,7 @@ impl<'s> Scopes<'s> {
         {
             let members = MEMBERS.iter().take(usize::from(count));
             operand.kind = OperandKind::Vector(
-                members
-                    .map(|member| Operand {
-                        kind: OperandKind::Member(name, member),
-                        span: operand.span,
-                    })
-                    .collect(),
+                members.map(|member| Operand { kind: OperandKind::Member(name, member), span: operand.span }).collect(),
             );
         }
     }
@@ -149,9 +127,7 @@ mod tests {
             panic!("a function was written");
         };
         let statements = &function.body.as_ref().unwrap().statements;
-        let instructions = statements
-            .iter()
-            .filter(|statement| matches!(statement, Statement::Instruction(_)));
+        let instructions = statements.iter().filter(|statement| matches!(statement, Statement::Instruction(_)));
         instructions.map(ToString::to_string).collect::<Vec<_>>().join(" ")
     }
 

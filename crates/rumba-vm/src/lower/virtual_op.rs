@@ -55,48 +55,22 @@ impl VirtualOp {
     /// An operation without operands.
     pub const fn new(handlers: Handlers) -> Self {
         let none = VReg::None;
-        Self {
-            handlers,
-            dst: none,
-            a: none,
-            b: none,
-            c: none,
-            d: none,
-            defines: 1,
-            extra: 0,
-            imm: 0,
-            moves: 0,
-        }
+        Self { handlers, dst: none, a: none, b: none, c: none, d: none, defines: 1, extra: 0, imm: 0, moves: 0 }
     }
 
     /// `dst = f(a)`
     pub const fn unary(handlers: Handlers, dst: VReg, a: VReg) -> Self {
-        Self {
-            dst,
-            a,
-            ..Self::new(handlers)
-        }
+        Self { dst, a, ..Self::new(handlers) }
     }
 
     /// `dst = f(a, b)`
     pub const fn binary(handlers: Handlers, dst: VReg, a: VReg, b: VReg) -> Self {
-        Self {
-            dst,
-            a,
-            b,
-            ..Self::new(handlers)
-        }
+        Self { dst, a, b, ..Self::new(handlers) }
     }
 
     /// `dst = f(a, b, c)`
     pub const fn ternary(handlers: Handlers, dst: VReg, a: VReg, b: VReg, c: VReg) -> Self {
-        Self {
-            dst,
-            a,
-            b,
-            c,
-            ..Self::new(handlers)
-        }
+        Self { dst, a, b, c, ..Self::new(handlers) }
     }
 
     /// Its places, in the order of the bits of `defines`.

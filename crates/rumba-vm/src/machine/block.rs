@@ -202,11 +202,7 @@ impl BlockState {
         let barrier = &mut self.barriers[id];
         if barrier.threads != 0 && barrier.expected != expected {
             let name = |count| {
-                if count == 0 {
-                    "all threads".to_owned()
-                } else {
-                    format!("{count} threads")
-                }
+                if count == 0 { "all threads".to_owned() } else { format!("{count} threads") }
             };
             return Err(format!(
                 "barrier {id} is used for {} here and for {} by threads that wait at it",
@@ -234,23 +230,14 @@ impl BlockState {
         } else {
             // A warp that has arrived with all its lanes counts as a whole one, exited lanes included.
             let weights = barrier.arrived.iter().zip(&self.live).map(|(arrived, live)| {
-                if *arrived != 0 && live & !arrived == 0 {
-                    LANES as u32
-                } else {
-                    arrived.count_ones()
-                }
+                if *arrived != 0 && live & !arrived == 0 { LANES as u32 } else { arrived.count_ones() }
             });
             weights.sum::<u32>() >= barrier.expected
         };
         if complete {
             let phase = barrier.phase + 1;
             let result = (barrier.threads, barrier.positive);
-            *barrier = Barrier {
-                phase,
-                result,
-                last_expected: barrier.expected,
-                ..FRESH_BARRIER
-            };
+            *barrier = Barrier { phase, result, last_expected: barrier.expected, ..FRESH_BARRIER };
             self.completed |= 1 << id;
         }
     }

@@ -23,12 +23,7 @@ impl BoundsCheck {
     /// A comparison of accesses of `bytes` bytes.
     #[inline(always)]
     pub(crate) fn new(bounds: Bounds, bytes: u64) -> Self {
-        Self {
-            start: bounds.start,
-            room: bounds.bytes.wrapping_sub(bytes),
-            outside: bounds.bytes < bytes,
-            low: 0,
-        }
+        Self { start: bounds.start, room: bounds.bytes.wrapping_sub(bytes), outside: bounds.bytes < bytes, low: 0 }
     }
 
     #[inline(always)]

@@ -74,13 +74,7 @@ impl Cluster {
             member.state = state;
             member.finished = false;
         } else {
-            self.places.push(Member {
-                base,
-                state,
-                finished: false,
-                arrived: [0; MAX_WARPS],
-                owing: [0; MAX_WARPS],
-            });
+            self.places.push(Member { base, state, finished: false, arrived: [0; MAX_WARPS], owing: [0; MAX_WARPS] });
         }
         self.size += 1;
         self.live += threads;
@@ -181,10 +175,7 @@ impl Cluster {
     pub(crate) fn split(address: u64, own: u32) -> (u32, u64) {
         match address >> RANK_SHIFT {
             0 => (own, address),
-            rank => (
-                (rank - 1).min(u64::from(u32::MAX)) as u32,
-                address & ((1 << RANK_SHIFT) - 1),
-            ),
+            rank => ((rank - 1).min(u64::from(u32::MAX)) as u32, address & ((1 << RANK_SHIFT) - 1)),
         }
     }
 
@@ -202,9 +193,7 @@ impl Cluster {
             ));
         };
         if member.finished {
-            return Err(format!(
-                "that is the shared memory of block {rank} of the cluster, which has ended"
-            ));
+            return Err(format!("that is the shared memory of block {rank} of the cluster, which has ended"));
         }
         if offset < SHARED_START || offset.saturating_add(bytes) > end {
             return Err(format!(
@@ -242,12 +231,7 @@ impl GridBarrier {
     pub(crate) fn new(blocks: u64) -> Self {
         Self {
             phase: AtomicU32::new(0),
-            state: Mutex::new(GridState {
-                arrived: 0,
-                live: blocks,
-                epoch: 1,
-                stalled: 0,
-            }),
+            state: Mutex::new(GridState { arrived: 0, live: blocks, epoch: 1, stalled: 0 }),
         }
     }
 

@@ -141,11 +141,7 @@ impl Context<'_> {
     /// Where the block of a rank in a cluster lies.
     pub(crate) fn place(&self, cluster: [u32; 3], rank: u32) -> BlockPosition {
         let [x, y, _] = self.cluster;
-        let inside = if rank == 0 {
-            [0; 3]
-        } else {
-            [rank % x, rank / x % y, rank / x / y]
-        };
+        let inside = if rank == 0 { [0; 3] } else { [rank % x, rank / x % y, rank / x / y] };
         BlockPosition {
             block: [0, 1, 2].map(|axis| cluster[axis] * self.cluster[axis] + inside[axis]),
             cluster,

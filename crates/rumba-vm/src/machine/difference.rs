@@ -17,19 +17,13 @@ pub(crate) enum Difference {
         place: String,
     },
     /// How they ended: with a fault, or without.
-    End {
-        interpreted: Option<Box<Fault>>,
-        compiled: Option<Box<Fault>>,
-    },
+    End { interpreted: Option<Box<Fault>>, compiled: Option<Box<Fault>> },
     /// What kernels allocated and freed.
     Allocations { interpreted: usize, compiled: usize },
     /// What they printed.
     Text { interpreted: String, compiled: String },
     /// What checks found.
-    Findings {
-        interpreted: Vec<String>,
-        compiled: Vec<String>,
-    },
+    Findings { interpreted: Vec<String>, compiled: Vec<String> },
 }
 
 /// What a run left somewhere in memory.
@@ -68,12 +62,7 @@ impl fmt::Display for Left {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Memory {
-                address,
-                interpreted,
-                compiled,
-                place,
-            } => {
+            Self::Memory { address, interpreted, compiled, place } => {
                 let count = interpreted.bytes.len();
                 let unit = if count == 1 { "byte" } else { "bytes" };
                 write!(f, "{count} {unit} of memory at {address:#x} differ: {place}")?;
@@ -93,10 +82,9 @@ impl fmt::Display for Difference {
                 f,
                 "the interpreter leaves {interpreted} allocations and the compiled code {compiled}, which are not the same"
             ),
-            Self::Text { interpreted, compiled } => write!(
-                f,
-                "the interpreter prints {interpreted:?} where the compiled code prints {compiled:?}"
-            ),
+            Self::Text { interpreted, compiled } => {
+                write!(f, "the interpreter prints {interpreted:?} where the compiled code prints {compiled:?}")
+            }
             Self::Findings { interpreted, compiled } => {
                 write!(f, "the checks find something else")?;
                 write!(f, "\n  in the interpreter: {}", interpreted.join("; "))?;
@@ -109,16 +97,10 @@ impl fmt::Display for Difference {
 /// The first line in which two texts differ.
 pub(crate) fn first_line(interpreted: &[u8], compiled: &[u8]) -> Difference {
     let lines = |text: &[u8]| -> Vec<String> {
-        String::from_utf8_lossy(text)
-            .split_inclusive('\n')
-            .map(str::to_owned)
-            .collect()
+        String::from_utf8_lossy(text).split_inclusive('\n').map(str::to_owned).collect()
     };
     let (one, other) = (lines(interpreted), lines(compiled));
     let at = one.iter().zip(&other).take_while(|(a, b)| a == b).count();
     let line = |lines: &[String]| lines.get(at).cloned().unwrap_or_default();
-    Difference::Text {
-        interpreted: line(&one),
-        compiled: line(&other),
-    }
+    Difference::Text { interpreted: line(&one), compiled: line(&other) }
 }

@@ -137,10 +137,7 @@ impl fmt::Display for LiveThreads {
             (count, 1, 1) => write!(f, "block {block}, {count} threads from {thread}"),
             (count, warps, 1) => write!(f, "block {block}, {count} threads of {warps} warps from {thread}"),
             (count, warps, blocks) => {
-                write!(
-                    f,
-                    "{count} threads of {warps} warps in {blocks} blocks, from block {block}, thread {thread}"
-                )
+                write!(f, "{count} threads of {warps} warps in {blocks} blocks, from block {block}, thread {thread}")
             }
         }?;
         write!(f, ": {}", self.state)?;
@@ -341,16 +338,7 @@ pub(crate) struct RawFault {
 impl RawFault {
     /// A fault of a lane at an operation.
     pub(crate) fn new(kind: FaultKind, source: u32, lane: usize, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            source,
-            lane,
-            message: message.into(),
-            address: None,
-            access: None,
-            place: None,
-            location: None,
-        }
+        Self { kind, source, lane, message: message.into(), address: None, access: None, place: None, location: None }
     }
 
     /// A fault of a memory access.
@@ -364,10 +352,7 @@ impl RawFault {
     ) -> Self {
         let message = match kind {
             FaultKind::MisalignedAddress => {
-                format!(
-                    "{access} at {address:#x}, which is not a multiple of {}: {place}",
-                    access.bytes
-                )
+                format!("{access} at {address:#x}, which is not a multiple of {}: {place}", access.bytes)
             }
             _ => format!("{access} at {address:#x}: {place}"),
         };

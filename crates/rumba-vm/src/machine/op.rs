@@ -30,11 +30,7 @@ pub struct Handlers {
 impl Handlers {
     /// A handler that does not gain from vector instructions.
     pub const fn same(handler: Handler) -> Self {
-        Self {
-            baseline: handler,
-            avx2: handler,
-            kind: OpKind::Opaque,
-        }
+        Self { baseline: handler, avx2: handler, kind: OpKind::Opaque }
     }
 
     /// The same of another kind.
@@ -73,30 +69,12 @@ impl Handlers {
     #[must_use]
     pub const fn form(self, form: Form) -> Self {
         match self.kind {
-            OpKind::Lanes {
-                bases,
-                linear,
-                form: LaneForm { operands, result, .. },
-            } => self.with_kind(OpKind::Lanes {
-                bases,
-                linear,
-                form: LaneForm {
-                    form: Some(form),
-                    operands,
-                    result,
-                },
-            }),
-            OpKind::Test {
-                bases,
-                form: LaneForm { operands, result, .. },
-            } => self.with_kind(OpKind::Test {
-                bases,
-                form: LaneForm {
-                    form: Some(form),
-                    operands,
-                    result,
-                },
-            }),
+            OpKind::Lanes { bases, linear, form: LaneForm { operands, result, .. } } => {
+                self.with_kind(OpKind::Lanes { bases, linear, form: LaneForm { form: Some(form), operands, result } })
+            }
+            OpKind::Test { bases, form: LaneForm { operands, result, .. } } => {
+                self.with_kind(OpKind::Test { bases, form: LaneForm { form: Some(form), operands, result } })
+            }
             OpKind::Opaque
             | OpKind::Carrier { .. }
             | OpKind::Select

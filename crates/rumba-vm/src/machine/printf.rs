@@ -25,10 +25,7 @@ impl Output {
             let mut out = std::io::stdout().lock();
             let _ = out.write_all(text).and_then(|()| out.flush());
         });
-        Self {
-            state: Mutex::new((Vec::new(), stdout)),
-            printed: AtomicU64::new(0),
-        }
+        Self { state: Mutex::new((Vec::new(), stdout)), printed: AtomicU64::new(0) }
     }
 
     /// One that keeps the text, and where it is kept.
@@ -189,28 +186,15 @@ fn directive(text: &[u8], arguments: &mut dyn Arguments, out: &mut Vec<u8>, used
             let value = if bits == 64 { raw } else { raw & ((1 << bits) - 1) };
             let (digits, prefix) = match conversion {
                 b'u' => (value.to_string(), ""),
-                b'x' => (
-                    format!("{value:x}"),
-                    if spec.alternate && value != 0 { "0x" } else { "" },
-                ),
-                b'X' => (
-                    format!("{value:X}"),
-                    if spec.alternate && value != 0 { "0X" } else { "" },
-                ),
-                _ => (
-                    format!("{value:o}"),
-                    if spec.alternate && value != 0 { "0" } else { "" },
-                ),
+                b'x' => (format!("{value:x}"), if spec.alternate && value != 0 { "0x" } else { "" }),
+                b'X' => (format!("{value:X}"), if spec.alternate && value != 0 { "0X" } else { "" }),
+                _ => (format!("{value:o}"), if spec.alternate && value != 0 { "0" } else { "" }),
             };
             integer(digits, prefix, spec, out);
         }
         b'p' => {
             let value = next(8);
-            let text = if value == 0 {
-                "(nil)".to_owned()
-            } else {
-                format!("{value:#x}")
-            };
+            let text = if value == 0 { "(nil)".to_owned() } else { format!("{value:#x}") };
             pad("", text.as_bytes(), Spec { zero: false, ..spec }, out);
         }
         b'c' => {
@@ -219,11 +203,7 @@ fn directive(text: &[u8], arguments: &mut dyn Arguments, out: &mut Vec<u8>, used
         }
         b's' => {
             let address = next(8);
-            let text = if address == 0 {
-                b"(null)".to_vec()
-            } else {
-                arguments.string(address, spec.precision)
-            };
+            let text = if address == 0 { b"(null)".to_vec() } else { arguments.string(address, spec.precision) };
             pad("", &text, Spec { zero: false, ..spec }, out);
         }
         b'f' | b'F' | b'e' | b'E' | b'g' | b'G' | b'a' | b'A' => {
@@ -288,10 +268,7 @@ fn pad(prefix: &str, text: &[u8], spec: Spec, out: &mut Vec<u8>) {
 
 fn float(value: f64, conversion: u8, spec: Spec, out: &mut Vec<u8>) {
     let upper = conversion.is_ascii_uppercase();
-    let prefix = sign(
-        value.is_sign_negative() && !value.is_nan() || value.is_nan() && value.is_sign_negative(),
-        spec,
-    );
+    let prefix = sign(value.is_sign_negative() && !value.is_nan() || value.is_nan() && value.is_sign_negative(), spec);
     let magnitude = value.abs();
     if !value.is_finite() {
         let text = if value.is_nan() { "nan" } else { "inf" };
@@ -328,10 +305,7 @@ fn scientific(value: f64, precision: usize, point: bool) -> String {
 fn general(value: f64, spec: Spec) -> String {
     let precision = spec.precision.unwrap_or(6).max(1);
     let rounded = format!("{value:.*e}", precision - 1);
-    let exponent: i32 = rounded
-        .split_once('e')
-        .and_then(|(_, exponent)| exponent.parse().ok())
-        .unwrap_or(0);
+    let exponent: i32 = rounded.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
     let trim = |text: String| {
         if spec.alternate || !text.contains('.') {
             return text;
@@ -343,11 +317,7 @@ fn general(value: f64, spec: Spec) -> String {
         let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "+00"));
         return format!("{}e{exponent}", trim(mantissa.to_owned()));
     }
-    trim(fixed(
-        value,
-        (precision as i32 - 1 - exponent).max(0) as usize,
-        spec.alternate,
-    ))
+    trim(fixed(value, (precision as i32 - 1 - exponent).max(0) as usize, spec.alternate))
 }
 
 fn hexadecimal(value: f64, precision: Option<usize>) -> String {
@@ -404,27 +374,15 @@ mod tests {
 
     #[test]
     fn integers() {
-        check(
-            "%d|%5d|%-5d|%05d|%+d|% d",
-            &[1, 2, 3, 4, 5, 6],
-            "1|    2|3    |00004|+5| 6",
-        );
-        check(
-            "%d %i %u",
-            &[-1i32 as u32 as u64, -5i32 as u32 as u64, 0xffff_ffff],
-            "-1 -5 4294967295",
-        );
+        check("%d|%5d|%-5d|%05d|%+d|% d", &[1, 2, 3, 4, 5, 6], "1|    2|3    |00004|+5| 6");
+        check("%d %i %u", &[-1i32 as u32 as u64, -5i32 as u32 as u64, 0xffff_ffff], "-1 -5 4294967295");
         check(
             "%ld %lld %lu",
             &[-1i64 as u64, i64::MIN as u64, u64::MAX],
             "-1 -9223372036854775808 18446744073709551615",
         );
         check("%hhd %hd %hhu", &[0x1ff, 0x1_8000, 0x1ff], "-1 -32768 255");
-        check(
-            "%x %X %#x %#o %08.3x|%.0d|",
-            &[255, 255, 255, 8, 5, 0],
-            "ff FF 0xff 010      005||",
-        );
+        check("%x %X %#x %#o %08.3x|%.0d|", &[255, 255, 255, 8, 5, 0], "ff FF 0xff 010      005||");
         check("%*d|%-*d|%.*d", &[4, 7, 4, 7, 3, 7], "   7|7   |007");
     }
 
@@ -436,26 +394,14 @@ mod tests {
             &[bits(1.5), bits(2.345), bits(-1.0), bits(2.0)],
             "1.500000 2.35   -1.000 2.0     |",
         );
-        check(
-            "%e %.0e %E",
-            &[bits(12345.678), bits(5.0), bits(1e-10)],
-            "1.234568e+04 5e+00 1.000000E-10",
-        );
+        check("%e %.0e %E", &[bits(12345.678), bits(5.0), bits(1e-10)], "1.234568e+04 5e+00 1.000000E-10");
         check(
             "%g %g %g %g",
             &[bits(0.0001), bits(1e-5), bits(123456789.0), bits(100000.0)],
             "0.0001 1e-05 1.23457e+08 100000",
         );
-        check(
-            "%f %F %5.1f",
-            &[bits(f64::INFINITY), bits(f64::NAN), bits(f64::NEG_INFINITY)],
-            "inf NAN  -inf",
-        );
-        check(
-            "%a %a %.1a",
-            &[bits(1.0), bits(0.5), bits(1.96875)],
-            "0x1p+0 0x1p-1 0x2.0p+0",
-        );
+        check("%f %F %5.1f", &[bits(f64::INFINITY), bits(f64::NAN), bits(f64::NEG_INFINITY)], "inf NAN  -inf");
+        check("%a %a %.1a", &[bits(1.0), bits(0.5), bits(1.96875)], "0x1p+0 0x1p-1 0x2.0p+0");
         check("%#.0f %+.1f", &[bits(3.0), bits(0.25)], "3. +0.2");
     }
 

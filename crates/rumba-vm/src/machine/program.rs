@@ -297,10 +297,7 @@ pub(crate) struct Program {
 
 impl std::fmt::Debug for Program {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Program")
-            .field("name", &self.name)
-            .field("ops", &self.ops.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Program").field("name", &self.name).field("ops", &self.ops.len()).finish_non_exhaustive()
     }
 }
 
@@ -331,10 +328,7 @@ impl Program {
         let (op, facts) = (&self.ops[index], &self.facts[index]);
         let found: Vec<Option<usize>> = match (facts.flow, facts.kind) {
             (Flow::Jump, _) => vec![self.relative(index, op.imm as u32)],
-            (Flow::Branch, _) => vec![
-                self.relative(index, op.imm as u32),
-                self.relative(index, (op.imm >> 32) as u32),
-            ],
+            (Flow::Branch, _) => vec![self.relative(index, op.imm as u32), self.relative(index, (op.imm >> 32) as u32)],
             (Flow::End, _) => Vec::new(),
             (Flow::Table, _) => {
                 let targets = self.tables.get(op.imm as usize);
@@ -410,9 +404,7 @@ unsafe impl Sync for Lockstep {}
 
 impl std::fmt::Debug for Lockstep {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Lockstep")
-            .field("ops", &self.ops.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Lockstep").field("ops", &self.ops.len()).finish_non_exhaustive()
     }
 }
 
@@ -446,19 +438,12 @@ pub(crate) struct Awaited {
 impl Awaited {
     /// Code that is there.
     pub(crate) fn found(code: Native) -> Self {
-        Self {
-            code: OnceLock::from(code),
-            ..Self::default()
-        }
+        Self { code: OnceLock::from(code), ..Self::default() }
     }
 
     /// Code that is asked for when so many operations were interpreted.
     pub(crate) fn after(patience: u64, request: Request) -> Self {
-        Self {
-            request: Mutex::new(Some(request)),
-            patience,
-            ..Self::default()
-        }
+        Self { request: Mutex::new(Some(request)), patience, ..Self::default() }
     }
 }
 
@@ -483,11 +468,7 @@ pub(crate) struct Interest<'a> {
 impl<'a> Interest<'a> {
     /// That of a launch that begins, which asks a compiler without patience at once.
     pub(crate) fn new(program: &'a Arc<Program>, compiler: &'a dyn Compiler, awaited: &'a Awaited) -> Self {
-        let interest = Self {
-            program,
-            compiler,
-            awaited,
-        };
+        let interest = Self { program, compiler, awaited };
         if awaited.patience == 0 && awaited.code.get().is_none() {
             interest.add(0);
         }
@@ -569,10 +550,7 @@ impl Debug {
     /// The source and line of an instruction.
     pub(crate) fn ptx(&self, source: u32) -> (String, u32) {
         match self.points.get(source as usize) {
-            Some(point) => (
-                self.sources.get(usize::from(point.source)).cloned().unwrap_or_default(),
-                point.line,
-            ),
+            Some(point) => (self.sources.get(usize::from(point.source)).cloned().unwrap_or_default(), point.line),
             None => (String::new(), 0),
         }
     }

@@ -69,19 +69,11 @@ const PLAIN: &[(&str, Special, ScalarType)] = &[
     ("%total_smem_size", Special::TotalSharedBytes, ScalarType::U32),
     ("%aggr_smem_size", Special::TotalSharedBytes, ScalarType::U32),
     ("%reserved_smem_offset_begin", Special::Always(0), ScalarType::B32),
-    (
-        "%reserved_smem_offset_end",
-        Special::Always(SHARED_START as u32),
-        ScalarType::B32,
-    ),
+    ("%reserved_smem_offset_end", Special::Always(SHARED_START as u32), ScalarType::B32),
     // The capacity is 0 on an H200, too.
     ("%reserved_smem_offset_cap", Special::Always(0), ScalarType::B32),
     ("%reserved_smem_offset_0", Special::ReservedShared(0), ScalarType::B32),
-    (
-        "%reserved_smem_offset_1",
-        Special::ReservedShared(SHARED_START as u16 / 2),
-        ScalarType::B32,
-    ),
+    ("%reserved_smem_offset_1", Special::ReservedShared(SHARED_START as u16 / 2), ScalarType::B32),
     ("%cluster_ctarank", Special::ClusterCtaRank, ScalarType::U32),
     ("%cluster_nctarank", Special::ClusterNCtaRank, ScalarType::U32),
     ("%is_explicit_cluster", Special::IsExplicitCluster, ScalarType::Pred),
@@ -106,17 +98,10 @@ impl Special {
                 return Some((Self::Always(0), ScalarType::U32));
             }
             if numbered("%pm").is_some() {
-                let ty = if name.ends_with("_64") {
-                    ScalarType::U64
-                } else {
-                    ScalarType::U32
-                };
+                let ty = if name.ends_with("_64") { ScalarType::U64 } else { ScalarType::U32 };
                 return Some((Self::Always(0), ty));
             }
-            return PLAIN
-                .iter()
-                .find(|(known, ..)| *known == name)
-                .map(|(_, special, ty)| (*special, *ty));
+            return PLAIN.iter().find(|(known, ..)| *known == name).map(|(_, special, ty)| (*special, *ty));
         };
         let axis = match member {
             ".x" => 0,
@@ -193,10 +178,7 @@ impl Special {
 
     /// Whether it differs from block to block.
     pub(crate) fn is_of_block(self) -> bool {
-        matches!(
-            self,
-            Self::CtaId(_) | Self::ClusterId(_) | Self::ClusterCtaId(_) | Self::ClusterCtaRank
-        )
+        matches!(self, Self::CtaId(_) | Self::ClusterId(_) | Self::ClusterCtaId(_) | Self::ClusterCtaRank)
     }
 
     /// Whether it has to be read at the moment it is asked for.

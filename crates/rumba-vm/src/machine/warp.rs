@@ -272,11 +272,7 @@ impl Warp {
         unsafe {
             let place = self.predicates.add(index as usize);
             // Where nothing is kept, nothing waits for the last write to this place.
-            *place = if self.active == FULL {
-                mask
-            } else {
-                (*place & !self.active) | (mask & self.active)
-            };
+            *place = if self.active == FULL { mask } else { (*place & !self.active) | (mask & self.active) };
         }
     }
 
@@ -358,9 +354,7 @@ pub(crate) unsafe fn same<T: Copy + PartialEq>(warp: &Warp, slot: u16, mask: u32
     if mask == FULL && values.iter().fold(true, |all, value| all & (*value == first)) {
         return mask;
     }
-    lanes_of(mask)
-        .filter(|lane| values[*lane] == first)
-        .fold(0, |same, lane| same | 1 << lane)
+    lanes_of(mask).filter(|lane| values[*lane] == first).fold(0, |same, lane| same | 1 << lane)
 }
 
 /// Where an undefined value comes from: a load of shared or local memory that was never written.

@@ -145,20 +145,12 @@ struct Heap {
 
 impl Heap {
     fn new(window: Window) -> Self {
-        Self {
-            window,
-            fresh: window.start,
-            reusable: BTreeMap::new(),
-        }
+        Self { window, fresh: window.start, reusable: BTreeMap::new() }
     }
 
     /// Finds a range of `bytes`, which is a multiple of the alignment.
     fn take(&mut self, bytes: u64) -> Option<u64> {
-        let found = self
-            .reusable
-            .iter()
-            .find(|(_, length)| **length >= bytes)
-            .map(|(s, l)| (*s, *l));
+        let found = self.reusable.iter().find(|(_, length)| **length >= bytes).map(|(s, l)| (*s, *l));
         if let Some((start, length)) = found {
             self.reusable.remove(&start);
             if length > bytes {
@@ -275,24 +267,15 @@ impl Allocations {
     pub(crate) fn writable(&self) -> Vec<Window> {
         let state = self.read();
         let writable = state.live.values().filter(|allocation| allocation.is_writable());
-        let window = |allocation: &Allocation| Window {
-            start: allocation.start,
-            end: allocation.end(),
-        };
+        let window = |allocation: &Allocation| Window { start: allocation.start, end: allocation.end() };
         writable.map(window).collect()
     }
 
     /// Memory of the host's own that kernels can access.
     pub(crate) fn registered(&self, arena: &Arena) -> Vec<Window> {
         let state = self.read();
-        let (below, above) = (
-            state.live.range(..arena.functions.start),
-            state.live.range(arena.heap.end..),
-        );
-        let window = |allocation: &Allocation| Window {
-            start: allocation.start,
-            end: allocation.end(),
-        };
+        let (below, above) = (state.live.range(..arena.functions.start), state.live.range(arena.heap.end..));
+        let window = |allocation: &Allocation| Window { start: allocation.start, end: allocation.end() };
         below.chain(above).map(|(_, allocation)| window(allocation)).collect()
     }
 
@@ -322,50 +305,30 @@ impl Allocations {
         let state = &mut *state;
         let length = bytes as u64;
         let free = self.limit - state.used.min(self.limit);
-        let out_of_memory = MemoryError::OutOfMemory {
-            requested: bytes,
-            free: free as usize,
-            total: self.limit as usize,
-        };
+        let out_of_memory =
+            MemoryError::OutOfMemory { requested: bytes, free: free as usize, total: self.limit as usize };
         if length > free {
             return Err(out_of_memory);
         }
         let needed = footprint(length);
-        let heap = if kind == AllocationKind::Constant {
-            &mut state.constants
-        } else {
-            &mut state.heap
-        };
+        let heap = if kind == AllocationKind::Constant { &mut state.constants } else { &mut state.heap };
         let mut place = heap.take(needed);
         while place.is_none() {
             let Some(oldest) = state.quarantine.pop_front() else {
                 return Err(out_of_memory);
             };
             state.quarantine_bytes -= footprint(oldest.bytes as u64);
-            let from = if oldest.kind == AllocationKind::Constant {
-                &mut state.constants
-            } else {
-                &mut state.heap
-            };
+            let from = if oldest.kind == AllocationKind::Constant { &mut state.constants } else { &mut state.heap };
             from.give_back(oldest.start - REDZONE, footprint(oldest.bytes as u64));
-            let heap = if kind == AllocationKind::Constant {
-                &mut state.constants
-            } else {
-                &mut state.heap
-            };
+            let heap = if kind == AllocationKind::Constant { &mut state.constants } else { &mut state.heap };
             place = heap.take(needed);
         }
-        let heap = if kind == AllocationKind::Constant {
-            &state.constants
-        } else {
-            &state.heap
-        };
+        let heap = if kind == AllocationKind::Constant { &state.constants } else { &state.heap };
         let place = place.unwrap_or(heap.window.start);
         let extent = (heap.fresh - heap.window.start) as usize;
-        arena.commit(heap.window, extent).map_err(|error| MemoryError::System {
-            requested: bytes,
-            reason: error.to_string(),
-        })?;
+        arena
+            .commit(heap.window, extent)
+            .map_err(|error| MemoryError::System { requested: bytes, reason: error.to_string() })?;
         let start = place + REDZONE;
         let filled = length.min(FILLED);
         arena.populate(start..start + filled);
@@ -380,30 +343,14 @@ impl Allocations {
                 AllocationKind::Global | AllocationKind::Constant | AllocationKind::Parameters => {}
             }
         }
-        state.live.insert(
-            start,
-            Allocation {
-                start,
-                bytes,
-                kind,
-                origin,
-            },
-        );
+        state.live.insert(start, Allocation { start, bytes, kind, origin });
         Ok(start)
     }
 
     /// Enters memory that is managed elsewhere.
     pub(crate) fn register(&self, start: u64, bytes: usize, kind: AllocationKind, origin: Option<String>) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        state.live.insert(
-            start,
-            Allocation {
-                start,
-                bytes,
-                kind,
-                origin,
-            },
-        );
+        state.live.insert(start, Allocation { start, bytes, kind, origin });
     }
 
     /// Removes what [`Self::register`] entered.
@@ -415,24 +362,14 @@ impl Allocations {
 
     /// Frees an allocation of one of `kinds`.
     pub(crate) fn free(&self, arena: &Arena, address: u64, kinds: &[AllocationKind]) -> Result<(), MemoryError> {
-        let known = self
-            .read()
-            .live
-            .get(&address)
-            .is_some_and(|known| kinds.contains(&known.kind));
+        let known = self.read().live.get(&address).is_some_and(|known| kinds.contains(&known.kind));
         if !known {
-            return Err(MemoryError::NotAnAllocation {
-                address,
-                place: self.describe(address, 1),
-            });
+            return Err(MemoryError::NotAnAllocation { address, place: self.describe(address, 1) });
         }
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *state;
         let Some(allocation) = state.live.remove(&address) else {
-            return Err(MemoryError::NotAnAllocation {
-                address,
-                place: "it was just freed".into(),
-            });
+            return Err(MemoryError::NotAnAllocation { address, place: "it was just freed".into() });
         };
         self.epoch.fetch_add(1, Ordering::AcqRel);
         let bytes = allocation.bytes as u64;
@@ -452,11 +389,7 @@ impl Allocations {
             };
             let length = footprint(oldest.bytes as u64);
             state.quarantine_bytes -= length;
-            let heap = if oldest.kind == AllocationKind::Constant {
-                &mut state.constants
-            } else {
-                &mut state.heap
-            };
+            let heap = if oldest.kind == AllocationKind::Constant { &mut state.constants } else { &mut state.heap };
             heap.give_back(oldest.start - REDZONE, length);
         }
         Ok(())
@@ -480,12 +413,7 @@ impl Allocations {
         if fits == Some(true) || bytes == 0 {
             return Ok(());
         }
-        Err(MemoryError::OutOfBounds {
-            what,
-            address,
-            bytes,
-            place: self.describe(address, bytes as u64),
-        })
+        Err(MemoryError::OutOfBounds { what, address, bytes, place: self.describe(address, bytes as u64) })
     }
 
     /// Where `bytes` bytes at `address` lie, seen from the nearest allocation.
@@ -501,17 +429,10 @@ impl Allocations {
             return if excess == 0 {
                 format!("{offset} bytes into {}", inside.describe())
             } else {
-                format!(
-                    "it starts {offset} bytes into {} and ends {excess} bytes after its end",
-                    inside.describe()
-                )
+                format!("it starts {offset} bytes into {} and ends {excess} bytes after its end", inside.describe())
             };
         }
-        let freed = state
-            .quarantine
-            .iter()
-            .rev()
-            .find(|old| (old.start..old.end()).contains(&address));
+        let freed = state.quarantine.iter().rev().find(|old| (old.start..old.end()).contains(&address));
         if let Some(freed) = freed {
             let offset = address - freed.start;
             return format!("{offset} bytes into {}, which was freed", freed.describe());
@@ -549,10 +470,7 @@ mod tests {
         assert_eq!(unsafe { *(a as *const u8) }, FRESH);
         assert_eq!(heap.find(b + 999).unwrap().start, b);
         assert!(heap.find(b + 1000).is_none());
-        assert_eq!(
-            heap.describe(b + 1003, 4),
-            "3 bytes after the end of a block of 1000 bytes"
-        );
+        assert_eq!(heap.describe(b + 1003, 4), "3 bytes after the end of a block of 1000 bytes");
         assert_eq!(heap.describe(a - 8, 4), "8 bytes before a block of 1 bytes");
         assert_eq!(
             heap.describe(b + 998, 4),
@@ -567,10 +485,7 @@ mod tests {
         let epoch = heap.epoch();
         heap.free(&arena, first, &[AllocationKind::Host]).unwrap();
         assert_ne!(heap.epoch(), epoch);
-        assert_eq!(
-            heap.describe(first + 1, 1),
-            "1 bytes into a block of 1000 bytes, which was freed"
-        );
+        assert_eq!(heap.describe(first + 1, 1), "1 bytes into a block of 1000 bytes, which was freed");
         let mut again = None;
         for round in 0..1000 {
             let block = heap.allocate(&arena, 1000, AllocationKind::Host, None).unwrap();

@@ -49,10 +49,7 @@ impl Window {
     pub(crate) fn of_slot(self, slot: usize) -> Self {
         let bytes = (self.bytes() / LAUNCH_SLOTS) as u64;
         let start = self.start + slot as u64 * bytes;
-        Self {
-            start,
-            end: start + bytes,
-        }
+        Self { start, end: start + bytes }
     }
 }
 
@@ -148,10 +145,7 @@ impl Arena {
     /// Bytes at the start of the heap that are usable memory.
     pub(crate) fn committed_heap(&self) -> u64 {
         let committed = self.committed.lock().unwrap_or_else(PoisonError::into_inner);
-        committed
-            .iter()
-            .find(|(start, _)| *start == self.heap.start)
-            .map_or(0, |(start, end)| end - start)
+        committed.iter().find(|(start, _)| *start == self.heap.start).map_or(0, |(start, end)| end - start)
     }
 
     /// Whether a range of the heap is usable memory, of any allocation.

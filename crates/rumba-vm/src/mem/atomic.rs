@@ -109,17 +109,9 @@ pub(crate) unsafe fn write(to: u64, from: &[u8]) {
     let (middle, end) = (to + head as u64, to + (from.len() - tail.len()) as u64);
     // SAFETY: the elements lie in the target, and `head` aligns the words.
     unsafe {
-        from[..head]
-            .iter()
-            .zip(to..)
-            .for_each(|(byte, to)| u8::write(to, u32::from(*byte)));
-        words
-            .iter()
-            .zip((middle..).step_by(8))
-            .for_each(|(word, to)| u64::write(to, u64::from_le_bytes(*word)));
-        tail.iter()
-            .zip(end..)
-            .for_each(|(byte, to)| u8::write(to, u32::from(*byte)));
+        from[..head].iter().zip(to..).for_each(|(byte, to)| u8::write(to, u32::from(*byte)));
+        words.iter().zip((middle..).step_by(8)).for_each(|(word, to)| u64::write(to, u64::from_le_bytes(*word)));
+        tail.iter().zip(end..).for_each(|(byte, to)| u8::write(to, u32::from(*byte)));
     }
 }
 
@@ -134,17 +126,9 @@ pub(crate) unsafe fn read(from: u64, to: &mut [u8]) {
     let (middle, end) = (from + head as u64, from + (bytes - tail.len()) as u64);
     // SAFETY: the elements lie in the source, and `head` aligns the words.
     unsafe {
-        first
-            .iter_mut()
-            .zip(from..)
-            .for_each(|(byte, from)| *byte = u8::read(from) as u8);
-        words
-            .iter_mut()
-            .zip((middle..).step_by(8))
-            .for_each(|(word, from)| *word = u64::read(from).to_le_bytes());
-        tail.iter_mut()
-            .zip(end..)
-            .for_each(|(byte, from)| *byte = u8::read(from) as u8);
+        first.iter_mut().zip(from..).for_each(|(byte, from)| *byte = u8::read(from) as u8);
+        words.iter_mut().zip((middle..).step_by(8)).for_each(|(word, from)| *word = u64::read(from).to_le_bytes());
+        tail.iter_mut().zip(end..).for_each(|(byte, from)| *byte = u8::read(from) as u8);
     }
 }
 
@@ -166,16 +150,9 @@ pub(crate) unsafe fn fill(to: u64, element: &[u8], count: usize) {
     let (middle, end) = (to + head as u64, to + (bytes - tail) as u64);
     // SAFETY: the elements lie in the target, and `head` aligns the words.
     unsafe {
-        (0..head)
-            .zip(to..)
-            .for_each(|(index, to)| u8::write(to, u32::from(element[index % size])));
-        (middle..)
-            .step_by(8)
-            .take(words)
-            .for_each(|to| u64::write(to, u64::from_le_bytes(word)));
-        (end..)
-            .zip(&word[..tail])
-            .for_each(|(to, byte)| u8::write(to, u32::from(*byte)));
+        (0..head).zip(to..).for_each(|(index, to)| u8::write(to, u32::from(element[index % size])));
+        (middle..).step_by(8).take(words).for_each(|to| u64::write(to, u64::from_le_bytes(word)));
+        (end..).zip(&word[..tail]).for_each(|(to, byte)| u8::write(to, u32::from(*byte)));
     }
 }
 
@@ -234,11 +211,7 @@ mod tests {
             let mut target = [0_u8; 48];
             // SAFETY: both ranges lie in arrays of 48 bytes.
             unsafe {
-                copy(
-                    source[from..].as_mut_ptr() as u64,
-                    target[to..].as_mut_ptr() as u64,
-                    bytes as u64,
-                );
+                copy(source[from..].as_mut_ptr() as u64, target[to..].as_mut_ptr() as u64, bytes as u64);
             };
             let mut expected = [0; 48];
             expected[to..to + bytes].copy_from_slice(&source[from..from + bytes]);

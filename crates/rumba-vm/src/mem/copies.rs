@@ -26,13 +26,7 @@ pub(crate) struct Copy {
 impl Copy {
     /// A copy of all bytes.
     pub(crate) fn whole(from: u64, to: u64, bytes: u32) -> Self {
-        Self {
-            from,
-            to,
-            bytes,
-            zeros: 0,
-            mask: u16::MAX,
-        }
+        Self { from, to, bytes, zeros: 0, mask: u16::MAX }
     }
 
     /// Lets it arrive.
@@ -79,12 +73,7 @@ pub(crate) struct Groups {
 
 impl Groups {
     pub(crate) fn new() -> Self {
-        Self {
-            committed: [0; LANES],
-            pending: Vec::new(),
-            told: Vec::new(),
-            used: false,
-        }
+        Self { committed: [0; LANES], pending: Vec::new(), told: Vec::new(), used: false }
     }
 
     /// Forgets everything.
@@ -108,9 +97,7 @@ impl Groups {
 
     /// Whether a lane's copy to a host address is under way.
     pub(crate) fn holds(&self, lane: usize, to: u64) -> bool {
-        self.pending
-            .iter()
-            .any(|pending| pending.lane == lane && pending.delivery.target() == to)
+        self.pending.iter().any(|pending| pending.lane == lane && pending.delivery.target() == to)
     }
 
     /// Begins a copy in the lane's open group.

@@ -11,10 +11,7 @@ pub(crate) struct Heap {
 
 impl Heap {
     pub(crate) fn new(limit: usize) -> Self {
-        Self {
-            limit: AtomicUsize::new(limit),
-            used: AtomicUsize::new(0),
-        }
+        Self { limit: AtomicUsize::new(limit), used: AtomicUsize::new(0) }
     }
 
     /// How much kernels have allocated.
@@ -30,9 +27,7 @@ impl Heap {
     pub(crate) fn take(&self, bytes: usize) -> bool {
         let limit = self.limit.load(Ordering::Relaxed);
         let more = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= limit);
-        self.used
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
-            .is_ok()
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
     }
 
     pub(crate) fn give_back(&self, bytes: usize) {

@@ -38,16 +38,9 @@ impl Object {
     /// A fresh object for phases of `count` arrivals.
     pub(crate) fn new(count: u32) -> Result<Self, String> {
         if count == 0 || count > MAX_COUNT {
-            return Err(format!(
-                "an mbarrier for {count} arrivals: 1 to {MAX_COUNT} are possible"
-            ));
+            return Err(format!("an mbarrier for {count} arrivals: 1 to {MAX_COUNT} are possible"));
         }
-        Ok(Self {
-            pending: count,
-            expected: count,
-            bytes: 0,
-            phase: false,
-        })
+        Ok(Self { pending: count, expected: count, bytes: 0, phase: false })
     }
 
     /// The object that lies in memory as `bits`.
@@ -139,12 +132,7 @@ impl Object {
 mod tests {
     use super::*;
 
-    const ONE: Arrival = Arrival {
-        count: 1,
-        drops: false,
-        no_complete: false,
-        expect: 0,
-    };
+    const ONE: Arrival = Arrival { count: 1, drops: false, no_complete: false, expect: 0 };
 
     #[test]
     fn a_phase_ends_with_its_last_arrival() {
@@ -183,11 +171,7 @@ mod tests {
     fn too_many_arrivals_are_a_mistake() {
         let mut object = Object::new(2).unwrap();
         assert!(object.arrive(Arrival { count: 3, ..ONE }).is_err());
-        let last = Arrival {
-            count: 2,
-            no_complete: true,
-            ..ONE
-        };
+        let last = Arrival { count: 2, no_complete: true, ..ONE };
         assert!(Object::new(2).unwrap().arrive(last).is_err());
         assert!(Object::new(0).is_err() && Object::new(MAX_COUNT + 1).is_err());
     }

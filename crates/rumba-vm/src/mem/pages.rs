@@ -92,10 +92,7 @@ impl Pages {
         let base = unsafe { std::alloc::alloc_zeroed(Self::layout(bytes)) };
         // Addresses inside of it are passed around as numbers.
         base.expose_provenance();
-        Ok(Self {
-            base: base.cast(),
-            bytes,
-        })
+        Ok(Self { base: base.cast(), bytes })
     }
 
     fn layout(bytes: usize) -> std::alloc::Layout {
@@ -203,15 +200,7 @@ mod tests {
         pages.discard(start + 3 * Pages::PAGE..start + 2 * BYTES);
         // SAFETY: as above.
         let at = |offset: u64| unsafe { ((start + offset) as *const u8).read() };
-        let seen = [
-            0,
-            Pages::PAGE - 1,
-            Pages::PAGE,
-            3 * Pages::PAGE - 1,
-            3 * Pages::PAGE,
-            BYTES - 1,
-        ]
-        .map(at);
+        let seen = [0, Pages::PAGE - 1, Pages::PAGE, 3 * Pages::PAGE - 1, 3 * Pages::PAGE, BYTES - 1].map(at);
         assert_eq!(seen, [7, 7, 0, 0, 7, 7]);
     }
 }

@@ -46,10 +46,7 @@ impl Snapshot {
     /// The ranges are readable memory, and nothing writes to them meanwhile.
     pub(crate) unsafe fn take(windows: Vec<Window>) -> io::Result<Self> {
         let bytes = windows.iter().map(|window| window.bytes()).sum();
-        let snapshot = Self {
-            windows,
-            held: Pages::usable(bytes)?,
-        };
+        let snapshot = Self { windows, held: Pages::usable(bytes)? };
         for piece in snapshot.pieces() {
             // SAFETY: as the caller promises.
             let live = unsafe { piece.live() };
@@ -147,11 +144,7 @@ impl Snapshot {
 impl Piece {
     /// The piece at an offset of a range that lies at some place in the snapshot.
     fn of(window: Window, at: usize, offset: usize) -> Self {
-        Self {
-            address: window.start + offset as u64,
-            bytes: PIECE.min(window.bytes() - offset),
-            at: at + offset,
-        }
+        Self { address: window.start + offset as u64, bytes: PIECE.min(window.bytes() - offset), at: at + offset }
     }
 
     /// The bytes in memory.
@@ -170,10 +163,7 @@ mod tests {
 
     fn window(of: &mut [u8]) -> Window {
         let start = of.as_mut_ptr().expose_provenance() as u64;
-        Window {
-            start,
-            end: start + of.len() as u64,
-        }
+        Window { start, end: start + of.len() as u64 }
     }
 
     #[test]

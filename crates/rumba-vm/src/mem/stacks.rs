@@ -24,11 +24,7 @@ pub(crate) struct StacksOfLaunch<'a> {
 impl Stacks {
     /// All of a window, which starts at a multiple of [`STEP`].
     pub(crate) fn new(window: Window) -> Self {
-        Self {
-            window,
-            taken: Mutex::default(),
-            freed: Condvar::new(),
-        }
+        Self { window, taken: Mutex::default(), freed: Condvar::new() }
     }
 
     /// The first part of so many bytes, as soon as one is free; the whole window where that has less. A launch that needs little has
@@ -47,10 +43,7 @@ impl Stacks {
                 is_wide
             });
             if gap.is_some() || self.window.end - start >= bytes {
-                let window = Window {
-                    start,
-                    end: start + bytes,
-                };
+                let window = Window { start, end: start + bytes };
                 let place = gap.unwrap_or(taken.len());
                 taken.insert(place, window);
                 return StacksOfLaunch { stacks: self, window };
@@ -81,10 +74,7 @@ mod tests {
 
     fn stacks(steps: u64) -> Stacks {
         let start = 16 * STEP_BYTES;
-        Stacks::new(Window {
-            start,
-            end: start + steps * STEP_BYTES,
-        })
+        Stacks::new(Window { start, end: start + steps * STEP_BYTES })
     }
 
     #[test]
@@ -94,10 +84,7 @@ mod tests {
         let first = stacks.take(STEP_BYTES + 1);
         let second = stacks.take(STEP_BYTES);
         let third = stacks.take(0);
-        assert_eq!(
-            [&first, &second, &third].map(|part| of(part.window)),
-            [(0, 2), (2, 3), (0, 0)]
-        );
+        assert_eq!([&first, &second, &third].map(|part| of(part.window)), [(0, 2), (2, 3), (0, 0)]);
         drop(first);
         let fourth = stacks.take(3 * STEP_BYTES);
         let fifth = stacks.take(2 * STEP_BYTES);

@@ -91,8 +91,7 @@ impl TensorCopy {
 
     /// Bytes of a row of the box; a slice is a row of its own.
     fn row_bytes(&self) -> u64 {
-        self.slice()
-            .unwrap_or_else(|| self.width(self.map.row().into()).cast_unsigned())
+        self.slice().unwrap_or_else(|| self.width(self.map.row().into()).cast_unsigned())
     }
 
     /// The axes of space in tensors of pixels. The last one is the number of the image; channels are the first, or, where
@@ -241,12 +240,7 @@ impl TensorCopy {
                     body(number, self.base(&place))?;
                 }
             }
-            (
-                Start::Box { at, offsets },
-                Shape::Columns {
-                    lower, upper, pixels, ..
-                },
-            ) => {
+            (Start::Box { at, offsets }, Shape::Columns { lower, upper, pixels, .. }) => {
                 // The filter's first pixel wanders through the box; the offsets say which of the filter's pixels is copied.
                 let space = self.space();
                 // Found on an H200: of two offsets the lower eight bits count.
@@ -272,12 +266,7 @@ impl TensorCopy {
                     }
                 }
             }
-            (
-                Start::Width { at, width },
-                Shape::Columns {
-                    lower, upper, pixels, ..
-                },
-            ) => {
+            (Start::Width { at, width }, Shape::Columns { lower, upper, pixels, .. }) => {
                 let (runs, run) = width.runs(pixels);
                 let offset = i64::from(width.offset);
                 let mut place = at.map(i64::from);
@@ -403,11 +392,7 @@ impl TensorCopy {
         let mut part = 0..0;
         let Ok(()) = self.each_row(|number, base| {
             let row = self.row(base, 1);
-            let accessed = if is_load {
-                0..self.row_bytes()
-            } else {
-                row.first..row.last
-            };
+            let accessed = if is_load { 0..self.row_bytes() } else { row.first..row.last };
             self.each_piece(number, |bytes, place| {
                 let (first, last) = (bytes.start.max(accessed.start), bytes.end.min(accessed.end));
                 if first >= last {
@@ -579,46 +564,20 @@ mod tests {
     #[test]
     fn columns_of_pixels_wander_through_their_box() {
         // The manual's first example, made small: two images of 4 by 3 pixels, a filter of 3 by 3 with a margin of 1.
-        let shape = Shape::Columns {
-            lower: [-1, -1, 0],
-            upper: [-1, -1, 0],
-            channels: 4,
-            pixels: 6,
-        };
+        let shape = Shape::Columns { lower: [-1, -1, 0], upper: [-1, -1, 0], channels: 4, pixels: 6 };
         let images = map(TensorElement::U32, &[4, 4, 3, 2], &[1, 1, 1, 1], shape);
         let pixel = |w: u64, h: u64, n: u64| ((w + 4 * h + 12 * n) * 16, 16);
         // The base goes from -1 to 2 in each row, and the middle of the filter with it.
-        let expected = [
-            pixel(2, 0, 0),
-            pixel(3, 0, 0),
-            pixel(0, 1, 0),
-            pixel(1, 1, 0),
-            pixel(2, 1, 0),
-            pixel(3, 1, 0),
-        ];
+        let expected = [pixel(2, 0, 0), pixel(3, 0, 0), pixel(0, 1, 0), pixel(1, 1, 0), pixel(2, 1, 0), pixel(3, 1, 0)];
         assert_eq!(spans(images, &[0, 1, -1, 0], [1, 1, 0]), expected);
         // From the last row on to the next image; the filter's first pixel lies outside at its edges.
         let expected = [pixel(1, 1, 0), pixel(2, 1, 0)];
         assert_eq!(spans(images, &[0, 1, 1, 0], [0, 0, 0]), expected);
-        let expected = [
-            pixel(2, 2, 0),
-            pixel(3, 2, 0),
-            pixel(0, 0, 1),
-            pixel(1, 0, 1),
-            pixel(2, 0, 1),
-            pixel(3, 0, 1),
-        ];
+        let expected = [pixel(2, 2, 0), pixel(3, 2, 0), pixel(0, 0, 1), pixel(1, 0, 1), pixel(2, 0, 1), pixel(3, 0, 1)];
         assert_eq!(spans(images, &[0, 1, 1, 0], [1, 1, 0]), expected);
         // Every second pixel.
         let images = map(TensorElement::U32, &[4, 4, 3, 2], &[1, 2, 2, 1], shape);
-        let expected = [
-            pixel(0, 0, 0),
-            pixel(2, 0, 0),
-            pixel(0, 2, 0),
-            pixel(2, 2, 0),
-            pixel(0, 0, 1),
-            pixel(2, 0, 1),
-        ];
+        let expected = [pixel(0, 0, 0), pixel(2, 0, 0), pixel(0, 2, 0), pixel(2, 2, 0), pixel(0, 0, 1), pixel(2, 0, 1)];
         assert_eq!(spans(images, &[0, -1, -1, 0], [1, 1, 0]), expected);
     }
 
@@ -629,10 +588,7 @@ mod tests {
             (map.swizzle, map.atom) = (swizzle, atom);
             let copy = TensorCopy {
                 map,
-                start: Start::Rows {
-                    column: 0,
-                    rows: [0; 4],
-                },
+                start: Start::Rows { column: 0, rows: [0; 4] },
                 direction: Direction::Load,
                 shared: 0x10_0400,
                 window: 0x400,
@@ -674,10 +630,7 @@ mod tests {
             (map.swizzle, map.atom) = (swizzle, atom);
             let copy = TensorCopy {
                 map,
-                start: Start::Box {
-                    at: [0; MAX_RANK],
-                    offsets: [0; 3],
-                },
+                start: Start::Box { at: [0; MAX_RANK], offsets: [0; 3] },
                 direction: Direction::Load,
                 shared: 0x10_0400,
                 window: 0x400,

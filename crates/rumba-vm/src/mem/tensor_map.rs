@@ -85,10 +85,7 @@ impl TensorElement {
 
     /// Whether it is a floating point number of its own.
     pub fn is_float(self) -> bool {
-        matches!(
-            self,
-            Self::F16 | Self::F32 | Self::F32Ftz | Self::F64 | Self::Bf16 | Self::Tf32 | Self::Tf32Ftz
-        )
+        matches!(self, Self::F16 | Self::F32 | Self::F32Ftz | Self::F64 | Self::Bf16 | Self::Tf32 | Self::Tf32Ftz)
     }
 
     /// What images hold: four bits, and whether numbers are rounded to `tf32`.
@@ -171,9 +168,7 @@ impl TensorMap {
     /// Bytes of the box as images state them. Of slices, of steps that do not divide it, and with halos, copies come to others.
     fn box_bytes(&self) -> u64 {
         let elements: u64 = match self.shape {
-            Shape::Tile(extent) => (0..self.rank)
-                .map(|axis| u64::from(extent[axis] / self.steps[axis]))
-                .product(),
+            Shape::Tile(extent) => (0..self.rank).map(|axis| u64::from(extent[axis] / self.steps[axis])).product(),
             Shape::Columns { channels, pixels, .. } => u64::from(channels) * u64::from(pixels),
         };
         elements * u64::from(self.element.bits()) / 8
@@ -211,9 +206,7 @@ impl TensorMap {
                     words[14] |= (extent.wrapping_sub(1) & 0xff) << (8 * axis);
                 }
             }
-            Shape::Columns {
-                lower, upper, pixels, ..
-            } => {
+            Shape::Columns { lower, upper, pixels, .. } => {
                 let dimensions = self.rank - 2;
                 let bits = corner_bits(dimensions);
                 for axis in 0..dimensions {
@@ -242,9 +235,7 @@ impl TensorMap {
         let rank = (flags >> 4 & 7) as usize + 1;
         let code = flags >> 7 & 15;
         let rounds = flags >> 16 & 1 != 0;
-        let element = TensorElement::ALL
-            .into_iter()
-            .find(|element| element.code() == (code, rounds));
+        let element = TensorElement::ALL.into_iter().find(|element| element.code() == (code, rounds));
         let is_columns = flags & 1 != 0;
         let address = u64::from(word(0)) | u64::from(word(1)) << 32;
         let swizzle = flags >> 13 & 3;
@@ -287,12 +278,7 @@ impl TensorMap {
                     }
                 })
             };
-            Shape::Columns {
-                lower: corner(0),
-                upper: corner(16),
-                channels: row,
-                pixels: (word(15) & 0x3ff) + 1,
-            }
+            Shape::Columns { lower: corner(0), upper: corner(16), channels: row, pixels: (word(15) & 0x3ff) + 1 }
         } else {
             let mut extent = [1; MAX_RANK];
             extent[0] = row;
@@ -358,12 +344,7 @@ mod tests {
                     continue;
                 }
                 let corner = |x: i32| std::array::from_fn(|axis| if axis < rank - 2 { x - axis as i32 } else { 0 });
-                let columns = Shape::Columns {
-                    lower: corner(-3),
-                    upper: corner(15),
-                    channels: 64,
-                    pixels: 1024,
-                };
+                let columns = Shape::Columns { lower: corner(-3), upper: corner(15), channels: 64, pixels: 1024 };
                 let columns = map(element, rank, columns);
                 assert_eq!(TensorMap::decode(&columns.encode()), Ok(columns));
             }
@@ -395,9 +376,6 @@ mod tests {
         assert_eq!((word(0), word(1)), (0x5678_9ab0, 0x1234));
         assert_eq!(word(2), 1 << 4 | 10 << 7 | 3 << 13 | 1 << 15 | 2 << 17 | 1 << 19);
         assert_eq!((word(3), word(7), word(8), word(9)), (1, 1, 0, 255));
-        assert_eq!(
-            (word(13), word(14), word(16), word(18)),
-            (1 << 3 | 63 << 24, 127, 64 * 64 * 2, 0x400)
-        );
+        assert_eq!((word(13), word(14), word(16), word(18)), (1 << 3 | 63 << 24, 127, 64 * 64 * 2, 0x400));
     }
 }

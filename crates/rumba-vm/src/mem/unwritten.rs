@@ -152,10 +152,7 @@ impl Unwritten {
     /// copied there.
     pub(crate) fn is_written(&self, start: u64, end: u64) -> bool {
         let mut partial = self.partial();
-        let inside: Vec<(u64, u64)> = partial
-            .range(start..end)
-            .map(|(start, first)| (*start, *first))
-            .collect();
+        let inside: Vec<(u64, u64)> = partial.range(start..end).map(|(start, first)| (*start, *first)).collect();
         for (allocation, first) in inside {
             let (from, bytes) = self.inside(first, end - first);
             match words(from, bytes).find(|(word, bits)| self.word(*word).load(Ordering::Relaxed) & bits != 0) {
@@ -315,11 +312,7 @@ impl Unwritten {
         } else {
             Vec::new()
         };
-        let origins: Vec<String> = undefined
-            .first()
-            .and_then(|address| self.origin(*address))
-            .into_iter()
-            .collect();
+        let origins: Vec<String> = undefined.first().and_then(|address| self.origin(*address)).into_iter().collect();
         self.write(to, bytes);
         for run in &runs {
             self.hand_out(to + (run.start - from), run.end - run.start);
@@ -380,13 +373,7 @@ impl Unwritten {
             length < LEAST && !self.is_undefined(gap.start, length) && fields.any(|at| !self.any(at, field))
         };
         let missing = gaps.iter().find(|gap| !is_padding(gap));
-        let missing = missing.or_else(|| {
-            if bytes > STRUCTURE {
-                without_period(&gaps, bytes)
-            } else {
-                None
-            }
-        });
+        let missing = missing.or_else(|| if bytes > STRUCTURE { without_period(&gaps, bytes) } else { None });
         missing.map(|gap| gap.start)
     }
 
@@ -397,10 +384,7 @@ impl Unwritten {
             return None;
         }
         let least = if self.every_byte { 1 } else { bytes.min(LEAST) };
-        let run = self
-            .runs(start, bytes)
-            .into_iter()
-            .find(|run| run.end - run.start >= least)?;
+        let run = self.runs(start, bytes).into_iter().find(|run| run.end - run.start >= least)?;
         Some(run.start)
     }
 }
@@ -506,19 +490,16 @@ mod tests {
         assert_eq!(written(4, 123, &[(201, 1), (241, 1), (401, 1)]), Some(201));
         assert_eq!(written(8, 64, &[(0, 4), (264, 4)]), Some(0));
         // Structures of 8 bytes with a gap, of which some were copied as a whole.
-        let gaps: Vec<(u64, u64)> = (0..64)
-            .filter(|element| element % 3 != 0)
-            .map(|element| (element * 8 + 1, 1))
-            .collect();
+        let gaps: Vec<(u64, u64)> =
+            (0..64).filter(|element| element % 3 != 0).map(|element| (element * 8 + 1, 1)).collect();
         assert_eq!(written(8, 64, &gaps), None);
         let with_missing = [&gaps[..], &[(8 * 12 + 5, 1)]].concat();
         let mut sorted = with_missing;
         sorted.sort_unstable();
         assert_eq!(written(8, 64, &sorted), Some(8 * 12 + 5));
         // Two gaps in each structure of 24 bytes.
-        let gaps: Vec<(u64, u64)> = (0..20)
-            .flat_map(|element| [(element * 24 + 1, 1), (element * 24 + 12, 4)])
-            .collect();
+        let gaps: Vec<(u64, u64)> =
+            (0..20).flat_map(|element| [(element * 24 + 1, 1), (element * 24 + 12, 4)]).collect();
         assert_eq!(written(24, 20, &gaps), None);
         // A small structure by itself.
         assert_eq!(written(16, 1, &[(5, 1)]), None);
@@ -555,9 +536,7 @@ mod tests {
         let at = |start: u64, bytes: u64| (start - START) as usize..(start + bytes - START) as usize;
         let mut state = 1_u64;
         let mut random = |below: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % below
         };
         for _ in 0..2000 {

@@ -26,15 +26,9 @@ impl SignsOfLife {
         let Some(long) = context.long_launches else { return };
         let told = self.told.load(Ordering::Relaxed);
         let elapsed = context.started.elapsed();
-        let after = GROWTH
-            .checked_pow(told as u32)
-            .and_then(|times| long.after.checked_mul(times));
+        let after = GROWTH.checked_pow(told as u32).and_then(|times| long.after.checked_mul(times));
         let is_time = after.is_some_and(|after| elapsed >= after);
-        let is_own = || {
-            self.told
-                .compare_exchange(told, told + 1, Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok()
-        };
+        let is_own = || self.told.compare_exchange(told, told + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         if !is_time || !is_own() {
             return;
         }

@@ -155,9 +155,7 @@ impl HostWaits {
     /// Lets the host go on again if it wants to: a run begins that may be waiting for it.
     pub(crate) fn release(&self) {
         // A host that has gone on stays where it is.
-        let _ = self
-            .0
-            .compare_exchange(HELD, WAITS, Ordering::AcqRel, Ordering::Acquire);
+        let _ = self.0.compare_exchange(HELD, WAITS, Ordering::AcqRel, Ordering::Acquire);
     }
 
     fn change(&self, to: u8) -> bool {

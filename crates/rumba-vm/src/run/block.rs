@@ -187,11 +187,7 @@ impl Block {
                     watch.look(self.coordinates, index as u32);
                 }
                 if let Stopped::At(pc) = stopped {
-                    self.begun = Some(Begun {
-                        warp: index,
-                        pc,
-                        counted,
-                    });
+                    self.begun = Some(Begun { warp: index, pc, counted });
                     return;
                 }
                 *executed += warp.executed() - counted;
@@ -254,11 +250,7 @@ impl Block {
                     watch.look(self.coordinates, index as u32);
                 }
                 *executed += warp.executed() - before;
-                spent += if warp.stop == Stop::Turn {
-                    turn as u64
-                } else {
-                    warp.executed() - before
-                };
+                spent += if warp.stop == Stop::Turn { turn as u64 } else { warp.executed() - before };
                 match warp.stop {
                     Stop::Done => {}
                     Stop::Turn | Stop::Blocked => done = false,
@@ -435,10 +427,7 @@ impl Block {
         let pc = split.map_or(warp.pc, |split| split.pc);
         let message = format!("every thread of the {whole} waits for others, and none of them can go on");
         let wait = split.map(|split| split.wait);
-        (
-            missing as u32,
-            RawFault::new(FaultKind::Deadlock, back(pc, wait).source, lane, message),
-        )
+        (missing as u32, RawFault::new(FaultKind::Deadlock, back(pc, wait).source, lane, message))
     }
 
     /// Where the threads stand that have not exited.
@@ -497,15 +486,8 @@ impl Block {
         // SAFETY: no warp runs.
         let state = unsafe { &*self.state };
         let barrier = &state.barriers[id];
-        let wanted = if barrier.expected == 0 {
-            state.live_threads
-        } else {
-            barrier.expected
-        };
-        format!(
-            "waiting at barrier {id}, where {} of {wanted} threads have arrived",
-            barrier.threads
-        )
+        let wanted = if barrier.expected == 0 { state.live_threads } else { barrier.expected };
+        format!("waiting at barrier {id}, where {} of {wanted} threads have arrived", barrier.threads)
     }
 }
 
@@ -518,11 +500,7 @@ fn write_result(warp: &mut Warp, pc: Pc, mask: u32, threads: u32, positive: u32)
         }
         return;
     }
-    let value = if pc.extra == RESULT_ALL {
-        positive == threads
-    } else {
-        positive > 0
-    };
+    let value = if pc.extra == RESULT_ALL { positive == threads } else { positive > 0 };
     let place = warp.predicate_place(pc.dst);
     // SAFETY: the operation's destination is a predicate of the program.
     unsafe { *place = if value { *place | mask } else { *place & !mask } };

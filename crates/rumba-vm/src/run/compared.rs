@@ -105,11 +105,7 @@ impl Counts {
 
     pub(crate) fn read(&self) -> Comparisons {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        Comparisons {
-            same: of(&self.same),
-            different: of(&self.different),
-            left_out: self.left_out.each_ref().map(of),
-        }
+        Comparisons { same: of(&self.same), different: of(&self.different), left_out: self.left_out.each_ref().map(of) }
     }
 }
 
@@ -208,10 +204,7 @@ pub(crate) fn compare(subject: &Subject<'_>, alone: &Alone<'_>, run: Run<'_>) ->
     let (_, native) = repeat(On::Native)?;
     counts.different.fetch_add(1, Ordering::Relaxed);
     let fault = start.explain(found, &after, &compiled, [interpreter, native]);
-    Ok(Ended {
-        result: Err(Box::new(fault).into()),
-        ..second
-    })
+    Ok(Ended { result: Err(Box::new(fault).into()), ..second })
 }
 
 /// Whether a launch did not end by itself.
@@ -267,11 +260,7 @@ impl<'a> Start<'a> {
     fn take_back(&self) -> Option<After> {
         let windows = self.subject.resources.allocations.writable();
         let known = self.memory.windows();
-        let made = windows
-            .iter()
-            .filter(|window| !known.contains(window))
-            .copied()
-            .collect();
+        let made = windows.iter().filter(|window| !known.contains(window)).copied().collect();
         Some(After {
             // SAFETY: as in `of`.
             made: unsafe { Snapshot::take(made) }.ok()?,
@@ -319,17 +308,11 @@ impl<'a> Start<'a> {
             one_sided.collect()
         };
         let other = if windows != after.windows {
-            Difference::Allocations {
-                interpreted: after.windows.len(),
-                compiled: windows.len(),
-            }
+            Difference::Allocations { interpreted: after.windows.len(), compiled: windows.len() }
         } else if first.text != second.text {
             first_line(&first.text, &second.text)
         } else if first_sides(first) != first_sides(second) {
-            Difference::Findings {
-                interpreted: texts(first),
-                compiled: texts(second),
-            }
+            Difference::Findings { interpreted: texts(first), compiled: texts(second) }
         } else {
             return None;
         };
@@ -384,10 +367,8 @@ impl<'a> Start<'a> {
             let known = self.memory.byte(&after.changes, at);
             known.or_else(|| after.made.byte(&none, at)).unwrap_or_default()
         };
-        let left = |bytes, store: Option<Store>| Left {
-            bytes,
-            by: store.map(|store| (store.block, self.storer(store))),
-        };
+        let left =
+            |bytes, store: Option<Store>| Left { bytes, by: store.map(|store| (store.block, self.storer(store))) };
         let compiled = &compiled[(element.start - start) as usize..(element.end - start) as usize];
         let difference = Difference::Memory {
             address: element.start,
@@ -417,9 +398,7 @@ impl<'a> Start<'a> {
             kind: FaultKind::EngineDifference,
             kernel: program.name.clone(),
             block: store.map_or([0; 3], |store| store.block),
-            thread: store.map_or([0; 3], |store| {
-                self.thread(store.warp, access.map_or(0, |access| access.lane))
-            }),
+            thread: store.map_or([0; 3], |store| self.thread(store.warp, access.map_or(0, |access| access.lane))),
             locations: access.map_or_else(Vec::new, |access| program.debug.locations(access.source)),
             ptx,
             ptx_line,

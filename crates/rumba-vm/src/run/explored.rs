@@ -69,14 +69,7 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
     let size = u64::from(context.cluster_size());
     for cluster in 0..context.blocks() / size {
         let coordinates = context.cluster_coordinates(cluster);
-        if let Err(error) = begin(
-            &initial,
-            worker,
-            &mut idle,
-            &mut running,
-            (cluster * size, coordinates),
-            None,
-        ) {
+        if let Err(error) = begin(&initial, worker, &mut idle, &mut running, (cluster * size, coordinates), None) {
             progress.halt(&format!("the system refused memory for all blocks at once: {error}"));
             state.limit(format!("a launch of `{}` could not be begun", context.program.name));
             return;
@@ -274,8 +267,7 @@ impl Run<'_, '_> {
         };
         let point = choice::point(context, splits[split].pc);
         if point.kind == ChoiceKind::Unexplored {
-            self.state
-                .limit(format!("what `{}` finds is that of one order", point.text));
+            self.state.limit(format!("what `{}` finds is that of one order", point.text));
         }
         self.grant(resident, warp, split);
         true
@@ -328,11 +320,7 @@ impl Run<'_, '_> {
                         past: self.state.tree.hash_of(&past),
                         found: choice::contents(&accesses),
                     });
-                    places.push(Place::Lanes {
-                        resident,
-                        warp: number,
-                        split,
-                    });
+                    places.push(Place::Lanes { resident, warp: number, split });
                     candidates.push(Candidate {
                         process: Process::Lanes {
                             launch: self.number,
@@ -391,12 +379,7 @@ impl Run<'_, '_> {
         let found = choice::contents(&accesses);
         let before = others(this.splits.iter(), split);
         let at = (pc.as_ptr() as usize - context.program.ops.as_ptr() as usize) / 32;
-        let process = Process::Lanes {
-            launch: number,
-            block: index,
-            warp: warp as u32,
-            mask,
-        };
+        let process = Process::Lanes { launch: number, block: index, warp: warp as u32, mask };
         let Some(mut known) = pasts(context) else { return };
         let saved = known.copy_of(index, warp as u32);
         let own = known.of_lanes(index, warp as u32, mask);
@@ -429,11 +412,7 @@ impl Run<'_, '_> {
         this.wrote = false;
         let is_done =
             |split: &Split| split.wait == Wait::Choice && choice::point(context, split.pc).kind == ChoiceKind::Done;
-        let next = if is_barrier {
-            Some(split)
-        } else {
-            this.splits.iter().position(is_done)
-        };
+        let next = if is_barrier { Some(split) } else { this.splits.iter().position(is_done) };
         if let Some(next) = next {
             self.grant(resident, warp, next);
         }
@@ -472,10 +451,7 @@ impl Run<'_, '_> {
     /// What an operation did, that was to do something with an object whose phase is given.
     fn happened(&self, resident: usize, access: &Access, (phase, found): (u32, u64), is_fault: bool) -> (Access, Left) {
         let mut access = *access;
-        let mut left = Left {
-            arrivals: 0,
-            ended: false,
-        };
+        let mut left = Left { arrivals: 0, ended: false };
         if is_fault {
             access.effect = Effect::All;
             return (access, left);
@@ -488,32 +464,18 @@ impl Run<'_, '_> {
             (Effect::Phase { phase: of, .. }, Object::Mbarrier(address)) => {
                 let now = pasts(self.context).map_or(phase, |pasts| pasts.phase_of(&access.object));
                 *of = phase;
-                left = Left {
-                    arrivals: choice::mbarrier(address).pending,
-                    ended: now != phase,
-                };
+                left = Left { arrivals: choice::mbarrier(address).pending, ended: now != phase };
                 if now > phase + 1 {
                     access.effect = Effect::All;
                 }
             }
-            (
-                Effect::Phase {
-                    phase: of,
-                    count,
-                    expected,
-                    ..
-                },
-                Object::Barrier { id, .. },
-            ) if id < 16 => {
+            (Effect::Phase { phase: of, count, expected, .. }, Object::Barrier { id, .. }) if id < 16 => {
                 let state = self.block_state(resident);
                 let barrier = &state.barriers[id as usize];
                 *of = barrier.phase;
                 let wanted = if *expected == 0 { state.live_threads } else { *expected };
                 let arrivals = wanted.saturating_sub(barrier.threads + *count);
-                left = Left {
-                    arrivals,
-                    ended: arrivals == 0,
-                };
+                left = Left { arrivals, ended: arrivals == 0 };
             }
             _ => {}
         }
@@ -535,9 +497,8 @@ impl Run<'_, '_> {
         let block = unsafe { (*state).number };
         self.context.observe_delivery(block, one.barrier, one.operation);
         let object = Object::Mbarrier(one.barrier);
-        let (phase, own) = pasts(self.context).map_or_else(Default::default, |pasts| {
-            (pasts.phase_of(&object), pasts.of_copy(number))
-        });
+        let (phase, own) =
+            pasts(self.context).map_or_else(Default::default, |pasts| (pasts.phase_of(&object), pasts.of_copy(number)));
         let mut mbarrier = choice::mbarrier(one.barrier);
         let before = mbarrier;
         // SAFETY: as above.
@@ -567,10 +528,7 @@ impl Run<'_, '_> {
                 self.progress.first_fault(resident.index, fault);
             }
         }
-        let left = Left {
-            arrivals: mbarrier.pending,
-            ended: mbarrier.has_left(before),
-        };
+        let left = Left { arrivals: mbarrier.pending, ended: mbarrier.has_left(before) };
         let process = Process::Copy { number };
         let access = arrival(one.barrier, phase);
         self.state.tree.add(process, 0, vec![(access, left)], own);
@@ -612,21 +570,14 @@ impl Run<'_, '_> {
 fn arrival(barrier: u64, phase: u32) -> Access {
     Access {
         object: Object::Mbarrier(barrier),
-        effect: Effect::Phase {
-            role: Role::Arrives,
-            phase,
-            count: 0,
-            expected: 0,
-        },
+        effect: Effect::Phase { role: Role::Arrives, phase, count: 0, expected: 0 },
     }
 }
 
 /// Where the other lanes of a warp are.
 fn others<'a>(splits: impl Iterator<Item = &'a Split>, but: usize) -> Vec<(*const crate::machine::op::Op, u32, Wait)> {
     let others = splits.enumerate().filter(|(index, _)| *index != but);
-    let mut places: Vec<_> = others
-        .map(|(_, split)| (split.pc.as_ptr(), split.mask, split.wait))
-        .collect();
+    let mut places: Vec<_> = others.map(|(_, split)| (split.pc.as_ptr(), split.mask, split.wait)).collect();
     places.sort_by_key(|(_, mask, _)| *mask);
     places
 }

@@ -20,13 +20,7 @@ impl Monitor {
         found.sort_by_key(|(key, _)| *key);
         let debug = &context.program.debug;
         let side = |touch: ThreadAccess, address: u64| {
-            let ThreadAccess {
-                thread,
-                bytes,
-                kind,
-                source,
-                asynchronous,
-            } = touch;
+            let ThreadAccess { thread, bytes, kind, source, asynchronous } = touch;
             let (ptx, ptx_line) = debug.ptx(source);
             let index = u32::from(thread.index);
             let arena = context.arena;
@@ -35,11 +29,7 @@ impl Monitor {
                 _ if arena.local.contains(address) => "local",
                 _ => "global",
             };
-            let access = Access {
-                kind,
-                bytes: bytes as u32,
-                space,
-            };
+            let access = Access { kind, bytes: bytes as u32, space };
             Side {
                 block: context.coordinates(u64::from(thread.block)),
                 thread: context.thread(index / LANES as u32, index % LANES as u32),
@@ -129,11 +119,7 @@ fn grouped(findings: impl Iterator<Item = Finding>) -> Vec<Finding> {
     let mut groups: Vec<Finding> = Vec::new();
     let mut known: HashMap<_, usize> = HashMap::new();
     for finding in findings {
-        let places: Vec<Place> = finding
-            .sides
-            .iter()
-            .map(|side| Place::of(side, finding.severity))
-            .collect();
+        let places: Vec<Place> = finding.sides.iter().map(|side| Place::of(side, finding.severity)).collect();
         match known.entry((finding.kind, places)) {
             Entry::Occupied(place) => {
                 let group = &mut groups[*place.get()];
@@ -172,10 +158,7 @@ impl Counters {
                 wavefronts: get(Count::Wavefronts),
                 ideal_wavefronts: get(Count::IdealWavefronts),
             };
-            let branch = Branches {
-                executions: get(Count::Branches),
-                divergent: get(Count::Divergent),
-            };
+            let branch = Branches { executions: get(Count::Branches), divergent: get(Count::Divergent) };
             Some(InstructionProfile {
                 ptx,
                 ptx_line,
@@ -190,11 +173,6 @@ impl Counters {
         });
         let mut instructions: Vec<_> = rows.collect();
         instructions.sort_by(|a, b| (&a.ptx, a.ptx_line).cmp(&(&b.ptx, b.ptx_line)));
-        Profile {
-            kernel: context.program.name.clone(),
-            grid: context.grid,
-            block: context.block,
-            instructions,
-        }
+        Profile { kernel: context.program.name.clone(), grid: context.grid, block: context.block, instructions }
     }
 }

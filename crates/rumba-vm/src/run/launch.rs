@@ -102,13 +102,7 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) fn new(number: usize) -> Self {
-        Self {
-            number,
-            caches: Vec::new(),
-            epoch: 0,
-            residents: Vec::new(),
-            clusters: Vec::new(),
-        }
+        Self { number, caches: Vec::new(), epoch: 0, residents: Vec::new(), clusters: Vec::new() }
     }
 
     /// Forgets what operations of another launch have learnt about memory. Gives where this one keeps it.
@@ -295,9 +289,7 @@ impl Share {
 pub(crate) fn exhausted(context: &Context<'_>, executed: u64) -> Option<String> {
     if executed > context.instruction_limit {
         let most = context.instruction_limit;
-        return Some(format!(
-            "the launch executed {executed} instructions, and at most {most} are allowed"
-        ));
+        return Some(format!("the launch executed {executed} instructions, and at most {most} are allowed"));
     }
     let limit = context.time_limit?;
     (context.started.elapsed() > limit).then(|| {
@@ -419,11 +411,7 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
             if share.next == share.end && (done.blocks > 0 || done.operations > 0) {
                 done.tell(context, progress);
             }
-            let cluster = if progress.stop.get().is_some() {
-                None
-            } else {
-                share.take(context)
-            };
+            let cluster = if progress.stop.get().is_some() { None } else { share.take(context) };
             let Some((cluster, coordinates)) =
                 cluster.filter(|(number, _)| number * (size as u64) < progress.end.load(Ordering::Acquire))
             else {
@@ -454,11 +442,7 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
             live.extend(resident.block.live(context));
             continue;
         }
-        let epoch = if context.cooperative {
-            context.grid_barrier.epoch()
-        } else {
-            0
-        };
+        let epoch = if context.cooperative { context.grid_barrier.epoch() } else { 0 };
         let outcome = resident.block.run(turn, initial.runner.as_ref(), &mut done.operations);
         if let Outcome::Finished = outcome {
             done.block(context);
@@ -533,10 +517,7 @@ pub(crate) fn begin(
         idle.pop().unwrap_or_else(|| {
             let slot = worker.residents.len() * context.workers + worker.number;
             worker.residents.push(Resident::new(slot));
-            worker.clusters.push(ResidentCluster {
-                state: Box::default(),
-                members: Vec::new(),
-            });
+            worker.clusters.push(ResidentCluster { state: Box::default(), members: Vec::new() });
             worker.residents.len() - 1
         })
     };
@@ -583,9 +564,7 @@ pub(crate) fn finish(worker: &mut Worker, resident: usize, idle: &mut Vec<usize>
 pub(crate) fn deadlock(context: &Context<'_>, worker: &Worker, resident: usize, of_grid: bool) -> Fault {
     let block = &worker.residents[resident].block;
     let members = &worker.clusters[worker.residents[resident].cluster].members;
-    let live = members
-        .iter()
-        .flat_map(|member| worker.residents[*member].block.live(context));
+    let live = members.iter().flat_map(|member| worker.residents[*member].block.live(context));
     let mut live: Vec<_> = live.collect();
     if members.len() > 1 {
         live = LiveThreads::summary(live);

@@ -96,9 +96,7 @@ impl<'a> Analysis<'a> {
                 if let OpKind::Load { .. } = program.facts[index].kind
                     && !analysis.lanes_only[index]
                 {
-                    let wanted = analysis
-                        .number(program.ops[index].dst)
-                        .is_some_and(|slot| analysis.bases.has(slot));
+                    let wanted = analysis.number(program.ops[index].dst).is_some_and(|slot| analysis.bases.has(slot));
                     if !wanted || round >= MAX_ROUNDS {
                         analysis.lanes_only[index] = true;
                         stable = false;
@@ -155,14 +153,12 @@ impl<'a> Analysis<'a> {
 
     fn sources(&self, index: usize) -> impl Iterator<Item = Operand> + use<> {
         let defines = self.program.facts[index].defines;
-        self.operands(index)
-            .filter(move |(position, ..)| defines >> position & 1 == 0)
+        self.operands(index).filter(move |(position, ..)| defines >> position & 1 == 0)
     }
 
     fn destinations(&self, index: usize) -> impl Iterator<Item = Operand> + use<> {
         let defines = self.program.facts[index].defines;
-        self.operands(index)
-            .filter(move |(position, ..)| defines >> position & 1 != 0)
+        self.operands(index).filter(move |(position, ..)| defines >> position & 1 != 0)
     }
 
     /// Transfers liveness backwards over an operation.
@@ -320,10 +316,7 @@ impl<'a> Analysis<'a> {
         let [a, b, c, _] = strides;
         let constant = |position| self.constant([op.a, op.b][position]);
         let (stride, checks) = linear.stride([a, b, c], constant)?;
-        Some(Plan::Bases {
-            stride: class.narrow(stride),
-            checks,
-        })
+        Some(Plan::Bases { stride: class.narrow(stride), checks })
     }
 
     /// Finds which values operations read as lanes, and which as bases.
@@ -367,8 +360,7 @@ impl<'a> Analysis<'a> {
             };
             self.blocks[block].ops.clone().any(|index| {
                 let plan = self.transfer(index, &mut state);
-                self.sources(index)
-                    .any(|(position, slot, _)| !by_bases(plan, position) && of_block.contains(&slot))
+                self.sources(index).any(|(position, slot, _)| !by_bases(plan, position) && of_block.contains(&slot))
             })
         })
     }
@@ -398,9 +390,7 @@ impl<'a> Analysis<'a> {
     fn affine(&self, state: &State, live: &Set, wanted: impl Fn(usize) -> bool) -> Box<[Affine]> {
         let affine = state.iter().enumerate().filter_map(|(number, stride)| {
             let (slot, class) = self.slots[number];
-            stride
-                .filter(|_| live.has(number) && wanted(number))
-                .map(|stride| Affine { slot, class, stride })
+            stride.filter(|_| live.has(number) && wanted(number)).map(|stride| Affine { slot, class, stride })
         });
         affine.collect()
     }

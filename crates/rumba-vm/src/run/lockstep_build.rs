@@ -18,9 +18,7 @@ const MAX_OPS: usize = 50_000;
 pub(crate) fn of(program: &Program, block: [u32; 3]) -> Option<&Lockstep> {
     let [x, y, z] = block;
     let rows = x.is_multiple_of(GROUP as u32) || y * z == 1;
-    program.lockstep[usize::from(rows)]
-        .get_or_init(|| build(program, rows))
-        .as_ref()
+    program.lockstep[usize::from(rows)].get_or_init(|| build(program, rows)).as_ref()
 }
 
 /// Builds the program, unless the kernel is not worth it.
@@ -78,10 +76,7 @@ impl Writer<'_> {
         };
         let ops = self.analysis.blocks[block].ops.clone();
         self.at.insert(ops.start, self.ops.len());
-        let entry = Entry {
-            op: self.ops.len() as u32,
-            values: self.analysis.entering(block),
-        };
+        let entry = Entry { op: self.ops.len() as u32, values: self.analysis.entering(block) };
         self.entry_at[ops.start] = self.entries.len() as u32;
         self.entries.push(entry);
         for index in ops {
@@ -90,10 +85,7 @@ impl Writer<'_> {
             let op = self.program.ops[index];
             let facts = self.analysis.facts(index);
             let exit = |writer: &mut Self| {
-                writer.exits.push(Exit {
-                    op: index as u32,
-                    values: self.analysis.leaving(block, index, &before),
-                });
+                writer.exits.push(Exit { op: index as u32, values: self.analysis.leaving(block, index, &before) });
                 writer.exits.len() - 1
             };
             match (facts.flow, facts.kind) {
@@ -111,10 +103,8 @@ impl Writer<'_> {
                     let exit = exit(self);
                     self.parks.insert(self.ops.len() as u32, exit as u32);
                     self.ops.push(op);
-                    self.exits.push(Exit {
-                        op: index as u32 + 1,
-                        values: self.analysis.leaving(block, index + 1, &state),
-                    });
+                    self.exits
+                        .push(Exit { op: index as u32 + 1, values: self.analysis.leaving(block, index + 1, &state) });
                     self.parks.insert(self.ops.len() as u32, self.exits.len() as u32 - 1);
                 }
                 (Flow::Next, OpKind::GuardBegin) => {
@@ -140,8 +130,7 @@ impl Writer<'_> {
 
     fn jump(&mut self, index: usize, op: Op) {
         let targets = self.program.targets(index).unwrap_or_default();
-        self.distances
-            .push((self.ops.len(), [targets.first().copied(), targets.get(1).copied()]));
+        self.distances.push((self.ops.len(), [targets.first().copied(), targets.get(1).copied()]));
         self.ops.push(op);
     }
 
@@ -155,12 +144,8 @@ impl Writer<'_> {
         );
         for slot in [(checks & 1 != 0).then_some(op.a), (checks & 2 != 0).then_some(op.b)] {
             let Some(slot) = slot else { continue };
-            let check = Op {
-                a: slot,
-                extra: u16::from(signed),
-                imm: i64::from(stride(slot) as i32).cast_unsigned(),
-                ..op
-            };
+            let check =
+                Op { a: slot, extra: u16::from(signed), imm: i64::from(stride(slot) as i32).cast_unsigned(), ..op };
             self.ops.push(leaving(handlers::check, check, exit));
         }
     }
@@ -179,11 +164,7 @@ impl Writer<'_> {
             Some(Class::W64) => handlers::expand::<u64>,
             _ => handlers::expand::<u32>,
         };
-        self.ops.push(Op {
-            handler,
-            imm: stride.cast_unsigned(),
-            ..op
-        });
+        self.ops.push(Op { handler, imm: stride.cast_unsigned(), ..op });
     }
 
     /// Fills in the distances to targets.
@@ -208,12 +189,7 @@ impl Writer<'_> {
 
 /// An operation that may leave by an exit.
 fn leaving(handler: Handler, op: Op, exit: usize) -> Op {
-    Op {
-        handler,
-        b: exit as u16,
-        c: (exit >> 16) as u16,
-        ..op
-    }
+    Op { handler, b: exit as u16, c: (exit >> 16) as u16, ..op }
 }
 
 fn planned(kind: OpKind, plan: Plan, op: Op) -> Op {
@@ -221,11 +197,7 @@ fn planned(kind: OpKind, plan: Plan, op: Op) -> Op {
         (Plan::Bases { .. }, OpKind::Lanes { bases, .. }) => bases,
         (Plan::Test { strides }, OpKind::Test { bases, .. }) => {
             let [a, b] = strides.map(|stride| u64::from(stride as i32 as u32));
-            return Op {
-                handler: bases,
-                imm: a | b << 32,
-                ..op
-            };
+            return Op { handler: bases, imm: a | b << 32, ..op };
         }
         (Plan::Uniform, OpKind::Load { uniform, .. } | OpKind::Store { uniform, .. }) => uniform,
         (Plan::LoadBases, OpKind::Load { bases: Some(bases), .. }) => bases,

@@ -21,11 +21,7 @@ pub(crate) fn of<'a>(program: &'a Arc<Program>, block: [u32; 3], compiler: &'a d
 
 /// Finds the code of a text, or makes the request for it.
 fn await_code(program: &Program, group: usize, text: Text, compiler: &dyn Compiler) -> Awaited {
-    let Text {
-        unit,
-        entry_at,
-        layouts,
-    } = text;
+    let Text { unit, entry_at, layouts } = text;
     if let Some(code) = compiler.find(&unit) {
         return Awaited::found(native::native(&program.ops, entry_at, layouts, code));
     }

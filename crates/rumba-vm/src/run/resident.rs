@@ -159,19 +159,13 @@ impl Resident {
             // SAFETY: the slot is one of the program's.
             unsafe {
                 match class {
-                    Class::W32 => by_bases
-                        .iter()
-                        .for_each(|warp| fill_bases(warp, *slot, [value; GROUPS])),
+                    Class::W32 => by_bases.iter().for_each(|warp| fill_bases(warp, *slot, [value; GROUPS])),
                     Class::W64 | Class::W128 => {
                         let value = u64::from(value);
-                        by_bases
-                            .iter()
-                            .for_each(|warp| fill_bases(warp, *slot, [value; GROUPS]));
+                        by_bases.iter().for_each(|warp| fill_bases(warp, *slot, [value; GROUPS]));
                     }
                 }
-                whole
-                    .iter()
-                    .for_each(|warp| fill(warp, *slot, *class, |_| u128::from(value)));
+                whole.iter().for_each(|warp| fill(warp, *slot, *class, |_| u128::from(value)));
             }
         }
         let base = context.shared.start + (self.slot * SHARED_STRIDE) as u64;
@@ -203,20 +197,9 @@ impl Resident {
         let member = (cluster, place.rank);
         // SAFETY: the caller's promise for the cluster; the barrier is the launch's, which outlives its blocks.
         unsafe {
-            self.block.start(
-                place.block,
-                initial.threads,
-                initial.entries,
-                member,
-                &context.grid_barrier,
-                begun,
-            );
+            self.block.start(place.block, initial.threads, initial.entries, member, &context.grid_barrier, begun);
         }
-        self.block.shuffle(
-            context
-                .seed
-                .map(|seed| Chance::new(seed, &[context.number, self.index])),
-        );
+        self.block.shuffle(context.seed.map(|seed| Chance::new(seed, &[context.number, self.index])));
         // SAFETY: no warp runs.
         let sync_history = unsafe { &mut (*self.block.state).sync_history };
         if context.checks.contains(Check::Sync) {
@@ -260,11 +243,7 @@ impl Resident {
         self.place = Some(*place);
         for (index, warp) in self.block.warps.iter_mut().enumerate() {
             (warp.counted, warp.granted, warp.fuel, warp.polled) = (0, 0, 0, 0);
-            let begun = |pc| Begun {
-                warp: index,
-                pc,
-                counted: 0,
-            };
+            let begun = |pc| Begun { warp: index, pc, counted: 0 };
             // SAFETY: the warp was prepared for the launch, which holds its code.
             let stopped = unsafe { runner.run(warp, WARP_TURN, true) };
             if let Some(watch) = initial.context.watch {
@@ -307,9 +286,7 @@ impl Resident {
             return Err(std::io::Error::from_raw_os_error(libc::ENOMEM));
         }
         let before = context.local.start - context.arena.local.start;
-        context
-            .arena
-            .commit(context.arena.local, (before + stack_end) as usize)?;
+        context.arena.commit(context.arena.local, (before + stack_end) as usize)?;
         self.block.warps.truncate(warps);
         self.block.warps.resize_with(warps, Warp::idle);
         let memory = self.registers.as_mut_ptr().cast::<u8>();
@@ -336,11 +313,7 @@ impl Resident {
             warp.back_off = 0;
             warp.shared_base = context.shared.start + shared_offset as u64;
             warp.shared_end = context.shared_end();
-            warp.shared_known = if context.monitor.is_some() {
-                SHARED_START
-            } else {
-                warp.shared_end
-            };
+            warp.shared_known = if context.monitor.is_some() { SHARED_START } else { warp.shared_end };
             warp.stack_stride = context.stack_stride;
             warp.stack_known = if context.allocations.unwritten.is_some() {
                 STACK_START
@@ -469,10 +442,6 @@ impl Context<'_> {
         }
         let value = u128::from_le_bytes(raw);
         let unused = 128 - ty.bits();
-        if ty.is_signed() {
-            ((value << unused) as i128 >> unused) as u128
-        } else {
-            value
-        }
+        if ty.is_signed() { ((value << unused) as i128 >> unused) as u128 } else { value }
     }
 }

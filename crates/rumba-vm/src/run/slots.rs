@@ -31,11 +31,7 @@ impl LaunchSlots {
     /// LaunchSlots of `workers` workers each.
     pub(crate) fn new(workers: usize) -> Self {
         let workers = || (0..workers).map(|number| Mutex::new(Worker::new(number))).collect();
-        Self {
-            taken: Mutex::default(),
-            freed: Condvar::new(),
-            workers: (0..LAUNCH_SLOTS).map(|_| workers()).collect(),
-        }
+        Self { taken: Mutex::default(), freed: Condvar::new(), workers: (0..LAUNCH_SLOTS).map(|_| workers()).collect() }
     }
 
     fn lock(&self) -> MutexGuard<'_, [Option<Instant>; LAUNCH_SLOTS]> {

@@ -111,11 +111,7 @@ impl Access {
 
     /// The memory of all threads.
     fn size(self) -> i64 {
-        let way = if self.is_alone {
-            0
-        } else {
-            self.stride.abs() * (self.space.threads() - 1)
-        };
+        let way = if self.is_alone { 0 } else { self.stride.abs() * (self.space.threads() - 1) };
         (way + self.reach() + 15) / 16 * 16
     }
 
@@ -125,11 +121,7 @@ impl Access {
             assert_eq!(thread, alone);
             return self.start;
         }
-        let first = if self.stride < 0 {
-            -self.stride * (self.space.threads() - 1)
-        } else {
-            0
-        };
+        let first = if self.stride < 0 { -self.stride * (self.space.threads() - 1) } else { 0 };
         self.start + first + thread * self.stride
     }
 
@@ -173,19 +165,8 @@ const STRIDES: [(&str, Stride); 12] = [
 /// The first of the strides that lead out of all memory.
 const FIRST_ALONE: usize = 7;
 
-const FORMS: [(i64, i64); 11] = [
-    (1, 1),
-    (2, 1),
-    (4, 1),
-    (8, 1),
-    (1, 2),
-    (2, 2),
-    (4, 2),
-    (8, 2),
-    (1, 4),
-    (2, 4),
-    (4, 4),
-];
+const FORMS: [(i64, i64); 11] =
+    [(1, 1), (2, 1), (4, 1), (8, 1), (1, 2), (2, 2), (4, 2), (8, 2), (1, 4), (2, 4), (4, 4)];
 
 /// Blocks of one, two and three dimensions: rows of every kind of length, whole and partial warps.
 const BLOCKS: [[u32; 3]; 15] = [
@@ -289,11 +270,7 @@ fn list(name: &str, count: i64) -> String {
 
 /// The suffix of an access's elements, and the letter of their registers.
 fn form(access: Access) -> (String, &'static str) {
-    let vector = if access.count == 1 {
-        String::new()
-    } else {
-        format!(".v{}", access.count)
-    };
+    let vector = if access.count == 1 { String::new() } else { format!(".v{}", access.count) };
     let (ty, register) = match access.width {
         1 => ("u8", "h"),
         2 => ("u16", "h"),
@@ -308,11 +285,7 @@ fn kernel(name: &str, space: Space, accesses: &[Access]) -> String {
     for (number, access) in accesses.iter().enumerate() {
         section(&mut body, number, *access);
     }
-    let size = accesses
-        .iter()
-        .map(|access| access.start + access.size())
-        .max()
-        .unwrap_or(16);
+    let size = accesses.iter().map(|access| access.start + access.size()).max().unwrap_or(16);
     let (mut parameter, mut memory, mut after) = (String::new(), String::new(), String::new());
     let before;
     let copy = |label: &str, load: &str, store: &str| {
@@ -327,32 +300,16 @@ fn kernel(name: &str, space: Space, accesses: &[Access]) -> String {
         Space::Global | Space::Generic => before = "mov.u64 %memory, %data;\n".to_owned(),
         Space::Shared | Space::WideShared | Space::GenericShared => {
             memory = format!(".extern .shared .align 16 .b8 own_{name}[];\n");
-            let generic = if space == Space::GenericShared {
-                "cvta.shared.u64 %memory, %memory;\n"
-            } else {
-                ""
-            };
+            let generic = if space == Space::GenericShared { "cvta.shared.u64 %memory, %memory;\n" } else { "" };
             before = format!("mov.u32 %near, own_{name};\n")
-                + &copy(
-                    "FILL",
-                    "ld.global.u32 %w0, [%far];",
-                    "add.u32 %at, %at, %near; st.shared.u32 [%at], %w0;",
-                )
+                + &copy("FILL", "ld.global.u32 %w0, [%far];", "add.u32 %at, %at, %near; st.shared.u32 [%at], %w0;")
                 + "cvt.u64.u32 %memory, %near;\n"
                 + generic;
             after = "bar.sync 0;\n".to_owned()
-                + &copy(
-                    "DUMP",
-                    "add.u32 %at, %at, %near; ld.shared.u32 %w0, [%at];",
-                    "st.global.u32 [%far], %w0;",
-                );
+                + &copy("DUMP", "add.u32 %at, %at, %near; ld.shared.u32 %w0, [%at];", "st.global.u32 [%far], %w0;");
         }
         Space::Local | Space::GenericLocal => {
-            let generic = if space == Space::GenericLocal {
-                "cvta.local.u64 %memory, %memory;\n"
-            } else {
-                ""
-            };
+            let generic = if space == Space::GenericLocal { "cvta.local.u64 %memory, %memory;\n" } else { "" };
             before = format!(".local .align 16 .b8 own[{size}];\nmov.u64 %memory, own;\n{generic}");
         }
         Space::Const => {
@@ -399,16 +356,10 @@ ret;
 /// Writes an access.
 fn section(body: &mut String, number: usize, access: Access) {
     let (form, register) = form(access);
-    let (other, space) = (
-        ["i", "x", "e"][["h", "w", "d"].iter().position(|name| *name == register).unwrap()],
-        access.space,
-    );
+    let (other, space) =
+        (["i", "x", "e"][["h", "w", "d"].iter().position(|name| *name == register).unwrap()], access.space);
     let predicate = if access.is_alone { "%is_alone" } else { "%on" };
-    let first = if access.is_alone {
-        access.start
-    } else {
-        access.place(0, 0)
-    };
+    let first = if access.is_alone { access.start } else { access.place(0, 0) };
     let stride = access.stride;
     let mut lines = vec![format!("not.pred %off, {predicate};\n@%off bra SKIP{number};")];
     let is_near = space == Space::Shared;
@@ -416,10 +367,7 @@ fn section(body: &mut String, number: usize, access: Access) {
         // As nvcc has addresses in shared memory.
         lines.push(format!("mad.lo.s32 %s, %thread, {}, %near;", stride as i32));
         if access.is_alone {
-            lines.push(format!(
-                "mul.lo.s32 %t0, %alone, {}; sub.s32 %s, %s, %t0;",
-                stride as i32
-            ));
+            lines.push(format!("mul.lo.s32 %t0, %alone, {}; sub.s32 %s, %s, %t0;", stride as i32));
         }
         "%s"
     } else {
@@ -428,25 +376,16 @@ fn section(body: &mut String, number: usize, access: Access) {
                 format!("mad.wide.s32 %a, %thread, {stride}, %memory;")
             }
             1 if stride > 0 && stride.count_ones() == 1 => {
-                format!(
-                    "shl.b64 %a, %wide, {}; add.s64 %a, %memory, %a;",
-                    stride.trailing_zeros()
-                )
+                format!("shl.b64 %a, %wide, {}; add.s64 %a, %memory, %a;", stride.trailing_zeros())
             }
             _ => format!("mul.lo.s64 %a, %wide, {stride}; add.s64 %a, %a, %memory;"),
         });
         if access.is_alone {
-            lines.push(format!(
-                "cvt.u64.u32 %u0, %alone; mul.lo.s64 %u0, %u0, {stride}; sub.s64 %a, %a, %u0;"
-            ));
+            lines.push(format!("cvt.u64.u32 %u0, %alone; mul.lo.s64 %u0, %u0, {stride}; sub.s64 %a, %a, %u0;"));
         }
         "%a"
     };
-    lines.push(if is_near {
-        format!("add.s32 %s, %s, {first};")
-    } else {
-        format!("add.s64 %a, %a, {first};")
-    });
+    lines.push(if is_near { format!("add.s32 %s, %s, {first};") } else { format!("add.s64 %a, %a, {first};") });
     let (name, out) = (space.name(), number * RESULT * THREADS as usize);
     let values = |lines: &mut Vec<String>, registers: &str| {
         for element in 0..access.count {
@@ -492,11 +431,7 @@ fn section(body: &mut String, number: usize, access: Access) {
         Operation::Atomic => {
             values(&mut lines, other);
             lines.push(if access.stride == 0 {
-                format!(
-                    "red{name}.add{form} {}, {two}; mov.b{} {one}, 0;",
-                    at(0),
-                    8 * access.width
-                )
+                format!("red{name}.add{form} {}, {two}; mov.b{} {one}, 0;", at(0), 8 * access.width)
             } else {
                 format!("atom{name}.add{form} {one}, {}, {two};", at(0))
             });
@@ -562,22 +497,13 @@ fn evaluate(accesses: &[Access], memory: &mut [u8], out: &mut [u8], threads: i64
 /// Native code with the instructions that LLVM chooses for an Intel processor with AVX-512; they are instructions of this processor
 /// all the same.
 fn native_as_for_intel() -> Option<Engine> {
-    let tune = |text: &str| {
-        text.replace(
-            "attributes #0 = { ",
-            "attributes #0 = { \"tune-cpu\"=\"sapphirerapids\" ",
-        )
-    };
+    let tune = |text: &str| text.replace("attributes #0 = { ", "attributes #0 = { \"tune-cpu\"=\"sapphirerapids\" ");
     Some(Engine::compiled(of_edited(tune)?))
 }
 
 /// What the rows of a space are run on, by a name.
 fn engines() -> Vec<(&'static str, Config)> {
-    let config = |engine: Engine, lockstep| Config {
-        engine,
-        lockstep,
-        ..Config::default()
-    };
+    let config = |engine: Engine, lockstep| Config { engine, lockstep, ..Config::default() };
     let mut engines = vec![
         ("interpreter", config(Engine::interpreter(), true)),
         ("interpreter without lockstep", config(Engine::interpreter(), false)),
@@ -605,9 +531,7 @@ const TUNED: &str = "compiled for another processor";
 /// The blocks that a space's kernels are launched with.
 fn blocks(space: Space) -> impl Iterator<Item = [u32; 3]> {
     let most = space.threads();
-    BLOCKS
-        .into_iter()
-        .filter(move |block| i64::from(block.iter().product::<u32>()) <= most)
+    BLOCKS.into_iter().filter(move |block| i64::from(block.iter().product::<u32>()) <= most)
 }
 
 /// Runs all rows of a space, and says how many these were.
@@ -622,18 +546,12 @@ fn run(space: Space) -> usize {
     for (number, accesses) in kernels.iter().enumerate() {
         module += &kernel(&format!("k{number}"), space, accesses);
     }
-    let benches: Vec<_> = engines()
-        .into_iter()
-        .map(|(engine, config)| (engine, Bench::with(&module, config)))
-        .collect();
+    let benches: Vec<_> =
+        engines().into_iter().map(|(engine, config)| (engine, Bench::with(&module, config))).collect();
     let mut rows = 0;
     let mut wrong: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (number, accesses) in kernels.iter().enumerate() {
-        let size = accesses
-            .iter()
-            .map(|access| access.start + access.size())
-            .max()
-            .unwrap_or(0);
+        let size = accesses.iter().map(|access| access.start + access.size()).max().unwrap_or(0);
         let initial: Vec<u8> = (0..size).map(initial).collect();
         for block in blocks(space) {
             for (mask_name, mask, alone) in MASKS {
@@ -647,13 +565,8 @@ fn run(space: Space) -> usize {
                     let what = format!("{space:?}, {engine}, block {block:?}, mask {mask_name}");
                     let (on_device, results) = (bench.upload(&initial), bench.zeros(out.len()));
                     let zero = bench.zeros(8);
-                    let mut args = vec![
-                        on_device.into(),
-                        results.into(),
-                        zero.into(),
-                        mask.into(),
-                        (alone as u32).into(),
-                    ];
+                    let mut args =
+                        vec![on_device.into(), results.into(), zero.into(), mask.into(), (alone as u32).into()];
                     if space == Space::Param {
                         let words = initial.chunks_exact(8);
                         args.extend(words.map(|word| Arg::U64(u64::from_le_bytes(word.try_into().unwrap()))));
@@ -662,23 +575,15 @@ fn run(space: Space) -> usize {
                     if let Err(error) = bench.launch(&format!("k{number}"), [1, 1, 1], block, dynamic, &args) {
                         panic!("{what}: {error}");
                     }
-                    let (found, found_memory) = (
-                        bench.download(results, out.len()),
-                        bench.download(on_device, memory.len()),
-                    );
+                    let (found, found_memory) =
+                        (bench.download(results, out.len()), bench.download(on_device, memory.len()));
                     for (index, access) in accesses.iter().enumerate() {
                         let results = index * THREADS as usize * RESULT..(index + 1) * THREADS as usize * RESULT;
                         let place = access.start as usize..(access.start + access.size()) as usize;
                         let is_good = found[results.clone()] == out[results]
                             && (space.is_local() || found_memory[place.clone()] == memory[place]);
                         if !is_good {
-                            let Access {
-                                operation,
-                                width,
-                                count,
-                                stride,
-                                ..
-                            } = access;
+                            let Access { operation, width, count, stride, .. } = access;
                             let row = format!("{operation:?} of {count} * {width} bytes, stride {stride}");
                             wrong.entry(what.clone()).or_default().push(row);
                         }
@@ -692,16 +597,9 @@ fn run(space: Space) -> usize {
         }
     }
     let count: usize = wrong.values().map(Vec::len).sum();
-    let examples: Vec<_> = wrong
-        .iter()
-        .take(20)
-        .map(|(what, rows)| format!("{what}: {}", rows[..rows.len().min(4)].join("; ")))
-        .collect();
-    assert!(
-        wrong.is_empty(),
-        "{count} of {rows} rows are wrong, such as\n{}",
-        examples.join("\n")
-    );
+    let examples: Vec<_> =
+        wrong.iter().take(20).map(|(what, rows)| format!("{what}: {}", rows[..rows.len().min(4)].join("; "))).collect();
+    assert!(wrong.is_empty(), "{count} of {rows} rows are wrong, such as\n{}", examples.join("\n"));
     rows
 }
 

@@ -16,10 +16,7 @@ struct Row {
 
 impl Row {
     fn new(text: String, expected: impl Fn(&Thread<'_>) -> u64 + 'static) -> Self {
-        Self {
-            text,
-            expected: Box::new(expected),
-        }
+        Self { text, expected: Box::new(expected) }
     }
 }
 
@@ -69,11 +66,8 @@ const TESTS_64: [Test<u64>; 5] = [
     ("eq.b64", |a, b| a == b),
 ];
 
-const TESTS_32: [Test<u32>; 3] = [
-    ("lt.u32", |a, b| a < b),
-    ("le.s32", |a, b| a.cast_signed() <= b.cast_signed()),
-    ("ne.b32", |a, b| a != b),
-];
+const TESTS_32: [Test<u32>; 3] =
+    [("lt.u32", |a, b| a < b), ("le.s32", |a, b| a.cast_signed() <= b.cast_signed()), ("ne.b32", |a, b| a != b)];
 
 /// Comparisons of a value with a stride with one that is the same in all lanes, and with another stride.
 fn comparisons() -> Vec<Row> {
@@ -83,19 +77,14 @@ fn comparisons() -> Vec<Row> {
         for (number, (test, holds)) in TESTS_64.into_iter().enumerate() {
             let bound = stride.wrapping_mul(5).wrapping_add(number as i64 - 2);
             let text = format!("mul.lo.s64 %a, %wide, {stride}; setp.{test} %p, %a, {bound}; selp.u64 %v, 1, 0, %p;");
-            rows.push(Row::new(text, move |thread| {
-                holds(product(thread), bound.cast_unsigned()).into()
-            }));
+            rows.push(Row::new(text, move |thread| holds(product(thread), bound.cast_unsigned()).into()));
             let other = STRIDES[(number * 7 + 3) % STRIDES.len()];
             let text = format!(
                 "mul.lo.s64 %a, %wide, {stride}; mad.lo.s64 %b, %wide, {other}, {bound}; setp.{test} %p, %b, %a; \
                  selp.u64 %v, 1, 0, %p;"
             );
             rows.push(Row::new(text, move |thread| {
-                let other = thread
-                    .number
-                    .wrapping_mul(other.cast_unsigned())
-                    .wrapping_add(bound.cast_unsigned());
+                let other = thread.number.wrapping_mul(other.cast_unsigned()).wrapping_add(bound.cast_unsigned());
                 holds(other, product(thread)).into()
             }));
         }
@@ -111,9 +100,7 @@ fn comparisons() -> Vec<Row> {
     for factor in [1 << 20, 1 << 28, 1 << 29, 1 << 30, u32::MAX] {
         let end = u64::from(factor) * 4 + 1;
         let text = format!("mul.wide.u32 %a, %thread, {factor}; setp.lt.u64 %p, %a, {end}; selp.u64 %v, 1, 0, %p;");
-        rows.push(Row::new(text, move |thread| {
-            (thread.number * u64::from(factor) < end).into()
-        }));
+        rows.push(Row::new(text, move |thread| (thread.number * u64::from(factor) < end).into()));
     }
     rows
 }
@@ -133,51 +120,27 @@ fn arithmetic() -> Vec<Row> {
         push("add.s64 %v, %a, %b;", Box::new(u64::wrapping_add));
         push("sub.s64 %v, %b, %a;", Box::new(|a, b| b.wrapping_sub(a)));
         push("selp.b64 %v, %a, %b, %uniform;", Box::new(|a, _| a));
-        push(
-            "or.b64 %v, %a, 3; mul.lo.s64 %v, %v, -3;",
-            Box::new(|a, _| (a | 3).wrapping_mul(-3_i64 as u64)),
-        );
+        push("or.b64 %v, %a, 3; mul.lo.s64 %v, %v, -3;", Box::new(|a, _| (a | 3).wrapping_mul(-3_i64 as u64)));
         let shift = [1, 3, 31, 32, 33, 63, 64][index % 7];
-        push(
-            &format!("shl.b64 %v, %a, {shift};"),
-            Box::new(move |a, _| a.checked_shl(shift).unwrap_or(0)),
-        );
+        push(&format!("shl.b64 %v, %a, {shift};"), Box::new(move |a, _| a.checked_shl(shift).unwrap_or(0)));
         push(
             "cvt.u32.u64 %w, %a; add.s32 %w, %w, 7; cvt.u64.u32 %v, %w;",
             Box::new(|a, _| u64::from((a as u32).wrapping_add(7))),
         );
         let near = NEAR[index % NEAR.len()];
         let narrow = stride as i32;
-        let value = move |thread: &Thread<'_>| {
-            (thread.number as u32)
-                .wrapping_mul(narrow.cast_unsigned())
-                .wrapping_add(near)
-        };
+        let value =
+            move |thread: &Thread<'_>| (thread.number as u32).wrapping_mul(narrow.cast_unsigned()).wrapping_add(near);
         let mut push = |text: &str, expected: Box<dyn Fn(u32) -> u64>| {
             let text = format!("mad.lo.s32 %w, %thread, {narrow}, {}; {text}", near.cast_signed());
             rows.push(Row::new(text, move |thread| expected(value(thread))));
         };
         push("cvt.u64.u32 %v, %w;", Box::new(u64::from));
-        push(
-            "cvt.s64.s32 %v, %w;",
-            Box::new(|w| i64::from(w.cast_signed()).cast_unsigned()),
-        );
-        push(
-            "mul.wide.u32 %v, %w, 4294967295;",
-            Box::new(|w| u64::from(w) * u64::from(u32::MAX)),
-        );
-        push(
-            "mad.wide.s32 %v, %w, -5, 1;",
-            Box::new(|w| (i64::from(w.cast_signed()) * -5 + 1).cast_unsigned()),
-        );
-        push(
-            "shl.b32 %w, %w, 30; cvt.u64.u32 %v, %w;",
-            Box::new(|w| u64::from(w << 30)),
-        );
-        push(
-            "cvt.u16.u32 %h, %w; cvt.u64.u16 %v, %h;",
-            Box::new(|w| u64::from(w as u16)),
-        );
+        push("cvt.s64.s32 %v, %w;", Box::new(|w| i64::from(w.cast_signed()).cast_unsigned()));
+        push("mul.wide.u32 %v, %w, 4294967295;", Box::new(|w| u64::from(w) * u64::from(u32::MAX)));
+        push("mad.wide.s32 %v, %w, -5, 1;", Box::new(|w| (i64::from(w.cast_signed()) * -5 + 1).cast_unsigned()));
+        push("shl.b32 %w, %w, 30; cvt.u64.u32 %v, %w;", Box::new(|w| u64::from(w << 30)));
+        push("cvt.u16.u32 %h, %w; cvt.u64.u16 %v, %h;", Box::new(|w| u64::from(w as u16)));
     }
     rows
 }
@@ -189,17 +152,11 @@ const OPERANDS: [Operand; 6] = [
     ("", "5", |_| 5),
     ("", "-7", |_| -7_i32 as u32),
     ("mov.u32 %w, %given;", "%w", |_| 77),
-    ("add.s32 %w, %thread, -9;", "%w", |thread| {
-        (thread as u32).wrapping_sub(9)
+    ("add.s32 %w, %thread, -9;", "%w", |thread| (thread as u32).wrapping_sub(9)),
+    ("and.b32 %w, %thread, -8; mul.lo.s32 %w, %w, 3;", "%w", |thread| (thread as u32 & !7).wrapping_mul(3)),
+    ("mul.lo.u32 %w, %thread, %thread; xor.b32 %w, %w, %given;", "%w", |thread| {
+        (thread as u32).wrapping_mul(thread as u32) ^ 77
     }),
-    ("and.b32 %w, %thread, -8; mul.lo.s32 %w, %w, 3;", "%w", |thread| {
-        (thread as u32 & !7).wrapping_mul(3)
-    }),
-    (
-        "mul.lo.u32 %w, %thread, %thread; xor.b32 %w, %w, %given;",
-        "%w",
-        |thread| (thread as u32).wrapping_mul(thread as u32) ^ 77,
-    ),
 ];
 
 type Reduce = fn(u32, u32) -> u32;
@@ -227,17 +184,13 @@ fn collectives() -> Vec<Row> {
         ];
         for (name, reduce) in reductions {
             let text = format!("{before} redux.sync.{name} %x, {operand}, -1; cvt.u64.u32 %v, %x;");
-            rows.push(Row::new(text, move |thread| {
-                of_warp(thread).into_iter().reduce(reduce).unwrap().into()
-            }));
+            rows.push(Row::new(text, move |thread| of_warp(thread).into_iter().reduce(reduce).unwrap().into()));
         }
         let votes: [(&str, Vote); 4] = [
             ("all", |votes| votes.iter().all(|vote| *vote).into()),
             ("any", |votes| votes.iter().any(|vote| *vote).into()),
             ("uni", |votes| votes.iter().all(|vote| *vote == votes[0]).into()),
-            ("ballot", |votes| {
-                votes.iter().rev().fold(0, |all, vote| all << 1 | u64::from(*vote))
-            }),
+            ("ballot", |votes| votes.iter().rev().fold(0, |all, vote| all << 1 | u64::from(*vote))),
         ];
         for (name, vote) in votes {
             let result = if name == "ballot" {
@@ -247,10 +200,7 @@ fn collectives() -> Vec<Row> {
             };
             let text = format!("{before} mov.u32 %x, {operand}; setp.gt.s32 %p, %x, 10; {result}");
             rows.push(Row::new(text, move |thread| {
-                let votes: Vec<_> = of_warp(thread)
-                    .into_iter()
-                    .map(|value| value.cast_signed() > 10)
-                    .collect();
+                let votes: Vec<_> = of_warp(thread).into_iter().map(|value| value.cast_signed() > 10).collect();
                 vote(&votes)
             }));
         }
@@ -299,16 +249,8 @@ const LENGTH: usize = 64;
 /// Threads of the largest block.
 const THREADS: usize = 256;
 
-const BLOCKS: [[u32; 3]; 8] = [
-    [32, 1, 1],
-    [100, 1, 1],
-    [8, 4, 1],
-    [16, 2, 1],
-    [16, 16, 1],
-    [5, 7, 1],
-    [24, 2, 1],
-    [8, 2, 3],
-];
+const BLOCKS: [[u32; 3]; 8] =
+    [[32, 1, 1], [100, 1, 1], [8, 4, 1], [16, 2, 1], [16, 16, 1], [5, 7, 1], [24, 2, 1], [8, 2, 3]];
 
 fn kernel(name: &str, rows: &[Row]) -> String {
     let mut body = String::new();
@@ -350,18 +292,12 @@ fn check(rows: &[Row]) {
     engines.extend(native().map(|native| ("compiled", native, true)));
     let (mut wrong, mut count) = (Vec::new(), 0);
     for (engine, native, lockstep) in engines {
-        let config = Config {
-            engine: native,
-            lockstep,
-            ..Config::default()
-        };
+        let config = Config { engine: native, lockstep, ..Config::default() };
         let bench = Bench::with(&module, config);
         for (number, rows) in kernels.iter().enumerate() {
             for block in BLOCKS {
                 let out = bench.zeros(rows.len() * THREADS * 8);
-                bench
-                    .launch(&format!("k{number}"), [1, 1, 1], block, 0, &[out.into(), 77_u32.into()])
-                    .unwrap();
+                bench.launch(&format!("k{number}"), [1, 1, 1], block, 0, &[out.into(), 77_u32.into()]).unwrap();
                 let found = u64s(&bench.download(out, rows.len() * THREADS * 8));
                 bench.device.free(out).unwrap();
                 let threads: Vec<u64> = (0..block.iter().product::<u32>().into()).collect();
@@ -382,11 +318,7 @@ fn check(rows: &[Row]) {
         }
     }
     let examples = wrong[..wrong.len().min(20)].join("\n");
-    assert!(
-        wrong.is_empty(),
-        "{} of {count} rows are wrong, such as\n{examples}",
-        wrong.len()
-    );
+    assert!(wrong.is_empty(), "{} of {count} rows are wrong, such as\n{examples}", wrong.len());
     println!("{count} rows");
 }
 

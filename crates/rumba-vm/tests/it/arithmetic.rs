@@ -4,11 +4,7 @@ use crate::common::{Bench, kernel};
 use rumba_vm::{Check, CheckSet, Config, Finding, FindingKind, Severity};
 
 fn run(body: &str) -> Vec<Finding> {
-    let config = Config {
-        memory_bytes: 64 << 20,
-        checks: CheckSet::default().with(Check::Arith),
-        ..Config::default()
-    };
+    let config = Config { memory_bytes: 64 << 20, checks: CheckSet::default().with(Check::Arith), ..Config::default() };
     let bench = Bench::with(&kernel("", body), config);
     let out = bench.zeros(4 * 64);
     if let Err(error) = bench.run("k", 1, 64, &[out.into(), 0_u32.into()]) {
@@ -37,30 +33,16 @@ const SHIFT: FindingKind = FindingKind::ShiftBeyondWidth;
 fn divisors_are_not_zero() {
     for instruction in ["div.u32", "div.s32", "rem.u32", "rem.s32"] {
         // Thread 0 only.
-        wrong(
-            &format!("{instruction} %r10, %r1, %r2; st.global.u32 [%rd2], %r10;"),
-            ZERO,
-            1,
-        );
+        wrong(&format!("{instruction} %r10, %r1, %r2; st.global.u32 [%rd2], %r10;"), ZERO, 1);
         let guarded = "setp.ne.u32 %p1, %r2, 0;\n @%p1";
-        right(&format!(
-            "{guarded} {instruction} %r10, %r1, %r2;\n st.global.u32 [%rd2], %r2;"
-        ));
+        right(&format!("{guarded} {instruction} %r10, %r1, %r2;\n st.global.u32 [%rd2], %r2;"));
         right(&format!("{instruction} %r10, %r2, 7; st.global.u32 [%rd2], %r10;"));
     }
-    wrong(
-        "cvt.u64.u32 %rd10, %r2; div.s64 %rd11, %rd1, %rd10; st.global.u64 [%rd1], %rd11;",
-        ZERO,
-        1,
-    );
+    wrong("cvt.u64.u32 %rd10, %r2; div.s64 %rd11, %rd1, %rd10; st.global.u64 [%rd1], %rd11;", ZERO, 1);
     // A divisor whose lower half is zero.
     right("cvt.u64.u32 %rd10, %r2; add.u64 %rd10, %rd10, 1; shl.b64 %rd10, %rd10, 32; div.u64 %rd11, %rd1, %rd10;");
     // Of 16 bits.
-    wrong(
-        "cvt.u16.u32 %rs1, %r2; rem.u16 %rs2, %rs1, %rs1; st.global.u16 [%rd2], %rs2;",
-        ZERO,
-        1,
-    );
+    wrong("cvt.u16.u32 %rs1, %r2; rem.u16 %rs2, %rs1, %rs1; st.global.u16 [%rd2], %rs2;", ZERO, 1);
     wrong("rem.u32 %r10, %r2, 0; st.global.u32 [%rd2], %r10;", ZERO, 64);
     // What floats do is defined.
     right("cvt.rn.f32.u32 %f1, %r2; div.rn.f32 %f2, %f1, %f1; st.global.f32 [%rd2], %f2;");
@@ -73,24 +55,12 @@ fn amounts_are_below_the_width() {
     for instruction in ["shl.b32", "shr.u32", "shr.s32"] {
         wrong(&shift(instruction, store), SHIFT, 32);
         // As compiled from `wrapping_shl`.
-        right(&format!(
-            "and.b32 %r11, %r2, 31;\n {instruction} %r10, %r5, %r11;\n {store}"
-        ));
+        right(&format!("and.b32 %r11, %r2, 31;\n {instruction} %r10, %r5, %r11;\n {store}"));
         right(&format!("{instruction} %r10, %r5, 31;\n {store}"));
     }
-    wrong(
-        "shl.b64 %rd10, %rd1, %r6;\n st.global.u64 [%rd1], %rd10;"
-            .replace("%r6", "64")
-            .as_str(),
-        SHIFT,
-        64,
-    );
+    wrong("shl.b64 %rd10, %rd1, %r6;\n st.global.u64 [%rd1], %rd10;".replace("%r6", "64").as_str(), SHIFT, 64);
     right("shl.b64 %rd10, %rd1, %r2;\n st.global.u64 [%rd1], %rd10;");
-    wrong(
-        "cvt.u16.u32 %rs1, %r2; shl.b16 %rs2, %rs1, %r2; st.global.u16 [%rd2], %rs2;",
-        SHIFT,
-        48,
-    );
+    wrong("cvt.u16.u32 %rs1, %r2; shl.b16 %rs2, %rs1, %r2; st.global.u16 [%rd2], %rs2;", SHIFT, 48);
     assert_eq!(SHIFT.severity(), Severity::Warning);
 }
 
@@ -98,12 +68,8 @@ fn amounts_are_below_the_width() {
 fn compilers_may_shift_first_and_ask_later() {
     let store = "st.global.u32 [%rd2], %r10;";
     // `checked_shl`: the amount is compared with the width, before or after.
-    right(&format!(
-        "shl.b32 %r11, %r5, %r2;\n setp.lt.u32 %p1, %r2, 32;\n selp.u32 %r10, %r11, 0, %p1;\n {store}"
-    ));
-    right(&format!(
-        "setp.gt.u32 %p1, %r2, 31;\n @%p1 bra done;\n shl.b32 %r10, %r5, %r2;\n {store}\ndone:"
-    ));
+    right(&format!("shl.b32 %r11, %r5, %r2;\n setp.lt.u32 %p1, %r2, 32;\n selp.u32 %r10, %r11, 0, %p1;\n {store}"));
+    right(&format!("setp.gt.u32 %p1, %r2, 31;\n @%p1 bra done;\n shl.b32 %r10, %r5, %r2;\n {store}\ndone:"));
     // The halves of a wide shift: the result is chosen by a sign.
     let wide = "
     sub.s32 %r11, 32, %r2;

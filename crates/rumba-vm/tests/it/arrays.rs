@@ -36,37 +36,13 @@ fn through(address: &str, access: &str) -> String {
 fn an_access_stays_in_the_array_of_its_address() {
     let load = "ld.shared.u32 %r12, [%rd10];";
     let cases = [
-        (
-            "add.u64 %rd10, %rd13, 4;",
-            load,
-            "it ends 4 bytes after the end of `first`",
-        ),
-        (
-            "mov.u64 %rd10, %rd13;",
-            "ld.shared.u32 %r12, [%rd10+4];",
-            "after the end of `first`",
-        ),
-        (
-            "mov.u64 %rd10, %rd14;",
-            "st.shared.u32 [%rd10+-4], 0;",
-            "it begins 4 bytes before the start of `second`",
-        ),
-        (
-            "cvta.shared.u64 %rd10, %rd13;",
-            "ld.u32 %r12, [%rd10+4];",
-            "after the end of `first`",
-        ),
+        ("add.u64 %rd10, %rd13, 4;", load, "it ends 4 bytes after the end of `first`"),
+        ("mov.u64 %rd10, %rd13;", "ld.shared.u32 %r12, [%rd10+4];", "after the end of `first`"),
+        ("mov.u64 %rd10, %rd14;", "st.shared.u32 [%rd10+-4], 0;", "it begins 4 bytes before the start of `second`"),
+        ("cvta.shared.u64 %rd10, %rd13;", "ld.u32 %r12, [%rd10+4];", "after the end of `first`"),
         ("mad.wide.u32 %rd10, %r2, 8, %rd11;", load, "after the end of `first`"),
-        (
-            "selp.b64 %rd15, %rd11, %rd13, %p1; add.u64 %rd10, %rd15, 124;",
-            load,
-            "of `first`",
-        ),
-        (
-            "",
-            "ld.shared.u32 %r12, [first+128];",
-            "it ends 4 bytes after the end of `first`",
-        ),
+        ("selp.b64 %rd15, %rd11, %rd13, %p1; add.u64 %rd10, %rd15, 124;", load, "of `first`"),
+        ("", "ld.shared.u32 %r12, [first+128];", "it ends 4 bytes after the end of `first`"),
     ];
     for (address, access, place) in cases {
         let body = through(address, access);
@@ -87,15 +63,9 @@ fn what_may_be_of_another_array_is_let_be() {
         ("add.u64 %rd10, %rd13, 128;", "ld.shared.u32 %r12, [%rd10+-128];"),
         ("sub.u64 %rd10, %rd14, %rd9;", "ld.shared.u32 %r12, [%rd10+124];"),
         ("selp.b64 %rd10, %rd11, %rd12, %p1;", "ld.shared.u32 %r12, [%rd10+4];"),
-        (
-            "mov.u64 %rd10, %rd13; @%p1 mov.u64 %rd10, %rd14;",
-            "ld.shared.u32 %r12, [%rd10];",
-        ),
+        ("mov.u64 %rd10, %rd13; @%p1 mov.u64 %rd10, %rd14;", "ld.shared.u32 %r12, [%rd10];"),
         // The distance of two arrays is a number.
-        (
-            "sub.u64 %rd15, %rd12, %rd11; add.u64 %rd10, %rd13, %rd15;",
-            "ld.shared.u32 %r12, [%rd10];",
-        ),
+        ("sub.u64 %rd15, %rd12, %rd11; add.u64 %rd10, %rd13, %rd15;", "ld.shared.u32 %r12, [%rd10];"),
         ("", "ld.shared.u32 %r12, [second+124];"),
     ] {
         let body = through(address, access);

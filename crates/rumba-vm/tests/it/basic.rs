@@ -46,13 +46,7 @@ $L__BB0_2:
 #[test]
 fn adds_vectors_of_any_length() {
     for vector_instructions in [true, false] {
-        adds_vectors(&Bench::with(
-            VECADD,
-            Config {
-                vector_instructions,
-                ..Config::default()
-            },
-        ));
+        adds_vectors(&Bench::with(VECADD, Config { vector_instructions, ..Config::default() }));
     }
 }
 
@@ -61,14 +55,7 @@ fn adds_vectors(bench: &Bench) {
         let a: Vec<f32> = (0..n).map(|i| i as f32).collect();
         let b: Vec<f32> = (0..n).map(|i| 2.0 * i as f32).collect();
         let (x, y, z) = (bench.upload(&a), bench.upload(&b), bench.zeros(4 * n));
-        bench
-            .run(
-                "vecadd",
-                n.div_ceil(128) as u32,
-                128,
-                &[x.into(), y.into(), z.into(), (n as u32).into()],
-            )
-            .unwrap();
+        bench.run("vecadd", n.div_ceil(128) as u32, 128, &[x.into(), y.into(), z.into(), (n as u32).into()]).unwrap();
         let expected: Vec<f32> = (0..n).map(|i| 3.0 * i as f32).collect();
         assert_eq!(f32s(&bench.download(z, 4 * n)), expected, "n = {n}");
         assert_eq!(bytes_of(&a).len(), 4 * n);
@@ -147,21 +134,11 @@ fn copies(
     ret;
 }}"
     );
-    let bench = Bench::with(
-        &ptx,
-        Config {
-            vector_instructions,
-            ..Config::default()
-        },
-    );
+    let bench = Bench::with(&ptx, Config { vector_instructions, ..Config::default() });
     let values: Vec<u8> = (0..64 * size).map(|i| (i * 7 + i / 64) as u8).collect();
     let (from, to) = (bench.upload(&values), bench.zeros(64 * size));
-    bench
-        .run("k", 1, 64, &[from.into(), to.into()])
-        .unwrap_or_else(|error| panic!("{error}\n{ptx}"));
-    let expected: Vec<u8> = (0..64)
-        .flat_map(|thread| values[map(thread) as usize * size..][..size].to_vec())
-        .collect();
+    bench.run("k", 1, 64, &[from.into(), to.into()]).unwrap_or_else(|error| panic!("{error}\n{ptx}"));
+    let expected: Vec<u8> = (0..64).flat_map(|thread| values[map(thread) as usize * size..][..size].to_vec()).collect();
     assert_eq!(bench.download(to, 64 * size), expected, "{ptx}");
 }
 
@@ -185,10 +162,7 @@ fn a_kernel_that_is_not_executed_does_not_spoil_its_module() {
     for (name, line) in [("bad", "test.ptx:7"), ("indirectly", "test.ptx:5")] {
         assert!(bench.module.function(name).is_none());
         let refusal = bench.module.refusal(name).unwrap().to_string();
-        assert!(
-            refusal.contains("`tcgen05.fence::before_thread_sync` is not executed by this device"),
-            "{refusal}"
-        );
+        assert!(refusal.contains("`tcgen05.fence::before_thread_sync` is not executed by this device"), "{refusal}");
         assert!(refusal.contains(line), "{refusal}");
     }
     assert!(bench.module.refusal("good").is_none());

@@ -33,10 +33,7 @@ fn a_reduction_in_shared_memory() {
     let out = run(SHARED, body, 3, 256, 0, 768);
     for block in 0..3u32 {
         let sum = (0..256).map(|i| block * 256 + i).sum::<u32>();
-        assert!(
-            out[block as usize * 256..][..256].iter().all(|value| *value == sum),
-            "block {block}"
-        );
+        assert!(out[block as usize * 256..][..256].iter().all(|value| *value == sum), "block {block}");
     }
 }
 
@@ -133,13 +130,8 @@ fn dynamic_shared_memory_follows_the_static() {
         st.global.u32 [%rd2], %r11;",
     ));
     let out = bench.zeros(256);
-    bench
-        .launch("k", [1, 1, 1], [64, 1, 1], 256, &[out.into(), 0u32.into()])
-        .unwrap();
-    assert_eq!(
-        u32s(&bench.download(out, 256)),
-        (0..64).map(|i| 256 + 63 - i).collect::<Vec<u32>>()
-    );
+    bench.launch("k", [1, 1, 1], [64, 1, 1], 256, &[out.into(), 0u32.into()]).unwrap();
+    assert_eq!(u32s(&bench.download(out, 256)), (0..64).map(|i| 256 + 63 - i).collect::<Vec<u32>>());
 }
 
 #[test]
@@ -299,20 +291,8 @@ fn a_grid_barrier_of_a_cooperative_launch() {
     };
     bench.device.launch(&function, &launch).unwrap();
     assert_eq!(u32s(&bench.download(out, 4)), [160]);
-    let error = bench
-        .device
-        .launch(
-            &function,
-            &Launch {
-                grid: [5000, 1, 1],
-                ..launch
-            },
-        )
-        .unwrap_err();
-    assert!(
-        error.to_string().contains("cooperative launch of 5000 blocks"),
-        "{error}"
-    );
+    let error = bench.device.launch(&function, &Launch { grid: [5000, 1, 1], ..launch }).unwrap_err();
+    assert!(error.to_string().contains("cooperative launch of 5000 blocks"), "{error}");
 }
 
 #[test]
@@ -359,10 +339,7 @@ fn special_registers_in_three_dimensions() {
     let count = 3 * 2 * 2 * 5 * 3 * 4;
     let out = bench.zeros(4 * count);
     bench.launch("k", [3, 2, 2], [5, 3, 4], 0, &[out.into()]).unwrap();
-    assert_eq!(
-        u32s(&bench.download(out, 4 * count)),
-        (0..count as u32).collect::<Vec<u32>>()
-    );
+    assert_eq!(u32s(&bench.download(out, 4 * count)), (0..count as u32).collect::<Vec<u32>>());
 }
 
 #[test]
@@ -510,16 +487,7 @@ fn sources_are_linked() {
 }}"
     );
     let bench = Bench::new(HEADER);
-    let sources = [
-        rumba_vm::Source {
-            name: "first",
-            ptx: &first,
-        },
-        rumba_vm::Source {
-            name: "second",
-            ptx: &second,
-        },
-    ];
+    let sources = [rumba_vm::Source { name: "first", ptx: &first }, rumba_vm::Source { name: "second", ptx: &second }];
     let module = bench.device.load(&sources).unwrap();
     let out = bench.zeros(4);
     let launch = Launch {
@@ -533,12 +501,6 @@ fn sources_are_linked() {
     bench.device.launch(&module.function("k").unwrap(), &launch).unwrap();
     assert_eq!(u32s(&bench.download(out, 4)), [42]);
     let error = bench.device.load(&sources[..1]).unwrap_err().to_string();
-    assert!(
-        error.contains("`helper` is called, but no source defines it"),
-        "{error}"
-    );
-    assert!(
-        error.contains("`factor` is .extern, and no source defines it"),
-        "{error}"
-    );
+    assert!(error.contains("`helper` is called, but no source defines it"), "{error}");
+    assert!(error.contains("`factor` is .extern, and no source defines it"), "{error}");
 }

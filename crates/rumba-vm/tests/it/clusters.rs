@@ -64,15 +64,7 @@ fn registers_say_where_a_block_lies_in_its_cluster() {
         setp.eq.and.u32 %p1, %r22, 2, %p1;
         setp.eq.and.u32 %p1, %r23, 2, %p1;
         @%p1 st.global.u32 [%rd10], %r20;";
-    let out = run(
-        "",
-        body,
-        Launch {
-            grid: [6, 4, 1],
-            ..launch(6, 1, [3, 2, 1])
-        },
-        24,
-    );
+    let out = run("", body, Launch { grid: [6, 4, 1], ..launch(6, 1, [3, 2, 1]) }, 24);
     for (index, value) in out.into_iter().enumerate() {
         let (x, y) = (index as u32 % 6, index as u32 / 6);
         let rank = x % 3 + 3 * (y % 2);
@@ -175,10 +167,7 @@ fn a_histogram_over_a_cluster() {
 #[test]
 fn a_kernel_may_say_itself_how_large_its_clusters_are() {
     let ptx = kernel("", "mov.u32 %r10, %cluster_nctarank; st.global.u32 [%rd2], %r10;");
-    let required = ptx.replace(
-        ".param .u32 n)",
-        ".param .u32 n) .explicitcluster .reqnctapercluster 2, 1, 1",
-    );
+    let required = ptx.replace(".param .u32 n)", ".param .u32 n) .explicitcluster .reqnctapercluster 2, 1, 1");
     let bench = Bench::new(&required);
     let out = bench.zeros(64);
     bench.run("k", 4, 1, &[out.into(), 0u32.into()]).unwrap();
@@ -232,10 +221,7 @@ fn mistakes_with_clusters_are_named() {
     let body = format!("{map} ld.shared::cluster.u32 %r10, [%rd11+256];");
     let (kind, text) = fault(SHARED, &body, pair);
     assert_eq!(kind, FaultKind::IllegalAddress);
-    assert!(
-        text.contains("the shared memory of block 1 of the cluster has 256 bytes"),
-        "{text}"
-    );
+    assert!(text.contains("the shared memory of block 1 of the cluster has 256 bytes"), "{text}");
     // Block 0 waits long enough for block 1 to be gone.
     let body = format!(
         "setp.eq.u32 %p1, %r3, 1; @%p1 bra LAST;
@@ -259,10 +245,7 @@ fn mistakes_with_clusters_are_named() {
     let (kind, text) = fault("", body, launch(2, 64, [2, 1, 1]));
     assert_eq!(kind, FaultKind::Deadlock);
     assert!(text.contains("every thread of the cluster waits for others"), "{text}");
-    assert!(
-        text.contains("waiting at the barrier of the cluster, where 96 of 128 threads have arrived"),
-        "{text}"
-    );
+    assert!(text.contains("waiting at the barrier of the cluster, where 96 of 128 threads have arrived"), "{text}");
 }
 
 const ANSWER: &str = "
@@ -305,11 +288,7 @@ fn what_blocks_take_over_is_done_once() {
         bra NEXT;
     END:"
     );
-    let launch = Launch {
-        grid: [7, 5, 3],
-        cluster: None,
-        ..launch(1, 1, [1; 3])
-    };
+    let launch = Launch { grid: [7, 5, 3], cluster: None, ..launch(1, 1, [1; 3]) };
     assert_eq!(run(ANSWER, &body, launch, 7 * 5 * 3), [1; 7 * 5 * 3]);
 }
 
@@ -387,35 +366,20 @@ fn an_arrival_at_the_mbarrier_of_a_block_that_has_ended_has_no_effect() {
         ),
     ] {
         for checks in [checks(&[]), checks(&[Check::Mem]), checks(&[Check::Mem, Check::Sync])] {
-            let config = Config {
-                checks,
-                ..Config::default()
-            };
+            let config = Config { checks, ..Config::default() };
             let bench = Bench::with(&kernel(shared, &body(arrive)), config);
             let out = bench.zeros(256);
             if let Err(error) = bench.launch_as("k", launch(2, 32, [2, 1, 1]), &[out.into(), 0u32.into()]) {
                 panic!("{arrive}: {error}");
             }
-            let found: Vec<_> = bench
-                .device
-                .take_findings()
-                .iter()
-                .map(|finding| finding.kind)
-                .collect();
+            let found: Vec<_> = bench.device.take_findings().iter().map(|finding| finding.kind).collect();
             let is_told = is_wrong && checks.contains(Check::Sync);
-            assert_eq!(
-                found.contains(&FindingKind::ExitedBlock),
-                is_told,
-                "{arrive}: {found:?}"
-            );
+            assert_eq!(found.contains(&FindingKind::ExitedBlock), is_told, "{arrive}: {found:?}");
             assert_eq!(u32s(&bench.download(out, 128)), [7; 32], "{arrive}");
         }
     }
     // Other accesses are faults, whatever is checked.
-    for access in [
-        "ld.shared::cluster.u32 %r13, [%r12];",
-        "mbarrier.test_wait.b64 %p3, [%rd10], %rd11;",
-    ] {
+    for access in ["ld.shared::cluster.u32 %r13, [%r12];", "mbarrier.test_wait.b64 %p3, [%rd10], %rd11;"] {
         let (kind, message) = fault(shared, &body(access), launch(2, 32, [2, 1, 1]));
         assert_eq!(kind, FaultKind::IllegalAddress, "{message}");
         assert!(message.contains("which has ended"), "{message}");

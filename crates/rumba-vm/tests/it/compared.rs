@@ -10,10 +10,7 @@ use rumba_vm::{Comparisons, Config, Device, Engine, FaultKind, HostWaits, Launch
 
 /// A device that compares, with native code of edited texts.
 fn bench(ptx: &str, edit: fn(&str) -> String) -> Option<Bench> {
-    let config = Config {
-        engine: Engine::compared(compiler::of_edited(edit)?),
-        ..Config::default()
-    };
+    let config = Config { engine: Engine::compared(compiler::of_edited(edit)?), ..Config::default() };
     Some(Bench::with(ptx, config))
 }
 
@@ -24,17 +21,9 @@ fn left_out(reason: Reason) -> Comparisons {
     counts
 }
 
-const SAME: Comparisons = Comparisons {
-    same: 1,
-    different: 0,
-    left_out: [0; Reason::ALL.len()],
-};
+const SAME: Comparisons = Comparisons { same: 1, different: 0, left_out: [0; Reason::ALL.len()] };
 
-const DIFFERENT: Comparisons = Comparisons {
-    same: 0,
-    different: 1,
-    left_out: [0; Reason::ALL.len()],
-};
+const DIFFERENT: Comparisons = Comparisons { same: 0, different: 1, left_out: [0; Reason::ALL.len()] };
 
 /// A number of which compilers here make the one before.
 const N: u32 = 1_193_047;
@@ -46,10 +35,7 @@ fn off_by_one(text: &str) -> String {
 /// Leaves out the stores of all lanes, but not those to registers.
 fn without_stores(text: &str) -> String {
     let is_store = |line: &&str| line.trim_start().starts_with("store <32 x i32>") && line.ends_with(", align 4");
-    text.lines()
-        .filter(|line| !is_store(line))
-        .map(|line| format!("{line}\n"))
-        .collect()
+    text.lines().filter(|line| !is_store(line)).map(|line| format!("{line}\n")).collect()
 }
 
 /// Negates the number of the thread in its address.
@@ -280,11 +266,7 @@ fn right_code_is_the_same() {
             panic!("{what}: {error}");
         }
         assert_eq!(bench.device.comparisons(), Some(SAME), "{what}");
-        let printed = if *what == "text" {
-            "hi\n".repeat(256)
-        } else {
-            String::new()
-        };
+        let printed = if *what == "text" { "hi\n".repeat(256) } else { String::new() };
         assert_eq!(String::from_utf8_lossy(&text.lock().unwrap()), printed, "{what}");
     }
 }
@@ -315,11 +297,7 @@ fn memory_of_kernels_is_the_same_in_both_runs() {
 
 #[test]
 fn a_fault_of_both_is_the_kernel_s() {
-    for body in [
-        "trap;",
-        "setp.eq.u32 %p1, %r4, 100; @%p1 trap;",
-        "ld.global.u32 %r10, [%rd1+2];",
-    ] {
+    for body in ["trap;", "setp.eq.u32 %p1, %r4, 100; @%p1 trap;", "ld.global.u32 %r10, [%rd1+2];"] {
         for grid in [1, 4] {
             let Some(bench) = bench(&kernel("", body), str::to_owned) else {
                 return;
@@ -341,14 +319,8 @@ fn what_cannot_be_compared_is_counted() {
     // Warps take turns after so many operations; who is last depends on where they are counted.
     let turns = "mov.u32 %r11, 0; AGAIN: atom.global.exch.b32 %r10, [counter], %r4; add.u32 %r11, %r11, 1;
         setp.lt.u32 %p1, %r11, 40000; @%p1 bra AGAIN; st.global.u32 [%rd2], %r10;";
-    let limited = Config {
-        instruction_limit: 100_000,
-        ..Config::default()
-    };
-    let seeded = Config {
-        seed: Some(7),
-        ..Config::default()
-    };
+    let limited = Config { instruction_limit: 100_000, ..Config::default() };
+    let seeded = Config { seed: Some(7), ..Config::default() };
     let plain = Config::default();
     let cases: &[(&str, &Config, &[Comparisons])] = &[
         (timer, &plain, &[left_out(Reason::Clock)]),
@@ -360,10 +332,7 @@ fn what_cannot_be_compared_is_counted() {
         let Some(compiler) = compiler::of_edited(str::to_owned) else {
             return;
         };
-        let config = Config {
-            engine: Engine::compared(compiler),
-            ..(*config).clone()
-        };
+        let config = Config { engine: Engine::compared(compiler), ..(*config).clone() };
         let bench = Bench::with(&kernel(DECLARATIONS, body), config);
         let out = bench.zeros(4 * 256);
         let _ = bench.run("k", 4, 64, &[out.into(), N.into()]);
@@ -385,10 +354,7 @@ unsafe impl Compiler for Broken {
 
 #[test]
 fn a_kernel_that_has_no_code_is_counted() {
-    let config = Config {
-        engine: Engine::compared(Arc::new(Broken)),
-        ..Config::default()
-    };
+    let config = Config { engine: Engine::compared(Arc::new(Broken)), ..Config::default() };
     let bench = Bench::with(&kernel("", "st.global.u32 [%rd2], %r4;"), config);
     let out = bench.zeros(4 * 256);
     bench.run("k", 4, 64, &[out.into(), N.into()]).unwrap();
@@ -410,12 +376,7 @@ fn more_memory_than_can_be_copied_is_counted() {
     .unwrap();
     device.allocate(3 << 30).unwrap();
     let ptx = kernel("", "");
-    let module = device
-        .load(&[Source {
-            name: "test.ptx",
-            ptx: &ptx,
-        }])
-        .unwrap();
+    let module = device.load(&[Source { name: "test.ptx", ptx: &ptx }]).unwrap();
     let launch = Launch {
         grid: [1; 3],
         block: [1; 3],
@@ -452,12 +413,7 @@ fn kernels_that_wait_for_the_host_or_for_each_other_are_not_compared() {
         let function = bench.module.function("k").unwrap();
         bench.device.launch_for(host, &function, &launch).unwrap();
     };
-    let count = |reason: Reason| {
-        bench
-            .device
-            .comparisons()
-            .map_or(0, |counts| counts.left_out[reason as usize])
-    };
+    let count = |reason: Reason| bench.device.comparisons().map_or(0, |counts| counts.left_out[reason as usize]);
     // It is compiled once.
     run(bench.upload(&[1_u32; 2]), 0, &HostWaits::default());
     // Two kernels.

@@ -21,28 +21,18 @@ use rumba_vm::{Config, Device, Launch, Source};
 fn arithmetic_is_that_of_an_h200() {
     let mut wrong = Vec::new();
     for vector_instructions in [true, false] {
-        let config = Config {
-            memory_bytes: 64 << 20,
-            workers: 1,
-            vector_instructions,
-            engine: engine(),
-            ..Config::default()
-        };
+        let config =
+            Config { memory_bytes: 64 << 20, workers: 1, vector_instructions, engine: engine(), ..Config::default() };
         let device = Device::new(config).unwrap();
         let input = device.allocate(6 * COUNT * 8).unwrap();
         let output = device.allocate(2 * COUNT * 8).unwrap();
         let parameters = bytes_of(&[input, output]);
-        let lines = include_str!("../h200.txt")
-            .lines()
-            .filter(|line| !line.starts_with('#'));
+        let lines = include_str!("../h200.txt").lines().filter(|line| !line.starts_with('#'));
         for (text, expected) in lines.filter_map(|line| line.rsplit_once(' ')) {
             let (text, departs) = text.strip_prefix("! ").map_or((text, false), |text| (text, true));
             let line = Line::parse(text);
             let ptx = line.kernel();
-            let module = match device.load(&[Source {
-                name: line.text,
-                ptx: &ptx,
-            }]) {
+            let module = match device.load(&[Source { name: line.text, ptx: &ptx }]) {
                 Ok(module) => module,
                 Err(error) => panic!("{}: {error}", line.text),
             };
@@ -68,33 +58,21 @@ fn arithmetic_is_that_of_an_h200() {
             }
         }
     }
-    assert!(
-        wrong.is_empty(),
-        "these instructions differ, or are marked and do not:\n{}",
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "these instructions differ, or are marked and do not:\n{}", wrong.join("\n"));
 }
 
 #[test]
 fn approximate_functions_stay_within_their_bounds() {
     let mut wrong = Vec::new();
     for vector_instructions in [true, false] {
-        let config = Config {
-            memory_bytes: 64 << 20,
-            workers: 1,
-            vector_instructions,
-            engine: engine(),
-            ..Config::default()
-        };
+        let config =
+            Config { memory_bytes: 64 << 20, workers: 1, vector_instructions, engine: engine(), ..Config::default() };
         let device = Device::new(config).unwrap();
         for function in FUNCTIONS {
             let (error, x, y) = function.worst_on(&device).unwrap();
             if error.is_nan() || error > function.bound {
                 let (error, bound) = (function.show(error), function.show(function.bound));
-                wrong.push(format!(
-                    "{} is off by {error} instead of {bound} at {x:e}, {y:e}",
-                    function.opcode
-                ));
+                wrong.push(format!("{} is off by {error} instead of {bound} at {x:e}, {y:e}", function.opcode));
             }
         }
     }

@@ -18,9 +18,7 @@ fn both_sides_of_a_branch_run_for_their_lanes() {
         selp.b32 %r13, 1000000, 0, %p2;
         add.s32 %r11, %r11, %r13;
         st.global.u32 [%rd2], %r11;";
-    let expected: Vec<u32> = (0..128)
-        .map(|i| 1_000_000 + if i % 2 == 0 { i + 1000 } else { i * 3 })
-        .collect();
+    let expected: Vec<u32> = (0..128).map(|i| 1_000_000 + if i % 2 == 0 { i + 1000 } else { i * 3 }).collect();
     assert_eq!(run("", body, 1, 128, 0, 128), expected);
 }
 
@@ -292,12 +290,8 @@ fn names_may_be_declared_again_in_inner_scopes() {
 
 #[test]
 fn unusual_but_valid_modules_load() {
-    let device = rumba_vm::Device::new(rumba_vm::Config {
-        workers: 1,
-        memory_bytes: 1 << 28,
-        ..Default::default()
-    })
-    .unwrap();
+    let device =
+        rumba_vm::Device::new(rumba_vm::Config { workers: 1, memory_bytes: 1 << 28, ..Default::default() }).unwrap();
     let empty = format!("{HEADER}.visible .entry k() {{ ret; }}");
     let endless = kernel("", "LOOP: bra LOOP;");
     let unreachable = kernel("", "ret; DEAD: add.s32 %r10, %r10, 1; bra DEAD;");
@@ -331,8 +325,7 @@ fn functions_with_several_results() {
         call (_, %p2, _), split, (7, %p1, more);
         @!%p2 add.u32 %r10, %r10, 500;
         st.global.u32 [%rd2], %r10;";
-    let expected: Vec<u32> = (0..8)
-        .map(|i| i / 2 + 1000 + 10_000 * i + if i == 3 { 500 } else { i % 2 * 1_000_000 })
-        .collect();
+    let expected: Vec<u32> =
+        (0..8).map(|i| i / 2 + 1000 + 10_000 * i + if i == 3 { 500 } else { i % 2 * 1_000_000 }).collect();
     assert_eq!(run(declarations, body, 1, 8, 0, 8), expected);
 }

@@ -97,26 +97,15 @@ fn what_is_not_copied_becomes_zero() {
 
 #[test]
 fn copies_pass_the_access_check() {
-    let (kind, text) = fault(
-        &format!("{ADDRESSES} cp.async.cg.shared.global [%r30+4096], [%rd14], 16;"),
-        1,
-    );
+    let (kind, text) = fault(&format!("{ADDRESSES} cp.async.cg.shared.global [%r30+4096], [%rd14], 16;"), 1);
     assert_eq!(kind, FaultKind::IllegalAddress, "{text}");
-    let (kind, text) = fault(
-        &format!("{ADDRESSES} cp.async.cg.shared.global [%r30], [%rd14+1024], 16;"),
-        1,
-    );
+    let (kind, text) = fault(&format!("{ADDRESSES} cp.async.cg.shared.global [%r30], [%rd14+1024], 16;"), 1);
     assert_eq!(kind, FaultKind::IllegalAddress);
     assert!(text.contains("read of 16 bytes of global memory"), "{text}");
-    let (kind, text) = fault(
-        &format!("{ADDRESSES} cp.async.ca.shared.global [%r30], [%rd14+4], 8;"),
-        1,
-    );
+    let (kind, text) = fault(&format!("{ADDRESSES} cp.async.ca.shared.global [%r30], [%rd14+4], 8;"), 1);
     assert_eq!(kind, FaultKind::MisalignedAddress, "{text}");
-    let (kind, text) = fault(
-        &format!("{ADDRESSES} mov.u32 %r10, 17; cp.async.cg.shared.global [%r30], [%rd14], 16, %r10;"),
-        1,
-    );
+    let (kind, text) =
+        fault(&format!("{ADDRESSES} mov.u32 %r10, 17; cp.async.cg.shared.global [%r30], [%rd14], 16, %r10;"), 1);
     assert_eq!(kind, FaultKind::InvalidInstruction, "{text}");
     // Only the 8 bytes that are read count, and the alignment is looked at first.
     for (offset, expected) in [(1024, FaultKind::IllegalAddress), (1020, FaultKind::MisalignedAddress)] {
@@ -131,10 +120,7 @@ fn copies_arrive_at_an_mbarrier() {
     // Warp 0 copies and lets its copies arrive; warp 1 waits for the phase and reads. With and without `.noinc`.
     for (arrive, count) in [
         ("cp.async.mbarrier.arrive.noinc.shared.b64 [barrier];", 32),
-        (
-            "cp.async.mbarrier.arrive.shared.b64 [barrier]; mbarrier.arrive.shared.b64 _, [barrier];",
-            32,
-        ),
+        ("cp.async.mbarrier.arrive.shared.b64 [barrier]; mbarrier.arrive.shared.b64 _, [barrier];", 32),
     ] {
         let body = format!(
             "{ADDRESSES}

@@ -20,21 +20,14 @@ fn stable(text: &str) -> String {
 
 fn report(declarations: &str, body: &str, n: u32) -> (FaultKind, String) {
     let bench = Bench::new(&kernel(declarations, body));
-    let out = bench
-        .device
-        .allocate_named(400, Some("src/main.rs:12:5".into()))
-        .unwrap();
+    let out = bench.device.allocate_named(400, Some("src/main.rs:12:5".into())).unwrap();
     let fault = bench.fault("k", 4, 64, &[out.into(), n.into()]);
     (fault.kind, stable(&fault.to_string()))
 }
 
 #[test]
 fn out_of_bounds() {
-    let (kind, text) = report(
-        ".file 1 \"src/kernel.rs\"",
-        "\n.loc 1 7 9\n st.global.u32 [%rd2], %r2;",
-        0,
-    );
+    let (kind, text) = report(".file 1 \"src/kernel.rs\"", "\n.loc 1 7 9\n st.global.u32 [%rd2], %r2;", 0);
     assert_eq!(kind, FaultKind::IllegalAddress);
     assert_eq!(
         text,
@@ -104,11 +97,7 @@ fn null_and_wild_pointers() {
     assert!(text.contains("at 0x8: that is a null pointer"), "{text}");
     let (_, text) = report("", "mov.u64 %rd10, 0x123456789000; st.u32 [%rd10], %r10;", 0);
     assert!(text.contains("write of 4 bytes of memory at ADDRESS: "), "{text}");
-    let (_, text) = report(
-        "",
-        "mov.u64 %rd10, 0xfffffffffffffffc; ld.global.u64 %rd11, [%rd10];",
-        0,
-    );
+    let (_, text) = report("", "mov.u64 %rd10, 0xfffffffffffffffc; ld.global.u64 %rd11, [%rd10];", 0);
     assert!(text.contains("read of 8 bytes"), "{text}");
 }
 
@@ -120,9 +109,7 @@ fn use_after_free() {
     let fault = bench.fault("k", 1, 32, &[out.into(), 0u32.into()]);
     assert_eq!(fault.kind, FaultKind::IllegalAddress);
     assert!(
-        fault
-            .message
-            .ends_with("0 bytes into a block of 4096 bytes allocated at here, which was freed"),
+        fault.message.ends_with("0 bytes into a block of 4096 bytes allocated at here, which was freed"),
         "{fault}"
     );
 }
@@ -150,11 +137,7 @@ fn writes_to_what_is_read_only() {
         text.contains("kernels cannot write to constants; that is 4 bytes into the constant `table` of 16 bytes"),
         "{text}"
     );
-    let (_, text) = report(
-        "",
-        "mov.u64 %rd10, out; cvta.param.u64 %rd11, %rd10; st.u32 [%rd11], 1;",
-        0,
-    );
+    let (_, text) = report("", "mov.u64 %rd10, out; cvta.param.u64 %rd11, %rd10; st.u32 [%rd11], 1;", 0);
     assert!(text.contains("kernels cannot write to parameters"), "{text}");
 }
 
@@ -174,20 +157,10 @@ fn shared_and_local_bounds() {
     );
     let (_, text) = report(".global .align 4 .u32 x;", "ld.shared.u32 %r10, [%rd1];", 0);
     assert!(text.contains("the kernel has no shared memory"), "{text}");
-    let (_, text) = report(
-        "",
-        ".local .align 4 .b32 own[4]; mov.u64 %rd10, own; st.local.u32 [%rd10+0x4000], 0;",
-        0,
-    );
-    assert!(
-        text.contains("write of 4 bytes of local memory at 0x4100: the thread's stack has"),
-        "{text}"
-    );
-    let (_, text) = report(
-        shared,
-        "mov.u64 %rd10, values; cvta.shared.u64 %rd11, %rd10; ld.global.u32 %r10, [%rd11];",
-        0,
-    );
+    let (_, text) = report("", ".local .align 4 .b32 own[4]; mov.u64 %rd10, own; st.local.u32 [%rd10+0x4000], 0;", 0);
+    assert!(text.contains("write of 4 bytes of local memory at 0x4100: the thread's stack has"), "{text}");
+    let (_, text) =
+        report(shared, "mov.u64 %rd10, values; cvta.shared.u64 %rd11, %rd10; ld.global.u32 %r10, [%rd11];", 0);
     assert!(text.contains("that is an address in shared memory"), "{text}");
 }
 
@@ -233,10 +206,7 @@ LOOP:
 DONE:";
     let bench = Bench::with(
         &kernel(".file 1 \"src/kernel.rs\"", body),
-        Config {
-            instruction_limit: 10_000_000,
-            ..Config::default()
-        },
+        Config { instruction_limit: 10_000_000, ..Config::default() },
     );
     let out = bench.zeros(4);
     let fault = bench.fault("k", 4, 64, &[out.into(), 0u32.into()]);
@@ -256,11 +226,7 @@ fn after_a_stopped_launch_each_block_runs_once() {
         setp.eq.u32 %p1, %r1, 0;
     LOOP:
         @%p1 bra LOOP;";
-    let config = Config {
-        instruction_limit: 10_000,
-        workers: 1,
-        ..Config::default()
-    };
+    let config = Config { instruction_limit: 10_000, workers: 1, ..Config::default() };
     let bench = Bench::with(&kernel("", body), config);
     let out = bench.zeros(4);
     let endless = bench.fault("k", 4, 1, &[out.into(), 0u32.into()]);
@@ -303,10 +269,7 @@ fn threads_of_a_deadlock_are_listed() {
         bar.sync 0;";
     let (kind, text) = report("", body, 0);
     assert_eq!(kind, FaultKind::Deadlock);
-    assert!(
-        text.contains("waiting for lanes 0x00000001 of the warp (mask 0xffffffff)"),
-        "{text}"
-    );
+    assert!(text.contains("waiting for lanes 0x00000001 of the warp (mask 0xffffffff)"), "{text}");
 }
 
 #[test]
@@ -344,10 +307,7 @@ fn endless_recursion() {
         st.global.u32 [%rd2], %r10;";
     let (kind, text) = report(declarations, body, 0);
     assert_eq!(kind, FaultKind::StackOverflow);
-    assert!(
-        text.contains("a thread's stack has 65792 bytes, and this call needs"),
-        "{text}"
-    );
+    assert!(text.contains("a thread's stack has 65792 bytes, and this call needs"), "{text}");
 }
 
 #[test]
@@ -357,10 +317,7 @@ fn calls_of_what_is_no_function() {
         call %rd1, prototype_0;";
     let (kind, text) = report("", body, 0);
     assert_eq!(kind, FaultKind::InvalidInstruction);
-    assert!(
-        text.contains("is not the address of a function of this kernel's module"),
-        "{text}"
-    );
+    assert!(text.contains("is not the address of a function of this kernel's module"), "{text}");
 }
 
 #[test]
@@ -372,11 +329,8 @@ fn launches_that_are_impossible() {
     );
     let bench = Bench::new(&ptx);
     let refused = |name: &str, grid: [u32; 3], block: [u32; 3], shared: u32| {
-        let args: &[crate::common::Arg] = if name == "k" {
-            &[crate::common::Arg::U64(0), crate::common::Arg::U32(0)]
-        } else {
-            &[]
-        };
+        let args: &[crate::common::Arg] =
+            if name == "k" { &[crate::common::Arg::U64(0), crate::common::Arg::U32(0)] } else { &[] };
         match bench.launch(name, grid, block, shared, args) {
             Err(LaunchFailure::Refused(error)) => error.to_string(),
             other => panic!("{other:?}"),
@@ -404,36 +358,19 @@ fn launches_that_are_impossible() {
     );
     assert!(refused("big", [1; 3], [1; 3], 200_000).starts_with("240000 bytes of shared memory per block"));
     let function = bench.module.function("k").unwrap();
-    let launch = Launch {
-        grid: [1; 3],
-        block: [1; 3],
-        dynamic_shared: 0,
-        parameters: &[],
-        cooperative: false,
-        cluster: None,
-    };
+    let launch =
+        Launch { grid: [1; 3], block: [1; 3], dynamic_shared: 0, parameters: &[], cooperative: false, cluster: None };
     let error = bench.device.launch(&function, &launch).unwrap_err();
-    assert_eq!(
-        error,
-        LaunchFailure::Refused(LaunchError::Parameters { expected: 12, given: 0 })
-    );
+    assert_eq!(error, LaunchFailure::Refused(LaunchError::Parameters { expected: 12, given: 0 }));
     assert!(bench.module.function("missing").is_none());
 }
 
 #[test]
 fn misuse_of_memory_by_the_host() {
-    let device = Device::new(Config {
-        workers: 1,
-        memory_bytes: 1 << 20,
-        ..Config::default()
-    })
-    .unwrap();
+    let device = Device::new(Config { workers: 1, memory_bytes: 1 << 20, ..Config::default() }).unwrap();
     assert_eq!(device.allocate(0), Err(MemoryError::Empty));
     assert!(matches!(device.allocate(2 << 20), Err(MemoryError::OutOfMemory { .. })));
-    assert!(matches!(
-        device.allocate(usize::MAX),
-        Err(MemoryError::OutOfMemory { .. })
-    ));
+    assert!(matches!(device.allocate(usize::MAX), Err(MemoryError::OutOfMemory { .. })));
     let block = device.allocate(100).unwrap();
     assert_eq!(block % 256, 0);
     let mut bytes = [0; 101];
@@ -442,10 +379,7 @@ fn misuse_of_memory_by_the_host() {
     assert!(bytes[..100].iter().all(|byte| *byte == 0xcd));
     // SAFETY: as above.
     let error = unsafe { device.read(block, &mut bytes) }.unwrap_err().to_string();
-    assert!(
-        error.contains("it starts 0 bytes into a block of 100 bytes and ends 1 bytes after its end"),
-        "{error}"
-    );
+    assert!(error.contains("it starts 0 bytes into a block of 100 bytes and ends 1 bytes after its end"), "{error}");
     // SAFETY: as above.
     assert!(unsafe { device.write(0x10, &[1]) }.is_err());
     // SAFETY: as above.
@@ -466,16 +400,8 @@ fn misuse_of_memory_by_the_host() {
 }
 
 pub(crate) fn load_error(ptx: &str) -> String {
-    let device = Device::new(Config {
-        workers: 1,
-        memory_bytes: 1 << 20,
-        ..Config::default()
-    })
-    .unwrap();
-    device
-        .load(&[Source { name: "bad.ptx", ptx }])
-        .expect_err("the module is wrong")
-        .to_string()
+    let device = Device::new(Config { workers: 1, memory_bytes: 1 << 20, ..Config::default() }).unwrap();
+    device.load(&[Source { name: "bad.ptx", ptx }]).expect_err("the module is wrong").to_string()
 }
 
 #[test]
@@ -487,44 +413,26 @@ fn modules_that_are_wrong() {
     };
     check("add.s32 %r10, %r2, %undeclared;", "`%undeclared` is not declared");
     check("add.s32 %r10, %r2, %r999;", "`%r999` is not declared");
-    check(
-        "add.s32 %r10, %r2, %rd2;",
-        "`%rd2` is declared as .b64, which does not fit an operand of type .s32",
-    );
+    check("add.s32 %r10, %r2, %rd2;", "`%rd2` is declared as .b64, which does not fit an operand of type .s32");
     check("add.s32 5, %r2, %r2;", "a register is needed here, for the result");
-    check(
-        "frobnicate.s32 %r10, %r2;",
-        "`frobnicate` is not an instruction that this device executes",
-    );
-    check(
-        "add.s33 %r10, %r2, %r2;",
-        "`add.s33` with 3 operand(s) is not a form of `add`",
-    );
+    check("frobnicate.s32 %r10, %r2;", "`frobnicate` is not an instruction that this device executes");
+    check("add.s33 %r10, %r2, %r2;", "`add.s33` with 3 operand(s) is not a form of `add`");
     check("bra NOWHERE;", "the label `NOWHERE` is not defined");
     check("@%r2 bra L; L:", "`%r2` is not a predicate register");
     check("L: L:", "is defined twice");
     check("ld.global.u32 %r10, %rd2;", "an address in brackets is needed here");
     check("ld.shared.u32 %r10, [out];", "another state space");
-    check(
-        "ld.global.v2.u32 {%r10}, [%rd2];",
-        "2 element(s) are needed here, not 1",
-    );
+    check("ld.global.v2.u32 {%r10}, [%rd2];", "2 element(s) are needed here, not 1");
     check("call missing, (%r2);", "`missing` is not a function");
     check(".reg .b32 %x; .reg .b32 %x;", "`%x` is declared twice");
     check("mov.u32 %r10, %tid.q;", "`%tid` is not known");
     check("ld.param.u32 %r10, [nothing];", "`nothing` is not declared");
     check("ld.param.u64 %r10, [out];", "does not fit an operand of type .u64");
-    check(
-        "setp.eq.s32 %r10, %r2, %r2;",
-        "`%r10` is declared as .b32, which does not fit an operand of type .pred",
-    );
+    check("setp.eq.s32 %r10, %r2, %r2;", "`%r10` is declared as .b32, which does not fit an operand of type .pred");
     let text = load_error(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k( { ret; }");
     assert!(text.contains("bad.ptx:4"), "{text}");
     let functions = "
 .func (.param .b32 result) one(.param .b32 x) { ret; }";
     let text = load_error(&kernel(functions, "call (%r10), one, (%r2, %r2);"));
-    assert!(
-        text.contains("`one` takes 1 parameter(s), and 2 argument(s) are given"),
-        "{text}"
-    );
+    assert!(text.contains("`one` takes 1 parameter(s), and 2 argument(s) are given"), "{text}");
 }

@@ -7,14 +7,8 @@ use crate::common::compiler;
 #[test]
 #[cfg_attr(miri, ignore = "a process of its own")]
 fn vectors_and_faults_are_those_of_the_interpreter() {
-    const TESTS: [&str; 6] = [
-        "conformance::arithmetic_",
-        "transfers::",
-        "natives::",
-        "faults::",
-        "control::",
-        "warps::",
-    ];
+    const TESTS: [&str; 6] =
+        ["conformance::arithmetic_", "transfers::", "natives::", "faults::", "control::", "warps::"];
     let Some(_) = compiler::native() else { return };
     let list = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("compiled-{}", std::process::id()));
     let output = std::process::Command::new(std::env::current_exe().unwrap())

@@ -5,11 +5,7 @@ use rumba_vm::{Check, CheckSet, Config, Finding, FindingKind};
 
 /// A device that checks for uninitialised memory, with a kernel loaded.
 fn bench(declarations: &str, body: &str) -> Bench {
-    let config = Config {
-        memory_bytes: 64 << 20,
-        checks: CheckSet::default().with(Check::Init),
-        ..Config::default()
-    };
+    let config = Config { memory_bytes: 64 << 20, checks: CheckSet::default().with(Check::Init), ..Config::default() };
     Bench::with(&kernel(declarations, body), config)
 }
 
@@ -134,30 +130,18 @@ fn a_load_of_shared_memory_is_told_where_something_depends_on_it() {
     }
     for (used, how) in [
         ("st.global.u32 [%rd2], %r11;", "store of it to global memory"),
-        (
-            "setp.eq.u32 %p1, %r11, 5; @%p1 bra done; add.u32 %r12, %r2, 1;\ndone:",
-            "use of it",
-        ),
-        (
-            "add.u32 %r12, %r11, 1; setp.eq.u32 %p1, %r12, 5; @%p1 st.global.u32 [%rd2], 1;",
-            "use of it",
-        ),
+        ("setp.eq.u32 %p1, %r11, 5; @%p1 bra done; add.u32 %r12, %r2, 1;\ndone:", "use of it"),
+        ("add.u32 %r12, %r11, 1; setp.eq.u32 %p1, %r12, 5; @%p1 st.global.u32 [%rd2], 1;", "use of it"),
         (
             "and.b32 %r12, %r11, 4; cvt.u64.u32 %rd10, %r12; add.u64 %rd10, %rd10, %rd1; st.global.u32 [%rd10], 1;",
             "use of it",
         ),
-        (
-            "shfl.sync.idx.b32 %r12, %r11, 0, 31, -1; st.global.u32 [%rd2], %r12;",
-            "store of it to global memory",
-        ),
+        ("shfl.sync.idx.b32 %r12, %r11, 0, 31, -1; st.global.u32 [%rd2], %r12;", "store of it to global memory"),
         (
             "setp.lt.u32 %p2, %r2, 3; selp.u32 %r12, %r2, %r11, %p2; st.global.u32 [%rd2], %r12;",
             "store of it to global memory",
         ),
-        (
-            "max.u32 %r12, %r11, %r2; st.global.u32 [%rd2], %r12;",
-            "store of it to global memory",
-        ),
+        ("max.u32 %r12, %r11, %r2; st.global.u32 [%rd2], %r12;", "store of it to global memory"),
         ("red.global.add.u32 [%rd1], %r11;", "use of it"),
     ] {
         let found = loads(used);
@@ -169,11 +153,7 @@ fn a_load_of_shared_memory_is_told_where_something_depends_on_it() {
         let [load, user] = finding.sides.as_slice() else {
             panic!("{finding}");
         };
-        assert_eq!(
-            (load.what.as_str(), user.what.as_str()),
-            ("read of shared memory", how),
-            "{finding}"
-        );
+        assert_eq!((load.what.as_str(), user.what.as_str()), ("read of shared memory", how), "{finding}");
         assert!(load.ptx_line < user.ptx_line, "{finding}");
     }
     // The memory that it is copied to within the block has nothing either.
@@ -187,10 +167,7 @@ fn a_load_of_shared_memory_is_told_where_something_depends_on_it() {
         "{finding}"
     );
     // What the mistake was told of is a value in global memory.
-    let bench = bench(
-        TILE,
-        &format!("{OWN}\n ld.shared.u32 %r11, [%r10]; st.global.u32 [%rd2], %r11;"),
-    );
+    let bench = bench(TILE, &format!("{OWN}\n ld.shared.u32 %r11, [%r10]; st.global.u32 [%rd2], %r11;"));
     let out = bench.device.allocate(512).expect("there is memory");
     bench.run("k", 2, 64, &[out.into(), 7_u32.into()]).expect("it runs");
     bench.read(out, &mut [0; 512]).expect("it is inside");
@@ -215,23 +192,14 @@ fn lanes_load_what_they_have_written() {
     let found = findings(TILE, &body("@!%p1"), 0);
     assert_eq!((found.len(), found[0].count), (1, 64), "{found:#?}");
     let found = findings(TILE, &body(""), 0);
-    assert_eq!(
-        (found.len(), found[0].count, found[0].sides[0].threads),
-        (1, 64, 16),
-        "{found:#?}"
-    );
+    assert_eq!((found.len(), found[0].count, found[0].sides[0].threads), (1, 64, 16), "{found:#?}");
 }
 
 #[test]
 fn operations_that_are_not_followed_are_told_at_once() {
     let matrix = format!("{OWN}\n mov.u32 %r10, %r9; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%r11}}, [%r10];");
     is_told(TILE, &matrix, 0, "bytes into shared memory");
-    is_told(
-        TILE,
-        &format!("{OWN}\n atom.shared.add.u32 %r11, [%r10], 1;"),
-        0,
-        "bytes into shared memory",
-    );
+    is_told(TILE, &format!("{OWN}\n atom.shared.add.u32 %r11, [%r10], 1;"), 0, "bytes into shared memory");
 }
 
 #[test]
@@ -258,11 +226,7 @@ fn variables_on_the_stack() {
     is_told("", &with_stack(&format!("{one_lane}\n{read}")), 0, "stack");
     let generic = "cvta.local.u64 %rd11, %rd10; ld.u32 %r10, [%rd11]; st.global.u32 [%rd2], %r10;";
     is_told("", &with_stack(generic), 0, "stack");
-    is_clean(
-        "",
-        &with_stack(&format!("st.local.v2.u32 [%rd10], {{%r2, %r2}};\n{generic}")),
-        0,
-    );
+    is_clean("", &with_stack(&format!("st.local.v2.u32 [%rd10], {{%r2, %r2}};\n{generic}")), 0);
 }
 
 #[test]
@@ -275,11 +239,7 @@ fn one_branch_forgets_to_write() {
         ld.local.u32 %r11, [%rd10];
         st.global.u32 [%rd2], %r11;";
     is_told("", &with_stack(&body.replace("OTHER", "")), 0, "stack");
-    is_clean(
-        "",
-        &with_stack(&body.replace("OTHER", "@!%p1 st.local.u32 [%rd10], 0;")),
-        0,
-    );
+    is_clean("", &with_stack(&body.replace("OTHER", "@!%p1 st.local.u32 [%rd10], 0;")), 0);
 }
 
 #[test]
@@ -290,12 +250,7 @@ fn vectors() {
     let store = |register: &str| format!("{read} st.global.u32 [%rd2], {register};");
     is_told(TILE, &store("%r12"), 0, "bytes into shared memory");
     is_clean(TILE, &format!("{half}\n{}", store("%r12")), 0);
-    is_told(
-        TILE,
-        &format!("{half}\n{}", store("%r13")),
-        0,
-        "bytes into shared memory",
-    );
+    is_told(TILE, &format!("{half}\n{}", store("%r13")), 0, "bytes into shared memory");
     let both = format!("{half}\n st.shared.u32 [%r14+4], 2;\n{}", store("%r13"));
     is_clean(TILE, &both, 0);
     // What is between the fields of a structure is copied with them.
@@ -369,11 +324,7 @@ fn the_host_copies_unwritten_memory() {
     bench.read(a, &mut bytes).unwrap();
     let found = device.take_findings();
     assert_eq!((found[0].kind, found[0].count), (FindingKind::UnwrittenCopy, 512));
-    assert!(
-        found[0].to_string().contains("0 bytes into a block of 512 bytes"),
-        "{}",
-        found[0]
-    );
+    assert!(found[0].to_string().contains("0 bytes into a block of 512 bytes"), "{}", found[0]);
     // The kernel writes 256 bytes; copies on the device tell nothing, and take along what is known.
     bench.run("k", 1, 64, &[a.into(), 0_u32.into()]).unwrap();
     bench.copy(b, a, 512).unwrap();
@@ -402,11 +353,7 @@ fn values_of_which_a_part_was_written_are_told_by_name() {
         ld.shared.u32 %r11, [%r10]; st.global.u32 [%rd2], %r11;"
     );
     let found = |check: Check, last: &str| {
-        let config = Config {
-            memory_bytes: 64 << 20,
-            checks: CheckSet::default().with(check),
-            ..Config::default()
-        };
+        let config = Config { memory_bytes: 64 << 20, checks: CheckSet::default().with(check), ..Config::default() };
         let bench = Bench::with(&kernel(TILE, &body.replace("LAST", last)), config);
         let out = bench.zeros(512);
         bench.run("k", 2, 64, &[out.into(), 7_u32.into()]).expect("it runs");
@@ -482,11 +429,7 @@ fn structures_by_value_are_as_written_as_their_fields() {
     }
     // A field that the function does not use need not be written.
     is_clean(FUNCTIONS, &passes("", "call.uni first, (a, b);"), 0);
-    is_clean(
-        FUNCTIONS,
-        &passes("st.param.b32 [b+12], %r50;", "call.uni first, (a, b);"),
-        0,
-    );
+    is_clean(FUNCTIONS, &passes("st.param.b32 [b+12], %r50;", "call.uni first, (a, b);"), 0);
     let returns = |function: &str, offset: u32| {
         format!(
             "{{ .param .b32 x; .param .align 4 .b8 b[16];

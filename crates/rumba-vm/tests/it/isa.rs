@@ -8,11 +8,7 @@ use rumba_vm::isa::{self, INSTRUCTIONS};
 use rumba_vm::{Config, Device};
 
 fn device() -> Device {
-    let config = Config {
-        memory_bytes: 64 << 20,
-        workers: 1,
-        ..Config::default()
-    };
+    let config = Config { memory_bytes: 64 << 20, workers: 1, ..Config::default() };
     Device::new(config).unwrap()
 }
 
@@ -28,36 +24,22 @@ fn every_form_in_scope_is_covered() {
             }
         }
     }
-    assert!(
-        missing.is_empty(),
-        "{} are missing:\n{}",
-        missing.len(),
-        missing.join("\n")
-    );
+    assert!(missing.is_empty(), "{} are missing:\n{}", missing.len(), missing.join("\n"));
 }
 
 /// What `isa/unsupported.rs` leaves out of everything that LLVM can print: textures and tensor cores of the fifth generation, and
 /// nothing of what copies and multiplies tensors before them.
 #[test]
 fn only_textures_and_the_fifth_generation_are_out_of_scope() {
-    let left_out = [
-        "tex", "tld4", "txq", "istypep", "suld", "sust", "sured", "suq", "tcgen05",
-    ];
+    let left_out = ["tex", "tld4", "txq", "istypep", "suld", "sust", "sured", "suq", "tcgen05"];
     let copies = |form: &str| {
-        ["wgmma.", "tensormap.", "multimem."]
-            .iter()
-            .any(|start| form.starts_with(start))
+        ["wgmma.", "tensormap.", "multimem."].iter().any(|start| form.starts_with(start))
             || form.starts_with("cp.") && form.contains(".tensor.")
     };
     let forms = LISTS[0].forms();
     assert_eq!(forms.iter().filter(|form| copies(form)).count(), 168);
     for form in forms {
-        if unsupported::reason(
-            crate::coverage::family(&form),
-            &form.split('.').skip(1).collect::<Vec<_>>(),
-        )
-        .is_some()
-        {
+        if unsupported::reason(crate::coverage::family(&form), &form.split('.').skip(1).collect::<Vec<_>>()).is_some() {
             assert!(left_out.contains(&crate::coverage::family(&form)), "{form}");
         }
     }
@@ -77,10 +59,7 @@ fn every_instruction_is_in_a_list() {
     let is_listed = |name: &str| listed.iter().any(|form| crate::coverage::family(form) == name);
     let names = INSTRUCTIONS.iter().map(|instruction| instruction.name);
     let missing: Vec<&str> = names.filter(|name| *name != NOT_LISTED && !is_listed(name)).collect();
-    assert!(
-        missing.is_empty(),
-        "no list has a form of {missing:?}: add them to data/ptx-manual.txt"
-    );
+    assert!(missing.is_empty(), "no list has a form of {missing:?}: add them to data/ptx-manual.txt");
 }
 
 /// Statements, each after the verdict of NVIDIA's assembler (ptxas 13.5, the best of sm_90a, sm_100a, sm_103a, sm_120a):
@@ -141,11 +120,7 @@ fn named(code: &str) -> Vec<String> {
             None => rest.split(|c| !is_name(c)).next().unwrap_or(rest),
         };
         let names = names.split(|c| !is_name(c));
-        words.extend(
-            names
-                .filter(|name| is_opcode(name.trim_end_matches('_')))
-                .map(str::to_owned),
-        );
+        words.extend(names.filter(|name| is_opcode(name.trim_end_matches('_'))).map(str::to_owned));
     }
     words
 }
@@ -192,18 +167,9 @@ fn only_the_instruction_set_names_instructions() {
 #[test]
 fn names_of_instructions_are_found() {
     let names = |text: &str| named(&code(text)).join(" ");
-    assert_eq!(
-        names(r#"matches!(name, "bar.warp" | "st" | "barrier {id}" | "bars")"#),
-        "bar.warp st"
-    );
+    assert_eq!(names(r#"matches!(name, "bar.warp" | "st" | "barrier {id}" | "bars")"#), "bar.warp st");
     assert_eq!(names(r#"if c == '"' { "\"" } else { "tex" }"#), "tex");
-    assert_eq!(
-        names("use crate::isa::shfl; use crate::isa::{self, vote, shape};"),
-        "shfl vote"
-    );
+    assert_eq!(names("use crate::isa::shfl; use crate::isa::{self, vote, shape};"), "shfl vote");
     assert_eq!(names("isa::match_::all(x); isa::shape::unary(f)"), "match_");
-    assert_eq!(
-        names("// like \"bar\"\nlet x = 1;\n#[cfg(test)]\nmod tests { \"bar\" }"),
-        ""
-    );
+    assert_eq!(names("// like \"bar\"\nlet x = 1;\n#[cfg(test)]\nmod tests { \"bar\" }"), "");
 }

@@ -47,11 +47,7 @@ fn address(random: &mut Random, body: &mut String) {
             let index = random.r();
             writeln!(body, "and.b32 %r30, {index}, 1023; mad.wide.u32 %rd30, %r30, 4, %rd1;")
         }
-        _ => writeln!(
-            body,
-            "mov.u64 %rd30, %rd1; add.s64 %rd30, %rd30, {};",
-            random.below(1024) * 4
-        ),
+        _ => writeln!(body, "mov.u64 %rd30, %rd1; add.s64 %rd30, %rd30, {};", random.below(1024) * 4),
     }
     .unwrap();
 }
@@ -68,10 +64,7 @@ fn statement(random: &mut Random, body: &mut String) {
         4 => format!("shl.b32 {d}, {a}, {};", random.below(34)),
         5 => format!("mov.u32 {d}, {};", random.below(1 << 32)),
         6 => format!("xor.b32 {d}, {a}, {b};"),
-        7 => format!(
-            "mul.wide.u32 {wide}, {a}, {}; cvt.u32.u64 {d}, {wide};",
-            random.below(1 << 32)
-        ),
+        7 => format!("mul.wide.u32 {wide}, {a}, {}; cvt.u32.u64 {d}, {wide};", random.below(1 << 32)),
         8 => format!("mul.wide.s32 {wide}, {a}, -3; add.s64 {wide}, {wide}, {other}; shr.u64 {other}, {wide}, 3;"),
         9 => format!("cvt.s64.s32 {wide}, {a}; mad.wide.s32 {other}, {b}, 5, {wide};"),
         10 => format!("cvt.u64.u32 {wide}, {a}; sub.s64 {other}, {wide}, {other}; cvt.u32.u64 {d}, {other};"),
@@ -97,10 +90,7 @@ fn statement(random: &mut Random, body: &mut String) {
         22 => {
             // A place of the thread's own.
             let value = random.r();
-            format!(
-                "mad.wide.u32 %rd30, %r1, 4, %rd2; st.global.u32 [%rd30+{}], {value};",
-                4096 * random.below(4)
-            )
+            format!("mad.wide.u32 %rd30, %r1, 4, %rd2; st.global.u32 [%rd30+{}], {value};", 4096 * random.below(4))
         }
         _ => format!(
             "shl.b32 %r30, %r3, 2; mov.u32 %r31, tile; add.s32 %r31, %r31, %r30; st.shared.u32 [%r31], {a}; \
@@ -215,10 +205,7 @@ fn kernel(seed: u64) -> String {
 
 /// The interpreter, without programs for lanes in lockstep.
 fn plain() -> Config {
-    Config {
-        lockstep: false,
-        ..Config::default()
-    }
+    Config { lockstep: false, ..Config::default() }
 }
 
 /// How many launches of a seed came to their end, unless any differs from what the interpreter does in the same way for
@@ -226,9 +213,7 @@ fn plain() -> Config {
 pub(crate) fn compare(seed: u64, config: &Config) -> Result<u32, String> {
     let mut ended = 0;
     let ptx = kernel(seed);
-    let values: Vec<u32> = (0..WORDS as u32)
-        .map(|i| i.wrapping_mul(2_246_822_519) >> (i % 23))
-        .collect();
+    let values: Vec<u32> = (0..WORDS as u32).map(|i| i.wrapping_mul(2_246_822_519) >> (i % 23)).collect();
     // Indices that wrap around within a group of lanes among them.
     let near = [0, u32::MAX - 50, i32::MAX as u32 - 20][seed as usize % 3];
     for block in [[64, 1, 1], [16, 4, 1], [8, 8, 1], [5, 13, 1], [33, 1, 1], [4, 4, 4]] {
@@ -238,10 +223,7 @@ pub(crate) fn compare(seed: u64, config: &Config) -> Result<u32, String> {
             let (input, out) = (bench.upload(&values), bench.zeros(bytes));
             let args = [input.into(), out.into(), near.into()];
             let outcome = bench.launch("k", [3, 1, 1], block, 0, &args);
-            (
-                outcome.map_err(|error| error.to_string()),
-                u32s(&bench.download(out, bytes)),
-            )
+            (outcome.map_err(|error| error.to_string()), u32s(&bench.download(out, bytes)))
         });
         let [(outcome, memory), (expected_outcome, expected)] = &results;
         match (outcome, expected_outcome) {
@@ -273,12 +255,7 @@ fn lockstep_computes_the_same() {
 }
 
 /// A kernel of the gallery, the shape of its launch and its arguments, of which the buffers are compared afterwards.
-type Run = (
-    &'static str,
-    [u32; 3],
-    [u32; 3],
-    fn(&Bench) -> (Vec<Arg>, Vec<(u64, usize)>),
-);
+type Run = (&'static str, [u32; 3], [u32; 3], fn(&Bench) -> (Vec<Arg>, Vec<(u64, usize)>));
 
 const GALLERY: &[Run] = &[
     ("increment_f64", [4, 1, 1], [256, 1, 1], |bench| {
@@ -299,18 +276,12 @@ const GALLERY: &[Run] = &[
         let out = bench.zeros(4 * 64 * 64);
         let [left, top, step] = [-2_f32, 1.25, 2.5 / 64.0].map(Arg::F32);
         let size = Arg::U32(64);
-        (
-            vec![left, top, step, Arg::U32(256), out.into(), size, size],
-            vec![(out, 4 * 64 * 64)],
-        )
+        (vec![left, top, step, Arg::U32(256), out.into(), size, size], vec![(out, 4 * 64 * 64)])
     }),
     ("reduce", [6, 1, 1], [256, 1, 1], |bench| {
         let x = bench.upload(&(0..10_000).map(|i| i as f32 / 7.0).collect::<Vec<_>>());
         let sums = bench.zeros(24);
-        (
-            vec![x.into(), 10_000_u64.into(), sums.into(), 6_u64.into()],
-            vec![(sums, 24)],
-        )
+        (vec![x.into(), 10_000_u64.into(), sums.into(), 6_u64.into()], vec![(sums, 24)])
     }),
 ];
 
@@ -320,16 +291,7 @@ fn matrices(bench: &Bench, size: u32) -> (Vec<Arg>, Vec<(u64, usize)>) {
     let b = bench.upload(&(0..count).map(|i| (i % 5) as f32 / 3.0).collect::<Vec<_>>());
     let c = bench.zeros(4 * count);
     let length = Arg::U64(count as u64);
-    let args = vec![
-        a.into(),
-        length,
-        b.into(),
-        length,
-        size.into(),
-        c.into(),
-        size.into(),
-        size.into(),
-    ];
+    let args = vec![a.into(), length, b.into(), length, size.into(), c.into(), size.into(), size.into()];
     (args, vec![(c, 4 * count)])
 }
 
@@ -346,18 +308,10 @@ pub(crate) fn compare_gallery(config: &Config) {
             if let Err(error) = bench.launch(name, *grid, *block, 0, &args) {
                 panic!("{name}: {error}");
             }
-            let contents = buffers
-                .into_iter()
-                .map(|(address, bytes)| bench.download(address, bytes));
+            let contents = buffers.into_iter().map(|(address, bytes)| bench.download(address, bytes));
             contents.collect::<Vec<_>>()
         });
-        assert!(
-            results[0] == results[1],
-            "{name} in blocks of {block:?} differs from what is interpreted"
-        );
-        assert!(
-            results[0].iter().any(|bytes| bytes.iter().any(|byte| *byte != 0)),
-            "{name} did nothing"
-        );
+        assert!(results[0] == results[1], "{name} in blocks of {block:?} differs from what is interpreted");
+        assert!(results[0].iter().any(|bytes| bytes.iter().any(|byte| *byte != 0)), "{name} did nothing");
     }
 }

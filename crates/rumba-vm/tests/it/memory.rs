@@ -16,16 +16,7 @@ fn atomics_on_vectors_work_element_by_element() {
     red.global.v2.f16x2.add.noftz [%rd1+20], {%r10, %r12};
     ";
     let bench = Bench::new(&kernel("", body));
-    let out = bench.upload(&[
-        0x4040_0000_u32,
-        0x4080_0000,
-        0,
-        0,
-        0x3c00_c000,
-        0x3c00_3c00,
-        0x3c00_4000,
-        0,
-    ]);
+    let out = bench.upload(&[0x4040_0000_u32, 0x4080_0000, 0, 0, 0x3c00_c000, 0x3c00_3c00, 0x3c00_4000, 0]);
     bench.run("k", 1, 1, &[out.into(), 1_u32.into()]).unwrap();
     assert_eq!(
         u32s(&bench.download(out, 28)),
@@ -131,18 +122,11 @@ fn a_number_can_be_added_to_a_register_that_is_an_operand() {
     ] {
         let body = format!("{body} st.global.u32 [%rd2], %r10;");
         let expected: Vec<u32> = (0..64).map(|i| i + 5).collect();
-        assert_eq!(
-            crate::common::run(declarations, &body, 1, 64, 0, 64),
-            expected,
-            "{body}"
-        );
+        assert_eq!(crate::common::run(declarations, &body, 1, 64, 0, 64), expected, "{body}");
     }
     // Where NVIDIA's assembler refuses it as well, or ends without a word.
     for (body, message) in [
-        (
-            ".reg .f32 %g<3>; mul.f32 %g1, %g2 + 1, %g2;",
-            "a number is added to integer registers",
-        ),
+        (".reg .f32 %g<3>; mul.f32 %g1, %g2 + 1, %g2;", "a number is added to integer registers"),
         ("add.u64 %rd10, base, 3;", "its address is taken by mov"),
         ("add.u64 %rd10, %r2 + 1, 3;", "does not fit an operand of type .u64"),
         ("st.global.u32 [%rd2], %r2 - 1;", "+"),

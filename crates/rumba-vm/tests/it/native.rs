@@ -9,10 +9,7 @@ use rumba_vm::{Config, Engine, Statistics};
 
 /// Native code; nothing on machines without LLVM, where there is nothing to test.
 fn native() -> Option<Config> {
-    Some(Config {
-        engine: compiler::native()?,
-        ..Config::default()
-    })
+    Some(Config { engine: compiler::native()?, ..Config::default() })
 }
 
 #[test]
@@ -67,19 +64,12 @@ fn a_compiler_is_asked_when_enough_was_interpreted() {
     let asked_after = |launches: &[u32]| {
         let compiler = Arc::new(Patient::default());
         let engine = Engine::compiled(compiler.clone());
-        let config = Config {
-            engine,
-            ..Config::default()
-        };
+        let config = Config { engine, ..Config::default() };
         let bench = Bench::with(&kernel("", "st.global.u32 [%rd2], %r2;"), config);
         let out = bench.zeros(4 * 32 * 1000);
         let mut executed = 0;
         for grid in launches {
-            assert_eq!(
-                compiler.0.0.lock().unwrap().len(),
-                usize::from(executed >= 1000),
-                "after {executed}"
-            );
+            assert_eq!(compiler.0.0.lock().unwrap().len(), usize::from(executed >= 1000), "after {executed}");
             let statistics = bench.run("k", *grid, 32, &[out.into(), 7_u32.into()]).unwrap();
             executed += statistics.warp_instructions;
         }
@@ -106,10 +96,7 @@ fn text_beside(declarations: &str, body: &str, block: u32, look: impl FnOnce(&st
 /// The text of the kernel `k` of a module.
 fn text_of(ptx: &str, block: u32, look: impl FnOnce(&str)) -> String {
     let reader = Arc::new(Reader::default());
-    let config = Config {
-        engine: Engine::compiled(reader.clone()),
-        ..Config::default()
-    };
+    let config = Config { engine: Engine::compiled(reader.clone()), ..Config::default() };
     let bench = Bench::with(ptx, config);
     let out = bench.zeros(4 * 256);
     for _ in 0..2 {
@@ -203,12 +190,7 @@ fn a_fault_is_reported_as_by_the_interpreter() {
         let bench = Bench::with(&kernel("", body), config);
         let out = bench.zeros(256);
         let fault = bench.fault("k", 1, 64, &[out.into(), 0_u32.into()]);
-        (
-            fault.kind,
-            fault.thread,
-            fault.ptx_line,
-            fault.address.map(|address| address - out),
-        )
+        (fault.kind, fault.thread, fault.ptx_line, fault.address.map(|address| address - out))
     });
     assert_eq!(faults[0], faults[1]);
     assert_eq!(faults[0].1, [37, 0, 0]);
@@ -216,10 +198,7 @@ fn a_fault_is_reported_as_by_the_interpreter() {
 
 /// What a kernel leaves in `out`, by native code and by the interpreter, with the statistics of the launch.
 fn on_both(declarations: &str, body: &str, grid: u32, block: u32, n: u32) -> Option<[(Vec<u32>, Statistics); 2]> {
-    let interpreter = Config {
-        lockstep: false,
-        ..Config::default()
-    };
+    let interpreter = Config { lockstep: false, ..Config::default() };
     Some([native()?, interpreter].map(|config| {
         let bench = Bench::with(&kernel(declarations, body), config);
         let bytes = (4 * grid * block) as usize;
@@ -295,10 +274,7 @@ fn accesses_around_a_register_are_compared_with_bounds_at_once() {
     assert_eq!(comparisons, 2, "one for all lanes and one for some of them:\n{good}");
     // The last one is behind the end for some lanes: the report is the interpreter's.
     let Some(config) = native() else { return };
-    let interpreter = Config {
-        lockstep: false,
-        ..Config::default()
-    };
+    let interpreter = Config { lockstep: false, ..Config::default() };
     let faults = [config, interpreter].map(|config| {
         let bench = Bench::with(&kernel(declarations, &body(800)), config);
         let out = bench.zeros(256);
@@ -563,10 +539,7 @@ GOOD:
     bar.sync 0;
     st.global.u32 [%rd2], %r10;";
     let Some(config) = native() else { return };
-    let interpreter = Config {
-        lockstep: false,
-        ..Config::default()
-    };
+    let interpreter = Config { lockstep: false, ..Config::default() };
     let faults = [config, interpreter].map(|config| {
         let bench = Bench::with(&kernel(declarations, body), config);
         let out = bench.zeros(4 * 64 * 8);
@@ -602,9 +575,7 @@ LOOP:
 #[test]
 fn addresses_stay_neighbours_where_lanes_might_part() {
     let text = text(leaving_a_loop(), 32);
-    let gathers = text
-        .lines()
-        .filter(|line| line.contains("call <32 x i32> @llvm.masked.gather"));
+    let gathers = text.lines().filter(|line| line.contains("call <32 x i32> @llvm.masked.gather"));
     let of_all = gathers.filter(|line| line.contains("splat (i1 true)")).count();
     assert_eq!(of_all, 0, "{text}");
     // The lanes' addresses are neighbouring ones after all, and are not.
@@ -660,9 +631,7 @@ fn shuffles_by_registers_are_written_out() {
     let modes = ["idx", "up", "down", "bfly"];
     // Segments of the whole warp, of 8 lanes, and of another size in each lane.
     let clamps = ["%r12", "%r13", "%r14"];
-    let shuffles = modes
-        .iter()
-        .flat_map(|mode| clamps.map(|clamp| shuffle(mode, clamp, 3)));
+    let shuffles = modes.iter().flat_map(|mode| clamps.map(|clamp| shuffle(mode, clamp, 3)));
     let body = format!(
         "
     mad.lo.u32 %r10, %r2, 7, %r1;

@@ -7,20 +7,14 @@ use rumba_vm::{AllocationKind, FaultKind};
 
 /// A string as PTX bytes.
 fn bytes(text: &str) -> String {
-    text.bytes()
-        .map(|byte| byte.to_string())
-        .chain(["0".to_owned()])
-        .collect::<Vec<_>>()
-        .join(", ")
+    text.bytes().map(|byte| byte.to_string()).chain(["0".to_owned()]).collect::<Vec<_>>().join(", ")
 }
 
 fn printed(ptx: &str, grid: u32, block: u32) -> String {
     let bench = Bench::new(ptx);
     let text = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&text);
-    bench
-        .device
-        .set_output(Box::new(move |part| sink.lock().unwrap().extend_from_slice(part)));
+    bench.device.set_output(Box::new(move |part| sink.lock().unwrap().extend_from_slice(part)));
     let out = bench.zeros(4096);
     bench.run("k", grid, block, &[out.into(), 0u32.into()]).unwrap();
     let text = text.lock().unwrap();
@@ -109,12 +103,7 @@ fn misuse_of_the_heap() {
     let bench = Bench::new(&kernel(HEAP, &format!("{ALLOCATE}{free} ld.u32 %r10, [%rd10];")));
     let fault = bench.fault("k", 1, 1, &[out.into(), 0u32.into()]);
     assert_eq!(fault.kind, FaultKind::IllegalAddress);
-    assert!(
-        fault
-            .message
-            .contains("a block of 16 bytes allocated by a kernel, which was freed"),
-        "{fault}"
-    );
+    assert!(fault.message.contains("a block of 16 bytes allocated by a kernel, which was freed"), "{fault}");
     let bench = Bench::new(&kernel(HEAP, &format!("{ALLOCATE} st.global.u64 [%rd1], %rd10;")));
     let out = bench.zeros(8);
     bench.run("k", 1, 1, &[out.into(), 0u32.into()]).unwrap();

@@ -248,11 +248,7 @@ fn compiled_barrier(before: &str) -> String {
 #[test]
 fn a_block_that_does_not_come_to_the_barrier_of_the_grid_is_missed_at_once() {
     let run = |before: &str, seed: Option<u64>| {
-        let config = Config {
-            seed,
-            time_limit: Some(Duration::from_secs(120)),
-            ..Config::default()
-        };
+        let config = Config { seed, time_limit: Some(Duration::from_secs(120)), ..Config::default() };
         let bench = Bench::with(&kernel("", &compiled_barrier(before)), config);
         let out = bench.zeros(4 * 7 * 64);
         bench.launch_as("k", cooperative(7, 64), &[out.into(), 0u32.into()])
@@ -377,10 +373,7 @@ BARRIER:
 fn the_report_of_a_timeout_lists_everybody_by_place() {
     // On a busy machine it takes a while until all threads are where they stay: then the limit is a longer one.
     let stopped_after = |limit: Duration| {
-        let config = Config {
-            time_limit: Some(limit),
-            ..Config::default()
-        };
+        let config = Config { time_limit: Some(limit), ..Config::default() };
         let bench = Bench::with(&kernel(".file 1 \"src/wait.rs\"", ENDLESS), config);
         let out = bench.zeros(8192);
         bench.fault("k", 6, 64, &[out.into(), 0u32.into()])
@@ -404,17 +397,8 @@ fn the_report_of_a_timeout_lists_everybody_by_place() {
     assert!(text.contains(&within), "{text}");
     assert_eq!(fault.live.iter().map(|live| live.count).sum::<u32>(), 6 * 64, "{text}");
     let spinning: Vec<_> = fault.live.iter().filter(|live| live.state == "running").collect();
-    assert_eq!(
-        spinning.iter().map(|live| live.count).sum::<u32>(),
-        5 * 64 + 32,
-        "{text}"
-    );
-    assert!(
-        spinning
-            .iter()
-            .all(|live| live.location.as_ref().is_some_and(|location| location.line == 9)),
-        "{text}"
-    );
+    assert_eq!(spinning.iter().map(|live| live.count).sum::<u32>(), 5 * 64 + 32, "{text}");
+    assert!(spinning.iter().all(|live| live.location.as_ref().is_some_and(|location| location.line == 9)), "{text}");
     assert!(spinning.iter().any(|live| live.blocks > 1 && live.warps > 1), "{text}");
     assert!(
         text.contains("block (2, 0, 0), 32 threads from (32, 0, 0): waiting at barrier 0, where 32 of 64 threads have arrived at src/wait.rs:12:5 (test.ptx line"),
@@ -436,11 +420,7 @@ fn a_fault_ends_blocks_that_wait_for_its_block() {
     let fault = bench.fault("k", 6, 32, &[out.into(), 0u32.into()]);
     assert_eq!((fault.kind, fault.block), (FaultKind::Trap, [5, 0, 0]), "{fault}");
     // So does one while others wait at the barrier of the grid.
-    let body = SYNCHRONIZE.replacen(
-        "red.global.add.u32 [%rd1], 1;",
-        "setp.eq.u32 %p9, %r3, 1; @%p9 trap;",
-        1,
-    );
+    let body = SYNCHRONIZE.replacen("red.global.add.u32 [%rd1], 1;", "setp.eq.u32 %p9, %r3, 1; @%p9 trap;", 1);
     let bench = Bench::new(&kernel(COOPERATIVE_GROUPS, &body));
     let out = bench.zeros(8192);
     match bench.launch_as("k", cooperative(4, 96), &[out.into(), 0u32.into()]) {
@@ -592,10 +572,7 @@ fn launches_of_several_threads_that_wait_for_each_other() {
 /// What an endless kernel tells of itself until it is stopped, and how often; block 0 ends at once, and `loops` is what the others
 /// repeat.
 fn told(declarations: &str, loops: &str) -> Vec<(String, u64, u64)> {
-    let config = Config {
-        time_limit: Some(Duration::from_millis(1500)),
-        ..Config::default()
-    };
+    let config = Config { time_limit: Some(Duration::from_millis(1500)), ..Config::default() };
     let body = format!(
         "setp.eq.u32 %p1, %r3, 0;\n@%p1 exit;\nLOOP:\n{loops}\nld.volatile.global.u32 %r10, [%rd1];\nsetp.eq.u32 %p2, %r10, 0;\n@%p2 bra LOOP;"
     );
@@ -603,18 +580,13 @@ fn told(declarations: &str, loops: &str) -> Vec<(String, u64, u64)> {
     bench.device.set_output(Box::new(|_| ()));
     let told = Arc::<Mutex<Vec<_>>>::default();
     let list = Arc::clone(&told);
-    bench
-        .device
-        .tell_of_long_launches(Duration::from_millis(100), move |running| {
-            assert!(running.elapsed >= Duration::from_millis(100) && running.time_limit.is_some());
-            let row = (running.kernel.to_owned(), running.ended, running.blocks);
-            list.lock().expect("no test failed").push(row);
-        });
+    bench.device.tell_of_long_launches(Duration::from_millis(100), move |running| {
+        assert!(running.elapsed >= Duration::from_millis(100) && running.time_limit.is_some());
+        let row = (running.kernel.to_owned(), running.ended, running.blocks);
+        list.lock().expect("no test failed").push(row);
+    });
     let out = bench.zeros(4);
-    assert_eq!(
-        bench.fault("k", 3, 1, &[out.into(), 0u32.into()]).kind,
-        FaultKind::Timeout
-    );
+    assert_eq!(bench.fault("k", 3, 1, &[out.into(), 0u32.into()]).kind, FaultKind::Timeout);
     let told = told.lock().expect("no test failed");
     told.clone()
 }

@@ -40,21 +40,12 @@ fn kernel(seed: u64) -> String {
             0 => writeln!(body, "bra L{target};").unwrap(),
             1 => {
                 let others: Vec<String> = (0..4).map(|_| format!("L{}", random.below(blocks))).collect();
-                writeln!(
-                    body,
-                    "and.b32 %r5, {a}, 3; {{ T{block}: .branchtargets {}; ",
-                    others.join(", ")
-                )
-                .unwrap();
+                writeln!(body, "and.b32 %r5, {a}, 3; {{ T{block}: .branchtargets {}; ", others.join(", ")).unwrap();
                 writeln!(body, "brx.idx %r5, T{block}; }}").unwrap();
             }
             _ => {
                 let bit = random.below(6);
-                writeln!(
-                    body,
-                    "shr.u32 %r5, {a}, {bit}; and.b32 %r5, %r5, 1; setp.ne.u32 %p2, %r5, 0;"
-                )
-                .unwrap();
+                writeln!(body, "shr.u32 %r5, {a}, {bit}; and.b32 %r5, %r5, 1; setp.ne.u32 %p2, %r5, 0;").unwrap();
                 writeln!(body, "@%p2 bra L{target};").unwrap();
             }
         }
@@ -113,20 +104,10 @@ fn lanes_that_run_together_compute_what_they_compute_alone() {
     for seed in 1..150 {
         let ptx = kernel(seed);
         // Every other kernel does without the processor's vector instructions.
-        let bench = Bench::with(
-            &ptx,
-            Config {
-                vector_instructions: seed % 2 == 0,
-                ..Config::default()
-            },
-        );
+        let bench = Bench::with(&ptx, Config { vector_instructions: seed % 2 == 0, ..Config::default() });
         let (together, alone) = (bench.zeros(4 * 96), bench.zeros(4 * 96));
-        bench
-            .run("k", 2, 48, &[together.into()])
-            .unwrap_or_else(|error| panic!("{error}\n{ptx}"));
-        bench
-            .run("k", 96, 1, &[alone.into()])
-            .unwrap_or_else(|error| panic!("{error}\n{ptx}"));
+        bench.run("k", 2, 48, &[together.into()]).unwrap_or_else(|error| panic!("{error}\n{ptx}"));
+        bench.run("k", 96, 1, &[alone.into()]).unwrap_or_else(|error| panic!("{error}\n{ptx}"));
         let (together, alone) = (u32s(&bench.download(together, 384)), u32s(&bench.download(alone, 384)));
         assert_eq!(together, alone, "seed {seed}\n{ptx}");
     }

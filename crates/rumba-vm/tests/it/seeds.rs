@@ -6,11 +6,7 @@ use crate::common::{Bench, kernel, u32s};
 use rumba_vm::{Check, CheckSet, Config, FaultKind, FindingKind, LaunchFailure};
 
 fn seeded(seed: u64) -> Config {
-    Config {
-        memory_bytes: 64 << 20,
-        seed: Some(seed),
-        ..Config::default()
-    }
+    Config { memory_bytes: 64 << 20, seed: Some(seed), ..Config::default() }
 }
 
 /// What a kernel leaves in `out`.
@@ -114,20 +110,13 @@ small:
 
 #[test]
 fn reports_carry_the_seed() {
-    let config = Config {
-        checks: CheckSet::default().with(Check::Race),
-        ..seeded(7)
-    };
+    let config = Config { checks: CheckSet::default().with(Check::Race), ..seeded(7) };
     let bench = Bench::with(&kernel("", "st.global.u32 [%rd1], %r4;"), config);
     let out = bench.zeros(256);
     bench.run("k", 1, 64, &[out.into(), 0_u32.into()]).unwrap();
     let found = bench.device.take_findings();
     assert_eq!((found[0].kind, found[0].seed), (FindingKind::DataRace, Some(7)));
-    assert!(
-        found[0].to_string().ends_with("in the schedule of seed 7"),
-        "{}",
-        found[0]
-    );
+    assert!(found[0].to_string().ends_with("in the schedule of seed 7"), "{}", found[0]);
     // As do faults.
     let bench = Bench::with(&kernel("", "bar.sync 1, 64;"), seeded(8));
     let Err(LaunchFailure::Fault(fault)) = bench.run("k", 1, 32, &[0_u64.into(), 0_u32.into()]) else {
@@ -147,10 +136,7 @@ fn reports_name_the_blocks_as_the_kernel_does() {
     setp.ne.and.u32 %p1, %r3, 7, %p1;
     @%p1 st.global.u32 [%rd1], %r3;";
     for seed in 0..10 {
-        let config = Config {
-            checks: CheckSet::default().with(Check::Race),
-            ..seeded(seed)
-        };
+        let config = Config { checks: CheckSet::default().with(Check::Race), ..seeded(seed) };
         let bench = Bench::with(&kernel("", body), config);
         let out = bench.zeros(256);
         bench.run("k", 8, 1, &[out.into(), 0_u32.into()]).unwrap();

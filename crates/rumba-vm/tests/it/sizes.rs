@@ -22,10 +22,7 @@ fn functions(count: usize, callees: impl Fn(usize) -> Vec<usize>) -> String {
         writeln!(text, ".func f{number}();").unwrap();
     }
     for number in 0..count {
-        let calls: String = callees(number)
-            .iter()
-            .map(|callee| format!("call f{callee}; "))
-            .collect();
+        let calls: String = callees(number).iter().map(|callee| format!("call f{callee}; ")).collect();
         writeln!(text, ".func f{number}() {{ .local .b8 frame[4]; {calls} ret; }}").unwrap();
     }
     format!("{text}.visible .entry k() {{ call f{}; ret; }}\n", count - 1)
@@ -34,19 +31,11 @@ fn functions(count: usize, callees: impl Fn(usize) -> Vec<usize>) -> String {
 #[test]
 fn large_modules_load_in_time() {
     let modules = [
-        (
-            "a chain of calls",
-            functions(20_000, |number| number.checked_sub(1).into_iter().collect()),
-        ),
-        (
-            "a chain of calls that ends where it began",
-            functions(10_000, |number| vec![(number + 9_999) % 10_000]),
-        ),
+        ("a chain of calls", functions(20_000, |number| number.checked_sub(1).into_iter().collect())),
+        ("a chain of calls that ends where it began", functions(10_000, |number| vec![(number + 9_999) % 10_000])),
         (
             "calls of what was called before",
-            functions(10_000, |number| {
-                (1..=3).filter_map(|step| number.checked_sub(step)).collect()
-            }),
+            functions(10_000, |number| (1..=3).filter_map(|step| number.checked_sub(step)).collect()),
         ),
         ("calls of one function", {
             let calls = "call g; ".repeat(60_000);
@@ -69,11 +58,8 @@ fn large_modules_load_in_time() {
             let count = 60_000;
             let body = joined(count, |text, number| {
                 let target = number * 7919 % count;
-                writeln!(
-                    text,
-                    "L{number}: add.u32 %r1, %r1, 1; setp.eq.u32 %p1, %r1, {number}; @%p1 bra L{target};"
-                )
-                .unwrap();
+                writeln!(text, "L{number}: add.u32 %r1, %r1, 1; setp.eq.u32 %p1, %r1, {number}; @%p1 bra L{target};")
+                    .unwrap();
             });
             kernel("", &body)
         }),
@@ -87,11 +73,7 @@ fn large_modules_load_in_time() {
             kernel("", &format!("{heads}{ends}"))
         }),
     ];
-    let device = Device::new(Config {
-        workers: 1,
-        ..Config::default()
-    })
-    .unwrap();
+    let device = Device::new(Config { workers: 1, ..Config::default() }).unwrap();
     for (name, ptx) in &modules {
         let begin = Instant::now();
         let loaded = device.load(&[Source { name, ptx }]);
@@ -108,9 +90,7 @@ fn stacks_are_as_deep_as_calls() {
     let bytes = |callees: [&[usize]; 3]| {
         let device = Device::new(Config::default()).unwrap();
         let ptx = functions(3, |number| callees[number].to_vec());
-        let module = device
-            .load(&[Source { name: "k", ptx: &ptx }])
-            .unwrap_or_else(|error| panic!("{error}"));
+        let module = device.load(&[Source { name: "k", ptx: &ptx }]).unwrap_or_else(|error| panic!("{error}"));
         module.function("k").unwrap().attributes().local_bytes as u64
     };
     let two_deep = bytes([&[], &[], &[0, 1]]);
@@ -119,12 +99,7 @@ fn stacks_are_as_deep_as_calls() {
     // Functions that come later, and more than one path.
     assert_eq!(bytes([&[], &[0], &[0, 1]]), three_deep);
     assert_eq!(bytes([&[1], &[], &[1, 0]]), three_deep);
-    let cycles: [[&[usize]; 3]; 4] = [
-        [&[0], &[0], &[1]],
-        [&[], &[0], &[2]],
-        [&[1], &[0], &[1]],
-        [&[2], &[0], &[1]],
-    ];
+    let cycles: [[&[usize]; 3]; 4] = [[&[0], &[0], &[1]], [&[], &[0], &[2]], [&[1], &[0], &[1]], [&[2], &[0], &[1]]];
     for callees in cycles {
         assert_eq!(bytes(callees), Config::default().stack_bytes, "{callees:?}");
     }

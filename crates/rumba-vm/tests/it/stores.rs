@@ -12,11 +12,7 @@ const WAIT: &str = "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;";
 /// Runs a kernel with a tensor map of a buffer of 128 words, which is the other parameter as well: what the checks find, and
 /// the buffer.
 fn run(ptx: &str, check: Check, of: impl Fn(u64) -> TensorMap, cluster: Option<[u32; 3]>) -> (Vec<Finding>, Vec<u32>) {
-    let config = Config {
-        memory_bytes: 64 << 20,
-        checks: CheckSet::default().with(check),
-        ..Config::default()
-    };
+    let config = Config { memory_bytes: 64 << 20, checks: CheckSet::default().with(check), ..Config::default() };
     let bench = Bench::with(ptx, config);
     let data = bench.zeros(512);
     if let Err(error) = launch(&bench, &of(data), data, cluster) {
@@ -28,10 +24,7 @@ fn run(ptx: &str, check: Check, of: impl Fn(u64) -> TensorMap, cluster: Option<[
 
 /// A map of a matrix of `columns` columns, each row of which is stored from a longer row of shared memory.
 fn padded(columns: u64, rows: u64, extent: u32, swizzle: u32) -> impl Fn(u64) -> TensorMap {
-    move |data| TensorMap {
-        swizzle,
-        ..map(data, TensorElement::U32, &[columns, rows], &[extent, rows as u32])
-    }
+    move |data| TensorMap { swizzle, ..map(data, TensorElement::U32, &[columns, rows], &[extent, rows as u32]) }
 }
 
 /// Each thread writes one element of the matrix to its place in `%r12`.
@@ -66,10 +59,7 @@ fn a_store_reads_what_lies_in_the_tensor() {
             };
             let (found, stored) = run(&ptx(""), Check::Init, &of, None);
             assert!(found.is_empty(), "{columns} of {pitch}: {}", found[0]);
-            assert!(
-                (0..32).eq(stored[..32].iter().copied()),
-                "{columns} of {pitch}: {stored:?}"
-            );
+            assert!((0..32).eq(stored[..32].iter().copied()), "{columns} of {pitch}: {stored:?}");
             let (found, _) = run(&ptx("@%p3"), Check::Init, &of, None);
             let kinds: Vec<_> = found.iter().map(|finding| finding.kind).collect();
             assert_eq!(kinds, [FindingKind::UnwrittenRead], "{columns} of {pitch}");
@@ -92,10 +82,7 @@ fn what_lies_beyond_the_tensor_may_be_written_meanwhile() {
     };
     assert!(write(8).is_empty() && write(11).is_empty(), "{:#?}", write(8));
     let found = write(7);
-    assert!(
-        found.iter().all(|finding| finding.kind == FindingKind::PendingCopy) && !found.is_empty(),
-        "{found:#?}"
-    );
+    assert!(found.iter().all(|finding| finding.kind == FindingKind::PendingCopy) && !found.is_empty(), "{found:#?}");
 }
 
 /// The worst of what is found in stores by the first two threads from tiles 1 KiB apart, all bytes of which are alike. Of each
@@ -131,11 +118,7 @@ fn stores_of_equal_bytes_are_as_other_writes_of_the_same_value() {
         // One thread that does not wait in between, with something else in the same tile or not.
         let again = |change: &str| format!("@%p1 {store} {change} @%p1 {store} {WAIT}");
         assert_eq!(stores("", &again(""), None), same, "{store}");
-        assert_eq!(
-            stores(other, &again("@%p1 add.u32 %r14, %r14, 1024;"), None),
-            race,
-            "{store}"
-        );
+        assert_eq!(stores(other, &again("@%p1 add.u32 %r14, %r14, 1024;"), None), race, "{store}");
         assert_eq!(stores(other, &again(WAIT), None), None, "{store}");
         // Blocks that store the same, or not.
         let one = format!("@%p1 {store} {WAIT}");

@@ -5,11 +5,7 @@ use rumba_vm::{Check, CheckSet, Config, FaultKind, Finding, FindingKind, LaunchF
 
 /// Runs a kernel under the check of synchronisation.
 fn run(declarations: &str, body: &str, grid: u32, block: u32) -> (Vec<Finding>, Result<(), LaunchFailure>) {
-    let config = Config {
-        memory_bytes: 64 << 20,
-        checks: CheckSet::default().with(Check::Sync),
-        ..Config::default()
-    };
+    let config = Config { memory_bytes: 64 << 20, checks: CheckSet::default().with(Check::Sync), ..Config::default() };
     let bench = Bench::with(&kernel(declarations, body), config);
     let out = bench.zeros(4 * (grid * block).max(64) as usize);
     let outcome = bench.run("k", grid, block, &[out.into(), 0_u32.into()]);
@@ -74,10 +70,7 @@ fn a_named_barrier_is_for_whole_warps() {
     // Half of each of two warps makes a barrier for 32 threads complete.
     let half = format!("{HALVES}\n @!%p1 bra done;\n bar.sync 3, 32;\ndone:\n bar.sync 0;");
     let finding = wrong("", &half, 64, FindingKind::DivergentBarrier);
-    assert!(
-        finding.place.contains("barrier 3") && finding.place.contains("0x0000ffff"),
-        "{finding}"
-    );
+    assert!(finding.place.contains("barrier 3") && finding.place.contains("0x0000ffff"), "{finding}");
     assert_eq!(finding.sides.len(), 2, "{finding}");
     let whole = "setp.lt.u32 %p1, %r2, 32;\n @!%p1 bra done;\n bar.sync 3, 32;\ndone:\n bar.sync 0;";
     right("", whole, 64);
@@ -155,13 +148,7 @@ done:"
         )
     };
     // Warp 0 comes first and arrives twice before warp 1 has arrived; the barrier is not completed a second time.
-    let found = stuck(
-        "",
-        &arrive(""),
-        64,
-        FaultKind::Deadlock,
-        "barrier 1, where 32 of 64 threads",
-    );
+    let found = stuck("", &arrive(""), 64, FaultKind::Deadlock, "barrier 1, where 32 of 64 threads");
     assert_eq!(found[0].kind, FindingKind::RepeatedArrival, "{found:#?}");
     right("", &arrive("bar.sync 2, 64;"), 64);
 }
@@ -186,21 +173,9 @@ fn barriers_exist_and_fit() {
     setp.lt.u32 %p1, %r2, 32;
     selp.u32 %r10, 64, 96, %p1;
     bar.sync 1, %r10;";
-    stuck(
-        "",
-        disagree,
-        96,
-        FaultKind::Synchronisation,
-        "barrier 1 is used for 96 threads here",
-    );
+    stuck("", disagree, 96, FaultKind::Synchronisation, "barrier 1 is used for 96 threads here");
     let few = "setp.lt.u32 %p1, %r2, 32;\n @!%p1 bra done;\n bar.sync 1, 64;\ndone:";
-    stuck(
-        "",
-        few,
-        64,
-        FaultKind::Deadlock,
-        "barrier 1, where 32 of 64 threads have arrived",
-    );
+    stuck("", few, 64, FaultKind::Deadlock, "barrier 1, where 32 of 64 threads have arrived");
 }
 
 #[test]
@@ -241,16 +216,8 @@ fn lanes_are_in_the_masks_that_they_give() {
         "vote.sync.ballot.b32 %r11, %p1, 0x0000ffff;",
         "shfl.sync.idx.b32 %r11, %r2, 0, 31, 0x0000ffff;",
     ] {
-        let found = wrong(
-            "",
-            &format!("{HALVES}\n {operation}"),
-            32,
-            FindingKind::MaskWithoutCaller,
-        );
-        assert!(
-            found.place.contains("lanes 0xffff0000 give the mask 0x0000ffff"),
-            "{found}"
-        );
+        let found = wrong("", &format!("{HALVES}\n {operation}"), 32, FindingKind::MaskWithoutCaller);
+        assert!(found.place.contains("lanes 0xffff0000 give the mask 0x0000ffff"), "{found}");
         right("", &format!("{HALVES}\n @!%p1 bra done;\n {operation}\ndone:"), 32);
     }
     // Lanes that come alone wait for none of the mask.
@@ -263,10 +230,7 @@ done:
     bar.warp.sync 0x0000ffff;";
     let (found, outcome) = run("", &format!("{HALVES}\n {alone}"), 1, 32);
     assert!(outcome.is_ok(), "{outcome:?}");
-    assert_eq!(
-        found.iter().map(|one| one.kind).collect::<Vec<_>>(),
-        [FindingKind::MaskWithoutCaller; 2]
-    );
+    assert_eq!(found.iter().map(|one| one.kind).collect::<Vec<_>>(), [FindingKind::MaskWithoutCaller; 2]);
 }
 
 #[test]
@@ -299,12 +263,7 @@ fn shuffles_read_lanes_that_take_part() {
     assert!(finding.place.contains("0x0000f000"), "{finding}");
     right("", &half(4, "0x101f"), 32);
     // Lanes that the block does not have.
-    wrong(
-        "",
-        "shfl.sync.down.b32 %r11, %r2, 8, 31, 0xffffffff;",
-        48,
-        FindingKind::ShuffleSource,
-    );
+    wrong("", "shfl.sync.down.b32 %r11, %r2, 8, 31, 0xffffffff;", 48, FindingKind::ShuffleSource);
     right("", "shfl.sync.down.b32 %r11, %r2, 8, 31, 0xffffffff;", 64);
 }
 
@@ -368,13 +327,7 @@ fn mbarriers_are_initialised_once() {
     let never = "mov.u32 %r9, gate; mbarrier.arrive.shared.b64 %rd10, [%r9];";
     stuck(OBJECT, never, 32, FaultKind::Synchronisation, "was not initialised");
     let gone = format!("@%p1 mbarrier.inval.shared.b64 [%r9];\n bar.sync 0;\n {ARRIVE_AND_WAIT}");
-    stuck(
-        OBJECT,
-        &gate(64, &gone),
-        64,
-        FaultKind::Synchronisation,
-        "was invalidated",
-    );
+    stuck(OBJECT, &gate(64, &gone), 64, FaultKind::Synchronisation, "was invalidated");
 }
 
 #[test]
@@ -401,13 +354,7 @@ fn phases_of_mbarriers_end() {
 done:
     bar.sync 0;"
     );
-    stuck(
-        OBJECT,
-        &gate(64, &half),
-        64,
-        FaultKind::Deadlock,
-        "barrier 0, where 32 of 64",
-    );
+    stuck(OBJECT, &gate(64, &half), 64, FaultKind::Deadlock, "barrier 0, where 32 of 64");
     right(OBJECT, &gate(32, &half), 64);
     // The last to arrive takes its time.
     let slow = format!(

@@ -126,15 +126,10 @@ fn boxes_are_loaded_row_by_row() {
 
 #[test]
 fn what_lies_outside_is_filled_and_counted() {
-    for (element, nan, fill) in [
-        (TensorElement::U32, false, 0),
-        (TensorElement::F32, false, 0),
-        (TensorElement::F32, true, 0x7ff7_7ff7),
-    ] {
-        let of = |data| TensorMap {
-            fills_nan: nan,
-            ..map(data, element, &[16, 8], &[8, 4])
-        };
+    for (element, nan, fill) in
+        [(TensorElement::U32, false, 0), (TensorElement::F32, false, 0), (TensorElement::F32, true, 0x7ff7_7ff7)]
+    {
+        let of = |data| TensorMap { fills_nan: nan, ..map(data, element, &[16, 8], &[8, 4]) };
         for (column, row) in [(-4, -2), (12, 6), (-8, 0), (0, 8), (1000, -1000)] {
             let instruction = LOAD_2D.replace("{4, 2}", &format!("{{{column}, {row}}}"));
             // All bytes of the box are counted.
@@ -154,11 +149,8 @@ fn what_lies_outside_is_filled_and_counted() {
 fn rows_are_swizzled_by_their_address() {
     for (swizzle, atom, width) in [(1, 0, 32_u32), (2, 0, 64), (3, 0, 128), (3, 1, 128), (3, 3, 128)] {
         let columns = width / 4;
-        let of = |data| TensorMap {
-            swizzle,
-            atom,
-            ..map(data, TensorElement::F32, &[columns.into(), 32], &[columns, 16])
-        };
+        let of =
+            |data| TensorMap { swizzle, atom, ..map(data, TensorElement::F32, &[columns.into(), 32], &[columns, 16]) };
         let instruction = LOAD_2D.replace("{4, 2}", "{0, 0}");
         let found = load(of, &numbers(32 * columns), &instruction, 16 * width, 16 * width);
         for index in 0..16 * columns {
@@ -171,11 +163,7 @@ fn rows_are_swizzled_by_their_address() {
                 (_, 1) => (row % 4) * 32,
                 _ => (row % 2) * 64,
             };
-            assert_eq!(
-                found[((address ^ moved) / 4) as usize],
-                index,
-                "swizzle {swizzle}, {atom}"
-            );
+            assert_eq!(found[((address ^ moved) / 4) as usize], index, "swizzle {swizzle}, {atom}");
         }
     }
 }
@@ -189,10 +177,7 @@ fn narrow_swizzled_rows_are_checked_to_their_end() {
             // A variable lies behind those that were named before it.
             let (memory, place) = match declared {
                 0 => (String::new(), "add.u32 %r2, %r3, 1024"),
-                _ => (
-                    format!(".shared .align 1024 .b8 memory[{declared}];"),
-                    "mov.u32 %r2, memory",
-                ),
+                _ => (format!(".shared .align 1024 .b8 memory[{declared}];"), "mov.u32 %r2, memory"),
             };
             let ptx = format!(
                 "{HEADER}
@@ -213,10 +198,7 @@ fn narrow_swizzled_rows_are_checked_to_their_end() {
             );
             let bench = Bench::new(&ptx);
             let data = bench.upload(&numbers(1024));
-            let map = TensorMap {
-                swizzle,
-                ..map(data, TensorElement::U32, &[32, 32], &[4, rows])
-            };
+            let map = TensorMap { swizzle, ..map(data, TensorElement::U32, &[32, 32], &[4, rows]) };
             let function = bench.module.function("k").unwrap();
             let mut parameters = map.encode().to_vec();
             parameters.extend(0_u64.to_le_bytes());
@@ -275,10 +257,7 @@ fn every_number_of_dimensions_is_copied() {
 
 #[test]
 fn every_other_row_can_be_left_out() {
-    let of = |data| TensorMap {
-        steps: [1, 2, 1, 1, 1],
-        ..map(data, TensorElement::U32, &[16, 8], &[8, 5])
-    };
+    let of = |data| TensorMap { steps: [1, 2, 1, 1, 1], ..map(data, TensorElement::U32, &[16, 8], &[8, 5]) };
     let found = load(of, &numbers(128), &LOAD_2D.replace("{4, 2}", "{0, 1}"), 96, 128);
     let expected: Vec<u32> = (0..24).map(|index| (1 + 2 * (index / 8)) * 16 + index % 8).collect();
     assert_eq!(found[..24], expected);
@@ -289,12 +268,7 @@ fn every_other_row_can_be_left_out() {
 fn pixels_become_columns() {
     // Two images of 5 by 4 pixels of four channels; a filter of 3 by 3 with a margin of one.
     let of = |data| TensorMap {
-        shape: Shape::Columns {
-            lower: [-1, -1, 0],
-            upper: [-1, -1, 0],
-            channels: 4,
-            pixels: 32,
-        },
+        shape: Shape::Columns { lower: [-1, -1, 0], upper: [-1, -1, 0], channels: 4, pixels: 32 },
         ..map(data, TensorElement::U32, &[4, 5, 4, 2], &[1; 4])
     };
     let data = numbers(4 * 5 * 4 * 2);
@@ -310,16 +284,8 @@ fn pixels_become_columns() {
             let (column, row, image) = (number % 5 - 1 + x, number / 5 % 4 - 1 + y, number / 20);
             let inside = (0..5).contains(&column) && (0..4).contains(&row) && image < 2;
             for channel in 0..4 {
-                let expected = if inside {
-                    ((image * 20 + row * 5 + column) * 4 + channel) as u32
-                } else {
-                    0
-                };
-                assert_eq!(
-                    found[(pixel * 4 + channel) as usize],
-                    expected,
-                    "({x}, {y}), pixel {pixel}"
-                );
+                let expected = if inside { ((image * 20 + row * 5 + column) * 4 + channel) as u32 } else { 0 };
+                assert_eq!(found[(pixel * 4 + channel) as usize], expected, "({x}, {y}), pixel {pixel}");
             }
         }
     }
@@ -331,12 +297,7 @@ fn along_width(mode: &str, info: [u16; 2], at: [i32; 3], corners: [i32; 2], step
     let of = |data| TensorMap {
         swizzle: 1,
         steps: [1, step, 1, 1, 1],
-        shape: Shape::Columns {
-            lower: [corners[0], 0, 0],
-            upper: [corners[1], 0, 0],
-            channels: 8,
-            pixels: 20,
-        },
+        shape: Shape::Columns { lower: [corners[0], 0, 0], upper: [corners[1], 0, 0], channels: 8, pixels: 20 },
         ..map(data, TensorElement::U32, &[8, 7, 12], &[1; 3])
     };
     let data: Vec<u32> = (0..8 * 7 * 12).map(|index| 1 + index / 8).collect();
@@ -346,32 +307,20 @@ fn along_width(mode: &str, info: [u16; 2], at: [i32; 3], corners: [i32; 2], step
             [%r2], [%rd1, {{{}, {}, {}}}], [%r3], {{%h1, %h2}};",
         info[0], info[1], at[0], at[1], at[2]
     );
-    let found = load(
-        of,
-        &data,
-        &instruction,
-        32 * pixels,
-        (32 * pixels).next_multiple_of(128),
-    );
+    let found = load(of, &data, &instruction, 32 * pixels, (32 * pixels).next_multiple_of(128));
     (0..pixels as usize).map(|pixel| found[8 * pixel]).collect()
 }
 
 /// Of [`along_width`]: the number of the pixel at a place of an image, or what lies outside.
 fn pixel(width: i32, image: i32) -> u32 {
-    if (0..7).contains(&width) && (0..12).contains(&image) {
-        (1 + width + 7 * image) as u32
-    } else {
-        0
-    }
+    if (0..7).contains(&width) && (0..12).contains(&image) { (1 + width + 7 * image) as u32 } else { 0 }
 }
 
 #[test]
 fn columns_go_along_the_width() {
     // From the third pixel of the second image on; two pixels follow the last one.
     let found = along_width("im2col::w", [2, 0], [0, 3, 1], [0, 0], 1, 22);
-    let expected: Vec<u32> = (0..22)
-        .map(|number| pixel((3 + number) % 7, 1 + (3 + number) / 7))
-        .collect();
+    let expected: Vec<u32> = (0..22).map(|number| pixel((3 + number) % 7, 1 + (3 + number) / 7)).collect();
     assert_eq!(found, expected);
     // A margin of one to the left and the steps of a filter that moves by two: the manual's first example of `wOffset`.
     let wander = |count: i32, from: i32, per_row: i32| {
@@ -407,12 +356,7 @@ fn columns_along_the_width_have_rules() {
     let of = |swizzle| {
         move |data| TensorMap {
             swizzle,
-            shape: Shape::Columns {
-                lower: [0; 3],
-                upper: [0; 3],
-                channels: 4,
-                pixels: 4,
-            },
+            shape: Shape::Columns { lower: [0; 3], upper: [0; 3], channels: 4, pixels: 4 },
             ..map(data, TensorElement::U32, &[16, 4, 2], &[1; 3])
         }
     };
@@ -424,48 +368,20 @@ fn columns_along_the_width_have_rules() {
         )
     };
     let invalid = FaultKind::InvalidInstruction;
-    fault(
-        of(0),
-        &load("im2col::w", [0, 0], 0),
-        invalid,
-        "columns along the width are swizzled",
-    );
+    fault(of(0), &load("im2col::w", [0, 0], 0), invalid, "columns along the width are swizzled");
     fault(
         of(1),
         &load("im2col::w", [512, 0], 0),
         invalid,
         "a halo of 512 pixels and an offset of 0: they are below 512 and 32",
     );
-    fault(
-        of(1),
-        &load("im2col::w::128", [32, 0], 0),
-        invalid,
-        "they are below 32 and 32",
-    );
+    fault(of(1), &load("im2col::w::128", [32, 0], 0), invalid, "they are below 32 and 32");
     fault(of(1), &load("im2col::w", [0, 32], 0), invalid, "an offset of 32");
-    fault(
-        of(1),
-        &load("im2col::w", [0, 0], 4),
-        invalid,
-        "lies outside of the box of pixels",
-    );
-    let sliced = move |data| TensorMap {
-        interleave: 1,
-        ..of(1)(data)
-    };
-    fault(
-        sliced,
-        &load("im2col::w", [0, 0], 0),
-        invalid,
-        "tensors in interleaved slices",
-    );
+    fault(of(1), &load("im2col::w", [0, 0], 4), invalid, "lies outside of the box of pixels");
+    let sliced = move |data| TensorMap { interleave: 1, ..of(1)(data) };
+    fault(sliced, &load("im2col::w", [0, 0], 0), invalid, "tensors in interleaved slices");
     let boxes = |data| map(data, TensorElement::U32, &[16, 4, 2], &[4, 4, 2]);
-    fault(
-        boxes,
-        &load("im2col::w", [0, 0], 0),
-        invalid,
-        "one for boxes of 3 dimension(s)",
-    );
+    fault(boxes, &load("im2col::w", [0, 0], 0), invalid, "one for boxes of 3 dimension(s)");
 }
 
 #[test]
@@ -617,11 +533,7 @@ fn maps_are_changed_in_shared_memory_and_copied() {
         let (data, other) = (bench.upload(&numbers(128)), bench.upload(&[5_u32; 16]));
         launch(&bench, &map(other, TensorElement::U8, &[16], &[16]), data, None).unwrap();
         let found = u32s(&bench.download(data, 128));
-        assert_eq!(
-            found[..8],
-            [124, 125, 126, 127, 0x7ff7_7ff7, 0x7ff7_7ff7, 0x7ff7_7ff7, 0x7ff7_7ff7],
-            "{before}"
-        );
+        assert_eq!(found[..8], [124, 125, 126, 127, 0x7ff7_7ff7, 0x7ff7_7ff7, 0x7ff7_7ff7, 0x7ff7_7ff7], "{before}");
     }
 }
 
@@ -667,90 +579,33 @@ fn misuse_is_told() {
         "mov.u64 %rd20, copied; cvta.global.u64 %rd20, %rd20; ".to_owned() + &load.replace("%rd1,", "%rd20,");
     fault(good, &of_zeros, invalid, "nothing has set its field `global_address`");
     let moved = format!("add.u64 %rd1, %rd1, 16; {load}");
-    fault(
-        good,
-        &moved,
-        FaultKind::MisalignedAddress,
-        "which is not a multiple of 64",
-    );
+    fault(good, &moved, FaultKind::MisalignedAddress, "which is not a multiple of 64");
     let moved = format!("add.u32 %r2, %r2, 64; {load}");
-    fault(
-        good,
-        &moved,
-        FaultKind::MisalignedAddress,
-        "which is not a multiple of 128",
-    );
+    fault(good, &moved, FaultKind::MisalignedAddress, "which is not a multiple of 128");
     let beyond = format!("add.u32 %r2, %r2, 8320; {load}");
-    fault(
-        good,
-        &beyond,
-        FaultKind::IllegalAddress,
-        "write of 128 bytes of shared memory",
-    );
+    fault(good, &beyond, FaultKind::IllegalAddress, "write of 128 bytes of shared memory");
     let flat = |data| map(data, TensorElement::U32, &[128], &[8]);
     fault(flat, &load, invalid, "one for boxes of 1 dimension(s)");
     // The tensor is larger than the allocation.
     let large = |data| map(data, TensorElement::U32, &[16, 12], &[8, 4]);
-    fault(
-        large,
-        &load.replace("{4, 2}", "{0, 6}"),
-        FaultKind::IllegalAddress,
-        "read of 32 bytes of global memory",
-    );
+    fault(large, &load.replace("{4, 2}", "{0, 6}"), FaultKind::IllegalAddress, "read of 32 bytes of global memory");
     let odd = load.replace("{4, 2}", "{6, 2}");
-    fault(
-        good,
-        &odd,
-        invalid,
-        "the innermost coordinate 6 is at byte 24 of its row",
-    );
+    fault(good, &odd, invalid, "the innermost coordinate 6 is at byte 24 of its row");
     let store =
         |at: &str| format!("@%p1 cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd1, {at}], [%r2];");
     let negative = "is negative: tensor stores and reductions begin in the tensor";
-    fault(
-        good,
-        &store("{4, -2}"),
-        invalid,
-        &format!("the coordinate -2 of dimension 1 {negative}"),
-    );
-    fault(
-        good,
-        &store("{-4, 0}"),
-        invalid,
-        &format!("the coordinate -4 of dimension 0 {negative}"),
-    );
-    let reduce = store("{0, -1}")
-        .replace("cp.async", "cp.reduce.async")
-        .replace("shared::cta", "shared::cta.add");
-    fault(
-        good,
-        &reduce,
-        invalid,
-        &format!("the coordinate -1 of dimension 1 {negative}"),
-    );
+    fault(good, &store("{4, -2}"), invalid, &format!("the coordinate -2 of dimension 1 {negative}"));
+    fault(good, &store("{-4, 0}"), invalid, &format!("the coordinate -4 of dimension 0 {negative}"));
+    let reduce = store("{0, -1}").replace("cp.async", "cp.reduce.async").replace("shared::cta", "shared::cta.add");
+    fault(good, &reduce, invalid, &format!("the coordinate -1 of dimension 1 {negative}"));
     let bytes = |data| map(data, TensorElement::U8, &[64, 8], &[32, 4]);
     let reduce = "@%p1 cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%rd1, {0, 0}], [%r2];";
-    fault(
-        bytes,
-        reduce,
-        invalid,
-        "the reduction `.add` does not exist for elements of type U8",
-    );
+    fault(bytes, reduce, invalid, "the reduction `.add` does not exist for elements of type U8");
     let replace = "tensormap.replace.tile.box_dim.global.b1024.b32 [%rd1], 0, 300;";
-    fault(
-        good,
-        replace,
-        invalid,
-        "300 as `box_dim` of a tensor map: a box has 1 to 256 elements",
-    );
+    fault(good, replace, invalid, "300 as `box_dim` of a tensor map: a box has 1 to 256 elements");
     let pixels = |lower, upper| {
         move |data| TensorMap {
-            shape: Shape::Columns {
-                lower: [lower, 0, 0],
-                upper: [upper, 0, 0],
-                channels: 4,
-                pixels: 4,
-            },
+            shape: Shape::Columns { lower: [lower, 0, 0], upper: [upper, 0, 0], channels: 4, pixels: 4 },
             ..map(data, TensorElement::U32, &[16, 4, 2], &[1; 3])
         }
     };
@@ -762,12 +617,7 @@ fn misuse_is_told() {
     };
     let outside = "the coordinate 4 of dimension 1 lies outside of the box of pixels, from -1 to 3";
     fault(pixels(-1, 0), &column("{0, 4, 0}"), invalid, outside);
-    fault(
-        pixels(0, -1),
-        &column("{0, -1, 0}"),
-        invalid,
-        "outside of the box of pixels, from 0 to 2",
-    );
+    fault(pixels(0, -1), &column("{0, -1, 0}"), invalid, "outside of the box of pixels, from 0 to 2");
     let store_column =
         "@%p1 cp.async.bulk.tensor.3d.global.shared::cta.im2col_no_offs.bulk_group [%rd1, {0, 0, 0}], [%r2];";
     let message = "the box of pixels reaches beyond the tensor, where nothing can be stored";
@@ -775,12 +625,7 @@ fn misuse_is_told() {
     fault(pixels(0, 1), store_column, invalid, message);
     let replace = "tensormap.replace.tile.rank.global.b1024.b32 [%rd1], 1;";
     let columns = |data| TensorMap {
-        shape: Shape::Columns {
-            lower: [0; 3],
-            upper: [0; 3],
-            channels: 4,
-            pixels: 4,
-        },
+        shape: Shape::Columns { lower: [0; 3], upper: [0; 3], channels: 4, pixels: 4 },
         ..map(data, TensorElement::U32, &[16, 4, 2], &[1; 3])
     };
     let message = "1 as `rank` of a tensor map: columns of pixels have at least three dimensions";
@@ -788,12 +633,7 @@ fn misuse_is_told() {
     let huge = |data| map(data, TensorElement::U8, &[256; 5], &[256; 5]);
     let load = load.replace(".2d.", ".5d.").replace("{4, 2}", "{0, 0, 0, 0, 0}");
     fault(huge, &load, FaultKind::IllegalAddress, "of shared memory");
-    fault(
-        good,
-        "setmaxnreg.dec.sync.aligned.u32 40;",
-        FaultKind::Synchronisation,
-        "four whole warps",
-    );
+    fault(good, "setmaxnreg.dec.sync.aligned.u32 40;", FaultKind::Synchronisation, "four whole warps");
 }
 
 #[test]

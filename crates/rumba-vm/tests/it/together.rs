@@ -40,20 +40,10 @@ fn address(random: &mut Random, body: &mut String, space: &str) {
     let index = random.r();
     match random.below(4) {
         // The same in all lanes.
-        0 => writeln!(
-            body,
-            "mov.u64 %rd30, {name}; add.u64 %rd30, %rd30, {};",
-            random.below(63) * 8
-        ),
+        0 => writeln!(body, "mov.u64 %rd30, {name}; add.u64 %rd30, %rd30, {};", random.below(63) * 8),
         1 => writeln!(body, "mov.u64 %rd30, {name}; mad.wide.u32 %rd30, %r2, 8, %rd30;"),
-        2 => writeln!(
-            body,
-            "and.b32 %r30, {index}, 7; mov.u64 %rd30, {name}; mad.wide.u32 %rd30, %r30, 8, %rd30;"
-        ),
-        _ => writeln!(
-            body,
-            "and.b32 %r30, {index}, 63; mov.u64 %rd30, {name}; mad.wide.u32 %rd30, %r30, 8, %rd30;"
-        ),
+        2 => writeln!(body, "and.b32 %r30, {index}, 7; mov.u64 %rd30, {name}; mad.wide.u32 %rd30, %r30, 8, %rd30;"),
+        _ => writeln!(body, "and.b32 %r30, {index}, 63; mov.u64 %rd30, {name}; mad.wide.u32 %rd30, %r30, 8, %rd30;"),
     }
     .unwrap();
 }
@@ -71,11 +61,7 @@ fn atomic(random: &mut Random, body: &mut String, one_warp: bool) {
         "add.u64", "min.u64", "max.u64", "min.s64", "max.s64", "and.b64", "or.b64", "xor.b64", "exch.b64", "add.f64",
     ]);
     // What other warps do comes in between at any time.
-    let commuting = if space == "shared" {
-        random.of(&["xor.b32", "xor.b64"])
-    } else {
-        "add.u64"
-    };
+    let commuting = if space == "shared" { random.of(&["xor.b32", "xor.b64"]) } else { "add.u64" };
     let operand = if commuting == "xor.b32" { &b } else { &wide_b };
     if !one_warp {
         writeln!(body, "red.{space}.{commuting} [%rd30], {operand};").unwrap();
@@ -95,11 +81,7 @@ fn atomic(random: &mut Random, body: &mut String, one_warp: bool) {
 /// What lanes do together that are here together.
 fn together(random: &mut Random, body: &mut String, all_are_here: bool) {
     let (to, a, b) = (random.r(), random.r(), random.r());
-    let all = if all_are_here && random.below(2) == 0 {
-        "mov.u32 %r31, %r32;"
-    } else {
-        "activemask.b32 %r31;"
-    };
+    let all = if all_are_here && random.below(2) == 0 { "mov.u32 %r31, %r32;" } else { "activemask.b32 %r31;" };
     writeln!(body, "{all}").unwrap();
     match random.below(9) {
         0 => writeln!(body, "setp.lt.u32 %p5, {a}, {b}; vote.sync.ballot.b32 {to}, %p5, %r31;"),
@@ -111,10 +93,7 @@ fn together(random: &mut Random, body: &mut String, all_are_here: bool) {
             )
         }
         2 => writeln!(body, "match.any.sync.b32 {to}, {a}, %r31;"),
-        3 => writeln!(
-            body,
-            "match.all.sync.b32 {to}|%p6, {a}, %r31; @%p6 add.u32 {to}, {to}, 3;"
-        ),
+        3 => writeln!(body, "match.all.sync.b32 {to}|%p6, {a}, %r31; @%p6 add.u32 {to}, {to}, 3;"),
         4 => {
             let operation = random.of(&["add.u32", "min.s32", "max.u32", "and.b32", "xor.b32"]);
             writeln!(body, "redux.sync.{operation} {to}, {a}, %r31;")
@@ -122,18 +101,11 @@ fn together(random: &mut Random, body: &mut String, all_are_here: bool) {
         5 => {
             let mode = random.of(&["up", "down", "bfly", "idx"]);
             let clamp = if mode == "up" { 0 } else { 31 };
-            writeln!(
-                body,
-                "shfl.sync.{mode}.b32 {to}|%p6, {a}, {}, {clamp}, %r31;",
-                random.below(32)
-            )
+            writeln!(body, "shfl.sync.{mode}.b32 {to}|%p6, {a}, {}, {clamp}, %r31;", random.below(32))
         }
         6 => {
             let mode = random.of(&["up", "down", "bfly", "idx"]);
-            writeln!(
-                body,
-                "and.b32 %r30, {b}, 31; shfl.sync.{mode}.b32 {to}, {a}, %r30, 0x1c1f, %r31;"
-            )
+            writeln!(body, "and.b32 %r30, {b}, 31; shfl.sync.{mode}.b32 {to}, {a}, %r30, 0x1c1f, %r31;")
         }
         7 => writeln!(body, "bar.warp.sync %r31;"),
         _ => writeln!(body, "shfl.sync.idx.b32 {to}, {a}, 0, 31, %r31;"),
@@ -248,10 +220,7 @@ fn random_kernel(seed: u64, one_warp: bool, count: u64) -> String {
 
 /// What a launch leaves, or the fault.
 fn result(ptx: &str, config: &Config, grid: u32, block: u32) -> Result<Vec<u8>, String> {
-    let config = Config {
-        workers: 1,
-        ..config.clone()
-    };
+    let config = Config { workers: 1, ..config.clone() };
     let bench = Bench::with(ptx, config);
     let bytes = 64 * (grid * block) as usize;
     let out = bench.zeros(bytes);
@@ -268,10 +237,7 @@ fn result(ptx: &str, config: &Config, grid: u32, block: u32) -> Result<Vec<u8>, 
 #[test]
 fn random_kernels_compute_the_same() {
     let Some(engine) = compiler::native() else { return };
-    let native = Config {
-        engine,
-        ..Config::default()
-    };
+    let native = Config { engine, ..Config::default() };
     let mut good = 0;
     for seed in 1..=40 {
         let (one_warp, grid, block) = match seed % 4 {
@@ -281,10 +247,7 @@ fn random_kernels_compute_the_same() {
         };
         let ptx = random_kernel(seed, one_warp, 14);
         let [interpreted, compiled] = [&Config::default(), &native].map(|config| result(&ptx, config, grid, block));
-        assert!(
-            interpreted == compiled,
-            "seed {seed}: {interpreted:?}\n{compiled:?}\n{ptx}"
-        );
+        assert!(interpreted == compiled, "seed {seed}: {interpreted:?}\n{compiled:?}\n{ptx}");
         good += usize::from(interpreted.is_ok());
     }
     // What ends with a fault on both says little.
@@ -296,10 +259,7 @@ fn random_kernels_compute_the_same() {
 #[test]
 fn long_kernels_compute_the_same() {
     let Some(engine) = compiler::native() else { return };
-    let native = Config {
-        engine,
-        ..Config::default()
-    };
+    let native = Config { engine, ..Config::default() };
     let sums = "add.u32 %r10, %r10, 3;\nxor.b32 %r10, %r10, 5;\n".repeat(2100);
     let sums = format!(
         "mul.lo.u32 %r10, %r2, %r2;\nsetp.gt.u32 %p1, %r2, 7;\n@%p1 bra SKIP;\n{sums}SKIP:\nst.global.u32 [%rd2], %r10;"
@@ -331,23 +291,14 @@ fn long_kernels_compute_the_same() {
 #[test]
 fn faults_of_atomic_operations_are_the_interpreters() {
     let Some(engine) = compiler::native() else { return };
-    let native = Config {
-        engine,
-        ..Config::default()
-    };
+    let native = Config { engine, ..Config::default() };
     for (address, access) in [
         ("add.u64 %rd30, %rd2, 2;", "atom.global.add.u32 %r10, [%rd30], 1;"),
         ("mad.wide.u32 %rd30, %r2, 4096, %rd1;", "red.global.add.u32 [%rd30], 1;"),
         ("mov.u64 %rd30, 0;", "atom.global.exch.b32 %r10, [%rd30], 1;"),
-        (
-            "mov.u64 %rd30, bins; mad.wide.u32 %rd30, %r2, 32, %rd30;",
-            "atom.shared.add.u32 %r10, [%rd30], 1;",
-        ),
+        ("mov.u64 %rd30, bins; mad.wide.u32 %rd30, %r2, 32, %rd30;", "atom.shared.add.u32 %r10, [%rd30], 1;"),
         ("mov.u64 %rd30, bins;", "red.shared.add.u64 [%rd30+4], 1;"),
-        (
-            "mov.u64 %rd30, 16384; mad.wide.u32 %rd30, %r2, 4, %rd30;",
-            "st.local.u32 [%rd30], 1;",
-        ),
+        ("mov.u64 %rd30, 16384; mad.wide.u32 %rd30, %r2, 4, %rd30;", "st.local.u32 [%rd30], 1;"),
         ("mov.u64 %rd30, 1;", "ld.local.u32 %r10, [%rd30];"),
     ] {
         let body = format!("{address}\nsetp.gt.u32 %p1, %r2, 3;\n@%p1 {access}\nst.global.u32 [%rd2], %r2;");

@@ -33,10 +33,7 @@ fn shuffles() {
     check("shfl.sync.down.b32 %r11|%p1, %r10, 2, 0x181f, -1;", &|i| {
         if i % 8 + 2 < 8 { 1102 + i } else { 100 + i }
     });
-    check(
-        "mov.u32 %r20, 31; mov.u32 %r21, -1; shfl.sync.idx.b32 %r11|%p1, %r10, %r2, %r20, %r21;",
-        &|i| 1100 + i,
-    );
+    check("mov.u32 %r20, 31; mov.u32 %r21, -1; shfl.sync.idx.b32 %r11|%p1, %r10, %r2, %r20, %r21;", &|i| 1100 + i);
 }
 
 #[test]
@@ -103,11 +100,7 @@ fn votes() {
     for n in [0u32, 1, 5, 31, 32] {
         let ballot = if n == 32 { u32::MAX } else { (1 << n) - 1 };
         let flags = u32::from(n == 32) | if n > 0 { 2 } else { 0 } | if n == 0 || n == 32 { 4 } else { 0 };
-        assert_eq!(
-            run("", body, 1, 32, n, 32),
-            vec![ballot.wrapping_mul(8).wrapping_add(flags); 32],
-            "n = {n}"
-        );
+        assert_eq!(run("", body, 1, 32, n, 32), vec![ballot.wrapping_mul(8).wrapping_add(flags); 32], "n = {n}");
     }
 }
 
@@ -184,10 +177,7 @@ fn warp_barriers_join_lanes_from_different_places() {
         add.s64 %rd12, %rd10, %rd12;
         ld.shared.u32 %r13, [%rd12];
         st.global.u32 [%rd2], %r13;";
-    assert_eq!(
-        run(shared, body, 1, 32, 0, 32),
-        lanes(|i| if 31 - i < 16 { 2 * (31 - i) } else { 31 - i })
-    );
+    assert_eq!(run(shared, body, 1, 32, 0, 32), lanes(|i| if 31 - i < 16 { 2 * (31 - i) } else { 31 - i }));
 }
 
 #[test]

@@ -23,19 +23,11 @@ enum Place {
 }
 
 const fn shared(width: usize) -> Place {
-    Place::Shared {
-        width,
-        transposed: false,
-        into: 0,
-    }
+    Place::Shared { width, transposed: false, into: 0 }
 }
 
 const fn transposed(width: usize) -> Place {
-    Place::Shared {
-        width,
-        transposed: true,
-        into: 0,
-    }
+    Place::Shared { width, transposed: true, into: 0 }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -97,18 +89,10 @@ fn element(ty: &str, index: usize) -> i32 {
 /// The descriptor of a factor, and where the element at a row (or column) and a depth lies, in bits.
 fn layout(start: usize, place: Place, bits: usize, lines: usize) -> (u64, impl Fn(usize, usize) -> usize) {
     let (width, transposed, into) = match place {
-        Place::Shared {
-            width,
-            transposed,
-            into,
-        } => (width, transposed, into),
+        Place::Shared { width, transposed, into } => (width, transposed, into),
         Place::Registers => (16, false, 0),
     };
-    let mode = [(16, 0), (128, 1), (64, 2), (32, 3)]
-        .iter()
-        .find(|(w, _)| *w == width)
-        .unwrap()
-        .1;
+    let mode = [(16, 0), (128, 1), (64, 2), (32, 3)].iter().find(|(w, _)| *w == width).unwrap().1;
     // Distances between core matrices along the depth, and across it.
     let (leading, stride) = match (transposed, width) {
         (false, 16) => (lines * 16, 128),
@@ -173,11 +157,7 @@ fn metadata(ty: &str, first: usize, lane: usize) -> u32 {
         let (row, code) = (first + row, |position: usize| (position % 4) as u32);
         let bits = if ty == "tf32" {
             // The positions of both halves.
-            if kept(ty, row, group).is_multiple_of(2) {
-                0b0100
-            } else {
-                0b1110
-            }
+            if kept(ty, row, group).is_multiple_of(2) { 0b0100 } else { 0b1110 }
         } else {
             code(kept(ty, row, 2 * group)) | code(kept(ty, row, 2 * group + 1)) << 2
         };
@@ -207,11 +187,7 @@ impl Case {
     fn expected(&self, row: usize, column: usize) -> i32 {
         let sum: i32 = (0..self.stored())
             .map(|index| {
-                let depth = if self.sparse {
-                    kept(self.types[1], row, index)
-                } else {
-                    index
-                };
+                let depth = if self.sparse { kept(self.types[1], row, index) } else { index };
                 self.a(row, index) * self.b(column, depth)
             })
             .sum();
@@ -234,32 +210,21 @@ impl Case {
         let (b_descriptor, place) = layout(B, self.b, bits(b), self.n);
         for column in 0..self.n {
             for depth in 0..self.k {
-                put(
-                    &mut image,
-                    place(column, depth),
-                    bits(b),
-                    encode(b, self.b(column, depth)),
-                );
+                put(&mut image, place(column, depth), bits(b), encode(b, self.b(column, depth)));
             }
         }
         // Of each thread: four registers of the first factor, the metadata, the accumulator.
         let packed = if d == "f16" { 2 } else { 1 };
         let results = self.n / 2 / packed;
         let place = |thread: usize, index: usize| {
-            (
-                thread / 32 * 16 + thread % 32 / 4 + index % 4 / 2 * 8,
-                index / 4 * 8 + thread % 4 * 2 + index % 2,
-            )
+            (thread / 32 * 16 + thread % 32 / 4 + index % 4 / 2 * 8, index / 4 * 8 + thread % 4 * 2 + index % 2)
         };
         let mut words = Vec::new();
         for thread in 0..128 {
             let (first, lane) = (thread / 32 * 16, thread % 32);
             let per_word = 32 / bits(a);
             for register in 0..4 {
-                let (row, start) = (
-                    first + lane / 4 + register % 2 * 8,
-                    (lane % 4 + register / 2 * 4) * per_word,
-                );
+                let (row, start) = (first + lane / 4 + register % 2 * 8, (lane % 4 + register / 2 * 4) * per_word);
                 let parts = (0..per_word).map(|part| {
                     let mask = u32::MAX >> (32 - bits(a));
                     (encode(a, self.a(row, start + part)) & mask) << (part * bits(a))
@@ -282,11 +247,7 @@ impl Case {
             names.join(", ")
         };
         let (d_list, a_list) = (list("d", results), list("a", 4));
-        let (factor, first) = if in_registers {
-            (format!("{{{a_list}}}"), "")
-        } else {
-            ("%rd10".to_owned(), "t")
-        };
+        let (factor, first) = if in_registers { (format!("{{{a_list}}}"), "") } else { ("%rd10".to_owned(), "t") };
         let mut operands = format!("{{{d_list}}}, {factor}, %rd11");
         if self.sparse {
             operands += ", %m, 0";
@@ -302,10 +263,8 @@ impl Case {
             }
             write!(operands, ", {}", is_transposed(self.b)).unwrap();
         }
-        let instruction = format!(
-            "wgmma.mma_async{sparse}.sync.aligned.m64n{}k{}.{d}.{a}.{b}{popc} {operands};",
-            self.n, self.k
-        );
+        let instruction =
+            format!("wgmma.mma_async{sparse}.sync.aligned.m64n{}k{}.{d}.{a}.{b}{popc} {operands};", self.n, self.k);
         let stride = 4 * (5 + results);
         let mut body = String::new();
         for register in 0..4 {
@@ -349,19 +308,13 @@ impl Case {
         );
         let bench = Bench::new(&ptx);
         let (image, data) = (bench.upload(&image), bench.upload(&words));
-        bench
-            .run("k", 1, 128, &[image.into(), data.into()])
-            .unwrap_or_else(|error| panic!("{self:?}: {error}"));
+        bench.run("k", 1, 128, &[image.into(), data.into()]).unwrap_or_else(|error| panic!("{self:?}: {error}"));
         let out = u32s(&bench.download(data, 4 * words.len()));
         for (thread, words) in out.chunks(5 + results).enumerate() {
             for (register, word) in words[5..].iter().enumerate() {
                 for part in 0..packed {
                     let (row, column) = place(thread, register * packed + part);
-                    let found = if packed == 2 {
-                        word >> (16 * part) & 0xffff
-                    } else {
-                        *word
-                    };
+                    let found = if packed == 2 { word >> (16 * part) & 0xffff } else { *word };
                     let expected = self.expected(row, column);
                     assert_eq!(
                         found,
@@ -388,26 +341,11 @@ const PLAIN: Case = Case {
 #[test]
 fn factors_of_sixteen_bits_lie_in_every_way() {
     for types in [["f32", "f16", "f16"], ["f16", "f16", "f16"], ["f32", "bf16", "bf16"]] {
-        for a in [
-            Place::Registers,
-            shared(16),
-            shared(64),
-            transposed(128),
-            transposed(16),
-            transposed(32),
-        ] {
+        for a in [Place::Registers, shared(16), shared(64), transposed(128), transposed(16), transposed(32)] {
             let b = if types[1] == "bf16" { transposed(64) } else { shared(32) };
             Case { types, a, b, ..PLAIN }.check();
         }
-        for b in [
-            shared(16),
-            shared(32),
-            shared(64),
-            shared(128),
-            transposed(16),
-            transposed(32),
-            transposed(128),
-        ] {
+        for b in [shared(16), shared(32), shared(64), shared(128), transposed(16), transposed(32), transposed(128)] {
             Case { types, b, ..PLAIN }.check();
         }
     }
@@ -420,21 +358,9 @@ fn every_width_multiplies() {
     }
     for n in [8, 24, 112, 256] {
         let types = ["f16", "f16", "f16"];
-        Case {
-            types,
-            n,
-            a: Place::Registers,
-            ..PLAIN
-        }
-        .check();
+        Case { types, n, a: Place::Registers, ..PLAIN }.check();
         let types = ["s32", "u8", "s8"];
-        Case {
-            types,
-            n,
-            k: 32,
-            ..PLAIN
-        }
-        .check();
+        Case { types, n, k: 32, ..PLAIN }.check();
     }
 }
 
@@ -452,22 +378,8 @@ fn the_other_types_lie_along_the_depth() {
     ];
     for (types, k) in cases {
         for place in [shared(16), shared(32), shared(64), shared(128)] {
-            Case {
-                types,
-                k,
-                a: place,
-                b: place,
-                ..PLAIN
-            }
-            .check();
-            Case {
-                types,
-                k,
-                a: Place::Registers,
-                b: place,
-                ..PLAIN
-            }
-            .check();
+            Case { types, k, a: place, b: place, ..PLAIN }.check();
+            Case { types, k, a: Place::Registers, b: place, ..PLAIN }.check();
         }
     }
 }
@@ -478,14 +390,7 @@ fn accumulators_and_signs_count_as_asked() {
         for signs in [[1, -1], [-1, 1], [-1, -1]] {
             Case { adds, signs, ..PLAIN }.check();
             let types = ["f16", "f16", "f16"];
-            Case {
-                types,
-                adds,
-                signs,
-                a: Place::Registers,
-                ..PLAIN
-            }
-            .check();
+            Case { types, adds, signs, a: Place::Registers, ..PLAIN }.check();
         }
     }
 }
@@ -493,17 +398,8 @@ fn accumulators_and_signs_count_as_asked() {
 #[test]
 fn the_next_depth_starts_within_a_swizzled_row() {
     for (width, into) in [(64, 32), (128, 32), (128, 64), (128, 96)] {
-        let place = Place::Shared {
-            width,
-            transposed: false,
-            into,
-        };
-        Case {
-            a: place,
-            b: place,
-            ..PLAIN
-        }
-        .check();
+        let place = Place::Shared { width, transposed: false, into };
+        Case { a: place, b: place, ..PLAIN }.check();
     }
 }
 
@@ -520,24 +416,11 @@ fn sparse_factors_choose_among_the_depth() {
     ];
     for (types, k) in cases {
         for a in [Place::Registers, shared(64)] {
-            Case {
-                types,
-                k,
-                a,
-                sparse: true,
-                ..PLAIN
-            }
-            .check();
+            Case { types, k, a, sparse: true, ..PLAIN }.check();
         }
     }
     let b = transposed(128);
-    Case {
-        k: 32,
-        b,
-        sparse: true,
-        ..PLAIN
-    }
-    .check();
+    Case { k: 32, b, sparse: true, ..PLAIN }.check();
 }
 
 /// The fault of a kernel of so many threads that executes `body`.
@@ -567,45 +450,22 @@ fn fault(body: &str, threads: u32, kind: FaultKind, message: &str) {
 fn misuse_is_told() {
     let product = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r4, %r5, %r6, %r7}, %rd1, %rd1, 0, 1, 1, 0, 0;";
     fault(product, 96, FaultKind::Synchronisation, "four whole warps");
-    fault(
-        product,
-        160,
-        FaultKind::Synchronisation,
-        "warp 4 is in none, as the block has 160 threads",
-    );
-    fault(
-        "wgmma.fence.sync.aligned;",
-        32,
-        FaultKind::Synchronisation,
-        "four whole warps",
-    );
+    fault(product, 160, FaultKind::Synchronisation, "warp 4 is in none, as the block has 160 threads");
+    fault("wgmma.fence.sync.aligned;", 32, FaultKind::Synchronisation, "four whole warps");
     let exits = format!("setp.eq.u32 %p1, %r1, 70; @%p1 exit; bar.warp.sync -1; {product}");
     fault(&exits, 128, FaultKind::Synchronisation, "");
     let outside = product.replace("%rd1, %rd1", "%rd1, %rd2");
     fault(&outside, 128, FaultKind::IllegalAddress, "of shared memory at 0x0");
     let differing = format!("cvt.u64.u32 %rd1, %r1; {product}");
-    fault(
-        &differing,
-        128,
-        FaultKind::InvalidInstruction,
-        "the descriptor of a matrix differs",
-    );
+    fault(&differing, 128, FaultKind::InvalidInstruction, "the descriptor of a matrix differs");
     let decided = product.replace("%rd1, 0, 1", "%rd1, %p1, 1");
     let differing = format!("setp.lt.u32 %p1, %r1, 5; {decided}");
-    fault(
-        &differing,
-        128,
-        FaultKind::InvalidInstruction,
-        "the predicate scale-d differs",
-    );
+    fault(&differing, 128, FaultKind::InvalidInstruction, "the predicate scale-d differs");
 }
 
 /// What is found in a kernel whose accumulator holds nothing before.
 fn findings(a: &str, scale_d: &str) -> Vec<Finding> {
-    let config = Config {
-        checks: CheckSet::default().with(Check::Init),
-        ..Config::default()
-    };
+    let config = Config { checks: CheckSet::default().with(Check::Init), ..Config::default() };
     let ptx = format!(
         "{}
         .visible .entry k(.param .u64 out) {{
@@ -692,16 +552,11 @@ const PRODUCT: &str = "wgmma.fence.sync.aligned;
 
 #[test]
 fn a_wait_is_for_the_whole_group() {
-    let ptx = late(&format!(
-        "{PRODUCT} @%p2 mbarrier.arrive.shared.b64 _, [%r7]; st.global.u32 [%rd1], %r20; ret;"
-    ));
+    let ptx = late(&format!("{PRODUCT} @%p2 mbarrier.arrive.shared.b64 _, [%r7]; st.global.u32 [%rd1], %r20; ret;"));
     for (seed, racecheck) in [(None, false), (None, true), (Some(1), true), (Some(2), true)] {
         let checks = CheckSet::default();
-        let config = Config {
-            seed,
-            checks: if racecheck { checks.with(Check::Race) } else { checks },
-            ..Config::default()
-        };
+        let config =
+            Config { seed, checks: if racecheck { checks.with(Check::Race) } else { checks }, ..Config::default() };
         let bench = Bench::with(&ptx, config);
         let out = bench.zeros(512);
         bench.run("k", 1, 160, &[out.into()]).unwrap();
@@ -721,10 +576,7 @@ fn a_warp_that_never_comes_is_missed() {
         Err(LaunchFailure::Fault(fault)) => {
             assert_eq!(fault.kind, FaultKind::Deadlock, "{fault}");
             let text = fault.to_string();
-            assert!(
-                text.contains("waiting for the other warps of the warp group to commit products"),
-                "{text}"
-            );
+            assert!(text.contains("waiting for the other warps of the warp group to commit products"), "{text}");
         }
         other => panic!("a fault was expected, not {other:?}"),
     }

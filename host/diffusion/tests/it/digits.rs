@@ -36,10 +36,7 @@ fn differences<T: Element>(nn: &Nn) -> Result<[f32; 2]> {
         run.write(&v, velocities.view_mut())?;
         run.write(&decoder.forward(run, &x)?, pictures.view_mut())
     })?;
-    Ok([
-        difference(&velocities, &golden, "v")?,
-        difference(&pictures, &golden, "images")?,
-    ])
+    Ok([difference(&velocities, &golden, "v")?, difference(&pictures, &golden, "images")?])
 }
 
 #[test]
@@ -51,10 +48,7 @@ fn the_networks_compute_what_pytorch_does() -> Result<()> {
         ("bf16", differences::<bf16>(&nn)?, 8e-2),
     ] {
         let [velocity, picture] = differences;
-        assert!(
-            velocity < tolerance && picture < tolerance,
-            "{name}: {velocity} in velocities, {picture} in pictures"
-        );
+        assert!(velocity < tolerance && picture < tolerance, "{name}: {velocity} in velocities, {picture} in pictures");
     }
     Ok(())
 }

@@ -37,9 +37,7 @@ fn said(name: &str, change: impl FnOnce(&Path)) -> (Error, String) {
     match opened() {
         Ok(_) => panic!("it was accepted"),
         Err(error) => {
-            let text = error
-                .to_string()
-                .replace(&format!("{}", folder.path().display()), "DIR");
+            let text = error.to_string().replace(&format!("{}", folder.path().display()), "DIR");
             (error, text)
         }
     }
@@ -84,11 +82,9 @@ fn weights_are_in_another_format() {
 #[test]
 fn half_precision_has_a_name_of_its_own() -> Result<()> {
     let folder = copy("one");
-    for (part, stem) in [
-        ("text_encoder", "model"),
-        ("unet", "diffusion_pytorch_model"),
-        ("vae", "diffusion_pytorch_model"),
-    ] {
+    for (part, stem) in
+        [("text_encoder", "model"), ("unet", "diffusion_pytorch_model"), ("vae", "diffusion_pytorch_model")]
+    {
         let part = folder.path().join(part);
         let to = part.join(format!("{stem}.fp16.safetensors"));
         fs::rename(part.join(format!("{stem}.safetensors")), to).expect("it is moved");
@@ -183,25 +179,14 @@ fn settings_are_not_supported() {
         fs::write(folder.join("vae/config.json"), "{\"act_fn\": ").expect("it is written");
     });
     assert!(matches!(error, Error::Json { .. }));
-    assert_eq!(
-        text,
-        "DIR/vae/config.json is no JSON: EOF while parsing a value at line 1 column 11"
-    );
+    assert_eq!(text, "DIR/vae/config.json is no JSON: EOF while parsing a value at line 1 column 11");
 }
 
 #[test]
 fn settings_that_no_network_has_are_refused() {
     for (file, from, to) in [
-        (
-            "scheduler/scheduler_config.json",
-            r#""steps_offset": 1"#,
-            r#""steps_offset": 18446744073709551615"#,
-        ),
-        (
-            "unet/config.json",
-            r#""layers_per_block": 1"#,
-            r#""layers_per_block": 9999999999"#,
-        ),
+        ("scheduler/scheduler_config.json", r#""steps_offset": 1"#, r#""steps_offset": 18446744073709551615"#),
+        ("unet/config.json", r#""layers_per_block": 1"#, r#""layers_per_block": 9999999999"#),
         ("unet/config.json", r#""sample_size": 8"#, r#""sample_size": -8"#),
         ("vae/config.json", "    4,\n", &"4,".repeat(70)),
     ] {
@@ -213,10 +198,7 @@ fn settings_that_no_network_has_are_refused() {
         replace(&file, r#""model_max_length": 77"#, r#""model_max_length": 1"#);
     });
     assert!(matches!(error, Error::Tokenizer { .. }));
-    assert!(
-        text.ends_with("texts have 1 words at most, and no room for a beginning and an end"),
-        "{text}"
-    );
+    assert!(text.ends_with("texts have 1 words at most, and no room for a beginning and an end"), "{text}");
 }
 
 #[test]
@@ -231,11 +213,8 @@ fn tokenizers_do_not_fit() {
         "no tokenizer can be made of DIR/tokenizer/vocab.json: word \"<|endoftext|>\" has number 603; the text encoder has 603 words"
     );
     let (error, text) = said("one", |folder| {
-        fs::write(
-            folder.join("tokenizer/merges.txt"),
-            "#version: 0.2\nthe whole line is no pair\n",
-        )
-        .expect("it is written");
+        fs::write(folder.join("tokenizer/merges.txt"), "#version: 0.2\nthe whole line is no pair\n")
+            .expect("it is written");
     });
     assert!(matches!(error, Error::Tokenizer { .. }), "{text}");
 }
@@ -249,26 +228,16 @@ fn weights_do_not_fit() {
             r#""use_linear_projection": true"#,
         );
     });
-    assert!(matches!(
-        error,
-        Error::Nn(rumba_nn::Error::Weight(WeightError::Shape { .. }))
-    ));
+    assert!(matches!(error, Error::Nn(rumba_nn::Error::Weight(WeightError::Shape { .. }))));
     assert_eq!(
         text,
         "tensor `down_blocks.0.attentions.0.proj_in.weight` of DIR/unet/diffusion_pytorch_model.safetensors has shape [4, 4, 1, 1]; the \
          network has it in shape [4, 4]"
     );
     let (error, text) = said("one", |folder| {
-        replace(
-            &folder.join("text_encoder/config.json"),
-            r#""num_hidden_layers": 2"#,
-            r#""num_hidden_layers": 3"#,
-        );
+        replace(&folder.join("text_encoder/config.json"), r#""num_hidden_layers": 2"#, r#""num_hidden_layers": 3"#);
     });
-    assert!(matches!(
-        error,
-        Error::Nn(rumba_nn::Error::Weight(WeightError::Missing { .. }))
-    ));
+    assert!(matches!(error, Error::Nn(rumba_nn::Error::Weight(WeightError::Missing { .. }))));
     assert!(
         text.starts_with(
             "DIR/text_encoder/model.safetensors has no tensor `text_model.encoder.layers.2.layer_norm1.weight`, which"
@@ -280,10 +249,7 @@ fn weights_do_not_fit() {
         let bytes = fs::read(&file).expect("it is read");
         fs::write(file, &bytes[..bytes.len() - 100]).expect("it is written");
     });
-    assert!(matches!(
-        error,
-        Error::Nn(rumba_nn::Error::Weight(WeightError::Damaged { .. }))
-    ));
+    assert!(matches!(error, Error::Nn(rumba_nn::Error::Weight(WeightError::Damaged { .. }))));
     assert!(
         text.starts_with("DIR/vae/diffusion_pytorch_model.safetensors is no whole file of safetensors: "),
         "{text}"
@@ -303,55 +269,29 @@ fn requests_do_not_fit() -> Result<()> {
         steps: 2,
         source: Source::Noise(&noise),
     };
-    let image = |strength, pixels| Source::Picture {
-        pixels,
-        strength,
-        sample: &noise,
-        noise: &noise,
-    };
+    let image = |strength, pixels| Source::Picture { pixels, strength, sample: &noise, noise: &noise };
     let gray = [0.5; 8 * 8 * 3];
     let cases = [
         (
-            Request {
-                size: [9, 8],
-                ..request
-            },
+            Request { size: [9, 8], ..request },
             "a picture of 8x9 pixels cannot be drawn by these networks: both are to be multiples of 2, up to 16384",
         ),
         (
-            Request {
-                size: [8, 1 << 62],
-                ..request
-            },
+            Request { size: [8, 1 << 62], ..request },
             "a picture of 4611686018427387904x8 pixels cannot be drawn by these networks: both are to be multiples of 2, up to 16384",
         ),
-        (
-            Request {
-                size: [16, 8],
-                ..request
-            },
-            "the noise has 64 numbers; a picture of this size has 128",
-        ),
+        (Request { size: [16, 8], ..request }, "the noise has 64 numbers; a picture of this size has 128"),
         (Request { steps: 0, ..request }, "0 steps: a schedule has 1 to 1000"),
         (
-            Request {
-                source: image(0.3, &gray),
-                ..request
-            },
+            Request { source: image(0.3, &gray), ..request },
             "no step is left of 2 at strength 0.3: strength is from 0 to 1, and says which part of the steps is done",
         ),
         (
-            Request {
-                source: image(1.5, &gray),
-                ..request
-            },
+            Request { source: image(1.5, &gray), ..request },
             "no step is left of 2 at strength 1.5: strength is from 0 to 1, and says which part of the steps is done",
         ),
         (
-            Request {
-                source: image(1.0, &gray[3..]),
-                ..request
-            },
+            Request { source: image(1.0, &gray[3..]), ..request },
             "the picture has 189 numbers; a picture of this size has 192",
         ),
     ];

@@ -10,11 +10,7 @@ use std::path::{Path, PathBuf};
 const ROWS: usize = 16;
 const COLUMNS: usize = 24;
 const LATENTS: usize = ROWS * COLUMNS / 4 * 4;
-const SAMPLERS: [(&str, Sampler); 3] = [
-    ("ddim", Sampler::Ddim),
-    ("euler", Sampler::Euler),
-    ("dpm", Sampler::Dpm),
-];
+const SAMPLERS: [(&str, Sampler); 3] = [("ddim", Sampler::Ddim), ("euler", Sampler::Euler), ("dpm", Sampler::Dpm)];
 
 /// The folder of the goldens.
 pub(crate) fn goldens() -> PathBuf {
@@ -53,26 +49,13 @@ fn compare<T: Element>(device: &Device, name: &str, samplers: &[(&str, Sampler)]
             steps: 6,
             source: Source::Noise(&noise),
         };
-        let source = Source::Picture {
-            pixels: &image,
-            strength: 0.6,
-            sample: &sample,
-            noise: &added,
-        };
-        let of_image = Request {
-            guidance: 3.0,
-            steps: 10,
-            source,
-            ..of_noise
-        };
+        let source = Source::Picture { pixels: &image, strength: 0.6, sample: &sample, noise: &added };
+        let of_image = Request { guidance: 3.0, steps: 10, source, ..of_noise };
         for (request, known) in [(of_noise, known.at(name)), (of_image, known.at(name).at("of_image"))] {
             let mut events = Vec::new();
             let drawing = pipeline.draw(&request, |event| events.push(event))?;
             assert!(
-                matches!(
-                    events[..],
-                    [Event::Read(6), Event::Recorded(_), Event::Step, .., Event::Step]
-                ),
+                matches!(events[..], [Event::Read(6), Event::Recorded(_), Event::Step, .., Event::Step]),
                 "{events:?}"
             );
             assert_eq!((events.len(), drawing.cut), (8, 0));
@@ -167,12 +150,7 @@ fn compare_one(device: &Device) -> Result<()> {
         size: [8, 8],
         sampler: Sampler::Dpm,
         steps: 4,
-        source: Source::Picture {
-            pixels: &[0.5; 8 * 8 * 3],
-            strength: 0.5,
-            sample,
-            noise,
-        },
+        source: Source::Picture { pixels: &[0.5; 8 * 8 * 3], strength: 0.5, sample, noise },
     };
     let drawing = pipeline.draw(&request, |_| ())?;
     assert!(drawing.pixels.iter().all(|x| x.is_finite()));

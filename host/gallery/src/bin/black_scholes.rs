@@ -15,24 +15,15 @@ struct Args {
     options: Options,
 }
 
-const MARKET: Market = Market {
-    rate: 0.02,
-    volatility: 0.3,
-};
+const MARKET: Market = Market { rate: 0.02, volatility: 0.3 };
 
 fn main() -> anyhow::Result<()> {
     let Args { n, options } = Args::parse();
     let mut show = options.start("black_scholes")?;
     let numbers = |from: f32, to: f32, period: usize| -> Vec<f32> {
-        (0..n)
-            .map(|i| from + (to - from) * (i % period) as f32 / period as f32)
-            .collect()
+        (0..n).map(|i| from + (to - from) * (i % period) as f32 / period as f32).collect()
     };
-    let (stock, strike, years) = (
-        numbers(5.0, 30.0, 1009),
-        numbers(1.0, 100.0, 997),
-        numbers(0.25, 10.0, 991),
-    );
+    let (stock, strike, years) = (numbers(5.0, 30.0, 1009), numbers(1.0, 100.0, 997), numbers(0.25, 10.0, 991));
 
     let mut expected = vec![Prices::default(); n];
     let on_cpu = time(|| {

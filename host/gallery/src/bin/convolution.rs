@@ -19,9 +19,7 @@ fn main() -> anyhow::Result<()> {
     let Args { n, options } = Args::parse();
     let mut show = options.start("convolution")?;
     // Rings, and the numbers of Pascal's triangle as weights.
-    let image: Vec<f32> = (0..n * n)
-        .map(|i| (((i % n).pow(2) + (i / n).pow(2)) % 500) as f32)
-        .collect();
+    let image: Vec<f32> = (0..n * n).map(|i| (((i % n).pow(2) + (i / n).pow(2)) % 500) as f32).collect();
     let binomial = [1.0, 4.0, 6.0, 4.0, 1.0].map(|weight: f32| weight / 16.0);
     let filter = Filter(binomial.map(|y| binomial.map(|x| y * x)));
 

@@ -26,11 +26,7 @@ fn main() -> anyhow::Result<()> {
     let mut show = options.start("kmeans")?;
     // Around the corners of a cube in four dimensions.
     let points: Vec<Point> = (0..n)
-        .map(|i| {
-            Vector4(std::array::from_fn(|k| {
-                ((i >> k) & 1) as f32 + (i * (k + 3) % 101) as f32 / 500.0
-            }))
-        })
+        .map(|i| Vector4(std::array::from_fn(|k| ((i >> k) & 1) as f32 + (i * (k + 3) % 101) as f32 / 500.0)))
         .collect();
     let start: Vec<Point> = points[..COUNT.min(n)].to_vec();
 

@@ -22,15 +22,12 @@ const STEPS: usize = 10;
 fn main() -> anyhow::Result<()> {
     let Args { n, options } = Args::parse();
     let mut show = options.start("laplace")?;
-    for (what, shape) in [
-        ("2-D", [1, n, n.next_multiple_of(4)]),
-        ("3-D", [n / 10, n / 10, (n / 10).next_multiple_of(4)]),
-    ] {
+    for (what, shape) in
+        [("2-D", [1, n, n.next_multiple_of(4)]), ("3-D", [n / 10, n / 10, (n / 10).next_multiple_of(4)])]
+    {
         let [layers, rows, columns] = shape;
         // The first row is hot.
-        let start: Vec<f32> = (0..layers * rows * columns)
-            .map(|i| f32::from(u8::from(i < columns)))
-            .collect();
+        let start: Vec<f32> = (0..layers * rows * columns).map(|i| f32::from(u8::from(i < columns))).collect();
         let mut expected = start.clone();
         let on_cpu = time(|| (0..STEPS).for_each(|_| expected = step(&expected, shape)));
 

@@ -42,15 +42,7 @@ fn main() -> anyhow::Result<()> {
     let mut y = vec![Vector4([0.0_f32; 4]); x.len()];
     let warps = 8;
     let call = layer_norm(&x, &scale, &offset, EPSILON, (Out(&mut y), [n, COLUMNS / 4]));
-    let on_device = show
-        .module()
-        .launch_timed((n.div_ceil(warps) as u32, 32 * warps as u32), call)?;
-    show.result(
-        "",
-        4 * x.len(),
-        on_cpu,
-        on_device,
-        close::<f32>(cast_slice(&y), &expected, 1e-4),
-    );
+    let on_device = show.module().launch_timed((n.div_ceil(warps) as u32, 32 * warps as u32), call)?;
+    show.result("", 4 * x.len(), on_cpu, on_device, close::<f32>(cast_slice(&y), &expected, 1e-4));
     show.finish()
 }

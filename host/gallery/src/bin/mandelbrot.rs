@@ -26,29 +26,16 @@ struct Args {
 }
 
 fn main() -> anyhow::Result<()> {
-    let Args {
-        n: width,
-        limit,
-        output,
-        options,
-    } = Args::parse();
+    let Args { n: width, limit, output, options } = Args::parse();
     let mut show = options.start("mandelbrot")?;
     let height = width * 2 / 3;
-    let region = Region {
-        left: -2.2,
-        top: 1.1,
-        step: 3.3 / width as f32,
-    };
+    let region = Region { left: -2.2, top: 1.1, step: 3.3 / width as f32 };
 
     let mut expected = vec![0; width * height];
     let on_cpu = time(|| {
         for (y, row) in expected.chunks_exact_mut(width.max(1)).enumerate() {
             for (x, count) in row.iter_mut().enumerate() {
-                *count = escape(
-                    region.left + x as f32 * region.step,
-                    region.top - y as f32 * region.step,
-                    limit,
-                );
+                *count = escape(region.left + x as f32 * region.step, region.top - y as f32 * region.step, limit);
             }
         }
     });
@@ -58,13 +45,7 @@ fn main() -> anyhow::Result<()> {
     let threads = LaunchConfig::covering((u32::try_from(width)?, u32::try_from(height)?)).block((16, 16));
     let pixels = (Out(&mut iterations), [height, width]);
     let on_device = show.module().launch_timed(threads, mandelbrot(region, limit, pixels))?;
-    show.result(
-        "",
-        width * height,
-        on_cpu,
-        on_device,
-        nearly_all_same(&iterations, &expected),
-    );
+    show.result("", width * height, on_cpu, on_device, nearly_all_same(&iterations, &expected));
 
     write_image(&output, &iterations, width, height, limit)
         .with_context(|| format!("could not write the image {}", output.display()))?;
@@ -97,13 +78,8 @@ fn write_image(path: &Path, iterations: &[u32], width: usize, height: usize, lim
 
 /// Black within the set; outside, from deep blue through white to amber the longer a point stays.
 fn colour(count: u32, limit: u32) -> [u8; 3] {
-    const STOPS: [[f32; 3]; 5] = [
-        [0.0, 7.0, 60.0],
-        [32.0, 107.0, 203.0],
-        [237.0, 255.0, 255.0],
-        [255.0, 170.0, 0.0],
-        [90.0, 2.0, 0.0],
-    ];
+    const STOPS: [[f32; 3]; 5] =
+        [[0.0, 7.0, 60.0], [32.0, 107.0, 203.0], [237.0, 255.0, 255.0], [255.0, 170.0, 0.0], [90.0, 2.0, 0.0]];
     if count >= limit {
         return [0; 3];
     }

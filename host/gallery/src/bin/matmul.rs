@@ -33,19 +33,12 @@ fn main() -> anyhow::Result<()> {
     let mut c = vec![0.0; n * n];
 
     show.warm_up(matmul(&[1.0], &[1.0], 1, (Out(&mut [0.0]), [1, 1])))?;
-    let on_device = show
-        .module()
-        .launch_timed(threads, matmul(&a, &b, side, (Out(&mut c), [n, n])))?;
+    let on_device = show.module().launch_timed(threads, matmul(&a, &b, side, (Out(&mut c), [n, n])))?;
     show.result("naive", n * n, on_cpu, on_device, close(&c, &expected, 1e-4));
 
     c.fill(0.0);
-    show.module().launch(
-        (1, (tile, tile)),
-        matmul_tiled(&[1.0], &[1.0], 1, (Out(&mut [0.0]), [1, 1])),
-    )?;
-    let on_device = show
-        .module()
-        .launch_timed(threads, matmul_tiled(&a, &b, side, (Out(&mut c), [n, n])))?;
+    show.module().launch((1, (tile, tile)), matmul_tiled(&[1.0], &[1.0], 1, (Out(&mut [0.0]), [1, 1])))?;
+    let on_device = show.module().launch_timed(threads, matmul_tiled(&a, &b, side, (Out(&mut c), [n, n])))?;
     show.result("tiled", n * n, on_cpu, on_device, close(&c, &expected, 1e-4));
 
     // The numbers are small fractions, which f16 has exactly.
@@ -53,10 +46,8 @@ fn main() -> anyhow::Result<()> {
     let (a, b) = (halves(&a), halves(&b));
     let tiles = side.div_ceil(matmul_mma::TILE as u32);
     c.fill(0.0);
-    let on_device = show.module().launch_timed(
-        ((tiles, tiles), (4, 32)),
-        matmul_mma(&a, &b, side, (Out(&mut c), [n, n])),
-    )?;
+    let on_device =
+        show.module().launch_timed(((tiles, tiles), (4, 32)), matmul_mma(&a, &b, side, (Out(&mut c), [n, n])))?;
     show.result("mma", n * n, on_cpu, on_device, close(&c, &expected, 1e-4));
 
     show.finish()

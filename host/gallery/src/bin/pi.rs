@@ -35,9 +35,7 @@ fn main() -> anyhow::Result<()> {
     });
 
     let mut hits = [0_u64];
-    let on_device = show
-        .module()
-        .launch_timed((blocks, BLOCK), pi(seed, STEPS, InOut(&mut hits)))?;
+    let on_device = show.module().launch_timed((blocks, BLOCK), pi(seed, STEPS, InOut(&mut hits)))?;
     show.result("", points as usize, on_cpu, on_device, same(&hits, &[expected]));
     show.note(&format!("π is about {:.4}", 4.0 * hits[0] as f64 / points as f64));
     show.finish()

@@ -26,12 +26,7 @@ struct Args {
 }
 
 fn main() -> anyhow::Result<()> {
-    let Args {
-        n,
-        chunks,
-        streams,
-        options,
-    } = Args::parse();
+    let Args { n, chunks, streams, options } = Args::parse();
     let mut show = options.start("pipeline")?;
     let device = show.device().clone();
     let input = device.pinned_from(&(0..n).map(|i| (i % 1000) as f32).collect::<Vec<f32>>())?;
@@ -85,14 +80,9 @@ fn run(
     })?;
     let all = start.elapsed();
     Ok(match &marks[..] {
-        [start, copied, computed, end] => Timings {
-            copy_in: copied.since(start)?,
-            kernel: computed.since(copied)?,
-            copy_out: end.since(computed)?,
-        },
-        _ => Timings {
-            kernel: all,
-            ..Timings::default()
-        },
+        [start, copied, computed, end] => {
+            Timings { copy_in: copied.since(start)?, kernel: computed.since(copied)?, copy_out: end.since(computed)? }
+        }
+        _ => Timings { kernel: all, ..Timings::default() },
     })
 }

@@ -26,9 +26,7 @@ fn main() -> anyhow::Result<()> {
     let (expected, on_cpu) = places_on_cpu([side, 1, 1], block);
     show.warm_up(thread_indexing_1d(Out(&mut [Place::default()])))?;
     let launch = LaunchConfig::covering(side).block(block);
-    let on_device = show
-        .module()
-        .launch_timed(launch, thread_indexing_1d(Out(&mut places)))?;
+    let on_device = show.module().launch_timed(launch, thread_indexing_1d(Out(&mut places)))?;
     show.result("1-D", n, on_cpu, on_device, same(&places, &expected));
 
     let block = [16, 8, 1];
@@ -36,9 +34,7 @@ fn main() -> anyhow::Result<()> {
     let (expected, on_cpu) = places_on_cpu([side, side, 1], block);
     show.warm_up(thread_indexing_2d((Out(&mut [Place::default()]), [1, 1])))?;
     let launch = LaunchConfig::covering((side, side)).block(block);
-    let on_device = show
-        .module()
-        .launch_timed(launch, thread_indexing_2d((Out(&mut places), [n, n])))?;
+    let on_device = show.module().launch_timed(launch, thread_indexing_2d((Out(&mut places), [n, n])))?;
     show.result("2-D", n * n, on_cpu, on_device, same(&places, &expected));
 
     let block = [8, 8, 4];
@@ -46,9 +42,7 @@ fn main() -> anyhow::Result<()> {
     let (expected, on_cpu) = places_on_cpu([side, side, side], block);
     show.warm_up(thread_indexing_3d((Out(&mut [Place::default()]), [1, 1, 1])))?;
     let launch = LaunchConfig::covering((side, side, side)).block(block);
-    let on_device = show
-        .module()
-        .launch_timed(launch, thread_indexing_3d((Out(&mut places), [n, n, n])))?;
+    let on_device = show.module().launch_timed(launch, thread_indexing_3d((Out(&mut places), [n, n, n])))?;
     show.result("3-D", n * n * n, on_cpu, on_device, same(&places, &expected));
 
     show.finish()

@@ -44,10 +44,7 @@ fn matrices_in_device_memory() -> rumba::Result<()> {
     let too_large = LaunchConfig::new(1, (2 * tile, tile));
     let launched = module.launch(too_large, matmul_tiled(&a, &b, INNER as u32, (&mut c, [ROWS, COLUMNS])));
     let text = launched.expect_err("a block has 16 by 16 threads").to_string();
-    assert!(
-        text.contains("`matmul_tiled`") && text.contains("[16, 16, 1]"),
-        "{text}"
-    );
+    assert!(text.contains("`matmul_tiled`") && text.contains("[16, 16, 1]"), "{text}");
     Ok(())
 }
 
@@ -60,10 +57,7 @@ fn one_sum_for_each_block() -> rumba::Result<()> {
     module.launch((8, 128), reduce(&x, &mut sums))?;
     assert_eq!(sums.to_vec()?.iter().sum::<f32>(), 10_000.0);
 
-    let text = module
-        .launch((9, 128), reduce(&x, &mut sums))
-        .expect_err("the ninth block has no element")
-        .to_string();
+    let text = module.launch((9, 128), reduce(&x, &mut sums)).expect_err("the ninth block has no element").to_string();
     assert!(text.contains("`sums`") && text.contains("8 elements"), "{text}");
     Ok(())
 }
@@ -77,14 +71,8 @@ fn one_of_a_million_threads_panics_and_the_context_stays_usable() -> rumba::Resu
     let Err(Error::Panic(panic)) = module.for_each(N, saxpy(1.0, &vec![1.0; N - 1], &mut y)) else {
         panic!("the last thread has no element of x");
     };
-    assert_eq!(
-        panic.message,
-        "index out of bounds: the len is 999999 but the index is 999999"
-    );
-    assert!(
-        panic.file.ends_with("saxpy.rs") && panic.line > 1 && panic.column > 1,
-        "{panic}"
-    );
+    assert_eq!(panic.message, "index out of bounds: the len is 999999 but the index is 999999");
+    assert!(panic.file.ends_with("saxpy.rs") && panic.line > 1 && panic.column > 1, "{panic}");
     assert_eq!((panic.kernel, panic.threads), (Some("saxpy"), 1), "{panic}");
     assert_eq!((panic.block, panic.thread), ([976, 0, 0], [63, 0, 0]), "{panic}");
 
@@ -109,22 +97,16 @@ fn the_panic_of_a_launch_that_waits_is_told_to_that_launch() -> rumba::Result<()
     let works = || other.for_each(8, saxpy(1.0, &[1.0; 8], &mut [0.0; 8]));
     let waits = || device.buffer_from(&[1.0_f32; 8])?.to_vec().map(drop);
     std::thread::scope(|scope| {
-        let others = [
-            scope.spawn(|| (0..200).try_for_each(|_| works())),
-            scope.spawn(|| (0..200).try_for_each(|_| waits())),
-        ];
+        let others =
+            [scope.spawn(|| (0..200).try_for_each(|_| works())), scope.spawn(|| (0..200).try_for_each(|_| waits()))];
         (0..100).for_each(|_| panics());
-        others
-            .into_iter()
-            .try_for_each(|thread| thread.join().expect("it does not panic"))
+        others.into_iter().try_for_each(|thread| thread.join().expect("it does not panic"))
     })?;
     // Of two launches of one module at the same time, the one that panics is told for certain.
     std::thread::scope(|scope| {
         let threads = [scope.spawn(|| (0..50).for_each(|_| panics_at_least(&module)))];
         (0..50).for_each(|_| panics_at_least(&module));
-        threads
-            .into_iter()
-            .for_each(|thread| thread.join().expect("it does not panic"));
+        threads.into_iter().for_each(|thread| thread.join().expect("it does not panic"));
     });
     Ok(())
 }
@@ -161,12 +143,7 @@ fn the_panic_of_a_launch_that_does_not_wait_is_told_where_it_belongs() -> rumba:
     // A thread that launched and ended leaves it to the others.
     let (_, short) = start()?;
     let (shared_x, shared_y) = (&x, std::sync::Mutex::new(&mut y));
-    uninvolved(&|| {
-        short.launch(
-            (1, 8),
-            saxpy(1.0, shared_x, &mut **shared_y.lock().expect("it is alone")),
-        )
-    })?;
+    uninvolved(&|| short.launch((1, 8), saxpy(1.0, shared_x, &mut **shared_y.lock().expect("it is alone"))))?;
     is_panic(device.synchronize());
     device.synchronize()
 }
@@ -174,10 +151,7 @@ fn the_panic_of_a_launch_that_does_not_wait_is_told_where_it_belongs() -> rumba:
 /// Launches a kernel that panics, beside others of the module: the record counts the threads of all.
 fn panics_at_least(module: &Module) {
     let launched = module.for_each(8, saxpy(1.0, &[1.0; 3], &mut [0.0; 8]));
-    assert!(
-        matches!(&launched, Err(Error::Panic(panic)) if panic.threads <= 10),
-        "{launched:?}"
-    );
+    assert!(matches!(&launched, Err(Error::Panic(panic)) if panic.threads <= 10), "{launched:?}");
 }
 
 #[test]

@@ -27,23 +27,12 @@ fn a_record_is_one_line_of_json() {
     let text = String::from_utf8(output.stdout).expect("JSON is text");
     assert!(output.status.success(), "{text}");
     let record: serde_json::Value = serde_json::from_str(text.trim()).expect("one record");
-    assert_eq!(
-        (&record["name"], &record["n"], &record["ok"]),
-        (&"saxpy".into(), &1000.into(), &true.into())
-    );
+    assert_eq!((&record["name"], &record["n"], &record["ok"]), (&"saxpy".into(), &1000.into(), &true.into()));
     for time in ["cpu_s", "copy_in_s", "kernel_s", "copy_out_s"] {
         assert!(record[time].as_f64().is_some_and(|seconds| seconds >= 0.0), "{record}");
     }
-    assert!(
-        record["ptx_hash"]
-            .as_str()
-            .is_some_and(|hash| hash.starts_with("sha256:")),
-        "{record}"
-    );
-    assert!(
-        record["device"].as_str().is_some_and(|device| !device.is_empty()),
-        "{record}"
-    );
+    assert!(record["ptx_hash"].as_str().is_some_and(|hash| hash.starts_with("sha256:")), "{record}");
+    assert!(record["device"].as_str().is_some_and(|device| !device.is_empty()), "{record}");
 }
 
 #[test]
@@ -74,10 +63,7 @@ fn a_gpu_where_there_is_none() {
 
 #[test]
 fn a_device_that_does_not_exist() {
-    fails(
-        &saxpy(&["--n", "1"], &[("RUMBA_DEVICE", "abacus")]),
-        &["abacus", "auto", "gpu", "soft"],
-    );
+    fails(&saxpy(&["--n", "1"], &[("RUMBA_DEVICE", "abacus")]), &["abacus", "auto", "gpu", "soft"]);
     fails(&saxpy(&["--device", "abacus"], &[]), &["abacus", "auto", "gpu", "soft"]);
 }
 

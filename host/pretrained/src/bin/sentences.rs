@@ -33,19 +33,13 @@ fn main() -> anyhow::Result<()> {
     let nn = Nn::new(&Device::new()?)?;
     let network = Sentences::<f32>::open(&nn, &args.model)?;
     let begin = Instant::now();
-    let vectors: Vec<Vec<f32>> = args
-        .sentences
-        .iter()
-        .map(|sentence| network.embed(sentence))
-        .collect::<Result<_, _>>()?;
+    let vectors: Vec<Vec<f32>> =
+        args.sentences.iter().map(|sentence| network.embed(sentence)).collect::<Result<_, _>>()?;
     let seconds = begin.elapsed().as_secs_f64();
     println!("device: {}", nn.device().name());
     println!("{} sentences in {seconds:.2} s\n", vectors.len());
     for (sentence, own) in args.sentences.iter().zip(&vectors) {
-        let cosines: Vec<String> = vectors
-            .iter()
-            .map(|other| format!("{:5.2}", cosine(own, other)))
-            .collect();
+        let cosines: Vec<String> = vectors.iter().map(|other| format!("{:5.2}", cosine(own, other))).collect();
         println!("{}  {sentence}", cosines.join(" "));
     }
     Ok(())

@@ -49,11 +49,7 @@ fn main() -> anyhow::Result<()> {
         "picture: {}x{} pixels to {}x{} in {seconds:.2} s",
         picture.columns, picture.rows, larger.columns, larger.rows
     );
-    println!(
-        "written: {}, and beside a cubic filter's {}",
-        args.out.display(),
-        args.beside.display()
-    );
+    println!("written: {}, and beside a cubic filter's {}", args.out.display(), args.beside.display());
     Ok(())
 }
 

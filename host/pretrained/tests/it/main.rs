@@ -8,9 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// The folder of a network, if it was fetched.
 fn fetched(name: &str) -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../target/models")
-        .join(name);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/models").join(name);
     if folder.is_dir() {
         return Some(folder);
     }

@@ -36,9 +36,7 @@ fn vectors_are_those_of_transformers() -> Result<()> {
 #[test]
 fn a_folder_without_a_network_is_told() -> Result<()> {
     let nn = Nn::new(&Device::new()?)?;
-    let error = Sentences::<f32>::open(&nn, Path::new("nowhere"))
-        .expect_err("there is none")
-        .to_string();
+    let error = Sentences::<f32>::open(&nn, Path::new("nowhere")).expect_err("there is none").to_string();
     assert!(
         error.starts_with("nowhere/config.json cannot be read: ")
             && error.ends_with("help: `cargo xtask setup --models` fetches published networks"),
@@ -48,12 +46,7 @@ fn a_folder_without_a_network_is_told() -> Result<()> {
     let config = r#"{"model_type": "bert", "hidden_act": "relu", "vocab_size": 8, "max_position_embeddings": 8, "type_vocab_size": 2,
         "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8, "layer_norm_eps": 1e-12}"#;
     std::fs::write(folder.path().join("config.json"), config).expect("it is written");
-    let error = Sentences::<f32>::open(&nn, folder.path())
-        .expect_err("it has another function")
-        .to_string();
-    assert!(
-        error.ends_with("config.json: `hidden_act` is relu, and only gelu is supported"),
-        "{error}"
-    );
+    let error = Sentences::<f32>::open(&nn, folder.path()).expect_err("it has another function").to_string();
+    assert!(error.ends_with("config.json: `hidden_act` is relu, and only gelu is supported"), "{error}");
     Ok(())
 }

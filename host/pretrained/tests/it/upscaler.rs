@@ -93,80 +93,30 @@ fn layers_are_computed_as_the_file_says() -> Result<()> {
 fn what_is_not_supported_is_named() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     for (from, to, count, expected) in [
-        (
-            "UpSampling2D",
-            "PixelShuffle2x",
-            12,
-            "layer `U`, a PixelShuffle2x: layers of this kind are not supported",
-        ),
-        (
-            "[2, 2]",
-            "[3, 3]",
-            12,
-            "layer `U`, a UpSampling2D: `size` is [3,3], and only [2,2] is supported",
-        ),
-        (
-            "relu",
-            "tanh",
-            12,
-            "layer `C`, a Conv2D: the function tanh is not supported",
-        ),
-        (
-            "[\"C\", 0",
-            "[\"D\", 0",
-            12,
-            "layer `U`, a UpSampling2D: there is no layer `D` before it",
-        ),
-        (
-            "C/kernel",
-            "D/kernel",
-            12,
-            "layer `C`, a Conv2D: there is no weight `C/kernel`",
-        ),
-        (
-            "[1, 1, 3, 3]",
-            "[1, 3, 1, 3]",
-            12,
-            "layer `C`, a Conv2D: filters of shape [1, 3, 1, 3] are not supported",
-        ),
-        (
-            "[[\"U\", 0, 0]]",
-            "[[\"C\", 0, 0]]",
-            12,
-            "the result is not that of the last layer",
-        ),
+        ("UpSampling2D", "PixelShuffle2x", 12, "layer `U`, a PixelShuffle2x: layers of this kind are not supported"),
+        ("[2, 2]", "[3, 3]", 12, "layer `U`, a UpSampling2D: `size` is [3,3], and only [2,2] is supported"),
+        ("relu", "tanh", 12, "layer `C`, a Conv2D: the function tanh is not supported"),
+        ("[\"C\", 0", "[\"D\", 0", 12, "layer `U`, a UpSampling2D: there is no layer `D` before it"),
+        ("C/kernel", "D/kernel", 12, "layer `C`, a Conv2D: there is no weight `C/kernel`"),
+        ("[1, 1, 3, 3]", "[1, 3, 1, 3]", 12, "layer `C`, a Conv2D: filters of shape [1, 3, 1, 3] are not supported"),
+        ("[[\"U\", 0, 0]]", "[[\"C\", 0, 0]]", 12, "the result is not that of the last layer"),
         (
             "float32",
             "int32",
             12,
             "weight `C/kernel` of shape [1, 1, 3, 3] has elements of type int32, or is quantized; weights are float32",
         ),
-        (
-            "LR",
-            "LR",
-            11,
-            "weight `C/bias` of shape [3] is cut off: w.bin ends before it does",
-        ),
+        ("LR", "LR", 11, "weight `C/bias` of shape [3] is cut off: w.bin ends before it does"),
         ("LR", "LR", 13, "4 bytes of w.bin belong to no weight"),
-        (
-            "modelTopology",
-            "topology",
-            12,
-            "missing field `modelTopology` at line 8 column ",
-        ),
+        ("modelTopology", "topology", 12, "missing field `modelTopology` at line 8 column "),
     ] {
         let mut weights = WEIGHTS.to_vec();
         weights.resize(count, 0.0);
         let error = open(folder.path(), &MODEL.replacen(from, to, 1), &weights).expect_err(expected);
         assert!(matches!(error, Error::Model { .. }));
-        assert!(
-            error.to_string().contains(&format!("model.json: {expected}")),
-            "{error}"
-        );
+        assert!(error.to_string().contains(&format!("model.json: {expected}")), "{error}");
     }
-    let error = Upscaler::<f32>::open(
-        &Nn::new(&Device::new().expect("there is one")).expect("it loads"),
-        Path::new("no.json"),
-    );
+    let error =
+        Upscaler::<f32>::open(&Nn::new(&Device::new().expect("there is one")).expect("it loads"), Path::new("no.json"));
     assert!(matches!(error, Err(Error::Unreadable { .. })));
 }

@@ -36,26 +36,15 @@ pub struct Fault {
 
 impl std::fmt::Display for Fault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let DriverError {
-            operation,
-            code,
-            name,
-            text,
-        } = &self.error;
+        let DriverError { operation, code, name, text } = &self.error;
         match &self.report {
             Some(report) => write!(f, "{}\nThe driver calls it: {text} ({name}, {code})", report.trim_end())?,
             None => {
-                write!(
-                    f,
-                    "a kernel failed: {text} ({name}, {code}), reported when asked to {operation}"
-                )?;
+                write!(f, "a kernel failed: {text} ({name}, {code}), reported when asked to {operation}")?;
                 if let Some(kernel) = self.kernel {
                     write!(f, "; launched last: `{kernel}`")?;
                 }
-                write!(
-                    f,
-                    "\nhelp: with RUMBA_DEVICE=soft the same kernel is stopped at the line that is at fault"
-                )?;
+                write!(f, "\nhelp: with RUMBA_DEVICE=soft the same kernel is stopped at the line that is at fault")?;
             }
         }
         write!(
@@ -164,18 +153,9 @@ impl DriverError {
     /// Looks the error up in the driver.
     pub(crate) fn new(operation: String, code: impl Into<Code>) -> DriverError {
         let code = code.into();
-        let name = code
-            .describe(sys::cuGetErrorName)
-            .unwrap_or_else(|| "an error without a name".to_owned());
-        let text = code
-            .describe(sys::cuGetErrorString)
-            .unwrap_or_else(|| "no description".to_owned());
-        DriverError {
-            operation,
-            code: code.0,
-            name,
-            text,
-        }
+        let name = code.describe(sys::cuGetErrorName).unwrap_or_else(|| "an error without a name".to_owned());
+        let text = code.describe(sys::cuGetErrorString).unwrap_or_else(|| "no description".to_owned());
+        DriverError { operation, code: code.0, name, text }
     }
 
     pub(crate) fn code(&self) -> Code {

@@ -36,10 +36,7 @@ impl fmt::Display for KernelPanic {
             None => write!(f, "a kernel panicked")?,
         }
         write!(f, " at {}:{}:{}: {}", self.file, self.line, self.column, self.message)?;
-        write!(
-            f,
-            "\n  in block ({block_x}, {block_y}, {block_z}), thread ({x}, {y}, {z})"
-        )?;
+        write!(f, "\n  in block ({block_x}, {block_y}, {block_z}), thread ({x}, {y}, {z})")?;
         match self.threads.saturating_sub(1) {
             0 => {}
             1 => write!(f, ", and in 1 more thread")?,

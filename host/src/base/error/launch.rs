@@ -83,10 +83,7 @@ pub enum LaunchError {
     },
 
     /// The block has no threads.
-    #[error(
-        "cannot launch `{kernel}`: a block of {} has no threads; each dimension is at least 1",
-        shape(block)
-    )]
+    #[error("cannot launch `{kernel}`: a block of {} has no threads; each dimension is at least 1", shape(block))]
     EmptyBlock {
         /// The kernel.
         kernel: &'static str,
@@ -198,11 +195,7 @@ fn smaller(grid: [u32; 3], block: [u32; 3], limit: u32) -> String {
         blocks[longest] = (u64::from(grid[longest]) * u64::from(block[longest])).div_ceil(fitting[longest].into());
     }
     let blocks = blocks.map(|length| u32::try_from(length).unwrap_or(u32::MAX));
-    format!(
-        "a grid of {} blocks of {} threads would fit",
-        shape(&blocks),
-        shape(&fitting)
-    )
+    format!("a grid of {} blocks of {} threads would fit", shape(&blocks), shape(&fitting))
 }
 
 /// What would fit of dynamic shared memory.

@@ -147,13 +147,7 @@ pub enum ModuleError {
 
 fn has(available: &[String], near: &[String]) -> String {
     const SHOWN: usize = 12;
-    let quote = |names: &[String]| {
-        names
-            .iter()
-            .map(|name| format!("`{name}`"))
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
+    let quote = |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     if !near.is_empty() {
         return format!("did you mean {}?", quote(near));
     }
@@ -168,11 +162,7 @@ fn has(available: &[String], near: &[String]) -> String {
 fn specific(architectures: &[String]) -> String {
     let specific = architectures.iter().find(|name| name.ends_with(['a', 'f']));
     specific.map_or_else(String::new, |name| {
-        let those = if name.ends_with('a') {
-            "that generation"
-        } else {
-            "that family"
-        };
+        let those = if name.ends_with('a') { "that generation" } else { "that family" };
         format!("`{name}` runs on {those} alone; ")
     })
 }

@@ -50,9 +50,7 @@ impl Device {
                 return Ok(device);
             }
         }
-        Err(Error::NoDeviceWith {
-            identity: format!("the UUID {uuid}"),
-        })
+        Err(Error::NoDeviceWith { identity: format!("the UUID {uuid}") })
     }
 
     /// The device in this place of the bus, for example `0000:3b:00.0`.
@@ -62,9 +60,7 @@ impl Device {
     pub fn by_pci_bus_id(id: &str) -> Result<Device> {
         // Also starts the driver.
         Device::count()?;
-        let none = || Error::NoDeviceWith {
-            identity: format!("the PCI bus id `{id}`"),
-        };
+        let none = || Error::NoDeviceWith { identity: format!("the PCI bus id `{id}`") };
         let text = CString::new(id).map_err(|_| none())?;
         let mut raw = 0;
         // SAFETY: `raw` is a valid place, the text is terminated.

@@ -122,10 +122,7 @@ impl Library {
         let answered = unsafe { (library.version)(&mut version) };
         library.check("tell its version", None, answered)?;
         if version < OLDEST {
-            return Err(NcclError::TooOld {
-                library: name,
-                version: parts(version),
-            });
+            return Err(NcclError::TooOld { library: name, version: parts(version) });
         }
         library.number = version;
         Ok(library)
@@ -159,10 +156,7 @@ impl Library {
         // SAFETY: a start and an end belong together, also where a call between them failed.
         let started = unsafe { (self.group_start)() };
         self.check(operation, None, started)?;
-        let called = calls(&Calls {
-            library: self,
-            operation,
-        });
+        let called = calls(&Calls { library: self, operation });
         // SAFETY: as above.
         let ended = unsafe { (self.group_end)() };
         called.and_then(|()| self.check(operation, None, ended))
@@ -174,9 +168,7 @@ impl Library {
         }
         // SAFETY: NCCL gives static, terminated texts for every number, and its last error's until the next one.
         let (text, detail) = unsafe {
-            let last = self
-                .last_error
-                .map(|last| last(comm.unwrap_or(Comm(std::ptr::null_mut()))));
+            let last = self.last_error.map(|last| last(comm.unwrap_or(Comm(std::ptr::null_mut()))));
             (read((self.error_string)(answer)), last.and_then(|last| read(last)))
         };
         Err(NcclError::Refused {
@@ -312,17 +304,11 @@ mod tests {
     #[test]
     fn another_library_is_told_apart() {
         let text = error("libc.so.6").to_string();
-        assert!(
-            text.contains("libc.so.6") && text.contains("`ncclGetVersion`"),
-            "{text}"
-        );
+        assert!(text.contains("libc.so.6") && text.contains("`ncclGetVersion`"), "{text}");
     }
 
     #[test]
     fn versions_are_read_as_nccl_writes_them() {
-        assert_eq!(
-            (parts(2_708), parts(21_003), parts(22_809)),
-            ((2, 7, 8), (2, 10, 3), (2, 28, 9))
-        );
+        assert_eq!((parts(2_708), parts(21_003), parts(22_809)), ((2, 7, 8), (2, 10, 3), (2, 28, 9)));
     }
 }

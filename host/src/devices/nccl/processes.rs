@@ -110,22 +110,13 @@ impl Nccl {
         size: usize,
     ) -> Result<Rank> {
         let _entered = context.enter(|| "join the ranks by NCCL".to_owned())?;
-        let mut config = Config {
-            size: size_of::<Config>(),
-            magic: 0xcafe_beef,
-            version: 21_400,
-            blocking: 0,
-            padding: c_int::MIN,
-        };
+        let mut config =
+            Config { size: size_of::<Config>(), magic: 0xcafe_beef, version: 21_400, blocking: 0, padding: c_int::MIN };
         let mut comm = Comm(std::ptr::null_mut());
         // SAFETY: the places are valid during the call, and the device of the context that is current is this rank's.
         let answer = unsafe { (self.processes.init)(&mut comm, size as c_int, id, rank as c_int, &mut config) };
         self.library.check("join the ranks", None, answer)?;
-        Ok(Rank {
-            nccl: self,
-            context: context.clone(),
-            comm: Some(comm),
-        })
+        Ok(Rank { nccl: self, context: context.clone(), comm: Some(comm) })
     }
 }
 
@@ -217,10 +208,7 @@ impl Rank {
             for (view, writes) in [(source, false), (target, true)] {
                 queue.next_to_use(&view.memory().uses, &view.access(writes), &mut order, &entered)?;
             }
-            let calls = Calls {
-                library: self.nccl.library,
-                operation,
-            };
+            let calls = Calls { library: self.nccl.library, operation };
             let (from, to, count, stream) = (source.address(), target.address(), source.len(), queue.raw.as_inner());
             // SAFETY: all ranks come to this with as many elements, which both parts have. They are borrowed until the
             // stream has done the work, which is waited for below, and no other communicator of this rank is in use.
@@ -265,11 +253,7 @@ impl Rank {
 
 /// After an error that has ended the communicator.
 fn aborted(operation: &'static str) -> NcclError {
-    NcclError::Refused {
-        operation,
-        text: "the communicator was ended by an earlier error".to_owned(),
-        detail: None,
-    }
+    NcclError::Refused { operation, text: "the communicator was ended by an earlier error".to_owned(), detail: None }
 }
 
 impl Drop for Rank {
@@ -277,11 +261,7 @@ impl Drop for Rank {
         let Some(comm) = self.comm.take() else { return };
         let (nccl, context) = (self.nccl, self.context.clone());
         outside_host_fn(move || {
-            let mut rank = Rank {
-                nccl,
-                context: context.clone(),
-                comm: Some(comm),
-            };
+            let mut rank = Rank { nccl, context: context.clone(), comm: Some(comm) };
             let Some(_entered) = context.enter_to_release() else {
                 rank.comm = None;
                 return;

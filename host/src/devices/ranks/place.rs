@@ -53,12 +53,7 @@ enum Hosts {
 
 /// torchrun's come first: they may be set by hand where another launcher started the process.
 const LAUNCHERS: [Launcher; 4] = [
-    Launcher {
-        rank: "RANK",
-        size: "WORLD_SIZE",
-        local_rank: "LOCAL_RANK",
-        hosts: Hosts::Unknown,
-    },
+    Launcher { rank: "RANK", size: "WORLD_SIZE", local_rank: "LOCAL_RANK", hosts: Hosts::Unknown },
     // Open MPI.
     Launcher {
         rank: "OMPI_COMM_WORLD_RANK",
@@ -163,14 +158,9 @@ fn read(variables: Variables<'_>) -> Result<Place, RankError> {
             });
         }
     };
-    let alone = Place {
-        timeout,
-        transport,
-        ..Place::alone()
-    };
-    let launcher = LAUNCHERS
-        .iter()
-        .find(|launcher| variables(launcher.size).is_some() && variables(launcher.rank).is_some());
+    let alone = Place { timeout, transport, ..Place::alone() };
+    let launcher =
+        LAUNCHERS.iter().find(|launcher| variables(launcher.size).is_some() && variables(launcher.rank).is_some());
     let Some(launcher) = launcher else {
         // One of torchrun's variables alone is a mistake, of which a program would run as often as it was started.
         return match [LAUNCHERS[0].rank, LAUNCHERS[0].size].map(|name| variables(name).is_some()) {
@@ -235,11 +225,7 @@ pub(super) fn check(rank: usize, size: usize) -> Result<(), RankError> {
 }
 
 fn missing(variable: &'static str, wanted: &str) -> RankError {
-    RankError::Environment {
-        variable,
-        value: None,
-        wanted: wanted.into(),
-    }
+    RankError::Environment { variable, value: None, wanted: wanted.into() }
 }
 
 fn number(variables: Variables<'_>, variable: &'static str, wanted: &str) -> Result<Option<u64>, RankError> {
@@ -248,11 +234,7 @@ fn number(variables: Variables<'_>, variable: &'static str, wanted: &str) -> Res
     };
     match value.trim().parse() {
         Ok(number) => Ok(Some(number)),
-        Err(_) => Err(RankError::Environment {
-            variable,
-            value: Some(value),
-            wanted: wanted.into(),
-        }),
+        Err(_) => Err(RankError::Environment { variable, value: Some(value), wanted: wanted.into() }),
     }
 }
 
@@ -325,20 +307,13 @@ mod tests {
     fn without_a_launcher_a_process_is_alone() {
         assert_eq!(of(&[]).ok(), Some(Place::alone()));
         // In a batch script of Slurm, no step has begun.
-        assert_eq!(
-            of(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "4")]).ok(),
-            Some(Place::alone())
-        );
+        assert_eq!(of(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "4")]).ok(), Some(Place::alone()));
         let place = of(&[("RUMBA_RANK_TIMEOUT", "7"), ("RUMBA_RANK_TRANSPORT", "tcp")]);
         let place = place.map(|place| (place.timeout, place.transport));
         assert_eq!(place.ok(), Some((Duration::from_secs(7), Choice::Tcp)));
         // The longest timeout, and the largest group.
-        let place = of(&[
-            ("RUMBA_RANK_TIMEOUT", "31536000"),
-            ("RANK", "65535"),
-            ("WORLD_SIZE", "65536"),
-            ("MASTER_ADDR", "a"),
-        ]);
+        let place =
+            of(&[("RUMBA_RANK_TIMEOUT", "31536000"), ("RANK", "65535"), ("WORLD_SIZE", "65536"), ("MASTER_ADDR", "a")]);
         let place = place.map(|place| (place.timeout, place.rank, place.size));
         assert_eq!(place.ok(), Some((LONGEST_TIMEOUT, 65_535, MOST_RANKS)));
     }
@@ -352,27 +327,13 @@ mod tests {
             (&[("RANK", "2"), ("WORLD_SIZE", "2")], "no rank 2 in a group of 2"),
             (&[("RANK", "0"), ("WORLD_SIZE", "2")], "MASTER_ADDR is not set"),
             (
-                &[
-                    ("RANK", "0"),
-                    ("WORLD_SIZE", "2"),
-                    ("MASTER_ADDR", "a"),
-                    ("MASTER_PORT", "70000"),
-                ],
+                &[("RANK", "0"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "a"), ("MASTER_PORT", "70000")],
                 "MASTER_PORT is `70000`",
             ),
             (&[("RUMBA_RANK_TIMEOUT", "0")], "RUMBA_RANK_TIMEOUT is `0`"),
-            (
-                &[("RUMBA_RANK_TIMEOUT", "31536001")],
-                "not a number of seconds, 1 to 31536000",
-            ),
-            (
-                &[("RUMBA_RANK_TIMEOUT", "18446744073709551615")],
-                "RUMBA_RANK_TIMEOUT is `18446744073709551615`",
-            ),
-            (
-                &[("RANK", "0"), ("WORLD_SIZE", "18446744073709551615")],
-                "a group of 18446744073709551615 ranks",
-            ),
+            (&[("RUMBA_RANK_TIMEOUT", "31536001")], "not a number of seconds, 1 to 31536000"),
+            (&[("RUMBA_RANK_TIMEOUT", "18446744073709551615")], "RUMBA_RANK_TIMEOUT is `18446744073709551615`"),
+            (&[("RANK", "0"), ("WORLD_SIZE", "18446744073709551615")], "a group of 18446744073709551615 ranks"),
             (&[("RANK", "65536"), ("WORLD_SIZE", "65537")], "a group of 65537 ranks"),
             (&[("RUMBA_RANK_TRANSPORT", "mpi")], "RUMBA_RANK_TRANSPORT is `mpi`"),
         ];
@@ -384,13 +345,7 @@ mod tests {
 
     #[test]
     fn lists_of_machines_begin_with_their_first() {
-        let cases = [
-            ("a", "a"),
-            ("a,b", "a"),
-            ("n[1-3]", "n1"),
-            ("n[007]", "n007"),
-            ("n[2,4],m", "n2"),
-        ];
+        let cases = [("a", "a"), ("a,b", "a"), ("n[1-3]", "n1"), ("n[007]", "n007"), ("n[2,4],m", "n2")];
         for (list, first) in cases {
             assert_eq!(first_host(list).as_deref(), Some(first), "{list}");
         }

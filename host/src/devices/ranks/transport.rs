@@ -28,9 +28,7 @@ pub enum Transport {
 impl fmt::Display for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Transport::Nccl {
-                version: (major, minor, patch),
-            } => write!(f, "NCCL {major}.{minor}.{patch}"),
+            Transport::Nccl { version: (major, minor, patch) } => write!(f, "NCCL {major}.{minor}.{patch}"),
             Transport::Tcp { reason } => write!(f, "TCP through rank 0, since {reason}"),
         }
     }
@@ -114,10 +112,7 @@ fn decoded(reason: u32, [first, second]: [u32; 2]) -> Option<TcpReason> {
         2 => Some(TcpReason::NoGpu { rank }),
         3 => Some(TcpReason::NoLibrary { rank }),
         4 => Some(TcpReason::Versions { rank }),
-        _ => Some(TcpReason::SharedGpu {
-            first: rank,
-            second: second as usize,
-        }),
+        _ => Some(TcpReason::SharedGpu { first: rank, second: second as usize }),
     }
 }
 
@@ -156,13 +151,7 @@ impl Own {
             Choice::Nccl => NCCL,
             Choice::Tcp => TCP,
         };
-        let mut offer = Offer {
-            can: CAN,
-            wants,
-            version: 0,
-            on_software: 0,
-            gpu: [0; 16],
-        };
+        let mut offer = Offer { can: CAN, wants, version: 0, on_software: 0, gpu: [0; 16] };
         match self {
             Own::Ready(nccl, device) => {
                 offer.version = nccl.version();
@@ -193,43 +182,27 @@ pub(super) fn choose(wire: &mut Wire, device: impl FnOnce() -> Result<Device>) -
     let answer = exchange(wire, offer, &own)?;
     let reason = decoded(answer.reason, answer.ranks);
     let transport = match (reason, &own) {
-        (None, Own::Ready(nccl, _)) => Transport::Nccl {
-            version: nccl.release(),
-        },
+        (None, Own::Ready(nccl, _)) => Transport::Nccl { version: nccl.release() },
         // Rank 0 says so only if all are ready.
-        (None, _) => Transport::Tcp {
-            reason: TcpReason::NoGpu { rank },
-        },
+        (None, _) => Transport::Tcp { reason: TcpReason::NoGpu { rank } },
         (Some(reason), _) => Transport::Tcp { reason },
     };
     let about = own.cause().map(|cause| format!(": {cause}")).unwrap_or_default();
-    driver::say(format_args!(
-        "rank {rank} of {size} exchanges data by {transport}{about}"
-    ));
+    driver::say(format_args!("rank {rank} of {size} exchanges data by {transport}{about}"));
     if let (Some(reason), 1) = (reason, answer.refused) {
-        let error = RankError::NoNccl {
-            reason,
-            cause: own.cause(),
-        };
+        let error = RankError::NoNccl { reason, cause: own.cause() };
         return Err(wire.end(error).into());
     }
     let (None, Own::Ready(nccl, device)) = (reason, own) else {
         return Ok((transport, None));
     };
-    let call = Call {
-        operation: Operation::Connect,
-        element: 0,
-        length: 0,
-        argument: 0,
-    };
+    let call = Call { operation: Operation::Connect, element: 0, length: 0, argument: 0 };
     wire.agree(call)?;
-    let joined = nccl
-        .join(&device.context(), answer.id, rank, size)
-        .and_then(|mut joined| {
-            let watched = joined.joined(&mut || Ok(wire.watch(call.operation)?));
-            watched.inspect_err(|_| joined.abort())?;
-            Ok(joined)
-        });
+    let joined = nccl.join(&device.context(), answer.id, rank, size).and_then(|mut joined| {
+        let watched = joined.joined(&mut || Ok(wire.watch(call.operation)?));
+        watched.inspect_err(|_| joined.abort())?;
+        Ok(joined)
+    });
     let joined = joined.map_err(|error| failed(wire, call.operation, error))?;
     // All of them, before any begins.
     wire.agree(call)?;
@@ -239,12 +212,7 @@ pub(super) fn choose(wire: &mut Wire, device: impl FnOnce() -> Result<Device>) -
 /// Sends this rank's offer to rank 0, which answers all of them.
 fn exchange(wire: &mut Wire, offer: Offer, own: &Own) -> Result<Answer> {
     let (rank, size) = (wire.place().rank, wire.place().size);
-    let call = Call {
-        operation: Operation::Offer,
-        element: 0,
-        length: size_of::<Offer>(),
-        argument: 0,
-    };
+    let call = Call { operation: Operation::Offer, element: 0, length: size_of::<Offer>(), argument: 0 };
     let mut answer = Answer::zeroed();
     wire.begin()?;
     if rank > 0 {
@@ -258,9 +226,7 @@ fn exchange(wire: &mut Wire, offer: Offer, own: &Own) -> Result<Answer> {
         }
         match (decide(&offers), own) {
             (Ok(()), Own::Ready(nccl, _)) => {
-                answer.id = nccl
-                    .unique_id()
-                    .map_err(|error| failed(wire, call.operation, error.into()))?;
+                answer.id = nccl.unique_id().map_err(|error| failed(wire, call.operation, error.into()))?;
             }
             (Ok(()), _) => (answer.reason, answer.ranks) = encoded(TcpReason::NoGpu { rank }),
             (Err(reason), _) => {
@@ -296,13 +262,7 @@ mod tests {
     use super::{ANY, CAN, NCCL, NO_GPU, NO_LIBRARY, Offer, TCP, TcpReason, decide, decoded, encoded};
 
     fn offer(gpu: u8) -> Offer {
-        Offer {
-            can: CAN,
-            wants: ANY,
-            version: 22_809,
-            on_software: 0,
-            gpu: [gpu; 16],
-        }
+        Offer { can: CAN, wants: ANY, version: 22_809, on_software: 0, gpu: [gpu; 16] }
     }
 
     #[test]
@@ -324,10 +284,7 @@ mod tests {
             assert_eq!(decoded(number, ranks), Some(reason));
         }
         // Memory of the software device is the host's.
-        let on_software = |gpu| Offer {
-            on_software: 1,
-            ..offer(gpu)
-        };
+        let on_software = |gpu| Offer { on_software: 1, ..offer(gpu) };
         assert_eq!(decide(&[on_software(0), on_software(0)]), Ok(()));
     }
 }

@@ -76,12 +76,7 @@ type Words = [u64; 3];
 
 impl Call {
     pub(super) fn of<T: Element>(operation: Operation, length: usize, argument: u32) -> Call {
-        Call {
-            operation,
-            element: T::TYPE,
-            length,
-            argument,
-        }
+        Call { operation, element: T::TYPE, length, argument }
     }
 
     /// `number` counts the operations of a group.
@@ -93,9 +88,7 @@ impl Call {
 
 /// Words of a call in a sentence.
 fn described([kind, length, number]: Words) -> String {
-    let name = OPERATIONS
-        .get((kind & 0xff) as usize)
-        .map_or("another", |(_, name)| name);
+    let name = OPERATIONS.get((kind & 0xff) as usize).map_or("another", |(_, name)| name);
     let (element, argument) = (kind >> 8 & 0xff, kind >> 32);
     format!("{name} (operation {number}, {length} elements of type {element}, argument {argument})")
 }
@@ -117,9 +110,7 @@ fn until(
         if left.is_zero() {
             return Err(Broken::Late);
         }
-        let limits = stream
-            .set_read_timeout(Some(left))
-            .and_then(|()| stream.set_write_timeout(Some(left)));
+        let limits = stream.set_read_timeout(Some(left)).and_then(|()| stream.set_write_timeout(Some(left)));
         match limits.and_then(|()| step(stream)) {
             Ok(true) => return Ok(()),
             Ok(false) => {}
@@ -231,12 +222,7 @@ enum Hello {
 
 impl NewLink {
     fn new(stream: TcpStream) -> NewLink {
-        NewLink {
-            stream,
-            since: Instant::now(),
-            words: [0; 3],
-            read: 0,
-        }
+        NewLink { stream, since: Instant::now(), words: [0; 3], read: 0 }
     }
 
     /// Reads what has come, without waiting.
@@ -254,10 +240,9 @@ impl NewLink {
             Err(_) => return Hello::Other,
         }
         match self.words {
-            [MAGIC, rank, size] if self.read == size_of::<Words>() => Hello::Rank {
-                rank: rank as usize,
-                size: size as usize,
-            },
+            [MAGIC, rank, size] if self.read == size_of::<Words>() => {
+                Hello::Rank { rank: rank as usize, size: size as usize }
+            }
             _ if self.read == size_of::<Words>() || self.since.elapsed() >= HELLO => Hello::Other,
             _ => Hello::Waits,
         }
@@ -308,17 +293,12 @@ impl Wire {
 
     /// Rank 0: takes connections until there is one of each rank. What is no rank is let go.
     fn listen(&mut self, end: Instant) -> Result<(), RankError> {
-        let Place {
-            address, size, timeout, ..
-        } = self.place.clone();
+        let Place { address, size, timeout, .. } = self.place.clone();
         let listener = listen(&address).and_then(|listener| {
             listener.set_nonblocking(true)?;
             Ok(listener)
         });
-        let listener = listener.map_err(|error| RankError::Address {
-            address,
-            cause: error.to_string(),
-        })?;
+        let listener = listener.map_err(|error| RankError::Address { address, cause: error.to_string() })?;
         let mut found: Vec<Option<TcpStream>> = (1..size).map(|_| None).collect();
         let mut new: VecDeque<NewLink> = VecDeque::new();
         let error = loop {
@@ -327,11 +307,7 @@ impl Wire {
             }
             if Instant::now() >= end {
                 let absent = (1..size).zip(&found).filter(|(_, link)| link.is_none());
-                break Some(RankError::Absent {
-                    ranks: absent.map(|(rank, _)| rank).collect(),
-                    size,
-                    after: timeout,
-                });
+                break Some(RankError::Absent { ranks: absent.map(|(rank, _)| rank).collect(), size, after: timeout });
             }
             let before = new.len();
             new.extend(std::iter::from_fn(|| Some(NewLink::new(listener.accept().ok()?.0))).take(SILENT));
@@ -369,13 +345,7 @@ impl Wire {
 
     /// Another rank: looks for rank 0, and waits for its word that all are there.
     fn find(&mut self, end: Instant) -> Result<(), RankError> {
-        let Place {
-            rank,
-            size,
-            address,
-            timeout,
-            ..
-        } = self.place.clone();
+        let Place { rank, size, address, timeout, .. } = self.place.clone();
         loop {
             match connect(&address, timeout.min(HELLO)) {
                 Ok(link) => {
@@ -387,12 +357,7 @@ impl Wire {
                     return self.deliver(Operation::Join, &mut []);
                 }
                 Err(error) if Instant::now() >= end => {
-                    return Err(RankError::Unreachable {
-                        rank,
-                        address,
-                        after: timeout,
-                        cause: error.to_string(),
-                    });
+                    return Err(RankError::Unreachable { rank, address, after: timeout, cause: error.to_string() });
                 }
                 Err(_) => std::thread::sleep(PAUSE),
             }
@@ -432,11 +397,9 @@ impl Wire {
         let (ours, mut theirs) = (call.words(self.number), Words::default());
         let link = &self.links[rank - 1];
         let error = match read(link, bytes_of_mut(&mut theirs), end) {
-            Ok(()) if theirs != ours => RankError::Disagreement {
-                rank,
-                theirs: described(theirs),
-                ours: described(ours),
-            },
+            Ok(()) if theirs != ours => {
+                RankError::Disagreement { rank, theirs: described(theirs), ours: described(ours) }
+            }
             Ok(()) => match read(link, bytes, end) {
                 Ok(()) => return Ok(()),
                 Err(broken) => self.error(broken, rank, call.operation),
@@ -521,10 +484,7 @@ impl Wire {
         let waited = if self.place.rank == 0 { 1 } else { 2 } * self.place.timeout;
         let error = match self.gone {
             Some((rank, since)) if since.elapsed() >= GRACE => self.error(Broken::Lost, rank, operation),
-            _ if self.begun.elapsed() >= waited => RankError::Stalled {
-                operation: operation.name(),
-                after: waited,
-            },
+            _ if self.begun.elapsed() >= waited => RankError::Stalled { operation: operation.name(), after: waited },
             _ => return Ok(()),
         };
         Err(self.end(error))
@@ -546,22 +506,14 @@ impl Wire {
             }
             std::thread::sleep(PAUSE);
         }
-        self.end(RankError::Failed {
-            rank: self.place.rank,
-            operation: operation.name(),
-            cause: cause.to_string(),
-        })
+        self.end(RankError::Failed { rank: self.place.rank, operation: operation.name(), cause: cause.to_string() })
     }
 
     fn error(&self, broken: Broken, rank: usize, operation: Operation) -> RankError {
         let (operation, timeout) = (operation.name(), self.place.timeout);
         match broken {
             Broken::Lost => RankError::Lost { rank, operation },
-            Broken::Late => RankError::Late {
-                rank,
-                operation,
-                after: if rank == 0 { 2 * timeout } else { timeout },
-            },
+            Broken::Late => RankError::Late { rank, operation, after: if rank == 0 { 2 * timeout } else { timeout } },
         }
     }
 
@@ -639,36 +591,17 @@ fn decoded(words: &[u64], operation: Operation, size: usize, waited: Duration) -
     let operation = operation.name();
     let time = |millis: u64| Duration::from_millis(millis).min(waited);
     match *words {
-        [LOST, rank] => RankError::Lost {
-            rank: rank as usize,
-            operation,
-        },
-        [LATE, rank, millis] => RankError::Late {
-            rank: rank as usize,
-            operation,
-            after: time(millis),
-        },
-        [ABSENT, millis, ref ranks @ ..] => RankError::Absent {
-            ranks: ranks.iter().map(|&rank| rank as usize).collect(),
-            size,
-            after: time(millis),
-        },
+        [LOST, rank] => RankError::Lost { rank: rank as usize, operation },
+        [LATE, rank, millis] => RankError::Late { rank: rank as usize, operation, after: time(millis) },
+        [ABSENT, millis, ref ranks @ ..] => {
+            RankError::Absent { ranks: ranks.iter().map(|&rank| rank as usize).collect(), size, after: time(millis) }
+        }
         [TWICE, rank] => RankError::Twice { rank: rank as usize },
-        [NO_SUCH, rank, size] => RankError::NoSuchRank {
-            rank: rank as usize,
-            size: size as usize,
-        },
-        [STALLED, millis] => RankError::Stalled {
-            operation,
-            after: time(millis),
-        },
+        [NO_SUCH, rank, size] => RankError::NoSuchRank { rank: rank as usize, size: size as usize },
+        [STALLED, millis] => RankError::Stalled { operation, after: time(millis) },
         [FAILED, rank, ref text @ ..] => {
             let bytes: Vec<u8> = text.iter().map(|&byte| byte as u8).collect();
-            RankError::Failed {
-                rank: rank as usize,
-                operation,
-                cause: String::from_utf8_lossy(&bytes).into_owned(),
-            }
+            RankError::Failed { rank: rank as usize, operation, cause: String::from_utf8_lossy(&bytes).into_owned() }
         }
         [DISAGREEMENT, rank, ref texts @ ..] => {
             let mut rest = texts.iter();
@@ -678,11 +611,7 @@ fn decoded(words: &[u64], operation: Operation, size: usize, waited: Duration) -
                 String::from_utf8_lossy(&bytes).into_owned()
             };
             let theirs = text();
-            RankError::Disagreement {
-                rank: rank as usize,
-                theirs,
-                ours: text(),
-            }
+            RankError::Disagreement { rank: rank as usize, theirs, ours: text() }
         }
         _ => RankError::Lost { rank: 0, operation },
     }

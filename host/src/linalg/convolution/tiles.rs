@@ -31,14 +31,7 @@ pub enum WarpGroups {
 pub(super) const TILES: [Tile; 7] = {
     const fn tile(kernel: WarpGroups, size: [usize; 2], [cluster, slices]: [usize; 2], efficiency: usize) -> Tile {
         let threads = if size[0] == 64 { 256 } else { 384 };
-        Tile {
-            kernel,
-            size,
-            threads,
-            cluster,
-            slices,
-            efficiency,
-        }
+        Tile { kernel, size, threads, cluster, slices, efficiency }
     }
     [
         tile(WarpGroups::By256, [128, 256], [2, 1], 80),
@@ -61,11 +54,7 @@ impl Tile {
     /// How many run at a time on so many multiprocessors. Those of a cluster are of one group of 16 or 18 multiprocessors, so that
     /// larger clusters leave some out.
     pub(super) fn resident(&self, multiprocessors: usize) -> usize {
-        let usable = if self.cluster > 2 {
-            multiprocessors * 10 / 11
-        } else {
-            multiprocessors
-        };
+        let usable = if self.cluster > 2 { multiprocessors * 10 / 11 } else { multiprocessors };
         (usable / self.cluster).max(1)
     }
 

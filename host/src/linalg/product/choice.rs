@@ -91,12 +91,7 @@ impl Way {
             Way::LargeTf32 => ("large tf32", [128, 256], [0.0, 0.0, 800.0, 0.0], true),
             Way::StoredTf32 => ("stored tf32", [128, 256], [0.0, 0.0, 700.0, 0.0], true),
         };
-        Facts {
-            name,
-            tile,
-            speed,
-            in_vectors,
-        }
+        Facts { name, tile, speed, in_vectors }
     }
 
     /// As [`Facts::speed`], on the software device: measured against products by elements. A product by a warp is one operation there, but in
@@ -187,10 +182,7 @@ impl Way {
         let any_order = size_of::<T>() == 2 && variant.copies;
         let [any_a, any_b] = [any_order && !self.is_fused(), any_order && self != Way::FusedSmall];
         let [a, b] = group::order(a, b);
-        let packs = [
-            a.is_none() || a == Some(true) && !any_a,
-            b.is_none() || b == Some(false) && !any_b,
-        ];
+        let packs = [a.is_none() || a == Some(true) && !any_a, b.is_none() || b == Some(false) && !any_b];
         Some(Plan { way: self, packs })
     }
 }
@@ -206,46 +198,26 @@ pub(super) struct Problem {
 
 impl Problem {
     pub(super) fn new([batch, rows, columns, terms]: [usize; 4]) -> Problem {
-        Problem {
-            batch,
-            rows,
-            columns,
-            terms,
-        }
+        Problem { batch, rows, columns, terms }
     }
 
     fn transposed(&self) -> Problem {
-        Problem {
-            rows: self.columns,
-            columns: self.rows,
-            ..*self
-        }
+        Problem { rows: self.columns, columns: self.rows, ..*self }
     }
 
     /// How many tiles there are, as blocks of a launch.
     pub(super) fn tiles(&self, [rows, columns]: [usize; 2]) -> Result<u32> {
-        let tiles = self
-            .rows
-            .div_ceil(rows)
-            .saturating_mul(self.columns.div_ceil(columns))
-            .saturating_mul(self.batch);
-        u32::try_from(tiles)
-            .ok()
-            .filter(|tiles| *tiles <= i32::MAX as u32)
-            .ok_or(Error::TooManyElements {
-                operation: "compute a product of",
-                length: self.rows.saturating_mul(self.columns).saturating_mul(self.batch),
-                limit: (i32::MAX as usize).saturating_mul(rows * columns),
-            })
+        let tiles = self.rows.div_ceil(rows).saturating_mul(self.columns.div_ceil(columns)).saturating_mul(self.batch);
+        u32::try_from(tiles).ok().filter(|tiles| *tiles <= i32::MAX as u32).ok_or(Error::TooManyElements {
+            operation: "compute a product of",
+            length: self.rows.saturating_mul(self.columns).saturating_mul(self.batch),
+            limit: (i32::MAX as usize).saturating_mul(rows * columns),
+        })
     }
 
     /// How long a way takes, in cycles of the device.
     fn time(&self, plan: &Plan, size: usize, multiprocessors: f64) -> f64 {
-        let speeds = if driver::is_software() {
-            plan.way.simulated()
-        } else {
-            plan.way.facts().speed
-        };
+        let speeds = if driver::is_software() { plan.way.simulated() } else { plan.way.facts().speed };
         self.time_at(speeds, plan, size, multiprocessors)
     }
 
@@ -262,9 +234,8 @@ impl Problem {
         let packed = [(plan.packs[0], self.rows), (plan.packs[1], self.columns)];
         // A launch, and so many bytes in a cycle to read and to write.
         let copies = packed.into_iter().filter(|(packs, _)| *packs);
-        let copies: f64 = copies
-            .map(|(_, lines)| 5000.0 + (2 * size * self.batch * lines * self.terms) as f64 / 800.0)
-            .sum();
+        let copies: f64 =
+            copies.map(|(_, lines)| 5000.0 + (2 * size * self.batch * lines * self.terms) as f64 / 800.0).sum();
         products + copies
     }
 
@@ -312,19 +283,11 @@ fn plans<T: Multiply<U>, U: Pod>(
 ) -> SmallVec<[(f64, Plan); 4]> {
     let limits = linalg.library.device().limits();
     let split = T::IN_PARTS.then_some(&Way::Split);
-    let ways = T::WAYS
-        .iter()
-        .chain(split)
-        .filter(|way| !way.is_tf32() || precision == Precision::Tf32);
+    let ways = T::WAYS.iter().chain(split).filter(|way| !way.is_tf32() || precision == Precision::Tf32);
     let ways = ways.filter(|way| linalg.only.is_none_or(|only| way.facts().name == only));
     let plans = ways.filter_map(|way| way.plan(operands, limits.compute_capability));
     let mut plans: SmallVec<[(f64, Plan); 4]> = plans
-        .map(|plan| {
-            (
-                problem.time(&plan, size_of::<T>(), f64::from(limits.multiprocessors_at_once)),
-                plan,
-            )
-        })
+        .map(|plan| (problem.time(&plan, size_of::<T>(), f64::from(limits.multiprocessors_at_once)), plan))
         .collect();
     plans.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     plans
@@ -348,9 +311,8 @@ const BRIEF: f64 = 200_000.0;
 /// Of plans in ascending order of their times, those that are measured.
 fn candidates(plans: &[(f64, Plan)]) -> SmallVec<[Plan; 4]> {
     let fastest = plans.first().map_or(0.0, |(time, _)| *time);
-    let measured = plans
-        .iter()
-        .filter(|(time, plan)| *time <= fastest * PERHAPS || plan.way == Way::Elements && *time <= BRIEF);
+    let measured =
+        plans.iter().filter(|(time, plan)| *time <= fastest * PERHAPS || plan.way == Way::Elements && *time <= BRIEF);
     measured.map(|(_, plan)| *plan).collect()
 }
 
@@ -363,19 +325,10 @@ pub(super) fn run<T: Multiply<U>, U: Pod>(
 ) -> Result<()> {
     // By rows, whichever way the output lies: the transpose of a product is that of the operands' transposes.
     let [_, down, across] = operands.c.view().strides();
-    let (operands, problem) = if across != 1 && down == 1 {
-        (operands.transposed(), &problem.transposed())
-    } else {
-        (operands, problem)
-    };
+    let (operands, problem) =
+        if across != 1 && down == 1 { (operands.transposed(), &problem.transposed()) } else { (operands, problem) };
     let plan = choose(linalg, &operands, problem, precision);
-    carry_out(
-        &linalg.library,
-        plan,
-        operands,
-        problem,
-        &mut |library, config, call| library.launch(None, config, call),
-    )
+    carry_out(&linalg.library, plan, operands, problem, &mut |library, config, call| library.launch(None, config, call))
 }
 
 fn choose<T: Multiply<U>, U: Pod>(
@@ -387,10 +340,7 @@ fn choose<T: Multiply<U>, U: Pod>(
     let plans = plans(linalg, operands, problem, precision);
     // By elements everything is computed.
     let Some(&(_, first)) = plans.first() else {
-        return Plan {
-            way: Way::Elements,
-            packs: [false; 2],
-        };
+        return Plan { way: Way::Elements, packs: [false; 2] };
     };
     let candidates = candidates(&plans);
     if linalg.tuning == Tuning::Heuristic || driver::is_software() || candidates.len() < 2 {
@@ -398,9 +348,7 @@ fn choose<T: Multiply<U>, U: Pod>(
     }
     let names: SmallVec<[&'static str; 4]> = candidates.iter().map(|plan| plan.way.facts().name).collect();
     let last = |name: &'static str| name.rsplit("::").next().unwrap_or(name);
-    let packs = candidates
-        .iter()
-        .fold([false; 2], |all, plan| [all[0] | plan.packs[0], all[1] | plan.packs[1]]);
+    let packs = candidates.iter().fold([false; 2], |all, plan| [all[0] | plan.packs[0], all[1] | plan.packs[1]]);
     let packs = packs.map(|packs| if packs { "packed" } else { "there" });
     // Some kernels have no epilogue: an answer that was found among them is none of products that have one.
     let epilogue = if group::is_plain(operands) { "plain" } else { "epilogue" };
@@ -432,10 +380,7 @@ fn measure<T: Multiply<U>, U: Pod>(
     by_name: impl Fn(&str) -> Option<Plan>,
 ) -> Option<Plan> {
     let shape = operands.c.shape();
-    let mut scratch = linalg
-        .library
-        .work(operands.c.len().checked_mul(size_of::<U>())?.div_ceil(4))
-        .ok()?;
+    let mut scratch = linalg.library.work(operands.c.len().checked_mul(size_of::<U>())?.div_ceil(4)).ok()?;
     let answer = linalg.tuner.measure(question, names, |name| {
         let mut memory = scratch.slice().cast::<U>();
         let c = ArrayViewMut::new(memory.reborrow().into_view(), Layout::row_major(0, shape));
@@ -469,37 +414,16 @@ fn carry_out<T: Multiply<U>, U: Pod>(
 ) -> Result<()> {
     let tile = plan.way.facts().tile;
     let (mut left, mut right): (Option<Packed<'_>>, Option<Packed<'_>>) = (None, None);
-    let Operands {
-        a,
-        b,
-        bias,
-        residual,
-        alpha,
-        beta,
-        activation,
-        c,
-    } = operands;
+    let Operands { a, b, bias, residual, alpha, beta, activation, c } = operands;
     let a = match plan.packs[0] {
         false => a,
         true => left.insert(pack(library, &a, launch)?).view(),
     };
     let b = match plan.packs[1] {
         false => b,
-        true => right
-            .insert(pack(library, &b.permute([0, 2, 1]), launch)?)
-            .view()
-            .permute([0, 2, 1]),
+        true => right.insert(pack(library, &b.permute([0, 2, 1]), launch)?).view().permute([0, 2, 1]),
     };
-    let operands = Operands {
-        a,
-        b,
-        bias,
-        residual,
-        alpha,
-        beta,
-        activation,
-        c,
-    };
+    let operands = Operands { a, b, bias, residual, alpha, beta, activation, c };
     let Some(variant) = plan.way.group() else {
         let call = T::call(plan.way, operands);
         return launch(library, LaunchConfig::grid(problem.tiles(tile)?), call);
@@ -507,10 +431,7 @@ fn carry_out<T: Multiply<U>, U: Pod>(
     // Clusters stay, and go through the tiles.
     let multiprocessors = library.device().limits().multiprocessors_at_once;
     let config = |batches: usize| -> Result<LaunchConfig<'static>> {
-        let problem = Problem {
-            batch: problem.batch * batches,
-            ..*problem
-        };
+        let problem = Problem { batch: problem.batch * batches, ..*problem };
         let tiles = problem.tiles([tile[0] * variant.cluster as usize, tile[1]])?;
         let clusters = tiles.clamp(1, (multiprocessors / variant.cluster).max(1));
         // SAFETY: kernels by warp groups do nothing but call `cuda_std::tensor::product`.
@@ -533,10 +454,7 @@ mod tests {
         let problem = Problem::new(problem);
         let ways = [Way::Large, Way::Small, Way::Stored, Way::Warps, Way::Elements];
         let mut plans = Vec::from(ways.map(|way| {
-            let plan = Plan {
-                way,
-                packs: [packs && way != Way::Elements; 2],
-            };
+            let plan = Plan { way, packs: [packs && way != Way::Elements; 2] };
             (problem.time_at(way.facts().speed, &plan, 2, 132.0), plan)
         }));
         plans.sort_by(|(a, _), (b, _)| a.total_cmp(b));

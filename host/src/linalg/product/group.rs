@@ -38,16 +38,7 @@ pub(super) fn order<T: Pod>(a: &ArrayView<'_, T, 3>, b: &ArrayView<'_, T, 3>) ->
 impl<'c, T: Multiply<U>, U: Pod> Tensors<'c, T, U> {
     /// Of operands that [`order`] says can be tensor maps, and an output in row-major order.
     pub(super) fn new(operands: Operands<'c, T, U>) -> Self {
-        let Operands {
-            a,
-            b,
-            bias,
-            residual,
-            alpha,
-            beta,
-            activation,
-            c,
-        } = operands;
+        let Operands { a, b, bias, residual, alpha, beta, activation, c } = operands;
         let transposed = order(&a, &b).map(|order| order.unwrap_or(false));
         let turned = |view: ArrayView<'c, T, 3>, turned: bool| if turned { view.permute([0, 2, 1]) } else { view };
         let c = c.into_view();
@@ -79,17 +70,10 @@ pub(super) fn matrices<'c, T: Pod>(view: &ArrayView<'c, T, 3>) -> (DeviceSlice<'
         rows,
         columns,
         row_stride,
-        batch_stride: stride(
-            apart,
-            batches,
-            (rows * row_stride).next_multiple_of(16 / size_of::<T>()),
-        ),
+        batch_stride: stride(apart, batches, (rows * row_stride).next_multiple_of(16 / size_of::<T>())),
     };
-    let length = if view.is_empty() {
-        0
-    } else {
-        (batches - 1) * shape.batch_stride + (rows - 1) * row_stride + columns
-    };
+    let length =
+        if view.is_empty() { 0 } else { (batches - 1) * shape.batch_stride + (rows - 1) * row_stride + columns };
     let start = view.layout().offset;
     (view.memory().slice(start..start + length), shape)
 }
@@ -120,19 +104,10 @@ pub(super) fn pairs<'c, U: Pod>(view: &ArrayView<'c, U, 3>) -> Option<ArrayView<
         let stride = |axis: usize| if shape[axis] == 1 { 0 } else { strides[axis] / 2 };
         let strides = [stride(0), stride(1), 1];
         let shape = [shape[0], shape[1], shape[2] / 2];
-        let last: usize = (0..3)
-            .map(|axis| (shape[axis] - 1) * strides[axis].unsigned_abs())
-            .sum();
+        let last: usize = (0..3).map(|axis| (shape[axis] - 1) * strides[axis].unsigned_abs()).sum();
         let start = view.layout().offset;
         let memory = view.memory().slice(start..start + 2 * (last + 1)).cast::<u32>();
-        ArrayView::new(
-            memory,
-            Layout {
-                offset: 0,
-                shape,
-                strides,
-            },
-        )
+        ArrayView::new(memory, Layout { offset: 0, shape, strides })
     })
 }
 

@@ -36,19 +36,12 @@ pub(super) fn pack<'l, T: Pod>(
 ) -> Result<Packed<'l>> {
     let ([batch, lines, terms], [apart, down, across]) = (view.shape(), view.strides());
     let matrices = if apart == 0 { batch.min(1) } else { batch };
-    let (rows, columns) = (
-        lines.next_multiple_of(TILE),
-        terms.next_multiple_of(16 / size_of::<T>()),
-    );
+    let (rows, columns) = (lines.next_multiple_of(TILE), terms.next_multiple_of(16 / size_of::<T>()));
     let mut work = library.work((matrices * rows * columns * size_of::<T>()).div_ceil(4))?;
     let layout = Layout {
         offset: 0,
         shape: [batch, lines, terms],
-        strides: [
-            if apart == 0 { 0 } else { (rows * columns) as isize },
-            columns as isize,
-            1,
-        ],
+        strides: [if apart == 0 { 0 } else { (rows * columns) as isize }, columns as isize, 1],
     };
     if terms > 0 {
         let from = view.slice((..matrices, .., ..));

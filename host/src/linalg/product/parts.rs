@@ -116,11 +116,8 @@ pub(super) fn run<T: Multiply<U>, U: Pod>(
     // Rows begin at multiples of 16 bytes.
     let pitch = columns.next_multiple_of(4);
     let mut work = library.work(parts * rows * pitch)?;
-    let layout = Layout {
-        offset: 0,
-        shape: [parts, rows, columns],
-        strides: [(rows * pitch) as isize, pitch as isize, 1],
-    };
+    let layout =
+        Layout { offset: 0, shape: [parts, rows, columns], strides: [(rows * pitch) as isize, pitch as isize, 1] };
     let part = |whole: TensorShape| TensorShape {
         batches: parts,
         columns: whole.columns / parts,

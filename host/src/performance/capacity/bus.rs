@@ -86,11 +86,7 @@ fn from_nvml(address: &str) -> Option<Bus> {
             && generation(handle, &mut numbers[0]) == SUCCESS
             && width(handle, &mut numbers[1]) == SUCCESS;
         shutdown();
-        found.then_some(Bus {
-            generation: numbers[0],
-            lanes: numbers[1],
-            source: "NVML",
-        })
+        found.then_some(Bus { generation: numbers[0], lanes: numbers[1], source: "NVML" })
     }
 }
 
@@ -103,11 +99,7 @@ fn from_system(address: &str) -> Option<Bus> {
 fn parse(speed: &str, width: &str) -> Option<Bus> {
     let transfers: f64 = speed.split_whitespace().next()?.parse().ok()?;
     let generation = (1..=6).find(|&generation| (lane(generation).0 / 1e9 - transfers).abs() < 0.1)?;
-    Some(Bus {
-        generation,
-        lanes: width.trim().parse().ok()?,
-        source: "the system",
-    })
+    Some(Bus { generation, lanes: width.trim().parse().ok()?, source: "the system" })
 }
 
 #[cfg(test)]

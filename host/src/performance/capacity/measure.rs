@@ -161,10 +161,8 @@ struct Program {
     operations: u32,
 }
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter::bound::<u32>("passes", "u32"),
-    Parameter::bound::<DisjointSlice<u32>>("out", "DisjointSlice<u32>"),
-];
+const PARAMETERS: &[Parameter] =
+    &[Parameter::bound::<u32>("passes", "u32"), Parameter::bound::<DisjointSlice<u32>>("out", "DisjointSlice<u32>")];
 
 const fn program(
     target: &'static str,
@@ -278,10 +276,7 @@ impl Program {
         for chain in 0..CHAINS {
             for index in 0..width {
                 let _ = match kind {
-                    "f64" => writeln!(
-                        text,
-                        "mov.b64 %v, %c{chain}_{index}; cvt.u32.u64 %t, %v; xor.b32 %w, %w, %t;"
-                    ),
+                    "f64" => writeln!(text, "mov.b64 %v, %c{chain}_{index}; cvt.u32.u64 %t, %v; xor.b32 %w, %w, %t;"),
                     _ => writeln!(text, "mov.b32 %t, %c{chain}_{index}; xor.b32 %w, %w, %t;"),
                 };
             }
@@ -343,10 +338,7 @@ impl fmt::Display for Measured {
         table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
         table.set_header(["", "measured"]);
         for (unit, rate) in &self.rates {
-            table.add_row([
-                unit.to_string(),
-                format!("{}{}", units::scaled(*rate), unit.operations()),
-            ]);
+            table.add_row([unit.to_string(), format!("{}{}", units::scaled(*rate), unit.operations())]);
         }
         for (name, rate) in [
             ("memory (a copy, read and written)", self.memory),

@@ -132,10 +132,7 @@ mod tests {
         ] {
             let per_clock = per_clock(capability, unit).expect("in the table");
             let rate = f64::from(multiprocessors * per_clock) * f64::from(megahertz) / 1e6;
-            assert!(
-                (rate / expected - 1.0).abs() < 0.01,
-                "{capability:?} {unit}: {rate} instead of {expected}"
-            );
+            assert!((rate / expected - 1.0).abs() < 0.01, "{capability:?} {unit}: {rate} instead of {expected}");
         }
     }
 

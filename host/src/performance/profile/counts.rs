@@ -36,10 +36,7 @@ impl Profile {
     /// of each kernel's launches. Lines that have another form are passed over.
     pub fn set_counts(&mut self, json: &str) {
         let mut sums = BTreeMap::<String, (u64, Cost)>::new();
-        for launch in json
-            .lines()
-            .filter_map(|line| serde_json::from_str::<Launch>(line).ok())
-        {
+        for launch in json.lines().filter_map(|line| serde_json::from_str::<Launch>(line).ok()) {
             let (launches, sum) = sums.entry(launch.kernel).or_default();
             *launches += 1;
             for instruction in &launch.instructions {
@@ -48,10 +45,7 @@ impl Profile {
             }
         }
         for (kernel, (launches, sum)) in sums {
-            let cost = Cost {
-                bytes: sum.bytes / launches,
-                flops: sum.flops / launches,
-            };
+            let cost = Cost { bytes: sum.bytes / launches, flops: sum.flops / launches };
             self.set_cost(&kernel, cost);
         }
     }
@@ -62,16 +56,10 @@ fn operations(instruction: &Instruction) -> u64 {
     let text = instruction.instruction.trim_start();
     // "@%p fma.rn.f32 ..."
     let text = match text.strip_prefix('@') {
-        Some(rest) => rest
-            .split_once(char::is_whitespace)
-            .map_or("", |(_, rest)| rest.trim_start()),
+        Some(rest) => rest.split_once(char::is_whitespace).map_or("", |(_, rest)| rest.trim_start()),
         None => text,
     };
-    let mut words = text
-        .split(|c: char| c.is_whitespace() || c == ';')
-        .next()
-        .unwrap_or("")
-        .split('.');
+    let mut words = text.split(|c: char| c.is_whitespace() || c == ';').next().unwrap_or("").split('.');
     let name = words.next().unwrap_or("");
     let qualifiers: Vec<&str> = words.collect();
     if matches!(name, "mma" | "wmma") {
@@ -123,22 +111,11 @@ mod tests {
             ("add.s32 %r1, %r2, %r3;", 0),
             ("mad.lo.s32 %r1, %r2, %r3, %r4;", 0),
             ("ld.global.f32 %f1, [%rd1];", 0),
-            (
-                "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f1};",
-                2 * 2048 * 10,
-            ),
-            (
-                "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r1}, {%r1}, {%r2}, {%r1};",
-                0,
-            ),
+            ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f1};", 2 * 2048 * 10),
+            ("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r1}, {%r1}, {%r2}, {%r1};", 0),
             ("ret;", 0),
         ] {
-            let instruction = Instruction {
-                instruction: text.to_owned(),
-                executions: 10,
-                threads: 320,
-                global: None,
-            };
+            let instruction = Instruction { instruction: text.to_owned(), executions: 10, threads: 320, global: None };
             assert_eq!(operations(&instruction), expected, "{text}");
         }
     }

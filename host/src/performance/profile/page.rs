@@ -58,10 +58,7 @@ fn tracks(profile: &Profile) -> Vec<Track> {
     let mut streams: Vec<_> = profile.stream_names.iter().collect();
     streams.sort_by_key(|((device, _), name)| (*device, name.as_str()));
     for (key, name) in streams {
-        let own = profile
-            .activities
-            .iter()
-            .filter(|activity| (activity.device, activity.stream) == *key);
+        let own = profile.activities.iter().filter(|activity| (activity.device, activity.stream) == *key);
         let boxes = own.map(|activity| {
             let about = match &activity.operation {
                 Operation::Kernel(launched) => {
@@ -85,10 +82,7 @@ fn tracks(profile: &Profile) -> Vec<Track> {
             0 | 1 => name.clone(),
             _ => format!("device {}, {name}", key.0),
         };
-        tracks.push(Track {
-            name,
-            boxes: boxes.collect(),
-        });
+        tracks.push(Track { name, boxes: boxes.collect() });
     }
     let mut threads: Vec<u32> = profile.calls.iter().map(|call| call.thread).collect();
     threads.extend(profile.ranges.iter().map(|range| range.thread));
@@ -106,10 +100,7 @@ fn tracks(profile: &Profile) -> Vec<Track> {
             })
             .collect();
         if !ranges.is_empty() {
-            tracks.push(Track {
-                name: format!("ranges of thread {thread}"),
-                boxes: ranges,
-            });
+            tracks.push(Track { name: format!("ranges of thread {thread}"), boxes: ranges });
         }
         let calls = profile.calls.iter().filter(|call| call.thread == thread);
         let calls: Vec<Box> = calls
@@ -122,10 +113,7 @@ fn tracks(profile: &Profile) -> Vec<Track> {
             })
             .collect();
         if !calls.is_empty() {
-            tracks.push(Track {
-                name: format!("calls of thread {thread}"),
-                boxes: calls,
-            });
+            tracks.push(Track { name: format!("calls of thread {thread}"), boxes: calls });
         }
     }
     tracks
@@ -151,10 +139,7 @@ fn colour(operation: &Operation, kernels: &BTreeMap<String, &'static str>) -> &'
 fn window(tracks: &[Track]) -> (f64, f64) {
     let boxes = || tracks.iter().flat_map(|track| &track.boxes);
     let from = boxes().map(|shape| shape.start).min().unwrap_or_default();
-    let to = boxes()
-        .map(|shape| shape.start + shape.duration)
-        .max()
-        .unwrap_or_default();
+    let to = boxes().map(|shape| shape.start + shape.duration).max().unwrap_or_default();
     (from.as_secs_f64(), to.saturating_sub(from).as_secs_f64().max(1e-6))
 }
 
@@ -162,10 +147,7 @@ fn window(tracks: &[Track]) -> (f64, f64) {
 fn ticks(length: f64) -> impl Iterator<Item = f64> {
     let rough = length / 8.0;
     let power = 10_f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0]
-        .into_iter()
-        .map(|factor| factor * power)
-        .find(|step| *step >= rough);
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|factor| factor * power).find(|step| *step >= rough);
     let step = step.unwrap_or(rough);
     (0..=(length / step) as u32).map(move |tick| f64::from(tick) * step)
 }

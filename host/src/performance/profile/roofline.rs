@@ -79,11 +79,7 @@ fn roof(name: &str, bandwidth: f64, top: f64, from: f64, to: f64, style: Style) 
         let x = (from.ln() + share * (end.ln() - from.ln())).exp();
         (x, bandwidth * x)
     });
-    Series {
-        name: format!("{name}, {}B/s", units::scaled(bandwidth)),
-        points: points.collect(),
-        style,
-    }
+    Series { name: format!("{name}, {}B/s", units::scaled(bandwidth)), points: points.collect(), style }
 }
 
 /// What a device allows.
@@ -103,10 +99,7 @@ impl Roofs {
                 kind: "theoretical roofs",
                 memory: capacity.memory_bandwidth()?,
                 caches: capacity.cache_bandwidth(),
-                units: UNITS
-                    .iter()
-                    .filter_map(|unit| Some((*unit, capacity.rate(*unit)?)))
-                    .collect(),
+                units: UNITS.iter().filter_map(|unit| Some((*unit, capacity.rate(*unit)?))).collect(),
             })
         };
         let by_measure = || {
@@ -115,14 +108,9 @@ impl Roofs {
                 kind: "measured roofs",
                 memory: measured.memory,
                 caches: None,
-                units: UNITS
-                    .iter()
-                    .filter_map(|unit| Some((*unit, measured.rate(*unit)?)))
-                    .collect(),
+                units: UNITS.iter().filter_map(|unit| Some((*unit, measured.rate(*unit)?))).collect(),
             })
         };
-        theoretical()
-            .or_else(by_measure)
-            .filter(|roofs| !roofs.units.is_empty())
+        theoretical().or_else(by_measure).filter(|roofs| !roofs.units.is_empty())
     }
 }

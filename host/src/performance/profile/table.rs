@@ -14,11 +14,7 @@ impl fmt::Display for Profile {
             f,
             "profile of {}; {} busy for {} ({})",
             units::time(self.wall),
-            if devices.is_empty() {
-                "no device".to_owned()
-            } else {
-                devices.join(", ")
-            },
+            if devices.is_empty() { "no device".to_owned() } else { devices.join(", ") },
             units::time(self.busy()),
             units::percent(share(self.busy(), self.wall))
         )?;
@@ -43,11 +39,7 @@ impl fmt::Display for Profile {
         writeln!(f, "\n{}", self.device_table(&rows))?;
         let calls = self.call_rows();
         if !calls.is_empty() {
-            writeln!(
-                f,
-                "\ncalls of the driver, on the host's clock\n{}",
-                call_table(&calls, self.wall)
-            )?;
+            writeln!(f, "\ncalls of the driver, on the host's clock\n{}", call_table(&calls, self.wall))?;
         }
         for row in &rows {
             for hint in row.launch.iter().flat_map(|facts| &facts.hints) {
@@ -104,23 +96,12 @@ impl Profile {
             units::time(row.max),
             row.rate().map(|rate| format!("{:.1}", rate / 1e9)).unwrap_or_default(),
             row.of_peak().map(units::percent).unwrap_or_default(),
-            flops
-                .map(|flops| format!("{:.1}", flops as f64 / seconds / 1e9))
-                .unwrap_or_default(),
-            launch
-                .map(|facts| units::percent(facts.occupancy.fraction()))
-                .unwrap_or_default(),
+            flops.map(|flops| format!("{:.1}", flops as f64 / seconds / 1e9)).unwrap_or_default(),
+            launch.map(|facts| units::percent(facts.occupancy.fraction())).unwrap_or_default(),
             launch.map(|facts| facts.occupancy.limit()).unwrap_or_default(),
+            launch.map(|facts| facts.launched.info.registers.to_string()).unwrap_or_default(),
             launch
-                .map(|facts| facts.launched.info.registers.to_string())
-                .unwrap_or_default(),
-            launch
-                .map(|facts| {
-                    format!(
-                        "{} B",
-                        facts.launched.info.shared_memory + facts.launched.dynamic_shared
-                    )
-                })
+                .map(|facts| format!("{} B", facts.launched.info.shared_memory + facts.launched.dynamic_shared))
                 .unwrap_or_default(),
         ]
     }
@@ -148,10 +129,7 @@ impl Profile {
             *count += 1;
             *total += call.duration;
         }
-        let mut rows: Vec<_> = sums
-            .into_iter()
-            .map(|(name, (count, total))| (name, count, total))
-            .collect();
+        let mut rows: Vec<_> = sums.into_iter().map(|(name, (count, total))| (name, count, total)).collect();
         rows.sort_by_key(|(_, _, total)| std::cmp::Reverse(*total));
         rows
     }

@@ -38,31 +38,13 @@ impl Profile {
                 other => json!({ "bytes": other.bytes() }),
             };
             let place = (activity.device + 1, row as u32);
-            events.push(span(
-                activity.operation.name(),
-                place,
-                activity.start,
-                activity.duration,
-                arguments,
-            ));
+            events.push(span(activity.operation.name(), place, activity.start, activity.duration, arguments));
         }
         for call in &self.calls {
-            events.push(span(
-                call.name,
-                (HOST, call.thread),
-                call.start,
-                call.duration,
-                json!({}),
-            ));
+            events.push(span(call.name, (HOST, call.thread), call.start, call.duration, json!({})));
         }
         for range in &self.ranges {
-            events.push(span(
-                &range.name,
-                (HOST, range.thread),
-                range.start,
-                range.duration,
-                json!({}),
-            ));
+            events.push(span(&range.name, (HOST, range.thread), range.start, range.duration, json!({})));
         }
         json!({ "traceEvents": events, "displayTimeUnit": "ns" }).to_string()
     }
@@ -74,24 +56,16 @@ impl Profile {
     /// [`Error::Unwritable`] with the file.
     pub fn save(&self, folder: impl AsRef<Path>, measured: Option<&Measured>) -> Result<()> {
         let folder = folder.as_ref();
-        std::fs::create_dir_all(folder).map_err(|source| Error::Unwritable {
-            path: folder.to_owned(),
-            source: source.into(),
-        })?;
+        std::fs::create_dir_all(folder)
+            .map_err(|source| Error::Unwritable { path: folder.to_owned(), source: source.into() })?;
         let write = |name: &str, bytes: &[u8]| {
             let path = folder.join(name);
-            std::fs::write(&path, bytes).map_err(|source| Error::Unwritable {
-                path,
-                source: source.into(),
-            })
+            std::fs::write(&path, bytes).map_err(|source| Error::Unwritable { path, source: source.into() })
         };
         write("profile.txt", format!("{self}\n").as_bytes())?;
         write("trace.json", self.trace().as_bytes())?;
         let roofline = self.roofline(measured);
-        write(
-            "profile.html",
-            page::document(self, roofline.as_deref()).into_string().as_bytes(),
-        )?;
+        write("profile.html", page::document(self, roofline.as_deref()).into_string().as_bytes())?;
         if let Some(svg) = roofline {
             write("roofline.svg", svg.as_bytes())?;
         }

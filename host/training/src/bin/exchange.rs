@@ -48,33 +48,17 @@ fn compare(args: &Args) -> Result<ExitCode> {
     let place = Place::from_env()?;
     let device = place.device()?;
     let (rank, size) = (place.rank, place.size);
-    let tcp = Place {
-        transport: Choice::Tcp,
-        ..place.clone()
-    };
+    let tcp = Place { transport: Choice::Tcp, ..place.clone() };
     // One group after the other: they meet at the same port.
     let by_tcp = measure(&tcp, &device, args)?;
     let chosen = measure(&place, &device, args)?;
     if rank == 0 {
-        println!(
-            "device:   {}, {size} rank{}",
-            device.name(),
-            if size > 1 { "s" } else { "" }
-        );
+        println!("device:   {}, {size} rank{}", device.name(), if size > 1 { "s" } else { "" });
         println!("exchange: {}", chosen.transport);
-        println!(
-            "the same: {} operations give what they give by TCP",
-            chosen.results.len()
-        );
+        println!("the same: {} operations give what they give by TCP", chosen.results.len());
     }
     for (one, other) in by_tcp.results.iter().zip(&chosen.results) {
-        ensure!(
-            one == other,
-            "rank {rank}: by TCP {}, by {} {}",
-            shortened(one),
-            chosen.transport,
-            shortened(other)
-        );
+        ensure!(one == other, "rank {rank}: by TCP {}, by {} {}", shortened(one), chosen.transport, shortened(other));
     }
     if rank == 0 {
         println!("\nall_reduce of f32, the median of {}:", args.repeat);
@@ -146,11 +130,7 @@ fn measure(place: &Place, device: &Device, args: &Args) -> Result<Measured> {
     }
     // No rank ends its connections before all are done.
     group.barrier()?;
-    Ok(Measured {
-        transport: group.transport().clone(),
-        results,
-        times,
-    })
+    Ok(Measured { transport: group.transport().clone(), results, times })
 }
 
 /// Does every operation on elements of a type, of several lengths.
@@ -162,16 +142,8 @@ fn check<T: Element + Debug>(
 ) -> Result<()> {
     let (rank, size) = (group.rank(), group.size());
     for length in [1, 1000, 20_001] {
-        let own: Vec<T> = (0..length)
-            .map(|index| from((index % 3 + rank as u32 % 2) % 4))
-            .collect();
-        for op in [
-            ReduceOp::Sum,
-            ReduceOp::Product,
-            ReduceOp::Max,
-            ReduceOp::Min,
-            ReduceOp::Average,
-        ] {
+        let own: Vec<T> = (0..length).map(|index| from((index % 3 + rank as u32 % 2) % 4)).collect();
+        for op in [ReduceOp::Sum, ReduceOp::Product, ReduceOp::Max, ReduceOp::Min, ReduceOp::Average] {
             // NCCL multiplies by a fraction, which is exact for these.
             if op == ReduceOp::Average && !size.is_power_of_two() {
                 continue;

@@ -25,10 +25,8 @@ pub(super) fn copied(world: &World) -> Result<()> {
 }
 
 pub(super) fn computed(world: &World) -> Result<()> {
-    let (a, b) = (
-        Array::arange(&world.device, 1.0_f32, 1.0, 6)?.reshape([2, 3])?,
-        Array::full(&world.device, [3], 10.0_f32)?,
-    );
+    let (a, b) =
+        (Array::arange(&world.device, 1.0_f32, 1.0, 6)?.reshape([2, 3])?, Array::full(&world.device, [3], 10.0_f32)?);
     let sum = (&a + &b).eval()?;
     assert_eq!(sum.to_vec()?, [11.0, 12.0, 13.0, 14.0, 15.0, 16.0]);
     let mut output = Array::zeros(&world.device, [2, 3])?;
@@ -57,10 +55,7 @@ pub(super) fn reshaped(world: &World) -> Result<()> {
 pub(super) fn as_arguments(world: &World) -> Result<()> {
     let module = world.device.load(PTX)?;
     let mut array = Array::full(&world.device, [4, 8], 1.0_f32)?;
-    module.for_each(
-        16,
-        scale(3.0, array.slice_mut((2.., ..)).into_slice().expect("rows lie together")),
-    )?;
+    module.for_each(16, scale(3.0, array.slice_mut((2.., ..)).into_slice().expect("rows lie together")))?;
     assert_eq!(array.to_vec()?, [[1.0; 16], [3.0; 16]].concat());
     Ok(())
 }

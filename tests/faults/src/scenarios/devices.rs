@@ -60,9 +60,7 @@ pub(super) fn peers(world: &World) -> Result<()> {
 pub(super) fn split_over(_: &World) -> Result<()> {
     let devices = Device::all()?;
     let mut values = [1.0_f32; 100];
-    split_mut(&devices, &mut values, |device, _, part| {
-        device.load(PTX)?.for_each(part.len(), scale(2.0, &mut *part))
-    })?;
+    split_mut(&devices, &mut values, |device, _, part| device.load(PTX)?.for_each(part.len(), scale(2.0, &mut *part)))?;
     assert_eq!(values, [2.0; 100]);
     Ok(())
 }
@@ -70,10 +68,7 @@ pub(super) fn split_over(_: &World) -> Result<()> {
 pub(super) fn communicators(_: &World) -> Result<()> {
     let devices = Device::all()?;
     let group = Communicator::new(&devices)?;
-    let mut buffers = devices
-        .iter()
-        .map(|device| device.buffer_from(&[1.0_f32; 16]))
-        .collect::<Result<Vec<_>>>()?;
+    let mut buffers = devices.iter().map(|device| device.buffer_from(&[1.0_f32; 16])).collect::<Result<Vec<_>>>()?;
     group.all_reduce(&mut buffers, ReduceOp::Sum)?;
     for buffer in &buffers {
         assert_eq!(buffer.to_vec()?, [devices.len() as f32; 16]);
@@ -105,10 +100,7 @@ pub(super) fn ranks(world: &World) -> Result<()> {
     };
     let mut results: Vec<Result<_>> = std::thread::scope(|scope| {
         let threads = [0, 1].map(|number| scope.spawn(move || rank(number)));
-        threads
-            .into_iter()
-            .map(|thread| thread.join().expect("no rank panics"))
-            .collect()
+        threads.into_iter().map(|thread| thread.join().expect("no rank panics")).collect()
     });
     // What a rank met itself comes before what it was told of the other, and before what followed from a lost context.
     results.sort_by_key(|result| match result {
@@ -125,9 +117,6 @@ pub(super) fn ranks(world: &World) -> Result<()> {
 pub(super) fn identities(world: &World) -> Result<()> {
     let uuid = world.device.uuid()?;
     assert_eq!(Device::by_uuid(uuid)?.ordinal(), world.device.ordinal());
-    assert_eq!(
-        Device::by_pci_bus_id(&world.device.pci_bus_id()?)?.ordinal(),
-        world.device.ordinal()
-    );
+    assert_eq!(Device::by_pci_bus_id(&world.device.pci_bus_id()?)?.ordinal(), world.device.ordinal());
     Ok(())
 }

@@ -12,10 +12,7 @@ fn own(world: &World) -> Result<Module> {
 
 pub(super) fn buffers(world: &World) -> Result<()> {
     let module = world.device.load(PTX)?;
-    let (x, mut y) = (
-        world.device.buffer_from(&[1.0_f32; 100])?,
-        world.device.buffer_from(&[2.0_f32; 100])?,
-    );
+    let (x, mut y) = (world.device.buffer_from(&[1.0_f32; 100])?, world.device.buffer_from(&[2.0_f32; 100])?);
     module.for_each(100, saxpy(3.0, &x, &mut y))?;
     module.launch((4, 32), scale(2.0, &mut y))?;
     assert_eq!(y.to_vec()?, [10.0; 100]);
@@ -145,14 +142,10 @@ pub(super) fn graphs(world: &World) -> Result<()> {
 
 pub(super) fn graph_updates(world: &World) -> Result<()> {
     let module = own(world)?;
-    let (one, five) = (
-        world.device.buffer_from(&[1_u32; 64])?,
-        world.device.buffer_from(&[5_u32; 64])?,
-    );
+    let (one, five) = (world.device.buffer_from(&[1_u32; 64])?, world.device.buffer_from(&[5_u32; 64])?);
     let mut y = world.device.zeros::<u32>(64)?;
-    let mut graph = world
-        .device
-        .capture(|stream| module.launch(LaunchConfig::for_each(64).stream(stream), add(&one, &mut y)))?;
+    let mut graph =
+        world.device.capture(|stream| module.launch(LaunchConfig::for_each(64).stream(stream), add(&one, &mut y)))?;
     graph.launch()?;
     graph.update(|stream| module.launch(LaunchConfig::for_each(64).stream(stream), add(&five, &mut y)))?;
     graph.launch()?;
@@ -167,9 +160,8 @@ pub(super) fn graph_updates(world: &World) -> Result<()> {
 pub(super) fn graphs_that_fail(world: &World) -> Result<()> {
     let module = own(world)?;
     let (x, mut y) = (world.device.buffer_from(&[1_u32; 64])?, world.device.zeros::<u32>(64)?);
-    let mut graph = world
-        .device
-        .capture(|stream| module.launch(LaunchConfig::for_each(64).stream(stream), add(&x, &mut y)))?;
+    let mut graph =
+        world.device.capture(|stream| module.launch(LaunchConfig::for_each(64).stream(stream), add(&x, &mut y)))?;
     let updated = graph.update(|stream| {
         module.launch(LaunchConfig::for_each(64).stream(stream), add(&x, &mut y))?;
         Err(Error::NoDevice("on purpose".to_owned()))
@@ -190,9 +182,7 @@ pub(super) fn graphs_of_dropped_buffers(world: &World) -> Result<()> {
     let graph = {
         let module = own(world)?;
         let (x, mut y) = (world.device.buffer_from(&[1_u32; 64])?, world.device.zeros::<u32>(64)?);
-        world
-            .device
-            .capture(|stream| module.launch(LaunchConfig::for_each(64).stream(stream), add(&x, &mut y)))?
+        world.device.capture(|stream| module.launch(LaunchConfig::for_each(64).stream(stream), add(&x, &mut y)))?
     };
     for _ in 0..3 {
         graph.launch_on(&stream)?;
@@ -217,10 +207,7 @@ pub(super) fn parts_of_buffers(world: &World) -> Result<()> {
     let mut y = world.device.zeros::<u32>(128)?;
     let (left, right) = y.as_slice_mut().split_at_mut(64);
     module.launch(LaunchConfig::for_each(64).stream(&one), add(&x, left))?;
-    module.launch(
-        LaunchConfig::for_each(32).stream(&two),
-        add(x.slice(..32), right.slice_mut(..32)),
-    )?;
+    module.launch(LaunchConfig::for_each(32).stream(&two), add(x.slice(..32), right.slice_mut(..32)))?;
     assert_eq!(y.to_vec()?[60..100], [[1; 36].as_slice(), &[0; 4]].concat());
     Ok(())
 }
@@ -234,10 +221,7 @@ pub(super) fn threads(world: &World) -> Result<()> {
             y.to_vec()
         };
         let threads: Vec<_> = (0..3).map(|number| scope.spawn(move || work(number))).collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().expect("no thread panics"))
-            .collect()
+        threads.into_iter().map(|thread| thread.join().expect("no thread panics")).collect()
     });
     for (number, result) in (1..).zip(results) {
         assert_eq!(result?, [number; 64]);

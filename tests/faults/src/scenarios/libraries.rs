@@ -28,9 +28,7 @@ pub(super) fn scans(world: &World) -> Result<()> {
 
 pub(super) fn sorted(world: &World) -> Result<()> {
     let algorithms = Algorithms::new(&world.device);
-    let mut keys: Vec<u32> = (0..3000)
-        .map(|number: u32| number.wrapping_mul(2_654_435_761))
-        .collect();
+    let mut keys: Vec<u32> = (0..3000).map(|number: u32| number.wrapping_mul(2_654_435_761)).collect();
     let mut expected = keys.clone();
     expected.sort_unstable();
     algorithms.sort(&mut keys)?;
@@ -89,11 +87,7 @@ pub(super) fn products(world: &World) -> Result<()> {
     linalg.product(&a, &b).eval_into(&mut c)?;
     assert_eq!(c.to_vec()?, [4.0, 5.0, 10.0, 11.0]);
     let bias = Array::full(&world.device, [2], -10.0_f32)?;
-    linalg
-        .product(&a, &b)
-        .bias(&bias)
-        .activation(Activation::Relu)
-        .eval_into(&mut c)?;
+    linalg.product(&a, &b).bias(&bias).activation(Activation::Relu).eval_into(&mut c)?;
     assert_eq!(c.to_vec()?, [0.0, 0.0, 0.0, 1.0]);
     Ok(())
 }
@@ -123,10 +117,7 @@ pub(super) fn products_on_a_stream(world: &World) -> Result<()> {
 pub(super) fn products_in_a_graph(world: &World) -> Result<()> {
     let linalg = Linalg::new(&world.device);
     let a = Array::full(&world.device, [16, 16], 1.0_f32)?;
-    let (mut b, mut c) = (
-        Array::zeros(&world.device, [16, 16])?,
-        Array::zeros(&world.device, [16, 16])?,
-    );
+    let (mut b, mut c) = (Array::zeros(&world.device, [16, 16])?, Array::zeros(&world.device, [16, 16])?);
     // Kernels are chosen and loaded before.
     linalg.product(&a, &a).eval_into(&mut b)?;
     let graph = world.device.capture(|stream| {

@@ -175,17 +175,11 @@ pub(super) fn elements_of_three_bytes(world: &World) -> Result<()> {
 }
 
 pub(super) fn pinned_memory_of_no_use(world: &World) -> Result<()> {
-    let mut kept: Vec<_> = (1..5)
-        .map(|pages| world.device.pinned::<u8>(5000 * pages))
-        .collect::<Result<_>>()?;
+    let mut kept: Vec<_> = (1..5).map(|pages| world.device.pinned::<u8>(5000 * pages)).collect::<Result<_>>()?;
     kept.swap_remove(1);
     for (index, pinned) in kept.iter_mut().enumerate() {
         pinned.fill(index as u8);
     }
-    assert!(
-        kept.iter()
-            .enumerate()
-            .all(|(index, pinned)| pinned.iter().all(|byte| *byte == index as u8))
-    );
+    assert!(kept.iter().enumerate().all(|(index, pinned)| pinned.iter().all(|byte| *byte == index as u8)));
     Ok(())
 }

@@ -45,11 +45,7 @@ pub(super) fn wrong_texts(world: &World) -> Result<()> {
     let mut refused = 0;
     let foreign = PTX.replace("mul.f32", "div.rn.f32");
     // SAFETY: nothing is launched.
-    let loaded = unsafe {
-        world
-            .device
-            .load_unchecked("no PTX", ".version 7.0 .target sm_70 nonsense")
-    };
+    let loaded = unsafe { world.device.load_unchecked("no PTX", ".version 7.0 .target sm_70 nonsense") };
     for loaded in [world.device.load(&foreign), world.device.load("nothing"), loaded] {
         match loaded {
             Err(Error::Module(_)) => refused += 1,

@@ -19,10 +19,7 @@ fn received<T>(receiver: &Receiver<T>) -> T {
 pub(super) fn order(world: &World) -> Result<()> {
     let module = world.device.load(PTX)?;
     let (one, two) = (world.device.stream()?, world.device.stream()?);
-    let (mut x, mut y) = (
-        world.device.buffer_from(&[1.0_f32; 64])?,
-        world.device.zeros::<f32>(64)?,
-    );
+    let (mut x, mut y) = (world.device.buffer_from(&[1.0_f32; 64])?, world.device.zeros::<f32>(64)?);
     module.launch(LaunchConfig::for_each(64).stream(&one), scale(2.0, &mut x))?;
     module.launch(LaunchConfig::for_each(64).stream(&two), saxpy(10.0, &x, &mut y))?;
     module.launch(LaunchConfig::for_each(64).stream(&one), scale(0.0, &mut x))?;
@@ -148,9 +145,8 @@ pub(super) fn futures_dropped(world: &World) -> Result<()> {
 pub(super) fn many_streams(world: &World) -> Result<()> {
     let module = world.device.load(PTX)?;
     let streams: Vec<Stream> = (0..5).map(|_| world.device.stream()).collect::<Result<_>>()?;
-    let mut buffers: Vec<_> = (0..5)
-        .map(|index| world.device.buffer_from(&[index as f32; 32]))
-        .collect::<Result<_>>()?;
+    let mut buffers: Vec<_> =
+        (0..5).map(|index| world.device.buffer_from(&[index as f32; 32])).collect::<Result<_>>()?;
     for (stream, buffer) in streams.iter().zip(&mut buffers) {
         module.launch(LaunchConfig::for_each(32).stream(stream), scale(2.0, buffer))?;
     }

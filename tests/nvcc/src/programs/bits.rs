@@ -38,7 +38,8 @@ fn integers(a: u64, b: u64) -> [u64; 16] {
     // Three bits of each digit count.
     let permuted = (0..4).map(|i| bytes[(selector >> (4 * i) & 7) as usize]);
     let permuted = permuted.enumerate().map(|(i, byte)| u32::from(byte) << (8 * i)).sum::<u32>();
-    let signed_dot = (0..4).map(|i| i32::from(bytes[i].cast_signed()) * i32::from(bytes[4 + i].cast_signed())).sum::<i32>() + 7;
+    let signed_dot =
+        (0..4).map(|i| i32::from(bytes[i].cast_signed()) * i32::from(bytes[4 + i].cast_signed())).sum::<i32>() + 7;
     let unsigned_dot = (0..4).map(|i| u32::from(bytes[i]) * u32::from(bytes[4 + i])).sum::<u32>() + 9;
     let wide = u128::from(a).wrapping_mul(u128::from(b)).wrapping_add(u128::from(b) << 64 | u128::from(a));
     let sums: [u8; 4] = std::array::from_fn(|i| bytes[i].wrapping_add(bytes[4 + i]));
@@ -57,7 +58,9 @@ fn integers(a: u64, b: u64) -> [u64; 16] {
         u64::from((i32::from(x as i16).cast_unsigned() % 1000).wrapping_add(u32::from(y as u8) / 3)),
         wide as u64,
         (wide >> 64) as u64,
-        u64::from((x.cast_signed().abs_diff(y.cast_signed()).wrapping_add(5)).wrapping_add(x.abs_diff(y).wrapping_add(6))),
+        u64::from(
+            (x.cast_signed().abs_diff(y.cast_signed()).wrapping_add(5)).wrapping_add(x.abs_diff(y).wrapping_add(6)),
+        ),
         u64::from(u32::from_le_bytes(sums) ^ u32::from_le_bytes(differences)),
         ((a << (b & 63)).cast_signed() >> (a & 63)).cast_unsigned(),
     ]

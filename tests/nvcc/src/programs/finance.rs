@@ -31,7 +31,14 @@ fn black_scholes(gpu: &Gpu) -> Result<()> {
         let (price, strike, years) = (scaled(26, 5.0, 25.0), scaled(27, 1.0, 99.0), scaled(28, 0.25, 9.75));
         let (calls, puts) = (gpu.zeros::<f32>(n)?, gpu.zeros::<f32>(n)?);
         let arguments = args![
-            gpu.buffer(&price)?, gpu.buffer(&strike)?, gpu.buffer(&years)?, &calls, &puts, n as i32, rate, volatility
+            gpu.buffer(&price)?,
+            gpu.buffer(&strike)?,
+            gpu.buffer(&years)?,
+            &calls,
+            &puts,
+            n as i32,
+            rate,
+            volatility
         ];
         gpu.launch("black_scholes", [7, 1, 1], [96, 1, 1], 0, arguments)?;
         let (r, v) = (f64::from(rate), f64::from(volatility));
@@ -101,9 +108,7 @@ fn fast_math(gpu: &Gpu) -> Result<()> {
     let x = random(29, 500);
     let out = gpu.zeros::<f32>(5 * x.len())?;
     gpu.launch("fast_math", blocks(x.len(), 128), [128, 1, 1], 0, args![gpu.buffer(&x)?, &out, x.len() as i32])?;
-    let expected: Vec<f32> = x
-        .iter()
-        .flat_map(|x| [x.sin(), (-x).exp(), (x + 1.5).ln(), (x + 1.0).powf(1.5), x / (x + 2.0)])
-        .collect();
+    let expected: Vec<f32> =
+        x.iter().flat_map(|x| [x.sin(), (-x).exp(), (x + 1.5).ln(), (x + 1.0).powf(1.5), x / (x + 2.0)]).collect();
     close("fast_math", &gpu.read(&out)?, &expected, 3e-6)
 }

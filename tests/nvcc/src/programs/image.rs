@@ -64,7 +64,8 @@ pub(super) fn run(gpu: &Gpu) -> Result<()> {
             .map(|at| escape(-2.0 + 0.03 * (at % width) as f64, -1.25 + 0.03 * (at / width) as f64, 300))
             .collect();
         equal("counts", &gpu.read(&counts)?, &expected)?;
-        let colour = |count: &u16| u32::from_le_bytes([*count as u8, (count >> 8) as u8, count.wrapping_mul(7) as u8, 255]);
+        let colour =
+            |count: &u16| u32::from_le_bytes([*count as u8, (count >> 8) as u8, count.wrapping_mul(7) as u8, 255]);
         equal("pixels", &gpu.read(&pixels)?, &expected.iter().map(colour).collect::<Vec<_>>())?;
     }
     Ok(())

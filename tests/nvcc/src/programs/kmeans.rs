@@ -31,10 +31,8 @@ fn nearest(point: &[f32], centres: &[Centre]) -> u8 {
 pub(super) fn run(gpu: &Gpu) -> Result<()> {
     for (n, k) in [(1, 1), (77, 3), (1500, 9)] {
         let points = random(20, 3 * n);
-        let mut centres: Vec<Centre> = random(21, 3 * k)
-            .chunks(3)
-            .map(|at| Centre { at: [at[0], at[1], at[2]], members: 0 })
-            .collect();
+        let mut centres: Vec<Centre> =
+            random(21, 3 * k).chunks(3).map(|at| Centre { at: [at[0], at[1], at[2]], members: 0 }).collect();
         let points_on = gpu.buffer(&points)?;
         let cluster_on = gpu.zeros::<u8>(n)?;
         let mut cluster = vec![0_u8; n];

@@ -50,9 +50,8 @@ fn cholesky(gpu: &Gpu, n: usize) -> Result<()> {
     let buffer = gpu.buffer(&a)?;
     gpu.launch("cholesky", [1, 1, 1], [48, 1, 1], 0, args![&buffer, n as i32])?;
     let lower = gpu.read(&buffer)?;
-    let product: Vec<f32> = (0..n * n)
-        .map(|at| (0..n).map(|i| lower[at / n * n + i] * lower[at % n * n + i]).sum())
-        .collect();
+    let product: Vec<f32> =
+        (0..n * n).map(|at| (0..n).map(|i| lower[at / n * n + i] * lower[at % n * n + i]).sum()).collect();
     close("Cholesky", &product, &a, 1e-4)
 }
 

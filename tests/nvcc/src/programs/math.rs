@@ -17,8 +17,25 @@ fn erf(x: f64) -> f64 {
 
 fn functions(v: f64, p: f64) -> [f64; 20] {
     [
-        v.sin(), v.cos(), v.tan(), (v * 0.5).exp(), p.ln(), p.powf(1.7), p.sqrt(), v.cbrt(), v.atan(), v.atan2(p),
-        (v / 8.0).sinh(), v.tanh(), p.log2(), v.exp2(), erf(v), v % p, v.floor(), v.round_ties_even(), v.hypot(p),
+        v.sin(),
+        v.cos(),
+        v.tan(),
+        (v * 0.5).exp(),
+        p.ln(),
+        p.powf(1.7),
+        p.sqrt(),
+        v.cbrt(),
+        v.atan(),
+        v.atan2(p),
+        (v / 8.0).sinh(),
+        v.tanh(),
+        p.log2(),
+        v.exp2(),
+        erf(v),
+        v % p,
+        v.floor(),
+        v.round_ties_even(),
+        v.hypot(p),
         p.ln_1p(),
     ]
 }
@@ -38,10 +55,7 @@ pub(super) fn run(gpu: &Gpu) -> Result<()> {
     let single: Vec<f32> = x.iter().map(|v| *v as f32).collect();
     let out = gpu.zeros::<f32>(20 * n)?;
     gpu.launch("functions32", blocks(n, 64), [64, 1, 1], 0, args![gpu.buffer(&single)?, &out, n as i32])?;
-    let expected: Vec<f64> = single
-        .iter()
-        .flat_map(|v| functions(f64::from(*v), f64::from(v.abs() + 0.125)))
-        .collect();
+    let expected: Vec<f64> = single.iter().flat_map(|v| functions(f64::from(*v), f64::from(v.abs() + 0.125))).collect();
     let found: Vec<f64> = gpu.read(&out)?.into_iter().map(f64::from).collect();
     // tan near a pole and fmod near a multiple amplify the rounding of their argument.
     let judged = |index: usize| index % 20 != 2 || expected[index].abs() < 1e4;
@@ -51,7 +65,8 @@ pub(super) fn run(gpu: &Gpu) -> Result<()> {
 }
 
 fn conversions(gpu: &Gpu) -> Result<()> {
-    let mut x = vec![0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 1e10, -1e10, 1e300, -1e300, f64::INFINITY, 16_777_217.0, 0.1];
+    let mut x =
+        vec![0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 1e10, -1e10, 1e300, -1e300, f64::INFINITY, 16_777_217.0, 0.1];
     let mut random = fastrand::Rng::with_seed(34);
     x.extend((0..100).map(|_| (random.f64() - 0.5) * 1e6));
     let n = x.len();

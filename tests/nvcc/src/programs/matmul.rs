@@ -11,8 +11,7 @@ fn product(a: &[f32], b: &[f32], [m, n, k]: [usize; 3]) -> Vec<f64> {
     let mut c = vec![0.0; m * n];
     for row in 0..m {
         for column in 0..n {
-            c[row * n + column] =
-                (0..k).map(|i| f64::from(a[row * k + i]) * f64::from(b[i * n + column])).sum();
+            c[row * n + column] = (0..k).map(|i| f64::from(a[row * k + i]) * f64::from(b[i * n + column])).sum();
         }
     }
     c
@@ -34,8 +33,7 @@ pub(super) fn run(gpu: &Gpu) -> Result<()> {
         let wide = |values: &[f32]| values.iter().map(|value| f64::from(*value)).collect::<Vec<_>>();
         let c = gpu.zeros::<f64>(m * n)?;
         let grid = [n.div_ceil(8) as u32, m.div_ceil(8) as u32, 1];
-        let arguments =
-            args![gpu.buffer(&wide(&a))?, gpu.buffer(&wide(&b))?, &c, m as i32, n as i32, k as i32];
+        let arguments = args![gpu.buffer(&wide(&a))?, gpu.buffer(&wide(&b))?, &c, m as i32, n as i32, k as i32];
         gpu.launch("matmul_tiled_f64", grid, [8, 8, 1], 0, arguments)?;
         close("matmul_tiled_f64", &gpu.read(&c)?, &expected, 1e-13)?;
         halves(gpu, m, n, k)?;
@@ -64,7 +62,11 @@ fn halves(gpu: &Gpu, m: usize, n: usize, pairs: usize) -> Result<()> {
     let near: Vec<f32> = found
         .iter()
         .zip(&expected)
-        .map(|(found, expected)| if (found - expected).abs() > 0.9 && found.min(*expected) < 0.02 { *found } else { *expected })
+        .map(
+            |(found, expected)| {
+                if (found - expected).abs() > 0.9 && found.min(*expected) < 0.02 { *found } else { *expected }
+            },
+        )
         .collect();
     close("matmul_half", &found, &near, 0.02)
 }

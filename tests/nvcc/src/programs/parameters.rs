@@ -75,7 +75,13 @@ fn by_value(gpu: &Gpu) -> Result<()> {
 
     let n = 45;
     let out = gpu.zeros::<f64>(n)?;
-    gpu.launch("indexed_parameter", [1, 1, 1], [8, 1, 1], 0, &[Arg::value(large), Arg::from(&out), Arg::from(n as i32)])?;
+    gpu.launch(
+        "indexed_parameter",
+        [1, 1, 1],
+        [8, 1, 1],
+        0,
+        &[Arg::value(large), Arg::from(&out), Arg::from(n as i32)],
+    )?;
     let mut expected = vec![0.0; n];
     for thread in 0..8 {
         let mut own = large;

@@ -40,7 +40,9 @@ pub(super) fn run(gpu: &Gpu) -> Result<()> {
         let values: Vec<f64> = columns.iter().map(|_| random.f64() - 0.5).collect();
         let x: Vec<f64> = (0..rows).map(|_| random.f64()).collect();
         let expected: Vec<f64> = (0..rows)
-            .map(|row| (starts[row] as usize..starts[row + 1] as usize).map(|at| values[at] * x[columns[at] as usize]).sum())
+            .map(|row| {
+                (starts[row] as usize..starts[row + 1] as usize).map(|at| values[at] * x[columns[at] as usize]).sum()
+            })
             .collect();
         let (starts_on, columns_on) = (gpu.buffer(&starts)?, gpu.buffer(&columns)?);
         let (values_on, x_on) = (gpu.buffer(&values)?, gpu.buffer(&x)?);

@@ -24,7 +24,11 @@ fn heat(input: &[f64], [nx, ny, nz]: [usize; 3], k: f64) -> Vec<f64> {
         for y in 1..ny - 1 {
             for x in 1..nx - 1 {
                 let at = z * plane + y * nx + x;
-                let around = input[at - 1] + input[at + 1] + input[at - nx] + input[at + nx] + input[at - plane]
+                let around = input[at - 1]
+                    + input[at + 1]
+                    + input[at - nx]
+                    + input[at + nx]
+                    + input[at - plane]
                     + input[at + plane];
                 out[at] = input[at] + k * (around - 6.0 * input[at]);
             }

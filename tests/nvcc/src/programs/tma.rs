@@ -11,7 +11,13 @@ fn numbers(count: usize) -> Vec<f32> {
     (0..count).map(|i| (i * i % 61) as f32 - 30.0).collect()
 }
 
-fn matrix(buffer: &DeviceBuffer<f32>, columns: usize, rows: usize, extent: [u32; 2], swizzle: u32) -> Result<TensorMap> {
+fn matrix(
+    buffer: &DeviceBuffer<f32>,
+    columns: usize,
+    rows: usize,
+    extent: [u32; 2],
+    swizzle: u32,
+) -> Result<TensorMap> {
     let sizes = [columns as u64, rows as u64];
     TensorMap::tiled(buffer.as_device_ptr().as_raw(), Element::Float32, &sizes, &extent, swizzle)
 }
@@ -45,9 +51,8 @@ fn shared_tile(gpu: &Gpu) -> Result<()> {
     let map = matrix(&from, 64, rows, [64, 16], 0)?;
     gpu.launch("shared_tile", [4 * tiles as u32, 1, 1], [64, 1, 1], 0, &[Arg::value(map), Arg::from(&out)])?;
     let at = |row: usize, column: usize| input.get(row * 64 + column).copied().unwrap_or(0.0);
-    let expected: Vec<f32> = (0..256 * tiles)
-        .map(|i| (0..16).map(|step| at(i / 256 * 64 + i / 64 % 4 + 4 * step, i % 64)).sum())
-        .collect();
+    let expected: Vec<f32> =
+        (0..256 * tiles).map(|i| (0..16).map(|step| at(i / 256 * 64 + i / 64 % 4 + 4 * step, i % 64)).sum()).collect();
     equal("shared_tile", &gpu.read(&out)?, &expected)
 }
 

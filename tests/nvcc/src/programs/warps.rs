@@ -34,7 +34,8 @@ fn votes(warp: &[i32]) -> Vec<u32> {
 pub(super) fn run(gpu: &Gpu) -> Result<()> {
     let mut random = fastrand::Rng::with_seed(31);
     for n in [5, 64, 200] {
-        let values: Vec<i32> = (0..n).map(|at| if at < 32 { random.i32(0..256) } else { random.i32(-1..2000) }).collect();
+        let values: Vec<i32> =
+            (0..n).map(|at| if at < 32 { random.i32(0..256) } else { random.i32(-1..2000) }).collect();
         let grid = blocks(values.len(), 64);
         let mut padded = values.clone();
         padded.resize(grid[0] as usize * 64, -1);

@@ -55,20 +55,12 @@ const ALL_GATHER: u64 = 3;
 impl Head {
     fn new(kind: u64, element: c_int, argument: c_int, bytes: usize) -> Head {
         let [element, argument, bytes] = [element as u64, argument as u64, bytes as u64];
-        Head {
-            kind,
-            element,
-            argument,
-            bytes,
-        }
+        Head { kind, element, argument, bytes }
     }
 
     fn bytes(self) -> [u8; 32] {
         let mut bytes = [0; 32];
-        for (place, word) in bytes
-            .chunks_exact_mut(8)
-            .zip([self.kind, self.element, self.argument, self.bytes])
-        {
+        for (place, word) in bytes.chunks_exact_mut(8).zip([self.kind, self.element, self.argument, self.bytes]) {
             place.copy_from_slice(&word.to_le_bytes());
         }
         bytes
@@ -76,12 +68,7 @@ impl Head {
 
     fn of(bytes: [u8; 32]) -> Head {
         let word = |at: usize| u64::from_le_bytes(bytes[8 * at..][..8].try_into().expect("8 bytes"));
-        Head {
-            kind: word(0),
-            element: word(1),
-            argument: word(2),
-            bytes: word(3),
-        }
+        Head { kind: word(0), element: word(1), argument: word(2), bytes: word(3) }
     }
 }
 
@@ -115,10 +102,7 @@ fn hub(listener: TcpListener) -> std::io::Result<()> {
             heads.push(head);
             parts.push(part);
         }
-        assert!(
-            heads.iter().all(|head| *head == heads[0]),
-            "ranks are at different operations"
-        );
+        assert!(heads.iter().all(|head| *head == heads[0]), "ranks are at different operations");
         let head = heads[0];
         let result = match head.kind {
             ALL_REDUCE => reduce(&parts, head.element, head.argument),
@@ -334,9 +318,7 @@ fn begin(comm: *const Comm, head: Head, source: u64, target: u64, result: usize,
         let (own, stream) = (job.comm.clone(), job.stream as *mut c_void);
         let launch = LAUNCH.get().expect("the program is Rumba's");
         let launched = unsafe { launch(stream, work, Box::into_raw(Box::new(job)).cast()) };
-        let _ = own
-            .state
-            .compare_exchange(IN_PROGRESS, if launched == 0 { SUCCESS } else { 1 }, SeqCst, SeqCst);
+        let _ = own.state.compare_exchange(IN_PROGRESS, if launched == 0 { SUCCESS } else { 1 }, SeqCst, SeqCst);
     });
     IN_PROGRESS
 }

@@ -1,10 +1,7 @@
 //! Runs programs on the host: each statement for all threads of a block before the next one.
 //!
 //! Values are bits in a `u64`. What an operation computes is Rust's own arithmetic of its type, so nothing here is shared with a device.
-#![allow(
-    clippy::unnecessary_cast,
-    reason = "macros write casts for every integer type, some of them to the same type"
-)]
+#![allow(clippy::unnecessary_cast, reason = "macros write casts for every integer type, some of them to the same type")]
 
 use super::{
     BINS, Binary, COUNTERS, Collective, Comparison, Expr, Function, LOCAL, Program, RESULTS, Rmw, Slice, Special, Stmt,
@@ -69,35 +66,19 @@ struct Block<'a> {
 impl<'a> Block<'a> {
     fn new(program: &'a Program, data: &'a Data, block: [u32; 2]) -> Self {
         let words = program.tile.map_or(0, |tile| tile.words);
-        Self {
-            program,
-            data,
-            block,
-            tile: vec![vec![0; words]; program.threads()],
-            counters: Vec::new(),
-        }
+        Self { program, data, block, tile: vec![vec![0; words]; program.threads()], counters: Vec::new() }
     }
 
     fn run(&mut self, outcome: &mut Outcome) {
         let program = self.program;
-        let frame = Frame {
-            vars: vec![0; program.vars.len()],
-            arrays: vec![[0; LOCAL]; program.arrays],
-        };
+        let frame = Frame { vars: vec![0; program.vars.len()], arrays: vec![[0; LOCAL]; program.arrays] };
         let mut frames = vec![frame; program.threads()];
         self.counters = std::mem::take(&mut outcome.counters);
         self.uniform(&program.body, &mut frames);
         outcome.counters = std::mem::take(&mut self.counters);
         for (thread, frame) in frames.iter_mut().enumerate() {
-            let at = Scope {
-                thread,
-                vars: &program.vars,
-            };
-            if program
-                .writes
-                .as_ref()
-                .is_none_or(|condition| self.expr(condition, frame, at) != 0)
-            {
+            let at = Scope { thread, vars: &program.vars };
+            if program.writes.as_ref().is_none_or(|condition| self.expr(condition, frame, at) != 0) {
                 let results = std::array::from_fn(|i| self.expr(&program.results[i], frame, at));
                 outcome.results[self.index_of_results(thread)] = results;
             }
@@ -127,10 +108,7 @@ impl<'a> Block<'a> {
                 Stmt::Phase(words, readers) => {
                     for (thread, frame) in frames.iter_mut().enumerate() {
                         for (word, value) in words {
-                            let at = Scope {
-                                thread,
-                                vars: &self.program.vars,
-                            };
+                            let at = Scope { thread, vars: &self.program.vars };
                             self.tile[thread][*word] = self.expr(value, frame, at);
                         }
                     }
@@ -139,10 +117,7 @@ impl<'a> Block<'a> {
                 Stmt::Bins(var, index, value) => {
                     let mut bins = [0_u32; BINS];
                     for (thread, frame) in frames.iter_mut().enumerate() {
-                        let at = Scope {
-                            thread,
-                            vars: &self.program.vars,
-                        };
+                        let at = Scope { thread, vars: &self.program.vars };
                         let index = self.expr(index, frame, at) as usize % BINS;
                         bins[index] = bins[index].wrapping_add(self.expr(value, frame, at) as u32);
                     }
@@ -152,10 +127,7 @@ impl<'a> Block<'a> {
                 }
                 _ => {
                     for (thread, frame) in frames.iter_mut().enumerate() {
-                        let at = Scope {
-                            thread,
-                            vars: &self.program.vars,
-                        };
+                        let at = Scope { thread, vars: &self.program.vars };
                         self.statement(statement, frame, at);
                     }
                 }
@@ -168,9 +140,8 @@ impl<'a> Block<'a> {
         let ty = self.program.type_of(value, vars);
         for first in (0..frames.len()).step_by(32) {
             let end = frames.len().min(first + 32);
-            let values: Vec<u64> = (first..end)
-                .map(|thread| self.expr(value, &mut frames[thread], Scope { thread, vars }))
-                .collect();
+            let values: Vec<u64> =
+                (first..end).map(|thread| self.expr(value, &mut frames[thread], Scope { thread, vars })).collect();
             let lanes: Vec<usize> = (first..end)
                 .map(|thread| self.expr(lane, &mut frames[thread], Scope { thread, vars }) as usize % 32)
                 .collect();
@@ -198,12 +169,7 @@ impl<'a> Block<'a> {
                 0 => self.statements(otherwise, frame, at),
                 _ => self.statements(then, frame, at),
             },
-            Stmt::Loop {
-                round,
-                count,
-                body,
-                last,
-            } => {
+            Stmt::Loop { round, count, body, last } => {
                 let rounds = self.expr(count, frame, at) & 7;
                 frame.vars[*round] = 0;
                 while frame.vars[*round] < rounds {
@@ -238,21 +204,11 @@ impl<'a> Block<'a> {
     }
 
     fn call(&mut self, function: &Function, arguments: &[Expr], array: usize, frame: &mut Frame, at: Scope<'_>) -> u64 {
-        let mut vars: Vec<u64> = arguments
-            .iter()
-            .map(|argument| self.expr(argument, frame, at))
-            .collect();
+        let mut vars: Vec<u64> = arguments.iter().map(|argument| self.expr(argument, frame, at)).collect();
         vars.resize(function.vars.len(), 0);
-        let arrays = if function.takes_array {
-            vec![frame.arrays[array]]
-        } else {
-            Vec::new()
-        };
+        let arrays = if function.takes_array { vec![frame.arrays[array]] } else { Vec::new() };
         let mut own = Frame { vars, arrays };
-        let at = Scope {
-            thread: at.thread,
-            vars: &function.vars,
-        };
+        let at = Scope { thread: at.thread, vars: &function.vars };
         self.statements(&function.body, &mut own, at);
         self.expr(&function.result.1, &mut own, at)
     }
@@ -273,9 +229,7 @@ impl<'a> Block<'a> {
                 let [a, b, c] = [0, 1, 2].map(|i| self.expr(&of[i], frame, at));
                 match program.type_of(&of[0], at.vars) {
                     Type::F32 => u64::from(f32_of(a).mul_add(f32_of(b), f32_of(c)).to_bits()),
-                    _ => f64::from_bits(a)
-                        .mul_add(f64::from_bits(b), f64::from_bits(c))
-                        .to_bits(),
+                    _ => f64::from_bits(a).mul_add(f64::from_bits(b), f64::from_bits(c)).to_bits(),
                 }
             }
             Expr::Compare(comparison, a, b) => {
@@ -532,12 +486,7 @@ fn collective_value(collective: Collective, ty: Type, values: &[u64], own: usize
     let fold = |binary: Binary, of: &[u64]| of.iter().copied().reduce(|a, b| binary_value(binary, ty, a, b));
     let reduced = |binary| fold(binary, values).expect("a warp has a lane");
     // Lanes of which there is none keep their own value.
-    let from = |other: Option<usize>| {
-        other
-            .and_then(|other| values.get(other))
-            .copied()
-            .unwrap_or(values[own])
-    };
+    let from = |other: Option<usize>| other.and_then(|other| values.get(other)).copied().unwrap_or(values[own]);
     match collective {
         Collective::Shuffle => from(Some(lane)),
         Collective::ShuffleUp => from(own.checked_sub(lane)),

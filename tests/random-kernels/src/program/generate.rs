@@ -100,19 +100,7 @@ pub(crate) fn program(seed: u64) -> Program {
     let mut rng = Rng::with_seed(seed);
     let block = *pick(&mut rng, &BLOCKS);
     let tile = (rng.u8(..4) > 0).then(|| Tile {
-        of: *pick(
-            &mut rng,
-            &[
-                Type::U8,
-                Type::U16,
-                Type::U32,
-                Type::U32,
-                Type::U64,
-                Type::I32,
-                Type::F32,
-                Type::F64,
-            ],
-        ),
+        of: *pick(&mut rng, &[Type::U8, Type::U16, Type::U32, Type::U32, Type::U64, Type::I32, Type::F32, Type::F64]),
         words: match rng.u8(..4) {
             0 => 1,
             1 => 3,
@@ -137,10 +125,7 @@ pub(crate) fn program(seed: u64) -> Program {
             arrays: 0,
             tile,
             has_bins,
-            rmw: *pick(
-                &mut rng,
-                &[Rmw::Add, Rmw::Add, Rmw::Min, Rmw::Max, Rmw::And, Rmw::Or, Rmw::Xor],
-            ),
+            rmw: *pick(&mut rng, &[Rmw::Add, Rmw::Add, Rmw::Min, Rmw::Max, Rmw::And, Rmw::Or, Rmw::Xor]),
             body: Vec::new(),
             results: [const { Expr::Var(0) }; RESULTS],
             writes: None,
@@ -206,9 +191,7 @@ impl Generator {
     }
 
     fn function(&mut self) -> Function {
-        let parameters: Vec<Type> = (0..self.rng.usize(1..5))
-            .map(|_| *pick(&mut self.rng, &Type::ALL))
-            .collect();
+        let parameters: Vec<Type> = (0..self.rng.usize(1..5)).map(|_| *pick(&mut self.rng, &Type::ALL)).collect();
         let mut vars = parameters.clone();
         vars.extend([Type::U32, Type::U64, Type::Bool]);
         let outer = (std::mem::replace(&mut self.vars, vars), self.counters, self.arrays);
@@ -228,13 +211,7 @@ impl Generator {
         let vars = self.all_vars();
         (self.vars, self.counters, self.arrays) = outer;
         self.in_function = false;
-        Function {
-            parameters,
-            takes_array,
-            vars,
-            body,
-            result,
-        }
+        Function { parameters, takes_array, vars, body, result }
     }
 
     /// A statement that the whole block executes.
@@ -292,18 +269,9 @@ impl Generator {
             Collective::ReduceAnd | Collective::ReduceOr | Collective::ReduceXor => {
                 *pick(&mut self.rng, &[Type::U32, Type::U64])
             }
-            Collective::Shuffle | Collective::ShuffleUp | Collective::ShuffleDown | Collective::ShuffleXor => *pick(
-                &mut self.rng,
-                &[
-                    Type::U8,
-                    Type::U16,
-                    Type::U32,
-                    Type::I32,
-                    Type::U64,
-                    Type::F32,
-                    Type::F64,
-                ],
-            ),
+            Collective::Shuffle | Collective::ShuffleUp | Collective::ShuffleDown | Collective::ShuffleXor => {
+                *pick(&mut self.rng, &[Type::U8, Type::U16, Type::U32, Type::I32, Type::U64, Type::F32, Type::F64])
+            }
         };
         let is_partial = !self.program.threads().is_multiple_of(32);
         if is_partial && !collective.takes_partial_warps(of) {
@@ -326,11 +294,7 @@ impl Generator {
             0..3 if depth > 0 => {
                 let condition = self.expr(Type::Bool, 3);
                 let then = self.block(depth - 1);
-                let otherwise = if self.rng.bool() {
-                    self.block(depth - 1)
-                } else {
-                    Vec::new()
-                };
+                let otherwise = if self.rng.bool() { self.block(depth - 1) } else { Vec::new() };
                 Stmt::If(condition, then, otherwise)
             }
             3..5 if depth > 0 => {
@@ -339,12 +303,7 @@ impl Generator {
                 let count = self.expr(Type::U32, 2);
                 let body = self.block(depth - 1);
                 let last = (self.rng.u8(..3) == 0).then(|| self.expr(Type::Bool, 2));
-                Stmt::Loop {
-                    round,
-                    count,
-                    body,
-                    last,
-                }
+                Stmt::Loop { round, count, body, last }
             }
             5 if depth > 0 => {
                 let value = self.expr(Type::U32, 2);
@@ -400,14 +359,7 @@ impl Generator {
                 let tile = self.program.tile.expect("it can be read");
                 let index = self.expr(Type::U32, depth - 1);
                 let word = self.rng.usize(..tile.words);
-                convert(
-                    ty,
-                    tile.of,
-                    Expr::Shared {
-                        word,
-                        index: Box::new(index),
-                    },
-                )
+                convert(ty, tile.of, Expr::Shared { word, index: Box::new(index) })
             }
             7 | 8 if self.can_read_own => {
                 let tile = self.program.tile.expect("it can be read");
@@ -432,12 +384,7 @@ impl Generator {
 
     fn call(&mut self, ty: Type, depth: u32) -> Expr {
         let function = self.rng.usize(..self.program.functions.len());
-        let Function {
-            parameters,
-            result,
-            takes_array,
-            ..
-        } = &self.program.functions[function];
+        let Function { parameters, result, takes_array, .. } = &self.program.functions[function];
         let (parameters, result, takes_array) = (parameters.clone(), result.0, *takes_array);
         if takes_array && self.arrays == 0 {
             return self.leaf(ty);
@@ -601,64 +548,17 @@ fn convert(to: Type, from: Type, value: Expr) -> Expr {
 
 /// A constant: small, at an edge of a type, or any.
 fn constant(rng: &mut Rng, ty: Type) -> u64 {
-    let edges = [
-        0,
-        1,
-        2,
-        3,
-        7,
-        31,
-        32,
-        0x7f,
-        0x80,
-        0xff,
-        0x7fff,
-        0x8000,
-        0xffff,
-        0x7fff_ffff,
-        0x8000_0000,
-        0xffff_ffff,
-    ];
-    let wide = [
-        0x1_0000_0000,
-        0x7fff_ffff_ffff_ffff,
-        0x8000_0000_0000_0000,
-        u64::MAX,
-        u64::MAX - 1,
-        0x1249_2492_4924,
-    ];
+    let edges =
+        [0, 1, 2, 3, 7, 31, 32, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff];
+    let wide = [0x1_0000_0000, 0x7fff_ffff_ffff_ffff, 0x8000_0000_0000_0000, u64::MAX, u64::MAX - 1, 0x1249_2492_4924];
     let bits = match ty {
         Type::Bool => return u64::from(rng.bool()),
         Type::F32 => {
-            let of = [
-                0.0,
-                -0.0,
-                1.0,
-                -1.5,
-                0.1,
-                1e30,
-                -1e-40,
-                f32::INFINITY,
-                f32::NAN,
-                16_777_217.0,
-                -2.5e9,
-            ];
+            let of = [0.0, -0.0, 1.0, -1.5, 0.1, 1e30, -1e-40, f32::INFINITY, f32::NAN, 16_777_217.0, -2.5e9];
             return u64::from(pick(rng, &of).to_bits());
         }
         Type::F64 => {
-            let of = [
-                0.0,
-                -0.0,
-                1.0,
-                -1.5,
-                0.1,
-                1e300,
-                -1e-310,
-                f64::NEG_INFINITY,
-                f64::NAN,
-                9.007e15,
-                -4e19,
-            ];
+            let of = [0.0, -0.0, 1.0, -1.5, 0.1, 1e300, -1e-310, f64::NEG_INFINITY, f64::NAN, 9.007e15, -4e19];
             return pick(rng, &of).to_bits();
         }
         _ => match rng.u8(..4) {

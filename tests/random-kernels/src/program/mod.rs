@@ -166,14 +166,8 @@ pub(crate) enum Slice {
 }
 
 impl Slice {
-    pub(crate) const ALL: [Self; 6] = [
-        Self::Words,
-        Self::Longs,
-        Self::Bytes,
-        Self::Shorts,
-        Self::Floats,
-        Self::Doubles,
-    ];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Words, Self::Longs, Self::Bytes, Self::Shorts, Self::Floats, Self::Doubles];
 
     pub(crate) fn element(self) -> Type {
         match self {

@@ -21,11 +21,7 @@ pub(crate) fn crate_text(seed: u64, count: u64) -> String {
             _ => "(results, shape)",
         };
         let slices = Slice::ALL.map(|slice| format!("inputs.{}", slice.name())).join(", ");
-        writeln!(
-            calls,
-            "        {number} => kernel_{number}({slices}, inputs.number, counters, {shape}),"
-        )
-        .expect(ANY);
+        writeln!(calls, "        {number} => kernel_{number}({slices}, inputs.number, counters, {shape}),").expect(ANY);
     }
     writeln!(
         text,
@@ -47,13 +43,7 @@ const HELPERS: &str = "\
 
 /// A kernel and its functions.
 pub(crate) fn kernel_text(program: &Program, number: u64) -> String {
-    let mut printer = Printer {
-        program,
-        number,
-        vars: &[],
-        text: String::new(),
-        indent: 1,
-    };
+    let mut printer = Printer { program, number, vars: &[], text: String::new(), indent: 1 };
     for (index, function) in program.functions.iter().enumerate() {
         printer.function(index, function);
     }
@@ -70,9 +60,7 @@ struct Printer<'a> {
 }
 
 fn slices() -> String {
-    Slice::ALL
-        .map(|slice| format!("{}: &[{}]", slice.name(), slice.element().name()))
-        .join(", ")
+    Slice::ALL.map(|slice| format!("{}: &[{}]", slice.name(), slice.element().name())).join(", ")
 }
 
 /// The type of shared memory.
@@ -118,17 +106,9 @@ impl<'a> Printer<'a> {
 
     fn function(&mut self, index: usize, function: &'a Function) {
         self.vars = &function.vars;
-        let parameters: Vec<String> = function
-            .parameters
-            .iter()
-            .enumerate()
-            .map(|(i, ty)| format!("mut v{i}: {}", ty.name()))
-            .collect();
-        let array = if function.takes_array {
-            format!(", mut x0: [u32; {LOCAL}]")
-        } else {
-            String::new()
-        };
+        let parameters: Vec<String> =
+            function.parameters.iter().enumerate().map(|(i, ty)| format!("mut v{i}: {}", ty.name())).collect();
+        let array = if function.takes_array { format!(", mut x0: [u32; {LOCAL}]") } else { String::new() };
         let (number, result) = (self.number, function.result.0.name());
         let head = format!(
             "#[inline(never)]\nfn function_{number}_{index}({}, {}{array}) -> {result} {{\n",
@@ -146,26 +126,15 @@ impl<'a> Printer<'a> {
     fn kernel(&mut self) {
         let program = self.program;
         self.vars = &program.vars;
-        let mut parameters = vec![
-            slices(),
-            "number: u32".to_owned(),
-            "counters: &[Atomic<u32>]".to_owned(),
-        ];
-        parameters.push(format!(
-            "mut results: Disjoint<[u64; {RESULTS}], PerThread<{}>>",
-            program.rank()
-        ));
+        let mut parameters = vec![slices(), "number: u32".to_owned(), "counters: &[Atomic<u32>]".to_owned()];
+        parameters.push(format!("mut results: Disjoint<[u64; {RESULTS}], PerThread<{}>>", program.rank()));
         if let Some(tile) = program.tile {
             parameters.push(format!("mut tile: Shared<{}>", tile_type(program, tile)));
         }
         if program.has_bins {
             parameters.push(format!("mut bins: Shared<Table<Atomic<u32>, {BINS}>>"));
         }
-        let head = format!(
-            "#[kernel]\npub fn kernel_{}({}) {{\n",
-            self.number,
-            parameters.join(", ")
-        );
+        let head = format!("#[kernel]\npub fn kernel_{}({}) {{\n", self.number, parameters.join(", "));
         self.text.push_str(&head);
         self.variables(0);
         for array in 0..program.arrays {
@@ -212,12 +181,7 @@ impl<'a> Printer<'a> {
                 }
                 self.line("}");
             }
-            Stmt::Loop {
-                round,
-                count,
-                body,
-                last,
-            } => {
+            Stmt::Loop { round, count, body, last } => {
                 let count = self.expr(count);
                 self.line(&format!("v{round} = 0;"));
                 self.line(&format!("let rounds = {count} & 7;"));
@@ -236,11 +200,7 @@ impl<'a> Printer<'a> {
                 self.line(&format!("match {value} % {} {{", arms.len()));
                 self.indent += 1;
                 for (number, arm) in arms.iter().enumerate() {
-                    let pattern = if number + 1 < arms.len() {
-                        number.to_string()
-                    } else {
-                        "_".to_owned()
-                    };
+                    let pattern = if number + 1 < arms.len() { number.to_string() } else { "_".to_owned() };
                     self.inside(&format!("{pattern} => {{"), arm);
                     self.line("}");
                 }
@@ -310,12 +270,9 @@ impl<'a> Printer<'a> {
                 let ty = self.program.type_of(a, self.vars);
                 binary_text(*binary, ty, &self.expr(a), &self.expr(b))
             }
-            Expr::MulAdd(of) => format!(
-                "({}).mul_add({}, {})",
-                self.expr(&of[0]),
-                self.expr(&of[1]),
-                self.expr(&of[2])
-            ),
+            Expr::MulAdd(of) => {
+                format!("({}).mul_add({}, {})", self.expr(&of[0]), self.expr(&of[1]), self.expr(&of[2]))
+            }
             Expr::Compare(comparison, a, b) => {
                 let sign = match comparison {
                     Comparison::Equal => "==",
@@ -328,12 +285,9 @@ impl<'a> Printer<'a> {
                 format!("({} {sign} {})", self.expr(a), self.expr(b))
             }
             Expr::Cast(ty, of) => format!("({} as {})", self.expr(of), ty.name()),
-            Expr::Select(of) => format!(
-                "(if {} {{ {} }} else {{ {} }})",
-                self.expr(&of[0]),
-                self.expr(&of[1]),
-                self.expr(&of[2])
-            ),
+            Expr::Select(of) => {
+                format!("(if {} {{ {} }} else {{ {} }})", self.expr(&of[0]), self.expr(&of[1]), self.expr(&of[2]))
+            }
             Expr::Element(slice, index) => {
                 let name = slice.name();
                 format!("{name}[{} as usize % {name}.len()]", self.expr(index))

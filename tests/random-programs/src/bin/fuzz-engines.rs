@@ -85,11 +85,7 @@ fn main() -> Result<ExitCode> {
     }
     let Some(step) = args.step else {
         let findings = supervise(&args)?;
-        return Ok(if findings == 0 {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
-        });
+        return Ok(if findings == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     };
     work(&args, step)?;
     Ok(ExitCode::SUCCESS)
@@ -217,10 +213,7 @@ type Said = (usize, Option<String>);
 fn start(args: &Args, number: usize, first: u64, step: u64, count: u64, said: &Sender<Said>) -> Result<Job> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["--seed", &first.to_string(), "--step", &step.to_string()]);
-    command
-        .args(["--count", &count.to_string()])
-        .arg("--out")
-        .arg(&args.out);
+    command.args(["--count", &count.to_string()]).arg("--out").arg(&args.out);
     if args.interpreters {
         command.arg("--interpreters");
     }
@@ -230,11 +223,7 @@ fn start(args: &Args, number: usize, first: u64, step: u64, count: u64, said: &S
     if let Some(processor) = &args.processor {
         command.args(["--processor", processor]);
     }
-    let mut process = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
+    let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let (Some(output), Some(errors)) = (process.stdout.take(), process.stderr.take()) else {
         bail!("a job has no output");
     };
@@ -252,12 +241,7 @@ fn start(args: &Args, number: usize, first: u64, step: u64, count: u64, said: &S
         }
         let _ = said.send((number, None));
     });
-    Ok(Job {
-        process,
-        seed: None,
-        heard: Instant::now(),
-        next: first,
-    })
+    Ok(Job { process, seed: None, heard: Instant::now(), next: first })
 }
 
 /// What came of the inputs.
@@ -274,27 +258,14 @@ impl Counts {
     }
 
     fn line(&self, since: Instant) -> String {
-        let words: Vec<String> = self
-            .words
-            .iter()
-            .map(|(word, count)| format!("{count} {word}"))
-            .collect();
-        format!(
-            "{:6.0} s: {} programs: {}",
-            since.elapsed().as_secs_f64(),
-            self.inputs,
-            words.join(", ")
-        )
+        let words: Vec<String> = self.words.iter().map(|(word, count)| format!("{count} {word}")).collect();
+        format!("{:6.0} s: {} programs: {}", since.elapsed().as_secs_f64(), self.inputs, words.join(", "))
     }
 
     /// Inputs of which each one is a finding.
     fn bad(&self) -> u64 {
         let good = ["ended", "failed", "unknown"];
-        self.words
-            .iter()
-            .filter(|(word, _)| !good.contains(&word.as_str()))
-            .map(|(_, count)| *count)
-            .sum()
+        self.words.iter().filter(|(word, _)| !good.contains(&word.as_str())).map(|(_, count)| *count).sum()
     }
 }
 
@@ -320,11 +291,7 @@ fn supervise(args: &Args) -> Result<u64> {
     for number in 0..jobs {
         let first = args.seed + number as u64;
         let count = left(first);
-        running.push(if count > 0 {
-            Some(start(args, number, first, step, count, &said)?)
-        } else {
-            None
-        });
+        running.push(if count > 0 { Some(start(args, number, first, step, count, &said)?) } else { None });
     }
     while Instant::now() < end && running.iter().any(Option::is_some) {
         match heard.recv_timeout(Duration::from_secs(1)) {

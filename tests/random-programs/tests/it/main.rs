@@ -27,9 +27,7 @@ fn a_program_follows_from_its_choices() {
     // Any bytes make a program.
     for bytes in [&[][..], &[255; 10], &[7; 10_000]] {
         let case = program(Choices::of_bytes(bytes)).case;
-        Engines::interpreters()
-            .compare(&case)
-            .unwrap_or_else(|error| panic!("{error}\n{case}"));
+        Engines::interpreters().compare(&case).unwrap_or_else(|error| panic!("{error}\n{case}"));
     }
 }
 
@@ -37,12 +35,7 @@ fn a_program_follows_from_its_choices() {
 fn programs_are_defined() {
     // Of several lanes that store to one word at a time, one wins: the last one on every engine. A thread that exits does not meet
     // the others at their barriers, which wait for that.
-    let others = [
-        "cells of several",
-        "atomic of several",
-        "an access that may fail",
-        "exit",
-    ];
+    let others = ["cells of several", "atomic of several", "an access that may fail", "exit"];
     let engines = Engines::interpreters();
     let mut checked = 0;
     for seed in 1..160 {
@@ -51,12 +44,7 @@ fn programs_are_defined() {
             continue;
         }
         let findings = engines.findings(&program.case).unwrap();
-        assert!(
-            findings.is_empty(),
-            "seed {seed}: {}\n{}",
-            findings.join("\n"),
-            program.case
-        );
+        assert!(findings.is_empty(), "seed {seed}: {}\n{}", findings.join("\n"), program.case);
         checked += 1;
     }
     assert!(checked > 80, "{checked}");

@@ -30,10 +30,7 @@ pub fn tensor_cores(
     stages: Pipeline<(Numbers, Numbers)>,
 ) {
     let ([top, left], inner) = (c.tile_start(), inner as usize);
-    let (a, b) = (
-        View2::new(a, [c.rows(), inner / WIDTH]),
-        View2::new(b, [c.columns(), inner / WIDTH]),
-    );
+    let (a, b) = (View2::new(a, [c.rows(), inner / WIDTH]), View2::new(b, [c.columns(), inner / WIDTH]));
     let from_a = |start: usize| move |[row, k]: [usize; 2]| a.get([top + row, start / WIDTH + k]);
     let from_b = |start: usize| move |[row, k]: [usize; 2]| b.get([left + row, start / WIDTH + k]);
 

@@ -4,61 +4,19 @@ use crate::text;
 
 /// The kernels, their products for scores and for the output, and how many keys are in a block.
 pub(crate) const KERNELS: [(&str, &str, &str, usize); 8] = [
-    (
-        "attention_64_f16",
-        "m64n128k16.f32.f16.f16",
-        "m64n64k16.f32.f16.f16",
-        128,
-    ),
-    (
-        "attention_64_bf16",
-        "m64n128k16.f32.bf16.bf16",
-        "m64n64k16.f32.bf16.bf16",
-        128,
-    ),
-    (
-        "attention_128_f16",
-        "m64n128k16.f32.f16.f16",
-        "m64n128k16.f32.f16.f16",
-        128,
-    ),
-    (
-        "attention_128_bf16",
-        "m64n128k16.f32.bf16.bf16",
-        "m64n128k16.f32.bf16.bf16",
-        128,
-    ),
-    (
-        "attention_192_f16",
-        "m64n64k16.f32.f16.f16",
-        "m64n192k16.f32.f16.f16",
-        64,
-    ),
-    (
-        "attention_192_bf16",
-        "m64n64k16.f32.bf16.bf16",
-        "m64n192k16.f32.bf16.bf16",
-        64,
-    ),
-    (
-        "attention_512_f16",
-        "m64n64k16.f32.f16.f16",
-        "m64n256k16.f32.f16.f16",
-        64,
-    ),
-    (
-        "attention_512_bf16",
-        "m64n64k16.f32.bf16.bf16",
-        "m64n256k16.f32.bf16.bf16",
-        64,
-    ),
+    ("attention_64_f16", "m64n128k16.f32.f16.f16", "m64n64k16.f32.f16.f16", 128),
+    ("attention_64_bf16", "m64n128k16.f32.bf16.bf16", "m64n64k16.f32.bf16.bf16", 128),
+    ("attention_128_f16", "m64n128k16.f32.f16.f16", "m64n128k16.f32.f16.f16", 128),
+    ("attention_128_bf16", "m64n128k16.f32.bf16.bf16", "m64n128k16.f32.bf16.bf16", 128),
+    ("attention_192_f16", "m64n64k16.f32.f16.f16", "m64n192k16.f32.f16.f16", 64),
+    ("attention_192_bf16", "m64n64k16.f32.bf16.bf16", "m64n192k16.f32.bf16.bf16", 64),
+    ("attention_512_f16", "m64n64k16.f32.f16.f16", "m64n256k16.f32.f16.f16", 64),
+    ("attention_512_bf16", "m64n64k16.f32.bf16.bf16", "m64n256k16.f32.bf16.bf16", 64),
 ];
 
 /// The text of a kernel, from its head to the brace that ends it.
 fn kernel(name: &str) -> &'static str {
-    let start = text()
-        .find(&format!(".entry {name}("))
-        .unwrap_or_else(|| panic!("no `{name}`"));
+    let start = text().find(&format!(".entry {name}(")).unwrap_or_else(|| panic!("no `{name}`"));
     let text = &text()[start..];
     // Instructions written as text may have braces of their own.
     let ends = text.match_indices("\n}").map(|(at, _)| at);
@@ -120,15 +78,8 @@ fn weights_are_computed_under_a_product() {
             continue;
         }
         assert_eq!(parts.len(), 2, "`{name}` has one loop over keys");
-        let meanwhile = parts[1]
-            .split("wgmma.wait_group.sync.aligned 0")
-            .next()
-            .unwrap_or_default();
+        let meanwhile = parts[1].split("wgmma.wait_group.sync.aligned 0").next().unwrap_or_default();
         let powers = meanwhile.matches("ex2.approx.ftz.f32").count();
-        assert!(
-            powers >= keys / 2,
-            "`{name}` has {powers} powers under its product, of {}",
-            keys / 2
-        );
+        assert!(powers >= keys / 2, "`{name}` has {powers} powers under its product, of {}", keys / 2);
     }
 }

@@ -29,11 +29,9 @@ fn instructions() -> Vec<(&'static str, Vec<String>)> {
     fn collect(block: &Block<'_>, opcodes: &mut Vec<String>) {
         for statement in &block.statements {
             match statement {
-                Statement::Instruction(instruction) => opcodes.push(format!(
-                    "{}{}",
-                    instruction.opcode.mnemonic,
-                    instruction.opcode.modifiers.concat()
-                )),
+                Statement::Instruction(instruction) => {
+                    opcodes.push(format!("{}{}", instruction.opcode.mnemonic, instruction.opcode.modifiers.concat()))
+                }
                 Statement::Block(block) => collect(block, opcodes),
                 _ => {}
             }
@@ -55,12 +53,7 @@ fn instructions() -> Vec<(&'static str, Vec<String>)> {
 #[test]
 fn sums_and_operands_stay_out_of_local_memory() {
     let all = instructions();
-    assert_eq!(
-        all.len(),
-        KERNELS.len(),
-        "{:?}",
-        all.iter().map(|(name, _)| *name).collect::<Vec<_>>()
-    );
+    assert_eq!(all.len(), KERNELS.len(), "{:?}", all.iter().map(|(name, _)| *name).collect::<Vec<_>>());
     for (kernel, opcodes) in all {
         for opcode in opcodes {
             let local = opcode.starts_with("ld.local") || opcode.starts_with("st.local");
@@ -122,10 +115,7 @@ pub(crate) const KERNELS: [(&str, &str); 45] = [
 fn products_are_those_of_whole_warp_groups() {
     let all = instructions();
     for (kernel, product) in KERNELS {
-        let (_, opcodes) = all
-            .iter()
-            .find(|(name, _)| *name == kernel)
-            .unwrap_or_else(|| panic!("no `{kernel}`"));
+        let (_, opcodes) = all.iter().find(|(name, _)| *name == kernel).unwrap_or_else(|| panic!("no `{kernel}`"));
         let product = format!("wgmma.mma_async.sync.aligned.{product}");
         let copies = !kernel.contains("stored");
         let clusters = !kernel.contains("small");
@@ -150,11 +140,7 @@ fn products_are_those_of_whole_warp_groups() {
             ("griddepcontrol.wait", true),
         ];
         for (opcode, is_wanted) in wanted {
-            assert_eq!(
-                opcodes.iter().any(|known| known == opcode),
-                is_wanted,
-                "`{kernel}` and `{opcode}`"
-            );
+            assert_eq!(opcodes.iter().any(|known| known == opcode), is_wanted, "`{kernel}` and `{opcode}`");
         }
     }
 }
@@ -183,46 +169,21 @@ fn matrices_without_tensor_maps_are_refused() {
     let device = Device::new().expect("a device");
     let zeros = |elements: usize| device.buffer_from(&vec![f16::ZERO; elements]).expect("memory");
     let (a, mut c) = (zeros(64 * 100), zeros(64 * 64));
-    let rows = refused(product_large_nt::<f16>(
-        (&a, [64, 100]),
-        (&a, [64, 100]),
-        (&mut c, [64, 64]),
-    ));
+    let rows = refused(product_large_nt::<f16>((&a, [64, 100]), (&a, [64, 100]), (&mut c, [64, 64])));
     assert!(matches!(rows, ViewError::TensorRows { row_bytes: 200, .. }));
-    let elements = refused(product_large_nt::<f16>(
-        (&a, [64, 96]),
-        (&a, [64, 100]),
-        (&mut c, [64, 64]),
-    ));
+    let elements = refused(product_large_nt::<f16>((&a, [64, 96]), (&a, [64, 100]), (&mut c, [64, 64])));
     assert!(matches!(elements, ViewError::Elements { elements: 6400, .. }));
     let none = zeros(0);
-    let empty = refused(product_large_nt::<f16>(
-        (&none, [64, 0]),
-        (&none, [64, 0]),
-        (&mut c, [64, 64]),
-    ));
+    let empty = refused(product_large_nt::<f16>((&none, [64, 0]), (&none, [64, 0]), (&mut c, [64, 64])));
     assert!(matches!(empty, ViewError::TensorEmpty { .. }));
     // Rows that overlap are read, and not written.
-    let rows_apart = |row_stride| TensorShape {
-        batches: 1,
-        rows: 64,
-        columns: 64,
-        row_stride,
-        batch_stride: 0,
-    };
+    let rows_apart = |row_stride| TensorShape { batches: 1, rows: 64, columns: 64, row_stride, batch_stride: 0 };
     let near = product_large_nt::<f16>((&a, rows_apart(32)), (&a, rows_apart(32)), (&mut c, [64, 64]));
     assert!(near.check([2, 1, 1], [384, 1, 1], 232_448).is_ok());
     drop(near);
     let a = zeros(64 * 64);
-    let overlap = refused(product_large_nt::<f16>(
-        (&a, [64, 64]),
-        (&a, [64, 64]),
-        (&mut c, rows_apart(56)),
-    ));
-    assert!(
-        matches!(overlap, ViewError::TensorOverlap { row_stride: 56, .. }),
-        "{overlap:?}"
-    );
+    let overlap = refused(product_large_nt::<f16>((&a, [64, 64]), (&a, [64, 64]), (&mut c, rows_apart(56))));
+    assert!(matches!(overlap, ViewError::TensorOverlap { row_stride: 56, .. }), "{overlap:?}");
 }
 
 /// Numbers whose products are computed: small whole ones, whose sums are exact until they are rounded to what is written.
@@ -317,30 +278,17 @@ fn check<T: Number, O: Written>(
     let (left, right) = (device.buffer_from(&a).unwrap(), device.buffer_from(&b).unwrap());
     let mut c = device.buffer_from(&vec![O::NOTHING; batches * m * n]).unwrap();
     let (along_a, along_b) = (orders.starts_with('n'), orders.ends_with('t'));
-    let shape = |along, length| {
-        TensorShape::from(if along {
-            [batches, length, k]
-        } else {
-            [batches, k, length]
-        })
-    };
-    let call = call(
-        (&left, shape(along_a, m)),
-        (&right, shape(along_b, n)),
-        (&mut c, TensorShape::from([batches, m, n])),
-    );
+    let shape = |along, length| TensorShape::from(if along { [batches, length, k] } else { [batches, k, length] });
+    let call =
+        call((&left, shape(along_a, m)), (&right, shape(along_b, n)), (&mut c, TensorShape::from([batches, m, n])));
     // More than one tile for each cluster, of which there are two.
-    module
-        .launch((2 * cluster, threads), call)
-        .unwrap_or_else(|error| panic!("{error}"));
+    module.launch((2 * cluster, threads), call).unwrap_or_else(|error| panic!("{error}"));
     for (i, c) in c.to_vec().unwrap().into_iter().enumerate() {
         let (batch, row, column) = (i / (m * n), i / n % m, i % n);
         let at = |along, length: usize, i: usize, j: usize| {
             batch * length * k + if along { i * k + j } else { j * length + i }
         };
-        let sum: f64 = (0..k)
-            .map(|j| a[at(along_a, m, row, j)].value() * b[at(along_b, n, column, j)].value())
-            .sum();
+        let sum: f64 = (0..k).map(|j| a[at(along_a, m, row, j)].value() * b[at(along_b, n, column, j)].value()).sum();
         assert_eq!(
             c,
             O::rounded(sum),
@@ -395,37 +343,19 @@ fn small_products_are_those_in_f64() {
 
 #[test]
 fn batches_are_products_of_their_own() {
-    check::<f16, f16>(LARGE, "nt", [3, 100, 40, 72], |a, b, c| {
-        product_large_nt::<f16>(a, b, c)
-    });
-    check::<bf16, bf16>(SMALL, "tn", [5, 72, 40, 30], |a, b, c| {
-        product_small_tn::<bf16>(a, b, c)
-    });
+    check::<f16, f16>(LARGE, "nt", [3, 100, 40, 72], |a, b, c| product_large_nt::<f16>(a, b, c));
+    check::<bf16, bf16>(SMALL, "tn", [5, 72, 40, 30], |a, b, c| product_small_tn::<bf16>(a, b, c));
     let shape = [3, 7, 9, 16];
     check::<f16, f32>(STORED, "nt", shape, plain!(product_stored_16, f16, f32, 1.0, 0.0));
-    check::<f16, f32>(PARTS, "nt", [3, 130, 260, 72], |a, b, c| {
-        product_parts_nt::<f16>(a, b, c)
-    });
-    check::<bf16, f32>(PARTS, "nt", [8, 7, 12, 136], |a, b, c| {
-        product_parts_nt::<bf16>(a, b, c)
-    });
+    check::<f16, f32>(PARTS, "nt", [3, 130, 260, 72], |a, b, c| product_parts_nt::<f16>(a, b, c));
+    check::<bf16, f32>(PARTS, "nt", [8, 7, 12, 136], |a, b, c| product_parts_nt::<bf16>(a, b, c));
 }
 
 #[test]
 fn rows_of_any_length_are_stored() {
     for n in [1, 2, 259, 260] {
-        check::<f16, f16>(
-            STORED,
-            "nt",
-            [1, 130, n, 72],
-            plain!(product_stored_16, f16, f16, 1.0, 0.0),
-        );
-        check::<bf16, f32>(
-            STORED,
-            "nt",
-            [1, 3, n, 64],
-            plain!(product_stored_16, bf16, f32, 1.0, 0.0),
-        );
+        check::<f16, f16>(STORED, "nt", [1, 130, n, 72], plain!(product_stored_16, f16, f16, 1.0, 0.0));
+        check::<bf16, f32>(STORED, "nt", [1, 3, n, 64], plain!(product_stored_16, bf16, f32, 1.0, 0.0));
     }
 }
 
@@ -436,15 +366,11 @@ fn products_of_32_and_8_bits_are_those_in_f64() {
     let odd = [1, 130, 257, 144];
     check::<f32, f32>(STORED, "nt", odd, plain!(product_stored_32, f32, f32, 1.0, 0.0));
     check::<i8, i32>(STORED, "nt", shape, plain!(product_stored_s8, i8, i32, 1, 0));
-    check::<e4m3, f16>(LARGE, "nt", [1, 130, 264, 144], |a, b, c| {
-        product_large_8::<e4m3, f16>(a, b, 1.0, c)
-    });
+    check::<e4m3, f16>(LARGE, "nt", [1, 130, 264, 144], |a, b, c| product_large_8::<e4m3, f16>(a, b, 1.0, c));
     check::<e4m3, f16>(LARGE, "nt", [1, 130, 264, 144], |a, b, c| {
         product_fused_8::<e4m3, f16>(a, b, no_row(), nothing(), 1.0, Activation::Identity, c)
     });
-    check::<e5m2, bf16>(LARGE, "nt", [1, 130, 264, 144], |a, b, c| {
-        product_large_8::<e5m2, bf16>(a, b, 1.0, c)
-    });
+    check::<e5m2, bf16>(LARGE, "nt", [1, 130, 264, 144], |a, b, c| product_large_8::<e5m2, bf16>(a, b, 1.0, c));
     check::<e5m2, bf16>(LARGE, "nt", [1, 130, 264, 144], |a, b, c| {
         product_fused_8::<e5m2, bf16>(a, b, no_row(), nothing(), 1.0, Activation::Identity, c)
     });
@@ -457,31 +383,15 @@ fn products_of_32_and_8_bits_are_those_in_f64() {
 fn rows_may_be_apart() {
     let (device, module) = module();
     let number = |i: usize| f16::from_f32((i % 5) as f32);
-    let a = device
-        .buffer_from(&(0..64 * 80).map(number).collect::<Vec<_>>())
-        .unwrap();
+    let a = device.buffer_from(&(0..64 * 80).map(number).collect::<Vec<_>>()).unwrap();
     let mut c = device.buffer_from(&vec![f16::ZERO; 64 * 72]).unwrap();
-    let shape = |columns, row_stride| TensorShape {
-        batches: 1,
-        rows: 64,
-        columns,
-        row_stride,
-        batch_stride: 0,
-    };
+    let shape = |columns, row_stride| TensorShape { batches: 1, rows: 64, columns, row_stride, batch_stride: 0 };
     let call = product_small_nt::<f16>((&a, shape(40, 80)), (&a, shape(40, 80)), (&mut c, shape(64, 72)));
-    module
-        .launch((1, SMALL.threads), call)
-        .unwrap_or_else(|error| panic!("{error}"));
+    module.launch((1, SMALL.threads), call).unwrap_or_else(|error| panic!("{error}"));
     let (a, c) = (a.to_vec().unwrap(), c.to_vec().unwrap());
     for (i, c) in c.into_iter().enumerate() {
         let (row, column) = (i / 72, i % 72);
-        let sum: f64 = (0..40)
-            .map(|j| a[row * 80 + j].value() * a[column.min(63) * 80 + j].value())
-            .sum();
-        assert_eq!(
-            c.value(),
-            if column < 64 { sum } else { 0.0 },
-            "row {row}, column {column}"
-        );
+        let sum: f64 = (0..40).map(|j| a[row * 80 + j].value() * a[column.min(63) * 80 + j].value()).sum();
+        assert_eq!(c.value(), if column < 64 { sum } else { 0.0 }, "row {row}, column {column}");
     }
 }

@@ -27,48 +27,14 @@ pub fn builds() -> impl Iterator<Item = (&'static str, String)> {
         ("BuildError::NoCrate", BuildError::NoCrate { directory: folder() }),
         (
             "BuildError::Manifest",
-            BuildError::Manifest {
-                path: folder().join("Cargo.toml"),
-                reason: "`sm_81` is not an architecture".into(),
-            },
+            BuildError::Manifest { path: folder().join("Cargo.toml"), reason: "`sm_81` is not an architecture".into() },
         ),
         ("BuildError::NoLibrary", BuildError::NoLibrary { directory: folder() }),
-        (
-            "BuildError::Compile",
-            BuildError::Compile {
-                directory: folder(),
-                errors: 2,
-                diagnostics: String::new(),
-            },
-        ),
-        (
-            "BuildError::Cargo",
-            BuildError::Cargo {
-                directory: folder(),
-                status: ExitStatus::from_raw(101 << 8),
-            },
-        ),
-        (
-            "BuildError::Start",
-            BuildError::Start {
-                program: path("cargo"),
-                source: no_such_file(),
-            },
-        ),
-        (
-            "BuildError::Io",
-            BuildError::Io {
-                path: folder().join("src/lib.rs"),
-                source: no_such_file(),
-            },
-        ),
-        (
-            "BuildError::Rlib",
-            BuildError::Rlib {
-                path: path("libcuda_std.rlib"),
-                reason: "it holds no bitcode".into(),
-            },
-        ),
+        ("BuildError::Compile", BuildError::Compile { directory: folder(), errors: 2, diagnostics: String::new() }),
+        ("BuildError::Cargo", BuildError::Cargo { directory: folder(), status: ExitStatus::from_raw(101 << 8) }),
+        ("BuildError::Start", BuildError::Start { program: path("cargo"), source: no_such_file() }),
+        ("BuildError::Io", BuildError::Io { path: folder().join("src/lib.rs"), source: no_such_file() }),
+        ("BuildError::Rlib", BuildError::Rlib { path: path("libcuda_std.rlib"), reason: "it holds no bitcode".into() }),
         (
             "BuildError::LoadLlvm",
             BuildError::LoadLlvm {
@@ -78,18 +44,11 @@ pub fn builds() -> impl Iterator<Item = (&'static str, String)> {
         ),
         (
             "BuildError::Llvm",
-            BuildError::Llvm {
-                arch: NvvmArch::ALL[0],
-                message: "cannot select: intrinsic %llvm.x86.rdtsc".into(),
-            },
+            BuildError::Llvm { arch: NvvmArch::ALL[0], message: "cannot select: intrinsic %llvm.x86.rdtsc".into() },
         ),
         (
             "BuildError::TooNew",
-            BuildError::TooNew {
-                kernel: "product".into(),
-                version: "8.0".into(),
-                arch: "sm_90a".into(),
-            },
+            BuildError::TooNew { kernel: "product".into(), version: "8.0".into(), arch: "sm_90a".into() },
         ),
         (
             "BuildError::BelowFloor",
@@ -117,17 +76,9 @@ pub fn builds() -> impl Iterator<Item = (&'static str, String)> {
         ),
         (
             "BuildError::KernelTwice",
-            BuildError::KernelTwice {
-                kernel: "step".into(),
-                crates: ["heat".into(), "waves".into()],
-            },
+            BuildError::KernelTwice { kernel: "step".into(), crates: ["heat".into(), "waves".into()] },
         ),
-        (
-            "BuildError::Undefined",
-            BuildError::Undefined {
-                symbols: vec!["`strlen`".into()],
-            },
-        ),
+        ("BuildError::Undefined", BuildError::Undefined { symbols: vec!["`strlen`".into()] }),
     ];
     let lacks = vec![
         ("Lack::Broken", Lack::Broken("permission denied".into())),
@@ -138,28 +89,17 @@ pub fn builds() -> impl Iterator<Item = (&'static str, String)> {
     ];
     let inspects = vec![
         ("InspectError::Missing", InspectError::Missing { tool: "nvdisasm" }),
-        (
-            "InspectError::Io",
-            InspectError::Io {
-                path: path("ptxas"),
-                source: no_such_file(),
-            },
-        ),
+        ("InspectError::Io", InspectError::Io { path: path("ptxas"), source: no_such_file() }),
         (
             "InspectError::NoText",
             InspectError::NoText {
                 arch: NvvmArch::ALL[0],
-                texts: ["sm_80", "sm_90a"]
-                    .map(|name| name.parse().expect("an architecture"))
-                    .into(),
+                texts: ["sm_80", "sm_90a"].map(|name| name.parse().expect("an architecture")).into(),
             },
         ),
         (
             "InspectError::Refused",
-            InspectError::Refused {
-                tool: "ptxas",
-                message: "line 17; error: Unknown symbol 'x'".into(),
-            },
+            InspectError::Refused { tool: "ptxas", message: "line 17; error: Unknown symbol 'x'".into() },
         ),
     ];
     said(builds).chain(said(lacks)).chain(said(inspects))

@@ -12,41 +12,12 @@ pub(super) fn collectives() -> impl Iterator<Item = (&'static str, String)> {
     let devices = vec![
         (
             "NcclError::Missing",
-            NcclError::Missing {
-                library: library(),
-                cause: "cannot open shared object file".into(),
-            },
+            NcclError::Missing { library: library(), cause: "cannot open shared object file".into() },
         ),
-        (
-            "NcclError::NoFunction",
-            NcclError::NoFunction {
-                library: library(),
-                function: "ncclCommInitAll".into(),
-            },
-        ),
-        (
-            "NcclError::TooOld",
-            NcclError::TooOld {
-                library: library(),
-                version: (2, 4, 8),
-            },
-        ),
-        (
-            "NcclError::Refused",
-            NcclError::Refused {
-                operation: "reduce",
-                text: "invalid usage".into(),
-                detail: None,
-            },
-        ),
-        (
-            "NcclError::Buffers",
-            NcclError::Buffers {
-                operation: "all_reduce",
-                buffers: 3,
-                devices: 4,
-            },
-        ),
+        ("NcclError::NoFunction", NcclError::NoFunction { library: library(), function: "ncclCommInitAll".into() }),
+        ("NcclError::TooOld", NcclError::TooOld { library: library(), version: (2, 4, 8) }),
+        ("NcclError::Refused", NcclError::Refused { operation: "reduce", text: "invalid usage".into(), detail: None }),
+        ("NcclError::Buffers", NcclError::Buffers { operation: "all_reduce", buffers: 3, devices: 4 }),
         ("NcclError::NoSuchRank", NcclError::NoSuchRank { rank: 4, count: 4 }),
         ("NcclError::NotAMember", NcclError::NotAMember { device: 3 }),
         ("NcclError::Twice", NcclError::Twice { device: 1 }),
@@ -64,19 +35,10 @@ pub(super) fn collectives() -> impl Iterator<Item = (&'static str, String)> {
             },
         ),
         ("RankError::NoSuchRank", RankError::NoSuchRank { rank: 4, size: 4 }),
-        (
-            "RankError::TooManyRanks",
-            RankError::TooManyRanks {
-                size: 1_000_000,
-                most: 1 << 16,
-            },
-        ),
+        ("RankError::TooManyRanks", RankError::TooManyRanks { size: 1_000_000, most: 1 << 16 }),
         (
             "RankError::Address",
-            RankError::Address {
-                address: address(),
-                cause: "Address already in use (os error 98)".into(),
-            },
+            RankError::Address { address: address(), cause: "Address already in use (os error 98)".into() },
         ),
         (
             "RankError::Unreachable",
@@ -87,24 +49,10 @@ pub(super) fn collectives() -> impl Iterator<Item = (&'static str, String)> {
                 cause: "Connection refused (os error 111)".into(),
             },
         ),
-        (
-            "RankError::Absent",
-            RankError::Absent {
-                ranks: vec![2, 3],
-                size: 4,
-                after,
-            },
-        ),
+        ("RankError::Absent", RankError::Absent { ranks: vec![2, 3], size: 4, after }),
         ("RankError::Twice", RankError::Twice { rank: 1 }),
         ("RankError::Lost", RankError::Lost { rank: 2, operation }),
-        (
-            "RankError::Late",
-            RankError::Late {
-                rank: 2,
-                operation,
-                after,
-            },
-        ),
+        ("RankError::Late", RankError::Late { rank: 2, operation, after }),
         (
             "RankError::Disagreement",
             RankError::Disagreement {
@@ -113,13 +61,7 @@ pub(super) fn collectives() -> impl Iterator<Item = (&'static str, String)> {
                 ours: "all_reduce (operation 7, 4 elements of type 7, argument 0)".into(),
             },
         ),
-        (
-            "RankError::NoNccl",
-            RankError::NoNccl {
-                reason: TcpReason::SharedGpu { first: 2, second: 3 },
-                cause: None,
-            },
-        ),
+        ("RankError::NoNccl", RankError::NoNccl { reason: TcpReason::SharedGpu { first: 2, second: 3 }, cause: None }),
         ("RankError::Stalled", RankError::Stalled { operation, after }),
         (
             "RankError::Failed",

@@ -16,9 +16,7 @@ use samples::samples;
 const SOURCES: &[&str] = &["host/src", "crates/cuda_std/src", "crates/cuda_builder/src"];
 
 fn workspace() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("the package lies in the workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package lies in the workspace")
 }
 
 fn catalogue() -> PathBuf {
@@ -42,12 +40,8 @@ fn variants() -> BTreeSet<String> {
         for line in text.lines() {
             if let Some(name) = &open {
                 // rustfmt indents the variants of an enum at the top of a file by four.
-                let variant: String = line
-                    .strip_prefix("    ")
-                    .unwrap_or_default()
-                    .chars()
-                    .take_while(|c| c.is_alphanumeric())
-                    .collect();
+                let variant: String =
+                    line.strip_prefix("    ").unwrap_or_default().chars().take_while(|c| c.is_alphanumeric()).collect();
                 if variant.starts_with(|c: char| c.is_ascii_uppercase()) {
                     names.insert(format!("{name}::{variant}"));
                 }
@@ -86,28 +80,17 @@ fn the_catalogue_has_every_error_as_the_library_words_it() {
 /// Compares the catalogue with examples of all errors.
 fn compare(samples: &[(&str, String)]) {
     let sampled: BTreeSet<String> = samples.iter().map(|(name, _)| (*name).to_owned()).collect();
-    assert_eq!(
-        variants(),
-        sampled,
-        "variants in the sources, and examples in this file"
-    );
+    assert_eq!(variants(), sampled, "variants in the sources, and examples in this file");
 
     let text = std::fs::read_to_string(catalogue()).expect("the catalogue is UTF-8");
     let listed: BTreeSet<String> = text.lines().filter_map(section).map(str::to_owned).collect();
-    assert_eq!(
-        variants(),
-        listed,
-        "variants in the sources, and sections in book/src/errors.md"
-    );
+    assert_eq!(variants(), listed, "variants in the sources, and sections in book/src/errors.md");
 
     // The catalogue with every message put into the first block of its section.
     let (mut blessed, mut message, mut inside) = (String::new(), None, false);
     for line in text.lines() {
         if let Some(name) = section(line) {
-            message = samples
-                .iter()
-                .find(|sample| sample.0 == name)
-                .map(|sample| sample.1.as_str());
+            message = samples.iter().find(|sample| sample.0 == name).map(|sample| sample.1.as_str());
         }
         if line == "```" {
             inside = false;
@@ -124,18 +107,11 @@ fn compare(samples: &[(&str, String)]) {
     }
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(catalogue(), &blessed).expect("the catalogue can be written");
-    } else if let Some((book, library)) = text
-        .lines()
-        .zip(blessed.lines())
-        .find(|(book, library)| book != library)
-    {
+    } else if let Some((book, library)) = text.lines().zip(blessed.lines()).find(|(book, library)| book != library) {
         panic!("book/src/errors.md: the book has\n  {book}\nthe library says\n  {library}\nUPDATE_EXPECT=1 blesses it");
     }
     for (name, text) in sections(&text) {
-        assert!(
-            text.contains("**Cause.** ") && text.contains("**Remedy.** "),
-            "{name} says no cause or no remedy"
-        );
+        assert!(text.contains("**Cause.** ") && text.contains("**Remedy.** "), "{name} says no cause or no remedy");
     }
 }
 
@@ -143,11 +119,6 @@ fn compare(samples: &[(&str, String)]) {
 fn sections(text: &str) -> Vec<(&str, &str)> {
     let parts = text.split("\n### `").skip(1);
     parts
-        .map(|part| {
-            (
-                part.split('`').next().unwrap_or_default(),
-                part.split("\n## ").next().unwrap_or_default(),
-            )
-        })
+        .map(|part| (part.split('`').next().unwrap_or_default(), part.split("\n## ").next().unwrap_or_default()))
         .collect()
 }

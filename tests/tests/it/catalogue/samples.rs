@@ -38,10 +38,7 @@ fn panicked() -> (&'static str, String) {
 
 /// A filter with fewer channels than the images.
 fn filter() -> LinalgError {
-    LinalgError::Filter {
-        images: [2, 64, 64, 320],
-        filter: [320, 3, 3, 160],
-    }
+    LinalgError::Filter { images: [2, 64, 64, 320], filter: [320, 3, 3, 160] }
 }
 
 /// An example of each variant: its name, and what the library says.
@@ -50,48 +47,19 @@ pub fn samples() -> Vec<(&'static str, String)> {
     let device = || "device 0 (NVIDIA H200)".to_owned();
     let kernel = "saxpy";
     let errors: Vec<(&str, Error)> = vec![
-        (
-            "Error::NoDevice",
-            Error::NoDevice("RUMBA_DEVICE is `gpu`, but NVIDIA's driver reports no GPU".into()),
-        ),
-        (
-            "Error::NoDeviceWith",
-            Error::NoDeviceWith {
-                identity: "the PCI address 0000:1a:00.0".into(),
-            },
-        ),
+        ("Error::NoDevice", Error::NoDevice("RUMBA_DEVICE is `gpu`, but NVIDIA's driver reports no GPU".into())),
+        ("Error::NoDeviceWith", Error::NoDeviceWith { identity: "the PCI address 0000:1a:00.0".into() }),
         ("Error::Graph", GraphError::Cooperative { kernel }.into()),
-        (
-            "Error::InHostFunction",
-            Error::InHostFunction {
-                operation: "wait for the device".into(),
-            },
-        ),
+        ("Error::InHostFunction", Error::InHostFunction { operation: "wait for the device".into() }),
         ("Error::Nccl", NcclError::NoDevices.into()),
         ("Error::Rank", RankError::Twice { rank: 1 }.into()),
         ("Error::NestedProfile", Error::NestedProfile),
         (
             "Error::TooManyElements",
-            Error::TooManyElements {
-                operation: "sort",
-                length: 5_000_000_000,
-                limit: u32::MAX as usize,
-            },
+            Error::TooManyElements { operation: "sort", length: 5_000_000_000, limit: u32::MAX as usize },
         ),
-        (
-            "Error::NoRange",
-            Error::NoRange {
-                operation: "make a histogram",
-            },
-        ),
-        (
-            "Error::Array",
-            ArrayError::Elements {
-                elements: 11,
-                shape: vec![3, 4],
-            }
-            .into(),
-        ),
+        ("Error::NoRange", Error::NoRange { operation: "make a histogram" }),
+        ("Error::Array", ArrayError::Elements { elements: 11, shape: vec![3, 4] }.into()),
         ("Error::Linalg", LinalgError::NoMatrix { shape: vec![4] }.into()),
         (
             "Error::Disagreement",
@@ -100,13 +68,7 @@ pub fn samples() -> Vec<(&'static str, String)> {
                 difference: "element 7 is 3.5 instead of 3.0".into(),
             },
         ),
-        (
-            "Error::Unwritable",
-            Error::Unwritable {
-                path: path("target/profile"),
-                source: no_such_file().into(),
-            },
-        ),
+        ("Error::Unwritable", Error::Unwritable { path: path("target/profile"), source: no_such_file().into() }),
         ("Error::NoSuchDevice", Error::NoSuchDevice { ordinal: 3, count: 2 }),
         ("Error::Driver", driver_error().into()),
         (
@@ -145,10 +107,7 @@ pub fn samples() -> Vec<(&'static str, String)> {
         ),
         (
             "Error::ContextDestroyed",
-            Error::ContextDestroyed {
-                operation: "copy from a DeviceBuffer<f32> of 4000 bytes".into(),
-                device: 0,
-            },
+            Error::ContextDestroyed { operation: "copy from a DeviceBuffer<f32> of 4000 bytes".into(), device: 0 },
         ),
         (
             "Error::OtherDevice",
@@ -160,11 +119,7 @@ pub fn samples() -> Vec<(&'static str, String)> {
         ),
         (
             "Error::LengthMismatch",
-            Error::LengthMismatch {
-                operation: "copy to the device",
-                source_length: 100,
-                destination_length: 96,
-            },
+            Error::LengthMismatch { operation: "copy to the device", source_length: 100, destination_length: 96 },
         ),
         (
             "Error::OutOfMemory",
@@ -176,29 +131,9 @@ pub fn samples() -> Vec<(&'static str, String)> {
                 total: 150_000_000_000,
             },
         ),
-        (
-            "Error::TooLarge",
-            Error::TooLarge {
-                length: usize::MAX,
-                size: 8,
-            },
-        ),
-        (
-            "Error::Module",
-            ModuleError::NotPtx {
-                module: "the PTX text".into(),
-                reason: "it is empty".into(),
-            }
-            .into(),
-        ),
-        (
-            "Error::Launch",
-            LaunchError::EmptyGrid {
-                kernel,
-                grid: [0, 1, 1],
-            }
-            .into(),
-        ),
+        ("Error::TooLarge", Error::TooLarge { length: usize::MAX, size: 8 }),
+        ("Error::Module", ModuleError::NotPtx { module: "the PTX text".into(), reason: "it is empty".into() }.into()),
+        ("Error::Launch", LaunchError::EmptyGrid { kernel, grid: [0, 1, 1] }.into()),
     ];
     let launches = vec![
         (
@@ -226,57 +161,22 @@ pub fn samples() -> Vec<(&'static str, String)> {
         ),
         (
             "LaunchError::BlockDimension",
-            LaunchError::BlockDimension {
-                kernel,
-                device: device(),
-                axis: 'z',
-                value: 128,
-                limit: 64,
-            },
+            LaunchError::BlockDimension { kernel, device: device(), axis: 'z', value: 128, limit: 64 },
         ),
-        (
-            "LaunchError::EmptyGrid",
-            LaunchError::EmptyGrid {
-                kernel,
-                grid: [0, 1, 1],
-            },
-        ),
-        (
-            "LaunchError::EmptyBlock",
-            LaunchError::EmptyBlock {
-                kernel,
-                block: [16, 0, 1],
-            },
-        ),
+        ("LaunchError::EmptyGrid", LaunchError::EmptyGrid { kernel, grid: [0, 1, 1] }),
+        ("LaunchError::EmptyBlock", LaunchError::EmptyBlock { kernel, block: [16, 0, 1] }),
         ("LaunchError::NoBlock", LaunchError::NoBlock { kernel }),
         (
             "LaunchError::GridDimension",
-            LaunchError::GridDimension {
-                kernel,
-                device: device(),
-                axis: 'y',
-                value: 100_000,
-                limit: 65_535,
-            },
+            LaunchError::GridDimension { kernel, device: device(), axis: 'y', value: 100_000, limit: 65_535 },
         ),
         (
             "LaunchError::SharedMemory",
-            LaunchError::SharedMemory {
-                kernel,
-                device: device(),
-                declared: 4096,
-                dynamic: 262_144,
-                limit: 232_448,
-            },
+            LaunchError::SharedMemory { kernel, device: device(), declared: 4096, dynamic: 262_144, limit: 232_448 },
         ),
         (
             "LaunchError::CooperativeGrid",
-            LaunchError::CooperativeGrid {
-                kernel,
-                device: device(),
-                blocks: 10_000,
-                limit: 1056,
-            },
+            LaunchError::CooperativeGrid { kernel, device: device(), blocks: 10_000, limit: 1056 },
         ),
         (
             "LaunchError::Unreached",
@@ -291,137 +191,54 @@ pub fn samples() -> Vec<(&'static str, String)> {
         ),
         (
             "LaunchError::Contract",
-            LaunchError::Contract(ContractError::DynamicShared {
-                kernel,
-                given: 512,
-                needed: 1024,
-            }),
+            LaunchError::Contract(ContractError::DynamicShared { kernel, given: 512, needed: 1024 }),
         ),
     ];
     let graphs = vec![
-        (
-            "GraphError::HostMemory",
-            GraphError::HostMemory { kernel, parameter: 1 },
-        ),
+        ("GraphError::HostMemory", GraphError::HostMemory { kernel, parameter: 1 }),
         ("GraphError::UnifiedMemory", GraphError::UnifiedMemory { kernel }),
         ("GraphError::Cooperative", GraphError::Cooperative { kernel }),
-        (
-            "GraphError::DefaultStream",
-            GraphError::DefaultStream {
-                operation: "launch `scale`".into(),
-            },
-        ),
-        (
-            "GraphError::NotALaunch",
-            GraphError::NotALaunch {
-                operation: "record an event".into(),
-            },
-        ),
+        ("GraphError::DefaultStream", GraphError::DefaultStream { operation: "launch `scale`".into() }),
+        ("GraphError::NotALaunch", GraphError::NotALaunch { operation: "record an event".into() }),
         ("GraphError::Ended", GraphError::Ended { kernel }),
     ];
     let contracts = vec![
-        (
-            "ContractError::BlockShape",
-            ContractError::BlockShape {
-                kernel,
-                block: [128, 1, 1],
-                required: [256, 1, 1],
-            },
-        ),
+        ("ContractError::BlockShape", ContractError::BlockShape { kernel, block: [128, 1, 1], required: [256, 1, 1] }),
         (
             "ContractError::MaxThreads",
-            ContractError::MaxThreads {
-                kernel,
-                block: [32, 32, 1],
-                threads: 1024,
-                limit: 512,
-            },
+            ContractError::MaxThreads { kernel, block: [32, 32, 1], threads: 1024, limit: 512 },
         ),
         (
             "ContractError::Cluster",
-            ContractError::Cluster {
-                kernel,
-                dimension: 'x',
-                blocks: 10,
-                cluster: 4,
-                shape: [4, 1, 1],
-            },
+            ContractError::Cluster { kernel, dimension: 'x', blocks: 10, cluster: 4, shape: [4, 1, 1] },
         ),
-        (
-            "ContractError::DynamicShared",
-            ContractError::DynamicShared {
-                kernel,
-                given: 512,
-                needed: 1024,
-            },
-        ),
+        ("ContractError::DynamicShared", ContractError::DynamicShared { kernel, given: 512, needed: 1024 }),
         (
             "ContractError::Rank",
-            ContractError::Rank {
-                kernel,
-                parameter: "y",
-                rank: 1,
-                launch: 2,
-                grid: [8, 8, 1],
-                block: [16, 16, 1],
-            },
+            ContractError::Rank { kernel, parameter: "y", rank: 1, launch: 2, grid: [8, 8, 1], block: [16, 16, 1] },
         ),
-        (
-            "ContractError::Block",
-            ContractError::Block {
-                kernel,
-                block: [512, 1, 1],
-                room: [256, 1, 1],
-            },
-        ),
+        ("ContractError::Block", ContractError::Block { kernel, block: [512, 1, 1], room: [256, 1, 1] }),
         (
             "ContractError::Extent",
-            ContractError::Extent {
-                kernel,
-                dimension: 'x',
-                blocks: 1 << 24,
-                block: 256,
-                threads: 1 << 32,
-            },
+            ContractError::Extent { kernel, dimension: 'x', blocks: 1 << 24, block: 256, threads: 1 << 32 },
         ),
         (
             "ContractError::TooFewForBlocks",
-            ContractError::TooFewForBlocks {
-                kernel,
-                parameter: "sums",
-                elements: 16,
-                blocks: 20,
-            },
+            ContractError::TooFewForBlocks { kernel, parameter: "sums", elements: 16, blocks: 20 },
         ),
         (
             "ContractError::TooFewForThreads",
-            ContractError::TooFewForThreads {
-                kernel,
-                parameter: "y",
-                elements: 900,
-                needed: 1000,
-            },
+            ContractError::TooFewForThreads { kernel, parameter: "y", elements: 900, needed: 1000 },
         ),
         (
             "ContractError::View",
             ContractError::View {
                 kernel,
                 parameter: "a",
-                error: ViewError::Elements {
-                    elements: 11,
-                    shape: vec![3, 4],
-                },
+                error: ViewError::Elements { elements: 11, shape: vec![3, 4] },
             },
         ),
-        (
-            "ContractError::Shape",
-            ContractError::Shape {
-                kernel,
-                parameter: "c",
-                elements: 1000,
-                shape: [1, 30, 30],
-            },
-        ),
+        ("ContractError::Shape", ContractError::Shape { kernel, parameter: "c", elements: 1000, shape: [1, 30, 30] }),
     ];
     let modules = vec![
         (
@@ -508,10 +325,7 @@ pub fn samples() -> Vec<(&'static str, String)> {
             },
         ),
     ];
-    let too_long = || ViewError::TooLong {
-        shape: vec![2, 3_000_000_000],
-        strides: vec![3_000_000_000, 1],
-    };
+    let too_long = || ViewError::TooLong { shape: vec![2, 3_000_000_000], strides: vec![3_000_000_000, 1] };
     let shapes = vec![
         (
             "ShapeError::Operands",
@@ -523,14 +337,7 @@ pub fn samples() -> Vec<(&'static str, String)> {
                 second: 3,
             },
         ),
-        (
-            "ShapeError::Output",
-            ShapeError::Output {
-                function: "hypotenuse",
-                result: vec![3, 4],
-                output: vec![4, 3],
-            },
-        ),
+        ("ShapeError::Output", ShapeError::Output { function: "hypotenuse", result: vec![3, 4], output: vec![4, 3] }),
         (
             "ShapeError::Signature",
             ShapeError::Signature {
@@ -542,47 +349,18 @@ pub fn samples() -> Vec<(&'static str, String)> {
                 shapes: vec![vec![2, 3], vec![4, 5]],
             },
         ),
-        (
-            "ShapeError::TooManyAxes",
-            ShapeError::TooManyAxes {
-                function: "matmul",
-                shape: vec![2; 9],
-                axes: 9,
-            },
-        ),
-        (
-            "ShapeError::View",
-            ShapeError::View {
-                function: "hypotenuse",
-                error: too_long(),
-            },
-        ),
+        ("ShapeError::TooManyAxes", ShapeError::TooManyAxes { function: "matmul", shape: vec![2; 9], axes: 9 }),
+        ("ShapeError::View", ShapeError::View { function: "hypotenuse", error: too_long() }),
     ];
     let views = vec![
-        (
-            "ViewError::Elements",
-            ViewError::Elements {
-                elements: 11,
-                shape: vec![3, 4],
-            },
-        ),
+        ("ViewError::Elements", ViewError::Elements { elements: 11, shape: vec![3, 4] }),
         ("ViewError::TooLong", too_long()),
         ("ViewError::TensorEmpty", ViewError::TensorEmpty { shape: vec![64, 0] }),
         (
             "ViewError::TensorOverlap",
-            ViewError::TensorOverlap {
-                shape: vec![1, 64, 64],
-                row_stride: 56,
-                batch_stride: 4096,
-            },
+            ViewError::TensorOverlap { shape: vec![1, 64, 64], row_stride: 56, batch_stride: 4096 },
         ),
-        (
-            "ViewError::TensorRows",
-            ViewError::TensorRows {
-                row_bytes: 200,
-                address: 0x7f00_0000_0000,
-            },
-        ),
+        ("ViewError::TensorRows", ViewError::TensorRows { row_bytes: 200, address: 0x7f00_0000_0000 }),
         (
             "ViewError::TensorStrides",
             ViewError::TensorStrides {
@@ -594,65 +372,25 @@ pub fn samples() -> Vec<(&'static str, String)> {
         (
             "ViewError::Window",
             ViewError::Window {
-                window: Window {
-                    images: [2, 64, 64, 320],
-                    taps: [3, 3],
-                    stride: [9, 9],
-                    padding: [1, 1],
-                },
+                window: Window { images: [2, 64, 64, 320], taps: [3, 3], stride: [9, 9], padding: [1, 1] },
             },
         ),
         (
             "ViewError::TensorRefused",
-            ViewError::TensorRefused {
-                shape: vec![4096, 4096],
-                tile: vec![128, 64],
-                code: 801,
-            },
+            ViewError::TensorRefused { shape: vec![4096, 4096], tile: vec![128, 64], code: 801 },
         ),
     ];
     let arrays = vec![
-        (
-            "ArrayError::Elements",
-            ArrayError::Elements {
-                elements: 11,
-                shape: vec![3, 4],
-            },
-        ),
-        (
-            "ArrayError::Reshape",
-            ArrayError::Reshape {
-                from: vec![4, 3],
-                strides: vec![1, 4],
-                to: vec![12],
-            },
-        ),
-        (
-            "ArrayError::Broadcast",
-            ArrayError::Broadcast {
-                from: vec![3, 4],
-                to: vec![4, 4],
-            },
-        ),
+        ("ArrayError::Elements", ArrayError::Elements { elements: 11, shape: vec![3, 4] }),
+        ("ArrayError::Reshape", ArrayError::Reshape { from: vec![4, 3], strides: vec![1, 4], to: vec![12] }),
+        ("ArrayError::Broadcast", ArrayError::Broadcast { from: vec![3, 4], to: vec![4, 4] }),
         (
             "ArrayError::Operands",
-            ShapeError::Output {
-                function: "hypotenuse",
-                result: vec![3, 4],
-                output: vec![4, 3],
-            }
-            .into(),
+            ShapeError::Output { function: "hypotenuse", result: vec![3, 4], output: vec![4, 3] }.into(),
         ),
     ];
     let linalg = vec![
-        (
-            "LinalgError::Product",
-            LinalgError::Product {
-                left: vec![3, 4],
-                right: vec![5, 6],
-                output: vec![3, 6],
-            },
-        ),
+        ("LinalgError::Product", LinalgError::Product { left: vec![3, 4], right: vec![5, 6], output: vec![3, 6] }),
         ("LinalgError::NoMatrix", LinalgError::NoMatrix { shape: vec![4] }),
         (
             "LinalgError::Attention",
@@ -663,35 +401,11 @@ pub fn samples() -> Vec<(&'static str, String)> {
                 output: [1, 8, 100, 64],
             },
         ),
-        (
-            "LinalgError::AttentionScale",
-            LinalgError::AttentionScale { scale: -0.125 },
-        ),
-        (
-            "LinalgError::AttentionSize",
-            LinalgError::AttentionSize {
-                queries: [1, 1, 100, 1024],
-                keys: 77,
-            },
-        ),
+        ("LinalgError::AttentionScale", LinalgError::AttentionScale { scale: -0.125 }),
+        ("LinalgError::AttentionSize", LinalgError::AttentionSize { queries: [1, 1, 100, 1024], keys: 77 }),
         ("LinalgError::Filter", filter()),
-        (
-            "LinalgError::NoPlace",
-            LinalgError::NoPlace {
-                image: [4, 4],
-                taps: [7, 3],
-                stride: [1, 1],
-                padding: [1, 0],
-            },
-        ),
-        (
-            "LinalgError::Operand",
-            LinalgError::Operand {
-                operand: "bias",
-                shape: vec![320],
-                wanted: vec![640],
-            },
-        ),
+        ("LinalgError::NoPlace", LinalgError::NoPlace { image: [4, 4], taps: [7, 3], stride: [1, 1], padding: [1, 0] }),
+        ("LinalgError::Operand", LinalgError::Operand { operand: "bias", shape: vec![320], wanted: vec![640] }),
     ];
     said(errors)
         .chain(said(launches))

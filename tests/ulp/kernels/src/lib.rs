@@ -39,21 +39,13 @@ pub struct Inputs {
 #[must_use]
 pub fn error(result: f32, reference: f64, floor: f64) -> f32 {
     if result.is_nan() || reference.is_nan() {
-        return if result.is_nan() == reference.is_nan() {
-            0.0
-        } else {
-            f32::INFINITY
-        };
+        return if result.is_nan() == reference.is_nan() { 0.0 } else { f32::INFINITY };
     }
     // What rounds to infinity is infinite, which then counts as the power of 2 that comes next.
     const BEYOND: f64 = 340_282_366_920_938_463_463_374_607_431_768_211_456.0;
     let limited = |x: f64| x.clamp(-BEYOND, BEYOND);
     let (result, reference) = (limited(f64::from(result)), limited(reference));
-    let least = if floor > f64::from(f32::MIN_POSITIVE) {
-        floor
-    } else {
-        f64::from(f32::MIN_POSITIVE)
-    };
+    let least = if floor > f64::from(f32::MIN_POSITIVE) { floor } else { f64::from(f32::MIN_POSITIVE) };
     let magnitude = reference.abs().clamp(least, f64::from(f32::MAX));
     // 2²³ over the power of 2 at or below the magnitude.
     let exponent = magnitude.to_bits() >> 52;

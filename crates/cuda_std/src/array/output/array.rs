@@ -34,10 +34,7 @@ impl<const N: usize> Layout for Array<N> {
     type Shape = Dimensions<N>;
     const ROLE: Role = Role::PerThread {
         rank: {
-            demand(
-                N > 0,
-                "an output of no dimensions is one element: make it one `PerBlock`",
-            );
+            demand(N > 0, "an output of no dimensions is one element: make it one `PerBlock`");
             if N < 3 { N as u8 } else { 3 }
         },
         elements: 1,

@@ -74,9 +74,7 @@ impl<T: Element, const LAYERS: usize> Disjoint<'_, T, Layers<LAYERS>> {
         let first = (part as usize).saturating_mul(LAYERS);
         let distance = rows * columns;
         (first < layers && row < self.shape[1] && column < self.shape[2]).then(|| Column {
-            start: self
-                .start
-                .wrapping_add(first * distance + row as usize * columns + column as usize),
+            start: self.start.wrapping_add(first * distance + row as usize * columns + column as usize),
             first,
             end: layers.min(first.saturating_add(LAYERS)),
             distance,

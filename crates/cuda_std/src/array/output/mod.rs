@@ -214,9 +214,7 @@ impl sealed::Shape for [u32; 3] {
 
     #[inline(always)]
     fn len(&self) -> usize {
-        (self[0] as usize)
-            .wrapping_mul(self.rows())
-            .wrapping_mul(self.columns())
+        (self[0] as usize).wrapping_mul(self.rows()).wrapping_mul(self.columns())
     }
 }
 
@@ -333,10 +331,6 @@ unsafe impl<T: Element, L: Layout> KernelParameter for Disjoint<'_, T, L> {
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, b: Self::B, c: Self::C, d: Self::D) -> Self::Value<'static> {
-        Disjoint {
-            start: start_of(start),
-            shape: L::Shape::assemble(b, c, d),
-            launch: PhantomData,
-        }
+        Disjoint { start: start_of(start), shape: L::Shape::assemble(b, c, d), launch: PhantomData }
     }
 }

@@ -71,9 +71,7 @@ impl Ranked<2> for PerThread<2> {
     #[inline(always)]
     fn place([rows, columns]: [u32; 2], index: ThreadIndex<2>) -> (bool, usize) {
         let [column, row] = index.to_array();
-        let offset = (row as usize)
-            .wrapping_mul(columns as usize)
-            .wrapping_add(column as usize);
+        let offset = (row as usize).wrapping_mul(columns as usize).wrapping_add(column as usize);
         (row < rows && column < columns, offset)
     }
 }

@@ -93,8 +93,7 @@ impl<T: Element + Copy, const N: usize, const V: usize, const RUN: usize>
     #[inline(always)]
     #[must_use]
     pub fn tile_start(&self, round: usize) -> usize {
-        self.run(round)
-            .map_or(usize::MAX, |run| run + round % RUN * self.tile_len())
+        self.run(round).map_or(usize::MAX, |run| run + round % RUN * self.tile_len())
     }
 
     /// The index of the first element of each of the thread's vectors, as [`tile_start`](Self::tile_start) counts.
@@ -157,10 +156,7 @@ impl<T: Element + Copy, const N: usize, const V: usize, const RUN: usize>
             for (k, vector) in values.into_iter().enumerate() {
                 // SAFETY: inside, as the whole run is. Tiles are disjoint, and so are the vectors of a tile's threads.
                 unsafe {
-                    self.start
-                        .add(start + self.offset(k))
-                        .cast::<Words<T, V>>()
-                        .write(Words(vector));
+                    self.start.add(start + self.offset(k)).cast::<Words<T, V>>().write(Words(vector));
                 }
             }
             return;

@@ -67,12 +67,7 @@ use sealed::Group;
 impl Group for ByBlock {
     #[inline(always)]
     fn member() -> Member {
-        Member {
-            group: block_idx_x(),
-            groups: grid_dim_x(),
-            thread: thread_idx_x(),
-            threads: block_dim_x(),
-        }
+        Member { group: block_idx_x(), groups: grid_dim_x(), thread: thread_idx_x(), threads: block_dim_x() }
     }
 }
 
@@ -83,9 +78,7 @@ impl Group for ByWarp {
         let warps = block_dim_x().div_ceil(WARP_SIZE);
         Member {
             // At most 2³¹ threads along x, and a warp for each at worst.
-            group: block_idx_x()
-                .wrapping_mul(warps)
-                .wrapping_add(thread_idx_x() / WARP_SIZE),
+            group: block_idx_x().wrapping_mul(warps).wrapping_add(thread_idx_x() / WARP_SIZE),
             groups: grid_dim_x().wrapping_mul(warps),
             thread: thread_idx_x() % WARP_SIZE,
             threads: WARP_SIZE,
@@ -130,13 +123,7 @@ impl<T: Element, G: Group> Disjoint<'_, T, Rows<G>> {
     #[must_use = "rows are written through what this gives"]
     pub fn rows_mut(&mut self) -> RowsMut<'_, T> {
         let member = G::member();
-        RowsMut {
-            start: self.start,
-            shape: self.shape,
-            next: member.group as usize,
-            member,
-            matrix: PhantomData,
-        }
+        RowsMut { start: self.start, shape: self.shape, next: member.group as usize, member, matrix: PhantomData }
     }
 
     /// Calls `work` with each of the [rows](Self::rows_mut) of the calling thread's block or warp.

@@ -104,17 +104,11 @@ impl<const ROWS: usize, const COLUMNS: usize, O: Order> Sealed for Tiles<ROWS, C
 impl<const ROWS: usize, const COLUMNS: usize, O: Order> Layout for Tiles<ROWS, COLUMNS, O> {
     type Shape = [u32; 2];
     const ROLE: Role = {
-        demand(
-            ROWS > 0 && COLUMNS > 0 && ROWS <= MOST && COLUMNS <= MOST,
-            "a tile has 1 to 2^20 rows and columns",
-        );
+        demand(ROWS > 0 && COLUMNS > 0 && ROWS <= MOST && COLUMNS <= MOST, "a tile has 1 to 2^20 rows and columns");
         Role::PerThread { rank: 2, elements: 1 }
     };
-    const REACH: Reach = if O::IS_TRANSPOSED {
-        Reach::TransposedTile([COLUMNS, ROWS])
-    } else {
-        Reach::Tile([COLUMNS, ROWS])
-    };
+    const REACH: Reach =
+        if O::IS_TRANSPOSED { Reach::TransposedTile([COLUMNS, ROWS]) } else { Reach::Tile([COLUMNS, ROWS]) };
 }
 
 impl<T: Element, const ROWS: usize, const COLUMNS: usize, O: Order> Disjoint<'_, T, Tiles<ROWS, COLUMNS, O>> {
@@ -154,9 +148,7 @@ impl<T: Element, const ROWS: usize, const COLUMNS: usize, O: Order> Disjoint<'_,
         let [top, left] = self.tile_start();
         let (first_row, first_column) = (thread_idx_y(), thread_idx_x());
         let (down, right) = (block_dim_y(), block_dim_x());
-        let first = (top + first_row as usize)
-            .wrapping_mul(self.columns())
-            .wrapping_add(left + first_column as usize);
+        let first = (top + first_row as usize).wrapping_mul(self.columns()).wrapping_add(left + first_column as usize);
         let mut line = self.start.wrapping_add(first);
         // How often the loops go around does not depend on the thread, so that they are unrolled in blocks of a stated shape.
         let (mut down_by, mut i) = (0, 0);
@@ -165,11 +157,7 @@ impl<T: Element, const ROWS: usize, const COLUMNS: usize, O: Order> Disjoint<'_,
             while right_by < COLUMNS as u32 {
                 let in_tile = [(first_row + down_by) as usize, (first_column + right_by) as usize];
                 if in_tile[0] < ROWS && in_tile[1] < COLUMNS {
-                    let place = TilePlace {
-                        in_matrix: [top + in_tile[0], left + in_tile[1]],
-                        in_tile,
-                        step: [i, j],
-                    };
+                    let place = TilePlace { in_matrix: [top + in_tile[0], left + in_tile[1]], in_tile, step: [i, j] };
                     work(place, line.wrapping_add(right_by as usize));
                 }
                 (right_by, j) = (right_by + right, j + 1);

@@ -24,11 +24,7 @@ unsafe impl<T: Value> KernelParameter for Flat<T> {
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, number: T, is_number: u32, (): ()) -> Self {
-        Self {
-            start: start.as_ptr(),
-            number,
-            is_number: is_number != 0,
-        }
+        Self { start: start.as_ptr(), number, is_number: is_number != 0 }
     }
 }
 
@@ -69,10 +65,7 @@ impl<T: Value> FlatResult<T> {
 // SAFETY: address and length. A thread reaches only elements of its block whose index leaves its own as the remainder,
 // which are no other thread's in a launch of rank 1.
 unsafe impl<T: Value> KernelParameter for FlatResult<T> {
-    const ROLE: Role = Role::PerThread {
-        rank: 1,
-        elements: CHUNK as u32,
-    };
+    const ROLE: Role = Role::PerThread { rank: 1, elements: CHUNK as u32 };
     type Element = T;
     type A = &'static mut [T; 0];
     type B = usize;
@@ -82,10 +75,7 @@ unsafe impl<T: Value> KernelParameter for FlatResult<T> {
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, length: usize, (): (), (): ()) -> Self {
-        Self {
-            start: start.as_mut_ptr(),
-            length,
-        }
+        Self { start: start.as_mut_ptr(), length }
     }
 }
 

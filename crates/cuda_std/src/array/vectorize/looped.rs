@@ -27,11 +27,7 @@ unsafe impl<T: Value, const N: usize> KernelParameter for Looped<T, N> {
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, strides: Self::B, dimensions: Self::C, (): ()) -> Self {
-        Self {
-            start: start.as_ptr(),
-            strides,
-            dimensions,
-        }
+        Self { start: start.as_ptr(), strides, dimensions }
     }
 }
 
@@ -51,10 +47,7 @@ unsafe impl<T: Value> KernelParameter for Single<T> {
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, strides: Self::B, (): (), (): ()) -> Self {
-        let dimensions = Dimensions {
-            lengths: [],
-            strides: [],
-        };
+        let dimensions = Dimensions { lengths: [], strides: [] };
         // SAFETY: the caller's.
         Self(unsafe { Looped::assemble(start, strides, dimensions, ()) })
     }
@@ -95,12 +88,7 @@ unsafe impl<T: Value, const N: usize> KernelParameter for LoopedResult<T, N> {
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, strides: Self::B, dimensions: Self::C, axes: Axes) -> Self {
-        Self {
-            start: start.as_mut_ptr(),
-            strides,
-            dimensions,
-            axes,
-        }
+        Self { start: start.as_mut_ptr(), strides, dimensions, axes }
     }
 }
 

@@ -28,12 +28,7 @@ unsafe impl<T: Value> KernelParameter for Strided<T> {
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, strides: Self::B, number: T, is_number: u32) -> Self {
-        Self {
-            start: start.as_ptr(),
-            strides,
-            number,
-            is_number: is_number != 0,
-        }
+        Self { start: start.as_ptr(), strides, number, is_number: is_number != 0 }
     }
 }
 
@@ -179,11 +174,7 @@ unsafe impl<T: Value> KernelParameter for StridedResult<T> {
 
     #[inline(always)]
     unsafe fn assemble(start: Self::A, strides: Self::B, axes: Axes, (): ()) -> Self {
-        Self {
-            start: start.as_mut_ptr(),
-            strides,
-            axes,
-        }
+        Self { start: start.as_mut_ptr(), strides, axes }
     }
 }
 
@@ -215,9 +206,7 @@ unsafe fn read_at_once<T: Value>(start: *const T) -> Option<[T; CHUNK]> {
     unsafe fn read<T: Value, I: Value>(start: *const T) -> Option<[T; CHUNK]> {
         let whole = start.cast::<I>();
         // SAFETY: the caller's; both are plain data.
-        whole
-            .is_aligned()
-            .then(|| unsafe { core::mem::transmute_copy(&whole.read()) })
+        whole.is_aligned().then(|| unsafe { core::mem::transmute_copy(&whole.read()) })
     }
     // SAFETY: the caller's, and the size is that of `CHUNK` elements.
     unsafe {

@@ -82,10 +82,7 @@ impl<T: Multiply> FragmentB<T> {
     #[inline(always)]
     #[track_caller]
     fn pair_from_rows<R: Rows<T>>(tile: &R, row: usize, column: usize) -> [Self; 2] {
-        assert!(
-            has(R::ROWS, row, T::INNER) && has(R::COLUMNS, column, 2 * T::COLUMNS),
-            "a fragment beyond its tile"
-        );
+        assert!(has(R::ROWS, row, T::INNER) && has(R::COLUMNS, column, 2 * T::COLUMNS), "a fragment beyond its tile");
         let lane = lane_id() as usize;
         // The 8 by 8 matrices: the upper and the lower half of the left fragment, and those of the right one.
         match whole_rows::<T, R>(tile, row + lane % 16, column + lane / 16 * 8) {
@@ -153,10 +150,7 @@ impl<T: Multiply> FragmentB<T> {
     #[must_use]
     #[track_caller]
     pub fn row_from_columns<R: Rows<T>, const N: usize>(tile: &R, row: usize, column: usize) -> [Self; N] {
-        assert!(
-            has(R::ROWS, row, N * T::COLUMNS) && has(R::COLUMNS, column, T::INNER),
-            "a fragment beyond its tile"
-        );
+        assert!(has(R::ROWS, row, N * T::COLUMNS) && has(R::COLUMNS, column, T::INNER), "a fragment beyond its tile");
         let lane = lane_id() as usize;
         let mut fragments = [Self::load(|_, _| T::zeroed()); N];
         // The 8 by 8 matrices of a pair: the upper and the lower half of the first fragment, and those of the second.
@@ -211,10 +205,7 @@ impl<T: Multiply> FragmentA<T> {
     ) -> [Self; N] {
         const {
             assert!(SUMS == 2 * N, "two fragments of sums are one of elements");
-            assert!(
-                T::ROWS == 16 && T::COLUMNS == 8 && T::INNER == 16,
-                "elements have 16 bits"
-            );
+            assert!(T::ROWS == 16 && T::COLUMNS == 8 && T::INNER == 16, "elements have 16 bits");
         }
         let mut row = [Self::load(|_, _| T::zeroed()); N];
         unrolled::<N>(|n| {

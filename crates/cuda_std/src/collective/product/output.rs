@@ -110,11 +110,7 @@ impl<T: Element, W: Way> Disjoint<'_, T, Product<W>> {
         let [_, rows, columns] = self.shape.lengths;
         let back = |at: u32, length: u32, size: usize| {
             let size = size as u32;
-            if length < size {
-                at
-            } else {
-                at.min(intrinsics::opaque(length) - size)
-            }
+            if length < size { at } else { at.min(intrinsics::opaque(length) - size) }
         };
         TileStart {
             layer: tile.layer,
@@ -133,13 +129,7 @@ impl<T: Element, W> Disjoint<'_, T, Product<W>> {
         let (down, across) = (rows.div_ceil(size[0]), columns.div_ceil(size[1]));
         // What 32 bits cannot count stays as it is; the tiles that are counted are different ones all the same.
         let all = down.checked_mul(across).and_then(|tiles| tiles.checked_mul(layers));
-        Tiles {
-            size,
-            down,
-            across,
-            next: block_idx_x(),
-            all: all.unwrap_or(0),
-        }
+        Tiles { size, down, across, next: block_idx_x(), all: all.unwrap_or(0) }
     }
 
     /// Whether the elements of a column are closer together than those of a row.
@@ -186,9 +176,7 @@ impl<T: Element, W> Disjoint<'_, T, Product<W>> {
         // SAFETY: elements of the tile, aligned as vectors of them, which have no padding; the caller's.
         unsafe {
             match (sums, size_of::<T>()) {
-                ([a, b, c, d], 4) => to
-                    .cast::<Four<T>>()
-                    .write(Four([value(*a), value(*b), value(*c), value(*d)])),
+                ([a, b, c, d], 4) => to.cast::<Four<T>>().write(Four([value(*a), value(*b), value(*c), value(*d)])),
                 ([a, b], 8) => to.cast::<TwoLarge<T>>().write(TwoLarge([value(*a), value(*b)])),
                 ([a, b], 4) => to.cast::<Two<T>>().write(Two([value(*a), value(*b)])),
                 ([a, b], 2) => to.cast::<TwoSmall<T>>().write(TwoSmall([value(*a), value(*b)])),

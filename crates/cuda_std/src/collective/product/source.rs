@@ -78,10 +78,7 @@ impl<F: Form> Source<F> {
         let offset =
             i64::from(layer as i32) * i64::from(dimensions.strides[0]) + i64::from(first as i32) * stride as i64;
         let start = start.wrapping_offset(offset as isize);
-        assert!(
-            intrinsics::is_global(start.cast()),
-            "the operands of a product are in global memory"
-        );
+        assert!(intrinsics::is_global(start.cast()), "the operands of a product are in global memory");
         let is_there = layer < dimensions.lengths[0];
         let vector = 16 / size_of::<F::Element>() as isize;
         let is_aligned = start.addr().is_multiple_of(16);
@@ -132,9 +129,7 @@ impl<F: Form> Source<F> {
     pub(super) fn begin_plain<const TERMS: bool>(&mut self) {
         let [line, term] = const { Way::plain::<F>(TERMS) }.own(self.thread);
         let [stride, inner] = self.plain_strides::<TERMS>();
-        self.next = self
-            .next
-            .wrapping_offset(line as isize * stride + term as isize * inner);
+        self.next = self.next.wrapping_offset(line as isize * stride + term as isize * inner);
     }
 
     /// The distances of a plain operand's lines and terms, one of which is 1.
@@ -158,10 +153,7 @@ impl<F: Form> Source<F> {
             (F::LENGTH + self.thread * VECTOR, F::THREADS * VECTOR)
         } else {
             let in_lines = TERMS && F::LINE > 0;
-            (
-                place::<F>(way.own(self.thread), in_lines),
-                place::<F>(way.step, in_lines),
-            )
+            (place::<F>(way.own(self.thread), in_lines), place::<F>(way.step, in_lines))
         };
         let from_step = way.step[0] as isize * stride + way.step[1] as isize * inner;
         for_each(way.passes, |pass| {
@@ -250,9 +242,7 @@ impl<F: Form> Source<F> {
         let in_lines = ORDER == TERM_VECTORS;
         let [line, term] = way.own(self.thread);
         let to = tile.wrapping_add(place::<F>([line, term], in_lines));
-        let from = self
-            .next
-            .wrapping_offset(line as isize * self.stride + term as isize * self.inner);
+        let from = self.next.wrapping_offset(line as isize * self.stride + term as isize * self.inner);
         let step = way.step[0] as isize * self.stride + way.step[1] as isize * self.inner;
         for_each(way.passes, |pass| {
             let to = to.wrapping_add(pass * place::<F>(way.step, in_lines));
@@ -262,9 +252,7 @@ impl<F: Form> Source<F> {
             let line = left(self.lines, line + pass * way.step[0]);
             let term = left(self.terms, term + pass * way.step[1]);
             let (along, across) = if way.along_terms { (term, line) } else { (line, term) };
-            let bytes = along
-                .saturating_mul(size_of::<F::Element>() as u32)
-                .min(way.width as u32);
+            let bytes = along.saturating_mul(size_of::<F::Element>() as u32).min(way.width as u32);
             let bytes = if across == 0 { 0 } else { bytes };
             // SAFETY: elements of the operand, as many as there are, in global memory; the caller's for the destination. Both are
             // aligned to an element, and for vectors to 16 bytes. If there is none, nothing is read.
@@ -276,11 +264,7 @@ impl<F: Form> Source<F> {
 /// Where an element is in a tile.
 #[inline(always)]
 fn place<F: Form>([line, term]: [usize; 2], in_lines: bool) -> usize {
-    if in_lines {
-        line * F::LINE + term
-    } else {
-        term * F::TERM + line
-    }
+    if in_lines { line * F::LINE + term } else { term * F::TERM + line }
 }
 
 const TERM_VECTORS: u8 = 0;
@@ -363,11 +347,7 @@ impl Way {
             return [pair % groups * self.passes, term * self.elements];
         }
         let (along, across) = (thread % self.side * self.elements, thread / self.side);
-        if self.along_terms {
-            [across, along]
-        } else {
-            [along, across]
-        }
+        if self.along_terms { [across, along] } else { [along, across] }
     }
 }
 

@@ -125,10 +125,7 @@ unsafe impl<W: Way> KernelParameter for ProductStages<'_, W> {
 
     #[inline(always)]
     unsafe fn with_barrier<const BARRIER: u32>(value: Self::Value<'static>) -> Self::Value<'static> {
-        ProductStages {
-            barrier: BARRIER,
-            ..value
-        }
+        ProductStages { barrier: BARRIER, ..value }
     }
 }
 
@@ -204,11 +201,7 @@ impl<W: Way> ProductStages<'_, W> {
         );
         let (left, right, mut output) = (a.parts(), b.parts(), words(c.start.addr(), &c.shape));
         // Lengths have 31 bits. The bit is opaque, so that whether there is a value stays a predicate.
-        output[2] |= if value.is_some() {
-            intrinsics::opaque(1 << 31)
-        } else {
-            0
-        };
+        output[2] |= if value.is_some() { intrinsics::opaque(1 << 31) } else { 0 };
         let task = [words(left.0.addr(), left.1), words(right.0.addr(), right.1), output];
         assert!(
             // SAFETY: the stages are not in use yet, and have room for the words. Threads that chose other stages meet at another barrier,
@@ -278,11 +271,7 @@ impl<W: Way> ProductStages<'_, W> {
         value: &impl Fn(W::Sum) -> U,
     ) {
         W::each(thread(), sums, |[row, column], sums| {
-            let index = [
-                tile.layer as usize,
-                tile.row as usize + row,
-                tile.column as usize + column,
-            ];
+            let index = [tile.layer as usize, tile.row as usize + row, tile.column as usize + column];
             // SAFETY: as `has_vectors` says; no two blocks have the same tile, no two threads the same part of it.
             unsafe { c.write_vector(index, sums, value) };
         });
@@ -321,11 +310,7 @@ impl<W: Way> ProductStages<'_, W> {
     /// Adds the products of so many tiles of two operands.
     #[inline(always)]
     fn add_any(&self, sums: &mut W::Sums, steps: u32, left: &mut Source<W::Left>, right: &mut Source<W::Right>) {
-        let feed = Any {
-            stages: self,
-            sources: (left, right),
-            steps,
-        };
+        let feed = Any { stages: self, sources: (left, right), steps };
         if W::Left::ONE_BY_ONE {
             self.add::<false, false, _>(sums, steps, feed);
         } else {
@@ -386,10 +371,7 @@ impl<W: Way> ProductStages<'_, W> {
         };
         let by_columns = c.is_by_columns();
         let [layer, top, left] = [tile.layer, tile.row, tile.column].map(|at| at as usize);
-        let own = [
-            top.next_multiple_of(W::Left::LINES),
-            left.next_multiple_of(W::Right::LINES),
-        ];
+        let own = [top.next_multiple_of(W::Left::LINES), left.next_multiple_of(W::Right::LINES)];
         let mut first = 0;
         while first < W::Left::LINES {
             // All threads are done with what was there.
@@ -408,11 +390,8 @@ impl<W: Way> ProductStages<'_, W> {
             intrinsics::barrier_sync(self.barrier);
             let mut number = thread();
             while number < down * across {
-                let [row, column] = if by_columns {
-                    [number % down, number / down]
-                } else {
-                    [number / across, number % across]
-                };
+                let [row, column] =
+                    if by_columns { [number % down, number / down] } else { [number / across, number % across] };
                 // SAFETY: inside the stages, written before the barrier.
                 let sum = unsafe { *memory.add(row * stride + column) };
                 let [row, column] = [top + first + row, left + column];
@@ -433,15 +412,9 @@ impl<W: Way> ProductStages<'_, W> {
     #[inline(always)]
     fn tiles(&self, step: u32) -> sealed::Tiles<W> {
         let [left, right] = const {
-            let lengths = [
-                W::Left::LENGTH + W::Left::UNTURNED,
-                W::Right::LENGTH + W::Right::UNTURNED,
-            ];
+            let lengths = [W::Left::LENGTH + W::Left::UNTURNED, W::Right::LENGTH + W::Right::UNTURNED];
             let stage = (lengths[0] + lengths[1]) * size_of::<W::Element>();
-            assert!(
-                size_of::<W::Memory>() == stage * W::STAGES as usize,
-                "the memory is the stages"
-            );
+            assert!(size_of::<W::Memory>() == stage * W::STAGES as usize, "the memory is the stages");
             lengths
         };
         let start = self.memory.cast::<W::Element>();

@@ -105,11 +105,7 @@ element_by_element! {
 /// Where an element is in a tile.
 #[inline(always)]
 fn place<F: Form>(line: usize, term: usize, in_lines: bool) -> usize {
-    if in_lines {
-        line * F::LINE + term
-    } else {
-        term * F::TERM + line
-    }
+    if in_lines { line * F::LINE + term } else { term * F::TERM + line }
 }
 
 /// Fragments that a warp loads with `ldmatrix`.

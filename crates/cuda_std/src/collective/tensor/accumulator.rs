@@ -84,12 +84,7 @@ where
     ) where
         S: super::Stage,
     {
-        let mut products = Products {
-            accumulator: self,
-            before: None,
-            last: None,
-            add: 0,
-        };
+        let mut products = Products { accumulator: self, before: None, last: None, add: 0 };
         work(&mut products);
         products.wait();
     }
@@ -135,10 +130,7 @@ where
 {
     #[inline(always)]
     pub(super) fn zero() -> Self {
-        Self {
-            pairs: bytemuck::Zeroable::zeroed(),
-            element: PhantomData,
-        }
+        Self { pairs: bytemuck::Zeroable::zeroed(), element: PhantomData }
     }
 
     /// Rounds what `result` makes of the numbers of an accumulator, of which it is told row and column.
@@ -225,10 +217,8 @@ where
         operands: impl for<'s> FnOnce(
             TileRef<'s, A::Tile>,
             TileRef<'s, B::Tile>,
-        ) -> (
-            TileRef<'s, Swizzled<T, 64, INNER>>,
-            TileRef<'s, Swizzled<T, COLUMNS, INNER>>,
-        ),
+        )
+            -> (TileRef<'s, Swizzled<T, 64, INNER>>, TileRef<'s, Swizzled<T, COLUMNS, INNER>>),
     ) {
         let (a, b) = {
             let (a, b) = stage.tiles();

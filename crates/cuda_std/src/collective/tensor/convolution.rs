@@ -68,10 +68,7 @@ pub fn convolution<
     const GROUPS: u32,
     const CLUSTER: u32,
 >(
-    (images, filter): (
-        Im2colMap<'_, Swizzled<T, A_ROWS, INNER>>,
-        TensorMap<'_, Swizzled<T, B_ROWS, INNER>>,
-    ),
+    (images, filter): (Im2colMap<'_, Swizzled<T, A_ROWS, INNER>>, TensorMap<'_, Swizzled<T, B_ROWS, INNER>>),
     stages: TensorPipeline<'_, (A, B), STAGES, GROUPS, CLUSTER>,
     results: R,
     result: impl Fn(u32, u32, f32) -> V,
@@ -109,9 +106,7 @@ pub fn convolution<
             }
         }
     };
-    let (steps, result) = (down * right * depths, |[_, place, output]: [u32; 3], sum| {
-        result(place, output, sum)
-    });
+    let (steps, result) = (down * right * depths, |[_, place, output]: [u32; 3], sum| result(place, output, sum));
     if GROUPS == 1 {
         compute::<T, _, _, _, _, _, ROWS, COLUMNS, INNER, STAGES, GROUPS, CLUSTER, LOW, ONE>(
             stages, results, steps, bring, result,

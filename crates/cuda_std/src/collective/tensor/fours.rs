@@ -100,19 +100,8 @@ where
     {
         let first = 64 * consumer.rank();
         let mut sums = Accumulator::<COLUMNS, N>::zero();
-        let Fours {
-            output,
-            staging,
-            reads_old,
-            beside,
-            finish,
-        } = self;
-        let writer = Writer {
-            base: staging.base,
-            reads_old,
-            beside,
-            finish,
-        };
+        let Fours { output, staging, reads_old, beside, finish } = self;
+        let writer = Writer { base: staging.base, reads_old, beside, finish };
         for tile in output.tiles() {
             sums.products(|products| {
                 for _ in 0..steps {
@@ -161,10 +150,7 @@ impl<F, G> Writer<F, G> {
         Columns<COLUMNS>: Width,
     {
         const {
-            assert!(
-                ROWS == 64 * GROUPS as usize,
-                "a tile has 64 rows for each warp group of consumers"
-            );
+            assert!(ROWS == 64 * GROUPS as usize, "a tile has 64 rows for each warp group of consumers");
             assert!(
                 COLUMNS.is_multiple_of(PART as usize) && size_of::<N>() == 4,
                 "a warp writes 64 columns of sums with 32 bits at a time"
@@ -176,11 +162,7 @@ impl<F, G> Writer<F, G> {
         // Of neighbouring rows the same columns are in different banks: columns are exchanged in eights.
         let place = |row: u32, column: u32| buffer + (row * PART + (column ^ (row % 4 * 8))) * 4;
         let (row, pair) = (lane / 4, lane % 4 * 2);
-        let Place {
-            batch,
-            row: top,
-            column: left,
-        } = tile.place();
+        let Place { batch, row: top, column: left } = tile.place();
         let mut part = 0;
         while part < COLUMNS as u32 / PART {
             sums.sums.pairs(|register, low, high| {
@@ -299,10 +281,7 @@ pub fn product_in_fours<
     const DOWN: u32,
     const ACROSS: u32,
 >(
-    operands: (
-        TensorMap<'_, Swizzled<T, A_ROWS, A_COLUMNS>>,
-        TensorMap<'_, Swizzled<T, B_ROWS, B_COLUMNS>>,
-    ),
+    operands: (TensorMap<'_, Swizzled<T, A_ROWS, A_COLUMNS>>, TensorMap<'_, Swizzled<T, B_ROWS, B_COLUMNS>>),
     stages: TensorPipeline<'_, (A, B), STAGES, GROUPS, CLUSTER>,
     (output, staging): (
         MatrixOutput<'_, O, Tiling<ROWS, COLUMNS, BAND, DOWN, ACROSS>>,
@@ -318,13 +297,7 @@ pub fn product_in_fours<
     B: StageTile<Tile: Operand<T, COLUMNS, INNER>>,
     Columns<COLUMNS>: Width,
 {
-    let results = Fours {
-        output,
-        staging,
-        reads_old,
-        beside,
-        finish,
-    };
+    let results = Fours { output, staging, reads_old, beside, finish };
     product::<T, T::Sum, A, B, _, A_ROWS, A_COLUMNS, B_ROWS, B_COLUMNS, ROWS, COLUMNS, INNER, STAGES, GROUPS, CLUSTER>(
         operands,
         stages,

@@ -106,24 +106,13 @@ impl<'l, T: Tile> Im2colMap<'l, T> {
     #[inline(always)]
     #[must_use]
     pub fn at(self, row: u32) -> Im2colRows<'l, T> {
-        let Geometry {
-            places: [rows, columns],
-            stride,
-            padding,
-            ..
-        } = self.geometry;
+        let Geometry { places: [rows, columns], stride, padding, .. } = self.geometry;
         // Without places the launch is refused; `max` spares the check for a division by zero.
         let (line, column) = (row / columns.max(1), row % columns.max(1));
         let (image, line) = (line / rows.max(1), line % rows.max(1));
-        let first = |place: u32, axis: usize| {
-            place
-                .wrapping_mul(stride[axis].into())
-                .wrapping_sub(padding[axis].into())
-        };
-        Im2colRows {
-            map: self,
-            first: [first(column, 1), first(line, 0), image],
-        }
+        let first =
+            |place: u32, axis: usize| place.wrapping_mul(stride[axis].into()).wrapping_sub(padding[axis].into());
+        Im2colRows { map: self, first: [first(column, 1), first(line, 0), image] }
     }
 
     /// Has the device read the map before it is used, once for the block.
@@ -224,10 +213,7 @@ pub struct Im2colTiling {
 impl Im2colTiling {
     /// That of a map with tiles `T`.
     pub(crate) fn of<T: Tile>(window: Window) -> Self {
-        Self {
-            tiling: TensorTiling::of::<T>(),
-            window,
-        }
+        Self { tiling: TensorTiling::of::<T>(), window }
     }
 }
 
@@ -243,10 +229,6 @@ unsafe impl<T: Tile> KernelParameter for Im2colMap<'_, T> {
 
     #[inline(always)]
     unsafe fn assemble(image: *const Image, geometry: Geometry, (): (), (): ()) -> Self::Value<'static> {
-        Im2colMap {
-            image,
-            geometry,
-            launch: PhantomData,
-        }
+        Im2colMap { image, geometry, launch: PhantomData }
     }
 }

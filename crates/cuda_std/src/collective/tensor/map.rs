@@ -111,12 +111,7 @@ impl<'l, T: Tile> TensorMap<'l, T> {
     pub fn at_batch(self, batch: u32, [row, column]: [u32; 2]) -> Source<'l, T> {
         assert_sixteen::<T::Element>(column);
         let batch = if self.batches == 1 { 0 } else { batch };
-        Source {
-            map: self,
-            batch,
-            row,
-            column,
-        }
+        Source { map: self, batch, row, column }
     }
 
     /// Has the device read the map before it is used, once for the block.
@@ -156,10 +151,7 @@ pub(super) unsafe fn prefetch(image: *const Image) {
 /// What the kernel does with a matrix in tiles `T`.
 pub(super) const fn role<T: Tile>(writes: bool) -> Role {
     let _ = T::BYTES;
-    Role::TensorMap {
-        tile: [T::ROWS as u32, T::COLUMNS as u32],
-        writes,
-    }
+    Role::TensorMap { tile: [T::ROWS as u32, T::COLUMNS as u32], writes }
 }
 
 /// Where a tile of a stage is copied from: [`TensorMap::at`].
@@ -191,11 +183,7 @@ impl<T: Factor, const ROWS: usize, const COLUMNS: usize> sealed::TileSource<T>
                 !<D::Tile as sealed::Tile>::PANELS || down == ROWS && COLUMNS * size_of::<T>() == 128,
                 "panels have as many rows as the tiles of their tensor map, which have 64 columns"
             );
-            let (whole, part) = if <D::Tile as sealed::Tile>::PANELS {
-                (across, COLUMNS)
-            } else {
-                (down, ROWS)
-            };
+            let (whole, part) = if <D::Tile as sealed::Tile>::PANELS { (across, COLUMNS) } else { (down, ROWS) };
             assert!(
                 whole.is_multiple_of(part),
                 "a tile of a stage has the rows of one or several tiles of its tensor map"

@@ -146,13 +146,7 @@ impl<'l, T: Pod, const ROWS: usize, const COLUMNS: usize> Iterator for MatrixTil
     #[inline(always)]
     fn next(&mut self) -> Option<MatrixTile<'l, T, ROWS, COLUMNS>> {
         let place = self.places.next_place()?;
-        let Extent {
-            rows,
-            columns,
-            row_stride,
-            batch_stride,
-            ..
-        } = self.extent;
+        let Extent { rows, columns, row_stride, batch_stride, .. } = self.extent;
         let offset = u64::from(place.batch) * batch_stride
             + u64::from(place.row) * u64::from(row_stride)
             + u64::from(place.column);
@@ -206,10 +200,7 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize> MatrixTile<'_, T, ROWS, CO
         Columns<COLUMNS>: Width,
     {
         const {
-            assert!(
-                ROWS == 64 * GROUPS as usize,
-                "a tile has 64 rows for each warp group of consumers"
-            );
+            assert!(ROWS == 64 * GROUPS as usize, "a tile has 64 rows for each warp group of consumers");
         }
         let [row, column] = first_place();
         let row = row + 64 * consumer.rank();
@@ -217,10 +208,7 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize> MatrixTile<'_, T, ROWS, CO
             let [down, right] = register_place(register);
             let (row, column) = (row + down, column + right);
             let (all_row, all_column) = (self.place.row + row, self.place.column + column);
-            let values = [
-                T::round(result(all_row, all_column, low)),
-                T::round(result(all_row, all_column + 1, high)),
-            ];
+            let values = [T::round(result(all_row, all_column, low)), T::round(result(all_row, all_column + 1, high))];
             // SAFETY: of the block's tile, and this thread's alone: the warp group's rows, of which it has these sums.
             unsafe { self.store(self.pairs, row, column, values) }
         });
@@ -243,9 +231,7 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize> MatrixTile<'_, T, ROWS, CO
         // SAFETY: inside of the matrix, as was compared; what else has to hold is the caller's. The values have as many bytes as
         // what they are stored as.
         unsafe {
-            let first = self
-                .start
-                .add((u64::from(row) * u64::from(self.row_stride)) as usize + column as usize);
+            let first = self.start.add((u64::from(row) * u64::from(self.row_stride)) as usize + column as usize);
             let all = column + (NUMBER as u32) <= self.columns;
             // Vectors have 2, 4, 8 or 16 bytes. Elements of other sizes are stored one by one.
             match const { NUMBER * size_of::<T>() } {
@@ -284,19 +270,13 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize> MatrixTile<'_, T, ROWS, CO
         }
         // SAFETY: inside of the matrix, as was compared; what else has to hold is the caller's.
         unsafe {
-            let first = self
-                .start
-                .add((u64::from(row) * u64::from(self.row_stride)) as usize + column as usize);
+            let first = self.start.add((u64::from(row) * u64::from(self.row_stride)) as usize + column as usize);
             let left = self.columns - column;
             if self.fours && left >= 4 {
                 return read_four(first);
             }
             let get = |number: u32| {
-                if number < left {
-                    first.add(number as usize).read()
-                } else {
-                    zero
-                }
+                if number < left { first.add(number as usize).read() } else { zero }
             };
             [get(0), get(1), get(2), get(3)]
         }
@@ -315,11 +295,7 @@ unsafe impl<T: Pod, O: 'static> KernelParameter for MatrixOutput<'_, T, O> {
 
     #[inline(always)]
     unsafe fn assemble(start: *mut T, extent: Extent, (): (), (): ()) -> Self::Value<'static> {
-        MatrixOutput {
-            start,
-            extent,
-            launch: PhantomData,
-        }
+        MatrixOutput { start, extent, launch: PhantomData }
     }
 }
 
@@ -380,10 +356,7 @@ impl<const ROWS: usize, const COLUMNS: usize, const SLICES: u32> TensorExchange<
         Columns<COLUMNS>: Width,
     {
         const {
-            assert!(
-                ROWS == 64 * GROUPS as usize,
-                "a tile has 64 rows for each warp group of consumers"
-            );
+            assert!(ROWS == 64 * GROUPS as usize, "a tile has 64 rows for each warp group of consumers");
             assert!(COLUMNS.is_multiple_of(32), "rows of sums have whole 128 bytes");
         }
         let partners = CLUSTER / SLICES;
@@ -419,30 +392,16 @@ impl<const ROWS: usize, const COLUMNS: usize, const SLICES: u32> TensorExchange<
             for slice in 0..SLICES {
                 // SAFETY: all partners have written their sums, and wait until they are read.
                 let part = unsafe { wgmma::load_four(place, first + slice * partners) };
-                total = [
-                    total[0] + part[0],
-                    total[1] + part[1],
-                    total[2] + part[2],
-                    total[3] + part[3],
-                ];
+                total = [total[0] + part[0], total[1] + part[1], total[2] + part[2], total[3] + part[3]];
             }
             total
         };
         let store = |at: u32, total: [f32; 4]| {
             if at < bound(own + 1) {
                 let (row, column) = (at / fours, at % fours * 4);
-                let Place {
-                    batch,
-                    row: above,
-                    column: left,
-                } = tile.place;
+                let Place { batch, row: above, column: left } = tile.place;
                 let value = |right: u32, sum: f32| T::round(result([batch, above + row, left + column + right], sum));
-                let values = [
-                    value(0, total[0]),
-                    value(1, total[1]),
-                    value(2, total[2]),
-                    value(3, total[3]),
-                ];
+                let values = [value(0, total[0]), value(1, total[1]), value(2, total[2]), value(3, total[3])];
                 // SAFETY: of the cluster's tile, this block's part, of which each thread has others.
                 unsafe { tile.store(tile.fours, row, column, values) }
             }
@@ -494,9 +453,6 @@ unsafe impl<const ROWS: usize, const COLUMNS: usize, const SLICES: u32> KernelPa
 
     #[inline(always)]
     unsafe fn assemble(offset: u32, _: u32, (): (), (): ()) -> Self::Value<'static> {
-        TensorExchange {
-            base: intrinsics::shared_address(dynamic_shared_tensors()) + offset,
-            launch: PhantomData,
-        }
+        TensorExchange { base: intrinsics::shared_address(dynamic_shared_tensors()) + offset, launch: PhantomData }
     }
 }

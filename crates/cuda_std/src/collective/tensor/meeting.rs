@@ -80,20 +80,12 @@ impl MeetingAt {
         let words = |[a, b, c, d]: [u32; 4], [e, f, g, h]: [u32; 4]| [a, b, c, d, e, f, g, h];
         // SAFETY: the meeting's memory, which a thread has written before the barrier if it is here.
         let here = |block: u32| unsafe {
-            HERE == if BLOCKS > 1 {
-                waiting::word_of(self.0, block)
-            } else {
-                waiting::word(self.0)
-            }
+            HERE == if BLOCKS > 1 { waiting::word_of(self.0, block) } else { waiting::word(self.0) }
         };
         // SAFETY: as above.
         let agrees = |block: u32| unsafe {
             let load = |address| {
-                if BLOCKS > 1 {
-                    wgmma::load_four(address, block).map(f32::to_bits)
-                } else {
-                    load_four(address)
-                }
+                if BLOCKS > 1 { wgmma::load_four(address, block).map(f32::to_bits) } else { load_four(address) }
             };
             are_equal(words(load(self.0), load(self.0 + 16)), own)
         };

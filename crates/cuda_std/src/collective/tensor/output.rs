@@ -39,10 +39,7 @@ impl<const ROWS: usize, const COLUMNS: usize, const BAND: u32, const DOWN: u32, 
 {
     /// The blocks of a cluster.
     pub(super) const CLUSTER: u32 = {
-        assert!(
-            ROWS > 0 && COLUMNS > 0 && ROWS <= 1 << 16 && COLUMNS <= 1 << 16,
-            "tiles have rows and columns"
-        );
+        assert!(ROWS > 0 && COLUMNS > 0 && ROWS <= 1 << 16 && COLUMNS <= 1 << 16, "tiles have rows and columns");
         assert!(BAND > 0, "a band has tiles");
         assert!(DOWN > 0 && ACROSS > 0 && SLICES > 0, "a cluster has blocks");
         DOWN * ACROSS * SLICES
@@ -170,11 +167,7 @@ impl<'l, T: Tile, const ROWS: usize, const COLUMNS: usize, const BAND: u32, cons
     #[must_use]
     pub fn tiles(self) -> OutputTiles<'l, T, ROWS, COLUMNS> {
         assert_cluster(Tiling::<ROWS, COLUMNS, BAND, DOWN, ACROSS>::CLUSTER);
-        OutputTiles {
-            image: self.image(),
-            places: self.places(),
-            output: PhantomData,
-        }
+        OutputTiles { image: self.image(), places: self.places(), output: PhantomData }
     }
 
     /// Where these tiles are.
@@ -199,11 +192,7 @@ impl<'l, T: Tile, const ROWS: usize, const COLUMNS: usize> Iterator for OutputTi
 
     #[inline(always)]
     fn next(&mut self) -> Option<OutputTile<'l, T, ROWS, COLUMNS>> {
-        Some(OutputTile {
-            image: self.image,
-            place: self.places.next_place()?,
-            output: PhantomData,
-        })
+        Some(OutputTile { image: self.image, place: self.places.next_place()?, output: PhantomData })
     }
 }
 
@@ -278,11 +267,7 @@ impl<T: Element, const GROUPS: u32, const PART: usize> TensorStaging<'_, Swizzle
             warp,
             full: false,
             image: core::ptr::null(),
-            place: Place {
-                batch: 0,
-                row: 0,
-                column: 0,
-            },
+            place: Place { batch: 0, row: 0, column: 0 },
             numbers: Packed::zero(),
             role: PhantomData,
         }
@@ -318,18 +303,14 @@ where
         T: Stored<V>,
     {
         const {
-            assert!(
-                ROWS == 64 * GROUPS as usize,
-                "a tile has 64 rows for each warp group of consumers"
-            );
+            assert!(ROWS == 64 * GROUPS as usize, "a tile has 64 rows for each warp group of consumers");
             assert!(COLUMNS == WIDTH, "a tile has as many columns as its sums");
         }
         self.write();
         self.full = true;
         (self.image, self.place) = (tile.image, tile.place);
         let (row, column) = (tile.place.row + self.warp / 4 * 64, tile.place.column);
-        self.numbers
-            .take(sums, |down, right, sum| result(row + down, column + right, sum));
+        self.numbers.take(sums, |down, right, sum| result(row + down, column + right, sum));
     }
 
     /// Writes the tile that is held, if there is one. Each warp takes its 16 rows through shared memory, and does not wait for
@@ -404,10 +385,7 @@ where
     #[inline(always)]
     fn columns<const FIRST: usize, const BUFFERS: usize>(&mut self) {
         const {
-            assert!(
-                BUFFERS == 1 || BUFFERS == 2 && FIRST.is_multiple_of(2),
-                "a warp has two buffers"
-            );
+            assert!(BUFFERS == 1 || BUFFERS == 2 && FIRST.is_multiple_of(2), "a warp has two buffers");
         };
         let lane = lane_id();
         let bytes = <Swizzled<T, 16, PART> as sealed::Tile>::BYTES;
@@ -488,14 +466,8 @@ impl<T: Factor, const GROUPS: u32> TensorStaging<'_, Swizzled<T, 16, 32>, GROUPS
         Columns<COLUMNS>: Width,
     {
         const {
-            assert!(
-                ROWS == 64 * GROUPS as usize,
-                "a tile has 64 rows for each warp group of consumers"
-            );
-            assert!(
-                COLUMNS.is_multiple_of(32) && size_of::<T>() == 4,
-                "32 columns of 32 bits at a time"
-            );
+            assert!(ROWS == 64 * GROUPS as usize, "a tile has 64 rows for each warp group of consumers");
+            assert!(COLUMNS.is_multiple_of(32) && size_of::<T>() == 4, "32 columns of 32 bits at a time");
         }
         let bytes = <Swizzled<T, 16, 32> as sealed::Tile>::BYTES;
         let warp = consumer.warp();
@@ -510,11 +482,7 @@ impl<T: Factor, const GROUPS: u32> TensorStaging<'_, Swizzled<T, 16, 32>, GROUPS
             let buffer = buffers + part % 2 * bytes;
             let (down, right) = (row + down, right % 32 + pair);
             let value = |column: u32, sum: N| -> u32 {
-                bytemuck::cast(T::round(result(
-                    first_row + down,
-                    first_column + part * 32 + right + column,
-                    sum,
-                )))
+                bytemuck::cast(T::round(result(first_row + down, first_column + part * 32 + right + column, sum)))
             };
             let mut value = value;
             let (low, high) = (value(0, low), value(1, high));

@@ -55,11 +55,7 @@ impl<T: Element, const ROWS: usize, const N: usize, const STAGES: usize>
     #[must_use]
     pub fn panels(&self) -> Panels<'_, T, ROWS, N> {
         const { assert!(size_of::<T>() == 2, "panels have numbers of 16 bits, `f16` or `bf16`") }
-        Panels {
-            address: self.address(),
-            pitch: <Swizzled<T, ROWS, PANEL> as tile::Tile>::BYTES,
-            stage: PhantomData,
-        }
+        Panels { address: self.address(), pitch: <Swizzled<T, ROWS, PANEL> as tile::Tile>::BYTES, stage: PhantomData }
     }
 }
 
@@ -99,11 +95,7 @@ impl<'s, T: Element, const ROWS: usize, const N: usize> Panels<'s, T, ROWS, N> {
             first.is_multiple_of(8) && first <= (ROWS - PART) as u32,
             "rows that the tile does not have, or that do not begin at a multiple of 8"
         );
-        Panels {
-            address: self.address + first * 128,
-            pitch: self.pitch,
-            stage: PhantomData,
-        }
+        Panels { address: self.address + first * 128, pitch: self.pitch, stage: PhantomData }
     }
 
     /// `PART` panels from `first` on.
@@ -116,11 +108,7 @@ impl<'s, T: Element, const ROWS: usize, const N: usize> Panels<'s, T, ROWS, N> {
     pub fn panels<const PART: usize>(self, first: u32) -> Panels<'s, T, ROWS, PART> {
         const { assert!(PART <= N, "a part has no more panels than its tile") };
         assert!(first <= (N - PART) as u32, "panels that the tile does not have");
-        Panels {
-            address: self.address + first * self.pitch,
-            pitch: self.pitch,
-            stage: PhantomData,
-        }
+        Panels { address: self.address + first * self.pitch, pitch: self.pitch, stage: PhantomData }
     }
 
     /// Of the first panel, with its rows along the sum: eight rows are 1024 bytes further.
@@ -205,11 +193,7 @@ where
     /// They are read up to here.
     #[inline(always)]
     fn keep(&self) {
-        self.0
-            .pairs
-            .as_ref()
-            .iter()
-            .for_each(|registers| warp_group::keep(*registers));
+        self.0.pairs.as_ref().iter().for_each(|registers| warp_group::keep(*registers));
     }
 }
 
@@ -272,10 +256,7 @@ where
         Columns<ROWS>: Width,
     {
         const {
-            assert!(
-                COLUMNS <= N * PANEL,
-                "the tiles have as many columns as the accumulator"
-            );
+            assert!(COLUMNS <= N * PANEL, "the tiles have as many columns as the accumulator");
         };
         let first = b.descriptor_of_columns();
         // SAFETY: the caller's.

@@ -117,10 +117,7 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
     #[inline(always)]
     #[must_use]
     pub unsafe fn assume_equal(self) -> Self {
-        Self {
-            trust: Trust::Equal,
-            ..self
-        }
+        Self { trust: Trust::Equal, ..self }
     }
 
     /// The same where no role panics at all, so that no thread looks, which costs a producer that uses all registers, too.
@@ -130,10 +127,7 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
     #[inline(always)]
     #[must_use]
     pub unsafe fn assume_infallible(self) -> Self {
-        Self {
-            trust: Trust::Infallible,
-            ..self
-        }
+        Self { trust: Trust::Infallible, ..self }
     }
 
     /// The roles, of which so much is known. Where `WAITS` is not set, they begin before the launches ahead of this one have ended, and wait
@@ -149,10 +143,7 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
     ) {
         const {
             assert!(STAGES >= 1, "a pipeline has a stage at least");
-            assert!(
-                GROUPS >= 1 && GROUPS <= 7,
-                "a block has 1 to 7 warp groups of consumers"
-            );
+            assert!(GROUPS >= 1 && GROUPS <= 7, "a block has 1 to 7 warp groups of consumers");
             assert!(CLUSTER >= 1 && CLUSTER <= 8, "a cluster has 1 to 8 blocks");
             assert!(
                 WARP_GROUP * (LOW + GROUPS * HIGH) <= REGISTERS,
@@ -210,10 +201,7 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
     fn initialise(&self, thread: u32, meet: Option<Meet>) {
         assert_cluster(CLUSTER);
         let meeting = meeting::<S, STAGES>(self.base);
-        let Meet { task, joint } = meet.unwrap_or(Meet {
-            task: None,
-            joint: false,
-        });
+        let Meet { task, joint } = meet.unwrap_or(Meet { task: None, joint: false });
         if thread == 0 {
             // SAFETY: the barriers are in this pipeline's memory, and no thread uses them yet.
             unsafe { make_barriers::<S, STAGES, CLUSTER>(self.base, GROUPS, self.trust) };
@@ -399,14 +387,7 @@ impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Producer<'_, S, STAGES, 
     /// That of the pipeline whose memory is at `base`.
     #[inline(always)]
     pub(super) fn new(base: u32, trust: Trust) -> Self {
-        Self {
-            base,
-            at: Position::START,
-            filled: 0,
-            trust,
-            closed: Cell::new(false),
-            launch: PhantomData,
-        }
+        Self { base, at: Position::START, filled: 0, trust, closed: Cell::new(false), launch: PhantomData }
     }
 
     /// Waits until the next stage is empty.
@@ -417,10 +398,7 @@ impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Producer<'_, S, STAGES, 
     pub fn acquire(&mut self) -> Empty<'_, S, STAGES, CLUSTER> {
         let Position { stage, round } = self.at;
         // In the first round the phase before the first is over. What is waited for is the release of the round before.
-        let before = Position {
-            round: round ^ 1,
-            ..self.at
-        };
+        let before = Position { round: round ^ 1, ..self.at };
         self.wait(empty::<S, STAGES>(self.base, stage), before, || {});
         self.at.advance::<STAGES>();
         Empty {
@@ -490,14 +468,7 @@ impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Producer<'_, S, STAGES, 
     /// The stage that was filled first of those that may not have been released.
     #[inline(always)]
     fn oldest(&self) -> Position {
-        if self.filled < STAGES as u32 {
-            Position::START
-        } else {
-            Position {
-                round: self.at.round ^ 1,
-                ..self.at
-            }
-        }
+        if self.filled < STAGES as u32 { Position::START } else { Position { round: self.at.round ^ 1, ..self.at } }
     }
 
     /// When all stages have been released, lets the consumers have one that no copy fills. Afterwards panics, if they have released that.
@@ -605,14 +576,7 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
     /// That of the pipeline whose memory is at `base`, and of a warp group.
     #[inline(always)]
     pub(super) fn new(base: u32, rank: u32, trust: Trust) -> Self {
-        Self {
-            base,
-            rank,
-            at: Position::START,
-            trust,
-            early: false,
-            launch: PhantomData,
-        }
+        Self { base, rank, at: Position::START, trust, early: false, launch: PhantomData }
     }
 
     /// From here on, launches ahead of this one may be running until the consumer waits for them.
@@ -660,11 +624,7 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
         };
         wait_together::<CLUSTER>(full::<S, STAGES>(self.base, stage), round, in_vain);
         self.at.advance::<STAGES>();
-        Full {
-            base: self.base,
-            stage,
-            launch: PhantomData,
-        }
+        Full { base: self.base, stage, launch: PhantomData }
     }
 }
 
@@ -700,12 +660,7 @@ impl<A: StageTile, B: StageTile, const STAGES: usize, const CLUSTER: u32> Full<'
     pub(super) fn tiles(&self) -> (TileRef<'_, A::Tile>, TileRef<'_, B::Tile>) {
         let first = self.address();
         // SAFETY: the stage is full until it is dropped.
-        unsafe {
-            (
-                TileRef::new(first),
-                TileRef::new(first + <A::Tile as tile::Tile>::BYTES),
-            )
-        }
+        unsafe { (TileRef::new(first), TileRef::new(first + <A::Tile as tile::Tile>::BYTES)) }
     }
 }
 
@@ -769,12 +724,7 @@ unsafe impl<S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32
         if CLUSTER > 1 {
             meeting::<S, STAGES>(base).open();
         }
-        TensorPipeline {
-            base,
-            registers: 0,
-            trust: Trust::None,
-            launch: PhantomData,
-        }
+        TensorPipeline { base, registers: 0, trust: Trust::None, launch: PhantomData }
     }
 
     #[inline(always)]
@@ -791,9 +741,6 @@ unsafe impl<S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32
 
     #[inline(always)]
     unsafe fn with_registers<const REGISTERS: u32>(value: Self::Value<'static>) -> Self::Value<'static> {
-        TensorPipeline {
-            registers: REGISTERS,
-            ..value
-        }
+        TensorPipeline { registers: REGISTERS, ..value }
     }
 }

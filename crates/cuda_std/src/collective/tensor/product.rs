@@ -236,9 +236,7 @@ where
             });
             consumer.wait_for_launches();
             let Place { batch, .. } = tile.place_in_batch();
-            staging.write(consumer, tile, &sums, |row, column, sum| {
-                result([batch, row, column], sum)
-            });
+            staging.write(consumer, tile, &sums, |row, column, sum| result([batch, row, column], sum));
         }
     }
 }
@@ -465,10 +463,7 @@ pub fn product<
     const GROUPS: u32,
     const CLUSTER: u32,
 >(
-    (a, b): (
-        TensorMap<'_, Swizzled<T, A_ROWS, A_COLUMNS>>,
-        TensorMap<'_, Swizzled<T, B_ROWS, B_COLUMNS>>,
-    ),
+    (a, b): (TensorMap<'_, Swizzled<T, A_ROWS, A_COLUMNS>>, TensorMap<'_, Swizzled<T, B_ROWS, B_COLUMNS>>),
     stages: TensorPipeline<'_, (A, B), STAGES, GROUPS, CLUSTER>,
     results: R,
     result: impl Fn([u32; 3], T::Sum) -> V,
@@ -515,10 +510,7 @@ pub fn product_with<
     const LOW: u32,
     const HIGH: u32,
 >(
-    (a, b): (
-        TensorMap<'_, Swizzled<T, A_ROWS, A_COLUMNS>>,
-        TensorMap<'_, Swizzled<T, B_ROWS, B_COLUMNS>>,
-    ),
+    (a, b): (TensorMap<'_, Swizzled<T, A_ROWS, A_COLUMNS>>, TensorMap<'_, Swizzled<T, B_ROWS, B_COLUMNS>>),
     stages: TensorPipeline<'_, (A, B), STAGES, GROUPS, CLUSTER>,
     results: R,
     _: Registers<LOW, HIGH>,
@@ -540,11 +532,7 @@ pub fn product_with<
     a.prefetch();
     b.prefetch();
     // Those of `a`, or its rows if they lie across the sum.
-    let length = if <A::Tile as tile::Tile>::PANELS {
-        a.rows()
-    } else {
-        a.columns()
-    };
+    let length = if <A::Tile as tile::Tile>::PANELS { a.rows() } else { a.columns() };
     let steps = length.div_ceil(INNER as u32);
     let bring = |producer: &mut Producer<'_, (A, B), STAGES, CLUSTER>, place: Place, steps: Range<u32>| {
         let Place { batch, row, column } = place;
@@ -641,11 +629,7 @@ fn compute_early<
     };
     results.initialise();
     // This block's part of the steps.
-    let slice = if R::SLICES > 1 {
-        intrinsics::rank_in_cluster() / (CLUSTER / R::SLICES)
-    } else {
-        0
-    };
+    let slice = if R::SLICES > 1 { intrinsics::rank_in_cluster() / (CLUSTER / R::SLICES) } else { 0 };
     let bound = |slice: u32| (u64::from(steps) * u64::from(slice) / u64::from(R::SLICES)) as u32;
     let (first, end) = (bound(slice), bound(slice + 1));
     let mut places = results.places();

@@ -48,10 +48,7 @@ impl<Q: Stage, S: Stage, const RESIDENT: usize, const STAGES: usize, const GROUP
     #[inline(always)]
     #[must_use]
     pub unsafe fn assume_equal(self) -> Self {
-        Self {
-            trust: Trust::Equal,
-            ..self
-        }
+        Self { trust: Trust::Equal, ..self }
     }
 
     /// Divides the block into roles, as [`TensorPipeline::roles`](super::TensorPipeline::roles) does. Each has its side of both
@@ -74,10 +71,7 @@ impl<Q: Stage, S: Stage, const RESIDENT: usize, const STAGES: usize, const GROUP
         let trust = self.trust;
         const {
             assert!(RESIDENT >= 1 && STAGES >= 1, "a pipeline has a stage at least");
-            assert!(
-                GROUPS >= 1 && GROUPS <= 7,
-                "a block has 1 to 7 warp groups of consumers"
-            );
+            assert!(GROUPS >= 1 && GROUPS <= 7, "a block has 1 to 7 warp groups of consumers");
             assert!(
                 WARP_GROUP * (LOW + GROUPS * HIGH) <= REGISTERS,
                 "a multiprocessor has 65536 registers: those of all warp groups are more"
@@ -160,17 +154,11 @@ unsafe impl<Q: Stage, S: Stage, const RESIDENT: usize, const STAGES: usize, cons
 
     #[inline(always)]
     unsafe fn with_barrier<const BARRIER: u32>(value: Self::Value<'static>) -> Self::Value<'static> {
-        ResidentPipeline {
-            barrier: BARRIER,
-            ..value
-        }
+        ResidentPipeline { barrier: BARRIER, ..value }
     }
 
     #[inline(always)]
     unsafe fn with_registers<const REGISTERS: u32>(value: Self::Value<'static>) -> Self::Value<'static> {
-        ResidentPipeline {
-            registers: REGISTERS,
-            ..value
-        }
+        ResidentPipeline { registers: REGISTERS, ..value }
     }
 }

@@ -75,8 +75,7 @@ where
     /// Replaces each number by what `change` makes of that of its row and of it.
     #[inline(always)]
     pub fn map_rows<T: Copy>(&mut self, rows: PerRow<T>, mut change: impl FnMut(T, f32) -> f32) {
-        self.sums
-            .each(|register, value| change(rows.0[register / 2 % 2], value));
+        self.sums.each(|register, value| change(rows.0[register / 2 % 2], value));
     }
 
     /// Folds the numbers of each row that the thread has; [`PerRow::across`] completes it.

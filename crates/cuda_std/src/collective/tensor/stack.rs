@@ -49,11 +49,7 @@ impl<'l, T: Tile> TensorMap4<'l, T> {
     #[inline(always)]
     #[must_use]
     pub fn at(self, place: [u32; 3]) -> Source4<'l, T> {
-        Source4 {
-            map: self,
-            place,
-            column: 0,
-        }
+        Source4 { map: self, place, column: 0 }
     }
 
     /// Has the device read the map before it is used, once for the block.
@@ -97,15 +93,7 @@ impl<T: Tile> Source4<'_, T> {
         let [outer, inner, row] = self.place;
         // SAFETY: the caller's; the map is a parameter of the launch.
         unsafe {
-            warp_group::load_tile_4d(
-                tile,
-                self.map.image.cast(),
-                self.column + column,
-                row,
-                inner,
-                outer,
-                barrier,
-            );
+            warp_group::load_tile_4d(tile, self.map.image.cast(), self.column + column, row, inner, outer, barrier);
         }
     }
 }
@@ -122,11 +110,7 @@ unsafe impl<T: Tile> KernelParameter for TensorMap4<'_, T> {
 
     #[inline(always)]
     unsafe fn assemble(image: *const Image, outer: u32, inner: u32, rows: u32) -> Self::Value<'static> {
-        TensorMap4 {
-            image,
-            shape: [outer, inner, rows],
-            launch: PhantomData,
-        }
+        TensorMap4 { image, shape: [outer, inner, rows], launch: PhantomData }
     }
 }
 
@@ -192,10 +176,7 @@ impl<'l, T: Tile, const ROWS: u32> TensorOutput4<'l, T, ROWS> {
             inner,
             matrices,
             parts: rows.div_ceil(ROWS),
-            order: Order {
-                together: order.together.clamp(1, matrices.max(1)),
-                ..order
-            },
+            order: Order { together: order.together.clamp(1, matrices.max(1)), ..order },
             round: 0,
         };
         OutputBands { output: self, bands }
@@ -217,15 +198,8 @@ impl<const ROWS: u32> Iterator for Bands4<ROWS> {
     fn next(&mut self) -> Option<[u32; 3]> {
         let [x, y, z] = grid_dim().to_array();
         let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
-        let (block, blocks) = (
-            narrow(block_number()),
-            narrow(u64::from(x) * u64::from(y) * u64::from(z)),
-        );
-        let place = if self.round.is_multiple_of(2) {
-            block
-        } else {
-            blocks - 1 - block
-        };
+        let (block, blocks) = (narrow(block_number()), narrow(u64::from(x) * u64::from(y) * u64::from(z)));
+        let place = if self.round.is_multiple_of(2) { block } else { blocks - 1 - block };
         let number = u64::from(self.round) * u64::from(blocks) + u64::from(place);
         if number >= u64::from(self.matrices) * u64::from(self.parts) {
             return None;
@@ -235,11 +209,7 @@ impl<const ROWS: u32> Iterator for Bands4<ROWS> {
         let (group, rest) = divide(number as u32, self.order.together * self.parts);
         let first = group * self.order.together;
         let (part, matrix) = divide(rest, self.order.together.min(self.matrices - first));
-        let part = if self.order.last_first {
-            self.parts - 1 - part
-        } else {
-            part
-        };
+        let part = if self.order.last_first { self.parts - 1 - part } else { part };
         let (outer, inner) = divide(first + matrix, self.inner);
         Some([outer, inner, part * ROWS])
     }
@@ -267,11 +237,7 @@ impl<'l, T: Tile, const ROWS: u32> Iterator for OutputBands<'l, T, ROWS> {
     #[inline(always)]
     fn next(&mut self) -> Option<OutputBand<'l, T, ROWS>> {
         let place = self.bands.next()?;
-        Some(OutputBand {
-            image: self.output.map.image.cast(),
-            place,
-            output: PhantomData,
-        })
+        Some(OutputBand { image: self.output.map.image.cast(), place, output: PhantomData })
     }
 }
 
@@ -307,14 +273,8 @@ impl<T: Element, const GROUPS: u32> TensorStaging<'_, Swizzled<T, 16, 64>, GROUP
         Columns<WIDTH>: Width,
     {
         const {
-            assert!(
-                ROWS == 64 * GROUPS,
-                "a part has 64 rows for each warp group of consumers"
-            );
-            assert!(
-                WIDTH.is_multiple_of(64) && WIDTH <= 256,
-                "a warp writes 64 columns at a time"
-            );
+            assert!(ROWS == 64 * GROUPS, "a part has 64 rows for each warp group of consumers");
+            assert!(WIDTH.is_multiple_of(64) && WIDTH <= 256, "a warp writes 64 columns at a time");
         }
         let mut numbers = Packed::<T, WIDTH>::zero();
         numbers.take(sums, |_, _, sum| sum);
@@ -376,10 +336,7 @@ unsafe impl<T: Tile, const ROWS: u32> KernelParameter for TensorOutput4<'_, T, R
         TensorOutput4 {
             // SAFETY: the caller's.
             map: unsafe { TensorMap4::<T>::assemble(image, outer, inner, last.rows) },
-            order: Order {
-                together: last.together,
-                last_first: last.last_first != 0,
-            },
+            order: Order { together: last.together, last_first: last.last_first != 0 },
         }
     }
 }

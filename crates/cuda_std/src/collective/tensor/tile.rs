@@ -286,10 +286,7 @@ impl<T: Factor, const ROWS: usize, const COLUMNS: usize> sealed::Tile for Swizzl
             bytes == 128 || bytes == 64 || bytes == 32,
             "a row of a swizzled tile has 128, 64 or 32 bytes: 64, 32 or 16 columns of 16 bits"
         );
-        assert!(
-            ROWS >= 8 && ROWS <= 256 && ROWS.is_multiple_of(8),
-            "a tile has 8 to 256 rows, in steps of 8"
-        );
+        assert!(ROWS >= 8 && ROWS <= 256 && ROWS.is_multiple_of(8), "a tile has 8 to 256 rows, in steps of 8");
         assert!(
             (bytes * ROWS).is_multiple_of(1024),
             "a tile has a multiple of 1024 bytes: its pattern begins anew there"
@@ -334,14 +331,8 @@ impl<T: Factor, const ROWS: usize, const COLUMNS: usize> sealed::Tile for Across
     type Memory = TileMemory<T, ROWS, COLUMNS>;
     const BYTES: u32 = (COLUMNS * size_of::<T>() * ROWS) as u32;
     const PITCH: u32 = {
-        assert!(
-            size_of::<T>() == 2,
-            "operands across the sum have 16 bits: others lie along it"
-        );
-        assert!(
-            COLUMNS.is_multiple_of(64) && COLUMNS > 0,
-            "panels have 64 columns of 16 bits"
-        );
+        assert!(size_of::<T>() == 2, "operands across the sum have 16 bits: others lie along it");
+        assert!(COLUMNS.is_multiple_of(64) && COLUMNS > 0, "panels have 64 columns of 16 bits");
         assert!(
             ROWS >= 16 && ROWS <= 256 && ROWS.is_multiple_of(16),
             "a tile across the sum has 16 to 256 rows, in steps of 16"
@@ -441,10 +432,7 @@ impl<T: Tile> TileRef<'_, T> {
     /// The tile is at this address, and nothing writes there for as long as the lifetime.
     #[inline(always)]
     pub(super) unsafe fn new(address: u32) -> Self {
-        Self {
-            address,
-            stage: PhantomData,
-        }
+        Self { address, stage: PhantomData }
     }
 
     /// Where it is.

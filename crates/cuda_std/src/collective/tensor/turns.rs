@@ -29,11 +29,7 @@ impl<const GROUPS: u32> Turns<'_, GROUPS> {
             // SAFETY: the caller's.
             unsafe { warp_group::barrier_arrive(first, Self::THREADS) };
         }
-        Self {
-            first,
-            rank,
-            role: PhantomData,
-        }
+        Self { first, rank, role: PhantomData }
     }
 
     /// Waits for the warp group's turn. All threads of it come here together.

@@ -35,9 +35,7 @@ pub trait Shuffle: NoUninit + CheckedBitPattern {
             }
             if at + 2 <= size {
                 let half = from.add(at).cast::<u16>().read_unaligned();
-                to.add(at)
-                    .cast::<u16>()
-                    .write_unaligned(exchange(u32::from(half)) as u16);
+                to.add(at).cast::<u16>().write_unaligned(exchange(u32::from(half)) as u16);
                 at += 2;
             }
             if at < size {

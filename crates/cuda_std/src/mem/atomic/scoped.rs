@@ -118,10 +118,7 @@ impl<T> Atomic<T> {
 
     #[inline(always)]
     pub(super) fn scoped<S>(&self) -> Scoped<'_, T, S> {
-        Scoped {
-            cell: self,
-            scope: PhantomData,
-        }
+        Scoped { cell: self, scope: PhantomData }
     }
 }
 

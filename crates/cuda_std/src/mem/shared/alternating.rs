@@ -60,12 +60,7 @@ unsafe impl<L: Layout<Memory: Sized> + 'static> SharedParameter for Alternating<
         // SAFETY: the caller's.
         unsafe { enter::<L, BARRIER>() };
         let (front, back) = Pair::places(storage.as_mut_ptr());
-        Alternating {
-            front,
-            back,
-            barrier: BARRIER,
-            launch: PhantomData,
-        }
+        Alternating { front, back, barrier: BARRIER, launch: PhantomData }
     }
 }
 

@@ -140,12 +140,7 @@ fn ended<M>(storage: &'static Storage<ClusterMemory<M>>) -> Ended {
     let memory = storage.as_mut_ptr();
     let address = |word: *const u32| intrinsics::shared_address(word.cast());
     // SAFETY: inside of the storage.
-    unsafe {
-        Ended {
-            threads: address(&raw const (*memory).threads),
-            blocks: address(&raw const (*memory).blocks),
-        }
-    }
+    unsafe { Ended { threads: address(&raw const (*memory).threads), blocks: address(&raw const (*memory).blocks) } }
 }
 
 impl<'l, L: Plain> ClusterShared<'l, L> {
@@ -188,10 +183,7 @@ impl<'l, L: Plain> ClusterShared<'l, L> {
     #[must_use = "the elements can be reached through the view only"]
     pub fn sync(self) -> ClusterView<'l, L> {
         cluster::sync();
-        ClusterView {
-            memory: self.memory,
-            launch: PhantomData,
-        }
+        ClusterView { memory: self.memory, launch: PhantomData }
     }
 }
 
@@ -284,9 +276,6 @@ impl<'l, L: Plain> ClusterView<'l, L> {
     #[must_use = "the elements can be written through what this gives only"]
     pub fn sync(self) -> ClusterShared<'l, L> {
         cluster::sync();
-        ClusterShared {
-            memory: self.memory,
-            launch: PhantomData,
-        }
+        ClusterShared { memory: self.memory, launch: PhantomData }
     }
 }

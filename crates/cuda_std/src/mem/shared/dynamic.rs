@@ -144,15 +144,9 @@ unsafe impl<T: Element> KernelParameter for Shared<'_, Slice<T>> {
     #[inline(always)]
     unsafe fn with_barrier<const BARRIER: u32>(value: Self::Value<'static>) -> Self::Value<'static> {
         const {
-            assert!(
-                0 < BARRIER && BARRIER < 16,
-                "a barrier of the block, less that of `sync_threads`"
-            );
+            assert!(0 < BARRIER && BARRIER < 16, "a barrier of the block, less that of `sync_threads`");
         };
-        Shared {
-            barrier: BARRIER,
-            ..value
-        }
+        Shared { barrier: BARRIER, ..value }
     }
 }
 

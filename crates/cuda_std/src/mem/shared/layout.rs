@@ -84,10 +84,7 @@ impl<L: Layout> Part<'_, L> {
     /// As for [`Layout::own`].
     #[inline(always)]
     pub(super) unsafe fn new(memory: *mut L::Memory) -> Self {
-        Self {
-            memory,
-            borrow: PhantomData,
-        }
+        Self { memory, borrow: PhantomData }
     }
 }
 
@@ -262,9 +259,7 @@ unsafe impl<T: Element, const WARPS: usize> Layout for PerWarp<T, WARPS> {
     unsafe fn own<'a>(memory: *mut [T; WARPS]) -> Option<&'a mut T> {
         let thread = index_in_block();
         // SAFETY: a thread's number is below that of the largest block, or 1024; the caller's for the rest.
-        thread
-            .is_multiple_of(WARP_SIZE)
-            .then(|| unsafe { &mut *memory.cast::<T>().add((thread / WARP_SIZE) as usize) })
+        thread.is_multiple_of(WARP_SIZE).then(|| unsafe { &mut *memory.cast::<T>().add((thread / WARP_SIZE) as usize) })
     }
 }
 
@@ -325,10 +320,7 @@ const MOST: usize = 227 * 1024;
 #[track_caller]
 const fn block<T, M>([x, y, z]: [usize; 3]) -> [u32; 3] {
     demand(size_of::<T>() > 0, "elements of shared memory have a size");
-    demand(
-        size_of::<M>() <= MOST,
-        "a block has at most 227 KiB (232448 bytes) of shared memory",
-    );
+    demand(size_of::<M>() <= MOST, "a block has at most 227 KiB (232448 bytes) of shared memory");
     demand(
         x > 0 && y > 0 && z > 0 && x <= MOST && y <= MOST && z <= MOST,
         "a tile of shared memory has at least one element along each dimension",
@@ -367,12 +359,7 @@ impl<'a, T: Element, const N: usize> Part<'a, Tile<T, N>> {
     #[inline(always)]
     #[must_use]
     pub fn into_iter_strided(self) -> OwnStrided<'a, T, N> {
-        OwnStrided {
-            memory: self.memory,
-            next: thread_idx_x(),
-            step: block_dim_x(),
-            tile: PhantomData,
-        }
+        OwnStrided { memory: self.memory, next: thread_idx_x(), step: block_dim_x(), tile: PhantomData }
     }
 }
 
@@ -403,10 +390,7 @@ impl<T: Element, const N: usize> IndexMut<usize> for Part<'_, Tile<T, N>> {
 #[track_caller]
 fn strided_index(k: usize, length: usize) -> usize {
     let index = k.wrapping_mul(block_dim_x() as usize) + thread_idx_x() as usize;
-    assert!(
-        k < length && index < length,
-        "the thread has no element of this number in the tile"
-    );
+    assert!(k < length && index < length, "the thread has no element of this number in the tile");
     index
 }
 
@@ -417,9 +401,7 @@ impl<T: Element, const ROWS: usize, const COLUMNS: usize, const PAD: usize> Part
         strided(thread_idx_y(), block_dim_y(), ROWS, |row| {
             strided(thread_idx_x(), block_dim_x(), COLUMNS, |column| {
                 // SAFETY: in the tile, and the thread's own by the remainders.
-                work([row, column], unsafe {
-                    &mut *self.memory.cast::<T>().add(row * (COLUMNS + PAD) + column)
-                });
+                work([row, column], unsafe { &mut *self.memory.cast::<T>().add(row * (COLUMNS + PAD) + column) });
             });
         });
     }
@@ -436,9 +418,7 @@ impl<T: Element, const LAYERS: usize, const ROWS: usize, const COLUMNS: usize>
                 strided(thread_idx_x(), block_dim_x(), COLUMNS, |column| {
                     let offset = (layer * ROWS + row) * COLUMNS + column;
                     // SAFETY: in the tile, and the thread's own by the remainders.
-                    work([layer, row, column], unsafe {
-                        &mut *self.memory.cast::<T>().add(offset)
-                    });
+                    work([layer, row, column], unsafe { &mut *self.memory.cast::<T>().add(offset) });
                 });
             });
         });
@@ -462,9 +442,7 @@ impl<T: Element, const ROWS: usize, const COLUMNS: usize> Part<'_, Table2<T, ROW
     pub fn each(&mut self, mut work: impl FnMut([usize; 2], &mut T)) {
         strided(index_in_block(), threads_in_block(), ROWS * COLUMNS, |index| {
             // SAFETY: in the table, and the thread's own by the remainder.
-            work([index / COLUMNS, index % COLUMNS], unsafe {
-                &mut *self.memory.cast::<T>().add(index)
-            });
+            work([index / COLUMNS, index % COLUMNS], unsafe { &mut *self.memory.cast::<T>().add(index) });
         });
     }
 }

@@ -206,11 +206,7 @@ impl<'l, L: Layout> Shared<'l, L> {
     #[must_use = "the elements can be reached through the view only"]
     pub fn sync(self) -> View<'l, L> {
         intrinsics::barrier_sync(self.barrier);
-        View {
-            memory: self.memory,
-            barrier: self.barrier,
-            launch: PhantomData,
-        }
+        View { memory: self.memory, barrier: self.barrier, launch: PhantomData }
     }
 }
 
@@ -292,11 +288,7 @@ impl<'l, L: Layout> View<'l, L> {
     #[must_use = "the elements can be written through what this gives only"]
     pub fn sync(self) -> Shared<'l, L> {
         intrinsics::barrier_sync(self.barrier);
-        Shared {
-            memory: self.memory,
-            barrier: self.barrier,
-            launch: PhantomData,
-        }
+        Shared { memory: self.memory, barrier: self.barrier, launch: PhantomData }
     }
 }
 
@@ -383,12 +375,7 @@ impl Parameter {
     /// Shared memory that the entry declares.
     #[must_use]
     pub const fn tile<S: SharedParameter>(name: &'static str, ty: &'static str) -> Self {
-        Self {
-            name,
-            ty,
-            role: Role::Tile { block: S::BLOCK },
-            layout: parameter::Layout::of::<S::Memory>([0; 4]),
-        }
+        Self { name, ty, role: Role::Tile { block: S::BLOCK }, layout: parameter::Layout::of::<S::Memory>([0; 4]) }
     }
 }
 
@@ -402,11 +389,7 @@ unsafe impl<L: Layout<Memory: Sized> + 'static> SharedParameter for Shared<'_, L
     unsafe fn assemble<const BARRIER: u32>(storage: &'static Storage<L::Memory>) -> Shared<'static, L> {
         // SAFETY: the caller's.
         unsafe { enter::<L, BARRIER>() };
-        Shared {
-            memory: storage.as_mut_ptr(),
-            barrier: BARRIER,
-            launch: PhantomData,
-        }
+        Shared { memory: storage.as_mut_ptr(), barrier: BARRIER, launch: PhantomData }
     }
 }
 
@@ -418,10 +401,7 @@ unsafe impl<L: Layout<Memory: Sized> + 'static> SharedParameter for Shared<'_, L
 #[inline(always)]
 unsafe fn enter<L: Layout, const BARRIER: u32>() {
     const {
-        assert!(
-            0 < BARRIER && BARRIER < 16,
-            "a barrier of the block, less that of `sync_threads`"
-        );
+        assert!(0 < BARRIER && BARRIER < 16, "a barrier of the block, less that of `sync_threads`");
     };
     // SAFETY: no larger block, says the caller. Then indices of threads need no check in a tile.
     unsafe {

@@ -613,18 +613,12 @@ mod tests {
                 assert_eq!(GpuFloat::fmod(x, y), x % y, "{x} {y}");
             }
         }
-        assert_eq!(
-            (GpuFloat::remainder(7.5_f32, 2.0), GpuFloat::remainder(5.0_f64, 2.0)),
-            (-0.5, 1.0)
-        );
+        assert_eq!((GpuFloat::remainder(7.5_f32, 2.0), GpuFloat::remainder(5.0_f64, 2.0)), (-0.5, 1.0));
     }
 
     #[test]
     fn integer_arguments() {
-        assert_eq!(
-            (GpuFloat::ldexp(0.75_f32, 3), GpuFloat::ldexp(1.0_f64, -1074)),
-            (6.0, 5e-324)
-        );
+        assert_eq!((GpuFloat::ldexp(0.75_f32, 3), GpuFloat::ldexp(1.0_f64, -1074)), (6.0, 5e-324));
         assert!((GpuFloat::bessel_jn(2.0_f64, 3) - 0.128_943_249_474_402_05).abs() < 1e-15);
     }
 }

@@ -41,11 +41,7 @@ pub(super) mod double {
         }
         let (quarter, rest) = quarters(x);
         let (angle, sign) = (PI * rest, if quarter & 2 == 0 { 1.0 } else { -1.0 });
-        sign * if quarter & 1 == 0 {
-            libm::sin(angle)
-        } else {
-            libm::cos(angle)
-        }
+        sign * if quarter & 1 == 0 { libm::sin(angle) } else { libm::cos(angle) }
     }
 
     pub(crate) fn cos_pi(x: f64) -> f64 {
@@ -55,11 +51,7 @@ pub(super) mod double {
         let (quarter, rest) = quarters(x);
         let (angle, sign) = (PI * rest, if (quarter + 1) & 2 == 0 { 1.0 } else { -1.0 });
         // Plus 0, so that zeros are positive.
-        sign * if quarter & 1 == 0 {
-            libm::cos(angle)
-        } else {
-            libm::sin(angle)
-        } + 0.0
+        sign * if quarter & 1 == 0 { libm::cos(angle) } else { libm::sin(angle) } + 0.0
     }
 
     /// What [`FRAC_1_SQRT_2`] lacks.
@@ -95,11 +87,7 @@ pub(super) mod double {
             return centre * (polynomial(&CENTRE.0, r) / polynomial(&CENTRE.1, r));
         }
         if tail <= 0.0 {
-            return if tail == 0.0 {
-                GpuFloat::copysign(f64::INFINITY, centre)
-            } else {
-                f64::NAN
-            };
+            return if tail == 0.0 { GpuFloat::copysign(f64::INFINITY, centre) } else { f64::NAN };
         }
         let r = GpuFloat::sqrt(-libm::log(tail));
         let magnitude = if r <= 5.0 {
@@ -111,10 +99,7 @@ pub(super) mod double {
     }
 
     fn polynomial(coefficients: &[f64; 8], x: f64) -> f64 {
-        coefficients
-            .iter()
-            .rev()
-            .fold(0.0, |sum, &c| GpuFloat::mul_add(sum, x, c))
+        coefficients.iter().rev().fold(0.0, |sum, &c| GpuFloat::mul_add(sum, x, c))
     }
 
     /// Numerator and denominator, constant terms first.
@@ -217,10 +202,7 @@ mod tests {
         assert!(norm_cdf(f64::NAN).is_nan());
         near(norm_cdf_inv(0.841_344_746_068_542_9), 1.0);
         near(norm_cdf_inv(7.619_853_024_160_527e-24), -10.0);
-        assert_eq!(
-            (norm_cdf_inv(0.0), norm_cdf_inv(1.0)),
-            (f64::NEG_INFINITY, f64::INFINITY)
-        );
+        assert_eq!((norm_cdf_inv(0.0), norm_cdf_inv(1.0)), (f64::NEG_INFINITY, f64::INFINITY));
         assert!(norm_cdf_inv(-0.1).is_nan() && norm_cdf_inv(1.1).is_nan());
     }
 

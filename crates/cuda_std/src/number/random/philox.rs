@@ -156,11 +156,7 @@ mod tests {
     fn known_answers_of_random123() {
         let vectors = [
             ([0; 4], [0; 2], [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]),
-            (
-                [u32::MAX; 4],
-                [u32::MAX; 2],
-                [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd],
-            ),
+            ([u32::MAX; 4], [u32::MAX; 2], [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]),
             (
                 [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344],
                 [0xa409_3822, 0x299f_31d0],
@@ -184,16 +180,8 @@ mod tests {
     fn numbers_are_curand_s() {
         let mut random = Philox4x32::new(0x1111_2222_3333_4444, 0x5555_6666_7777_8888).at(5);
         let words: [u32; 8] = core::array::from_fn(|_| random.next_u32());
-        let expected = [
-            0x4aea_15bc,
-            0xf7f6_b1e0,
-            0xd5b7_8737,
-            0xdcc9_490b,
-            0xeccf_ef2e,
-            0x32cf_d610,
-            0x6b2e_803c,
-            0x4727_13bb,
-        ];
+        let expected =
+            [0x4aea_15bc, 0xf7f6_b1e0, 0xd5b7_8737, 0xdcc9_490b, 0xeccf_ef2e, 0x32cf_d610, 0x6b2e_803c, 0x4727_13bb];
         assert_eq!(words, expected);
     }
 
@@ -203,11 +191,7 @@ mod tests {
         let words: [u32; 12] = core::array::from_fn(|_| random.next_u32());
         for offset in 0..11 {
             let mut there = Philox4x32::new(1, 2).at(offset as u64);
-            assert_eq!(
-                [there.next_u32(), there.next_u32()],
-                words[offset..offset + 2],
-                "{offset}"
-            );
+            assert_eq!([there.next_u32(), there.next_u32()], words[offset..offset + 2], "{offset}");
             // The next whole block is the one after the block of the second word.
             let next = (offset as u64 + 1) / 4 * 4 + 4;
             assert_eq!(there.next_block(), Philox4x32::new(1, 2).at(next).next_block());

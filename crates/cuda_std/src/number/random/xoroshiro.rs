@@ -269,11 +269,7 @@ mod tests {
             let streams = Xoroshiro128Plus::streams(seed).skip(start as usize);
             for ((state, stream), i) in states.into_iter().zip(streams).zip(start..) {
                 assert_eq!(stream.state(), state, "stream {i} of seed {seed}");
-                assert_eq!(
-                    Xoroshiro128Plus::stream(seed, i).state(),
-                    state,
-                    "stream {i} of seed {seed}"
-                );
+                assert_eq!(Xoroshiro128Plus::stream(seed, i).state(), state, "stream {i} of seed {seed}");
             }
         }
     }
@@ -283,10 +279,7 @@ mod tests {
         let stream = |i| Xoroshiro128Plus::stream(1, i);
         let mut random = stream(0);
         let words: [u64; 3] = core::array::from_fn(|_| random.next_u64());
-        assert_eq!(
-            words,
-            [0x2214_5bd9_1204_b982, 0x60c8_8516_f644_812e, 0x3b05_6fab_69fc_74dd]
-        );
+        assert_eq!(words, [0x2214_5bd9_1204_b982, 0x60c8_8516_f644_812e, 0x3b05_6fab_69fc_74dd]);
 
         let mut random = stream(1);
         let bits: [u32; 4] = core::array::from_fn(|_| random.uniform_f32().to_bits());
@@ -294,12 +287,7 @@ mod tests {
 
         let mut random = stream(2);
         let numbers: [f64; 4] = core::array::from_fn(|_| random.uniform_f64());
-        let expected = [
-            0x1b_dffa_02af_311d,
-            0x0e_881c_8c17_f28e,
-            0x1b_bb4c_935b_f5b7,
-            0x13_0844_4807_a225_u64,
-        ];
+        let expected = [0x1b_dffa_02af_311d, 0x0e_881c_8c17_f28e, 0x1b_bb4c_935b_f5b7, 0x13_0844_4807_a225_u64];
         assert_eq!(numbers, expected.map(|bits| bits as f64 / (1_u64 << 53) as f64));
 
         let mut random = stream(3);

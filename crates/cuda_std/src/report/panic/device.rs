@@ -19,10 +19,7 @@ const _: () = {
     // SAFETY: both words are inside of the location, by the assertion, and initialised: it has no room for padding.
     let (line, column) = unsafe {
         let words = core::ptr::from_ref(location).cast::<u32>();
-        (
-            *words.add(offset_of!(Place, line) / 4),
-            *words.add(offset_of!(Place, column) / 4),
-        )
+        (*words.add(offset_of!(Place, line) / 4), *words.add(offset_of!(Place, column) / 4))
     };
     assert!(line == location.line() && column == location.column());
 };

@@ -14,12 +14,7 @@ pub fn isolated(scenario: fn()) {
         // The steps that went wrong explain why a result is not what it should be.
         let outcome = std::panic::catch_unwind(scenario);
         let wrong = WRONG.take();
-        assert!(
-            wrong.is_empty(),
-            "{} steps answered another code:\n{}",
-            wrong.len(),
-            wrong.join("\n")
-        );
+        assert!(wrong.is_empty(), "{} steps answered another code:\n{}", wrong.len(), wrong.join("\n"));
         if let Err(panic) = outcome {
             std::panic::resume_unwind(panic);
         }

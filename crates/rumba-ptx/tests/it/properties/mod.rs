@@ -67,9 +67,7 @@ macro_rules! operands {
     };
 }
 
-operands!(
-    name, member, literal, offset, address, element, vector, pair, list, not, negative
-);
+operands!(name, member, literal, offset, address, element, vector, pair, list, not, negative);
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]

@@ -151,11 +151,7 @@ fn number() -> impl Strategy<Value = Literal> {
 }
 
 fn any_literal() -> impl Strategy<Value = Literal> {
-    prop_oneof![
-        number(),
-        any::<u32>().prop_map(Literal::F32),
-        any::<u64>().prop_map(Literal::F64),
-    ]
+    prop_oneof![number(), any::<u32>().prop_map(Literal::F32), any::<u64>().prop_map(Literal::F64),]
 }
 
 pub(crate) fn name() -> impl Strategy<Value = Operand<'static>> {
@@ -187,16 +183,7 @@ pub(crate) fn negative() -> impl Strategy<Value = Operand<'static>> {
 }
 
 fn scalar() -> impl Strategy<Value = Operand<'static>> {
-    prop_oneof![
-        name(),
-        name(),
-        literal(),
-        member(),
-        offset(),
-        not(),
-        negative(),
-        element()
-    ]
+    prop_oneof![name(), name(), literal(), member(), offset(), not(), negative(), element()]
 }
 
 pub(crate) fn vector() -> impl Strategy<Value = Operand<'static>> {
@@ -208,10 +195,7 @@ pub(crate) fn list() -> impl Strategy<Value = Operand<'static>> {
 }
 
 pub(crate) fn pair() -> impl Strategy<Value = Operand<'static>> {
-    (
-        prop_oneof![named(), vector(), not(), element()],
-        prop_oneof![named(), not()],
-    )
+    (prop_oneof![named(), vector(), not(), element()], prop_oneof![named(), not()])
         .prop_map(|(first, second)| operand_of(OperandKind::Pair(Box::new([first, second]))))
 }
 
@@ -233,12 +217,7 @@ pub(crate) fn address() -> impl Strategy<Value = Operand<'static>> {
     let coordinates = vec(prop_oneof![scalar(), vector()], 0..3);
     let qualifiers = vec(Just(".unified"), 0..2);
     (base_and_offset(), coordinates, qualifiers).prop_map(|((base, offset), coordinates, qualifiers)| {
-        let address = Address {
-            base,
-            offset,
-            coordinates,
-            qualifiers,
-        };
+        let address = Address { base, offset, coordinates, qualifiers };
         operand_of(OperandKind::Address(Box::new(address)))
     })
 }
@@ -248,41 +227,19 @@ fn operand() -> impl Strategy<Value = Operand<'static>> {
 }
 
 fn instruction() -> impl Strategy<Value = Instruction<'static>> {
-    let guard = option::of((a_name(), any::<bool>()).prop_map(|(register, negated)| Guard {
-        register,
-        negated,
-        span: span(),
-    }));
+    let guard =
+        option::of((a_name(), any::<bool>()).prop_map(|(register, negated)| Guard { register, negated, span: span() }));
     let modifiers = vec(select(MODIFIERS), 0..6);
     let ordinary = (select(&["ld", "mov", "x", "ret"][..]), vec(operand(), 0..6).boxed());
     let call = (Just("call"), vec(prop_oneof![list(), scalar()], 0..4).boxed());
     (guard, modifiers, prop_oneof![3 => ordinary, 1 => call]).prop_map(|(guard, modifiers, (mnemonic, operands))| {
-        Instruction {
-            guard,
-            opcode: Opcode {
-                mnemonic,
-                modifiers,
-                span: span(),
-            },
-            operands,
-            span: span(),
-        }
+        Instruction { guard, opcode: Opcode { mnemonic, modifiers, span: span() }, operands, span: span() }
     })
 }
 
 fn symbol() -> impl Strategy<Value = Symbol<'static>> {
-    (
-        a_name(),
-        any::<bool>(),
-        prop_oneof![Just(0), any::<i64>()],
-        option::of(any::<u64>()),
-    )
-        .prop_map(|(name, generic, addend, mask)| Symbol {
-            name,
-            generic,
-            addend,
-            mask,
-        })
+    (a_name(), any::<bool>(), prop_oneof![Just(0), any::<i64>()], option::of(any::<u64>()))
+        .prop_map(|(name, generic, addend, mask)| Symbol { name, generic, addend, mask })
 }
 
 fn plain_symbol() -> impl Strategy<Value = Symbol<'static>> {
@@ -295,10 +252,7 @@ fn plain_symbol() -> impl Strategy<Value = Symbol<'static>> {
 }
 
 fn constant() -> impl Strategy<Value = Constant<'static>> {
-    prop_oneof![
-        any_literal().prop_map(Constant::Literal),
-        symbol().prop_map(Constant::Symbol),
-    ]
+    prop_oneof![any_literal().prop_map(Constant::Literal), symbol().prop_map(Constant::Symbol),]
 }
 
 fn initializer() -> impl Strategy<Value = Initializer<'static>> {
@@ -310,10 +264,7 @@ fn initializer() -> impl Strategy<Value = Initializer<'static>> {
 }
 
 fn attribute() -> impl Strategy<Value = Attribute> {
-    prop_oneof![
-        Just(Attribute::Managed),
-        any::<(u64, u64)>().prop_map(|(high, low)| Attribute::Unified(high, low)),
-    ]
+    prop_oneof![Just(Attribute::Managed), any::<(u64, u64)>().prop_map(|(high, low)| Attribute::Unified(high, low)),]
 }
 
 fn pointer() -> impl Strategy<Value = Pointer> {
@@ -334,12 +285,8 @@ fn variable() -> impl Strategy<Value = Variable<'static>> {
         select(Type::ALL),
         option::of(pointer()),
     );
-    let declarator = (
-        a_name(),
-        option::of(any::<u32>()),
-        vec(option::of(any::<u64>()), 0..3),
-        option::of(initializer()),
-    );
+    let declarator =
+        (a_name(), option::of(any::<u32>()), vec(option::of(any::<u64>()), 0..3), option::of(initializer()));
     (prefix, declarator).prop_map(
         |((space, attributes, align, vector, ty, pointer), (name, range, dimensions, initializer))| Variable {
             linkage: None,
@@ -368,24 +315,13 @@ fn label() -> impl Strategy<Value = Label<'static>> {
 }
 
 fn names() -> impl Strategy<Value = NameList<'static>> {
-    (label(), vec(label(), 1..4)).prop_map(|(label, names)| NameList {
-        label,
-        names,
-        span: span(),
-    })
+    (label(), vec(label(), 1..4)).prop_map(|(label, names)| NameList { label, names, span: span() })
 }
 
 fn prototype() -> impl Strategy<Value = CallPrototype<'static>> {
     let lists = (vec(variable(), 0..2), vec(variable(), 0..3));
     (label(), lists, a_name(), vec(directive(), 0..2)).prop_map(|(label, (returns, parameters), name, directives)| {
-        CallPrototype {
-            label,
-            returns,
-            name,
-            parameters,
-            directives,
-            span: span(),
-        }
+        CallPrototype { label, returns, name, parameters, directives, span: span() }
     })
 }
 
@@ -415,12 +351,7 @@ fn statement() -> impl Strategy<Value = Statement<'static>> {
         1 => prototype().prop_map(|prototype| Statement::CallPrototype(Box::new(prototype))),
     ];
     leaf.prop_recursive(3, 16, 4, |inner| {
-        vec(inner, 0..4).prop_map(|statements| {
-            Statement::Block(Block {
-                statements,
-                span: span(),
-            })
-        })
+        vec(inner, 0..4).prop_map(|statements| Statement::Block(Block { statements, span: span() }))
     })
 }
 
@@ -451,8 +382,8 @@ fn function() -> impl Strategy<Value = Function<'static>> {
     let head = (linkage(), select(FunctionKind::ALL), vec(attribute(), 0..2), a_name());
     let lists = (vec(variable(), 0..2), vec(variable(), 0..4), vec(directive(), 0..3));
     let body = option::of(vec(statement(), 0..8));
-    (head, lists, body).prop_map(
-        |((linkage, kind, attributes, name), (returns, parameters, directives), body)| Function {
+    (head, lists, body).prop_map(|((linkage, kind, attributes, name), (returns, parameters, directives), body)| {
+        Function {
             linkage,
             kind,
             attributes,
@@ -461,13 +392,10 @@ fn function() -> impl Strategy<Value = Function<'static>> {
             name_span: span(),
             parameters,
             directives,
-            body: body.map(|statements| Block {
-                statements,
-                span: span(),
-            }),
+            body: body.map(|statements| Block { statements, span: span() }),
             span: span(),
-        },
-    )
+        }
+    })
 }
 
 fn section() -> impl Strategy<Value = Section<'static>> {
@@ -497,13 +425,7 @@ fn file() -> impl Strategy<Value = File<'static>> {
 fn item() -> impl Strategy<Value = Item<'static>> {
     let variable = (linkage(), variable())
         .prop_map(|(linkage, variable)| Item::Variable(Box::new(Variable { linkage, ..variable })));
-    let alias = (a_name(), a_name()).prop_map(|(alias, target)| {
-        Item::Alias(Alias {
-            alias,
-            target,
-            span: span(),
-        })
-    });
+    let alias = (a_name(), a_name()).prop_map(|(alias, target)| Item::Alias(Alias { alias, target, span: span() }));
     prop_oneof![
         3 => function().prop_map(|function| Item::Function(Box::new(function))),
         2 => variable,
@@ -518,12 +440,6 @@ fn item() -> impl Strategy<Value = Item<'static>> {
 pub(crate) fn module() -> impl Strategy<Value = Module<'static>> {
     let version = (0_u32..20, 0_u32..20).prop_map(|(major, minor)| Version { major, minor });
     let targets = vec(select(&["sm_90", "sm_90a", "debug", "texmode_independent"][..]), 1..3);
-    (version, targets, option::of(select(&[32, 64][..])), vec(item(), 0..5)).prop_map(
-        |(version, targets, address_size, items)| Module {
-            version,
-            targets,
-            address_size,
-            items,
-        },
-    )
+    (version, targets, option::of(select(&[32, 64][..])), vec(item(), 0..5))
+        .prop_map(|(version, targets, address_size, items)| Module { version, targets, address_size, items })
 }

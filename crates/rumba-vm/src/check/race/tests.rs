@@ -35,16 +35,12 @@ impl Past {
 fn compare(seed: u64, is_regular: bool) -> (u32, u32) {
     let mut state = seed;
     let mut random = |below: u64| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % below
     };
     let arena = Arena::new(64 << 20, 1).expect("there is address space");
     let mut races = Races::new(&arena).expect("there is address space");
-    races
-        .launch(u32::from(WARPS) * LANES as u32, 1, &[], &Arc::default())
-        .expect("nothing more is needed");
+    races.launch(u32::from(WARPS) * LANES as u32, 1, &[], &Arc::default()).expect("nothing more is needed");
     let blocks = if is_regular { 1 } else { 2 };
     (0..blocks).for_each(|block| races.begin(block, 0..0));
     let mut phases = [0; 2];
@@ -61,11 +57,7 @@ fn compare(seed: u64, is_regular: bool) -> (u32, u32) {
             continue;
         }
         let bytes = if is_regular { 4 << random(2) } else { 1 << random(4) };
-        let kind = if random(3) == 0 {
-            AccessKind::Write
-        } else {
-            AccessKind::Read
-        };
+        let kind = if random(3) == 0 { AccessKind::Write } else { AccessKind::Read };
         let access = Access {
             block,
             warp: random(u64::from(WARPS)) as u8,
@@ -113,9 +105,7 @@ fn compare(seed: u64, is_regular: bool) -> (u32, u32) {
             };
             let mut mine = past[before..].iter().filter(|past| at(&conflict.touch, past));
             assert!(
-                mine.any(|mine| past
-                    .iter()
-                    .any(|other| at(&conflict.earlier, other) && other.races(mine))),
+                mine.any(|mine| past.iter().any(|other| at(&conflict.earlier, other) && other.races(mine))),
                 "{conflict:?} is no race"
             );
             found += 1;

@@ -14,22 +14,14 @@ use crate::mem::atomic::Element;
 /// What a load can do with affine addresses.
 pub(crate) const fn load_kind<E: Element, D: AddressSpace, const N: usize>() -> OpKind {
     if D::PER_LANE {
-        return OpKind::Local {
-            bytes: (N * E::BYTES as usize) as u8,
-            count: N as u8,
-            stores: false,
-        };
+        return OpKind::Local { bytes: (N * E::BYTES as usize) as u8, count: N as u8, stores: false };
     }
     OpKind::Load {
         bytes: (N * E::BYTES as usize) as u8,
         count: N as u8,
         shared: D::IS_SHARED,
         uniform: uniform_load::<E, D, N>,
-        bases: if N == 1 && E::BYTES <= 8 {
-            Some(bases_load::<E, D>)
-        } else {
-            None
-        },
+        bases: if N == 1 && E::BYTES <= 8 { Some(bases_load::<E, D>) } else { None },
         contiguous: contiguous_load::<E, D, N>,
     }
 }
@@ -37,11 +29,7 @@ pub(crate) const fn load_kind<E: Element, D: AddressSpace, const N: usize>() -> 
 /// What a store can do with affine addresses.
 pub(crate) const fn store_kind<E: Element, D: AddressSpace, const N: usize>() -> OpKind {
     if D::PER_LANE {
-        return OpKind::Local {
-            bytes: (N * E::BYTES as usize) as u8,
-            count: N as u8,
-            stores: true,
-        };
+        return OpKind::Local { bytes: (N * E::BYTES as usize) as u8, count: N as u8, stores: true };
     }
     OpKind::Store {
         bytes: (N * E::BYTES as usize) as u8,
@@ -52,10 +40,7 @@ pub(crate) const fn store_kind<E: Element, D: AddressSpace, const N: usize>() ->
     }
 }
 
-#[cfg_attr(
-    target_arch = "x86_64",
-    target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")
-)]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt"))]
 unsafe fn contiguous_load<E: Element, D: AddressSpace, const N: usize>(warp: &mut Warp, pc: Pc) -> Pc {
     let bytes = N as u64 * E::BYTES;
     // SAFETY: the caller runs this in lockstep, for an operation whose address is affine with that stride.
@@ -68,10 +53,7 @@ unsafe fn contiguous_load<E: Element, D: AddressSpace, const N: usize>(warp: &mu
     pc.next()
 }
 
-#[cfg_attr(
-    target_arch = "x86_64",
-    target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")
-)]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt"))]
 unsafe fn uniform_load<E: Element, D: AddressSpace, const N: usize>(warp: &mut Warp, pc: Pc) -> Pc {
     let bytes = N as u64 * E::BYTES;
     // SAFETY: as above.
@@ -84,10 +66,7 @@ unsafe fn uniform_load<E: Element, D: AddressSpace, const N: usize>(warp: &mut W
     pc.next()
 }
 
-#[cfg_attr(
-    target_arch = "x86_64",
-    target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")
-)]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt"))]
 unsafe fn bases_load<E: Element, D: AddressSpace>(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: as above; the destination has a base for each group.
     unsafe {
@@ -104,10 +83,7 @@ unsafe fn bases_load<E: Element, D: AddressSpace>(warp: &mut Warp, pc: Pc) -> Pc
     pc.next()
 }
 
-#[cfg_attr(
-    target_arch = "x86_64",
-    target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")
-)]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt"))]
 unsafe fn contiguous_store<E: Element, D: AddressSpace, const N: usize>(warp: &mut Warp, pc: Pc) -> Pc {
     let bytes = N as u64 * E::BYTES;
     // SAFETY: as above.
@@ -120,10 +96,7 @@ unsafe fn contiguous_store<E: Element, D: AddressSpace, const N: usize>(warp: &m
     pc.next()
 }
 
-#[cfg_attr(
-    target_arch = "x86_64",
-    target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")
-)]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt"))]
 unsafe fn uniform_store<E: Element, D: AddressSpace, const N: usize>(warp: &mut Warp, pc: Pc) -> Pc {
     let bytes = N as u64 * E::BYTES;
     // SAFETY: as above.

@@ -60,13 +60,7 @@ impl Processor for Avx2 {
     #[inline(always)]
     unsafe fn mask<R: Raw>(lanes: &[R; GROUP]) -> u32 {
         // SAFETY: as the caller promises; the array is one or two vectors long.
-        unsafe {
-            if size_of::<R>() == 4 {
-                mask32(lanes.as_ptr().cast())
-            } else {
-                mask64(lanes.as_ptr().cast())
-            }
-        }
+        unsafe { if size_of::<R>() == 4 { mask32(lanes.as_ptr().cast()) } else { mask64(lanes.as_ptr().cast()) } }
     }
 
     #[inline(always)]
@@ -211,10 +205,7 @@ impl Processor for Avx2 {
     unsafe fn interleave(even: __m256, odd: __m256) -> [__m256; 2] {
         unsafe {
             let (low, high) = (_mm256_unpacklo_ps(even, odd), _mm256_unpackhi_ps(even, odd));
-            [
-                _mm256_permute2f128_ps::<0x20>(low, high),
-                _mm256_permute2f128_ps::<0x31>(low, high),
-            ]
+            [_mm256_permute2f128_ps::<0x20>(low, high), _mm256_permute2f128_ps::<0x31>(low, high)]
         }
     }
 

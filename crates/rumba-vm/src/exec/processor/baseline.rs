@@ -60,8 +60,7 @@ impl Processor for Baseline {
             // SAFETY: the caller's pointers are good for 32 lanes.
             unsafe {
                 let (on, off) = (on.add(lane).read(), off.add(lane).read());
-                out.add(lane)
-                    .write(std::hint::select_unpredictable(mask >> lane & 1 != 0, on, off));
+                out.add(lane).write(std::hint::select_unpredictable(mask >> lane & 1 != 0, on, off));
             }
         }
     }

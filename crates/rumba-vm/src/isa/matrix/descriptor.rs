@@ -53,11 +53,7 @@ impl Descriptor {
     /// The same of a transposed matrix: line `line`, sixteen bytes of rows or columns after the other, at a depth.
     pub(crate) fn across(&self, depth: usize, line: usize) -> u64 {
         let (depth, line, lines) = (depth as u64, line as u64, self.width / 16);
-        let (outer, deeper) = if lines == 1 {
-            (self.stride, self.leading)
-        } else {
-            (self.leading, self.stride)
-        };
+        let (outer, deeper) = if lines == 1 { (self.stride, self.leading) } else { (self.leading, self.stride) };
         self.swizzled(line % lines * 16 + line / lines * outer + depth % 8 * self.width + depth / 8 * deeper)
     }
 
@@ -114,19 +110,10 @@ mod tests {
         assert_eq!(lines, [0x400, 0x490, 0x480, 0x7f0, 0x810, 0x880]);
         // The next sixteen of the depth start 32 bytes behind, and are swizzled by the same rows.
         let next = descriptor(0x420, 16, 1024, 0, 1);
-        assert_eq!(
-            (next.along(0, 0), next.along(1, 0), next.along(2, 1)),
-            (0x420, 0x4b0, 0x510)
-        );
+        assert_eq!((next.along(0, 0), next.along(1, 0), next.along(2, 1)), (0x420, 0x4b0, 0x510));
         let (half, quarter) = (descriptor(0x400, 16, 512, 0, 2), descriptor(0x400, 16, 256, 0, 3));
-        assert_eq!(
-            (half.along(1, 0), half.along(2, 0), half.along(7, 1)),
-            (0x440, 0x490, 0x5e0)
-        );
-        assert_eq!(
-            (quarter.along(3, 0), quarter.along(4, 0), quarter.along(7, 1)),
-            (0x460, 0x490, 0x4e0)
-        );
+        assert_eq!((half.along(1, 0), half.along(2, 0), half.along(7, 1)), (0x440, 0x490, 0x5e0));
+        assert_eq!((quarter.along(3, 0), quarter.along(4, 0), quarter.along(7, 1)), (0x460, 0x490, 0x4e0));
         // A pattern that starts in the second row of 128 bytes.
         let moved = descriptor(0x480, 16, 1024, 1, 1);
         assert_eq!((moved.along(0, 0), moved.along(1, 0)), (0x480, 0x510));

@@ -38,15 +38,9 @@ pub(super) struct Precision {
 
 impl Precision {
     /// That of numbers of ten bits and more, and of everything that is multiplied as such.
-    pub(super) const FULL: Self = Self {
-        kept: 25,
-        result: u32::MAX,
-    };
+    pub(super) const FULL: Self = Self { kept: 25, result: u32::MAX };
     /// That of numbers of eight bits.
-    pub(super) const EIGHT_BITS: Self = Self {
-        kept: 13,
-        result: u32::MAX << (23 - 13),
-    };
+    pub(super) const EIGHT_BITS: Self = Self { kept: 13, result: u32::MAX << (23 - 13) };
 }
 
 /// The exponent of zero: below all others, and so is the sum of two.
@@ -89,11 +83,8 @@ pub(super) struct Second {
 
 impl Second {
     /// No factor.
-    pub(super) const NONE: Self = Self {
-        b: [[0.0; COLUMNS]; DEPTH],
-        exponents: [[ZERO; COLUMNS]; DEPTH],
-        span: Span(i32::MAX, ZERO),
-    };
+    pub(super) const NONE: Self =
+        Self { b: [[0.0; COLUMNS]; DEPTH], exponents: [[ZERO; COLUMNS]; DEPTH], span: Span(i32::MAX, ZERO) };
 }
 
 /// The exponents of subnormal numbers of the factors, and of the accumulator.
@@ -120,10 +111,7 @@ unsafe fn exponents_of<X: Processor>(x: X::Floats, least: X::Integers) -> (X::In
         let magnitude = X::shift_left::<1>(X::bits(x));
         let is_zero = X::equal(magnitude, X::splat_integer(0));
         let exponent = X::subtract(X::shift_right::<24>(magnitude), X::splat_integer(127));
-        (
-            X::blend(is_zero, X::splat_integer(ZERO), X::max(exponent, least)),
-            is_zero,
-        )
+        (X::blend(is_zero, X::splat_integer(ZERO), X::max(exponent, least)), is_zero)
     }
 }
 
@@ -149,10 +137,7 @@ unsafe fn exponents<X: Processor, const COUNT: usize>(
         let (mut lows, mut highs) = ([0; GROUP], [0; GROUP]);
         X::store_integers(low, &mut lows);
         X::store_integers(high, &mut highs);
-        Span(
-            lows.into_iter().fold(i32::MAX, i32::min),
-            highs.into_iter().fold(ZERO, i32::max),
-        )
+        Span(lows.into_iter().fold(i32::MAX, i32::min), highs.into_iter().fold(ZERO, i32::max))
     }
 }
 
@@ -163,11 +148,7 @@ impl<const D: usize, const C: usize> Terms<D, C> {
             a: [[0.0; D]; ROWS],
             b: [[0.0; COLUMNS]; C],
             chosen: None,
-            least: Least {
-                a: -14,
-                b: -14,
-                sum: -126,
-            },
+            least: Least { a: -14, b: -14, sum: -126 },
             precision: Precision::FULL,
             has_same_a: false,
             has_recalled_b: false,
@@ -362,11 +343,7 @@ pub(super) fn sum(
     }
     let product = |(a, b): (f32, f32)| {
         let ((x, i), (y, j)) = (parts(a, least.a), parts(b, least.b));
-        (
-            i128::from(x) * i128::from(y),
-            i + j,
-            exponent(a, least.a) + exponent(b, least.b),
-        )
+        (i128::from(x) * i128::from(y), i + j, exponent(a, least.a) + exponent(b, least.b))
     };
     let (x, i) = parts(c, least.sum);
     let accumulator = (i128::from(x), i, exponent(c, least.sum));
@@ -386,11 +363,7 @@ pub(super) fn sum(
         .sum();
     // The sum has at most 32 bits, and the power is that of an `f64`.
     let total = total as f64 * f64::from_bits(((unit + 1023) as u64) << 52);
-    if odd {
-        to_odd_f32(total)
-    } else {
-        f32::from_bits(cut(total).to_bits() & precision.result)
-    }
+    if odd { to_odd_f32(total) } else { f32::from_bits(cut(total).to_bits() & precision.result) }
 }
 
 #[cfg(test)]
@@ -448,16 +421,7 @@ mod tests {
     #[test]
     fn accumulators_may_be_tiny_and_sums_large() {
         let mut terms = Terms::<DEPTH, CHOICE>::new();
-        let edges = [
-            0.0,
-            f32::from_bits(1),
-            2f32.powi(-101),
-            -2f32.powi(-100),
-            2f32.powi(101),
-            f32::NAN,
-            -0.0,
-            1.0,
-        ];
+        let edges = [0.0, f32::from_bits(1), 2f32.powi(-101), -2f32.powi(-100), 2f32.powi(101), f32::NAN, -0.0, 1.0];
         for odd in [false, true] {
             for scale in [0.0, 2f32.powi(-14), 1.0] {
                 terms.a = [[scale * 1.9990234; DEPTH]; ROWS];
@@ -476,16 +440,8 @@ mod tests {
             let range = [0, 3, 14, 30, 60][round % 5];
             let mut terms = Terms::<DEPTH, CHOICE>::new();
             (terms.least.a, terms.least.b) = (-126, -126);
-            terms
-                .a
-                .as_flattened_mut()
-                .iter_mut()
-                .for_each(|x| *x = number(&mut state, range));
-            terms
-                .b
-                .as_flattened_mut()
-                .iter_mut()
-                .for_each(|x| *x = number(&mut state, range));
+            terms.a.as_flattened_mut().iter_mut().for_each(|x| *x = number(&mut state, range));
+            terms.b.as_flattened_mut().iter_mut().for_each(|x| *x = number(&mut state, range));
             let depth = [4, 8, 16][round / 5 % 3];
             if round % 3 == 0 {
                 let mut any = || (random(&mut state) as usize % (2 * depth)) as u8;
@@ -497,11 +453,7 @@ mod tests {
             }
             // Another second factor, and the first one as it was.
             terms.has_same_a = true;
-            terms
-                .b
-                .as_flattened_mut()
-                .iter_mut()
-                .for_each(|x| *x = number(&mut state, range));
+            terms.b.as_flattened_mut().iter_mut().for_each(|x| *x = number(&mut state, range));
             check_block(&mut terms, depth, c, false);
             if terms.chosen.is_some() {
                 continue;
@@ -513,11 +465,7 @@ mod tests {
             terms.has_same_a = false;
             terms.b = [[0.0; COLUMNS]; CHOICE];
             check_block(&mut terms, depth, c, false);
-            terms
-                .a
-                .as_flattened_mut()
-                .iter_mut()
-                .for_each(|x| *x = number(&mut state, range));
+            terms.a.as_flattened_mut().iter_mut().for_each(|x| *x = number(&mut state, range));
             terms.recall(&second);
             assert_eq!(terms.b[..depth], b[..depth]);
             let mut result = c;
@@ -527,10 +475,7 @@ mod tests {
             let mut expected = c;
             // SAFETY: as above.
             unsafe { plain.multiply::<Baseline>(ROWS, depth, &mut expected, false) };
-            assert_eq!(
-                result.map(|row| row.map(f32::to_bits)),
-                expected.map(|row| row.map(f32::to_bits))
-            );
+            assert_eq!(result.map(|row| row.map(f32::to_bits)), expected.map(|row| row.map(f32::to_bits)));
         }
     }
 
@@ -540,11 +485,7 @@ mod tests {
         for round in 0..40 {
             let mut terms = Terms::<32, 64>::new();
             terms.precision = Precision::EIGHT_BITS;
-            terms.least = Least {
-                a: -6,
-                b: -14,
-                sum: -126,
-            };
+            terms.least = Least { a: -6, b: -14, sum: -126 };
             let range = [2, 7, 14][round % 3];
             let mut any = |x: &mut f32| *x = f32::from_bits(number(&mut state, range).to_bits() & 0xfff0_0000);
             terms.a.as_flattened_mut().iter_mut().for_each(&mut any);
@@ -560,11 +501,7 @@ mod tests {
         }
     }
 
-    const LEAST: Least = Least {
-        a: -14,
-        b: -14,
-        sum: -126,
-    };
+    const LEAST: Least = Least { a: -14, b: -14, sum: -126 };
 
     #[test]
     fn sums_of_eight_bits_keep_thirteen() {

@@ -52,10 +52,7 @@ impl ElementType {
     /// The type that a modifier names, with or without its dot.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         let name = name.strip_prefix('.').unwrap_or(name);
-        NAMES
-            .iter()
-            .find(|(_, known)| *known == name)
-            .map(|(element, _)| *element)
+        NAMES.iter().find(|(_, known)| *known == name).map(|(element, _)| *element)
     }
 
     /// Bits that an element takes in a register or in memory; small floating point numbers take a byte each, unless the
@@ -129,11 +126,7 @@ fn looked_up(format: usize, bits: &[u32], numbers: &mut [f32]) {
 
 /// The number of a scale factor: an exponent of eight bits.
 pub(crate) fn ue8m0(code: u8) -> f64 {
-    if code == 0xff {
-        f64::NAN
-    } else {
-        f64::from_bits((u64::from(code) + 1023 - 127) << 52)
-    }
+    if code == 0xff { f64::NAN } else { f64::from_bits((u64::from(code) + 1023 - 127) << 52) }
 }
 
 /// The number of a scale factor: `e4m3` without a sign.
@@ -163,23 +156,14 @@ mod tests {
 
     #[test]
     fn numbers_at_the_edges() {
-        check(
-            ElementType::F16,
-            &[(0x0001, 2f32.powi(-24)), (0x7bff, 65504.0), (0xfc00, f32::NEG_INFINITY)],
-        );
+        check(ElementType::F16, &[(0x0001, 2f32.powi(-24)), (0x7bff, 65504.0), (0xfc00, f32::NEG_INFINITY)]);
         check(ElementType::Bf16, &[(0x3f80, 1.0), (0x0001, f32::from_bits(0x1_0000))]);
-        check(
-            ElementType::Tf32,
-            &[(0x3f80_1fff, 1.0), (0x3f80_2000, 1.0 + 2f32.powi(-10))],
-        );
+        check(ElementType::Tf32, &[(0x3f80_1fff, 1.0), (0x3f80_2000, 1.0 + 2f32.powi(-10))]);
         check(ElementType::S8, &[(0x80, -128.0), (0x7f, 127.0), (0xffff_ff01, 1.0)]);
         check(ElementType::U8, &[(0xff, 255.0)]);
         check(ElementType::S4, &[(0x8, -8.0), (0x7, 7.0), (0xf1, 1.0)]);
         check(ElementType::U4, &[(0xf, 15.0), (0x10, 0.0)]);
-        check(
-            ElementType::E5m2,
-            &[(0x7b, 57344.0), (0x01, 2f32.powi(-16)), (0xfc, f32::NEG_INFINITY)],
-        );
+        check(ElementType::E5m2, &[(0x7b, 57344.0), (0x01, 2f32.powi(-16)), (0xfc, f32::NEG_INFINITY)]);
         check(ElementType::E4m3, &[(0x7e, 448.0), (0x01, 2f32.powi(-9)), (0x80, -0.0)]);
         check(ElementType::E3m2, &[(0x1f, 28.0), (0x3f, -28.0), (0x01, 0.0625)]);
         check(ElementType::E2m3, &[(0x1f, 7.5), (0x01, 0.125), (0xc1, 0.125)]);
@@ -188,10 +172,7 @@ mod tests {
 
     #[test]
     fn scales() {
-        assert_eq!(
-            (ue8m0(127), ue8m0(0), ue8m0(254)),
-            (1.0, 2f64.powi(-127), 2f64.powi(127))
-        );
+        assert_eq!((ue8m0(127), ue8m0(0), ue8m0(254)), (1.0, 2f64.powi(-127), 2f64.powi(127)));
         assert!(ue8m0(255).is_nan() && ue4m3(0x7f).is_nan());
         assert_eq!((ue4m3(0x38), ue4m3(0xb8)), (1.0, 1.0));
     }

@@ -59,15 +59,7 @@ impl Fragment {
         let (bits, columns) = if bits == 1 { (32, columns / 32) } else { (bits, columns) };
         let width = QUAD * (32 / bits).max(1);
         let blocks = blocks(rows, columns, width, order);
-        Self {
-            bits,
-            rows,
-            columns,
-            registers: blocks.len(),
-            blocks,
-            paired: false,
-            transposed: false,
-        }
+        Self { bits, rows, columns, registers: blocks.len(), blocks, paired: false, transposed: false }
     }
 
     /// An accumulator of `rows` by `columns`.
@@ -87,12 +79,7 @@ impl Fragment {
 
     /// The same of the transposed matrix.
     pub(crate) fn transposed(self) -> Self {
-        Self {
-            rows: self.columns,
-            columns: self.rows,
-            transposed: !self.transposed,
-            ..self
-        }
+        Self { rows: self.columns, columns: self.rows, transposed: !self.transposed, ..self }
     }
 
     /// The same in this many registers, repeating itself.
@@ -119,9 +106,7 @@ impl Fragment {
     /// The first row and column of each block.
     #[inline(always)]
     pub(crate) fn places(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.blocks
-            .iter()
-            .map(|(row, column)| (usize::from(*row), usize::from(*column)))
+        self.blocks.iter().map(|(row, column)| (usize::from(*row), usize::from(*column)))
     }
 
     /// The row and column of an element.
@@ -194,11 +179,7 @@ impl Fragment {
         let (across, down) = if self.transposed { (stride, 1) } else { (1, stride) };
         let packed = 32 / self.bits;
         for index in 0..self.registers {
-            let (block, odd) = if self.paired {
-                (index / 2, index % 2)
-            } else {
-                (index, 0)
-            };
+            let (block, odd) = if self.paired { (index / 2, index % 2) } else { (index, 0) };
             let (row, column) = self.blocks[block % self.blocks.len()];
             let start = usize::from(row) * down + usize::from(column) * across;
             let mut values = [0; LANES];
@@ -351,11 +332,7 @@ mod tests {
             }
             let a = Fragment::packed(4, 16, 64, Order::Down);
             for i in 0..32 {
-                let row = if i < 8 || (16..24).contains(&i) {
-                    group
-                } else {
-                    group + 8
-                };
+                let row = if i < 8 || (16..24).contains(&i) { group } else { group + 8 };
                 let column = thread * 8 + (i & 7) + if i < 16 { 0 } else { 32 };
                 assert_eq!(a.place(i / 8, lane, i % 8), (row, column));
             }
@@ -390,11 +367,7 @@ mod tests {
         fragment.gather(|register| &registers[register], &mut matrix, fragment.columns);
         for (index, bits) in matrix.iter().enumerate() {
             let (row, column) = (index / fragment.columns, index % fragment.columns);
-            assert_eq!(
-                *bits,
-                (row * 7 + column * 3) as u32 & super::mask(fragment.bits),
-                "{row} {column}"
-            );
+            assert_eq!(*bits, (row * 7 + column * 3) as u32 & super::mask(fragment.bits), "{row} {column}");
         }
         let mut count = 0;
         fragment.scatter(&matrix, fragment.columns, |register, values| {

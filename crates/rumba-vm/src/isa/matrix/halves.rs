@@ -19,14 +19,8 @@ pub(super) struct Halves {
 
 impl Halves {
     /// No factors.
-    pub(super) const NONE: Self = Self {
-        first: First {
-            product: None,
-            bits: [[0; LANES]; FIRST],
-        },
-        seconds: Seconds::NONE,
-        one_block: None,
-    };
+    pub(super) const NONE: Self =
+        Self { first: First { product: None, bits: [[0; LANES]; FIRST] }, seconds: Seconds::NONE, one_block: None };
 
     /// Whether [`multiply_block`](Self::multiply_block) multiplies such a product: [`Product::is_one_block`], looked up.
     #[inline(always)]
@@ -260,10 +254,7 @@ unsafe fn load_rows<X: Processor, const BRAIN: bool>(registers: &Registers<'_>, 
             continue;
         };
         for (line, bits) in rows_of(registers.source(index)).iter().enumerate() {
-            if let Some(to) = terms.a[row + line]
-                .get_mut(column..column + GROUP)
-                .and_then(|to| to.as_mut_array())
-            {
+            if let Some(to) = terms.a[row + line].get_mut(column..column + GROUP).and_then(|to| to.as_mut_array()) {
                 // SAFETY: the caller promises that the processor is `X`.
                 unsafe { X::store(widen::<X, BRAIN>(bits), to) };
             }

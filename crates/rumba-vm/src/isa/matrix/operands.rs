@@ -49,11 +49,7 @@ pub(crate) fn emit_beside(
     let all = [sources, beside, destinations];
     let operations: usize = all.iter().map(|places| places.len().div_ceil(CARRIED)).sum();
     let members = l.constant(ScalarType::U32, FULL.into());
-    let first = VirtualOp {
-        d: members,
-        extra: operations as u16,
-        ..virtual_op
-    };
+    let first = VirtualOp { d: members, extra: operations as u16, ..virtual_op };
     l.emit_control(first, Control::Park);
     carriers(l, sources, 0, CARRY);
     carriers(l, beside, 0, CARRY_ANY);
@@ -62,10 +58,7 @@ pub(crate) fn emit_beside(
 
 /// The same for an operation that each lane executes by itself. Its `d` is free.
 pub(crate) fn emit_apart(l: &mut Lowering<'_>, virtual_op: VirtualOp, sources: &[VReg]) {
-    l.emit(VirtualOp {
-        extra: sources.len().div_ceil(CARRIED) as u16,
-        ..virtual_op
-    });
+    l.emit(VirtualOp { extra: sources.len().div_ceil(CARRIED) as u16, ..virtual_op });
     carriers(l, sources, 0, CARRY);
 }
 
@@ -198,10 +191,8 @@ pub(crate) fn done(pc: Pc) -> Pc {
 #[cold]
 pub(crate) unsafe fn wait(warp: &mut Warp, pc: Pc) -> Pc {
     if warp.live != FULL {
-        let message = format!(
-            "a matrix instruction needs all 32 lanes of the warp, of which only {:#010x} are left",
-            warp.live
-        );
+        let message =
+            format!("a matrix instruction needs all 32 lanes of the warp, of which only {:#010x} are left", warp.live);
         let lane = warp.active.trailing_zeros() as usize;
         return warp.raise(RawFault::new(FaultKind::Synchronisation, pc.source, lane, message));
     }
@@ -240,9 +231,7 @@ pub(crate) fn address(l: &mut Lowering<'_>, index: usize, space: Space) -> Resul
 /// The registers of a source, of `bits` bits each.
 pub(crate) fn sources(l: &mut Lowering<'_>, index: usize, count: usize, bits: usize) -> Result<Vec<VReg>, LowerError> {
     let list = elements(l, index, count)?;
-    list.into_iter()
-        .map(|operand| l.source_operand(operand, register_type(bits), false))
-        .collect()
+    list.into_iter().map(|operand| l.source_operand(operand, register_type(bits), false)).collect()
 }
 
 /// The registers of a destination, of `bits` bits each.
@@ -253,9 +242,7 @@ pub(crate) fn destinations(
     bits: usize,
 ) -> Result<Vec<VReg>, LowerError> {
     let list = elements(l, index, count)?;
-    list.into_iter()
-        .map(|operand| l.destination_operand(operand, register_type(bits), false))
-        .collect()
+    list.into_iter().map(|operand| l.destination_operand(operand, register_type(bits), false)).collect()
 }
 
 fn register_type(bits: usize) -> ScalarType {

@@ -92,10 +92,8 @@ impl Product {
     /// Whether the factors are numbers of sixteen bits that lie in the registers row by row.
     fn has_plain_halves(&self) -> bool {
         let [_, a, b, _] = &self.fragments;
-        matches!(
-            (&self.rule, self.types[1]),
-            (Rule::Float, ElementType::F16 | ElementType::Bf16)
-        ) && self.sparsity.is_none()
+        matches!((&self.rule, self.types[1]), (Rule::Float, ElementType::F16 | ElementType::Bf16))
+            && self.sparsity.is_none()
             && a.is_plain()
             && b.is_plain()
     }
@@ -145,11 +143,7 @@ unsafe fn execute<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
     let work = WORK.with(UnsafeCell::get);
     // SAFETY: this is the thread's own, and nothing that is called from here on comes back to this place.
     let work = unsafe { &mut *work };
-    let registers = Registers {
-        warp,
-        operands: Slots::new(pc, product.sources()),
-        product,
-    };
+    let registers = Registers { warp, operands: Slots::new(pc, product.sources()), product };
     // No closure around this: it would be compiled for any processor.
     // SAFETY: the processor is `X`.
     unsafe { multiply::<X>(work, &registers) };
@@ -190,10 +184,7 @@ impl Registers<'_> {
     /// The first source register of `a`, `b`, `c` or what follows: 1 to 4.
     #[inline(always)]
     pub(super) fn start(&self, operand: usize) -> usize {
-        self.product.fragments[1..operand]
-            .iter()
-            .map(|fragment| fragment.registers)
-            .sum()
+        self.product.fragments[1..operand].iter().map(|fragment| fragment.registers).sum()
     }
 
     #[inline(always)]
@@ -263,10 +254,9 @@ impl Work {
         let first = registers.start(2);
         b.gather(|index| registers.source(first + index), of_b, b.columns);
         let (in_a, in_b) = (a.rows * a.columns, b.rows * b.columns);
-        for (element, fragment, bits) in [
-            (product.types[1], a, &mut of_a[..in_a]),
-            (product.types[2], b, &mut of_b[..in_b]),
-        ] {
+        for (element, fragment, bits) in
+            [(product.types[1], a, &mut of_a[..in_a]), (product.types[2], b, &mut of_b[..in_b])]
+        {
             // In a byte, a number of four bits stands in the middle.
             if element == ElementType::E2m1 && fragment.bits == 8 {
                 bits.iter_mut().for_each(|bits| *bits >>= 2);
@@ -296,11 +286,7 @@ pub(super) fn set_least(terms: &mut Terms, product: &Product, odd: bool) {
     let [_, a, _, c] = product.types;
     (terms.least.a, terms.least.b) = (a.least_exponent(), a.least_exponent());
     // Where the result has 32 bits, the accumulator is widened first.
-    terms.least.sum = if odd {
-        c.least_exponent()
-    } else {
-        ElementType::F32.least_exponent()
-    };
+    terms.least.sum = if odd { c.least_exponent() } else { ElementType::F32.least_exponent() };
 }
 
 /// Floating point.
@@ -326,11 +312,7 @@ unsafe fn float<X: Processor>(work: &mut Work, registers: &Registers<'_>) {
     let depth = kept / steps;
     // The column of `a` that a step multiplies.
     let column_of = |step: usize, index: usize| {
-        if small {
-            index / 2 * 4 + step * 2 + index % 2
-        } else {
-            step * depth + index
-        }
+        if small { index / 2 * 4 + step * 2 + index % 2 } else { step * depth + index }
     };
     for top in (0..product.m).step_by(ROWS) {
         let rows = ROWS.min(product.m - top);
@@ -348,8 +330,7 @@ unsafe fn float<X: Processor>(work: &mut Work, registers: &Registers<'_>) {
                 if plain {
                     // SAFETY: the caller promises that the processor is `X`.
                     unsafe {
-                        work.halves
-                            .multiply::<X>(terms, registers, (top, left), (rows, depth), &mut sum, odd);
+                        work.halves.multiply::<X>(terms, registers, (top, left), (rows, depth), &mut sum, odd);
                     }
                 } else {
                     for row in 0..rows {
@@ -406,17 +387,9 @@ unsafe fn float<X: Processor>(work: &mut Work, registers: &Registers<'_>) {
                     let mut x = sum[column];
                     if small {
                         let c = f32::from_bits(to[column]);
-                        x = if odd {
-                            to_odd_f32(f64::from(x) + f64::from(c))
-                        } else {
-                            canonical(x + c)
-                        };
+                        x = if odd { to_odd_f32(f64::from(x) + f64::from(c)) } else { canonical(x + c) };
                     }
-                    to[column] = if d == ElementType::F16 {
-                        u32::from(F16::nearest(x).to_bits())
-                    } else {
-                        x.to_bits()
-                    };
+                    to[column] = if d == ElementType::F16 { u32::from(F16::nearest(x).to_bits()) } else { x.to_bits() };
                 }
             }
         }
@@ -462,11 +435,7 @@ fn integer(work: &mut Work, registers: &Registers<'_>, saturate: bool) {
             let c = &mut work.c[row * product.n + left..][..COLUMNS];
             for column in 0..COLUMNS {
                 let (sum, c) = (sum[column] as i32, &mut c[column]);
-                *c = if saturate {
-                    (*c as i32).saturating_add(sum) as u32
-                } else {
-                    c.wrapping_add(sum as u32)
-                };
+                *c = if saturate { (*c as i32).saturating_add(sum) as u32 } else { c.wrapping_add(sum as u32) };
             }
         }
     }
@@ -480,9 +449,7 @@ fn bits(work: &mut Work, product: &Product, differ: bool) {
     for row in 0..product.m {
         for column in 0..product.n {
             let pairs = a[row * words..][..words].iter().zip(&b[column * words..][..words]);
-            let count: u32 = pairs
-                .map(|(a, b)| if differ { a ^ b } else { a & b }.count_ones())
-                .sum();
+            let count: u32 = pairs.map(|(a, b)| if differ { a ^ b } else { a & b }.count_ones()).sum();
             let c = &mut work.c[row * product.n + column];
             *c = c.wrapping_add(count);
         }
@@ -596,11 +563,7 @@ fn scaled(work: &mut Work, registers: &Registers<'_>, scaling: &Scaling) {
         for column in 0..product.n {
             let mut groups = [0.0_f64; 4];
             for index in 0..kept {
-                let from = if product.sparsity.is_some() {
-                    usize::from(chosen[index % 64])
-                } else {
-                    index
-                };
+                let from = if product.sparsity.is_some() { usize::from(chosen[index % 64]) } else { index };
                 let (a, b) = (work.a[row * kept + index], work.b[column * k + from]);
                 groups[from / span % 4] += f64::from(a) * f64::from(b);
             }

@@ -41,13 +41,7 @@ impl Sparsity {
         // A lane holds eight fields: four each of two rows, or eight of one.
         let lanes = (fields / 4).max(1);
         let first = usize::try_from(selector).ok()? * lanes;
-        (first + lanes <= 4).then_some(Self {
-            fields,
-            first,
-            width,
-            whole: element.bits() <= 8,
-            positions,
-        })
+        (first + lanes <= 4).then_some(Self { fields, first, width, whole: element.bits() <= 8, positions })
     }
 
     /// The elements of a row of sixteen that were kept, in their order.
@@ -70,10 +64,7 @@ impl Sparsity {
                     (bits >> (2 * position)) as usize & 3
                 };
                 for part in 0..self.width {
-                    keep(
-                        count,
-                        (field * if self.positions == 1 { 2 } else { 4 } + chosen) * self.width + part,
-                    );
+                    keep(count, (field * if self.positions == 1 { 2 } else { 4 } + chosen) * self.width + part);
                     count += 1;
                 }
             }

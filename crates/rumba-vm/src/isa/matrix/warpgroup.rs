@@ -117,11 +117,7 @@ unsafe fn execute<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
     let work = unsafe { &mut *work };
     let further = product.fragment.as_ref().map_or(0, |fragment| fragment.registers);
     let first = further + usize::from(product.sparsity.is_some());
-    let slots = Slots::beside(
-        pc,
-        first,
-        product.results() * usize::from(product.accumulation != Accumulation::Never),
-    );
+    let slots = Slots::beside(pc, first, product.results() * usize::from(product.accumulation != Accumulation::Never));
     // No closure around this: it would be compiled for any processor.
     // SAFETY: the processor is `X`.
     unsafe {
@@ -370,22 +366,10 @@ impl Work {
         let [d, a, b] = product.types;
         let is_small = a.is_small_float();
         let odd = d == ElementType::F16;
-        let (least_a, least_b) = if is_small {
-            (native_least(a), native_least(b))
-        } else {
-            (a.least_exponent(), b.least_exponent())
-        };
+        let (least_a, least_b) =
+            if is_small { (native_least(a), native_least(b)) } else { (a.least_exponent(), b.least_exponent()) };
         let least_sum = if odd { d } else { ElementType::F32 }.least_exponent();
-        let Self {
-            a: rows,
-            b: lines,
-            chosen,
-            small,
-            terms,
-            bits_a,
-            bits_b,
-            ..
-        } = self;
+        let Self { a: rows, b: lines, chosen, small, terms, bits_a, bits_b, .. } = self;
         if is_small {
             (small.least.a, small.least.b, small.least.sum) = (least_a, least_b, least_sum);
             small.precision = Precision::EIGHT_BITS;
@@ -398,10 +382,7 @@ impl Work {
                 to.copy_from_slice(from);
                 to[product.kept()..].fill(0.0);
             }
-            terms.chosen = product
-                .sparsity
-                .is_some()
-                .then(|| chosen.map(|row| *row.first_chunk().unwrap_or(&[0; 16])));
+            terms.chosen = product.sparsity.is_some().then(|| chosen.map(|row| *row.first_chunk().unwrap_or(&[0; 16])));
         }
         for block in 0..product.n / COLUMNS {
             let mut c = block_of(warp, slots, product, accumulates, block);
@@ -415,12 +396,7 @@ impl Work {
                     }
                 }
                 ElementType::S8 | ElementType::U8 => {
-                    integers(
-                        product,
-                        (rows, chosen),
-                        &lines[block * product.k..][..product.k],
-                        &mut c,
-                    );
+                    integers(product, (rows, chosen), &lines[block * product.k..][..product.k], &mut c);
                 }
                 _ => {
                     let b = &lines[block * product.k..][..product.k];
@@ -578,11 +554,7 @@ fn integers(
     for row in 0..ROWS {
         let mut sum = [0.0_f32; COLUMNS];
         for index in 0..product.kept() {
-            let from = if product.sparsity.is_some() {
-                usize::from(chosen[row][index])
-            } else {
-                index
-            };
+            let from = if product.sparsity.is_some() { usize::from(chosen[row][index]) } else { index };
             for column in 0..COLUMNS {
                 sum[column] += a[row][index] * b[from % MAX_DEPTH][column];
             }

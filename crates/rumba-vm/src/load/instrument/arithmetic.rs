@@ -33,11 +33,7 @@ pub(crate) fn probe(l: &mut Lowering<'_>, hazard: Hazard, m: &Matched<'_>) {
         Hazard::ShiftBeyondWidth => (AMOUNT, ScalarType::U32, u64::from(ty.bits())),
     };
     let is_right = |value: i128| {
-        if what == DIVISOR {
-            value != 0
-        } else {
-            (0..i128::from(imm)).contains(&value)
-        }
+        if what == DIVISOR { value != 0 } else { (0..i128::from(imm)).contains(&value) }
     };
     if l.literal(2).is_some_and(is_right) {
         return;
@@ -73,9 +69,7 @@ unsafe fn look_32(warp: &mut Warp, pc: Pc) -> Pc {
         DIVISOR => value << (32 - bits) == 0,
         _ => value >= bits,
     };
-    let wrong = lanes_of(warp.active)
-        .filter(|lane| is_wrong(values[*lane]))
-        .fold(0, |lanes, lane| lanes | 1 << lane);
+    let wrong = lanes_of(warp.active).filter(|lane| is_wrong(values[*lane])).fold(0, |lanes, lane| lanes | 1 << lane);
     if wrong != 0 {
         tell(warp, pc, wrong, values[u32::trailing_zeros(wrong) as usize]);
     }
@@ -85,9 +79,7 @@ unsafe fn look_32(warp: &mut Warp, pc: Pc) -> Pc {
 unsafe fn divisor_64(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: the slot has 32 lanes of 64 bits.
     let values = unsafe { &*warp.lanes::<[u64; 32]>(pc.a) };
-    let wrong = lanes_of(warp.active)
-        .filter(|lane| values[*lane] == 0)
-        .fold(0, |lanes, lane| lanes | 1 << lane);
+    let wrong = lanes_of(warp.active).filter(|lane| values[*lane] == 0).fold(0, |lanes, lane| lanes | 1 << lane);
     if wrong != 0 {
         tell(warp, pc, wrong, 0);
     }
@@ -180,19 +172,14 @@ impl Uses {
     /// Whether all that becomes of an instruction's result is that something chooses between it and another.
     fn is_chosen_from(&self, function: &Function<'_>, source: u32) -> bool {
         let own = function.nodes.iter().filter_map(|node| match node {
-            Node::Op {
-                virtual_op, source: of, ..
-            } if *of == source => Some(virtual_op),
+            Node::Op { virtual_op, source: of, .. } if *of == source => Some(virtual_op),
             _ => None,
         });
         let mut work: Vec<VReg> = own.flat_map(|virtual_op| places(virtual_op, true)).collect();
         let mut seen = work.clone();
         while let Some(place) = work.pop() {
             for reader in self.0.get(&place).into_iter().flatten() {
-                let Node::Op {
-                    virtual_op, source: at, ..
-                } = &function.nodes[*reader]
-                else {
+                let Node::Op { virtual_op, source: at, .. } = &function.nodes[*reader] else {
                     continue;
                 };
                 if *at == source || is_probe(virtual_op) {
@@ -210,10 +197,7 @@ impl Uses {
                 if !instruction.carries.has_value() {
                     return false;
                 }
-                for result in places(virtual_op, true)
-                    .filter(|result| !seen.contains(result))
-                    .collect::<Vec<_>>()
-                {
+                for result in places(virtual_op, true).filter(|result| !seen.contains(result)).collect::<Vec<_>>() {
                     seen.push(result);
                     work.push(result);
                 }

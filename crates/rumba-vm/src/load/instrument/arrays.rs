@@ -128,11 +128,7 @@ pub(crate) fn bound<'m>(function: &mut Function<'m>, pool: &mut ProgramBuilder<'
     if pool.shared_variables.len() + usize::from(pool.fixed.iter().any(is_dynamic)) < 2 {
         return;
     }
-    let mut origins = Origins {
-        arrays: &pool.shared_variables,
-        fixed: &pool.fixed,
-        known: HashMap::new(),
-    };
+    let mut origins = Origins { arrays: &pool.shared_variables, fixed: &pool.fixed, known: HashMap::new() };
     origins.find(function);
     let array_of = |virtual_op: &VirtualOp| match origins.known.get(&virtual_op.a) {
         Some(Origin::Array(array)) => Some(*array),
@@ -158,11 +154,7 @@ pub(crate) fn bound<'m>(function: &mut Function<'m>, pool: &mut ProgramBuilder<'
         {
             let (start, length) = (pool.shared_variables[array].1, pool.shared_variables[array].2);
             let mut constant = |value: u64| pool.fixed(Class::W64, Fixed::Constant(value.into()));
-            let probe = VirtualOp {
-                b: constant(start),
-                d: constant(start + length),
-                ..probe
-            };
+            let probe = VirtualOp { b: constant(start), d: constant(start + length), ..probe };
             out.insert(probe, *source);
         }
         out.keep(node);
@@ -173,13 +165,8 @@ pub(crate) fn bound<'m>(function: &mut Function<'m>, pool: &mut ProgramBuilder<'
 unsafe fn look(warp: &mut Warp, pc: Pc) -> Pc {
     let probe @ Probe { space, bytes, stores } = Probe::of(&pc);
     // SAFETY: the operation is a probe of the warp's program; both constants have 64 bits.
-    let (addresses, start, end) = unsafe {
-        (
-            Probe::addresses(warp, &pc),
-            *warp.lanes::<u64>(pc.b),
-            *warp.lanes::<u64>(pc.d),
-        )
-    };
+    let (addresses, start, end) =
+        unsafe { (Probe::addresses(warp, &pc), *warp.lanes::<u64>(pc.b), *warp.lanes::<u64>(pc.d)) };
     for lane in lanes_of(warp.active) {
         let address = addresses[lane];
         let Some(offset) = probe.shared_offset(warp.context(), address) else {
@@ -192,10 +179,7 @@ unsafe fn look(warp: &mut Warp, pc: Pc) -> Pc {
         let name = variables.iter().find(|(_, from, _)| *from == start);
         let name = name.map_or("?", |(name, ..)| name);
         let place = if offset < start {
-            format!(
-                "it begins {} bytes before the start of `{name}`, of whose address it is made",
-                start - offset
-            )
+            format!("it begins {} bytes before the start of `{name}`, of whose address it is made", start - offset)
         } else {
             let past = offset.saturating_add(bytes) - end;
             format!("it ends {past} bytes after the end of `{name}`, of whose address it is made")
@@ -205,14 +189,7 @@ unsafe fn look(warp: &mut Warp, pc: Pc) -> Pc {
             bytes: bytes as u32,
             space: space.name(),
         };
-        return warp.raise(RawFault::access(
-            FaultKind::IllegalAddress,
-            pc.source,
-            lane,
-            address,
-            access,
-            place,
-        ));
+        return warp.raise(RawFault::access(FaultKind::IllegalAddress, pc.source, lane, address, access, place));
     }
     pc.next()
 }

@@ -144,12 +144,7 @@ impl Rewriter {
 
     /// Begins a guard: what follows is for the lanes that are not in `predicate`.
     pub(crate) fn begin_guard(&mut self, predicate: VReg, source: u32) {
-        let guard = VirtualOp {
-            a: predicate,
-            extra: 1,
-            imm: 1,
-            ..VirtualOp::new(control::GUARD_BEGIN)
-        };
+        let guard = VirtualOp { a: predicate, extra: 1, imm: 1, ..VirtualOp::new(control::GUARD_BEGIN) };
         self.insert(guard, source);
         self.guard = Some(self.nodes.len() - 1);
     }

@@ -54,9 +54,7 @@ unsafe fn look(warp: &mut Warp, pc: Pc) -> Pc {
     for lane in lanes_of(warp.active) {
         let start = base.wrapping_add(addresses[lane]);
         let overlaps = |range: &Range<u64>| start < range.end && range.start < start.saturating_add(bytes);
-        let met = flights
-            .iter()
-            .find(|flight| overlaps(&flight.to) || stores && overlaps(&flight.from));
+        let met = flights.iter().find(|flight| overlaps(&flight.to) || stores && overlaps(&flight.from));
         let Some(flight) = met else { continue };
         let what = if stores { "write" } else { "read" };
         let actor = warp.actor(pc.source, 1 << lane, what);

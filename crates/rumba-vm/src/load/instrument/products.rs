@@ -17,11 +17,8 @@ const ACCESS: Handlers = Handlers::same(access);
 /// Puts what tells before each access.
 pub(crate) fn watch(function: &mut Function<'_>, pool: &ProgramBuilder<'_>) {
     let all = pool.products.iter();
-    let registers: FxHashSet<u64> = all
-        .clone()
-        .flat_map(|product| product.accumulator.iter().chain(&product.factor))
-        .copied()
-        .collect();
+    let registers: FxHashSet<u64> =
+        all.clone().flat_map(|product| product.accumulator.iter().chain(&product.factor)).copied().collect();
     if registers.is_empty() {
         return;
     }
@@ -38,11 +35,7 @@ pub(crate) fn watch(function: &mut Function<'_>, pool: &ProgramBuilder<'_>) {
                 };
                 let tells = VirtualOp {
                     imm: register,
-                    extra: if virtual_op.defines >> index & 1 != 0 {
-                        WRITES
-                    } else {
-                        0
-                    },
+                    extra: if virtual_op.defines >> index & 1 != 0 { WRITES } else { 0 },
                     defines: 0,
                     ..VirtualOp::new(ACCESS)
                 };

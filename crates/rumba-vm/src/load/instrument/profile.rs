@@ -43,13 +43,7 @@ pub(crate) fn count(function: &mut Function<'_>) {
     let mut out = Rewriter::default();
     let mut last = None;
     for node in std::mem::take(&mut function.nodes) {
-        if let Node::Op {
-            virtual_op,
-            control,
-            source,
-            ..
-        } = &node
-        {
+        if let Node::Op { virtual_op, control, source, .. } = &node {
             if last.replace(*source) != Some(*source) {
                 out.insert(VirtualOp::new(EXECUTION), *source);
             }
@@ -57,10 +51,7 @@ pub(crate) fn count(function: &mut Function<'_>) {
                 out.insert(probe, *source);
             }
             if let Control::Branch(_) = control {
-                let probe = VirtualOp {
-                    a: virtual_op.a,
-                    ..VirtualOp::new(BRANCH)
-                };
+                let probe = VirtualOp { a: virtual_op.a, ..VirtualOp::new(BRANCH) };
                 out.insert(probe, *source);
             }
         }
@@ -82,11 +73,7 @@ unsafe fn branch(warp: &mut Warp, pc: Pc) -> Pc {
         // SAFETY: `a` is a predicate of the program.
         let taken = unsafe { warp.predicate(pc.a) } & warp.active;
         counters.add(pc.source, Count::Branches, 1);
-        counters.add(
-            pc.source,
-            Count::Divergent,
-            u64::from(taken != 0 && taken != warp.active),
-        );
+        counters.add(pc.source, Count::Divergent, u64::from(taken != 0 && taken != warp.active));
     }
     pc.next()
 }
@@ -119,11 +106,7 @@ unsafe fn access(warp: &mut Warp, pc: Pc) -> Pc {
         counters.add(pc.source, Count::IdealSectors, ideal);
     }
     if !shared.is_empty() {
-        let request = Request {
-            accesses: &shared,
-            bytes,
-            is_load: !stores,
-        };
+        let request = Request { accesses: &shared, bytes, is_load: !stores };
         let (wavefronts, ideal) = request.wavefronts();
         counters.add(pc.source, Count::SharedRequests, 1);
         counters.add(pc.source, Count::Wavefronts, wavefronts);
@@ -177,12 +160,8 @@ impl Request<'_> {
     /// The steps for `size` lanes from `first` on, of which `lanes` are served at once.
     fn steps(&self, first: usize, size: usize, lanes: usize, conflicts: bool) -> u64 {
         let range = first..first + size;
-        let active: Vec<(usize, u64)> = self
-            .accesses
-            .iter()
-            .copied()
-            .filter(|(lane, _)| range.contains(lane))
-            .collect();
+        let active: Vec<(usize, u64)> =
+            self.accesses.iter().copied().filter(|(lane, _)| range.contains(lane)).collect();
         let needed = self.conflicts(&active);
         let at_once = if conflicts { needed } else { needed.min(1) };
         if size <= lanes || (self.is_load && at_once <= 1 && is_narrow(&active, lanes)) {
@@ -208,9 +187,7 @@ impl Request<'_> {
 fn is_narrow(active: &[(usize, u64)], lanes: usize) -> bool {
     let agree = |distance: usize| {
         let partner = |lane: usize| active.iter().find(|(other, _)| *other == lane ^ distance);
-        active
-            .iter()
-            .all(|&(lane, address)| partner(lane).is_none_or(|&(_, other)| other == address))
+        active.iter().all(|&(lane, address)| partner(lane).is_none_or(|&(_, other)| other == address))
     };
     active.len() <= lanes || (active.len() <= 2 * lanes && (agree(1) || agree(2)))
 }
@@ -225,11 +202,7 @@ mod tests {
 
     fn wavefronts(address: impl Fn(u64) -> u64, bytes: u64) -> (u64, u64) {
         let accesses: Vec<(usize, u64)> = lanes(address).into_iter().enumerate().collect();
-        let request = Request {
-            accesses: &accesses,
-            bytes,
-            is_load: true,
-        };
+        let request = Request { accesses: &accesses, bytes, is_load: true };
         request.wavefronts()
     }
 
@@ -260,10 +233,7 @@ mod tests {
     /// Each line: bytes, active lanes, the address of every lane, wavefronts of the load and of the store.
     #[test]
     fn wavefronts_are_those_of_a_gpu() {
-        for line in include_str!("../../../tests/wavefronts.txt")
-            .lines()
-            .filter(|line| !line.starts_with('#'))
-        {
+        for line in include_str!("../../../tests/wavefronts.txt").lines().filter(|line| !line.starts_with('#')) {
             let numbers: Vec<u64> = line.split(' ').map(|word| word.parse().expect("a number")).collect();
             let [bytes, mask, addresses @ .., load, store] = &*numbers else {
                 panic!("too few numbers: {line}");
@@ -271,11 +241,7 @@ mod tests {
             let accesses = addresses.iter().copied().enumerate();
             let accesses: Vec<(usize, u64)> = accesses.filter(|(lane, _)| mask >> lane & 1 != 0).collect();
             for (is_load, expected) in [(true, load), (false, store)] {
-                let request = Request {
-                    accesses: &accesses,
-                    bytes: *bytes,
-                    is_load,
-                };
+                let request = Request { accesses: &accesses, bytes: *bytes, is_load };
                 assert_eq!(request.wavefronts().0, *expected, "load: {is_load}, {line}");
             }
         }

@@ -110,12 +110,7 @@ impl Tracking<'_, '_> {
             if let Some(number) = self.numbers.of(place)
                 && let Some(shadow) = self.shadows[number]
             {
-                let look = VirtualOp {
-                    a: shadow,
-                    defines: 0,
-                    imm: self.names[number],
-                    ..VirtualOp::new(LOOK)
-                };
+                let look = VirtualOp { a: shadow, defines: 0, imm: self.names[number], ..VirtualOp::new(LOOK) };
                 self.out.insert(look, source);
             }
         }
@@ -127,13 +122,7 @@ impl Tracking<'_, '_> {
             if virtual_op.defines >> index & 1 != 0
                 && let Some(dst) = self.shadow(place)
             {
-                self.out.insert(
-                    VirtualOp {
-                        dst,
-                        ..VirtualOp::new(SET)
-                    },
-                    source,
-                );
+                self.out.insert(VirtualOp { dst, ..VirtualOp::new(SET) }, source);
             }
         }
     }
@@ -252,8 +241,7 @@ impl Tracking<'_, '_> {
                 VReg::Predicate(_) => {
                     let filled = self.temporary();
                     let handlers = if *value == 0 { BOTH } else { UNLESS };
-                    self.out
-                        .insert(VirtualOp::binary(handlers, filled, operand, shadow), source);
+                    self.out.insert(VirtualOp::binary(handlers, filled, operand, shadow), source);
                     filled
                 }
                 _ => {
@@ -296,8 +284,7 @@ impl Tracking<'_, '_> {
                 None => first = Some(result),
                 Some(first) => {
                     let before = if index == 1 { YES } else { same };
-                    self.out
-                        .insert(VirtualOp::ternary(compare, same, first, result, before), source);
+                    self.out.insert(VirtualOp::ternary(compare, same, first, result, before), source);
                 }
             }
         }
@@ -342,12 +329,7 @@ impl Tracking<'_, '_> {
 
 /// What the instruction of an index in the program's table does with undefined operands.
 fn undefined(occurrences: &HashMap<u32, Occurrence>, source: u32) -> Undefined {
-    occurrences
-        .get(&source)
-        .copied()
-        .unwrap_or_default()
-        .instruction
-        .undefined
+    occurrences.get(&source).copied().unwrap_or_default().instruction.undefined
 }
 
 /// The tracked registers of which the two halves are tracked, too.
@@ -403,13 +385,7 @@ impl Reach {
         while changed {
             changed = false;
             for node in &function.nodes {
-                let Node::Op {
-                    virtual_op,
-                    control,
-                    source,
-                    ..
-                } = node
-                else {
+                let Node::Op { virtual_op, control, source, .. } = node else {
                     continue;
                 };
                 let is_tracked = |place: VReg| numbers.of(place).is_some_and(|number| tracked[number]);
@@ -419,9 +395,7 @@ impl Reach {
                     Flow::Shuffles(_) => is_tracked(virtual_op.a),
                     Flow::Stores => {
                         let is_first = !stores
-                            && [virtual_op.dst, virtual_op.b, virtual_op.c, virtual_op.d]
-                                .into_iter()
-                                .any(is_tracked);
+                            && [virtual_op.dst, virtual_op.b, virtual_op.c, virtual_op.d].into_iter().any(is_tracked);
                         changed |= is_first;
                         stores |= is_first;
                         false
@@ -439,11 +413,7 @@ impl Reach {
                 }
             }
         }
-        Self {
-            tracked,
-            stores,
-            follows,
-        }
+        Self { tracked, stores, follows }
     }
 
     fn count(&self) -> usize {
@@ -453,19 +423,13 @@ impl Reach {
 
 /// Whether a load may be one of shared or local memory.
 fn may_be_private(load: &VirtualOp) -> bool {
-    matches!(
-        Space::from_bits(load.extra),
-        Space::Shared | Space::Local | Space::Generic
-    )
+    matches!(Space::from_bits(load.extra), Space::Shared | Space::Local | Space::Generic)
 }
 
 /// Lets a function keep track of the registers that may hold nothing, if it has such.
 pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut ProgramBuilder<'m>) {
     let slots = function.classes.len();
-    let numbers = Numbers {
-        slots,
-        count: slots + usize::from(function.predicates) - 2,
-    };
+    let numbers = Numbers { slots, count: slots + usize::from(function.predicates) - 2 };
     let occurrences = std::mem::take(&mut function.occurrences);
     let doubtful = doubtful(function, &numbers);
     let room = MOST.saturating_sub(pool.shadows);
@@ -473,12 +437,7 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut ProgramBuilder<'
         let found = Reach::of(function, &numbers, &occurrences, doubtful.clone(), follows);
         (found.count() <= room).then_some(found)
     });
-    let Some(Reach {
-        tracked,
-        stores,
-        follows,
-    }) = found.filter(|found| found.count() != 0)
-    else {
+    let Some(Reach { tracked, stores, follows }) = found.filter(|found| found.count() != 0) else {
         function.occurrences = occurrences;
         return;
     };
@@ -511,10 +470,7 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut ProgramBuilder<'
     for number in (0..tracked.len()).filter(|number| tracked[*number]) {
         let mut begin = || {
             let dst = tracking.predicate();
-            let clear = VirtualOp {
-                dst,
-                ..VirtualOp::new(CLEAR)
-            };
+            let clear = VirtualOp { dst, ..VirtualOp::new(CLEAR) };
             if doubtful[number] {
                 tracking.out.insert(clear, first.unwrap_or(0));
             }
@@ -528,13 +484,7 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut ProgramBuilder<'
     pool.shadows += usize::from(tracking.predicates - predicates);
     for node in nodes {
         tracking.out.expect(&node);
-        let Node::Op {
-            virtual_op,
-            control,
-            source,
-            ..
-        } = &node
-        else {
+        let Node::Op { virtual_op, control, source, .. } = &node else {
             tracking.out.keep(node);
             continue;
         };
@@ -559,17 +509,10 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut ProgramBuilder<'
             Flow::Shuffles(follow) => {
                 // Whether the lane is in range is known.
                 if let Some(dst) = tracking.shadow(virtual_op.c) {
-                    tracking.out.insert(
-                        VirtualOp {
-                            dst,
-                            ..VirtualOp::new(SET)
-                        },
-                        source,
-                    );
+                    tracking.out.insert(VirtualOp { dst, ..VirtualOp::new(SET) }, source);
                 }
-                let shadows = tracking
-                    .shadow(virtual_op.dst)
-                    .map(|dst| (dst, tracking.shadow(virtual_op.a).unwrap_or(YES)));
+                let shadows =
+                    tracking.shadow(virtual_op.dst).map(|dst| (dst, tracking.shadow(virtual_op.a).unwrap_or(YES)));
                 if let Some((dst, a)) = shadows {
                     let (shuffle, beside) = follow(&virtual_op, dst, a);
                     let mut node = node;
@@ -589,11 +532,7 @@ pub(crate) fn track<'m>(function: &mut Function<'m>, pool: &mut ProgramBuilder<'
         if matches!(flow, Flow::Stores) {
             for (place, part) in Tracking::parts(&virtual_op, UNDEFINE) {
                 for (shadow, part) in tracking.stored(place, part, virtual_op.moves) {
-                    let undefine = VirtualOp {
-                        b: shadow,
-                        defines: 0,
-                        ..part
-                    };
+                    let undefine = VirtualOp { b: shadow, defines: 0, ..part };
                     tracking.out.insert(undefine, source);
                 }
             }

@@ -52,19 +52,10 @@ pub(crate) fn scatter(function: &mut Function<'_>) {
     for block in &cfg::graph(function).blocks {
         let mut guarded = false;
         for index in block.ops.clone().rev() {
-            let Node::Op {
-                virtual_op,
-                control,
-                source,
-                ..
-            } = &function.nodes[index]
-            else {
+            let Node::Op { virtual_op, control, source, .. } = &function.nodes[index] else {
                 continue;
             };
-            let Occurrence {
-                instruction,
-                convergence,
-            } = function.occurrence(*source);
+            let Occurrence { instruction, convergence } = function.occurrence(*source);
             if wants_all(convergence, control) {
                 break;
             }

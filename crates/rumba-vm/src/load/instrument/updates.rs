@@ -46,23 +46,13 @@ impl Access {
 /// Adds the updates of a function to those of the program.
 pub(crate) fn find<'m>(function: &Function<'m>, pool: &mut ProgramBuilder<'m>) {
     let operations = || {
-        function
-            .nodes
-            .iter()
-            .enumerate()
-            .filter_map(|(index, node)| match node {
-                Node::Op { virtual_op, source, .. } => {
-                    let instruction = function.occurrence(*source).instruction;
-                    Some((
-                        index,
-                        virtual_op,
-                        *source,
-                        instruction,
-                        Access::of(virtual_op, instruction.memory),
-                    ))
-                }
-                Node::Label(_) => None,
-            })
+        function.nodes.iter().enumerate().filter_map(|(index, node)| match node {
+            Node::Op { virtual_op, source, .. } => {
+                let instruction = function.occurrence(*source).instruction;
+                Some((index, virtual_op, *source, instruction, Access::of(virtual_op, instruction.memory)))
+            }
+            Node::Label(_) => None,
+        })
     };
     for (_, virtual_op, source, ..) in operations() {
         // A compare-and-swap is no `atomicrmw` of LLVM.
@@ -83,13 +73,7 @@ pub(crate) fn find<'m>(function: &Function<'m>, pool: &mut ProgramBuilder<'m>) {
                 Access::Loads => Origins::from([(source, true)]),
                 Access::Stores | Access::Other => continue,
                 Access::None => {
-                    let is_copy = matches!(
-                        virtual_op.handlers.kind,
-                        OpKind::Lanes {
-                            linear: Linear::Copy,
-                            ..
-                        }
-                    );
+                    let is_copy = matches!(virtual_op.handlers.kind, OpKind::Lanes { linear: Linear::Copy, .. });
                     let is_idempotent = is_copy || instruction.is_idempotent;
                     let mut made = Origins::new();
                     for place in places(virtual_op, false) {
@@ -122,15 +106,10 @@ pub(crate) fn find<'m>(function: &Function<'m>, pool: &mut ProgramBuilder<'m>) {
         let origins = values.iter().filter_map(|value| known.get(value)).flatten();
         for (load, is_idempotent) in origins {
             let of_store = pool.updates.stores.entry(source).or_default();
-            of_store.push(Origin {
-                load: *load,
-                is_idempotent: *is_idempotent,
-            });
+            of_store.push(Origin { load: *load, is_idempotent: *is_idempotent });
             // A function may be called in a loop.
             let graph = graph.get_or_insert_with(|| cfg::graph(function));
-            let nodes = operations()
-                .filter(|(_, _, source, ..)| source == load)
-                .map(|(index, ..)| index);
+            let nodes = operations().filter(|(_, _, source, ..)| source == load).map(|(index, ..)| index);
             let repeats = !function.is_entry || nodes.into_iter().any(|node| is_in_loop(graph, node));
             pool.updates.loads.insert(*load, repeats);
         }

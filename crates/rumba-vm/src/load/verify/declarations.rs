@@ -37,9 +37,7 @@ pub(super) fn variable(variable: &Variable<'_>, level: Level, errors: &mut Error
     if let Some(align) = variable.align
         && !align.is_power_of_two()
     {
-        fail(format!(
-            "the alignment of `{name}` is {align}, which is not a power of two"
-        ));
+        fail(format!("the alignment of `{name}` is {align}, which is not a power of two"));
     }
     if variable.ty == Type::Pred && variable.space != StateSpace::Reg {
         fail(format!("the predicate `{name}` can only be a register"));
@@ -52,15 +50,10 @@ pub(super) fn variable(variable: &Variable<'_>, level: Level, errors: &mut Error
         fail(format!("`{name}` is a special register"));
     }
     if matches!(variable.ty, Type::Bf16 | Type::Bf16x2) {
-        fail(format!(
-            "`{name}` is declared as {}, which is a type of operands only",
-            variable.ty
-        ));
+        fail(format!("`{name}` is declared as {}, which is a type of operands only", variable.ty));
     }
     if variable.vector == Some(8) || variable.vector.is_some() && variable.ty == Type::Pred {
-        fail(format!(
-            "there are no vectors such as `{name}`: of 2 or 4 elements, not of predicates"
-        ));
+        fail(format!("there are no vectors such as `{name}`: of 2 or 4 elements, not of predicates"));
     }
     if variable.vector.is_some() && variable.space == StateSpace::Param {
         fail(format!("the vector `{name}` cannot be in .param; an array can"));
@@ -69,9 +62,7 @@ pub(super) fn variable(variable: &Variable<'_>, level: Level, errors: &mut Error
         fail(format!("the parameter `{name}` is in {}", variable.space));
     }
     if is_parameter && (variable.range.is_some() || variable.dimensions.len() > 1) {
-        fail(format!(
-            "the parameter `{name}` is more than a scalar, a vector or an array of one dimension"
-        ));
+        fail(format!("the parameter `{name}` is more than a scalar, a vector or an array of one dimension"));
     }
     if variable.linkage == Some(Linkage::Common) && variable.space != StateSpace::Global {
         fail(format!("`{name}` is .common and not in .global"));
@@ -100,9 +91,7 @@ pub(super) fn variable(variable: &Variable<'_>, level: Level, errors: &mut Error
         fail(format!("`{name}` has no size"));
     }
     if variable.space == StateSpace::Const && variable_bytes(variable).is_ok_and(|bytes| bytes > CONSTANT_BYTES) {
-        fail(format!(
-            "`{name}` is larger than the {CONSTANT_BYTES} bytes of constant memory"
-        ));
+        fail(format!("`{name}` is larger than the {CONSTANT_BYTES} bytes of constant memory"));
     }
     if let Some(initializer) = &variable.initializer {
         if variable.linkage == Some(Linkage::Extern) {
@@ -112,15 +101,11 @@ pub(super) fn variable(variable: &Variable<'_>, level: Level, errors: &mut Error
         } else if has_address(initializer) && !holds_address(variable.ty) {
             fail(format!("`{name}` has a type that holds no address"));
         } else if !matches!(variable.space, StateSpace::Global | StateSpace::Const) {
-            fail(format!(
-                "`{name}` lies in a state space whose variables have no initial value"
-            ));
+            fail(format!("`{name}` lies in a state space whose variables have no initial value"));
         } else if is_integer(variable.ty) && has(initializer, is_float_literal) {
             fail(format!("`{name}` is an integer and its initial value is not"));
         } else if matches!(variable.ty, Type::F16 | Type::F32 | Type::F64) && has(initializer, is_integer_literal) {
-            fail(format!(
-                "`{name}` is a floating point number and its initial value is not"
-            ));
+            fail(format!("`{name}` is a floating point number and its initial value is not"));
         }
     }
 }
@@ -156,17 +141,11 @@ fn has_address(initializer: &Initializer<'_>) -> bool {
 }
 
 fn holds_address(ty: Type) -> bool {
-    !matches!(
-        ty,
-        Type::S8 | Type::S16 | Type::S32 | Type::S64 | Type::F16 | Type::F16x2 | Type::F32 | Type::F64
-    )
+    !matches!(ty, Type::S8 | Type::S16 | Type::S32 | Type::S64 | Type::F16 | Type::F16x2 | Type::F32 | Type::F64)
 }
 
 fn is_integer(ty: Type) -> bool {
-    matches!(
-        ty,
-        Type::U8 | Type::U16 | Type::U32 | Type::U64 | Type::S8 | Type::S16 | Type::S32 | Type::S64
-    )
+    matches!(ty, Type::U8 | Type::U16 | Type::U32 | Type::U64 | Type::S8 | Type::S16 | Type::S32 | Type::S64)
 }
 
 fn has(initializer: &Initializer<'_>, kind: fn(&Literal) -> bool) -> bool {
@@ -193,10 +172,7 @@ pub(super) fn function(function: &ast::Function<'_>, target: Target, errors: &mu
         errors.add(function.name_span, format!("the kernel `{name}` cannot return a value"));
     }
     if matches!(name, "_" | "$") {
-        errors.add(
-            function.name_span,
-            format!("`{name}` is not a name that can be declared"),
-        );
+        errors.add(function.name_span, format!("`{name}` is not a name that can be declared"));
     }
     if function.linkage == Some(Linkage::Common) || function.linkage == Some(Linkage::Extern) && function.body.is_some()
     {
@@ -206,10 +182,7 @@ pub(super) fn function(function: &ast::Function<'_>, target: Target, errors: &mu
         );
     }
     if function.returns.len() > 1 && function.returns.iter().any(|result| result.space != StateSpace::Reg) {
-        errors.add(
-            function.name_span,
-            format!("`{name}` has several results, which have to be registers"),
-        );
+        errors.add(function.name_span, format!("`{name}` has several results, which have to be registers"));
     }
     let mut names = HashSet::new();
     for parameter in function.returns.iter().chain(&function.parameters) {
@@ -241,16 +214,10 @@ fn directives(function: &ast::Function<'_>, entry: bool, target: Target, errors:
         has(|one| matches!(one, FunctionDirective::ReqNTid(_))),
     );
     if has(|one| matches!(one, FunctionDirective::BlocksAreClusters)) && !(cluster && required) {
-        errors.add(
-            function.name_span,
-            ".blocksareclusters needs .reqntid and .reqnctapercluster",
-        );
+        errors.add(function.name_span, ".blocksareclusters needs .reqntid and .reqnctapercluster");
     }
     if cluster && has(|one| matches!(one, FunctionDirective::MaxClusterRank(_))) {
-        errors.add(
-            function.name_span,
-            "a kernel has one of .reqnctapercluster and .maxclusterrank",
-        );
+        errors.add(function.name_span, "a kernel has one of .reqnctapercluster and .maxclusterrank");
     }
     if has(|one| matches!(one, FunctionDirective::MaxNReg(0))) {
         errors.add(function.name_span, "the number of registers cannot be 0");

@@ -45,16 +45,10 @@ const LAST_MAJOR: u32 = 9;
 /// Checks the directives at the start of a module, and says what it is compiled for.
 pub(super) fn check(module: &ast::Module<'_>, errors: &mut Errors) -> Target {
     let start = Span::default();
-    let mut target = Target {
-        number: 90,
-        specific: true,
-    };
+    let mut target = Target { number: 90, specific: true };
     let Version { major, minor } = module.version;
     if major > LAST_MAJOR {
-        errors.add(
-            start,
-            format!("PTX of version {major}.{minor} is newer than this device knows"),
-        );
+        errors.add(start, format!("PTX of version {major}.{minor} is newer than this device knows"));
     }
     if LAST_MINORS.get(major as usize).is_some_and(|last| minor > *last) {
         errors.add(start, format!("there is no version {major}.{minor} of PTX"));

@@ -85,10 +85,7 @@ fn statements(list: &[Statement<'_>], version: ast::Version, target: Target, err
             }
             Statement::CallPrototype(prototype) => {
                 if prototype.name != "_" {
-                    errors.add(
-                        prototype.span,
-                        format!("a prototype is called `_`, not `{}`", prototype.name),
-                    );
+                    errors.add(prototype.span, format!("a prototype is called `_`, not `{}`", prototype.name));
                 }
                 for parameter in prototype.returns.iter().chain(&prototype.parameters) {
                     declarations::variable(parameter, declarations::Level::Unnamed, errors);

@@ -23,13 +23,7 @@ impl Syntax {
         let mut group: Vec<(&'static str, &'static str)> = Vec::new();
         let mut definitions: HashMap<&'static str, Vec<Alternative>> = HashMap::new();
         for statement in statements(form.syntax) {
-            self.lines.push(format!(
-                "{};",
-                without_marks(statement)
-                    .split_whitespace()
-                    .collect::<Vec<_>>()
-                    .join(" ")
-            ));
+            self.lines.push(format!("{};", without_marks(statement).split_whitespace().collect::<Vec<_>>().join(" ")));
             if let Some((name, alternatives)) = definition(statement) {
                 let alternatives = parse_alternatives(alternatives)
                     .ok_or_else(|| format!("`{statement}`: alternatives belong in braces"))?;
@@ -115,9 +109,7 @@ fn parse_alternatives(text: &'static str) -> Option<Vec<Alternative>> {
             Some((base, suffixes)) => {
                 alternatives.push(Alternative(base, ""));
                 alternatives.extend(
-                    split_commas(suffixes.strip_suffix('}')?)
-                        .into_iter()
-                        .map(|suffix| Alternative(base, suffix)),
+                    split_commas(suffixes.strip_suffix('}')?).into_iter().map(|suffix| Alternative(base, suffix)),
                 );
             }
         }
@@ -151,9 +143,7 @@ fn parse_pattern(
     let mut rest = &head[name_end..];
     while !rest.is_empty() {
         let (text, optional, length) = if let Some(group) = rest.strip_prefix('{') {
-            let end = group
-                .find('}')
-                .ok_or_else(|| format!("`{head}`: a brace is not closed"))?;
+            let end = group.find('}').ok_or_else(|| format!("`{head}`: a brace is not closed"))?;
             (&group[..end], true, end + 2)
         } else {
             let end = rest[1..].find(['.', '{']).map_or(rest.len(), |at| at + 1);
@@ -170,10 +160,7 @@ fn parse_pattern(
             if name.len() < end {
                 fixed = slots.len() + 1;
             }
-            elements.push(PatternItem {
-                name,
-                alternatives: definitions.get(name).cloned().unwrap_or_default(),
-            });
+            elements.push(PatternItem { name, alternatives: definitions.get(name).cloned().unwrap_or_default() });
             names = &names[end..];
         }
         slots.push(Slot { optional, elements });
@@ -185,14 +172,7 @@ fn parse_pattern(
     } else {
         slots.iter().any(is_aligned).then_some(Convergence::Warp)
     };
-    Ok(Pattern {
-        name: &head[..name_end],
-        slots,
-        fixed,
-        operands: count_operands(operands),
-        convergence,
-        lower,
-    })
+    Ok(Pattern { name: &head[..name_end], slots, fixed, operands: count_operands(operands), convergence, lower })
 }
 
 /// How many operands a pattern takes: `d, a{, b}` takes two or three.

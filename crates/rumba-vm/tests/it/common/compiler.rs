@@ -57,10 +57,7 @@ pub(crate) fn of_edited(edit: fn(&str) -> String) -> Option<Arc<dyn Compiler>> {
             // Thousands of small kernels are compiled once for all runs of the tests.
             cache: option_env!("CARGO_TARGET_TMPDIR").map(|folder| Cache::new(Path::new(folder).join("native"))),
             build: "test".to_owned(),
-            pipeline: Pipeline {
-                passes: c"default<O2>",
-                widens_loops: false,
-            },
+            pipeline: Pipeline { passes: c"default<O2>", widens_loops: false },
             log: |_| (),
         });
         Some(Arc::new(jit))

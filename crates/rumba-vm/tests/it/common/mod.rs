@@ -107,26 +107,17 @@ pub(crate) fn bytes_of<T: Plain>(values: &[T]) -> Vec<u8> {
 
 /// Bytes as `f32`.
 pub(crate) fn f32s(bytes: &[u8]) -> Vec<f32> {
-    bytes
-        .chunks_exact(4)
-        .map(|chunk| f32::from_le_bytes(chunk.try_into().unwrap()))
-        .collect()
+    bytes.chunks_exact(4).map(|chunk| f32::from_le_bytes(chunk.try_into().unwrap())).collect()
 }
 
 /// Bytes as `u32`.
 pub(crate) fn u32s(bytes: &[u8]) -> Vec<u32> {
-    bytes
-        .chunks_exact(4)
-        .map(|chunk| u32::from_le_bytes(chunk.try_into().unwrap()))
-        .collect()
+    bytes.chunks_exact(4).map(|chunk| u32::from_le_bytes(chunk.try_into().unwrap())).collect()
 }
 
 /// Bytes as `u64`.
 pub(crate) fn u64s(bytes: &[u8]) -> Vec<u64> {
-    bytes
-        .chunks_exact(8)
-        .map(|chunk| u64::from_le_bytes(chunk.try_into().unwrap()))
-        .collect()
+    bytes.chunks_exact(8).map(|chunk| u64::from_le_bytes(chunk.try_into().unwrap())).collect()
 }
 
 /// The engine of tests that say of none: with `RUMBA_TEST_NATIVE`, all of them run as native code, or, if it is `compare`, on both
@@ -156,13 +147,7 @@ impl Bench {
         // Those that say which engine they want have it.
         let is_open = config.engine == Engine::interpreter() && config.lockstep;
         let engine = if is_open { engine() } else { config.engine };
-        let device = Device::new(Config {
-            workers: 2,
-            memory_bytes: 1 << 30,
-            engine,
-            ..config
-        })
-        .unwrap();
+        let device = Device::new(Config { workers: 2, memory_bytes: 1 << 30, engine, ..config }).unwrap();
         let module = match device.load(&[Source { name: "test.ptx", ptx }]) {
             Ok(module) => module,
             Err(error) => panic!("{error}"),
@@ -230,14 +215,7 @@ impl Bench {
         dynamic_shared: u32,
         args: &[Arg],
     ) -> Result<Statistics, LaunchFailure> {
-        let launch = Launch {
-            grid,
-            block,
-            dynamic_shared,
-            parameters: &[],
-            cooperative: false,
-            cluster: None,
-        };
+        let launch = Launch { grid, block, dynamic_shared, parameters: &[], cooperative: false, cluster: None };
         self.launch_as(name, launch, args)
     }
 
@@ -254,10 +232,7 @@ impl Bench {
             parameters.resize(parameters.len().next_multiple_of(bytes.len()), 0);
             parameters.extend_from_slice(&bytes);
         }
-        let launch = Launch {
-            parameters: &parameters,
-            ..launch
-        };
+        let launch = Launch { parameters: &parameters, ..launch };
         self.device.launch(&function, &launch)
     }
 

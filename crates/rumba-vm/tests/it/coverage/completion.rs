@@ -12,10 +12,7 @@ const COMPLETIONS: &[(&str, &str)] = &[
         "add",
         "add{,.ftz}{,.sat}.{f32,f16,f16x2} add.{f64,bf16,bf16x2} add.{u16,s16,u32,s32,u64,s64,u16x2,s16x2} add.sat.s32",
     ),
-    (
-        "add.rn",
-        "add.rn{,.ftz}{,.sat}.{f32,f16,f16x2} add.rn.{f64,bf16,bf16x2} add.rn{,.ftz}.f32x2",
-    ),
+    ("add.rn", "add.rn{,.ftz}{,.sat}.{f32,f16,f16x2} add.rn.{f64,bf16,bf16x2} add.rn{,.ftz}.f32x2"),
     (
         "atom",
         "atom{,.relaxed,.acquire,.release,.acq_rel}{,.cta,.cluster,.gpu,.sys}{,.global,.shared,.shared::cluster}\
@@ -79,10 +76,7 @@ const COMPLETIONS: &[(&str, &str)] = &[
     ("div.approx", "div.approx{,.ftz}.f32"),
     ("div.full", "div.full{,.ftz}.f32"),
     ("div.rn", "div.rn{,.ftz}.f32 div.rn.f64"),
-    (
-        "ex2.approx",
-        "ex2.approx{,.ftz}.f32 ex2.approx.{f16,f16x2} ex2.approx.ftz.{bf16,bf16x2}",
-    ),
+    ("ex2.approx", "ex2.approx{,.ftz}.f32 ex2.approx.{f16,f16x2} ex2.approx.ftz.{bf16,bf16x2}"),
     (
         "fma.rn",
         "fma.rn{,.ftz}{,.sat}.{f32,f16,f16x2} fma.rn{,.ftz}.relu.{f16,f16x2} fma.rn{,.relu}.{bf16,bf16x2} \
@@ -104,10 +98,7 @@ const COMPLETIONS: &[(&str, &str)] = &[
     ("max", "max{,.ftz}{,.NaN}.f32 max.{s16,s32,s64,u16,u32,u64}"),
     ("min", "min{,.ftz}{,.NaN}.f32 min.{s16,s32,s64,u16,u32,u64}"),
     ("mul", "mul{,.ftz}{,.sat}.{f32,f16,f16x2} mul.{f64,bf16,bf16x2}"),
-    (
-        "mul.rn",
-        "mul.rn{,.ftz}{,.sat}.{f32,f16,f16x2} mul.rn.{f64,bf16,bf16x2} mul.rn{,.ftz}.f32x2",
-    ),
+    ("mul.rn", "mul.rn{,.ftz}{,.sat}.{f32,f16,f16x2} mul.rn.{f64,bf16,bf16x2} mul.rn{,.ftz}.f32x2"),
     ("neg", "neg{,.ftz}.{f32,f16,f16x2} neg.{bf16,bf16x2}"),
     ("prmt.b32", "prmt.b32{,.f4e,.b4e,.rc8,.ecl,.ecr,.rc16}"),
     ("rcp.approx", "rcp.approx{,.ftz}.f32"),
@@ -130,14 +121,8 @@ const COMPLETIONS: &[(&str, &str)] = &[
          st.{relaxed,release}.{cta,cluster,gpu,sys}{,.global,.shared,.shared::cluster}.{b8,b16,b32,b64} \
          st.mmio.relaxed.sys{,.global}.{b8,b16,b32,b64}",
     ),
-    (
-        "sub",
-        "sub{,.ftz}{,.sat}.{f32,f16,f16x2} sub.{f64,bf16,bf16x2} sub.{u16,s16,u32,s32,u64,s64}",
-    ),
-    (
-        "sub.rn",
-        "sub.rn{,.ftz}{,.sat}.{f32,f16,f16x2} sub.rn.{f64,bf16,bf16x2} sub.rn{,.ftz}.f32x2",
-    ),
+    ("sub", "sub{,.ftz}{,.sat}.{f32,f16,f16x2} sub.{f64,bf16,bf16x2} sub.{u16,s16,u32,s32,u64,s64}"),
+    ("sub.rn", "sub.rn{,.ftz}{,.sat}.{f32,f16,f16x2} sub.rn.{f64,bf16,bf16x2} sub.rn{,.ftz}.f32x2"),
     (
         "wmma.load.a.sync",
         "wmma.load.a.sync.aligned.{row,col}.{m16n16k16,m32n8k16,m8n32k16}{,.global,.shared}.{f16,bf16,s8,u8} \
@@ -170,14 +155,8 @@ const COMPLETIONS: &[(&str, &str)] = &[
          wmma.mma.sync.aligned.{row,col}.{row,col}.m8n8k4{,.rn,.rz,.rm,.rp}.f64.f64.f64.f64 \
          wmma.mma.sync.aligned.row.col.m8n8k32.s32.{s4.s4,u4.u4}.s32{,.satfinite}",
     ),
-    (
-        "wmma.mma.and.popc.sync",
-        "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",
-    ),
-    (
-        "wmma.mma.xor.popc.sync",
-        "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",
-    ),
+    ("wmma.mma.and.popc.sync", "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32"),
+    ("wmma.mma.xor.popc.sync", "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32"),
 ];
 
 /// The complete opcodes that a listed string stands for; mostly itself.
@@ -195,10 +174,7 @@ pub(super) fn expand(pattern: &str) -> Vec<String> {
     };
     let (choices, tail) = rest.split_once('}').unwrap_or((rest, ""));
     let tails = expand(tail);
-    choices
-        .split(',')
-        .flat_map(|choice| tails.iter().map(move |tail| format!("{head}{choice}{tail}")))
-        .collect()
+    choices.split(',').flat_map(|choice| tails.iter().map(move |tail| format!("{head}{choice}{tail}"))).collect()
 }
 
 #[cfg(test)]
@@ -220,10 +196,7 @@ mod tests {
             }
             for opcode in complete(start) {
                 let mnemonic = start.split('.').next().unwrap();
-                assert!(
-                    opcode.split('.').next() == Some(mnemonic),
-                    "{opcode} does not complete {start}"
-                );
+                assert!(opcode.split('.').next() == Some(mnemonic), "{opcode} does not complete {start}");
             }
         }
     }

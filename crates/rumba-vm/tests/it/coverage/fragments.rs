@@ -48,11 +48,7 @@ pub(super) fn statement(opcode: &Opcode<'_>) -> Option<String> {
             let count = if opcode.has("m16n16") { 2 * tiles } else { tiles };
             let list = vector("b32", 0, count);
             let place = if opcode.has("shared") { "[smem]" } else { "[%rd20]" };
-            if opcode.mnemonic == "ldmatrix" {
-                format!("{list}, {place}")
-            } else {
-                format!("{place}, {list}")
-            }
+            if opcode.mnemonic == "ldmatrix" { format!("{list}, {place}") } else { format!("{place}, {list}") }
         }
         "mma" => product(opcode)?,
         _ => by_warp(opcode)?,
@@ -97,11 +93,7 @@ fn fragment(first: usize, which: char, ty: &str, (m, n, k): (usize, usize, usize
         _ => m * n,
     };
     // Of f16 a thread holds eight registers in every shape, some elements twice.
-    let count = if ty == "f16" && matches!(which, 'a' | 'b') {
-        512
-    } else {
-        count
-    };
+    let count = if ty == "f16" && matches!(which, 'a' | 'b') { 512 } else { count };
     registers(first, ty, count, false)
 }
 
@@ -180,11 +172,8 @@ mod tests {
     #[track_caller]
     fn registers(listed: &str, expected: &[usize]) {
         let statement = statement(listed).unwrap();
-        let counts: Vec<_> = statement
-            .split('{')
-            .skip(1)
-            .map(|part| part.split('}').next().unwrap().split(',').count())
-            .collect();
+        let counts: Vec<_> =
+            statement.split('{').skip(1).map(|part| part.split('}').next().unwrap().split(',').count()).collect();
         assert_eq!(counts, expected, "{statement}");
     }
 
@@ -194,17 +183,11 @@ mod tests {
         registers("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", &[8, 2, 2, 8]);
         registers("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", &[2, 1, 1, 2]);
         registers("mma.sp.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16", &[2, 4, 4, 2]);
-        registers(
-            "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc",
-            &[4, 4, 2, 4],
-        );
+        registers("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc", &[4, 4, 2, 4]);
         registers("wmma.load.a.sync.aligned.row.m16n16k16.f16", &[8]);
         registers("wmma.load.b.sync.aligned.row.m32n8k16.bf16", &[2]);
         registers("wmma.mma.sync.aligned.row.col.m8n32k16.f32.f32", &[8, 8, 8, 8]);
-        registers(
-            "wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32",
-            &[8, 4, 4, 8],
-        );
+        registers("wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32", &[8, 4, 4, 8]);
         registers("ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8", &[4]);
     }
 }

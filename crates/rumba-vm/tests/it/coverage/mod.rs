@@ -92,9 +92,7 @@ pub enum Verdict {
 /// The instructions that a listed form stands for, each a complete statement; `None` for those whose operands are not
 /// known.
 pub fn statements(listed: &str) -> Vec<Option<String>> {
-    let (opcode, kind) = listed
-        .split_once(' ')
-        .map_or((listed, None), |(opcode, kind)| (opcode, Some(kind)));
+    let (opcode, kind) = listed.split_once(' ').map_or((listed, None), |(opcode, kind)| (opcode, Some(kind)));
     completion::complete(opcode)
         .into_iter()
         .map(|opcode| match kind {
@@ -138,10 +136,7 @@ pub fn check(device: &Device, listed: &str) -> Verdict {
             };
         };
         if let Err(error) = accepts(device, &statement) {
-            return Verdict::Missing {
-                instruction: statement,
-                reason: error,
-            };
+            return Verdict::Missing { instruction: statement, reason: error };
         }
     }
     Verdict::Covered
@@ -153,10 +148,7 @@ pub fn check(device: &Device, listed: &str) -> Verdict {
 /// The first line of its refusal.
 pub fn accepts(device: &Device, statement: &str) -> Result<(), String> {
     let text = module(statement);
-    let source = Source {
-        name: "form.ptx",
-        ptx: &text,
-    };
+    let source = Source { name: "form.ptx", ptx: &text };
     let module = device.load(&[source]).map_err(|error| match error {
         LoadError::Source(list) => list
             .iter()

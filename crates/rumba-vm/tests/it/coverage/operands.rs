@@ -59,11 +59,7 @@ pub(super) fn bits(ty: &str) -> u32 {
         "f16x2" | "bf16x2" | "u16x2" | "s16x2" | "u8x4" | "s8x4" => 32,
         _ => {
             let digits = ty.trim_start_matches(['b', 'u', 's', 'f']);
-            if digits.len() == ty.len() {
-                0
-            } else {
-                digits.parse().unwrap_or(0)
-            }
+            if digits.len() == ty.len() { 0 } else { digits.parse().unwrap_or(0) }
         }
     }
 }
@@ -101,11 +97,7 @@ pub(super) struct Opcode<'t> {
 impl<'t> Opcode<'t> {
     pub(super) fn new(text: &'t str) -> Self {
         let mut parts = text.split('.');
-        Self {
-            text,
-            mnemonic: parts.next().unwrap_or_default(),
-            modifiers: parts.collect(),
-        }
+        Self { text, mnemonic: parts.next().unwrap_or_default(), modifiers: parts.collect() }
     }
 
     pub(super) fn has(&self, modifier: &str) -> bool {
@@ -153,10 +145,7 @@ impl<'t> Opcode<'t> {
 
     /// Elements of a memory vector.
     fn count(&self) -> usize {
-        [("v2", 2), ("v4", 4), ("v8", 8)]
-            .iter()
-            .find(|(name, _)| self.has(name))
-            .map_or(1, |(_, count)| *count)
+        [("v2", 2), ("v4", 4), ("v8", 8)].iter().find(|(name, _)| self.has(name)).map_or(1, |(_, count)| *count)
     }
 
     /// A destination and sources, each as the given type.
@@ -197,24 +186,11 @@ pub(super) fn statement(listed: &str) -> Option<String> {
         "bfi" => opcode.lanes(ty, &[ty, ty, "u32", "u32"]),
         "lop3" if opcode.has("b32") && opcode.modifiers.len() == 1 => opcode.with("%r0, %r1, %r2, %r3, 0x6b"),
         "lop3" => opcode.with("%r0|%p0, %r1, %r2, %r3, 0x6b, %p1"),
-        "selp" => opcode.with(format!(
-            "{0}, {1}, {2}, %p1",
-            register(ty, 0),
-            register(ty, 1),
-            register(ty, 2)
-        )),
+        "selp" => opcode.with(format!("{0}, {1}, {2}, %p1", register(ty, 0), register(ty, 1), register(ty, 2))),
         "slct" => opcode.lanes(opcode.types()[0], &[opcode.types()[0], opcode.types()[0], ty]),
         "setp" => {
-            let dst = if bits(ty) == 32 && ty.ends_with("x2") {
-                "%p0|%p1"
-            } else {
-                "%p0"
-            };
-            let tail = if opcode.has("and") || opcode.has("or") || opcode.has("xor") {
-                ", %p2"
-            } else {
-                ""
-            };
+            let dst = if bits(ty) == 32 && ty.ends_with("x2") { "%p0|%p1" } else { "%p0" };
+            let tail = if opcode.has("and") || opcode.has("or") || opcode.has("xor") { ", %p2" } else { "" };
             opcode.with(format!("{dst}, {}, {}{tail}", register(ty, 1), register(ty, 2)))
         }
         "set" => opcode.lanes(opcode.types()[0], &[ty, ty]),
@@ -231,11 +207,7 @@ pub(super) fn statement(listed: &str) -> Option<String> {
         "discard" => opcode.with(format!("{}, 128", opcode.address())),
         "prefetch" | "prefetchu" => opcode.with(opcode.address()),
         "bar" | "barrier" => barrier(&opcode),
-        "shfl" => opcode.with(if opcode.has("sync") {
-            "%r0, %r1, %r2, 31, -1"
-        } else {
-            "%r0, %r1, %r2, 31"
-        }),
+        "shfl" => opcode.with(if opcode.has("sync") { "%r0, %r1, %r2, 31, -1" } else { "%r0, %r1, %r2, 31" }),
         "vote" => {
             let tail = if opcode.has("sync") { ", -1" } else { "" };
             let dst = if opcode.has("ballot") { "%r0" } else { "%p0" };
@@ -266,11 +238,7 @@ pub(super) fn statement(listed: &str) -> Option<String> {
         "tensormap" if opcode.has("replace") => {
             let value = if ty == "b64" { "%rd1" } else { "1" };
             let axis = ["box_dim", "global_dim", "global_stride", "element_stride"];
-            let axis = if axis.iter().any(|name| opcode.has(name)) {
-                "1, "
-            } else {
-                ""
-            };
+            let axis = if axis.iter().any(|name| opcode.has(name)) { "1, " } else { "" };
             opcode.with(format!("{}, {axis}{value}", opcode.address()))
         }
         "tensormap" => opcode.with("[gmem], [smem], 128"),
@@ -324,11 +292,7 @@ fn conversion(opcode: &Opcode<'_>) -> String {
     let (dst, src) = (types[0], types[types.len() - 1]);
     // Values of 8 bits live in registers of 16 bits, pairs of four-bit formats in registers of 8.
     let wide = |ty: &str| {
-        if matches!(ty, "u8" | "s8") {
-            "b16".to_owned()
-        } else {
-            ty.to_owned()
-        }
+        if matches!(ty, "u8" | "s8") { "b16".to_owned() } else { ty.to_owned() }
     };
     let (dst_ty, src_ty) = (wide(dst), wide(src));
     let packed = dst.ends_with("x2") && src == "f32";
@@ -356,11 +320,7 @@ fn memory_type(ty: &str) -> &str {
 fn load(opcode: &Opcode<'_>, ty: &str) -> String {
     let ty = memory_type(ty);
     let count = opcode.count();
-    let dst = if count == 1 {
-        register(ty, 0)
-    } else {
-        vector(ty, 0, count)
-    };
+    let dst = if count == 1 { register(ty, 0) } else { vector(ty, 0, count) };
     let policy = if opcode.starts("L2::cache_hint") { ", %rd90" } else { "" };
     opcode.with(format!("{dst}, {}{policy}", opcode.address()))
 }
@@ -371,11 +331,7 @@ fn store(opcode: &Opcode<'_>, ty: &str) -> String {
     }
     let ty = memory_type(ty);
     let count = opcode.count();
-    let source = if count == 1 {
-        register(ty, 0)
-    } else {
-        vector(ty, 0, count)
-    };
+    let source = if count == 1 { register(ty, 0) } else { vector(ty, 0, count) };
     if opcode.has("param") {
         let store = opcode.with(format!("[argument], {source}"));
         return format!("{{ .param .align 32 .b8 argument[32]; {store} call taker, (argument); }}");
@@ -387,11 +343,7 @@ fn store(opcode: &Opcode<'_>, ty: &str) -> String {
 fn atomic(opcode: &Opcode<'_>, ty: &str, has_result: bool) -> String {
     let count = opcode.count();
     let operand = |first| {
-        if count == 1 {
-            register(ty, first)
-        } else {
-            vector(ty, first, count)
-        }
+        if count == 1 { register(ty, first) } else { vector(ty, first, count) }
     };
     let mut operands = Vec::new();
     if has_result {
@@ -435,11 +387,7 @@ fn mbarrier(opcode: &Opcode<'_>, kind: &str) -> String {
         "pending_count" => opcode.with("%r0, %rd1"),
         "arrive" | "arrive_drop" => {
             let dst = if kind == "_" { "_" } else { "%rd0" };
-            let count = if opcode.has("noComplete") || opcode.has("expect_tx") {
-                ", 1"
-            } else {
-                ""
-            };
+            let count = if opcode.has("noComplete") || opcode.has("expect_tx") { ", 1" } else { "" };
             opcode.with(format!("{dst}, {place}{count}"))
         }
         _ => {
@@ -451,10 +399,7 @@ fn mbarrier(opcode: &Opcode<'_>, kind: &str) -> String {
 
 /// The operands of a tensor copy.
 fn tensor_copy(opcode: &Opcode<'_>) -> Option<String> {
-    let dimensions = ["1d", "2d", "3d", "4d", "5d"]
-        .iter()
-        .position(|name| opcode.has(name))?
-        + 1;
+    let dimensions = ["1d", "2d", "3d", "4d", "5d"].iter().position(|name| opcode.has(name))? + 1;
     let four_rows = opcode.starts("tile::gather4") || opcode.starts("tile::scatter4");
     let map = format!("[%rd20, {}]", vector("b32", 0, if four_rows { 5 } else { dimensions }));
     let policy = if opcode.has("L2::cache_hint") { ", %rd9" } else { "" };
@@ -522,10 +467,7 @@ mod tests {
             ("ld.global.v2.b64", "ld.global.v2.b64 {%rd0, %rd1}, [gmem];"),
             ("cvt.rn.bf16x2.f32", "cvt.rn.bf16x2.f32 %r0, %r1, %r2;"),
             ("setp.lt.f16x2", "setp.lt.f16x2 %p0|%p1, %r1, %r2;"),
-            (
-                "mbarrier.arrive.shared::cluster.b64 _",
-                "mbarrier.arrive.shared::cluster.b64 _, [smem];",
-            ),
+            ("mbarrier.arrive.shared::cluster.b64 _", "mbarrier.arrive.shared::cluster.b64 _, [smem];"),
         ];
         for (listed, expected) in cases {
             assert_eq!(statement(listed).as_deref(), Some(expected));

@@ -90,10 +90,7 @@ struct Numbers(u64);
 
 impl Numbers {
     fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound
     }
 
@@ -103,9 +100,7 @@ impl Numbers {
         let most = if threads == 2 { 3 } else { 2 };
         let mut operations = || {
             let count = 2 + self.below(most);
-            (0..count)
-                .map(|_| (self.below(KINDS) as u32, u32::from(self.below(4) == 0)))
-                .collect()
+            (0..count).map(|_| (self.below(KINDS) as u32, u32::from(self.below(4) == 0))).collect()
         };
         (0..threads).map(|_| operations()).collect()
     }
@@ -113,25 +108,15 @@ impl Numbers {
 
 #[test]
 fn no_result_is_left_out() {
-    let numbers = |name: &str, default: u64| {
-        std::env::var(name)
-            .ok()
-            .and_then(|text| text.parse().ok())
-            .unwrap_or(default)
-    };
+    let numbers =
+        |name: &str, default: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
     // More programs, and others: RUMBA_TEST_PROGRAMS=1000 RUMBA_TEST_SEED=2.
     let (count, seed) = (numbers("RUMBA_TEST_PROGRAMS", 50), numbers("RUMBA_TEST_SEED", 1));
     let mut numbers = Numbers(seed);
     let (mut all, mut run, mut compared, mut several) = (0, 0, 0, 0);
     for _ in 0..count {
         let threads = numbers.program();
-        let plain = come_to(
-            &threads,
-            &Exploration::plain(ExplorationBound {
-                orders: MOST,
-                steps: 1000,
-            }),
-        );
+        let plain = come_to(&threads, &Exploration::plain(ExplorationBound { orders: MOST, steps: 1000 }));
         let reduced = come_to(&threads, &Exploration::new(ExplorationBound::default()));
         assert_eq!(reduced.report.limits, Vec::<String>::new(), "{}", body(&threads));
         let kinds = |outcome: &Outcome| outcome.found.keys().cloned().collect::<BTreeSet<_>>();

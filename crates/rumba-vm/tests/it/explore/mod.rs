@@ -39,18 +39,10 @@ pub(crate) fn checks() -> CheckSet {
 
 /// Runs a program in each order of an exploration.
 pub(crate) fn explore(program: &Program<'_>, exploration: &Exploration) -> Outcome {
-    let config = Config {
-        memory_bytes: 16 << 20,
-        workers: 1,
-        checks: checks(),
-        ..Config::default()
-    };
+    let config = Config { memory_bytes: 16 << 20, workers: 1, checks: checks(), ..Config::default() };
     let device = Device::exploring(config, exploration.clone()).unwrap();
     let ptx = kernel(program.declarations, program.body);
-    let module = match device.load(&[Source {
-        name: "test.ptx",
-        ptx: &ptx,
-    }]) {
+    let module = match device.load(&[Source { name: "test.ptx", ptx: &ptx }]) {
         Ok(module) => module,
         Err(error) => panic!("{error}"),
     };
@@ -65,9 +57,7 @@ pub(crate) fn explore(program: &Program<'_>, exploration: &Exploration) -> Outco
         let findings = bench.device.take_findings();
         if !exploration.is_left() {
             for finding in findings {
-                found
-                    .entry(format!("{:?}", finding.kind))
-                    .or_insert_with(|| schedule.clone());
+                found.entry(format!("{:?}", finding.kind)).or_insert_with(|| schedule.clone());
             }
             match outcome {
                 Ok(_) => {
@@ -83,11 +73,7 @@ pub(crate) fn explore(program: &Program<'_>, exploration: &Exploration) -> Outco
             break;
         }
     }
-    Outcome {
-        report: exploration.report(),
-        results,
-        found,
-    }
+    Outcome { report: exploration.report(), results, found }
 }
 
 pub(crate) fn launch(bench: &Bench, program: &Program<'_>, out: u64) -> Result<rumba_vm::Statistics, LaunchFailure> {
@@ -122,18 +108,10 @@ fn orders_are_run_again() {
     let body = body(row);
     let outcome = explore(&program(row, &body), &all_orders());
     let schedule = &outcome.found["Trap"];
-    let operations: Vec<(u32, &str)> = schedule
-        .steps
-        .iter()
-        .map(|step| (step.thread[0], &*step.operation))
-        .collect();
+    let operations: Vec<(u32, &str)> = schedule.steps.iter().map(|step| (step.thread[0], &*step.operation)).collect();
     let add = "atom.acq_rel.gpu.global.add.u32";
     assert_eq!(operations[..2], [(0, add), (32, add)]);
-    assert!(
-        schedule.steps[0]
-            .to_string()
-            .starts_with("thread (0, 0, 0) of block (0, 0, 0): atom")
-    );
+    assert!(schedule.steps[0].to_string().starts_with("thread (0, 0, 0) of block (0, 0, 0): atom"));
     let again = Exploration::replaying(&schedule.replay, ExplorationBound::default()).unwrap();
     let outcome = explore(&program(row, &body), &again);
     assert_eq!(outcome.report.orders, 1);
@@ -148,38 +126,22 @@ fn orders_are_run_again() {
 #[test]
 fn what_is_not_explored_is_named() {
     let of = |body: &str, shape, bound| {
-        let program = Program {
-            declarations: CELLS,
-            body,
-            shape,
-        };
+        let program = Program { declarations: CELLS, body, shape };
         explore(&program, &Exploration::new(bound)).report
     };
     let bound = ExplorationBound::default();
     let add = "atom.global.add.u32 %r10, [%rd1], 1;";
     let report = of(add, (33, 32, 1), bound);
-    assert_eq!(
-        report.limits,
-        ["a launch of `k` has 33 blocks, and launches of up to 32 are explored"]
-    );
+    assert_eq!(report.limits, ["a launch of `k` has 33 blocks, and launches of up to 32 are explored"]);
     let report = of(add, (4, 32, 1), ExplorationBound { orders: 5, ..bound });
-    assert_eq!(
-        (report.orders, &*report.limits[0]),
-        (5, "stopped after the bound of 5 orders")
-    );
+    assert_eq!((report.orders, &*report.limits[0]), (5, "stopped after the bound of 5 orders"));
     // A loop that counts how often it looks comes back with other values.
     let count = "L: add.u32 %r11, %r11, 1; ld.relaxed.gpu.global.u32 %r10, [%rd1]; setp.eq.u32 %p1, %r10, 0; @%p1 bra L; st.global.u32 [%rd1+4], %r11;";
     let report = of(count, (1, 32, 1), ExplorationBound { steps: 50, ..bound });
-    assert!(
-        report.limits[0].starts_with("an order of `k` was left after the bound of 50 operations"),
-        "{report:?}"
-    );
+    assert!(report.limits[0].starts_with("an order of `k` was left after the bound of 50 operations"), "{report:?}");
     let pending = "mov.u32 %r42, cells; mbarrier.init.shared.b64 [%r42], 32; bar.warp.sync -1; mbarrier.arrive.shared.b64 %rd10, [%r42]; mbarrier.pending_count.b64 %r10, %rd10;";
     let report = of(pending, (1, 32, 1), bound);
-    assert_eq!(
-        report.limits,
-        ["what `mbarrier.pending_count.b64` finds is that of one order"]
-    );
+    assert_eq!(report.limits, ["what `mbarrier.pending_count.b64` finds is that of one order"]);
 }
 
 #[test]
@@ -197,18 +159,11 @@ fn lanes_that_parted_are_threads_of_their_own() {
         add.u32 %r11, %r11, 1;
         st.global.u32 [%rd1+4], %r11;
         st.release.gpu.global.u32 [%rd1], 0;";
-    let program = Program {
-        declarations: "",
-        body,
-        shape: (1, 64, 1),
-    };
+    let program = Program { declarations: "", body, shape: (1, 64, 1) };
     let outcome = explore(&program, &all_orders());
     assert_eq!(outcome.found.len(), 0, "{outcome:?}");
     assert!(outcome.results.iter().all(|out| out[..2] == [0, 4]), "{outcome:?}");
-    assert!(
-        outcome.report.orders > 2 && outcome.report.limits.is_empty(),
-        "{outcome:?}"
-    );
+    assert!(outcome.report.orders > 2 && outcome.report.limits.is_empty(), "{outcome:?}");
 }
 
 #[test]
@@ -216,18 +171,10 @@ fn two_counters() {
     let body = format!(
         "{ONE_LANE} atom.global.add.u32 %r10, [%rd1], 1; mul.wide.u32 %rd10, %r50, 4; add.u64 %rd11, %rd1, %rd10; st.global.u32 [%rd11+4], %r10;"
     );
-    let program = Program {
-        declarations: "",
-        body: &body,
-        shape: (1, 96, 1),
-    };
+    let program = Program { declarations: "", body: &body, shape: (1, 96, 1) };
     let outcome = explore(&program, &all_orders());
     assert_eq!(outcome.found.len(), 0, "{outcome:?}");
-    assert_eq!(
-        (outcome.results.len(), outcome.report.orders, outcome.report.redundant),
-        (6, 6, 0),
-        "{outcome:?}"
-    );
+    assert_eq!((outcome.results.len(), outcome.report.orders, outcome.report.redundant), (6, 6, 0), "{outcome:?}");
     assert_eq!(outcome.report.limits, Vec::<String>::new());
 }
 
@@ -249,11 +196,7 @@ fn a_flag_is_waited_for_once() {
         st.release.gpu.global.u32 [%rd1], 1;
     END:"
     );
-    let program = Program {
-        declarations: "",
-        body: &body,
-        shape: (1, 64, 1),
-    };
+    let program = Program { declarations: "", body: &body, shape: (1, 64, 1) };
     let outcome = explore(&program, &all_orders());
     assert_eq!(outcome.found.len(), 0, "{outcome:?}");
     assert_eq!((outcome.results.len(), outcome.report.orders), (1, 1), "{outcome:?}");
@@ -273,10 +216,7 @@ fn body(row: &Row) -> String {
         }
         body += "READY: bar.sync 0;\n";
     }
-    let is_whole = row
-        .threads
-        .iter()
-        .any(|code| code.contains("BAR ") || code.contains("SIGNAL "));
+    let is_whole = row.threads.iter().any(|code| code.contains("BAR ") || code.contains("SIGNAL "));
     body += "and.b32 %r51, %r2, 31;\nsetp.eq.u32 %p28, %r51, 0;\nshr.u32 %r50, %r2, 5;\n";
     body += if is_whole { "" } else { ONE_LANE };
     body += &format!("\nmad.lo.u32 %r50, %r3, {}, %r50;\n", row.warps);
@@ -292,11 +232,7 @@ const CELLS: &str = ".shared .align 16 .b8 cells[256];";
 
 fn program<'a>(row: &Row, body: &'a str) -> Program<'a> {
     let grid = row.threads.len() as u32 / row.warps;
-    Program {
-        declarations: CELLS,
-        body,
-        shape: (grid, 32 * row.warps, row.cluster.max(1)),
-    }
+    Program { declarations: CELLS, body, shape: (grid, 32 * row.warps, row.cluster.max(1)) }
 }
 
 /// What is found in the order of a seed.
@@ -335,33 +271,16 @@ fn programs() {
         let body = body(row);
         let outcome = explore(&program(row, &body), &all_orders());
         let found: Vec<&str> = outcome.found.keys().map(String::as_str).collect();
-        let plain = explore(
-            &program(row, &body),
-            &Exploration::plain(ExplorationBound {
-                orders: MOST,
-                steps: 1000,
-            }),
-        );
+        let plain = explore(&program(row, &body), &Exploration::plain(ExplorationBound { orders: MOST, steps: 1000 }));
         if plain.report.limits.is_empty() {
             // Whether a racing access comes before or behind the beginning of a copy is no point of choice.
-            let races = |outcome: &Outcome| {
-                ["DataRace", "EarlyRefill"]
-                    .iter()
-                    .any(|kind| outcome.found.contains_key(*kind))
-            };
+            let races =
+                |outcome: &Outcome| ["DataRace", "EarlyRefill"].iter().any(|kind| outcome.found.contains_key(*kind));
             let kinds = |outcome: &Outcome| {
-                let kinds = outcome
-                    .found
-                    .keys()
-                    .filter(|kind| *kind != "PendingCopy" || !races(outcome));
+                let kinds = outcome.found.keys().filter(|kind| *kind != "PendingCopy" || !races(outcome));
                 kinds.cloned().collect::<Vec<_>>()
             };
-            assert_eq!(
-                (&plain.results, kinds(&plain)),
-                (&outcome.results, kinds(&outcome)),
-                "{}",
-                row.name
-            );
+            assert_eq!((&plain.results, kinds(&plain)), (&outcome.results, kinds(&outcome)), "{}", row.name);
             compared += 1;
             orders += outcome.report.orders;
             plain_orders += plain.report.orders;
@@ -369,10 +288,7 @@ fn programs() {
         let (is_right, expected) = match row.expected {
             Expected::Right(orders) => {
                 right += 1;
-                (
-                    found.is_empty() && outcome.report.orders == orders,
-                    format!("Right({orders})"),
-                )
+                (found.is_empty() && outcome.report.orders == orders, format!("Right({orders})"))
             }
             Expected::Wrong(kinds, seeds) => {
                 mistakes += 1;

@@ -48,26 +48,12 @@ const fn row(
     threads: &'static [&'static str],
     expected: Expected,
 ) -> Row {
-    Row {
-        name,
-        warps: threads.len() as u32,
-        cluster: 1,
-        mbarriers,
-        threads,
-        expected,
-    }
+    Row { name, warps: threads.len() as u32, cluster: 1, mbarriers, threads, expected }
 }
 
 /// Two blocks of one thread each, in a cluster or not.
 const fn blocks(name: &'static str, cluster: u32, threads: &'static [&'static str], expected: Expected) -> Row {
-    Row {
-        name,
-        warps: 1,
-        cluster,
-        mbarriers: &[],
-        threads,
-        expected,
-    }
+    Row { name, warps: 1, cluster, mbarriers: &[], threads, expected }
 }
 
 /// The programs. Words of data are `PUT` and `GET` in shared memory, `WRITE` and `READ` in global memory.
@@ -80,46 +66,25 @@ pub(super) const PROGRAMS: &[Row] = &[
         &["PUT 0\nARRIVE 0", "WAIT 0 1\nGET 0"],
         Wrong(&["DataRace", "Deadlock"], Find),
     ),
-    row(
-        "one_stage_no_wait",
-        &[1],
-        &["PUT 0\nARRIVE 0", "GET 0"],
-        Wrong(RACE, Find),
-    ),
-    row(
-        "two_producers",
-        &[2],
-        &["PUT 0\nARRIVE 0", "PUT 4\nARRIVE 0", "WAIT 0 0\nGET 0\nGET 4"],
-        Right(1),
-    ),
+    row("one_stage_no_wait", &[1], &["PUT 0\nARRIVE 0", "GET 0"], Wrong(RACE, Find)),
+    row("two_producers", &[2], &["PUT 0\nARRIVE 0", "PUT 4\nARRIVE 0", "WAIT 0 0\nGET 0\nGET 4"], Right(1)),
     row(
         "two_producers_counted_as_one",
         &[1],
         &["PUT 0\nARRIVE 0", "PUT 4\nARRIVE 0", "WAIT 0 0\nGET 0\nGET 4"],
         Wrong(&["DataRace", "Deadlock"], Find),
     ),
-    row(
-        "three_producers_two_arrive",
-        &[3],
-        &["ARRIVE 0", "ARRIVE 0", "WAIT 0 0"],
-        Wrong(DEADLOCK, Find),
-    ),
+    row("three_producers_two_arrive", &[3], &["ARRIVE 0", "ARRIVE 0", "WAIT 0 0"], Wrong(DEADLOCK, Find)),
     row(
         "full_and_empty",
         &[1, 1],
-        &[
-            "PUT 0\nARRIVE 0\nWAIT 1 0\nPUT 0\nARRIVE 0",
-            "WAIT 0 0\nGET 0\nARRIVE 1\nWAIT 0 1\nGET 0",
-        ],
+        &["PUT 0\nARRIVE 0\nWAIT 1 0\nPUT 0\nARRIVE 0", "WAIT 0 0\nGET 0\nARRIVE 1\nWAIT 0 1\nGET 0"],
         Right(1),
     ),
     row(
         "full_and_empty_too_early",
         &[1, 1],
-        &[
-            "PUT 0\nARRIVE 0\nWAIT 1 1\nPUT 0\nARRIVE 0",
-            "WAIT 0 0\nGET 0\nARRIVE 1\nWAIT 0 1\nGET 0",
-        ],
+        &["PUT 0\nARRIVE 0\nWAIT 1 1\nPUT 0\nARRIVE 0", "WAIT 0 0\nGET 0\nARRIVE 1\nWAIT 0 1\nGET 0"],
         Wrong(&["DataRace", "Deadlock"], Find),
     ),
     row(
@@ -218,24 +183,9 @@ pub(super) const PROGRAMS: &[Row] = &[
         ],
         Wrong(RACE, Find),
     ),
-    row(
-        "phase_missed",
-        &[1],
-        &["ARRIVE 0\nARRIVE 0", "WAIT 0 0"],
-        Wrong(DEADLOCK, Find),
-    ),
-    row(
-        "arrives_for_two",
-        &[2],
-        &["ARRIVE 0", "ARRIVEN 0 2", "WAIT 0 0"],
-        Wrong(MISUSE, Find),
-    ),
-    row(
-        "arrives_for_two_of_three",
-        &[3],
-        &["ARRIVE 0", "ARRIVEN 0 2", "WAIT 0 0"],
-        Right(1),
-    ),
+    row("phase_missed", &[1], &["ARRIVE 0\nARRIVE 0", "WAIT 0 0"], Wrong(DEADLOCK, Find)),
+    row("arrives_for_two", &[2], &["ARRIVE 0", "ARRIVEN 0 2", "WAIT 0 0"], Wrong(MISUSE, Find)),
+    row("arrives_for_two_of_three", &[3], &["ARRIVE 0", "ARRIVEN 0 2", "WAIT 0 0"], Right(1)),
     row(
         "ends_under_a_waiter",
         &[1],
@@ -245,11 +195,7 @@ pub(super) const PROGRAMS: &[Row] = &[
     row(
         "ends_behind_all_waiters",
         &[1, 2],
-        &[
-            "ARRIVE 0\nWAIT 1 0\nmbarrier.inval.shared.b64 [%r42];",
-            "WAIT 0 0\nARRIVE 1",
-            "WAIT 0 0\nARRIVE 1",
-        ],
+        &["ARRIVE 0\nWAIT 1 0\nmbarrier.inval.shared.b64 [%r42];", "WAIT 0 0\nARRIVE 1", "WAIT 0 0\nARRIVE 1"],
         Right(1),
     ),
     // Copies.
@@ -290,12 +236,7 @@ pub(super) const PROGRAMS: &[Row] = &[
         ],
         Wrong(&["Deadlock", "EarlyRefill"], Find),
     ),
-    row(
-        "copy_and_arrival_of_the_next_phase",
-        &[1],
-        &["EXPECT 0 16\nCOPY 0 0\nARRIVE 0"],
-        Wrong(MISUSE, Find),
-    ),
+    row("copy_and_arrival_of_the_next_phase", &[1], &["EXPECT 0 16\nCOPY 0 0\nARRIVE 0"], Wrong(MISUSE, Find)),
     row(
         "copy_that_two_wait_for",
         &[2],
@@ -304,49 +245,21 @@ pub(super) const PROGRAMS: &[Row] = &[
     ),
     // Barriers for a number of threads.
     row("pair", &[], &["PUT 0\nBAR 1 64", "BAR 1 64\nGET 0"], Right(1)),
-    row(
-        "pair_by_arrival",
-        &[],
-        &["PUT 0\nSIGNAL 1 64", "BAR 1 64\nGET 0"],
-        Right(1),
-    ),
-    row(
-        "pair_counted_for_three",
-        &[],
-        &["BAR 1 96", "BAR 1 96", "PUT 0"],
-        Wrong(DEADLOCK, Find),
-    ),
-    row(
-        "three_at_a_pair",
-        &[],
-        &["BAR 1 64", "BAR 1 64", "BAR 1 64"],
-        Wrong(DEADLOCK, Find),
-    ),
+    row("pair_by_arrival", &[], &["PUT 0\nSIGNAL 1 64", "BAR 1 64\nGET 0"], Right(1)),
+    row("pair_counted_for_three", &[], &["BAR 1 96", "BAR 1 96", "PUT 0"], Wrong(DEADLOCK, Find)),
+    row("three_at_a_pair", &[], &["BAR 1 64", "BAR 1 64", "BAR 1 64"], Wrong(DEADLOCK, Find)),
     row(
         "two_pairs_of_one_barrier",
         &[],
         &["PUT 0\nBAR 1 64", "BAR 1 64\nGET 0", "BAR 1 64", "BAR 1 64"],
         Wrong(RACE, Find),
     ),
-    row(
-        "two_pairs",
-        &[],
-        &["PUT 0\nBAR 1 64", "BAR 1 64\nGET 0", "BAR 2 64", "BAR 2 64"],
-        Right(1),
-    ),
-    row(
-        "pairs_in_another_order",
-        &[],
-        &["BAR 1 64\nBAR 2 64", "BAR 2 64\nBAR 1 64"],
-        Wrong(DEADLOCK, Find),
-    ),
+    row("two_pairs", &[], &["PUT 0\nBAR 1 64", "BAR 1 64\nGET 0", "BAR 2 64", "BAR 2 64"], Right(1)),
+    row("pairs_in_another_order", &[], &["BAR 1 64\nBAR 2 64", "BAR 2 64\nBAR 1 64"], Wrong(DEADLOCK, Find)),
     row(
         "ping_pong",
         &[],
-        &[
-            "SIGNAL 1 64\nBAR 2 64\nPUT 0\nSIGNAL 1 64",
-            "BAR 1 64\nPUT 0\nSIGNAL 2 64\nBAR 1 64\nGET 0",
-        ],
+        &["SIGNAL 1 64\nBAR 2 64\nPUT 0\nSIGNAL 1 64", "BAR 1 64\nPUT 0\nSIGNAL 2 64\nBAR 1 64\nGET 0"],
         Right(1),
     ),
     row(
@@ -355,12 +268,7 @@ pub(super) const PROGRAMS: &[Row] = &[
         &["SIGNAL 1 64\nPUT 0\nSIGNAL 1 64", "BAR 1 64\nPUT 0\nBAR 1 64\nGET 0"],
         Wrong(&["DataRace", "Deadlock", "RepeatedArrival"], Find),
     ),
-    row(
-        "counts_differ",
-        &[],
-        &["BAR 1 64", "BAR 1 32", "BAR 1 64"],
-        Wrong(MISUSE, Find),
-    ),
+    row("counts_differ", &[], &["BAR 1 64", "BAR 1 32", "BAR 1 64"], Wrong(MISUSE, Find)),
     row(
         "last_to_come_skips",
         &[],
@@ -373,58 +281,22 @@ pub(super) const PROGRAMS: &[Row] = &[
     ),
     // Flags.
     row("flag", &[], &["WRITE 4\nSET 0 1", "AWAIT 0 1\nREAD 4"], Right(1)),
-    row(
-        "flag_without_release",
-        &[],
-        &["WRITE 4\nSETRELAXED 0 1", "AWAIT 0 1\nREAD 4"],
-        Wrong(RACE, Find),
-    ),
-    row(
-        "flag_without_acquire",
-        &[],
-        &["WRITE 4\nSET 0 1", "AWAITRELAXED 0 1\nREAD 4"],
-        Wrong(RACE, Find),
-    ),
-    row(
-        "flag_before_the_data",
-        &[],
-        &["SET 0 1\nWRITE 4", "AWAIT 0 1\nREAD 4"],
-        Wrong(RACE, Find),
-    ),
-    row(
-        "flags_in_a_chain",
-        &[],
-        &["WRITE 8\nSET 0 1", "AWAIT 0 1\nSET 4 1", "AWAIT 4 1\nREAD 8"],
-        Right(1),
-    ),
-    row(
-        "flags_in_a_circle",
-        &[],
-        &["AWAIT 0 1\nSET 4 1", "AWAIT 4 1\nSET 0 1"],
-        Wrong(DEADLOCK, Find),
-    ),
-    row(
-        "handshake",
-        &[],
-        &["WRITE 8\nSET 0 1\nAWAIT 4 1\nWRITE 8", "AWAIT 0 1\nREAD 8\nSET 4 1"],
-        Right(1),
-    ),
+    row("flag_without_release", &[], &["WRITE 4\nSETRELAXED 0 1", "AWAIT 0 1\nREAD 4"], Wrong(RACE, Find)),
+    row("flag_without_acquire", &[], &["WRITE 4\nSET 0 1", "AWAITRELAXED 0 1\nREAD 4"], Wrong(RACE, Find)),
+    row("flag_before_the_data", &[], &["SET 0 1\nWRITE 4", "AWAIT 0 1\nREAD 4"], Wrong(RACE, Find)),
+    row("flags_in_a_chain", &[], &["WRITE 8\nSET 0 1", "AWAIT 0 1\nSET 4 1", "AWAIT 4 1\nREAD 8"], Right(1)),
+    row("flags_in_a_circle", &[], &["AWAIT 0 1\nSET 4 1", "AWAIT 4 1\nSET 0 1"], Wrong(DEADLOCK, Find)),
+    row("handshake", &[], &["WRITE 8\nSET 0 1\nAWAIT 4 1\nWRITE 8", "AWAIT 0 1\nREAD 8\nSET 4 1"], Right(1)),
     row(
         "snapshot_of_two_flags",
         &[],
-        &[
-            "SETRELAXED 0 1\nSETRELAXED 4 1",
-            "LOAD 0 20\nLOAD 4 21\nTRAPIF 20 1 21 0",
-        ],
+        &["SETRELAXED 0 1\nSETRELAXED 4 1", "LOAD 0 20\nLOAD 4 21\nTRAPIF 20 1 21 0"],
         Wrong(TRAP, Miss),
     ),
     row(
         "snapshot_in_the_other_order",
         &[],
-        &[
-            "SETRELAXED 0 1\nSETRELAXED 4 1",
-            "LOAD 4 20\nLOAD 0 21\nTRAPIF 20 1 21 0",
-        ],
+        &["SETRELAXED 0 1\nSETRELAXED 4 1", "LOAD 4 20\nLOAD 0 21\nTRAPIF 20 1 21 0"],
         Right(3),
     ),
     row(
@@ -440,57 +312,22 @@ pub(super) const PROGRAMS: &[Row] = &[
     // Counters and locks.
     row("counters", &[], &["ADD 0", "ADD 0", "ADD 0"], Right(6)),
     row("sums", &[], &["SUM 0", "SUM 0", "SUM 0", "SUM 0"], Right(1)),
-    row(
-        "counter_in_two_steps",
-        &[],
-        &["STEP 0", "STEP 0", "AWAIT 0 2"],
-        Wrong(&["Deadlock", "LostUpdate"], Miss),
-    ),
+    row("counter_in_two_steps", &[], &["STEP 0", "STEP 0", "AWAIT 0 2"], Wrong(&["Deadlock", "LostUpdate"], Miss)),
     row("counter_in_one_step", &[], &["SUM 0", "SUM 0", "AWAIT 0 2"], Right(1)),
-    row(
-        "something_in_between",
-        &[],
-        &["ADD 0\nADD 0", "ADD 0\nTRAPIF 30 1 30 1"],
-        Wrong(TRAP, Miss),
-    ),
-    row(
-        "lock",
-        &[],
-        &["LOCK 0\nWRITE 8\nUNLOCK 0", "LOCK 0\nWRITE 8\nUNLOCK 0"],
-        Right(2),
-    ),
+    row("something_in_between", &[], &["ADD 0\nADD 0", "ADD 0\nTRAPIF 30 1 30 1"], Wrong(TRAP, Miss)),
+    row("lock", &[], &["LOCK 0\nWRITE 8\nUNLOCK 0", "LOCK 0\nWRITE 8\nUNLOCK 0"], Right(2)),
     row(
         "lock_of_three",
         &[],
-        &[
-            "LOCK 0\nWRITE 8\nUNLOCK 0",
-            "LOCK 0\nWRITE 8\nUNLOCK 0",
-            "LOCK 0\nWRITE 8\nUNLOCK 0",
-        ],
+        &["LOCK 0\nWRITE 8\nUNLOCK 0", "LOCK 0\nWRITE 8\nUNLOCK 0", "LOCK 0\nWRITE 8\nUNLOCK 0"],
         Right(6),
     ),
-    row(
-        "lock_not_released",
-        &[],
-        &["LOCK 0\nWRITE 8\nUNLOCK 0", "LOCK 0\nWRITE 8"],
-        Wrong(DEADLOCK, Find),
-    ),
-    row(
-        "locks_in_order",
-        &[],
-        &[
-            "LOCK 0\nLOCK 4\nUNLOCK 4\nUNLOCK 0",
-            "LOCK 0\nLOCK 4\nUNLOCK 4\nUNLOCK 0",
-        ],
-        Right(2),
-    ),
+    row("lock_not_released", &[], &["LOCK 0\nWRITE 8\nUNLOCK 0", "LOCK 0\nWRITE 8"], Wrong(DEADLOCK, Find)),
+    row("locks_in_order", &[], &["LOCK 0\nLOCK 4\nUNLOCK 4\nUNLOCK 0", "LOCK 0\nLOCK 4\nUNLOCK 4\nUNLOCK 0"], Right(2)),
     row(
         "locks_in_another_order",
         &[],
-        &[
-            "LOCK 0\nLOCK 4\nUNLOCK 4\nUNLOCK 0",
-            "LOCK 4\nLOCK 0\nUNLOCK 0\nUNLOCK 4",
-        ],
+        &["LOCK 0\nLOCK 4\nUNLOCK 4\nUNLOCK 0", "LOCK 4\nLOCK 0\nUNLOCK 0\nUNLOCK 4"],
         Wrong(DEADLOCK, Find),
     ),
     row(
@@ -516,24 +353,11 @@ pub(super) const PROGRAMS: &[Row] = &[
     row(
         "lock_in_two_steps",
         &[],
-        &[
-            "TRYLOCK 0\n@%p9 st.global.u32 [%rd1+8], %r50;",
-            "TRYLOCK 0\n@%p9 st.global.u32 [%rd1+8], %r50;",
-        ],
+        &["TRYLOCK 0\n@%p9 st.global.u32 [%rd1+8], %r50;", "TRYLOCK 0\n@%p9 st.global.u32 [%rd1+8], %r50;"],
         Wrong(RACE, Miss),
     ),
-    row(
-        "tickets",
-        &[],
-        &["TICKET 0 4\nWRITE 8\nSUM 4", "TICKET 0 4\nWRITE 8\nSUM 4"],
-        Wrong(RACE, Find),
-    ),
-    row(
-        "tickets_released",
-        &[],
-        &["TICKET 0 4\nWRITE 8\nSERVE 4", "TICKET 0 4\nWRITE 8\nSERVE 4"],
-        Right(2),
-    ),
+    row("tickets", &[], &["TICKET 0 4\nWRITE 8\nSUM 4", "TICKET 0 4\nWRITE 8\nSUM 4"], Wrong(RACE, Find)),
+    row("tickets_released", &[], &["TICKET 0 4\nWRITE 8\nSERVE 4", "TICKET 0 4\nWRITE 8\nSERVE 4"], Right(2)),
     row(
         "tickets_taken_in_two_steps",
         &[],
@@ -587,20 +411,13 @@ pub(super) const PROGRAMS: &[Row] = &[
     row(
         "first_one_leaves_it_to_the_last",
         &[1],
-        &[
-            "ADD 0\nsetp.eq.u32 %p9, %r30, 1;\n@%p9 mbarrier.arrive.shared.b64 _, [%r42];",
-            "ADD 0",
-            "WAIT 0 0",
-        ],
+        &["ADD 0\nsetp.eq.u32 %p9, %r30, 1;\n@%p9 mbarrier.arrive.shared.b64 _, [%r42];", "ADD 0", "WAIT 0 0"],
         Wrong(DEADLOCK, Find),
     ),
     row(
         "barrier_of_a_counter",
         &[],
-        &[
-            "WRITE 8\nADD 0\nAWAIT 0 2\nREAD 12",
-            "WRITE 12\nADD 0\nAWAIT 0 2\nREAD 8",
-        ],
+        &["WRITE 8\nADD 0\nAWAIT 0 2\nREAD 12", "WRITE 12\nADD 0\nAWAIT 0 2\nREAD 8"],
         Right(2),
     ),
     row(
@@ -661,25 +478,12 @@ pub(super) const PROGRAMS: &[Row] = &[
         ],
         Wrong(RACE, Find),
     ),
-    blocks(
-        "cluster",
-        2,
-        &["PUT 0\nCLUSTER\nCLUSTER", "CLUSTER\nREMOTE 0\nCLUSTER"],
-        Right(1),
-    ),
-    blocks(
-        "cluster_without_a_barrier",
-        2,
-        &["PUT 0\nCLUSTER", "REMOTE 0\nCLUSTER"],
-        Wrong(RACE, Find),
-    ),
+    blocks("cluster", 2, &["PUT 0\nCLUSTER\nCLUSTER", "CLUSTER\nREMOTE 0\nCLUSTER"], Right(1)),
+    blocks("cluster_without_a_barrier", 2, &["PUT 0\nCLUSTER", "REMOTE 0\nCLUSTER"], Wrong(RACE, Find)),
     blocks(
         "cluster_barrier_on_one_path",
         2,
-        &[
-            "ADD 0\nsetp.eq.u32 %p9, %r30, 0;\n@%p9 bra SKIP0;\nCLUSTER\nSKIP0: AWAIT 4 1",
-            "CLUSTER\nSET 4 1",
-        ],
+        &["ADD 0\nsetp.eq.u32 %p9, %r30, 0;\n@%p9 bra SKIP0;\nCLUSTER\nSKIP0: AWAIT 4 1", "CLUSTER\nSET 4 1"],
         Wrong(DEADLOCK, Find),
     ),
 ];
@@ -706,16 +510,10 @@ pub(super) fn expand(code: &str, unique: usize) -> String {
             "ARRIVE" => format!("mbarrier.arrive.shared.b64 _, [%r42+{}];", 8 * a(1)),
             "ARRIVEN" => format!("mbarrier.arrive.shared.b64 _, [%r42+{}], {};", 8 * a(1), a(2)),
             "EXPECT" => format!("mbarrier.arrive.expect_tx.shared.b64 _, [%r42+{}], {};", 8 * a(1), a(2)),
-            "WAIT" => format!(
-                "{l}: mbarrier.try_wait.parity.shared.b64 %p8, [%r42+{}], {};\n@!%p8 bra {l};",
-                8 * a(1),
-                a(2)
-            ),
-            "LOOK" => format!(
-                "mbarrier.test_wait.parity.shared.b64 %p9, [%r42+{}], {};",
-                8 * a(1),
-                a(2)
-            ),
+            "WAIT" => {
+                format!("{l}: mbarrier.try_wait.parity.shared.b64 %p8, [%r42+{}], {};\n@!%p8 bra {l};", 8 * a(1), a(2))
+            }
+            "LOOK" => format!("mbarrier.test_wait.parity.shared.b64 %p9, [%r42+{}], {};", 8 * a(1), a(2)),
             "COPY" => format!(
                 "add.u32 %r43, %r42, {};\nadd.u64 %rd30, %rd1, 128;\nadd.u32 %r44, %r42, {};\ncvt.u64.u32 %rd31, %r43;\ncvt.u64.u32 %rd32, %r44;\ncp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%rd31], [%rd30], 16, [%rd32];",
                 128 + a(2),

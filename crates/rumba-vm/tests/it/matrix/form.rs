@@ -36,19 +36,11 @@ pub(crate) struct Element {
 }
 
 const fn integer(name: &'static str, bits: usize) -> Element {
-    Element {
-        name,
-        bits,
-        float: None,
-    }
+    Element { name, bits, float: None }
 }
 
 const fn float(name: &'static str, bits: usize, exponent: u32, fraction: u32) -> Element {
-    Element {
-        name,
-        bits,
-        float: Some((exponent, fraction)),
-    }
+    Element { name, bits, float: Some((exponent, fraction)) }
 }
 
 const ELEMENTS: [Element; 17] = [
@@ -105,11 +97,7 @@ impl Element {
         let magnitude = value.unsigned_abs();
         let log = 63 - u64::from(magnitude.leading_zeros());
         // tf32 has its fraction in the upper bits of 23.
-        let (shift, sign) = if self.name == "tf32" {
-            (23, 31)
-        } else {
-            (fraction, exponent + fraction)
-        };
+        let (shift, sign) = if self.name == "tf32" { (23, 31) } else { (fraction, exponent + fraction) };
         let bits = (log + bias) << shift | (magnitude ^ 1 << log) << shift >> log;
         bits | u64::from(value < 0) << sign
     }
@@ -129,28 +117,16 @@ impl Element {
         match kind {
             "sparse" if !seed.is_multiple_of(8) => 0,
             "sparse" | "small" if self.float.is_some() => {
-                let limit = if self.bits == 8 && self.float.unwrap_or_default().1 < 3 {
-                    5
-                } else {
-                    9
-                };
+                let limit = if self.bits == 8 && self.float.unwrap_or_default().1 < 3 { 5 } else { 9 };
                 self.small((random % (2 * limit - 1)) as i64 - limit as i64 + 1)
             }
             _ => {
                 let Some((exponent, fraction)) = self.float else {
                     let edges = [0, 1, self.mask(), self.mask() >> 1, (self.mask() >> 1) + 1];
                     let edge = kind == "any" && seed.is_multiple_of(4);
-                    return if edge {
-                        edges[(random % 5) as usize]
-                    } else {
-                        random & self.mask()
-                    };
+                    return if edge { edges[(random % 5) as usize] } else { random & self.mask() };
                 };
-                let (shift, sign) = if self.name == "tf32" {
-                    (23, 31)
-                } else {
-                    (fraction, exponent + fraction)
-                };
+                let (shift, sign) = if self.name == "tf32" { (23, 31) } else { (fraction, exponent + fraction) };
                 let top = (1_u64 << exponent) - 1;
                 let bias = top >> 1;
                 if kind == "edge" {
@@ -158,11 +134,7 @@ impl Element {
                     let field = fields[(random >> 40) as usize % 8];
                     let fractions = [0, 0, (1 << shift) - 1, random & ((1 << shift) - 1)];
                     let zero = field == 0 && (random >> 50).is_multiple_of(2);
-                    let fraction = if zero {
-                        0
-                    } else {
-                        fractions[(random >> 44) as usize % 4]
-                    };
+                    let fraction = if zero { 0 } else { fractions[(random >> 44) as usize % 4] };
                     return field << shift | fraction | (random >> 33 & 1) << sign;
                 }
                 let specials = [0, top, 0, top, bias];
@@ -176,11 +148,7 @@ impl Element {
                 } else {
                     bias - spread + (random >> 40) % (2 * spread + 1)
                 };
-                let fraction = if kind == "any" && seed.is_multiple_of(48) {
-                    0
-                } else {
-                    random & ((1 << shift) - 1)
-                };
+                let fraction = if kind == "any" && seed.is_multiple_of(48) { 0 } else { random & ((1 << shift) - 1) };
                 field << shift | fraction | (random >> 33 & 1) << sign
             }
         }
@@ -209,9 +177,7 @@ impl<'t> Form<'t> {
         let mut shape = [1; 3];
         let mut types = Vec::new();
         for modifier in name.split('.') {
-            if let Some(rest) = modifier
-                .strip_prefix('m')
-                .filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+            if let Some(rest) = modifier.strip_prefix('m').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
             {
                 for (index, size) in rest.split(['n', 'k']).enumerate() {
                     shape[index] = size.parse().unwrap();
@@ -234,25 +200,14 @@ impl<'t> Form<'t> {
     /// Destination and sources of an `mma`.
     pub(crate) fn operands(&self) -> [Operand; 4] {
         let [m, n, k] = self.shape;
-        let [d, a, b, c] = self.types[..] else {
-            panic!("{} has not four types", self.text)
-        };
-        let copies = if self.shape == [8, 8, 4] && a.name == "f16" {
-            4
-        } else {
-            1
-        };
+        let [d, a, b, c] = self.types[..] else { panic!("{} has not four types", self.text) };
+        let copies = if self.shape == [8, 8, 4] && a.name == "f16" { 4 } else { 1 };
         let kept = if self.has("sp") { k / 2 } else { k };
         let operand = |element: Element, elements: usize| Operand {
             element,
             registers: copies * elements * element.bits / (32 * element.register_bits()),
         };
-        [
-            operand(d, m * n),
-            operand(a, m * kept),
-            operand(b, k * n),
-            operand(c, m * n),
-        ]
+        [operand(d, m * n), operand(a, m * kept), operand(b, k * n), operand(c, m * n)]
     }
 
     /// A kernel of an `mma` in which every warp reads its registers, executes the instruction and writes the result.
@@ -273,9 +228,7 @@ impl<'t> Form<'t> {
         let mut lists = Vec::new();
         for (index, (name, operand)) in names.iter().zip(operands).enumerate() {
             let bits = operand.element.register_bits();
-            let registers: Vec<String> = (0..operand.registers)
-                .map(|register| format!("%{name}{register}"))
-                .collect();
+            let registers: Vec<String> = (0..operand.registers).map(|register| format!("%{name}{register}")).collect();
             lists.push(format!("{{{}}}", registers.join(", ")));
             if index == 0 {
                 continue;
@@ -304,11 +257,7 @@ impl<'t> Form<'t> {
     /// Bytes that a warp reads: registers and metadata.
     pub(crate) fn input_bytes(&self) -> usize {
         let sources = &self.operands()[1..];
-        sources
-            .iter()
-            .map(|operand| operand.registers * 4 * operand.element.register_bits())
-            .sum::<usize>()
-            + 128
+        sources.iter().map(|operand| operand.registers * 4 * operand.element.register_bits()).sum::<usize>() + 128
     }
 
     /// Bytes that a warp writes.
@@ -319,11 +268,7 @@ impl<'t> Form<'t> {
 
     /// What the warps read for a kind of operands.
     pub(crate) fn input(&self, kind: &str, tiles: usize) -> Vec<u8> {
-        let seed = self
-            .text
-            .bytes()
-            .chain(kind.bytes())
-            .fold(17, |seed, byte| mix(seed ^ u64::from(byte)));
+        let seed = self.text.bytes().chain(kind.bytes()).fold(17, |seed, byte| mix(seed ^ u64::from(byte)));
         let mut bytes = Vec::new();
         let mut count = 0;
         let mut next = move || {
@@ -346,9 +291,8 @@ impl<'t> Form<'t> {
                     "tf32" => &[0x4, 0xe],
                     _ => &[0x4, 0x8, 0x9, 0xc, 0xd, 0xe],
                 };
-                let metadata = (0..8).fold(0, |metadata, nibble| {
-                    metadata | patterns[next() as usize % patterns.len()] << (4 * nibble)
-                });
+                let metadata = (0..8)
+                    .fold(0, |metadata, nibble| metadata | patterns[next() as usize % patterns.len()] << (4 * nibble));
                 bytes.extend_from_slice(&(metadata as u32).to_le_bytes());
             }
         }

@@ -24,20 +24,13 @@ struct Place {
 impl Place {
     fn parse(word: &str) -> Self {
         let digits = word.trim_end_matches('t');
-        Self {
-            width: digits.parse().unwrap(),
-            transposed: digits.len() < word.len(),
-        }
+        Self { width: digits.parse().unwrap(), transposed: digits.len() < word.len() }
     }
 
     /// The descriptor of a factor of so many rows or columns, without its start.
     fn descriptor(&self, lines: usize) -> u64 {
         let width = self.width;
-        let mode = [(16, 0), (128, 1), (64, 2), (32, 3)]
-            .iter()
-            .find(|(w, _)| *w == width)
-            .unwrap()
-            .1;
+        let mode = [(16, 0), (128, 1), (64, 2), (32, 3)].iter().find(|(w, _)| *w == width).unwrap().1;
         let (leading, stride) = match (self.transposed, width) {
             (_, 16) => (lines * 16, 128),
             (false, _) => (16, 8 * width),
@@ -52,9 +45,7 @@ pub(crate) fn kernel(line: &str) -> Kernel {
     let words: Vec<&str> = line.split(' ').collect();
     let form = Form::parse(words[0]);
     let [_, n, _] = form.shape;
-    let [d, a, b] = form.types[..] else {
-        panic!("{line} has not three types")
-    };
+    let [d, a, b] = form.types[..] else { panic!("{line} has not three types") };
     let (in_registers, has) = (words[1] == "rs", |word: &str| words[3..].contains(&word));
     let results = n / 2 * d.bits / 32;
     let image = A_BYTES + n * COLUMN_BYTES;
@@ -63,16 +54,9 @@ pub(crate) fn kernel(line: &str) -> Kernel {
         let names: Vec<String> = (0..count).map(|index| format!("%{name}{index}")).collect();
         format!("{{{}}}", names.join(", "))
     };
-    let places = [
-        Place::parse(if in_registers { "16" } else { words[1] }),
-        Place::parse(words[2]),
-    ];
+    let places = [Place::parse(if in_registers { "16" } else { words[1] }), Place::parse(words[2])];
     let mut operands = list("d", results);
-    operands += &if in_registers {
-        format!(", {}", list("a", 4))
-    } else {
-        ", %da".to_owned()
-    };
+    operands += &if in_registers { format!(", {}", list("a", 4)) } else { ", %da".to_owned() };
     operands += ", %db";
     if words[0].contains(".sp.") {
         operands += ", %meta, 0";
@@ -109,11 +93,7 @@ add.u64 %in, %in, {image}; mad.wide.u32 %t, %thread, 4, %in;
     let names = [("a", 4), ("meta", 1), ("d", results)];
     for (name, count) in names {
         for register in 0..count {
-            let register = if name == "meta" {
-                "%meta".to_owned()
-            } else {
-                format!("%{name}{register}")
-            };
+            let register = if name == "meta" { "%meta".to_owned() } else { format!("%{name}{register}") };
             writeln!(text, "ld.global.b32 {register}, [%t+{at}];").unwrap();
             at += 4 * THREADS;
         }
@@ -159,9 +139,7 @@ mad.wide.u32 %t, %thread, 4, %out;
 pub(crate) fn lines() -> Vec<String> {
     let mut lines = Vec::new();
     let mut add = |sparse: &str, n: usize, k: usize, types: &str, words: &str| {
-        lines.push(format!(
-            "wgmma.mma_async{sparse}.sync.aligned.m64n{n}k{k}.{types} {words}"
-        ));
+        lines.push(format!("wgmma.mma_async{sparse}.sync.aligned.m64n{n}k{k}.{types} {words}"));
     };
     let halves = ["f32.f16.f16", "f16.f16.f16", "f32.bf16.bf16"];
     let whole = ["16", "32", "64", "128", "16t", "32t", "64t", "128t"];
@@ -175,37 +153,17 @@ pub(crate) fn lines() -> Vec<String> {
         for n in [8, 24, 104, 136, 256] {
             add("", n, 16, types, "128 128");
         }
-        for words in [
-            "128 128 fresh",
-            "128 128 minus",
-            "128 128 next",
-            "64 64 next",
-            "rs 128t fresh minus",
-        ] {
+        for words in ["128 128 fresh", "128 128 minus", "128 128 next", "64 64 next", "rs 128t fresh minus"] {
             add("", 64, 16, types, words);
         }
         for words in ["rs 128", "64 64", "128t 128t"] {
             add(".sp", 64, 32, types, words);
         }
     }
-    let small = [
-        "f32.e4m3.e4m3",
-        "f32.e5m2.e4m3",
-        "f32.e4m3.e5m2",
-        "f16.e4m3.e4m3",
-        "f16.e5m2.e5m2",
-    ];
+    let small = ["f32.e4m3.e4m3", "f32.e5m2.e4m3", "f32.e4m3.e5m2", "f16.e4m3.e4m3", "f16.e5m2.e5m2"];
     for (k, list) in [(8, &["f32.tf32.tf32"][..]), (32, &small)] {
         for types in list {
-            for words in [
-                "rs 128",
-                "128 128",
-                "64 32",
-                "16 16",
-                "128 128 fresh",
-                "128 128 minus",
-                "128 128 next",
-            ] {
+            for words in ["rs 128", "128 128", "64 32", "16 16", "128 128 fresh", "128 128 minus", "128 128 next"] {
                 add("", 64, k, types, words);
             }
             add("", 8, k, types, "128 128");

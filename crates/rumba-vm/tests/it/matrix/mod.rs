@@ -16,20 +16,13 @@ use rumba_vm::{Config, Device, Launch, Source};
 
 /// FNV-1a.
 fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// A machine whose handlers use vector instructions, and one whose handlers do not.
 fn devices() -> [Device; 2] {
     [true, false].map(|vector_instructions| {
-        let config = Config {
-            memory_bytes: 64 << 20,
-            workers: 1,
-            vector_instructions,
-            ..Config::default()
-        };
+        let config = Config { memory_bytes: 64 << 20, workers: 1, vector_instructions, ..Config::default() };
         Device::new(config).unwrap()
     })
 }
@@ -44,16 +37,11 @@ fn results(devices: &[Device; 2], text: &str) -> [Result<Vec<u64>, String>; 2] {
             kernel.input(text, kind, kernel.tiles)
         }
     });
-    devices
-        .each_ref()
-        .map(|device| results_on(device, text, &kernel, &inputs))
+    devices.each_ref().map(|device| results_on(device, text, &kernel, &inputs))
 }
 
 fn results_on(device: &Device, text: &str, kernel: &warp::Kernel, inputs: &[Vec<u8>]) -> Result<Vec<u64>, String> {
-    let source = Source {
-        name: text,
-        ptx: &kernel.ptx,
-    };
+    let source = Source { name: text, ptx: &kernel.ptx };
     let module = device.load(&[source]).map_err(|error| error.to_string())?;
     let function = module.function("k").unwrap();
     let input = device.allocate(kernel.input_bytes * kernel.tiles).unwrap();
@@ -88,10 +76,7 @@ fn results_on(device: &Device, text: &str, kernel: &warp::Kernel, inputs: &[Vec<
 fn matrices_are_those_of_an_h200() {
     let mut wrong = Vec::new();
     let devices = devices();
-    for line in include_str!("../../matrix/h200.txt")
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-    {
+    for line in include_str!("../../matrix/h200.txt").lines().filter(|line| !line.starts_with('#')) {
         let words: Vec<&str> = line.split(' ').collect();
         let (text, hashes) = words.split_at(words.len() - KINDS.len());
         let text = text.join(" ");

@@ -20,10 +20,7 @@ pub(crate) struct Kernel {
 impl Kernel {
     /// What the warps read for a kind of operands.
     pub(crate) fn input(&self, name: &str, kind: &str, tiles: usize) -> Vec<u8> {
-        let seed = name
-            .bytes()
-            .chain(kind.bytes())
-            .fold(23, |seed, byte| mix(seed ^ u64::from(byte)));
+        let seed = name.bytes().chain(kind.bytes()).fold(23, |seed, byte| mix(seed ^ u64::from(byte)));
         let mut bytes = Vec::new();
         let mut count = 0;
         for _ in 0..tiles {
@@ -118,10 +115,7 @@ fn wmma(line: &str) -> Kernel {
         _ => panic!("{text} has an odd number of types"),
     };
     let layouts: Vec<&str> = text.split('.').filter(|part| ["row", "col"].contains(part)).collect();
-    let shape = text
-        .split('.')
-        .find(|part| part.starts_with('m') && part.contains('k'))
-        .unwrap();
+    let shape = text.split('.').find(|part| part.starts_with('m') && part.contains('k')).unwrap();
     let operands = [
         ('d', types[0], outer[1], m, n),
         ('a', types[1], layouts[0], m, k),
@@ -130,11 +124,7 @@ fn wmma(line: &str) -> Kernel {
     ];
     // Rows are 16 bytes apart from where the next would start.
     let stride = |element: Element, layout: &str, rows: usize, columns: usize| {
-        let (minor, major) = if layout == "row" {
-            (columns, rows)
-        } else {
-            (rows, columns)
-        };
+        let (minor, major) = if layout == "row" { (columns, rows) } else { (rows, columns) };
         let stride = minor + 128 / element.bits;
         (stride, stride * major)
     };
@@ -145,14 +135,10 @@ fn wmma(line: &str) -> Kernel {
     let input_bytes = bytes(1) + bytes(2) + bytes(3);
     let registers = |index: usize| -> Vec<String> {
         let (name, element, ..) = operands[index];
-        (0..fragment(name, element, form.shape))
-            .map(|register| format!("%{name}{register}"))
-            .collect()
+        (0..fragment(name, element, form.shape)).map(|register| format!("%{name}{register}")).collect()
     };
-    let output_bytes = bytes(0)
-        + (0..4)
-            .map(|index| registers(index).len() * 4 * operands[index].1.register_bits())
-            .sum::<usize>();
+    let output_bytes =
+        bytes(0) + (0..4).map(|index| registers(index).len() * 4 * operands[index].1.register_bits()).sum::<usize>();
     let mut ptx = String::new();
     begin(&mut ptx, input_bytes, output_bytes);
     for (name, element, ..) in operands {
@@ -176,13 +162,8 @@ fn wmma(line: &str) -> Kernel {
     writeln!(ptx, "{text} {}, {}, {}, {};", list(0), list(1), list(2), list(3)).unwrap();
     let (_, element, layout, rows, columns) = operands[0];
     let (stride, _) = stride(element, layout, rows, columns);
-    writeln!(
-        ptx,
-        "wmma.store.d.sync.aligned.{layout}.{shape}.global.{} [%out], {}, {stride};",
-        element.name,
-        list(0)
-    )
-    .unwrap();
+    writeln!(ptx, "wmma.store.d.sync.aligned.{layout}.{shape}.global.{} [%out], {}, {stride};", element.name, list(0))
+        .unwrap();
     let mut at = bytes(0);
     for index in [1, 2, 3, 0] {
         at = dump(&mut ptx, &registers(index), operands[index].1.register_bits(), at);
@@ -194,9 +175,7 @@ fn wmma(line: &str) -> Kernel {
         tiles: TILES,
         input_bytes,
         output_bytes,
-        elements: (1..4)
-            .map(|index| (operands[index].1, bytes(index) * 8 / operands[index].1.bits))
-            .collect(),
+        elements: (1..4).map(|index| (operands[index].1, bytes(index) * 8 / operands[index].1.bits)).collect(),
     }
 }
 
@@ -210,21 +189,9 @@ fn matrices(text: &str) -> usize {
 fn copy(text: &mut String, to_shared: bool) {
     for part in 0..32 {
         if to_shared {
-            writeln!(
-                text,
-                "ld.global.b32 %r0, [%t+{}]; st.shared.b32 [%s+{}], %r0;",
-                part * 128,
-                part * 128
-            )
-            .unwrap();
+            writeln!(text, "ld.global.b32 %r0, [%t+{}]; st.shared.b32 [%s+{}], %r0;", part * 128, part * 128).unwrap();
         } else {
-            writeln!(
-                text,
-                "ld.shared.b32 %r0, [%s+{}]; st.global.b32 [%t+{}], %r0;",
-                part * 128,
-                part * 128
-            )
-            .unwrap();
+            writeln!(text, "ld.shared.b32 %r0, [%s+{}]; st.global.b32 [%t+{}], %r0;", part * 128, part * 128).unwrap();
         }
     }
 }
@@ -281,11 +248,7 @@ fn stmatrix(text: &str) -> Kernel {
 fn movmatrix(text: &str) -> Kernel {
     let mut ptx = String::new();
     begin(&mut ptx, 128, 128);
-    writeln!(
-        ptx,
-        "mad.wide.u32 %t, %lane, 4, %in; ld.global.b32 %r1, [%t]; {text} %r0, %r1;"
-    )
-    .unwrap();
+    writeln!(ptx, "mad.wide.u32 %t, %lane, 4, %in; ld.global.b32 %r1, [%t]; {text} %r0, %r1;").unwrap();
     dump(&mut ptx, &["%r0".to_owned()], 32, 0);
     ptx.push_str("ret;\n}\n");
     Kernel {

@@ -16,10 +16,7 @@ const FORMS: &str = include_str!("../../ptxas/forms.txt");
 /// Bodies in odd spellings, right and wrong, one a line.
 const BODIES: &str = include_str!("../../ptxas/bodies.txt");
 /// Whole modules, each after a line `//# name`.
-const MODULES: [&str; 2] = [
-    include_str!("../../ptxas/modules.txt"),
-    include_str!("../../ptxas/spellings.txt"),
-];
+const MODULES: [&str; 2] = [include_str!("../../ptxas/modules.txt"), include_str!("../../ptxas/spellings.txt")];
 
 macro_rules! nvcc {
     ($($name:literal),*) => {
@@ -129,32 +126,12 @@ const ORDERED: &[&str] = &[
     "red@.shared.max.s32 [smem], %r1;",
     "red@.global.add.noftz.v2.bf16x2 [gmem], {%r0, %r1};",
 ];
-const ORDERS: &[&str] = &[
-    "",
-    ".relaxed",
-    ".acquire",
-    ".release",
-    ".acq_rel",
-    ".sc",
-    ".weak",
-    ".volatile",
-];
+const ORDERS: &[&str] = &["", ".relaxed", ".acquire", ".release", ".acq_rel", ".sc", ".weak", ".volatile"];
 const SCOPES: &[&str] = &["", ".cta", ".cluster", ".gpu", ".sys"];
 
 /// Operations of `atom` and `red`, and types with a register of each.
-const OPERATIONS: &[&str] = &[
-    ".and",
-    ".or",
-    ".xor",
-    ".exch",
-    ".cas",
-    ".add",
-    ".inc",
-    ".dec",
-    ".min",
-    ".max",
-    ".add.noftz",
-];
+const OPERATIONS: &[&str] =
+    &[".and", ".or", ".xor", ".exch", ".cas", ".add", ".inc", ".dec", ".min", ".max", ".add.noftz"];
 const ATOMIC_TYPES: &[(&str, &str)] = &[
     (".b16", "%h1"),
     (".b32", "%r1"),
@@ -175,28 +152,14 @@ const ATOMIC_TYPES: &[(&str, &str)] = &[
 /// Atomic operations with every order, scope and type, most of which do not exist.
 fn atomics() -> Vec<String> {
     let mut list = Vec::new();
-    for (template, order) in ORDERED
-        .iter()
-        .flat_map(|template| ORDERS.iter().map(move |order| (template, order)))
-    {
-        list.extend(
-            SCOPES
-                .iter()
-                .map(|scope| template.replace('@', &format!("{order}{scope}"))),
-        );
+    for (template, order) in ORDERED.iter().flat_map(|template| ORDERS.iter().map(move |order| (template, order))) {
+        list.extend(SCOPES.iter().map(|scope| template.replace('@', &format!("{order}{scope}"))));
     }
-    for (operation, (ty, register)) in OPERATIONS
-        .iter()
-        .flat_map(|operation| ATOMIC_TYPES.iter().map(move |ty| (operation, ty)))
+    for (operation, (ty, register)) in
+        OPERATIONS.iter().flat_map(|operation| ATOMIC_TYPES.iter().map(move |ty| (operation, ty)))
     {
-        let third = if *operation == ".cas" {
-            format!(", {register}")
-        } else {
-            String::new()
-        };
-        list.push(format!(
-            "atom.global{operation}{ty} {register}, [gmem], {register}{third};"
-        ));
+        let third = if *operation == ".cas" { format!(", {register}") } else { String::new() };
+        list.push(format!("atom.global{operation}{ty} {register}, [gmem], {register}{third};"));
         list.push(format!("red.global{operation}{ty} [gmem], {register}{third};"));
     }
     list
@@ -222,36 +185,24 @@ fn reordered(statement: &str, random: &mut Random) -> Option<String> {
 pub(crate) fn all() -> Vec<Case> {
     let mut cases = Vec::new();
     for (line, statement) in FORMS.lines().enumerate() {
-        cases.push(Case {
-            name: format!("form {}: {statement}", line + 1),
-            text: module(statement),
-        });
+        cases.push(Case { name: format!("form {}: {statement}", line + 1), text: module(statement) });
         for copy in 0..COPIES {
             let mut random = Random(line as u64 * COPIES + copy);
             let (what, changed) = mutate(statement, &mut random);
-            cases.push(Case {
-                name: format!("form {}, {what}: {changed}", line + 1),
-                text: module(&changed),
-            });
+            cases.push(Case { name: format!("form {}, {what}: {changed}", line + 1), text: module(&changed) });
         }
     }
     for template in VALUES {
         for value in REGISTERS.iter().chain(IMMEDIATES) {
             let statement = template.replace('@', value);
-            cases.push(Case {
-                name: format!("value: {statement}"),
-                text: module(&statement),
-            });
+            cases.push(Case { name: format!("value: {statement}"), text: module(&statement) });
         }
     }
     for template in PLACES {
         // Of 16 bits the assembler only warns, and no device has such addresses.
         for address in ADDRESSES.iter().filter(|address| **address != "[%h1]") {
             let statement = template.replace('@', address);
-            cases.push(Case {
-                name: format!("address: {statement}"),
-                text: module(&statement),
-            });
+            cases.push(Case { name: format!("address: {statement}"), text: module(&statement) });
         }
     }
     let orders = FORMS.lines().enumerate().filter_map(|(line, statement)| {
@@ -261,42 +212,20 @@ pub(crate) fn all() -> Vec<Case> {
     let bodies = BODIES.lines().map(|body| ("body".to_owned(), body.to_owned()));
     let atomics = atomics().into_iter().map(|statement| ("atomic".to_owned(), statement));
     for (what, body) in orders.chain(bodies).chain(atomics) {
-        cases.push(Case {
-            text: module(&body),
-            name: format!("{what}: {body}"),
-        });
+        cases.push(Case { text: module(&body), name: format!("{what}: {body}") });
     }
     for part in MODULES.iter().flat_map(|text| text.split("//# ").skip(1)) {
         let (name, text) = part.split_once('\n').unwrap_or((part, ""));
-        cases.push(Case {
-            name: name.to_owned(),
-            text: expand(text),
-        });
+        cases.push(Case { name: name.to_owned(), text: expand(text) });
     }
-    let programs = nvcc![
-        "debug",
-        "histogram",
-        "kmeans",
-        "life",
-        "locks",
-        "nbody",
-        "print",
-        "pipeline",
-        "scan",
-        "sparse"
-    ];
+    let programs =
+        nvcc!["debug", "histogram", "kmeans", "life", "locks", "nbody", "print", "pipeline", "scan", "sparse"];
     for (seed, (name, text)) in programs.into_iter().enumerate() {
-        cases.push(Case {
-            name: format!("nvcc {name}"),
-            text: text.to_owned(),
-        });
+        cases.push(Case { name: format!("nvcc {name}"), text: text.to_owned() });
         for copy in 0..8 {
             let mut random = Random(1 << 40 | (seed as u64) << 8 | copy);
             let (what, changed) = damage(text, &mut random);
-            cases.push(Case {
-                name: format!("nvcc {name}, {what}"),
-                text: changed,
-            });
+            cases.push(Case { name: format!("nvcc {name}, {what}"), text: changed });
         }
     }
     cases
@@ -375,17 +304,7 @@ const REGISTERS: &[&str] = &[
     "%sd1",
 ];
 const SPACES: &[&str] = &[".global", ".shared", ".local", ".const", ".param"];
-const IMMEDIATES: &[&str] = &[
-    "0",
-    "1",
-    "-1",
-    "70000",
-    "0xFFFFFFFFFF",
-    "0f3F800000",
-    "0d3FF0000000000000",
-    "1.5",
-    "5U",
-];
+const IMMEDIATES: &[&str] = &["0", "1", "-1", "70000", "0xFFFFFFFFFF", "0f3F800000", "0d3FF0000000000000", "1.5", "5U"];
 const ADDRESSES: &[&str] = &[
     "[%rd1]",
     "[%rd1+8]",
@@ -417,9 +336,7 @@ fn mutate(statement: &str, random: &mut Random) -> (&'static str, String) {
 }
 
 fn attempt(statement: &str, random: &mut Random) -> (&'static str, String) {
-    let (head, tail) = statement
-        .split_once(' ')
-        .unwrap_or((statement.trim_end_matches(';'), ";"));
+    let (head, tail) = statement.split_once(' ').unwrap_or((statement.trim_end_matches(';'), ";"));
     let mut operands = split(tail.trim_end().trim_end_matches(';'));
     let join = |operands: &[String]| format!("{head} {};", operands.join(", "));
     let place = random.below(operands.len());
@@ -476,14 +393,9 @@ fn attempt(statement: &str, random: &mut Random) -> (&'static str, String) {
             ("a modifier less", format!("{} {tail}", fewer.join(".")))
         }
         14 => {
-            let more = random.pick(&[
-                ".zz", ".sat", ".ftz", ".rn", ".v2", ".uni", ".global", ".relu", ".wide", ".lo",
-            ]);
+            let more = random.pick(&[".zz", ".sat", ".ftz", ".rn", ".v2", ".uni", ".global", ".relu", ".wide", ".lo"]);
             let at = head.rfind('.').unwrap_or(head.len());
-            (
-                "a modifier more",
-                format!("{}{more}{} {tail}", &head[..at], &head[at..]),
-            )
+            ("a modifier more", format!("{}{more}{} {tail}", &head[..at], &head[at..]))
         }
         15 => {
             let guard = random.pick(&["@%p1", "@!%p2", "@%r1", "@%zz", "@%f1", "@!%rd1"]);
@@ -493,10 +405,7 @@ fn attempt(statement: &str, random: &mut Random) -> (&'static str, String) {
             let Some(space) = SPACES.iter().find(|space| head.contains(**space)) else {
                 return ("a space", statement.to_owned());
             };
-            (
-                "a space",
-                format!("{} {tail}", head.replacen(space, random.pick(SPACES), 1)),
-            )
+            ("a space", format!("{} {tail}", head.replacen(space, random.pick(SPACES), 1)))
         }
         17 => {
             let Some(at) = operands.iter().position(|operand| operand.starts_with('[')) else {
@@ -560,9 +469,7 @@ fn split(text: &str) -> Vec<String> {
 fn registers(operand: &str) -> Vec<String> {
     let starts = operand.match_indices('%').map(|(at, _)| &operand[at..]);
     let name = |text: &str| {
-        let end = text[1..]
-            .find(|c: char| !c.is_ascii_alphanumeric())
-            .map_or(text.len(), |at| at + 1);
+        let end = text[1..].find(|c: char| !c.is_ascii_alphanumeric()).map_or(text.len(), |at| at + 1);
         text[..end].to_owned()
     };
     starts.map(name).collect()
@@ -575,11 +482,7 @@ fn damage(text: &str, random: &mut Random) -> (String, String) {
     let code: Vec<usize> = (0..lines.len()).filter(|at| is_code(&lines[*at])).collect();
     let at = code[random.below(code.len())];
     let without = |at: usize| {
-        let kept = lines
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| *index != at)
-            .map(|(_, line)| *line);
+        let kept = lines.iter().enumerate().filter(|(index, _)| *index != at).map(|(_, line)| *line);
         kept.collect::<Vec<_>>().join("\n")
     };
     let with = |at: usize, line: &str| {
@@ -595,9 +498,7 @@ fn damage(text: &str, random: &mut Random) -> (String, String) {
             (format!("truncated at {end}"), text[..end].to_owned())
         }
         1 => {
-            let label = lines
-                .iter()
-                .position(|line| line.starts_with("$L") && line.ends_with(':'));
+            let label = lines.iter().position(|line| line.starts_with("$L") && line.ends_with(':'));
             let Some(label) = label else {
                 return ("unchanged".into(), text.into());
             };
@@ -605,12 +506,8 @@ fn damage(text: &str, random: &mut Random) -> (String, String) {
             ("a label twice".into(), with(label, &line))
         }
         2 => {
-            let label = lines
-                .iter()
-                .position(|line| line.starts_with("$L") && line.ends_with(':'));
-            label.map_or(("unchanged".into(), text.into()), |label| {
-                ("a label less".into(), without(label))
-            })
+            let label = lines.iter().position(|line| line.starts_with("$L") && line.ends_with(':'));
+            label.map_or(("unchanged".into(), text.into()), |label| ("a label less".into(), without(label)))
         }
         3 => {
             let line = find(".reg").unwrap_or(at);
@@ -618,24 +515,13 @@ fn damage(text: &str, random: &mut Random) -> (String, String) {
         }
         4 => {
             let line = find(".version").unwrap_or(at);
-            let version = random.pick(&[
-                ".version 3.2",
-                ".version 99.9",
-                ".version 6.0",
-                ".version",
-                ".version 7.5",
-            ]);
+            let version = random.pick(&[".version 3.2", ".version 99.9", ".version 6.0", ".version", ".version 7.5"]);
             (version.to_owned(), with(line, version))
         }
         5 => {
             let line = find(".target").unwrap_or(at);
-            let target = random.pick(&[
-                ".target sm_30",
-                ".target sm_10",
-                ".target sm_999",
-                ".target sm_60",
-                ".target foo",
-            ]);
+            let target =
+                random.pick(&[".target sm_30", ".target sm_10", ".target sm_999", ".target sm_60", ".target foo"]);
             (target.to_owned(), with(line, target))
         }
         6 => {
@@ -648,10 +534,7 @@ fn damage(text: &str, random: &mut Random) -> (String, String) {
         }
         _ => {
             let line = find("ld.param").unwrap_or(at);
-            (
-                format!("another parameter in line {}", line + 1),
-                with(line, &lines[line].replace("_param_", "_other_")),
-            )
+            (format!("another parameter in line {}", line + 1), with(line, &lines[line].replace("_param_", "_other_")))
         }
     }
 }

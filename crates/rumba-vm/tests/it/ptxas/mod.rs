@@ -24,9 +24,7 @@ const ASSEMBLER: &str = "RUMBA_PTXAS";
 
 /// FNV-1a, which is short and does not change.
 fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
-    })
+    text.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
 }
 
 fn line(case: &Case, accepts: bool) -> String {
@@ -42,9 +40,10 @@ fn architecture(text: &str) -> &str {
         return "sm_90";
     };
     let known = ["90a", "100", "100a", "103", "120", "120a"];
-    known.iter().position(|name| *name == asked).map_or("sm_90", |at| {
-        ["sm_90a", "sm_100", "sm_100a", "sm_103", "sm_120", "sm_120a"][at]
-    })
+    known
+        .iter()
+        .position(|name| *name == asked)
+        .map_or("sm_90", |at| ["sm_90a", "sm_100", "sm_100a", "sm_103", "sm_120", "sm_120a"][at])
 }
 
 /// The lines of all cases, from as many assemblers at once as there are processors.
@@ -61,10 +60,7 @@ fn ask(assembler: &str, cases: &[Case], folder: &Path) -> String {
     std::thread::scope(|scope| {
         let parts = cases.chunks(cases.len().div_ceil(workers)).enumerate();
         let parts: Vec<_> = parts.map(|cases| scope.spawn(move || part(cases))).collect();
-        parts
-            .into_iter()
-            .map(|part| part.join().expect("the assembler runs"))
-            .collect()
+        parts.into_iter().map(|part| part.join().expect("the assembler runs")).collect()
     })
 }
 
@@ -80,19 +76,12 @@ fn assemble(assembler: &str, case: &Case, file: &Path) -> bool {
 
 /// This machine's verdict, and why.
 fn load(device: &Device, case: &Case) -> Result<(), String> {
-    let source = Source {
-        name: "case.ptx",
-        ptx: &case.text,
-    };
+    let source = Source { name: "case.ptx", ptx: &case.text };
     device.load(&[source]).map(drop).map_err(|error| error.short())
 }
 
 fn device() -> Device {
-    let config = Config {
-        memory_bytes: 64 << 20,
-        workers: 1,
-        ..Config::default()
-    };
+    let config = Config { memory_bytes: 64 << 20, workers: 1, ..Config::default() };
     Device::new(config).expect("a small device")
 }
 
@@ -109,11 +98,7 @@ fn agrees_with_the_assembler() {
         return;
     }
     assert!(cases.len() >= 500, "{} modules are too few", cases.len());
-    assert_eq!(
-        VERDICTS.lines().count(),
-        cases.len(),
-        "the corpus changed: `cargo xtask verdicts`"
-    );
+    assert_eq!(VERDICTS.lines().count(), cases.len(), "the corpus changed: `cargo xtask verdicts`");
     let device = device();
     let mut gaps: HashSet<&str> = GAPS.lines().filter(|line| !line.starts_with('#')).collect();
     let mut wrong = String::new();
@@ -123,11 +108,7 @@ fn agrees_with_the_assembler() {
         if found == expected {
             continue;
         }
-        assert_eq!(
-            found[..16],
-            expected[..16],
-            "the corpus changed: `cargo xtask verdicts`"
-        );
+        assert_eq!(found[..16], expected[..16], "the corpus changed: `cargo xtask verdicts`");
         let reason = ours.err().unwrap_or_default();
         let reason = reason.lines().next().unwrap_or("it is accepted here");
         if reason.contains(NO_INSTRUCTION) && found[17..].starts_with("refuses") {
@@ -138,14 +119,7 @@ fn agrees_with_the_assembler() {
         }
         let _ = writeln!(wrong, "{}\n    {reason}", &expected[17..]);
     }
-    assert!(
-        gaps.is_empty(),
-        "these verdicts agree and can leave gaps.txt: {gaps:#?}"
-    );
+    assert!(gaps.is_empty(), "these verdicts agree and can leave gaps.txt: {gaps:#?}");
     let count = wrong.lines().count() / 2;
-    assert!(
-        count == 0,
-        "{count} of {} verdicts differ; the assembler says:\n{wrong}",
-        cases.len()
-    );
+    assert!(count == 0, "{count} of {} verdicts differ; the assembler says:\n{wrong}", cases.len());
 }

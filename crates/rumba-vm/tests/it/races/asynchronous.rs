@@ -32,13 +32,7 @@ const WRITE: &str = "st.shared.u32 [%r10], %r2;";
 fn copies_are_known_behind_their_phase() {
     is_clean(TILE, &copy("", &format!("{WAIT} {READ}")), 1, 64);
     is_clean(TILE, &copy(READ, WAIT), 1, 64);
-    races(
-        TILE,
-        &copy("", &format!("{READ} {WAIT}")),
-        1,
-        64,
-        FindingKind::PendingCopy,
-    );
+    races(TILE, &copy("", &format!("{READ} {WAIT}")), 1, 64, FindingKind::PendingCopy);
     // A thread that has not waited itself does not know that the copy is over, even when another thread has waited.
     let other = format!("setp.ge.u32 %p2, %r2, 32; @%p2 bra late; {WAIT} bra done; late: bar.sync 1, 32; {READ} done:");
     races(TILE, &copy("", &other), 1, 64, FindingKind::PendingCopy);
@@ -75,13 +69,7 @@ fn what_threads_write_is_known_to_copies_behind_a_proxy_fence() {
     let fenced = format!("{WRITE} fence.proxy.async.shared::cta;");
     let one_writes = |body: &str| format!("@%p0 bra other; {body} other:");
     is_clean(TILE, &copy(&one_writes(&fenced), WAIT), 1, 64);
-    races(
-        TILE,
-        &copy(&one_writes(WRITE), WAIT),
-        1,
-        32,
-        FindingKind::MissingProxyFence,
-    );
+    races(TILE, &copy(&one_writes(WRITE), WAIT), 1, 32, FindingKind::MissingProxyFence);
 }
 
 /// A thread learns of another one between its arrival at the barrier of the cluster and the wait there.

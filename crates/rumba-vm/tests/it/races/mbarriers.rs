@@ -108,9 +108,6 @@ done:"
     let in_time = of_two(&format!("{arrive} {write} {arrive} {arrive}"), wait);
     is_clean(&declarations, &in_time, 1, 64);
     // A wait that has not seen its phase end has learnt of nothing.
-    let asked = of_two(
-        &format!("{write} {arrive}"),
-        "mbarrier.test_wait.parity.shared.b64 %p1, [bar], 0;",
-    );
+    let asked = of_two(&format!("{write} {arrive}"), "mbarrier.test_wait.parity.shared.b64 %p1, [bar], 0;");
     races(&declarations, &asked, 1, 64, FindingKind::DataRace);
 }

@@ -8,11 +8,7 @@ use rumba_vm::{Check, CheckSet, Config, Finding, FindingKind, Launch, Severity};
 
 /// Runs a kernel under racecheck.
 fn findings(declarations: &str, body: &str, grid: u32, block: u32) -> Vec<Finding> {
-    let config = Config {
-        memory_bytes: 64 << 20,
-        checks: CheckSet::default().with(Check::Race),
-        ..Config::default()
-    };
+    let config = Config { memory_bytes: 64 << 20, checks: CheckSet::default().with(Check::Race), ..Config::default() };
     let bench = Bench::with(&kernel(declarations, body), config);
     let out = bench.zeros(4 * (grid * block).max(64) as usize);
     if let Err(error) = bench.run("k", grid, block, &[out.into(), 0_u32.into()]) {
@@ -160,10 +156,7 @@ fn flags_between_blocks_need_release_and_acquire() {
     let volatile = "membar.gl; st.volatile.global.u32 [%rd1], 1;";
     let volatile_read = "ld.volatile.global.u32 %r12, [%rd1]; membar.gl;";
     let found = findings("", &flag(volatile, volatile_read), 2, 32);
-    assert!(
-        found.iter().all(|finding| finding.kind == FindingKind::VolatileRace),
-        "{found:#?}"
-    );
+    assert!(found.iter().all(|finding| finding.kind == FindingKind::VolatileRace), "{found:#?}");
     let counted = "fence.acq_rel.gpu; atom.global.add.u32 %r14, [%rd1], 1;";
     is_clean("", &flag(counted, then_fence), 2, 32);
 
@@ -180,15 +173,9 @@ fn flags_between_blocks_need_release_and_acquire() {
 #[test]
 fn both_sides_of_a_handshake_need_a_scope_with_the_other_in_it() {
     let device = "fence.acq_rel.gpu; st.relaxed.gpu.global.u32 [%rd1], 1;";
-    let (block, far) = (
-        device.replace("rel.gpu", "rel.cta"),
-        device.replace("relaxed.gpu", "relaxed.cta"),
-    );
+    let (block, far) = (device.replace("rel.gpu", "rel.cta"), device.replace("relaxed.gpu", "relaxed.cta"));
     let then = "ld.relaxed.gpu.global.u32 %r12, [%rd1]; fence.acq_rel.gpu;";
-    let (then_block, then_near) = (
-        then.replace("rel.gpu", "rel.cta"),
-        then.replace("relaxed.gpu", "relaxed.cta"),
-    );
+    let (then_block, then_near) = (then.replace("rel.gpu", "rel.cta"), then.replace("relaxed.gpu", "relaxed.cta"));
     let acquire = "ld.acquire.gpu.global.u32 %r12, [%rd1];";
     let acquire_block = acquire.replace(".gpu", ".cta");
     let release = "st.release.gpu.global.u32 [%rd1], 1;";
@@ -209,9 +196,7 @@ fn both_sides_of_a_handshake_need_a_scope_with_the_other_in_it() {
     }
     // Two warps of one block.
     let near = |release: &str, acquire: &str| {
-        let both = flag(release, acquire)
-            .replace("%r2, 0;", "%r20, 0;")
-            .replace("%r3, 0;", "%r21, 0;");
+        let both = flag(release, acquire).replace("%r2, 0;", "%r20, 0;").replace("%r3, 0;", "%r21, 0;");
         let body = format!("and.b32 %r20, %r2, 31;\n shr.u32 %r21, %r2, 5;\n {both}");
         is_clean("", &body, 1, 64);
     };
@@ -236,9 +221,11 @@ first:
     bra done;
 wait:"
     );
-    body.replacen("wait:", &middle, 1)
-        .replace("@%p2 bra wait;", "@%p2 bra others;")
-        .replacen("setp.ne.u32 %p4", "others:\n setp.ne.u32 %p4", 1)
+    body.replacen("wait:", &middle, 1).replace("@%p2 bra wait;", "@%p2 bra others;").replacen(
+        "setp.ne.u32 %p4",
+        "others:\n setp.ne.u32 %p4",
+        1,
+    )
 }
 
 #[test]
@@ -248,13 +235,7 @@ fn a_read_modify_write_hands_a_release_on() {
     is_clean("", &handed_on(&by("gpu"), acquire), 3, 32);
     // The one in between does not belong to the sequence of its reader or writer.
     races("", &handed_on(&by("cta"), acquire), 3, 32, FindingKind::DataRace);
-    races(
-        "",
-        &handed_on(&by("gpu"), &acquire.replace("gpu", "cta")),
-        3,
-        32,
-        FindingKind::DataRace,
-    );
+    races("", &handed_on(&by("gpu"), &acquire.replace("gpu", "cta")), 3, 32, FindingKind::DataRace);
 }
 
 #[test]
@@ -288,10 +269,7 @@ fn a_fence_before_the_exit_releases_to_later_barriers() {
 
 /// A kernel with racecheck on, whose first parameter is host memory: what it finds.
 fn findings_in_host_memory(body: &str, grid: u32) -> Vec<Finding> {
-    let config = Config {
-        checks: CheckSet::default().with(Check::Race),
-        ..Config::default()
-    };
+    let config = Config { checks: CheckSet::default().with(Check::Race), ..Config::default() };
     let bench = Bench::with(&kernel("", body), config);
     // Not at the start of a cell.
     let mut memory = vec![0_u32; 67];
@@ -308,22 +286,13 @@ fn findings_in_host_memory(body: &str, grid: u32) -> Vec<Finding> {
 
 #[test]
 fn registered_host_memory_is_like_any_other() {
-    let (release, acquire) = (
-        "st.release.sys.global.u32 [%rd1], 1;",
-        "ld.acquire.sys.global.u32 %r12, [%rd1];",
-    );
+    let (release, acquire) = ("st.release.sys.global.u32 [%rd1], 1;", "ld.acquire.sys.global.u32 %r12, [%rd1];");
     let found = findings_in_host_memory(&flag(release, acquire), 2);
     assert!(found.is_empty(), "{}", found[0]);
     let relaxed = release.replace("release", "relaxed");
     let found = findings_in_host_memory(&flag(&relaxed, acquire), 2);
-    assert!(
-        found.iter().all(|finding| finding.kind == FindingKind::DataRace) && !found.is_empty(),
-        "{found:#?}"
-    );
-    assert_eq!(
-        findings_in_host_memory("st.global.u32 [%rd1], %r3;", 2)[0].kind,
-        FindingKind::DataRace
-    );
+    assert!(found.iter().all(|finding| finding.kind == FindingKind::DataRace) && !found.is_empty(), "{found:#?}");
+    assert_eq!(findings_in_host_memory("st.global.u32 [%rd1], %r3;", 2)[0].kind, FindingKind::DataRace);
     assert!(findings_in_host_memory("st.global.u32 [%rd2], %r3;", 2).is_empty());
 }
 
@@ -356,10 +325,7 @@ over:
         )
     };
     let found = |body: &str| {
-        let config = Config {
-            checks: CheckSet::default().with(Check::Race),
-            ..Config::default()
-        };
+        let config = Config { checks: CheckSet::default().with(Check::Race), ..Config::default() };
         let bench = Bench::with(&kernel("", body), config);
         let out = bench.zeros(4 * 129);
         let launch = Launch {
@@ -386,20 +352,8 @@ over:
 fn atomic_operations_race_only_across_their_scopes() {
     is_clean("", "red.relaxed.gpu.global.add.u32 [%rd1], 1;", 4, 64);
     is_clean("", "red.relaxed.cta.global.add.u32 [%rd1], 1;", 1, 64);
-    races(
-        "",
-        "red.relaxed.cta.global.add.u32 [%rd1], 1;",
-        2,
-        64,
-        FindingKind::ScopedRace,
-    );
-    races(
-        "",
-        "red.relaxed.gpu.global.add.u32 [%rd1], 1; ld.global.u32 %r12, [%rd1];",
-        1,
-        64,
-        FindingKind::DataRace,
-    );
+    races("", "red.relaxed.cta.global.add.u32 [%rd1], 1;", 2, 64, FindingKind::ScopedRace);
+    races("", "red.relaxed.gpu.global.add.u32 [%rd1], 1; ld.global.u32 %r12, [%rd1];", 1, 64, FindingKind::DataRace);
 }
 
 #[test]
@@ -544,10 +498,7 @@ fn the_same_value_twice_is_information() {
     // One instruction per warp.
     let leader = "and.b32 %r10, %r2, 31;\n setp.eq.u32 %p1, %r10, 0;\n @%p1 st.global.u32 [%rd1], 7;";
     assert_eq!(kind_of(leader), same);
-    assert_eq!(
-        kind_of(&leader.replace(", 7", ", %r2")),
-        (FindingKind::DataRace, Severity::Error)
-    );
+    assert_eq!(kind_of(&leader.replace(", 7", ", %r2")), (FindingKind::DataRace, Severity::Error));
     is_clean("", &leader.replace("%r2, 31", "%r2, 63"), 1, 64);
 }
 
@@ -571,20 +522,12 @@ again:
         )
     };
     let finding = only("", &turns("mul.lo.u32 %r12, %r11, 3;"), 32);
-    assert_eq!(
-        (finding.kind, finding.severity),
-        (FindingKind::SameValueRace, Severity::Info)
-    );
+    assert_eq!((finding.kind, finding.severity), (FindingKind::SameValueRace, Severity::Info));
     // By lane, or by turn, it is another one each time.
     for value in ["mov.u32 %r12, %r2;", "add.u32 %r12, %r10, 1;"] {
         assert_eq!(only("", &turns(value), 32).kind, FindingKind::DataRace);
     }
-    is_clean(
-        "",
-        &turns("mov.u32 %r12, 3; cvt.u64.u32 %rd10, %r2; add.s64 %rd10, %rd1, %rd10;"),
-        1,
-        32,
-    );
+    is_clean("", &turns("mov.u32 %r12, 3; cvt.u64.u32 %rd10, %r2; add.s64 %rd10, %rd1, %rd10;"), 1, 32);
 }
 
 #[test]
@@ -596,33 +539,21 @@ fn unordered_volatile_accesses_are_information() {
     };
     let volatile = ["st.volatile", "ld.volatile"];
     let finding = only(TILE, &neighbour(volatile[0], "", volatile[1]), 32);
-    assert_eq!(
-        (finding.kind, finding.severity),
-        (FindingKind::VolatileRace, Severity::Info)
-    );
+    assert_eq!((finding.kind, finding.severity), (FindingKind::VolatileRace, Severity::Info));
     let barrier = "bar.warp.sync 0xffffffff;";
     is_clean(TILE, &neighbour(volatile[0], barrier, volatile[1]), 1, 32);
     is_clean(TILE, &neighbour("st.relaxed.cta", "", "ld.relaxed.cta"), 1, 32);
     is_clean(TILE, &neighbour("st.relaxed.cta", "", volatile[1]), 1, 32);
     is_clean(TILE, "ld.volatile.global.u32 %r12, [%rd1];", 2, 32);
     // With a plain one it is a race.
-    assert_eq!(
-        only(TILE, &neighbour(volatile[0], "", "ld"), 32).kind,
-        FindingKind::DataRace
-    );
-    assert_eq!(
-        only(TILE, &neighbour("st", "", volatile[1]), 32).kind,
-        FindingKind::DataRace
-    );
+    assert_eq!(only(TILE, &neighbour(volatile[0], "", "ld"), 32).kind, FindingKind::DataRace);
+    assert_eq!(only(TILE, &neighbour("st", "", volatile[1]), 32).kind, FindingKind::DataRace);
 }
 
 #[test]
 fn one_instruction_races_with_itself() {
     let finding = only("", "st.global.u32 [%rd1], %r2;", 32);
-    assert_eq!(
-        (finding.kind, finding.severity),
-        (FindingKind::DataRace, Severity::Warning)
-    );
+    assert_eq!((finding.kind, finding.severity), (FindingKind::DataRace, Severity::Warning));
     assert_eq!(finding.sides[0].ptx_line, finding.sides[1].ptx_line);
     is_clean("", "st.global.u32 [%rd2], %r2;", 1, 32);
 }
@@ -650,39 +581,20 @@ fn copies_are_waited_for() {
     };
     let read = "ld.shared.u32 %r12, [%r10];";
     let wait = "cp.async.wait_all;";
-    for before in [
-        "",
-        "cp.async.commit_group;",
-        "bar.sync 0;",
-        "cp.async.commit_group; cp.async.wait_group 1;",
-    ] {
+    for before in ["", "cp.async.commit_group;", "bar.sync 0;", "cp.async.commit_group; cp.async.wait_group 1;"] {
         let finding = only(TILE, &copy(before, read), 64);
         assert_eq!(finding.kind, FindingKind::PendingCopy, "{finding}");
         assert!(finding.sides[1].ptx_line < finding.sides[0].ptx_line, "{finding}");
     }
     is_clean(TILE, &copy(wait, read), 1, 64);
-    is_clean(
-        TILE,
-        &copy("cp.async.commit_group; cp.async.wait_group 0;", read),
-        1,
-        64,
-    );
+    is_clean(TILE, &copy("cp.async.commit_group; cp.async.wait_group 0;", read), 1, 64);
     // Others come after a barrier, but the copying thread has not waited before it.
     let other = "xor.b32 %r11, %r10, 128;\n ld.shared.u32 %r12, [%r11];";
-    assert_eq!(
-        only(TILE, &copy("bar.sync 0;", other), 64).kind,
-        FindingKind::PendingCopy
-    );
+    assert_eq!(only(TILE, &copy("bar.sync 0;", other), 64).kind, FindingKind::PendingCopy);
     is_clean(TILE, &copy(&format!("{wait} bar.sync 0;"), other), 1, 64);
     races(TILE, &copy(wait, other), 1, 64, FindingKind::DataRace);
     // A write to the source.
-    races(
-        TILE,
-        &copy("", "st.global.u32 [%rd2], %r2;"),
-        1,
-        64,
-        FindingKind::PendingCopy,
-    );
+    races(TILE, &copy("", "st.global.u32 [%rd2], %r2;"), 1, 64, FindingKind::PendingCopy);
     is_clean(TILE, &copy(wait, "st.global.u32 [%rd2], %r2;"), 1, 64);
     // Two halves of a buffer take turns.
     let double = "
@@ -717,27 +629,16 @@ fn read_only_loads_read_what_no_thread_writes() {
         (own, "%rd10", Severity::Error),
         ("ld.global.nc.u32 %r11, [%rd1];", "%rd2", Severity::Error),
         // It reads it again.
-        (
-            &format!("{own} st.global.u32 [%rd2], %r2; {own}"),
-            "%rd2",
-            Severity::Error,
-        ),
+        (&format!("{own} st.global.u32 [%rd2], %r2; {own}"), "%rd2", Severity::Error),
     ] {
         let found = findings("", &later(load, place), 1, 64);
         let worst = found.iter().map(|finding| finding.severity).max();
         assert_eq!(worst, Some(severity), "{load} {place}: {found:#?}");
-        assert!(
-            found.iter().all(|finding| finding.kind == FindingKind::StaleLoad),
-            "{found:#?}"
-        );
+        assert!(found.iter().all(|finding| finding.kind == FindingKind::StaleLoad), "{found:#?}");
     }
     is_clean("", &later("ld.global.u32 %r11, [%rd2];", "%rd2"), 1, 64);
     // What the launch before has written.
-    let config = Config {
-        memory_bytes: 64 << 20,
-        checks: CheckSet::default().with(Check::Race),
-        ..Config::default()
-    };
+    let config = Config { memory_bytes: 64 << 20, checks: CheckSet::default().with(Check::Race), ..Config::default() };
     let read = "ld.global.nc.u32 %r10, [%rd2];\n setp.ne.u32 %p1, %r1, 0;\n @%p1 st.global.u32 [%rd2+256], %r10;";
     let bench = Bench::with(&kernel("", read), config);
     let out = bench.zeros(512);
@@ -761,10 +662,8 @@ fn at_places(access: &str, kind: FindingKind, places: [&str; 2]) -> Vec<u64> {
 #[test]
 fn findings_at_one_place_are_one() {
     let inlined = |line: u32| format!("2 7 9, function_name name, inlined_at 1 {line} 3");
-    let volatile = (
-        "ld.volatile.global.u32 %r10, [%rd1]; st.volatile.global.u32 [%rd1], %r10;",
-        FindingKind::VolatileRace,
-    );
+    let volatile =
+        ("ld.volatile.global.u32 %r10, [%rd1]; st.volatile.global.u32 [%rd1], %r10;", FindingKind::VolatileRace);
     let plain = ("st.global.u32 [%rd1], %r2;", FindingKind::DataRace);
     // Loops that are unrolled have several instructions for one line.
     for (access, kind) in [volatile, plain] {

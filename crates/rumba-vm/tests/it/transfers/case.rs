@@ -114,10 +114,7 @@ impl<'t> Case<'t> {
                 "offsets" => case.offsets = signed(),
                 "interleave" => case.interleave = one() as u32 / 16,
                 "swizzle" => {
-                    case.swizzle = [0, 32, 64, 128]
-                        .iter()
-                        .position(|bytes| *bytes == one())
-                        .expect("bytes") as u32;
+                    case.swizzle = [0, 32, 64, 128].iter().position(|bytes| *bytes == one()).expect("bytes") as u32;
                 }
                 "fill" => case.fill = u32::from(value == "nan"),
                 "axis" => case.axis = Some(one() as u32),
@@ -210,28 +207,15 @@ impl<'t> Case<'t> {
         if self.is_bulk() {
             return self.bytes as usize;
         }
-        let row = if self.interleave == 0 {
-            self.element_bytes()
-        } else {
-            16 * self.interleave as usize
-        };
+        let row = if self.interleave == 0 { self.element_bytes() } else { 16 * self.interleave as usize };
         if self.is_columns() {
-            let channels = if self.interleave == 0 {
-                self.channels as usize
-            } else {
-                1
-            };
+            let channels = if self.interleave == 0 { self.channels as usize } else { 1 };
             return row * channels * self.pixels as usize;
         }
-        let counts = self
-            .extent
-            .iter()
-            .zip(&self.steps)
-            .enumerate()
-            .map(|(axis, (extent, step))| {
-                let step = if axis == 0 && self.interleave == 0 { 1 } else { *step };
-                extent.div_ceil(step) as usize
-            });
+        let counts = self.extent.iter().zip(&self.steps).enumerate().map(|(axis, (extent, step))| {
+            let step = if axis == 0 && self.interleave == 0 { 1 } else { *step };
+            extent.div_ceil(step) as usize
+        });
         row * counts.product::<usize>()
     }
 
@@ -348,11 +332,7 @@ impl<'t> Case<'t> {
                 self.bytes
             ),
         };
-        let cluster = if self.is_cluster {
-            ".reqnctapercluster 1, 1, 1"
-        } else {
-            ""
-        };
+        let cluster = if self.is_cluster { ".reqnctapercluster 1, 1, 1" } else { "" };
         format!(
             ".version 8.6
 .target sm_90a
@@ -390,11 +370,7 @@ OUT:
 
     /// What the kernel's memory holds before: shared memory, four words, the tensor. `map` is what the driver made.
     pub fn memory(&self, map: &[u8]) -> Vec<u8> {
-        let mut all = if self.changes_map() {
-            map.to_vec()
-        } else {
-            self.input(1, SHARED)
-        };
+        let mut all = if self.changes_map() { map.to_vec() } else { self.input(1, SHARED) };
         all.resize(SHARED + 32, 0);
         all.extend(self.input(2, TENSOR));
         all

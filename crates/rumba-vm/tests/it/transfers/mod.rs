@@ -13,24 +13,16 @@ use rumba_vm::{Config, Device, Launch, LaunchFailure, Source};
 
 /// FNV-1a.
 fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// What the machine leaves, or the sentence of its fault.
 fn outcome(device: &Device, line: &str) -> Result<Vec<u8>, String> {
     let case = Case::parse(line);
     let memory = device.allocate(RESULT).unwrap();
-    let map = if case.sizes.is_empty() {
-        [0; 128]
-    } else {
-        case.map(memory + (RESULT - TENSOR) as u64).encode()
-    };
+    let map = if case.sizes.is_empty() { [0; 128] } else { case.map(memory + (RESULT - TENSOR) as u64).encode() };
     let ptx = case.ptx();
-    let module = device
-        .load(&[Source { name: line, ptx: &ptx }])
-        .map_err(|error| error.to_string())?;
+    let module = device.load(&[Source { name: line, ptx: &ptx }]).map_err(|error| error.to_string())?;
     // SAFETY: no launch is under way.
     unsafe { device.write(memory, &case.memory(&map)) }.unwrap();
     let mut parameters = map.to_vec();
@@ -62,17 +54,10 @@ fn outcome(device: &Device, line: &str) -> Result<Vec<u8>, String> {
 
 #[test]
 fn transfers_are_those_of_an_h200() {
-    let config = Config {
-        memory_bytes: 64 << 20,
-        workers: 1,
-        engine: crate::common::engine(),
-        ..Config::default()
-    };
+    let config = Config { memory_bytes: 64 << 20, workers: 1, engine: crate::common::engine(), ..Config::default() };
     let device = Device::new(config).unwrap();
     let mut wrong = Vec::new();
-    let lines = include_str!("../../transfers/h200.txt")
-        .lines()
-        .filter(|line| !line.starts_with('#'));
+    let lines = include_str!("../../transfers/h200.txt").lines().filter(|line| !line.starts_with('#'));
     for (text, expected) in lines.filter_map(|line| line.rsplit_once(' ')) {
         let (text, departs) = text.strip_prefix("! ").map_or((text, false), |text| (text, true));
         let (found, sentence) = match outcome(&device, text) {

@@ -162,22 +162,10 @@ impl Approximate {
     pub(crate) fn kernel(&self) -> String {
         let (register, narrow, widen) = match self.format.bits() {
             64 => ("%rd", "", ""),
-            32 => (
-                "%r",
-                "cvt.u32.u64 %r1, %rd1; cvt.u32.u64 %r2, %rd2;",
-                "cvt.u64.u32 %rd0, %r0;",
-            ),
-            _ => (
-                "%h",
-                "cvt.u16.u64 %h1, %rd1; cvt.u16.u64 %h2, %rd2;",
-                "cvt.u64.u16 %rd0, %h0;",
-            ),
+            32 => ("%r", "cvt.u32.u64 %r1, %rd1; cvt.u32.u64 %r2, %rd2;", "cvt.u64.u32 %rd0, %r0;"),
+            _ => ("%h", "cvt.u16.u64 %h1, %rd1; cvt.u16.u64 %h2, %rd2;", "cvt.u64.u16 %rd0, %h0;"),
         };
-        let second = if self.sources == 2 {
-            format!(", {register}2")
-        } else {
-            String::new()
-        };
+        let second = if self.sources == 2 { format!(", {register}2") } else { String::new() };
         format!(
             ".version 8.0
 .target sm_90
@@ -224,10 +212,7 @@ ret;
     pub(crate) fn worst(&self, operands: &[u64], results: &[u64]) -> (f64, f64, f64) {
         let mut worst = (0.0, 0.0, 0.0);
         for (index, result) in results.iter().enumerate() {
-            let (x, y) = (
-                self.format.decode(operands[index]),
-                self.format.decode(operands[INPUTS + index]),
-            );
+            let (x, y) = (self.format.decode(operands[index]), self.format.decode(operands[INPUTS + index]));
             let exact = (self.exact)(x, y);
             let operands_are_normal = self.format.holds(x) && (self.sources == 1 || self.format.holds(y));
             if !operands_are_normal || !self.format.holds(exact) || !(self.domain)(x, y) {
@@ -249,10 +234,7 @@ ret;
     /// The worst error of the machine, and the operands that have it.
     pub(crate) fn worst_on(&self, device: &Device) -> Result<(f64, f64, f64), Box<dyn Error>> {
         let kernel = self.kernel();
-        let source = Source {
-            name: self.opcode,
-            ptx: &kernel,
-        };
+        let source = Source { name: self.opcode, ptx: &kernel };
         let module = device.load(&[source])?;
         let function = module.function("k").ok_or("the module has no kernel")?;
         let operands = self.operands();
@@ -276,10 +258,8 @@ ret;
         for place in places {
             device.free(place)?;
         }
-        let results: Vec<u64> = bytes
-            .chunks_exact(8)
-            .map(|chunk| chunk.try_into().map_or(0, u64::from_le_bytes))
-            .collect();
+        let results: Vec<u64> =
+            bytes.chunks_exact(8).map(|chunk| chunk.try_into().map_or(0, u64::from_le_bytes)).collect();
         Ok(self.worst(&operands, &results))
     }
 

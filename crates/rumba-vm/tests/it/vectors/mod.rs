@@ -164,24 +164,7 @@ fn operand(ty: &str, seed: u64) -> u64 {
         _ => {
             let width = bits(ty);
             let top = 1 << (width - 1);
-            let edges = [
-                0,
-                1,
-                2,
-                u64::MAX,
-                u64::MAX - 1,
-                top,
-                top - 1,
-                top + 1,
-                31,
-                32,
-                33,
-                63,
-                64,
-                65,
-                255,
-                256,
-            ];
+            let edges = [0, 1, 2, u64::MAX, u64::MAX - 1, top, top - 1, top + 1, 31, 32, 33, 63, 64, 65, 255, 256];
             let value = match kind {
                 0..30 => edges[choose(16)],
                 30..50 => random >> (random & 63),
@@ -199,10 +182,7 @@ fn bits(ty: &str) -> u32 {
         "pred" => 1,
         "f32x2" => 64,
         _ if ty.ends_with("x2") => 32,
-        _ => ty
-            .trim_start_matches(|letter: char| letter.is_ascii_alphabetic())
-            .parse()
-            .unwrap(),
+        _ => ty.trim_start_matches(|letter: char| letter.is_ascii_alphabetic()).parse().unwrap(),
     }
 }
 
@@ -237,11 +217,7 @@ impl<'t> Line<'t> {
     /// A line without its hash.
     pub(crate) fn parse(line: &'t str) -> Self {
         let words: Vec<&str> = line.split(' ').collect();
-        Self {
-            text: words[0],
-            destination: words[1],
-            sources: words[2..].to_vec(),
-        }
+        Self { text: words[0], destination: words[1], sources: words[2..].to_vec() }
     }
 
     fn starts_with(&self, names: &[&str]) -> bool {
@@ -267,10 +243,7 @@ impl<'t> Line<'t> {
             }
             writeln!(body, "ld.global.u64 %rd{number}, [%rd10+{}];", index * COUNT * 8).unwrap();
             match bits(type_of(operand)) {
-                1 => writeln!(
-                    body,
-                    "cvt.u32.u64 %r{number}, %rd{number}; setp.ne.u32 %p{number}, %r{number}, 0;"
-                ),
+                1 => writeln!(body, "cvt.u32.u64 %r{number}, %rd{number}; setp.ne.u32 %p{number}, %r{number}, 0;"),
                 64 => Ok(()),
                 32 => writeln!(body, "cvt.u32.u64 %r{number}, %rd{number};"),
                 _ => writeln!(body, "cvt.u16.u64 %h{number}, %rd{number};"),
@@ -336,11 +309,7 @@ addc.u32 %t, 0, 0;
     /// and `%t` the lower half of what the instruction gives.
     fn on_memory(&self, operands: Vec<String>) -> String {
         let width = bits(type_of(self.destination));
-        let (place, space) = if self.text.contains(".shared") {
-            ("[%r15]", "shared")
-        } else {
-            ("[%rd10]", "global")
-        };
+        let (place, space) = if self.text.contains(".shared") { ("[%r15]", "shared") } else { ("[%rd10]", "global") };
         let result = register(self.destination, 9);
         let mut list = vec![place.to_owned()];
         list.extend(operands[1..].iter().cloned());
@@ -412,14 +381,9 @@ ret;
     /// FNV-1a over the results.
     pub(crate) fn hash(&self, results: &[u64]) -> u64 {
         let mask = u64::MAX >> (64 - bits(type_of(self.destination)));
-        let values = results[..COUNT]
-            .iter()
-            .map(|value| value & mask)
-            .chain(results[COUNT..].iter().copied());
+        let values = results[..COUNT].iter().map(|value| value & mask).chain(results[COUNT..].iter().copied());
         values
             .flat_map(u64::to_le_bytes)
-            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-            })
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
     }
 }

@@ -7,20 +7,8 @@ const FLOAT: c_int = 0x20;
 
 pub fn arrays() {
     primary();
-    let line = Flat {
-        width: 10,
-        height: 0,
-        format: FLOAT,
-        channels: 2,
-    };
-    let cube = Deep {
-        width: 4,
-        height: 4,
-        depth: 6,
-        format: 1,
-        channels: 1,
-        flags: 4,
-    };
+    let line = Flat { width: 10, height: 0, format: FLOAT, channels: 2 };
+    let cube = Deep { width: 4, height: 4, depth: 6, format: 1, channels: 1, flags: 4 };
     let (mut array, mut other) = (0, 0);
     steps! {
         1 => cuArrayCreate_v2(&mut array, null());
@@ -78,47 +66,21 @@ pub fn arrays() {
 
 pub fn boxes() {
     primary();
-    let volume = Deep {
-        width: 4,
-        height: 3,
-        depth: 2,
-        format: 1,
-        channels: 4,
-        flags: 0,
-    };
+    let volume = Deep { width: 4, height: 3, depth: 2, format: 1, channels: 4, flags: 0 };
     let mut array = 0;
     steps! { 0 => cuArray3DCreate_v2(&mut array, &volume); }
     let numbers: [u8; 96] = std::array::from_fn(|index| index as u8);
     let mut back = [0xff_u8; 96];
-    let host = |address: usize, pitch: usize| Side3d {
-        memory: 1,
-        host: address,
-        pitch,
-        ..Side3d::default()
-    };
-    let in_array = Side3d {
-        memory: 3,
-        array,
-        ..Side3d::default()
-    };
-    let mut copy = Copy3d {
-        source: host(numbers.as_ptr() as usize, 0),
-        target: in_array,
-        width: 16,
-        height: 3,
-        depth: 2,
-    };
+    let host = |address: usize, pitch: usize| Side3d { memory: 1, host: address, pitch, ..Side3d::default() };
+    let in_array = Side3d { memory: 3, array, ..Side3d::default() };
+    let mut copy =
+        Copy3d { source: host(numbers.as_ptr() as usize, 0), target: in_array, width: 16, height: 3, depth: 2 };
     steps! {
         1 => cuMemcpy3D_v2(null());
         0 => cuMemcpy3D_v2(&copy);
     }
     // One column of elements of the second slice, into rows of 8 bytes.
-    copy.source = Side3d {
-        x: 4,
-        y: 1,
-        z: 1,
-        ..in_array
-    };
+    copy.source = Side3d { x: 4, y: 1, z: 1, ..in_array };
     copy.target = host(back.as_mut_ptr() as usize, 8);
     (copy.width, copy.height, copy.depth) = (4, 2, 1);
     steps! { 0 => cuMemcpy3D_v2(&copy); }
@@ -137,19 +99,8 @@ pub fn boxes() {
     // A rectangle of the first slice, and the same through a pitched rectangle of device memory.
     let pointer = allocate(64);
     let rectangle = Copy2d {
-        source: Side {
-            memory: 3,
-            array,
-            x: 8,
-            y: 1,
-            ..Side::default()
-        },
-        target: Side {
-            memory: 2,
-            device: pointer,
-            pitch: 32,
-            ..Side::default()
-        },
+        source: Side { memory: 3, array, x: 8, y: 1, ..Side::default() },
+        target: Side { memory: 2, device: pointer, pitch: 32, ..Side::default() },
         width: 8,
         height: 2,
     };

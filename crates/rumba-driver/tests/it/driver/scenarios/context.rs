@@ -175,10 +175,7 @@ pub fn destroyed_contexts() {
         0 => cuCtxDestroy_v2(created);
         0 => cuCtxGetCurrent(&mut current);
     }
-    assert_eq!(
-        current, context,
-        "destroying the current context uncovers the one below"
-    );
+    assert_eq!(current, context, "destroying the current context uncovers the one below");
     steps! {
         1 => cuMemFree_v2(pointer);
         1 => cuMemcpyHtoD_v2(pointer, (&raw mut byte).cast(), 1);
@@ -349,11 +346,7 @@ pub fn error_texts() {
     for (code, name, sentence) in [
         (0, c"CUDA_SUCCESS", c"no error"),
         (1, c"CUDA_ERROR_INVALID_VALUE", c"invalid argument"),
-        (
-            700,
-            c"CUDA_ERROR_ILLEGAL_ADDRESS",
-            c"an illegal memory access was encountered",
-        ),
+        (700, c"CUDA_ERROR_ILLEGAL_ADDRESS", c"an illegal memory access was encountered"),
         (999, c"CUDA_ERROR_UNKNOWN", c"unknown error"),
     ] {
         steps! { 0 => cuGetErrorName(code, &mut text); }

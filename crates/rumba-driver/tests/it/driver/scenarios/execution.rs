@@ -5,11 +5,7 @@ use super::*;
 pub fn functions() {
     primary();
     let module = kernels();
-    let (nothing, sharing, two) = (
-        kernel(module, c"nothing"),
-        kernel(module, c"sharing"),
-        kernel(module, c"two"),
-    );
+    let (nothing, sharing, two) = (kernel(module, c"nothing"), kernel(module, c"sharing"), kernel(module, c"two"));
     let (mut number, mut offset, mut bytes, mut same) = (0, 9, 9, 0);
     let attribute = |number, function| {
         let mut value = -99;
@@ -24,14 +20,8 @@ pub fn functions() {
     assert_eq!((attribute(5, nothing), attribute(6, nothing)), (70, 90));
     // The version of PTX is that of the target, not that of the language.
     for (ptx, version) in [
-        (
-            c".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }",
-            80,
-        ),
-        (
-            c".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }",
-            90,
-        ),
+        (c".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }", 80),
+        (c".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }", 90),
     ] {
         let mut module = 0;
         steps! { 0 => cuModuleLoadData(&mut module, ptx.as_ptr().cast()); }
@@ -67,11 +57,8 @@ pub fn functions() {
 pub fn launches() {
     let context = primary();
     let module = kernels();
-    let (nothing, sharing, limited) = (
-        kernel(module, c"nothing"),
-        kernel(module, c"sharing"),
-        kernel(module, c"limited"),
-    );
+    let (nothing, sharing, limited) =
+        (kernel(module, c"nothing"), kernel(module, c"sharing"), kernel(module, c"limited"));
     let run = |function, grid, block, shared| {
         // SAFETY: these kernels take no parameters.
         unsafe { launch_with(function, grid, block, shared, null_mut(), null_mut()) }
@@ -150,13 +137,7 @@ pub fn parameters() {
     let mut both = [(&raw const number).cast(), (&raw const pointer).cast()];
     let block = [pointer, 0];
     let size_at = &raw mut size;
-    let mut extra = [
-        BUFFER_POINTER,
-        block.as_ptr().cast(),
-        BUFFER_SIZE,
-        size_at.cast_const().cast(),
-        END,
-    ];
+    let mut extra = [BUFFER_POINTER, block.as_ptr().cast(), BUFFER_SIZE, size_at.cast_const().cast(), END];
     steps! { 0 => run(store, parameters.as_mut_ptr(), null_mut()); }
     assert_eq!(read(), 7);
     steps! { 0 => run(two, both.as_mut_ptr(), null_mut()); }
@@ -228,11 +209,7 @@ pub fn occupancy() {
         1 => cuOccupancyAvailableDynamicSMemPerBlock(&mut bytes, nothing, 0, 128);
         1 => cuOccupancyAvailableDynamicSMemPerBlock(&mut bytes, nothing, 1, 0);
     }
-    let attribute = |blocks| LaunchAttribute {
-        id: 4,
-        padding: 0,
-        value: [blocks | 1 << 32, 1, 0, 0, 0, 0, 0, 0],
-    };
+    let attribute = |blocks| LaunchAttribute { id: 4, padding: 0, value: [blocks | 1 << 32, 1, 0, 0, 0, 0, 0, 0] };
     let clusters = |blocks: u64| {
         let (attribute, mut clusters, mut size) = (attribute(blocks), 0, 0);
         let config = LaunchConfig {
@@ -275,8 +252,5 @@ pub fn occupancy() {
         0 => cuOccupancyMaxActiveClusters(&mut grid, nothing, &config);
         0 => cuOccupancyMaxPotentialClusterSize(&mut size, nothing, &config);
     }
-    assert!(
-        grid > 0 && size == 16,
-        "{grid} clusters of 16, and {size} blocks in one"
-    );
+    assert!(grid > 0 && size == 16, "{grid} clusters of 16, and {size} blocks in one");
 }

@@ -38,18 +38,8 @@ pub fn graphs() {
     let value = 4_u32;
     let mut parameters = [(&raw const value).cast::<c_void>(), (&raw const pointer).cast()];
     let (mut graph, mut fill, mut run, mut host, mut empty, mut exec) = (0, 0, 0, 0, 0, 0);
-    let filling = FillNode {
-        target: pointer,
-        pitch: 0,
-        value: 1,
-        element: 4,
-        width: 2,
-        height: 1,
-    };
-    let hosting = HostNode {
-        function: Some(count),
-        argument: std::ptr::without_provenance_mut(1),
-    };
+    let filling = FillNode { target: pointer, pitch: 0, value: 1, element: 4, width: 2, height: 1 };
+    let hosting = HostNode { function: Some(count), argument: std::ptr::without_provenance_mut(1) };
     let launching = launching(two, parameters.as_mut_ptr());
     steps! {
         1 => cuGraphCreate(&mut graph, 1);
@@ -84,10 +74,7 @@ pub fn graphs() {
     // SAFETY: the node keeps its parameters, and their addresses, until it gets others.
     let (first, second) = unsafe { (*known.parameters, *again.parameters) };
     assert_eq!((known.parameters, first), (again.parameters, second));
-    assert!(
-        !crate::driver::walk::is_soft() || first.addr().is_multiple_of(16),
-        "parameters lie at {first:?}"
-    );
+    assert!(!crate::driver::walk::is_soft() || first.addr().is_multiple_of(16), "parameters lie at {first:?}");
     // SAFETY: the first parameter is a word, and the node keeps it.
     assert_eq!(unsafe { (*known.parameters).cast::<u32>().read() }, 4);
     steps! {
@@ -97,10 +84,7 @@ pub fn graphs() {
         0 => cuGraphLaunch(exec, NONE);
         0 => cuCtxSynchronize();
     }
-    assert_eq!(
-        (read(pointer), read(pointer + 4), CALLED.load(Ordering::SeqCst)),
-        (4, 1, 2)
-    );
+    assert_eq!((read(pointer), read(pointer + 4), CALLED.load(Ordering::SeqCst)), (4, 1, 2));
     let path = std::env::temp_dir().join(format!("rumba-graph-{}.dot", std::process::id()));
     let name = std::ffi::CString::new(path.to_string_lossy().as_bytes()).expect("a path without NUL");
     steps! {
@@ -207,21 +191,11 @@ pub fn programmatic_edges() {
     }
     assert_eq!((read(pointer), data[0]), (4, PROGRAMMATIC));
     // A launch that says so becomes such an edge, behind kernels only.
-    let attribute = LaunchAttribute {
-        id: 6,
-        padding: 0,
-        value: [1, 0, 0, 0, 0, 0, 0, 0],
-    };
+    let attribute = LaunchAttribute { id: 6, padding: 0, value: [1, 0, 0, 0, 0, 0, 0, 0] };
     let mut stream = 0;
     steps! { 0 => cuStreamCreate(&mut stream, 1); }
-    let config = LaunchConfig {
-        grid: [1; 3],
-        block: [1; 3],
-        shared: 0,
-        stream,
-        attributes: &raw const attribute,
-        count: 1,
-    };
+    let config =
+        LaunchConfig { grid: [1; 3], block: [1; 3], shared: 0, stream, attributes: &raw const attribute, count: 1 };
     let pointers = parameters.as_mut_ptr();
     steps! {
         0 => cuStreamBeginCapture_v2(stream, 0);
@@ -272,11 +246,7 @@ pub fn captures() {
         0 => cuStreamWaitEvent(stream, joined, 0);
         0 => cuStreamGetCaptureInfo_v2(stream, &mut status, &mut id, &mut graph, null_mut(), &mut number);
     }
-    assert_eq!(
-        (status, number),
-        (1, 2),
-        "the stream waits for its own node and the other's"
-    );
+    assert_eq!((status, number), (1, 2), "the stream waits for its own node and the other's");
     steps! {
         0 => cuStreamEndCapture(stream, &mut graph);
         0 => cuStreamIsCapturing(other, &mut status);

@@ -32,10 +32,7 @@ AGAIN:
 
 /// Memory of the program's own that is no part of any other mapping.
 fn pages() -> u64 {
-    let (access, flags) = (
-        libc::PROT_READ | libc::PROT_WRITE,
-        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-    );
+    let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     // SAFETY: the place is not fixed.
     let place = unsafe { libc::mmap(null_mut(), UNIT, access, flags, -1, 0) };
     assert_ne!(place, libc::MAP_FAILED);
@@ -50,11 +47,7 @@ fn unmap_pages(place: u64) {
 /// A mapping that kernels can use.
 fn mapping() -> u64 {
     let (mut pointer, mut memory) = (0, 0);
-    let properties = PoolProperties {
-        kind: 1,
-        location: [1, 0],
-        ..PoolProperties::default()
-    };
+    let properties = PoolProperties { kind: 1, location: [1, 0], ..PoolProperties::default() };
     steps! {
         0 => cuMemAddressReserve(&mut pointer, UNIT, 0, 0, 0);
         0 => cuMemCreate(&mut memory, UNIT, &properties, 0);

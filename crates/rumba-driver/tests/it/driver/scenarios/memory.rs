@@ -65,28 +65,14 @@ pub fn copies() {
     }
     assert_eq!(data[..16], [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]);
     assert_eq!((data[16], data[49], data[50], data[99]), (66, 99, 50, 99));
-    let mut copy = Copy2d {
-        width: 0,
-        height: 0,
-        ..Copy2d::default()
-    };
+    let mut copy = Copy2d { width: 0, height: 0, ..Copy2d::default() };
     let target = allocate(4096);
     steps! {
         0 => cuMemcpy2D_v2(&copy);
         1 => cuMemcpy2D_v2(null());
     }
-    copy.source = Side {
-        memory: 1,
-        host: host as usize,
-        pitch: 32,
-        ..Side::default()
-    };
-    copy.target = Side {
-        memory: 2,
-        device: target,
-        pitch: 64,
-        ..Side::default()
-    };
+    copy.source = Side { memory: 1, host: host as usize, pitch: 32, ..Side::default() };
+    copy.target = Side { memory: 2, device: target, pitch: 64, ..Side::default() };
     (copy.width, copy.height) = (32, 4);
     let mut rows = [0_u8; 256];
     steps! {
@@ -300,11 +286,7 @@ pub fn pools() {
     }
     assert_eq!((other, bytes), (0, 0));
     let (mut own, mut current, mut access, mut threshold) = (0, 0, 9, 4096);
-    let mut properties = PoolProperties {
-        kind: 1,
-        location: [1, 0],
-        ..PoolProperties::default()
-    };
+    let mut properties = PoolProperties { kind: 1, location: [1, 0], ..PoolProperties::default() };
     steps! {
         0 => cuMemPoolCreate(&mut own, &properties);
         1 => cuMemPoolCreate(null_mut(), &properties);
@@ -334,11 +316,7 @@ pub fn virtual_memory() {
     primary();
     let store = kernel(kernels(), c"store");
     let (mut pointer, mut memory, mut value) = (0, 0, 0_u32);
-    let properties = PoolProperties {
-        kind: 1,
-        location: [1, 0],
-        ..PoolProperties::default()
-    };
+    let properties = PoolProperties { kind: 1, location: [1, 0], ..PoolProperties::default() };
     let access = [1, 0, 3];
     steps! {
         1 => cuMemAddressReserve(&mut pointer, 4096, 0, 0, 0);
@@ -411,11 +389,7 @@ pub fn a_word_of_unmapped_memory() {
     let context = primary();
     let (mut pointer, mut memory, mut stream, mut current) = (0, 0, 0, 0);
     let word = allocate(4);
-    let properties = PoolProperties {
-        kind: 1,
-        location: [1, 0],
-        ..PoolProperties::default()
-    };
+    let properties = PoolProperties { kind: 1, location: [1, 0], ..PoolProperties::default() };
     steps! {
         0 => cuMemsetD32_v2(word, 0, 1);
         0 => cuStreamCreate(&mut stream, 1);

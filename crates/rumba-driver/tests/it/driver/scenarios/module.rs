@@ -62,20 +62,13 @@ impl Log {
 
     fn new(bytes: usize) -> Box<Self> {
         let options = [Self::ERROR_LOG_BUFFER, Self::ERROR_LOG_BUFFER_SIZE_BYTES];
-        let mut log = Box::new(Self {
-            text: [0; 512],
-            options,
-            values: [0, bytes],
-        });
+        let mut log = Box::new(Self { text: [0; 512], options, values: [0, bytes] });
         log.values[0] = log.text.as_mut_ptr() as usize;
         log
     }
 
     fn text(&self) -> String {
-        CStr::from_bytes_until_nul(&self.text)
-            .expect("the log ends")
-            .to_string_lossy()
-            .into_owned()
+        CStr::from_bytes_until_nul(&self.text).expect("the log ends").to_string_lossy().into_owned()
     }
 }
 

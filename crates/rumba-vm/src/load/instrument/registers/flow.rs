@@ -66,14 +66,8 @@ impl Absorption {
         0x7f80_7f80,
         0xff80_ff80,
     ];
-    const DOUBLE_WORDS: [u64; 6] = [
-        0,
-        u64::MAX,
-        i64::MIN as u64,
-        i64::MAX as u64,
-        f64::INFINITY.to_bits(),
-        f64::NEG_INFINITY.to_bits(),
-    ];
+    const DOUBLE_WORDS: [u64; 6] =
+        [0, u64::MAX, i64::MIN as u64, i64::MAX as u64, f64::INFINITY.to_bits(), f64::NEG_INFINITY.to_bits()];
 
     /// The values to try for an operand of a class.
     pub(super) fn probes(undefined: Undefined, class: Class) -> &'static [u64] {
@@ -110,13 +104,7 @@ impl Packing {
             Some(Class::W64) => 32,
             Some(Class::W128) | None => return Self::Other,
         };
-        let is_copy = matches!(
-            virtual_op.handlers.kind,
-            OpKind::Lanes {
-                linear: Linear::Copy,
-                ..
-            }
-        );
+        let is_copy = matches!(virtual_op.handlers.kind, OpKind::Lanes { linear: Linear::Copy, .. });
         match undefined {
             Undefined::Packs if virtual_op.b != VReg::None && virtual_op.extra == half => Self::Packs,
             Undefined::Packs if is_copy && class(virtual_op.a) == class(virtual_op.dst) => Self::Copies,
@@ -163,12 +151,7 @@ pub(super) fn doubtful(function: &Function<'_>, numbers: &Numbers) -> Vec<bool> 
     let mut doubtful = vec![false; numbers.count];
     let walk = |index: usize, mut assigned: Set, mut tell: Option<&mut Vec<bool>>| {
         for node in &function.nodes[graph.blocks[index].ops.clone()] {
-            let Node::Op {
-                virtual_op,
-                conditional,
-                ..
-            } = node
-            else {
+            let Node::Op { virtual_op, conditional, .. } = node else {
                 continue;
             };
             if let Some(doubtful) = tell.as_deref_mut() {
@@ -184,11 +167,7 @@ pub(super) fn doubtful(function: &Function<'_>, numbers: &Numbers) -> Vec<bool> 
     };
     let at_start = |index: usize, at_end: &[Option<Set>]| {
         // The first block may also be jumped to; it is entered with nothing all the same.
-        let mut assigned = if index == 0 {
-            Set::none(numbers.count)
-        } else {
-            Set::all(numbers.count)
-        };
+        let mut assigned = if index == 0 { Set::none(numbers.count) } else { Set::all(numbers.count) };
         for before in &graph.predecessors[index] {
             if let Some(before) = &at_end[*before] {
                 assigned.intersect(before);

@@ -133,11 +133,7 @@ unsafe fn fill<T: Word>(warp: &mut Warp, pc: Pc) -> Pc {
         // SAFETY: the slots are the operation's, with 32 lanes.
         unsafe {
             let value = *from.add(lane);
-            *to.add(lane) = if defined >> lane & 1 != 0 {
-                value
-            } else {
-                value.with(pc.imm, bits)
-            };
+            *to.add(lane) = if defined >> lane & 1 != 0 { value } else { value.with(pc.imm, bits) };
         }
     }
     pc.next()
@@ -147,9 +143,7 @@ unsafe fn same<T: Word>(warp: &mut Warp, pc: Pc) -> Pc {
     let (a, b) = (warp.lanes::<T>(pc.a), warp.lanes::<T>(pc.b));
     // SAFETY: the slots are the operation's, with 32 lanes.
     let equal = |lane: &usize| unsafe { *a.add(*lane) == *b.add(*lane) };
-    let equal = lanes_of(warp.active)
-        .filter(equal)
-        .fold(0, |lanes, lane| lanes | 1 << lane);
+    let equal = lanes_of(warp.active).filter(equal).fold(0, |lanes, lane| lanes | 1 << lane);
     // SAFETY: as above.
     unsafe { warp.set_predicate(pc.dst, warp.predicate(pc.c) & equal) };
     pc.next()
@@ -266,28 +260,20 @@ unsafe fn undefine_lanes(warp: &Warp, pc: Pc, without: u32) {
         match origin {
             Some(origin) if warp.is_private(host) => map.take_over(host, bytes, || {
                 let read = warp.location(origin.source);
-                format!(
-                    "kernel `{kernel}` stored there at {} what it had read at {read}, uninitialised",
-                    place()
-                )
+                format!("kernel `{kernel}` stored there at {} what it had read at {read}, uninitialised", place())
             }),
             Some(_) => observable |= 1 << lane,
             None => {
                 let allocation = || context.allocations.bounds(host, |allocation| allocation.start);
                 map.undefine(host, bytes, allocation, || {
-                    format!(
-                        "kernel `{kernel}` stored an uninitialised register there at {}",
-                        place()
-                    )
+                    format!("kernel `{kernel}` stored an uninitialised register there at {}", place())
                 });
             }
         }
     }
     if let Some(origin) = origin.filter(|_| observable != 0) {
         let store = warp.actor(pc.source, observable, "store of it to global memory");
-        warp.note(FindingKind::UnwrittenRead, origin.actor(warp), Some(store), || {
-            origin.place(warp)
-        });
+        warp.note(FindingKind::UnwrittenRead, origin.actor(warp), Some(store), || origin.place(warp));
     }
 }
 
@@ -330,14 +316,7 @@ unsafe fn defined(warp: &mut Warp, pc: Pc) -> Pc {
     if without != 0 {
         let source = pc.source;
         match origin {
-            Some(address) => drop(warp.origins.insert(
-                pc.dst,
-                Origin {
-                    source,
-                    lanes: without,
-                    address,
-                },
-            )),
+            Some(address) => drop(warp.origins.insert(pc.dst, Origin { source, lanes: without, address })),
             None => drop(warp.origins.remove(&pc.dst)),
         }
     }
@@ -357,9 +336,7 @@ unsafe fn look(warp: &mut Warp, pc: Pc) -> Pc {
 fn note_use(warp: &Warp, pc: Pc, without: u32) {
     if let Some(origin) = warp.origins.get(&pc.a) {
         let user = warp.actor(pc.source, without, "use of it");
-        warp.note(FindingKind::UnwrittenRead, origin.actor(warp), Some(user), || {
-            origin.place(warp)
-        });
+        warp.note(FindingKind::UnwrittenRead, origin.actor(warp), Some(user), || origin.place(warp));
         return;
     }
     let actor = warp.actor(pc.source, without, "use");
