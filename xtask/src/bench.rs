@@ -68,8 +68,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
         None if args.arrays => "arrays",
         None => "bench",
     };
-    shell::run(shell::cargo().args(["build", "--release", "--package", "rumba-tests", "--bin", program]))?;
-    let mut bench = Command::new(shell::target().join("release").join(program));
+    let mut bench = measuring(program)?;
     // Kernels are compiled before they run, where they can be: the table is not that of the first seconds, and the same each time.
     if program == "bench" && std::env::var_os("RUMBA_ENGINE").is_none() && doctor::compiles() {
         bench.env("RUMBA_ENGINE", "compiled");
@@ -81,4 +80,12 @@ pub(crate) fn run(args: Args) -> Result<()> {
         bench.arg(shell::workspace().join("tests/baseline/cub/cub.cu"));
     }
     shell::run(bench.args(&args.names))
+}
+
+/// Builds a program that measures, in release.
+pub(crate) fn measuring(program: &str) -> Result<Command> {
+    let mut build = shell::cargo();
+    build.args(["build", "--release", "--package", "rumba-tests", "--features", "measure", "--bin", program]);
+    shell::run(&mut build)?;
+    Ok(Command::new(shell::target().join("release").join(program)))
 }

@@ -28,6 +28,8 @@ pub(crate) fn run(_: Args) -> Result<()> {
             "clippy",
             "--workspace",
             "--all-targets",
+            "--features",
+            "rumba-tests/measure",
             "--locked",
             "--",
             "--deny",

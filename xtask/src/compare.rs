@@ -1,10 +1,10 @@
 //! `cargo xtask compare`: the CPU against the device over a range of sizes, by the program `compare` of the tests' package.
 
+use crate::bench;
 use crate::gallery::Device;
 use crate::{setup, shell, soft};
 use anyhow::Result;
 use std::path::PathBuf;
-use std::process::Command;
 
 /// Compare a function on the CPU with its kernel over a range of sizes, and predict whether it pays
 #[derive(clap::Args)]
@@ -29,8 +29,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> Result<()> {
     setup::ensure()?;
     soft::ensure()?;
-    shell::run(shell::cargo().args(["build", "--release", "--package", "rumba-tests", "--bin", "compare"]))?;
-    let mut compare = Command::new(shell::target().join("release/compare"));
+    let mut compare = bench::measuring("compare")?;
     compare.env("RUMBA_DEVICE", args.device.name());
     compare.arg("--folder").arg(args.folder.unwrap_or_else(|| shell::target().join("compare")));
     shell::run(compare.args(&args.names))

@@ -1,9 +1,9 @@
 //! `cargo xtask diff`: the gallery's kernels on two devices, by the program `diff` of the tests' package.
 
+use crate::bench;
 use crate::gallery::Device;
 use crate::{setup, shell, soft};
 use anyhow::Result;
-use std::process::Command;
 
 /// Compare what the software device and a GPU compute from the same PTX and inputs
 #[derive(clap::Args)]
@@ -27,8 +27,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> Result<()> {
     setup::ensure()?;
     soft::ensure()?;
-    shell::run(shell::cargo().args(["build", "--release", "--package", "rumba-tests", "--bin", "diff"]))?;
-    let mut diff = Command::new(shell::target().join("release/diff"));
+    let mut diff = bench::measuring("diff")?;
     diff.env("RUMBA_DIFF_AGAINST", args.against.name());
     if args.against == Device::Soft {
         diff.env("RUMBA_DIFF_SEED", args.seed.unwrap_or(1).to_string());

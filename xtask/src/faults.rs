@@ -1,6 +1,6 @@
 //! `cargo xtask faults`: scenarios of the runtime whose driver calls fail, and mixed work for hours. The package `faults` runs them.
 
-use crate::{shell, soft};
+use crate::soft;
 use anyhow::Result;
 use std::ffi::OsString;
 
@@ -14,8 +14,5 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
-    soft::ensure()?;
-    let mut command = shell::cargo();
-    command.args(["run", "--quiet", "-p", "faults", "--bin", "faults", "--"]).args(args.options);
-    shell::run(&mut command)
+    soft::run("faults", &args.options)
 }

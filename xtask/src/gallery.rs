@@ -4,6 +4,7 @@
 use crate::{shell, soft};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -106,38 +107,37 @@ pub(crate) fn build(names: &[String], profile: Profile) -> Result<()> {
     compile(names, profile)
 }
 
-/// Builds the programs alone, where the software device is there.
+/// Builds the programs alone, where the software device is there. The gallery's programs are one file.
 pub(crate) fn compile(names: &[String], profile: Profile) -> Result<()> {
-    let build = |arguments: &[&str], names: Vec<&String>| {
+    let build = |arguments: &[&str]| {
         let mut cargo = shell::cargo();
         cargo.arg("build").args(arguments);
         if let Profile::Release = profile {
             cargo.arg("--release");
         }
-        for name in names {
-            cargo.args(["--bin", name]);
-        }
         shell::run(&mut cargo)
     };
-    let mut gallery = Vec::new();
     for name in names {
-        match package(name) {
-            Some(package) => build(&["--package", package], vec![name])?,
-            None => gallery.push(name),
+        if let Some(package) = package(name) {
+            build(&["--package", package, "--bin", name])?;
         }
     }
-    if gallery.is_empty() {
+    if names.iter().all(|name| package(name).is_some()) {
         return Ok(());
     }
     // With xtask, as the launcher builds xtask with the gallery: dependencies then have the same features in both.
-    build(&["--package", "gallery", "--package", "xtask"], gallery)
+    build(&["--package", "gallery-all", "--package", "xtask", "--bin", GALLERY])
 }
+
+/// The program that has all programs of the gallery.
+const GALLERY: &str = "gallery";
 
 /// A built program, ready to be given arguments.
 pub(crate) fn command(name: &str, profile: Profile, device: Option<Device>) -> Command {
-    let program: PathBuf = shell::target().join(profile.folder()).join(name);
+    let file = if package(name).is_some() { name } else { GALLERY };
+    let program: PathBuf = shell::target().join(profile.folder()).join(file);
     let mut command = Command::new(program);
-    command.current_dir(shell::workspace());
+    command.arg0(name).current_dir(shell::workspace());
     if let Some(device) = device {
         command.env("RUMBA_DEVICE", device.name());
     }

@@ -248,7 +248,7 @@ fn command(tool: Tool, nightly: &Nightly, suite: &Suite, filter: &[String], repo
     }
     command.arg("test").args(suite.selection());
     command.arg("--target-dir").arg(tool.folder());
-    command.envs(plan.environment.iter().copied());
+    command.envs(plan.environment.iter().copied().filter(|(name, _)| std::env::var_os(name).is_none()));
     if tool != Tool::Miri {
         // Naming a target keeps build scripts and macros free of the flags.
         command.args(["--target", &nightly.host]);

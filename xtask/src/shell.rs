@@ -4,10 +4,20 @@
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// The folder of the workspace's Cargo.toml.
 pub(crate) fn workspace() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
+    static WORKSPACE: OnceLock<PathBuf> = OnceLock::new();
+    WORKSPACE.get_or_init(|| workspace_of(std::env::var_os("CARGO_MANIFEST_DIR").as_deref().map(Path::new)).to_owned())
+}
+
+/// The workspace around the package that cargo runs. If cargo runs the launcher, the workspace is where the launcher lies now: cargo does
+/// not compile xtask again in a clone that has moved.
+fn workspace_of(package: Option<&Path>) -> &Path {
+    let launcher = package.filter(|package| package.ends_with("xtask/launcher"));
+    let package = launcher.and_then(Path::parent).unwrap_or(Path::new(env!("CARGO_MANIFEST_DIR")));
+    package.parent().expect("xtask lies in the workspace")
 }
 
 /// The cargo that runs this program, at work in the workspace's root.
@@ -60,4 +70,19 @@ pub(crate) fn describe(command: &Command) -> String {
         if arg.contains(' ') { format!("'{arg}'") } else { arg.into_owned() }
     }));
     format!("`{}`", words.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::workspace_of;
+
+    #[test]
+    fn a_clone_that_has_moved_is_the_workspace() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+        assert_eq!(workspace_of(Some(Path::new("/moved/xtask/launcher"))), Path::new("/moved"));
+        assert_eq!(Some(workspace_of(Some(Path::new("/elsewhere/package")))), here);
+        assert_eq!(Some(workspace_of(None)), here);
+    }
 }

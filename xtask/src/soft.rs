@@ -6,6 +6,7 @@
 
 use crate::shell;
 use anyhow::{Context, Result};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -44,6 +45,12 @@ pub(crate) fn ensure() -> Result<()> {
     drop(done);
     outcome?;
     install()
+}
+
+/// Runs the program of a package, which loads the library.
+pub(crate) fn run(package: &str, options: &[OsString]) -> Result<()> {
+    ensure()?;
+    shell::run(shell::cargo().args(["run", "--quiet", "--package", package, "--"]).args(options))
 }
 
 /// Puts the library that was built where programs look for it.

@@ -1,6 +1,6 @@
 //! `cargo xtask ulp`: the errors of the mathematical functions. The package `ulp` measures them.
 
-use crate::{shell, soft};
+use crate::soft;
 use anyhow::Result;
 use std::ffi::OsString;
 
@@ -14,8 +14,5 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
-    soft::ensure()?;
-    let mut command = shell::cargo();
-    command.args(["run", "--quiet", "-p", "ulp", "--"]).args(args.options);
-    shell::run(&mut command)
+    soft::run("ulp", &args.options)
 }

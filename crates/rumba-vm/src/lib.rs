@@ -3,9 +3,9 @@
 //! A [`Device`] owns memory and workers; [`Device::load`] turns PTX into a [`Module`]; [`Device::launch`] runs a kernel
 //! of it and returns when it has ended.
 //!
-//! The rooms below import one way only, each what stands before it; `tests/tests/it/rooms.rs` keeps that:
+//! The layers below import one way only, each what stands before it; `tests/tests/it/layers.rs` keeps that:
 //!
-//! * `base`: lanes, limits, scalar types, seeds, and the control and data flow of any operations: what all rooms use.
+//! * `base`: lanes, limits, scalar types, seeds, and the control and data flow of any operations: what all layers use.
 //! * `mem`: the memory of a device, its allocations, and which bytes are unwritten.
 //! * `explore`: the orders of synchronising operations: which are to be run, and what commutes.
 //! * `check`: the detectors. They know numbers, and no warp or launch.

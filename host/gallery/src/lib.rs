@@ -13,6 +13,14 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+// The programs of `src/bin` name this library, as modules of it too.
+extern crate self as gallery;
+
+/// The programs, which are files of `src/bin` and programs of their own as well.
+pub mod programs {
+    include!(concat!(env!("OUT_DIR"), "/programs.rs"));
+}
+
 /// The kernels of the gallery, compiled by this package's build script.
 pub const PTX: &str = include_str!(env!("GALLERY_PTX"));
 

@@ -182,7 +182,7 @@ impl Bell {
     fn take(&self) -> Result<Option<KernelPanic>, Code> {
         match self.word().swap(0, Ordering::Acquire) {
             0 => Ok(None),
-            // SAFETY: only `device_panic` of the module's kernels rings, with the address of the module's record, which stays
+            // SAFETY: only `__rumba_raise` of the module's kernels rings, with the address of the module's record, which stays
             // until `Panics::detach`.
             record => match unsafe { read(record) } {
                 Ok(panic) => {

@@ -29,6 +29,10 @@ pub(crate) struct Kernels {
     pub(crate) texts: &'static LazyLock<Pieces>,
 }
 
+/// How a caller launches a library's kernel: on a stream, or while it measures.
+#[cfg(feature = "linalg")]
+pub(crate) type Launch<'l> = dyn FnMut(&Library, LaunchConfig<'_>, Call<'_>) -> Result<()> + 'l;
+
 /// A handle to a library on a device, and the stream that it launches on. Clones share kernels and work memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Library {

@@ -1,4 +1,4 @@
-//! A part of the table of faults, and of mixed work: the whole is `cargo xtask faults`.
+//! A part of the table of faults, and of mixed work: the whole is `cargo xtask faults`, or `RUMBA_FAULT_STRIDE=1` here.
 
 use std::time::Duration;
 
@@ -11,8 +11,10 @@ use test_processes::alone;
 const ENVIRONMENT: [(&str, &str); 3] =
     [("RUMBA_DEVICE", "soft"), ("RUMBA_SOFT_DEVICES", "3"), ("RUMBA_ENGINE", "interpreter")];
 
-/// Scenarios of a part of the table, each with a fault at one of `stride` places.
+/// Scenarios of a part of the table, each with a fault at one of `stride` places, unless the environment names another stride.
 fn part(part: &str, stride: usize) {
+    let named = std::env::var("RUMBA_FAULT_STRIDE").ok();
+    let stride = named.map_or(stride, |named| named.parse().expect("RUMBA_FAULT_STRIDE is a number"));
     alone(&ENVIRONMENT, || {
         let mut runner = Runner::new()?;
         let (mut runs, mut failures) = (0, Vec::new());

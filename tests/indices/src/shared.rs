@@ -1,4 +1,4 @@
-//! Shared memory under other names, and threads that leave before a barrier that others pass: what tests/shared.rs launches.
+//! Shared memory under other names, and threads that leave before a barrier that others pass: what tests/it/shared.rs launches.
 
 use cuda_std::prelude::*;
 use cuda_std::shared::Storage;

@@ -1,4 +1,4 @@
-//! Each case launched once, of a middling size, for profilers to look at: `tests/traffic.rs` compares
+//! Each case launched once, of a middling size, for profilers to look at: `tests/it/traffic.rs` compares
 //! what the software device counts with what NVIDIA's profiler does.
 //!
 //! Usage: `once [PART OF A NAME ...]`; without one all cases.

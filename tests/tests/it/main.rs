@@ -10,11 +10,13 @@ mod findings;
 mod forms;
 mod indices;
 mod invariants;
+mod layers;
 mod linking;
+mod prose;
 mod ptx;
 mod reductions;
 mod reports;
-mod rooms;
+
 mod shared;
 mod traffic;
 mod variants;

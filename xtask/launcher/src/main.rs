@@ -28,9 +28,12 @@ fn main() -> ExitCode {
 /// Brings xtask up to date. The first time cargo shows its progress; later its errors only, and a line if it takes long.
 fn build(program: &Path) -> Result<(), String> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    // Where the workspace lies now, not where this program was compiled: a clone that has moved is not compiled again.
+    let own =
+        std::env::var_os("CARGO_MANIFEST_DIR").ok_or("`cargo xtask` is run by cargo, which says where it lies")?;
+    cargo.current_dir(Path::new(&own).join("../.."));
     // The gallery is named, not built: its dependencies then have the features here that it needs, and are compiled once.
-    cargo.args(["build", "--package", "xtask", "--package", "gallery", "--bin", "xtask"]);
+    cargo.args(["build", "--package", "xtask", "--package", "gallery-all", "--bin", "xtask"]);
     let (done, is_done) = channel::<()>();
     if program.exists() {
         cargo.arg("--quiet");

@@ -38,6 +38,7 @@ impl Suite {
 /// What a tool runs, and how.
 pub(super) struct Plan {
     pub(super) suites: &'static [Suite],
+    /// Variables, unless the environment has them.
     pub(super) environment: &'static [(&'static str, &'static str)],
     /// The sanitizer's own options, by environment variable.
     pub(super) options: &'static [(&'static str, &'static str)],
@@ -49,6 +50,9 @@ const SOFT: (&str, &str) = ("RUMBA_DEVICE", "soft");
 
 /// The sanitizers load modules thirty times slower, of which the leak test loads one in a hundred operations.
 const FEW_OPERATIONS: (&str, &str) = ("RUMBA_LEAK_OPERATIONS", "400");
+
+/// One in eleven runs of the table of faults; `RUMBA_FAULT_STRIDE=1` in the environment has all.
+const FEW_FAULTS: (&str, &str) = ("RUMBA_FAULT_STRIDE", "11");
 
 pub(super) static MIRI: Plan = Plan {
     suites: &[
@@ -172,6 +176,8 @@ pub(super) static ADDRESS: Plan = Plan {
             only: &[],
             without: &[],
         },
+        // What the runtime does after a failed call.
+        Suite { package: "faults", features: LINKED, files: &["it"], only: &[], without: &[] },
         // The machine's own memory: tables of allocations, pages, what the checks note beside them, copies.
         Suite {
             package: "rumba-vm",
@@ -188,7 +194,7 @@ pub(super) static ADDRESS: Plan = Plan {
             without: &[],
         },
     ],
-    environment: &[SOFT, FEW_OPERATIONS],
+    environment: &[SOFT, FEW_OPERATIONS, FEW_FAULTS],
     options: &[
         ("ASAN_OPTIONS", "detect_leaks=1:detect_stack_use_after_return=1"),
         // Only for the folder of its reports.

@@ -16,7 +16,7 @@ struct Args {
     n: usize,
 }
 
-fn main() -> anyhow::Result<()> {
+pub fn main() -> anyhow::Result<()> {
     let Args { options, n } = Args::parse();
     let mut show = options.start("NAME")?;
     let a = 2.5;

@@ -134,7 +134,7 @@ pub enum Memory {
     Copies,
 }
 
-/// What an instruction does with undefined operands (`check/registers.rs`). Loads, stores and branches are told by
+/// What an instruction does with undefined operands (`load/instrument/registers.rs`). Loads, stores and branches are told by
 /// their operations.
 #[derive(Clone, Copy)]
 pub enum Undefined {
@@ -162,7 +162,7 @@ pub enum Extremes {
     Numbers,
 }
 
-/// An operand that makes the result meaningless (`check/arithmetic.rs`).
+/// An operand that makes the result meaningless (`load/instrument/arithmetic.rs`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hazard {
     /// The last operand, an integer divisor, is 0.
@@ -176,9 +176,9 @@ pub enum Hazard {
 pub enum Carries {
     /// Nothing that checks follow.
     Nothing,
-    /// The values: what makes an operand meaningless makes the result so (`check/arithmetic.rs`).
+    /// The values: what makes an operand meaningless makes the result so (`load/instrument/arithmetic.rs`).
     Value,
-    /// The address: if an operand points into an array, so does the result (`check/arrays.rs`).
+    /// The address: if an operand points into an array, so does the result (`load/instrument/arrays.rs`).
     Address,
     /// Both.
     ValueAndAddress,

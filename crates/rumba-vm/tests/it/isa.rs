@@ -50,7 +50,7 @@ fn only_textures_and_the_fifth_generation_are_out_of_scope() {
     }
 }
 
-/// An instruction whose operand is declared before it, which a line of a list cannot say; `tests/control.rs` has it.
+/// An instruction whose operand is declared before it, which a line of a list cannot say; `control.rs` has it.
 const NOT_LISTED: &str = "brx";
 
 #[test]

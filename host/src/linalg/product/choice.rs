@@ -8,7 +8,7 @@ use crate::array::layout::Layout;
 use crate::base::driver;
 use crate::base::error::{Error, Result};
 use crate::launch::config::LaunchConfig;
-use crate::launch::library::Library;
+use crate::launch::library::{Launch, Library};
 use crate::linalg::{Linalg, Tuning};
 use bytemuck::Pod;
 use rumba_linalg::product::fused;
@@ -400,9 +400,6 @@ fn measure<T: Multiply<U>, U: Pod>(
     scratch.discard();
     by_name(answer?)
 }
-
-/// How a kernel is launched.
-pub(super) type Launch<'l> = dyn FnMut(&Library, LaunchConfig<'_>, cuda_std::launch::Call<'_>) -> Result<()> + 'l;
 
 /// Copies what has to be copied, and computes.
 fn carry_out<T: Multiply<U>, U: Pod>(

@@ -1,11 +1,10 @@
 //! Operands copied into work memory, where neighbouring terms of a sum are neighbours and all else lies 16 bytes apart.
 
-use super::choice::Launch;
 use crate::array::ArrayView;
 use crate::array::layout::Layout;
 use crate::base::error::Result;
 use crate::launch::config::LaunchConfig;
-use crate::launch::library::{Library, Work};
+use crate::launch::library::{Launch, Library, Work};
 use bytemuck::Pod;
 use rumba_linalg::product::pack::{self, TILE};
 

@@ -1,6 +1,5 @@
 //! Products in parts of the sums, for few tiles with long sums: each part is a product of its own, and their total is the result.
 
-use super::choice::Launch;
 use super::group::{is_plain, matrices};
 use super::types::{Multiply, Operands};
 use crate::array::ArrayViewMut;
@@ -8,7 +7,7 @@ use crate::array::layout::Layout;
 use crate::base::error::Result;
 use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
 use crate::launch::config::LaunchConfig;
-use crate::launch::library::Library;
+use crate::launch::library::{Launch, Library};
 use bytemuck::Pod;
 use cuda_std::half::{bf16, e4m3, e5m2, f16};
 use cuda_std::launch::{Call, TensorShape};

@@ -2,53 +2,12 @@
 
 use core::marker::PhantomData;
 
-use ::half::{bf16, f16};
-
 use super::output::TensorWriter;
 use super::pipeline::{Consumer, Full, WARP_GROUP};
 use super::tile::{Element, Factor, Operand, StageTile, Stored, Swizzled, TileRef, sealed as tile};
+use super::width::{Columns, Number, Width, sealed};
 use crate::device::thread::{index_in_block, lane_id};
-use crate::device::wgmma::{self, E4m3, E5m2, Sums, Wgmma};
-
-/// How wide an accumulator may be: 32, 64, 128, 160, 176, 192 or 256 columns.
-#[derive(Debug)]
-pub struct Columns<const COLUMNS: usize>(());
-
-/// What [`Columns`] of a width there are.
-#[diagnostic::on_unimplemented(
-    message = "there is no accumulator of this width",
-    note = "accumulators have 32, 64, 128, 160, 176, 192 or 256 columns"
-)]
-pub trait Width: sealed::Width {}
-
-pub(super) mod sealed {
-    use super::{E4m3, E5m2, Sums, Wgmma, bf16, f16};
-
-    pub trait Width {
-        #[allow(private_bounds, reason = "the instructions are not public")]
-        type F32: Sums<Number = f32> + Wgmma<f16> + Wgmma<bf16> + Wgmma<f32> + Wgmma<E4m3> + Wgmma<E5m2>;
-        #[allow(private_bounds, reason = "the instructions are not public")]
-        type I32: Sums<Number = i32> + Wgmma<i8>;
-    }
-}
-
-macro_rules! widths {
-    ($($columns:literal)*) => {$(
-        impl Width for Columns<$columns> {}
-        impl sealed::Width for Columns<$columns> {
-            type F32 = [f32; $columns / 2];
-            type I32 = [i32; $columns / 2];
-        }
-    )*};
-}
-
-widths!(32 64 128 160 176 192 256);
-
-/// What products are summed in: `f32`, or `i32` of `i8`.
-pub trait Number: tile::Number {}
-
-impl Number for f32 {}
-impl Number for i32 {}
+use crate::device::wgmma::{self, Sums};
 
 /// 64 rows by `COLUMNS` columns of sums, in the registers of the 128 threads of a warp group.
 ///
@@ -59,7 +18,7 @@ pub struct Accumulator<const COLUMNS: usize, N: Number = f32>
 where
     Columns<COLUMNS>: Width,
 {
-    pub(super) sums: <N as tile::Number>::Of<Columns<COLUMNS>>,
+    pub(super) sums: <N as sealed::Number>::Of<Columns<COLUMNS>>,
 }
 
 impl<const COLUMNS: usize, N: Number> Accumulator<COLUMNS, N>

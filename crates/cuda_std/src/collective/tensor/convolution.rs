@@ -2,13 +2,13 @@
 
 use core::ops::Range;
 
-use super::accumulator::{Columns, Width};
 use super::im2col::Im2colMap;
 use super::map::TensorMap;
 use super::output::Place;
 use super::pipeline::{Producer, TensorPipeline};
 use super::product::{Results, compute};
 use super::tile::{Factor, Operand, StageTile, Swizzled};
+use super::width::{Columns, Width};
 
 /// The registers of a thread in the roles: of the producer's warp group, which counts taps, of one warp group of consumers, and of
 /// each of two.

@@ -3,13 +3,14 @@
 
 use bytemuck::Pod;
 
-use super::accumulator::{Accumulator, Columns, Number, Width, register_place};
+use super::accumulator::{Accumulator, register_place};
 use super::map::TensorMap;
 use super::matrix::{MatrixOutput, MatrixTile};
 use super::output::{Place, Places, TensorStaging, Tiling};
 use super::pipeline::{Consumer, TensorPipeline};
 use super::product::{Results, product, sealed};
 use super::tile::{Factor, Operand, StageTile, Swizzled};
+use super::width::{Columns, Number, Width};
 use crate::collective::warp::FULL_MASK;
 use crate::device::sync::sync_warp;
 use crate::device::thread::lane_id;
@@ -78,8 +79,8 @@ where
     fn initialise(&self) {}
 
     #[inline(always)]
-    fn memory(&self) -> u32 {
-        self.staging.base
+    fn memory(&self) -> Option<u32> {
+        Some(self.staging.base)
     }
 
     #[inline(always)]

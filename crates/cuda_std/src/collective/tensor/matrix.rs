@@ -5,11 +5,12 @@ use core::marker::PhantomData;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::accumulator::{Accumulator, Columns, Number, Width, first_place, register_place};
+use super::accumulator::{Accumulator, first_place, register_place};
 use super::output::{Place, Places, Tiling};
 use super::pipeline::{Consumer, WARP_GROUP, assert_cluster};
 use super::tile::Stored;
 use super::wait::wait_for_cluster;
+use super::width::{Columns, Number, Width};
 use crate::abi::parameter::{KernelParameter, Role};
 use crate::array::strided::read_four;
 use crate::collective::warp::FULL_MASK;

@@ -150,8 +150,9 @@ mod stack;
 mod tile;
 mod turns;
 mod wait;
+mod width;
 
-pub use accumulator::{Accumulator, Columns, Number, Products, Width};
+pub use accumulator::{Accumulator, Products};
 pub use convolution::convolution;
 pub use fours::product_in_fours;
 #[doc(hidden)]
@@ -172,3 +173,4 @@ pub use tile::{
     Across, Element, Factor, Multicast, Operand, StageTile, Stored, Swizzled, Tile, TileMemory, TileRef, TileSource,
 };
 pub use turns::Turns;
+pub use width::{Columns, Number, Width};

@@ -2,10 +2,11 @@
 
 use core::marker::PhantomData;
 
-use super::accumulator::{Accumulator, Columns, Number, Packed, Width, register_place};
+use super::accumulator::{Accumulator, Packed, register_place};
 use super::map::TensorOutput;
 use super::pipeline::{Consumer, assert_cluster};
 use super::tile::{Element, Factor, Stored, Swizzled, Tile, sealed};
+use super::width::{Columns, Number, Width};
 use crate::abi::parameter::{KernelParameter, Role};
 use crate::collective::warp::FULL_MASK;
 use crate::device::intrinsics;

@@ -3,11 +3,12 @@
 use core::marker::PhantomData;
 
 use super::Stage;
-use super::accumulator::{Accumulator, Columns, Packed, Width};
+use super::accumulator::{Accumulator, Packed};
 use super::pipeline::{Consumer, Empty, Full, sealed as stage};
 use super::stack::Source4;
 use super::tile::{Element, StageTile, Swizzled, sealed as tile};
 use super::turns::Turns;
+use super::width::{Columns, Width};
 use crate::device::warp_group::{self, RegisterProducts};
 use crate::device::wgmma::{self, Along, Sums as _};
 
@@ -139,7 +140,7 @@ impl<'s, T: Element, const ROWS: usize, const N: usize> Panels<'s, T, ROWS, N> {
 pub trait WeightedWidth: Width + sealed::WeightedWidth {}
 
 mod sealed {
-    use super::{super::accumulator::sealed::Width, Element, RegisterProducts};
+    use super::{super::width::sealed::Width, Element, RegisterProducts};
 
     pub trait WeightedWidth: Width {
         /// Starts a product.

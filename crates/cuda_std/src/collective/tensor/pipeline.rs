@@ -7,7 +7,7 @@ use core::mem::ManuallyDrop;
 use super::meeting::{Meet, Meeting, MeetingAt};
 use super::tile::sealed as tile;
 use super::tile::{Factor, StageTile, TileRef, TileSource};
-use super::wait::{InVain, Notes, NotesAt, note_of, unequal, wait, wait_together};
+use super::wait::{InVain, Notes, NotesAt, Position, note_of, unequal, wait, wait_together};
 use crate::abi::parameter::{KernelParameter, Role};
 use crate::collective::warp::{FULL_MASK, WARP_SIZE, shfl_sync};
 use crate::device::intrinsics;
@@ -73,7 +73,7 @@ pub struct PipelineMemory<S: Stage, const STAGES: usize> {
 /// copied once for all of them, and a stage is filled only when it is empty in each.
 #[derive(Debug)]
 pub struct TensorPipeline<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32 = 1> {
-    base: u32,
+    pub(super) base: u32,
     /// With how many each thread begins.
     registers: u32,
     trust: Trust,
@@ -348,26 +348,6 @@ fn notes<S: Stage, const STAGES: usize, const CLUSTER: u32>(base: u32) -> NotesA
     NotesAt {
         address: base + core::mem::offset_of!(PipelineMemory<S, STAGES>, notes) as u32,
         blocks: if S::SHARED { CLUSTER } else { 1 },
-    }
-}
-
-/// The stage that comes next, and the parity of the round.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Position {
-    pub(super) stage: u32,
-    pub(super) round: u32,
-}
-
-impl Position {
-    const START: Self = Self { stage: 0, round: 0 };
-
-    #[inline(always)]
-    fn advance<const STAGES: usize>(&mut self) {
-        self.stage += 1;
-        if self.stage == STAGES as u32 {
-            self.stage = 0;
-            self.round ^= 1;
-        }
     }
 }
 

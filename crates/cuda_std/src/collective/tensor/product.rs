@@ -2,13 +2,14 @@
 
 use core::ops::Range;
 
-use super::accumulator::{Accumulator, Columns, Number, Width};
+use super::accumulator::Accumulator;
 use super::map::{TensorMap, TensorOutput};
 use super::matrix::{MatrixOutput, TensorExchange};
 use super::meeting::Meet;
 use super::output::{Place, Places, TensorStaging, Tiling};
 use super::pipeline::{Consumer, Producer, TensorPipeline, is_joint};
 use super::tile::{Element, Factor, Operand, StageTile, Stored, Swizzled, sealed as tile};
+use super::width::{Columns, Number, Width};
 use crate::device::intrinsics;
 use crate::device::sync::wait_for_prior_kernels;
 
@@ -56,8 +57,8 @@ pub(super) mod sealed {
         /// What the block does before it divides into roles.
         fn initialise(&self);
 
-        /// Where its shared memory is, of which a kernel may have several; 0 for none.
-        fn memory(&self) -> u32;
+        /// The address of its shared memory, if it has some. A kernel may have several to choose from.
+        fn memory(&self) -> Option<u32>;
 
         /// The tiles of the results that this block computes.
         fn places(&self) -> Places<ROWS, COLUMNS>;
@@ -123,8 +124,8 @@ where
     }
 
     #[inline(always)]
-    fn memory(&self) -> u32 {
-        self.1.base
+    fn memory(&self) -> Option<u32> {
+        Some(self.1.base)
     }
 
     #[inline(always)]
@@ -205,8 +206,8 @@ where
     }
 
     #[inline(always)]
-    fn memory(&self) -> u32 {
-        self.1.base
+    fn memory(&self) -> Option<u32> {
+        Some(self.1.base)
     }
 
     #[inline(always)]
@@ -283,8 +284,8 @@ where
     fn initialise(&self) {}
 
     #[inline(always)]
-    fn memory(&self) -> u32 {
-        0
+    fn memory(&self) -> Option<u32> {
+        None
     }
 
     #[inline(always)]
@@ -368,8 +369,8 @@ where
     }
 
     #[inline(always)]
-    fn memory(&self) -> u32 {
-        self.1.base
+    fn memory(&self) -> Option<u32> {
+        Some(self.1.base)
     }
 
     #[inline(always)]
@@ -634,10 +635,10 @@ fn compute_early<
     let (first, end) = (bound(slice), bound(slice + 1));
     let mut places = results.places();
     let [rows, columns, tiles] = places.counts();
-    let meet = Meet {
-        task: Some([steps, rows, columns, tiles, results.memory(), 0, 0]),
-        joint: is_joint::<(A, B)>() || R::SLICES > 1,
-    };
+    // Blocks of a cluster compare offsets: on a GPU, an address in shared memory has the rank of its block in the upper bits.
+    let memory = results.memory().map_or(0, |memory| memory.wrapping_sub(stages.base));
+    let meet =
+        Meet { task: Some([steps, rows, columns, tiles, memory, 0, 0]), joint: is_joint::<(A, B)>() || R::SLICES > 1 };
     let producer = |producer: &mut Producer<'_, (A, B), STAGES, CLUSTER>| {
         if !settled {
             wait_for_prior_kernels();

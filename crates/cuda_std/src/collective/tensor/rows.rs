@@ -1,7 +1,8 @@
 //! Numbers of rows, beside an accumulator.
 
-use super::accumulator::{Accumulator, Columns, Width};
+use super::accumulator::Accumulator;
 use super::pipeline::WARP_GROUP;
+use super::width::{Columns, Width};
 use crate::collective::warp::{FULL_MASK, Shuffle, WARP_SIZE, shfl_xor_sync};
 use crate::device::thread::{index_in_block, lane_id};
 use crate::device::warp_group;

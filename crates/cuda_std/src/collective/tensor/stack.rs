@@ -5,11 +5,12 @@ use core::num::NonZeroU32;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::accumulator::{Accumulator, Columns, Packed, Width};
+use super::accumulator::{Accumulator, Packed};
 use super::map::{Image, assert_sixteen, prefetch, role};
 use super::output::TensorStaging;
 use super::pipeline::Consumer;
 use super::tile::{Element, Swizzled, Tile, sealed};
+use super::width::{Columns, Width};
 use crate::abi::parameter::{KernelParameter, Role};
 use crate::collective::warp::FULL_MASK;
 use crate::device::sync::sync_warp;

@@ -5,8 +5,7 @@ use core::marker::PhantomData;
 use ::half::{bf16, f16};
 use bytemuck::Pod;
 
-use super::accumulator::Number;
-use super::accumulator::sealed::Width;
+use super::width::{Number, sealed as width};
 use crate::device::wgmma::{self, Order, Wgmma};
 use crate::number::half::{e4m3, e5m2};
 
@@ -91,23 +90,8 @@ pub trait TileSource<T: Factor>: sealed::TileSource<T> {}
 pub(crate) mod sealed {
     use bytemuck::Pod;
 
-    use super::Width;
-    use crate::device::wgmma::{Order, Sums};
-
-    /// A sum.
-    pub trait Number: Pod {
-        /// The sums of a warp group.
-        #[allow(private_bounds, reason = "the instructions are not public")]
-        type Of<W: Width>: Sums<Number = Self>;
-    }
-
-    impl Number for f32 {
-        type Of<W: Width> = W::F32;
-    }
-
-    impl Number for i32 {
-        type Of<W: Width> = W::I32;
-    }
+    use super::width::{Number, Width};
+    use crate::device::wgmma::Order;
 
     pub trait Element: Pod + 'static {
         /// As `cuTensorMapEncodeTiled` counts the types.
@@ -202,16 +186,16 @@ macro_rules! elements {
             type Total = $sum;
 
             #[inline(always)]
-            unsafe fn multiply<W: Width, A: Order, B: Order>(
-                sums: &mut <$sum as sealed::Number>::Of<W>, a: u64, b: u64, add: u32,
+            unsafe fn multiply<W: width::Width, A: Order, B: Order>(
+                sums: &mut <$sum as width::Number>::Of<W>, a: u64, b: u64, add: u32,
             ) {
                 // SAFETY: the caller's.
                 unsafe { Wgmma::<$factor>::multiply::<A, B>(sums, a, b, add) }
             }
 
             #[inline(always)]
-            unsafe fn multiply_four<W: Width, A: Order, B: Order>(
-                sums: &mut <$sum as sealed::Number>::Of<W>, a: [u64; 4], b: [u64; 4], add: u32,
+            unsafe fn multiply_four<W: width::Width, A: Order, B: Order>(
+                sums: &mut <$sum as width::Number>::Of<W>, a: [u64; 4], b: [u64; 4], add: u32,
             ) {
                 // SAFETY: the caller's.
                 unsafe { Wgmma::<$factor>::multiply_four::<A, B>(sums, a, b, add) }

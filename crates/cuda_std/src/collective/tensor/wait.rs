@@ -8,7 +8,6 @@
 //! All of this is beside the way of a kernel whose waits are short. Each instruction there counts: they stand between the
 //! products, whose kernels are as long as some thousand instructions take.
 
-use super::pipeline::Position;
 use crate::abi::record;
 use crate::device::{intrinsics, waiting, wgmma};
 
@@ -142,6 +141,26 @@ pub(super) struct Notes {
     ended: [[u8; 8]; 8],
     /// The barrier at which the block's consumers arrive when their role ends.
     left: u64,
+}
+
+/// The stage that comes next, and the parity of the round.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Position {
+    pub(super) stage: u32,
+    pub(super) round: u32,
+}
+
+impl Position {
+    pub(super) const START: Self = Self { stage: 0, round: 0 };
+
+    #[inline(always)]
+    pub(super) fn advance<const STAGES: usize>(&mut self) {
+        self.stage += 1;
+        if self.stage == STAGES as u32 {
+            self.stage = 0;
+            self.round ^= 1;
+        }
+    }
 }
 
 /// The stage with which a role has ended, or that a wait is for, as a note: of stages that are no further apart than a pipeline has,

@@ -1,11 +1,17 @@
 //! The gallery's programs as a user meets them: options, exit status, and the choice of the device.
 
-use std::ffi::OsStr;
-use std::path::Path;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 
+/// A program of the gallery.
+fn program(name: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gallery"));
+    command.arg0(name);
+    command
+}
+
 fn saxpy(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_saxpy"))
+    program("saxpy")
         .args(arguments)
         .envs(environment.iter().copied())
         .output()
@@ -74,13 +80,9 @@ fn nothing_to_do() {
 
 #[test]
 fn the_checks_find_nothing_in_any_program() {
-    let sources = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/bin")).expect("the programs' sources");
-    let folder = Path::new(env!("CARGO_BIN_EXE_saxpy")).parent().expect("a folder");
-    for source in sources {
-        let path = source.expect("a file").path();
-        let name = path.file_stem().and_then(OsStr::to_str).expect("a name");
-        let size = if name == "pi" { "--blocks=2" } else { "--n=64" };
-        let output = Command::new(folder.join(name))
+    for (name, _) in gallery::programs::ALL {
+        let size = if *name == "pi" { "--blocks=2" } else { "--n=64" };
+        let output = program(name)
             .arg(size)
             .current_dir(env!("CARGO_TARGET_TMPDIR"))
             .envs([("RUMBA_DEVICE", "soft"), ("RUMBA_CHECK", "all")])
@@ -90,4 +92,10 @@ fn the_checks_find_nothing_in_any_program() {
         let says_nothing_else = reports.lines().count() == 1 && reports.starts_with("rumba: no findings in ");
         assert!(output.status.success() && says_nothing_else, "{name}: {reports}");
     }
+}
+
+#[test]
+fn a_name_of_no_program() {
+    let output = program("abacus").output().expect("the program was built beside this test");
+    fails(&output, &["`abacus`", "cargo xtask run", "black_scholes, ", "transpose"]);
 }
