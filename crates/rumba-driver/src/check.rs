@@ -131,9 +131,9 @@ pub fn allocating<T>(at: &'static std::panic::Location<'static>, work: impl FnOn
     result
 }
 
-/// The line that allocates, as far as it is known, for the device that asks.
+/// Tells the device which source line allocates in this thread, if the line is known.
 pub(crate) extern "C" fn origin(line: Sink<'_>) {
-    // Of a thread that is ending, no line is known.
+    // The thread-local variable is gone when the thread is ending: no line is known then.
     if let Ok(Some(at)) = ORIGIN.try_with(Cell::get) {
         line.put(format!("{}:{}:{}", at.file(), at.line(), at.column()).as_bytes());
     }

@@ -1,4 +1,4 @@
-//! A compiler that keeps what it has made, and works in the background.
+//! A compiler that works in the background and keeps the code it has made.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -15,25 +15,25 @@ use crate::{exit, object, processor};
 /// How a [`Jit`] works.
 #[derive(Debug)]
 pub struct Settings {
-    /// Looks for the `libLLVM` to compile with, when it is first needed. Without one, nothing is compiled.
+    /// Looks for the `libLLVM` to compile with, when LLVM is first needed. Without a library, nothing is compiled.
     pub library: fn() -> Option<PathBuf>,
-    /// Where objects are kept, if they are.
+    /// The cache of objects, if objects are to be kept.
     pub cache: Option<Cache>,
-    /// What wrote the texts: objects of another build are not found.
+    /// The build of the program that writes the texts: objects of another build are not found.
     pub build: String,
     /// The passes that texts are optimised by.
     pub pipeline: Pipeline<'static>,
-    /// Where it says what it does.
+    /// The log, which gets a line for each step of the compiler.
     pub log: fn(fmt::Arguments<'_>),
 }
 
 /// Why there is no code.
 #[derive(Debug, thiserror::Error)]
 pub enum JitError {
-    /// Nothing to compile with.
+    /// The machine has no LLVM.
     #[error("there is no libLLVM on this machine")]
     NoLlvm,
-    /// It cannot be used.
+    /// The library cannot be used.
     #[error("{} cannot be used: {reason}", path.display())]
     Load {
         /// The library.
@@ -47,13 +47,13 @@ pub enum JitError {
     /// The object could not be used.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// It would take LLVM too long: its time grows faster than the text.
+    /// LLVM would take too long: its time grows faster than the text.
     #[error("its code in LLVM's assembly has {} KiB, and at most {} KiB are compiled", bytes / 1024, MOST_TEXT / 1024)]
     Long {
         /// Bytes of the text.
         bytes: usize,
     },
-    /// Too much is waiting already.
+    /// Too many kernels are waiting already.
     #[error("{QUEUE} kernels are waiting to be compiled")]
     Full,
     /// The system refuses a thread.
@@ -64,7 +64,7 @@ pub enum JitError {
     Ending,
 }
 
-/// Called once with what came of a text, from any thread.
+/// Called once with the result of compiling a text, from any thread.
 pub type Done = Box<dyn FnOnce(Result<Arc<Code>, JitError>) + Send>;
 
 /// Bytes of the longest text that is compiled, in a few seconds.
@@ -76,8 +76,8 @@ const QUEUE: usize = 256;
 /// How long a unit waits in any case: a process that only tries a kernel has then ended, and never starts LLVM.
 const DELAY: Duration = Duration::from_millis(10);
 
-/// How long it waits in addition for each byte of its text, which is about what LLVM takes: a process that ends while it compiles
-/// has then run for as long already, and has lost half of its time at most.
+/// How long a unit waits in addition for each byte of its text, which is about LLVM's time for the byte: a process that
+/// ends while LLVM compiles has then run for as long already, and has lost half of its time at most.
 const DELAY_PER_BYTE: Duration = Duration::from_micros(1);
 
 /// The niceness of the thread in the background: it has a third of what a thread that runs kernels has of a core.
@@ -93,11 +93,11 @@ pub struct Jit {
 struct Shared {
     settings: Settings,
     library: OnceLock<Option<PathBuf>>,
-    /// All of the key but the text.
+    /// The parts of the key other than the text.
     identity: OnceLock<Key>,
     /// Code that is in use.
     known: Mutex<HashMap<Key, Weak<Code>>>,
-    /// A problem with the cache is told once.
+    /// Set when a problem with the cache was logged, which happens once.
     told: OnceLock<()>,
     queue: Mutex<Queue>,
     filled: Condvar,
@@ -317,7 +317,8 @@ impl Shared {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers code as long as it is used. Of two threads that made the same, the first one's is used.
+    /// Remembers code until its last user drops it. If two threads compile the same text, both use the first thread's
+    /// code.
     fn keep(&self, key: &Key, code: Code) -> Arc<Code> {
         let mut known = self.known();
         if let Some(code) = known.get(key).and_then(Weak::upgrade) {

@@ -48,19 +48,19 @@ pub use module::{Module, Pipeline};
 #[error("{0}")]
 pub struct LlvmError(pub String);
 
-/// Why a file is not used as LLVM.
+/// Why a file cannot be used as LLVM.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The loader refused it, or it lacks a function.
+    /// The loader refused the file, or the library lacks a function.
     #[error("{}", sentence(.0))]
     Library(#[source] libloading::Error),
-    /// The loader refused it, with its words.
+    /// The loader refused the file, with this message.
     #[error("{0}")]
     Refused(String),
-    /// This C library cannot load it apart from the program.
+    /// This C library cannot load a library into a namespace of its own.
     #[error("it can only be loaded into a namespace of its own by GNU's C library from version 2.34 on")]
     NoNamespaces,
-    /// It is older than what is known to work.
+    /// The library is older than the oldest LLVM known to work.
     #[error("it is LLVM {found}, and {} is the oldest that works", find::OLDEST)]
     Old {
         /// Its version.

@@ -19,7 +19,7 @@ pub enum BackEnd {
 }
 
 impl BackEnd {
-    /// That of the processor which runs this program, if there is one.
+    /// The back end for the processor that runs this program, if it is one of these.
     pub const fn host() -> Option<Self> {
         if cfg!(target_arch = "x86_64") {
             Some(Self::X86)
@@ -30,7 +30,7 @@ impl BackEnd {
         }
     }
 
-    /// LLVM's name of it.
+    /// LLVM's name of the back end.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Nvptx => "NVPTX",
@@ -47,16 +47,16 @@ pub enum Level {
     O0,
     /// A little.
     O1,
-    /// Most of what there is.
+    /// Most optimizations.
     O2,
-    /// Everything.
+    /// All optimizations.
     O3,
 }
 
 /// What code is written for.
 #[derive(Debug, Clone, Copy)]
 pub struct Target<'a> {
-    /// Which part of LLVM writes it.
+    /// The back end that writes the code.
     pub back_end: BackEnd,
     /// Architecture, vendor, system.
     pub triple: &'a CStr,

@@ -1,4 +1,4 @@
-//! Modules as wholes. What is in them is reached through [`Module::raw`] only.
+//! LLVM modules as wholes. Only [`Module::raw`] gives access to their functions and variables.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -9,9 +9,9 @@ use crate::{Context, LlvmError, Machine, api};
 /// Passes to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pipeline<'a> {
-    /// Which, in the syntax of `opt -passes=`.
+    /// The passes, in the syntax of `opt -passes=`.
     pub passes: &'a CStr,
-    /// Whether those that vectorise, interleave and unroll loops may do so.
+    /// Whether passes may vectorize, interleave and unroll loops.
     pub widens_loops: bool,
 }
 

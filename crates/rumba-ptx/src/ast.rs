@@ -584,7 +584,7 @@ pub enum OperandKind<'s> {
 pub struct Address<'s> {
     /// A register, a variable, or an integer literal (which then includes the offset).
     pub base: Operand<'s>,
-    /// What is added, 0 where nothing is.
+    /// The constant added to the base; 0 without an offset.
     pub offset: i64,
     /// What follows the first comma: a sampler, coordinates `{%r1, %r2}`.
     pub coordinates: Vec<Operand<'s>>,
@@ -599,6 +599,6 @@ pub struct Element<'s> {
     pub name: &'s str,
     /// A register, or an integer literal (which then includes the offset).
     pub index: Operand<'s>,
-    /// What is added, 0 where nothing is.
+    /// The constant added to the index; 0 without an offset.
     pub offset: i64,
 }

@@ -102,8 +102,9 @@ fn called<F>() -> &'static str {
 /// An output argument: null, or memory that the caller lets the call write, as cuda.h says for this argument.
 ///
 /// Only C callers make the arguments of this file, by calling with a pointer, or `from_address` for a pointer that lies in
-/// another argument. They last as long as the call, which is `'a`. So the value that an argument points to is read and written
-/// by safe code; what else belongs to it, such as the further elements of an array, takes `unsafe` and the words of cuda.h.
+/// another argument. Arguments are valid during the call, whose lifetime is `'a`. So safe code reads and writes the
+/// value that an argument points to; access to further memory, such as the other elements of an array, is `unsafe` and
+/// justified by cuda.h.
 #[repr(transparent)]
 pub(crate) struct Out<'a, T>(*mut T, PhantomData<&'a mut T>);
 

@@ -264,7 +264,7 @@ fn wrong_code_is_a_failed_launch() {
     if run(&[compiled, ("RUMBA_CACHE", &folder(&right))]).is_none() {
         return;
     }
-    // That process fails: its values are not those that it expects.
+    // This process fails: the kernel's results differ from the expected values.
     if run(&[compiled, ("RUMBA_CACHE", &folder(&wrong)), (SUBTRACTS, "1")]).is_none() {
         return;
     }

@@ -250,7 +250,7 @@ pub fn launch_attribute(function: usize, grid: u32, id: u32, value: [u32; 3]) ->
     unsafe { cuLaunchKernelEx(&config, function, null_mut(), null_mut()) }
 }
 
-/// Loads a text as it is.
+/// Loads a text without adding anything to it.
 pub fn load(text: &CStr) -> c_int {
     let mut module = 0;
     // SAFETY: the text is NUL-terminated.

@@ -123,16 +123,16 @@ fn at(location: &Location) -> String {
     }
 }
 
-/// Where a side is, with the source if it can be read.
+/// The position of a side, with the source if the file can be read.
 struct Place {
     file: String,
     line: usize,
     column: usize,
-    /// The source, or as much of it as is known.
+    /// The source file, or its one known line.
     text: Option<String>,
     /// The line that the text begins with.
     first: usize,
-    /// What is marked in the text.
+    /// The bytes of the text that the report marks.
     span: std::ops::Range<usize>,
 }
 
@@ -164,7 +164,7 @@ fn read(file: &str) -> Option<String> {
     found.find_map(|path| std::fs::read_to_string(path).ok())
 }
 
-/// What to mark of a line (counted from 0): from the column (from 1, or 0) to the end of the code.
+/// The bytes of a line (counted from 0) to mark: from the column (from 1, or 0) to the end of the code.
 fn span(text: &str, line: u32, column: u32) -> Option<std::ops::Range<usize>> {
     let code = text.split_inclusive('\n').nth(line as usize)?;
     let start = code.as_ptr() as usize - text.as_ptr() as usize;

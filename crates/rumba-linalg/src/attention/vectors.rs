@@ -68,7 +68,7 @@ fn attend<
     for block in 0..blocks {
         let start = block * KEYS;
         stages.advance();
-        // Behind the last there are zeros, which are not multiplied.
+        // Rows behind the last key are filled with zeros, which are not multiplied.
         stages.fetch_pair(from(k, start + KEYS), from(v, start + KEYS));
         let (columns, values) = stages.front();
         let mut scores: [FragmentC<T>; SCORES] = FragmentC::zeros();

@@ -106,7 +106,7 @@ impl<'s> Parser<'s> {
         self.fail(self.token.span, &Problem::IncompleteDeclaration { missing })
     }
 
-    /// What follows `.ptr`: what it points at, and how that is aligned.
+    /// The attributes after `.ptr`: the state space or type pointed at, and its alignment.
     fn pointer(&mut self) -> Parsed<Pointer> {
         let mut target = PointerTarget::Generic;
         if self.at(TokenKind::Dotted) {

@@ -173,7 +173,7 @@ fn with_pairs(
     let (_, graph) = graph_of(handle)?;
     let data = |index| match data.is_null() {
         true => Ok(None),
-        // SAFETY: there is data for as many edges as there are nodes.
+        // SAFETY: `edgeData` has `count` elements, one for each pair of nodes.
         false => unsafe { data.element("edgeData", index) }.map(Some),
     };
     let pairs: Vec<_> = nodes(from, count)?.into_iter().zip(nodes(to, count)?).collect();

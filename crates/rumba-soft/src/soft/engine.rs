@@ -88,7 +88,8 @@ impl Choice {
     }
 }
 
-/// The `libLLVM` that is named, or else one that is found. None for a program with rights that its user lacks.
+/// The `libLLVM` that the environment names, or else one that a search finds. None for a program with rights that its
+/// user lacks.
 fn library() -> Option<PathBuf> {
     if is_privileged() {
         return None;

@@ -42,7 +42,7 @@ pub fn modules() {
     assert_eq!((bytes, data), (12, [9, 2, 3]));
 }
 
-/// Loads a text as it is.
+/// Loads a text without adding anything to it.
 unsafe fn load(text: &CStr) -> c_int {
     let mut module = 0;
     // SAFETY: the text is NUL-terminated.
