@@ -50,8 +50,8 @@ pub struct Device {
     pub open_run: extern "C" fn(options: Bytes<'_>, reason: Sink<'_>) -> i32,
     /// Gives what the open run has found, each [`Finding`](crate::check::Finding) as JSON, and what the host has read: for
     /// each copy the name of the kernel before it, empty if there was none, and the first bytes. If the run is one of an
-    /// exploration, its order ends, and the exploration's result is given as [`Explored`](crate::check::Explored) as
-    /// JSON. The data that the host has written is given as [`Inputs`](crate::check::Inputs) as JSON.
+    /// exploration, its order ends, and the exploration's result is given as [`Explored`](crate::check::Explored) in
+    /// JSON. A hash of the data that the host wrote to the device is given as [`Inputs`](crate::check::Inputs) in JSON.
     pub results: extern "C" fn(findings: Sink<'_>, copies: Sink<'_>, explored: Sink<'_>, inputs: Sink<'_>),
     /// Closes the run.
     pub close_run: extern "C" fn(),

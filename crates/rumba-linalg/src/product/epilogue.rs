@@ -39,8 +39,8 @@ pub trait Real: Pod + Element + PartialEq {
     fn activated(self, activation: Activation) -> Self;
 }
 
-/// `x Φ(x)` is about `x (1 + tanh(y)) / 2 = x / (1 + exp(-2 y))` with `2 y = x (GELU[0] + GELU[1] x²)`: `GELU[0]` is
-/// 2 √(2/π), and `GELU[1]` is 0.044715 times `GELU[0]`.
+/// GELU approximates `x Φ(x)` by `x (1 + tanh(y)) / 2 = x / (1 + exp(-2 y))` with `2 y = x (GELU[0] + GELU[1] x²)`,
+/// where `GELU[0]` is 2 √(2/π), and `GELU[1]` is 0.044715 times `GELU[0]`.
 const GELU: [f64; 2] = [1.595_769_121_605_730_7, 0.071_354_816_272_600_25];
 
 macro_rules! floats {

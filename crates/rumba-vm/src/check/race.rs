@@ -523,7 +523,7 @@ impl Races {
     pub(crate) fn warp_sync(&mut self, block: u32, number: u8, lanes: u32) {
         let warp = self.warp(block, number);
         let Some(first) = lanes_of(lanes).next() else { return };
-        // All of them go on in one epoch, so that one entry is enough for them.
+        // All synchronized lanes continue in the same epoch, so that one entry of a clock stands for the warp.
         let latest = lanes_of(lanes).map(|lane| warp.clock(lane).epoch).max().unwrap_or(0);
         if warp.mask & !lanes == 0 {
             let mut known = Arc::clone(&warp.clock(first).known);

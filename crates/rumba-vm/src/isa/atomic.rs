@@ -1,4 +1,4 @@
-//! What `atom` and `red` share: read-modify-write operations on memory.
+//! The read-modify-write operations on memory that `atom` and `red` share.
 //!
 //! The lanes of one operation take turns in their order. Shared memory belongs to a block, which stays on one thread, so
 //! that nothing there needs an atomic instruction of the processor.
@@ -27,12 +27,12 @@ use crate::machine::warp::Warp;
 use crate::mem::atomic::Element;
 use crate::mem::tensor::Reduction;
 
-/// An element that can be exchanged if it has not changed.
+/// An element with a compare-and-exchange.
 trait Exchange: Element {
-    /// Writes `new` if `old` is there; otherwise says what is.
+    /// Writes `new` if the memory holds `old`; otherwise returns the value in memory.
     ///
     /// # Safety
-    /// The address is one of a live element, aligned.
+    /// The address is that of a live, aligned element.
     unsafe fn exchange(address: u64, old: Self::Raw, new: Self::Raw) -> Result<(), Self::Raw>;
 }
 
@@ -128,7 +128,7 @@ where
 /// Set in an operation's `extra` if the old value is not used.
 const NO_RESULT: u16 = 0x100;
 
-/// What a function of the old value and two others is made into.
+/// Makes handlers of a function of the old value and two operands.
 trait Make {
     type Made;
 
@@ -245,7 +245,7 @@ forms! {
         w.select(&last, &zero, &next)
     };
     DECREMENT, None, None, |w, x| {
-        // Of zero, one less is more than anything.
+        // Zero minus one wraps to the largest value.
         let less = w.sub_with(x[0], 1);
         let outside = w.compare("icmp uge", &less, x[1]);
         w.select(&outside, x[1], &less)

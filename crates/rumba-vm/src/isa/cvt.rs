@@ -305,12 +305,12 @@ fn general(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     Ok(())
 }
 
-/// The formats as `f64`, in which each of them is exact.
+/// A floating-point format, converted to and from `f64`, which represents every number of the format exactly.
 trait Format: Lane {
-    /// As an operand: flushed if the mode says so and the format is `f32`.
+    /// The number as an operand: subnormals are flushed if the mode says so and the format is `f32`.
     fn to_f64(self, mode: Mode) -> f64;
 
-    /// As a result of the mode; NaN becomes canonical.
+    /// The number rounded by the mode, as a result; NaN becomes canonical.
     fn from_f64(mode: Mode, x: f64) -> Self;
 
     /// A quiet NaN with the sign and the leading fraction bits of this NaN.

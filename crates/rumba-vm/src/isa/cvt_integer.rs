@@ -25,7 +25,7 @@ pub(super) fn wrapping(to: ScalarType, from: ScalarType) -> Result<Handlers, Low
         32 => shape::unary(|a: A| a as u32).linear(extension(from, 32)),
         _ => shape::unary(|a: A| a as u64).linear(extension(from, 64)),
     });
-    // What is wider than the result is cut when it is written.
+    // The write truncates a value that is wider than the result.
     Ok(match (from.is_signed(), to.bits()) {
         (true, 8 | 16 | 32) => converted.form(|w, _, x| resized(w, "sext", &x[0], Element::I32)),
         (true, _) => converted.form(|w, _, x| resized(w, "sext", &x[0], Element::I64)),

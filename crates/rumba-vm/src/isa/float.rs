@@ -147,7 +147,7 @@ impl Mode {
 
     /// The sign of an exact zero sum: positive if the signs differ, but negative when rounding down.
     ///
-    /// `sum` is returned unless it is zero.
+    /// A `sum` other than zero is returned unchanged.
     #[inline(always)]
     pub fn zero_sum(self, sum: f32, a: f64, b: f64) -> f32 {
         let negative = (a.to_bits() | b.to_bits()) >> 32 & 0x8000_0000;

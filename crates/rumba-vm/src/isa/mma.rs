@@ -1,7 +1,7 @@
 //! `mma`: the product of two matrices that lie in the registers of a warp, and its sum with a third.
 //!
-//! What is computed is told in [`crate::isa::matrix::product`]. Matrices in shared and in tensor memory are multiplied by other
-//! instructions, `wgmma` and `tcgen05`.
+//! [`crate::isa::matrix::product`] has the arithmetic. Other instructions, `wgmma` and `tcgen05`, multiply matrices in
+//! shared and in tensor memory.
 
 use crate::isa::float::Rounding;
 use crate::isa::matrix::element::ElementType;

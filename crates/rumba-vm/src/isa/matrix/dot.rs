@@ -395,11 +395,11 @@ mod tests {
         odd: bool,
     ) {
         let mut results = vec![c];
-        // SAFETY: any processor is one of the baseline.
+        // SAFETY: every processor has the baseline instructions.
         unsafe { terms.multiply::<Baseline>(ROWS, depth, &mut results[0], odd) };
         if has_avx2() {
             let mut result = c;
-            // SAFETY: the processor has what it takes.
+            // SAFETY: the processor has AVX2, as was just tested.
             unsafe { terms.multiply::<Avx2>(ROWS, depth, &mut result, odd) };
             results.push(result);
         }
@@ -469,7 +469,7 @@ mod tests {
             terms.recall(&second);
             assert_eq!(terms.b[..depth], b[..depth]);
             let mut result = c;
-            // SAFETY: any processor is one of the baseline.
+            // SAFETY: every processor has the baseline instructions.
             unsafe { terms.multiply::<Baseline>(ROWS, depth, &mut result, false) };
             let mut plain = terms.clone();
             let mut expected = c;

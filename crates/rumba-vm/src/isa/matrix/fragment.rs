@@ -170,7 +170,8 @@ impl Fragment {
         }
     }
 
-    /// Copies a matrix to the registers: the opposite of [`Self::gather`]. Registers that repeat others are written too.
+    /// Copies a matrix to the registers: the inverse of [`Self::gather`]. Writes registers with duplicate elements,
+    /// too.
     ///
     /// # Panics
     /// If `matrix` is too small.

@@ -1,4 +1,4 @@
-//! The product of two matrices and its sum with a third, in every arithmetic that there is.
+//! The product of two matrices and its sum with a third, in every arithmetic of PTX.
 //!
 //! How an instruction is written is the business of its file; here it is a [`Product`]. Where an H200 has no circuit for a
 //! form, its compiler puts others in the place, and the results are those of the sequence: numbers of eight bits are
@@ -76,7 +76,7 @@ pub(crate) struct Product {
 }
 
 impl Product {
-    /// The product for a text: made once, for good. There are as many as there are forms.
+    /// The product for a text, made once and never freed. The number of products is bounded by the number of forms.
     pub(crate) fn interned(text: String, product: Self) -> &'static Self {
         static KNOWN: Interned<Product> = Interned::new();
         KNOWN.of(text, product)
