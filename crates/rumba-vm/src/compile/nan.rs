@@ -16,7 +16,7 @@ use crate::machine::program::{Class, Flow, Program};
 /// The facts about registers at a program point.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Nans {
-    /// The registers that may hold NaNs with any bits; all of them are numeric.
+    /// The registers that may hold NaNs with any bits; only those that are numeric are loose.
     loose: Set,
     numeric: Set,
 }

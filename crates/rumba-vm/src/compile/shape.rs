@@ -393,7 +393,8 @@ impl Kernel<'_> {
         Some(LanePlan { result: Shape::affine(class.narrow(stride), self.groups()), checks: checks << 1, is_sum })
     }
 
-    /// The width of an operand; `None` for predicates, and for constants, whose bits do not tell their width.
+    /// The width of an operand; `None` for predicates. The bits of a constant do not tell its width, but its class
+    /// does.
     pub(super) fn class(&self, index: usize, position: usize) -> Option<Class> {
         self.facts(index).classes[position]
     }

@@ -24,8 +24,8 @@ type Sources = fn(u16, u32) -> ([usize; LANES], u32);
 type SourceForm = fn(&mut Writer, u16, &Value, &Value) -> (Value, Value);
 
 impl Kernel<'_> {
-    /// Whether native code computes an operation of lanes together, given the shapes of registers: every mask must name
-    /// all lanes.
+    /// Whether native code computes an operation of lanes together: it has no mask, or the warp is full and the mask is
+    /// uniform.
     fn is_for_all(&self, members: Option<Place>, shapes: &Shapes, copy: Copy) -> bool {
         match members {
             None => true,
@@ -93,7 +93,7 @@ impl Function<'_> {
         }
     }
 
-    /// A result, which is uniform if it is a number.
+    /// The result of an operation: uniform if its value is a single number, a vector otherwise.
     fn as_written(&mut self, (index, position): (usize, usize), uniform: bool, value: Value) -> Written {
         if self.kernel.class(index, position).is_some() && uniform {
             Written::Bases(vec![value])

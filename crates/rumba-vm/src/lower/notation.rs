@@ -189,7 +189,7 @@ impl Pattern {
         rest.is_empty().then_some(found)
     }
 
-    /// The same in any order.
+    /// The same for modifiers in any order.
     fn accept_reordered<'s>(&self, modifiers: &[&'s str]) -> Option<Modifiers<'s>> {
         let mut found = Vec::with_capacity(modifiers.len());
         let (fixed, free) = self.slots.split_at(self.fixed);
@@ -207,7 +207,7 @@ impl Pattern {
     }
 }
 
-/// Takes what the slots accept from the start of `modifiers`, and gives what is left.
+/// Matches the slots with the start of `modifiers`, and returns the remaining modifiers.
 fn in_order<'s, 'm>(slots: &[Slot], modifiers: &'m [&'s str], found: &mut Modifiers<'s>) -> Option<&'m [&'s str]> {
     let mut rest = modifiers;
     let mut take = |slot: &Slot, rest: &mut &'m [&'s str]| {
@@ -243,7 +243,7 @@ enum Kind {
     Type,
     Layout,
     Space,
-    /// Its name says what it is.
+    /// A modifier whose name already identifies its slot.
     Other,
 }
 

@@ -16,14 +16,14 @@ use crate::machine::warp::Warp;
 /// names lies in the warp's register file, and the handler that suits this processor (see [`Handlers::select`]).
 pub type Handler = unsafe fn(&mut Warp, Pc) -> Pc;
 
-/// The copies of a handler for different processors, and what its shape says about it.
+/// The copies of a handler for different processors, and the kind of its operation.
 #[derive(Clone, Copy)]
 pub struct Handlers {
     /// Runs anywhere.
     pub baseline: Handler,
     /// Needs avx2, fma, f16c, bmi1, bmi2, lzcnt and popcnt.
     pub avx2: Handler,
-    /// What a program for lanes in lockstep can do instead.
+    /// The kind of operation, which tells what a program for lanes in lockstep can do instead.
     pub kind: OpKind,
 }
 
@@ -33,7 +33,7 @@ impl Handlers {
         Self { baseline: handler, avx2: handler, kind: OpKind::Opaque }
     }
 
-    /// The same of another kind.
+    /// The same handlers with another kind.
     #[must_use]
     pub const fn with_kind(self, kind: OpKind) -> Self {
         Self { kind, ..self }
@@ -127,7 +127,7 @@ pub fn has_avx2() -> bool {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Op {
-    /// What it does.
+    /// The handler.
     pub handler: Handler,
     /// The destination.
     pub dst: u16,
@@ -139,11 +139,11 @@ pub struct Op {
     pub c: u16,
     /// A fourth source or a second destination.
     pub d: u16,
-    /// Whatever small number the handler wants.
+    /// A small number whose meaning the handler defines.
     pub extra: u16,
-    /// Index of the PTX instruction that it came from.
+    /// Index of the PTX instruction that the operation came from.
     pub source: u32,
-    /// Whatever number the handler wants.
+    /// A number whose meaning the handler defines.
     pub imm: u64,
 }
 
@@ -348,19 +348,19 @@ impl OpKind {
     }
 }
 
-/// The lanes that take part in what lanes do together.
+/// The lanes that take part in an operation of lanes together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Members {
-    /// Those that execute the operation.
+    /// The active lanes.
     Active,
-    /// Those of the mask in the operand at this position: 1 for `a`.
+    /// The lanes of the mask in the operand at this position: 1 for `a`.
     Operand(usize),
-    /// All of the warp.
+    /// All lanes of the warp.
     Warp,
 }
 
-/// How what lanes do together is written, given the operation, the mask of these lanes and the source: `dst`, and `c` if that is
-/// written. Predicates are masks.
+/// Writes native code for an operation of lanes together, given the operation, the mask of these lanes and the source:
+/// returns `dst`, and `c` if the operation writes it. Predicates are masks.
 pub type TogetherForm = fn(&mut Writer, &Op, &Value, Option<&Value>) -> (Value, Option<Value>);
 
 /// How an atomic operation is written, on integers of the element's width.
@@ -368,12 +368,12 @@ pub type TogetherForm = fn(&mut Writer, &Op, &Value, Option<&Value>) -> (Value, 
 pub struct AtomicForm {
     /// The element.
     pub element: Element,
-    /// What `atomicrmw` calls the operation, if it has it.
+    /// The name of the operation in `atomicrmw`, if LLVM has the operation.
     pub instruction: Option<&'static str>,
-    /// What several operands become that are applied one after the other, as the name of a reduction and the operand that
-    /// changes nothing.
+    /// How several operands combine into one before the update: the name of LLVM's reduction, and its neutral
+    /// element.
     pub reduction: Option<(&'static str, u64)>,
-    /// What is written, given what was there and the operands.
+    /// The new value, given the old value and the operands.
     pub update: fn(&mut Writer, [&Value; 3]) -> Value,
 }
 
@@ -383,7 +383,7 @@ pub type MaskForm = fn(&mut Writer, u16, [&Value; 2]) -> Value;
 /// How a function's result depends on the strides of its operands, in the arithmetic of its width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Linear {
-    /// It is affine only where all operands have the stride 0.
+    /// The result is affine only if all operands have the stride 0.
     No,
     /// `a`, cut to the width of the result.
     Copy,
@@ -421,7 +421,8 @@ impl Linear {
     }
 
     /// The stride of the result of operands with these strides, if it has one, and the operands (bit 0 for `a`, bit 1 for `b`)
-    /// whose numbers of 32 bits must not wrap within a group. `constant` knows those of `a` (0) and `b` (1) that are constants.
+    /// whose numbers of 32 bits must not wrap within a group. `constant` returns the value of `a` (0) or `b` (1) if it
+    /// is constant.
     pub(crate) fn stride(self, [a, b, c]: [i64; 3], constant: impl Fn(usize) -> Option<u64>) -> Option<(i64, u8)> {
         let product = |value: fn(u64) -> i64| match (a, b) {
             (0, 0) => Some(0),

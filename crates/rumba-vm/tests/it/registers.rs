@@ -267,11 +267,11 @@ fn memory_takes_over_what_has_no_value() {
     wrong(&through(local, test), "%p2", 16);
     let global = "st.global.u32 [%rd2], %r20; ld.u32 %r21, [%rd2]; st.global.u32 [%rd2], %r2;";
     wrong(&through(global, test), "%p2", 16);
-    // What others store there has a value.
+    // A later store of a defined value makes the memory defined.
     let other =
         "st.shared.u32 [%r10], %r20; bar.sync 0; st.shared.u32 [%r10], %r2; bar.sync 0; ld.shared.u32 %r21, [%r10];";
     right(&through(other, test));
-    // An atomic operation on it is a use.
+    // An atomic operation on undefined memory is a use.
     let found =
         run("", &through("st.shared.u32 [%r10], %r20; red.shared.add.u32 [%r10], 1;", "setp.eq.u32 %p2, %r2, 0;"));
     assert_eq!((found.len(), found[0].kind, found[0].count), (1, FindingKind::UnwrittenRead, 16), "{found:#?}");

@@ -184,7 +184,7 @@ fn random_kernel(seed: u64, one_warp: bool, count: u64) -> String {
     for offset in (0..64).step_by(8) {
         writeln!(body, "st.local.u64 [stack+{offset}], {offset};").unwrap();
     }
-    // Clears what is shared, as far as there are threads.
+    // The threads of the block clear the shared bins.
     body.push_str("mov.u32 %r40, %r2;\nCLEAR:\nmov.u64 %rd30, bins; mad.wide.u32 %rd30, %r40, 8, %rd30; st.shared.u64 [%rd30], 0;\n");
     body.push_str("add.u32 %r40, %r40, %r5; setp.lt.u32 %p1, %r40, 64; @%p1 bra CLEAR;\nbar.sync 0;\n");
     writeln!(body, "activemask.b32 %r32;").unwrap();

@@ -12,7 +12,7 @@ use rumba_vm::engine::{Code, Compiler, Done, ENTRY_POINT, Unit};
 /// In the environment: a file that lists what was compiled.
 pub(crate) const COMPILED: &str = "RUMBA_TEST_COMPILED";
 
-/// Compiles a text as it is, or as `edit` makes another one of it.
+/// Compiles each text in the calling thread, after `edit` has changed it.
 #[derive(Debug)]
 struct AtOnce {
     jit: Arc<Jit>,

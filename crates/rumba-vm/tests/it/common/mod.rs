@@ -144,7 +144,7 @@ impl Bench {
 
     /// A device with `ptx` loaded.
     pub(crate) fn with(ptx: &str, config: Config) -> Self {
-        // Those that say which engine they want have it.
+        // Tests that name an engine run on that engine.
         let is_open = config.engine == Engine::interpreter() && config.lockstep;
         let engine = if is_open { engine() } else { config.engine };
         let device = Device::new(Config { workers: 2, memory_bytes: 1 << 30, engine, ..config }).unwrap();

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use super::{ONE_LANE, Outcome, Program, explore};
 use rumba_vm::{Exploration, ExplorationBound};
 
-/// How many kinds of operations there are.
+/// The number of kinds of operations.
 const KINDS: u64 = 15;
 
-/// An operation, and what it is about.
+/// The PTX of an operation of a kind, on the object that `what` chooses.
 fn operation(kind: u32, what: u32, result: u32) -> String {
     let (global, shared, mbarrier) = (4 * (what % 2), 16 + 4 * (what % 2), 8 * (what % 2));
     let keep = format!("mul.lo.u32 %r40, %r40, 31; add.u32 %r40, %r40, %r{result};");

@@ -1,7 +1,7 @@
 //! The corpus: modules that are right, and modules with one thing wrong.
 //!
 //! It is a pure function of `forms.txt`, `modules.txt` and the PTX that nvcc made, so that a verdict can be kept beside
-//! it. What is right and what is wrong is not known here.
+//! it. This module does not know which modules are valid.
 
 /// A module to be judged.
 pub(crate) struct Case {

@@ -1,4 +1,4 @@
-//! Data races: kernels that have one, and near misses that have none.
+//! Data races: kernels with a race, and near misses without a race.
 
 mod asynchronous;
 mod mbarriers;
@@ -614,7 +614,7 @@ fn read_only_loads_read_what_no_thread_writes() {
     let finding = only("", &body("ld.global.nc.u32"), 64);
     assert_eq!(finding.kind, FindingKind::StaleLoad, "{finding}");
     is_clean("", &body("ld.global.u32"), 1, 64);
-    // A thread overwrites what it has read.
+    // A thread overwrites memory that it has read before.
     let later = |load: &str, place: &str| {
         format!(
             "add.u32 %r10, %r2, 1; and.b32 %r10, %r10, 63; mul.wide.u32 %rd10, %r10, 4; add.u64 %rd10, %rd10, %rd1;
@@ -665,7 +665,7 @@ fn findings_at_one_place_are_one() {
     let volatile =
         ("ld.volatile.global.u32 %r10, [%rd1]; st.volatile.global.u32 [%rd1], %r10;", FindingKind::VolatileRace);
     let plain = ("st.global.u32 [%rd1], %r2;", FindingKind::DataRace);
-    // Loops that are unrolled have several instructions for one line.
+    // Unrolled loops produce several instructions for one source line.
     for (access, kind) in [volatile, plain] {
         let apart = at_places(access, kind, ["1 5 1", "1 6 1"]);
         let together = at_places(access, kind, ["1 5 1", "1 5 1"]);

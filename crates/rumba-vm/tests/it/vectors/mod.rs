@@ -10,7 +10,7 @@ use std::fmt::Write;
 /// Combinations of operands.
 pub(crate) const COUNT: usize = 2048;
 
-/// Operands that are interesting as `f32`.
+/// Edge values of `f32` operands.
 const F32: [u32; 67] = [
     0x0000_0000,
     0x8000_0000,
@@ -81,7 +81,7 @@ const F32: [u32; 67] = [
     0x42b1_7218,
 ];
 
-/// Operands that are interesting as `f64`, beside those of `f32`.
+/// Edge values of `f64` operands, in addition to those of `f32`.
 const F64: [u64; 28] = [
     0x0000_0000_0000_0000,
     0x8000_0000_0000_0000,
