@@ -224,7 +224,7 @@ pub fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{ending}")
 }
 
-/// What is said of a kind.
+/// The texts and the severity of a kind.
 struct Words {
     name: &'static str,
     severity: Severity,

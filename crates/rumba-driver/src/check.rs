@@ -39,17 +39,17 @@ pub struct Copied {
 
 /// What a checked run came to.
 pub struct Ended {
-    /// What was found, in the order in which it was found.
+    /// The findings, in the order in which they were made.
     pub findings: Vec<Finding>,
-    /// What the host has read.
+    /// The data that the host has read.
     pub copies: Vec<Copied>,
-    /// What the exploration came to, if the run is one of some.
+    /// The result of the exploration so far, if the run belongs to one.
     pub explored: Option<Explored>,
-    /// What the host has written.
+    /// A hash of the data that the host has written.
     pub inputs: Inputs,
 }
 
-/// A checked run, from [`Run::begin`] to [`Run::end`]. There is one at a time in a process; others wait.
+/// A checked run, from [`Run::begin`] to [`Run::end`]. A process has one run at a time; further callers wait.
 pub struct Run {
     device: i32,
     soft: &'static rumba_interface::Device,
@@ -139,7 +139,7 @@ pub(crate) extern "C" fn origin(line: Sink<'_>) {
     }
 }
 
-/// Compares what the host has read in two runs of a program: the finding that it is not the same.
+/// Compares the data that the host has read in two runs of a program. Returns a finding if the data differ.
 pub fn compare(first: &[Copied], other: &[Copied], seed: u64) -> Option<Finding> {
     let (index, (one, two)) = first.iter().zip(other).enumerate().find(|(_, (one, two))| one != two)?;
     let byte = one.bytes.iter().zip(&two.bytes).position(|(one, two)| one != two);

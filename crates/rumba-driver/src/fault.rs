@@ -66,7 +66,7 @@ static WATCH: Mutex<Watch> =
 static TARGETS: [AtomicPtr<c_void>; NAMES.len()] = [const { AtomicPtr::new(std::ptr::null_mut()) }; NAMES.len()];
 
 thread_local! {
-    /// What the call that fails returns.
+    /// The code that the failing call returns.
     static ERROR: Cell<Code> = const { Cell::new(Code::UNKNOWN) };
 }
 
@@ -95,7 +95,7 @@ pub fn begin(fault: Option<Fault>) {
     watch(fault);
 }
 
-/// Ends what [`begin`] began, and tells which calls there were.
+/// Ends the watch that [`begin`] began, and returns the calls seen.
 pub fn end() -> Seen {
     let mut watch = lock();
     watch.is_on = false;

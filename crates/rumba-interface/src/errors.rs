@@ -52,7 +52,7 @@ const ERRORS: &[(&[Code], &[&str])] = &[
             "cuCtxPopCurrent_v2",
         ],
     ),
-    // Another error is this call's way to say that there is no such device.
+    // This call reports a missing device by another error.
     (&[Code::NOT_SUPPORTED], &["cuDeviceGetByPCIBusId"]),
     // Calls about contexts.
     (&[Code::INVALID_CONTEXT], &["cuCtxGetCurrent"]),

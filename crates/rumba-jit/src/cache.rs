@@ -65,15 +65,15 @@ impl fmt::Debug for Key {
 /// Why a folder holds no cache.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
-    /// Others could write to it.
+    /// Other users could write to the folder.
     #[error("{} is not used as a cache of compiled code: {reason}", folder.display())]
     NotPrivate {
         /// The folder.
         folder: PathBuf,
-        /// Whose it is, or who else may write there.
+        /// The owner of the folder, or the other users who may write to it.
         reason: &'static str,
     },
-    /// The system refuses it.
+    /// The system refuses an access.
     #[error("{}: {source}", path.display())]
     Io {
         /// The folder or file.
@@ -337,7 +337,7 @@ mod tests {
         }
         fs::write(&path, &whole).unwrap();
         assert!(cache.find(&key).unwrap().is_some());
-        // Others may write to it; it is a link; it is a folder, or a pipe, which would block.
+        // The file is writable for other users; it is a link; it is a folder, or a pipe, which would block.
         fs::set_permissions(&path, Permissions::from_mode(0o622)).unwrap();
         assert_eq!(cache.find(&key).unwrap(), None);
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
         assert_eq!(cache.find(&key).unwrap(), None);
         fs::remove_file(&path).unwrap();
-        // Storing replaces what is wrong.
+        // Storing replaces an invalid file.
         fs::write(&path, b"wrong").unwrap();
         cache.store(&key, b"object").unwrap();
         assert!(cache.find(&key).unwrap().is_some());

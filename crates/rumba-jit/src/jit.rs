@@ -38,7 +38,7 @@ pub enum JitError {
     Load {
         /// The library.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         reason: String,
     },
     /// LLVM refused the text.
@@ -119,7 +119,7 @@ impl fmt::Debug for Queue {
     }
 }
 
-/// What is to be compiled.
+/// A text to be compiled.
 struct Unit {
     name: String,
     text: String,
@@ -199,7 +199,7 @@ impl Shared {
 
     /// The thread in the background.
     fn work(&self) {
-        // SAFETY: for this thread alone; a system that refuses leaves it as important as others.
+        // SAFETY: changes the priority of this thread only; if the system refuses, the priority stays unchanged.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };
         loop {
             let Unit { name, text, done, begin } = {
@@ -289,7 +289,7 @@ impl Shared {
         let object = {
             let _work = exit::begin().ok_or(JitError::Ending)?;
             let llvm = self.llvm()?;
-            // The end may have had no patience for the loader, and have destroyed what that has made.
+            // The end of the process may not have waited for the loader, and destructors may have run on its data.
             if exit::is_ending() {
                 return Err(JitError::Ending);
             }

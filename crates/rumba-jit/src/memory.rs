@@ -31,7 +31,7 @@ pub(crate) fn page() -> usize {
 }
 
 impl Memory {
-    /// Pages with so many bytes, which are zero.
+    /// Pages with at least `bytes` bytes, all zero.
     pub(crate) fn new(bytes: usize) -> io::Result<Self> {
         let bytes = bytes.next_multiple_of(page()).max(page());
         // SAFETY: new pages, wherever the system likes, are nothing else's.
@@ -91,7 +91,7 @@ impl Drop for Memory {
     }
 }
 
-/// Makes what was written as data visible as instructions. Processors of x86 do so by themselves.
+/// Makes bytes that were written as data visible as instructions. Processors of x86 do so by themselves.
 ///
 /// # Safety
 /// The bytes are mapped.

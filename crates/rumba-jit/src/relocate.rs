@@ -41,7 +41,7 @@ pub(crate) enum Form {
 pub(crate) enum Problem {
     /// The place lies outside of its section.
     Outside,
-    /// What it refers to is too far away.
+    /// The symbol is too far away.
     Far,
 }
 

@@ -117,7 +117,7 @@ pub fn load_isolated(path: &Path) -> Result<&'static Llvm, LoadError> {
     load_once(&LOADED, path, isolated::open)
 }
 
-/// What is loaded, by path.
+/// The loaded libraries, by path.
 type Loaded = OnceLock<Mutex<HashMap<PathBuf, &'static Llvm>>>;
 
 fn load_once(

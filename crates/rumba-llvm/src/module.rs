@@ -72,7 +72,7 @@ impl<'c> Module<'c> {
     /// Reads LLVM's assembly.
     ///
     /// # Errors
-    /// If it is not well formed.
+    /// If the text is not well formed.
     pub fn parse(context: &'c Context, text: &str) -> Result<Self, LlvmError> {
         let api = context.api();
         let (mut raw, mut message) = (null_mut(), null_mut());
@@ -135,7 +135,7 @@ impl<'c> Module<'c> {
     /// Checks that the module is well formed.
     ///
     /// # Errors
-    /// If it is not.
+    /// If the module is not well formed.
     pub fn verify(&self) -> Result<(), LlvmError> {
         const RETURN_STATUS: i32 = 2;
         let mut message = null_mut();

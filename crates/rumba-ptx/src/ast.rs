@@ -202,9 +202,9 @@ pub enum FunctionKind {
 pub enum FunctionDirective<'s> {
     /// `.maxnreg n`
     MaxNReg(u32),
-    /// `.maxntid x, y, z`; what is not given is 1.
+    /// `.maxntid x, y, z`; a missing dimension is 1.
     MaxNTid([u32; 3]),
-    /// `.reqntid x, y, z`; what is not given is 1.
+    /// `.reqntid x, y, z`; a missing dimension is 1.
     ReqNTid([u32; 3]),
     /// `.minnctapersm n`
     MinNCtaPerSm(u32),
@@ -214,7 +214,7 @@ pub enum FunctionDirective<'s> {
     NoReturn,
     /// `.pragma "…";`
     Pragma(Pragma<'s>),
-    /// `.reqnctapercluster x, y, z`; what is not given is 1.
+    /// `.reqnctapercluster x, y, z`; a missing dimension is 1.
     ReqNCtaPerCluster([u32; 3]),
     /// `.explicitcluster`
     ExplicitCluster,
@@ -271,9 +271,9 @@ pub struct Variable<'s> {
 /// `.ptr [.space] [.align n]` (manual, section 5.4.1.1: kernel parameter attributes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pointer {
-    /// What it points at: generic where nothing is said.
+    /// The state space pointed at: generic if none is given.
     pub target: PointerTarget,
-    /// `.align n`: the alignment of what it points at.
+    /// `.align n`: the alignment of the memory pointed at.
     pub align: Option<u32>,
 }
 
@@ -389,7 +389,7 @@ pub struct Symbol<'s> {
     pub name: &'s str,
     /// Whether it stands in `generic(…)`: the generic address instead of the one in its space.
     pub generic: bool,
-    /// What is added to it.
+    /// The constant added to the address.
     pub addend: i64,
     /// `0xff00(…)`: which byte of the address is meant.
     pub mask: Option<u64>,

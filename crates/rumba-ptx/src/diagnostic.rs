@@ -19,7 +19,7 @@ pub struct Diagnostic {
     pub message: String,
     /// Other places that matter, and why.
     pub notes: Vec<(Span, String)>,
-    /// What to do about it.
+    /// Advice.
     pub help: Option<String>,
 }
 

@@ -57,7 +57,7 @@ fn written(text: &str) -> String {
 /// Whether a text is sealed.
 ///
 /// # Errors
-/// [`Unsealed`] says what is missing.
+/// [`Unsealed`] names the reason if it is not.
 pub fn check(text: &str) -> Result<(), Unsealed> {
     let text = text.trim_end();
     let start = text.rfind('\n').map_or(0, |newline| newline + 1);

@@ -89,7 +89,7 @@ pub fn texts(set: &str) -> Vec<&str> {
 /// Whether all texts are sealed, and none is missing.
 ///
 /// # Errors
-/// [`Unsealed`] says what is wrong.
+/// [`Unsealed`] names the reason if they are not.
 pub fn check(set: &str) -> Result<(), Unsealed> {
     let texts = texts(set);
     let (count, mut first) = (texts.len(), None);

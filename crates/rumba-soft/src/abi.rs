@@ -37,7 +37,7 @@ pub(crate) fn answer<F: FnOnce() -> Result<(), Error>>(call: F) -> Code {
     code_of(catch_unwind(AssertUnwindSafe(call)), called::<F>)
 }
 
-/// What [`answer`] does behind the body, which is the same for every call.
+/// The part of [`answer`] after the body, which is the same for every call.
 #[inline(never)]
 fn code_of(answered: std::thread::Result<Result<(), Error>>, called: fn() -> &'static str) -> Code {
     set_per_thread(false);
@@ -82,7 +82,7 @@ pub(crate) fn refuse(call: &str, error: &Error) -> Code {
 }
 
 /// Writes what the device lacks to standard error, once: C has one code for all of it, and most programs print no more than
-/// that. `RUMBA_LOG` says otherwise what is written.
+/// that. If `RUMBA_LOG` is set, it decides what is written.
 #[cold]
 fn name_once(message: String) {
     static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -148,7 +148,7 @@ impl<T> Out<'_, T> {
         Self(self.0.wrapping_add(index), PhantomData)
     }
 
-    /// What the caller stored there.
+    /// The value that the caller stored there.
     ///
     /// # Safety
     /// The call is documented to read the value as well, and every value of its bytes is a `T`.

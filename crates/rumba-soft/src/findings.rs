@@ -1,4 +1,4 @@
-//! What the machine found, as callers get it.
+//! The machine's findings, in the form that callers get.
 
 use rumba_interface::check::{Finding, Location, Schedule, Side};
 

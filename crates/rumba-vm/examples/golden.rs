@@ -34,7 +34,7 @@ macro_rules! call {
         let place = $library.find($name)?;
         // SAFETY: the driver's header declares the function with these types.
         let function = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($ty),*) -> c_int>(place) };
-        // SAFETY: the arguments are those that the function wants.
+        // SAFETY: the arguments match the function's declaration.
         match unsafe { function($($argument),*) } {
             0 => Ok(()),
             code => Err(format!("{}: error {code}", $name)),

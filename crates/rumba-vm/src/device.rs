@@ -232,7 +232,7 @@ impl Device {
         self.inner.allocations.allocate(&self.inner.arena, bytes, AllocationKind::Host, origin)
     }
 
-    /// Allocates memory that the host uses without asking the device. It holds zeros, as that of NVIDIA's driver does, and
+    /// Allocates memory that the host uses without asking the device. The memory is zero, as with NVIDIA's driver, and
     /// counts as written.
     ///
     /// # Errors

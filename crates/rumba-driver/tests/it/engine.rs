@@ -1,4 +1,4 @@
-//! `RUMBA_ENGINE`, `RUMBA_LLVM_LIBRARY`, `RUMBA_CACHE` and `RUMBA_COMPARE_JSON`. They are read once per process, so each run is one.
+//! `RUMBA_ENGINE`, `RUMBA_LLVM_LIBRARY`, `RUMBA_CACHE` and `RUMBA_COMPARE_JSON`: read once, so runs are processes.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -73,7 +73,7 @@ fn run_until(variables: &[(&str, &str)], is_enough: impl Fn(u32) -> bool) -> Opt
     })
 }
 
-/// What a run says that succeeds.
+/// The output of a run, which must succeed.
 #[track_caller]
 fn said(output: &Output) -> String {
     let said = text(output);

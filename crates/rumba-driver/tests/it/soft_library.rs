@@ -18,7 +18,7 @@ unsafe extern "C" {
     fn cuDeviceGetCount(count: *mut c_int) -> c_int;
 }
 
-/// What the library is called.
+/// The file name of the library.
 const FILE: &str = "librumba_soft_device.so";
 
 /// What a process with these variables says of its device, and what `cuInit` answers there. `None` in that process itself.
@@ -183,7 +183,7 @@ fn a_library_of_another_release() {
     }
 }
 
-/// Cargo lists the sources of what it builds beside it.
+/// Cargo writes the list of a library's sources next to the library.
 #[test]
 fn a_library_that_is_older_than_its_sources() {
     if asked().is_some() {

@@ -179,7 +179,7 @@ pub fn working() -> World {
     w
 }
 
-/// What mappings are multiples of.
+/// The granularity of mappings, in bytes.
 pub const UNIT: usize = 2 << 20;
 
 /// A context in which a kernel has failed.

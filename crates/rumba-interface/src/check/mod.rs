@@ -1,4 +1,4 @@
-//! What checked runs find, as values and as text.
+//! The findings of checked runs, as values and as text.
 
 mod finding;
 mod report;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub use finding::{Finding, Location, Side};
 pub use rumba_checks::{Check, FindingKind, Severity, Tally, counted};
 
-/// What is checked in a run.
+/// The options of a checked run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// The checks that are on.
@@ -64,7 +64,8 @@ pub struct Schedule {
 pub struct Explored {
     /// The order of the run.
     pub schedule: Schedule,
-    /// Whether it was left, because it is equivalent to another one or too long: what it did says nothing.
+    /// Whether the order was abandoned, because it is equivalent to another order or too long: its results mean
+    /// nothing.
     pub is_left: bool,
     /// Whether there is another order to run.
     pub has_more: bool,

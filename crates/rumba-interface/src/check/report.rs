@@ -1,6 +1,7 @@
 //! A finding as text, in the style of rustc: title, lines of the source with both sides, notes and help.
 //!
-//! It only shows what a [`Finding`] holds. Sources are read where they are at hand; a report without them names the lines.
+//! A report only shows the contents of a [`Finding`]. Sources are shown if they can be read; otherwise the report names
+//! the lines.
 
 use std::path::{Path, PathBuf};
 

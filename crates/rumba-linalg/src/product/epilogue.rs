@@ -181,7 +181,7 @@ impl<'a, S: Real, U: Output<S>> Epilogue<'a, S, U> {
 /// units in the last place of `f32`.
 #[derive(Clone, Copy)]
 pub(crate) struct Curve {
-    /// What is less becomes this.
+    /// The lower bound: smaller results become this number.
     least: f32,
     /// Whether it is `x / (1 + exp(-y))` with `y = slope x + cube x³`. Both are times log₂ e, of which `ex2` is the inverse.
     pub(crate) is_smooth: bool,

@@ -21,7 +21,7 @@ pub const LARGE: Variant = Variant { name: "product_fused_large", ..warp_group::
 /// For few: the tiles of [`warp_group::SMALL`].
 pub const SMALL: Variant = Variant { name: "product_fused_small", ..warp_group::SMALL };
 
-/// What is done with sums. Numbers of 16 bits are passed in pairs, each in a register.
+/// The epilogue of the sums. Numbers of 16 bits are passed in pairs, one pair per register.
 #[derive(Clone, Copy)]
 struct Epilogue<'l> {
     alpha: f32,

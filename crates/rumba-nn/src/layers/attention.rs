@@ -8,7 +8,7 @@ use crate::run::tensor::Tensor;
 use crate::weights::Weights;
 use rumba::linalg::Mask;
 
-/// What an attention is between.
+/// The sizes of an attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heads {
     /// Channels of the queries, and of the result.

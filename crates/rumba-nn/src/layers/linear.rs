@@ -34,7 +34,8 @@ impl<T: Element> Linear<T> {
         Ok(Linear { weight: weights.array("weight", [outputs, inputs])?, bias: None })
     }
 
-    /// Several products with the same rows as one: their results lie one behind the other in each row. Each has as many outputs.
+    /// Several products with the same rows as one product: their results lie one behind the other in each row. All have
+    /// `outputs` outputs.
     pub(crate) fn load_parts(parts: &[&Weights], [inputs, outputs]: [usize; 2], biased: bool) -> Result<Linear<T>> {
         let together = |name: &str, shape: &[usize]| -> Result<Vec<T>> {
             let parts = parts.iter().map(|part| part.numbers(name, shape));
@@ -64,7 +65,8 @@ impl<T: Element> Linear<T> {
     /// Computes it.
     ///
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) unless the last axis has as many elements as there are inputs; the runtime's.
+    /// [`Error::Shape`](crate::Error::Shape) unless the length of the last axis is the number of inputs; errors of the
+    /// runtime.
     pub fn forward<const N: usize>(&self, run: &Run, x: &Tensor<T, N>) -> Result<Tensor<T, N>> {
         self.compute(run, x, linalg::Activation::Identity, None)
     }

@@ -10,10 +10,10 @@ use crate::run::tensor::Tensor;
 use crate::weights::Weights;
 use rumba::DeviceSlice;
 
-/// What norms divide by at least.
+/// The epsilon of norms, which keeps their divisor above zero.
 const EPSILON: f32 = 1e-5;
 
-/// How large a [`UNet2d`] is, and what its images are of.
+/// The sizes of a [`UNet2d`], and the condition on its images.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UNet2dShape {
     /// Channels of an image.
@@ -26,17 +26,17 @@ pub struct UNet2dShape {
     pub blocks: usize,
     /// Groups of the norms.
     pub groups: usize,
-    /// What tells the network what an image is of.
+    /// The condition on an image.
     pub condition: Condition,
 }
 
-/// What tells a [`UNet2d`] what an image is of.
+/// The condition of a [`UNet2d`], which describes the image to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// One of so many classes. Attentions are between pixels: diffusers' `UNet2DModel`.
+    /// One class of this number of classes. Attentions are between pixels: diffusers' `UNet2DModel`.
     Class(usize),
-    /// A text, whose words have so many numbers. Attentions are between pixels, and between them and words: diffusers'
-    /// `UNet2DConditionModel`.
+    /// A text, with this number of numbers per token. Attentions are between pixels, and between pixels and tokens:
+    /// diffusers' `UNet2DConditionModel`.
     Text(usize, Projection),
 }
 

@@ -146,7 +146,7 @@ fn a_network_that_changes_its_mind_is_refused() -> Result<()> {
     let nn = Nn::new(&device)?;
     let x = Array::full(&device, [100], 1.0_f32)?;
     let calls = Cell::new(0);
-    // Of each, what it does when it is called for the second time.
+    // For each network, its behavior in the second call.
     type Second = fn(&Run, Tensor<f32, 1>) -> Result<()>;
     let ways: [(&str, Second); 4] = [
         ("another tensor", |run, x| run.add(&x, &x).map(drop)),

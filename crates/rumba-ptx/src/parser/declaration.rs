@@ -7,7 +7,7 @@ use crate::ast::{
 };
 use crate::lexer::TokenKind;
 
-/// What the variables of one declaration have in common.
+/// The part of a declaration that all its variables share.
 struct Prefix {
     linkage: Option<Linkage>,
     space: StateSpace,

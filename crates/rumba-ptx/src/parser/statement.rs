@@ -172,7 +172,7 @@ impl<'s> Parser<'s> {
         Ok(Guard { register, negated, span: at.to(end) })
     }
 
-    /// What follows the mnemonic, which is taken already.
+    /// The rest of an instruction, whose mnemonic is already consumed.
     fn instruction(&mut self, guard: Option<Guard<'s>>, mnemonic: Span) -> Parsed<Instruction<'s>> {
         let opcode = self.opcode(mnemonic)?;
         let mut operands = Operands::new();

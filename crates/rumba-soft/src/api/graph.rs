@@ -73,10 +73,10 @@ pub(crate) extern "C" fn cuGraphNodeFindInClone(
     })
 }
 
-/// Stores as many items as there is room for, and how many there are: without an array, only their number.
+/// Stores as many items as the caller's array has room for, and the number of items; without an array, only the number.
 pub(super) fn list<T>(items: &[T], count: Out<usize>, store: impl Fn(usize, &T) -> bool) -> Result<(), Error> {
     count.required("count")?;
-    // SAFETY: a list's count is how much there is room for, and becomes how much there is.
+    // SAFETY: a list's count is the size of the caller's array, and becomes the number of items.
     let room = unsafe { count.given("count") }?;
     let mut stored = 0;
     for (index, item) in items.iter().take(room).enumerate() {

@@ -1,6 +1,7 @@
-//! Tensor maps: what tensor copies are told of a tensor in global memory.
+//! Tensor maps: the descriptions of tensors in global memory, for tensor copies.
 //!
-//! The rules are those that cuda.h states; that a context is wanted is NVIDIA's driver's. What the 128 bytes mean is the machine's business.
+//! The rules are those of cuda.h; the need for a context is a rule of NVIDIA's driver. The machine defines the meaning
+//! of the 128 bytes.
 
 use std::ffi::{c_int, c_uint};
 
@@ -88,7 +89,7 @@ impl Common<'_> {
     /// The map without the shape of its box, which the caller adds.
     ///
     /// # Safety
-    /// The arrays have as many elements as the rank says.
+    /// The number of elements of each array follows from the rank.
     unsafe fn map(self, least_rank: u32) -> Result<TensorMap, Error> {
         let choose = |name: &'static str, value: c_uint, count: usize| {
             if (value as usize) < count {

@@ -17,7 +17,7 @@ use crate::table;
 
 /// One life of a context.
 pub(crate) struct Context {
-    /// What callers name it by.
+    /// The context's handle for callers.
     pub(crate) handle: usize,
     /// The ordinal of its device.
     pub(crate) device: i32,

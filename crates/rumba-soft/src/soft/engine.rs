@@ -44,7 +44,7 @@ pub(crate) enum Choice {
 }
 
 impl Choice {
-    /// What the values are, for messages.
+    /// The list of values, for messages.
     pub(crate) const VALUES: &str = "`auto` (interpreted until compiled in the background), `compiled` (before the first launch), `interpreter`, or \
          `compare` (each launch on both)";
 

@@ -149,7 +149,7 @@ impl EdgeData {
     /// The same from `CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER`.
     const LAUNCH_ORDER: Self = Self { from_port: 2, ..Self::PROGRAMMATIC };
 
-    /// Whether an edge may have it: between kernels, what CUDA has for them.
+    /// Whether an edge may have this data: edges between kernels may have the data that CUDA defines for them.
     fn fits(self, between_kernels: bool) -> bool {
         self == Self::default() || between_kernels && [Self::PROGRAMMATIC, Self::LAUNCH_ORDER].contains(&self)
     }

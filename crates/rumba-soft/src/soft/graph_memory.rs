@@ -60,7 +60,8 @@ impl GraphMemory {
         Ok(Arc::new(Self { start, bytes, device: context.device, id }))
     }
 
-    /// Refuses a launch that would allocate what an earlier one has allocated, unless that frees it.
+    /// Refuses a launch that would allocate memory that an earlier launch has allocated and not freed, unless it frees
+    /// the memory first.
     pub(crate) fn check(&self, frees: bool) -> Result<(), Error> {
         if frees || is_allocated(self.start) == Some(false) {
             return Ok(());
@@ -113,11 +114,11 @@ impl Drop for GraphMemory {
         drop(states);
         let Ok(driver) = Driver::get() else { return };
         if driver.memory.holding(self.start).is_none_or(|allocation| allocation.id != self.id) {
-            // It has gone with its context.
+            // The memory was freed with its context.
             return;
         }
         if state.is_allocated {
-            // It outlives its graph, and is then freed as other memory of streams.
+            // The memory outlives its graph, and is then freed as other memory of streams.
             let pool = driver.default_pools.get(self.device as usize).copied().unwrap_or_default();
             return driver.memory.turn(self.start, Kind::Pooled { pool });
         }

@@ -560,7 +560,7 @@ fn watch(device: &Device) {
     }
 }
 
-/// What is said of a launch that takes long.
+/// The message about a long launch.
 fn alive(running: &Running<'_>) -> String {
     let limit = match running.time_limit {
         Some(limit) => format!("{TIMEOUT} ends it after {} s", limit.as_secs_f64()),

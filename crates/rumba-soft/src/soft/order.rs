@@ -102,7 +102,8 @@ impl AnyStream {
         capture::add(self.queue(), action)
     }
 
-    /// Refuses a stream that is being captured, or that keeps order with such a one, for what no capture takes.
+    /// Refuses a stream that is being captured, or that is ordered with a captured stream, for calls that cannot be
+    /// captured.
     pub(crate) fn refuse_captured(&self) -> Result<(), Error> {
         if let Self::Default(context) = self {
             context.refuse_captured(true, Code::STREAM_CAPTURE_IMPLICIT)?;

@@ -436,11 +436,12 @@ fn submit(queue: Arc<Queue>) {
         READY.notify_one();
         return;
     }
-    // Without another thread the queue waits for one of those that there are, or for a thread that waits for it.
+    // If no thread can be started, the queue is run by one of the existing threads, or by a thread that waits for the
+    // queue.
     let _ = std::thread::Builder::new().name("rumba-stream".into()).spawn(serve);
 }
 
-/// What a thread of the driver does.
+/// The loop of the driver's threads.
 fn serve() {
     /// How long a thread stays without work.
     const PATIENCE: Duration = Duration::from_secs(5);

@@ -103,7 +103,7 @@ impl OrderSearch<'_> {
         head
     }
 
-    /// What is visited first stands last.
+    /// The successors of a block in the order of the visit: the successor visited first comes last in the result.
     fn successors(&self, block: usize) -> Vec<usize> {
         let mut successors = self.blocks[block].successors.clone();
         successors.sort_unstable_by(|a, b| b.cmp(a));
@@ -199,7 +199,7 @@ impl Set {
         self.0[number / 64] &= !(1 << (number % 64));
     }
 
-    /// Adds what is in another set.
+    /// Adds the elements of another set.
     pub(crate) fn unite(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word |= other);
     }
@@ -225,7 +225,8 @@ pub(crate) struct Liveness {
 }
 
 impl Liveness {
-    /// Of `count` values; `before` makes of what is live after an operation what is live before it.
+    /// The liveness of `count` values; `before` turns the set of values that are live after an operation into the set
+    /// before it.
     pub(crate) fn new(blocks: &[BasicBlock], count: usize, before: impl Fn(&mut Set, usize)) -> Self {
         let mut found = Self { at_start: vec![Set::none(count); blocks.len()], count };
         let mut changed = true;

@@ -1,5 +1,5 @@
-//! What a launch may ask for, and what a multiprocessor holds (CUDA C++ Programming Guide, "Compute Capabilities"). The machine
-//! runs blocks as it likes; the numbers are those that a GPU would give.
+//! The limits of launches, and the capacity of a multiprocessor (CUDA C++ Programming Guide, "Compute Capabilities").
+//! The machine schedules blocks in its own way; the numbers are those of a GPU.
 
 /// Threads of the largest block.
 pub const THREADS_PER_BLOCK: u32 = 1024;

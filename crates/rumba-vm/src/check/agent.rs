@@ -1,8 +1,8 @@
 //! Asynchronous operations as threads of their own: copies and products, whose accesses a thread knows of only after
 //! waiting for the operation, and the writes that proxy fences have made known to them.
 //!
-//! An operation knows what the thread that begins it knows. Its accesses belong to an agent: an entry of vector clocks
-//! like a thread's, which only the operation's completion mechanism passes on (manual, section 8.1.1, "Scope and
+//! An operation takes over the clock of the thread that begins it. Its accesses belong to an agent: an entry of vector
+//! clocks like a thread's, which only the operation's completion mechanism passes on (manual, section 8.1.1, "Scope and
 //! Applicability of the Model", and 9.7.9.25.2, "Async proxy"): the phase of an mbarrier, or `wait_group`. So an access
 //! that comes too early is found in every order of the threads.
 //!

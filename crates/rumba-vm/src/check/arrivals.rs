@@ -18,7 +18,7 @@ pub(crate) struct Arrival {
     pub(crate) phase: u32,
 }
 
-/// What is remembered of a block that runs.
+/// The history of synchronization in a running block.
 #[derive(Debug, Default)]
 pub(crate) struct SyncHistory {
     pub(crate) threads: u32,

@@ -370,7 +370,7 @@ impl Cells {
                 if overlap == 0 || list == READS && !record.is_non_coherent() {
                     continue;
                 }
-                // Other threads come before a thread that overwrites what it alone has read.
+                // Records of other threads are preferred to a thread that overwrites memory that only it has read.
                 let words = (0..WORDS).filter(|word| overlap & bytes_of(1 << word) != 0);
                 let Some(word) = words.min_by_key(|word| record.is_of_one_thread(mine, *word)) else {
                     continue;

@@ -1,4 +1,4 @@
-//! What a thread knows of what others have done: vector clocks, as small as a grid's structure allows.
+//! Vector clocks of threads, compressed by the structure of a grid.
 //!
 //! Every thread counts epochs; one ends whenever the thread publishes something. A thread that knows another one's epoch
 //! knows everything that the other one did in it and before. After a barrier all threads of a block know the same, so
@@ -118,7 +118,7 @@ impl VectorClock {
         self.join(&Self { blocks });
     }
 
-    /// What is known of blocks whose numbers have a bit.
+    /// The entries of blocks whose numbers have a bit set.
     pub(crate) fn of_bit(&self, bit: u32) -> Self {
         let blocks = self.blocks.iter().filter(|(block, _)| block & bit != 0);
         Self { blocks: blocks.cloned().collect() }

@@ -9,8 +9,8 @@
 //! has released what precedes the fence. PTX says of a barrier only that threads which have exited are not waited for; an
 //! exit itself orders nothing, so that what a thread did after its last fence, or without one, still races.
 //!
-//! What threads know of each other is in [`crate::check::clock`], earlier accesses are in
-//! [`crate::check::cells`]; who tells this what happens is [`crate::check::monitor`].
+//! The clocks of threads are in [`crate::check::clock`], earlier accesses in
+//! [`crate::check::cells`]; [`crate::check::monitor`] reports events to this module.
 //!
 //! Copies that are under way (`cp.async`) count as accesses of the thread that begins them, when it begins them.
 
@@ -177,7 +177,7 @@ impl Races {
         self.arriving.retain(|address, _| !shared.contains(address));
     }
 
-    /// A block has ended: others may still learn of what it did, but it learns nothing more.
+    /// A block has ended: other blocks may still acquire its releases, but its own clocks are no longer needed.
     pub(crate) fn end(&mut self, block: u32) {
         if let Some(place) = self.blocks.remove(&block) {
             self.free.push(place);
@@ -383,7 +383,7 @@ impl Races {
         if !includes(scope.min(written), cluster, writer, block) {
             return;
         }
-        // By the narrowest scope that an acquire has to have.
+        // The clocks by the narrowest scope that an acquire has to have.
         let mut seen: [Option<Arc<VectorClock>>; SCOPES] = Default::default();
         seen[Scope::Device as usize].clone_from(&published.all);
         for release in &published.near {
@@ -648,7 +648,7 @@ impl Races {
                 }
                 return;
             }
-            // Of those who came, the own fence is among them.
+            // The fence of this thread is included in the joined clocks.
             clock.sequential_fence = None;
             clock.sequential.clone_from(&sequential);
             clock.sequential_seen.clone_from(&seen);
@@ -660,7 +660,7 @@ impl Races {
     }
 }
 
-/// What a lane knows of operations that are over.
+/// The entries of a lane's clock for completed asynchronous operations.
 fn warp_agents(warp: &WarpState, lane: usize) -> VectorClock {
     warp.clock(lane).known.of_bit(AGENT)
 }

@@ -21,11 +21,11 @@ pub(crate) struct ThreadAccess {
     pub(crate) kind: AccessKind,
     /// The instruction.
     pub(crate) source: u32,
-    /// What the thread has begun that makes the access, if that is not the thread itself.
+    /// The kind of asynchronous operation that makes the access, unless the thread makes it itself.
     pub(crate) asynchronous: Option<Asynchronous>,
 }
 
-/// What accesses memory after its thread has begun it.
+/// The kinds of asynchronous operations that access memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asynchronous {
     Copy,
@@ -60,7 +60,7 @@ pub(crate) struct Conflict {
     pub(crate) kind: ConflictKind,
 }
 
-/// What is wrong with two accesses.
+/// The kinds of conflicts between two accesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConflictKind {
     /// They race.
@@ -71,7 +71,7 @@ pub(crate) enum ConflictKind {
     Volatile,
     /// The later one may not see the earlier one, in whatever order they are.
     Stale,
-    /// One of them stores what its thread has computed from an earlier value, which the other one replaces meanwhile.
+    /// One access stores a value computed from an earlier value, which the other access has replaced meanwhile.
     LostUpdate {
         /// Whether nothing is lost if both write the same.
         is_idempotent: bool,
@@ -214,7 +214,7 @@ impl Record {
         }
     }
 
-    /// Whether it is a load that need not see what is written while the kernel runs.
+    /// Whether the access is a non-coherent load, which need not see writes of the running kernel.
     #[inline(always)]
     pub(super) fn is_non_coherent(&self) -> bool {
         self.flags & (SEMANTICS | KIND) == Order::NON_COHERENT.packed() << 2
@@ -266,7 +266,8 @@ impl Record {
         !self.is_strong() || earlier.is_strong() && self.order().scope <= earlier.order().scope
     }
 
-    /// Whether it is by the same lanes of the same warp, each at the same bytes where both have any.
+    /// Whether both accesses are by the same lanes of the same warp, and each lane accesses the same bytes where both
+    /// have any.
     #[inline(always)]
     pub(super) fn repeats(&self, earlier: &Self) -> bool {
         self.lanes == earlier.lanes
@@ -331,7 +332,7 @@ impl Record {
     #[inline(never)]
     fn ordered_by_thread(&self, later: &Self, overlap: u32, view: &View<'_>) -> u32 {
         let mut ordered = 0;
-        // What a thread has begun is not in its order.
+        // Asynchronous operations of a thread are not in its program order.
         if self.block == later.block && self.warp == later.warp && self.block & AGENT == 0 {
             if (self.flags | later.flags) & SET == 0 {
                 ordered = equal_words(self.table(), later.table()) & overlap;

@@ -1,10 +1,11 @@
-//! Lost updates: a thread loads a value, computes another one from it and stores that, all by atomic accesses, and nothing keeps
-//! the write of another thread from coming between the load and the store.
+//! Lost updates: a thread loads a value, computes a new value from it and stores the new value, all by atomic accesses,
+//! and nothing prevents a write of another thread between the load and the store.
 //!
-//! No two of these accesses race. What is wrong is that load and store together are not atomic (Flanagan and Freund, "Atomizer",
-//! POPL 2004). The code says which stores store what was computed from which loads: [`UpdatePairs`], found when a module is loaded
-//! (`load/instrument/updates.rs`). A store updates an address if its thread's last execution of one of these loads read the same
-//! address. The update is lost if a write of another thread is ordered neither before the load nor behind the store.
+//! No two of these accesses race. The mistake is that load and store together are not atomic (Flanagan and Freund,
+//! "Atomizer", POPL 2004). The pairs of stores and the loads that their values are computed from, [`UpdatePairs`], are
+//! found when a module is loaded (`load/instrument/updates.rs`). A store updates an address if its thread's last
+//! execution of one of these loads read the same address. The update is lost if a write of another thread is ordered
+//! neither before the load nor behind the store.
 //!
 //! * A load in a loop may wait for a value. Writes that such a load would synchronize with, if it acquired, count as
 //!   ordered before it. A load outside of every loop does not wait: which write it reads is left to chance.

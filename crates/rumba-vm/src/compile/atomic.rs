@@ -228,7 +228,7 @@ impl Function<'_> {
         }
     }
 
-    /// Replaces what lies at an address; what was there.
+    /// Updates the element at an address; returns the old value.
     fn change(&mut self, address: &Value, [b, c]: [&Value; 2], memory: Memory, form: AtomicForm) -> Value {
         let (place, name) = (self.pointer(address), form.element.name());
         let align = form.element.bits() / 8;

@@ -137,7 +137,8 @@ impl<'a> Kernel<'a> {
         self.blocks = ordered;
     }
 
-    /// Finds the registers of which addresses are made: those that accesses name, and what these are sums and products of.
+    /// Finds the registers from which addresses are computed: those that accesses name, and the terms and factors of
+    /// these.
     fn find_addresses(&mut self) {
         let mut found = vec![false; self.registers.len()];
         let mut work = Vec::new();

@@ -281,7 +281,7 @@ impl Function<'_> {
                 let group = LANES / addresses.len();
                 for (part, value) in values.iter().enumerate() {
                     for (number, address) in addresses.iter().enumerate() {
-                        // Which lane wins is not specified; as in the interpreter it is the last.
+                        // The manual does not specify which lane wins; as in the interpreter, the last lane does.
                         let last = match self.copy {
                             Copy::Full => format!("i32 {}", number * group + group - 1),
                             Copy::Masked => {

@@ -10,7 +10,7 @@ use crate::machine::op::{Linear, OpKind};
 use crate::machine::program::Flow;
 
 impl Function<'_> {
-    /// Notes what an operation has written.
+    /// Writes the result of an operation to its destination.
     pub(super) fn finish_operation(&mut self, index: usize, written: Written) {
         let shapes = self.shapes_after(&[index]);
         let Some(place) = self.kernel.operand(index, 0) else {

@@ -21,7 +21,7 @@ pub(super) fn raw(class: Class) -> Element {
     }
 }
 
-/// What is written to a register.
+/// The value written to a register.
 pub(super) enum Written {
     /// All lanes.
     Lanes(Value),

@@ -64,7 +64,7 @@ impl Function<'_> {
         name
     }
 
-    /// Zeros of which LLVM does not know that they are, nor that they are all the same.
+    /// A vector of zeros that is opaque to LLVM, which knows neither that it is zero nor that it is uniform.
     fn zeros(&mut self, lanes: usize) -> String {
         if self.known.insert("%zeros".to_owned()) {
             self.in_prologue(|function| {

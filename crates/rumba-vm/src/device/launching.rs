@@ -248,7 +248,7 @@ impl Device {
         let is_told = watch.is_some() && on == On::Interpreter;
         let is_monitored = looks_for_races || checks.contains(Check::Init) || explored.is_some() || is_told;
         let monitor = is_monitored.then(|| Monitor::new(races, explored.map(|_| Pasts::new(0, 0))));
-        // What is found must not depend on which worker is faster.
+        // Findings must not depend on the speed of workers.
         let all_workers = inner.workers;
         let workers = if looks_for_races || inner.config.seed.is_some() || exploration.is_some() || on != On::Any {
             1

@@ -204,7 +204,7 @@ pub(crate) unsafe fn store_contiguous<X: Processor, E: Element, const N: usize>(
     }
 }
 
-/// Stores to one element for each group of lanes. Which lane wins is not specified; here it is always the last.
+/// Stores to one element for each group of lanes. The manual does not specify which lane wins; here the last lane does.
 ///
 /// # Safety
 /// `pc` is an operation made by [`store`], and `groups` has passed the access check.

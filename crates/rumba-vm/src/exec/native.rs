@@ -26,7 +26,7 @@ pub(crate) const REFUSED: usize = 1;
 pub(crate) struct Helpers {
     /// Executes an operation by its handler.
     pub(crate) execute: unsafe extern "C" fn(*mut Warp, *const Op) -> *const Op,
-    /// Executes an operation that lanes execute together, all of which are there.
+    /// Executes an operation of lanes together, all of which are active.
     pub(crate) together: unsafe extern "C" fn(*mut Warp, *const Op) -> *const Op,
     /// Asks whether others should run, before the warp goes on with an operation.
     pub(crate) arrive: unsafe extern "C" fn(*mut Warp, *const Op) -> *const Op,

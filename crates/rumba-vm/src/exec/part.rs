@@ -34,7 +34,7 @@ pub(crate) trait Part {
     unsafe fn write<X: Processor, R: Raw>(warp: &Warp, slot: u16, compute: impl Fn(usize) -> R);
 }
 
-/// All lanes, of which the active ones are written.
+/// Computes all lanes, and writes the active ones.
 pub(crate) struct Whole;
 
 impl Part for Whole {

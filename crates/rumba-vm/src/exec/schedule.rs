@@ -158,7 +158,7 @@ impl Warp {
         self.take(split)
     }
 
-    /// A split that others have run ahead of.
+    /// A split that other splits have overtaken.
     #[cold]
     fn left_behind(&self) -> Option<usize> {
         self.splits.iter().position(|split| split.wait == Wait::Ready && split.mask & self.behind != 0)
@@ -216,7 +216,7 @@ impl Warp {
         self.join(split.pc)
     }
 
-    /// Goes on at `target` in the fastest way that there is.
+    /// Continues at `target` in the fastest available engine.
     #[inline]
     fn join(&mut self, target: Pc) -> Pc {
         if self.native.is_null() { self.join_lockstep(target) } else { self.join_native(target) }

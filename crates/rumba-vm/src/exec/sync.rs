@@ -43,7 +43,7 @@ impl Warp {
         unsafe { (*self.block).sync_history.as_deref_mut() }
     }
 
-    /// Where one of these lanes is, if they are not those that run.
+    /// The position of one of these lanes, if they are not the active lanes.
     pub(crate) fn whereabouts(&self, lanes: u32) -> Option<Actor> {
         if lanes == 0 {
             return None;

@@ -45,7 +45,7 @@ impl Process {
     }
 }
 
-/// What an operation is about.
+/// The object of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Object {
     /// Bytes of memory, by their host address.
@@ -57,7 +57,7 @@ pub(crate) enum Object {
 }
 
 impl Object {
-    /// Objects that overlap have a cell in common, of which they have one.
+    /// The cell of an object. Each object has one cell, and objects that overlap have the same cell.
     pub(crate) fn cell(&self) -> (u8, u64) {
         match *self {
             Self::Memory { address, .. } => (0, address / 16),

@@ -132,7 +132,7 @@ const NO_RESULT: u16 = 0x100;
 trait Make {
     type Made;
 
-    /// `form` is what native code computes, if it does.
+    /// `form` writes the native code, if the operation has some.
     fn make<E: Exchange, F: Fn(E::Raw, E::Raw, E::Raw) -> E::Raw + Copy>(
         self,
         f: F,

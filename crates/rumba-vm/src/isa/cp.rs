@@ -516,7 +516,7 @@ pub(super) fn deliver_to(
         let bytes = u64::from(delivery.bytes());
         count(warp, pc, lane, barrier, Bytes::Brought(delivery.bytes()))?;
         if rank != to_rank {
-            // What the checks were told of one block is so of each.
+            // The checks already know of the accesses in the block `to_rank`.
             observe_range(warp, pc, lane, base + to_offset, (bytes, AccessKind::Write), agent);
             let any = agent.map(Agent::in_any_proxy);
             observe_range(warp, pc, lane, barrier, (8, AccessKind::Atomic), any);

@@ -53,7 +53,7 @@ pub(super) fn output(w: &mut Writer, mode: u16, x: &Value) -> Value {
     if mode & Mode::SAT != 0 { saturate(w, &x) } else { canonical(w, &x) }
 }
 
-/// As [`Mode::flushed`], given what computes the result times [`SCALE`]² where that is needed.
+/// As [`Mode::flushed`]; `scaled` writes the computation of the result times [`SCALE`]², if it is needed.
 pub(super) fn flushed(w: &mut Writer, mode: u16, x: &Value, scaled: impl FnOnce(&mut Writer) -> Value) -> Value {
     let mut x = x.clone();
     if mode & Mode::FTZ != 0 {

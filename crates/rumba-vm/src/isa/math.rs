@@ -164,7 +164,7 @@ pub(super) fn form_of_ex2(w: &mut Writer, x: &Value) -> Value {
     let wide = form::wide(w, x);
     let power = form_of_power(w, &wide);
     let power = w.convert("fptrunc", &power, Element::F32);
-    // Any NaN will do: what is written is canonical.
+    // Any NaN will do: the write makes it canonical.
     let ordered = w.compare("fcmp ord", x, x);
     w.select(&ordered, &power, x)
 }

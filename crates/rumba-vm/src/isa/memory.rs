@@ -1,6 +1,6 @@
-//! What the instructions that access memory share when they lower: state spaces, vectors, parameters.
+//! The common part of lowering instructions that access memory: state spaces, vectors, parameters.
 //!
-//! What an access does is told in [`crate::exec::access`], what it may do in [`crate::exec::memory`].
+//! [`crate::exec::access`] performs accesses, [`crate::exec::memory`] checks them.
 
 use rumba_ptx::ast::{Literal, OperandKind, StateSpace};
 
@@ -151,7 +151,7 @@ fn vector(m: &Matched<'_>) -> usize {
     }
 }
 
-/// The operands of a vector, of which there are `count`.
+/// The `count` elements of a vector operand.
 pub(super) fn elements<'m>(
     l: &mut Lowering<'m>,
     index: usize,
@@ -291,7 +291,7 @@ pub(crate) fn lower_load(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Lo
     Ok(())
 }
 
-/// Places a point of choice before a load or store by which threads may synchronise. Whether it is one.
+/// Places a point of choice before a load or store by which threads may synchronize. Returns whether the access is one.
 fn choose(
     l: &mut Lowering<'_>,
     m: &Matched<'_>,
@@ -391,7 +391,7 @@ fn store_slot(l: &mut Lowering<'_>, place: VReg, declared: ScalarType, ty: Scala
     Ok(())
 }
 
-/// What native code computes: the value, which is cut or extended when it is written.
+/// Native code: the value, which is truncated or extended when it is written.
 fn cut(_: &mut Writer, _: u16, x: &[Value]) -> Value {
     x[0].clone()
 }

@@ -133,7 +133,8 @@ pub(super) static MMA: Instruction = Instruction {
         lower,
     }],
     availability: &[
-        // Of these sm_120a is the first that has them; the machine takes them for sm_100a, too, as one device with all.
+        // On GPUs these forms first exist on sm_120a; the machine accepts them for sm_100a, too, as a device with all
+        // forms.
         Availability::specific((8, 7), 100).with(&[".kind::f8f6f4"]),
     ],
     undefined: Undefined::Decides,

@@ -27,7 +27,7 @@ pub(crate) struct Assignment {
     pub(crate) counts: [u32; 3],
 }
 
-/// Assigns places to virtual slots, of which there is one for each of `classes`.
+/// Assigns places to virtual slots, one for each element of `classes`.
 pub(crate) fn assign(classes: &[Class], blocks: &[BasicBlock], ops: &[LiveOp<'_>]) -> Assignment {
     let intervals = intervals(classes.len(), blocks, ops);
     let mut assignment = Assignment { index: vec![0; classes.len()], counts: [0; 3] };

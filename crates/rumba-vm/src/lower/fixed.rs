@@ -169,14 +169,14 @@ impl<'m> ProgramBuilder<'m> {
     }
 }
 
-/// What is put into programs.
+/// The instrumentation of programs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Instruments {
-    /// What checks put there.
+    /// The checks that add operations.
     pub(crate) checks: CheckSet,
-    /// What instructions do, in numbers.
+    /// Whether instructions are counted.
     pub(crate) profile: bool,
-    /// Places where the lanes of a warp part by chance.
+    /// Whether programs get points where the lanes of a warp diverge at random.
     pub(crate) scatter: bool,
     /// Points of choice before what synchronises.
     pub(crate) choices: bool,

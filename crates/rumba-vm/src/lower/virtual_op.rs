@@ -116,7 +116,7 @@ pub(crate) enum Node {
         control: Control,
         /// Index of the PTX instruction.
         source: u32,
-        /// Whether lanes may pass it without executing it, so that it does not end what was in `dst` before.
+        /// Whether lanes may skip the operation, so that it does not end the live range of the old value of `dst`.
         conditional: bool,
     },
 }

@@ -63,7 +63,7 @@ pub(crate) struct BlockState {
     pub(crate) commits: [u32; MAX_WARPS],
     /// How often an mbarrier was changed.
     pub(crate) mbarrier_changes: u64,
-    /// What the check of synchronisation remembers, if it is on.
+    /// The history for the check of synchronization, if the check is on.
     pub(crate) sync_history: Option<Box<SyncHistory>>,
     /// Threads that have arrived at the barrier of the grid; the block arrives there when all have.
     pub(crate) grid_arrived: u32,

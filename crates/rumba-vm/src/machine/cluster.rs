@@ -260,8 +260,8 @@ impl GridBarrier {
         self.state().epoch
     }
 
-    /// A block has done nothing but wait for others since the epoch `now`; `seen` is the last one in which that was so.
-    /// Whether all blocks that have not ended do the same.
+    /// Notes that a block has only waited for other blocks since the epoch `now`; `seen` is the last epoch in which it
+    /// was noted. Returns whether all blocks that have not ended only wait.
     pub(crate) fn stalls(&self, now: u64, seen: &mut u64) -> bool {
         let mut state = self.state();
         if now != state.epoch {

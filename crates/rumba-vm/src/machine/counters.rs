@@ -34,11 +34,11 @@ pub struct InstructionProfile {
     pub executions: u64,
     /// How often a thread did.
     pub threads: u64,
-    /// What it asked of global memory.
+    /// The traffic to global memory.
     pub global: Option<GlobalTraffic>,
-    /// What it asked of shared memory.
+    /// The traffic to shared memory.
     pub shared: Option<SharedTraffic>,
-    /// Where it went, if it is a branch that lanes decide on.
+    /// The divergence, if the instruction is a conditional branch.
     pub branch: Option<Branches>,
 }
 

@@ -1,4 +1,4 @@
-//! What ends a launch: faults, and every word that is said about them.
+//! Faults, which end a launch, and the wording of their reports.
 //!
 //! A fault is the kernel's mistake. Mistakes in asking for a launch are [`LaunchError`], mistakes in a module
 //! [`crate::load::module::LoadError`].
@@ -148,10 +148,10 @@ impl fmt::Display for LiveThreads {
     }
 }
 
-/// A kernel's mistake, and everything that is known about it.
+/// A kernel's mistake, with all its details.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// What kind of mistake it was.
+    /// The kind of the mistake.
     pub kind: FaultKind,
     /// The kernel.
     pub kernel: String,
@@ -280,7 +280,7 @@ pub enum LaunchError {
         /// What there is.
         limit: u32,
     },
-    /// There is no room for what the checks remember.
+    /// The system has no address space for the shadow memory of the checks.
     #[error(
         "the system refused address space for the check `race`: {reason}; lower `Config::memory_bytes` or the limit `ulimit -v`"
     )]
@@ -293,7 +293,7 @@ pub enum LaunchError {
     Cluster {
         /// The size of the clusters, in blocks.
         size: [u32; 3],
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// The parameters have the wrong size.

@@ -276,11 +276,11 @@ pub enum OpKind {
         /// the segment, given `extra`, the lanes' own numbers and `b`.
         form: fn(&mut Writer, u16, &Value, &Value) -> (Value, Value),
     },
-    /// What the lanes that take part compute together: `dst`, and `c` if that is written. `a` is the source.
+    /// An operation of lanes together, such as a vote: computes `dst`, and `c` if it is written. `a` is the source.
     Together {
-        /// Which lanes these are. Where not all of them are there, they wait.
+        /// The lanes that take part. If some of them are not active, the others wait.
         members: Members,
-        /// What native code computes, unless it calls the handler, and whether that is the same in all lanes.
+        /// Writes the native code, unless it calls the handler; and whether the result is uniform.
         form: Option<(TogetherForm, bool)>,
     },
     /// `dst` is the address in `a`, of the block's shared memory or of the thread's stack, as an address of another kind: a generic

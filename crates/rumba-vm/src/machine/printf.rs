@@ -62,7 +62,7 @@ impl Output {
         }
     }
 
-    /// Hands over what has been collected.
+    /// Hands over the collected text.
     pub(crate) fn flush(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (buffer, sink) = &mut *state;

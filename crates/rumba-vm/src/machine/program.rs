@@ -170,7 +170,7 @@ pub(crate) struct Facts {
     pub(crate) flow: Flow,
     /// Which operands are written; see [`crate::lower::virtual_op::VirtualOp::defines`].
     pub(crate) defines: u8,
-    /// Whether lanes may pass it without executing it.
+    /// Whether lanes may skip the operation.
     pub(crate) conditional: bool,
     /// The widths of those operands that are slots: `dst`, `a`, `b`, `c`, `d`.
     pub(crate) classes: [Option<Class>; 5],
@@ -185,13 +185,13 @@ pub(crate) enum ChoiceKind {
     Meet,
     /// The operation has been executed.
     Done,
-    /// An access of so many bytes at the address in `a`, plus the offset.
+    /// An access of `bytes` bytes at the address in `a`, plus the offset.
     Memory { bytes: u8, access: ChoiceAccess },
-    /// An operation on the mbarrier there, which counts for so many arrivals as `b` says, or for one.
+    /// An operation on the mbarrier at this address, which counts as `b` arrivals, or as one.
     Mbarrier { operation: ChoiceMbarrier, counts: bool },
-    /// An arrival at the barrier `a`, for as many threads as `b` says.
+    /// An arrival at the barrier `a`, which expects `b` threads.
     Barrier,
-    /// Something that orders do not tell apart which ought to be told apart.
+    /// An operation whose result may depend on the order, which the exploration does not distinguish.
     Unexplored,
 }
 

@@ -19,11 +19,11 @@ pub(crate) const ALIGNMENT: u64 = 256;
 /// Bytes on each side of an allocation that belong to none.
 const REDZONE: u64 = 256;
 
-/// What fresh memory contains: as `f32` and `f64` huge negative numbers, as pointers and indices absurd ones.
+/// The fill byte of fresh memory: a huge negative number as `f32` and `f64`, and an invalid pointer or index.
 pub(crate) const FRESH: u8 = 0xCD;
 
-/// Bytes of a block that contain it. What is behind them reads as zeros: a block as large as the device's memory is
-/// allocated at once, and takes memory of the system where it is used.
+/// The number of bytes of an allocation that are filled. The bytes behind them read as zeros: an allocation as large as
+/// the device's memory is made at once, and uses memory of the system only where it is accessed.
 const FILLED: u64 = 256 << 20;
 
 /// Freed blocks at least this large give their memory back to the system at once.

@@ -1,8 +1,8 @@
 //! Tensor maps: the 128 bytes that describe a tensor in global memory, and how boxes of it are copied.
 //!
-//! Programs take the bytes for opaque. The fields lie where NVIDIA's driver puts them, as 52 maps of a device of compute
-//! capability 9.0 show (`cargo run -p rumba-driver --example tensor_maps`); what is not known is marked. What arguments make a
-//! map is checked by those who make it.
+//! The bytes are opaque to programs. The fields lie where NVIDIA's driver puts them, as 52 maps of a device of compute
+//! capability 9.0 show (`cargo run -p rumba-driver --example tensor_maps`); comments mark unknown fields. Callers that
+//! make a map check its arguments.
 
 use std::fmt;
 
@@ -131,11 +131,11 @@ pub struct TensorMap {
     pub interleave: u32,
     /// Bytes of shared memory that are swizzled: 0 (none), 1 (32), 2 (64), 3 (128).
     pub swizzle: u32,
-    /// What is swizzled as one: 0 (16 bytes), 1 (32), 2 (32, with halves of 16 exchanged in every other row), 3 (64).
+    /// The atom of the swizzle: 0 (16 bytes), 1 (32), 2 (32, with halves of 16 exchanged in every other row), 3 (64).
     pub atom: u32,
     /// Whether floating point numbers outside of the tensor read as NaN instead of 0.
     pub fills_nan: bool,
-    /// What is fetched at once: 0 (no more than is asked for) to 3 (256 bytes).
+    /// The L2 promotion: 0 (no more than requested) to 3 (256 bytes).
     pub promotion: u32,
     /// Elements in each dimension.
     pub sizes: [u64; MAX_RANK],

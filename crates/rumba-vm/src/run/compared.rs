@@ -248,7 +248,7 @@ impl<'a> Start<'a> {
             return None;
         }
         Some(Self {
-            // SAFETY: what is allocated is memory, and nothing else uses it.
+            // SAFETY: the windows are allocated memory, and nothing else uses it.
             memory: unsafe { Snapshot::take(windows) }.ok()?,
             allocations: allocations.save(),
             heap: subject.heap.used(),
@@ -256,7 +256,7 @@ impl<'a> Start<'a> {
         })
     }
 
-    /// Takes back what a run has changed, and gives what that was.
+    /// Undoes the changes of a run, and returns them.
     fn take_back(&self) -> Option<After> {
         let windows = self.subject.resources.allocations.writable();
         let known = self.memory.windows();

@@ -161,7 +161,7 @@ pub(crate) struct Progress {
     /// Why all workers have to stop.
     stop: OnceLock<String>,
     alive: SignsOfLife,
-    /// The block that was running then.
+    /// The threads that were running then.
     live: Mutex<Vec<LiveThreads>>,
 }
 
@@ -473,8 +473,7 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
                 let stalled = &mut worker.residents[current].stalled;
                 let is_all = context.cooperative && context.grid_barrier.stalls(epoch, stalled);
                 if is_alone || is_all {
-                    // No deadlock is reported if another block has failed: this block may be waiting for the failed
-                    // one.
+                    // If another block has failed, this block may be waiting for it, and the deadlock is not reported.
                     if progress.failed_at.load(Ordering::Acquire) == u64::MAX {
                         let fault = deadlock(context, worker, current, !is_alone);
                         progress.fail(context, index, fault);
@@ -561,7 +560,7 @@ pub(crate) fn finish(worker: &mut Worker, resident: usize, idle: &mut Vec<usize>
     }
 }
 
-/// The deadlock of a block whose threads all wait in vain or, if the flag is set, of the whole grid.
+/// The deadlock of a block whose threads all wait in vain or, if `of_grid`, of the whole grid.
 pub(crate) fn deadlock(context: &Context<'_>, worker: &Worker, resident: usize, of_grid: bool) -> Fault {
     let block = &worker.residents[resident].block;
     let members = &worker.clusters[worker.residents[resident].cluster].members;

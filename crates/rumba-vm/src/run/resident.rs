@@ -134,7 +134,7 @@ impl Resident {
         begun: Option<Begun>,
     ) -> std::io::Result<()> {
         let context = initial.context;
-        // Those before a warp that has begun are about to exit.
+        // The warps before the warp that has begun are about to exit.
         let before = begun.map_or(0, |begun| begun.warp);
         let ends: Vec<u32> = self.block.warps[..before].iter().map(|warp| warp.pc.source).collect();
         self.is_fresh = false;
@@ -218,8 +218,8 @@ impl Resident {
         self.prepared == context.run
     }
 
-    /// Runs the block at `place` without starting it, and adds what was executed to `executed`. If a warp does what a block has to
-    /// be started for, it is to be started with that warp as the one that has begun.
+    /// Runs the block at `place` without starting it, and adds the executed operations to `executed`. If a warp reaches
+    /// an operation that needs a started block, the block must be started with this warp as the one that has begun.
     pub(crate) fn run_alone(
         &mut self,
         initial: &InitialState<'_>,

@@ -27,7 +27,7 @@ enum Space {
 }
 
 impl Space {
-    /// What an instruction calls it.
+    /// The state space in the instruction's name.
     fn name(self) -> &'static str {
         match self {
             Self::Global => ".global",
@@ -63,7 +63,7 @@ impl Space {
     }
 }
 
-/// What is done at an address.
+/// The operation at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Operation {
     Load,
@@ -115,7 +115,7 @@ impl Access {
         (way + self.reach() + 15) / 16 * 16
     }
 
-    /// Where thread `thread` accesses memory, if `alone` is the one that does what one thread does.
+    /// The place where thread `thread` accesses memory; `alone` is the thread that performs single-thread accesses.
     fn place(self, thread: i64, alone: i64) -> i64 {
         if self.is_alone {
             assert_eq!(thread, alone);
@@ -399,7 +399,7 @@ fn section(body: &mut String, number: usize, access: Access) {
     };
     let (one, two) = (list(register, access.count), list(other, access.count));
     let at = |offset: i64| format!("[{address}+{offset}]");
-    // Local memory is written and read by an address of which nothing is known, where it is not what is tested.
+    // Where local memory is not under test, it is accessed by an address that the analysis does not know.
     let hidden = |lines: &mut Vec<String>| lines.push("xor.b64 %b, %a, %zero;".to_owned());
     let behind = "[%b]";
     match access.operation {
@@ -461,7 +461,7 @@ fn evaluate(accesses: &[Access], memory: &mut [u8], out: &mut [u8], threads: i64
                     .flat_map(|element| stored(thread, number, element).to_le_bytes()[..width].to_vec());
                 elements.collect()
             };
-            // A thread's local memory is its own: what others have there does not count.
+            // A thread's local memory is private: other threads' values do not count.
             match access.operation {
                 Operation::Load if access.space.is_local() => out[result..result + bytes].copy_from_slice(&values()),
                 Operation::Load => out[result..result + bytes].copy_from_slice(&memory[place..place + bytes]),

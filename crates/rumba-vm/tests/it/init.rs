@@ -253,7 +253,7 @@ fn vectors() {
     is_told(TILE, &format!("{half}\n{}", store("%r13")), 0, "bytes into shared memory");
     let both = format!("{half}\n st.shared.u32 [%r14+4], 2;\n{}", store("%r13"));
     is_clean(TILE, &both, 0);
-    // What is between the fields of a structure is copied with them.
+    // The padding of a structure is copied with its fields.
     let whole = format!("{half}\n mov.u32 %r11, %r14; ld.shared.u64 %rd10, [%r11]; st.global.u64 [%rd1], %rd10;");
     is_clean(TILE, &whole, 0);
 }

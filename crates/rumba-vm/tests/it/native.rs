@@ -88,7 +88,7 @@ fn text(body: &str, block: u32) -> String {
     text_beside("", body, block, |_| ())
 }
 
-/// The same with declarations, which is handed over while its device is there.
+/// The text of a kernel with declarations, passed to `look` while the device exists.
 fn text_beside(declarations: &str, body: &str, block: u32, look: impl FnOnce(&str)) -> String {
     text_of(&kernel(declarations, body), block, look)
 }

@@ -14,7 +14,7 @@ fn run(declarations: &str, body: &str) -> Vec<Finding> {
     bench.device.take_findings()
 }
 
-/// What is stored of `name` is told when the host reads it.
+/// Undefined values that `body` stores are reported when the host reads them.
 #[track_caller]
 fn wrong_output(body: &str, bytes: u64) {
     let found = run("", body);
@@ -45,7 +45,7 @@ fn a_register_is_written_before_it_is_stored() {
     wrong_output("st.global.f32 [%rd2], %f3;", 256);
     wrong_output("st.global.v2.u32 [%rd1], {%r2, %r20};", 4);
     wrong_output("st.global.u8 [%rd2+1], %r20;", 64);
-    // What is stored afterwards counts.
+    // A later store of a defined value counts.
     right("st.global.u32 [%rd2], %r20; st.global.u32 [%rd2], %r2;");
 }
 
@@ -119,7 +119,7 @@ fn branches_and_addresses_are_uses() {
         let found = run_to_fault(&full);
         assert!(found.iter().any(|finding| finding.kind == FindingKind::UnwrittenRegister), "{decides}: {found:#?}");
     }
-    // The lane that is read decides, what it holds does not.
+    // The number of the source lane decides something, its value does not.
     wrong("and.b32 %r22, %r20, 1; shfl.sync.idx.b32 %r21, %r2, %r22, 31, 0xffffffff;", "a value", 64);
     right("shfl.sync.idx.b32 %r21, %r20, 0, 31, 0xffffffff;");
 }

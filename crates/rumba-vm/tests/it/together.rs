@@ -8,7 +8,7 @@ use std::fmt::Write;
 use crate::common::{Bench, Random, compiler, kernel};
 use rumba_vm::{Config, LaunchFailure};
 
-/// What kernels are made of.
+/// Random parts of kernels.
 trait Choose {
     fn of<'a>(&mut self, choices: &[&'a str]) -> &'a str;
     fn r(&mut self) -> String;
@@ -78,7 +78,7 @@ fn atomic(random: &mut Random, body: &mut String, one_warp: bool) {
     .unwrap();
 }
 
-/// What lanes do together that are here together.
+/// Operations of lanes together, for lanes that arrive together.
 fn together(random: &mut Random, body: &mut String, all_are_here: bool) {
     let (to, a, b) = (random.r(), random.r(), random.r());
     let all = if all_are_here && random.below(2) == 0 { "mov.u32 %r31, %r32;" } else { "activemask.b32 %r31;" };

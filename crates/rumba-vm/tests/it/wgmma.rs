@@ -131,7 +131,7 @@ fn put(image: &mut [u8], bit: usize, bits: usize, value: u32) {
     }
 }
 
-/// Which of a row's elements the kept ones are, as a test chooses them: one of each two `tf32`, two of each four others.
+/// The index in a row of a kept element, as tests choose them: one of two for `tf32`, two of four for other types.
 fn kept(ty: &str, row: usize, index: usize) -> usize {
     if ty == "tf32" {
         2 * index + (row + index) % 2

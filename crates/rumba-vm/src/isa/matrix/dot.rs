@@ -37,9 +37,9 @@ pub(super) struct Precision {
 }
 
 impl Precision {
-    /// That of numbers of ten bits and more, and of everything that is multiplied as such.
+    /// The precision of products of numbers of ten bits and more, and of narrower numbers that are widened first.
     pub(super) const FULL: Self = Self { kept: 25, result: u32::MAX };
-    /// That of numbers of eight bits.
+    /// The precision of products of numbers of eight bits that are not widened.
     pub(super) const EIGHT_BITS: Self = Self { kept: 13, result: u32::MAX << (23 - 13) };
 }
 
@@ -523,7 +523,7 @@ mod tests {
     fn sums_at_the_edges() {
         let tiny = 2f32.powi(-24);
         check(&[(1.0, 1.0)], tiny, 1.0);
-        // What is below 25 bits counts for nothing, and what is above is cut, not rounded.
+        // Bits beyond the 25 kept bits do not count: terms are truncated, not rounded.
         check(&[(1.0, 1.0), (-tiny, 0.25)], 0.0, 1.0);
         check(&[(1.0, 1.0), (-tiny, 0.5)], 0.0, 1.0 - tiny);
         check(&[(-1.0, 1.0)], -1.5 * tiny, -1.0);

@@ -6,7 +6,7 @@
 //! registers. What differs from figure to figure is where the blocks lie in the matrix, which is what a [`Fragment`]
 //! lists. The `B` operand is described as the transposed matrix: its rows are the columns of `B`.
 //!
-//! The `f16` form of `m8n8k4` has a rule of its own, told in [`Quads`]. What is computed is no business of this module.
+//! The `f16` form of `m8n8k4` has a layout of its own, [`Quads`]. This module does not know the arithmetic.
 
 use smallvec::SmallVec;
 

@@ -201,7 +201,7 @@ pub(crate) unsafe fn wait(warp: &mut Warp, pc: Pc) -> Pc {
     unsafe { rendezvous::together(warp, pc, pc.d, |_, _| {}) }
 }
 
-/// The operands of a vector, of which there are `count`.
+/// The `count` elements of a vector operand.
 fn elements<'m>(l: &Lowering<'m>, index: usize, count: usize) -> Result<Vec<&'m Operand<'m>>, LowerError> {
     let operand = l.operand(index)?;
     let list: Vec<_> = match &operand.kind {

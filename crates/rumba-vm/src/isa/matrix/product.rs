@@ -42,7 +42,7 @@ pub(crate) enum Rule {
     Double(Rounding),
     /// Integers of eight and four bits.
     Integer { saturate: bool },
-    /// Single bits: the number of those that both have, or that differ.
+    /// Single bits: the number of bits set in both operands, or that differ.
     Bits { differ: bool },
     /// Small floating point numbers in groups with a factor each.
     Scaled(Scaling),
@@ -70,7 +70,7 @@ pub(crate) struct Product {
     pub(crate) k: usize,
     /// The types of `d`, `a`, `b`, `c`.
     pub(crate) types: [ElementType; 4],
-    /// The same as fragments.
+    /// The fragments of `d`, `a`, `b`, `c`.
     pub(crate) fragments: [Fragment; 4],
     pub(crate) sparsity: Option<Sparsity>,
 }

@@ -75,8 +75,8 @@ pub(crate) struct Rewriter {
 }
 
 impl Rewriter {
-    /// Says what is kept next. Nothing comes between an operation and its carriers, so what is inserted before one of these
-    /// stands before the operation.
+    /// Announces the next kept operation. No operation comes between an operation and its carriers, so insertions
+    /// before a carrier go before the operation.
     pub(crate) fn expect(&mut self, node: &Node) {
         self.carries = matches!(
             node,
@@ -142,7 +142,7 @@ impl Rewriter {
         self.guard.is_some()
     }
 
-    /// Begins a guard: what follows is for the lanes that are not in `predicate`.
+    /// Begins a guard: the following operations are for the lanes outside of `predicate`.
     pub(crate) fn begin_guard(&mut self, predicate: VReg, source: u32) {
         let guard = VirtualOp { a: predicate, extra: 1, imm: 1, ..VirtualOp::new(control::GUARD_BEGIN) };
         self.insert(guard, source);

@@ -1,7 +1,8 @@
-//! Registers that are read before they are written, which makes what they hold undefined.
+//! Undefined values in registers: registers that are read before they are written.
 //!
-//! Most registers are written on every way to where they are read, which is seen when the module is loaded. Of the others,
-//! and of what is computed from them, the program keeps in one predicate each which lanes have a value.
+//! Most registers are written on every path to their reads, which is known when the module is loaded. For each other
+//! register, and each register computed from these, the program keeps a predicate with the lanes that have a defined
+//! value.
 //!
 //! As in MemorySanitizer (Stepanov and Serebryany, CGO 2015), an undefined value may be copied, combined, shuffled and
 //! stored, since compilers do so with values that they will not use. It is a mistake where it decides something: as a
@@ -34,7 +35,7 @@ use operations::{ALIKE, BOTH, CLEAR, DEFINED, EITHER, FILL, LOOK, Part, SAME, SE
 mod flow;
 mod operations;
 
-/// Predicates that a program has at most to keep track of registers: there are only so many.
+/// The largest number of predicates that a program uses to track registers: the number of predicates is limited.
 const MOST: usize = 1 << 15;
 
 /// A function that is written anew with operations that keep track.

@@ -35,7 +35,7 @@ fn wants_all(convergence: Convergence, control: &Control) -> bool {
     }
 }
 
-/// Whether lanes that come to a block may go through it before others that are still to come there.
+/// Whether lanes that reach a block may run through it before lanes that have not reached it yet.
 pub(crate) fn may_run_ahead(function: &Function<'_>, block: &BasicBlock) -> bool {
     let mut nodes = function.nodes[block.ops.clone()].iter();
     !function.occurrences.is_empty()

@@ -64,7 +64,7 @@ READY:
         }
         body += &format!("NOT{warp}:\n");
     }
-    // What each has seen, and what the last values are, of those that nothing is under way to.
+    // Stores the values that each thread has seen, and the last values of memory that no copy is under way to.
     body += "
     mul.wide.u32 %rd10, %r50, 4;
     add.u64 %rd11, %rd1, %rd10;
@@ -82,7 +82,7 @@ fn come_to(threads: &[Vec<(u32, u32)>], exploration: &Exploration) -> Outcome {
     explore(&program, exploration)
 }
 
-/// Orders of a program that are run without reduction, at most: what has more is not compared.
+/// The largest number of orders that are run without reduction: programs with more orders are not compared.
 const MOST: u64 = 2000;
 
 /// Numbers that look random (Knuth, The Art of Computer Programming, volume 2, 3.3.4).

@@ -259,7 +259,7 @@ fn seeded(row: &Row, seed: u64) -> BTreeSet<String> {
     found
 }
 
-/// Orders of a program that are run without reduction, at most: what has more is not compared.
+/// The largest number of orders that are run without reduction: programs with more orders are not compared.
 const MOST: u64 = 2000;
 
 #[test]

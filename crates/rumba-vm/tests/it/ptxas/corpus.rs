@@ -5,7 +5,7 @@
 
 /// A module to be judged.
 pub(crate) struct Case {
-    /// Where it comes from, and what was done to it.
+    /// The origin of the module, and the change made to it.
     pub(crate) name: String,
     /// Its text.
     pub(crate) text: String,
@@ -324,7 +324,7 @@ const ADDRESSES: &[&str] = &[
     "[%fd1]",
 ];
 
-/// The statement with one thing changed, and what that was.
+/// The statement with one change, and a name of the change.
 fn mutate(statement: &str, random: &mut Random) -> (&'static str, String) {
     for _ in 0..20 {
         let (what, changed) = attempt(statement, random);

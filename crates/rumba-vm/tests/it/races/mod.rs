@@ -628,7 +628,7 @@ fn read_only_loads_read_what_no_thread_writes() {
         (own, "%rd2", Severity::Info),
         (own, "%rd10", Severity::Error),
         ("ld.global.nc.u32 %r11, [%rd1];", "%rd2", Severity::Error),
-        // It reads it again.
+        // The thread reads the memory again.
         (&format!("{own} st.global.u32 [%rd2], %r2; {own}"), "%rd2", Severity::Error),
     ] {
         let found = findings("", &later(load, place), 1, 64);
@@ -637,7 +637,7 @@ fn read_only_loads_read_what_no_thread_writes() {
         assert!(found.iter().all(|finding| finding.kind == FindingKind::StaleLoad), "{found:#?}");
     }
     is_clean("", &later("ld.global.u32 %r11, [%rd2];", "%rd2"), 1, 64);
-    // What the launch before has written.
+    // Memory that the previous launch has written.
     let config = Config { memory_bytes: 64 << 20, checks: CheckSet::default().with(Check::Race), ..Config::default() };
     let read = "ld.global.nc.u32 %r10, [%rd2];\n setp.ne.u32 %p1, %r1, 0;\n @%p1 st.global.u32 [%rd2+256], %r10;";
     let bench = Bench::with(&kernel("", read), config);

@@ -287,8 +287,8 @@ impl<'t> Line<'t> {
         format!("{before}{} {};\n{after}", self.text, operands.join(", "))
     }
 
-    /// An instruction that sets the carry flag, one that reads it, and the flag that they leave. The flag is set beforehand,
-    /// too: an instruction that does not read it must not notice.
+    /// An instruction that sets the carry flag, an instruction that reads it, and the resulting flag. The flag is also
+    /// set beforehand: an instruction that does not read the flag must ignore it.
     fn chain(&self, first: &str, second: &str, operands: &[String]) -> String {
         let count = if first.starts_with("mad") { 3 } else { 2 };
         let (of_first, of_second) = operands.split_at(count);

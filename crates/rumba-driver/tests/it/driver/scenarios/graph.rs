@@ -290,7 +290,7 @@ pub fn invalid_captures() {
         0 => cuStreamBeginCapture_v2(stream, 2);
         906 => cuMemsetD32Async(pointer, 5, 1, NONE);
         901 => cuStreamEndCapture(stream, &mut graph);
-        // waiting for what is not captured,
+        // waiting for an event that is not captured,
         0 => cuStreamBeginCapture_v2(stream, 2);
         905 => cuStreamWaitEvent(stream, real, 0);
         901 => cuStreamEndCapture(stream, &mut graph);

@@ -20,7 +20,7 @@ pub(super) enum Flow {
     Stores,
     /// Undefined bytes in memory make the results undefined.
     Loads,
-    /// The results are defined; an undefined operand is a mistake.
+    /// The results are always defined.
     Decides,
 }
 

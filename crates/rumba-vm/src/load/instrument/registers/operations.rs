@@ -160,7 +160,7 @@ impl Origin {
         warp.actor(self.source, self.lanes, what)
     }
 
-    /// What memory it was.
+    /// A description of the memory.
     fn place(self, warp: &Warp) -> String {
         let place = describe(warp, self.address, 1, Space::Generic);
         match &warp.context().allocations.unwritten {
