@@ -234,7 +234,7 @@ struct Words {
 
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])+ $kind:ident: $check:ident, $severity:ident, $name:literal, $why:literal, $advice:literal;)*) => {
-        /// What kind of mistake a kernel made.
+        /// The kind of a kernel's mistake.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         #[non_exhaustive]
@@ -272,15 +272,15 @@ kinds! {
     DataRace: Race, Error, "data race",
         "no barrier, `bar.warp.sync` or release and acquire orders these accesses, so either may come first",
         "let the threads meet at a barrier between the accesses, or make both atomic";
-    /// The same, of two writes of the same value.
+    /// A data race of two writes of the same value.
     SameValueRace: Race, Info, "unordered writes of the same value",
         "nothing orders these writes, but memory holds the same after either",
         "let one thread write, if the writes need not be there twice";
-    /// The same, of atomic operations whose scopes do not reach each other.
+    /// A data race of atomic operations whose scopes do not include each other.
     ScopedRace: Race, Error, "race of atomic operations by scope",
         "an atomic operation of scope `.cta` is atomic for the threads of its own block only",
         "widen the scope of the operation to `.gpu`";
-    /// The same, of volatile accesses, which PTX defines as relaxed ones of the whole system.
+    /// A data race of volatile accesses, which PTX defines as relaxed accesses of system scope.
     VolatileRace: Race, Info, "unordered volatile accesses",
         "PTX takes volatile accesses for relaxed atomic ones, which order nothing; no barrier, `bar.warp.sync` or \
          release and acquire orders these",
@@ -496,7 +496,7 @@ impl FindingKind {
         self.words().why
     }
 
-    /// What to try.
+    /// Advice.
     pub fn advice(self) -> &'static str {
         self.words().advice
     }

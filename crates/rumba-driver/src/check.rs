@@ -28,7 +28,7 @@ pub enum RunError {
     NoDevice(String),
 }
 
-/// What the host has read of a device's memory.
+/// Data that the host has read from a device's memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Copied {
     /// The kernel that was launched before.
@@ -37,7 +37,7 @@ pub struct Copied {
     bytes: Vec<u8>,
 }
 
-/// What a checked run came to.
+/// The results of a checked run.
 pub struct Ended {
     /// The findings, in the order in which they were made.
     pub findings: Vec<Finding>,

@@ -1,4 +1,4 @@
-//! Which device this process uses: decided once, before the first driver call is answered.
+//! The device of this process: decided once, before the first driver call returns.
 //!
 //! `RUMBA_DEVICE` is `auto` (NVIDIA's driver if it loads and reports a device, otherwise software), `gpu`
 //! (NVIDIA's driver or an error) or `soft`. `RUMBA_CUDA_LIBRARY` names NVIDIA's library where the loader
@@ -18,7 +18,7 @@ use rumba_interface::{CAPABILITIES, Device, MOST_DEVICES, code};
 use crate::fault::Fault;
 use crate::soft::{self, SoftLibraryError};
 
-/// What answers the driver calls of this process.
+/// The kind of device that serves the driver calls of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeviceKind {
     /// NVIDIA's driver, to which every call is forwarded.
@@ -36,7 +36,7 @@ pub enum ChoiceError {
          the software device), `gpu` or `soft`"
     )]
     UnknownDevice {
-        /// What the variable held.
+        /// The value of the variable.
         value: String,
     },
     /// NVIDIA's library was asked for and does not load.
@@ -48,9 +48,9 @@ pub enum ChoiceError {
     NoLibrary {
         /// The setting that asked for it.
         asked_by: &'static str,
-        /// What was looked for.
+        /// The library that was looked for.
         library: String,
-        /// What the loader said.
+        /// The loader's message.
         cause: String,
     },
     /// NVIDIA's library loads and reports no usable device.
@@ -61,7 +61,7 @@ pub enum ChoiceError {
     NoGpu {
         /// The library that was asked.
         library: String,
-        /// What it answered.
+        /// The library's answer.
         cause: String,
     },
     /// The environment asks for software devices that there cannot be.
@@ -70,7 +70,7 @@ pub enum ChoiceError {
          remove it to have one"
     )]
     SoftDevices {
-        /// What the variable held.
+        /// The value of the variable.
         value: String,
     },
     /// The environment asks for a compute capability that software devices cannot have.
@@ -80,7 +80,7 @@ pub enum ChoiceError {
         capabilities()
     )]
     SoftArch {
-        /// What the variable held.
+        /// The value of the variable.
         value: String,
     },
     /// The environment asks for a call to fail, and not for which.
@@ -89,7 +89,7 @@ pub enum ChoiceError {
          return CUDA_ERROR_OUT_OF_MEMORY does so, or remove it"
     )]
     Fault {
-        /// What the variable held.
+        /// The value of the variable.
         value: String,
     },
     /// There is no GPU, or none is asked for, and the software device could not be loaded.

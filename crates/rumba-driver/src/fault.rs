@@ -43,7 +43,7 @@ impl Fault {
     }
 }
 
-/// What calls were made while they were watched.
+/// The calls made while calls were watched.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Seen {
     /// The names of the calls, in their order.

@@ -1,4 +1,4 @@
-//! What answers where there is no device, and calls that the installed driver of NVIDIA's does not have.
+//! The answers to calls in a process without a device, and to calls that the installed driver of NVIDIA's lacks.
 //!
 //! Without a device the calls that need none still work: result codes have names, and calls addresses.
 

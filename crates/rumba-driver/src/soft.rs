@@ -52,7 +52,7 @@ pub enum SoftLibraryError {
         path: String,
         /// Its release and the version of its interface.
         found: String,
-        /// Those of the program.
+        /// The interface of the program.
         wanted: String,
     },
     /// The library was built by cargo, and a source has changed since.

@@ -68,7 +68,7 @@ pub fn is_per_thread_form(name: &str) -> bool {
     name.ends_with("_ptds") || name.ends_with("_ptsz")
 }
 
-/// What [`find`] found.
+/// The result of [`find`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     /// The call of this number.

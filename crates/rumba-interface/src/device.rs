@@ -61,7 +61,7 @@ pub struct Device {
     pub objects: extern "C" fn(counts: Sink<'_>),
 }
 
-/// What holds in a process, as its program tells the device.
+/// The settings of a process, which its program passes to the device.
 #[repr(C)]
 pub struct Settings {
     /// How many devices there are.
@@ -89,7 +89,7 @@ unsafe impl Send for Bytes<'_> {}
 unsafe impl Sync for Bytes<'_> {}
 
 impl<'a> Bytes<'a> {
-    /// Those of a slice.
+    /// The bytes of a slice.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { start: bytes.as_ptr(), length: bytes.len(), of: PhantomData }
     }
@@ -133,7 +133,7 @@ impl<'a> Sink<'a> {
     }
 }
 
-/// What a function of the table gives to one sink.
+/// Collects the values that a function of the table passes to one sink.
 pub fn gather(give: impl FnOnce(Sink<'_>)) -> Vec<Vec<u8>> {
     let mut list = Vec::new();
     give(Sink::new(&mut list));

@@ -78,7 +78,7 @@ pub enum CacheError {
     Io {
         /// The folder or file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -142,7 +142,7 @@ impl Cache {
         let path = self.path(key);
         self.write(&path, key, object).map_err(|source| self.error(&path, source))?;
         if self.stored.fetch_add(1, Ordering::Relaxed).is_multiple_of(INTERVAL) {
-            // What cannot be removed stays.
+            // Files that cannot be removed stay.
             let _ = self.evict();
         }
         Ok(())

@@ -339,7 +339,7 @@ impl Shared {
     }
 }
 
-/// What tells a library from another, without loading it: its file, which is another one after an update.
+/// The identity of a library, without loading it: its file's metadata, which an update changes.
 fn identity(library: &Path) -> String {
     let path = library.canonicalize().unwrap_or_else(|_| library.to_owned());
     let metadata = path.metadata().ok();

@@ -16,7 +16,7 @@ unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
 
-/// What may be done with pages, beside reading them.
+/// The accesses that pages allow, beside reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protection {
     Read,

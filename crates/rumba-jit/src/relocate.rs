@@ -3,7 +3,7 @@
 
 use object::elf;
 
-/// What a place refers to.
+/// The kind of target that a relocation refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Through {
     /// The symbol itself.
@@ -45,7 +45,7 @@ pub(crate) enum Problem {
     Far,
 }
 
-/// What a relocation of this number means on the processor of this process.
+/// The meaning of a relocation number on the processor of this process.
 pub(crate) fn meaning(number: u32) -> Option<(Through, Form)> {
     if cfg!(target_arch = "x86_64") {
         x86_64(number)
@@ -150,7 +150,7 @@ fn insert(bytes: &mut [u8], at: usize, fields: &[(u32, u32, u32)]) -> Result<(),
 mod tests {
     use super::{Form, Problem, Through, aarch64, elf};
 
-    /// What an instruction of AArch64 becomes, as GNU's assembler and linker write it.
+    /// Checks the relocation of an AArch64 instruction against the output of GNU's assembler and linker.
     #[track_caller]
     fn check(number: u32, word: u32, place: u64, target: u64, expected: u32) {
         let mut bytes = word.to_le_bytes();

@@ -60,7 +60,7 @@ pub(crate) fn open(path: &Path) -> Result<(Library, Entrance), LoadError> {
             return Err(LoadError::Refused("its destructors cannot be turned off".to_owned()));
         }
         let library: Library = libloading::os::unix::Library::from_raw(handle).into();
-        // Of the C library that the library depends on.
+        // The function of the C library that the loaded library depends on.
         let use_locale = library.get::<UseLocale>(b"uselocale\0").map_err(LoadError::Library)?;
         let entrance = Entrance(Some(*use_locale));
         Ok((library, entrance))

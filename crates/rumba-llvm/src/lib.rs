@@ -43,7 +43,7 @@ use isolated::Entrance;
 pub use machine::{BackEnd, Level, Machine, Output, Target};
 pub use module::{Module, Pipeline};
 
-/// What went wrong in LLVM, in its own words.
+/// LLVM's own error message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct LlvmError(pub String);
@@ -111,7 +111,7 @@ pub fn load(path: &Path) -> Result<&'static Llvm, LoadError> {
 /// the library must not be used any more.
 ///
 /// # Errors
-/// Those of [`load`], and if the C library cannot do it.
+/// The errors of [`load`], and an error if the C library does not support namespaces.
 pub fn load_isolated(path: &Path) -> Result<&'static Llvm, LoadError> {
     static LOADED: Loaded = OnceLock::new();
     load_once(&LOADED, path, isolated::open)
@@ -231,7 +231,7 @@ struct Messages {
 
 extern "C" fn record_diagnostic(info: api::DiagnosticInfo, sink: *mut c_void) {
     const ERROR: i32 = 0;
-    // Of a warning that the module asks for: `"warn-stack-size"="BYTES"`.
+    // A part of the warning that the module requests: `"warn-stack-size"="BYTES"`.
     const LARGE_FRAME: &str = "stack frame size (";
     // SAFETY: `sink` is the address of the context's boxed `Messages`, which outlives the context.
     let messages = unsafe { &*sink.cast::<Messages>() };
@@ -314,7 +314,7 @@ mod tests {
         let context = Context::new(llvm);
         let LlvmError(text) = Module::parse(&context, "define void @f() { ret i32 1 }").unwrap_err();
         assert!(text.contains("value doesn't match function result type 'void'"), "{text}");
-        // What the parser accepts and is not well formed: a use before the definition.
+        // The parser accepts a use before the definition, which is not well formed.
         let LlvmError(text) =
             Module::parse(&context, "define i32 @f() { %a = add i32 %b, 1\n %b = add i32 %a, 1\n ret i32 %b }")
                 .unwrap_err();

@@ -81,7 +81,7 @@ pub enum WeightError {
         file: PathBuf,
         /// Its length.
         bytes: usize,
-        /// What is wrong.
+        /// The cause.
         error: safetensors::SafeTensorError,
     },
 

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-/// What happens to the memory of a tensor. Tensors are numbered in the order in which they are made.
+/// An event in the life of a tensor's memory. Tensors are numbered in the order in which they are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// The next tensor is made, with this number of words.

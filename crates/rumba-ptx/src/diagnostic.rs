@@ -15,7 +15,7 @@ use crate::line_index::{LineIndex, Position};
 pub struct Diagnostic {
     /// The place at fault.
     pub span: Span,
-    /// What is wrong, in a sentence without capital and full stop.
+    /// The fault, in a sentence without capital and full stop.
     pub message: String,
     /// Other places that matter, and why.
     pub notes: Vec<(Span, String)>,

@@ -82,7 +82,7 @@ pub(crate) fn refuse(call: &str, error: &Error) -> Code {
 }
 
 /// Writes what the device lacks to standard error, once: C has one code for all of it, and most programs print no more than
-/// that. If `RUMBA_LOG` is set, it decides what is written.
+/// that. `RUMBA_LOG` overrides this.
 #[cold]
 fn name_once(message: String) {
     static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());

@@ -134,7 +134,7 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// What an error log of the driver API gets: one line per fault, as tools that read such logs expect.
+    /// The text of an error log of the driver API: one line per fault, as tools that read such logs expect.
     pub(crate) fn log(&self) -> String {
         match self {
             Self::Ptx { log, .. } => log.trim_end().to_owned(),

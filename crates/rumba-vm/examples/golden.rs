@@ -133,7 +133,7 @@ impl Gpu {
         Ok(results)
     }
 
-    /// What a copy leaves, or that it ends the kernel, after which nothing works any more.
+    /// The memory after a copy, or `None` if the copy ends the kernel, after which no call works any more.
     fn transfer(&self, case: &Case<'_>) -> Result<Option<Vec<u8>>, String> {
         let tensor = self.output + (RESULT - case::TENSOR) as u64;
         let mut map = Aligned([0; 128]);

@@ -400,7 +400,8 @@ impl Device {
         Some(self.inner.comparing.as_ref()?.counts.read())
     }
 
-    /// What all memory holds that kernels can write to: each range with its first address. None if it is more than `most` bytes.
+    /// The contents of all memory that kernels can write to: each range with its first address. None if it is more than
+    /// `most` bytes.
     ///
     /// # Safety
     /// Until it returns, no launch and no other thread writes to it, and nothing frees or unregisters any.

@@ -150,7 +150,7 @@ fn a_library_that_is_damaged() {
     assert!(cause.contains("undefined symbol: rumba_soft_device"), "{cause}");
 }
 
-/// Of a library of another release only what all have in common is read.
+/// Only the fields that all releases share are read from a library of another release.
 #[test]
 fn a_library_of_another_release() {
     if asked().is_some() {

@@ -69,7 +69,7 @@ fn child(setting: &Setting, first: usize) {
         println!("{RESULT} {index} {answered}");
         std::io::stdout().flush().expect("the parent reads");
     }
-    // What a driver does when a process ends is no part of the table.
+    // The behavior of drivers at the end of a process is no part of the table.
     std::process::exit(0);
 }
 

@@ -1,4 +1,4 @@
-//! What the cases of the table find: a device with one object of everything, and room for results.
+//! The world in which the table's cases run: a device with one object of each kind, and room for results.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
@@ -129,7 +129,7 @@ fn function(module: usize, name: &CStr) -> usize {
     function
 }
 
-/// The same with a current context and everything in it.
+/// A world with a current context and all objects in it.
 pub fn working() -> World {
     let mut w = bare();
     let mut foreign = 0;

@@ -18,7 +18,7 @@ pub struct Finding {
     pub what: String,
     /// Why it is a mistake, in a sentence.
     pub why: String,
-    /// What to try.
+    /// Advice.
     pub advice: String,
     /// The kernel, unless it was the host.
     pub kernel: Option<String>,

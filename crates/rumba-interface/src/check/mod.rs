@@ -19,7 +19,7 @@ pub struct Options {
     pub order: Option<Order>,
 }
 
-/// What the host has written to a device in a run.
+/// A summary of the data that the host has written to a device in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Inputs {
     /// A hash of all of it.
@@ -29,7 +29,7 @@ pub struct Inputs {
     pub are_changed: bool,
 }
 
-/// Which order of its synchronising operations a run takes.
+/// The order of a run's synchronizing operations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
     /// The next one of an exploration of all orders.
@@ -53,13 +53,13 @@ pub enum Order {
 /// An order that was run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Schedule {
-    /// What runs it again: the choices that differ from the natural order.
+    /// The text that reproduces the order: the choices that differ from the natural order.
     pub replay: String,
     /// Its synchronising operations, one after another.
     pub steps: Vec<Side>,
 }
 
-/// What an exploration came to with a run.
+/// The result of an exploration after a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Explored {
     /// The order of the run.

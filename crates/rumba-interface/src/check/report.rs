@@ -71,7 +71,7 @@ fn here<'a>(places: &'a [Place], place: &'a Place) -> impl Iterator<Item = (&'a 
     all.filter(|(_, other)| other.file == place.file && other.text == place.text).map(|(index, other)| (other, index))
 }
 
-/// What stands at each side's line.
+/// The label at the line of each side.
 fn labels(finding: &Finding) -> Vec<String> {
     let labels = finding.sides.iter().enumerate().map(|(index, side)| {
         let earlier = if index == 1 && finding.kind.is_of_memory() { "earlier " } else { "" };
@@ -83,7 +83,7 @@ fn labels(finding: &Finding) -> Vec<String> {
     labels.collect()
 }
 
-/// What is said below the source, from the case at hand to the rule.
+/// The notes below the source, from the case at hand to the rule.
 fn notes(finding: &Finding) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(finding.message.clone());

@@ -30,5 +30,5 @@ impl Keys {
 /// Weights grow up to 2 to this power before sums are scaled: FlashAttention-4's rule. Numbers of 16 bits hold them.
 const SLACK: f32 = 8.0;
 
-/// What weights of a row that has seen nothing are relative to: less than any score.
+/// The base of the weights in a row that has seen no key: less than any score.
 const NOTHING: f32 = -1e30;

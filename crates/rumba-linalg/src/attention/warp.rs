@@ -82,7 +82,7 @@ impl Softmax {
         factors
     }
 
-    /// One over the sums, and zero where nothing was seen.
+    /// The reciprocals of the sums, and zero for rows that have seen no key.
     #[inline(always)]
     pub(super) fn normalisation(self) -> [f32; 2] {
         self.sum.map(|sum| {

@@ -1,4 +1,4 @@
-//! What the library's kernels do with each sum of a product.
+//! The epilogues of the library's products.
 
 use bytemuck::{NoUninit, Pod};
 use cuda_std::Element;
@@ -21,7 +21,7 @@ pub enum Activation {
     Silu,
 }
 
-/// What products are summed in, and epilogues computed.
+/// The types of accumulators, in which epilogues compute, too.
 pub trait Real: Pod + Element + PartialEq {
     /// Zero.
     const ZERO: Self;
@@ -152,7 +152,7 @@ impl<'a, S: Real, U: Output<S>> Epilogue<'a, S, U> {
         Self { bias, residual, alpha, beta, activation }
     }
 
-    /// What an element becomes, if its sum alone decides that.
+    /// The function from a sum to an element, if the element depends on its sum alone.
     #[inline(always)]
     pub fn value(&self) -> Option<impl Fn(S) -> U + use<S, U>> {
         let Self { alpha, beta, activation, .. } = *self;
@@ -219,7 +219,7 @@ impl Curve {
     }
 }
 
-/// What warp groups sum in.
+/// The types of accumulators of warp groups.
 pub trait Sum: Real {
     /// [`Real::activated`], of four numbers.
     fn activated_four(numbers: [Self; 4], activation: Activation) -> [Self; 4];
@@ -254,7 +254,7 @@ impl<S: Sum, U: Output<S>> Epilogue<'_, S, U> {
         [read(&self.bias), read(&self.residual)]
     }
 
-    /// What becomes of four neighbours.
+    /// Computes four neighbouring elements.
     #[inline(always)]
     pub(crate) fn finish_four(&self, sums: [S; 4], old: [U; 4], [bias, residual]: Beside<U>) -> [U; 4] {
         let Self { alpha, beta, activation, .. } = *self;

@@ -36,7 +36,7 @@ impl<T: Element> Attention<T> {
     /// Takes `to_q`, `to_k`, `to_v` and `to_out.0`.
     ///
     /// # Errors
-    /// Those of [`Weights::array`]; [`Error::Shape`](crate::Error::Shape) unless the heads share the channels out.
+    /// The errors of [`Weights::array`]; [`Error::Shape`](crate::Error::Shape) unless the heads divide the channels.
     pub fn load(weights: &Weights, heads: Heads) -> Result<Attention<T>> {
         Attention::load_named(weights, heads, ["to_q", "to_k", "to_v", "to_out.0"])
     }
@@ -77,7 +77,7 @@ impl<T: Element> Attention<T> {
         self.result.added(run, &attended, residual)
     }
 
-    /// The same without a residual.
+    /// The attention without a residual.
     ///
     /// # Errors
     /// As [`added`](Self::added).

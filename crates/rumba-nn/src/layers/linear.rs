@@ -20,7 +20,7 @@ impl<T: Element> Linear<T> {
     /// Takes `weight`, `[outputs, inputs]`, and `bias`.
     ///
     /// # Errors
-    /// Those of [`Weights::array`].
+    /// The errors of [`Weights::array`].
     pub fn load(weights: &Weights, [inputs, outputs]: [usize; 2]) -> Result<Linear<T>> {
         let bias = Some(weights.array("bias", [outputs])?);
         Ok(Linear { bias, ..Linear::load_unbiased(weights, [inputs, outputs])? })
@@ -29,7 +29,7 @@ impl<T: Element> Linear<T> {
     /// Takes `weight` alone.
     ///
     /// # Errors
-    /// Those of [`Weights::array`].
+    /// The errors of [`Weights::array`].
     pub fn load_unbiased(weights: &Weights, [inputs, outputs]: [usize; 2]) -> Result<Linear<T>> {
         Ok(Linear { weight: weights.array("weight", [outputs, inputs])?, bias: None })
     }
@@ -56,7 +56,7 @@ impl<T: Element> Linear<T> {
     /// Takes `weight` and `bias` of a convolution with filters of 1 by 1, `[outputs, inputs, 1, 1]`, which is a product for each pixel.
     ///
     /// # Errors
-    /// Those of [`Weights::array`].
+    /// The errors of [`Weights::array`].
     pub fn load_filters(weights: &Weights, [inputs, outputs]: [usize; 2]) -> Result<Linear<T>> {
         let filters: Array<T, 4> = weights.array("weight", [outputs, inputs, 1, 1])?;
         Ok(Linear { weight: filters.reshape([outputs, inputs])?, bias: Some(weights.array("bias", [outputs])?) })

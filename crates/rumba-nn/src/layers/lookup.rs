@@ -19,7 +19,7 @@ impl<T: Element> Embedding<T> {
     /// Takes `weight`, a table of so many rows and columns.
     ///
     /// # Errors
-    /// Those of [`Weights::array`].
+    /// The errors of [`Weights::array`].
     pub fn load(weights: &Weights, shape: [usize; 2]) -> Result<Embedding<T>> {
         Ok(Embedding { table: weights.array("weight", shape)? })
     }

@@ -203,7 +203,7 @@ fn image_shape([_, rows, columns, channels]: [usize; 4]) -> [u32; 3] {
     [rows, columns, channels].map(|length| length as u32)
 }
 
-/// What training adds to runs.
+/// The layers of training.
 impl Run {
     /// Launches a kernel of ours that has a thread for each number of a new tensor.
     fn launch_each(&self, count: usize, call: Call<'_>) -> Result<()> {

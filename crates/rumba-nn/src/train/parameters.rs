@@ -1,4 +1,4 @@
-//! What is trained: names, shapes and places of parameters in one piece of memory, their numbers, their gradients, and files of them.
+//! Trained parameters: their names, shapes and places in one buffer, their numbers, their gradients, and files of them.
 
 use crate::error::{Result, WeightError};
 use crate::run::Nn;

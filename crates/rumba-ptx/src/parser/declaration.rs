@@ -211,7 +211,7 @@ impl<'s> Parser<'s> {
         Ok(Initializer::List(list))
     }
 
-    /// What follows `.entry` or `.func`, up to the `;` or the closing brace.
+    /// The rest of a function after `.entry` or `.func`, up to the `;` or the closing brace.
     pub(super) fn function(
         &mut self,
         start: Span,

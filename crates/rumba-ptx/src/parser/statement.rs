@@ -102,7 +102,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// What a label stands before: one of three directives, or anything.
+    /// The statement after a label: one of three directives, or any other statement.
     fn labelled(&mut self, label: Label<'s>) -> Parsed<Statement<'s>> {
         let directive = if self.at(TokenKind::Dotted) { self.token_text() } else { "" };
         Ok(match directive {

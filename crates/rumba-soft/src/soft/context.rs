@@ -34,7 +34,7 @@ pub(crate) struct Context {
     queues: Mutex<Vec<Weak<Queue>>>,
 }
 
-/// What `cuCtxSetLimit` and its kin keep. Most of it changes nothing on the software device.
+/// The settings of `cuCtxSetLimit` and its kin. Most of it changes nothing on the software device.
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) limits: [usize; 9],

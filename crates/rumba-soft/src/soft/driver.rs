@@ -163,7 +163,7 @@ impl Driver {
         self.device_count()
     }
 
-    /// Which of its devices the machine uses for a context.
+    /// The machine's device for a context.
     pub(crate) fn part(&self, context: &Context) -> Part {
         if context.device == self.checked_device() { Part::Checked } else { Part::Plain }
     }

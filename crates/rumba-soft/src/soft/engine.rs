@@ -30,7 +30,7 @@ const PIPELINE: Pipeline<'static> = Pipeline { passes: c"default<O2>", widens_lo
 /// at most twice as long as if it had been known how much it is used (Karlin et al., "Competitive snoopy caching", 1988).
 const INTERPRETED_PER_BYTE: u64 = 64;
 
-/// What `RUMBA_ENGINE` can ask for.
+/// The values of `RUMBA_ENGINE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// Kernels are interpreted until they are compiled, in the background.

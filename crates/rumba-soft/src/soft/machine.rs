@@ -627,7 +627,7 @@ fn assertion(fault: &rumba_vm::Fault) -> Option<String> {
     Some(format!("{place}block: [{bx},{by},{bz}], thread: [{tx},{ty},{tz}] Assertion `{message}` failed."))
 }
 
-/// What the environment asks for.
+/// The configuration that the environment asks for.
 fn config() -> Result<Config, Error> {
     let default = Config { multiprocessor: table::multiprocessor(), ..Config::default() };
     let seconds = |text: &str| Duration::try_from_secs_f64(text.parse().ok()?).ok();
@@ -687,7 +687,7 @@ const MOST_MULTIPROCESSORS: u32 = 1024;
 /// The most threads that can be asked for.
 const MOST_WORKERS: usize = 1024;
 
-/// What a variable of the environment is set to.
+/// The value of a variable of the environment.
 fn setting<T>(name: &str, meaning: &str, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, Error> {
     let Some(text) = std::env::var_os(name) else {
         return Ok(None);

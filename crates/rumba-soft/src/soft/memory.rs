@@ -50,7 +50,7 @@ pub(crate) struct Allocation {
     pub(crate) id: u64,
 }
 
-/// What `cuMemAdvise` and `cuMemPrefetchAsync` said last about an allocation. It changes nothing, and can be asked.
+/// The last advice of `cuMemAdvise` and `cuMemPrefetchAsync` for an allocation. It changes nothing, and can be queried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Advice {
     pub(crate) read_mostly: bool,

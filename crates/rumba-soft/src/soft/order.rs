@@ -80,8 +80,8 @@ impl AnyStream {
         }
     }
 
-    /// What work enqueued now waits for besides its own queue: the default stream waits for all blocking streams of the
-    /// context, and they for it.
+    /// The points that work enqueued now waits for besides its own queue: the default stream waits for all blocking
+    /// streams of the context, and they for it.
     fn before(&self) -> Points {
         let context = self.context();
         match self {

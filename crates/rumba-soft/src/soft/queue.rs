@@ -177,7 +177,7 @@ impl Point {
         self.queue.wait(self.number);
     }
 
-    /// The same for some time at most, and without running work: whether it is done.
+    /// Waits for at most this time, without running work. Returns whether the point is reached.
     pub(crate) fn wait_for(&self, time: Duration) -> bool {
         let queue = &self.queue;
         let mut state = queue.lock();
@@ -398,7 +398,7 @@ impl Queue {
             if self.completed.load(Ordering::Acquire) >= number {
                 continue;
             }
-            // What this thread must not run is the executors'.
+            // The executors run work that this thread must not run.
             let wake = !state.running && !state.scheduled && !state.waiting.is_empty();
             if wake {
                 state.scheduled = true;

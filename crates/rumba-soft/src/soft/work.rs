@@ -1,4 +1,4 @@
-//! What is done in the order of a stream: kernels, copies, fills, host functions and the like.
+//! The work of a stream: kernels, copies, fills, host functions and the like.
 //!
 //! A piece of work was checked when it was enqueued. What still goes wrong when it runs is a failure of its context.
 

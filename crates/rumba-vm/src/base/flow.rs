@@ -217,7 +217,7 @@ impl Set {
     }
 }
 
-/// What is live at the start of each block.
+/// The live values at the start of each block.
 #[derive(Debug)]
 pub(crate) struct Liveness {
     at_start: Vec<Set>,
@@ -244,12 +244,12 @@ impl Liveness {
         found
     }
 
-    /// What is live at the start of a block.
+    /// The live values at the start of a block.
     pub(crate) fn before(&self, block: usize) -> &Set {
         &self.at_start[block]
     }
 
-    /// What is live at the end of a block.
+    /// The live values at the end of a block.
     pub(crate) fn after(&self, block: &BasicBlock) -> Set {
         let mut live = Set::none(self.count);
         for successor in &block.successors {
@@ -275,7 +275,7 @@ mod tests {
     fn loops_come_before_what_is_behind_them() {
         // The block behind the inner loop stands before it and leads back to the head of the outer one.
         assert_eq!(order(&[&[2], &[2, 5], &[3], &[4], &[4, 1], &[]]), [0, 2, 3, 4, 1, 5]);
-        // What a branch goes to stands at the end.
+        // The targets of a branch come at the end.
         assert_eq!(order(&[&[1, 3], &[2], &[], &[1]]), [0, 3, 1, 2]);
         // Two ways, and a block that nothing leads to.
         assert_eq!(order(&[&[1, 2], &[3], &[3], &[], &[3]]), [0, 1, 2, 3, 4]);

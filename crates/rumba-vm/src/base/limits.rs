@@ -16,7 +16,7 @@ pub const REGISTERS_PER_MULTIPROCESSOR: u32 = 65_536;
 /// The most blocks that any multiprocessor keeps resident.
 pub(crate) const BLOCKS_PER_MULTIPROCESSOR: u32 = 32;
 
-/// What a multiprocessor of a generation holds, in which generations differ.
+/// The capacity of a multiprocessor, which depends on its generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Multiprocessor {
     /// The compute capability, as `sm_90` writes it.
@@ -74,7 +74,7 @@ impl Multiprocessor {
         })
     }
 
-    /// That of a compute capability, 90 for 9.0.
+    /// The multiprocessor of a compute capability, 90 for 9.0.
     pub fn of(capability: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.capability == capability)
     }

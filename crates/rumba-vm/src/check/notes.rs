@@ -13,7 +13,7 @@ use rumba_checks::FindingKind;
 pub(crate) struct Actor {
     pub(crate) block: [u32; 3],
     pub(crate) warp: u32,
-    /// Which lanes; not empty.
+    /// The mask of the lanes, which is not empty.
     pub(crate) lanes: u32,
     /// The instruction.
     pub(crate) source: u32,

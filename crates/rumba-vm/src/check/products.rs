@@ -1,4 +1,4 @@
-//! What a warp remembers of its products: which registers those use that are under way, and where fences and waits were
+//! The history of a warp's products: the registers of products under way, and the positions of fences and waits
 //! (manual, section 9.7.16.4, "Async proxy", and 9.7.16.7, "`wgmma.fence`").
 
 use rustc_hash::FxHashMap;
@@ -45,7 +45,7 @@ pub(crate) enum Mistake {
     Pending(u32),
 }
 
-/// What is remembered of the products of a warp.
+/// The history of a warp's products.
 #[derive(Debug, Default)]
 pub(crate) struct Products {
     fences: u32,

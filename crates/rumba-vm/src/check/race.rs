@@ -35,7 +35,7 @@ pub(crate) use crate::check::thread_state::{Arriving, BarrierPhase};
 use crate::check::updates::{UpdatePairs, Updates};
 use crate::mem::arena::{Arena, Window};
 
-/// What lanes of a warp do to memory.
+/// An access of a warp's lanes to memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Access {
     pub(crate) block: u32,
@@ -46,7 +46,7 @@ pub(crate) struct Access {
     pub(crate) bytes: u64,
     pub(crate) kind: AccessKind,
     pub(crate) order: Order,
-    /// What makes it, if not the lanes themselves.
+    /// The agent that makes the access, if not the lanes themselves.
     pub(crate) agent: Option<Agent>,
 }
 
@@ -84,20 +84,20 @@ pub(crate) struct Races {
     pub(super) mbarriers: HashSet<u64>,
     pub(super) arriving: HashMap<u64, Published>,
     pub(super) barriers: HashMap<BarrierPhase, BarrierState>,
-    /// What threads of a block released by their last fence before they exited.
+    /// The clocks that threads of a block released by their last fence before they exited.
     exited: HashMap<u32, Arc<VectorClock>>,
     /// Operations that threads have begun.
     pub(super) agents: Agents,
-    /// What was loaded and stored again by atomic accesses.
+    /// Loads and stores by atomic accesses, for lost updates.
     pub(super) updates: Updates,
     /// The instructions that initialise mbarriers.
     pub(super) initialisers: HashSet<u32>,
-    /// What was found since the last query.
+    /// The conflicts found since the last query.
     pub(crate) found: Vec<Conflict>,
 }
 
 impl Races {
-    /// What it takes to look for races in the memory of a device.
+    /// The race detector for the memory of a device.
     pub(crate) fn new(arena: &Arena) -> io::Result<Self> {
         Ok(Self {
             threads: 0,

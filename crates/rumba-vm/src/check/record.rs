@@ -35,7 +35,7 @@ pub(crate) enum Asynchronous {
 }
 
 impl Asynchronous {
-    /// What it does to memory, in words.
+    /// Describes an access of the operation.
     pub(crate) fn describe(self, kind: AccessKind, space: &str) -> String {
         let what = match self {
             Self::Copy | Self::Store => "asynchronous copy",
@@ -53,7 +53,7 @@ impl Asynchronous {
 pub(crate) struct Conflict {
     pub(crate) touch: ThreadAccess,
     pub(crate) earlier: ThreadAccess,
-    /// Of a lost update, the load of the access and that of the earlier one, as far as these are updates.
+    /// For a lost update, the load of the access and the load of the earlier access, as far as these are updates.
     pub(crate) loads: [Option<ThreadAccess>; 2],
     /// The first byte that both touch.
     pub(crate) address: u64,
@@ -92,7 +92,7 @@ pub(crate) struct Record {
     pub(crate) epoch: u32,
     /// The first of its instructions, which follow each other closely.
     pub(crate) source: u32,
-    /// Which bytes of the cell.
+    /// The mask of bytes in the cell.
     pub(super) bytes: u32,
     pub(crate) warp: u8,
     /// Kind, semantics, scope, and [`SET`].
@@ -172,8 +172,8 @@ impl Record {
         self.flags & SEMANTICS == VOLATILE
     }
 
-    /// What two accesses are that nothing orders, in clusters of so many blocks; nothing if each is atomic for the other
-    /// (morally strong; manual, section 8.7).
+    /// The kind of conflict of two unordered accesses, in clusters of `cluster` blocks; none if each is atomic for the
+    /// other (morally strong; manual, section 8.7).
     pub(super) fn conflict_with(&self, later: &Self, cluster: u32) -> Option<ConflictKind> {
         if !self.is_strong() || !later.is_strong() {
             return Some(ConflictKind::Race);
@@ -198,7 +198,7 @@ impl Record {
         Thread { block: self.block, index: (u32::from(self.warp) * LANES as u32 + lane) as u16 }
     }
 
-    /// What a lane did to a word.
+    /// The access of a lane to a word.
     pub(super) fn touch(&self, lane: u32, word: usize) -> ThreadAccess {
         let behind = if self.flags & SET != 0 {
             self.lanes[1] >> (4 * word) & 15
@@ -319,7 +319,8 @@ impl Record {
         self.is_strong() && !self.is_volatile() && (private || self.order().scope == Scope::Device)
     }
 
-    /// Which bytes of an overlap are accessed in order: the later access knows of this one, or is by the same thread.
+    /// The bytes of an overlap that are accessed in order: the later access knows of this one, or is by the same
+    /// thread.
     #[inline(always)]
     pub(super) fn ordered_before(&self, later: &Self, overlap: u32, view: &View<'_>) -> u32 {
         if self.block == later.block && (self.epoch <= view.block || self.warp == later.warp && self.epoch <= view.warp)
@@ -360,7 +361,7 @@ impl Record {
     }
 }
 
-/// What lanes with the same past know.
+/// The clock of lanes with the same past.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct View<'a> {
     /// The epoch of all threads of the own block, and of all of the own warp, that is known.

@@ -1,4 +1,5 @@
-//! What an mbarrier was told to expect, what the copies bring that were begun, and which of its phases threads have seen end.
+//! The history of an mbarrier: the bytes it expects, the bytes that copies bring, and the ended phases that threads
+//! have seen.
 
 use rustc_hash::FxHashMap;
 

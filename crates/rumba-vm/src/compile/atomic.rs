@@ -166,7 +166,7 @@ impl Function<'_> {
         self.kept(name, &lanes)
     }
 
-    /// What the operands of the active lanes are together.
+    /// The reduction of the operands of the active lanes.
     fn reduced(&mut self, place: Place, element: Element, reduction: &str, neutral: u64) -> Value {
         let lanes = self.lanes(place, element);
         let lanes = self.w.spread(&lanes);
@@ -217,7 +217,7 @@ impl Function<'_> {
         Variable::one(place, vector.element)
     }
 
-    /// What a lane has of an operand.
+    /// The value of an operand in a lane.
     fn taken(&mut self, operand: &Operand, lane: &Value) -> Value {
         match operand {
             Operand::One(value) => value.clone(),

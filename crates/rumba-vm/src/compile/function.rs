@@ -146,7 +146,7 @@ pub(super) struct Function<'a> {
     /// Registers are stored when they are written: the register file always has them, or their first lanes.
     pub(super) stores_early: bool,
     pub(super) w: Writer,
-    /// What comes before the entries.
+    /// The text before the entries.
     prologue: String,
     pub(super) variables: BTreeMap<String, String>,
     /// The entries, as blocks, and the numbers of those behind barriers.
@@ -154,7 +154,7 @@ pub(super) struct Function<'a> {
     barriers: BTreeSet<usize>,
     /// The ends of the function, by the blocks at which lanes may wait and the helper that is called.
     ends: BTreeMap<(Vec<usize>, &'static str), usize>,
-    /// What is left to be completed in the register file, and its numbers.
+    /// The layouts of registers to be completed in the register file, and their numbers.
     pub(super) layouts: BTreeMap<Layout, usize>,
     /// Blocks at which lanes may wait.
     waits: BTreeSet<usize>,

@@ -61,7 +61,7 @@ pub(super) struct Kernel<'a> {
     pub(super) registers: Vec<Register>,
     slots: Vec<u32>,
     predicates: Vec<u32>,
-    /// What the launch fills, by unit.
+    /// The slots that the launch fills, by unit.
     fixed: Vec<Option<Place>>,
     pub(super) bits_of_fixed: Vec<u64>,
     pub(super) liveness: Liveness,
@@ -184,7 +184,8 @@ impl<'a> Kernel<'a> {
             return Place::Memory(slot, class);
         }
         match value {
-            // What may be the address of a variable is another one in the next process, which shall find the code on disk.
+            // A number that may be the address of a variable differs in the next process, which must find the code on
+            // disk.
             Fixed::Constant(bits) if class == Class::W64 && ADDRESSES.contains(bits) => given(Shape::Uniform),
             Fixed::Constant(bits) => Place::Constant(*bits as u64),
             Fixed::Array(offset) => Place::Constant(*offset),
@@ -296,7 +297,7 @@ impl<'a> Kernel<'a> {
         of(false).for_each(|number| live.insert(number));
     }
 
-    /// What is live before an operation of a block.
+    /// The live registers before an operation of a block.
     pub(super) fn live_before(&self, block: usize, index: usize) -> Set {
         let mut live = self.liveness.after(&self.blocks[block]);
         for later in (index..self.blocks[block].ops.end).rev() {

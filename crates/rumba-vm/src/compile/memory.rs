@@ -436,7 +436,7 @@ impl Function<'_> {
         good
     }
 
-    /// The same of an address for each lane.
+    /// Whether accesses at an address for each lane are aligned and in bounds.
     fn are_inside(
         &mut self,
         (address, bytes): (&Value, u64),
@@ -616,7 +616,7 @@ impl Function<'_> {
         if self.copy == Copy::Full { Value::named("splat (i1 true)", Element::I1, true) } else { self.truth(&active) }
     }
 
-    /// The same for each of so many elements of a lane.
+    /// The mask of active lanes, repeated for each of `count` elements of a lane.
     fn active_elements(&mut self, count: usize) -> String {
         let active = self.active_lanes();
         if count == 1 {

@@ -31,7 +31,7 @@ impl Function<'_> {
         }
     }
 
-    /// The same numbers of 64 bits, of which LLVM knows nothing.
+    /// The same 64-bit numbers, opaque to LLVM.
     fn hidden(&mut self, numbers: &Value) -> Value {
         let zeros = self.zeros(LANES);
         self.w.xor(numbers, &Value::named(zeros, Element::I64, true))
@@ -64,7 +64,7 @@ impl Function<'_> {
         name
     }
 
-    /// A vector of zeros that is opaque to LLVM, which knows neither that it is zero nor that it is uniform.
+    /// A vector of zeros that is opaque to LLVM, so that LLVM knows neither its value nor its uniformity.
     fn zeros(&mut self, lanes: usize) -> String {
         if self.known.insert("%zeros".to_owned()) {
             self.in_prologue(|function| {

@@ -272,7 +272,7 @@ impl Device {
             (launch.block.iter().product::<u32>() as usize).next_multiple_of(LANES) * most_blocks * all_workers;
         let stacks = inner.stacks.take(stack.saturating_mul(threads as u64));
         if on != On::Any {
-            // What threads find in memory and registers that they have not written is the same in each run.
+            // The contents of unwritten memory and registers are the same in each run.
             inner.arena.discard(stacks.window.start..stacks.window.end);
             slot.worker(0).clear_registers();
         }

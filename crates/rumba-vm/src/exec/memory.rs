@@ -17,7 +17,7 @@ use crate::machine::op::Pc;
 use crate::machine::warp::Warp;
 use crate::mem::allocations::AllocationKind;
 
-/// Which of the worker's [`Bounds`] belongs to an operation.
+/// The worker's [`Bounds`] for an operation.
 #[inline(always)]
 fn cache_of(warp: &Warp, pc: Pc, kind: AccessKind) -> *mut Bounds {
     let half = if let AccessKind::Read = kind { 0 } else { CACHES };
@@ -363,7 +363,7 @@ struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// What an operation wants for the active lanes.
+    /// The request of an operation for the active lanes.
     #[inline(always)]
     fn of(warp: &Warp, pc: Pc, given: &'a [u64; LANES], bytes: u64, kind: AccessKind) -> Self {
         Self { pc, lanes: warp.active, given, offset: pc.imm, bytes, kind, extra: pc.extra }
@@ -556,7 +556,7 @@ fn window_place(warp: &Warp, address: u64, bytes: u64, start: u64, end: u64, sha
     format!("the thread's stack has {size} bytes and starts at {start:#x}")
 }
 
-/// What is at an offset in shared memory.
+/// Describes an offset in shared memory.
 fn shared_place(offset: u64) -> String {
     match offset.checked_sub(SHARED_START) {
         Some(offset) => format!("{offset} bytes into shared memory"),

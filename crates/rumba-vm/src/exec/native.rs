@@ -18,10 +18,10 @@ use crate::machine::op::{Handler, Op, OpKind, Pc};
 use crate::machine::program::{Awaited, Facts, Fixed, Flow, Layout, NO_ENTRY, Native, Program};
 use crate::machine::warp::{Wait, Warp};
 
-/// What the function gives back where registers are not as the code expects them at an entry: nothing was executed.
+/// The result of the function if registers do not have the shapes expected at an entry: nothing was executed.
 pub(crate) const REFUSED: usize = 1;
 
-/// What the code calls.
+/// The functions that the code calls.
 #[repr(C)]
 pub(crate) struct Helpers {
     /// Executes an operation by its handler.
@@ -96,7 +96,7 @@ unsafe fn complete_slot<R: Raw>(lanes: *mut R, group: usize, stride: i64) {
     }
 }
 
-/// What the code calls in a block that was not started.
+/// The functions that the code calls in a block that was not started.
 static HELPERS_ALONE: Helpers = Helpers { execute: execute_alone, together: execute, arrive, put, go_on, complete };
 
 /// Executes an operation that asks nothing of the block. Of another one it names the position: the code ends there.
@@ -143,7 +143,7 @@ pub(crate) enum Stopped {
 }
 
 impl<'a> Runner<'a> {
-    /// That of a program.
+    /// The runner of a program.
     pub(crate) fn of(program: &'a Program, native: &Native) -> Option<Self> {
         let entry = native.entry_at.first().copied().filter(|entry| *entry != NO_ENTRY)?;
         // SAFETY: the compiler promises that the code is what the text says.

@@ -1,6 +1,6 @@
-//! Which part of its slots an operation over lanes works on: all 32 lanes, or the bases of an affine value.
+//! The part of its slots that an operation over lanes works on: all 32 lanes, or the bases of an affine value.
 //!
-//! What is computed is not decided here (see [`crate::exec::shape`]), nor when the bases suffice (see [`crate::exec::lockstep`]).
+//! [`crate::exec::shape`] decides what is computed, [`crate::exec::lockstep`] when the bases suffice.
 
 use crate::base::lanes::{FULL, GROUP, GROUPS, LANES};
 use crate::exec::lane::{Lane, Raw};

@@ -1,4 +1,4 @@
-//! Which lanes of a warp run: divergence, reconvergence, waiting, taking turns.
+//! The scheduling of a warp's lanes: divergence, reconvergence, waiting, taking turns.
 //!
 //! A warp that has diverged is a list of splits. Those lanes run first that stand at the lowest position, because blocks
 //! are ordered so that they then meet the others as early as possible (see [`crate::load::cfg`]). Lanes that run for long
@@ -158,7 +158,7 @@ impl Warp {
         self.take(split)
     }
 
-    /// A split that other splits have overtaken.
+    /// A ready split whose lanes have been overtaken by other lanes of the warp.
     #[cold]
     fn left_behind(&self) -> Option<usize> {
         self.splits.iter().position(|split| split.wait == Wait::Ready && split.mask & self.behind != 0)

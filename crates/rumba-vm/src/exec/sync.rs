@@ -36,7 +36,7 @@ fn instruction(pc: Pc, wait: Wait) -> Option<u32> {
 }
 
 impl Warp {
-    /// What is remembered of the block, if this check is on.
+    /// The history of the block, if this check is on.
     #[allow(clippy::mut_from_ref, reason = "as for the block: one warp runs at a time")]
     pub(crate) fn sync_history(&self) -> Option<&mut SyncHistory> {
         // SAFETY: the block outlives its warps' turns and is not read elsewhere meanwhile.

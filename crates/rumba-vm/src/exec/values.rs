@@ -1,4 +1,4 @@
-//! What a store is about to write, for races of which both sides write the same.
+//! The value that a store is about to write, for races in which both sides write the same value.
 
 use crate::base::lanes::LANES;
 use crate::check::record::Conflict;

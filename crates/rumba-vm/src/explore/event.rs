@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use crate::explore::past::Past;
 
-/// What runs: lanes of a warp that stand at one place, or a copy that is under way.
+/// A process of an exploration: a split of a warp, or a copy under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Process {
     /// Lanes of a warp.
@@ -76,7 +76,7 @@ impl Object {
     }
 }
 
-/// What an operation does with a barrier.
+/// The effect of an operation on a barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// It arrives, or brings bytes.
@@ -94,7 +94,7 @@ impl Role {
     }
 }
 
-/// What an operation does with its object.
+/// The effect of an operation on its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
     Reads,
@@ -115,14 +115,14 @@ pub(crate) enum Effect {
     All,
 }
 
-/// What an operation does with an object.
+/// An object of an operation, and the effect on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Access {
     pub(crate) object: Object,
     pub(crate) effect: Effect,
 }
 
-/// What is left of a phase behind an operation.
+/// The rest of a phase after an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Left {
     /// Arrivals that are missing.

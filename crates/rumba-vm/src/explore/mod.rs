@@ -95,7 +95,7 @@ pub(crate) struct State {
     orders: u64,
     redundant: u64,
     limits: Vec<String>,
-    /// Of the present order: its operations, its launches, its copies, and whether it was left.
+    /// The present order: its operations, its launches, its copies, and whether it was abandoned.
     pub(crate) steps: Vec<Step>,
     pub(crate) launches: u32,
     pub(crate) copies: u32,

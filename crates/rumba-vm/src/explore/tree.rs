@@ -273,7 +273,7 @@ impl Tree {
         let mut behind = past.clone();
         behind.insert(index);
         self.events.push(Event { process, accesses, past: Arc::new(past), hash });
-        // What was there in the last order had its alternatives then.
+        // Events of the last order already had their alternatives added.
         if !self.plain && self.given.is_none() && index + 1 >= self.known {
             let past = Arc::clone(&self.events[index].past);
             for event in direct.into_iter().chain(overtaken) {

@@ -170,7 +170,7 @@ impl Make for Updates {
     }
 }
 
-/// What combines an element with another one in memory.
+/// Functions that combine an element with another element in memory.
 struct Reductions;
 
 impl Make for Reductions {
@@ -198,7 +198,7 @@ where
     }
 }
 
-/// What bulk reductions do for a name and a type with an element of a state space.
+/// The function of a bulk reduction for a name and a type, on an element of a state space.
 pub(crate) fn reduction(name: &str, ty: ScalarType, space: Space) -> Option<Reduction> {
     use ScalarType::{B32, B64, S32, U32, U64};
     // Of signed numbers of 64 bits there are extrema only.
@@ -210,7 +210,7 @@ pub(crate) fn reduction(name: &str, ty: ScalarType, space: Space) -> Option<Redu
     find(name, ty, space, Reductions)
 }
 
-/// What native code computes for an operation on elements of a type.
+/// Writes the native code for an operation on elements of a type.
 type FormOf = fn(IrElement) -> AtomicForm;
 
 /// Operations of several lanes on one element that are one operation.

@@ -393,7 +393,7 @@ impl<'m> Lowering<'m> {
         }
     }
 
-    /// The same for a vector of registers.
+    /// Checks a vector of registers against the declared type.
     fn check_vector(
         &mut self,
         operand: &'m ast::Operand<'m>,

@@ -187,7 +187,7 @@ fn lower_wait(l: &mut Lowering<'_>, handlers: Handlers) -> Result<(), LowerError
     Ok(())
 }
 
-/// Which bulk copy an operation is, in its `extra`.
+/// The kind of bulk copy, in an operation's `extra`.
 const FROM_GLOBAL: u16 = 0;
 const FROM_SHARED: u16 = 1;
 const TO_GLOBAL: u16 = 2;
@@ -330,7 +330,7 @@ unsafe fn wait(warp: &mut Warp, pc: Pc) -> Pc {
     pc.next()
 }
 
-/// The same of bulk copies, or until these have `READ` their sources.
+/// Waits for bulk copies, or until these have `READ` their sources.
 unsafe fn wait_bulk<const READ: bool>(warp: &mut Warp, pc: Pc) -> Pc {
     let (active, but) = (warp.active, pc.imm as u32);
     // SAFETY: the addresses passed the access check when the copies were begun.
@@ -387,8 +387,8 @@ unsafe fn bulk(warp: &mut Warp, pc: Pc) -> Pc {
     pc.next()
 }
 
-/// What is wrong with a bulk copy from shared memory to that of the cluster where there are no clusters: an H200 takes it for an
-/// illegal instruction, even if it would stay within the block.
+/// The error of a bulk copy from shared memory to that of the cluster in a launch without clusters: an H200 takes it
+/// for an illegal instruction, even if it would stay within the block.
 pub(super) fn outside_of_clusters(warp: &Warp) -> Option<String> {
     (!warp.context().explicit_cluster).then(|| {
         "a bulk copy from shared memory to that of a cluster, in a kernel that is not launched in clusters".to_owned()

@@ -15,7 +15,7 @@ use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::{VReg, VirtualOp};
 
-/// What a floating point format is made of.
+/// The layout of a floating point format.
 #[derive(Clone, Copy)]
 struct Layout {
     exponent_bits: u32,

@@ -1,4 +1,4 @@
-//! What the forms of instructions have in common: how native code computes what the functions of `float` compute.
+//! The common parts of native code for instructions: native code for the functions of `float`.
 
 use crate::base::ir::{Element, Value, Writer};
 use crate::isa::float::{Extremum, INVALID_F64, IS_INVALID_OF_PROCESSOR, Mode, NAN_F32, Rounding, SCALE};
@@ -253,7 +253,7 @@ pub(super) fn quotient(w: &mut Writer, signed: bool, x: &[Value]) -> Value {
     w.select(&zero, &ones, &quotient)
 }
 
-/// What such a division leaves; all ones for a divisor of zero.
+/// The remainder of such a division; all ones for a divisor of zero.
 pub(super) fn remainder(w: &mut Writer, signed: bool, x: &[Value]) -> Value {
     let quotient = quotient(w, signed, x);
     let product = w.mul(&quotient, &x[1]);

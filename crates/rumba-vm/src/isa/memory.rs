@@ -50,7 +50,7 @@ pub(crate) fn space(l: &mut Lowering<'_>, m: &Matched<'_>, index: usize) -> Spac
     }
 }
 
-/// The same for an instruction that accesses `.local`, too.
+/// The state space of an instruction that also accesses `.local`.
 pub(crate) fn space_or_local(l: &mut Lowering<'_>, m: &Matched<'_>, index: usize) -> Space {
     match space(l, m, index) {
         Space::Generic if named_space(l, index) == Some(StateSpace::Local) => Space::Local,

@@ -112,7 +112,7 @@ fn of_all(handler: Handler) -> Handlers {
     })
 }
 
-/// What native code computes for `source`, of all lanes; lanes outside of their segment read themselves.
+/// Writes the native code for `source`, of all lanes; lanes outside of their segment read themselves.
 fn form_of_source(w: &mut Writer, mode: u16, own: &Value, packed: &Value) -> (Value, Value) {
     let b = w.and_with(packed, 31);
     let clamp = w.binary_with("lshr", packed, 16);

@@ -123,7 +123,7 @@ const MODE_SHIFT: u32 = 2;
 const MASKED: u64 = 1 << 4;
 /// How many dimensions.
 const RANK_SHIFT: u32 = 5;
-/// Which reduction.
+/// The reduction.
 const OPERATION_SHIFT: u32 = 8;
 /// Whether columns along the width are those of `im2col::w::128`.
 const WIDTH_128: u64 = 1 << 11;

@@ -134,7 +134,7 @@ pub(super) static WGMMA: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-/// What all lanes of a warp of a group come to.
+/// Lowers an operation that all lanes of a warp of a group execute together.
 fn lower_group(l: &mut Lowering<'_>, handler: Handler, imm: u64) -> Result<(), LowerError> {
     let virtual_op = VirtualOp { imm, ..VirtualOp::new(Handlers::same(handler)) };
     emit(l, virtual_op, &[], &[]);

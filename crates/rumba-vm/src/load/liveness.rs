@@ -1,4 +1,4 @@
-//! Which virtual slots hold a value that is still needed, and which places of the register file they share.
+//! Liveness of virtual slots, and their assignment to shared places of the register file.
 //!
 //! Lanes are independent of each other: an operation writes its own lanes only, so the liveness of one thread's values is
 //! the liveness of all. Slots of different widths never share a place, so that an operation's destination overlaps its

@@ -68,7 +68,7 @@ impl Availability {
         instruction.operands.len() >= self.operands && self.with.iter().all(has) && !self.without.iter().any(has)
     }
 
-    /// What a module of a version and a target lacks to have these forms, as the end of a sentence.
+    /// The reason why a module of a version and a target cannot have these forms, as the end of a sentence.
     pub(crate) fn missing(&self, version: (u32, u32), target: Target) -> Option<String> {
         let Self { version: (major, minor), target: number, .. } = *self;
         match self.limit {

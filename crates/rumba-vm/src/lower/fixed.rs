@@ -1,4 +1,4 @@
-//! What the functions of a program share while they are lowered: fixed slots, shared variables, references.
+//! The state that the functions of a program share while they are lowered: fixed slots, shared variables, references.
 
 use rumba_checks::CheckSet;
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ pub(crate) enum Reference {
     Shared(VReg),
 }
 
-/// What the functions of a program share while they are lowered.
+/// The state that the functions of a program share while they are lowered.
 pub(crate) struct ProgramBuilder<'m> {
     pub(crate) symbols: &'m Symbols<'m>,
     pub(crate) fixed: Vec<(Class, Fixed)>,
@@ -42,7 +42,7 @@ pub(crate) struct ProgramBuilder<'m> {
     pub(crate) pointed_at: FxHashSet<FunctionId>,
     /// Variables in shared memory, for reports: name, offset, bytes.
     pub(crate) shared_variables: Vec<(String, u64, u64)>,
-    /// What is put into the program besides its own operations.
+    /// The instrumentation of the program.
     pub(crate) instruments: Instruments,
     /// Registers that may be read before they are written, for reports.
     pub(crate) register_names: Vec<String>,

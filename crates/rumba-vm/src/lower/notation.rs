@@ -36,7 +36,7 @@ use crate::lower::instruction::{Convergence, Form, Lower};
 pub struct Matched<'s> {
     /// The form's semantics.
     pub lower: Lower,
-    /// Which lanes execute it together, if its syntax says so.
+    /// The lanes that execute the instruction together, if the syntax says so.
     pub convergence: Option<Convergence>,
     modifiers: Modifiers<'s>,
 }
@@ -50,7 +50,7 @@ impl<'s> Matched<'s> {
         self.modifiers.iter().find(|(name, _)| name[1..] == *placeholder).map(|(_, text)| *text)
     }
 
-    /// What belongs to the modifier that stands for a placeholder.
+    /// The element of a table that belongs to the modifier at a placeholder.
     ///
     /// # Errors
     /// If it belongs to none of them.
@@ -180,7 +180,8 @@ impl Slot {
 }
 
 impl Pattern {
-    /// What the modifiers stand for, if this pattern accepts them as they are. Optional ones side by side have no order.
+    /// The placeholders of the modifiers, if this pattern accepts them in their order. Adjacent optional modifiers have
+    /// no order.
     fn accept<'s>(&self, modifiers: &[&'s str]) -> Option<Modifiers<'s>> {
         let mut found = Vec::with_capacity(modifiers.len());
         let (fixed, free) = self.slots.split_at(self.fixed);

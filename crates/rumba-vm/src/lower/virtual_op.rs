@@ -26,7 +26,7 @@ impl VReg {
 /// An operation whose operands are places.
 #[derive(Clone, Copy)]
 pub struct VirtualOp {
-    /// What it does.
+    /// The handlers.
     pub handlers: Handlers,
     /// The destination.
     pub dst: VReg,
@@ -38,7 +38,7 @@ pub struct VirtualOp {
     pub c: VReg,
     /// The fourth source.
     pub d: VReg,
-    /// Which of `dst`, `a`, `b`, `c`, `d` are written instead of read: bits 0 to 4.
+    /// The places among `dst`, `a`, `b`, `c`, `d` that are written instead of read: bits 0 to 4.
     pub defines: u8,
     /// See [`crate::machine::op::Op::extra`].
     pub extra: u16,
@@ -105,7 +105,7 @@ pub(crate) enum Control {
     End,
 }
 
-/// What a function is made of before its blocks are ordered.
+/// A node of a function before its blocks are ordered.
 #[derive(Clone)]
 pub(crate) enum Node {
     /// A label.

@@ -1,4 +1,4 @@
-//! What the warps of a block share: its barriers, its cluster, and what is under way in it.
+//! The state that the warps of a block share: its barriers, its cluster, and its asynchronous copies.
 
 use crate::base::lanes::{BARRIERS, FULL, LANES, MAX_WARPS, lanes_of, mask_of};
 use crate::check::arrivals::SyncHistory;
@@ -34,7 +34,7 @@ const FRESH_BARRIER: Barrier = Barrier {
     last_expected: 0,
 };
 
-/// What the warps of a block share.
+/// The state that the warps of a block share.
 #[derive(Debug)]
 pub(crate) struct BlockState {
     /// Lanes of each warp that have not exited.
@@ -243,7 +243,7 @@ impl BlockState {
     }
 }
 
-/// What `bar.red` writes; its operation says how in `extra`.
+/// The result of `bar.red`, by the operation's `extra`.
 pub(crate) const RESULT_COUNT: u16 = 0;
 
 /// Whether all predicates were true.

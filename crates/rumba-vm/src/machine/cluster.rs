@@ -28,10 +28,10 @@ struct Member {
     owing: [u32; MAX_WARPS],
 }
 
-/// What the blocks of a cluster share. All of it belongs to one worker.
+/// The state that the blocks of a cluster share. All of it belongs to one worker.
 #[derive(Debug, Default)]
 pub(crate) struct Cluster {
-    /// Those of the largest cluster so far; see [`Self::members`].
+    /// The members of the largest cluster so far; see [`Self::members`].
     places: Vec<Member>,
     size: usize,
     /// Whether a thread came to the barrier.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::base::report::Location;
 
-/// What a launch did.
+/// The counts of a launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Profile {
@@ -14,11 +14,11 @@ pub struct Profile {
     pub grid: [u32; 3],
     /// Threads of a block in each dimension.
     pub block: [u32; 3],
-    /// What its instructions did that were executed, in the order of the PTX.
+    /// The counts of the executed instructions, in the order of the PTX.
     pub instructions: Vec<InstructionProfile>,
 }
 
-/// What an instruction did.
+/// The counts of an instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct InstructionProfile {
@@ -76,7 +76,7 @@ pub struct Branches {
     pub divergent: u64,
 }
 
-/// What is counted.
+/// The kinds of counts.
 #[derive(Clone, Copy)]
 pub(crate) enum Count {
     Executions,

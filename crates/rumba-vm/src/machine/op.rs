@@ -39,7 +39,7 @@ impl Handlers {
         Self { kind, ..self }
     }
 
-    /// The same, of a function that is linear in its operands.
+    /// The same handlers for a function that is linear in its operands.
     #[must_use]
     pub const fn linear(self, linear: Linear) -> Self {
         match self.kind {
@@ -65,7 +65,7 @@ impl Handlers {
         }
     }
 
-    /// The same, of a function over lanes that native code computes in this way.
+    /// The same handlers with native code for a function over lanes.
     #[must_use]
     pub const fn form(self, form: Form) -> Self {
         match self.kind {
@@ -95,8 +95,8 @@ impl Handlers {
         }
     }
 
-    /// The same of an operation that these lanes execute together, and how native code computes it, if it does: what is the same
-    /// in all lanes, or not.
+    /// The same handlers for an operation of these lanes together, with its native code, if it has some, and whether
+    /// the result is uniform.
     #[must_use]
     pub const fn together(self, members: Members, form: Option<(TogetherForm, bool)>) -> Self {
         self.with_kind(OpKind::Together { members, form })
@@ -202,7 +202,7 @@ impl Deref for Pc {
     }
 }
 
-/// What kind of operation it is: what it can do instead of its work on 32 lanes, if the lanes are all active.
+/// The kind of an operation: the alternatives to its work on 32 lanes, if all lanes are active.
 #[derive(Debug, Clone, Copy)]
 pub enum OpKind {
     /// Nothing: it reads and writes whole slots.
@@ -218,21 +218,21 @@ pub enum OpKind {
         bases: Handler,
         /// When the result is affine.
         linear: Linear,
-        /// What native code computes.
+        /// Writes the native code.
         form: LaneForm,
     },
     /// The predicate `dst` is a function of the sources, lane by lane.
     Test {
         /// Reads the sources `a` and `b` by their bases; the two halves of `imm` are their strides.
         bases: Handler,
-        /// What native code computes, without the negation by bit 0 of `extra`.
+        /// Writes the native code, without the negation by bit 0 of `extra`.
         form: LaneForm,
     },
     /// `dst` is `a` in the lanes of the predicate `c`, and `b` in the others.
     Select,
     /// The predicate `dst` is a function of the predicates `a` and `b`, on whole masks.
     Masks {
-        /// What native code computes.
+        /// Writes the native code.
         form: MaskForm,
     },
     /// Loads from the address in `a`.
@@ -270,10 +270,10 @@ pub enum OpKind {
     /// `dst` is `a` as another lane has it, and the predicate `c` whether that lane is one of the segment, if all lanes do it
     /// together: if `d` is all ones.
     Shuffle {
-        /// Which lanes are read, given `extra` and what `b` holds in all lanes, and the predicate.
+        /// The lanes that are read and the predicate, given `extra` and the value that `b` has in all lanes.
         lanes: fn(u16, u32) -> ([usize; LANES], u32),
-        /// What native code computes for that where `b` is no constant: the lane that each lane reads, and whether it is one of
-        /// the segment, given `extra`, the lanes' own numbers and `b`.
+        /// Writes the native code if `b` is no constant: the lane that each lane reads, and whether it is in the
+        /// segment, given `extra`, the lanes' own numbers and `b`.
         form: fn(&mut Writer, u16, &Value, &Value) -> (Value, Value),
     },
     /// An operation of lanes together, such as a vote: computes `dst`, and `c` if it is written. `a` is the source.
@@ -297,7 +297,7 @@ pub enum OpKind {
         shared: bool,
         /// Whether `dst` is wanted.
         keeps: bool,
-        /// What native code computes.
+        /// Writes the native code.
         form: AtomicForm,
     },
     /// Loads from, or stores to, the thread's own stack, at the offset in `a`.
@@ -414,7 +414,7 @@ pub enum Linear {
 }
 
 impl Linear {
-    /// The same for operands of `bits` bits: values that are narrower than their lanes wrap elsewhere.
+    /// The linearity for operands of `bits` bits: values that are narrower than their lanes wrap elsewhere.
     #[must_use]
     pub const fn of_bits(self, bits: u32) -> Self {
         if bits < 32 { Self::No } else { self }

@@ -168,13 +168,13 @@ pub(crate) enum Flow {
 pub(crate) struct Facts {
     pub(crate) kind: OpKind,
     pub(crate) flow: Flow,
-    /// Which operands are written; see [`crate::lower::virtual_op::VirtualOp::defines`].
+    /// The operands that are written; see [`crate::lower::virtual_op::VirtualOp::defines`].
     pub(crate) defines: u8,
     /// Whether lanes may skip the operation.
     pub(crate) conditional: bool,
     /// The widths of those operands that are slots: `dst`, `a`, `b`, `c`, `d`.
     pub(crate) classes: [Option<Class>; 5],
-    /// Which operands are predicates, in the order of `defines`.
+    /// The operands that are predicates, in the order of `defines`.
     pub(crate) predicates: u8,
 }
 
@@ -239,7 +239,7 @@ pub(crate) struct Program {
     pub(crate) facts: Box<[Facts]>,
     /// Number of the kernel's own operations.
     pub(crate) kernel_ops: usize,
-    /// The same for warps in lockstep, made when it is first wanted: for blocks of any shape, and of rows.
+    /// The lockstep programs, made when first needed: for blocks of any shape, and of rows.
     pub(crate) lockstep: [OnceLock<Option<Lockstep>>; 2],
     /// Native code, from when it is first wanted: for each size of groups of lanes.
     pub(crate) native: [OnceLock<Awaited>; 4],

@@ -123,7 +123,7 @@ pub struct Warp {
     pub(crate) turn: u32,
     pub(crate) frames: Frames,
     pub(crate) splits: Vec<Split>,
-    /// What `fuel` was when it was last filled up, and what is left of the warp's turn beyond that.
+    /// The value of `fuel` when it was last filled up, and the rest of the warp's turn beyond it.
     pub(crate) granted: i32,
     pub(crate) budget: i32,
     /// Fuel that was taken for polling.

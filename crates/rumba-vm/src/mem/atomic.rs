@@ -144,7 +144,7 @@ pub(crate) unsafe fn fill(to: u64, element: &[u8], count: usize) {
     }
     let bytes = count * size;
     let head = head(to, bytes);
-    // What stands in each word from the first aligned address on.
+    // The contents of each word from the first aligned address on.
     let word: [u8; 8] = std::array::from_fn(|index| element[(head + index) % size]);
     let (words, tail) = ((bytes - head) / 8, (bytes - head) % 8);
     let (middle, end) = (to + head as u64, to + (bytes - tail) as u64);

@@ -36,8 +36,8 @@ pub(crate) struct Unwritten {
     window: Range<u64>,
     /// A bit for each undefined byte of the window.
     bits: Shadow,
-    /// A bit for each undefined byte to which an undefined value was written. It is meaningless if the other bit is not
-    /// set.
+    /// A bit for each undefined byte to which an undefined value was written. The bit is
+    /// meaningless for other bytes.
     undefined: Shadow,
     /// Whether there ever was such a byte.
     has_undefined: AtomicBool,
@@ -193,7 +193,7 @@ impl Unwritten {
         }
     }
 
-    /// What was never written has been copied to memory of a block or a thread, which is unwritten again.
+    /// Unwritten bytes have been copied to memory of a block or a thread, which is then unwritten again.
     pub(crate) fn take_over(&self, start: u64, bytes: u64, origin: impl FnOnce() -> String) {
         let (offset, inside) = self.inside(start, bytes);
         if inside == 0 {

@@ -8,13 +8,13 @@ use crate::machine::running::Running;
 /// Each time, a launch waits so many times as long as before.
 const GROWTH: u32 = 3;
 
-/// What a launch has told of itself.
+/// The progress reports of a launch so far.
 #[derive(Default)]
 pub(crate) struct SignsOfLife {
     ended: AtomicU64,
     /// How often it has told.
     told: AtomicU64,
-    /// What the device had printed then.
+    /// The device's count of prints at the last report.
     printed: AtomicU64,
 }
 

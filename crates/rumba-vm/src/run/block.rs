@@ -411,8 +411,8 @@ impl Block {
         (grid || cluster).then_some(Outcome::Blocked { grid, progress })
     }
 
-    /// What to say of a block in which no thread can go on, and the warp that is to say it. `whole` is what waits: the block, or
-    /// more.
+    /// The fault of a block in which no thread can continue, and the warp that reports it. `whole` is what waits: the
+    /// block, or more.
     pub(crate) fn deadlock(&self, whole: &str) -> (u32, RawFault) {
         group_sync::stuck(self.state, &self.warps);
         let missing = self

@@ -223,7 +223,7 @@ fn is_same(interpreted: &Fault, compiled: &Fault, took_turns: bool) -> bool {
         && (took_turns || interpreted.message == compiled.message && place(interpreted) == place(compiled))
 }
 
-/// What a launch finds.
+/// The state before a launch.
 struct Start<'a> {
     subject: &'a Subject<'a>,
     memory: Snapshot,
@@ -231,7 +231,7 @@ struct Start<'a> {
     heap: usize,
 }
 
-/// What the first run has left in memory.
+/// The state of memory after the first run.
 struct After {
     changes: Changes,
     /// What kernels can write to then, and the contents of what kernels have allocated.

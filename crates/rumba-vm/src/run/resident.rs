@@ -95,7 +95,7 @@ pub(crate) struct Resident {
     is_fresh: bool,
     /// Number of the block in the order in which blocks are begun.
     pub(crate) index: u64,
-    /// Which of the worker's clusters it belongs to, and its rank there.
+    /// The index of its cluster among the worker's clusters, and its rank in the cluster.
     pub(crate) cluster: usize,
     pub(crate) rank: u32,
     /// When it was last found to wait for the grid; see [`GridBarrier::stalls`](crate::machine::cluster::GridBarrier::stalls).
@@ -103,7 +103,8 @@ pub(crate) struct Resident {
 }
 
 impl Resident {
-    /// One that has not run anything yet; `slot` is the number of its part of the windows for shared and local memory.
+    /// A resident that has not run a block yet; `slot` is the number of its part of the windows for shared and local
+    /// memory.
     pub(crate) fn new(slot: usize) -> Self {
         Self {
             block: Block::new(),

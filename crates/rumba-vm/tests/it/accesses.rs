@@ -220,7 +220,7 @@ fn kernels(space: Space) -> Vec<Vec<Access>> {
                 if !access.is_possible() || !is_drawn {
                     continue;
                 }
-                // What is only read may be read by all.
+                // All threads may read read-only memory.
                 if space.is_read_only() {
                     end = 0;
                 }
@@ -240,21 +240,21 @@ fn kernels(space: Space) -> Vec<Vec<Access>> {
 /// Accesses of a kernel: so many that LLVM compiles them in less than a second.
 const LENGTH: usize = 40;
 
-/// What a byte of memory holds at first.
+/// The initial value of a byte of memory.
 fn initial(place: i64) -> u8 {
     (place as u32).wrapping_mul(0x9e37_79b1).to_be_bytes()[0] ^ (place >> 3) as u8
 }
 
-/// What a thread stores: elements of its own numbers.
+/// The value that a thread stores in an element.
 fn stored(thread: i64, number: usize, element: i64) -> u64 {
     let own = (thread as u64 + 1).wrapping_mul(FACTOR);
     own.wrapping_add(shift(number, element))
 }
 
-/// What the value of a thread is multiplied with.
+/// The factor of a thread's value.
 const FACTOR: u64 = 0x0101_0301_0701_1101;
 
-/// What is added to that for an element of an access.
+/// The addend for an element of an access.
 fn shift(number: usize, element: i64) -> u64 {
     number as u64 * 0x1_0001 + element as u64 * 77
 }
@@ -445,7 +445,7 @@ fn section(body: &mut String, number: usize, access: Access) {
     let _ = writeln!(body, "{}", lines.join("\n"));
 }
 
-/// What memory and the results are after a launch of so many threads.
+/// Computes memory and the results after a launch of `threads` threads.
 fn evaluate(accesses: &[Access], memory: &mut [u8], out: &mut [u8], threads: i64, mask: u32, alone: i64) {
     for (number, access) in accesses.iter().enumerate() {
         let (width, bytes) = (access.width as usize, access.bytes() as usize);
@@ -501,7 +501,7 @@ fn native_as_for_intel() -> Option<Engine> {
     Some(Engine::compiled(of_edited(tune)?))
 }
 
-/// What the rows of a space are run on, by a name.
+/// The engines that run the rows of a space, by name.
 fn engines() -> Vec<(&'static str, Config)> {
     let config = |engine: Engine, lockstep| Config { engine, lockstep, ..Config::default() };
     let mut engines = vec![

@@ -166,7 +166,7 @@ fn a_load_of_shared_memory_is_told_where_something_depends_on_it() {
             && finding.place.contains("had read at test.ptx:"),
         "{finding}"
     );
-    // What the mistake was told of is a value in global memory.
+    // The reported value lies in global memory.
     let bench = bench(TILE, &format!("{OWN}\n ld.shared.u32 %r11, [%r10]; st.global.u32 [%rd2], %r11;"));
     let out = bench.device.allocate(512).expect("there is memory");
     bench.run("k", 2, 64, &[out.into(), 7_u32.into()]).expect("it runs");

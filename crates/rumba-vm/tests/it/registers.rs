@@ -124,7 +124,7 @@ fn branches_and_addresses_are_uses() {
     right("shfl.sync.idx.b32 %r21, %r20, 0, 31, 0xffffffff;");
 }
 
-/// What is found in a kernel that may end with a fault.
+/// The findings in a kernel that may end with a fault.
 fn run_to_fault(body: &str) -> Vec<Finding> {
     let config = Config { memory_bytes: 64 << 20, checks: CheckSet::default().with(Check::Init), ..Config::default() };
     let bench = Bench::with(&kernel("", body), config);

@@ -179,7 +179,7 @@ impl Case {
         element(self.types[2], column * 577 + depth * 29 + 11)
     }
 
-    /// What the accumulator holds before.
+    /// The initial value of the accumulator.
     fn c(&self, row: usize, column: usize) -> i32 {
         (row * 7 + column * 3) as i32 % 50 - 20
     }
@@ -463,7 +463,7 @@ fn misuse_is_told() {
     fault(&differing, 128, FaultKind::InvalidInstruction, "the predicate scale-d differs");
 }
 
-/// What is found in a kernel whose accumulator holds nothing before.
+/// The findings in a kernel whose accumulator is initially undefined.
 fn findings(a: &str, scale_d: &str) -> Vec<Finding> {
     let config = Config { checks: CheckSet::default().with(Check::Init), ..Config::default() };
     let ptx = format!(

@@ -1,4 +1,4 @@
-//! What holds for every tree and for every input: trees survive printing and reading, and no text
+//! Properties of every tree and every input: trees survive printing and reading, and no text
 //! whatever makes the parser or the reports panic or hang.
 
 mod tree;

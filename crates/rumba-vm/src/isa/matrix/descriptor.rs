@@ -31,7 +31,7 @@ pub(crate) struct Descriptor {
 }
 
 impl Descriptor {
-    /// What the bits say.
+    /// Decodes the bits.
     pub(crate) fn from_bits(bits: u64) -> Self {
         let field = |shift: u32| (bits >> shift & 0x3fff) << 4;
         Self {

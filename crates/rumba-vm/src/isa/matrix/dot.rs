@@ -27,7 +27,7 @@ pub(super) const DEPTH: usize = 16;
 /// Rows of the second factor that the products of a row can be chosen from.
 pub(super) const CHOICE: usize = 2 * DEPTH;
 
-/// What a sum keeps.
+/// The precision of a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Precision {
     /// Bits that terms keep below the largest exponent.
@@ -59,7 +59,7 @@ pub(super) struct Terms<const D: usize = DEPTH, const C: usize = CHOICE> {
     pub(super) a: [[f32; D]; ROWS],
     /// The second factor, by rows.
     pub(super) b: [[f32; COLUMNS]; C],
-    /// Which row of `b` belongs to an element of `a`; itself if there is no choice.
+    /// The row of `b` that belongs to an element of `a`; without a choice, the row with the element's own index.
     pub(super) chosen: Option<[[u8; D]; ROWS]>,
     /// The exponents of subnormal numbers.
     pub(super) least: Least,

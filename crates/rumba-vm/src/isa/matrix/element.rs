@@ -1,4 +1,4 @@
-//! What a matrix holds: the element types of the matrix instructions, and the numbers that their bits stand for.
+//! The element types of the matrix instructions, and the numbers that their bits stand for.
 //!
 //! Where an element lies in the registers is told in [`crate::isa::matrix::fragment`].
 

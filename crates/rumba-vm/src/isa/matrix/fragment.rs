@@ -77,12 +77,12 @@ impl Fragment {
         }
     }
 
-    /// The same of the transposed matrix.
+    /// The fragment of the transposed matrix.
     pub(crate) fn transposed(self) -> Self {
         Self { rows: self.columns, columns: self.rows, transposed: !self.transposed, ..self }
     }
 
-    /// The same in this many registers, repeating itself.
+    /// The fragment repeated to fill this many registers.
     pub(crate) fn repeated(self, registers: usize) -> Self {
         Self { registers, ..self }
     }

@@ -115,7 +115,7 @@ impl Product {
     }
 }
 
-/// What executes a [`Product`], whose address is the operation's `imm`.
+/// The handlers that execute a [`Product`], whose address is the operation's `imm`.
 pub(crate) const HANDLERS: Handlers = handlers::<Multiply>();
 
 struct Multiply;

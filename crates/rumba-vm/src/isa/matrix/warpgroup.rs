@@ -83,8 +83,9 @@ impl GroupProduct {
     }
 }
 
-/// What executes a [`GroupProduct`], whose address is the operation's `imm`. `a` and `b` are the descriptors. The sources are
-/// the registers of the first factor, then those that [`super::operands::emit_beside`] puts beside them: the accumulator.
+/// The handlers that execute a [`GroupProduct`], whose address is the operation's `imm`. `a` and `b` are the
+/// descriptors. The sources are the registers of the first factor, then those that [`super::operands::emit_beside`]
+/// puts beside them: the accumulator.
 pub(crate) const HANDLERS: Handlers = handlers::<Multiply>();
 
 struct Multiply;
@@ -192,7 +193,7 @@ struct Work {
     bits_b: [[u32; WORDS]; MAX_N],
     terms: Terms,
     small: Terms<MAX_KEPT, MAX_DEPTH>,
-    /// Who reads shared memory, for the checks.
+    /// The agent that reads shared memory, for the checks.
     agent: Option<Agent>,
 }
 

@@ -65,7 +65,7 @@ impl Origins<'_> {
         self.arrays.iter().position(|(_, start, _)| *start == offset)
     }
 
-    /// What an operation makes of its operands, if that can be told yet.
+    /// The origin of an operation's result, if it is known yet.
     fn made(&self, virtual_op: &VirtualOp, instruction: &Instruction) -> Option<Origin> {
         if !instruction.carries.has_address() {
             return Some(Origin::None);

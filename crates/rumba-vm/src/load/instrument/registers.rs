@@ -165,7 +165,7 @@ impl Tracking<'_, '_> {
 
     /// `dst` = the lanes that are in all predicates; one of them may be `dst`.
     fn all(&mut self, dst: VReg, mut sources: Vec<VReg>, source: u32) {
-        // What the result overwrites comes first.
+        // The source that the result overwrites comes first.
         sources.sort_by_key(|place| *place != dst);
         let first = sources.first().copied().unwrap_or(YES);
         let second = sources.get(1).copied().unwrap_or(YES);
@@ -175,7 +175,7 @@ impl Tracking<'_, '_> {
         }
     }
 
-    /// Which lanes of the results have a value.
+    /// Computes the lanes in which the results are defined.
     fn compute(&mut self, virtual_op: &VirtualOp, undefined: Undefined, packing: Packing, source: u32) {
         let operands = self.operands(virtual_op);
         let written: Vec<VReg> = (0..5)
@@ -328,7 +328,7 @@ impl Tracking<'_, '_> {
     }
 }
 
-/// What the instruction of an index in the program's table does with undefined operands.
+/// The effect of undefined operands of the instruction with an index in the program's table.
 fn undefined(occurrences: &HashMap<u32, Occurrence>, source: u32) -> Undefined {
     occurrences.get(&source).copied().unwrap_or_default().instruction.undefined
 }
@@ -363,7 +363,7 @@ fn packed(
     packed
 }
 
-/// Which registers of a function may hold nothing.
+/// The registers of a function that may be undefined.
 struct Reach {
     tracked: Vec<bool>,
     /// Whether the function may store something undefined.

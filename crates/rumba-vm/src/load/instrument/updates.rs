@@ -1,4 +1,4 @@
-//! Which atomic stores of a function store what is computed from which atomic loads: for [`crate::check::updates`].
+//! Finds the atomic stores of a function whose values are computed from atomic loads, for [`crate::check::updates`].
 //!
 //! Values are followed through registers, and not through memory, predicates and calls.
 

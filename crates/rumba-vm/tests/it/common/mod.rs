@@ -1,4 +1,4 @@
-//! What the tests of kernels share: a device with a module, buffers, launches.
+//! Common code of the tests of kernels: a device with a module, buffers, launches.
 
 pub(crate) mod compiler;
 
@@ -194,7 +194,7 @@ impl Bench {
         address
     }
 
-    /// What a buffer holds.
+    /// The contents of a buffer.
     pub(crate) fn download(&self, address: u64, bytes: usize) -> Vec<u8> {
         let mut out = vec![0; bytes];
         self.read(address, &mut out).unwrap();

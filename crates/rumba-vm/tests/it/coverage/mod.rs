@@ -16,7 +16,7 @@ use rumba_vm::{Device, LoadError, Source};
 pub struct List {
     /// Its name.
     pub name: &'static str,
-    /// What it holds.
+    /// The contents.
     pub about: &'static str,
     text: &'static str,
 }

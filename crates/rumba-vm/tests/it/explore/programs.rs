@@ -2,7 +2,7 @@
 //!
 //! Each thread is a lane of a warp of its own. Lines in capitals are abbreviations, which [`expand`] writes out.
 
-/// What exploring a program comes to.
+/// The expected outcome of exploring a program.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Expected {
     /// Nothing is found, in so many orders.

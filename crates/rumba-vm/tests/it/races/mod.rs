@@ -257,7 +257,7 @@ fn a_fence_before_the_exit_releases_to_later_barriers() {
     };
     for fence in ["fence.acq_rel.cta;", "fence.sc.gpu;", "membar.cta;", "membar.sys;"] {
         is_clean(TILE, &exits("", fence), 1, 64);
-        // What came after the last fence is not released.
+        // Accesses after the last fence are not released.
         races(TILE, &exits(fence, ""), 1, 64, FindingKind::DataRace);
     }
     races(TILE, &exits("", ""), 1, 64, FindingKind::DataRace);

@@ -39,7 +39,7 @@ const TYPES: [Type; 13] = [
 /// A line.
 #[derive(Debug, Clone)]
 pub struct Case<'t> {
-    /// What is done.
+    /// The operation.
     pub action: &'t str,
     ty: Type,
     /// Elements in each dimension.
@@ -376,7 +376,7 @@ OUT:
         all
     }
 
-    /// What of the kernel's results does not depend on where the tensor lies.
+    /// Keeps the part of the kernel's results that does not depend on the tensor's address.
     pub fn outcome(&self, results: &mut [u8]) {
         if self.changes_map() && !self.action.ends_with("global_address") {
             results[..8].fill(0);

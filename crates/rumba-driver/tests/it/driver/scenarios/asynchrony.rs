@@ -1,4 +1,4 @@
-//! What is done in the order of streams while the host goes on.
+//! Work that runs in the order of streams while the host continues.
 
 use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
