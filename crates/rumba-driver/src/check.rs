@@ -85,7 +85,7 @@ impl Run {
         self.device
     }
 
-    /// Closes the run and gives what it came to.
+    /// Closes the run and returns its results.
     ///
     /// # Panics
     /// If the device words a finding in a way that its interface does not have.

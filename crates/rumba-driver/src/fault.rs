@@ -88,7 +88,7 @@ pub(crate) fn watch(fault: Option<Fault>) {
     }
 }
 
-/// Begins to watch the calls of all threads, one of which fails if a fault is given.
+/// Begins to watch the calls of all threads. If a fault is given, one call fails.
 pub fn begin(fault: Option<Fault>) {
     // Fills the slots, if no call has done that.
     slots::resolve(0);

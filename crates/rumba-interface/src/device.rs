@@ -144,7 +144,7 @@ pub fn gather(give: impl FnOnce(Sink<'_>)) -> Vec<Vec<u8>> {
 mod tests {
     use super::{Bytes, Device, Sink, gather};
 
-    /// A program of any version finds out of which one a device is.
+    /// A program of any version finds out the version of a device.
     #[test]
     fn the_first_fields_stay_where_they_are() {
         assert_eq!(std::mem::offset_of!(Device, version), 0);

@@ -188,7 +188,7 @@ const ERRORS: &[(&[Code], &[&str])] = &[
             "cuStreamAttachMemAsync",
         ],
     ),
-    // Calls that wait: what they can tell is how earlier work went.
+    // Calls that wait can return errors of earlier work.
     (&LOST, &["cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize"]),
     (
         &[Code::NOT_READY, Code::ILLEGAL_ADDRESS, Code::LAUNCH_FAILED],

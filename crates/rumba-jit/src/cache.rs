@@ -156,7 +156,7 @@ impl Cache {
         self.folder.join(format!("{key}.code"))
     }
 
-    /// Whether the folder is there, and the user's alone.
+    /// Whether the folder exists, and only the user may access it.
     fn is_usable(&self) -> Result<bool, CacheError> {
         let metadata = match self.folder.metadata() {
             Ok(metadata) => metadata,
@@ -210,7 +210,7 @@ impl Cache {
         })
     }
 
-    /// Removes the oldest files until three quarters of the limit are left, and what was left half-written.
+    /// Removes the oldest files until three quarters of the limit are left, and unfinished files.
     fn evict(&self) -> io::Result<()> {
         let mut files = self.files()?;
         let is_old = |file: &Entry| file.modified.elapsed().is_ok_and(|age| age > HOUR);

@@ -99,7 +99,7 @@ impl Code {
     }
 }
 
-/// The sections that are there when the code runs.
+/// The sections that must be in memory when the code runs.
 fn sections<'a>(file: &ElfFile64<'a>) -> Result<Vec<Placed<'a>>, LinkError> {
     let mut all = Vec::new();
     for section in file.sections() {
@@ -108,7 +108,7 @@ fn sections<'a>(file: &ElfFile64<'a>) -> Result<Vec<Placed<'a>>, LinkError> {
             continue;
         };
         let has = |flag: u32| sh_flags & u64::from(flag) != 0;
-        // Frames are unwound by nothing: the functions throw nothing, and what they call neither.
+        // No frame is ever unwound: neither the functions nor their callees throw.
         if !has(elf::SHF_ALLOC) || name.starts_with(".eh_frame") {
             continue;
         }

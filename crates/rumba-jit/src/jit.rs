@@ -215,7 +215,7 @@ impl Shared {
                 }
             };
             std::thread::sleep(begin.saturating_duration_since(Instant::now()));
-            // The end of the process waits for what is done with the code, too.
+            // The end of the process also waits for `done`.
             let work = exit::begin();
             done(if work.is_some() { self.make(&name, &text) } else { Err(JitError::Ending) });
         }

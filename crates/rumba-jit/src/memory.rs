@@ -98,7 +98,7 @@ impl Drop for Memory {
 #[cfg(not(target_arch = "aarch64"))]
 unsafe fn synchronise(_: *const u8, _: usize) {}
 
-/// Makes what was written as data visible as instructions (Arm Architecture Reference Manual, B2.4.4).
+/// Makes bytes that were written as data visible as instructions (Arm Architecture Reference Manual, B2.4.4).
 ///
 /// # Safety
 /// The bytes are mapped.

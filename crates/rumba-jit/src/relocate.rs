@@ -22,7 +22,7 @@ pub(crate) enum Form {
     /// The distance from the place.
     Relative32,
     Relative64,
-    /// The distance in a branch of AArch64, in so many bits of words from a bit on.
+    /// The distance in a branch of AArch64, in words: a field of some bits from a bit on.
     Branch {
         bits: u32,
         from: u32,
@@ -121,7 +121,7 @@ impl Form {
     }
 }
 
-/// A signed number in so many bits.
+/// A signed number in `bits` bits.
 fn reach(number: i64, bits: u32) -> Result<u32, Problem> {
     let limit = 1_i64 << (bits - 1);
     if (-limit..limit).contains(&number) { Ok((number & ((1 << bits) - 1)) as u32) } else { Err(Problem::Far) }

@@ -200,7 +200,7 @@ impl Drop for Module<'_> {
 /// # Safety
 /// The buffer is the caller's, and not used again.
 pub(crate) unsafe fn take_buffer(api: &api::Api, buffer: api::MemoryBuffer) -> Vec<u8> {
-    // SAFETY: a live buffer has so many bytes.
+    // SAFETY: a live buffer has as many bytes as LLVM says.
     unsafe {
         let start = (api.LLVMGetBufferStart)(buffer).cast::<u8>();
         let bytes = std::slice::from_raw_parts(start, (api.LLVMGetBufferSize)(buffer)).to_vec();

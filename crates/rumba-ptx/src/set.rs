@@ -155,7 +155,7 @@ mod tests {
         name.parse().expect("an architecture")
     }
 
-    /// A text with kernels and what they were compiled for.
+    /// A text with kernels and the architectures that they were compiled for.
     fn member<'k>(name: &str, compiled: &[(&'k str, &str)]) -> Member<'k> {
         let entries = compiled.iter().map(|(kernel, _)| format!(".visible .entry {kernel}(\n)\n{{ ret; }}\n"));
         Member {

@@ -1,7 +1,7 @@
 //! Crossing the C ABI: C types, arguments in, results and codes out.
 //!
 //! Every call of the software device is a plain function whose body is wrapped in [`answer`]. Handles are
-//! numbers here: what they stand for is looked up, never dereferenced.
+//! numbers here: their objects are looked up, and numbers are never dereferenced.
 
 use std::any::type_name;
 use std::cell::Cell;
@@ -244,7 +244,7 @@ impl<'a> In<'a, u8> {
     /// `count` bytes.
     ///
     /// # Safety
-    /// The call is documented to read so many.
+    /// The call is documented to read `count` bytes.
     pub(crate) unsafe fn slice(self, name: &'static str, count: usize) -> Result<&'a [u8], Error> {
         if self.0.is_null() {
             return Err(Error::Null(name));

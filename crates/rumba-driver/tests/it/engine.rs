@@ -49,7 +49,7 @@ fn run(variables: &[(&str, &str)]) -> Option<Output> {
     run_until(variables, |launches| launches == 3)
 }
 
-/// A run that launches the kernel until so many launches are enough.
+/// A run that launches the kernel until `is_enough` accepts the number of launches.
 fn run_until(variables: &[(&str, &str)], is_enough: impl Fn(u32) -> bool) -> Option<Output> {
     let mut all = vec![("RUMBA_DEVICE", "soft"), ("RUMBA_LOG", "errors")];
     all.extend(variables);

@@ -215,7 +215,7 @@ fn a_library_that_is_older_than_its_sources() {
     assert!(said.starts_with("100: Outdated: ") && said.contains(&expected), "{said}");
 }
 
-/// Before any call, a program without a device can ask what is wrong; and calls that need none are served.
+/// Before any call, a program without a device can query the error; and calls that need no device are served.
 #[test]
 fn without_a_device_calls_are_refused_and_nothing_else() {
     let variables = [("RUMBA_SOFT_LIBRARY", Path::new("/nonexistent/device.so"))];

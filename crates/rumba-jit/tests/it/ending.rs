@@ -12,7 +12,7 @@ use rumba_jit::Jit;
 const OPERATIONS: &str = "RUMBA_JIT_TEST_ENDS";
 const AFTER: &str = "RUMBA_JIT_TEST_ENDS_AFTER";
 
-/// Assembly that takes LLVM long: a function of so many dependent operations.
+/// Assembly that takes LLVM long: a function of `operations` dependent operations.
 fn long(operations: usize) -> String {
     let mut text = "define <32 x i32> @f(<32 x i32> %v0, <32 x i32> %w) {\n".to_owned();
     for number in 0..operations {

@@ -244,7 +244,7 @@ impl Sum for i32 {
 pub(crate) type Beside<U> = [[U; 4]; 2];
 
 impl<S: Sum, U: Output<S>> Epilogue<'_, S, U> {
-    /// Reads what is added to the sums of four neighbours.
+    /// Reads the addends of four neighbouring sums.
     #[inline(always)]
     pub(crate) fn beside(&self, index: [u32; 3]) -> Beside<U> {
         let index = index.map(|at| at as usize);

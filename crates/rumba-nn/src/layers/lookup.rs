@@ -16,7 +16,7 @@ pub struct Embedding<T> {
 }
 
 impl<T: Element> Embedding<T> {
-    /// Takes `weight`, a table of so many rows and columns.
+    /// Takes `weight`, a table with rows and columns of `shape`.
     ///
     /// # Errors
     /// The errors of [`Weights::array`].

@@ -102,7 +102,7 @@ impl<T: Element> Transformer<T> {
         })
     }
 
-    /// The images, with what they find in a text added: `[images, words, numbers]`.
+    /// The images after attention to a text: `[images, words, numbers]`.
     ///
     /// # Errors
     /// [`Error::Shape`](crate::Error::Shape) of images or texts with other channels, and of as many texts; the runtime's.

@@ -64,7 +64,7 @@ impl Nn {
     /// Runs a network once, plans the memory of its tensors, and records it with that memory.
     ///
     /// The network is called twice. It must do the same both times, and take its arguments from arrays that stay where they are: a
-    /// launch of the program reads what they hold then.
+    /// launch of the program reads their contents at that time.
     ///
     /// # Errors
     /// The network's; [`Error::Changed`] if it did not do the same; the driver's.

@@ -210,7 +210,7 @@ impl Run {
         self.launch(self.module(), LaunchConfig::for_each(count), call)
     }
 
-    /// Sums so many parts, whose rows are `width` long: the elements of these columns.
+    /// Sums `count` parts, whose rows are `width` long: the elements of these columns.
     fn sum_parts(
         &self,
         parts: DeviceSlice<'_, f32>,

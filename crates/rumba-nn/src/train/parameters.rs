@@ -10,7 +10,7 @@ use safetensors::tensor::{Dtype, TensorView, serialize};
 use std::ops::Range;
 use std::path::Path;
 
-/// Parameters begin at multiples of so many numbers, as fast products ask for.
+/// Parameters begin at multiples of this number of numbers, as fast products require.
 const ALIGNMENT: usize = 64;
 
 /// Where a parameter lies.

@@ -106,7 +106,7 @@ fn recording_and_replaying_allocate_nothing_but_the_plan() {
         assert!(first >= before + own.get(), "the first call allocates as it goes");
         assert_eq!(end, start, "the second one has what it needs");
         assert!(start >= before + program.bytes());
-        // The sums of three tensors that are there at once, not those of all sixteen.
+        // The size of three tensors that are live at once, not that of all sixteen.
         let largest = size_of::<f32>() * RESULTS.iter().product::<usize>();
         assert!(program.bytes() <= 3 * largest, "{} bytes", program.bytes());
         let recorded = used()?;

@@ -96,7 +96,7 @@ impl<'s> Parser<'s> {
         taken
     }
 
-    /// Reports what is no token at all, and looks at the token behind.
+    /// Reports characters that are no token, and moves to the next token.
     #[cold]
     fn skip_unusable(&mut self) {
         let mut reported_at = None;

@@ -295,7 +295,7 @@ pub(crate) extern "C" fn cuGraphInstantiateWithParams(
 ) -> Code {
     answer(|| {
         parameters.required("instantiateParams")?;
-        // SAFETY: the call reads what is asked for, and writes what became of it.
+        // SAFETY: the call reads the parameters, and writes its results into them.
         let mut given = unsafe { parameters.given("instantiateParams") }?;
         let outcome = instantiate(exec, graph, given.flags);
         given.error_node = 0;

@@ -319,7 +319,7 @@ impl Queue {
         submit(Arc::clone(self));
     }
 
-    /// Leaves what is still in the queue to the executors.
+    /// Leaves the rest of the queue to the executors.
     fn continue_elsewhere(self: &Arc<Self>) {
         let more = {
             let state = self.lock();

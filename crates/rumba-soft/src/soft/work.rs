@@ -31,7 +31,7 @@ pub(crate) struct ParameterBlock {
 }
 
 impl ParameterBlock {
-    /// Parameters of so many bytes, all of them 0.
+    /// Parameters of `bytes` bytes, all of them 0.
     pub(crate) fn zeros(bytes: usize) -> Self {
         let words = SmallVec::from_elem(0, bytes.div_ceil(size_of::<u128>()));
         Self { words, bytes }

@@ -1,6 +1,6 @@
-//! Basic blocks of any list of operations, sets of numbers, and what is live, by backward data-flow analysis.
+//! Basic blocks of any list of operations, sets of numbers, and liveness, by backward data-flow analysis.
 //!
-//! Callers say where an operation branches to, and what it reads and writes.
+//! Callers give the targets of operations, and the values that they read and write.
 
 use std::ops::Range;
 
@@ -204,7 +204,7 @@ impl Set {
         self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word |= other);
     }
 
-    /// Keeps what is in another set, too.
+    /// Keeps only elements that are also in another set.
     pub(crate) fn intersect(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word &= other);
     }

@@ -111,7 +111,8 @@ impl VectorClock {
         of.threads.retain(|(_, epoch)| *epoch > all);
     }
 
-    /// Makes what is known of blocks whose numbers have some bits of a mask known of those with other bits instead.
+    /// Copies the entries of blocks whose numbers have the bits `from` under a mask to the blocks with the bits `to`
+    /// instead.
     pub(crate) fn pass_on(&mut self, mask: u32, from: u32, to: u32) {
         let known: Vec<_> = self.blocks.iter().filter(|(block, _)| block & mask == from).cloned().collect();
         let blocks = known.into_iter().map(|(block, of)| (block & !mask | to, of)).collect();

@@ -17,7 +17,7 @@ pub(crate) struct WarpGroup {
     /// How many came before these, and how many each warp has come to.
     passed: u64,
     came: [u64; GROUP_WARPS],
-    /// Whether a mistake was told of it: all that follows would be others.
+    /// Whether a mistake of the group was reported: all later instructions would be reported, too.
     told: bool,
     /// Registers of each of its threads, if they were changed, and where.
     pub(crate) registers: Option<(u32, Actor)>,

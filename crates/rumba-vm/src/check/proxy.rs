@@ -1,5 +1,5 @@
-//! The proxies of memory accesses, as bits of the blocks' numbers by which vector clocks know threads: what they are for is told in
-//! [`crate::check::agent`].
+//! The proxies of memory accesses, as bits of the blocks' numbers by which vector clocks know threads; their use is
+//! described in [`crate::check::agent`].
 
 /// In the block of a thread: it is an agent of that block.
 pub(crate) const AGENT: u32 = 1 << 31;

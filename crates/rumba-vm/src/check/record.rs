@@ -1,6 +1,6 @@
 //! A record of an access by a warp to the 32 bytes of a cell: which lanes, which bytes, how, and when.
 //!
-//! Where records are kept is told in [`crate::check::cells`].
+//! [`crate::check::cells`] keeps the records.
 
 use crate::base::lanes::{LANES, lanes_of};
 use crate::base::report::AccessKind;

@@ -14,11 +14,11 @@ pub(crate) struct Store {
     /// The block, and its warp.
     pub(crate) block: [u32; 3],
     pub(crate) warp: u32,
-    /// The access, if it was told of.
+    /// The access, if it was reported.
     pub(crate) access: Option<StoreAccess>,
 }
 
-/// A store that was told of.
+/// A store that was reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StoreAccess {
     pub(crate) lane: usize,

@@ -153,7 +153,7 @@ impl Function<'_> {
         Operand::Lanes(place)
     }
 
-    /// The variable of what was there, for each lane.
+    /// The variable with the old values, for each lane.
     fn old_lanes(&mut self, element: Element) -> Variable {
         self.variable(Variable::lanes(format!("%atomic.old{}", element.name()), element))
     }

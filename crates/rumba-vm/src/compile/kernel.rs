@@ -49,7 +49,7 @@ const MAX_ORDERED: usize = 4096;
 /// Addresses of this process: the lower half of the 48 bits that pointers have, less what 32 bits can say.
 const ADDRESSES: Range<u128> = 1 << 32..1 << 47;
 
-/// A kernel, for blocks whose rows have a multiple of so many threads.
+/// A kernel, for blocks whose rows have a multiple of some number of threads.
 pub(super) struct Kernel<'a> {
     pub(super) program: &'a Program,
     /// Lanes of a group: neighbours in the first dimension of the block.
@@ -67,7 +67,7 @@ pub(super) struct Kernel<'a> {
     pub(super) liveness: Liveness,
     /// The operations that are arithmetic on `f32`.
     pub(super) is_arithmetic: Vec<bool>,
-    /// The registers of which addresses are made.
+    /// The registers from which addresses are computed.
     pub(super) is_address: Vec<bool>,
     /// The blocks that a warp may come back to.
     pub(super) is_in_loop: Vec<bool>,

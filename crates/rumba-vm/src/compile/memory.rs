@@ -86,7 +86,7 @@ const PREFETCHED: u64 = 4096;
 /// Bytes of a line of a processor's cache.
 const LINE: usize = 64;
 
-/// The integer of so many bytes.
+/// The integer of `bytes` bytes.
 fn integer(bytes: u64) -> Element {
     match bytes {
         1 => Element::I8,
@@ -253,7 +253,7 @@ impl Function<'_> {
         }
     }
 
-    /// Writes what was loaded; lanes where bases are given, if the register has no shape.
+    /// Writes a loaded value; as lanes if bases are given and the register is varying.
     fn write_result(&mut self, place: Place, shape: Shape, written: Written) {
         match (shape, written) {
             (Shape::Varying, Written::Bases(bases)) => {

@@ -113,7 +113,7 @@ impl Function<'_> {
         } else {
             self.kernel.liveness.after(&self.kernel.blocks[self.block])
         };
-        // The register file has what was written, but not for lanes that wait.
+        // The register file has the written values, but not for waiting lanes.
         let written = match self.copy {
             Copy::Full => (index..following).flat_map(|index| self.kernel.written(index)).collect(),
             Copy::Masked => Vec::new(),

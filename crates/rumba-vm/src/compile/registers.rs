@@ -242,7 +242,7 @@ impl Function<'_> {
         Value::named(name, element, is_vector)
     }
 
-    /// Writes what an operation computes for the active lanes. Lanes that wait keep what they need.
+    /// Writes the results of an operation for the active lanes. Waiting lanes keep the values that they need.
     pub(super) fn write_active(&mut self, place: Place, shape: Shape, written: Written) {
         let keeps = match place {
             Place::Register(number) => self.kernel.is_kept(number, &self.pending),

@@ -94,7 +94,7 @@ impl Function<'_> {
         self.gather(&[pointers], vector.element)
     }
 
-    /// The active lanes of each of so many groups, as vectors of truth values with their types.
+    /// The active lanes of each of `groups` groups, as vectors of truth values with their types.
     fn active_groups(&mut self, groups: usize) -> Vec<String> {
         let lanes = LANES / groups;
         let active = self.active_lanes();

@@ -1,4 +1,4 @@
-//! Launches of a device: what is refused, and one launch from its parameters to its findings.
+//! Launches of a device: the checks of a launch's parameters, and one launch from its parameters to its findings.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};

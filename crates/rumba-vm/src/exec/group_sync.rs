@@ -294,7 +294,7 @@ fn registers(groups: &[WarpGroup], warps: &[Warp]) {
 /// Checks the warp groups of a block in which no thread can continue.
 #[cold]
 pub(crate) fn stuck(state: *mut BlockState, warps: &[Warp]) {
-    // SAFETY: no warp runs, and what is asked of them below they only read.
+    // SAFETY: no warp runs, and the calls on warps below only read.
     let Some(sync_history) = (unsafe { (*state).sync_history.as_deref_mut() }) else {
         return;
     };

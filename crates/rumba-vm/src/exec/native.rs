@@ -34,7 +34,7 @@ pub(crate) struct Helpers {
     pub(crate) put: unsafe extern "C" fn(*mut Warp, *const Op, u32),
     /// Goes on with an operation, or with what others do that stand further up.
     pub(crate) go_on: unsafe extern "C" fn(*mut Warp, *const Op) -> *const Op,
-    /// Completes registers of which the register file has the first lanes: those of a layout.
+    /// Completes the registers of a layout, for which the register file holds the first lanes only.
     pub(crate) complete: unsafe extern "C" fn(*mut Warp, u32),
 }
 
@@ -324,7 +324,7 @@ impl Warp {
     }
 }
 
-/// Where the code of a program is kept: for each size of groups of lanes, as soon as it is there.
+/// The place of a program's code for a size of groups of lanes.
 pub(crate) fn place(program: &Program, group: usize) -> &OnceLock<Awaited> {
     &program.native[match group {
         32 => 0,

@@ -49,7 +49,7 @@ impl Warp {
         self.reschedule(target)
     }
 
-    /// Takes what was executed off the warp's turn.
+    /// Subtracts the executed operations from the warp's turn.
     fn settle(&mut self) {
         let spent = self.granted - self.fuel;
         self.counted += spent as u64;
@@ -76,7 +76,7 @@ impl Warp {
             (other, self.active & !taken, target, taken)
         };
         if branch.c != 0 && self.context().seed.is_some() && self.chance.below(2) == 0 {
-            // Those that would come second run one block, and then meet the question who is to run.
+            // The lanes that would come second run one block; then the scheduler decides again which lanes run.
             self.put(near, near_mask, Wait::Ready);
             self.active = far_mask;
             self.prepare();
@@ -292,7 +292,7 @@ impl Warp {
         if self.splits.is_empty() { pc } else { self.reschedule(pc) }
     }
 
-    /// Wakes the splits of which all lanes have come that they wait for.
+    /// Wakes the splits whose awaited lanes have all arrived.
     pub(crate) fn release_lanes(&mut self) {
         for index in 0..self.splits.len() {
             let split = &self.splits[index];
@@ -338,7 +338,7 @@ struct Position<'a> {
 }
 
 impl PartialOrd for Position<'_> {
-    /// As if every call were inlined: what is inside of a call comes before its return.
+    /// The order as if every call were inlined: operations inside of a call come before its return.
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         let path = |position: &Self| -> Vec<usize> {
             let frames = position.frames.iter();

@@ -99,7 +99,8 @@ impl Role {
 pub(crate) enum Effect {
     Reads,
     Writes,
-    /// It combines what is there with a value, by an operation of this number that commutes with itself, and has no result.
+    /// Combines the value in memory with an operand, by an operation of this number that commutes with itself, without
+    /// a result.
     Combines(u8),
     /// It belongs to a phase.
     Phase {

@@ -475,7 +475,7 @@ fn lower_vector(l: &mut Lowering<'_>, m: &Matched<'_>, has_result: bool) -> Resu
     Ok(())
 }
 
-/// Places a point of choice before an operation on so many elements.
+/// Places a point of choice before an operation on `count` elements.
 fn choose(
     l: &mut Lowering<'_>,
     address: &Address,

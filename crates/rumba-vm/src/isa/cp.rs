@@ -1,6 +1,6 @@
 //! `cp.async` and `cp.async.bulk`: copies that arrive later.
 //!
-//! When they arrive is told in [`crate::mem::copies`]. Tensor copies and reductions are in [`crate::isa::tensor`].
+//! [`crate::mem::copies`] says when copies arrive. Tensor copies and reductions are in [`crate::isa::tensor`].
 
 use crate::base::lanes::lanes_of;
 use crate::base::report::AccessKind;
@@ -444,7 +444,7 @@ fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     let observe = |warp: &Warp| observe_range(warp, pc, lane, to, (target.bytes, target.kind), target.agent);
     let Completion::Barrier(barrier) = completion else {
         let copy = Copy { mask, ..Copy::whole(from, to, bytes) };
-        // A race is told by what the copy writes.
+        // The report of a race depends on the bytes that the copy writes.
         begin_group(warp, pc, lane, Delivery::Copy(copy), agent);
         observe(warp);
         return Ok(());

@@ -69,7 +69,7 @@ pub(super) fn flushed(w: &mut Writer, mode: u16, x: &Value, scaled: impl FnOnce(
     if mode & Mode::SAT != 0 { saturate(w, &x) } else { canonical(w, &x) }
 }
 
-/// `x` times [`SCALE`], so many times.
+/// `x` multiplied `times` times by [`SCALE`].
 pub(super) fn scaled(w: &mut Writer, x: &Value, times: u32) -> Value {
     let scale = w.number(Element::F32, SCALE.to_bits().into());
     (0..times).fold(x.clone(), |x, _| w.binary("fmul", &x, &scale))

@@ -132,7 +132,7 @@ pub(crate) fn in_space(space: Space, named: StateSpace) -> bool {
     }
 }
 
-/// A cache policy, the operand at `index`, is there if a modifier says so.
+/// Checks that the operand at `index`, a cache policy, is present if and only if a modifier asks for it.
 pub(crate) fn check_policy(l: &Lowering<'_>, m: &Matched<'_>, index: usize) -> Result<(), LowerError> {
     match (m.get("hint").is_some(), l.operand_count() > index) {
         (true, false) => Err(LowerError::new("`.L2::cache_hint` needs a cache policy as the last operand")),

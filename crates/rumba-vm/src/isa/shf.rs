@@ -1,4 +1,4 @@
-//! `shf`: shift of a pair of registers, of which one half is kept: the upper for `.l`, the lower for `.r`.
+//! `shf`: shift of a pair of registers, which keeps one half: the upper half for `.l`, the lower half for `.r`.
 
 use crate::base::ir::{Value, Writer};
 use crate::base::types::ScalarType;

@@ -421,7 +421,7 @@ fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     };
     copy.window = window;
     if matches!(completion, Completion::Group) {
-        // A race is told by what the copy writes.
+        // The report of a race depends on the bytes that the copy writes.
         begin_group(warp, pc, lane, Delivery::Tensor(Box::new(copy.clone())), agent);
     }
     if warp.is_monitored() {

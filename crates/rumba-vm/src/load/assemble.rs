@@ -249,7 +249,7 @@ struct Emitted {
     source: u32,
     conditional: bool,
     flow: Flow,
-    /// Whether the operation ends a block and counts what was executed in it.
+    /// Whether the operation ends a block and counts the operations executed in it.
     ends: bool,
 }
 

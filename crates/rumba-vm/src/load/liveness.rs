@@ -14,7 +14,7 @@ use crate::machine::program::Class;
 /// An operation as far as liveness is concerned.
 pub(crate) struct LiveOp<'a> {
     pub(crate) virtual_op: &'a VirtualOp,
-    /// Whether some lanes keep what was in its destination.
+    /// Whether some lanes keep the old value of its destination.
     pub(crate) conditional: bool,
 }
 

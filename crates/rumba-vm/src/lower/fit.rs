@@ -1,6 +1,6 @@
 //! The registers and literals that fit an operand (manual, sections 9.4 and 4.5), by the rules of NVIDIA's assembler.
 //!
-//! Kinds and widths are compared here; what an operand is for is its instruction's business.
+//! This module compares kinds and widths; instructions know the purpose of their operands.
 
 use rumba_ptx::ast::Literal;
 

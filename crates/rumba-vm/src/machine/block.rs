@@ -178,7 +178,7 @@ impl BlockState {
         *commits
     }
 
-    /// Whether all warps of a warp's group have committed so many groups of products.
+    /// Whether all warps of a warp's group have committed `groups` groups of products.
     pub(crate) fn has_committed(&self, warp: u32, groups: u32) -> bool {
         let first = warp as usize / GROUP_WARPS * GROUP_WARPS;
         let others = self.commits[first..].iter().take(GROUP_WARPS);

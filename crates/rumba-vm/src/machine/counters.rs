@@ -1,4 +1,4 @@
-//! The counts of a launch, and what they come to for each instruction.
+//! The counts of a launch, and their summary for each instruction.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -60,7 +60,7 @@ pub struct GlobalTraffic {
 pub struct SharedTraffic {
     /// How many.
     pub requests: u64,
-    /// In how many steps they are served; what is beyond the ideal is bank conflicts.
+    /// The number of wavefronts that serve them; wavefronts beyond the ideal number are bank conflicts.
     pub wavefronts: u64,
     /// In how many steps they would be if no bank were asked for two words in one step.
     pub ideal_wavefronts: u64,
@@ -98,7 +98,7 @@ const COUNTS: usize = 10;
 pub(crate) struct Counters(pub(crate) Box<[[AtomicU64; COUNTS]]>);
 
 impl Counters {
-    /// For a program of so many instructions.
+    /// Counters for a program of `instructions` instructions.
     pub(crate) fn new(instructions: usize) -> Self {
         Self((0..instructions).map(|_| Default::default()).collect())
     }

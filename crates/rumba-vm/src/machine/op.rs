@@ -263,7 +263,7 @@ pub enum OpKind {
         /// Where a lane's bytes lie behind those of the lane before it.
         contiguous: Handler,
     },
-    /// A branch of which an instruction promises that all lanes go one way.
+    /// A branch of an instruction with `.uni`, which promises that all lanes take the same path.
     UniformBranch,
     /// Lets lanes wait for other warps.
     Barrier,

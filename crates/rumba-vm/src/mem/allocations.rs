@@ -203,7 +203,7 @@ pub(crate) struct Allocations {
     state: RwLock<State>,
     limit: u64,
     quarantine_limit: u64,
-    /// Grows whenever an allocation disappears; what was looked up before may be wrong then.
+    /// Grows whenever an allocation disappears; earlier lookups may be wrong then.
     epoch: AtomicU64,
     /// The map of device memory that was never written, if a check needs it.
     pub(crate) unwritten: Option<Unwritten>,

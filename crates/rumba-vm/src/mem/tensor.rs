@@ -45,7 +45,7 @@ pub(crate) struct Width {
 }
 
 impl Width {
-    /// How many runs there are, and pixels of each without the halo, where the map says that a column has so many.
+    /// The number of runs, and of pixels in each run without the halo, for a map whose columns have `pixels` pixels.
     fn runs(self, pixels: u32) -> (u32, u32) {
         if self.is_128 { (4, 32) } else { (1, pixels) }
     }
@@ -116,7 +116,7 @@ impl TensorCopy {
         usize::from(self.slice().is_none())..self.map.rank
     }
 
-    /// Bytes from a row of the box to the next: what is swizzled lies in rows of as many bytes as are swizzled.
+    /// Bytes from a row of the box to the next: with a swizzle, rows are as long as the swizzle is wide.
     fn pitch(&self) -> u64 {
         if self.map.swizzle == 0 || self.slice().is_some() {
             self.row_bytes()

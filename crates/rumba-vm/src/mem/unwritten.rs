@@ -47,7 +47,7 @@ pub(crate) struct Unwritten {
     copied: Mutex<HashMap<u64, String>>,
     /// Whether there ever was one.
     has_copied: AtomicBool,
-    /// Whether a read is told of where any byte was not written.
+    /// Whether a read of a single unwritten byte is reported.
     every_byte: bool,
     /// Allocations that were not found to be wholly written, by start: where the first byte may be that was not.
     partial: Mutex<BTreeMap<u64, u64>>,
@@ -64,7 +64,7 @@ fn words(start: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> {
     })
 }
 
-/// The first of the gaps in a copy of so many bytes that does not repeat with the size of any element, if there is one.
+/// The first gap in a copy of `bytes` bytes that does not repeat with the size of any element, if there is one.
 fn without_period(gaps: &[Range<u64>], bytes: u64) -> Option<&Range<u64>> {
     let first = gaps.first()?;
     let length = |gap: &Range<u64>| gap.end - gap.start;
@@ -292,7 +292,7 @@ impl Unwritten {
         let (start, bytes) = self.inside(start, bytes);
         for (word, bits) in words(start, bytes) {
             let word = self.word(word);
-            // Most of what is written was written before, and is then only looked at.
+            // Most bytes were written before, and then need only a read of the map.
             if word.load(Ordering::Relaxed) & bits == 0 {
                 continue;
             }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::machine::context::Context;
 use crate::machine::running::Running;
 
-/// Each time, a launch waits so many times as long as before.
+/// The factor by which the time to the next report grows.
 const GROWTH: u32 = 3;
 
 /// The progress reports of a launch so far.

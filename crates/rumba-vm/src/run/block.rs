@@ -67,7 +67,7 @@ pub(crate) struct Begun {
     pub(crate) counted: u64,
 }
 
-// SAFETY: a block is used by one worker at a time, and its pointers lead to what it or the launch owns.
+// SAFETY: a block is used by one worker at a time, and its pointers lead to memory that it or the launch owns.
 unsafe impl Send for Block {}
 
 impl Drop for Block {

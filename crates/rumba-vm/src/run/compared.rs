@@ -277,7 +277,7 @@ impl<'a> Start<'a> {
         changes
     }
 
-    /// The first difference between the runs, of which the second has just ended.
+    /// The first difference between the two runs, right after the second has ended.
     fn difference(&self, (first, after): (&Ended, &After), second: &Ended) -> Option<Found> {
         let fault = |ended: &Ended| match &ended.result {
             Err(LaunchFailure::Fault(fault)) => Some(fault.clone()),

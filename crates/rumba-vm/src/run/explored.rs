@@ -142,7 +142,7 @@ impl Run<'_, '_> {
     }
 
     fn block_state(&self, resident: usize) -> &BlockState {
-        // SAFETY: no warp runs, and what is changed below is changed through the pointer when this is over.
+        // SAFETY: no warp runs, and later changes go through the pointer when this borrow is over.
         unsafe { &*self.worker.known(resident).block.state }
     }
 

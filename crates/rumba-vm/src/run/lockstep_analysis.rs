@@ -219,7 +219,7 @@ impl<'a> Analysis<'a> {
         self.states[block].clone()
     }
 
-    /// The transfer function of an operation: updates the state for what it does.
+    /// The transfer function of an operation: updates the state for its results.
     pub(super) fn transfer(&self, index: usize, state: &mut State) -> Plan {
         let plan = self.plan(index, state);
         let result = match plan {

@@ -101,7 +101,7 @@ impl Access {
         self.width * self.count
     }
 
-    /// Bytes from the address of a thread to the end of what it accesses.
+    /// Bytes from the address of a thread to the end of its access.
     fn reach(self) -> i64 {
         match self.operation {
             Operation::Twice => 2 * self.bytes(),

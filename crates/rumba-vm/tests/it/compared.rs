@@ -25,7 +25,7 @@ const SAME: Comparisons = Comparisons { same: 1, different: 0, left_out: [0; Rea
 
 const DIFFERENT: Comparisons = Comparisons { same: 0, different: 1, left_out: [0; Reason::ALL.len()] };
 
-/// A number of which compilers here make the one before.
+/// A number that the wrong compilers of this file replace by the number before it.
 const N: u32 = 1_193_047;
 
 fn off_by_one(text: &str) -> String {

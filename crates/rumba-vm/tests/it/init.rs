@@ -9,7 +9,7 @@ fn bench(declarations: &str, body: &str) -> Bench {
     Bench::with(&kernel(declarations, body), config)
 }
 
-/// Runs a kernel of two blocks of 64 threads; `out` has 128 elements, of which the host writes the first `written`.
+/// Runs a kernel of two blocks of 64 threads; `out` has 128 elements; the host writes the first `written` of them.
 fn findings(declarations: &str, body: &str, written: usize) -> Vec<Finding> {
     let bench = bench(declarations, body);
     let out = bench.device.allocate(512).expect("there is memory");
@@ -177,7 +177,7 @@ fn a_load_of_shared_memory_is_told_where_something_depends_on_it() {
 
 #[test]
 fn lanes_load_what_they_have_written() {
-    // Even lanes write, and odd lanes read what they have not.
+    // Even lanes write, and odd lanes read elements that they have not written.
     let body = |reads: &str| {
         format!(
             "{OWN}

@@ -89,7 +89,7 @@ again:
 #[test]
 fn what_is_computed_from_nothing_is_nothing() {
     wrong_output("add.u32 %r21, %r20, 1; shl.b32 %r22, %r21, 2; st.global.u32 [%rd2], %r22;", 256);
-    // Compilers compute what they do not use, and choose later.
+    // Compilers compute values speculatively, and select later.
     let unused = "
     setp.lt.u32 %p1, %r2, 100;
     add.u32 %r21, %r20, 1;

@@ -1,4 +1,4 @@
-//! Tensor copies, bulk reductions, changes of tensor maps: what lies where afterwards, what is counted, and misuse.
+//! Tensor copies, bulk reductions, changes of tensor maps: the contents of memory, the bytes counted, and misuse.
 
 use crate::common::{Bench, HEADER, f32s, u32s};
 use rumba_vm::tensor_map::{Shape, TensorElement, TensorMap};

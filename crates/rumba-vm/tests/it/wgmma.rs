@@ -423,7 +423,7 @@ fn sparse_factors_choose_among_the_depth() {
     Case { k: 32, b, sparse: true, ..PLAIN }.check();
 }
 
-/// The fault of a kernel of so many threads that executes `body`.
+/// The fault of a kernel of `threads` threads that executes `body`.
 #[track_caller]
 fn fault(body: &str, threads: u32, kind: FaultKind, message: &str) {
     let ptx = format!(

@@ -184,7 +184,7 @@ fn edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
-/// Nothing that nests can exhaust the stack, and what is repeated costs linear time.
+/// Nesting cannot exhaust the stack, and repetition costs linear time.
 #[test]
 fn depth_is_survived() {
     const MANY: usize = 200_000;

@@ -184,7 +184,7 @@ pub(crate) fn done(pc: Pc) -> Pc {
     pc.skip(1 + usize::from(pc.extra))
 }
 
-/// Lets the active lanes wait for the others of their warp, of which some are not here.
+/// Lets the active lanes wait for the other lanes of their warp, some of which are not active.
 ///
 /// # Safety
 /// `pc` is an operation of the warp's program that [`emit`] has made.

@@ -1,6 +1,6 @@
 //! The product of two matrices and its sum with a third, in every arithmetic of PTX.
 //!
-//! How an instruction is written is the business of its file; here it is a [`Product`]. Where an H200 has no circuit for a
+//! The instruction's file has its syntax; this module only knows [`Product`]s. Where an H200 has no circuit for a
 //! form, its compiler puts others in the place, and the results are those of the sequence: numbers of eight bits are
 //! widened to halves and multiplied in two steps, before the accumulator is added; the `f16` form of `m8n8k4` is a chain of
 //! fused multiplications and additions. Block-scaled forms exist on later processors only: they are summed in `f64` and

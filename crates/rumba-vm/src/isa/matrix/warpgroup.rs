@@ -3,7 +3,7 @@
 //! The second factor lies in shared memory, the first there or in registers, the accumulator in registers. A program may
 //! change none of them before it has waited for the product, so it is computed where it is begun, by each warp when it comes.
 //! A wait is for the whole warp group: a warp goes on when the others have committed as many groups of products.
-//! The arithmetic is that of [`super::dot`]; how an instruction is written is the business of its file.
+//! [`super::dot`] has the arithmetic; the instruction's file has its syntax.
 
 use std::cell::UnsafeCell;
 
@@ -77,7 +77,7 @@ impl GroupProduct {
         self.n / 2 * self.types[0].bits() / 32
     }
 
-    /// Elements of a row of `a` that are there.
+    /// The number of kept elements in a row of `a`.
     fn kept(&self) -> usize {
         Sparsity::kept_of(self.sparsity, self.k)
     }

@@ -333,7 +333,7 @@ fn undefined(occurrences: &HashMap<u32, Occurrence>, source: u32) -> Undefined {
     occurrences.get(&source).copied().unwrap_or_default().instruction.undefined
 }
 
-/// The tracked registers of which the two halves are tracked, too.
+/// The tracked registers whose two halves are tracked, too.
 fn packed(
     function: &Function<'_>,
     numbers: &Numbers,
@@ -368,7 +368,7 @@ struct Reach {
     tracked: Vec<bool>,
     /// Whether the function may store something undefined.
     stores: bool,
-    /// Whether loads of memory of the block or the thread may give what was never written.
+    /// Whether loads of memory of the block or the thread may return unwritten bytes.
     follows: bool,
 }
 

@@ -12,7 +12,7 @@ use crate::machine::warp::Warp;
 /// Lets the active lanes part by chance.
 const SCATTER: Handlers = Handlers::same(scatter_lanes);
 
-/// Of so many places where lanes may part, they do at one.
+/// Lanes diverge at one of this number of points at which they may.
 const RARITY: u64 = 4;
 
 unsafe fn scatter_lanes(warp: &mut Warp, pc: Pc) -> Pc {

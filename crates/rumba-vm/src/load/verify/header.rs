@@ -43,7 +43,7 @@ const LAST_MINORS: [u32; 9] = [0, 5, 3, 2, 3, 1, 5, 8, 8];
 /// occurs.
 const LAST_MAJOR: u32 = 9;
 
-/// Checks the directives at the start of a module, and says what it is compiled for.
+/// Checks the directives at the start of a module, and returns its target.
 pub(super) fn check(module: &ast::Module<'_>, errors: &mut Errors) -> Target {
     let start = Span::default();
     let mut target = Target { number: 90, specific: true };

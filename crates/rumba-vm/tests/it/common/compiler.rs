@@ -9,7 +9,7 @@ use rumba_llvm::Pipeline;
 use rumba_vm::Engine;
 use rumba_vm::engine::{Code, Compiler, Done, ENTRY_POINT, Unit};
 
-/// In the environment: a file that lists what was compiled.
+/// The variable that names a file, to which the names of compiled kernels are appended.
 pub(crate) const COMPILED: &str = "RUMBA_TEST_COMPILED";
 
 /// Compiles each text in the calling thread, after `edit` has changed it.

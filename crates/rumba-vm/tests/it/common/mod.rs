@@ -79,7 +79,7 @@ impl From<f32> for Arg {
     }
 }
 
-/// Something of which a buffer can be made.
+/// A number that buffers can hold.
 pub(crate) trait Plain: Copy {
     fn push(self, bytes: &mut Vec<u8>);
 }

@@ -267,7 +267,7 @@ fn a_fence_before_the_exit_releases_to_later_barriers() {
     races(TILE, &early, 1, 64, FindingKind::DataRace);
 }
 
-/// A kernel with racecheck on, whose first parameter is host memory: what it finds.
+/// The findings of racecheck in a kernel whose first parameter is host memory.
 fn findings_in_host_memory(body: &str, grid: u32) -> Vec<Finding> {
     let config = Config { checks: CheckSet::default().with(Check::Race), ..Config::default() };
     let bench = Bench::with(&kernel("", body), config);

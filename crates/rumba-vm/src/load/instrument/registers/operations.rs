@@ -28,7 +28,7 @@ pub(super) const FILL: [Handlers; 2] = [Handlers::same(fill::<u32>), Handlers::s
 pub(super) const SAME: [Handlers; 2] = [Handlers::same(same::<u32>), Handlers::same(same::<u64>)];
 /// Marks memory as undefined for the lanes outside of `b`: a [`Probe`].
 pub(super) const UNDEFINE: Handlers = Handlers::same(undefine);
-/// `dst` = the lanes of which memory holds something: a [`Probe`].
+/// `dst` = the lanes whose memory is defined: a [`Probe`].
 pub(super) const DEFINED: Handlers = Handlers::same(defined);
 /// Looks whether all active lanes are in `a`; `imm` is the number of the register.
 pub(super) const LOOK: Handlers = Handlers::same(look);
