@@ -31,7 +31,7 @@ fn add(folder: &Path, number: &mut Fnv) {
     }
 }
 
-/// The hash of Fowler, Noll and Vo, which is the same in every release of Rust. It is no protection from forgery.
+/// The hash of Fowler, Noll and Vo (FNV), which is the same in every release of Rust. It does not protect from forgery.
 struct Fnv(u64);
 
 impl Fnv {

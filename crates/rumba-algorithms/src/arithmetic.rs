@@ -1,4 +1,4 @@
-//! What operators between arrays compute for two elements: `rumba::array`'s `&a + &b`.
+//! The functions of two elements behind the operators between arrays: `rumba::array`'s `&a + &b`.
 //!
 //! Integers wrap around, as they do in NumPy and in CUDA, and what is divided by 0 becomes 0: a kernel that stopped there
 //! would take a whole array with it.

@@ -12,7 +12,7 @@ pub const BLOCK: usize = 512;
 
 /// Numbers that fall into bins of equal width.
 pub trait Level: Pod {
-    /// What of the bins is the same for all numbers.
+    /// The parameters of the bins, computed once for all numbers.
     type Bins: Copy;
     /// `bins` bins of equal width from `lower` to below `upper`.
     fn bins(bins: u32, lower: Self, upper: Self) -> Self::Bins;

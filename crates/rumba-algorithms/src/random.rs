@@ -6,7 +6,7 @@ use bytemuck::Pod;
 use cuda_std::prelude::*;
 use cuda_std::random::{Generator, Philox4x32};
 
-/// Floats, `V` of which are made of one block of the generator.
+/// Floating-point numbers; one block of the generator gives `V` of them.
 pub trait Real<const V: usize>: Pod {
     /// The next numbers from 0 to below 1.
     fn uniform(random: &mut Philox4x32) -> [Self; V];

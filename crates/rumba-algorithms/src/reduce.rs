@@ -1,4 +1,4 @@
-//! Reductions by the library's operators. What a launch is given is described at [`cuda_std::algorithms::reduce`].
+//! Reductions by the library's operators. [`cuda_std::algorithms::reduce`] documents the arguments of a launch.
 
 use bytemuck::Pod;
 use cuda_std::algorithms::{And, Max, Min, Operator, Or, Product, REDUCE_BLOCK, Sum, Xor};

@@ -1,4 +1,4 @@
-//! Scans by the library's operators. What a launch is given is described at [`cuda_std::algorithms::scan`].
+//! Scans by the library's operators. [`cuda_std::algorithms::scan`] documents the arguments of a launch.
 
 use bytemuck::Pod;
 use cuda_std::algorithms::{

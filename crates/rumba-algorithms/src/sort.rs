@@ -283,7 +283,7 @@ where
         // SAFETY: the whole tile is inside.
         Items::each(|k| unsafe { keys.get_unchecked(first + 32 * k) }.ordered(order))
     } else {
-        // What is missing is behind all that is there.
+        // In a partial tile the missing items are `K::LAST`, which sorts behind every key.
         Items::each(|k| keys.get(first + 32 * k).map_or(K::LAST, |key| key.ordered(order)))
     };
     counters.part().each(|_, counter| *counter.get_mut() = 0);

@@ -1,4 +1,4 @@
-//! The transpose of a matrix. What a launch is given is described at [`cuda_std::algorithms::transpose`].
+//! The transpose of a matrix. [`cuda_std::algorithms::transpose`] documents the arguments of a launch.
 
 use bytemuck::Pod;
 use cuda_std::algorithms::TransposeOutput;

@@ -1,4 +1,4 @@
-//! What an exported call costs over the function that it leads to.
+//! Measures the cost of an exported call beyond that of the function that it jumps to.
 //!
 //! `cargo run --release -p rumba-driver --example jump`: the same call by its symbol and by the address that
 //! `cuGetProcAddress` gives, in turns, the best of several rounds.

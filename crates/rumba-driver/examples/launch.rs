@@ -1,4 +1,5 @@
-//! What an empty kernel costs: launched and waited for, and launched in a row. `cargo run --release --example launch`.
+//! Measures the cost of an empty kernel: launched and waited for, and launched in a row. `cargo run --release --example
+//! launch`.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;

@@ -1,5 +1,5 @@
 //! Names the library as programs ask for it: the loader then also takes it for `libcuda.so.1` where it was
-//! loaded by path. It is kept for as long as the process: it has threads, and is called when the process ends.
+//! loaded by path. The library is never unloaded: it has threads, and registers a function for the end of the process.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

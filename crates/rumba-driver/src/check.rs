@@ -28,7 +28,7 @@ pub enum RunError {
     NoDevice(String),
 }
 
-/// What the host has read of a device's memory.
+/// Data that the host has read from a device's memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Copied {
     /// The kernel that was launched before.
@@ -37,19 +37,19 @@ pub struct Copied {
     bytes: Vec<u8>,
 }
 
-/// What a checked run came to.
+/// The results of a checked run.
 pub struct Ended {
-    /// What was found, in the order in which it was found.
+    /// The findings, in the order in which they were made.
     pub findings: Vec<Finding>,
-    /// What the host has read.
+    /// The data that the host has read.
     pub copies: Vec<Copied>,
-    /// What the exploration came to, if the run is one of some.
+    /// The result of the exploration so far, if the run belongs to one.
     pub explored: Option<Explored>,
-    /// What the host has written.
+    /// A hash of the data that the host has written.
     pub inputs: Inputs,
 }
 
-/// A checked run, from [`Run::begin`] to [`Run::end`]. There is one at a time in a process; others wait.
+/// A checked run, from [`Run::begin`] to [`Run::end`]. A process has one run at a time; further callers wait.
 pub struct Run {
     device: i32,
     soft: &'static rumba_interface::Device,
@@ -85,7 +85,7 @@ impl Run {
         self.device
     }
 
-    /// Closes the run and gives what it came to.
+    /// Closes the run and returns its results.
     ///
     /// # Panics
     /// If the device words a finding in a way that its interface does not have.
@@ -131,15 +131,15 @@ pub fn allocating<T>(at: &'static std::panic::Location<'static>, work: impl FnOn
     result
 }
 
-/// The line that allocates, as far as it is known, for the device that asks.
+/// Tells the device which source line allocates in this thread, if the line is known.
 pub(crate) extern "C" fn origin(line: Sink<'_>) {
-    // Of a thread that is ending, no line is known.
+    // The thread-local variable is gone when the thread is ending: no line is known then.
     if let Ok(Some(at)) = ORIGIN.try_with(Cell::get) {
         line.put(format!("{}:{}:{}", at.file(), at.line(), at.column()).as_bytes());
     }
 }
 
-/// Compares what the host has read in two runs of a program: the finding that it is not the same.
+/// Compares the data that the host has read in two runs of a program. Returns a finding if the data differ.
 pub fn compare(first: &[Copied], other: &[Copied], seed: u64) -> Option<Finding> {
     let (index, (one, two)) = first.iter().zip(other).enumerate().find(|(_, (one, two))| one != two)?;
     let byte = one.bytes.iter().zip(&two.bytes).position(|(one, two)| one != two);

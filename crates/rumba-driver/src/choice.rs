@@ -1,4 +1,4 @@
-//! Which device this process uses: decided once, before the first driver call is answered.
+//! The device of this process: decided once, before the first driver call returns.
 //!
 //! `RUMBA_DEVICE` is `auto` (NVIDIA's driver if it loads and reports a device, otherwise software), `gpu`
 //! (NVIDIA's driver or an error) or `soft`. `RUMBA_CUDA_LIBRARY` names NVIDIA's library where the loader
@@ -18,7 +18,7 @@ use rumba_interface::{CAPABILITIES, Device, MOST_DEVICES, code};
 use crate::fault::Fault;
 use crate::soft::{self, SoftLibraryError};
 
-/// What answers the driver calls of this process.
+/// The kind of device that serves the driver calls of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeviceKind {
     /// NVIDIA's driver, to which every call is forwarded.
@@ -36,7 +36,7 @@ pub enum ChoiceError {
          the software device), `gpu` or `soft`"
     )]
     UnknownDevice {
-        /// What the variable held.
+        /// The value of the variable.
         value: String,
     },
     /// NVIDIA's library was asked for and does not load.
@@ -48,9 +48,9 @@ pub enum ChoiceError {
     NoLibrary {
         /// The setting that asked for it.
         asked_by: &'static str,
-        /// What was looked for.
+        /// The library that was looked for.
         library: String,
-        /// What the loader said.
+        /// The loader's message.
         cause: String,
     },
     /// NVIDIA's library loads and reports no usable device.
@@ -61,7 +61,7 @@ pub enum ChoiceError {
     NoGpu {
         /// The library that was asked.
         library: String,
-        /// What it answered.
+        /// The library's answer.
         cause: String,
     },
     /// The environment asks for software devices that there cannot be.
@@ -70,7 +70,7 @@ pub enum ChoiceError {
          remove it to have one"
     )]
     SoftDevices {
-        /// What the variable held.
+        /// The value of the variable.
         value: String,
     },
     /// The environment asks for a compute capability that software devices cannot have.
@@ -80,7 +80,7 @@ pub enum ChoiceError {
         capabilities()
     )]
     SoftArch {
-        /// What the variable held.
+        /// The value of the variable.
         value: String,
     },
     /// The environment asks for a call to fail, and not for which.
@@ -89,7 +89,7 @@ pub enum ChoiceError {
          return CUDA_ERROR_OUT_OF_MEMORY does so, or remove it"
     )]
     Fault {
-        /// What the variable held.
+        /// The value of the variable.
         value: String,
     },
     /// There is no GPU, or none is asked for, and the software device could not be loaded.
@@ -97,7 +97,7 @@ pub enum ChoiceError {
     SoftLibrary(#[from] SoftLibraryError),
 }
 
-/// All that there are: `7.0, 7.2, ..`.
+/// A list of all compute capabilities: `7.0, 7.2, ..`.
 fn capabilities() -> String {
     let all = CAPABILITIES.map(|capability| format!("{}.{}", capability / 10, capability % 10));
     all.join(", ")
@@ -121,7 +121,7 @@ pub(crate) struct Choice {
     pub(crate) fault: Option<Fault>,
 }
 
-/// What answers, with what it is reached by.
+/// The driver that serves calls: NVIDIA's loaded library, or the table of the software device.
 pub(crate) enum Driver {
     Nvidia(Library),
     Software(&'static Device),
@@ -143,8 +143,8 @@ pub(crate) fn choice() -> &'static Choice {
     decide(std::env::var_os("RUMBA_DEVICE"))
 }
 
-/// The same for a caller that has use for the software device only: if it is not decided yet, it is that, unless the
-/// environment insists on a GPU.
+/// The device of this process, for a caller that can only use the software device: if no device is decided yet, the
+/// software device is chosen, unless the environment insists on a GPU.
 pub(crate) fn prefer_software() -> &'static Choice {
     let asked = std::env::var_os("RUMBA_DEVICE").filter(|asked| !asked.is_empty() && asked != "auto");
     decide(Some(asked.unwrap_or_else(|| "soft".into())))
@@ -152,7 +152,7 @@ pub(crate) fn prefer_software() -> &'static Choice {
 
 static CHOICE: OnceLock<Choice> = OnceLock::new();
 
-/// The decision, if there is one already.
+/// The decision, or `None` before the first caller made it.
 pub(crate) fn made() -> Option<&'static Choice> {
     CHOICE.get()
 }
@@ -222,10 +222,10 @@ struct Settings {
     is_library: bool,
 }
 
-/// What the environment asks for, as far as it is there.
+/// The kind of device that the environment asks for and that the machine has.
 enum Decision {
     Nvidia(Library),
-    /// So many software devices of a compute capability.
+    /// A number of software devices, all of one compute capability.
     Software {
         devices: u32,
         capability: u32,
@@ -252,7 +252,7 @@ impl Settings {
         }
     }
 
-    /// The software device, or as many as are asked for.
+    /// One software device, or the number of them that the environment asks for.
     fn software(&self) -> Result<Decision, ChoiceError> {
         let text = self.soft_devices.as_ref().map(|value| value.to_string_lossy());
         let number = match text.as_deref().map(str::trim) {

@@ -43,7 +43,7 @@ impl Fault {
     }
 }
 
-/// What calls were made while they were watched.
+/// The calls made while calls were watched.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Seen {
     /// The names of the calls, in their order.
@@ -66,7 +66,7 @@ static WATCH: Mutex<Watch> =
 static TARGETS: [AtomicPtr<c_void>; NAMES.len()] = [const { AtomicPtr::new(std::ptr::null_mut()) }; NAMES.len()];
 
 thread_local! {
-    /// What the call that fails returns.
+    /// The code that the failing call returns.
     static ERROR: Cell<Code> = const { Cell::new(Code::UNKNOWN) };
 }
 
@@ -88,14 +88,14 @@ pub(crate) fn watch(fault: Option<Fault>) {
     }
 }
 
-/// Begins to watch the calls of all threads, one of which fails if a fault is given.
+/// Begins to watch the calls of all threads. If a fault is given, one call fails.
 pub fn begin(fault: Option<Fault>) {
     // Fills the slots, if no call has done that.
     slots::resolve(0);
     watch(fault);
 }
 
-/// Ends what [`begin`] began, and tells which calls there were.
+/// Ends the watch that [`begin`] began, and returns the calls seen.
 pub fn end() -> Seen {
     let mut watch = lock();
     watch.is_on = false;

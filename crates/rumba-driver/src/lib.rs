@@ -36,7 +36,7 @@ pub use rumba_interface::log;
 pub use rumba_interface::{code, errors};
 pub use soft::SoftLibraryError;
 
-/// What answers the driver calls of this process; the first call of any kind decides.
+/// The kind of device that serves the driver calls of this process; the first call of any kind decides.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What answers where there is no device, and calls that the installed driver of NVIDIA's does not have.
+//! The answers to calls in a process without a device, and to calls that the installed driver of NVIDIA's lacks.
 //!
 //! Without a device the calls that need none still work: result codes have names, and calls addresses.
 
@@ -12,7 +12,7 @@ use rumba_interface::log::{self, Level};
 use crate::choice::choice;
 use crate::slots;
 
-/// The function that answers a call where there is no device; null for those that have none of their own.
+/// The function that serves a call in a process without a device; null for calls without such a function.
 pub(crate) fn answer(call: usize) -> *mut c_void {
     const ANSWERS: [(Call, *mut c_void); 6] = [
         (Call::cuInit, init as *mut c_void),

@@ -39,7 +39,7 @@ pub enum SoftLibraryError {
     Damaged {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// The damage.
         cause: String,
     },
     /// The library is of another release, or has another interface.
@@ -52,7 +52,7 @@ pub enum SoftLibraryError {
         path: String,
         /// Its release and the version of its interface.
         found: String,
-        /// Those of the program.
+        /// The interface of the program.
         wanted: String,
     },
     /// The library was built by cargo, and a source has changed since.
@@ -82,7 +82,7 @@ pub(crate) fn link(device: &'static Device) {
     let _ = LINKED.set(device);
 }
 
-/// The device, which has been told how many devices it is, and of which compute capability.
+/// Starts the software device, with a number of devices of a compute capability.
 pub(crate) fn start(devices: u32, capability: u32) -> Result<&'static Device, SoftLibraryError> {
     #[cfg(feature = "linked")]
     {
@@ -120,10 +120,11 @@ fn find() -> Result<PathBuf, SoftLibraryError> {
     })
 }
 
-/// What the library is called.
+/// The file name of the library.
 const FILE: &str = "librumba_soft_device.so";
 
-/// The folders where a program that is carried to another machine has its libraries: its own, and `lib` in that.
+/// The folders where a program that was copied to another machine has its libraries: the program's folder, and `lib` in
+/// it.
 fn beside_the_program() -> Vec<PathBuf> {
     let program = std::env::current_exe().ok();
     let own = program.as_deref().and_then(Path::parent);
@@ -149,13 +150,14 @@ fn load(path: &Path) -> Result<&'static Device, SoftLibraryError> {
         return Err(SoftLibraryError::Outdated { path: shown, source_file: source.display().to_string() });
     }
     is_whole(path).map_err(damaged)?;
-    // SAFETY: loading runs the library's initialisers. It is the user's own file: no other is looked for.
+    // SAFETY: loading runs the library's initializers. The library is the user's own file: only the user's files are
+    // searched.
     let library =
         unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| damaged(sentence(&error)))?;
     // SAFETY: a symbol of this name is an entry, in every release.
     let entry =
         *unsafe { library.get::<Entry>(ENTRY.to_bytes_with_nul()) }.map_err(|error| damaged(sentence(&error)))?;
-    // Its code stays for as long as the process: there are threads in it.
+    // The library is never unloaded: its threads run until the process ends.
     mem::forget(library);
     let device = entry();
     // SAFETY: these fields are the same in every version.

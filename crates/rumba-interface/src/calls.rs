@@ -1,4 +1,4 @@
-//! Every call of the driver API, by name: what is exported, and who serves it.
+//! Every call of the driver API, by name: the exported symbols, and the library that serves each.
 //!
 //! A name under `served` is a function of that name in that file of `rumba-soft/src/api` (or the one after `=`,
 //! for the forms of a call that differ only in their default stream or their age). A name under `unserved`
@@ -68,7 +68,7 @@ pub fn is_per_thread_form(name: &str) -> bool {
     name.ends_with("_ptds") || name.ends_with("_ptsz")
 }
 
-/// What [`find`] found.
+/// The result of [`find`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     /// The call of this number.

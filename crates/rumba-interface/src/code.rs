@@ -32,7 +32,7 @@ macro_rules! codes {
     };
 }
 
-/// The same text for C callers.
+/// The text as a C string.
 const fn c_str(text: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(text.as_bytes()) {
         Ok(text) => text,

@@ -50,8 +50,8 @@ pub struct Device {
     pub open_run: extern "C" fn(options: Bytes<'_>, reason: Sink<'_>) -> i32,
     /// Gives what the open run has found, each [`Finding`](crate::check::Finding) as JSON, and what the host has read: for
     /// each copy the name of the kernel before it, empty if there was none, and the first bytes. If the run is one of an
-    /// exploration, its order ends, and what it came to is given as [`Explored`](crate::check::Explored) as JSON. What the host
-    /// has written is given as [`Inputs`](crate::check::Inputs) as JSON.
+    /// exploration, its order ends, and the exploration's result is given as [`Explored`](crate::check::Explored) in
+    /// JSON. A hash of the data that the host wrote to the device is given as [`Inputs`](crate::check::Inputs) in JSON.
     pub results: extern "C" fn(findings: Sink<'_>, copies: Sink<'_>, explored: Sink<'_>, inputs: Sink<'_>),
     /// Closes the run.
     pub close_run: extern "C" fn(),
@@ -61,7 +61,7 @@ pub struct Device {
     pub objects: extern "C" fn(counts: Sink<'_>),
 }
 
-/// What holds in a process, as its program tells the device.
+/// The settings of a process, which its program passes to the device.
 #[repr(C)]
 pub struct Settings {
     /// How many devices there are.
@@ -74,7 +74,7 @@ pub struct Settings {
     pub origin: extern "C" fn(line: Sink<'_>),
 }
 
-/// Bytes that the other side has.
+/// Bytes that the other side of the interface owns.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Bytes<'a> {
@@ -89,7 +89,7 @@ unsafe impl Send for Bytes<'_> {}
 unsafe impl Sync for Bytes<'_> {}
 
 impl<'a> Bytes<'a> {
-    /// Those of a slice.
+    /// The bytes of a slice.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { start: bytes.as_ptr(), length: bytes.len(), of: PhantomData }
     }
@@ -133,7 +133,7 @@ impl<'a> Sink<'a> {
     }
 }
 
-/// What a function of the table gives to one sink.
+/// Collects the values that a function of the table passes to one sink.
 pub fn gather(give: impl FnOnce(Sink<'_>)) -> Vec<Vec<u8>> {
     let mut list = Vec::new();
     give(Sink::new(&mut list));
@@ -144,7 +144,7 @@ pub fn gather(give: impl FnOnce(Sink<'_>)) -> Vec<Vec<u8>> {
 mod tests {
     use super::{Bytes, Device, Sink, gather};
 
-    /// A program of any version finds out of which one a device is.
+    /// A program of any version finds out the version of a device.
     #[test]
     fn the_first_fields_stay_where_they_are() {
         assert_eq!(std::mem::offset_of!(Device, version), 0);

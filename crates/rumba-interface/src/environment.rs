@@ -1,4 +1,4 @@
-//! What the environment may say of files: libraries to load, and where what can be made again is kept.
+//! Files named by the environment: libraries to load, and the folder of caches.
 //!
 //! A program that runs with more rights than the user who started it (set-uid, file capabilities) must not load code that
 //! this user names. The loader ignores `LD_LIBRARY_PATH` there, and so do we.

@@ -52,7 +52,7 @@ const ERRORS: &[(&[Code], &[&str])] = &[
             "cuCtxPopCurrent_v2",
         ],
     ),
-    // Another error is this call's way to say that there is no such device.
+    // This call reports a missing device by another error.
     (&[Code::NOT_SUPPORTED], &["cuDeviceGetByPCIBusId"]),
     // Calls about contexts.
     (&[Code::INVALID_CONTEXT], &["cuCtxGetCurrent"]),
@@ -188,7 +188,7 @@ const ERRORS: &[(&[Code], &[&str])] = &[
             "cuStreamAttachMemAsync",
         ],
     ),
-    // Calls that wait: what they can tell is how earlier work went.
+    // Calls that wait can return errors of earlier work.
     (&LOST, &["cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize"]),
     (
         &[Code::NOT_READY, Code::ILLEGAL_ADDRESS, Code::LAUNCH_FAILED],

@@ -1,4 +1,4 @@
-//! What `rumba-driver`, which programs link, and `rumba-soft`, the software device behind it, agree on.
+//! The interface between `rumba-driver`, which programs link, and `rumba-soft`, the software device behind it.
 //!
 //! The device is a library of its own that is loaded when a program runs, or it is linked into the program. Either way the
 //! two sides meet in [`Device`], a table of C functions: the driver calls by their names, and what NVIDIA's driver has

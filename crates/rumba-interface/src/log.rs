@@ -32,7 +32,7 @@ pub fn set(level: Level) {
     let _ = LEVEL.set(level);
 }
 
-/// The level that `RUMBA_LOG` asks for, or the one that holds without it.
+/// The level that `RUMBA_LOG` asks for, or `default` if the variable is not set.
 pub fn from_environment(default: Level) -> Level {
     let Some(asked) = std::env::var_os("RUMBA_LOG") else {
         return default;

@@ -1,7 +1,7 @@
-//! Objects on disk, by a hash of all that they were made of.
+//! Objects on disk, by a hash of everything they were made from.
 //!
-//! The folder belongs to the user alone; a file in it is used if it is the user's, is whole, and says of itself
-//! that it is what is looked for. Everything else is as if it were not there: a cache only saves time.
+//! The folder belongs to the user alone; a file in it is used if the file is the user's, is complete, and holds the key
+//! that is looked up. Any other file counts as missing: a cache only saves time.
 
 use std::fmt;
 use std::fs::{DirBuilder, OpenOptions};
@@ -13,16 +13,16 @@ use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 
-/// Bytes of all files together, beyond which the oldest go.
+/// The total size of all files, in bytes, beyond which the oldest files are deleted.
 const LIMIT: u64 = 256 << 20;
 
-/// After so many new files the size of all is looked at again.
+/// The number of new files after which the total size is computed again.
 const INTERVAL: u64 = 64;
 
-/// A file that is used gets younger if it is older than this.
+/// The age of a file beyond which a use sets its time to now.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What was left half-written is removed after this time.
+/// The age beyond which unfinished files are removed.
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
 /// The first bytes of each file, with the version of the format.
@@ -31,15 +31,15 @@ const MAGIC: [u8; 8] = *b"RUMBAJ\0\x01";
 /// Magic, length, key, hash of what follows.
 const HEADER: usize = 8 + 8 + 32 + 32;
 
-/// A file is not larger than this.
+/// The largest size of a file, in bytes.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// What an object was made of, as a hash.
+/// A hash of everything an object was made from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key([u8; 32]);
 
 impl Key {
-    /// The key of parts, which are told apart.
+    /// The key of parts; the boundaries between the parts count, too.
     pub fn of(parts: &[&[u8]]) -> Self {
         let mut hash = Sha256::new();
         for part in parts {
@@ -65,20 +65,20 @@ impl fmt::Debug for Key {
 /// Why a folder holds no cache.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
-    /// Others could write to it.
+    /// Other users could write to the folder.
     #[error("{} is not used as a cache of compiled code: {reason}", folder.display())]
     NotPrivate {
         /// The folder.
         folder: PathBuf,
-        /// Whose it is, or who else may write there.
+        /// The owner of the folder, or the other users who may write to it.
         reason: &'static str,
     },
-    /// The system refuses it.
+    /// The system refuses an access.
     #[error("{}: {source}", path.display())]
     Io {
         /// The folder or file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -92,7 +92,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// A cache in a folder, which is made when something is stored.
+    /// A cache in a folder, which is created when the first object is stored.
     pub fn new(folder: PathBuf) -> Self {
         Self::with_limit(folder, LIMIT)
     }
@@ -106,10 +106,10 @@ impl Cache {
         &self.folder
     }
 
-    /// Files and bytes that there are.
+    /// The number of files in the cache, and of their bytes.
     ///
     /// # Errors
-    /// If the folder is not private, or cannot be read. One that is not there has none.
+    /// If the folder is not private, or cannot be read. A missing folder counts as empty.
     pub fn size(&self) -> Result<(usize, u64), CacheError> {
         if !self.is_usable()? {
             return Ok((0, 0));
@@ -118,7 +118,7 @@ impl Cache {
         Ok((files.len(), files.iter().map(|file| file.bytes).sum()))
     }
 
-    /// The object of a key, if it is there and whole.
+    /// The object of a key, if its file exists and is complete.
     ///
     /// # Errors
     /// If the folder is not private.
@@ -142,7 +142,7 @@ impl Cache {
         let path = self.path(key);
         self.write(&path, key, object).map_err(|source| self.error(&path, source))?;
         if self.stored.fetch_add(1, Ordering::Relaxed).is_multiple_of(INTERVAL) {
-            // What cannot be removed stays.
+            // Files that cannot be removed stay.
             let _ = self.evict();
         }
         Ok(())
@@ -156,7 +156,7 @@ impl Cache {
         self.folder.join(format!("{key}.code"))
     }
 
-    /// Whether the folder is there, and the user's alone.
+    /// Whether the folder exists, and only the user may access it.
     fn is_usable(&self) -> Result<bool, CacheError> {
         let metadata = match self.folder.metadata() {
             Ok(metadata) => metadata,
@@ -210,7 +210,7 @@ impl Cache {
         })
     }
 
-    /// Removes the oldest files until three quarters of the limit are left, and what was left half-written.
+    /// Removes the oldest files until three quarters of the limit are left, and unfinished files.
     fn evict(&self) -> io::Result<()> {
         let mut files = self.files()?;
         let is_old = |file: &Entry| file.modified.elapsed().is_ok_and(|age| age > HOUR);
@@ -237,7 +237,7 @@ impl Cache {
         Ok(())
     }
 
-    /// The files of this cache in the folder. What else lies there is left alone.
+    /// The files of this cache in the folder. Other files in the folder are left alone.
     fn files(&self) -> io::Result<Vec<Entry>> {
         let mut all = Vec::new();
         for entry in std::fs::read_dir(&self.folder)? {
@@ -337,7 +337,7 @@ mod tests {
         }
         fs::write(&path, &whole).unwrap();
         assert!(cache.find(&key).unwrap().is_some());
-        // Others may write to it; it is a link; it is a folder, or a pipe, which would block.
+        // The file is writable for other users; it is a link; it is a folder, or a pipe, which would block.
         fs::set_permissions(&path, Permissions::from_mode(0o622)).unwrap();
         assert_eq!(cache.find(&key).unwrap(), None);
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
         assert_eq!(cache.find(&key).unwrap(), None);
         fs::remove_file(&path).unwrap();
-        // Storing replaces what is wrong.
+        // Storing replaces an invalid file.
         fs::write(&path, b"wrong").unwrap();
         cache.store(&key, b"object").unwrap();
         assert!(cache.find(&key).unwrap().is_some());

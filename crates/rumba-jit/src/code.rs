@@ -18,31 +18,31 @@ use crate::symbols;
 /// Why an object is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// It is no object, or a damaged one.
+    /// The bytes are no object file, or a damaged one.
     #[error("the object is damaged: {0}")]
     Damaged(String),
-    /// It is for another processor.
+    /// The object is for another processor.
     #[error("the object is for another processor")]
     Processor,
-    /// It calls what is not there.
+    /// The object calls a function that compiled code may not call.
     #[error("the object refers to `{0}`, which is no function that compiled code may call")]
     Undefined(String),
-    /// It has what this linker does not know.
+    /// The object uses a feature that this linker does not support.
     #[error("the object has {0}, which is not supported")]
     Unsupported(String),
-    /// The system has no memory for it.
+    /// The system has no memory for the code.
     #[error("there is no memory for code: {0}")]
     Memory(#[source] io::Error),
 }
 
-/// Functions of this process, made from an object. They are there as long as this value is.
+/// Functions of this process, made from an object. Dropping this value frees their code.
 #[derive(Debug)]
 pub struct Code {
     memory: Memory,
     functions: HashMap<String, usize>,
 }
 
-/// Parts of the memory, one behind the other: each begins with a page.
+/// Parts of the memory, one behind the other: each part starts at a page boundary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Code,
@@ -99,7 +99,7 @@ impl Code {
     }
 }
 
-/// The sections that are there when the code runs.
+/// The sections that must be in memory when the code runs.
 fn sections<'a>(file: &ElfFile64<'a>) -> Result<Vec<Placed<'a>>, LinkError> {
     let mut all = Vec::new();
     for section in file.sections() {
@@ -108,7 +108,7 @@ fn sections<'a>(file: &ElfFile64<'a>) -> Result<Vec<Placed<'a>>, LinkError> {
             continue;
         };
         let has = |flag: u32| sh_flags & u64::from(flag) != 0;
-        // Frames are unwound by nothing: the functions throw nothing, and what they call neither.
+        // No frame is ever unwound: neither the functions nor their callees throw.
         if !has(elf::SHF_ALLOC) || name.starts_with(".eh_frame") {
             continue;
         }

@@ -1,12 +1,13 @@
-//! The end of the process while something is compiled.
+//! The end of the process during a compilation.
 //!
-//! LLVM may go on until the process is gone: none of its destructors runs (`rumba_llvm::load_isolated`). The end waits for a short
-//! time all the same, so that what is nearly done comes into the cache, and from then on nothing is begun.
+//! LLVM may run until the process is gone: none of LLVM's destructors runs (`rumba_llvm::load_isolated`). The end of
+//! the process still waits for a short time, so that code that is nearly compiled reaches the cache; from then on no
+//! compilation begins.
 
 use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
-/// How long the end of a process waits for what is being compiled.
+/// How long the end of a process waits for running compilations.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 struct State {
@@ -22,7 +23,7 @@ fn lock() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Says, as long as it is there, that a thread compiles.
+/// Counts the calling thread as compiling until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Work(());
 
@@ -48,16 +49,16 @@ pub(crate) fn is_ending() -> bool {
     lock().is_ending
 }
 
-/// Has the end of the process call [`at_exit`]. To be called before anything is begun.
+/// Registers [`at_exit`] for the end of the process. Call it before the first compilation begins.
 pub(crate) fn watch() {
     static REGISTERED: Once = Once::new();
-    // SAFETY: the function stays: a library that contains it is linked so that it is not unloaded.
+    // SAFETY: the function stays mapped: libraries that contain this crate are linked so that they are never unloaded.
     REGISTERED.call_once(|| unsafe {
         libc::atexit(at_exit);
     });
 }
 
-/// Waits until nothing is compiled, for a short time, and lets nothing begin.
+/// Waits for running compilations, for a short time, and lets no further one begin.
 extern "C" fn at_exit() {
     let mut state = lock();
     state.is_ending = true;

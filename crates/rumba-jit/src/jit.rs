@@ -1,4 +1,4 @@
-//! A compiler that keeps what it has made, and works in the background.
+//! A compiler that works in the background and keeps the code it has made.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -15,30 +15,30 @@ use crate::{exit, object, processor};
 /// How a [`Jit`] works.
 #[derive(Debug)]
 pub struct Settings {
-    /// Looks for the `libLLVM` to compile with, when it is first needed. Without one, nothing is compiled.
+    /// Looks for the `libLLVM` to compile with, when LLVM is first needed. Without a library, nothing is compiled.
     pub library: fn() -> Option<PathBuf>,
-    /// Where objects are kept, if they are.
+    /// The cache of objects, if objects are to be kept.
     pub cache: Option<Cache>,
-    /// What wrote the texts: objects of another build are not found.
+    /// The build of the program that writes the texts: objects of another build are not found.
     pub build: String,
     /// The passes that texts are optimised by.
     pub pipeline: Pipeline<'static>,
-    /// Where it says what it does.
+    /// The log, which gets a line for each step of the compiler.
     pub log: fn(fmt::Arguments<'_>),
 }
 
 /// Why there is no code.
 #[derive(Debug, thiserror::Error)]
 pub enum JitError {
-    /// Nothing to compile with.
+    /// The machine has no LLVM.
     #[error("there is no libLLVM on this machine")]
     NoLlvm,
-    /// It cannot be used.
+    /// The library cannot be used.
     #[error("{} cannot be used: {reason}", path.display())]
     Load {
         /// The library.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         reason: String,
     },
     /// LLVM refused the text.
@@ -47,13 +47,13 @@ pub enum JitError {
     /// The object could not be used.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// It would take LLVM too long: its time grows faster than the text.
+    /// LLVM would take too long: its time grows faster than the text.
     #[error("its code in LLVM's assembly has {} KiB, and at most {} KiB are compiled", bytes / 1024, MOST_TEXT / 1024)]
     Long {
         /// Bytes of the text.
         bytes: usize,
     },
-    /// Too much is waiting already.
+    /// Too many kernels are waiting already.
     #[error("{QUEUE} kernels are waiting to be compiled")]
     Full,
     /// The system refuses a thread.
@@ -64,7 +64,7 @@ pub enum JitError {
     Ending,
 }
 
-/// Called once with what came of a text, from any thread.
+/// Called once with the result of compiling a text, from any thread.
 pub type Done = Box<dyn FnOnce(Result<Arc<Code>, JitError>) + Send>;
 
 /// Bytes of the longest text that is compiled, in a few seconds.
@@ -76,8 +76,8 @@ const QUEUE: usize = 256;
 /// How long a unit waits in any case: a process that only tries a kernel has then ended, and never starts LLVM.
 const DELAY: Duration = Duration::from_millis(10);
 
-/// How long it waits in addition for each byte of its text, which is about what LLVM takes: a process that ends while it compiles
-/// has then run for as long already, and has lost half of its time at most.
+/// How long a unit waits in addition for each byte of its text, which is about LLVM's time for the byte: a process that
+/// ends while LLVM compiles has then run for as long already, and has lost half of its time at most.
 const DELAY_PER_BYTE: Duration = Duration::from_micros(1);
 
 /// The niceness of the thread in the background: it has a third of what a thread that runs kernels has of a core.
@@ -93,11 +93,11 @@ pub struct Jit {
 struct Shared {
     settings: Settings,
     library: OnceLock<Option<PathBuf>>,
-    /// All of the key but the text.
+    /// The parts of the key other than the text.
     identity: OnceLock<Key>,
     /// Code that is in use.
     known: Mutex<HashMap<Key, Weak<Code>>>,
-    /// A problem with the cache is told once.
+    /// Set when a problem with the cache was logged, which happens once.
     told: OnceLock<()>,
     queue: Mutex<Queue>,
     filled: Condvar,
@@ -119,7 +119,7 @@ impl fmt::Debug for Queue {
     }
 }
 
-/// What is to be compiled.
+/// A text to be compiled.
 struct Unit {
     name: String,
     text: String,
@@ -199,7 +199,7 @@ impl Shared {
 
     /// The thread in the background.
     fn work(&self) {
-        // SAFETY: for this thread alone; a system that refuses leaves it as important as others.
+        // SAFETY: changes the priority of this thread only; if the system refuses, the priority stays unchanged.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };
         loop {
             let Unit { name, text, done, begin } = {
@@ -215,7 +215,7 @@ impl Shared {
                 }
             };
             std::thread::sleep(begin.saturating_duration_since(Instant::now()));
-            // The end of the process waits for what is done with the code, too.
+            // The end of the process also waits for `done`.
             let work = exit::begin();
             done(if work.is_some() { self.make(&name, &text) } else { Err(JitError::Ending) });
         }
@@ -289,7 +289,7 @@ impl Shared {
         let object = {
             let _work = exit::begin().ok_or(JitError::Ending)?;
             let llvm = self.llvm()?;
-            // The end may have had no patience for the loader, and have destroyed what that has made.
+            // The end of the process may not have waited for the loader, and destructors may have run on its data.
             if exit::is_ending() {
                 return Err(JitError::Ending);
             }
@@ -317,7 +317,8 @@ impl Shared {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers code as long as it is used. Of two threads that made the same, the first one's is used.
+    /// Remembers code until its last user drops it. If two threads compile the same text, both use the first thread's
+    /// code.
     fn keep(&self, key: &Key, code: Code) -> Arc<Code> {
         let mut known = self.known();
         if let Some(code) = known.get(key).and_then(Weak::upgrade) {
@@ -338,7 +339,7 @@ impl Shared {
     }
 }
 
-/// What tells a library from another, without loading it: its file, which is another one after an update.
+/// The identity of a library, without loading it: its file's metadata, which an update changes.
 fn identity(library: &Path) -> String {
     let path = library.canonicalize().unwrap_or_else(|_| library.to_owned());
     let metadata = path.metadata().ok();

@@ -27,10 +27,10 @@ pub fn object(llvm: &'static Llvm, text: &str, pipeline: &Pipeline<'_>) -> Resul
     emit(llvm, text, pipeline, Output::Object)
 }
 
-/// The same as the text of an assembler, for people.
+/// The code as assembler text, for humans.
 ///
 /// # Errors
-/// Those of [`object()`].
+/// The errors of [`object()`].
 pub fn assembly(llvm: &'static Llvm, text: &str, pipeline: &Pipeline<'_>) -> Result<String, LlvmError> {
     let text = emit(llvm, text, pipeline, Output::Assembly)?;
     Ok(String::from_utf8_lossy(&text).into_owned())

@@ -16,7 +16,7 @@ unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
 
-/// What may be done with pages, beside reading them.
+/// The accesses that pages allow, beside reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protection {
     Read,
@@ -31,7 +31,7 @@ pub(crate) fn page() -> usize {
 }
 
 impl Memory {
-    /// Pages with so many bytes, which are zero.
+    /// Pages with at least `bytes` bytes, all zero.
     pub(crate) fn new(bytes: usize) -> io::Result<Self> {
         let bytes = bytes.next_multiple_of(page()).max(page());
         // SAFETY: new pages, wherever the system likes, are nothing else's.
@@ -91,14 +91,14 @@ impl Drop for Memory {
     }
 }
 
-/// Makes what was written as data visible as instructions. Processors of x86 do so by themselves.
+/// Makes bytes that were written as data visible as instructions. Processors of x86 do so by themselves.
 ///
 /// # Safety
 /// The bytes are mapped.
 #[cfg(not(target_arch = "aarch64"))]
 unsafe fn synchronise(_: *const u8, _: usize) {}
 
-/// Makes what was written as data visible as instructions (Arm Architecture Reference Manual, B2.4.4).
+/// Makes bytes that were written as data visible as instructions (Arm Architecture Reference Manual, B2.4.4).
 ///
 /// # Safety
 /// The bytes are mapped.

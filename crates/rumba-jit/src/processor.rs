@@ -1,6 +1,7 @@
-//! What distinguishes the processor of this process from others that the same home directory is used on.
+//! The identity of this process's processor, to distinguish it from processors of other machines with the same home
+//! directory.
 //!
-//! LLVM's own names of a processor and its features need LLVM; they are functions of what is asked here.
+//! LLVM's own names of a processor and its features need LLVM; they are functions of the numbers used here.
 
 /// Numbers that determine which code the processor can run, and for which it is best.
 #[cfg(target_arch = "x86_64")]

@@ -3,7 +3,7 @@
 
 use object::elf;
 
-/// What a place refers to.
+/// The kind of target that a relocation refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Through {
     /// The symbol itself.
@@ -22,7 +22,7 @@ pub(crate) enum Form {
     /// The distance from the place.
     Relative32,
     Relative64,
-    /// The distance in a branch of AArch64, in so many bits of words from a bit on.
+    /// The distance in a branch of AArch64, in words: a field of some bits from a bit on.
     Branch {
         bits: u32,
         from: u32,
@@ -41,11 +41,11 @@ pub(crate) enum Form {
 pub(crate) enum Problem {
     /// The place lies outside of its section.
     Outside,
-    /// What it refers to is too far away.
+    /// The symbol is too far away.
     Far,
 }
 
-/// What a relocation of this number means on the processor of this process.
+/// The meaning of a relocation number on the processor of this process.
 pub(crate) fn meaning(number: u32) -> Option<(Through, Form)> {
     if cfg!(target_arch = "x86_64") {
         x86_64(number)
@@ -121,7 +121,7 @@ impl Form {
     }
 }
 
-/// A signed number in so many bits.
+/// A signed number in `bits` bits.
 fn reach(number: i64, bits: u32) -> Result<u32, Problem> {
     let limit = 1_i64 << (bits - 1);
     if (-limit..limit).contains(&number) { Ok((number & ((1 << bits) - 1)) as u32) } else { Err(Problem::Far) }
@@ -150,7 +150,7 @@ fn insert(bytes: &mut [u8], at: usize, fields: &[(u32, u32, u32)]) -> Result<(),
 mod tests {
     use super::{Form, Problem, Through, aarch64, elf};
 
-    /// What an instruction of AArch64 becomes, as GNU's assembler and linker write it.
+    /// Checks the relocation of an AArch64 instruction against the output of GNU's assembler and linker.
     #[track_caller]
     fn check(number: u32, word: u32, place: u64, target: u64, expected: u32) {
         let mut bytes = word.to_le_bytes();

@@ -2,7 +2,7 @@
 //!
 //! LLVM aborts the process after such an error, and its frames must not be unwound. So LLVM runs on
 //! threads of its own; when it gives up, that thread hands over the message and sleeps for the rest
-//! of the process. What it held is leaked, which is the price of reporting the error properly.
+//! of the process. The thread's memory and locks are leaked, which is the price of reporting the error properly.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char};
@@ -40,7 +40,7 @@ impl Llvm {
     /// Runs `work` on a thread of LLVM's, where a fatal error of this LLVM becomes an `Err`.
     ///
     /// # Errors
-    /// Those of `work`, and LLVM's fatal ones.
+    /// The errors of `work`, and LLVM's fatal errors.
     ///
     /// # Panics
     /// If `work` does.

@@ -8,13 +8,14 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The oldest major version that works: the oldest that the oldest supported rustc can be built with.
+/// The oldest major version that works: the oldest LLVM that the oldest supported rustc can be built with.
 pub const OLDEST: u32 = 21;
 
 /// A `libLLVM` of this machine: of rustup's toolchains the newest of a release, else of a beta or nightly, else that of a
 /// `rustc` on the search path, else one of the system. The answer is the same in every folder.
 ///
-/// It depends on `RUSTUP_HOME`, `HOME` and `PATH`: a program that has rights which its user lacks must not load what it names.
+/// The answer depends on `RUSTUP_HOME`, `HOME` and `PATH`: a program with rights that its user lacks must not load this
+/// library.
 pub fn library() -> Option<PathBuf> {
     let toolchains = rustup_home().map(|home| folders_in(&home.join("toolchains"))).unwrap_or_default();
     newest(toolchains.iter().map(|toolchain| toolchain.join("lib")))
@@ -47,7 +48,7 @@ pub fn rustup_home() -> Option<PathBuf> {
 struct Library {
     path: PathBuf,
     version: (u32, u32),
-    /// That of a nightly or beta compiler.
+    /// Whether the library belongs to a nightly or beta compiler.
     is_preview: bool,
 }
 
@@ -191,7 +192,8 @@ mod tests {
 
     #[test]
     fn there_is_one_here() {
-        // What compiles these tests has one; where they are emulated, that is of another processor.
+        // The toolchain that compiled this test has a libLLVM; if the test is emulated, it is a library for another
+        // processor.
         assert!(library().is_some() || cfg!(not(target_arch = "x86_64")));
     }
 }

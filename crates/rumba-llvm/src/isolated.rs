@@ -54,13 +54,13 @@ pub(crate) fn open(path: &Path) -> Result<(Library, Entrance), LoadError> {
         let message = message.map_or_else(String::new, |message| message.to_string_lossy().into_owned());
         return Err(LoadError::Refused(message));
     }
-    // SAFETY: the handle is that of a library which is loaded, and is used up here.
+    // SAFETY: the handle is that of a loaded library, and is used up here.
     unsafe {
         if !skip_destructors(handle) {
             return Err(LoadError::Refused("its destructors cannot be turned off".to_owned()));
         }
         let library: Library = libloading::os::unix::Library::from_raw(handle).into();
-        // Of the C library that the library depends on.
+        // The function of the C library that the loaded library depends on.
         let use_locale = library.get::<UseLocale>(b"uselocale\0").map_err(LoadError::Library)?;
         let entrance = Entrance(Some(*use_locale));
         Ok((library, entrance))
@@ -80,10 +80,10 @@ fn has_namespaces() -> bool {
     matches!((numbers.next().flatten(), numbers.next().flatten()), (Some(major), Some(minor)) if (major, minor) >= (2, 34))
 }
 
-/// Makes a library's finalisation array empty. Whether that is so.
+/// Makes a library's finalization array empty. Returns whether it succeeded.
 ///
 /// # Safety
-/// The handle is that of a library which is loaded.
+/// The handle is that of a loaded library.
 #[cfg(target_env = "gnu")]
 unsafe fn skip_destructors(handle: *mut c_void) -> bool {
     use std::ffi::c_char;

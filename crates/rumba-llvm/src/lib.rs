@@ -43,24 +43,24 @@ use isolated::Entrance;
 pub use machine::{BackEnd, Level, Machine, Output, Target};
 pub use module::{Module, Pipeline};
 
-/// What went wrong in LLVM, in its own words.
+/// LLVM's own error message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct LlvmError(pub String);
 
-/// Why a file is not used as LLVM.
+/// Why a file cannot be used as LLVM.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The loader refused it, or it lacks a function.
+    /// The loader refused the file, or the library lacks a function.
     #[error("{}", sentence(.0))]
     Library(#[source] libloading::Error),
-    /// The loader refused it, with its words.
+    /// The loader refused the file, with this message.
     #[error("{0}")]
     Refused(String),
-    /// This C library cannot load it apart from the program.
+    /// This C library cannot load a library into a namespace of its own.
     #[error("it can only be loaded into a namespace of its own by GNU's C library from version 2.34 on")]
     NoNamespaces,
-    /// It is older than what is known to work.
+    /// The library is older than the oldest LLVM known to work.
     #[error("it is LLVM {found}, and {} is the oldest that works", find::OLDEST)]
     Old {
         /// Its version.
@@ -111,13 +111,13 @@ pub fn load(path: &Path) -> Result<&'static Llvm, LoadError> {
 /// the library must not be used any more.
 ///
 /// # Errors
-/// Those of [`load`], and if the C library cannot do it.
+/// The errors of [`load`], and an error if the C library does not support namespaces.
 pub fn load_isolated(path: &Path) -> Result<&'static Llvm, LoadError> {
     static LOADED: Loaded = OnceLock::new();
     load_once(&LOADED, path, isolated::open)
 }
 
-/// What is loaded, by path.
+/// The loaded libraries, by path.
 type Loaded = OnceLock<Mutex<HashMap<PathBuf, &'static Llvm>>>;
 
 fn load_once(
@@ -231,7 +231,7 @@ struct Messages {
 
 extern "C" fn record_diagnostic(info: api::DiagnosticInfo, sink: *mut c_void) {
     const ERROR: i32 = 0;
-    // Of a warning that the module asks for: `"warn-stack-size"="BYTES"`.
+    // A part of the warning that the module requests: `"warn-stack-size"="BYTES"`.
     const LARGE_FRAME: &str = "stack frame size (";
     // SAFETY: `sink` is the address of the context's boxed `Messages`, which outlives the context.
     let messages = unsafe { &*sink.cast::<Messages>() };
@@ -314,7 +314,7 @@ mod tests {
         let context = Context::new(llvm);
         let LlvmError(text) = Module::parse(&context, "define void @f() { ret i32 1 }").unwrap_err();
         assert!(text.contains("value doesn't match function result type 'void'"), "{text}");
-        // What the parser accepts and is not well formed: a use before the definition.
+        // The parser accepts a use before the definition, which is not well formed.
         let LlvmError(text) =
             Module::parse(&context, "define i32 @f() { %a = add i32 %b, 1\n %b = add i32 %a, 1\n ret i32 %b }")
                 .unwrap_err();

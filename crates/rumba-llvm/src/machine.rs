@@ -1,4 +1,4 @@
-//! Target machines: what code is optimised for, and written as.
+//! Target machines: the processors that code is optimized for, and the formats of the output.
 
 use std::ffi::{CStr, CString};
 use std::fmt;
@@ -19,7 +19,7 @@ pub enum BackEnd {
 }
 
 impl BackEnd {
-    /// That of the processor which runs this program, if there is one.
+    /// The back end for the processor that runs this program, if it is one of these.
     pub const fn host() -> Option<Self> {
         if cfg!(target_arch = "x86_64") {
             Some(Self::X86)
@@ -30,7 +30,7 @@ impl BackEnd {
         }
     }
 
-    /// LLVM's name of it.
+    /// LLVM's name of the back end.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Nvptx => "NVPTX",
@@ -47,16 +47,16 @@ pub enum Level {
     O0,
     /// A little.
     O1,
-    /// Most of what there is.
+    /// Most optimizations.
     O2,
-    /// Everything.
+    /// All optimizations.
     O3,
 }
 
-/// What code is written for.
+/// The target of code generation.
 #[derive(Debug, Clone, Copy)]
 pub struct Target<'a> {
-    /// Which part of LLVM writes it.
+    /// The back end that writes the code.
     pub back_end: BackEnd,
     /// Architecture, vendor, system.
     pub triple: &'a CStr,
@@ -70,7 +70,7 @@ pub struct Target<'a> {
     pub position_independent: bool,
 }
 
-/// As what code is written.
+/// The format of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
     /// The assembler's text.
@@ -190,7 +190,8 @@ impl<'c> Machine<'c> {
     /// Writes the module's code. Code generation changes the module, so it is consumed.
     ///
     /// # Errors
-    /// If the target cannot express what is in it. Where LLVM calls this a fatal error, only [`Llvm::guarded`] returns.
+    /// If the target cannot express the module's code. Where LLVM calls this a fatal error, only [`Llvm::guarded`]
+    /// returns.
     pub fn emit(&self, module: Module<'c>, output: Output) -> Result<Vec<u8>, LlvmError> {
         let api = self.context.api();
         let kind = match output {

@@ -1,4 +1,4 @@
-//! Modules as wholes. What is in them is reached through [`Module::raw`] only.
+//! LLVM modules as wholes. Only [`Module::raw`] gives access to their functions and variables.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -9,9 +9,9 @@ use crate::{Context, LlvmError, Machine, api};
 /// Passes to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pipeline<'a> {
-    /// Which, in the syntax of `opt -passes=`.
+    /// The passes, in the syntax of `opt -passes=`.
     pub passes: &'a CStr,
-    /// Whether those that vectorise, interleave and unroll loops may do so.
+    /// Whether passes may vectorize, interleave and unroll loops.
     pub widens_loops: bool,
 }
 
@@ -72,7 +72,7 @@ impl<'c> Module<'c> {
     /// Reads LLVM's assembly.
     ///
     /// # Errors
-    /// If it is not well formed.
+    /// If the text is not well formed.
     pub fn parse(context: &'c Context, text: &str) -> Result<Self, LlvmError> {
         let api = context.api();
         let (mut raw, mut message) = (null_mut(), null_mut());
@@ -135,7 +135,7 @@ impl<'c> Module<'c> {
     /// Checks that the module is well formed.
     ///
     /// # Errors
-    /// If it is not.
+    /// If the module is not well formed.
     pub fn verify(&self) -> Result<(), LlvmError> {
         const RETURN_STATUS: i32 = 2;
         let mut message = null_mut();
@@ -200,7 +200,7 @@ impl Drop for Module<'_> {
 /// # Safety
 /// The buffer is the caller's, and not used again.
 pub(crate) unsafe fn take_buffer(api: &api::Api, buffer: api::MemoryBuffer) -> Vec<u8> {
-    // SAFETY: a live buffer has so many bytes.
+    // SAFETY: a live buffer has as many bytes as LLVM says.
     unsafe {
         let start = (api.LLVMGetBufferStart)(buffer).cast::<u8>();
         let bytes = std::slice::from_raw_parts(start, (api.LLVMGetBufferSize)(buffer)).to_vec();

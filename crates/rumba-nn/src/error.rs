@@ -1,15 +1,16 @@
-//! What can go wrong: weights that are not what a network asks for, tensors that do not fit a layer, plans that do not hold.
+//! Errors: weights that do not match a network, tensors that do not fit a layer, plans that a second run does not
+//! follow.
 
 use std::path::PathBuf;
 
 /// The result of this library's calls.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a call of this library failed. The text is meant to be shown as it is.
+/// Why a call of this library failed. The error's text is written for users.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A weight is not there, or not what the network asks for.
+    /// A weight is missing, or does not match the network.
     #[error(transparent)]
     Weight(#[from] WeightError),
 
@@ -18,37 +19,37 @@ pub enum Error {
     Shape {
         /// The layer.
         layer: &'static str,
-        /// What it takes.
+        /// The shapes that the layer takes.
         wanted: String,
         /// The shape of the tensor.
         shape: Vec<usize>,
     },
 
-    /// A tensor of another run.
+    /// A tensor belongs to another run.
     #[error(
         "a tensor of one run was used in another\nhelp: tensors live in the memory of their run; carry numbers over in an `Array`"
     )]
     OtherRun,
 
-    /// A layer that makes a tensor while it makes another.
+    /// A layer made a tensor while it was making another.
     #[error(
         "a tensor was made, or taken out, within the closure of another `Run::make`\nhelp: make the inner tensor first, and read it in the closure"
     )]
     Nested,
 
-    /// A network that did not do the same when it was recorded as when it was planned.
+    /// A network made other tensors in the recorded run than in the planned run.
     #[error(
         "the network cannot be recorded: its tensors were not made and dropped in the order in which they were when its memory was \
          planned\nhelp: what a network does may not depend on anything but its arguments, and no tensor may leave it"
     )]
     Changed,
 
-    /// The runtime's.
+    /// An error of the runtime.
     #[error(transparent)]
     Rumba(#[from] rumba::Error),
 }
 
-/// Weights that are not what a network asks for.
+/// Weights that do not match a network.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WeightError {
@@ -70,7 +71,7 @@ pub enum WeightError {
         error: std::io::Error,
     },
 
-    /// A file that is no safetensors, or not all of one.
+    /// A file that is not in the safetensors format, or is incomplete.
     #[error(
         "{} is no whole file of safetensors: {error}; it has {bytes} bytes\nhelp: a download that broke off leaves such a file; fetch it again",
         file.display()
@@ -80,7 +81,7 @@ pub enum WeightError {
         file: PathBuf,
         /// Its length.
         bytes: usize,
-        /// What is wrong.
+        /// The cause.
         error: safetensors::SafeTensorError,
     },
 
@@ -93,11 +94,11 @@ pub enum WeightError {
         name: String,
         /// Its shape.
         wanted: Vec<usize>,
-        /// The name in the file that is the most like it.
+        /// The most similar name in the file.
         similar: Option<String>,
     },
 
-    /// A tensor of another shape.
+    /// A tensor has another shape than the network's.
     #[error("tensor `{name}` of {} has shape {shape:?}; the network has it in shape {wanted:?}", file.display())]
     Shape {
         /// The file.
@@ -106,11 +107,11 @@ pub enum WeightError {
         name: String,
         /// Its shape.
         shape: Vec<usize>,
-        /// The shape that it has to have.
+        /// The shape that the network requires.
         wanted: Vec<usize>,
     },
 
-    /// A tensor of something else than floating-point numbers.
+    /// A tensor whose elements are no floating-point numbers.
     #[error(
         "tensor `{name}` of {}, of shape {shape:?}, has elements of type {dtype:?}; weights are F32, F16 or BF16",
         file.display()

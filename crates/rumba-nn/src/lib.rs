@@ -54,8 +54,8 @@
 //!
 //! # One's own kernels
 //!
-//! A layer is what makes a tensor by [`Run::make`], which lends the memory and says how other tensors are read. What it launches by
-//! [`Run::launch`] is recorded with everything else:
+//! A layer makes a tensor by [`Run::make`], which lends the memory and gives access to other tensors. Kernels that the
+//! layer launches by [`Run::launch`] are recorded with everything else:
 //!
 //! ```
 //! # mod kernels { pub use rumba_nn::example::{PTX, softsign}; }

@@ -1,26 +1,27 @@
-//! Where the tensors of a network lie in one piece of memory: from when each was made and dropped in a run before.
+//! The memory plan of a network: an offset for each tensor in one buffer, from the lifetimes of the tensors in an
+//! earlier run.
 //!
-//! Nothing here knows devices; memory is a number of words.
+//! The planner does not know devices; memory is a number of words.
 
 use std::ops::Range;
 
-/// What happens to the memory of a tensor. Tensors are numbered in the order in which they are made.
+/// An event in the life of a tensor's memory. Tensors are numbered in the order in which they are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The next tensor is made, of so many words.
+    /// The next tensor is made, with this number of words.
     Made(usize),
-    /// This one is dropped.
+    /// The tensor of this number is dropped.
     Dropped(usize),
 }
 
-/// A place for each tensor of a run, such that no two overlap that are there at the same time.
+/// A place for each tensor of a run, such that no two tensors overlap while both are live.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// What the run did.
+    /// The events of the run.
     pub(crate) events: Vec<Event>,
     /// The words of each tensor.
     pub(crate) places: Vec<Range<usize>>,
-    /// How many words there are.
+    /// The number of words of the whole buffer.
     pub(crate) words: usize,
 }
 
@@ -38,7 +39,7 @@ impl Plan {
         let mut order: Vec<usize> = (0..lives.len()).collect();
         order.sort_by_key(|&tensor| std::cmp::Reverse(lives[tensor].0));
         let mut places = vec![0..0; lives.len()];
-        // Those that have a place, by where it begins.
+        // The tensors already placed, in the order of their offsets.
         let mut placed: Vec<usize> = Vec::new();
         for tensor in order {
             let (words, life) = &lives[tensor];
@@ -66,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_chain_takes_turns() {
-        // Each tensor is made of the one before it, which is dropped then.
+        // Each tensor is made from the previous tensor, which is then dropped.
         let events = vec![Made(4), Made(6), Dropped(0), Made(4), Dropped(1), Made(6), Dropped(2), Dropped(3)];
         let plan = Plan::new(events);
         assert_eq!(plan.places, [6..10, 0..6, 6..10, 0..6]);

@@ -10,9 +10,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The tensors of a file, by name. A network takes those that it needs, each in a shape that it knows.
+/// The tensors of a file, by name. A network takes the tensors that it needs, each with the shape that it expects.
 ///
-/// Names have parts with dots between, as PyTorch writes them; [`at`](Self::at) goes into one.
+/// Names consist of parts with dots between, as PyTorch writes them; [`at`](Self::at) selects the names below one part.
 #[derive(Clone)]
 pub struct Weights {
     nn: Nn,
@@ -39,7 +39,7 @@ impl Weights {
         Weights::from_bytes(nn, path, bytes)
     }
 
-    /// The same of a file's bytes, which errors call `name`.
+    /// Reads the bytes of a file, which errors call `name`.
     ///
     /// # Errors
     /// [`WeightError::Damaged`].
@@ -62,18 +62,18 @@ impl Weights {
         Ok(Weights { nn: nn.clone(), file: Arc::new(file), prefix: String::new() })
     }
 
-    /// The tensors whose names begin with `part` and a dot, without them.
+    /// The tensors whose names begin with `part` and a dot, with this prefix removed from their names.
     #[must_use]
     pub fn at(&self, part: impl fmt::Display) -> Weights {
         Weights { prefix: format!("{}{part}.", self.prefix), ..self.clone() }
     }
 
-    /// Where layers are loaded to.
+    /// The device and kernels for which layers are loaded.
     pub fn nn(&self) -> &Nn {
         &self.nn
     }
 
-    /// Whether there is such a tensor.
+    /// Whether the file has a tensor of this name.
     pub fn has(&self, name: &str) -> bool {
         self.file.tensors.contains_key(&format!("{}{name}", self.prefix))
     }
@@ -81,7 +81,8 @@ impl Weights {
     /// A tensor in device memory, rounded to `T`.
     ///
     /// # Errors
-    /// [`WeightError`] if it is not there, or has another shape or elements that are no floating-point numbers; the runtime's.
+    /// [`WeightError`] if the tensor is missing, has another shape, or elements that are no floating-point numbers;
+    /// errors of the runtime.
     pub fn array<T: Element, const N: usize>(&self, name: &str, shape: [usize; N]) -> Result<Array<T, N>> {
         let numbers = self.numbers(name, &shape)?;
         Ok(Array::from_slice(self.nn.device(), shape, &numbers)?)
@@ -105,7 +106,7 @@ impl Weights {
         let bytes = &self.file.bytes[self.file.start + start..self.file.start + end];
         let halves = || bytes.chunks_exact(2).map(|bytes| [bytes[0], bytes[1]]);
         let numbers = match dtype {
-            // Files are little-endian, as all processors are that Rumba runs on.
+            // Files are little-endian, as are all processors that Rumba runs on.
             own if own == T::DTYPE && cfg!(target_endian = "little") => {
                 let mut numbers = vec![T::zeroed(); bytes.len() / size_of::<T>()];
                 bytemuck::cast_slice_mut(&mut numbers).copy_from_slice(bytes);
@@ -124,7 +125,8 @@ impl Weights {
         Ok(numbers)
     }
 
-    /// The name that has the most of another at its end in common: what is missing is often there under another prefix.
+    /// The name that shares the longest suffix with a missing name: the missing tensor is often present under another
+    /// prefix.
     fn similar(&self, name: &str) -> Option<String> {
         let common = |other: &str| {
             let (own, other) = (name.split('.').rev(), other.split('.').rev());

@@ -75,7 +75,7 @@ pub struct Version {
     pub minor: u32,
 }
 
-/// What stands at the top level of a module.
+/// An item at the top level of a module.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item<'s> {
     /// `.entry` and `.func`, declared or defined.
@@ -202,9 +202,9 @@ pub enum FunctionKind {
 pub enum FunctionDirective<'s> {
     /// `.maxnreg n`
     MaxNReg(u32),
-    /// `.maxntid x, y, z`; what is not given is 1.
+    /// `.maxntid x, y, z`; a missing dimension is 1.
     MaxNTid([u32; 3]),
-    /// `.reqntid x, y, z`; what is not given is 1.
+    /// `.reqntid x, y, z`; a missing dimension is 1.
     ReqNTid([u32; 3]),
     /// `.minnctapersm n`
     MinNCtaPerSm(u32),
@@ -214,7 +214,7 @@ pub enum FunctionDirective<'s> {
     NoReturn,
     /// `.pragma "…";`
     Pragma(Pragma<'s>),
-    /// `.reqnctapercluster x, y, z`; what is not given is 1.
+    /// `.reqnctapercluster x, y, z`; a missing dimension is 1.
     ReqNCtaPerCluster([u32; 3]),
     /// `.explicitcluster`
     ExplicitCluster,
@@ -262,7 +262,7 @@ pub struct Variable<'s> {
     pub range: Option<u32>,
     /// `[4][8]`; `None` for `[]`.
     pub dimensions: Vec<Option<u64>>,
-    /// What stands behind `=`.
+    /// The initial value behind `=`.
     pub initializer: Option<Initializer<'s>>,
     /// The whole declaration.
     pub span: Span,
@@ -271,13 +271,13 @@ pub struct Variable<'s> {
 /// `.ptr [.space] [.align n]` (manual, section 5.4.1.1: kernel parameter attributes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pointer {
-    /// What it points at: generic where nothing is said.
+    /// The state space pointed at: generic if none is given.
     pub target: PointerTarget,
-    /// `.align n`: the alignment of what it points at.
+    /// `.align n`: the alignment of the memory pointed at.
     pub align: Option<u32>,
 }
 
-/// What a `.ptr` parameter points at.
+/// The target of a `.ptr` parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PointerTarget {
     /// Any state space.
@@ -360,7 +360,7 @@ pub enum Type {
     SurfRef,
 }
 
-/// What a variable starts with.
+/// The initial value of a variable.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Initializer<'s> {
     /// One value.
@@ -389,7 +389,7 @@ pub struct Symbol<'s> {
     pub name: &'s str,
     /// Whether it stands in `generic(…)`: the generic address instead of the one in its space.
     pub generic: bool,
-    /// What is added to it.
+    /// The constant added to the address.
     pub addend: i64,
     /// `0xff00(…)`: which byte of the address is meant.
     pub mask: Option<u64>,
@@ -427,7 +427,7 @@ pub struct Block<'s> {
     pub span: Span,
 }
 
-/// What stands in a function's body.
+/// A statement in a function's body.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement<'s> {
     /// An instruction.
@@ -512,7 +512,7 @@ pub struct Instruction<'s> {
     pub guard: Option<Guard<'s>>,
     /// `ld.global.b32`.
     pub opcode: Opcode<'s>,
-    /// What stands between the commas.
+    /// The operands.
     pub operands: Operands<'s>,
     /// From the guard to the semicolon.
     pub span: Span,
@@ -535,9 +535,9 @@ pub struct Guard<'s> {
 /// `ld.global.L2::128B.b32`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opcode<'s> {
-    /// What stands before the first dot.
+    /// The part before the first dot.
     pub mnemonic: &'s str,
-    /// What follows, each with its dot: `.global`, `.L2::128B`, `.b32`.
+    /// The modifiers, each with its dot: `.global`, `.L2::128B`, `.b32`.
     pub modifiers: Vec<&'s str>,
     /// All of it.
     pub span: Span,
@@ -546,13 +546,13 @@ pub struct Opcode<'s> {
 /// One operand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operand<'s> {
-    /// What it is.
+    /// The operand's kind.
     pub kind: OperandKind<'s>,
     /// Where it stands.
     pub span: Span,
 }
 
-/// What an operand can be (manual, chapter 6).
+/// The kinds of operands (manual, chapter 6).
 #[derive(Clone, Debug, PartialEq)]
 pub enum OperandKind<'s> {
     /// `%r1`, `foo`, `$L__BB0_1`, `%laneid`; `_` is the sink.
@@ -584,9 +584,9 @@ pub enum OperandKind<'s> {
 pub struct Address<'s> {
     /// A register, a variable, or an integer literal (which then includes the offset).
     pub base: Operand<'s>,
-    /// What is added, 0 where nothing is.
+    /// The constant added to the base; 0 without an offset.
     pub offset: i64,
-    /// What follows the first comma: a sampler, coordinates `{%r1, %r2}`.
+    /// The part after the first comma: a sampler, coordinates `{%r1, %r2}`.
     pub coordinates: Vec<Operand<'s>>,
     /// `.unified` behind the bracket.
     pub qualifiers: Vec<&'s str>,
@@ -599,6 +599,6 @@ pub struct Element<'s> {
     pub name: &'s str,
     /// A register, or an integer literal (which then includes the offset).
     pub index: Operand<'s>,
-    /// What is added, 0 where nothing is.
+    /// The constant added to the index; 0 without an offset.
     pub offset: i64,
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a source, where, and what to do about it; and how that is shown.
+//! Faults of a source, with their positions and advice, and the reports that show them.
 //!
 //! A [`Diagnostic`] is plain data and serves later stages as well as the parser. A [`Report`] shows
 //! it, at length in the style of rustc or in the one line that NVIDIA's assembler prints.
@@ -15,16 +15,16 @@ use crate::line_index::{LineIndex, Position};
 pub struct Diagnostic {
     /// The place at fault.
     pub span: Span,
-    /// What is wrong, in a sentence without capital and full stop.
+    /// The fault, in a sentence without capital and full stop.
     pub message: String,
     /// Other places that matter, and why.
     pub notes: Vec<(Span, String)>,
-    /// What to do about it.
+    /// Advice.
     pub help: Option<String>,
 }
 
 impl Diagnostic {
-    /// A fault with nothing more to say than `message`.
+    /// A fault without notes and advice.
     pub fn new(span: Span, message: impl Into<String>) -> Self {
         Self { span, message: message.into(), notes: Vec::new(), help: None }
     }
@@ -80,7 +80,7 @@ pub struct Report<'s> {
     colour: Colour,
 }
 
-/// How much of the source is shown before and behind a place, in bytes.
+/// How many bytes of the source a report shows before and after a place.
 const EXCERPT: usize = 512;
 
 impl<'s> Report<'s> {
@@ -89,7 +89,7 @@ impl<'s> Report<'s> {
         Self { name, source, lines: LineIndex::new(source), colour: Colour::Never }
     }
 
-    /// The same in colour, or not.
+    /// The same reports in color, or not.
     #[must_use]
     pub fn with_colour(self, colour: Colour) -> Self {
         Self { colour, ..self }
@@ -109,7 +109,7 @@ impl<'s> Report<'s> {
         format!("ptxas {}, line {line}; error   : {}", self.name, diagnostic.message)
     }
 
-    /// All of them as [`Self::short`] has it, and the sentence that ends such a log.
+    /// The lines of [`Self::short`] for all diagnostics, and the sentence that ends a log of NVIDIA's assembler.
     pub fn short_log(&self, diagnostics: &[Diagnostic]) -> String {
         let mut log = String::new();
         for diagnostic in diagnostics {
@@ -140,7 +140,7 @@ impl<'s> Report<'s> {
         renderer.render(&[group])
     }
 
-    /// All of them, each as [`Self::render`] has it, with an empty line between.
+    /// The texts of [`Self::render`] for all diagnostics, with an empty line between.
     pub fn render_all(&self, diagnostics: &[Diagnostic]) -> String {
         let rendered: Vec<_> = diagnostics.iter().map(|each| self.render(each)).collect();
         rendered.join("\n\n")

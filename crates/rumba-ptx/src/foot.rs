@@ -1,4 +1,5 @@
-//! What the builder of kernels writes behind the PTX, in lines of comment: what each kernel takes, and a hash over the text.
+//! The foot that the builder of kernels writes behind the PTX, in comment lines: the parameters of each kernel, and a
+//! hash over the text.
 //!
 //! Such a text is *sealed*: a loader that finds the hash right knows that the text is what a builder wrote, whole and
 //! unchanged. The hash finds accidents (an edit, a cut, PTX of another origin). It is no protection against intent:
@@ -17,23 +18,23 @@
 
 use crate::set::{FLOOR, PLACE};
 
-/// What each line of the foot begins with.
+/// The start of each line of the foot.
 const LINE: &str = "//@ ";
-/// What the line begins with behind which a kernel's description follows.
+/// The start of the line before a kernel's description.
 const KERNEL: &str = "//@kernel ";
-/// What the last line begins with.
+/// The start of the last line.
 pub(crate) const SEAL: &str = "//@seal ";
 
 /// Why a text is not sealed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unsealed {
-    /// It has no hash.
+    /// The text has no hash.
     Absent,
-    /// It is not the text that the hash was made of.
+    /// The text differs from the text that was hashed.
     Changed,
 }
 
-/// Appends the descriptions of kernels by their names, and the hash over all of it.
+/// Appends the descriptions of kernels by their names, and the hash over the text and the descriptions.
 pub fn seal<'k>(text: &mut String, descriptions: impl IntoIterator<Item = (&'k str, &'k str)>) {
     if !text.ends_with('\n') {
         text.push('\n');
@@ -48,7 +49,7 @@ pub fn seal<'k>(text: &mut String, descriptions: impl IntoIterator<Item = (&'k s
     text.extend([SEAL, &hash, "\n"]);
 }
 
-/// The hash as it is written.
+/// The hash of a text as the seal line spells it: 16 hexadecimal digits.
 fn written(text: &str) -> String {
     format!("{:016x}", hash(text.as_bytes()))
 }
@@ -56,7 +57,7 @@ fn written(text: &str) -> String {
 /// Whether a text is sealed.
 ///
 /// # Errors
-/// [`Unsealed`] says what is missing.
+/// [`Unsealed`] names the reason if it is not.
 pub fn check(text: &str) -> Result<(), Unsealed> {
     let text = text.trim_end();
     let start = text.rfind('\n').map_or(0, |newline| newline + 1);

@@ -5,7 +5,7 @@
 
 use crate::ast::Span;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenKind {
     /// `foo`, `%r1`, `$L__BB0_1`, `_`.

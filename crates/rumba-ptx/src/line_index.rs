@@ -61,7 +61,7 @@ impl LineIndex {
         Position { line, column: offset - start - continued + 1 }
     }
 
-    /// How many lines there are; an empty source has one.
+    /// The number of lines; an empty source has one line.
     pub fn lines(&self) -> usize {
         self.starts.len()
     }

@@ -1,4 +1,4 @@
-//! Syntax tree to PTX text, laid out as compilers do it. What is printed reads back as an equal
+//! Syntax tree to PTX text, laid out as compilers do it. Parsing the printed text gives an equal
 //! tree.
 
 use std::fmt::{self, Display, Formatter, Write};

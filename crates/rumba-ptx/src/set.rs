@@ -1,8 +1,9 @@
 //! Several PTX texts in one value: one for each architecture that a crate's kernels ask for.
 //!
 //! A set is its texts one behind the other, oldest architecture first, each with a foot of its own ([`foot`]); most sets are
-//! one text, which is then an ordinary PTX file. Each text of a set has all that a device needs which it is chosen for: of
-//! each kernel the newest variant for that architecture, and the module's variables once. So one text is loaded, never two.
+//! one text, which is then an ordinary PTX file. Each text of a set is complete for the devices that it is chosen for:
+//! it has the newest variant of each kernel for its architecture, and the module's variables. So a device loads one
+//! text, never two.
 //!
 //! ```
 //! use rumba_ptx::set::{self, Member};
@@ -31,7 +32,7 @@ pub struct Member<'k> {
     pub text: String,
     /// The descriptions of kernels by their names.
     pub descriptions: Vec<(&'k str, &'k str)>,
-    /// For which architecture each kernel in it was compiled, which may be older than the text's.
+    /// The architecture for which each kernel of the text was compiled, which may be older than the text's.
     pub floors: Vec<(&'k str, Target)>,
 }
 
@@ -59,12 +60,12 @@ pub fn seal<'k>(members: impl IntoIterator<Item = Member<'k>>) -> String {
     set
 }
 
-/// What the line begins with that says which text of how many this is.
+/// The start of the line with the number of the text in its set, and the number of texts.
 pub(crate) const PLACE: &str = "//@text ";
-/// What the line begins with that says for which architecture a kernel was compiled.
+/// The start of the line with the architecture for which a kernel was compiled.
 pub(crate) const FLOOR: &str = "//@floor ";
 
-/// The line that says which text of how many this is.
+/// The line with the number of the text in its set, and the number of texts.
 fn place(index: usize, count: usize) -> String {
     format!("{PLACE}{} of {count}\n", index + 1)
 }
@@ -88,12 +89,12 @@ pub fn texts(set: &str) -> Vec<&str> {
 /// Whether all texts are sealed, and none is missing.
 ///
 /// # Errors
-/// [`Unsealed`] says what is wrong.
+/// [`Unsealed`] names the reason if they are not.
 pub fn check(set: &str) -> Result<(), Unsealed> {
     let texts = texts(set);
     let (count, mut first) = (texts.len(), None);
     for (index, text) in texts.iter().enumerate() {
-        // What is said to be one of several was among them, and no other text was.
+        // A text of a set of several states its number, and a single text does not.
         let is_placed = if count > 1 {
             text.contains(&format!("\n{}", place(index, count)))
         } else {
@@ -108,7 +109,8 @@ pub fn check(set: &str) -> Result<(), Unsealed> {
     first.map_or(Ok(()), Err)
 }
 
-/// The text for a device of this compute capability, major and minor: that for the newest architecture which it runs.
+/// The text for a device of this compute capability, major and minor: the text for the newest architecture that the
+/// device runs.
 pub fn choose(set: &str, capability: (u32, u32)) -> Option<&str> {
     let fitting = texts(set).into_iter().filter_map(|text| {
         let target = Target::of(text)?;
@@ -128,7 +130,7 @@ pub fn kernels(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The architectures that a kernel was compiled for, oldest first. None: there is no such kernel.
+/// The architectures that a kernel was compiled for, oldest first; empty if the set has no kernel of this name.
 pub fn floors(set: &str, kernel: &str) -> Vec<Target> {
     let line = format!("\n{FLOOR}{kernel} ");
     let with_kernel = texts(set).into_iter().filter(|text| kernels(text).contains(&kernel));
@@ -153,7 +155,7 @@ mod tests {
         name.parse().expect("an architecture")
     }
 
-    /// A text with kernels and what they were compiled for.
+    /// A text with kernels and the architectures that they were compiled for.
     fn member<'k>(name: &str, compiled: &[(&'k str, &str)]) -> Member<'k> {
         let entries = compiled.iter().map(|(kernel, _)| format!(".visible .entry {kernel}(\n)\n{{ ret; }}\n"));
         Member {

@@ -16,7 +16,7 @@ macro_rules! words {
                 }
             }
 
-            /// The one that is written like this, with the dot.
+            /// The variant that is spelled like this, with the dot.
             pub fn from_text(text: &str) -> Option<Self> {
                 match text {
                     $($text => Some(Self::$variant),)*

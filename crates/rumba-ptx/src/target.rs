@@ -1,6 +1,6 @@
 //! Architectures as `.target` names them, and which devices run a text for one (manual, section 11.1.2, ".target").
 //!
-//! Which architectures there are is up to the reader: a number that no device has yet is one like any other.
+//! This module has no list of architectures: it accepts any number, also one that no device has yet.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,14 +13,14 @@ pub struct Target {
     features: Features,
 }
 
-/// What a text may use beside what all later architectures have, too.
+/// The features that a text may use beyond those of all later architectures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Features {
-    /// Nothing: it runs on every later device.
+    /// No further features: the text runs on every later device.
     Common,
-    /// What its family has: `sm_100f`.
+    /// The features of the family: `sm_100f`.
     Family,
-    /// What this architecture alone has: `sm_90a`.
+    /// The features of this architecture alone: `sm_90a`.
     Specific,
 }
 
@@ -28,7 +28,7 @@ enum Features {
 const FAMILIES: [&[u32]; 2] = [&[100, 103], &[120, 121]];
 
 impl Target {
-    /// The one that `.target` names in a text. `None`: it has no such directive, or one of another form.
+    /// The target that `.target` names in a text; `None` if the text has no such directive, or a malformed one.
     pub fn of(text: &str) -> Option<Self> {
         let (_, rest) = text.split_once(".target")?;
         let end = |c: char| c.is_whitespace() || c == ',';
@@ -40,24 +40,24 @@ impl Target {
         self.number
     }
 
-    /// Whether a text for it runs on some devices only, and not on every later one.
+    /// Whether a text for this target runs on some devices only, not on every later device.
     pub fn is_specific(self) -> bool {
         self.features != Features::Common
     }
 
-    /// The architecture of the same number that has what the family has: `sm_103f` for `sm_103`.
+    /// The target of the same number with the features of the family: `sm_103f` for `sm_103`.
     #[must_use]
     pub fn family(self) -> Self {
         Self { features: Features::Family, ..self }
     }
 
-    /// Whether a device of this compute capability, major and minor, runs a text for it.
+    /// Whether a device of this compute capability, major and minor, runs a text for this target.
     pub fn runs_on(self, (major, minor): (u32, u32)) -> bool {
         let device = Self { number: major * 10 + minor, features: Features::Specific };
         device.includes(self)
     }
 
-    /// Whether code for `other` is code for this one, too.
+    /// Whether code for `other` is also code for this target.
     pub fn includes(self, other: Self) -> bool {
         let is_of_family =
             || FAMILIES.iter().any(|family| family.contains(&self.number) && family.contains(&other.number));
@@ -70,7 +70,7 @@ impl Target {
         }
     }
 
-    /// The one that a number stands for, as [`code`](Self::code) makes it.
+    /// The target with this number, as [`code`](Self::code) encodes targets.
     pub fn from_code(code: u32) -> Option<Self> {
         let features = match code % 4 {
             0 => Features::Common,
@@ -82,7 +82,7 @@ impl Target {
         Some(Self { number, features })
     }
 
-    /// A number that stands for it where there are numbers only: `cuda_std::cfg_arch!` makes the same.
+    /// The target as one number, for interfaces that pass numbers only: `cuda_std::cfg_arch!` computes the same number.
     pub fn code(self) -> u32 {
         let features = match self.features {
             Features::Common => 0,

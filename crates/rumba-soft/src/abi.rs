@@ -1,7 +1,7 @@
 //! Crossing the C ABI: C types, arguments in, results and codes out.
 //!
 //! Every call of the software device is a plain function whose body is wrapped in [`answer`]. Handles are
-//! numbers here: what they stand for is looked up, never dereferenced.
+//! numbers here: their objects are looked up, and numbers are never dereferenced.
 
 use std::any::type_name;
 use std::cell::Cell;
@@ -37,7 +37,7 @@ pub(crate) fn answer<F: FnOnce() -> Result<(), Error>>(call: F) -> Code {
     code_of(catch_unwind(AssertUnwindSafe(call)), called::<F>)
 }
 
-/// What [`answer`] does behind the body, which is the same for every call.
+/// The part of [`answer`] after the body, which is the same for every call.
 #[inline(never)]
 fn code_of(answered: std::thread::Result<Result<(), Error>>, called: fn() -> &'static str) -> Code {
     set_per_thread(false);
@@ -82,7 +82,7 @@ pub(crate) fn refuse(call: &str, error: &Error) -> Code {
 }
 
 /// Writes what the device lacks to standard error, once: C has one code for all of it, and most programs print no more than
-/// that. `RUMBA_LOG` says otherwise what is written.
+/// that. `RUMBA_LOG` overrides this.
 #[cold]
 fn name_once(message: String) {
     static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -102,8 +102,9 @@ fn called<F>() -> &'static str {
 /// An output argument: null, or memory that the caller lets the call write, as cuda.h says for this argument.
 ///
 /// Only C callers make the arguments of this file, by calling with a pointer, or `from_address` for a pointer that lies in
-/// another argument. They last as long as the call, which is `'a`. So the value that an argument points to is read and written
-/// by safe code; what else belongs to it, such as the further elements of an array, takes `unsafe` and the words of cuda.h.
+/// another argument. Arguments are valid during the call, whose lifetime is `'a`. So safe code reads and writes the
+/// value that an argument points to; access to further memory, such as the other elements of an array, is `unsafe` and
+/// justified by cuda.h.
 #[repr(transparent)]
 pub(crate) struct Out<'a, T>(*mut T, PhantomData<&'a mut T>);
 
@@ -147,7 +148,7 @@ impl<T> Out<'_, T> {
         Self(self.0.wrapping_add(index), PhantomData)
     }
 
-    /// What the caller stored there.
+    /// The value that the caller stored there.
     ///
     /// # Safety
     /// The call is documented to read the value as well, and every value of its bytes is a `T`.
@@ -243,7 +244,7 @@ impl<'a> In<'a, u8> {
     /// `count` bytes.
     ///
     /// # Safety
-    /// The call is documented to read so many.
+    /// The call is documented to read `count` bytes.
     pub(crate) unsafe fn slice(self, name: &'static str, count: usize) -> Result<&'a [u8], Error> {
         if self.0.is_null() {
             return Err(Error::Null(name));

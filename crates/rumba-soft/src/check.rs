@@ -1,8 +1,7 @@
-//! The checked run that is open: what it has found, and what the host has read in it.
+//! The open checked run: its findings, and the data that the host has read and written during the run.
 //!
-//! It has a device of its own, with its own contexts, so that a fault there harms no other device of the process, and that
-//! device is there only while the run is open. How findings are found is the machine's business; what `RUMBA_CHECK` asks
-//! for is `soft::checks`'.
+//! The run has a device of its own, with its own contexts, so that a fault there harms no other device of the process.
+//! The device exists only while the run is open. The machine makes the checks; `soft::checks` reads `RUMBA_CHECK`.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -25,17 +24,18 @@ struct Open {
     written: Written,
 }
 
-/// What the host has written to a device's memory.
+/// The data that the host has written to a device's memory.
 #[derive(Default)]
 struct Written {
     hasher: DefaultHasher,
-    /// The places in the host's memory that it came from: first and last address.
+    /// The ranges of the host's memory that the data came from: first and last address.
     places: BTreeMap<usize, usize>,
-    /// Whether the host has read something back to such a place, so that the same program would not write the same again.
+    /// Whether the host has read results back into such a range, so that a second run of the program would write other
+    /// data.
     is_changed: bool,
 }
 
-/// What the host has read of a device's memory.
+/// Data that the host has read from a device's memory.
 pub(crate) struct Copied {
     /// The kernel that was launched before.
     pub(crate) kernel: Option<String>,
@@ -43,7 +43,7 @@ pub(crate) struct Copied {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Bytes of a copy to the host that are kept, to compare them with those of another run.
+/// The number of bytes of a copy to the host that are kept for comparison with another run.
 const KEPT: usize = 1 << 20;
 
 static OPEN: Mutex<Option<Open>> = Mutex::new(None);
@@ -52,8 +52,8 @@ fn open() -> MutexGuard<'static, Option<Open>> {
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Opens a run, and gives the ordinal of its device, which is not counted among the devices. There is one run at a time,
-/// for which the caller answers.
+/// Opens a run, and gives the ordinal of its device, which is not counted among the devices. The caller ensures that at
+/// most one run is open at a time.
 pub(crate) fn begin(options: &Options) -> Result<i32, Error> {
     let driver = Driver::init()?;
     driver.machine.open_checked(options)?;
@@ -61,7 +61,8 @@ pub(crate) fn begin(options: &Options) -> Result<i32, Error> {
     Ok(driver.checked_device())
 }
 
-/// What the run has found, in the order in which it was found, what the host has read, and what it has written.
+/// The findings of the run, in the order in which they were made, the data that the host has read, and a hash of the
+/// data that it has written.
 pub(crate) fn results() -> (Vec<Finding>, Vec<Copied>, Inputs) {
     open().take().map_or_else(Default::default, |open| {
         let inputs = Inputs { hash: open.written.hasher.finish(), are_changed: open.written.is_changed };
@@ -82,7 +83,7 @@ pub(crate) fn end() {
     }
 }
 
-/// Findings without repetitions: what instructions of the same lines did is one.
+/// Merges findings: mistakes of instructions on the same lines become one finding.
 pub(crate) fn merge(found: impl IntoIterator<Item = Finding>) -> Vec<Finding> {
     let mut merged: Vec<Finding> = Vec::new();
     for finding in found {
@@ -107,8 +108,8 @@ pub(crate) fn launched(kernel: &str) {
     }
 }
 
-/// Notes what the host has written. Each run has a device of its own, so words that are addresses of one, as `is_address` says, count
-/// as the same.
+/// Notes data that the host has written. Each run has a device of its own, so addresses differ between runs: all words
+/// that are addresses of a device, by `is_address`, count as equal.
 pub(crate) fn written(bytes: &[u8], is_address: impl Fn(u64) -> bool) {
     if let Some(Open { written, .. }) = &mut *open() {
         bytes.len().hash(&mut written.hasher);
@@ -123,7 +124,7 @@ pub(crate) fn written(bytes: &[u8], is_address: impl Fn(u64) -> bool) {
     }
 }
 
-/// Notes what the host has read.
+/// Notes data that the host has read.
 pub(crate) fn copied(bytes: &[u8]) {
     if let Some(open) = &mut *open() {
         let places = bytes.as_ptr_range();
@@ -134,7 +135,7 @@ pub(crate) fn copied(bytes: &[u8]) {
     }
 }
 
-/// Adds to what the open run has found.
+/// Adds findings to the open run.
 pub(crate) fn add(found: Vec<Finding>) {
     if let Some(open) = &mut *open() {
         open.findings.extend(found);

@@ -10,7 +10,7 @@ use crate::code::Code;
 /// The newest architecture that a device can have.
 const NEWEST: u32 = Multiprocessor::NEWEST.capability;
 
-/// What is left out that a call which is not served belongs to, behind a colon.
+/// The unsupported family of calls that a call belongs to, behind a colon.
 fn left_out(call: &str) -> String {
     family(call).map_or_else(String::new, |family| format!(": {family} are left out"))
 }
@@ -134,7 +134,7 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// What an error log of the driver API gets: one line per fault, as tools that read such logs expect.
+    /// The text of an error log of the driver API: one line per fault, as tools that read such logs expect.
     pub(crate) fn log(&self) -> String {
         match self {
             Self::Ptx { log, .. } => log.trim_end().to_owned(),

@@ -1,4 +1,4 @@
-//! What the machine found, as callers get it.
+//! The machine's findings, in the form that callers get.
 
 use rumba_interface::check::{Finding, Location, Schedule, Side};
 
@@ -32,7 +32,7 @@ pub(crate) fn of_schedule(schedule: rumba_vm::Schedule) -> Schedule {
     Schedule { replay: schedule.replay, steps: schedule.steps.into_iter().map(step).collect() }
 }
 
-/// What the machine found in a launch that went on.
+/// A finding of the machine in a launch that continued.
 pub(crate) fn of_finding(found: &rumba_vm::Finding) -> Finding {
     let side = |side: &rumba_vm::Side| Side {
         block: side.block,
@@ -60,7 +60,7 @@ pub(crate) fn of_finding(found: &rumba_vm::Finding) -> Finding {
     }
 }
 
-/// What ended a launch.
+/// The fault that ended a launch, as a finding.
 pub(crate) fn of_fault(fault: &rumba_vm::Fault) -> Finding {
     let mut sides: Vec<Side> = fault
         .live

@@ -4,7 +4,7 @@
 //! `librumba_soft_device.so` (in `library`), which has nothing but that function, or from this crate itself where it is
 //! linked in. The crate holds no PTX semantics, which are in `rumba-vm`, and exports no symbol.
 //!
-//! What the environment says to it is in the documentation of `rumba-driver`.
+//! The documentation of `rumba-driver` lists the environment variables of the device.
 
 mod abi;
 #[expect(non_snake_case, reason = "these are NVIDIA's names")]

@@ -35,7 +35,7 @@ pub const fn device() -> Device {
     }
 }
 
-/// What the program told of itself.
+/// The settings that the program passed to the device.
 struct Process {
     devices: usize,
     multiprocessor: Multiprocessor,

@@ -47,7 +47,7 @@ macro_rules! implementation {
 
 with_calls!(functions);
 
-/// What the device does for a call that it does not serve yet.
+/// The function for calls that the device does not serve yet.
 extern "C" fn unserved<const CALL: usize>() -> Code {
     let error = Error::Unserved { what: NAMES[CALL] };
     report::refusal(&error);
@@ -81,7 +81,7 @@ unsafe impl Send for Address {}
 unsafe impl Sync for Address {}
 
 struct Targets {
-    /// What each name leads to.
+    /// The address of each name.
     named: HashMap<&'static [u8], Address>,
     /// What the forms of a call for the thread's default stream share, in the order of [`NAMES`].
     shared: [Address; NAMES.len()],

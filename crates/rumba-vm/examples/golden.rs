@@ -34,7 +34,7 @@ macro_rules! call {
         let place = $library.find($name)?;
         // SAFETY: the driver's header declares the function with these types.
         let function = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($ty),*) -> c_int>(place) };
-        // SAFETY: the arguments are those that the function wants.
+        // SAFETY: the arguments match the function's declaration.
         match unsafe { function($($argument),*) } {
             0 => Ok(()),
             code => Err(format!("{}: error {code}", $name)),
@@ -133,7 +133,7 @@ impl Gpu {
         Ok(results)
     }
 
-    /// What a copy leaves, or that it ends the kernel, after which nothing works any more.
+    /// The memory after a copy, or `None` if the copy ends the kernel, after which no call works any more.
     fn transfer(&self, case: &Case<'_>) -> Result<Option<Vec<u8>>, String> {
         let tensor = self.output + (RESULT - case::TENSOR) as u64;
         let mut map = Aligned([0; 128]);

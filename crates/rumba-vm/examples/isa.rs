@@ -13,7 +13,7 @@ use coverage::{LISTS, List, Verdict};
 use rumba_vm::isa::unsupported::UNSUPPORTED;
 use rumba_vm::{Config, Device};
 
-/// What is asked for on the command line.
+/// The options on the command line.
 #[derive(Default)]
 struct Args {
     missing: bool,

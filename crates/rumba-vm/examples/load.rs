@@ -1,4 +1,4 @@
-//! Loads PTX files and says what is in them, or what is wrong with them.
+//! Loads PTX files, and lists their kernels with the attributes, or the errors in the files.
 
 use rumba_vm::{Config, Device, Source};
 

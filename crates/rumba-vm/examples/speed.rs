@@ -90,7 +90,8 @@ impl Bench {
     }
 }
 
-/// What all threads of the process have used: less disturbed by other processes than the time that passes.
+/// The processor time that all threads of the process have used: less disturbed by other processes than the time that
+/// passes.
 fn processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the place is valid.

@@ -33,10 +33,10 @@ use crate::run::compared::{Comparisons, Counts};
 use crate::run::slots::LaunchSlots;
 use rumba_checks::{Check, FindingKind};
 
-/// Bytes of parameters that a kernel may have.
+/// The largest size of a kernel's parameters, in bytes.
 pub(crate) const MAX_PARAMETER_BYTES: usize = 32 * 1024;
 
-/// Bytes of the state of a grid's barrier: a word that says how large it is, and the counter.
+/// Bytes of the state of a grid's barrier: a word with the size of the state, and the counter.
 const GRID_WORKSPACE_BYTES: usize = 64;
 
 /// Why there is no device.
@@ -52,7 +52,7 @@ pub enum Error {
     Threads(#[source] io::Error),
 }
 
-/// What a device's handles share.
+/// The state that a device's handles share.
 pub(crate) struct Inner {
     resources: Arc<Resources>,
     output: Output,
@@ -65,10 +65,10 @@ pub(crate) struct Inner {
     /// Launches so far, and their runs.
     launches: AtomicU64,
     runs: AtomicU64,
-    /// What a device needs whose launches run on both engines.
+    /// The state of a device whose launches run on both engines.
     comparing: Option<Comparing>,
     findings: Mutex<Vec<Finding>>,
-    /// What launches that look for races need, and others left.
+    /// The detectors of earlier launches that looked for races, for reuse.
     races: Mutex<Vec<Races>>,
     profiles: Mutex<Vec<Profile>>,
 }
@@ -88,7 +88,7 @@ impl std::ops::Deref for Inner {
 }
 
 impl Inner {
-    /// What the checks have found so far.
+    /// The findings of the checks so far.
     fn findings(&self) -> MutexGuard<'_, Vec<Finding>> {
         self.findings.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -97,7 +97,7 @@ impl Inner {
         self.races.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a launch of a program needs to look for races, of blocks of so many threads in clusters of so many blocks.
+    /// The race detector for a launch of a program, with blocks of `threads` threads in clusters of `cluster` blocks.
     fn take_races(&self, program: &Program, threads: u32, cluster: u32) -> Result<Races, LaunchError> {
         let free = self.races().pop();
         let refused = |error: io::Error| LaunchError::Checks { reason: error.to_string() };
@@ -124,7 +124,7 @@ impl Inner {
     }
 }
 
-/// What a device needs whose launches run on both engines.
+/// The state of a device whose launches run on both engines.
 #[derive(Debug, Default)]
 struct Comparing {
     apart: Apart,
@@ -232,7 +232,7 @@ impl Device {
         self.inner.allocations.allocate(&self.inner.arena, bytes, AllocationKind::Host, origin)
     }
 
-    /// Allocates memory that the host uses without asking the device. It holds zeros, as that of NVIDIA's driver does, and
+    /// Allocates memory that the host uses without asking the device. The memory is zero, as with NVIDIA's driver, and
     /// counts as written.
     ///
     /// # Errors
@@ -245,7 +245,7 @@ impl Device {
         Ok(address)
     }
 
-    /// Frees what [`Self::allocate`] gave.
+    /// Frees memory from [`Self::allocate`].
     ///
     /// # Errors
     /// If the address is not the start of an allocation.
@@ -278,7 +278,7 @@ impl Device {
         self.inner.allocations.register(address, bytes, AllocationKind::Host, origin);
     }
 
-    /// Takes back what [`Self::register`] gave.
+    /// Ends the access that [`Self::register`] gave to kernels.
     pub fn unregister(&self, address: u64) {
         let _beside = self.beside_launches();
         self.inner.allocations.unregister(address);
@@ -400,7 +400,8 @@ impl Device {
         Some(self.inner.comparing.as_ref()?.counts.read())
     }
 
-    /// What all memory holds that kernels can write to: each range with its first address. None if it is more than `most` bytes.
+    /// The contents of all memory that kernels can write to: each range with its first address. None if it is more than
+    /// `most` bytes.
     ///
     /// # Safety
     /// Until it returns, no launch and no other thread writes to it, and nothing frees or unregisters any.
@@ -425,7 +426,7 @@ impl Device {
         crate::load::module::load(&self.inner.resources, sources)
     }
 
-    /// Gives, and forgets, what the checks have found in the launches up to now.
+    /// Takes the findings of the checks in all launches so far.
     pub fn take_findings(&self) -> Vec<Finding> {
         if !self.inner.config.checks.finds() {
             return Vec::new();
@@ -433,7 +434,7 @@ impl Device {
         std::mem::take(&mut *self.inner.findings())
     }
 
-    /// Gives, and forgets, what the launches up to now did in numbers, if [`Config::profile`] is set.
+    /// Takes the profiles of all launches so far, if [`Config::profile`] is set.
     pub fn take_profiles(&self) -> Vec<Profile> {
         let mut profiles = self.inner.profiles.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *profiles)

@@ -1,10 +1,10 @@
 //! The software CUDA device as a shared library that any CUDA program can load.
 //!
 //! `cargo build --release -p rumba-libcuda` makes `target/release/libcuda.so`. Under the name `libcuda.so.1`,
-//! in a folder of LD_LIBRARY_PATH, it serves any program that loads NVIDIA's driver by that name. It is the
-//! software device, which it has in itself, unless `RUMBA_CUDA_LIBRARY` names NVIDIA's library.
+//! in a folder of LD_LIBRARY_PATH, it serves any program that loads NVIDIA's driver by that name. It contains the
+//! software device, and uses it unless `RUMBA_CUDA_LIBRARY` names NVIDIA's library.
 //!
-//! All calls are in `rumba-driver` and `rumba-soft`; here is only what tells them how they were loaded.
+//! `rumba-driver` and `rumba-soft` implement all calls; this crate only tells them how they were loaded.
 
 use rumba_interface::Device;
 

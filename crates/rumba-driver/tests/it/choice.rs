@@ -1,4 +1,4 @@
-//! What a program sees when the environment asks for a device that is not there.
+//! Programs whose environment asks for a missing device.
 //!
 //! Each case runs in a process of its own.
 

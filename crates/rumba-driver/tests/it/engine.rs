@@ -1,4 +1,4 @@
-//! `RUMBA_ENGINE`, `RUMBA_LLVM_LIBRARY`, `RUMBA_CACHE` and `RUMBA_COMPARE_JSON`. They are read once per process, so each run is one.
+//! `RUMBA_ENGINE`, `RUMBA_LLVM_LIBRARY`, `RUMBA_CACHE` and `RUMBA_COMPARE_JSON`: read once, so runs are processes.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -49,7 +49,7 @@ fn run(variables: &[(&str, &str)]) -> Option<Output> {
     run_until(variables, |launches| launches == 3)
 }
 
-/// A run that launches the kernel until so many launches are enough.
+/// A run that launches the kernel until `is_enough` accepts the number of launches.
 fn run_until(variables: &[(&str, &str)], is_enough: impl Fn(u32) -> bool) -> Option<Output> {
     let mut all = vec![("RUMBA_DEVICE", "soft"), ("RUMBA_LOG", "errors")];
     all.extend(variables);
@@ -73,7 +73,7 @@ fn run_until(variables: &[(&str, &str)], is_enough: impl Fn(u32) -> bool) -> Opt
     })
 }
 
-/// What a run says that succeeds.
+/// The output of a run, which must succeed.
 #[track_caller]
 fn said(output: &Output) -> String {
     let said = text(output);
@@ -264,7 +264,7 @@ fn wrong_code_is_a_failed_launch() {
     if run(&[compiled, ("RUMBA_CACHE", &folder(&right))]).is_none() {
         return;
     }
-    // That process fails: its values are not those that it expects.
+    // This process fails: the kernel's results differ from the expected values.
     if run(&[compiled, ("RUMBA_CACHE", &folder(&wrong)), (SUBTRACTS, "1")]).is_none() {
         return;
     }

@@ -18,7 +18,7 @@ unsafe extern "C" {
     fn cuDeviceGetCount(count: *mut c_int) -> c_int;
 }
 
-/// What the library is called.
+/// The file name of the library.
 const FILE: &str = "librumba_soft_device.so";
 
 /// What a process with these variables says of its device, and what `cuInit` answers there. `None` in that process itself.
@@ -150,7 +150,7 @@ fn a_library_that_is_damaged() {
     assert!(cause.contains("undefined symbol: rumba_soft_device"), "{cause}");
 }
 
-/// Of a library of another release only what all have in common is read.
+/// Only the fields that all releases share are read from a library of another release.
 #[test]
 fn a_library_of_another_release() {
     if asked().is_some() {
@@ -183,7 +183,7 @@ fn a_library_of_another_release() {
     }
 }
 
-/// Cargo lists the sources of what it builds beside it.
+/// Cargo writes the list of a library's sources next to the library.
 #[test]
 fn a_library_that_is_older_than_its_sources() {
     if asked().is_some() {
@@ -215,7 +215,7 @@ fn a_library_that_is_older_than_its_sources() {
     assert!(said.starts_with("100: Outdated: ") && said.contains(&expected), "{said}");
 }
 
-/// Before any call, a program without a device can ask what is wrong; and calls that need none are served.
+/// Before any call, a program without a device can query the error; and calls that need no device are served.
 #[test]
 fn without_a_device_calls_are_refused_and_nothing_else() {
     let variables = [("RUMBA_SOFT_LIBRARY", Path::new("/nonexistent/device.so"))];

@@ -26,7 +26,7 @@ const PTX: &str = r#"
 }
 "#;
 
-/// Launches so many blocks twice.
+/// Launches a kernel with this number of blocks twice.
 fn count(blocks: u32) -> cust::error::CudaResult<()> {
     let _context = cust::quick_init()?;
     let module = Module::from_ptx(PTX, &[])?;
@@ -42,7 +42,7 @@ fn count(blocks: u32) -> cust::error::CudaResult<()> {
     stream.synchronize()
 }
 
-/// A process that launches so many blocks and ends with a code; `None` in that process.
+/// A process that launches this number of blocks and ends with a code; `None` in that process.
 fn run(variables: &[(&str, &str)], blocks: u32, code: i32) -> Option<Output> {
     let mut all = vec![("RUMBA_DEVICE", "soft")];
     all.extend(variables);

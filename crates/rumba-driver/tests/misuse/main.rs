@@ -1,7 +1,7 @@
 //! The misuse table: wrong calls of the driver API, each with the code that NVIDIA's driver answers.
 //!
 //! The codes were taken from driver 580 on an H200. `RUMBA_TEST_GPU=1` runs the table there too, and fails where there is
-//! no GPU. What makes NVIDIA's driver read memory that is not there has no code, and is in the driver test instead.
+//! no GPU. Calls for which NVIDIA's driver reads invalid memory have no code, and are in the driver test instead.
 //!
 //! Each setting runs in a process of its own, which is started again behind a call that ends it.
 
@@ -24,13 +24,13 @@ use world::World;
 /// A wrong call.
 struct Case {
     call: &'static str,
-    /// What is wrong with it.
+    /// The mistake, in words.
     words: &'static str,
     expected: (&'static str, i32),
     run: fn(&mut World) -> i32,
 }
 
-/// A state of the process, and what is wrong there.
+/// A state of the process, and the wrong calls in it.
 struct Setting {
     name: &'static str,
     make: fn() -> World,
@@ -69,7 +69,7 @@ fn child(setting: &Setting, first: usize) {
         println!("{RESULT} {index} {answered}");
         std::io::stdout().flush().expect("the parent reads");
     }
-    // What a driver does when a process ends is no part of the table.
+    // The behavior of drivers at the end of a process is no part of the table.
     std::process::exit(0);
 }
 

@@ -472,13 +472,13 @@ fn out_of(w: &World, array: usize, width: usize, height: usize) -> Copy2d {
     }
 }
 
-/// What [`World::store`] takes.
+/// The parameters of [`World::store`].
 fn parameters(w: &mut World) -> *mut *const std::ffi::c_void {
     w.parameters[0] = (&raw const w.device).cast();
     w.parameters.as_mut_ptr()
 }
 
-/// The same in a block of `bytes` bytes that `key` leads to.
+/// The parameters of [`World::store`] in a block of `bytes` bytes, given by `key`.
 fn extra(w: &mut World, key: usize, bytes: usize) -> *mut *const std::ffi::c_void {
     w.host[..8].copy_from_slice(&w.device.to_ne_bytes());
     w.bytes = bytes;

@@ -1,4 +1,4 @@
-//! What the cases of the table find: a device with one object of everything, and room for results.
+//! The world in which the table's cases run: a device with one object of each kind, and room for results.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
@@ -129,7 +129,7 @@ fn function(module: usize, name: &CStr) -> usize {
     function
 }
 
-/// The same with a current context and everything in it.
+/// A world with a current context and all objects in it.
 pub fn working() -> World {
     let mut w = bare();
     let mut foreign = 0;
@@ -179,7 +179,7 @@ pub fn working() -> World {
     w
 }
 
-/// What mappings are multiples of.
+/// The granularity of mappings, in bytes.
 pub const UNIT: usize = 2 << 20;
 
 /// A context in which a kernel has failed.
@@ -250,7 +250,7 @@ pub fn launch_attribute(function: usize, grid: u32, id: u32, value: [u32; 3]) ->
     unsafe { cuLaunchKernelEx(&config, function, null_mut(), null_mut()) }
 }
 
-/// Loads a text as it is.
+/// Loads a text without adding anything to it.
 pub fn load(text: &CStr) -> c_int {
     let mut module = 0;
     // SAFETY: the text is NUL-terminated.

@@ -1,4 +1,4 @@
-//! A finding as callers get it: what, who, where. Its text is made in [`super::report`].
+//! A finding as callers get it: what, who, where. [`super::report`] writes its text.
 
 use std::fmt;
 
@@ -12,32 +12,32 @@ use super::report;
 pub struct Finding {
     /// Its kind.
     pub kind: FindingKind,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
     /// The kind in a few words.
     pub what: String,
     /// Why it is a mistake, in a sentence.
     pub why: String,
-    /// What to try.
+    /// Advice.
     pub advice: String,
     /// The kernel, unless it was the host.
     pub kernel: Option<String>,
-    /// Who did it, the first time: the access at which it was noticed, and for a race the earlier one; for a deadlock all
-    /// groups of threads that wait.
+    /// The threads of the first occurrence: those of the access at which the mistake was noticed, and for a race those
+    /// of the earlier access; for a deadlock all groups of threads that wait.
     pub sides: Vec<Side>,
-    /// What happened, where there is more to say than the kind.
+    /// Details of the mistake beyond its kind.
     pub message: Option<String>,
-    /// The first byte that it is about.
+    /// The address of the first byte concerned.
     pub address: Option<u64>,
-    /// What lies there, or is nearest.
+    /// The object at the address, or the nearest one.
     pub place: Option<String>,
-    /// How often it happened; for a copy to the host, bytes.
+    /// The number of occurrences; for a copy to the host, the number of bytes.
     pub count: u64,
-    /// The order of threads in which it was found, if it had one: the same seed finds it again.
+    /// The seed of the run's order of threads, if it had one: a run with the same seed finds the mistake again.
     pub seed: Option<u64>,
 }
 
-/// A thread, and what it did where.
+/// A thread, its action, and the position in the source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Side {
     /// The block.
@@ -46,15 +46,15 @@ pub struct Side {
     pub thread: [u32; 3],
     /// How many threads of its warp did the same at the same time.
     pub threads: u32,
-    /// What it did: "write of 4 bytes of shared memory".
+    /// The action: "write of 4 bytes of shared memory".
     pub action: String,
-    /// Where in the source, the innermost inlined function first. Empty if the PTX has no line information.
+    /// The position in the source, the innermost inlined function first. Empty if the PTX has no line information.
     pub locations: Vec<Location>,
     /// The name of the PTX.
     pub ptx: String,
     /// The line of the PTX.
     pub ptx_line: u32,
-    /// That line, where the source has no other lines to show.
+    /// The text of the PTX line, if there is no source line to show.
     pub excerpt: Option<String>,
 }
 
@@ -72,21 +72,22 @@ pub struct Location {
 }
 
 impl Finding {
-    /// What tells it from others: kind, kernel and lines. Two instructions of a line are the same mistake.
+    /// The identity of a finding: kind, kernel and lines. Mistakes at two instructions of one line are the same
+    /// finding.
     pub fn key(&self) -> String {
         let mut lines = self.lines();
         lines.sort_unstable();
         format!("{:?} {:?} {lines:?}", self.kind, self.kernel)
     }
 
-    /// File and line of each side: of the PTX, where it says no more.
+    /// File and line of each side: of the PTX, if the PTX has no line information.
     pub fn lines(&self) -> Vec<(&str, u32)> {
         self.sides.iter().map(Side::line).collect()
     }
 }
 
 impl Side {
-    /// File and line: of the PTX, where it says no more.
+    /// File and line: of the PTX, if the PTX has no line information.
     pub fn line(&self) -> (&str, u32) {
         match self.locations.first() {
             Some(location) => (&location.file, location.line),

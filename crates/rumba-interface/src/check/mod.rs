@@ -1,4 +1,4 @@
-//! What checked runs find, as values and as text.
+//! The findings of checked runs, as values and as text.
 
 mod finding;
 mod report;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub use finding::{Finding, Location, Side};
 pub use rumba_checks::{Check, FindingKind, Severity, Tally, counted};
 
-/// What is checked in a run.
+/// The options of a checked run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// The checks that are on.
@@ -19,7 +19,7 @@ pub struct Options {
     pub order: Option<Order>,
 }
 
-/// What the host has written to a device in a run.
+/// A summary of the data that the host has written to a device in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Inputs {
     /// A hash of all of it.
@@ -29,7 +29,7 @@ pub struct Inputs {
     pub are_changed: bool,
 }
 
-/// Which order of its synchronising operations a run takes.
+/// The order of a run's synchronizing operations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
     /// The next one of an exploration of all orders.
@@ -53,18 +53,19 @@ pub enum Order {
 /// An order that was run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Schedule {
-    /// What runs it again: the choices that differ from the natural order.
+    /// The text that reproduces the order: the choices that differ from the natural order.
     pub replay: String,
     /// Its synchronising operations, one after another.
     pub steps: Vec<Side>,
 }
 
-/// What an exploration came to with a run.
+/// The result of an exploration after a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Explored {
     /// The order of the run.
     pub schedule: Schedule,
-    /// Whether it was left, because it is equivalent to another one or too long: what it did says nothing.
+    /// Whether the order was abandoned, because it is equivalent to another order or too long: its results mean
+    /// nothing.
     pub is_left: bool,
     /// Whether there is another order to run.
     pub has_more: bool,

@@ -1,6 +1,7 @@
 //! A finding as text, in the style of rustc: title, lines of the source with both sides, notes and help.
 //!
-//! It only shows what a [`Finding`] holds. Sources are read where they are at hand; a report without them names the lines.
+//! A report only shows the contents of a [`Finding`]. Sources are shown if they can be read; otherwise the report names
+//! the lines.
 
 use std::path::{Path, PathBuf};
 
@@ -70,7 +71,7 @@ fn here<'a>(places: &'a [Place], place: &'a Place) -> impl Iterator<Item = (&'a 
     all.filter(|(_, other)| other.file == place.file && other.text == place.text).map(|(index, other)| (other, index))
 }
 
-/// What stands at each side's line.
+/// The label at the line of each side.
 fn labels(finding: &Finding) -> Vec<String> {
     let labels = finding.sides.iter().enumerate().map(|(index, side)| {
         let earlier = if index == 1 && finding.kind.is_of_memory() { "earlier " } else { "" };
@@ -82,7 +83,7 @@ fn labels(finding: &Finding) -> Vec<String> {
     labels.collect()
 }
 
-/// What is said below the source, from the case at hand to the rule.
+/// The notes below the source, from the case at hand to the rule.
 fn notes(finding: &Finding) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(finding.message.clone());
@@ -123,16 +124,16 @@ fn at(location: &Location) -> String {
     }
 }
 
-/// Where a side is, with the source if it can be read.
+/// The position of a side, with the source if the file can be read.
 struct Place {
     file: String,
     line: usize,
     column: usize,
-    /// The source, or as much of it as is known.
+    /// The source file, or its one known line.
     text: Option<String>,
     /// The line that the text begins with.
     first: usize,
-    /// What is marked in the text.
+    /// The bytes of the text that the report marks.
     span: std::ops::Range<usize>,
 }
 
@@ -164,7 +165,7 @@ fn read(file: &str) -> Option<String> {
     found.find_map(|path| std::fs::read_to_string(path).ok())
 }
 
-/// What to mark of a line (counted from 0): from the column (from 1, or 0) to the end of the code.
+/// The bytes of a line (counted from 0) to mark: from the column (from 1, or 0) to the end of the code.
 fn span(text: &str, line: u32, column: u32) -> Option<std::ops::Range<usize>> {
     let code = text.split_inclusive('\n').nth(line as usize)?;
     let start = code.as_ptr() as usize - text.as_ptr() as usize;

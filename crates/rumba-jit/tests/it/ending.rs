@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use super::{Settings, llvm, settings};
 use rumba_jit::Jit;
 
-/// Says to a process that it is the one that ends: how many operations it compiles, and whether it ends after so many
-/// microseconds or when LLVM is at work.
+/// The variables of the process that ends: the number of operations that it compiles, and after how many microseconds
+/// it ends.
 const OPERATIONS: &str = "RUMBA_JIT_TEST_ENDS";
 const AFTER: &str = "RUMBA_JIT_TEST_ENDS_AFTER";
 
-/// Assembly that takes LLVM long: a function of so many dependent operations.
+/// Assembly that takes LLVM long: a function of `operations` dependent operations.
 fn long(operations: usize) -> String {
     let mut text = "define <32 x i32> @f(<32 x i32> %v0, <32 x i32> %w) {\n".to_owned();
     for number in 0..operations {
@@ -26,7 +26,7 @@ fn long(operations: usize) -> String {
 
 static IS_DONE: AtomicBool = AtomicBool::new(false);
 
-/// A program's own function for its end. Registered before anything is compiled, so it runs after what waits for that.
+/// A program's own exit function. Registered before the first compilation, it runs after the wait for compilations.
 extern "C" fn later() {
     println!("{}", if IS_DONE.load(Ordering::SeqCst) { "done" } else { "not done" });
 }
@@ -63,7 +63,7 @@ fn ends() {
     std::process::exit(7);
 }
 
-/// Ends a process while LLVM works, or after a time. Gives what it said at its end, and the time that it took.
+/// Ends a process while LLVM works, or after a time. Returns its output at the end, and the time that it took.
 fn run(operations: usize, after: Option<Duration>) -> (String, Duration) {
     let begun = Instant::now();
     let output = Command::new(std::env::current_exe().unwrap())

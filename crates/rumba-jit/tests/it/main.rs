@@ -180,7 +180,7 @@ fn damaged_objects_are_refused_or_linked() {
     assert!(matches!(Code::load(&other), Err(LinkError::Processor)));
 }
 
-/// What a compiler has said. One for the process: tests that read it run one at a time.
+/// The log of the compilers. The process has one log: tests that read it run one at a time.
 static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
 static TURN: Mutex<()> = Mutex::new(());
 

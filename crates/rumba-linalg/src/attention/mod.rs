@@ -1,13 +1,13 @@
-//! Attention: `softmax(scale q kᵀ) v`, without its matrix of scores in memory. Each file has one way to compute it.
+//! Attention: `softmax(scale q kᵀ) v`, without the matrix of scores in memory. Each file has one algorithm.
 
 pub mod vectors;
 pub mod warp;
 pub mod warp_group;
 
-/// Which keys are there, and which of them rows see.
+/// The number of keys, and the mask of keys that each row of queries attends to.
 #[derive(Clone, Copy, Debug)]
 struct Keys {
-    /// How many keys row 0 sees; each further row sees one more. All of them, if these are as many.
+    /// How many keys row 0 sees; each further row sees one more. If it equals `all`, every row sees all keys.
     visible: i32,
     /// How many keys there are.
     all: i32,
@@ -30,5 +30,5 @@ impl Keys {
 /// Weights grow up to 2 to this power before sums are scaled: FlashAttention-4's rule. Numbers of 16 bits hold them.
 const SLACK: f32 = 8.0;
 
-/// What weights of a row that has seen nothing are relative to: less than any score.
+/// The base of the weights in a row that has seen no key: less than any score.
 const NOTHING: f32 = -1e30;

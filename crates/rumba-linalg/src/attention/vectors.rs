@@ -68,7 +68,7 @@ fn attend<
     for block in 0..blocks {
         let start = block * KEYS;
         stages.advance();
-        // Behind the last there are zeros, which are not multiplied.
+        // Rows behind the last key are filled with zeros, which are not multiplied.
         stages.fetch_pair(from(k, start + KEYS), from(v, start + KEYS));
         let (columns, values) = stages.front();
         let mut scores: [FragmentC<T>; SCORES] = FragmentC::zeros();
@@ -114,10 +114,10 @@ macro_rules! kernels {
 kernels! {
     /// For heads of up to 64 numbers. A block has [`ROWS`] rows, which x of the grid counts through all matrices.
     attention_64_by_warps_f16: f16, 8 vectors in blocks of 8 x 16, 64 keys, fragments 4 8 4 8, 64 columns;
-    /// The same.
+    /// The same kernel for `bf16`.
     attention_64_by_warps_bf16: bf16, 8 vectors in blocks of 8 x 16, 64 keys, fragments 4 8 4 8, 64 columns;
     /// For heads of up to 128 numbers.
     attention_128_by_warps_f16: f16, 16 vectors in blocks of 16 x 8, 32 keys, fragments 8 4 2 16, 128 columns;
-    /// The same.
+    /// The same kernel for `bf16`.
     attention_128_by_warps_bf16: bf16, 16 vectors in blocks of 16 x 8, 32 keys, fragments 8 4 2 16, 128 columns;
 }

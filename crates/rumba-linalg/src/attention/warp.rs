@@ -47,7 +47,7 @@ fn across(value: f32, fold: impl Fn(f32, f32) -> f32) -> f32 {
 #[derive(Clone, Copy)]
 pub(super) struct Softmax {
     scale: f32,
-    /// What weights are relative to, as a power of 2.
+    /// The exponent of 2 that weights are relative to, for each row.
     base: [f32; 2],
     /// The lane's part of the sum of weights.
     sum: [f32; 2],
@@ -82,7 +82,7 @@ impl Softmax {
         factors
     }
 
-    /// One over the sums, and zero where nothing was seen.
+    /// The reciprocals of the sums, and zero for rows that have seen no key.
     #[inline(always)]
     pub(super) fn normalisation(self) -> [f32; 2] {
         self.sum.map(|sum| {

@@ -14,7 +14,8 @@ use super::{Keys, NOTHING, SLACK};
 #[derive(Clone, Copy)]
 struct Softmax {
     scale: f32,
-    /// What the weights of each row are relative to, as a power of 2: a score that was the largest, or is not much smaller.
+    /// The exponent of 2 that the weights of each row are relative to: a score that was the largest, or is not much
+    /// smaller.
     base: PerRow<f32>,
     /// The thread's part of the sum of weights.
     sum: PerRow<f32>,
@@ -50,7 +51,7 @@ impl Softmax {
         factor
     }
 
-    /// One over the sums, and zero where nothing was seen.
+    /// The reciprocals of the sums, and zero for rows that have seen no key.
     #[inline(always)]
     fn normalisation(self) -> PerRow<f32> {
         self.sum.across(|a, b| a + b).map(|sum| if sum > 0.0 { rcp(sum) } else { 0.0 })

@@ -122,7 +122,7 @@ convolutions! {
     convolution_small: 64 x 160, half 80, 1 consumers, block 256, 7 stages;
 }
 
-/// The same for few tiles with long sums: each of the blocks of a cluster computes a part of a tile's sums.
+/// The kernels for few tiles with long sums: each block of a cluster computes a part of a tile's sums.
 macro_rules! sliced {
     ($($(#[$doc:meta])* $name:ident: 128 x $width:literal, $slices:literal slices, $stages:literal stages;)*) => {$(
         $(#[$doc])*

@@ -1,4 +1,4 @@
-//! What the library's kernels do with each sum of a product.
+//! The epilogues of the library's products.
 
 use bytemuck::{NoUninit, Pod};
 use cuda_std::Element;
@@ -21,7 +21,7 @@ pub enum Activation {
     Silu,
 }
 
-/// What products are summed in, and epilogues computed.
+/// The types of accumulators, in which epilogues compute, too.
 pub trait Real: Pod + Element + PartialEq {
     /// Zero.
     const ZERO: Self;
@@ -39,8 +39,8 @@ pub trait Real: Pod + Element + PartialEq {
     fn activated(self, activation: Activation) -> Self;
 }
 
-/// `x Φ(x)` is about `x (1 + tanh(y)) / 2 = x / (1 + exp(-2 y))` with `2 y = x (GELU[0] + GELU[1] x²)`: `GELU[0]` is 2 √(2/π), and `GELU[1]`
-/// is 0.044715 of it.
+/// GELU approximates `x Φ(x)` by `x (1 + tanh(y)) / 2 = x / (1 + exp(-2 y))` with `2 y = x (GELU[0] + GELU[1] x²)`,
+/// where `GELU[0]` is 2 √(2/π), and `GELU[1]` is 0.044715 times `GELU[0]`.
 const GELU: [f64; 2] = [1.595_769_121_605_730_7, 0.071_354_816_272_600_25];
 
 macro_rules! floats {
@@ -152,7 +152,7 @@ impl<'a, S: Real, U: Output<S>> Epilogue<'a, S, U> {
         Self { bias, residual, alpha, beta, activation }
     }
 
-    /// What an element becomes, if its sum alone decides that.
+    /// The function from a sum to an element, if the element depends on its sum alone.
     #[inline(always)]
     pub fn value(&self) -> Option<impl Fn(S) -> U + use<S, U>> {
         let Self { alpha, beta, activation, .. } = *self;
@@ -181,7 +181,7 @@ impl<'a, S: Real, U: Output<S>> Epilogue<'a, S, U> {
 /// units in the last place of `f32`.
 #[derive(Clone, Copy)]
 pub(crate) struct Curve {
-    /// What is less becomes this.
+    /// The lower bound: smaller results become this number.
     least: f32,
     /// Whether it is `x / (1 + exp(-y))` with `y = slope x + cube x³`. Both are times log₂ e, of which `ex2` is the inverse.
     pub(crate) is_smooth: bool,
@@ -219,7 +219,7 @@ impl Curve {
     }
 }
 
-/// What warp groups sum in.
+/// The types of accumulators of warp groups.
 pub trait Sum: Real {
     /// [`Real::activated`], of four numbers.
     fn activated_four(numbers: [Self; 4], activation: Activation) -> [Self; 4];
@@ -244,7 +244,7 @@ impl Sum for i32 {
 pub(crate) type Beside<U> = [[U; 4]; 2];
 
 impl<S: Sum, U: Output<S>> Epilogue<'_, S, U> {
-    /// Reads what is added to the sums of four neighbours.
+    /// Reads the addends of four neighbouring sums.
     #[inline(always)]
     pub(crate) fn beside(&self, index: [u32; 3]) -> Beside<U> {
         let index = index.map(|at| at as usize);
@@ -254,7 +254,7 @@ impl<S: Sum, U: Output<S>> Epilogue<'_, S, U> {
         [read(&self.bias), read(&self.residual)]
     }
 
-    /// What becomes of four neighbours.
+    /// Computes four neighbouring elements.
     #[inline(always)]
     pub(crate) fn finish_four(&self, sums: [S; 4], old: [U; 4], [bias, residual]: Beside<U>) -> [U; 4] {
         let Self { alpha, beta, activation, .. } = *self;

@@ -2,7 +2,7 @@
 //! while the next one is computed. Compute capability 9.0.
 //!
 //! For a bias with a number for each column, and a residual whose rows lie as the output's do; [`stored`](super::stored) has all others.
-//! What is not asked for takes no time.
+//! Parts of the epilogue that are not requested take no time.
 
 use cuda_std::half::{bf16, e4m3, e5m2, f16};
 use cuda_std::prelude::*;
@@ -21,7 +21,7 @@ pub const LARGE: Variant = Variant { name: "product_fused_large", ..warp_group::
 /// For few: the tiles of [`warp_group::SMALL`].
 pub const SMALL: Variant = Variant { name: "product_fused_small", ..warp_group::SMALL };
 
-/// What is done with sums. Numbers of 16 bits are passed in pairs, each in a register.
+/// The epilogue of the sums. Numbers of 16 bits are passed in pairs, one pair per register.
 #[derive(Clone, Copy)]
 struct Epilogue<'l> {
     alpha: f32,

@@ -1,5 +1,5 @@
-//! Few tiles with long sums: of parts of the terms the sums are products of their own, a batch, whose results in `f32` are added up, always
-//! in the same order. Compute capability 9.0.
+//! Split-k products, for few tiles with long sums: the terms are split into parts, the products of the parts are
+//! computed as a batch, and their results in `f32` are added up, always in the same order. Compute capability 9.0.
 
 use cuda_std::half::{bf16, f16};
 use cuda_std::prelude::*;
@@ -13,10 +13,11 @@ use cuda_std::thread::index_1d;
 use super::warp_group::{LARGE, Variant};
 use super::{Activation, Epilogue, Output};
 
-/// The products of parts. What they are written to is work memory, not the result.
+/// The products of parts, which are written to work memory, not to the result.
 pub const PARTS: Variant = Variant { name: "product_parts", columns: 128, copies: false, ..LARGE };
 
-/// [`PARTS`]: `c = a bᵀ` of 16 bits, written as `f32`. It leaves registers for blocks of [`total`], which so are there when it ends.
+/// [`PARTS`]: `c = a bᵀ` of 16 bits, written as `f32`. The bound of registers leaves room for blocks of [`total`], so
+/// that these blocks are already resident when this kernel ends.
 #[kernel(block = 384, max_registers = 120, cluster = 2, arch = ["sm_90a"], T = [f16, bf16])]
 pub fn product_parts_nt<T: Element>(
     a: TensorMap<Swizzled<T, 128, 64>>,
@@ -29,7 +30,7 @@ pub fn product_parts_nt<T: Element>(
     product_with((a, b), stages, (c, staging), registers, |_, sum: f32| sum);
 }
 
-/// The sum of numbers that lie so far apart, from a place on.
+/// The sum of `count` numbers from index `at` on, `apart` numbers from each other.
 #[inline(always)]
 fn sum(parts: &[f32], count: u32, apart: usize, mut at: usize) -> f32 {
     let mut sum = 0.0;
@@ -38,7 +39,8 @@ fn sum(parts: &[f32], count: u32, apart: usize, mut at: usize) -> f32 {
         at += apart;
         part
     };
-    // So many are under way at a time: none is added before all of them are asked for. Beyond the last there are none.
+    // Eight loads are in flight at a time: all are issued before the first addition. Beyond the last part a load gives
+    // zero.
     for _ in 0..count.div_ceil(8) {
         let (a, b, c, d) = (next(), next(), next(), next());
         let (e, f, g, h) = (next(), next(), next(), next());
@@ -47,7 +49,7 @@ fn sum(parts: &[f32], count: u32, apart: usize, mut at: usize) -> f32 {
     sum
 }
 
-/// `c =` the sum of the parts, which lie one behind the other, `count` of them, as the elements of `c`.
+/// `c =` the sum of the `count` parts, which lie one behind the other, each with the layout of `c`.
 #[kernel(block = 256, min_blocks = 8, arch = "sm_90", dependent, U = [f16, bf16, f32])]
 pub fn total<U: Output<f32>>(parts: &[f32], count: u32, mut c: DisjointSlice<U>) {
     launch_dependents();

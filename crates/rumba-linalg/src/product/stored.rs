@@ -13,7 +13,7 @@ use cuda_std::tensor::{
 use super::Activation;
 use super::epilogue::{Epilogue, Output};
 
-/// The kernels, which differ in the elements' size: so many of them are in a row of 128 bytes.
+/// The kernels, which differ in the elements' size, that is in the number of elements in a row of 128 bytes.
 macro_rules! products {
     ($($(#[$doc:meta])* $name:ident: $depth:literal, $sum:ty, $types:tt;)*) => {$(
         $(#[$doc])*

@@ -11,7 +11,7 @@ pub const BLOCK: u32 = 256;
 /// Rows and columns of a tile of [`product_elements`].
 pub const TILE: usize = 64;
 
-/// `c = f(a b)`, where threads read the operands where they lie: for what is small, and any strides and types.
+/// `c = f(a b)`, with operands read directly from global memory: for small products, and any strides and types.
 #[kernel((T, U, S) = [
     (f16, f16, f32), (bf16, bf16, f32), (f16, f32, f32), (bf16, f32, f32), (f32, f32, f32), (f64, f64, f64), (i8, i32, i32),
     (e4m3, f16, f32), (e4m3, bf16, f32), (e4m3, f32, f32), (e5m2, f16, f32), (e5m2, bf16, f32), (e5m2, f32, f32),

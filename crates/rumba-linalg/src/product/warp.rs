@@ -38,11 +38,11 @@ products! {
     product_warps_tf32: ByWarps<Tf32>, f32, f32, f32, block = 256, min_blocks = 1, arch = "sm_80";
     /// `c = f(a b)` of [`struct@f16`], both aligned and along the sum.
     product_warps_f16: ByWarps<f16>, f16, f16, f32, block = 256, min_blocks = 1, arch = "sm_80";
-    /// The same with sums as they are.
+    /// `c = f(a b)` of [`struct@f16`] with results of `f32`, the type of the sums.
     product_warps_f16_f32: ByWarps<f16>, f16, f32, f32, block = 256, min_blocks = 1, arch = "sm_80";
     /// `c = f(a b)` of [`struct@bf16`], both aligned and along the sum.
     product_warps_bf16: ByWarps<bf16>, bf16, bf16, f32, block = 256, min_blocks = 1, arch = "sm_80";
-    /// The same with sums as they are.
+    /// `c = f(a b)` of [`struct@bf16`] with results of `f32`, the type of the sums.
     product_warps_bf16_f32: ByWarps<bf16>, bf16, f32, f32, block = 256, min_blocks = 1, arch = "sm_80";
     /// `c = f(a b)` of `i8`, both aligned and along the sum.
     product_warps_i8: ByWarps<i8>, i8, i32, i32, block = 256, min_blocks = 1, arch = "sm_80";

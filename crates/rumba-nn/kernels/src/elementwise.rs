@@ -7,13 +7,13 @@ use cuda_std::prelude::*;
 
 /// The number of [`activate()`]'s function `x`.
 pub const IDENTITY: u32 = 0;
-/// That of `x / (1 + exp(-x))`, also called swish.
+/// The number of `x / (1 + exp(-x))`, also called swish.
 pub const SILU: u32 = 1;
-/// That of `x Φ(x)`, with the normal distribution's Φ (Hendrycks, Gimpel 2016).
+/// The number of `x Φ(x)`, with the normal distribution's Φ (Hendrycks, Gimpel 2016).
 pub const GELU: u32 = 2;
-/// That of `x / (1 + exp(-1.702 x))`, by which CLIP approximates the former.
+/// The number of `x / (1 + exp(-1.702 x))`, CLIP's approximation of GELU.
 pub const QUICK_GELU: u32 = 3;
-/// That of `max(x, 0)`.
+/// The number of `max(x, 0)`.
 pub const RELU: u32 = 4;
 
 #[inline(always)]

@@ -1,4 +1,5 @@
-//! What training needs beside products: layers that take no part in inference, gradients, and the step of an optimizer.
+//! The kernels of training beside products: layers that inference does not use, gradients, and the step of an
+//! optimizer.
 
 use cuda_std::prelude::*;
 
@@ -8,7 +9,8 @@ pub const PLACES: usize = 9;
 /// The images of a launch: rows, columns and channels of each.
 type Shape = [u32; 3];
 
-/// The neighbour of a pixel at a place of the filter, or with `BACK` the pixel whose neighbour it is there: an index into pixels.
+/// The index of a pixel's neighbour at a place of the filter, or with `BACK` the index of the pixel whose neighbour at
+/// this place it is.
 #[inline(always)]
 fn neighbour<const BACK: bool>(pixel: usize, place: usize, [rows, columns, _]: Shape) -> Option<usize> {
     let (rows, columns) = (rows as usize, columns as usize);
@@ -19,8 +21,8 @@ fn neighbour<const BACK: bool>(pixel: usize, place: usize, [rows, columns, _]: S
     is_there.then(|| pixel + down * columns + across - columns - 1)
 }
 
-/// What a filter of 3 by 3 sees at each pixel of images `[images, rows, columns, channels]`: the channels of nine neighbours, which are zeros
-/// beyond the edges. A product of these rows with a matrix of filters is the convolution.
+/// The patches of a filter of 3 by 3 at each pixel of images `[images, rows, columns, channels]`: the channels of nine
+/// neighbours, zeros beyond the edges (im2col). A product of these rows with a matrix of filters is the convolution.
 ///
 /// Launch it with a thread for each element of `y`.
 #[kernel]
@@ -72,8 +74,8 @@ pub fn filter(x: &[f32], weights: &[f32], biases: &[f32], inputs: u32, mut y: Di
     }
 }
 
-/// The gradient of the weights of [`filter`], and behind each row of it that of the bias, in parts: each for `length` rows of `x`. So there are
-/// enough threads although the weights are few.
+/// The gradient of the weights of [`filter`], with the gradient of the bias behind each row, in parts: each part sums
+/// over `length` rows of `x`. The parts give the launch enough threads although the weights are few.
 ///
 /// Launch it with a thread for each element of `parts`, which has `outputs (inputs + 1)` for each part.
 #[kernel]
@@ -95,8 +97,8 @@ pub fn filter_gradient(x: &[f32], dy: &[f32], inputs: u32, outputs: u32, length:
     }
 }
 
-/// Sums of `count` parts, element by element: of each row, which has `stride` elements, the `width` from `first` on. Of the parts that
-/// [`filter_gradient`] wrote these are those of the weights, or that of the bias.
+/// Sums of `count` parts, element by element: the `width` elements from `first` on of each row of `stride` elements.
+/// With the parts of [`filter_gradient`], these elements are the gradient of the weights, or the gradient of the bias.
 ///
 /// Launch it with a thread for each element of `y`.
 #[kernel]

@@ -1,6 +1,7 @@
 //! The kernels of layers that are no products: norms, softmax, functions of each element, lookups.
 //!
-//! All compute in `f32` and round once, when they write. What a launch is given is said at each kernel; `rumba-nn` launches them.
+//! All compute in `f32` and round once, when they write. Each kernel documents the arguments of a launch; `rumba-nn`
+//! launches them.
 #![no_std]
 
 pub mod elementwise;
@@ -55,7 +56,7 @@ pub trait Lanes: Pod + Element {
     /// The numbers in `f32`.
     type Floats: Copy + Default + AsRef<[f32]> + AsMut<[f32]>;
 
-    /// How many there are.
+    /// The number of these numbers.
     const COUNT: usize;
 
     /// The nearest to some numbers.

@@ -167,10 +167,11 @@ pub fn group_factors<T: Real>(
     });
 }
 
-/// `function(factor x + addend)`: what is left to do of a group norm when its [`group_factors`] are known.
+/// `function(factor x + addend)`: the second step of a group norm, after [`group_factors`].
 ///
-/// `x` has the elements of `y`, `[images, pixels, columns]`, one after the other, and `factors` is `[images, channels]`. Where threads along x
-/// and z are as many as columns and images, each stays in its column.
+/// `x` is contiguous with the shape of `y`, `[images, pixels, columns]`, and `factors` has the shape `[images,
+/// channels]`. If a launch has a thread along x for each column and along z for each image, each thread stays in its
+/// column.
 #[kernel(T = [f32, f16, bf16, SingleVector, HalfVector, BrainVector])]
 pub fn normalise<T: Lanes>(x: &[T], factors: &[[f32; 2]], function: u32, mut y: Disjoint<T, Array<3>>) {
     let [_, pixels, columns] = y.shape();

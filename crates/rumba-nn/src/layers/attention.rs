@@ -8,7 +8,7 @@ use crate::run::tensor::Tensor;
 use crate::weights::Weights;
 use rumba::linalg::Mask;
 
-/// What an attention is between.
+/// The sizes of an attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heads {
     /// Channels of the queries, and of the result.
@@ -36,7 +36,7 @@ impl<T: Element> Attention<T> {
     /// Takes `to_q`, `to_k`, `to_v` and `to_out.0`.
     ///
     /// # Errors
-    /// Those of [`Weights::array`]; [`Error::Shape`](crate::Error::Shape) unless the heads share the channels out.
+    /// The errors of [`Weights::array`]; [`Error::Shape`](crate::Error::Shape) unless the heads divide the channels.
     pub fn load(weights: &Weights, heads: Heads) -> Result<Attention<T>> {
         Attention::load_named(weights, heads, ["to_q", "to_k", "to_v", "to_out.0"])
     }
@@ -77,7 +77,7 @@ impl<T: Element> Attention<T> {
         self.result.added(run, &attended, residual)
     }
 
-    /// The same without a residual.
+    /// The attention without a residual.
     ///
     /// # Errors
     /// As [`added`](Self::added).

@@ -38,13 +38,13 @@ impl Filters {
         Filters { size: 3, padding: 1, ..Filters::of_1(inputs, outputs) }
     }
 
-    /// The same without zeros around.
+    /// These filters without padding.
     #[must_use]
     pub fn unpadded(self) -> Filters {
         Filters { padding: 0, ..self }
     }
 
-    /// The same in steps of two: images become half as large.
+    /// These filters with a stride of two: images become half as large.
     #[must_use]
     pub fn halving(self) -> Filters {
         Filters { stride: 2, ..self }
@@ -74,7 +74,7 @@ impl<T: Element> Convolution<T> {
     /// Takes `weight`, `[outputs, inputs, rows, columns]`, and `bias`.
     ///
     /// # Errors
-    /// Those of [`Weights::array`].
+    /// The errors of [`Weights::array`].
     pub fn load(weights: &Weights, shape: Filters) -> Result<Convolution<T>> {
         let Filters { inputs, outputs, size, .. } = shape;
         let nn = weights.nn();

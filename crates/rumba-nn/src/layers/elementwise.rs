@@ -1,4 +1,4 @@
-//! Layers without weights: functions of each element, sums, and what changes an image's size or channels.
+//! Layers without weights: functions of each element, sums, and layers that change an image's size or channels.
 
 use super::refuse;
 use crate::error::Result;
@@ -20,14 +20,14 @@ pub enum Activation {
     Silu,
     /// `x Φ(x)`, with the normal distribution's Φ: PyTorch's `nn.GELU`.
     Gelu,
-    /// `x / (1 + exp(-1.702 x))`, by which CLIP approximates the former.
+    /// `x / (1 + exp(-1.702 x))`, CLIP's approximation of GELU.
     QuickGelu,
     /// `max(x, 0)`.
     Relu,
 }
 
 impl Activation {
-    /// As the kernels have it.
+    /// The number of the function in the kernels.
     pub(crate) fn number(self) -> u32 {
         match self {
             Activation::Identity => elementwise::IDENTITY,
@@ -38,7 +38,7 @@ impl Activation {
         }
     }
 
-    /// As an epilogue of products has it.
+    /// The same function as an epilogue of matrix products; `None` if epilogues do not offer the function.
     pub(crate) fn fused(self) -> Option<linalg::Activation> {
         match self {
             Activation::Identity => Some(linalg::Activation::Identity),

@@ -20,7 +20,7 @@ impl<T: Element> Linear<T> {
     /// Takes `weight`, `[outputs, inputs]`, and `bias`.
     ///
     /// # Errors
-    /// Those of [`Weights::array`].
+    /// The errors of [`Weights::array`].
     pub fn load(weights: &Weights, [inputs, outputs]: [usize; 2]) -> Result<Linear<T>> {
         let bias = Some(weights.array("bias", [outputs])?);
         Ok(Linear { bias, ..Linear::load_unbiased(weights, [inputs, outputs])? })
@@ -29,12 +29,13 @@ impl<T: Element> Linear<T> {
     /// Takes `weight` alone.
     ///
     /// # Errors
-    /// Those of [`Weights::array`].
+    /// The errors of [`Weights::array`].
     pub fn load_unbiased(weights: &Weights, [inputs, outputs]: [usize; 2]) -> Result<Linear<T>> {
         Ok(Linear { weight: weights.array("weight", [outputs, inputs])?, bias: None })
     }
 
-    /// Several products with the same rows as one: their results lie one behind the other in each row. Each has as many outputs.
+    /// Several products with the same rows as one product: their results lie one behind the other in each row. All have
+    /// `outputs` outputs.
     pub(crate) fn load_parts(parts: &[&Weights], [inputs, outputs]: [usize; 2], biased: bool) -> Result<Linear<T>> {
         let together = |name: &str, shape: &[usize]| -> Result<Vec<T>> {
             let parts = parts.iter().map(|part| part.numbers(name, shape));
@@ -55,7 +56,7 @@ impl<T: Element> Linear<T> {
     /// Takes `weight` and `bias` of a convolution with filters of 1 by 1, `[outputs, inputs, 1, 1]`, which is a product for each pixel.
     ///
     /// # Errors
-    /// Those of [`Weights::array`].
+    /// The errors of [`Weights::array`].
     pub fn load_filters(weights: &Weights, [inputs, outputs]: [usize; 2]) -> Result<Linear<T>> {
         let filters: Array<T, 4> = weights.array("weight", [outputs, inputs, 1, 1])?;
         Ok(Linear { weight: filters.reshape([outputs, inputs])?, bias: Some(weights.array("bias", [outputs])?) })
@@ -64,7 +65,8 @@ impl<T: Element> Linear<T> {
     /// Computes it.
     ///
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) unless the last axis has as many elements as there are inputs; the runtime's.
+    /// [`Error::Shape`](crate::Error::Shape) unless the length of the last axis is the number of inputs; errors of the
+    /// runtime.
     pub fn forward<const N: usize>(&self, run: &Run, x: &Tensor<T, N>) -> Result<Tensor<T, N>> {
         self.compute(run, x, linalg::Activation::Identity, None)
     }

@@ -16,10 +16,10 @@ pub struct Embedding<T> {
 }
 
 impl<T: Element> Embedding<T> {
-    /// Takes `weight`, a table of so many rows and columns.
+    /// Takes `weight`, a table with rows and columns of `shape`.
     ///
     /// # Errors
-    /// Those of [`Weights::array`].
+    /// The errors of [`Weights::array`].
     pub fn load(weights: &Weights, shape: [usize; 2]) -> Result<Embedding<T>> {
         Ok(Embedding { table: weights.array("weight", shape)? })
     }

@@ -16,7 +16,7 @@ pub use norm::{GroupNorm, LayerNorm};
 
 use crate::error::{Error, Result};
 
-/// What a layer says of a tensor that it does not take.
+/// The error of a layer for a tensor that it does not take.
 pub(crate) fn refuse<R>(layer: &'static str, wanted: String, shape: &[usize]) -> Result<R> {
     let shape = shape.to_vec();
     Err(Error::Shape { layer, wanted, shape })

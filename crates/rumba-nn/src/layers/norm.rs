@@ -24,7 +24,7 @@ impl<T: Element> GroupNorm<T> {
     /// Takes `weight` and `bias`, a number for each channel.
     ///
     /// # Errors
-    /// Those of [`Weights::array`]; [`Error::Shape`](crate::Error::Shape) unless the groups share the channels out.
+    /// The errors of [`Weights::array`]; [`Error::Shape`](crate::Error::Shape) unless the groups divide the channels.
     pub fn load(weights: &Weights, channels: usize, groups: usize, epsilon: f32) -> Result<GroupNorm<T>> {
         if groups == 0 || !channels.is_multiple_of(groups) {
             return refuse("GroupNorm", format!("channels in {groups} groups"), &[channels]);
@@ -53,7 +53,7 @@ impl<T: Element> GroupNorm<T> {
         self.compute(run, x, None, function)
     }
 
-    /// The same of images to whose pixels a row of numbers is added first, one for each image.
+    /// The norm of images after adding a row of numbers to each pixel, one row for each image.
     ///
     /// # Errors
     /// As [`forward`](Self::forward), and unless there is a row for each image with a number for each channel.
@@ -189,7 +189,7 @@ impl<T: Element> LayerNorm<T> {
     /// Takes `weight` and `bias`, a number for each element of a row.
     ///
     /// # Errors
-    /// Those of [`Weights::array`].
+    /// The errors of [`Weights::array`].
     pub fn load(weights: &Weights, columns: usize, epsilon: f32) -> Result<LayerNorm<T>> {
         Ok(LayerNorm { scale: weights.array("weight", [columns])?, shift: weights.array("bias", [columns])?, epsilon })
     }

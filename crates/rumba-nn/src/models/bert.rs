@@ -1,4 +1,4 @@
-//! A transformer for texts that looks both ways.
+//! A bidirectional transformer for texts.
 
 use crate::error::{Error, Result};
 use crate::layers::{Activation, Attention, Embedding, Heads, LayerNorm, Linear};
@@ -12,27 +12,28 @@ use rumba::linalg::Mask;
 /// How large a [`Bert`] is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BertShape {
-    /// Words that there are numbers for.
+    /// Tokens of the vocabulary.
     pub words: usize,
-    /// Words of a text at most.
+    /// The largest number of tokens in a text.
     pub positions: usize,
-    /// Kinds of texts, of which the first is read.
+    /// Token types (`type_vocab_size`); every token has the first type.
     pub kinds: usize,
-    /// Numbers of a word, and of what stands for it at the end.
+    /// Numbers of a token's embedding, and of its final hidden state.
     pub width: usize,
     /// Layers.
     pub layers: usize,
     /// Heads of each attention.
     pub heads: usize,
-    /// Numbers of a word within a layer.
+    /// Numbers of a token between the two products of a layer's feed-forward part.
     pub inner: usize,
-    /// The function of these.
+    /// The function between these two products.
     pub activation: Activation,
-    /// What norms divide by at least.
+    /// The epsilon of layer norms, which keeps their divisor above zero.
     pub epsilon: f32,
 }
 
-/// `BertModel` of Hugging Face's transformers (Devlin et al. 2019), without its pooler: norms follow what they are of.
+/// `BertModel` of Hugging Face's transformers (Devlin et al. 2019), without its pooler; a norm follows each sublayer
+/// (post-norm).
 #[derive(Debug)]
 pub struct Bert<T> {
     words: Embedding<T>,
@@ -54,7 +55,7 @@ impl<T: Element> Bert<T> {
     /// Takes the weights of a `BertModel`.
     ///
     /// # Errors
-    /// Those of [`Weights::array`], and of layers that the shape does not fit.
+    /// The errors of [`Weights::array`], and of layers that do not fit the shape.
     pub fn load(weights: &Weights, shape: &BertShape) -> Result<Bert<T>> {
         let BertShape { width, inner, .. } = *shape;
         let embeddings = weights.at("embeddings");
@@ -82,11 +83,11 @@ impl<T: Element> Bert<T> {
         })
     }
 
-    /// What stands for each word of texts, `[texts, words, width]`. The texts lie outside of the run, as numbers of their words; all have as
-    /// many, and none is padding.
+    /// The final hidden state of each token, `[texts, words, width]`. The texts are arrays outside of the run, which
+    /// hold numbers of tokens; all texts have the same number of tokens, without padding.
     ///
     /// # Errors
-    /// [`Error::Shape`] of texts that are too long, or that do not lie row by row; the runtime's.
+    /// [`Error::Shape`] if texts are too long or not in row-major order; errors of the runtime.
     pub fn forward(&self, run: &Run, texts: ArrayView<'_, u32, 2>) -> Result<Tensor<T, 3>> {
         let [count, length] = texts.shape();
         let [most, width] = self.positions.table().shape();

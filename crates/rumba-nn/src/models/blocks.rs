@@ -23,7 +23,7 @@ impl<T: Element> Resnet<T> {
     /// divide by the root of the variance and `epsilon`.
     ///
     /// # Errors
-    /// Those of [`Weights::array`], and of norms whose groups do not share the channels out.
+    /// The errors of [`Weights::array`], and of norms whose groups do not divide the channels.
     pub fn load(
         weights: &Weights,
         [inputs, outputs]: [usize; 2],

@@ -1,4 +1,4 @@
-//! The text encoder of Stable Diffusion: what a diffusion model is told of a text.
+//! The text encoder of Stable Diffusion: its hidden states condition the diffusion model.
 
 use crate::error::{Error, Result};
 use crate::layers::{Activation, Attention, Embedding, Heads, LayerNorm, Linear};
@@ -12,24 +12,24 @@ use rumba::linalg::Mask;
 /// How large a [`ClipText`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClipTextShape {
-    /// Words that there are numbers for.
+    /// Tokens of the vocabulary.
     pub words: usize,
-    /// Words of a text at most.
+    /// The largest number of tokens in a text.
     pub positions: usize,
-    /// Numbers of a word, and of what stands for it at the end.
+    /// Numbers of a token's embedding, and of its final hidden state.
     pub width: usize,
     /// Layers.
     pub layers: usize,
     /// Heads of each attention.
     pub heads: usize,
-    /// Numbers of a word within a layer.
+    /// Numbers of a token between the two products of a layer's feed-forward part.
     pub inner: usize,
-    /// The function of these.
+    /// The function between these two products.
     pub activation: Activation,
 }
 
 impl ClipTextShape {
-    /// That of Stable Diffusion 1.5: ViT-L/14.
+    /// The text encoder of Stable Diffusion 1.5: ViT-L/14.
     pub const STABLE_DIFFUSION_1: ClipTextShape = ClipTextShape {
         words: 49408,
         positions: 77,
@@ -40,7 +40,7 @@ impl ClipTextShape {
         activation: Activation::QuickGelu,
     };
 
-    /// That of Stable Diffusion 2.1: OpenCLIP's ViT-H/14 without its last layer.
+    /// The text encoder of Stable Diffusion 2.1: OpenCLIP's ViT-H/14 without its last layer.
     pub const STABLE_DIFFUSION_2: ClipTextShape = ClipTextShape {
         width: 1024,
         layers: 23,
@@ -73,7 +73,7 @@ impl<T: Element> ClipText<T> {
     /// Takes the weights of a `CLIPTextModel`, which lie [at](Weights::at) `text_model` in published files.
     ///
     /// # Errors
-    /// Those of [`Weights::array`], and of layers that the shape does not fit.
+    /// The errors of [`Weights::array`], and of layers that do not fit the shape.
     pub fn load(weights: &Weights, shape: &ClipTextShape) -> Result<ClipText<T>> {
         let ClipTextShape { words, positions, width, layers, heads, inner, activation } = *shape;
         let embedding = |name, rows| Embedding::load(&weights.at("embeddings").at(name), [rows, width]);
@@ -99,10 +99,11 @@ impl<T: Element> ClipText<T> {
         })
     }
 
-    /// What stands for each word of texts, `[texts, words, width]`. The texts lie outside of the run, as numbers of their words.
+    /// The final hidden state of each token, `[texts, words, width]`. The texts are arrays outside of the run, which
+    /// hold numbers of tokens.
     ///
     /// # Errors
-    /// [`Error::Shape`] of texts that are too long, or that do not lie row by row; the runtime's.
+    /// [`Error::Shape`] if texts are too long or not in row-major order; errors of the runtime.
     pub fn forward(&self, run: &Run, texts: ArrayView<'_, u32, 2>) -> Result<Tensor<T, 3>> {
         let [count, length] = texts.shape();
         let [most, width] = self.positions.table().shape();

@@ -1,4 +1,4 @@
-//! What Stable Diffusion's U-Net looks at a text with: pixels attend to each other, then to the words.
+//! The transformer blocks of Stable Diffusion's U-Net: pixels attend to each other, then to the tokens of the text.
 
 use crate::error::Result;
 use crate::layers::{Attention, GroupNorm, Heads, LayerNorm, Linear};
@@ -86,7 +86,7 @@ impl<T: Element> Transformer<T> {
     /// Takes the weights of a `Transformer2DModel`.
     ///
     /// # Errors
-    /// Those of [`Weights::array`], and of layers that the shape does not fit.
+    /// The errors of [`Weights::array`], and of layers that do not fit the shape.
     pub fn load(weights: &Weights, shape: &TransformerShape) -> Result<Transformer<T>> {
         let TransformerShape { channels, groups, projection, .. } = *shape;
         let product = |name| match projection {
@@ -102,7 +102,7 @@ impl<T: Element> Transformer<T> {
         })
     }
 
-    /// The images, with what they find in a text added: `[images, words, numbers]`.
+    /// The images after attention to a text: `[images, words, numbers]`.
     ///
     /// # Errors
     /// [`Error::Shape`](crate::Error::Shape) of images or texts with other channels, and of as many texts; the runtime's.

@@ -10,10 +10,10 @@ use crate::run::tensor::Tensor;
 use crate::weights::Weights;
 use rumba::DeviceSlice;
 
-/// What norms divide by at least.
+/// The epsilon of norms, which keeps their divisor above zero.
 const EPSILON: f32 = 1e-5;
 
-/// How large a [`UNet2d`] is, and what its images are of.
+/// The sizes of a [`UNet2d`], and the condition on its images.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UNet2dShape {
     /// Channels of an image.
@@ -26,21 +26,21 @@ pub struct UNet2dShape {
     pub blocks: usize,
     /// Groups of the norms.
     pub groups: usize,
-    /// What tells the network what an image is of.
+    /// The condition on an image.
     pub condition: Condition,
 }
 
-/// What tells a [`UNet2d`] what an image is of.
+/// The condition of a [`UNet2d`], which describes the image to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// One of so many classes. Attentions are between pixels: diffusers' `UNet2DModel`.
+    /// One class of this number of classes. Attentions are between pixels: diffusers' `UNet2DModel`.
     Class(usize),
-    /// A text, whose words have so many numbers. Attentions are between pixels, and between them and words: diffusers'
-    /// `UNet2DConditionModel`.
+    /// A text, with this number of numbers per token. Attentions are between pixels, and between pixels and tokens:
+    /// diffusers' `UNet2DConditionModel`.
     Text(usize, Projection),
 }
 
-/// What an image is of, for each image.
+/// The condition of each image.
 #[derive(Clone, Copy, Debug)]
 pub enum Subject<'a, T> {
     /// Its class, outside of the run.
@@ -50,7 +50,7 @@ pub enum Subject<'a, T> {
 }
 
 impl UNet2dShape {
-    /// That of Stable Diffusion 1.5.
+    /// The shape of Stable Diffusion 1.5.
     #[must_use]
     pub fn stable_diffusion_1() -> UNet2dShape {
         UNet2dShape {
@@ -63,7 +63,7 @@ impl UNet2dShape {
         }
     }
 
-    /// That of Stable Diffusion 2.1.
+    /// The shape of Stable Diffusion 2.1.
     #[must_use]
     pub fn stable_diffusion_2() -> UNet2dShape {
         UNet2dShape {
@@ -170,7 +170,7 @@ impl<T: Element> UNet2d<T> {
     /// Takes the weights of a `UNet2DModel` with a table of classes, or of a `UNet2DConditionModel`.
     ///
     /// # Errors
-    /// Those of [`Weights::array`], and of layers that the shape does not fit.
+    /// The errors of [`Weights::array`], and of layers that do not fit the shape.
     ///
     /// # Panics
     /// If the shape has no levels.
@@ -234,7 +234,8 @@ impl<T: Element> UNet2d<T> {
         })
     }
 
-    /// What the network predicts of images, `[images, rows, columns, channels]`, at a time of each, which lies outside of the run.
+    /// The network's prediction for images, `[images, rows, columns, channels]`, at a time for each image, from an
+    /// array outside of the run.
     ///
     /// # Errors
     /// [`Error::Shape`] of images that do not fit, of as many times or subjects, and of subjects of the other kind; the runtime's.
@@ -284,7 +285,7 @@ impl<T: Element> UNet2d<T> {
                 x = block.forward(run, &x, &time, subject)?;
             }
             if let (Some(double), Some(kept)) = (&level.resize, kept.last()) {
-                // What was halved may have had an odd number of rows or columns.
+                // The image before the halving may have had an odd number of rows or columns.
                 let [_, rows, columns, _] = kept.shape();
                 x = run.cropped(&run.upsample(&x)?, [rows, columns])?;
                 x = double.forward(run, &x)?;

@@ -1,4 +1,4 @@
-//! What makes images of the latents that Stable Diffusion draws in, and latents of images.
+//! The variational autoencoder of Stable Diffusion: decodes latents to images, and encodes images to latents.
 
 use super::blocks::{PixelAttention, Resnet};
 use crate::error::Result;
@@ -8,7 +8,7 @@ use crate::run::element::Element;
 use crate::run::tensor::Tensor;
 use crate::weights::Weights;
 
-/// What norms divide by at least.
+/// The epsilon of norms, which keeps their divisor above zero.
 const EPSILON: f32 = 1e-6;
 
 /// How large a [`VaeDecoder`] and a [`VaeEncoder`] are.
@@ -27,7 +27,7 @@ pub struct VaeShape {
 }
 
 impl VaeShape {
-    /// That of Stable Diffusion 1 and 2.
+    /// The shape of Stable Diffusion 1 and 2.
     #[must_use]
     pub fn stable_diffusion() -> VaeShape {
         VaeShape { latent: 4, channels: 3, levels: vec![128, 256, 512, 512], blocks: 2, groups: 32 }
@@ -95,7 +95,7 @@ impl<T: Element> VaeDecoder<T> {
     /// Takes the decoder's weights of an `AutoencoderKL`.
     ///
     /// # Errors
-    /// Those of [`Weights::array`], and of layers that the shape does not fit.
+    /// The errors of [`Weights::array`], and of layers that do not fit the shape.
     ///
     /// # Panics
     /// If the shape has no levels.
@@ -165,7 +165,7 @@ impl<T: Element> VaeEncoder<T> {
     /// Takes the encoder's weights of an `AutoencoderKL`.
     ///
     /// # Errors
-    /// Those of [`Weights::array`], and of layers that the shape does not fit.
+    /// The errors of [`Weights::array`], and of layers that do not fit the shape.
     ///
     /// # Panics
     /// If the shape has no levels.

@@ -1,4 +1,4 @@
-//! The numbers that tensors have, and the kernels that there are for each.
+//! The types of a tensor's numbers, and the kernels for each type.
 
 use crate::error::Result;
 use crate::run::tensor::Tensor;

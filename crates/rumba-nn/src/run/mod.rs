@@ -20,10 +20,11 @@ use std::rc::Rc;
 /// The kernels of the layers.
 pub const PTX: &str = include_str!(env!("NN_PTX"));
 
-/// Tensors begin at multiples of so many words: what tensor copies ask for, and a line of any cache.
+/// Tensors begin at multiples of this number of words: the alignment that tensor copies require, and a line of any
+/// cache.
 const LINE: usize = 64;
 
-/// Warps of a block of a kernel that has a row for each warp.
+/// Warps of a block in kernels that compute a row per warp.
 const WARPS: usize = 4;
 
 /// Networks on one device: the kernels of their layers, and linear algebra. Clones share both.
@@ -63,7 +64,7 @@ impl Nn {
     /// Runs a network once, plans the memory of its tensors, and records it with that memory.
     ///
     /// The network is called twice. It must do the same both times, and take its arguments from arrays that stay where they are: a
-    /// launch of the program reads what they hold then.
+    /// launch of the program reads their contents at that time.
     ///
     /// # Errors
     /// The network's; [`Error::Changed`] if it did not do the same; the driver's.
@@ -110,7 +111,7 @@ impl Nn {
     }
 }
 
-/// A network as it was recorded: all its launches in one graph, all its tensors in one piece of memory.
+/// A recorded network: all its launches in one graph, all its tensors in one buffer.
 #[derive(Debug)]
 pub struct Program {
     graph: Graph,
@@ -121,7 +122,7 @@ impl Program {
     /// Puts all launches on the default stream.
     ///
     /// # Errors
-    /// The driver's. What goes wrong in a kernel is told at the next wait.
+    /// The driver's. An error in a kernel is reported at the next wait.
     pub fn launch(&self) -> Result<()> {
         Ok(self.graph.launch()?)
     }
@@ -131,13 +132,13 @@ impl Program {
         &self.graph
     }
 
-    /// How many bytes the tensors have together.
+    /// The size of the buffer that the tensors share, in bytes.
     pub fn bytes(&self) -> usize {
         self.words * size_of::<u32>()
     }
 }
 
-/// A run of a network: what layers make tensors with, and launch on.
+/// A run of a network: layers make their tensors and launch their kernels through it.
 #[derive(Debug)]
 pub struct Run {
     nn: Nn,
@@ -145,12 +146,12 @@ pub struct Run {
     state: Rc<State>,
 }
 
-/// What a run and its tensors share.
+/// The state that a run and its tensors share.
 struct State {
     source: Source,
-    /// What was done so far.
+    /// The events so far.
     events: RefCell<Vec<Event>>,
-    /// How many tensors were made.
+    /// The number of tensors made so far.
     made: Cell<usize>,
     /// Borrowed while tensors are made or read.
     busy: RefCell<()>,
@@ -158,13 +159,13 @@ struct State {
 
 /// Where the memory of tensors comes from.
 enum Source {
-    /// Each has a buffer of its own.
+    /// Each tensor has a buffer of its own.
     Device,
-    /// All lie in one.
+    /// All tensors lie in one buffer.
     Planned { plan: Plan, arena: RefCell<DeviceBuffer<u32>> },
 }
 
-/// The memory of a tensor, which is free again when this is dropped.
+/// The memory of a tensor, which is freed when this value is dropped.
 pub(crate) struct Memory {
     state: Rc<State>,
     number: usize,
@@ -211,13 +212,15 @@ impl Run {
         Run { nn: Nn { linalg, ..nn }, stream, state: Rc::new(state) }
     }
 
-    /// Makes a tensor. `work` puts the launches that compute it on the run's stream; it is given the tensor's memory, and what it reads
-    /// other tensors by. Every element is to be written: what the memory held before is of no meaning.
+    /// Makes a tensor. `work` puts the launches that compute the tensor on the run's stream; its arguments are the
+    /// tensor's memory, and the [`Reads`] through which it reads other tensors. It must write every element: the
+    /// memory's earlier contents are meaningless.
     ///
     /// This is how layers are made, also those of other crates: see the example of [the crate](crate).
     ///
     /// # Errors
-    /// Those of `work`; [`Error::Nested`] if it makes a tensor itself; [`Error::Changed`]; [`rumba::Error::OutOfMemory`].
+    /// The errors of `work`; [`Error::Nested`] if `work` makes a tensor itself; [`Error::Changed`];
+    /// [`rumba::Error::OutOfMemory`].
     pub fn make<T: Pod, const N: usize>(
         &self,
         shape: [usize; N],
@@ -234,7 +237,7 @@ impl Run {
         };
         let place = match &state.source {
             Source::Device => {
-                // What a layer leaves out is not a number, in any of the types.
+                // Elements that a layer does not write are NaN, in each of the types.
                 let array = Array::full(&self.nn.device, [words], u32::MAX)?;
                 let mut buffer = array.into_buffer();
                 typed(buffer.as_slice_mut(), Vec::new())?;
@@ -256,10 +259,11 @@ impl Run {
         Ok(Tensor::new(Rc::new(memory), shape))
     }
 
-    /// Launches what reads tensors and writes to memory outside of the run. `work` is given what it reads them by.
+    /// Launches work that reads tensors and writes to memory outside of the run. `work` reads tensors through its
+    /// argument.
     ///
     /// # Errors
-    /// Those of `work`; [`Error::Nested`].
+    /// The errors of `work`; [`Error::Nested`].
     pub fn read(&self, work: impl FnOnce(&Reads<'_>) -> Result<()>) -> Result<()> {
         let state = &self.state;
         let _alone = state.busy.try_borrow_mut().map_err(|_| Error::Nested)?;
@@ -314,7 +318,7 @@ impl Run {
         &self.nn.module
     }
 
-    /// Launches a kernel of ours that has a row for each warp.
+    /// Launches a kernel of this crate that computes a row per warp.
     pub(crate) fn launch_rows(&self, rows: usize, call: Call<'_>) -> Result<()> {
         if rows == 0 {
             return Ok(());
@@ -323,7 +327,7 @@ impl Run {
         self.launch(self.module(), LaunchConfig::new(blocks, 32 * WARPS as u32), call)
     }
 
-    /// Computes a vectorized function of ours.
+    /// Computes a vectorized function of this crate.
     pub(crate) fn map<'o, 'a: 'o, T: Pod, D>(&self, map: Map<'a, T, D>, output: impl OperandMut<'o, T>) -> Result<()> {
         Ok(match &self.stream {
             Some(stream) => self.module().map_into_on(stream, map, output),
@@ -332,11 +336,11 @@ impl Run {
     }
 }
 
-/// What the work of [`Run::make`] reads tensors by.
+/// Access to tensors, for the work of [`Run::make`] and [`Run::read`].
 #[derive(Debug)]
 pub struct Reads<'a> {
     state: &'a Rc<State>,
-    /// Planned memory but for the tensor that is made: its parts, and at which word each begins.
+    /// The planned memory around the tensor that is being made: its parts, and the word at which each part begins.
     parts: Vec<(DeviceSlice<'a, u32>, usize)>,
 }
 
@@ -349,7 +353,7 @@ impl Reads<'_> {
         Ok(ArrayView::from(self.slice(tensor)?).reshape(tensor.shape())?)
     }
 
-    /// A tensor's numbers one after the other.
+    /// A tensor's numbers as a contiguous slice.
     ///
     /// # Errors
     /// [`Error::OtherRun`].
@@ -361,7 +365,7 @@ impl Reads<'_> {
         let words: DeviceSlice<'s, u32> = match &memory.place {
             Place::Own(buffer) => buffer.as_slice(),
             Place::Planned(place) => {
-                // A tensor that lives longer than planned may lie where the new one does.
+                // A tensor that lives longer than planned may overlap the new tensor.
                 let part =
                     self.parts.iter().find(|(part, start)| *start <= place.start && place.end <= *start + part.len());
                 let (part, start) = part.ok_or(Error::Changed)?;

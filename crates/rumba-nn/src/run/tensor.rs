@@ -38,7 +38,7 @@ impl<T, const N: usize> Tensor<T, N> {
     /// The same numbers in another shape.
     ///
     /// # Panics
-    /// Unless the shape has as many.
+    /// Unless both shapes have the same number of elements.
     #[track_caller]
     #[must_use]
     pub fn reshape<const M: usize>(&self, shape: [usize; M]) -> Tensor<T, M> {

@@ -203,14 +203,14 @@ fn image_shape([_, rows, columns, channels]: [usize; 4]) -> [u32; 3] {
     [rows, columns, channels].map(|length| length as u32)
 }
 
-/// What training adds to runs.
+/// The layers of training.
 impl Run {
     /// Launches a kernel of ours that has a thread for each number of a new tensor.
     fn launch_each(&self, count: usize, call: Call<'_>) -> Result<()> {
         self.launch(self.module(), LaunchConfig::for_each(count), call)
     }
 
-    /// Sums so many parts, whose rows are `width` long: the elements of these columns.
+    /// Sums `count` parts, whose rows are `width` long: the elements of these columns.
     fn sum_parts(
         &self,
         parts: DeviceSlice<'_, f32>,

@@ -1,4 +1,4 @@
-//! What is trained: names, shapes and places of parameters in one piece of memory, their numbers, their gradients, and files of them.
+//! Trained parameters: their names, shapes and places in one buffer, their numbers, their gradients, and files of them.
 
 use crate::error::{Result, WeightError};
 use crate::run::Nn;
@@ -10,7 +10,7 @@ use safetensors::tensor::{Dtype, TensorView, serialize};
 use std::ops::Range;
 use std::path::Path;
 
-/// Parameters begin at multiples of so many numbers, as fast products ask for.
+/// Parameters begin at multiples of this number of numbers, as fast products require.
 const ALIGNMENT: usize = 64;
 
 /// Where a parameter lies.

@@ -17,7 +17,7 @@ fn golden(nn: &Nn, name: &str) -> Result<Weights> {
     Weights::open(nn, folder.join(format!("{name}.safetensors")))
 }
 
-/// What a run's error is to the runtime that checks it.
+/// The runtime's error in an error of a run; panics for other errors.
 pub fn checked<R>(result: Result<R>) -> rumba::Result<R> {
     result.map_err(|error| match error {
         Error::Rumba(error) => error,

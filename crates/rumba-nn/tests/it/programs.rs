@@ -106,7 +106,7 @@ fn recording_and_replaying_allocate_nothing_but_the_plan() {
         assert!(first >= before + own.get(), "the first call allocates as it goes");
         assert_eq!(end, start, "the second one has what it needs");
         assert!(start >= before + program.bytes());
-        // The sums of three tensors that are there at once, not those of all sixteen.
+        // The size of three tensors that are live at once, not that of all sixteen.
         let largest = size_of::<f32>() * RESULTS.iter().product::<usize>();
         assert!(program.bytes() <= 3 * largest, "{} bytes", program.bytes());
         let recorded = used()?;
@@ -146,7 +146,7 @@ fn a_network_that_changes_its_mind_is_refused() -> Result<()> {
     let nn = Nn::new(&device)?;
     let x = Array::full(&device, [100], 1.0_f32)?;
     let calls = Cell::new(0);
-    // Of each, what it does when it is called for the second time.
+    // For each network, its behavior in the second call.
     type Second = fn(&Run, Tensor<f32, 1>) -> Result<()>;
     let ways: [(&str, Second); 4] = [
         ("another tensor", |run, x| run.add(&x, &x).map(drop)),

@@ -162,7 +162,7 @@ fn parameters_come_back_from_a_file() {
     let (_, mut other) = one_layer(&device, 0.0);
     other.restore(&nn, &file).expect("it was written");
     let again = step(&mut other);
-    // What lies between parameters is in no file.
+    // Files do not contain the padding between parameters.
     assert_eq!((&again[..6], &again[64..66], other.steps()), (&straight[..6], &straight[64..66], 2));
 
     let mut layout = Layout::new();

@@ -34,7 +34,7 @@ fn a_tensor_is_missing() {
         "tiny.safetensors has no tensor `up.fc.weight`, which the network has in shape [3, 2]\n\
          help: it has `down.fc.weight`"
     );
-    // What has only its last part in common is not what was meant.
+    // A name that shares only its last part is not suggested.
     let error = message(GroupNorm::<f32>::load(&weights.at("norm"), 4, 2, 1e-5));
     assert_eq!(error, "tiny.safetensors has no tensor `norm.weight`, which the network has in shape [4]");
 }

@@ -7,7 +7,7 @@ use crate::ast::{
 };
 use crate::lexer::TokenKind;
 
-/// What the variables of one declaration have in common.
+/// The part of a declaration that all its variables share.
 struct Prefix {
     linkage: Option<Linkage>,
     space: StateSpace,
@@ -106,7 +106,7 @@ impl<'s> Parser<'s> {
         self.fail(self.token.span, &Problem::IncompleteDeclaration { missing })
     }
 
-    /// What follows `.ptr`: what it points at, and how that is aligned.
+    /// The attributes after `.ptr`: the state space or type pointed at, and its alignment.
     fn pointer(&mut self) -> Parsed<Pointer> {
         let mut target = PointerTarget::Generic;
         if self.at(TokenKind::Dotted) {
@@ -211,7 +211,7 @@ impl<'s> Parser<'s> {
         Ok(Initializer::List(list))
     }
 
-    /// What follows `.entry` or `.func`, up to the `;` or the closing brace.
+    /// The rest of a function after `.entry` or `.func`, up to the `;` or the closing brace.
     pub(super) fn function(
         &mut self,
         start: Span,

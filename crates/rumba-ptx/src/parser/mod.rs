@@ -2,7 +2,7 @@
 //!
 //! After an error the parser goes on behind the statement or item at fault, up to a limit of
 //! errors. Nesting is limited too, so no source can exhaust the stack, here or where the tree is
-//! walked later. It does not know which instructions there are or what a name stands for.
+//! walked later. The parser knows neither instructions nor the meaning of names.
 
 mod constant;
 mod declaration;
@@ -96,7 +96,7 @@ impl<'s> Parser<'s> {
         taken
     }
 
-    /// Reports what is no token at all, and looks at the token behind.
+    /// Reports characters that are no token, and moves to the next token.
     #[cold]
     fn skip_unusable(&mut self) {
         let mut reported_at = None;
@@ -206,7 +206,7 @@ impl<'s> Parser<'s> {
 
     #[cold]
     fn report(&mut self, span: Span, problem: &Problem<'s>) {
-        // One place, one complaint: at the end of the source everything that is open has one.
+        // One place gets one error: at the end of the source every open construct would report one.
         let ends = matches!(problem, Problem::Ends { .. } | Problem::OpenBody { .. });
         let told = self
             .errors

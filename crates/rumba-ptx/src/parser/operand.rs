@@ -63,7 +63,7 @@ impl<'s> Parser<'s> {
         Ok(Operand { kind, span: start.to(self.previous) })
     }
 
-    /// What a name at `span`, taken already, begins.
+    /// The operand that begins with the name at `span`, which is already consumed.
     fn named(&mut self, span: Span) -> Parsed<OperandKind<'s>> {
         let name = self.text(span);
         Ok(match self.token.kind {

@@ -70,7 +70,7 @@ pub(crate) enum Problem<'s> {
 }
 
 impl Problem<'_> {
-    /// What to do about it, where there is more to say than the sentence itself.
+    /// Advice beyond the sentence itself, if there is any.
     pub(crate) fn help(&self) -> Option<&'static str> {
         Some(match self {
             Self::Ends { .. } | Self::OpenBody { .. } => {

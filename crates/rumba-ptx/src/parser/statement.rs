@@ -102,7 +102,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// What a label stands before: one of three directives, or anything.
+    /// The statement after a label: one of three directives, or any other statement.
     fn labelled(&mut self, label: Label<'s>) -> Parsed<Statement<'s>> {
         let directive = if self.at(TokenKind::Dotted) { self.token_text() } else { "" };
         Ok(match directive {
@@ -172,7 +172,7 @@ impl<'s> Parser<'s> {
         Ok(Guard { register, negated, span: at.to(end) })
     }
 
-    /// What follows the mnemonic, which is taken already.
+    /// The rest of an instruction, whose mnemonic is already consumed.
     fn instruction(&mut self, guard: Option<Guard<'s>>, mnemonic: Span) -> Parsed<Instruction<'s>> {
         let opcode = self.opcode(mnemonic)?;
         let mut operands = Operands::new();

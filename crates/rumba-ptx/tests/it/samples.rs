@@ -1,7 +1,7 @@
 //! PTX as compilers print it: read, printed, read again, and cut short.
 //!
-//! `samples/` holds one file per dialect. All but `legacy.ptx` (an architecture that is long gone)
-//! are accepted by NVIDIA's assembler, and so is what the printer makes of them.
+//! `samples/` holds one file per dialect. NVIDIA's assembler accepts all of them but `legacy.ptx` (for an
+//! architecture that is long gone), and also the printer's output for them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

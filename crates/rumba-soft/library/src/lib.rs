@@ -1,7 +1,8 @@
 //! The software CUDA device as a library that programs load, as they load NVIDIA's driver.
 //!
-//! `cargo xtask setup` builds it and puts it where programs look for it. All is in `rumba-soft`; here is only the symbol
-//! by which it is entered. It has none of the driver API's, so that it is never taken for `libcuda.so.1`.
+//! `cargo xtask setup` builds the library and puts it where programs look for it. `rumba-soft` has all of the code;
+//! this crate only exports the symbol that programs call. It exports no symbol of the driver API, so that it is never
+//! mistaken for `libcuda.so.1`.
 
 use rumba_interface::Device;
 

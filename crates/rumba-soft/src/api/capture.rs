@@ -11,7 +11,7 @@ use crate::soft::driver::Driver;
 use crate::soft::graph::EdgeData;
 use crate::soft::order::AnyStream;
 
-/// What a stream is doing, as `CUstreamCaptureStatus`.
+/// The capture states of a stream: `CUstreamCaptureStatus`.
 const NONE: c_int = 0;
 const ACTIVE: c_int = 1;
 const INVALIDATED: c_int = 2;

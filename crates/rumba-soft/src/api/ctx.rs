@@ -274,7 +274,7 @@ pub(crate) extern "C" fn cuCtxSetCacheConfig(config: c_int) -> Code {
     })
 }
 
-/// Refuses what is no `CUfunc_cache`.
+/// Refuses numbers that are no `CUfunc_cache`.
 pub(crate) fn check_cache_config(config: c_int) -> Result<(), Error> {
     if (0..=3).contains(&config) { Ok(()) } else { Err(wrong("config", config, "it must be 0 to 3")) }
 }
@@ -294,7 +294,7 @@ pub(crate) extern "C" fn cuCtxSetSharedMemConfig(config: c_int) -> Code {
     })
 }
 
-/// Refuses what is no `CUsharedconfig`.
+/// Refuses numbers that are no `CUsharedconfig`.
 pub(crate) fn check_shared_config(config: c_int) -> Result<(), Error> {
     if (0..=2).contains(&config) { Ok(()) } else { Err(wrong("config", config, "it must be 0 to 2")) }
 }

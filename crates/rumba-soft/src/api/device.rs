@@ -1,4 +1,5 @@
-//! Devices. There is one, or as many as `RUMBA_SOFT_DEVICES` asks for: they differ in their identity and share one machine.
+//! Devices: one, or the number that `RUMBA_SOFT_DEVICES` asks for. The devices differ in their identity and share one
+//! machine.
 
 use std::ffi::{c_char, c_int};
 

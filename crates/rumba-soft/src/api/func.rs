@@ -1,4 +1,4 @@
-//! Functions: what they need, and what may be set about them.
+//! Functions: their attributes and settings.
 
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;

@@ -73,10 +73,10 @@ pub(crate) extern "C" fn cuGraphNodeFindInClone(
     })
 }
 
-/// Stores as many items as there is room for, and how many there are: without an array, only their number.
+/// Stores as many items as the caller's array has room for, and the number of items; without an array, only the number.
 pub(super) fn list<T>(items: &[T], count: Out<usize>, store: impl Fn(usize, &T) -> bool) -> Result<(), Error> {
     count.required("count")?;
-    // SAFETY: a list's count is how much there is room for, and becomes how much there is.
+    // SAFETY: a list's count is the size of the caller's array, and becomes the number of items.
     let room = unsafe { count.given("count") }?;
     let mut stored = 0;
     for (index, item) in items.iter().take(room).enumerate() {
@@ -173,7 +173,7 @@ fn with_pairs(
     let (_, graph) = graph_of(handle)?;
     let data = |index| match data.is_null() {
         true => Ok(None),
-        // SAFETY: there is data for as many edges as there are nodes.
+        // SAFETY: `edgeData` has `count` elements, one for each pair of nodes.
         false => unsafe { data.element("edgeData", index) }.map(Some),
     };
     let pairs: Vec<_> = nodes(from, count)?.into_iter().zip(nodes(to, count)?).collect();
@@ -295,7 +295,7 @@ pub(crate) extern "C" fn cuGraphInstantiateWithParams(
 ) -> Code {
     answer(|| {
         parameters.required("instantiateParams")?;
-        // SAFETY: the call reads what is asked for, and writes what became of it.
+        // SAFETY: the call reads the parameters, and writes its results into them.
         let mut given = unsafe { parameters.given("instantiateParams") }?;
         let outcome = instantiate(exec, graph, given.flags);
         given.error_node = 0;

@@ -18,7 +18,7 @@ const ERROR_LOG_BUFFER_SIZE_BYTES: c_int = 6;
 /// More than the last option that CUDA 13 has.
 const NO_OPTION: c_int = 48;
 
-/// Where the caller wants to read how the work went.
+/// Where the caller wants the results and messages of the work.
 #[derive(Default)]
 pub(crate) struct Log {
     info: Buffer,
@@ -34,7 +34,7 @@ pub(crate) struct Log {
 struct Buffer {
     address: u64,
     bytes: usize,
-    /// Where the number of bytes written goes: the option value that held the size.
+    /// The address for the number of bytes written: that of the option value that held the size.
     written: Option<u64>,
 }
 
@@ -43,12 +43,13 @@ impl Log {
     /// stored over them.
     ///
     /// # Safety
-    /// There are `count` options and as many values. The values, and the buffers that they name, stay valid as long as the log
-    /// is written to.
+    /// `options` and `values` have `count` elements each. The values, and the buffers that they name, stay valid until
+    /// the last write to the log.
     pub(crate) unsafe fn new(count: c_uint, options: In<c_int>, values: Out<u64>) -> Result<Self, Error> {
         let mut log = Self { start: Some(Instant::now()), ..Self::default() };
         for index in 0..count as usize {
-            // SAFETY: there are as many (the caller's promise). Values are read, and results stored over them.
+            // SAFETY: both arrays have `count` elements (the caller's promise). Values are read, and results stored
+            // over them.
             let (option, place, value) = unsafe {
                 let option = options.element("options", index)?;
                 values.required("optionValues")?;
@@ -70,7 +71,7 @@ impl Log {
         Ok(log)
     }
 
-    /// Puts the bound of registers on what is loaded or linked with these options.
+    /// Applies the bound of registers to sources that are loaded or linked with these options.
     pub(crate) fn bound(&self, sources: &mut [Source]) {
         if let Some(bound) = self.max_registers {
             for source in sources {
@@ -105,7 +106,7 @@ impl Buffer {
         self.written = Some(place);
     }
 
-    /// Stores as much of a text as fits, with a NUL, and how much that was.
+    /// Stores as much of a text as fits, with a NUL, and the number of bytes stored.
     fn write(&self, text: &str) {
         let text: Vec<u8> = text.bytes().filter(|byte| *byte != 0).collect();
         if self.address != 0 && self.bytes > 0 {

@@ -14,7 +14,7 @@ use crate::soft::module::Function;
 use crate::soft::work::{KernelWork, ParameterBlock, Work};
 use crate::table;
 
-/// Blocks of a cluster that every device with clusters takes, and the most, which kernels have to allow.
+/// The largest cluster, in blocks, that every device with clusters takes, and the largest that kernels can opt in to.
 pub(super) const PORTABLE_CLUSTER: u32 = 8;
 pub(super) const LARGEST_CLUSTER: u32 = 16;
 
@@ -26,7 +26,7 @@ pub(super) struct Shape {
     pub(super) cooperative: bool,
     /// Blocks of a cluster.
     pub(super) cluster: Option<[u32; 3]>,
-    /// Whether the kernel waits itself for what is ahead of it.
+    /// Whether the kernel itself waits for the work ahead of it in the stream (programmatic stream serialization).
     pub(super) programmatic: bool,
 }
 
@@ -116,7 +116,7 @@ pub(super) fn shape_of(config: &LaunchConfig) -> Result<Shape, Error> {
     let attributes = unsafe { In::<LaunchAttribute>::from_address(config.attributes) };
     let mut shape = Shape::new(config.grid, config.block, config.shared, false);
     for index in 0..config.attribute_count as usize {
-        // SAFETY: there are as many as the configuration says.
+        // SAFETY: `attrs` has `attribute_count` elements.
         let attribute = unsafe { attributes.element("attrs", index) }?;
         match attribute.id {
             COOPERATIVE => shape.cooperative = attribute.value[0] != 0,

@@ -28,7 +28,7 @@ impl Place {
     /// An address that may be either: the host's unless the machine knows it or keeps it for itself.
     ///
     /// # Safety
-    /// Where it is the host's, the call is documented to copy from there, or to there, what is copied.
+    /// If the address is the host's, the call is documented to copy from this memory, or to it.
     pub(super) unsafe fn any(address: u64) -> Self {
         Self { address, may_be_of_host: true }
     }

@@ -15,7 +15,7 @@ const FLUSH: c_uint = 1 << 30;
 /// `CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER`: there is always one.
 const NO_BARRIER: c_uint = 1;
 
-/// Refuses a word that is not wholly in memory of the device, or not aligned.
+/// Refuses a word that is not entirely in memory of the device, or not aligned.
 fn check(driver: &Driver, address: CUdeviceptr, is_wide: bool) -> Result<(), Error> {
     let bytes = if is_wide { 8 } else { 4 };
     if !address.is_multiple_of(bytes) {
@@ -116,7 +116,7 @@ pub(crate) extern "C" fn cuStreamBatchMemOp(
     flags: c_uint,
 ) -> Code {
     answer(|| {
-        /// Operations that one call may have.
+        /// The largest number of operations of one call.
         const MOST: c_uint = 256;
         let (driver, stream): (_, AnyStream) = Driver::stream(stream)?;
         if flags != 0 || count > MOST {

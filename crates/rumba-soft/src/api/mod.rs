@@ -1,7 +1,7 @@
 //! The driver calls that the software device serves: one function each, in the file of its prefix.
 //!
 //! A call checks in the order in which NVIDIA's driver does (initialised, context, then arguments), since
-//! callers see only the first code. Its name in `rumba_interface::calls` is what exports it.
+//! callers see only the first code. The list of names in `rumba_interface::calls` exports the calls.
 
 pub(crate) mod array;
 pub(crate) mod attributes;

@@ -14,7 +14,7 @@ use crate::soft::image::{self, Source};
 use crate::soft::module::Module;
 use crate::soft::report;
 
-/// What PTX that came without a name is called in reports.
+/// The name of unnamed PTX in reports.
 pub(crate) const UNNAMED: &str = "PTX";
 
 pub(crate) extern "C" fn cuModuleLoad(module: Out<CUmodule>, path: Text) -> Code {

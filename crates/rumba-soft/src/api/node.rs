@@ -53,7 +53,7 @@ fn change(node: CUgraphNode, action: impl FnOnce(&'static Driver) -> Result<Acti
     Ok(())
 }
 
-/// The same in an executable graph.
+/// Changes a node of an executable graph.
 fn change_exec(
     exec: CUgraphExec,
     node: CUgraphNode,
@@ -145,7 +145,7 @@ fn kernel_params(handle: CUgraphNode) -> Result<KernelParams2, Error> {
     let start = kernel.parameters.as_ptr() as u64;
     let places = kernel.function.kernel.parameters().iter();
     let places: Vec<u64> = places.map(|one| start + one.offset as u64).collect();
-    // What was given out before stays valid until the node's parameters change.
+    // Pointers that were given out before stay valid until the node's parameters change.
     if *pointers != places {
         *pointers = places;
     }

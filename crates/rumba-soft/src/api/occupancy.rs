@@ -145,7 +145,8 @@ pub(crate) extern "C" fn cuOccupancyAvailableDynamicSMemPerBlock(
     })
 }
 
-/// What an occupancy of clusters is asked for: the function, the blocks of it that a multiprocessor holds, and the launch.
+/// The inputs of an occupancy query for clusters: the function, the blocks of it that a multiprocessor holds, and the
+/// launch.
 fn launch_of(function: CUfunction, config: In<LaunchConfig>) -> Result<(Arc<Function>, u32, Shape), Error> {
     let function = function_of(function)?;
     let shape = shape_of(&config.get("config")?)?;

@@ -210,7 +210,7 @@ pub(crate) struct PoolAccess {
     flags: c_int,
 }
 
-/// What can be set is checked and changes nothing: all devices reach the memory of all pools.
+/// Checks the arguments, and changes nothing: all devices reach the memory of all pools.
 pub(crate) extern "C" fn cuMemPoolSetAccess(handle: CUmemoryPool, access: In<PoolAccess>, count: usize) -> Code {
     answer(|| {
         let (_, pool) = pool_of(handle)?;

@@ -1,6 +1,7 @@
-//! Tensor maps: what tensor copies are told of a tensor in global memory.
+//! Tensor maps: the descriptions of tensors in global memory, for tensor copies.
 //!
-//! The rules are those that cuda.h states; that a context is wanted is NVIDIA's driver's. What the 128 bytes mean is the machine's business.
+//! The rules are those of cuda.h; the need for a context is a rule of NVIDIA's driver. The machine defines the meaning
+//! of the 128 bytes.
 
 use std::ffi::{c_int, c_uint};
 
@@ -38,10 +39,10 @@ const TYPES: [TensorElement; 16] = [
     TensorElement::B6x16P32,
 ];
 
-/// The values of `CUtensorMapSwizzle`: bytes that are swizzled, and what is swizzled as one, as the machine numbers them.
+/// The values of `CUtensorMapSwizzle`, as the machine's numbers of the swizzle's width and of its atom.
 const SWIZZLES: [(u32, u32); 7] = [(0, 0), (1, 0), (2, 0), (3, 0), (3, 1), (3, 2), (3, 3)];
 
-/// Refuses what devices have from compute capability 10.0 on, on those before.
+/// Refuses values that need compute capability 10.0 on older devices.
 fn check_generation(name: &'static str, value: c_uint, is_newer: bool) -> Result<(), Error> {
     if is_newer && table::multiprocessor().capability < 100 {
         return Err(wrong(name, value, "devices before compute capability 10.0 do not have it"));
@@ -49,7 +50,7 @@ fn check_generation(name: &'static str, value: c_uint, is_newer: bool) -> Result
     Ok(())
 }
 
-/// Refuses an address that a tensor of this kind does not start at.
+/// Refuses a start address that is not aligned for a tensor of this kind.
 fn check_address(element: TensorElement, interleave: u32, address: u64) -> Result<(), Error> {
     let unit = unit(element, interleave);
     if address.is_multiple_of(unit) {
@@ -59,17 +60,17 @@ fn check_address(element: TensorElement, interleave: u32, address: u64) -> Resul
     Err(wrong("globalAddress", format!("{address:#x}"), rule))
 }
 
-/// What addresses and strides are multiples of.
+/// The alignment of addresses and strides, in bytes.
 fn unit(element: TensorElement, interleave: u32) -> u64 {
     if interleave == 2 || has_gaps(element) { 32 } else { 16 }
 }
 
-/// Whether numbers in shared memory are followed by bytes of nothing.
+/// Whether numbers in shared memory are followed by unused bytes.
 fn has_gaps(element: TensorElement) -> bool {
     matches!(element, TensorElement::B4x16P64 | TensorElement::B6x16P32)
 }
 
-/// What all kinds of maps are told.
+/// The arguments that all kinds of maps share.
 #[derive(Clone, Copy)]
 struct Common<'a> {
     element: c_uint,
@@ -85,10 +86,10 @@ struct Common<'a> {
 }
 
 impl Common<'_> {
-    /// The map, of which the shape is still to be found.
+    /// The map without the shape of its box, which the caller adds.
     ///
     /// # Safety
-    /// The arrays have as many elements as the rank says.
+    /// The number of elements of each array follows from the rank.
     unsafe fn map(self, least_rank: u32) -> Result<TensorMap, Error> {
         let choose = |name: &'static str, value: c_uint, count: usize| {
             if (value as usize) < count {
@@ -142,7 +143,7 @@ impl Common<'_> {
             if axis == 0 {
                 continue;
             }
-            // SAFETY: as above; there is one stride less.
+            // SAFETY: as above; `globalStrides` has one element less than the rank.
             let stride = unsafe { self.strides.element("globalStrides", axis - 1)? };
             if !stride.is_multiple_of(unit) || stride >= 1 << 40 {
                 return Err(wrong(

@@ -310,7 +310,7 @@ fn range_attribute(
 }
 
 /// # Safety
-/// The call is documented to write so many words.
+/// `data` is null, or has room for all of `words`.
 unsafe fn store_words(data: Out<c_int>, words: &[c_int]) {
     for (index, word) in words.iter().enumerate() {
         // SAFETY: the caller's promise.
@@ -329,7 +329,7 @@ pub(crate) extern "C" fn cuMemRangeGetAttribute(
         let driver = Driver::get()?;
         data.required("data")?;
         let words = range_attribute(driver, number, bytes, pointer, count)?;
-        // SAFETY: they have `bytes` bytes, as many as there is room for.
+        // SAFETY: the words have `bytes` bytes together, the size of the caller's buffer.
         unsafe { store_words(data, &words) };
         Ok(())
     })
@@ -356,7 +356,7 @@ pub(crate) extern "C" fn cuMemRangeGetAttributes(
                 (place, size, numbers.element("attributes", index)?)
             };
             let words = range_attribute(driver, number, size, pointer, count)?;
-            // SAFETY: they have `size` bytes, as many as there is room for.
+            // SAFETY: the words have `size` bytes together, the size of the caller's buffer.
             unsafe { store_words(place, &words) };
         }
         Ok(())

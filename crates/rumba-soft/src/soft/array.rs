@@ -28,7 +28,7 @@ const CUBEMAP: u32 = 0x04;
 const GATHER: u32 = 0x08;
 /// `CUDA_ARRAY3D_SPARSE` and `CUDA_ARRAY3D_DEFERRED_MAPPING`: arrays without memory of their own.
 const WITHOUT_MEMORY: u32 = 0x40 | 0x80;
-/// Every flag that there is.
+/// All flags of CUDA.
 const FLAGS: u32 = 0xff;
 
 impl Descriptor {

@@ -1,6 +1,7 @@
 //! Stream capture: streams that gather a graph instead of doing work.
 //!
-//! A capture begins in one stream and spreads to those that wait for its events. What cannot be captured invalidates it.
+//! A capture begins in one stream and spreads to streams that wait for its events. A call that cannot be captured
+//! invalidates it.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::log;
 use crate::soft::verdict;
 
-/// What `RUMBA_CHECK` asks for.
+/// The checks that `RUMBA_CHECK` asks for.
 pub(crate) fn wanted() -> Result<CheckSet, Error> {
     match std::env::var_os("RUMBA_CHECK") {
         None => Ok(CheckSet::default()),

@@ -31,7 +31,7 @@ pub(crate) fn note(report: &str) {
 /// Has the counts written when the process ends.
 pub(crate) fn count_at_exit() {
     static REGISTERED: Once = Once::new();
-    // SAFETY: the function stays: a library that contains it is linked so that it is not unloaded.
+    // SAFETY: the function stays mapped: libraries that contain this crate are linked so that they are never unloaded.
     REGISTERED.call_once(|| unsafe {
         libc::atexit(at_exit);
     });
@@ -48,7 +48,7 @@ extern "C" fn at_exit() {
     }
 }
 
-/// The reasons with their counts, those that there are.
+/// The reasons with a count above zero, and these counts.
 fn left_out(counts: &Comparisons) -> impl Iterator<Item = (&'static str, u64)> {
     let all = Reason::ALL.map(Reason::text).into_iter().zip(counts.left_out);
     all.filter(|(_, count)| *count > 0)

@@ -17,7 +17,7 @@ use crate::table;
 
 /// One life of a context.
 pub(crate) struct Context {
-    /// What callers name it by.
+    /// The context's handle for callers.
     pub(crate) handle: usize,
     /// The ordinal of its device.
     pub(crate) device: i32,
@@ -34,7 +34,7 @@ pub(crate) struct Context {
     queues: Mutex<Vec<Weak<Queue>>>,
 }
 
-/// What `cuCtxSetLimit` and its kin keep. Most of it changes nothing on the software device.
+/// The settings of `cuCtxSetLimit` and its kin. Most of it changes nothing on the software device.
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) limits: [usize; 9],

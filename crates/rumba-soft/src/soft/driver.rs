@@ -158,12 +158,12 @@ impl Driver {
         self.primaries.len() as CUdevice - 1
     }
 
-    /// The device of checked runs, which comes after those that are counted and is there only while a run is open.
+    /// The device of checked runs, which comes after the counted devices and exists only while a run is open.
     pub(crate) fn checked_device(&self) -> CUdevice {
         self.device_count()
     }
 
-    /// Which of its devices the machine uses for a context.
+    /// The machine's device for a context.
     pub(crate) fn part(&self, context: &Context) -> Part {
         if context.device == self.checked_device() { Part::Checked } else { Part::Plain }
     }
@@ -200,12 +200,12 @@ impl Driver {
         })
     }
 
-    /// The primary context of a device that there is.
+    /// The primary context of a valid device.
     pub(crate) fn primary(&self, device: CUdevice) -> RwLockReadGuard<'_, Primary> {
         self.primaries[device as usize].read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same, to change it.
+    /// The primary context of a valid device, for writing.
     pub(crate) fn primary_mut(&self, device: CUdevice) -> RwLockWriteGuard<'_, Primary> {
         self.primaries[device as usize].write().unwrap_or_else(PoisonError::into_inner)
     }

@@ -30,7 +30,7 @@ const PIPELINE: Pipeline<'static> = Pipeline { passes: c"default<O2>", widens_lo
 /// at most twice as long as if it had been known how much it is used (Karlin et al., "Competitive snoopy caching", 1988).
 const INTERPRETED_PER_BYTE: u64 = 64;
 
-/// What `RUMBA_ENGINE` can ask for.
+/// The values of `RUMBA_ENGINE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// Kernels are interpreted until they are compiled, in the background.
@@ -44,7 +44,7 @@ pub(crate) enum Choice {
 }
 
 impl Choice {
-    /// What the values are, for messages.
+    /// The list of values, for messages.
     pub(crate) const VALUES: &str = "`auto` (interpreted until compiled in the background), `compiled` (before the first launch), `interpreter`, or \
          `compare` (each launch on both)";
 
@@ -88,7 +88,8 @@ impl Choice {
     }
 }
 
-/// The `libLLVM` that is named, or else one that is found. None for a program with rights that its user lacks.
+/// The `libLLVM` that the environment names, or else one that a search finds. None for a program with rights that its
+/// user lacks.
 fn library() -> Option<PathBuf> {
     if is_privileged() {
         return None;

@@ -16,7 +16,7 @@ use crate::soft::work::Work;
 /// `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`
 pub(crate) const AUTO_FREE: u64 = 1;
 
-/// What a node does.
+/// The action of a node.
 #[derive(Clone)]
 pub(crate) enum Action {
     /// Nothing.
@@ -146,10 +146,10 @@ pub(crate) struct EdgeData {
 impl EdgeData {
     /// `CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC`, from `CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC`.
     pub(crate) const PROGRAMMATIC: Self = Self { from_port: 1, to_port: 0, kind: 1, reserved: [0; 5] };
-    /// The same from `CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER`.
+    /// A programmatic edge from `CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER`.
     const LAUNCH_ORDER: Self = Self { from_port: 2, ..Self::PROGRAMMATIC };
 
-    /// Whether an edge may have it: between kernels, what CUDA has for them.
+    /// Whether an edge may have this data: edges between kernels may have the data that CUDA defines for them.
     fn fits(self, between_kernels: bool) -> bool {
         self == Self::default() || between_kernels && [Self::PROGRAMMATIC, Self::LAUNCH_ORDER].contains(&self)
     }

@@ -1,7 +1,8 @@
-//! Memory of the allocation nodes of graphs. It has its address from the time on when the node is made; a launch of the graph
-//! allocates it, and a node, a graph or a call of the program frees it (CUDA C++ Programming Guide, "Graph Memory Nodes").
+//! Memory of the allocation nodes of graphs. The memory's address is fixed when the node is made; a launch of the graph
+//! allocates the memory, and a node, a graph or a call of the program frees it (CUDA C++ Programming Guide, "Graph
+//! Memory Nodes").
 //!
-//! The bytes are the machine's for as long as a graph can allocate them.
+//! The machine reserves the bytes as long as a graph can allocate them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,13 +13,13 @@ use crate::soft::context::Context;
 use crate::soft::driver::Driver;
 use crate::soft::memory::Kind;
 
-/// The memory of an allocation node, which the graph and all that were made of it share.
+/// The memory of an allocation node, shared by the graph, its clones and its instances.
 pub(crate) struct GraphMemory {
     pub(crate) start: u64,
     pub(crate) bytes: u64,
-    /// The device that it is on.
+    /// The device that holds the memory.
     pub(crate) device: i32,
-    /// The number of the allocation: when its context has ended, the address may be another one's.
+    /// The number of the allocation: when its context has ended, another allocation may get the address.
     id: u64,
 }
 
@@ -37,7 +38,8 @@ fn states() -> MutexGuard<'static, BTreeMap<u64, State>> {
     STATES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a launch has allocated the memory at an address and nothing has freed it; nothing if it is no node's.
+/// Whether a launch has allocated the memory at an address and nothing has freed it; `None` if no node has this
+/// address.
 fn is_allocated(start: u64) -> Option<bool> {
     states().get(&start).map(|state| state.is_allocated)
 }
@@ -58,7 +60,8 @@ impl GraphMemory {
         Ok(Arc::new(Self { start, bytes, device: context.device, id }))
     }
 
-    /// Refuses a launch that would allocate what an earlier one has allocated, unless that frees it.
+    /// Refuses a launch that would allocate memory that an earlier launch has allocated and not freed, unless it frees
+    /// the memory first.
     pub(crate) fn check(&self, frees: bool) -> Result<(), Error> {
         if frees || is_allocated(self.start) == Some(false) {
             return Ok(());
@@ -111,11 +114,11 @@ impl Drop for GraphMemory {
         drop(states);
         let Ok(driver) = Driver::get() else { return };
         if driver.memory.holding(self.start).is_none_or(|allocation| allocation.id != self.id) {
-            // It has gone with its context.
+            // The memory was freed with its context.
             return;
         }
         if state.is_allocated {
-            // It outlives its graph, and is then freed as other memory of streams.
+            // The memory outlives its graph, and is then freed as other memory of streams.
             let pool = driver.default_pools.get(self.device as usize).copied().unwrap_or_default();
             return driver.memory.turn(self.start, Kind::Pooled { pool });
         }

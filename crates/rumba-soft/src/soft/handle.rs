@@ -1,7 +1,7 @@
 //! Handles: numbers given to C callers, and the live objects that they stand for.
 //!
-//! A handle is never dereferenced and never reused, so that one that is stale, or was never given out, is
-//! recognised as such. Each kind numbers its handles in a range of its own.
+//! A handle is never dereferenced and never reused, so that stale handles, and numbers that were never given out, are
+//! recognized. Each kind numbers its handles in a range of its own.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};

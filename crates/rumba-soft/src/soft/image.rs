@@ -158,7 +158,7 @@ fn foreign_target(ptx: &str, device: u32) -> Option<(String, Option<u32>)> {
     }
 }
 
-/// What follows leading white space and comments.
+/// The text after leading white space and comments.
 fn skip_blank(mut text: &str) -> &str {
     loop {
         text = text.trim_start();
@@ -245,7 +245,7 @@ fn number<const N: usize>(bytes: &[u8], offset: usize) -> Option<u64> {
     Some(field.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
 }
 
-/// What `cuLinkComplete` gives out: the texts that were linked, with their names.
+/// The image from `cuLinkComplete`: the linked texts, with their names.
 ///
 /// Magic, 4 bytes of version, 8 bytes of size counted after these 16, then per text its bound of registers or 0, the
 /// length of its name, the name, its length and the text.

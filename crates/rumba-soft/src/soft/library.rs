@@ -1,4 +1,4 @@
-//! Libraries: modules that belong to no context. They are loaded into a context when it first asks for them.
+//! Libraries: modules that belong to no context. A library is loaded into a context when the context first asks for it.
 //!
 //! No lazy loading of single kernels: a library is parsed and checked as a whole when it is made.
 
@@ -17,7 +17,7 @@ use crate::soft::module::{Function, Module};
 pub(crate) struct Library {
     /// Its texts, for the contexts after the first.
     pub(crate) sources: Vec<Source>,
-    /// What was loaded to check the texts; the first context takes it.
+    /// The program that was loaded to check the texts; the first context takes it.
     pub(crate) spare: Mutex<Option<Program>>,
     /// The names of its kernels.
     pub(crate) names: Vec<String>,
@@ -32,7 +32,7 @@ pub(crate) struct LibraryKernel {
     /// The handle of its library.
     pub(crate) library: usize,
     pub(crate) name: CString,
-    /// What it needs and takes, which is the same in every context.
+    /// The kernel's resources and parameters, which are the same in every context.
     pub(crate) kernel: Kernel,
 }
 

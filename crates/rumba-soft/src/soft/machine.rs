@@ -37,12 +37,12 @@ pub(crate) struct Machine {
     orders: Option<Mutex<Exploration>>,
 }
 
-/// One of the machine's devices. What belongs to a context says which; addresses tell it of themselves.
+/// One of the machine's devices. Each context belongs to one part, and so does each address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// The one that is always there, as the environment wants it.
+    /// The device that always exists, configured by the environment.
     Plain,
-    /// That of the checked run that is open.
+    /// The device of the open checked run.
     Checked,
 }
 
@@ -55,11 +55,12 @@ pub(crate) struct Program {
     part: Part,
     device: Device,
     texts: Texts,
-    /// The bound of registers that was asked for. There is nothing to spill here: it only shows in what kernels need.
+    /// The requested bound of registers. The machine never spills registers: the bound only appears in the kernels'
+    /// attributes.
     max_registers: Option<u32>,
 }
 
-/// One kernel of a program, with what the driver asks about it often.
+/// One kernel of a program, with the attributes that the driver asks for often.
 pub(crate) struct Kernel {
     function: rumba_vm::Function,
     part: Part,
@@ -69,7 +70,7 @@ pub(crate) struct Kernel {
     parameters: Vec<Parameter>,
 }
 
-/// What a kernel needs.
+/// The resources that a kernel needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Needs {
     pub(crate) registers: u32,
@@ -92,9 +93,9 @@ pub(crate) use rumba_vm::{HostWaits, Launch};
 pub(crate) struct Fault {
     pub(crate) code: Code,
     pub(crate) report: String,
-    /// What NVIDIA's driver would write to standard error: the failed assertion.
+    /// The failed assertion, as NVIDIA's driver would write it to standard error.
     pub(crate) assertion: Option<String>,
-    /// Whether it is a mistake of the machine: its engines do not do the same.
+    /// Whether the fault is a bug of the machine: its two engines differ.
     pub(crate) is_of_machine: bool,
 }
 
@@ -559,7 +560,7 @@ fn watch(device: &Device) {
     }
 }
 
-/// What is said of a launch that takes long.
+/// The message about a long launch.
 fn alive(running: &Running<'_>) -> String {
     let limit = match running.time_limit {
         Some(limit) => format!("{TIMEOUT} ends it after {} s", limit.as_secs_f64()),
@@ -626,7 +627,7 @@ fn assertion(fault: &rumba_vm::Fault) -> Option<String> {
     Some(format!("{place}block: [{bx},{by},{bz}], thread: [{tx},{ty},{tz}] Assertion `{message}` failed."))
 }
 
-/// What the environment asks for.
+/// The configuration that the environment asks for.
 fn config() -> Result<Config, Error> {
     let default = Config { multiprocessor: table::multiprocessor(), ..Config::default() };
     let seconds = |text: &str| Duration::try_from_secs_f64(text.parse().ok()?).ok();
@@ -686,7 +687,7 @@ const MOST_MULTIPROCESSORS: u32 = 1024;
 /// The most threads that can be asked for.
 const MOST_WORKERS: usize = 1024;
 
-/// What a variable of the environment is set to.
+/// The value of a variable of the environment.
 fn setting<T>(name: &str, meaning: &str, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, Error> {
     let Some(text) = std::env::var_os(name) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! What is allocated, of which kind and by which context.
+//! The table of allocations: address, size, kind and context.
 //!
 //! The bytes belong to the machine; this table answers the questions of the driver API about them. Module
 //! variables are not listed: the machine knows their bounds.
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError, RwLock, RwLockWriteGuard};
 
-/// What an allocation was made as.
+/// The call that made an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// `cuMemAlloc` and its kin.
@@ -50,7 +50,7 @@ pub(crate) struct Allocation {
     pub(crate) id: u64,
 }
 
-/// What `cuMemAdvise` and `cuMemPrefetchAsync` said last about an allocation. It changes nothing, and can be asked.
+/// The last advice of `cuMemAdvise` and `cuMemPrefetchAsync` for an allocation. It changes nothing, and can be queried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Advice {
     pub(crate) read_mostly: bool,

@@ -61,7 +61,7 @@ pub(crate) struct Link {
     pub(crate) state: Mutex<LinkState>,
 }
 
-/// What a link has gathered.
+/// The inputs of a link so far.
 #[derive(Default)]
 pub(crate) struct LinkState {
     pub(crate) sources: Vec<Source>,

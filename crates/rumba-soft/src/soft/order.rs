@@ -80,8 +80,8 @@ impl AnyStream {
         }
     }
 
-    /// What work enqueued now waits for besides its own queue: the default stream waits for all blocking streams of the
-    /// context, and they for it.
+    /// The points that work enqueued now waits for besides its own queue: the default stream waits for all blocking
+    /// streams of the context, and they for it.
     fn before(&self) -> Points {
         let context = self.context();
         match self {
@@ -102,7 +102,8 @@ impl AnyStream {
         capture::add(self.queue(), action)
     }
 
-    /// Refuses a stream that is being captured, or that keeps order with such a one, for what no capture takes.
+    /// Refuses a stream that is being captured, or that is ordered with a captured stream, for calls that cannot be
+    /// captured.
     pub(crate) fn refuse_captured(&self) -> Result<(), Error> {
         if let Self::Default(context) = self {
             context.refuse_captured(true, Code::STREAM_CAPTURE_IMPLICIT)?;

@@ -1,9 +1,9 @@
 //! In-order queues of work, and the threads that empty them.
 //!
-//! A [`Queue`] is the queue behind a stream. Work runs on threads of the driver, which come when there is more to do than
-//! idle threads and go after a while of idleness. A thread that waits for a queue runs its work instead of sleeping, as far as
-//! it may: that saves two changes of threads per small kernel. A queue whose next piece waits for another queue costs no
-//! thread. Nothing here knows what the work is.
+//! A [`Queue`] is the queue behind a stream. Work runs on threads of the driver, which start when more queues are ready
+//! than threads are idle and end after some time without work. A thread that waits for a queue runs the queue's work
+//! instead of sleeping, where it may: that saves two thread switches per small kernel. A queue whose next piece waits
+//! for another queue occupies no thread. This module does not know what the work is.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,16 +20,16 @@ use crate::soft::work::Work;
 /// Whether a context can be used: shared by the context and its queues.
 #[derive(Default)]
 pub(crate) struct ContextStatus {
-    /// Nothing may wait any more for what only others can do.
+    /// The context is closing: no thread may wait any longer for work of other threads.
     closing: AtomicBool,
     destroyed: AtomicBool,
-    /// The kernel failure after which nothing works any more.
+    /// The kernel failure after which every call fails.
     failure: OnceLock<Code>,
-    /// Whether a call that waits or asks has met the failure.
+    /// Whether a call that waits for work or queries it has returned the failure.
     is_told: AtomicBool,
     /// Pieces of the device's own work that are running: kernels, copies, fills.
     running: Mutex<u32>,
-    /// The last of them has ended.
+    /// Notified when the last running piece has ended.
     idle: Condvar,
 }
 
@@ -45,8 +45,8 @@ impl ContextStatus {
         }
     }
 
-    /// The same for calls that enqueue work. A failure that was not waited for stays unknown to them: whether it has
-    /// happened yet depends on how fast threads are.
+    /// [`usable`](Self::usable), for calls that enqueue work. They ignore a failure until a wait has returned it:
+    /// whether the failure has happened yet depends on the speed of threads.
     pub(crate) fn accepts(&self) -> Result<(), Error> {
         match self.usable() {
             Err(Error::Sticky(_)) if !self.is_told.load(Ordering::Acquire) => Ok(()),
@@ -54,10 +54,11 @@ impl ContextStatus {
         }
     }
 
-    /// The same for calls that wait or ask how far work is: from then on the failure is known to all.
+    /// [`usable`](Self::usable), for calls that wait for work or query it: from then on every call returns the failure.
     ///
-    /// It is told when nothing runs any more in the context, also on other streams: callers free what the device was
-    /// writing to, as they do after an error of NVIDIA's driver, which has stopped the device by then.
+    /// The call returns the failure when no work of the context runs any more, also on other streams: callers then free
+    /// memory that the device was writing to, as they do after an error of NVIDIA's driver, which has stopped the
+    /// device by then.
     pub(crate) fn outcome(&self) -> Result<(), Error> {
         let outcome = self.usable();
         if outcome.is_err() {
@@ -85,7 +86,7 @@ impl ContextStatus {
 
     /// Records that a kernel failed: once that is known, every call in this context gets `code`.
     pub(crate) fn fail(&self, code: Code) {
-        // The first failure is the one that is reported.
+        // Only the first failure is reported.
         let _ = self.failure.set(code);
     }
 
@@ -176,7 +177,7 @@ impl Point {
         self.queue.wait(self.number);
     }
 
-    /// The same for some time at most, and without running work: whether it is done.
+    /// Waits for at most this time, without running work. Returns whether the point is reached.
     pub(crate) fn wait_for(&self, time: Duration) -> bool {
         let queue = &self.queue;
         let mut state = queue.lock();
@@ -248,14 +249,14 @@ impl Queue {
         Point { queue: Arc::clone(self), number }
     }
 
-    /// That point, unless it is reached.
+    /// The point after everything enqueued so far, or `None` if the queue has reached it.
     pub(crate) fn unreached(self: &Arc<Self>) -> Option<Point> {
         let end = self.end();
         (!end.is_reached()).then_some(end)
     }
 
-    /// Enqueues work behind everything in the queue and behind the points in `after`. Work that is `quick` is done at once
-    /// where nothing is before it.
+    /// Enqueues work behind everything in the queue and behind the points in `after`. The calling thread runs `quick`
+    /// work at once if no earlier work is left.
     pub(crate) fn push(self: &Arc<Self>, work: Work, after: Points, quick: bool) -> Point {
         let mut state = self.lock();
         state.enqueued += 1;
@@ -271,7 +272,7 @@ impl Queue {
             return point();
         }
         state.waiting.push_back(Item { work, after });
-        // A queue that waits for another is resubmitted by that one.
+        // A queue that waits for another queue is resubmitted by the other queue.
         let wake = !state.running && !state.scheduled && state.waiting.len() == 1;
         state.scheduled |= wake;
         drop(state);
@@ -284,7 +285,7 @@ impl Queue {
     /// Runs a piece of work and counts it. The caller has set `running`.
     fn execute(self: &Arc<Self>, work: Work) {
         work.run(&self.status);
-        // What the work held is gone before its end is reported.
+        // The work's resources are dropped before its end is reported.
         drop(work);
         let mut state = self.lock();
         state.running = false;
@@ -318,7 +319,7 @@ impl Queue {
         submit(Arc::clone(self));
     }
 
-    /// Leaves what is still in the queue to the executors.
+    /// Leaves the rest of the queue to the executors.
     fn continue_elsewhere(self: &Arc<Self>) {
         let more = {
             let state = self.lock();
@@ -397,7 +398,7 @@ impl Queue {
             if self.completed.load(Ordering::Acquire) >= number {
                 continue;
             }
-            // What this thread must not run is the executors'.
+            // The executors run work that this thread must not run.
             let wake = !state.running && !state.scheduled && !state.waiting.is_empty();
             if wake {
                 state.scheduled = true;
@@ -435,11 +436,12 @@ fn submit(queue: Arc<Queue>) {
         READY.notify_one();
         return;
     }
-    // Without another thread the queue waits for one of those that there are, or for a thread that waits for it.
+    // If no thread can be started, the queue is run by one of the existing threads, or by a thread that waits for the
+    // queue.
     let _ = std::thread::Builder::new().name("rumba-stream".into()).spawn(serve);
 }
 
-/// What a thread of the driver does.
+/// The loop of the driver's threads.
 fn serve() {
     /// How long a thread stays without work.
     const PATIENCE: Duration = Duration::from_secs(5);

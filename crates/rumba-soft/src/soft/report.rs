@@ -13,7 +13,7 @@ pub(crate) fn fault(report: &str) {
     keep(report.to_owned());
 }
 
-/// The same for a mistake of the machine, which is said whatever the level is.
+/// Reports a bug of the machine, at any level of the log.
 pub(crate) fn mistake(report: &str) {
     log::write(format_args!("{report}"));
     keep(report.to_owned());

@@ -20,11 +20,11 @@ pub(crate) const EXIT: &str = "RUMBA_CHECK_EXIT";
 /// The exit code of a process in which errors were found, as of ThreadSanitizer's.
 pub(crate) const ERRORS_FOUND: u8 = 66;
 
-/// What happened in this process.
+/// The launches and findings of this process.
 struct Verdict {
     /// The process: a forked one is another.
     process: u32,
-    /// What `RUMBA_CHECK` asks for.
+    /// The checks that `RUMBA_CHECK` asks for.
     checks: String,
     exit: u8,
     launches: u64,

@@ -268,7 +268,7 @@ mod tests {
         assert!(!state.release(start, 2 * GRANULARITY), "the mappings are still there");
         state.unmap(start, 2 * GRANULARITY).expect("no mapping");
         assert!(state.is_free(start, GRANULARITY) && state.release(start, 2 * GRANULARITY));
-        // What lies there now belongs to another mapping.
+        // The range now belongs to another mapping.
         assert!(!state.begin_unmap(start, 2 * GRANULARITY));
         let memory = Arc::new(Physical::new(GRANULARITY, 0).expect("memory"));
         assert!(!state.map(start, GRANULARITY, memory).expect("nothing to do"));

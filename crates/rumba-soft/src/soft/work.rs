@@ -1,4 +1,4 @@
-//! What is done in the order of a stream: kernels, copies, fills, host functions and the like.
+//! The work of a stream: kernels, copies, fills, host functions and the like.
 //!
 //! A piece of work was checked when it was enqueued. What still goes wrong when it runs is a failure of its context.
 
@@ -22,8 +22,8 @@ use crate::soft::order::Stamp;
 use crate::soft::queue::ContextStatus;
 use crate::soft::report;
 
-/// A kernel's parameters as it lays them out, with room for those of ordinary kernels in itself. They lie at a multiple of 16:
-/// a program that asks a graph's node for them reads them there as what they are.
+/// A kernel's parameters in the kernel's layout, stored inline for ordinary kernels. They are aligned to 16 bytes: a
+/// program that asks a graph's node for its parameters reads them in place with their own types.
 #[derive(Clone, Default)]
 pub(crate) struct ParameterBlock {
     words: SmallVec<[u128; 16]>,
@@ -31,7 +31,7 @@ pub(crate) struct ParameterBlock {
 }
 
 impl ParameterBlock {
-    /// Parameters of so many bytes, all of them 0.
+    /// Parameters of `bytes` bytes, all of them 0.
     pub(crate) fn zeros(bytes: usize) -> Self {
         let words = SmallVec::from_elem(0, bytes.div_ceil(size_of::<u128>()));
         Self { words, bytes }
@@ -69,7 +69,8 @@ pub(crate) struct KernelWork {
     pub(crate) shared: u32,
     pub(crate) cooperative: bool,
     pub(crate) cluster: Option<[u32; 3]>,
-    /// Whether it may begin before what is ahead of it has ended, which here it never does; edges of captured graphs say so.
+    /// Whether the kernel may begin before earlier work has ended, which the machine never lets it do; edges of
+    /// captured graphs record it.
     pub(crate) programmatic: bool,
     pub(crate) parameters: ParameterBlock,
     /// Whether the caller waits for it, where launches run on both engines.

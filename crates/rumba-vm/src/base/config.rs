@@ -1,4 +1,4 @@
-//! How a device is made, and which checks it makes.
+//! The configuration of a device, and the checks that it makes.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use rumba_checks::{Check, CheckSet};
 use crate::base::engine::Engine;
 use crate::base::limits::{self, Multiprocessor};
 
-/// How long a launch may take by default: a kernel that works is done long before.
+/// How long a launch may take by default: a correct kernel ends long before.
 const TIME_LIMIT: Duration = Duration::from_secs(300);
 
-/// How a device is made.
+/// The configuration of a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Of which generation its multiprocessors are, for the limits of launches.
+    /// The generation of the device's multiprocessors, which sets the limits of launches.
     pub multiprocessor: Multiprocessor,
-    /// How many of them the device has for those who ask: programs size their grids by it. It has nothing to do with the number
-    /// of threads that execute blocks.
+    /// The number of multiprocessors that the device reports: programs size their grids by this number. It is
+    /// independent of the number of threads that execute blocks.
     pub multiprocessors: u32,
     /// Bytes of device memory.
     pub memory_bytes: usize,
@@ -26,25 +26,27 @@ pub struct Config {
     pub instruction_limit: u64,
     /// How long a launch may take.
     pub time_limit: Option<Duration>,
-    /// Bytes of stack per thread where a kernel's need cannot be computed.
+    /// Bytes of stack per thread for kernels whose stack size cannot be computed.
     pub stack_bytes: u64,
-    /// Bytes that kernels may allocate.
+    /// Bytes of the heap from which kernels allocate.
     pub heap_bytes: usize,
-    /// Whether the processor's vector instructions are used where it has them. Without them, kernels run slower and
-    /// compute the same.
+    /// Whether the processor's vector instructions are used, if it has any. Without vector instructions, kernels run
+    /// slower and compute the same results.
     pub vector_instructions: bool,
-    /// Whether warps whose lanes are in lockstep run programs that make use of it, where the processor has vector
-    /// instructions and they are used. Without it, kernels run slower and compute the same.
+    /// Whether warps whose lanes are in lockstep run lockstep programs, if vector instructions are used. Without
+    /// lockstep programs, kernels run slower and compute the same results.
     pub lockstep: bool,
-    /// Which checks are made. What they find, other than faults, is taken with [`crate::Device::take_findings`].
+    /// The checks to make. [`crate::Device::take_findings`] returns their findings, other than faults.
     pub checks: CheckSet,
-    /// What the order of blocks, warps and diverged lanes is taken from. Launches then run on one worker, and what they do
-    /// is a function of the program, its input and the seed. Without one, that order is the natural one.
+    /// The seed for the order of blocks, warps and diverged lanes. With a seed, launches run on one worker, and their
+    /// behavior is a function of the program, its input and the seed. Without a seed, blocks, warps and lanes run in
+    /// the natural order.
     pub seed: Option<u64>,
-    /// Whether it is counted what each instruction does; see [`crate::Device::take_profiles`]. Kernels then run slower.
+    /// Whether the executions and accesses of each instruction are counted, which slows kernels down; see
+    /// [`crate::Device::take_profiles`].
     pub profile: bool,
-    /// What runs kernels. Native code computes the same, and is used where neither a seed nor an exploration decides about
-    /// orders, nothing is profiled, and no check remembers what threads did.
+    /// The engine that runs kernels. Native code computes the same results, and is used if neither a seed nor an
+    /// exploration decides the order, nothing is profiled, and no check records the accesses of threads.
     pub engine: Engine,
 }
 
@@ -60,7 +62,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             multiprocessor: Multiprocessor::NEWEST,
-            // Under Miri, the memory for blocks that are there at once is committed.
+            // Under Miri, the memory of all resident blocks is committed.
             multiprocessors: if cfg!(miri) { 2 } else { limits::MULTIPROCESSORS },
             memory_bytes: half_of_memory(),
             workers: 0,
@@ -79,7 +81,7 @@ impl Default for Config {
 }
 
 fn half_of_memory() -> usize {
-    // Miri does not know how much there is.
+    // Miri does not know the size of the machine's memory.
     if cfg!(miri) {
         return 1 << 30;
     }

@@ -1,7 +1,7 @@
-//! Which engine runs kernels, and what makes native code of a kernel.
+//! The engine that runs kernels, and the interface of compilers that make native code.
 //!
-//! The machine writes the code that a warp runs as text in LLVM's assembly language. How text becomes code, where that is kept
-//! and whether it happens in the background is the business of a [`Compiler`], which is no part of this crate.
+//! The machine writes the code that a warp runs as text in LLVM's assembly language. A [`Compiler`], which is not part
+//! of this crate, decides how text becomes code, where code is kept, and whether it is compiled in the background.
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -43,7 +43,7 @@ impl fmt::Debug for Code {
     }
 }
 
-/// What is done with code, or with the sentence that says why there is none.
+/// Receives the code, or a sentence that says why there is no code.
 pub type Done = Box<dyn FnOnce(Result<Code, String>) + Send>;
 
 /// Makes native code.
@@ -51,22 +51,23 @@ pub type Done = Box<dyn FnOnce(Result<Code, String>) + Send>;
 /// # Safety
 /// The code does what the text says, on this processor, as long as its owner lives.
 pub unsafe trait Compiler: fmt::Debug + Send + Sync {
-    /// Code that is there without being compiled now.
+    /// Code that the compiler already has, for instance in a cache.
     fn find(&self, _unit: &Unit) -> Option<Code> {
         None
     }
 
-    /// How many operations of the kernel, each for a whole warp, are interpreted before its code is worth being compiled.
+    /// The tier-up threshold: the number of operations, each for a whole warp, that are interpreted before the kernel
+    /// is compiled.
     fn patience(&self, _unit: &Unit) -> u64 {
         0
     }
 
-    /// Compiles a unit, now or in the background, and hands the result to `done`. Until then, and where the result is an error,
-    /// the kernel is interpreted.
+    /// Compiles a unit, now or in the background, and hands the result to `done`. Until then, and if the result is an
+    /// error, the kernel is interpreted.
     fn compile(&self, unit: Unit, done: Done);
 }
 
-/// What runs kernels: the interpreter alone, native code wherever there is some, or both.
+/// The engine that runs kernels: the interpreter alone, native code as soon as it is compiled, or both.
 #[derive(Debug, Clone, Default)]
 pub struct Engine {
     compiler: Option<Arc<dyn Compiler>>,
@@ -84,8 +85,8 @@ impl Engine {
         Self { compiler: Some(compiler), compares: false }
     }
 
-    /// Both: each launch runs interpreted and then as native code, from the same memory. A difference is a fault of the launch, of
-    /// the kind [`FaultKind::EngineDifference`](crate::FaultKind::EngineDifference).
+    /// Both engines: each launch runs interpreted and then as native code, from the same memory. A difference is a
+    /// fault of the launch, of the kind [`FaultKind::EngineDifference`](crate::FaultKind::EngineDifference).
     pub fn compared(compiler: Arc<dyn Compiler>) -> Self {
         Self { compiler: Some(compiler), compares: true }
     }
@@ -95,7 +96,7 @@ impl Engine {
         self.compares
     }
 
-    /// The compiler, if there is one.
+    /// The compiler, unless the interpreter runs alone.
     pub fn compiler(&self) -> Option<&Arc<dyn Compiler>> {
         self.compiler.as_ref()
     }

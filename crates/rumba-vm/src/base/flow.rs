@@ -1,6 +1,6 @@
-//! Basic blocks of any list of operations, sets of numbers, and what is live, by backward data-flow analysis.
+//! Basic blocks of any list of operations, sets of numbers, and liveness, by backward data-flow analysis.
 //!
-//! Callers say where an operation branches to, and what it reads and writes.
+//! Callers give the targets of operations, and the values that they read and write.
 
 use std::ops::Range;
 
@@ -103,7 +103,7 @@ impl OrderSearch<'_> {
         head
     }
 
-    /// What is visited first stands last.
+    /// The successors of a block in the order of the visit: the successor visited first comes last in the result.
     fn successors(&self, block: usize) -> Vec<usize> {
         let mut successors = self.blocks[block].successors.clone();
         successors.sort_unstable_by(|a, b| b.cmp(a));
@@ -199,12 +199,12 @@ impl Set {
         self.0[number / 64] &= !(1 << (number % 64));
     }
 
-    /// Adds what is in another set.
+    /// Adds the elements of another set.
     pub(crate) fn unite(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word |= other);
     }
 
-    /// Keeps what is in another set, too.
+    /// Keeps only elements that are also in another set.
     pub(crate) fn intersect(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word &= other);
     }
@@ -217,7 +217,7 @@ impl Set {
     }
 }
 
-/// What is live at the start of each block.
+/// The live values at the start of each block.
 #[derive(Debug)]
 pub(crate) struct Liveness {
     at_start: Vec<Set>,
@@ -225,7 +225,8 @@ pub(crate) struct Liveness {
 }
 
 impl Liveness {
-    /// Of `count` values; `before` makes of what is live after an operation what is live before it.
+    /// The liveness of `count` values; `before` turns the set of values that are live after an operation into the set
+    /// before it.
     pub(crate) fn new(blocks: &[BasicBlock], count: usize, before: impl Fn(&mut Set, usize)) -> Self {
         let mut found = Self { at_start: vec![Set::none(count); blocks.len()], count };
         let mut changed = true;
@@ -243,12 +244,12 @@ impl Liveness {
         found
     }
 
-    /// What is live at the start of a block.
+    /// The live values at the start of a block.
     pub(crate) fn before(&self, block: usize) -> &Set {
         &self.at_start[block]
     }
 
-    /// What is live at the end of a block.
+    /// The live values at the end of a block.
     pub(crate) fn after(&self, block: &BasicBlock) -> Set {
         let mut live = Set::none(self.count);
         for successor in &block.successors {
@@ -274,7 +275,7 @@ mod tests {
     fn loops_come_before_what_is_behind_them() {
         // The block behind the inner loop stands before it and leads back to the head of the outer one.
         assert_eq!(order(&[&[2], &[2, 5], &[3], &[4], &[4, 1], &[]]), [0, 2, 3, 4, 1, 5]);
-        // What a branch goes to stands at the end.
+        // The targets of a branch come at the end.
         assert_eq!(order(&[&[1, 3], &[2], &[], &[1]]), [0, 3, 1, 2]);
         // Two ways, and a block that nothing leads to.
         assert_eq!(order(&[&[1, 2], &[3], &[3], &[], &[3]]), [0, 1, 2, 3, 4]);

@@ -1,7 +1,7 @@
 //! A writer of LLVM's assembly language: values that are one number or a vector of 32, and instructions on them.
 //!
-//! What PTX means is not known here. An instruction that is given numbers and vectors makes vectors of the numbers, so that a
-//! form is written once for both.
+//! The writer does not know the semantics of PTX. An instruction on both numbers and vectors first makes vectors of the
+//! numbers, so that a form is written once for both.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -66,7 +66,7 @@ impl Element {
         }
     }
 
-    /// As in the names of intrinsics.
+    /// The type's suffix in the names of intrinsics.
     fn suffix(self) -> &'static str {
         match self {
             Self::F32 => "f32",
@@ -76,7 +76,7 @@ impl Element {
     }
 }
 
-/// A number, or a vector of as many as a warp has lanes.
+/// A number, or a vector with a number for each lane of a warp.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {
     text: String,
@@ -141,7 +141,7 @@ impl Value {
 }
 
 impl fmt::Display for Value {
-    /// With its type, as an argument.
+    /// The value with its type, as an argument.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.ty(), self.text)
     }
@@ -158,11 +158,11 @@ pub type Form = fn(&mut Writer, u16, &[Value]) -> Value;
 /// How an operation over lanes is written, and the types of its operands and of its result.
 #[derive(Clone, Copy)]
 pub struct LaneForm {
-    /// Writes it; without one, the operation is called.
+    /// Writes the operation; without this function, native code calls the handler.
     pub form: Option<Form>,
-    /// What the operation's sources hold.
+    /// The types of the operation's sources.
     pub operands: &'static [Element],
-    /// What is written to the destination.
+    /// The type of the result.
     pub result: Element,
 }
 
@@ -195,13 +195,13 @@ pub struct Writer {
     text: String,
     next: u32,
     declarations: BTreeSet<String>,
-    /// Whether NaNs stay as they are for now, and whether one was left like that.
+    /// Whether arithmetic may leave NaNs uncanonical for now, and whether some operation has done so.
     nan_stays: bool,
     nan_stayed: bool,
 }
 
 impl Writer {
-    /// Nothing yet.
+    /// A writer without instructions.
     pub fn new() -> Self {
         Self::default()
     }
@@ -223,12 +223,12 @@ impl Writer {
         let _ = writeln!(self.text, "{label}:");
     }
 
-    /// What was written.
+    /// The text written so far.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Writes elsewhere: what was written so far for what is to come.
+    /// Exchanges the text written so far for another text, to which the writer then appends.
     pub(crate) fn exchange(&mut self, text: &mut String) {
         std::mem::swap(&mut self.text, text);
     }
@@ -268,7 +268,7 @@ impl Writer {
         )
     }
 
-    /// The operands as vectors, if one of them is.
+    /// The operands, all of them made vectors if any operand is a vector; and whether they are vectors.
     fn alike<const N: usize>(&mut self, values: [&Value; N]) -> ([Value; N], bool) {
         let is_vector = values.iter().any(|value| value.is_vector);
         let values = values.map(|value| if is_vector { self.spread(value) } else { value.clone() });
@@ -282,7 +282,7 @@ impl Writer {
         self.value(a.element, is_vector, format_args!("{operation} {a}, {}", b.text))
     }
 
-    /// The same with a constant of the same type.
+    /// The same operation with a constant of the same type as second operand.
     #[must_use]
     pub fn binary_with(&mut self, operation: &str, a: &Value, b: u64) -> Value {
         let b = Value::integer(a.element, b);
@@ -298,15 +298,15 @@ impl Writer {
         xor, xor_with;
     }
 
-    /// The result of arithmetic on `f32`, whose NaNs all have the same bits. Where [`Self::leave_nan`] says so, they get
-    /// them later.
+    /// The result of arithmetic on `f32`, with all NaNs made canonical. Inside of [`Self::leave_nan`], the NaNs are
+    /// made canonical later.
     #[must_use]
     pub fn canonical(&mut self, x: &Value) -> Value {
         if self.nan_stays {
             self.nan_stayed = true;
             return x.clone();
         }
-        // The comparison is one of integers: LLVM takes one NaN for as good as another.
+        // The comparison is one of integers: LLVM does not distinguish the bits of NaNs.
         let bits = self.bits_as(x, Element::I32);
         let magnitude = self.and_with(&bits, 0x7fff_ffff);
         let is_nan = self.compare_with("icmp ugt", &magnitude, 0x7f80_0000);
@@ -315,7 +315,7 @@ impl Writer {
         self.bits_as(&bits, x.element)
     }
 
-    /// Writes something in which NaNs may stay as arithmetic has left them. Says whether there was some.
+    /// Writes code in which arithmetic may leave NaNs uncanonical. Says whether any did.
     pub(crate) fn leave_nan<R>(&mut self, stays: bool, write: impl FnOnce(&mut Self) -> R) -> (R, bool) {
         (self.nan_stays, self.nan_stayed) = (stays, false);
         let written = write(self);
@@ -336,7 +336,7 @@ impl Writer {
         self.value(Element::I1, is_vector, format_args!("{comparison} {a}, {}", b.text))
     }
 
-    /// The same with a constant of the same type.
+    /// The same operation with a constant of the same type as second operand.
     #[must_use]
     pub fn compare_with(&mut self, comparison: &str, a: &Value, b: u64) -> Value {
         let b = Value::integer(a.element, b);
@@ -363,7 +363,7 @@ impl Writer {
         self.value(element, a.is_vector, format_args!("{conversion} {a} to {to}"))
     }
 
-    /// The same bits as another type of the same width, or the lowest bits of an integer as a type that has so many.
+    /// The same bits as another type of the same width, or the lowest bits of an integer as a narrower type.
     #[must_use]
     pub fn bits_as(&mut self, a: &Value, element: Element) -> Value {
         if a.element == element {
@@ -386,7 +386,7 @@ impl Writer {
         if bits.element == element { bits } else { self.convert("zext", &bits, element) }
     }
 
-    /// An intrinsic that converts, such as `fptosi.sat`.
+    /// A conversion by an intrinsic, such as `fptosi.sat`.
     #[must_use]
     pub fn converting(&mut self, name: &str, a: &Value, element: Element) -> Value {
         let (to, from) = (ty(element, a.is_vector), a.ty());
@@ -411,7 +411,7 @@ impl Writer {
         self.intrinsic_with(name, operands, "")
     }
 
-    /// What the lanes of a vector are together, such as by `add`.
+    /// The reduction of a vector's lanes, such as by `add`.
     #[must_use]
     pub fn reduced(&mut self, reduction: &str, a: &Value) -> Value {
         let a = self.spread(a);
@@ -426,7 +426,7 @@ impl Writer {
         self.value(a.element, false, format_args!("extractelement {a}, i32 {lane}"))
     }
 
-    /// A vector with another lane.
+    /// A vector with one lane replaced.
     #[must_use]
     pub fn with_lane(&mut self, a: &Value, one: &Value, lane: usize) -> Value {
         self.value(a.element, true, format_args!("insertelement {a}, {one}, i32 {lane}"))
@@ -439,7 +439,7 @@ impl Writer {
         self.value(Element::I32, false, format_args!("bitcast {truth} to i32"))
     }
 
-    /// The same with a last operand that is a constant of one type, such as `i1 false`.
+    /// An intrinsic whose last operand is a constant of a fixed type, such as `i1 false`.
     #[must_use]
     pub fn intrinsic_with(&mut self, name: &str, operands: &[&Value], last: &str) -> Value {
         let is_vector = operands.iter().any(|value| value.is_vector);

@@ -3,7 +3,7 @@
 /// Threads in a warp.
 pub const LANES: usize = 32;
 
-/// The mask of a warp of which every lane is active.
+/// The mask of a warp with all lanes active.
 pub const FULL: u32 = u32::MAX;
 
 /// The indices of the lanes of a mask.

@@ -1,5 +1,5 @@
-//! What a launch may ask for, and what a multiprocessor holds (CUDA C++ Programming Guide, "Compute Capabilities"). The machine
-//! runs blocks as it likes; the numbers are those that a GPU would give.
+//! The limits of launches, and the capacity of a multiprocessor (CUDA C++ Programming Guide, "Compute Capabilities").
+//! The machine schedules blocks in its own way; the numbers are those of a GPU.
 
 /// Threads of the largest block.
 pub const THREADS_PER_BLOCK: u32 = 1024;
@@ -16,7 +16,7 @@ pub const REGISTERS_PER_MULTIPROCESSOR: u32 = 65_536;
 /// The most blocks that any multiprocessor keeps resident.
 pub(crate) const BLOCKS_PER_MULTIPROCESSOR: u32 = 32;
 
-/// What a multiprocessor of a generation holds, in which generations differ.
+/// The capacity of a multiprocessor, which depends on its generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Multiprocessor {
     /// The compute capability, as `sm_90` writes it.
@@ -74,7 +74,7 @@ impl Multiprocessor {
         })
     }
 
-    /// That of a compute capability, 90 for 9.0.
+    /// The multiprocessor of a compute capability, 90 for 9.0.
     pub fn of(capability: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.capability == capability)
     }

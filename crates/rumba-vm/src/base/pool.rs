@@ -1,19 +1,19 @@
 //! The threads that blocks run on. They live as long as the device.
 //!
-//! What they do is given to them as a closure; the calling thread takes part. Several callers may give them work at once:
-//! a thread that is done with one job looks for the next.
+//! A job is a closure; the calling thread takes part in it. Several callers may post jobs at once: a thread that is
+//! done with one job looks for the next.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
-/// What a worker is asked to do; the argument is its number.
+/// The work of a job; the argument is the worker's number.
 type Job = *const (dyn Fn(usize) + Sync);
 
 struct State {
     posted: Vec<Posted>,
-    /// Jobs that there were so far.
+    /// The number of jobs posted so far.
     jobs: u64,
     stop: bool,
 }
@@ -24,13 +24,13 @@ struct Posted {
     number: u64,
     /// The threads up to this number take part.
     helpers: usize,
-    /// Threads that have begun and not finished it.
+    /// The number of threads that have begun the job and not finished it.
     running: usize,
     panic: Option<Box<dyn std::any::Any + Send>>,
 }
 
 impl State {
-    /// A job that is still there.
+    /// The posted job of this number, which is not finished.
     fn find(&mut self, number: u64) -> &mut Posted {
         let posted = self.posted.iter_mut().find(|posted| posted.number == number);
         posted.expect("a job is there until all who began it have finished")
@@ -40,7 +40,7 @@ impl State {
 #[derive(Clone, Copy)]
 struct SendJob(Job);
 
-// SAFETY: the job is Sync, and it outlives its use because `run` waits for all who were told of it.
+// SAFETY: the job is Sync, and outlives its use because `run` waits for all threads that have begun it.
 unsafe impl Send for SendJob {}
 
 struct Shared {
@@ -76,11 +76,11 @@ impl ThreadPool {
         Ok(pool)
     }
 
-    /// Runs `job` on up to `workers` workers at once and returns when all that have begun it have finished. A thread that
-    /// wakes up too late for a short job does not take part.
+    /// Runs `job` on up to `workers` workers at once and returns when all workers that have begun it have finished. A
+    /// thread that wakes up too late for a short job does not take part.
     ///
     /// # Panics
-    /// If one of them does.
+    /// If the job panics on one of the workers.
     pub(crate) fn run(&self, workers: usize, job: &(dyn Fn(usize) + Sync)) {
         let helpers = workers.saturating_sub(1).min(self.threads.len());
         if helpers == 0 {
@@ -113,7 +113,7 @@ impl ThreadPool {
     /// Applies a function to each item, on all workers, and gives the results in the order of the items.
     ///
     /// # Panics
-    /// If the function does.
+    /// If the function panics.
     pub(crate) fn map<T: Sync, R: Send + Sync>(&self, items: &[T], function: impl Fn(&T) -> R + Sync) -> Vec<R> {
         let results: Vec<OnceLock<R>> = items.iter().map(|_| OnceLock::new()).collect();
         let next = AtomicUsize::new(0);
@@ -136,7 +136,7 @@ impl Drop for ThreadPool {
         self.shared.lock().stop = true;
         self.shared.start.notify_all();
         for thread in self.threads.drain(..) {
-            // A thread that has panicked has said so in `run`.
+            // `run` has already passed on a panic of the thread.
             let _ = thread.join();
         }
     }
@@ -160,7 +160,7 @@ fn work(shared: &Shared, number: usize) {
                 state = shared.start.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
         };
-        // SAFETY: the job was there a moment ago, and `run` waits until this thread says that it has finished.
+        // SAFETY: this thread has begun the job, and `run` waits until the thread reports that it has finished.
         let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { (*job.0)(number) }));
         let mut state = shared.lock();
         let posted = state.find(seen);

@@ -1,8 +1,8 @@
-//! What faults and findings are told with: accesses, and places in the sources.
+//! The vocabulary of faults and findings: accesses, and positions in the sources.
 
 use std::fmt;
 
-/// What a memory access wanted.
+/// The kind of a memory access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum AccessKind {
@@ -18,7 +18,7 @@ pub enum AccessKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Access {
-    /// What it wanted.
+    /// Its kind.
     pub kind: AccessKind,
     /// How many bytes.
     pub bytes: u32,

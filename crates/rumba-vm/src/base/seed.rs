@@ -1,4 +1,4 @@
-//! Chance that can be repeated: what a run with a seed takes its order from.
+//! Repeatable random numbers, from which a run with a seed takes its order.
 
 /// The finaliser of splitmix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014).
 fn mix(value: u64) -> u64 {
@@ -12,7 +12,7 @@ fn mix(value: u64) -> u64 {
 pub(crate) struct Chance(u64);
 
 impl Chance {
-    /// That of a place in a run, which the parts name.
+    /// The sequence of a place in a run, which the parts name.
     pub(crate) fn new(seed: u64, parts: &[u64]) -> Self {
         Self(parts.iter().fold(mix(seed ^ 0x5bd1_e995), |state, part| {
             mix(state.wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_add(*part))
@@ -25,13 +25,13 @@ impl Chance {
         mix(self.0)
     }
 
-    /// The next one below `bound`, which is not 0.
+    /// The next random number below `bound`, which must not be 0.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 }
 
-/// Where `number` comes in an order of `count` things that depends on the chance.
+/// The position of `number` in a random permutation of `count` things.
 pub(crate) fn shuffled(mut chance: Chance, number: u64, count: u64) -> u64 {
     let divisor = |mut a: u64, mut b: u64| {
         while b != 0 {

@@ -41,7 +41,7 @@ pub enum ScalarType {
     Bf16,
     /// Two `bf16`, the first in the low bits.
     Bf16x2,
-    /// An `f32` of which 19 bits count.
+    /// An `f32` with 19 significant bits.
     Tf32,
     /// IEEE single precision.
     F32,

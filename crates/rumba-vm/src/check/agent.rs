@@ -1,14 +1,14 @@
-//! Asynchronous operations as threads of their own: copies and products whose accesses no thread knows of until it has waited
-//! for them, and what proxy fences have made known to them.
+//! Asynchronous operations as threads of their own: copies and products, whose accesses a thread knows of only after
+//! waiting for the operation, and the writes that proxy fences have made known to them.
 //!
-//! An operation that a thread begins knows what its thread knows. What it accesses belongs to an agent: an entry of vector
-//! clocks as that of a thread, which is passed on by what completes the operation alone (manual, section 8.1.1, "Scope and
-//! Applicability of the Model", and 9.7.9.25.2, "Async proxy"): the phase of an mbarrier, `wait_group`. So an access that
-//! comes too early is found in whatever order the threads run.
+//! An operation takes over the clock of the thread that begins it. Its accesses belong to an agent: an entry of vector
+//! clocks like a thread's, which only the operation's completion mechanism passes on (manual, section 8.1.1, "Scope and
+//! Applicability of the Model", and 9.7.9.25.2, "Async proxy"): the phase of an mbarrier, or `wait_group`. So an access
+//! that comes too early is found in every order of the threads.
 //!
-//! Ordinary writes are in the generic proxy. An operation of another proxy has to know of them by a proxy fence on the way
-//! (manual, section 8.10.3, "Proxy-preserved base causality order"): such a fence copies what its thread knows to entries of
-//! that proxy, and these are passed on as all others.
+//! Ordinary writes are in the generic proxy. An operation of another proxy is ordered behind such writes only by a
+//! proxy fence (manual, section 8.10.3, "Proxy-preserved base causality order"): the fence copies the clock of its
+//! thread to entries of the other proxy, which are passed on like all other entries.
 
 use std::sync::Arc;
 
@@ -30,15 +30,15 @@ use crate::mem::copies::Delivery;
 /// An operation that a thread has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Agent {
-    /// Who accesses memory for it.
+    /// The agent that accesses memory for the operation.
     index: u16,
     /// The number of the operation.
     pub(crate) number: u32,
-    /// By which proxy its accesses have to know of ordinary writes, if by one.
+    /// The proxy through which its accesses have to know of ordinary writes, if they have to.
     proxy: Option<Proxy>,
 }
 
-/// What tells threads that an operation is over.
+/// The mechanism by which threads learn that an operation is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Completion {
     /// The phase of the mbarrier at a host address.
@@ -49,8 +49,8 @@ pub(crate) enum Completion {
     Products,
 }
 
-// The agents of a block, by their indices: of copies in groups one for what each thread's read and one for what they write,
-// as these can be waited for by themselves, one for the products of each warp, and one for each mbarrier and thread.
+// The agents of a block, by their indices: for the bulk groups of each thread one agent for reads and one for writes,
+// since a thread can wait for reads alone; one for the products of each warp; and one for each mbarrier and thread.
 const READS: u16 = 0;
 const WRITES: u16 = 1024;
 const PRODUCTS: u16 = 2048;
@@ -58,7 +58,7 @@ const BARRIERS: u16 = PRODUCTS + 32;
 const END: u16 = 8192;
 
 impl Agent {
-    /// The same operation, where it reads or writes memory.
+    /// The same operation, for its reads or its writes.
     pub(crate) fn of_kind(self, kind: AccessKind) -> Self {
         let index = match (kind, self.index) {
             (AccessKind::Write | AccessKind::Atomic, READS..WRITES) => self.index + WRITES,
@@ -67,38 +67,38 @@ impl Agent {
         Self { index, ..self }
     }
 
-    /// The same where it is no matter which proxy an access is made by.
+    /// The same operation, for accesses whose proxy does not matter.
     pub(crate) fn in_any_proxy(self) -> Self {
         Self { proxy: None, ..self }
     }
 
-    /// The same where it reads a tensor map.
+    /// The same operation, for its reads of a tensor map.
     pub(crate) fn reading_map(self) -> Self {
         Self { proxy: Some(Proxy::MapAcquired), ..self }
     }
 
-    /// The same where it accesses shared memory, or global memory.
+    /// The same operation, for its accesses to shared memory, or to global memory.
     pub(crate) fn accessing(self, is_shared: bool) -> Self {
         let proxy = if is_shared { Proxy::Shared } else { Proxy::Global };
         Self { proxy: self.proxy.map(|_| proxy), ..self }
     }
 }
 
-/// A copy that an mbarrier keeps track of, or several.
+/// One or several copies that an mbarrier tracks.
 struct UnderWay {
     agent: Thread,
-    /// What the thread knew that began it.
+    /// The clock of the thread that began the copy, at that time.
     known: Arc<VectorClock>,
-    /// How many blocks it goes to that it has not arrived in.
+    /// The number of destination blocks in which the copy has not arrived yet.
     left: usize,
 }
 
 /// The operations of a launch.
 #[derive(Default)]
 pub(super) struct Agents {
-    /// How many were begun.
+    /// The number of operations begun so far.
     count: u32,
-    /// What the thread knew that began the last one.
+    /// The clock of the thread that began the last operation.
     known: Arc<VectorClock>,
     /// The agents of mbarriers and threads, and the threads by agents.
     indices: HashMap<(u64, Thread), u16>,
@@ -107,7 +107,7 @@ pub(super) struct Agents {
     products: HashMap<(u32, u8), u32>,
     /// By their numbers.
     under_way: HashMap<u32, UnderWay>,
-    /// What copies to global memory will write.
+    /// The bytes that copies to global memory will write.
     stores: Stores,
 }
 
@@ -129,7 +129,7 @@ impl Agents {
         }
     }
 
-    /// An access as the thread's that began the operation.
+    /// An access, attributed to the thread that began the operation.
     pub(super) fn resolve(&self, access: &mut ThreadAccess) {
         let Thread { block, index } = access.thread;
         if block & AGENT == 0 {
@@ -151,7 +151,8 @@ impl Agents {
 }
 
 impl Races {
-    /// What was found since the last query. Operations on an mbarrier are atomic for each other, whatever their scopes.
+    /// The conflicts found since the last query. Operations on an mbarrier are atomic for each other, whatever their
+    /// scopes.
     pub(crate) fn take(&mut self) -> Vec<Conflict> {
         let mut found = std::mem::take(&mut self.found);
         found.retain(|conflict| {
@@ -169,7 +170,7 @@ impl Races {
         self.initialisers.contains(&source)
     }
 
-    /// A lane begins an operation; of a product, all lanes of the warp.
+    /// A lane begins an operation; all lanes of the warp begin a product.
     pub(crate) fn issue(&mut self, block: u32, warp: u8, lane: usize, completion: Completion) -> Agent {
         self.cells.keep_for_proxies();
         let (by, is_product) = (thread(block, warp, lane), completion == Completion::Products);
@@ -203,7 +204,7 @@ impl Races {
         Agent { index, number, proxy: Some(Proxy::Shared) }
     }
 
-    /// The operation that was begun last accesses memory.
+    /// The operation issued last accesses memory.
     pub(super) fn by_agent(&mut self, access: &Access, agent: Agent, address: u64) {
         let what = (access.bytes, access.kind, access.order);
         let (warp, lane) = ((agent.index / LANES as u16) as u8, u64::from(agent.index) % LANES as u64);
@@ -221,25 +222,26 @@ impl Races {
         self.agents.stores.begin(thread, number, delivery.clone());
     }
 
-    /// The copies of a block that has ended are forgotten.
+    /// Forgets the copies of a block that has ended.
     pub(crate) fn end_stores(&mut self, block: u32) {
         self.agents.stores.end(block);
     }
 
-    /// Whether both sides of a conflict are copies to global memory that write the same there.
+    /// Whether both sides of a conflict are copies to global memory that write the same bytes.
     pub(crate) fn stores_same(&self, conflict: &Conflict) -> bool {
         let Conflict { touch, earlier, address, .. } = conflict;
         self.agents.stores.rewrites(touch.thread, earlier.thread, *address)
     }
 
-    /// A copy goes to so many blocks.
+    /// Notes the number of destination blocks of a copy.
     pub(crate) fn expect_deliveries(&mut self, number: u32, count: usize) {
         if let Some(copy) = self.agents.under_way.get_mut(&number) {
             copy.left = count;
         }
     }
 
-    /// A copy has arrived that an mbarrier in a block's shared memory keeps track of. Who waits for its phase knows of it.
+    /// A copy that an mbarrier in a block's shared memory tracks has arrived. Threads that wait for the mbarrier's
+    /// phase know of it.
     pub(crate) fn deliver(&mut self, block: u32, object: u64, number: u32) {
         let Some(copy) = self.agents.under_way.get_mut(&number) else {
             return;
@@ -256,8 +258,8 @@ impl Races {
         published.add(block, Scope::Device, known);
     }
 
-    /// A lane knows that its copies in groups are over up to one: that they have read their sources or, unless it `only_reads`,
-    /// all of them.
+    /// A lane knows that its bulk copies up to some group are over: that they have read their sources or, unless it
+    /// `only_reads`, are complete.
     pub(crate) fn land(&mut self, block: u32, warp: u8, lane: usize, number: u32, only_reads: bool) {
         // Copies arrive in every wait, also in one for their reads.
         self.agents.stores.arrive(thread(block, warp, lane), number);
@@ -275,7 +277,7 @@ impl Races {
         self.warp(block, warp).each(1 << lane, |_, clock| clock.acquire(&known, block));
     }
 
-    /// What waits learn of a warp's products by a barrier that it has come to.
+    /// Adds the completion of a warp's products to the clock of the barrier phase at which the warp has arrived.
     pub(crate) fn bring_products(&mut self, barrier: BarrierPhase, block: u32, warp: u8) {
         let Some(number) = self.agents.products.get(&(block, warp)) else {
             return;
@@ -288,7 +290,7 @@ impl Races {
         }
     }
 
-    /// A fence of lanes makes what they know of one proxy, or of the generic one, known to another.
+    /// A proxy fence of lanes copies their clocks for one proxy, or for the generic proxy, to another proxy.
     pub(crate) fn proxy_fence(&mut self, block: u32, warp: u8, lanes: u32, from: Option<Proxy>, to: Proxy) {
         self.cells.keep_for_proxies();
         let state = self.warp(block, warp);

@@ -1,4 +1,4 @@
-//! What is remembered of the barriers of a block that runs: who arrived where, who has exited.
+//! The history of the barriers of a running block: arrivals and exits of its threads.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ pub(crate) struct Arrival {
     pub(crate) phase: u32,
 }
 
-/// What is remembered of a block that runs.
+/// The history of synchronization in a running block.
 #[derive(Debug, Default)]
 pub(crate) struct SyncHistory {
     pub(crate) threads: u32,
@@ -34,7 +34,7 @@ pub(crate) struct SyncHistory {
     pub(crate) initialised: HashMap<u64, Actor>,
     /// Where mbarriers were invalidated.
     pub(crate) invalidated: HashMap<u64, Actor>,
-    /// What valid mbarriers count.
+    /// The counts of valid mbarriers.
     pub(crate) mbarriers: HashMap<u64, Transactions>,
     /// Where threads, by warp and lane, last began a copy in a group.
     pub(crate) copies: HashMap<(u32, usize), Actor>,

@@ -11,8 +11,8 @@ pub(super) const IN_A_ROW: u64 = 0x0706_0504_0302_0100;
 /// The bits of lanes of a group.
 pub(super) const MASK: u64 = 0x0707_0707_0707_0707;
 
-/// The parts of a range in each cell: an address in the cell, and the range's bytes there. Of the first part the address is
-/// that of the cell, too.
+/// The parts of a range in each cell: an address in the cell, and the range's bytes in the cell. The address of the
+/// first part is also that of its cell.
 #[inline(always)]
 pub(super) fn parts(start: u64, bytes: u64) -> impl Iterator<Item = (u64, u32)> {
     let end = start + bytes.max(1);
@@ -35,7 +35,7 @@ pub(super) struct Batch {
     bytes: u32,
     /// The lanes, if all access the same bytes.
     lanes: u32,
-    /// The lanes by word, and which words have one, if not.
+    /// Otherwise the lanes by word, and the words that have a lane.
     table: u64,
     words: u32,
 }
@@ -63,7 +63,7 @@ impl Batch {
         }
         let words = words_of(bytes);
         if words & self.words != 0 {
-            // The record is put as it is.
+            // Two lanes access the same word, but not the same bytes: the access makes a record of its own.
             return false;
         }
         self.by_word(bytes, lane);

@@ -1,9 +1,9 @@
-//! Who accessed which bytes last: a cell for each 32 bytes of memory that threads can share, at a fixed place beside it.
+//! The last accesses to memory: a cell for each 32 bytes that threads can share, at a fixed distance from the memory.
 //!
-//! A record is about one access of a whole warp to the bytes of a cell, so that a warp that goes through memory in order
-//! needs one or two for each cell. Accesses that none of those that follow can race with are forgotten at once: what comes
-//! after a later write to the same bytes comes after them, too. Of many readers of the same bytes some are remembered.
-//! What a thread knows of others is told in [`crate::check::clock`]; when a cell is asked, in [`crate::check::race`].
+//! A record describes one access of a whole warp to the bytes of a cell, so that a warp that walks through memory in
+//! order needs one or two records per cell. Records that no later access can race with are dropped at once: an access
+//! ordered after a later write to the same bytes is also ordered after them. Of many readers of the same bytes some are
+//! kept. [`crate::check::clock`] has the clocks of threads; [`crate::check::race`] says when a cell is queried.
 
 use std::io;
 
@@ -14,7 +14,7 @@ use crate::check::record::{Conflict, ConflictKind, Record, View, WORD, WORDS, by
 use crate::mem::arena::{Arena, Window};
 use crate::mem::shadow::Shadow;
 
-/// Bytes that are remembered together.
+/// Bytes of memory per cell.
 pub(crate) const CELL: u64 = 32;
 /// Lists of a cell.
 const WRITES: usize = 0;
@@ -22,30 +22,30 @@ const READS: usize = 1;
 
 /// Most records of each list.
 const LIST: [u8; 2] = [8, 3];
-/// Records of a list after which it need not be in order, if none of them can race with each other.
+/// The number of records after which a list need not be exact, if none of its records can race with each other.
 const EXACT: u8 = 3;
 
-/// Accesses to a cell that need not be in order after which only some are looked at.
+/// The number of accesses to a cell after which further accesses are sampled, if they cannot race with each other.
 const MANY: u8 = 16;
 
-/// What is remembered of 32 bytes.
+/// The records of 32 bytes.
 #[repr(C, align(128))]
 struct Cell {
-    /// What it holds is about the launch with this number.
+    /// The number of the launch that the contents belong to.
     generation: u16,
-    /// Lengths of both lists: of accesses that write, and of those that only read. Where there may be no more, this counts
-    /// those that came since.
+    /// Lengths of both lists: of accesses that write, and of accesses that only read. Beyond a list's capacity, the
+    /// length counts the accesses since.
     lengths: [u8; 2],
     /// Number of the chunk, if it has one.
     chunk: [u8; 3],
-    /// What the flags of all accesses that write are, or [`MIXED`].
+    /// The flags that all accesses that write share, or [`MIXED`].
     common: u8,
     /// The first access that writes; the others are in the chunk.
     write: Record,
     reads: [Record; LIST[READS] as usize],
 }
 
-/// There is no kind of access with these flags.
+/// Flags that no kind of access has.
 const MIXED: u8 = 0x7f;
 
 /// The other accesses that write.
@@ -56,18 +56,19 @@ const CHUNKS: usize = (1 << 24) - 1;
 
 /// The cells of a device's memory.
 pub(crate) struct Cells {
-    /// Of the heap, of shared memory, of the grids' barriers, then of memory of the host's own.
+    /// The cells of the heap, of shared memory, of the grids' barriers, then of the host's own memory.
     windows: Vec<(Window, Shadow)>,
     chunks: Shadow,
     used: usize,
     generation: u16,
     /// Blocks of a cluster.
     cluster: u32,
-    /// Whether other proxies than that of ordinary accesses may ask: what a block knows of is then not forgotten.
+    /// Whether operations of proxies other than the generic proxy may query the cells: accesses that a block knows of
+    /// are then kept.
     keeps: bool,
 }
 
-/// The narrowest scope around one block that has the other one in it, where clusters have this many blocks.
+/// The narrowest scope around one block that includes the other block, with clusters of this many blocks.
 pub(crate) fn narrowest(cluster: u32, a: u32, b: u32) -> Scope {
     if a == b {
         Scope::Block
@@ -78,12 +79,12 @@ pub(crate) fn narrowest(cluster: u32, a: u32, b: u32) -> Scope {
     }
 }
 
-/// Whether a scope around one block has the other one in it, and the other way round.
+/// Whether a scope around each of two blocks includes the other block.
 pub(crate) fn includes(scope: Scope, cluster: u32, a: u32, b: u32) -> bool {
     narrowest(cluster, a, b) <= scope
 }
 
-/// The windows of a device's own, and which of them is that of shared memory.
+/// The number of the device's own windows, and the index of the window of shared memory.
 const OWN: usize = 3;
 const SHARED: usize = 1;
 
@@ -106,8 +107,8 @@ impl Cells {
         })
     }
 
-    /// Forgets everything: a launch begins, with clusters of so many blocks. Kernels can access these ranges of the host's
-    /// own memory, too.
+    /// Begins a launch with clusters of `cluster` blocks: forgets all accesses. Kernels can also access these ranges of
+    /// the host's own memory.
     pub(crate) fn begin(&mut self, cluster: u32, host: &[Window]) -> io::Result<()> {
         let whole =
             |window: &Window| Window { start: window.start / CELL * CELL, end: window.end.next_multiple_of(CELL) };
@@ -122,14 +123,14 @@ impl Cells {
         self.keeps = false;
         self.generation = self.generation.wrapping_add(1);
         if self.generation == 0 {
-            // Numbers start again, and what is there must not pass for new.
+            // Launch numbers start again, and old cells must not be taken for cells of the new launch.
             self.windows.iter().for_each(|(_, cells)| cells.clear());
             self.generation = 1;
         }
         Ok(())
     }
 
-    /// Operations in other proxies than that of ordinary accesses are to be expected.
+    /// Announces operations of proxies other than the generic proxy.
     pub(crate) fn keep_for_proxies(&mut self) {
         self.keeps = true;
     }
@@ -139,11 +140,11 @@ impl Cells {
         self.windows.iter().any(|(window, _)| window.contains(address))
     }
 
-    /// Forgets what was done in a range of shared memory, which another block gets.
+    /// Forgets the accesses to a range of shared memory, which another block gets.
     pub(crate) fn forget(&mut self, start: u64, end: u64) {
         for number in start / CELL..end.div_ceil(CELL) {
             if let Some((cell, _)) = self.cell(number * CELL) {
-                // SAFETY: the cell is one of ours, and is not read elsewhere.
+                // SAFETY: the cell belongs to `self`, and is not read elsewhere.
                 unsafe { (*cell).lengths = [0; 2] };
             }
         }
@@ -163,10 +164,10 @@ impl Cells {
     /// A record of a cell.
     ///
     /// # Safety
-    /// `cell` is one of these cells; it has a chunk if `index` is not 0 in the list of those that write.
+    /// `cell` belongs to `self`; it has a chunk if `index` is not 0 in the list of accesses that write.
     #[inline(always)]
     unsafe fn record(&self, cell: *mut Cell, list: usize, index: usize) -> *mut Record {
-        // SAFETY: as the caller promises; chunks have as many records.
+        // SAFETY: as the caller promises; a chunk has a record for each index but 0.
         unsafe {
             if list == READS {
                 return &raw mut (*cell).reads[index];
@@ -180,10 +181,10 @@ impl Cells {
         }
     }
 
-    /// How many records a list of a cell may have: of those that write, more than one need a chunk.
+    /// The capacity of a list of a cell: more than one record of accesses that write need a chunk.
     ///
     /// # Safety
-    /// `cell` is one of these cells.
+    /// `cell` belongs to `self`.
     unsafe fn capacity(&mut self, cell: *mut Cell, list: usize) -> u8 {
         if list == READS {
             return LIST[READS];
@@ -201,13 +202,13 @@ impl Cells {
         LIST[WRITES]
     }
 
-    /// Compares an access to one cell with those before it, and remembers it. `address` is in the cell.
+    /// Compares an access to one cell with earlier accesses, and remembers it. `address` is in the cell.
     #[inline(always)]
     pub(crate) fn put(&mut self, address: u64, mine: &Record, view: &View<'_>, found: &mut Vec<Conflict>) {
         let Some((place, private)) = self.cell(address) else {
             return;
         };
-        // SAFETY: cells are this one's alone, and any bytes are a cell.
+        // SAFETY: `self`, which is borrowed mutably, owns the cells, and any bytes are a valid cell.
         let cell = unsafe { &mut *place };
         let list = usize::from(mine.is_read());
         let is_new = cell.generation != self.generation;
@@ -215,7 +216,7 @@ impl Cells {
             cell.generation = self.generation;
             cell.chunk = [0; 3];
         } else {
-            // Mostly, what a warp does to a cell makes all superfluous that is known of it.
+            // Usually an access of a warp supersedes all records of the cell.
             let [writes, reads] = cell.lengths;
             let is_over = |length: u8, first: &Record| length == 0 || length == 1 && mine.supersedes(first, view);
             let is_over = is_over(reads, &cell.reads[0])
@@ -240,12 +241,12 @@ impl Cells {
         }
     }
 
-    /// The same of an operation that is not in the order of a thread.
+    /// [`put`](Self::put) for an asynchronous operation, which is not in the program order of a thread.
     pub(crate) fn put_apart(&mut self, address: u64, mine: &Record, view: &View<'_>, found: &mut Vec<Conflict>) {
         let Some(place) = self.cell(address) else {
             return;
         };
-        // SAFETY: cells are this one's alone, and any bytes are a cell.
+        // SAFETY: `self`, which is borrowed mutably, owns the cells, and any bytes are a valid cell.
         let cell = unsafe { &mut *place.0 };
         if cell.generation != self.generation {
             cell.generation = self.generation;
@@ -255,7 +256,7 @@ impl Cells {
         self.put_beside(place, address, mine, view, found);
     }
 
-    /// The same where other accesses are to be remembered, too.
+    /// The general case of [`put`](Self::put): the cell keeps records of other accesses, too.
     #[inline(never)]
     fn put_beside(
         &mut self,
@@ -267,7 +268,7 @@ impl Cells {
     ) {
         let mut at = At { start: address / CELL * CELL, private, told: 0 };
         let is_read = mine.is_read();
-        // SAFETY: the cell is one of these and this one's alone, and its lists are as long as it says.
+        // SAFETY: the cell belongs to `self`, which is borrowed mutably, and the lengths of its lists are correct.
         unsafe {
             let is_harmless = !is_read && (*place).common == mine.nature() && mine.is_harmless(private);
             if (*place).lengths[WRITES] > 0 && !is_harmless {
@@ -292,10 +293,10 @@ impl Cells {
         }
     }
 
-    /// Compares an access with those of a list, and removes those that it makes superfluous.
+    /// Compares an access with the records of a list, and removes the records that it supersedes.
     ///
     /// # Safety
-    /// The cell is one of these, and its list is as long as it says.
+    /// `cell` belongs to `self`, and the lengths of its lists are correct.
     #[inline]
     unsafe fn compare<const REMOVE: bool>(
         &self,
@@ -306,7 +307,7 @@ impl Cells {
         at: &mut At,
         found: &mut Vec<Conflict>,
     ) {
-        // A read makes no write superfluous.
+        // A read supersedes no write.
         let removes = !mine.is_read();
         // SAFETY: as the caller promises.
         unsafe {
@@ -318,7 +319,7 @@ impl Cells {
                 let overlap = record.bytes & mine.bytes;
                 let may_go = list == READS || !self.keeps;
                 if record.block == mine.block && record.epoch <= view.block && at.private && may_go {
-                    // All who can come know of it.
+                    // All threads that can access the cell know of the record.
                     record.bytes = 0;
                 } else if overlap != 0 {
                     let ordered = record.ordered_before(mine, overlap, view);
@@ -353,11 +354,11 @@ impl Cells {
         }
     }
 
-    /// Notes loads that need not see what is written, with the writes: one such load and what was written before it, or a
-    /// write and such loads before it, which do not make the memory one that the kernel only reads.
+    /// Notes conflicts of non-coherent loads, which need not see the kernel's writes: one such load with the writes
+    /// before it, or a write with such loads before it, since the memory is then not read-only for the kernel.
     ///
     /// # Safety
-    /// The cell is one of these, and its list is as long as it says.
+    /// `cell` belongs to `self`, and the lengths of its lists are correct.
     #[cold]
     #[inline(never)]
     unsafe fn stale(&self, cell: *mut Cell, list: usize, mine: &Record, start: u64, found: &mut Vec<Conflict>) {
@@ -369,7 +370,7 @@ impl Cells {
                 if overlap == 0 || list == READS && !record.is_non_coherent() {
                     continue;
                 }
-                // Other threads come before a thread that overwrites what it alone has read.
+                // Records of other threads are preferred to a thread that overwrites memory that only it has read.
                 let words = (0..WORDS).filter(|word| overlap & bytes_of(1 << word) != 0);
                 let Some(word) = words.min_by_key(|word| record.is_of_one_thread(mine, *word)) else {
                     continue;
@@ -387,7 +388,7 @@ impl Cells {
         }
     }
 
-    /// Notes an access that its proxy has not been told of an earlier write before.
+    /// Notes an access whose proxy was not told of an earlier write by a proxy fence.
     #[cold]
     #[inline(never)]
     fn unfenced(
@@ -440,12 +441,12 @@ impl Cells {
                 let mut others = lanes_of(record.lanes_at(word)).map(|lane| lane as u32);
                 let Some(other) = others.find(|other| {
                     let other = record.thread(*other);
-                    // What a thread has begun is in no order with the rest of it.
+                    // Asynchronous operations of a thread are not ordered with its later accesses.
                     (other != own || own.block & AGENT != 0) && view.known.epoch(other) < record.epoch
                 }) else {
                     continue;
                 };
-                // What is no race hides none.
+                // A pair that is no race must not suppress the report of a race.
                 at.told |= u32::from(kind != ConflictKind::Volatile) << lane;
                 found.push(Conflict {
                     touch: mine.touch(lane as u32, word),
@@ -461,7 +462,7 @@ impl Cells {
     /// Remembers a read.
     ///
     /// # Safety
-    /// The cell is one of these, and its list is as long as it says.
+    /// `cell` belongs to `self`, and the lengths of its lists are correct.
     #[inline]
     unsafe fn push_read(&mut self, cell: *mut Cell, mine: &Record, view: &View<'_>) {
         // SAFETY: as the caller promises.
@@ -485,7 +486,7 @@ impl Cells {
     /// Remembers an access that writes.
     ///
     /// # Safety
-    /// The cell is one of these, and its list is as long as it says.
+    /// `cell` belongs to `self`, and the lengths of its lists are correct.
     #[inline]
     unsafe fn push_write(&mut self, cell: *mut Cell, mine: &Record, private: bool) {
         // SAFETY: as the caller promises.
@@ -517,10 +518,10 @@ impl Cells {
         }
     }
 
-    /// Adds a record to a list, which is exact up to some length: the new length.
+    /// Adds a record to a list, which is exact up to a length of `exact`; returns the new length.
     ///
     /// # Safety
-    /// The cell is one of these, and its list is as long as it says.
+    /// `cell` belongs to `self`, and the lengths of its lists are correct.
     #[inline]
     unsafe fn push(&mut self, cell: *mut Cell, list: usize, length: u8, mine: &Record, exact: u8) -> u8 {
         // SAFETY: as the caller promises.
@@ -537,7 +538,8 @@ impl Cells {
             for index in usize::from(length)..usize::from(capacity) {
                 (*self.record(cell, list, index)).bytes = 0;
             }
-            // Which one is forgotten depends on who comes, so that others are remembered beside a warp that comes often.
+            // The slot depends on the accessing warp, so that a warp with many accesses does not evict the records of
+            // all others.
             let slot = u32::from(mine.warp).wrapping_add(mine.block) % u32::from(capacity);
             let record = &mut *self.record(cell, list, slot as usize);
             if !record.merge(mine) {
@@ -548,7 +550,7 @@ impl Cells {
     }
 }
 
-/// A lane of each of two masks: different ones, if there are.
+/// A lane of each of two masks: different lanes, if possible.
 fn lanes_apart(mine: u32, others: u32) -> (u32, u32) {
     let lane = mine.trailing_zeros();
     match (others & !(1 << lane), mine & !(1 << lane)) {
@@ -558,18 +560,18 @@ fn lanes_apart(mine: u32, others: u32) -> (u32, u32) {
     }
 }
 
-/// Where a comparison is.
+/// The cell that is compared.
 struct At {
     /// Where the cell starts.
     start: u64,
     /// Whether one block alone can access it.
     private: bool,
-    /// Lanes of which a conflict was told.
+    /// Lanes whose conflict was already reported.
     told: u32,
 }
 
-/// Whether an access is one of the three of four that are not looked at where there are many: of a warp always the same,
-/// and of each cell others.
+/// Whether an access is among the three of four that are skipped when a cell has many: the choice is fixed for each
+/// warp and cell, and differs from cell to cell.
 #[inline(always)]
 fn is_left_out(address: u64, mine: &Record) -> bool {
     let place = (address / CELL) as u32 ^ mine.block.wrapping_mul(0x9e37_79b9) ^ u32::from(mine.warp) << 16;

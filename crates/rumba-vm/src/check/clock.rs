@@ -1,4 +1,4 @@
-//! What a thread knows of what others have done: vector clocks, as small as a grid's structure allows.
+//! Vector clocks of threads, compressed by the structure of a grid.
 //!
 //! Every thread counts epochs; one ends whenever the thread publishes something. A thread that knows another one's epoch
 //! knows everything that the other one did in it and before. After a barrier all threads of a block know the same, so
@@ -111,14 +111,15 @@ impl VectorClock {
         of.threads.retain(|(_, epoch)| *epoch > all);
     }
 
-    /// Makes what is known of blocks whose numbers have some bits of a mask known of those with other bits instead.
+    /// Copies the entries of blocks whose numbers have the bits `from` under a mask to the blocks with the bits `to`
+    /// instead.
     pub(crate) fn pass_on(&mut self, mask: u32, from: u32, to: u32) {
         let known: Vec<_> = self.blocks.iter().filter(|(block, _)| block & mask == from).cloned().collect();
         let blocks = known.into_iter().map(|(block, of)| (block & !mask | to, of)).collect();
         self.join(&Self { blocks });
     }
 
-    /// What is known of blocks whose numbers have a bit.
+    /// The entries of blocks whose numbers have a bit set.
     pub(crate) fn of_bit(&self, bit: u32) -> Self {
         let blocks = self.blocks.iter().filter(|(block, _)| block & bit != 0);
         Self { blocks: blocks.cloned().collect() }

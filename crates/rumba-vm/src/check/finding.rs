@@ -1,4 +1,4 @@
-//! What the checks report besides faults: mistakes that let the kernel go on.
+//! Findings: mistakes after which the kernel continues, which the checks report besides faults.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use rumba_checks::{FindingKind, Severity};
 
 use crate::base::report::{Access, Location, triple};
 
-/// What a thread did that a finding is about.
+/// An action of a thread that a finding describes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Side {
@@ -16,11 +16,11 @@ pub struct Side {
     pub thread: [u32; 3],
     /// How many threads of its warp did the same at the same time.
     pub threads: u32,
-    /// What it did, in words.
+    /// The action, in words.
     pub what: String,
-    /// The access, if it is one to memory.
+    /// The memory access, if the action is one.
     pub access: Option<Access>,
-    /// Where, the innermost inlined function first.
+    /// The source locations, the innermost inlined function first.
     pub locations: Vec<Location>,
     /// The name of the PTX source.
     pub ptx: String,
@@ -52,17 +52,18 @@ impl fmt::Display for Side {
 pub struct Finding {
     /// Its kind.
     pub kind: FindingKind,
-    /// How bad it is: information alone should not fail a run.
+    /// The severity: information alone should not fail a run.
     pub severity: Severity,
     /// The kernel, unless it was the host.
     pub kernel: Option<String>,
-    /// What was done, the first time: that at which it was noticed, then what it collides with, if there is that.
+    /// The actions of the first occurrence: the action at which the mistake was noticed, then the one that it collides
+    /// with, if any.
     pub sides: Vec<Side>,
-    /// The first byte that it is about, if it is about memory.
+    /// The first byte concerned, if the mistake is about memory.
     pub address: Option<u64>,
-    /// What lies there, or what is wrong in particular.
+    /// The object at the address, or the details of the mistake.
     pub place: String,
-    /// How often it happened.
+    /// The number of occurrences.
     pub count: u64,
     /// The seed of the run, if it had one.
     pub seed: Option<u64>,

@@ -1,4 +1,4 @@
-//! What the warps of a warp group have executed together, instruction by instruction, and how many registers their threads
+//! The instructions that the warps of a warp group have executed together, and how many registers their threads
 //! have.
 
 use std::collections::VecDeque;
@@ -12,12 +12,12 @@ pub(crate) const GROUP_WARPS: usize = 4;
 /// warpgroup must execute the same `wgmma` instruction").
 #[derive(Debug, Default)]
 pub(crate) struct WarpGroup {
-    /// Those that some warps have come to and not all, with the first warp that came.
+    /// The instructions that some warps have reached, but not all, with the first warp that reached each.
     ahead: VecDeque<(u32, u32)>,
     /// How many came before these, and how many each warp has come to.
     passed: u64,
     came: [u64; GROUP_WARPS],
-    /// Whether a mistake was told of it: all that follows would be others.
+    /// Whether a mistake of the group was reported: all later instructions would be reported, too.
     told: bool,
     /// Registers of each of its threads, if they were changed, and where.
     pub(crate) registers: Option<(u32, Actor)>,

@@ -1,8 +1,9 @@
-//! What the access path, barriers and fences report to the checks with a memory: who accessed what, who met whom. It decides nothing; [`crate::check::race`]
-//! and [`crate::mem::unwritten`] do.
+//! The reports of the access path, barriers and fences to the checks that keep a history: accesses, and threads that
+//! synchronize. The decisions are made by [`crate::check::race`] and [`crate::mem::unwritten`].
 //!
-//! A launch that looks for races runs on one worker, in one order, so that what is found is a function of the program and
-//! its input. Reads of what was never written are looked for on all workers, and told of the first thread that made one.
+//! A launch that looks for races runs on one worker, in one order, so that its findings are a function of the program
+//! and its input. All workers look for reads of unwritten memory; the report names the first thread that made such a
+//! read.
 
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
@@ -17,7 +18,7 @@ use crate::check::record::{Asynchronous, Conflict, ConflictKind, ThreadAccess};
 use crate::explore::past::Pasts;
 use rumba_checks::{FindingKind, Severity};
 
-/// The first of the findings at an instruction, or at two, and how many there are.
+/// The first finding at an instruction, or at a pair of instructions, and the number of findings there.
 pub(crate) struct Found {
     pub(crate) touch: ThreadAccess,
     /// The earlier access of a race, and the loads of updates.
@@ -30,14 +31,14 @@ pub(crate) struct Found {
 
 /// The checks of one launch.
 pub(crate) struct Monitor {
-    /// Used by the one worker that there is then.
+    /// The check of races. A launch with this check has one worker, which alone uses it.
     races: Option<UnsafeCell<Races>>,
-    /// What precedes what, if orders are explored.
+    /// The happens-before order of operations, if orders are explored.
     pasts: Option<Mutex<Pasts<BarrierPhase>>>,
     found: Mutex<HashMap<(FindingKind, u32, u32), Found>>,
 }
 
-// SAFETY: a launch that looks for races has one worker, and what uses them returns before anything else does.
+// SAFETY: a launch that looks for races has one worker, and each use of `races` returns before the next one begins.
 unsafe impl Sync for Monitor {}
 
 impl Monitor {
@@ -45,7 +46,7 @@ impl Monitor {
         Self { races: races.map(UnsafeCell::new), pasts: pasts.map(Mutex::new), found: Mutex::default() }
     }
 
-    /// Notes a finding of an access, with the other accesses that it is about. `place` says what lies at an address.
+    /// Notes a finding of an access, with the other accesses involved. `place` describes the object at an address.
     #[cold]
     pub(crate) fn note(
         &self,
@@ -66,12 +67,13 @@ impl Monitor {
         let is_own = |earlier: &ThreadAccess| earlier.thread == touch.thread;
         let own = match kind {
             FindingKind::DataRace if is_of_warp => Severity::Warning,
-            // A thread that overwrites what it alone has read before reads nothing stale.
+            // A thread that overwrites memory that only it has read before has read nothing stale.
             FindingKind::StaleLoad if touch.kind == AccessKind::Write && earlier.is_some_and(is_own) => Severity::Info,
             _ => kind.severity(),
         };
         let severity = all.get(&key).map_or(own, |found| found.severity.max(own));
-        // Workers come in any order, threads have one. Races are found by one worker, in one.
+        // Workers report in any order; threads are ordered by their numbers. Races are found by one worker, in one
+        // order.
         let is_first = |found: &Found| earlier.is_none() && touch.thread < found.touch.thread;
         if all.get(&key).is_none_or(is_first) {
             let place = place(address);
@@ -83,7 +85,7 @@ impl Monitor {
         }
     }
 
-    /// Lets the races look at something, and notes what they find.
+    /// Runs `look` on the check of races, and notes the conflicts found.
     #[inline]
     pub(crate) fn race(
         &self,
@@ -92,7 +94,7 @@ impl Monitor {
         place: impl Fn(u64) -> String,
     ) {
         let Some(races) = &self.races else { return };
-        // SAFETY: one worker has them, and nothing that is called from here comes back here.
+        // SAFETY: one worker uses `races`, and nothing called from here calls this function again.
         let races = unsafe { &mut *races.get() };
         look(races);
         if !races.found.is_empty() {
@@ -117,7 +119,7 @@ impl Monitor {
                 ConflictKind::Race if both_write && by == [Some(Asynchronous::Store); 2] => {
                     if races.stores_same(&conflict) { FindingKind::SameValueRace } else { FindingKind::DataRace }
                 }
-                // What an operation under way reads or writes, and who comes between.
+                // An access to memory that an asynchronous operation under way reads or writes.
                 ConflictKind::Race if is_copy(by[1]) && !is_read(&conflict.touch) => FindingKind::EarlyRefill,
                 ConflictKind::Race if is_copy(by[0]) => FindingKind::PendingCopy,
                 ConflictKind::Race if by[0] == Some(Asynchronous::Product) => FindingKind::PendingProduct,
@@ -135,12 +137,12 @@ impl Monitor {
         }
     }
 
-    /// What precedes what, if orders are explored.
+    /// The happens-before order of operations, if orders are explored.
     pub(crate) fn pasts(&self) -> Option<MutexGuard<'_, Pasts<BarrierPhase>>> {
         self.pasts.as_ref().map(lock)
     }
 
-    /// What was noted.
+    /// Takes the findings noted so far.
     pub(crate) fn drain(&self) -> Vec<((FindingKind, u32, u32), Found)> {
         lock(&self.found).drain().collect()
     }
@@ -156,7 +158,7 @@ impl Monitor {
         self.races.as_ref().is_some_and(|races| unsafe { (*races.get()).knows(start) })
     }
 
-    /// What looked for races.
+    /// Gives the check of races back.
     pub(crate) fn into_races(self) -> Option<Races> {
         self.races.map(UnsafeCell::into_inner)
     }

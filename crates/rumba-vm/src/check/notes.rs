@@ -1,7 +1,7 @@
-//! Mistakes of threads that are not about memory: noted where they are made, told when the launch has ended.
+//! Mistakes of threads that are not about memory: noted when they happen, reported when the launch has ended.
 //!
-//! Which mistakes there are is decided by those who note them. A launch may note from several workers: what is told is
-//! the occurrence in the first block, in whatever order workers came.
+//! The callers decide what is a mistake. Several workers of a launch may note mistakes: the report shows the occurrence
+//! in the first block, in whatever order the workers ran.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,14 +13,14 @@ use rumba_checks::FindingKind;
 pub(crate) struct Actor {
     pub(crate) block: [u32; 3],
     pub(crate) warp: u32,
-    /// Which lanes; not empty.
+    /// The mask of the lanes, which is not empty.
     pub(crate) lanes: u32,
     /// The instruction.
     pub(crate) source: u32,
     pub(crate) what: &'static str,
 }
 
-/// The first of the mistakes at an instruction, or at two, and how many there are.
+/// The first mistake at an instruction, or at a pair of instructions, and the number of mistakes there.
 pub(crate) struct Note {
     pub(crate) actor: Actor,
     pub(crate) other: Option<Actor>,
@@ -28,12 +28,12 @@ pub(crate) struct Note {
     pub(crate) count: u64,
 }
 
-/// What was noted in a launch.
+/// The mistakes noted in a launch.
 #[derive(Default)]
 pub(crate) struct Notes(Mutex<HashMap<(FindingKind, u32, u32), Note>>);
 
 impl Notes {
-    /// Notes a mistake, and what it collides with if there is that.
+    /// Notes a mistake of an actor, and the other actor involved, if any.
     #[cold]
     pub(crate) fn note(&self, kind: FindingKind, actor: Actor, other: Option<Actor>, detail: impl FnOnce() -> String) {
         let second = other.map_or(actor.source, |other| other.source);
@@ -54,7 +54,7 @@ impl Notes {
         }
     }
 
-    /// What was noted.
+    /// Takes the mistakes noted so far.
     pub(crate) fn drain(&self) -> Vec<((FindingKind, u32, u32), Note)> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_iter().collect()
     }

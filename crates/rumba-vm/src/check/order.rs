@@ -1,9 +1,9 @@
-//! What a memory operation orders, and for whom: the semantics and scopes of PTX (manual, sections 8.5 and 8.6), as
-//! instructions leave them for the checks. The machine itself needs none of this to execute them.
+//! The semantics and scopes of memory operations (PTX manual, sections 8.5 and 8.6), as instructions record them for
+//! the checks. The machine itself does not need them to execute instructions.
 
 use crate::base::report::AccessKind;
 
-/// For whom an operation is atomic, or orders.
+/// The threads for which an operation is atomic, or orders accesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Scope {
     /// `.cta`
@@ -14,23 +14,24 @@ pub(crate) enum Scope {
     Device,
 }
 
-/// How many scopes there are.
+/// The number of scopes.
 pub(crate) const SCOPES: usize = 3;
 
-/// What an operation orders.
+/// The accesses that an operation orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Semantics {
-    /// Nothing, and others must not touch the same memory meanwhile.
+    /// None, and no other thread may access the same memory meanwhile.
     Weak,
-    /// Nothing, but others may.
+    /// None, but other threads may access the same memory meanwhile.
     Relaxed,
-    /// The same, as manuals have it (section 8.4.2); programs often mean an access that nothing else touches meanwhile.
+    /// The same as relaxed by the manual (section 8.4.2); programs often mean memory that no other thread accesses
+    /// meanwhile.
     Volatile,
-    /// Nothing, by a load that may not see what the kernel writes: `.nc`.
+    /// None, by a load that need not see the kernel's writes: `.nc`.
     NonCoherent,
-    /// What follows.
+    /// Later accesses.
     Acquire,
-    /// What precedes.
+    /// Earlier accesses.
     Release,
     /// Both.
     AcquireRelease,
@@ -43,10 +44,11 @@ pub(crate) struct Order {
     pub(crate) scope: Scope,
 }
 
-/// Where an operation's `extra` holds the order: bits 9 to 13. Without one, it is what is usual for the kind of access.
+/// The bits of an operation's `extra` that hold the order: 9 to 13. Zero stands for the default order of the kind of
+/// access.
 const SEMANTICS_SHIFT: u16 = 9;
 const SCOPE_SHIFT: u16 = 12;
-/// The bits of `extra` that hold it.
+/// The mask of the order in `extra`.
 pub(crate) const ORDER_BITS: u16 = 7 << SEMANTICS_SHIFT | 3 << SCOPE_SHIFT;
 
 impl Order {
@@ -54,10 +56,11 @@ impl Order {
 
     pub(crate) const NON_COHERENT: Self = Self { semantics: Semantics::NonCoherent, scope: Scope::Block };
 
-    /// Of the arrival by which an asynchronous copy tells an mbarrier that its bytes have come (manual, section 9.7.9.25.4).
+    /// The order of the arrival by which an asynchronous copy signals an mbarrier that its bytes have come (manual,
+    /// section 9.7.9.25.4).
     pub(crate) const COMPLETION: Self = Self { semantics: Semantics::Release, scope: Scope::Cluster };
 
-    /// Of an access that says nothing about it.
+    /// The order of an access without an order of its own.
     pub(crate) fn usual(kind: AccessKind) -> Self {
         match kind {
             AccessKind::Read | AccessKind::Write => Self::WEAK,
@@ -65,7 +68,7 @@ impl Order {
         }
     }
 
-    /// Of a fence.
+    /// The order of a fence.
     pub(crate) fn of_fence(semantics: Option<&str>, scope: Option<&str>) -> Self {
         Self::named(semantics.or(Some(".acq_rel")), scope)
     }
@@ -86,7 +89,7 @@ impl Order {
         }
     }
 
-    /// For an operation's `extra`.
+    /// The order as bits of an operation's `extra`.
     pub(crate) const fn bits(self) -> u16 {
         let semantics = match self.semantics {
             Semantics::Weak => 1,
@@ -105,17 +108,17 @@ impl Order {
         semantics << SEMANTICS_SHIFT | scope << SCOPE_SHIFT
     }
 
-    /// In five bits.
+    /// The order in five bits.
     pub(crate) const fn packed(self) -> u8 {
         (self.bits() >> SEMANTICS_SHIFT) as u8
     }
 
-    /// From [`Self::packed`].
+    /// Decodes [`Self::packed`].
     pub(crate) fn from_packed(bits: u8) -> Self {
         Self::from_bits(u16::from(bits) << SEMANTICS_SHIFT, AccessKind::Read)
     }
 
-    /// From an operation's `extra`.
+    /// Decodes the order in an operation's `extra`.
     pub(crate) fn from_bits(extra: u16, kind: AccessKind) -> Self {
         let semantics = match extra >> SEMANTICS_SHIFT & 7 {
             1 => Semantics::Weak,

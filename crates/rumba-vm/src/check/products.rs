@@ -1,4 +1,4 @@
-//! What a warp remembers of its products: which registers those use that are under way, and where fences and waits were
+//! The history of a warp's products: the registers of products under way, and the positions of fences and waits
 //! (manual, section 9.7.16.4, "Async proxy", and 9.7.16.7, "`wgmma.fence`").
 
 use rustc_hash::FxHashMap;
@@ -11,7 +11,7 @@ pub(crate) struct ProductRegisters {
     /// Rows, columns and depth, in a number.
     pub(crate) shape: u64,
     pub(crate) accumulator: Vec<u64>,
-    /// Those of the first factor, if it is in registers.
+    /// The registers of the first factor, if it is in registers.
     pub(crate) factor: Vec<u64>,
 }
 
@@ -25,7 +25,7 @@ struct Use {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Register {
-    /// The last product that adds to it, and the last one of which it is a factor.
+    /// The last product that adds to the register, and the last product that reads it as a factor.
     sum: Use,
     factor: Use,
     /// The shape of the last product, and the number of fences then.
@@ -35,7 +35,7 @@ struct Register {
     touched: Option<(u32, u32)>,
 }
 
-/// What is wrong with a product that begins.
+/// A mistake of a product that begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mistake {
     /// No fence is between an access of one of its registers, at this instruction, and the product. Without an instruction: none
@@ -45,7 +45,7 @@ pub(crate) enum Mistake {
     Pending(u32),
 }
 
-/// What is remembered of the products of a warp.
+/// The history of a warp's products.
 #[derive(Debug, Default)]
 pub(crate) struct Products {
     fences: u32,
@@ -101,7 +101,7 @@ impl Products {
         let factor = product.factor.iter().map(|register| (register, true));
         for (register, is_factor) in accumulator.chain(factor) {
             let known = self.registers.entry(*register).or_default();
-            // A compiler may move ordinary writes over the fence behind them: it is enough that there is one.
+            // A compiler may move ordinary writes over the fence behind them: any fence in between suffices.
             if let Some((source, fences)) = known.touched.take()
                 && self.fences <= fences
             {

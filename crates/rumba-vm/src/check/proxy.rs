@@ -1,5 +1,5 @@
-//! The proxies of memory accesses, as bits of the blocks' numbers by which vector clocks know threads: what they are for is told in
-//! [`crate::check::agent`].
+//! The proxies of memory accesses, as bits of the blocks' numbers by which vector clocks know threads; their use is
+//! described in [`crate::check::agent`].
 
 /// In the block of a thread: it is an agent of that block.
 pub(crate) const AGENT: u32 = 1 << 31;
@@ -11,7 +11,7 @@ pub(crate) const AGENT: u32 = 1 << 31;
 pub(crate) enum Proxy {
     /// The asynchronous proxy, as to shared memory.
     Shared = 1 << 30,
-    /// The same, as to global memory.
+    /// The asynchronous proxy, as to global memory.
     Global = 1 << 29,
     /// The proxy of tensor maps: what was released to it, and what of that was acquired.
     MapReleased = 1 << 28,

@@ -1,6 +1,6 @@
-//! What atomic writes publish: release patterns, and the fences of sequential consistency that come before them.
+//! The clocks that atomic writes publish: release patterns, and the fences of sequential consistency before them.
 //!
-//! When it is published and who takes it in is told in [`crate::check::race`].
+//! [`crate::check::race`] says when clocks are published and which threads acquire them.
 
 use std::sync::Arc;
 
@@ -10,30 +10,30 @@ use crate::check::order::Scope;
 /// The release patterns whose writes head the release sequence that ends in the last atomic write of an address (manual,
 /// section 8.8, "Release and Acquire Patterns").
 ///
-/// An acquire synchronises with those of them of which the scopes of both sides include the other thread, which is what
-/// morally strong asks for (section 8.7). So releases are kept by block; those of scope `.gpu` also together, since most
+/// An acquire synchronizes with a release if the scope of each side includes the other thread, as morally strong
+/// operations require (section 8.7). So releases are kept by block; releases of scope `.gpu` also together, since most
 /// acquires have that scope, too.
 pub(super) struct Published {
     /// All releases of scope `.gpu`.
     pub(super) all: Option<Arc<VectorClock>>,
-    /// Each release by a block that others can still share a scope with.
+    /// Each release by a block that still shares a scope with other blocks.
     pub(super) near: Vec<Release>,
-    /// What fences of sequential consistency precede the writes.
+    /// The clock of the fences of sequential consistency that precede the writes.
     pub(super) sequential: Option<Arc<VectorClock>>,
     /// The block and the scope of the last write.
     pub(super) writer: (u32, Scope),
-    /// Which asynchronous operations are over, as those know who wrote.
+    /// The asynchronous operations that the writing threads know to be over.
     pub(super) agents: Option<Arc<VectorClock>>,
 }
 
-/// What threads of a block have released with one scope.
+/// The clock that threads of a block have released with one scope.
 pub(super) struct Release {
     pub(super) block: u32,
     pub(super) scope: Scope,
     pub(super) known: Arc<VectorClock>,
 }
 
-/// Releases of an address after which those of blocks that have ended are forgotten.
+/// The number of releases of an address beyond which releases of ended blocks are forgotten.
 pub(super) const NEAR: usize = 16;
 
 impl Published {
@@ -42,7 +42,7 @@ impl Published {
         Self { all: None, near: Vec::new(), sequential: None, writer: (block, scope), agents: None }
     }
 
-    /// Adds what a thread of a block releases.
+    /// Adds the clock that a thread of a block releases.
     pub(super) fn add(&mut self, block: u32, scope: Scope, mut known: Arc<VectorClock>) {
         let same = |release: &&mut Release| (release.block, release.scope) == (block, scope);
         let before = match self.near.iter_mut().find(same) {
@@ -60,13 +60,13 @@ impl Published {
             return;
         }
         match &mut self.all {
-            // This block alone has released so far.
+            // Only this block has released so far.
             Some(all) if before.is_none_or(|before| !Arc::ptr_eq(all, &before)) => Arc::make_mut(all).join(&known),
             all => *all = Some(known),
         }
     }
 
-    /// Adds what later writes have published, which continue the release sequence.
+    /// Adds the releases of later writes, which continue the release sequence.
     pub(super) fn join(&mut self, later: Self) {
         for release in later.near {
             self.add(release.block, release.scope, release.known);
@@ -82,7 +82,7 @@ impl Published {
     }
 }
 
-/// Joins what `known` has to a place that may be empty.
+/// Joins the clock `known` to a clock that may be empty.
 pub(super) fn gather(place: &mut Option<Arc<VectorClock>>, known: &Arc<VectorClock>) {
     match place {
         Some(before) if Arc::ptr_eq(before, known) => {}

@@ -9,8 +9,8 @@
 //! has released what precedes the fence. PTX says of a barrier only that threads which have exited are not waited for; an
 //! exit itself orders nothing, so that what a thread did after its last fence, or without one, still races.
 //!
-//! What threads know of each other is in [`crate::check::clock`], earlier accesses are in
-//! [`crate::check::cells`]; who tells this what happens is [`crate::check::monitor`].
+//! The clocks of threads are in [`crate::check::clock`], earlier accesses in
+//! [`crate::check::cells`]; [`crate::check::monitor`] reports events to this module.
 //!
 //! Copies that are under way (`cp.async`) count as accesses of the thread that begins them, when it begins them.
 
@@ -35,7 +35,7 @@ pub(crate) use crate::check::thread_state::{Arriving, BarrierPhase};
 use crate::check::updates::{UpdatePairs, Updates};
 use crate::mem::arena::{Arena, Window};
 
-/// What lanes of a warp do to memory.
+/// An access of a warp's lanes to memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Access {
     pub(crate) block: u32,
@@ -46,7 +46,7 @@ pub(crate) struct Access {
     pub(crate) bytes: u64,
     pub(crate) kind: AccessKind,
     pub(crate) order: Order,
-    /// What makes it, if not the lanes themselves.
+    /// The agent that makes the access, if not the lanes themselves.
     pub(crate) agent: Option<Agent>,
 }
 
@@ -84,20 +84,20 @@ pub(crate) struct Races {
     pub(super) mbarriers: HashSet<u64>,
     pub(super) arriving: HashMap<u64, Published>,
     pub(super) barriers: HashMap<BarrierPhase, BarrierState>,
-    /// What threads of a block released by their last fence before they exited.
+    /// The clocks that threads of a block released by their last fence before they exited.
     exited: HashMap<u32, Arc<VectorClock>>,
     /// Operations that threads have begun.
     pub(super) agents: Agents,
-    /// What was loaded and stored again by atomic accesses.
+    /// Loads and stores by atomic accesses, for lost updates.
     pub(super) updates: Updates,
     /// The instructions that initialise mbarriers.
     pub(super) initialisers: HashSet<u32>,
-    /// What was found since the last query.
+    /// The conflicts found since the last query.
     pub(crate) found: Vec<Conflict>,
 }
 
 impl Races {
-    /// What it takes to look for races in the memory of a device.
+    /// The race detector for the memory of a device.
     pub(crate) fn new(arena: &Arena) -> io::Result<Self> {
         Ok(Self {
             threads: 0,
@@ -177,7 +177,7 @@ impl Races {
         self.arriving.retain(|address, _| !shared.contains(address));
     }
 
-    /// A block has ended: others may still learn of what it did, but it learns nothing more.
+    /// A block has ended: other blocks may still acquire its releases, but its own clocks are no longer needed.
     pub(crate) fn end(&mut self, block: u32) {
         if let Some(place) = self.blocks.remove(&block) {
             self.free.push(place);
@@ -383,7 +383,7 @@ impl Races {
         if !includes(scope.min(written), cluster, writer, block) {
             return;
         }
-        // By the narrowest scope that an acquire has to have.
+        // The clocks by the narrowest scope that an acquire has to have.
         let mut seen: [Option<Arc<VectorClock>>; SCOPES] = Default::default();
         seen[Scope::Device as usize].clone_from(&published.all);
         for release in &published.near {
@@ -523,7 +523,7 @@ impl Races {
     pub(crate) fn warp_sync(&mut self, block: u32, number: u8, lanes: u32) {
         let warp = self.warp(block, number);
         let Some(first) = lanes_of(lanes).next() else { return };
-        // All of them go on in one epoch, so that one entry is enough for them.
+        // All synchronized lanes continue in the same epoch, so that one entry of a clock stands for the warp.
         let latest = lanes_of(lanes).map(|lane| warp.clock(lane).epoch).max().unwrap_or(0);
         if warp.mask & !lanes == 0 {
             let mut known = Arc::clone(&warp.clock(first).known);
@@ -648,7 +648,7 @@ impl Races {
                 }
                 return;
             }
-            // Of those who came, the own fence is among them.
+            // The fence of this thread is included in the joined clocks.
             clock.sequential_fence = None;
             clock.sequential.clone_from(&sequential);
             clock.sequential_seen.clone_from(&seen);
@@ -660,7 +660,7 @@ impl Races {
     }
 }
 
-/// What a lane knows of operations that are over.
+/// The entries of a lane's clock for completed asynchronous operations.
 fn warp_agents(warp: &WarpState, lane: usize) -> VectorClock {
     warp.clock(lane).known.of_bit(AGENT)
 }

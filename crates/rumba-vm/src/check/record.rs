@@ -1,6 +1,6 @@
 //! A record of an access by a warp to the 32 bytes of a cell: which lanes, which bytes, how, and when.
 //!
-//! Where records are kept is told in [`crate::check::cells`].
+//! [`crate::check::cells`] keeps the records.
 
 use crate::base::lanes::{LANES, lanes_of};
 use crate::base::report::AccessKind;
@@ -21,11 +21,11 @@ pub(crate) struct ThreadAccess {
     pub(crate) kind: AccessKind,
     /// The instruction.
     pub(crate) source: u32,
-    /// What the thread has begun that makes the access, if that is not the thread itself.
+    /// The kind of asynchronous operation that makes the access, unless the thread makes it itself.
     pub(crate) asynchronous: Option<Asynchronous>,
 }
 
-/// What accesses memory after its thread has begun it.
+/// The kinds of asynchronous operations that access memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asynchronous {
     Copy,
@@ -35,7 +35,7 @@ pub(crate) enum Asynchronous {
 }
 
 impl Asynchronous {
-    /// What it does to memory, in words.
+    /// Describes an access of the operation.
     pub(crate) fn describe(self, kind: AccessKind, space: &str) -> String {
         let what = match self {
             Self::Copy | Self::Store => "asynchronous copy",
@@ -53,14 +53,14 @@ impl Asynchronous {
 pub(crate) struct Conflict {
     pub(crate) touch: ThreadAccess,
     pub(crate) earlier: ThreadAccess,
-    /// Of a lost update, the load of the access and that of the earlier one, as far as these are updates.
+    /// For a lost update, the load of the access and the load of the earlier access, as far as these are updates.
     pub(crate) loads: [Option<ThreadAccess>; 2],
     /// The first byte that both touch.
     pub(crate) address: u64,
     pub(crate) kind: ConflictKind,
 }
 
-/// What is wrong with two accesses.
+/// The kinds of conflicts between two accesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConflictKind {
     /// They race.
@@ -71,7 +71,7 @@ pub(crate) enum ConflictKind {
     Volatile,
     /// The later one may not see the earlier one, in whatever order they are.
     Stale,
-    /// One of them stores what its thread has computed from an earlier value, which the other one replaces meanwhile.
+    /// One access stores a value computed from an earlier value, which the other access has replaced meanwhile.
     LostUpdate {
         /// Whether nothing is lost if both write the same.
         is_idempotent: bool,
@@ -92,7 +92,7 @@ pub(crate) struct Record {
     pub(crate) epoch: u32,
     /// The first of its instructions, which follow each other closely.
     pub(crate) source: u32,
-    /// Which bytes of the cell.
+    /// The mask of bytes in the cell.
     pub(super) bytes: u32,
     pub(crate) warp: u8,
     /// Kind, semantics, scope, and [`SET`].
@@ -172,8 +172,8 @@ impl Record {
         self.flags & SEMANTICS == VOLATILE
     }
 
-    /// What two accesses are that nothing orders, in clusters of so many blocks; nothing if each is atomic for the other
-    /// (morally strong; manual, section 8.7).
+    /// The kind of conflict of two unordered accesses, in clusters of `cluster` blocks; none if each is atomic for the
+    /// other (morally strong; manual, section 8.7).
     pub(super) fn conflict_with(&self, later: &Self, cluster: u32) -> Option<ConflictKind> {
         if !self.is_strong() || !later.is_strong() {
             return Some(ConflictKind::Race);
@@ -198,7 +198,7 @@ impl Record {
         Thread { block: self.block, index: (u32::from(self.warp) * LANES as u32 + lane) as u16 }
     }
 
-    /// What a lane did to a word.
+    /// The access of a lane to a word.
     pub(super) fn touch(&self, lane: u32, word: usize) -> ThreadAccess {
         let behind = if self.flags & SET != 0 {
             self.lanes[1] >> (4 * word) & 15
@@ -214,7 +214,7 @@ impl Record {
         }
     }
 
-    /// Whether it is a load that need not see what is written while the kernel runs.
+    /// Whether the access is a non-coherent load, which need not see writes of the running kernel.
     #[inline(always)]
     pub(super) fn is_non_coherent(&self) -> bool {
         self.flags & (SEMANTICS | KIND) == Order::NON_COHERENT.packed() << 2
@@ -266,7 +266,8 @@ impl Record {
         !self.is_strong() || earlier.is_strong() && self.order().scope <= earlier.order().scope
     }
 
-    /// Whether it is by the same lanes of the same warp, each at the same bytes where both have any.
+    /// Whether both accesses are by the same lanes of the same warp, and each lane accesses the same bytes where both
+    /// have any.
     #[inline(always)]
     pub(super) fn repeats(&self, earlier: &Self) -> bool {
         self.lanes == earlier.lanes
@@ -318,7 +319,8 @@ impl Record {
         self.is_strong() && !self.is_volatile() && (private || self.order().scope == Scope::Device)
     }
 
-    /// Which bytes of an overlap are accessed in order: the later access knows of this one, or is by the same thread.
+    /// The bytes of an overlap that are accessed in order: the later access knows of this one, or is by the same
+    /// thread.
     #[inline(always)]
     pub(super) fn ordered_before(&self, later: &Self, overlap: u32, view: &View<'_>) -> u32 {
         if self.block == later.block && (self.epoch <= view.block || self.warp == later.warp && self.epoch <= view.warp)
@@ -331,7 +333,7 @@ impl Record {
     #[inline(never)]
     fn ordered_by_thread(&self, later: &Self, overlap: u32, view: &View<'_>) -> u32 {
         let mut ordered = 0;
-        // What a thread has begun is not in its order.
+        // Asynchronous operations of a thread are not in its program order.
         if self.block == later.block && self.warp == later.warp && self.block & AGENT == 0 {
             if (self.flags | later.flags) & SET == 0 {
                 ordered = equal_words(self.table(), later.table()) & overlap;
@@ -359,7 +361,7 @@ impl Record {
     }
 }
 
-/// What lanes with the same past know.
+/// The clock of lanes with the same past.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct View<'a> {
     /// The epoch of all threads of the own block, and of all of the own warp, that is known.

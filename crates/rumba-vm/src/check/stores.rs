@@ -20,7 +20,7 @@ impl Stores {
         self.under_way.entry(thread).or_default().push((number, delivery));
     }
 
-    /// A copy of a thread has arrived: memory holds what it wrote.
+    /// A copy of a thread has arrived: memory holds the bytes that it wrote.
     pub(super) fn arrive(&mut self, thread: Thread, number: u32) {
         if let Some(copies) = self.under_way.get_mut(&thread) {
             copies.retain(|(other, _)| *other != number);

@@ -1,6 +1,7 @@
-//! What the lanes of the warps that run know of other threads, and what those bring along who meet.
+//! The clocks of the lanes of running warps, and the clocks that threads bring to the barriers where they meet.
 //!
-//! Lanes of a warp mostly have the same past, and then one clock. When it changes is told in [`crate::check::race`].
+//! Lanes of a warp usually have the same past, and then share one clock. [`crate::check::race`] says when clocks
+//! change.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ pub(super) fn thread(block: u32, warp: u8, lane: usize) -> Thread {
     Thread { block, index: (usize::from(warp) * LANES + lane) as u16 }
 }
 
-/// What a fence made ready to be published.
+/// The clock that a fence made ready to be published.
 #[derive(Clone)]
 pub(super) struct FenceClock {
     pub(super) known: Arc<VectorClock>,
@@ -25,23 +26,24 @@ pub(super) struct FenceClock {
     pub(super) scope: Scope,
 }
 
-/// What one thread knows, or several with the same past.
+/// The clock of one thread, or of several threads with the same past.
 #[derive(Clone)]
 pub(super) struct ThreadState {
     pub(super) epoch: u32,
     pub(super) known: Arc<VectorClock>,
     /// The epoch that all threads of the own warp are known to have reached.
     pub(super) warp: u32,
-    /// The same of the own block, as `known` has it, and whether it has nothing else.
+    /// The epoch that all threads of the own block are known to have reached, by `known`, and whether `known` has no
+    /// other entry.
     pub(super) block: u32,
     pub(super) plain: bool,
-    /// What the last fence made ready: later atomic writes release it.
+    /// The clock that the last fence made ready: later atomic writes release it.
     pub(super) fenced: Option<FenceClock>,
-    /// What atomic reads have seen: the next fence takes it in. By the narrowest scope that the fence has to have, around
-    /// this block, for the block that released it.
+    /// The clocks that atomic reads have seen, which the next fence acquires: by the narrowest scope around this block
+    /// that includes the releasing block, which the fence has to have.
     pub(super) seen: [Option<Arc<VectorClock>>; SCOPES],
-    /// The last fence of sequential consistency, what such fences of others made ready before the last barrier, and what was
-    /// seen of such fences.
+    /// The clocks of the last fence of sequential consistency of the thread, of such fences of other threads before the
+    /// last barrier, and of such fences seen by atomic reads.
     pub(super) sequential_fence: Option<FenceClock>,
     pub(super) sequential: Option<Arc<VectorClock>>,
     pub(super) sequential_seen: Option<Arc<VectorClock>>,
@@ -63,7 +65,7 @@ impl ThreadState {
         }
     }
 
-    /// Whether nothing is ready to be published or taken in.
+    /// Whether no clock is ready to be published or acquired.
     fn is_bare(&self) -> bool {
         self.fenced.is_none()
             && self.seen.iter().all(Option::is_none)
@@ -71,7 +73,7 @@ impl ThreadState {
             && self.sequential_seen.is_none()
     }
 
-    /// Whether lanes with either of the two know the same, and of the same past.
+    /// Whether two states have equal clocks and the same past.
     pub(super) fn agrees(&self, other: &Self) -> bool {
         self.epoch == other.epoch && self.warp == other.warp && Arc::ptr_eq(&self.known, &other.known)
     }
@@ -93,7 +95,7 @@ impl ThreadState {
         }
     }
 
-    /// A fence: what precedes is ready to be published, and what follows belongs to a new epoch.
+    /// A fence: earlier accesses are ready to be published, and later accesses belong to a new epoch.
     pub(super) fn release(&mut self, scope: Scope) {
         self.fenced = Some(FenceClock { known: Arc::clone(&self.known), warp: self.warp, epoch: self.epoch, scope });
         self.epoch += 1;
@@ -101,7 +103,7 @@ impl ThreadState {
 }
 
 impl FenceClock {
-    /// What it releases for a thread.
+    /// The clock that the fence releases for a thread.
     pub(super) fn of(&self, thread: Thread) -> Arc<VectorClock> {
         let mut known = VectorClock::clone(&self.known);
         if self.warp > 0 {
@@ -111,7 +113,7 @@ impl FenceClock {
         Arc::new(known)
     }
 
-    /// What it releases for all threads of a warp, given the first one.
+    /// The clock that the fence releases for all threads of a warp, given the first thread.
     pub(super) fn of_warp(&self, first: Thread) -> Arc<VectorClock> {
         let mut known = VectorClock::clone(&self.known);
         known.advance_warp(first, self.epoch.max(self.warp));
@@ -119,14 +121,14 @@ impl FenceClock {
     }
 }
 
-/// What the lanes of a warp know.
+/// The states of the lanes of a warp.
 pub(super) struct WarpState {
-    /// All of them, unless `lanes` has them one by one.
+    /// The state that all lanes share, unless `lanes` has one for each lane.
     pub(super) whole: ThreadState,
     pub(super) lanes: Option<Box<[ThreadState]>>,
-    /// Whether they do not all agree.
+    /// Whether the states of the lanes differ.
     pub(super) apart: bool,
-    /// The lanes that there are.
+    /// The existing lanes.
     pub(super) mask: u32,
 }
 
@@ -140,7 +142,8 @@ impl WarpState {
         self.lanes.as_ref().map_or(&self.whole, |lanes| &lanes[lane])
     }
 
-    /// Does the same to the clocks of lanes, each of which it is told of; once, for lane 0, if all are one.
+    /// Applies a function to the state of each lane of a mask, with the lane's number; once, for lane 0, if all lanes
+    /// share one state.
     pub(super) fn each(&mut self, mask: u32, mut change: impl FnMut(usize, &mut ThreadState)) {
         if self.lanes.is_none() && mask == self.mask {
             return change(0, &mut self.whole);
@@ -150,7 +153,7 @@ impl WarpState {
         self.compare();
     }
 
-    /// Finds out whether the lanes agree.
+    /// Updates whether the states of the lanes differ.
     pub(super) fn compare(&mut self) {
         let Some(lanes) = &self.lanes else { return };
         let first = &lanes[0];
@@ -162,7 +165,7 @@ impl WarpState {
         }
     }
 
-    /// The lanes of a mask that agree with the first of them.
+    /// The lanes of a mask whose state equals that of the mask's first lane.
     pub(super) fn agreeing(&self, mask: u32) -> u32 {
         if !self.apart {
             return mask;
@@ -188,7 +191,7 @@ impl WarpState {
     }
 }
 
-/// Where threads meet.
+/// A barrier at which threads meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum BarrierPhase {
     /// A barrier of a block.
@@ -200,7 +203,7 @@ pub(crate) enum BarrierPhase {
 }
 
 impl BarrierPhase {
-    /// The same barrier's phase before the last: no lane is there any more.
+    /// The phase of the same barrier before the last: no lane waits in it any more.
     pub(super) fn last_but_one(mut self) -> Self {
         let (Self::Block { phase, .. } | Self::Cluster { phase, .. } | Self::Grid { phase }) = &mut self;
         *phase = phase.wrapping_sub(2);
@@ -211,12 +214,12 @@ impl BarrierPhase {
 /// How lanes arrive at a barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arriving {
-    /// To wait there, or later.
+    /// To wait at the barrier, now or later.
     Waiting,
     /// Without waiting.
     Passing,
-    /// As `barrier.cluster.arrive.relaxed`, which releases nothing: what precedes it is known only as far as a fence of the
-    /// thread has released it (manual, section 9.7.13.3).
+    /// As `barrier.cluster.arrive.relaxed`, which releases nothing: earlier accesses are known only as far as a fence
+    /// of the thread has released them (manual, section 9.7.13.3).
     Relaxed,
 }
 
@@ -227,35 +230,35 @@ pub(super) struct ArrivedLanes {
     pub(super) warp: u8,
     pub(super) mask: u32,
     pub(super) epoch: u32,
-    /// What they knew of their warp.
+    /// The epochs that the lanes knew of their warp.
     pub(super) known: u32,
-    /// Whether they are all the warp's.
+    /// Whether all lanes of the warp arrived.
     pub(super) whole: bool,
 }
 
-/// What threads that arrived at a phase of a barrier have released.
+/// The clocks that threads have released by arriving at a phase of a barrier.
 #[derive(Default)]
 pub(super) struct BarrierState {
     pub(super) known: Arc<VectorClock>,
-    /// The clock of the last arrival that had something new.
+    /// The clock of the last arrival that added entries.
     pub(super) last_joined: Option<Arc<VectorClock>>,
     pub(super) arrivals: Vec<ArrivedLanes>,
-    /// The highest epoch of those that arrived.
+    /// The highest epoch of the threads that arrived.
     pub(super) epoch: u32,
-    /// How many arrived to wait.
+    /// The number of threads that arrived to wait.
     pub(super) waiting: u32,
     /// Whether a thread arrived without waiting.
     pub(super) passing: bool,
-    /// What fences of sequential consistency made ready before, and what was seen of such.
+    /// The clocks of earlier fences of sequential consistency, of the arriving threads and seen by them.
     pub(super) sequential: Option<Arc<VectorClock>>,
     pub(super) sequential_seen: Option<Arc<VectorClock>>,
-    /// What all threads know that leave, since the first one has left.
+    /// The clock of all threads that leave the barrier, computed when the first thread leaves.
     pub(super) result: Option<Arc<VectorClock>>,
 }
 
 impl BarrierState {
-    /// Adds what a thread, or a whole warp by its first thread, has released by a fence before it arrived. That operations are
-    /// over is no matter of the order of memory.
+    /// Adds the clock that a thread, or a whole warp by its first thread, released by a fence before it arrived. The
+    /// completion of operations does not depend on the order of memory accesses.
     pub(super) fn join_released(&mut self, clock: &ThreadState, thread: Thread, whole: bool) {
         let of = |fenced: &FenceClock| {
             if whole { fenced.of_warp(thread) } else { fenced.of(thread) }
@@ -270,7 +273,7 @@ impl BarrierState {
         }
     }
 
-    /// What all threads know that leave; `all` if the whole block came, and waited.
+    /// The clock of all threads that leave the barrier; `all` if the whole block arrived to wait.
     pub(super) fn result(&mut self, all: Option<u32>) -> Arc<VectorClock> {
         let Self { known, arrivals, epoch, .. } = self;
         let result = self.result.get_or_insert_with(|| {

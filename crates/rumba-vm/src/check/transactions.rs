@@ -1,10 +1,11 @@
-//! What an mbarrier was told to expect, what the copies bring that were begun, and which of its phases threads have seen end.
+//! The history of an mbarrier: the bytes it expects, the bytes that copies bring, and the ended phases that threads
+//! have seen.
 
 use rustc_hash::FxHashMap;
 
 use crate::check::notes::Actor;
 
-/// What is remembered of an mbarrier.
+/// The history of an mbarrier.
 #[derive(Debug, Default)]
 pub(crate) struct Transactions {
     /// Bytes that were expected and that were announced, and where last.
@@ -26,12 +27,13 @@ impl Transactions {
         self.begun = !ends_phase;
     }
 
-    /// A thread goes on because a phase has ended.
+    /// A thread continues because a phase has ended.
     pub(crate) fn pass(&mut self, lane: usize, actor: Actor) {
         self.seen.insert((actor.warp, lane), (self.phases, actor));
     }
 
-    /// Where a thread went on that asks for a phase that has ended, if it has seen it end and the next one has begun.
+    /// The earlier wait of a thread that waits again for an ended phase, if it passed that wait and the next phase has
+    /// begun.
     pub(crate) fn passed_before(&self, warp: u32, lane: usize) -> Option<Actor> {
         let (phases, earlier) = self.seen.get(&(warp, lane))?;
         (*phases == self.phases && self.begun).then_some(*earlier)

@@ -1,13 +1,14 @@
-//! Lost updates: a thread loads a value, computes another one from it and stores that, all by atomic accesses, and nothing keeps
-//! the write of another thread from coming between the load and the store.
+//! Lost updates: a thread loads a value, computes a new value from it and stores the new value, all by atomic accesses,
+//! and nothing prevents a write of another thread between the load and the store.
 //!
-//! No two of these accesses race. What is wrong is that load and store together are not atomic (Flanagan and Freund, "Atomizer",
-//! POPL 2004). The code says which stores store what was computed from which loads: [`UpdatePairs`], found when a module is loaded
-//! (`load/instrument/updates.rs`). A store updates an address if its thread's last execution of one of these loads read the same
-//! address. The update is lost if a write of another thread is ordered neither before the load nor behind the store.
+//! No two of these accesses race. The mistake is that load and store together are not atomic (Flanagan and Freund,
+//! "Atomizer", POPL 2004). The pairs of stores and the loads that their values are computed from, [`UpdatePairs`], are
+//! found when a module is loaded (`load/instrument/updates.rs`). A store updates an address if its thread's last
+//! execution of one of these loads read the same address. The update is lost if a write of another thread is ordered
+//! neither before the load nor behind the store.
 //!
-//! * A thread may have waited for what a load in a loop reads. Writes that such a load would synchronise with, if it acquired,
-//!   count as ordered before it. A load outside of every loop does not wait: which write it reads is left to chance.
+//! * A load in a loop may wait for a value. Writes that such a load would synchronize with, if it acquired, count as
+//!   ordered before it. A load outside of every loop does not wait: which write it reads is left to chance.
 //! * An atomic operation of the same thread on the address, after the load, counts as the load: a `compare_exchange` that succeeds
 //!   says that the value has not changed.
 //! * Writes are stores, and atomic operations that always write: a compare-and-swap of another thread may have failed.
@@ -30,7 +31,7 @@ use crate::check::thread_state::ThreadState;
 pub(crate) struct Origin {
     /// The load.
     pub(crate) load: u32,
-    /// Whether only operations that change nothing the second time lie between: `and`, `or`, `min`, `max`.
+    /// Whether only idempotent operations lie between load and store: `and`, `or`, `min`, `max`.
     pub(crate) is_idempotent: bool,
 }
 
@@ -44,7 +45,7 @@ pub(crate) struct UpdatePairs {
     pub(crate) writers: HashSet<u32>,
 }
 
-/// What a thread knows of others.
+/// The clock of a thread.
 #[derive(Debug, Clone)]
 pub(super) struct Knowledge {
     warp: u32,
@@ -56,7 +57,7 @@ impl Knowledge {
         Self { warp: clock.warp, known: Arc::clone(&clock.known) }
     }
 
-    /// What the thread would know if its loads so far had acquired.
+    /// The clock that the thread would have if its loads so far had acquired.
     fn acquired(clock: &ThreadState) -> Self {
         let mut knowledge = Self::of(clock);
         for seen in clock.seen.iter().chain([&clock.sequential_seen]).flatten() {
@@ -96,7 +97,7 @@ struct Write {
     update: Option<(ThreadAccess, bool)>,
 }
 
-/// Writes to an address that are remembered.
+/// The number of writes to an address that are remembered.
 const WRITES: usize = 8;
 
 /// The last execution of a load by each lane of a warp.
@@ -117,7 +118,7 @@ impl Updates {
         *self = Self { pairs: Arc::clone(pairs), ..Self::default() };
     }
 
-    /// Whether there can be any.
+    /// Whether the program can have lost updates.
     pub(super) fn are_possible(&self) -> bool {
         !self.pairs.stores.is_empty()
     }
@@ -127,7 +128,7 @@ impl Updates {
         self.loads.retain(|(block, _), _| *block != ended);
     }
 
-    /// Forgets what was written to memory that another block gets.
+    /// Forgets the writes to memory that another block gets.
     pub(super) fn forget(&mut self, range: Range<u64>) {
         while let Some((address, _)) = self.writes.range(range.clone()).next() {
             let address = *address;
@@ -135,7 +136,7 @@ impl Updates {
         }
     }
 
-    /// What a lane knows before an access that reads, if the access is a load whose value may be updated and that waits for nothing.
+    /// The clock of a lane before an access, if the access is a load outside of loops whose value may be updated.
     pub(super) fn before(&self, access: &ThreadAccess, clock: &ThreadState) -> Option<Knowledge> {
         let waits_for_nothing =
             access.kind != AccessKind::Write && self.pairs.loads.get(&access.source) == Some(&false);
@@ -143,7 +144,7 @@ impl Updates {
     }
 
     /// Notes an atomic access of a lane that has acquired, and has not published anything yet. `before` is what [`Updates::before`]
-    /// gave. Gives the update that is lost, if one is.
+    /// gave. Returns the lost update, if the access loses one.
     pub(super) fn note(
         &mut self,
         access: ThreadAccess,

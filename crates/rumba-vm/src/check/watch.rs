@@ -1,4 +1,4 @@
-//! Who stored to a few bytes last: what a report of a difference between the engines says of them.
+//! The last stores to a few bytes, for reports of differences between the engines.
 //!
 //! The interpreter tells of each access. Native code does not: there the bytes are looked at whenever a warp stops, so a store of the value that was there before goes
 //! unnoticed.
@@ -14,11 +14,11 @@ pub(crate) struct Store {
     /// The block, and its warp.
     pub(crate) block: [u32; 3],
     pub(crate) warp: u32,
-    /// The access, if it was told of.
+    /// The access, if it was reported.
     pub(crate) access: Option<StoreAccess>,
 }
 
-/// A store that was told of.
+/// A store that was reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StoreAccess {
     pub(crate) lane: usize,
@@ -30,7 +30,7 @@ pub(crate) struct StoreAccess {
 
 #[derive(Debug)]
 struct Seen {
-    /// What the bytes were when they were looked at last.
+    /// The bytes at the last check.
     held: Vec<u8>,
     told: Option<Store>,
     noticed: Option<Store>,

@@ -153,7 +153,7 @@ impl Function<'_> {
         Operand::Lanes(place)
     }
 
-    /// The variable of what was there, for each lane.
+    /// The variable with the old values, for each lane.
     fn old_lanes(&mut self, element: Element) -> Variable {
         self.variable(Variable::lanes(format!("%atomic.old{}", element.name()), element))
     }
@@ -166,7 +166,7 @@ impl Function<'_> {
         self.kept(name, &lanes)
     }
 
-    /// What the operands of the active lanes are together.
+    /// The reduction of the operands of the active lanes.
     fn reduced(&mut self, place: Place, element: Element, reduction: &str, neutral: u64) -> Value {
         let lanes = self.lanes(place, element);
         let lanes = self.w.spread(&lanes);
@@ -217,7 +217,7 @@ impl Function<'_> {
         Variable::one(place, vector.element)
     }
 
-    /// What a lane has of an operand.
+    /// The value of an operand in a lane.
     fn taken(&mut self, operand: &Operand, lane: &Value) -> Value {
         match operand {
             Operand::One(value) => value.clone(),
@@ -228,7 +228,7 @@ impl Function<'_> {
         }
     }
 
-    /// Replaces what lies at an address; what was there.
+    /// Updates the element at an address; returns the old value.
     fn change(&mut self, address: &Value, [b, c]: [&Value; 2], memory: Memory, form: AtomicForm) -> Value {
         let (place, name) = (self.pointer(address), form.element.name());
         let align = form.element.bits() / 8;

@@ -1,4 +1,5 @@
-//! Which bits of registers may be set: addresses of tiles are put together by `or` from parts that share none, and are sums then.
+//! The bits of registers that may be set: addresses of tiles are put together by `or` from parts that share none, and
+//! are sums then.
 
 use crate::base::flow::Set;
 use crate::compile::kernel::{Kernel, Place};
@@ -57,7 +58,7 @@ pub(super) fn of_fixed(program: &Program, class: Class, value: &Fixed) -> u64 {
 /// Threads of a block in one dimension.
 const MOST_THREADS: u64 = 1024;
 
-/// What holds where two ways meet. What changes there changes by more than it has to: loops would count bit by bit.
+/// The facts where two paths join. A change is widened beyond the join: loops would otherwise change bit by bit.
 pub(super) fn join(known: &mut u64, other: u64) {
     if other & !*known != 0 {
         *known = u64::MAX << (*known | other).trailing_zeros();

@@ -146,7 +146,7 @@ pub(super) struct Function<'a> {
     /// Registers are stored when they are written: the register file always has them, or their first lanes.
     pub(super) stores_early: bool,
     pub(super) w: Writer,
-    /// What comes before the entries.
+    /// The text before the entries.
     prologue: String,
     pub(super) variables: BTreeMap<String, String>,
     /// The entries, as blocks, and the numbers of those behind barriers.
@@ -154,7 +154,7 @@ pub(super) struct Function<'a> {
     barriers: BTreeSet<usize>,
     /// The ends of the function, by the blocks at which lanes may wait and the helper that is called.
     ends: BTreeMap<(Vec<usize>, &'static str), usize>,
-    /// What is left to be completed in the register file, and its numbers.
+    /// The layouts of registers to be completed in the register file, and their numbers.
     pub(super) layouts: BTreeMap<Layout, usize>,
     /// Blocks at which lanes may wait.
     waits: BTreeSet<usize>,
@@ -184,7 +184,7 @@ impl Function<'_> {
         self.prologue = prologue;
     }
 
-    /// An address, so many bytes behind another.
+    /// An address, `bytes` bytes behind another.
     pub(super) fn offset(&mut self, base: &str, bytes: usize) -> String {
         let name = self.w.name("%t");
         self.w.line(format_args!("{name} = getelementptr i8, ptr {base}, i64 {bytes}"));
@@ -302,7 +302,7 @@ impl Function<'_> {
         text
     }
 
-    /// Writes the entries: loads what is live, and tests what is expected to be the same or neighbouring in all lanes.
+    /// Writes the entries: loads the live registers, and tests those that are expected to be uniform or affine.
     fn enter_warp(&mut self) {
         for (number, block) in self.entries.iter().enumerate() {
             self.w.label(&format!("entry{number}"));
@@ -367,7 +367,7 @@ impl Function<'_> {
             self.write_operation(index);
             self.kernel.transfer_bits(index, &mut self.bits, &self.pending);
             self.kernel.transfer_nans(index, &mut self.nans, &self.pending);
-            // Where an operation ends the block, the interpreter writes what it gives, and warps come in with that.
+            // If an operation ends the block, the interpreter writes its results, and warps enter with them.
             if self.stores_early && self.kernel.targets(index).is_none() {
                 for number in self.kernel.written(index) {
                     self.store_bases(number);
@@ -592,7 +592,7 @@ impl Function<'_> {
         self.w.line(format_args!("br label %end{number}"));
     }
 
-    /// Writes the ends of the function: lanes that wait are told to the interpreter.
+    /// Writes the ends of the function: passes the waiting lanes to the interpreter.
     fn write_ends(&mut self) {
         for ((waits, helper), number) in std::mem::take(&mut self.ends) {
             self.w.label(&format!("end{number}"));

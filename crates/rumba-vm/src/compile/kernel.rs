@@ -49,7 +49,7 @@ const MAX_ORDERED: usize = 4096;
 /// Addresses of this process: the lower half of the 48 bits that pointers have, less what 32 bits can say.
 const ADDRESSES: Range<u128> = 1 << 32..1 << 47;
 
-/// A kernel, for blocks whose rows have a multiple of so many threads.
+/// A kernel, for blocks whose rows have a multiple of some number of threads.
 pub(super) struct Kernel<'a> {
     pub(super) program: &'a Program,
     /// Lanes of a group: neighbours in the first dimension of the block.
@@ -61,13 +61,13 @@ pub(super) struct Kernel<'a> {
     pub(super) registers: Vec<Register>,
     slots: Vec<u32>,
     predicates: Vec<u32>,
-    /// What the launch fills, by unit.
+    /// The slots that the launch fills, by unit.
     fixed: Vec<Option<Place>>,
     pub(super) bits_of_fixed: Vec<u64>,
     pub(super) liveness: Liveness,
     /// The operations that are arithmetic on `f32`.
     pub(super) is_arithmetic: Vec<bool>,
-    /// The registers of which addresses are made.
+    /// The registers from which addresses are computed.
     pub(super) is_address: Vec<bool>,
     /// The blocks that a warp may come back to.
     pub(super) is_in_loop: Vec<bool>,
@@ -137,7 +137,8 @@ impl<'a> Kernel<'a> {
         self.blocks = ordered;
     }
 
-    /// Finds the registers of which addresses are made: those that accesses name, and what these are sums and products of.
+    /// Finds the registers from which addresses are computed: those that accesses name, and the terms and factors of
+    /// these.
     fn find_addresses(&mut self) {
         let mut found = vec![false; self.registers.len()];
         let mut work = Vec::new();
@@ -183,7 +184,8 @@ impl<'a> Kernel<'a> {
             return Place::Memory(slot, class);
         }
         match value {
-            // What may be the address of a variable is another one in the next process, which shall find the code on disk.
+            // A number that may be the address of a variable differs in the next process, which must find the code on
+            // disk.
             Fixed::Constant(bits) if class == Class::W64 && ADDRESSES.contains(bits) => given(Shape::Uniform),
             Fixed::Constant(bits) => Place::Constant(*bits as u64),
             Fixed::Array(offset) => Place::Constant(*offset),
@@ -295,7 +297,7 @@ impl<'a> Kernel<'a> {
         of(false).for_each(|number| live.insert(number));
     }
 
-    /// What is live before an operation of a block.
+    /// The live registers before an operation of a block.
     pub(super) fn live_before(&self, block: usize, index: usize) -> Set {
         let mut live = self.liveness.after(&self.blocks[block]);
         for later in (index..self.blocks[block].ops.end).rev() {

@@ -13,7 +13,7 @@ use crate::compile::shape::Shape;
 use crate::machine::program::{Layout, Spread};
 
 impl Function<'_> {
-    /// Writes the other lanes of those registers of which the register file has the first ones.
+    /// Writes the other lanes of registers for which the register file holds the first lanes only.
     pub(super) fn complete(&mut self, registers: impl Iterator<Item = usize>) {
         let spread = registers.filter_map(|number| {
             let (Register::Slot(slot, class), Some(stride)) =

@@ -1,7 +1,8 @@
-//! Loads and stores: the comparison with the bounds that are known, and the access; everything else is the handler's.
+//! Loads and stores: the comparison with known bounds, and the access; the handler does everything else.
 //!
-//! The bounds are those of the interpreter: what each operation learnt about the memory that it accesses, or the block's
-//! shared memory. An access that they do not let pass is executed by the handler, which looks closer, remembers, and reports.
+//! The bounds are those of the interpreter: the memory that each operation has accessed before, or the block's shared
+//! memory. The handler executes accesses outside of the known bounds: it checks them, updates the bounds, and reports
+//! faults.
 
 use std::collections::HashMap;
 use std::mem::offset_of;
@@ -25,7 +26,7 @@ pub(super) enum Memory {
     Flat,
     /// The block's shared memory.
     Shared,
-    /// The stacks of threads, which lie as far apart for each lane.
+    /// The stacks of threads, at a fixed distance from lane to lane.
     Local,
 }
 
@@ -38,7 +39,7 @@ impl Memory {
 /// An access that is being written.
 pub(super) struct Access {
     pub(super) index: usize,
-    /// What is loaded or stored, and the bytes of each.
+    /// The elements loaded or stored, and the bytes of each element.
     pub(super) places: Vec<Place>,
     pub(super) element: u64,
     /// Bytes of a lane.
@@ -53,7 +54,7 @@ pub(super) enum Addresses {
     Same(Vec<Value>),
     /// One for each group of lanes: the lanes access bytes one behind the other.
     Neighbouring(Vec<Value>),
-    /// Any others.
+    /// Any other addresses.
     Scattered(Scattered),
 }
 
@@ -65,26 +66,27 @@ pub(super) enum Scattered {
     Any(Value),
 }
 
-/// What accesses touch, counted from an address.
+/// The bytes that accesses touch, counted from an address.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent {
     low: i64,
     end: i64,
-    /// What is to be a multiple of a power of two: the offset, and the power.
+    /// The alignment: the address plus the first number must be a multiple of the second, a power of two.
     aligned: i64,
     align: u64,
 }
 
-/// Offsets beyond which accesses are not compared with the bounds of shared memory together.
+/// The largest offset of accesses that are compared with the bounds of shared memory together.
 const MOST_SHARED: u64 = 1 << 20;
 
-/// How far ahead loads ask for memory: what the warps of a block of 256 threads with four elements of four bytes load.
+/// The prefetch distance of loads: the bytes that a block of 256 threads loads with four elements of four bytes per
+/// thread.
 const PREFETCHED: u64 = 4096;
 
 /// Bytes of a line of a processor's cache.
 const LINE: usize = 64;
 
-/// The integer of so many bytes.
+/// The integer of `bytes` bytes.
 fn integer(bytes: u64) -> Element {
     match bytes {
         1 => Element::I8,
@@ -168,9 +170,10 @@ impl Function<'_> {
         self.w.label(&on);
     }
 
-    /// The accesses of a block to shared memory that are compared with its bounds together, because their addresses lie around
-    /// one register: the first of them with what all of them touch, and the others. As all of them are executed, one of them
-    /// is wrong if the comparison says so.
+    /// The accesses of a basic block to shared memory whose addresses are offsets from one register, and which are
+    /// therefore compared with the bounds together: the first access with the extent of the whole group, the others
+    /// with `None`. The block executes every access of a group, so if the comparison fails, an access of the group is
+    /// out of bounds.
     pub(super) fn accesses_together(&self, block: usize) -> HashMap<usize, Option<Extent>> {
         let mut found = HashMap::new();
         let mut known: HashMap<usize, (Vec<usize>, Extent)> = HashMap::new();
@@ -250,7 +253,7 @@ impl Function<'_> {
         }
     }
 
-    /// Writes what was loaded; lanes where bases are given, if the register has no shape.
+    /// Writes a loaded value; as lanes if bases are given and the register is varying.
     fn write_result(&mut self, place: Place, shape: Shape, written: Written) {
         match (shape, written) {
             (Shape::Varying, Written::Bases(bases)) => {
@@ -278,7 +281,7 @@ impl Function<'_> {
                 let group = LANES / addresses.len();
                 for (part, value) in values.iter().enumerate() {
                     for (number, address) in addresses.iter().enumerate() {
-                        // Which lane wins is not specified; as in the interpreter it is the last.
+                        // The manual does not specify which lane wins; as in the interpreter, the last lane does.
                         let last = match self.copy {
                             Copy::Full => format!("i32 {}", number * group + group - 1),
                             Copy::Masked => {
@@ -433,7 +436,7 @@ impl Function<'_> {
         good
     }
 
-    /// The same of an address for each lane.
+    /// Whether accesses at an address for each lane are aligned and in bounds.
     fn are_inside(
         &mut self,
         (address, bytes): (&Value, u64),
@@ -492,9 +495,9 @@ impl Function<'_> {
         name
     }
 
-    /// Asks for what warps of the next blocks will load, which mostly lies behind what this one does. A processor does that by
-    /// itself for a sequence of addresses, but not for threads with several elements at a distance from each other, which go
-    /// through a page in many sequences and are then done with it.
+    /// Prefetches memory that warps of the next blocks will load, which usually lies behind the memory that this warp
+    /// loads. The processor's prefetcher follows a sequence of addresses, but not threads with several elements at a
+    /// distance from each other, which read a page in many short sequences.
     fn prefetch(&mut self, addresses: &[Value], bytes: u64) {
         self.w.declare("declare void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)".to_owned());
         let group = (LANES / addresses.len()) as u64;
@@ -613,7 +616,7 @@ impl Function<'_> {
         if self.copy == Copy::Full { Value::named("splat (i1 true)", Element::I1, true) } else { self.truth(&active) }
     }
 
-    /// The same for each of so many elements of a lane.
+    /// The mask of active lanes, repeated for each of `count` elements of a lane.
     fn active_elements(&mut self, count: usize) -> String {
         let active = self.active_lanes();
         if count == 1 {

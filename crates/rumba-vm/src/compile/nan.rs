@@ -1,10 +1,11 @@
-//! NaNs that need not have the right bits yet.
+//! Registers whose NaNs are not canonical yet.
 //!
-//! Arithmetic on `f32` gives all NaNs the same bits, which takes three operations on vectors for each of its own. Most results go
-//! to further arithmetic, which does not see these bits. So they are made canonical only where something does: a store, an
-//! operation on integers, a called handler, the interpreter. Until then a register is *loose*. That is possible where it is
-//! *numeric*: whatever way control came, each lane holds a number that arithmetic gave, or a constant, which making it canonical
-//! does not change. A register that holds other bits on one of the ways is made canonical where the ways meet.
+//! Arithmetic on `f32` gives all NaNs the same bits, which takes three vector operations for each arithmetic operation.
+//! Most results go to further arithmetic, which ignores the bits of NaNs. So NaNs are made canonical only before an
+//! operation that sees their bits: a store, an operation on integers, a called handler, the interpreter. Until then the
+//! register is *loose*. Only a *numeric* register may be loose: on every path of control each lane holds the result of
+//! arithmetic, or a constant that canonicalization does not change. A register that holds other bits on one of the
+//! paths is made canonical where the paths join.
 
 use crate::base::flow::Set;
 use crate::base::ir::{Element, NAN_F32, Value, Writer};
@@ -12,21 +13,21 @@ use crate::compile::kernel::{Kernel, Place};
 use crate::machine::op::{Linear, OpKind};
 use crate::machine::program::{Class, Flow, Program};
 
-/// What is known of the registers at a place.
+/// The facts about registers at a program point.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Nans {
-    /// They may hold NaNs with any bits; those that are numeric do.
+    /// The registers that may hold NaNs with any bits; only those that are numeric are loose.
     loose: Set,
     numeric: Set,
 }
 
 impl Nans {
-    /// Of registers that may hold anything.
+    /// The facts about registers with unknown contents.
     pub(super) fn unknown(count: usize) -> Self {
         Self { loose: Set::none(count), numeric: Set::none(count) }
     }
 
-    /// What holds where ways meet.
+    /// The facts where two paths join.
     pub(super) fn join(&mut self, other: &Self) {
         self.loose.unite(&other.loose);
         self.numeric.intersect(&other.numeric);
@@ -40,7 +41,7 @@ impl Nans {
         self.numeric.has(number)
     }
 
-    /// A register was made canonical.
+    /// Notes that a register was made canonical.
     pub(super) fn tighten(&mut self, number: usize) {
         self.loose.remove(number);
     }
@@ -56,8 +57,8 @@ impl Nans {
     }
 }
 
-/// Whether an operation computes a number of 32 bits from others of which no bits of a NaN are seen: its form ends by making
-/// NaNs canonical.
+/// Whether an operation computes a number of 32 bits without looking at the bits of NaNs in its operands: its form ends
+/// by making NaNs canonical.
 pub(super) fn is_arithmetic(program: &Program, index: usize) -> bool {
     let (op, facts) = (&program.ops[index], &program.facts[index]);
     let OpKind::Lanes { form, .. } = facts.kind else {
@@ -78,7 +79,7 @@ impl Kernel<'_> {
         self.is_arithmetic[index] && self.gives(index, nans, pending).0
     }
 
-    /// The operands that an operation moves to its destination without looking at them.
+    /// The operands that an operation copies to its destination unchanged.
     fn moves(&self, index: usize) -> &'static [usize] {
         let facts = self.facts(index);
         match facts.kind {
@@ -93,9 +94,9 @@ impl Kernel<'_> {
         }
     }
 
-    /// Whether registers that an operation writes are numeric then, and whether they are loose.
+    /// Whether the registers that an operation writes are numeric afterwards, and whether they are loose.
     fn gives(&self, index: usize, nans: &Nans, pending: &Set) -> (bool, bool) {
-        // What lanes that wait hold there stays as it is.
+        // Waiting lanes keep the contents of the written registers.
         let suits = |number: &usize| nans.numeric.has(*number) || !self.is_kept(*number, pending);
         if !self.written(index).iter().all(suits) {
             return (false, false);
@@ -119,7 +120,7 @@ impl Kernel<'_> {
         (numeric, numeric && moved.iter().any(|operand| is_loose(operand.place)))
     }
 
-    /// Updates what is known for what an operation does, while lanes wait at some blocks.
+    /// Updates the facts for an operation, while lanes wait at some blocks.
     pub(super) fn transfer_nans(&self, index: usize, nans: &mut Nans, pending: &Set) {
         let (is_numeric, is_loose) = self.gives(index, nans, pending);
         for number in self.written(index) {
@@ -128,7 +129,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// Whether the registers that an operation writes are numeric then.
+    /// Whether the registers that an operation writes are numeric afterwards.
     pub(super) fn gives_numbers(&self, index: usize, nans: &Nans, pending: &Set) -> bool {
         self.gives(index, nans, pending).0
     }
@@ -143,7 +144,7 @@ impl Kernel<'_> {
             _ => false,
         };
         let moves = self.moves(index);
-        // Whether the bits of a NaN do not matter there.
+        // Whether this operand's NaN bits do not matter.
         let is_blind = |position| is_comparison || self.is_arithmetic[index] || is_numeric && moves.contains(&position);
         let operands = self.operands(index).into_iter();
         operands

@@ -10,7 +10,7 @@ use crate::machine::op::{Linear, OpKind};
 use crate::machine::program::Flow;
 
 impl Function<'_> {
-    /// Notes what an operation has written.
+    /// Writes the result of an operation to its destination.
     pub(super) fn finish_operation(&mut self, index: usize, written: Written) {
         let shapes = self.shapes_after(&[index]);
         let Some(place) = self.kernel.operand(index, 0) else {
@@ -113,7 +113,7 @@ impl Function<'_> {
         } else {
             self.kernel.liveness.after(&self.kernel.blocks[self.block])
         };
-        // The register file has what was written, but not for lanes that wait.
+        // The register file has the written values, but not for waiting lanes.
         let written = match self.copy {
             Copy::Full => (index..following).flat_map(|index| self.kernel.written(index)).collect(),
             Copy::Masked => Vec::new(),

@@ -21,7 +21,7 @@ pub(super) fn raw(class: Class) -> Element {
     }
 }
 
-/// What is written to a register.
+/// The value written to a register.
 pub(super) enum Written {
     /// All lanes.
     Lanes(Value),
@@ -242,7 +242,7 @@ impl Function<'_> {
         Value::named(name, element, is_vector)
     }
 
-    /// Writes what an operation computes for the active lanes. Lanes that wait keep what they need.
+    /// Writes the results of an operation for the active lanes. Waiting lanes keep the values that they need.
     pub(super) fn write_active(&mut self, place: Place, shape: Shape, written: Written) {
         let keeps = match place {
             Place::Register(number) => self.kernel.is_kept(number, &self.pending),
@@ -342,7 +342,7 @@ impl Function<'_> {
         }
     }
 
-    /// What the register file has of a register, in this shape.
+    /// Loads a register of this shape from the register file.
     pub(super) fn load(&mut self, number: usize, shape: Shape) -> Written {
         match (self.kernel.registers[number], shape) {
             (Register::Predicate(index), _) => {
@@ -371,7 +371,7 @@ impl Function<'_> {
         }
     }
 
-    /// What the register file has in the first of the active lanes.
+    /// Loads the first active lane of a slot of the register file.
     fn first_lane(&mut self, slot: u16, class: Class) -> Value {
         let Variable { pointer, element, .. } = self.file_lane(slot, class, 0);
         let active = self.mask_of_active();
@@ -505,7 +505,7 @@ impl Function<'_> {
         }
     }
 
-    /// The same where control goes to a place at which less is known.
+    /// Makes a register canonical before control goes to a block that does not expect it to be loose.
     pub(super) fn make_canonical_for(&mut self, number: usize, there: &Nans) {
         if self.nans.is_loose(number) && !there.is_numeric(number) {
             self.make_register_canonical(number);
@@ -528,7 +528,7 @@ impl Function<'_> {
         self.write(place, shape, written);
     }
 
-    /// What a register holds, for those who see the bits of NaNs.
+    /// The value of a register with canonical NaNs, for operations that see their bits.
     pub(super) fn canonical(&mut self, number: usize, value: Value) -> Value {
         if !self.nans.is_loose(number) {
             return value;

@@ -31,7 +31,7 @@ impl Function<'_> {
         }
     }
 
-    /// The same numbers of 64 bits, of which LLVM knows nothing.
+    /// The same 64-bit numbers, opaque to LLVM.
     fn hidden(&mut self, numbers: &Value) -> Value {
         let zeros = self.zeros(LANES);
         self.w.xor(numbers, &Value::named(zeros, Element::I64, true))
@@ -64,7 +64,7 @@ impl Function<'_> {
         name
     }
 
-    /// Zeros of which LLVM does not know that they are, nor that they are all the same.
+    /// A vector of zeros that is opaque to LLVM, so that LLVM knows neither its value nor its uniformity.
     fn zeros(&mut self, lanes: usize) -> String {
         if self.known.insert("%zeros".to_owned()) {
             self.in_prologue(|function| {
@@ -94,7 +94,7 @@ impl Function<'_> {
         self.gather(&[pointers], vector.element)
     }
 
-    /// The active lanes of each of so many groups, as vectors of truth values with their types.
+    /// The active lanes of each of `groups` groups, as vectors of truth values with their types.
     fn active_groups(&mut self, groups: usize) -> Vec<String> {
         let lanes = LANES / groups;
         let active = self.active_lanes();

@@ -1,12 +1,15 @@
-//! Which registers hold the same number in all lanes, or neighbouring ones, and where lanes may wait for others.
+//! Divergence analysis: which registers are uniform or affine over the lanes, and at which blocks lanes may wait for
+//! others.
 //!
-//! A forward analysis over both copies of the blocks of a kernel: one for warps whose lanes are all there, one for some of
-//! them, while others wait at blocks further down. Only active lanes count: a register that no waiting lane needs has the
-//! shape of what is written. That a register is as it says where a warp comes in from the interpreter is tested there.
+//! A forward analysis over both copies of the blocks of a kernel: one copy for warps with all lanes active, one for
+//! warps with some lanes active while others wait at blocks further down. Only active lanes count: a register that no
+//! waiting lane needs has the shape of the value written. Entries from the interpreter test that the registers have the
+//! expected shapes.
 //!
-//! Where lanes that had parted meet again and all are there, registers of which addresses are made do not count: they mostly are
-//! the same or neighbouring numbers again, or the lanes never part. The code tests it there, and stays in the copy for some of
-//! the lanes if they are not. So accesses keep neighbouring addresses in loops in which lanes might part.
+//! Where diverged lanes reconverge to a full warp, registers from which addresses are computed are assumed to be
+//! uniform or affine: usually they are, or the lanes never diverge. The code tests the assumption at this point, and
+//! stays in the copy for some of the lanes if it fails. So accesses keep contiguous addresses in loops in which lanes
+//! might diverge.
 
 use crate::base::flow::Set;
 use crate::base::ir::LaneForm;
@@ -17,27 +20,28 @@ use crate::compile::nan::Nans;
 use crate::machine::op::{Linear, OpKind};
 use crate::machine::program::{Class, Flow};
 
-/// Distances between the first lane of a group and the last one beyond which each lane is looked at.
+/// The largest distance between the first and the last lane of a group for which only these two lanes are compared with
+/// bounds.
 const MOST_STRIDES: u64 = 1 << 40;
 
 /// How the lanes of a register differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// They do not.
+    /// All lanes hold the same number.
     Uniform,
-    /// Within each group of lanes by this stride from lane to lane; the groups may differ in any way.
+    /// Within each group, the lanes differ by this stride from lane to lane; the groups may differ in any way.
     Affine(i64),
-    /// In any way.
+    /// The lanes differ in any way.
     Varying,
 }
 
 impl Shape {
-    /// A stride within each of so many groups.
+    /// A stride within each of `groups` groups.
     pub(super) fn affine(stride: i64, groups: usize) -> Self {
         if stride == 0 && groups == 1 { Self::Uniform } else { Self::Affine(stride) }
     }
 
-    /// The stride, if there is one.
+    /// The stride of a uniform or affine register.
     pub(super) fn stride(self) -> Option<i64> {
         match self {
             Self::Uniform => Some(0),
@@ -46,14 +50,15 @@ impl Shape {
         }
     }
 
-    /// From the first of so many lanes of a group to the last one, if the lanes between lie between these two.
+    /// The distance from the first of `group` lanes to the last, if the values of the lanes between lie between these
+    /// two.
     pub(super) fn way(self, group: usize) -> Option<i64> {
         let lanes = if self == Self::Uniform { 0 } else { group as i64 - 1 };
         let way = self.stride()?.checked_mul(lanes)?;
         (way.unsigned_abs() <= MOST_STRIDES).then_some(way)
     }
 
-    /// What holds of a register that has one of two shapes.
+    /// The shape of a register that has one of two shapes.
     pub(super) fn join(self, other: Self) -> Self {
         match (self, other) {
             _ if self == other => self,
@@ -72,7 +77,7 @@ pub(super) struct LanePlan {
     pub(super) result: Shape,
     /// Operands, bit 1 for `a`, whose numbers of 32 bits must not wrap within a group.
     pub(super) checks: u8,
-    /// It is computed as a sum, whatever it is.
+    /// Whether the result is computed as a sum, whatever the operation.
     pub(super) is_sum: bool,
 }
 
@@ -96,7 +101,7 @@ pub(super) enum Copy {
     Masked,
 }
 
-/// What holds at the start of a copy of a block.
+/// The facts at the start of a copy of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) shapes: Shapes,
@@ -106,7 +111,7 @@ pub(super) struct State {
     pub(super) pending: Set,
 }
 
-/// What holds at the start of each copy of each block that is reached.
+/// The facts at the start of each copy of each reachable block.
 pub(super) struct States {
     full: Vec<Option<State>>,
     masked: Vec<Option<State>>,
@@ -120,7 +125,7 @@ impl States {
         }
     }
 
-    /// Joins what holds at the start of a block, and says whether that changed it.
+    /// Joins facts to those at the start of a block, and says whether these changed.
     fn join(&mut self, copy: Copy, block: usize, state: State) -> bool {
         let there = match copy {
             Copy::Full => &mut self.full[block],
@@ -143,12 +148,13 @@ impl States {
     }
 }
 
-/// Where a warp with waiting lanes may go that wants to go to a block: the copy, and what waits then.
+/// The target of a jump to a block in a warp with waiting lanes: the copy, and the blocks with waiting lanes
+/// afterwards.
 pub(super) fn ways(target: usize, is_backward: bool, pending: &Set) -> Vec<(Copy, usize, Set)> {
     let mut ways = Vec::new();
     let mut rest = pending.clone();
     if !is_backward {
-        // Those first that stand further up.
+        // Lanes that stand further up run first.
         for other in pending.members().take_while(|other| *other < target) {
             rest.remove(other);
             let mut waiting = rest.clone();
@@ -165,11 +171,11 @@ pub(super) fn ways(target: usize, is_backward: bool, pending: &Set) -> Vec<(Copy
 }
 
 impl Kernel<'_> {
-    /// What holds at the start of each block, in the copies that are wanted.
+    /// The facts at the start of each block, in the wanted copies.
     pub(super) fn states(&self, masked: Masked) -> States {
         let none = || vec![None; self.blocks.len()];
         let mut states = States { full: none(), masked: none() };
-        // What the interpreter leaves in a register is what the code would have left there, in any shape.
+        // The interpreter leaves the same values in registers as the code, but in any shape.
         let unknown = State {
             shapes: vec![Shape::Varying; self.registers.len()],
             bits: vec![u64::MAX; self.registers.len()],
@@ -179,7 +185,7 @@ impl Kernel<'_> {
         states.join(Copy::Full, 0, unknown.clone());
         self.propagate(&mut states, vec![(Copy::Full, 0)], Masked::Never);
         if masked != Masked::Never {
-            // Every block that is reached has a state by now for lanes that have never parted.
+            // Every reachable block now has a state for lanes that have never diverged.
             let mut work: Vec<_> = (0..self.blocks.len()).map(|block| (Copy::Full, block)).collect();
             if masked == Masked::Any {
                 states.join(Copy::Masked, 0, unknown);
@@ -190,7 +196,7 @@ impl Kernel<'_> {
         states
     }
 
-    /// Lets what holds at the start of blocks hold where control goes from there, until nothing changes.
+    /// Propagates facts along the edges of control flow until nothing changes.
     fn propagate(&self, states: &mut States, mut work: Vec<(Copy, usize)>, masked: Masked) {
         let nothing = Set::none(self.blocks.len());
         while let Some((copy, block)) = work.pop() {
@@ -240,10 +246,10 @@ impl Kernel<'_> {
         }
     }
 
-    /// Where lanes go that part at the end of a block, if they can: the nearer block and the other one.
+    /// The targets of lanes that diverge at the end of a block, if they can: the nearer block and the other block.
     pub(super) fn parts(&self, block: usize, last: usize, shapes: &Shapes) -> Option<(usize, usize)> {
         let facts = self.facts(last);
-        // Where lanes part that promised not to, the interpreter reports it.
+        // The interpreter reports lanes that diverge at a branch declared `.uni`.
         let is_branch = match facts.kind {
             OpKind::UniformBranch => false,
             OpKind::GuardBegin => true,
@@ -256,7 +262,7 @@ impl Kernel<'_> {
         (a != b && self.shape(predicate, shapes) != Shape::Uniform).then_some((a.min(b), a.max(b)))
     }
 
-    /// Updates the shapes for what an operation does, while lanes wait at some blocks.
+    /// Updates the shapes for an operation, while lanes wait at some blocks.
     pub(super) fn transfer(&self, index: usize, shapes: &mut Shapes, bits: &Bits, copy: Copy, pending: &Set) {
         let result = self.result(index, shapes, bits, copy);
         for number in self.written(index) {
@@ -264,7 +270,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// Whether lanes that wait still need a register.
+    /// Whether waiting lanes still need a register.
     pub(super) fn is_kept(&self, number: usize, pending: &Set) -> bool {
         pending.members().any(|block| self.liveness.before(block).has(number))
     }
@@ -279,14 +285,14 @@ impl Kernel<'_> {
         }
     }
 
-    /// The shape of what an operation writes.
+    /// The shape of an operation's result.
     fn result(&self, index: usize, shapes: &Shapes, bits: &Bits, copy: Copy) -> Shape {
         let facts = self.facts(index);
         match facts.kind {
             OpKind::Together { members, form } => self.result_of_together(index, members, form, shapes, copy),
             OpKind::Shuffle { lanes, .. } => self.result_of_shuffle(index, lanes, shapes, copy),
             _ if facts.flow != Flow::Next => Shape::Varying,
-            // What is added is the same in all lanes.
+            // The base of the window, which is added, is uniform.
             OpKind::Window { local: false, .. } => {
                 let address = self.operand(index, 1);
                 address.map_or(Shape::Varying, |place| self.shape(place, shapes))
@@ -296,7 +302,7 @@ impl Kernel<'_> {
             OpKind::Select => self.plan_select(index, shapes),
             OpKind::Load { .. } => match self.operand(index, 1).map(|place| self.shape(place, shapes)) {
                 Some(Shape::Uniform) => Shape::Uniform,
-                // A group of lanes that has an address has an active lane, if all lanes are there.
+                // In a full warp, each group of lanes has an active lane, so each group's address is valid.
                 Some(Shape::Affine(0)) if copy == Copy::Full => Shape::Affine(0),
                 Some(Shape::Affine(_) | Shape::Varying) | None => Shape::Varying,
             },
@@ -359,14 +365,14 @@ impl Kernel<'_> {
     fn linear(&self, index: usize, linear: Linear, form: LaneForm, shapes: &Shapes, bits: &Bits) -> Option<LanePlan> {
         let sources = self.sources(index, shapes);
         let class = self.facts(index).classes[0]?;
-        // What another function reads lies in the register file.
+        // Registers that another function reads lie in the register file.
         let Some(Place::Register(_)) = self.operand(index, 0) else {
             return None;
         };
         if sources.iter().all(|(.., shape)| *shape == Shape::Uniform) {
             return Some(LanePlan { result: Shape::Uniform, ..WHOLE });
         }
-        // The others are computed from lanes that were stored.
+        // The other registers are computed from stored lanes.
         form.form?;
         let mut strides = [0; 5];
         for (position, shape) in &sources {
@@ -387,7 +393,8 @@ impl Kernel<'_> {
         Some(LanePlan { result: Shape::affine(class.narrow(stride), self.groups()), checks: checks << 1, is_sum })
     }
 
-    /// The width of an operand; none of a predicate. A constant's bits do not tell its width.
+    /// The width of an operand; `None` for predicates. The bits of a constant do not tell its width, but its class
+    /// does.
     pub(super) fn class(&self, index: usize, position: usize) -> Option<Class> {
         self.facts(index).classes[position]
     }

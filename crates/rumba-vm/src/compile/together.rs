@@ -1,7 +1,7 @@
-//! What the lanes of a warp do together: votes and their like, shuffles, and the rendezvous before them.
+//! Operations of the lanes of a warp together: votes and the like, shuffles, and the rendezvous before them.
 //!
-//! Where all lanes that a mask names are there, none waits, and neither the handler nor what is written here has more to store
-//! than its results. Where some are not, the interpreter goes on: it knows how lanes wait.
+//! If all lanes that a mask names are active, no lane waits, and both the handler and native code only store the
+//! results. Otherwise the interpreter takes over, which knows how lanes wait.
 
 use std::mem::offset_of;
 
@@ -16,14 +16,16 @@ use crate::machine::op::{Members, OpKind, TogetherForm};
 use crate::machine::warp::Warp;
 use crate::mem::arena::SHARED_STRIDE;
 
-/// Which lanes a shuffle reads, given the operation's `extra` and what all lanes want, and which of them are in its segment.
+/// The lanes that a shuffle reads, given the operation's `extra` and the constant operand of all lanes, and which of
+/// them are in its segment.
 type Sources = fn(u16, u32) -> ([usize; LANES], u32);
 
-/// Writes the same where what lanes want is no constant, given the numbers of the lanes.
+/// Writes the computation of the lanes to read if the operand is no constant, given the numbers of the lanes.
 type SourceForm = fn(&mut Writer, u16, &Value, &Value) -> (Value, Value);
 
 impl Kernel<'_> {
-    /// Whether native code computes what lanes do together, given the shapes of registers: they all name all lanes.
+    /// Whether native code computes an operation of lanes together: it has no mask, or the warp is full and the mask is
+    /// uniform.
     fn is_for_all(&self, members: Option<Place>, shapes: &Shapes, copy: Copy) -> bool {
         match members {
             None => true,
@@ -63,7 +65,7 @@ impl Kernel<'_> {
 }
 
 impl Function<'_> {
-    /// Goes on where all lanes of a mask are here, which is the same in all lanes.
+    /// Continues if all lanes of a mask are active; the mask is uniform.
     fn expect_members(&mut self, index: usize, members: Place) {
         if (self.copy, members) == (Copy::Full, Place::Constant(FULL.into())) {
             return;
@@ -91,7 +93,7 @@ impl Function<'_> {
         }
     }
 
-    /// A result that is the same in all lanes if it is a number.
+    /// The result of an operation: uniform if its value is a single number, a vector otherwise.
     fn as_written(&mut self, (index, position): (usize, usize), uniform: bool, value: Value) -> Written {
         if self.kernel.class(index, position).is_some() && uniform {
             Written::Bases(vec![value])
@@ -134,7 +136,7 @@ impl Function<'_> {
         }
     }
 
-    /// Lets each lane have what another one has.
+    /// Writes a shuffle: each lane receives the value of another lane.
     pub(super) fn write_shuffle(&mut self, index: usize, lanes: Sources, form: SourceForm) {
         let members = self.kernel.operand(index, 4);
         if let Some(members) = members {
@@ -170,7 +172,8 @@ impl Function<'_> {
         self.write_results(index, [Some(moved), Some(Written::Lanes(inside))]);
     }
 
-    /// The same where a register says which: LLVM has no shuffle by a vector, so the lanes are read from the stack.
+    /// A shuffle whose source lanes are in a register: LLVM has no shuffle by a vector, so the lanes are read from the
+    /// stack.
     fn write_shuffle_by_register(&mut self, index: usize, value: &Value, packed: Place, form: SourceForm) {
         let packed = self.lanes(packed, Element::I32);
         let packed = self.w.spread(&packed);
@@ -183,7 +186,7 @@ impl Function<'_> {
         self.write_results(index, [Some(Written::Lanes(moved)), Some(Written::Lanes(inside))]);
     }
 
-    /// Makes a generic address of one within the block's shared memory or the thread's stack, or the other way round.
+    /// Converts an address within the block's shared memory or the thread's stack to a generic address, or back.
     pub(super) fn write_window(&mut self, index: usize, local: bool, back: bool) {
         let Some(from) = self.kernel.operand(index, 1) else {
             self.call(index);
@@ -232,7 +235,7 @@ impl Function<'_> {
                     let address = self.base(from, Element::I64, group);
                     let converted = convert(self, &address, &base);
                     let first = if back { converted.clone() } else { address };
-                    // Within the group, addresses lie between those of its ends.
+                    // Within the group, all addresses lie between those of its first and last lane.
                     let last = self.w.add_with(&first, way.cast_unsigned());
                     for end in [first, last] {
                         let inside = self.w.compare_with("icmp ult", &end, size);
@@ -247,8 +250,8 @@ impl Function<'_> {
                 (Written::Bases(bases), good)
             }
         };
-        // Others are the handler's, such as null, which kernels compare addresses with. It asks the block, which is started if there
-        // are barriers, and what it gives need not be affine.
+        // The handler converts addresses outside of the window, such as null, with which kernels compare addresses. The
+        // handler needs a block that is started, as blocks with barriers are, and its results need not be affine.
         let facts = &self.kernel.program.facts;
         let is_started = facts.iter().any(|facts| matches!(facts.kind, OpKind::Barrier));
         if !is_started || matches!(self.kernel.shape(from, &self.shapes), Shape::Affine(_)) {

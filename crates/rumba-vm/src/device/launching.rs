@@ -1,4 +1,4 @@
-//! Launches of a device: what is refused, and one launch from its parameters to its findings.
+//! Launches of a device: the checks of a launch's parameters, and one launch from its parameters to its findings.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -248,7 +248,7 @@ impl Device {
         let is_told = watch.is_some() && on == On::Interpreter;
         let is_monitored = looks_for_races || checks.contains(Check::Init) || explored.is_some() || is_told;
         let monitor = is_monitored.then(|| Monitor::new(races, explored.map(|_| Pasts::new(0, 0))));
-        // What is found must not depend on which worker is faster.
+        // Findings must not depend on the speed of workers.
         let all_workers = inner.workers;
         let workers = if looks_for_races || inner.config.seed.is_some() || exploration.is_some() || on != On::Any {
             1
@@ -272,7 +272,7 @@ impl Device {
             (launch.block.iter().product::<u32>() as usize).next_multiple_of(LANES) * most_blocks * all_workers;
         let stacks = inner.stacks.take(stack.saturating_mul(threads as u64));
         if on != On::Any {
-            // What threads find in memory and registers that they have not written is the same in each run.
+            // The contents of unwritten memory and registers are the same in each run.
             inner.arena.discard(stacks.window.start..stacks.window.end);
             slot.worker(0).clear_registers();
         }

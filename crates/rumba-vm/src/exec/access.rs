@@ -1,4 +1,4 @@
-//! Loads and stores: what is done with addresses that have passed the access check.
+//! Loads and stores at addresses that have passed the access check.
 //!
 //! Kernels share memory with each other and with the host, so every access is atomic or made by assembly: a race is the
 //! kernel's mistake and never undefined behaviour of the machine. A full warp that accesses consecutive elements is
@@ -98,7 +98,7 @@ pub(crate) unsafe fn load_uniform<E: Element, const N: usize>(warp: &Warp, pc: P
     }
 }
 
-/// Loads from addresses of which nothing is known, with AVX2.
+/// Loads from arbitrary addresses, with AVX2.
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
@@ -110,7 +110,7 @@ unsafe fn load_scattered_avx2<E: Element, D: AddressSpace, const N: usize>(warp:
 #[cfg(not(target_arch = "x86_64"))]
 use load_scattered as load_scattered_avx2;
 
-/// Loads from addresses of which nothing is known.
+/// Loads from arbitrary addresses.
 #[inline(always)]
 unsafe fn load_scattered<E: Element, D: AddressSpace, const N: usize>(warp: &mut Warp, pc: Pc) -> Pc {
     let mut addresses = Addresses::new();
@@ -204,7 +204,7 @@ pub(crate) unsafe fn store_contiguous<X: Processor, E: Element, const N: usize>(
     }
 }
 
-/// Stores to one element for each group of lanes. Which lane wins is not specified; here it is always the last.
+/// Stores to one element for each group of lanes. The manual does not specify which lane wins; here the last lane does.
 ///
 /// # Safety
 /// `pc` is an operation made by [`store`], and `groups` has passed the access check.
@@ -221,7 +221,7 @@ pub(crate) unsafe fn store_uniform<E: Element, const N: usize>(warp: &Warp, pc: 
     }
 }
 
-/// Stores to addresses of which nothing is known, with AVX2.
+/// Stores to arbitrary addresses, with AVX2.
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
@@ -233,7 +233,7 @@ unsafe fn store_scattered_avx2<E: Element, D: AddressSpace, const N: usize>(warp
 #[cfg(not(target_arch = "x86_64"))]
 use store_scattered as store_scattered_avx2;
 
-/// Stores to addresses of which nothing is known.
+/// Stores to arbitrary addresses.
 #[inline(always)]
 unsafe fn store_scattered<E: Element, D: AddressSpace, const N: usize>(warp: &mut Warp, pc: Pc) -> Pc {
     let mut addresses = Addresses::new();

@@ -6,9 +6,9 @@ use crate::exec::processor::{Baseline, Processor};
 use crate::machine::op::{Handlers, OpKind, Pc};
 use crate::machine::warp::Warp;
 
-/// What an operation does, for each target.
+/// The body of an operation, for each target.
 pub(crate) trait Body {
-    /// What a warp in lockstep can do with it.
+    /// The kind of the operation, for warps in lockstep.
     const KIND: OpKind = OpKind::Opaque;
 
     /// # Safety

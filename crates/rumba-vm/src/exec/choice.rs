@@ -1,7 +1,7 @@
 //! Points of choice: where lanes wait until the exploration of orders lets them execute an operation that synchronises.
 //!
-//! What the operation would do is read from registers here; who is next is decided in [`crate::explore::tree`]. Programs have
-//! these operations only on devices that explore.
+//! This module reads the operation's effect from registers; [`crate::explore::tree`] decides which lanes are next.
+//! Programs have these operations only on devices that explore.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -36,7 +36,7 @@ pub(crate) fn point<'a>(context: &Context<'a>, pc: Pc) -> &'a ChoicePoint {
     &context.program.choices[pc.imm as usize]
 }
 
-/// What lanes wait for at a point of choice, when no order lets them go on.
+/// The operation that lanes wait for at a point of choice, when no order lets them continue.
 pub(crate) fn awaited(context: &Context<'_>, pc: Pc) -> String {
     match point(context, pc).kind {
         ChoiceKind::Mbarrier { operation: ChoiceMbarrier::Looks, .. } => {
@@ -84,7 +84,7 @@ fn word(warp: &Warp, slot: u16, lane: usize) -> u32 {
     unsafe { *warp.lanes::<u32>(slot).add(lane) }
 }
 
-/// What the operation behind a point of choice would do for the lanes that wait there.
+/// The effects of the operation after a point of choice, for the lanes that wait there.
 pub(crate) fn accesses(warp: &Warp, split: &Split, point: &ChoicePoint, block: u32) -> Vec<Access> {
     let mut found: Vec<Access> = Vec::new();
     match point.kind {

@@ -13,7 +13,7 @@ use crate::machine::warp::{Wait, Warp, same};
 pub(crate) const JUMP: Handlers = Handlers::same(jump);
 /// `if a (negated if extra) goto imm`; `c` is not 0 if lanes that part may go either way first.
 pub(crate) const BRANCH: Handlers = Handlers::same(branch);
-/// The same, of an instruction that promises that all lanes go one way.
+/// A branch of an instruction with `.uni`, which promises that all lanes take the same path.
 pub(crate) const UNIFORM_BRANCH: Handlers = Handlers::same(uniform_branch).with_kind(OpKind::UniformBranch);
 /// `goto table[a]`; `imm` is the index of the table. `extra` is not 0 if all lanes are to go one way.
 pub(crate) const TABLE: Handlers = Handlers::same(table);
@@ -163,7 +163,7 @@ unsafe fn call_indirect(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: as above.
     let group = unsafe { same::<u64>(warp, pc.a, warp.active) };
     if group != warp.active {
-        // The others call when it is their turn.
+        // The other lanes execute the call in their own turn.
         let others = warp.active & !group;
         if pc.extra != 0 {
             warp.check_uniform(pc.source, group, others);

@@ -1,6 +1,8 @@
-//! Warp groups, their registers and products, and what mbarriers count: mistakes that the check of synchronisation finds.
+//! Warp groups, their registers and products, and the counts of mbarriers: mistakes that the check of synchronization
+//! finds.
 //!
-//! What it remembers is in [`crate::check::products`], [`crate::check::groups`] and [`crate::check::transactions`].
+//! The state of the check is in [`crate::check::products`], [`crate::check::groups`] and
+//! [`crate::check::transactions`].
 
 use crate::base::lanes::{FULL, LANES, lanes_of};
 use crate::check::groups::WarpGroup;
@@ -16,7 +18,7 @@ use rumba_checks::FindingKind;
 const PRODUCT: &str = "product";
 const TOGETHER: &str = "instruction of the warp group";
 
-/// In the `extra` of an operation that tells of an access to a register.
+/// A bit in the `extra` of an operation that reports an access to a register.
 pub(crate) const WRITES: u16 = 1;
 
 /// Registers of a multiprocessor.
@@ -54,7 +56,7 @@ impl Warp {
         }
     }
 
-    /// A register is read or written that is one of a product.
+    /// A register of a product is read or written.
     pub(crate) fn record_register(&mut self, pc: Pc) {
         let writes = pc.extra & WRITES != 0;
         let Some(product) = self.products.access(pc.imm, writes, pc.source) else {
@@ -81,7 +83,7 @@ impl Warp {
                 format!("warp {} comes to one instruction and warp {warp} to another", self.index)
             });
         }
-        // Those that have exited come no more.
+        // Warps that have exited never reach the instruction.
         let first = self.index / GROUP_WARPS as u32 * GROUP_WARPS as u32;
         // SAFETY: the block outlives its warps' turns, and is not changed meanwhile.
         let live = unsafe { (*self.block).live };
@@ -102,7 +104,7 @@ impl Warp {
         }
     }
 
-    /// The threads of the warp's group get another number of registers: more, or fewer.
+    /// The number of registers of the warp group's threads changes: to more, or to fewer.
     pub(crate) fn record_registers(&self, pc: Pc, count: u32, is_more: bool) {
         let Some(sync_history) = self.sync_history() else {
             return;
@@ -114,7 +116,8 @@ impl Warp {
             return note("the kernel says with no `.maxnreg`, `.maxntid` or `.reqntid` how many it starts with".into());
         };
         let group = &mut sync_history.groups[self.index as usize / GROUP_WARPS];
-        // The warps of a group come one by one. How many registers of those that it may have the kernel starts with is the assembler's choice.
+        // The warps of a group arrive one by one. The assembler chooses with how many registers, up to the cap, the
+        // kernel starts.
         match group.registers {
             Some((known, at)) if known == count && at.source == pc.source => return,
             Some((known, _)) if is_more && count < known => {
@@ -162,8 +165,8 @@ impl Warp {
         }
     }
 
-    /// A lane asks for a phase of an mbarrier that has ended; if it `passes`, it goes on. Before that, what has come meanwhile is
-    /// not looked at.
+    /// A lane waits for a phase of an mbarrier that has ended. Called before copies that have arrived meanwhile are
+    /// delivered, and, if the lane then continues, once more with `passes`.
     pub(crate) fn record_wait(&self, pc: Pc, lane: usize, owner: *mut BlockState, object: u64, passes: bool) {
         // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
         let Some(sync_history) = (unsafe { (*owner).sync_history.as_deref_mut() }) else {
@@ -184,7 +187,7 @@ impl Warp {
         }
     }
 
-    /// A lane lets an mbarrier expect bytes, or announces some.
+    /// A lane lets an mbarrier expect bytes, or begins a copy that brings bytes.
     pub(crate) fn record_bytes(&self, pc: Pc, lane: usize, owner: *mut BlockState, object: u64, bytes: Bytes) {
         // SAFETY: as above.
         let Some(sync_history) = (unsafe { (*owner).sync_history.as_deref_mut() }) else {
@@ -232,7 +235,7 @@ pub(crate) enum Bytes {
     Brought(u32),
 }
 
-/// Looks at what a block has left when all its threads have exited, or none can go on.
+/// Checks the state that a block leaves when all its threads have exited, or none can continue.
 #[cold]
 pub(crate) fn left(state: &BlockState, warps: &[Warp], has_ended: bool) {
     let (Some(sync_history), Some(warp)) = (state.sync_history.as_deref(), warps.first()) else {
@@ -267,7 +270,8 @@ pub(crate) fn left(state: &BlockState, warps: &[Warp], has_ended: bool) {
     registers(sync_history.groups.as_slice(), warps);
 }
 
-/// Looks at how many registers the warp groups have in the end: those that some get others have released.
+/// Checks the registers that the warp groups have at the end: groups can only get registers that other groups have
+/// released.
 fn registers(groups: &[WarpGroup], warps: &[Warp]) {
     let Some(warp) = warps.first() else { return };
     let Some(cap) = warp.context().program.register_cap else {
@@ -287,10 +291,10 @@ fn registers(groups: &[WarpGroup], warps: &[Warp]) {
     }
 }
 
-/// Looks at the warp groups of a block in which no thread can go on.
+/// Checks the warp groups of a block in which no thread can continue.
 #[cold]
 pub(crate) fn stuck(state: *mut BlockState, warps: &[Warp]) {
-    // SAFETY: no warp runs, and what is asked of them below they only read.
+    // SAFETY: no warp runs, and the calls on warps below only read.
     let Some(sync_history) = (unsafe { (*state).sync_history.as_deref_mut() }) else {
         return;
     };

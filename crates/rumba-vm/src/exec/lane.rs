@@ -11,7 +11,7 @@ pub trait Lane: Copy + 'static {
     /// The lane's bits.
     type Raw: Raw;
 
-    /// What native code calls it.
+    /// The type in native code.
     const ELEMENT: Element;
 
     /// The value in a lane; bits above the type's width do not count.

@@ -1,7 +1,7 @@
 //! The access check: every access of a kernel passes here and comes out as host addresses, or not at all.
 //!
-//! Checked are bounds, alignment, use after free and writes to what is read-only. What is done with the addresses is the
-//! instruction's business; what the bytes mean does not matter here.
+//! It checks bounds, alignment, use after free and writes to read-only memory. The instruction decides what to do with
+//! the addresses; the contents of the memory do not matter here.
 
 use rumba_checks::Check;
 use std::mem::MaybeUninit;
@@ -17,14 +17,14 @@ use crate::machine::op::Pc;
 use crate::machine::warp::Warp;
 use crate::mem::allocations::AllocationKind;
 
-/// Which of the worker's [`Bounds`] belongs to an operation.
+/// The worker's [`Bounds`] for an operation.
 #[inline(always)]
 fn cache_of(warp: &Warp, pc: Pc, kind: AccessKind) -> *mut Bounds {
     let half = if let AccessKind::Read = kind { 0 } else { CACHES };
     warp.caches.wrapping_add(pc.source as usize % CACHES + half)
 }
 
-/// The same of memory whose accesses are in bounds, but are to be told to the monitor.
+/// The same for monitored memory: accesses within these bounds are valid, but must be reported to the monitor.
 #[inline(always)]
 fn monitored_cache_of(warp: &Warp, pc: Pc, kind: AccessKind) -> *mut Bounds {
     cache_of(warp, pc, kind).wrapping_add(2 * CACHES)
@@ -74,19 +74,19 @@ pub(crate) trait AddressSpace {
     /// Whether it is the block's own memory.
     const IS_SHARED: bool = false;
 
-    /// The addresses that need no further question.
+    /// The addresses that need no further check.
     ///
     /// # Safety
     /// The warp is set up for a launch.
     unsafe fn bounds(warp: &Warp, pc: Pc, kind: AccessKind) -> Bounds;
 
-    /// The addresses that need no further question than what the monitor thinks of them.
+    /// The addresses that need no further check, but must be reported to the monitor.
     ///
     /// # Safety
     /// As for [`Self::bounds`].
     unsafe fn monitored(warp: &Warp, pc: Pc, kind: AccessKind) -> Bounds;
 
-    /// What is added to an address, except for the lane's part.
+    /// The offset added to an address, except for the lane's part.
     fn base(warp: &Warp) -> u64;
 }
 
@@ -363,7 +363,7 @@ struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// What an operation wants for the active lanes.
+    /// The request of an operation for the active lanes.
     #[inline(always)]
     fn of(warp: &Warp, pc: Pc, given: &'a [u64; LANES], bytes: u64, kind: AccessKind) -> Self {
         Self { pc, lanes: warp.active, given, offset: pc.imm, bytes, kind, extra: pc.extra }
@@ -417,8 +417,8 @@ unsafe fn checked<D: AddressSpace>(warp: &mut Warp, request: Request<'_>, out: &
     unsafe { unusual::<D>(warp, request, out) }
 }
 
-/// Checks accesses that are not known to be right, or that the monitor has to be told of. Those that are in the bounds of
-/// memory that is monitored are translated already.
+/// Checks accesses outside of the known bounds, and accesses that must be reported to the monitor. Accesses within the
+/// bounds of monitored memory are translated already.
 ///
 /// # Safety
 /// As for [`checked`].
@@ -463,7 +463,7 @@ pub(crate) fn at_addresses(
     }
 }
 
-/// Looks at an access that is not known to be right.
+/// Checks an access outside of the known bounds.
 #[inline(never)]
 fn examine(warp: &mut Warp, request: &Request<'_>, out: &mut Addresses) -> Result<(), Pc> {
     let Request { pc, lanes, bytes, kind, .. } = *request;
@@ -556,7 +556,7 @@ fn window_place(warp: &Warp, address: u64, bytes: u64, start: u64, end: u64, sha
     format!("the thread's stack has {size} bytes and starts at {start:#x}")
 }
 
-/// What is at an offset in shared memory.
+/// Describes an offset in shared memory.
 fn shared_place(offset: u64) -> String {
     match offset.checked_sub(SHARED_START) {
         Some(offset) => format!("{offset} bytes into shared memory"),

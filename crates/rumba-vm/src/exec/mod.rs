@@ -1,4 +1,4 @@
-//! What a warp does: accesses of memory, branches, barriers, reconvergence, and what it tells the checks of that.
+//! The execution of a warp: memory accesses, branches, barriers, reconvergence, and its reports to the checks.
 
 pub(crate) mod access;
 pub(crate) mod body;

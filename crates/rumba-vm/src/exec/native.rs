@@ -18,15 +18,15 @@ use crate::machine::op::{Handler, Op, OpKind, Pc};
 use crate::machine::program::{Awaited, Facts, Fixed, Flow, Layout, NO_ENTRY, Native, Program};
 use crate::machine::warp::{Wait, Warp};
 
-/// What the function gives back where registers are not as the code expects them at an entry: nothing was executed.
+/// The result of the function if registers do not have the shapes expected at an entry: nothing was executed.
 pub(crate) const REFUSED: usize = 1;
 
-/// What the code calls.
+/// The functions that the code calls.
 #[repr(C)]
 pub(crate) struct Helpers {
     /// Executes an operation by its handler.
     pub(crate) execute: unsafe extern "C" fn(*mut Warp, *const Op) -> *const Op,
-    /// Executes an operation that lanes execute together, all of which are there.
+    /// Executes an operation of lanes together, all of which are active.
     pub(crate) together: unsafe extern "C" fn(*mut Warp, *const Op) -> *const Op,
     /// Asks whether others should run, before the warp goes on with an operation.
     pub(crate) arrive: unsafe extern "C" fn(*mut Warp, *const Op) -> *const Op,
@@ -34,7 +34,7 @@ pub(crate) struct Helpers {
     pub(crate) put: unsafe extern "C" fn(*mut Warp, *const Op, u32),
     /// Goes on with an operation, or with what others do that stand further up.
     pub(crate) go_on: unsafe extern "C" fn(*mut Warp, *const Op) -> *const Op,
-    /// Completes registers of which the register file has the first lanes: those of a layout.
+    /// Completes the registers of a layout, for which the register file holds the first lanes only.
     pub(crate) complete: unsafe extern "C" fn(*mut Warp, u32),
 }
 
@@ -96,7 +96,7 @@ unsafe fn complete_slot<R: Raw>(lanes: *mut R, group: usize, stride: i64) {
     }
 }
 
-/// What the code calls in a block that was not started.
+/// The functions that the code calls in a block that was not started.
 static HELPERS_ALONE: Helpers = Helpers { execute: execute_alone, together: execute, arrive, put, go_on, complete };
 
 /// Executes an operation that asks nothing of the block. Of another one it names the position: the code ends there.
@@ -143,7 +143,7 @@ pub(crate) enum Stopped {
 }
 
 impl<'a> Runner<'a> {
-    /// That of a program.
+    /// The runner of a program.
     pub(crate) fn of(program: &'a Program, native: &Native) -> Option<Self> {
         let entry = native.entry_at.first().copied().filter(|entry| *entry != NO_ENTRY)?;
         // SAFETY: the compiler promises that the code is what the text says.
@@ -324,7 +324,7 @@ impl Warp {
     }
 }
 
-/// Where the code of a program is kept: for each size of groups of lanes, as soon as it is there.
+/// The place of a program's code for a size of groups of lanes.
 pub(crate) fn place(program: &Program, group: usize) -> &OnceLock<Awaited> {
     &program.native[match group {
         32 => 0,

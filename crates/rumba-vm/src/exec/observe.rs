@@ -1,6 +1,6 @@
-//! What warps and launches tell the checks: accesses, barriers, fences, exits, copies.
+//! The events that warps and launches report to the checks: accesses, barriers, fences, exits, copies.
 //!
-//! Nothing is decided here; the detectors of [`crate::check`] do. A launch without checks pays one test.
+//! The detectors of [`crate::check`] make all decisions. A launch without checks pays one test.
 
 use crate::base::lanes::{BARRIERS, FULL, GROUP, GROUPS, LANES, SHARED_START, lanes_of};
 use crate::base::report::AccessKind;
@@ -55,7 +55,7 @@ impl Warp {
             self.tell_watch(source, lanes, &host, bytes);
         }
         if let Some(map) = &context.allocations.unwritten {
-            // Of these values it is known that they are undefined: the mistake is what depends on them.
+            // The program itself tracks these undefined values: only an operation that depends on them is a mistake.
             let program = context.program;
             let is_read = kind == AccessKind::Read;
             let arena = context.arena;
@@ -90,8 +90,8 @@ impl Warp {
         );
     }
 
-    /// Accesses by all lanes, each group of which starts at a host address and goes on with a stride: as many bytes as a lane
-    /// accesses, or none.
+    /// Accesses by all lanes: each group starts at a host address and continues with a stride, which is the bytes of a
+    /// lane's access, or 0.
     pub(crate) fn observe_groups(
         &self,
         source: u32,
@@ -136,7 +136,7 @@ impl Warp {
         );
     }
 
-    /// Tells of stores by lanes, if it is asked who stores somewhere.
+    /// Reports stores by lanes, if the launch watches a range of memory.
     #[inline]
     fn tell_watch(&self, source: u32, lanes: u32, host: impl Fn(usize) -> u64, bytes: u64) {
         let Some(watch) = self.context().watch else { return };
@@ -149,10 +149,10 @@ impl Warp {
         }
     }
 
-    /// Whether accesses to an allocation have to be told of, even where they are in bounds.
+    /// Whether accesses to an allocation must be reported, even if they are in bounds.
     pub(crate) fn watches(&self, start: u64, bytes: u64) -> bool {
         let context = self.context();
-        // What is written may become undefined again.
+        // Written memory may become undefined again.
         let undefines = context.program.undefines;
         let is_partial = |map: &Unwritten| map.knows(start) && (undefines || !map.is_written(start, start + bytes));
         context.monitor.is_some_and(|monitor| {
@@ -162,7 +162,7 @@ impl Warp {
         })
     }
 
-    /// Stops asking about shared memory of which every byte was written, if nothing else is to be known of it.
+    /// Stops monitoring shared memory of which every byte was written, if no other check monitors it.
     fn relax(&mut self) {
         let context = self.context();
         if let Some(monitor) = context.monitor
@@ -211,12 +211,12 @@ impl Warp {
         self.tell_races(|races, block, warp| races.warp_sync(block, warp, mask));
     }
 
-    /// Lanes have come to the same place, and go on together.
+    /// Lanes have reconverged, and continue together.
     pub(crate) fn observe_merge(&self, mask: u32) {
         self.tell_pasts(|pasts, block, warp| pasts.meet(block, warp, mask));
     }
 
-    /// A lane begins a copy that an mbarrier keeps track of. Gives its number in the order that is explored.
+    /// A lane begins a copy that an mbarrier tracks. Returns the copy's number in the explored order.
     pub(crate) fn observe_tracked(&self, lane: usize) -> u32 {
         let mut number = 0;
         self.tell_pasts(|pasts, block, warp| number = pasts.begin_copy((block, warp, lane)));
@@ -255,7 +255,8 @@ impl Warp {
         self.tell_pasts(|pasts, block, warp| pasts.arrive(products(block, warp as u8, groups), block, warp, mask));
     }
 
-    /// A lane begins an operation, or all lanes a product: what its accesses are told by, where races are looked for.
+    /// A lane begins an operation, or all lanes begin a product. Returns the agent of its accesses, if races are looked
+    /// for.
     pub(crate) fn begin_operation(&self, lane: usize, completion: Completion) -> Option<Agent> {
         let mut agent = None;
         self.tell_races(|races, block, warp| agent = Some(races.issue(block, warp, lane, completion)));
@@ -322,21 +323,23 @@ impl Warp {
         });
     }
 
-    /// Tells what precedes what, if orders are explored: the numbers of its block and its own.
+    /// Calls a function with the happens-before order, if orders are explored, and the numbers of the block and of the
+    /// warp.
     fn tell_pasts(&self, tell: impl FnOnce(&mut Pasts<BarrierPhase>, u32, u32)) {
         if let Some(mut pasts) = self.context().monitor.and_then(Monitor::pasts) {
             tell(&mut pasts, self.block_number(), self.index);
         }
     }
 
-    /// Tells the races of something that this warp does: the numbers of its block and its own.
+    /// Calls a function with the race detector, and the numbers of the block and of the warp.
     fn tell_races(&self, join_into: impl FnOnce(&mut Races, u32, u8)) {
         self.context().tell_races(|races| join_into(races, self.block_number(), self.index as u8));
     }
 }
 
-/// Where the warps of a group meet that have committed so many groups of products: behind the numbers of barriers. Of the last
-/// eight each has one of its own, since that many can be left when a wait is over.
+/// The number of the barrier at which the warps of a group meet that have committed this many groups of products,
+/// behind the numbers of PTX barriers. Each of the last eight groups has a barrier of its own, since up to eight can be
+/// pending after a wait.
 fn products(block: u32, warp: u8, groups: u32) -> BarrierPhase {
     const LEFT: u32 = 8;
     let id = BARRIERS as u32 + u32::from(warp) / GROUP_WARPS as u32 * LEFT + groups % LEFT;
@@ -354,14 +357,14 @@ impl Context<'_> {
         self.tell_races(|races| races.begin(block, shared));
     }
 
-    /// Memory is handed out to a block: what was there before counts as unwritten.
+    /// Memory is handed out to a block: it counts as unwritten.
     pub(crate) fn observe_fresh(&self, start: u64, bytes: u64) {
         if let Some(map) = &self.allocations.unwritten {
             map.begin(start, bytes);
         }
     }
 
-    /// An mbarrier is initialised by an instruction or, if there is none, ends.
+    /// An instruction initializes an mbarrier; without an instruction, the mbarrier ends.
     pub(crate) fn observe_mbarrier(&self, object: u64, initialiser: Option<u32>) {
         self.tell_races(|races| races.mbarrier(object, initialiser));
         if let Some(mut pasts) = self.monitor.and_then(Monitor::pasts) {
@@ -369,12 +372,12 @@ impl Context<'_> {
         }
     }
 
-    /// Copies with a number go to so many blocks.
+    /// Copies with a number have this many destination blocks.
     pub(crate) fn observe_copies(&self, number: u32, count: usize) {
         self.tell_races(|races| races.expect_deliveries(number, count));
     }
 
-    /// A copy has arrived that an mbarrier of a block keeps track of.
+    /// A copy that an mbarrier of a block tracks has arrived.
     pub(crate) fn observe_delivery(&self, block: u32, object: u64, number: u32) {
         self.tell_races(|races| races.deliver(block, object, number));
     }
@@ -403,7 +406,7 @@ impl Context<'_> {
 }
 
 impl Warp {
-    /// Lanes that do something at an instruction.
+    /// Lanes that execute an instruction, as actors of a report.
     pub(crate) fn actor(&self, source: u32, lanes: u32, what: &'static str) -> Actor {
         // SAFETY: the block outlives its warps' turns, and its coordinates do not change meanwhile.
         let block = unsafe { (*self.block).coordinates };

@@ -1,6 +1,6 @@
-//! Which part of its slots an operation over lanes works on: all 32 lanes, or the bases of an affine value.
+//! The part of its slots that an operation over lanes works on: all 32 lanes, or the bases of an affine value.
 //!
-//! What is computed is not decided here (see [`crate::exec::shape`]), nor when the bases suffice (see [`crate::exec::lockstep`]).
+//! [`crate::exec::shape`] decides what is computed, [`crate::exec::lockstep`] when the bases suffice.
 
 use crate::base::lanes::{FULL, GROUP, GROUPS, LANES};
 use crate::exec::lane::{Lane, Raw};
@@ -34,7 +34,7 @@ pub(crate) trait Part {
     unsafe fn write<X: Processor, R: Raw>(warp: &Warp, slot: u16, compute: impl Fn(usize) -> R);
 }
 
-/// All lanes, of which the active ones are written.
+/// Computes all lanes, and writes the active ones.
 pub(crate) struct Whole;
 
 impl Part for Whole {

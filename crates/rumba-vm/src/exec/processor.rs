@@ -1,7 +1,8 @@
-//! What a processor does better with instructions of its own: the one place where vector instructions are written out.
+//! Operations for which a processor has vector instructions: the only file in which these are written out.
 //!
-//! Handlers are generic over a [`Processor`] and compiled for each. Most of them are loops that the compiler vectorises by itself;
-//! here is what it does not, or arranges in ways that take several times as long.
+//! Handlers are generic over a [`Processor`] and compiled for each. Most handlers are loops that the compiler
+//! vectorizes by itself; this file has the operations that the compiler does not vectorize, or vectorizes into code
+//! that is several times slower.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -137,18 +138,18 @@ pub(crate) trait Processor {
 
     unsafe fn xor(a: Self::Integers, b: Self::Integers) -> Self::Integers;
 
-    /// Minus one where they are equal, and zero elsewhere.
+    /// Minus one where `a` and `b` are equal, and zero elsewhere.
     unsafe fn equal(a: Self::Integers, b: Self::Integers) -> Self::Integers;
 
     /// Minus one where `a` is greater, and zero elsewhere.
     unsafe fn greater(a: Self::Integers, b: Self::Integers) -> Self::Integers;
 
-    /// `mask` is minus one where `a` is wanted, and zero where `b` is.
+    /// Selects `a` where `mask` is minus one, and `b` where `mask` is zero.
     unsafe fn blend(mask: Self::Integers, a: Self::Integers, b: Self::Integers) -> Self::Integers;
 
     unsafe fn shift_left<const BITS: i32>(x: Self::Integers) -> Self::Integers;
 
-    /// Zeros come from the left.
+    /// A logical shift: zeros come in from the left.
     unsafe fn shift_right<const BITS: i32>(x: Self::Integers) -> Self::Integers;
 
     /// The magnitudes.
@@ -157,14 +158,14 @@ pub(crate) trait Processor {
     /// The integers, rounded to nearest.
     unsafe fn to_floats(x: Self::Integers) -> Self::Floats;
 
-    /// The numbers, cut; they fit.
+    /// The numbers, truncated to integers; they must be in the range of `i32`.
     unsafe fn cut(x: Self::Floats) -> Self::Integers;
 
     unsafe fn bits(x: Self::Floats) -> Self::Integers;
 
     unsafe fn from_bits(x: Self::Integers) -> Self::Floats;
 
-    /// Whether one of them is negative.
+    /// Whether any of the numbers is negative.
     unsafe fn any_negative(x: Self::Integers) -> bool;
 
     /// The numbers of `f16`.
@@ -173,10 +174,10 @@ pub(crate) trait Processor {
     /// The numbers of `bf16`.
     unsafe fn brain_floats(bits: &[u16; GROUP]) -> Self::Floats;
 
-    /// Two rows, of which the arguments have the even and the odd columns, four of each row.
+    /// Two rows from their even and odd columns: each argument has four columns of each row.
     unsafe fn interleave(even: Self::Floats, odd: Self::Floats) -> [Self::Floats; 2];
 
-    /// The opposite: the even and the odd columns of two rows.
+    /// The inverse of `interleave`: the even and the odd columns of two rows.
     unsafe fn part(first: Self::Floats, second: Self::Floats) -> [Self::Floats; 2];
 
     /// Rows as columns.
@@ -210,10 +211,10 @@ mod tests {
 
     #[test]
     fn rows_lie_in_pairs_of_registers() {
-        // SAFETY: any processor is one of the baseline.
+        // SAFETY: every processor has the baseline instructions.
         unsafe { check_rows::<Baseline>() };
         if has_avx2() {
-            // SAFETY: the processor has what it takes.
+            // SAFETY: the processor has AVX2, as was just tested.
             unsafe { check_rows::<Avx2>() };
         }
     }

@@ -1,4 +1,4 @@
-//! Which lanes of a warp run: divergence, reconvergence, waiting, taking turns.
+//! The scheduling of a warp's lanes: divergence, reconvergence, waiting, taking turns.
 //!
 //! A warp that has diverged is a list of splits. Those lanes run first that stand at the lowest position, because blocks
 //! are ordered so that they then meet the others as early as possible (see [`crate::load::cfg`]). Lanes that run for long
@@ -49,7 +49,7 @@ impl Warp {
         self.reschedule(target)
     }
 
-    /// Takes what was executed off the warp's turn.
+    /// Subtracts the executed operations from the warp's turn.
     fn settle(&mut self) {
         let spent = self.granted - self.fuel;
         self.counted += spent as u64;
@@ -76,7 +76,7 @@ impl Warp {
             (other, self.active & !taken, target, taken)
         };
         if branch.c != 0 && self.context().seed.is_some() && self.chance.below(2) == 0 {
-            // Those that would come second run one block, and then meet the question who is to run.
+            // The lanes that would come second run one block; then the scheduler decides again which lanes run.
             self.put(near, near_mask, Wait::Ready);
             self.active = far_mask;
             self.prepare();
@@ -158,7 +158,7 @@ impl Warp {
         self.take(split)
     }
 
-    /// A split that others have run ahead of.
+    /// A ready split whose lanes have been overtaken by other lanes of the warp.
     #[cold]
     fn left_behind(&self) -> Option<usize> {
         self.splits.iter().position(|split| split.wait == Wait::Ready && split.mask & self.behind != 0)
@@ -216,7 +216,7 @@ impl Warp {
         self.join(split.pc)
     }
 
-    /// Goes on at `target` in the fastest way that there is.
+    /// Continues at `target` in the fastest available engine.
     #[inline]
     fn join(&mut self, target: Pc) -> Pc {
         if self.native.is_null() { self.join_lockstep(target) } else { self.join_native(target) }
@@ -292,7 +292,7 @@ impl Warp {
         if self.splits.is_empty() { pc } else { self.reschedule(pc) }
     }
 
-    /// Wakes the splits of which all lanes have come that they wait for.
+    /// Wakes the splits whose awaited lanes have all arrived.
     pub(crate) fn release_lanes(&mut self) {
         for index in 0..self.splits.len() {
             let split = &self.splits[index];
@@ -338,7 +338,7 @@ struct Position<'a> {
 }
 
 impl PartialOrd for Position<'_> {
-    /// As if every call were inlined: what is inside of a call comes before its return.
+    /// The order as if every call were inlined: operations inside of a call come before its return.
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         let path = |position: &Self| -> Vec<usize> {
             let frames = position.frames.iter();

@@ -5,7 +5,7 @@
 //! closure should be free of branches ([`std::hint::select_unpredictable`] chooses between two values), and it must be
 //! total: it also runs on the values of inactive lanes, whose results are dropped.
 //!
-//! What the scalar functions compute is not decided here.
+//! This module does not decide what the scalar functions compute.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -38,7 +38,7 @@ fn fill<R: Raw>(f: impl Fn(usize) -> R) -> [R; CHUNK] {
     lanes
 }
 
-/// What a handler does, for each target.
+/// The body of a handler, for each target.
 trait Body {
     /// The types of the operands and of the result, if it is one over lanes.
     const OPERANDS: &'static [Element] = &[];
@@ -91,7 +91,7 @@ const fn handlers<B: Body>() -> Handlers {
     whole::<B>().with_kind(OpKind::Lanes { bases: bases::<B>, linear: Linear::No, form: no_form::<B>() })
 }
 
-/// The same with a predicate as result.
+/// Handlers with a predicate as result.
 const fn tests<B: Body>() -> Handlers {
     whole::<B>().with_kind(OpKind::Test { bases: bases::<B>, form: no_form::<B>() })
 }

@@ -36,14 +36,14 @@ fn instruction(pc: Pc, wait: Wait) -> Option<u32> {
 }
 
 impl Warp {
-    /// What is remembered of the block, if this check is on.
+    /// The history of the block, if this check is on.
     #[allow(clippy::mut_from_ref, reason = "as for the block: one warp runs at a time")]
     pub(crate) fn sync_history(&self) -> Option<&mut SyncHistory> {
         // SAFETY: the block outlives its warps' turns and is not read elsewhere meanwhile.
         unsafe { (*self.block).sync_history.as_deref_mut() }
     }
 
-    /// Where one of these lanes is, if they are not those that run.
+    /// The position of one of these lanes, if they are not the active lanes.
     pub(crate) fn whereabouts(&self, lanes: u32) -> Option<Actor> {
         if lanes == 0 {
             return None;

@@ -1,4 +1,4 @@
-//! What a store is about to write, for races of which both sides write the same.
+//! The value that a store is about to write, for races in which both sides write the same value.
 
 use crate::base::lanes::LANES;
 use crate::check::record::Conflict;
@@ -11,8 +11,8 @@ use crate::mem::atomic::Element;
 const WIDEST: usize = 32;
 
 impl Warp {
-    /// Whether a store writes what is in memory, or what the other lane of the same instruction writes there. The instruction is
-    /// executed by these lanes, each at its host address.
+    /// Whether a store writes the value already in memory, or the value that the other lane of the same instruction
+    /// writes. The lanes `lanes` execute the instruction, each at its host address.
     #[cold]
     pub(crate) fn rewrites(&self, conflict: &Conflict, lanes: u32, host: impl Fn(usize) -> u64) -> bool {
         let Conflict { touch, earlier, .. } = conflict;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use crate::explore::past::Past;
 
-/// What runs: lanes of a warp that stand at one place, or a copy that is under way.
+/// A process of an exploration: a split of a warp, or a copy under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Process {
     /// Lanes of a warp.
@@ -45,7 +45,7 @@ impl Process {
     }
 }
 
-/// What an operation is about.
+/// The object of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Object {
     /// Bytes of memory, by their host address.
@@ -57,7 +57,7 @@ pub(crate) enum Object {
 }
 
 impl Object {
-    /// Objects that overlap have a cell in common, of which they have one.
+    /// The cell of an object. Each object has one cell, and objects that overlap have the same cell.
     pub(crate) fn cell(&self) -> (u8, u64) {
         match *self {
             Self::Memory { address, .. } => (0, address / 16),
@@ -76,7 +76,7 @@ impl Object {
     }
 }
 
-/// What an operation does with a barrier.
+/// The effect of an operation on a barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// It arrives, or brings bytes.
@@ -94,12 +94,13 @@ impl Role {
     }
 }
 
-/// What an operation does with its object.
+/// The effect of an operation on its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
     Reads,
     Writes,
-    /// It combines what is there with a value, by an operation of this number that commutes with itself, and has no result.
+    /// Combines the value in memory with an operand, by an operation of this number that commutes with itself, without
+    /// a result.
     Combines(u8),
     /// It belongs to a phase.
     Phase {
@@ -115,14 +116,14 @@ pub(crate) enum Effect {
     All,
 }
 
-/// What an operation does with an object.
+/// An object of an operation, and the effect on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Access {
     pub(crate) object: Object,
     pub(crate) effect: Effect,
 }
 
-/// What is left of a phase behind an operation.
+/// The rest of a phase after an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Left {
     /// Arrivals that are missing.

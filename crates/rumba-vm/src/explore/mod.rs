@@ -1,19 +1,21 @@
-//! Orders of synchronising operations: which there are, and one launch of each class of equivalent ones.
+//! Exploration of the orders of synchronizing operations: one launch for each class of equivalent orders.
 //!
-//! What a kernel does depends on the order in which its threads synchronise, and on nothing else: without data races, what a
-//! thread reads was written before it by what synchronised with it (manual, section 8), and each order is looked at for races by
-//! happens-before while it is run. So only operations that synchronise are points of choice: arrivals at counted barriers,
-//! operations on mbarriers, copies that they keep track of, atomic, volatile and ordered accesses. The others run between two
-//! such points as they come. This is the argument of Flanagan and Godefroid (Dynamic partial-order reduction for model checking software,
-//! POPL 2005); [`tree`] has the algorithm, [`event`] the table of what commutes, [`past`] the order that synchronisation makes.
+//! A kernel's behavior depends only on the order in which its threads synchronize: without data races, a thread reads
+//! values that were written before by threads that have synchronized with it (manual, section 8), and each order is
+//! checked for races by happens-before while it runs. So only synchronizing operations are points of choice: arrivals
+//! at counted barriers, operations on mbarriers, copies that mbarriers track, atomic, volatile and ordered accesses.
+//! Other operations run between two such points in any order. This is the argument of Flanagan and Godefroid (Dynamic
+//! partial-order reduction for model checking software, POPL 2005); [`tree`] has the algorithm, [`event`] the table of
+//! commuting operations, [`past`] the happens-before order.
 //!
-//! Barriers that all threads of a block, a cluster or a grid wait at are no points of choice: arrivals there commute. What runs is a
-//! warp, or the lanes of a diverged warp that stand at one place. A wait that fails, comes back to the same place with the same
-//! values and has changed nothing did not happen: its lanes wait until what they look at has changed (the spin-assume of GenMC;
-//! Kokologiannakis and Vafeiadis, CAV 2021).
+//! Barriers at which all threads of a block, a cluster or a grid wait are no points of choice: arrivals at them
+//! commute. The unit that runs is a warp, or a split of a diverged warp. A wait that fails, returns to the same place
+//! with the same values and has changed nothing is undone: its lanes wait until the memory that they read has changed
+//! (the spin-assume of GenMC; Kokologiannakis and Vafeiadis, CAV 2021).
 //!
-//! Not explored are other values than the last one written (memory is sequentially consistent here; races that would show
-//! others are found), the order of the lanes of one operation, and launches of several streams, which run one after another.
+//! An exploration does not cover reads of values other than the last one written (memory is sequentially consistent
+//! here; races that would show other values are found), the order of the lanes of one operation, and concurrent
+//! launches of several streams, which run one after another.
 
 pub(crate) mod event;
 pub(crate) mod past;
@@ -48,9 +50,9 @@ pub struct Step {
     pub block: [u32; 3],
     /// The first thread that executed it; of a copy, the block that it goes to.
     pub thread: [u32; 3],
-    /// How many threads of the warp did, at once; 0 of a copy.
+    /// How many threads of the warp executed it at once; 0 for a copy.
     pub threads: u32,
-    /// What it is: the instruction, or the arrival of a copy.
+    /// The instruction, or the arrival of a copy, in words.
     pub operation: String,
     /// Where in the source, the innermost inlined function first. Empty if the PTX has no line information.
     pub locations: Vec<Location>,
@@ -63,29 +65,29 @@ pub struct Step {
 /// An order that was run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Schedule {
-    /// What runs it again: the choices that are not the natural ones.
+    /// The text that reproduces the order: the choices that differ from the natural order.
     pub replay: String,
-    /// Its synchronising operations.
+    /// The synchronizing operations of the order.
     pub steps: Vec<Step>,
 }
 
-/// What an exploration came to.
+/// The result of an exploration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExplorationReport {
     /// Orders that were run to their end, none of them equivalent to another.
     pub orders: u64,
     /// Orders that were begun, and left when they turned out to be equivalent to others.
     pub redundant: u64,
-    /// Why there may be further orders; none if there are not.
+    /// Reasons why there may be further orders; empty if all orders were run.
     pub limits: Vec<String>,
 }
 
-/// What a schedule is not.
+/// The error for a text that is no schedule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a schedule: it is a list such as `4:1,9:0`, of operations and who executes them, or `natural`")]
 pub struct ScheduleError(String);
 
-/// What holds of all orders and of the present one.
+/// The state of all orders and of the present order.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) tree: Tree,
@@ -93,7 +95,7 @@ pub(crate) struct State {
     orders: u64,
     redundant: u64,
     limits: Vec<String>,
-    /// Of the present order: its operations, its launches, its copies, and whether it was left.
+    /// The present order: its operations, its launches, its copies, and whether it was abandoned.
     pub(crate) steps: Vec<Step>,
     pub(crate) launches: u32,
     pub(crate) copies: u32,
@@ -101,19 +103,19 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Says why there may be further orders.
+    /// Adds a reason why there may be further orders.
     pub(crate) fn limit(&mut self, reason: String) {
         if !self.limits.contains(&reason) {
             self.limits.push(reason);
         }
     }
 
-    /// Whether the order has as many operations as one may have.
+    /// Whether the order has reached the bound on its operations.
     pub(crate) fn is_too_long(&self) -> bool {
         self.tree.events().len() >= self.bound.steps
     }
 
-    /// How many that is.
+    /// The bound on the operations of one order.
     pub(crate) fn most_steps(&self) -> usize {
         self.bound.steps
     }
@@ -133,22 +135,22 @@ impl PartialEq for Exploration {
 impl Eq for Exploration {}
 
 impl Exploration {
-    /// One of each class of equivalent orders.
+    /// An exploration that runs one order of each class of equivalent orders.
     #[must_use]
     pub fn new(bound: ExplorationBound) -> Self {
         Self::of(Tree::default(), bound)
     }
 
-    /// All orders, also those that are equivalent to others: to compare.
+    /// An exploration that runs all orders, also equivalent ones, for comparison.
     #[must_use]
     pub fn plain(bound: ExplorationBound) -> Self {
         Self::of(Tree::plain(true), bound)
     }
 
-    /// The one order of [`Schedule::replay`].
+    /// An exploration that runs the one order of [`Schedule::replay`].
     ///
     /// # Errors
-    /// If it is none.
+    /// If the text is no schedule.
     pub fn replaying(schedule: &str, bound: ExplorationBound) -> Result<Self, ScheduleError> {
         Ok(Self::of(Tree::given(choices(schedule)?), bound))
     }
@@ -161,12 +163,13 @@ impl Exploration {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says why there may be further orders.
+    /// Adds a reason why there may be further orders.
     pub(crate) fn limit(&self, reason: String) {
         self.state().limit(reason);
     }
 
-    /// Whether the present order was left: it is equivalent to another one, or too long. What it did says nothing.
+    /// Whether the present order was abandoned, because it is equivalent to another order, or too long. Its results
+    /// mean nothing.
     pub fn is_left(&self) -> bool {
         self.state().is_left
     }
@@ -192,7 +195,7 @@ impl Exploration {
         Schedule { replay: text(state.tree.made()), steps: state.steps.clone() }
     }
 
-    /// Ends the order. Whether there is another one to run.
+    /// Ends the order. Returns whether another order remains to be run.
     pub fn end(&self) -> bool {
         let mut state = self.state();
         if state.is_left {
@@ -209,17 +212,17 @@ impl Exploration {
         more
     }
 
-    /// What it came to so far.
+    /// The result of the exploration so far.
     pub fn report(&self) -> ExplorationReport {
         let state = self.state();
         ExplorationReport { orders: state.orders, redundant: state.redundant, limits: state.limits.clone() }
     }
 }
 
-/// Orders that may turn out to be equivalent to others, for each order of the bound.
+/// The bound on redundant orders (those that turn out to be equivalent to others), per order of the bound.
 const REDUNDANT: u64 = 10;
 
-/// What runs the natural order again.
+/// The text that reproduces the natural order.
 const NATURAL: &str = "natural";
 
 fn text(choices: &BTreeMap<usize, usize>) -> String {

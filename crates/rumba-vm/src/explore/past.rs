@@ -1,5 +1,5 @@
-//! What precedes what: for each lane, barrier and copy the events that come before all that it does next, in every order that is
-//! equivalent to the present one.
+//! The happens-before order: for each lane, barrier and copy the events that precede all its later events, in every
+//! order that is equivalent to the present one.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -51,7 +51,7 @@ type Lanes = [Arc<Past>; LANES];
 /// The pasts of a launch.
 #[derive(Debug)]
 pub(crate) struct Pasts<K> {
-    /// That of all threads when the launch begins.
+    /// The past of all threads when the launch begins.
     start: Arc<Past>,
     warps: HashMap<(u32, u32), Lanes>,
     /// Of those who arrived at a phase of a barrier, with their warps, and of the threads of a warp that have exited.
@@ -67,7 +67,7 @@ pub(crate) struct Pasts<K> {
 }
 
 impl<K: Hash + Eq> Pasts<K> {
-    /// Those of a launch that comes after so many events and copies.
+    /// The pasts of a launch after `events` events and `copies` copies.
     pub(crate) fn new(events: usize, copies: u32) -> Self {
         Self {
             start: Arc::new(Past::all(events)),
@@ -86,7 +86,7 @@ impl<K: Hash + Eq> Pasts<K> {
         self.warps.entry((block, warp)).or_insert_with(|| std::array::from_fn(|_| Arc::clone(start)))
     }
 
-    /// That of some lanes together.
+    /// The joint past of some lanes.
     pub(crate) fn of_lanes(&mut self, block: u32, warp: u32, mask: u32) -> Past {
         let lanes = self.lanes(block, warp);
         let mut all = Past::default();
@@ -177,7 +177,7 @@ impl<K: Hash + Eq> Pasts<K> {
         }
     }
 
-    /// That of a copy.
+    /// The past of a copy.
     pub(crate) fn of_copy(&self, number: u32) -> Past {
         self.copies.get(&number).map_or_else(Past::default, |past| Past::clone(past))
     }

@@ -1,4 +1,4 @@
-//! The tree of orders: which choice is made next, and which were made and are still to be made.
+//! The tree of orders: the next choice, and the choices made and still to be made.
 //!
 //! Source-DPOR of Abdulla, Aronis, Jonsson and Sagonas (Optimal dynamic partial order reduction, POPL 2014, algorithm 1), with sleep
 //! sets: of two operations that do not commute and that nothing orders, the later one is also tried first. Runs start anew
@@ -16,25 +16,25 @@ use crate::explore::past::Past;
 #[derive(Debug, Clone)]
 pub(crate) struct Candidate {
     pub(crate) process: Process,
-    /// What the operation would do.
+    /// The effect that the operation would have.
     pub(crate) accesses: Vec<Access>,
-    /// Where it stands, and what it would find there, as a number; none of a copy.
+    /// The position of the process and the values that it would read, as a hash; none for a copy.
     pub(crate) view: Option<View>,
 }
 
-/// What decides what an operation does besides its own object.
+/// The inputs of an operation besides its own object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct View {
     /// The operation.
     pub(crate) at: u64,
-    /// A number for the past of its lanes.
+    /// A hash of the past of its lanes.
     pub(crate) past: u64,
-    /// A number for what its object holds.
+    /// A hash of the contents of its object.
     pub(crate) found: u64,
 }
 
 impl Candidate {
-    /// What tells a wait that found nothing from others.
+    /// The identity of a wait that found nothing.
     fn vain(&self) -> Option<u64> {
         let View { at, past, found } = self.view?;
         Some(hash(&(self.process, at, past, found)))
@@ -45,7 +45,7 @@ impl Candidate {
 #[derive(Debug)]
 struct Node {
     candidates: Vec<Candidate>,
-    /// Candidates that can go on.
+    /// Candidates that can continue.
     enabled: Set,
     /// Candidates to try, tried, tried to no effect, and those that need not be tried, because other orders are equivalent.
     wanted: Set,
@@ -55,16 +55,16 @@ struct Node {
     chosen: usize,
 }
 
-/// What comes next.
+/// The next step of the order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// This candidate goes on.
+    /// This candidate continues.
     Step(usize),
-    /// None can.
+    /// No candidate can continue.
     Stuck,
-    /// What follows is equivalent to what was explored.
+    /// All continuations are equivalent to explored orders.
     Explored,
-    /// The program did something else than the last time.
+    /// The program behaved differently from the last run.
     Changed,
 }
 
@@ -77,15 +77,15 @@ pub(crate) struct Tree {
     objects: HashMap<(u8, u64), Vec<usize>>,
     /// Events of each warp.
     turns: HashMap<(u32, u32, u32), u32>,
-    /// Nodes that were there before this order.
+    /// The number of nodes from earlier orders.
     known: usize,
-    /// Waits of which it is known that they find nothing.
+    /// Waits that are known to find nothing.
     vain: HashSet<u64>,
-    /// Every order, and not one of each class.
+    /// Whether every order is run, not one order of each class.
     plain: bool,
     /// The choices to make, if they are given: by the number of the event.
     given: Option<BTreeMap<usize, usize>>,
-    /// Those that were made, where they were not the natural ones.
+    /// The choices that were made and differ from the natural order.
     made: BTreeMap<usize, usize>,
 }
 
@@ -96,17 +96,17 @@ fn hash(value: &impl Hash) -> u64 {
 }
 
 impl Tree {
-    /// One whose orders are all explored, also those that are equivalent to others.
+    /// A tree; if `plain`, all of its orders are explored, also equivalent ones.
     pub(crate) fn plain(plain: bool) -> Self {
         Self { plain, ..Self::default() }
     }
 
-    /// One order.
+    /// A tree of one given order.
     pub(crate) fn given(choices: BTreeMap<usize, usize>) -> Self {
         Self { given: Some(choices), ..Self::default() }
     }
 
-    /// The same before anything was run.
+    /// The same tree before the first order.
     pub(crate) fn anew(&self) -> Self {
         Self { plain: self.plain, given: self.given.clone(), ..Self::default() }
     }
@@ -124,17 +124,17 @@ impl Tree {
         &self.events
     }
 
-    /// The choices that were made, where they were not the natural ones.
+    /// The choices that were made and differ from the natural order.
     pub(crate) fn made(&self) -> &BTreeMap<usize, usize> {
         &self.made
     }
 
-    /// A number for a past.
+    /// A hash of a past.
     pub(crate) fn hash_of(&self, past: &Past) -> u64 {
         past.members().fold(0, |sum, event| sum.wrapping_add(self.events[event].hash))
     }
 
-    /// Whether it is known that the operation is a wait that finds nothing.
+    /// Whether the operation is known to be a wait that finds nothing.
     pub(crate) fn is_vain(&self, candidate: &Candidate) -> bool {
         candidate.vain().is_some_and(|vain| self.vain.contains(&vain))
     }
@@ -148,7 +148,7 @@ impl Tree {
         }
     }
 
-    /// Chooses who goes on, of candidates that can if they are among `enabled`.
+    /// Chooses the candidate that continues, among those in `enabled`.
     pub(crate) fn choose(&mut self, candidates: Vec<Candidate>, enabled: Set) -> Next {
         let at = self.events.len();
         let turn = |index: &usize| (self.turns_of(&candidates[*index].process), *index);
@@ -175,7 +175,7 @@ impl Tree {
             node.enabled = enabled;
             node.candidates = candidates;
             if !node.enabled.has(node.chosen) {
-                // By now it is known to find nothing.
+                // The wait is now known to find nothing.
                 node.done.insert(node.chosen);
                 node.vain.insert(node.chosen);
             }
@@ -184,7 +184,7 @@ impl Tree {
                 self.note(at, choice, natural);
                 return Next::Step(choice);
             }
-            // It found nothing: the state is as it was, and another one goes on.
+            // The wait found nothing: the state is unchanged, and another candidate continues.
             let was_explored = node.done.members().any(|one| !node.vain.has(one));
             let left = |one: &usize| node.enabled.has(*one) && !node.done.has(*one) && !node.asleep.has(*one);
             let next = node.wanted.members().find(left);
@@ -245,7 +245,8 @@ impl Tree {
         asleep
     }
 
-    /// Adds the operation that was chosen last, with what it did. `own` is the past of its lanes. Gives the past of what follows.
+    /// Adds the operation that was chosen last, with its effect. `own` is the past of its lanes. Returns the past of
+    /// later operations.
     pub(crate) fn add(&mut self, process: Process, at: u64, accesses: Vec<(Access, Left)>, own: Past) -> Arc<Past> {
         let index = self.events.len();
         let what: Vec<Access> = accesses.iter().map(|(access, _)| *access).collect();
@@ -272,7 +273,7 @@ impl Tree {
         let mut behind = past.clone();
         behind.insert(index);
         self.events.push(Event { process, accesses, past: Arc::new(past), hash });
-        // What was there in the last order had its alternatives then.
+        // Events of the last order already had their alternatives added.
         if !self.plain && self.given.is_none() && index + 1 >= self.known {
             let past = Arc::clone(&self.events[index].past);
             for event in direct.into_iter().chain(overtaken) {
@@ -358,7 +359,7 @@ impl Tree {
         found
     }
 
-    /// Takes back the last event, which changed nothing: its process waits for what it looked at.
+    /// Takes back the last event, which changed nothing: its process waits until the object that it read changes.
     pub(crate) fn take_back(&mut self) {
         let Some(event) = self.events.pop() else { return };
         let index = self.events.len();
@@ -404,7 +405,7 @@ impl Tree {
         }
         match found.iter().find(|one| node.enabled.has(**one)) {
             Some(one) => node.wanted.insert(*one),
-            // It waits for the early one.
+            // The operation waits for the early event.
             None if is_alone && found.len() == 1 => {}
             None => {
                 let enabled = node.enabled.clone();
@@ -413,7 +414,7 @@ impl Tree {
         }
     }
 
-    /// Prepares the next order. Whether there is one.
+    /// Prepares the next order. Returns whether there is one.
     pub(crate) fn advance(&mut self) -> bool {
         if self.given.is_some() {
             return false;

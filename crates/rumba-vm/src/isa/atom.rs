@@ -1,4 +1,4 @@
-//! `atom`: an atomic read-modify-write that gives what was there before.
+//! `atom`: an atomic read-modify-write that returns the old value.
 
 use crate::isa::atomic;
 use crate::lower::availability::Availability;

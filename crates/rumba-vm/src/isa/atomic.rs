@@ -1,4 +1,4 @@
-//! What `atom` and `red` share: read-modify-write operations on memory.
+//! The read-modify-write operations on memory that `atom` and `red` share.
 //!
 //! The lanes of one operation take turns in their order. Shared memory belongs to a block, which stays on one thread, so
 //! that nothing there needs an atomic instruction of the processor.
@@ -27,12 +27,12 @@ use crate::machine::warp::Warp;
 use crate::mem::atomic::Element;
 use crate::mem::tensor::Reduction;
 
-/// An element that can be exchanged if it has not changed.
+/// An element with a compare-and-exchange.
 trait Exchange: Element {
-    /// Writes `new` if `old` is there; otherwise says what is.
+    /// Writes `new` if the memory holds `old`; otherwise returns the value in memory.
     ///
     /// # Safety
-    /// The address is one of a live element, aligned.
+    /// The address is that of a live, aligned element.
     unsafe fn exchange(address: u64, old: Self::Raw, new: Self::Raw) -> Result<(), Self::Raw>;
 }
 
@@ -128,11 +128,11 @@ where
 /// Set in an operation's `extra` if the old value is not used.
 const NO_RESULT: u16 = 0x100;
 
-/// What a function of the old value and two others is made into.
+/// Makes handlers of a function of the old value and two operands.
 trait Make {
     type Made;
 
-    /// `form` is what native code computes, if it does.
+    /// `form` writes the native code, if the operation has some.
     fn make<E: Exchange, F: Fn(E::Raw, E::Raw, E::Raw) -> E::Raw + Copy>(
         self,
         f: F,
@@ -170,7 +170,7 @@ impl Make for Updates {
     }
 }
 
-/// What combines an element with another one in memory.
+/// Functions that combine an element with another element in memory.
 struct Reductions;
 
 impl Make for Reductions {
@@ -198,7 +198,7 @@ where
     }
 }
 
-/// What bulk reductions do for a name and a type with an element of a state space.
+/// The function of a bulk reduction for a name and a type, on an element of a state space.
 pub(crate) fn reduction(name: &str, ty: ScalarType, space: Space) -> Option<Reduction> {
     use ScalarType::{B32, B64, S32, U32, U64};
     // Of signed numbers of 64 bits there are extrema only.
@@ -210,7 +210,7 @@ pub(crate) fn reduction(name: &str, ty: ScalarType, space: Space) -> Option<Redu
     find(name, ty, space, Reductions)
 }
 
-/// What native code computes for an operation on elements of a type.
+/// Writes the native code for an operation on elements of a type.
 type FormOf = fn(IrElement) -> AtomicForm;
 
 /// Operations of several lanes on one element that are one operation.
@@ -245,7 +245,7 @@ forms! {
         w.select(&last, &zero, &next)
     };
     DECREMENT, None, None, |w, x| {
-        // Of zero, one less is more than anything.
+        // Zero minus one wraps to the largest value.
         let less = w.sub_with(x[0], 1);
         let outside = w.compare("icmp uge", &less, x[1]);
         w.select(&outside, x[1], &less)
@@ -475,7 +475,7 @@ fn lower_vector(l: &mut Lowering<'_>, m: &Matched<'_>, has_result: bool) -> Resu
     Ok(())
 }
 
-/// Places a point of choice before an operation on so many elements.
+/// Places a point of choice before an operation on `count` elements.
 fn choose(
     l: &mut Lowering<'_>,
     address: &Address,

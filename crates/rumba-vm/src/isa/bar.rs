@@ -46,7 +46,7 @@ fn lower_warp_sync(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerErr
     Ok(())
 }
 
-/// What native code computes: nothing. The monitor, to which the handler tells this, is there without native code only.
+/// Native code does nothing: the handler only reports to the monitor, and monitored launches run no native code.
 const FORM: Option<(TogetherForm, bool)> = Some((|_, _, lanes, _| (lanes.clone(), None), true));
 
 unsafe fn warp_sync(warp: &mut Warp, pc: Pc) -> Pc {

@@ -1,6 +1,6 @@
 //! `barrier`: barriers between the threads of a block, and the one between the threads of a cluster.
 //!
-//! Which threads have arrived is kept in [`crate::run::block`] and [`crate::machine::cluster`].
+//! [`crate::run::block`] and [`crate::machine::cluster`] keep the arrivals of threads.
 
 use crate::base::lanes::{BARRIERS, FULL, LANES};
 use crate::base::types::ScalarType;
@@ -131,7 +131,7 @@ unsafe fn barrier(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: as above.
     let group = unsafe { same::<u32>(warp, pc.b, same::<u32>(warp, pc.a, warp.active)) };
     if group != warp.active {
-        // The others arrive, elsewhere, when it is their turn.
+        // The other lanes arrive, at other barriers, in their own turn.
         let others = warp.active & !group;
         warp.put(pc, others, Wait::Ready);
         warp.active = group;

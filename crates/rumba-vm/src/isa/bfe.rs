@@ -28,7 +28,7 @@ pub(super) static BFE: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-/// What native code computes for a field without a sign.
+/// Writes the native code for a field without a sign.
 fn unsigned(w: &mut Writer, _: u16, x: &[Value]) -> Value {
     let element = x[0].element();
     let bits = u64::from(element.bits());
@@ -43,7 +43,7 @@ fn unsigned(w: &mut Writer, _: u16, x: &[Value]) -> Value {
     w.binary("and", &shifted, &mask)
 }
 
-/// What native code computes for a field with a sign.
+/// Writes the native code for a field with a sign.
 fn signed(w: &mut Writer, _: u16, x: &[Value]) -> Value {
     let element = x[0].element();
     let bits = u64::from(element.bits());

@@ -42,7 +42,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     emit::lanes(l, inserted, 0, ty, &[ty, ty, ScalarType::U32, ScalarType::U32])
 }
 
-/// What native code computes.
+/// Writes the native code.
 fn insert(w: &mut Writer, _: u16, x: &[Value]) -> Value {
     let element = x[0].element();
     let bits = u64::from(element.bits());

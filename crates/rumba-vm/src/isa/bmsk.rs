@@ -1,4 +1,4 @@
-//! `bmsk`: a mask of ones from a position, so many bits long.
+//! `bmsk`: a mask of ones with a start position and a width.
 
 use crate::base::types::ScalarType;
 use crate::exec::shape;

@@ -24,7 +24,7 @@ use crate::machine::warp::Warp;
 /// Copies `extra` bytes of the thread's stack from `a` to `b + imm`.
 const COPY: Handlers = Handlers::same(copy);
 
-/// What a function is called with and gives back.
+/// The parameters and results of a function.
 #[derive(Clone, Copy)]
 struct Signature<'m> {
     returns: &'m [ast::Variable<'m>],
@@ -351,7 +351,7 @@ impl<'m> Lowering<'m> {
         Ok(())
     }
 
-    /// Whether what is passed or received is what is declared.
+    /// Checks that an argument or result has the declared type.
     fn check_type(&mut self, operand: &'m ast::Operand<'m>, declared: &ast::Variable<'m>) -> Result<(), LowerError> {
         if let OperandKind::Vector(elements) = &operand.kind {
             return self.check_vector(operand, elements, declared);
@@ -393,7 +393,7 @@ impl<'m> Lowering<'m> {
         }
     }
 
-    /// The same for a vector of registers.
+    /// Checks a vector of registers against the declared type.
     fn check_vector(
         &mut self,
         operand: &'m ast::Operand<'m>,

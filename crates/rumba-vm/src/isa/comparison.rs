@@ -29,7 +29,7 @@ pub struct Comparison {
     upper: Handlers,
 }
 
-/// The comparisons that have handlers; the others are these swapped or negated.
+/// The comparisons that have handlers; all other comparisons swap the operands or negate the result.
 #[derive(Clone, Copy)]
 enum Basic {
     Equal,

@@ -119,7 +119,7 @@ impl Warp {
     }
 }
 
-/// What the counter of a grid's barrier holds.
+/// The value of the counter of a grid's barrier.
 ///
 /// # Safety
 /// The address is that of the counter in the workspace of a launch under way.

@@ -1,6 +1,6 @@
 //! `cp.async` and `cp.async.bulk`: copies that arrive later.
 //!
-//! When they arrive is told in [`crate::mem::copies`]. Tensor copies and reductions are in [`crate::isa::tensor`].
+//! [`crate::mem::copies`] says when copies arrive. Tensor copies and reductions are in [`crate::isa::tensor`].
 
 use crate::base::lanes::lanes_of;
 use crate::base::report::AccessKind;
@@ -187,7 +187,7 @@ fn lower_wait(l: &mut Lowering<'_>, handlers: Handlers) -> Result<(), LowerError
     Ok(())
 }
 
-/// Which bulk copy an operation is, in its `extra`.
+/// The kind of bulk copy, in an operation's `extra`.
 const FROM_GLOBAL: u16 = 0;
 const FROM_SHARED: u16 = 1;
 const TO_GLOBAL: u16 = 2;
@@ -330,7 +330,7 @@ unsafe fn wait(warp: &mut Warp, pc: Pc) -> Pc {
     pc.next()
 }
 
-/// The same of bulk copies, or until these have `READ` their sources.
+/// Waits for bulk copies, or until these have `READ` their sources.
 unsafe fn wait_bulk<const READ: bool>(warp: &mut Warp, pc: Pc) -> Pc {
     let (active, but) = (warp.active, pc.imm as u32);
     // SAFETY: the addresses passed the access check when the copies were begun.
@@ -387,8 +387,8 @@ unsafe fn bulk(warp: &mut Warp, pc: Pc) -> Pc {
     pc.next()
 }
 
-/// What is wrong with a bulk copy from shared memory to that of the cluster where there are no clusters: an H200 takes it for an
-/// illegal instruction, even if it would stay within the block.
+/// The error of a bulk copy from shared memory to that of the cluster in a launch without clusters: an H200 takes it
+/// for an illegal instruction, even if it would stay within the block.
 pub(super) fn outside_of_clusters(warp: &Warp) -> Option<String> {
     (!warp.context().explicit_cluster).then(|| {
         "a bulk copy from shared memory to that of a cluster, in a kernel that is not launched in clusters".to_owned()
@@ -444,7 +444,7 @@ fn bulk_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     let observe = |warp: &Warp| observe_range(warp, pc, lane, to, (target.bytes, target.kind), target.agent);
     let Completion::Barrier(barrier) = completion else {
         let copy = Copy { mask, ..Copy::whole(from, to, bytes) };
-        // A race is told by what the copy writes.
+        // The report of a race depends on the bytes that the copy writes.
         begin_group(warp, pc, lane, Delivery::Copy(copy), agent);
         observe(warp);
         return Ok(());
@@ -516,7 +516,7 @@ pub(super) fn deliver_to(
         let bytes = u64::from(delivery.bytes());
         count(warp, pc, lane, barrier, Bytes::Brought(delivery.bytes()))?;
         if rank != to_rank {
-            // What the checks were told of one block is so of each.
+            // The checks already know of the accesses in the block `to_rank`.
             observe_range(warp, pc, lane, base + to_offset, (bytes, AccessKind::Write), agent);
             let any = agent.map(Agent::in_any_proxy);
             observe_range(warp, pc, lane, barrier, (8, AccessKind::Atomic), any);

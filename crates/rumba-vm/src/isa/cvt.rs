@@ -191,12 +191,12 @@ fn finite(w: &mut Writer, half: form::Half, flags: u16, x: &Value) -> Value {
     half.finish(w, flags & Mode::RELU, &bits)
 }
 
-/// What native code computes for one half.
+/// Writes the native code for one half.
 fn form_of_half<const BF16: bool>(w: &mut Writer, flags: u16, x: &[Value]) -> Value {
     finite(w, form::Half::of(BF16), flags, &x[0])
 }
 
-/// What native code computes for two halves.
+/// Writes the native code for two halves.
 fn form_of_halves<const BF16: bool>(w: &mut Writer, flags: u16, x: &[Value]) -> Value {
     let [high, low] = [&x[0], &x[1]].map(|x| finite(w, form::Half::of(BF16), flags, x));
     form::packed(w, &low, &high)
@@ -305,12 +305,12 @@ fn general(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     Ok(())
 }
 
-/// The formats as `f64`, in which each of them is exact.
+/// A floating-point format, converted to and from `f64`, which represents every number of the format exactly.
 trait Format: Lane {
-    /// As an operand: flushed if the mode says so and the format is `f32`.
+    /// The number as an operand: subnormals are flushed if the mode says so and the format is `f32`.
     fn to_f64(self, mode: Mode) -> f64;
 
-    /// As a result of the mode; NaN becomes canonical.
+    /// The number rounded by the mode, as a result; NaN becomes canonical.
     fn from_f64(mode: Mode, x: f64) -> Self;
 
     /// A quiet NaN with the sign and the leading fraction bits of this NaN.
@@ -407,19 +407,19 @@ fn between_floats(to: ScalarType, from: ScalarType, mode: Mode) -> Result<Handle
     })
 }
 
-/// What native code computes for a half as `f32`.
+/// Writes the native code for a half as `f32`.
 fn widened<const BF16: bool>(w: &mut Writer, mode: u16, x: &[Value]) -> Value {
     let value = form::Half::of(BF16).widen(w, &x[0]);
     form::output(w, mode, &value)
 }
 
-/// What native code computes for an `f32` as a half.
+/// Writes the native code for an `f32` as a half.
 fn narrowed<const BF16: bool>(w: &mut Writer, mode: u16, x: &[Value]) -> Value {
     let bits = form::Half::of(BF16).round(w, mode, &x[0]);
     form::Half::of(BF16).finish(w, mode & Mode::SAT, &bits)
 }
 
-/// What native code computes for an `f64` as `f32`.
+/// Writes the native code for an `f64` as `f32`.
 fn from_double(w: &mut Writer, mode: u16, x: &[Value]) -> Value {
     let value = form::narrow(w, mode, &x[0]);
     if mode & Mode::SAT != 0 {
@@ -440,7 +440,7 @@ fn from_double(w: &mut Writer, mode: u16, x: &[Value]) -> Value {
     w.bits_as(&bits, Element::F32)
 }
 
-/// What native code computes for an `f32` as `f64`.
+/// Writes the native code for an `f32` as `f64`.
 fn to_double(w: &mut Writer, mode: u16, x: &[Value]) -> Value {
     let mut a = x[0].clone();
     if mode & Mode::FTZ != 0 {

@@ -25,7 +25,7 @@ pub(super) fn wrapping(to: ScalarType, from: ScalarType) -> Result<Handlers, Low
         32 => shape::unary(|a: A| a as u32).linear(extension(from, 32)),
         _ => shape::unary(|a: A| a as u64).linear(extension(from, 64)),
     });
-    // What is wider than the result is cut when it is written.
+    // The write truncates a value that is wider than the result.
     Ok(match (from.is_signed(), to.bits()) {
         (true, 8 | 16 | 32) => converted.form(|w, _, x| resized(w, "sext", &x[0], Element::I32)),
         (true, _) => converted.form(|w, _, x| resized(w, "sext", &x[0], Element::I64)),
@@ -184,7 +184,7 @@ fn clamped(to: ScalarType, from: ScalarType) -> Result<Handlers, LowerError> {
     }))
 }
 
-/// What native code computes where NaN becomes the highest bit.
+/// Writes the native code of conversions in which NaN becomes the highest bit.
 fn clamping<D: FromFloat + Lane>(w: &mut Writer, _: u16, x: &[Value]) -> Value {
     let name = if D::IS_SIGNED { "fptosi.sat" } else { "fptoui.sat" };
     let number = w.converting(name, &x[0], D::ELEMENT);
@@ -201,7 +201,7 @@ trait FromFloat: Copy {
     /// The highest bit only: what NaN becomes where 64 bits are involved.
     const INDEFINITE: Self;
 
-    /// What an `f32` NaN becomes: zero, except for integers of 64 bits.
+    /// The result for an `f32` NaN: zero, except for integers of 64 bits.
     const NAN: Self;
 
     /// A number, towards zero, clamped to the type's range; anything for NaN.

@@ -137,7 +137,7 @@ pub(super) fn from_exponents(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<()
     emit::lanes(l, decode, 0, ScalarType::Bf16x2, &[ScalarType::B16])
 }
 
-/// What happens with a small format.
+/// The direction and the number of conversions of a small format.
 #[derive(Clone, Copy)]
 enum Codec {
     FromF32,

@@ -1,6 +1,6 @@
-//! The conversions of `cvt` with stochastic rounding: what is cut off rounds up with a probability that is its size.
+//! The conversions of `cvt` with stochastic rounding: the probability of rounding up is the size of the discarded part.
 //!
-//! Random bits are added below the last bit that is kept, at the top of what is cut off, and then the rest is cut off.
+//! Random bits are added below the last kept bit, at the top of the discarded bits, which are then discarded.
 //! The manual says which bits of the operand belong to which number. It leaves open what two numbers that share 16 bits
 //! make of them; here both use them all.
 
@@ -15,7 +15,7 @@ use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::{VReg, VirtualOp};
 
-/// What a floating point format is made of.
+/// The layout of a floating point format.
 #[derive(Clone, Copy)]
 struct Layout {
     exponent_bits: u32,
@@ -158,7 +158,7 @@ mod tests {
         check(
             "cvt.rs.f16x2.f32 %r0, %r1, %r2, %r3",
             &[
-                // Exact numbers stay what they are, whatever the random bits.
+                // Exact numbers stay unchanged for all random bits.
                 (&[ONE, 0xc000_0000, 0xffff_ffff], 0x3c00_c000),
                 // One and a half units: up with the largest random bits, down without; the top three bits do not count.
                 (&[0x3f80_3000, 0x3f80_3000, 0x1fff_e000], 0x3c02_3c01),

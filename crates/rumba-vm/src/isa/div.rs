@@ -148,7 +148,7 @@ pub(super) fn divide_s32(a: i32, b: i32) -> i32 {
     select(b == 0, -1, quotient)
 }
 
-/// `a / b` as `div.approx` has it: zero for finite `a` if `b` is above 2^126.
+/// `a / b` by the rules of `div.approx`: zero for finite `a` if the magnitude of `b` is above 2^126.
 #[inline(always)]
 fn approximate(a: f32, b: f32) -> f32 {
     let large = (b.abs() > f32::from_bits(0x7e80_0000)) & b.is_finite() & a.is_finite();

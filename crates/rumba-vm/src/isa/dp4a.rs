@@ -41,7 +41,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     emit::lanes(l, dot, 0, ScalarType::B32, &[a, b, ScalarType::B32])
 }
 
-/// What native code computes, given which operands have signs.
+/// Writes native code, given which operands are signed.
 fn form_of_dot(w: &mut Writer, signed: [bool; 2], x: &[Value]) -> Value {
     let mut sum = x[2].clone();
     for index in 0..4 {

@@ -1,4 +1,4 @@
-//! What instruction files share when they lower: operands by position, and dispatch on types.
+//! Helpers for lowering in instruction files: operands by position, and dispatch on types.
 
 use crate::base::types::ScalarType;
 use crate::lower::error::LowerError;

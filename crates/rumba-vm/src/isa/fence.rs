@@ -72,7 +72,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     Ok(())
 }
 
-/// Emits that the checks are told of a fence between proxies.
+/// Emits an operation that reports a fence between proxies to the checks.
 pub(crate) fn emit_proxy(l: &mut Lowering<'_>, from: Option<Proxy>, to: Proxy) {
     let bits = |proxy: Option<Proxy>| proxy.map_or(0, |proxy| proxy as u64);
     l.emit(VirtualOp { imm: bits(from) << 32 | bits(Some(to)), ..VirtualOp::new(Handlers::same(proxy_fence)) });

@@ -147,7 +147,7 @@ impl Mode {
 
     /// The sign of an exact zero sum: positive if the signs differ, but negative when rounding down.
     ///
-    /// `sum` is returned unless it is zero.
+    /// A `sum` other than zero is returned unchanged.
     #[inline(always)]
     pub fn zero_sum(self, sum: f32, a: f64, b: f64) -> f32 {
         let negative = (a.to_bits() | b.to_bits()) >> 32 & 0x8000_0000;
@@ -221,7 +221,7 @@ fn is_nan_f64(bits: u64) -> bool {
 /// The NaN of an operation in `f64` on numbers that has no result, as `0 / 0`.
 pub const INVALID_F64: u64 = 0xfff8 << 48;
 
-/// Whether [`INVALID_F64`] is what the processor gives; on AArch64 it has the other sign.
+/// Whether the processor's result is [`INVALID_F64`]; on AArch64 the NaN has the other sign.
 pub const IS_INVALID_OF_PROCESSOR: bool = cfg!(target_arch = "x86_64");
 
 /// `r`, the result of an operation on `a` and `b`; but if an operand is NaN, that NaN made quiet, `b` first.
@@ -323,7 +323,7 @@ pub trait Ordered: Copy {
     /// The bits of `a` and `b` combined: or if `or`, and otherwise.
     fn combine(a: Self, b: Self, or: bool) -> Self;
 
-    /// What becomes of two NaN of which the second is `b`.
+    /// The result for two NaN operands, the second of which is `b`.
     #[inline(always)]
     fn both_nan(b: Self) -> Self {
         let _ = b;

@@ -107,7 +107,7 @@ fn fused(mode: Mode) -> Handlers {
     )
 }
 
-/// What native code computes for `fma.rn.f32`.
+/// Writes the native code for `fma.rn.f32`.
 fn form_of_single(w: &mut Writer, mode: u16, x: &[Value]) -> Value {
     let [a, b, c] = [&x[0], &x[1], &x[2]].map(|x| form::input(w, mode, x));
     let sum = w.intrinsic("fma", &[&a, &b, &c]);
@@ -151,7 +151,7 @@ fn half(l: &mut Lowering<'_>, mode: Mode, ty: ScalarType) -> Result<(), LowerErr
 }
 
 /// `fma` of halves: the sum of the exact product, rounded to odd before it is rounded.
-/// What native code computes.
+/// Writes the native code.
 fn form_of_halves<const BF16: bool, const PACKED: bool>(w: &mut Writer, mode: u16, x: &[Value]) -> Value {
     let half = form::Half::of(BF16);
     let one = |w: &mut Writer, x: &[Value]| {

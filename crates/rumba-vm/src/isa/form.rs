@@ -1,4 +1,4 @@
-//! What the forms of instructions have in common: how native code computes what the functions of `float` compute.
+//! The common parts of native code for instructions: native code for the functions of `float`.
 
 use crate::base::ir::{Element, Value, Writer};
 use crate::isa::float::{Extremum, INVALID_F64, IS_INVALID_OF_PROCESSOR, Mode, NAN_F32, Rounding, SCALE};
@@ -53,7 +53,7 @@ pub(super) fn output(w: &mut Writer, mode: u16, x: &Value) -> Value {
     if mode & Mode::SAT != 0 { saturate(w, &x) } else { canonical(w, &x) }
 }
 
-/// As [`Mode::flushed`], given what computes the result times [`SCALE`]² where that is needed.
+/// As [`Mode::flushed`]; `scaled` writes the computation of the result times [`SCALE`]², if it is needed.
 pub(super) fn flushed(w: &mut Writer, mode: u16, x: &Value, scaled: impl FnOnce(&mut Writer) -> Value) -> Value {
     let mut x = x.clone();
     if mode & Mode::FTZ != 0 {
@@ -69,7 +69,7 @@ pub(super) fn flushed(w: &mut Writer, mode: u16, x: &Value, scaled: impl FnOnce(
     if mode & Mode::SAT != 0 { saturate(w, &x) } else { canonical(w, &x) }
 }
 
-/// `x` times [`SCALE`], so many times.
+/// `x` multiplied `times` times by [`SCALE`].
 pub(super) fn scaled(w: &mut Writer, x: &Value, times: u32) -> Value {
     let scale = w.number(Element::F32, SCALE.to_bits().into());
     (0..times).fold(x.clone(), |x, _| w.binary("fmul", &x, &scale))
@@ -253,7 +253,7 @@ pub(super) fn quotient(w: &mut Writer, signed: bool, x: &[Value]) -> Value {
     w.select(&zero, &ones, &quotient)
 }
 
-/// What such a division leaves; all ones for a divisor of zero.
+/// The remainder of such a division; all ones for a divisor of zero.
 pub(super) fn remainder(w: &mut Writer, signed: bool, x: &[Value]) -> Value {
     let quotient = quotient(w, signed, x);
     let product = w.mul(&quotient, &x[1]);

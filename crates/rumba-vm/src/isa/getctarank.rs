@@ -55,7 +55,7 @@ unsafe fn getctarank<T: Copy + Into<u64>>(warp: &mut Warp, pc: Pc) -> Pc {
         let rank = if pc.extra == WINDOW {
             Cluster::split(address, block.rank).0
         } else {
-            // What is asked about other memory is not specified.
+            // The manual leaves the result for other memory unspecified.
             block.cluster().owner(address).map_or(0, |(rank, _)| rank)
         };
         // SAFETY: as above.

@@ -1,4 +1,5 @@
-//! `griddepcontrol`: dependencies between grids. They run one after the other here, so it does nothing.
+//! `griddepcontrol`: dependencies between grids. The machine runs grids one after the other, so the instruction does
+//! nothing.
 
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;

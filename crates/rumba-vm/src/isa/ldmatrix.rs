@@ -83,7 +83,7 @@ pub(super) fn matrices(m: &Matched<'_>) -> Result<usize, LowerError> {
     m.choose("num", &[(".x1", 1), (".x2", 2), (".x4", 4)])
 }
 
-/// Loads matrices that take so many registers each.
+/// Lowers loads of matrices that take `registers` registers each.
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, registers: usize, handlers: Handlers) -> Result<(), LowerError> {
     let space = memory::space(l, m, 1);
     let count = matrices(m)?;

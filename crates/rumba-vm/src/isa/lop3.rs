@@ -100,7 +100,7 @@ fn lower_with_predicate(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Low
     Ok(())
 }
 
-/// What native code computes: as [`by_table`].
+/// Native code for [`by_table`].
 fn form(w: &mut Writer, table: u16, x: &[Value]) -> Value {
     let bit = |index: u16| {
         if table >> index & 1 == 0 { 0 } else { u64::from(u32::MAX) }

@@ -105,7 +105,7 @@ fn whole(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     emit::lanes(l, sum, 0, wide(ty), &[ty, ty, wide(ty)])
 }
 
-/// What native code computes for `mad.wide`.
+/// Writes the native code for `mad.wide`.
 fn sum(w: &mut Writer, extension: &str, x: &[Value]) -> Value {
     let product = form::wide_product(w, extension, x);
     w.binary("add", &product, &x[2])

@@ -35,7 +35,7 @@ fn saturating(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
     emit::lanes(l, sum, 0, ScalarType::S32, &[ScalarType::S32; 3])
 }
 
-/// What native code computes.
+/// Writes the native code.
 fn form_of_sum(w: &mut Writer, shift: &str, x: &[Value], from: u64) -> Value {
     let product = form_of_product(w, shift, x, from);
     w.add(&product, &x[2])

@@ -57,7 +57,7 @@ fn lower(
     Ok(())
 }
 
-/// What native code computes for `match.all`: all lanes are there.
+/// Native code for `match.all`, with all lanes of the mask active.
 fn form_of_all(w: &mut Writer, _: &Op, lanes: &Value, a: Option<&Value>) -> (Value, Option<Value>) {
     let equal = match a {
         Some(a) if a.is_vector() => {
@@ -72,7 +72,7 @@ fn form_of_all(w: &mut Writer, _: &Op, lanes: &Value, a: Option<&Value>) -> (Val
     (w.and(&mask, lanes), Some(mask))
 }
 
-/// What native code computes for `match.any`: all lanes are there.
+/// Native code for `match.any`, with all lanes of the mask active.
 fn form_of_any(w: &mut Writer, _: &Op, lanes: &Value, a: Option<&Value>) -> (Value, Option<Value>) {
     let Some(a) = a.filter(|a| a.is_vector()) else {
         return (lanes.clone(), None);

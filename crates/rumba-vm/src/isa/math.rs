@@ -81,7 +81,7 @@ fn circular(x: f32, quarter: u64) -> f32 {
     select(x.is_finite(), value as f32, f32::NAN)
 }
 
-/// What native code computes for [`sin`], or for [`cos`] if `quarter` is 1.
+/// Writes the native code for [`sin`], or for [`cos`] if `quarter` is 1.
 pub(super) fn form_of_circular(w: &mut Writer, x: &Value, quarter: u64) -> Value {
     let angle = form::wide(w, x);
     let angle = times(w, &angle, f64::from(PER_TURN));
@@ -119,7 +119,7 @@ pub(super) fn form_of_circular(w: &mut Writer, x: &Value, quarter: u64) -> Value
     w.select(&finite, &value, &nan)
 }
 
-/// What native code computes for [`polynomial`].
+/// Writes the native code for [`polynomial`].
 fn form_of_polynomial(w: &mut Writer, x: &Value, c: &[f64]) -> Value {
     let (last, others) = c.split_last().expect("a polynomial has coefficients");
     let last = number(w, *last);
@@ -159,17 +159,17 @@ const POWER: [f64; 10] = [
     1.017_808_600_923_97e-7,
 ];
 
-/// What native code computes for [`ex2`].
+/// Writes the native code for [`ex2`].
 pub(super) fn form_of_ex2(w: &mut Writer, x: &Value) -> Value {
     let wide = form::wide(w, x);
     let power = form_of_power(w, &wide);
     let power = w.convert("fptrunc", &power, Element::F32);
-    // Any NaN will do: what is written is canonical.
+    // Any NaN will do: the write makes it canonical.
     let ordered = w.compare("fcmp ord", x, x);
     w.select(&ordered, &power, x)
 }
 
-/// What native code computes for [`power`].
+/// Writes the native code for [`power`].
 fn form_of_power(w: &mut Writer, x: &Value) -> Value {
     let (most, least, round) = (number(w, 200.0), number(w, -200.0), number(w, ROUND));
     let below = w.compare("fcmp olt", x, &most);
@@ -200,7 +200,7 @@ fn power(x: f64) -> f64 {
 /// Of logarithms: artanh(t) / t, in t².
 const LOGARITHM: [f64; 8] = [1.0, 1.0 / 3.0, 0.2, 1.0 / 7.0, 1.0 / 9.0, 1.0 / 11.0, 1.0 / 13.0, 1.0 / 15.0];
 
-/// What native code computes for [`lg2`].
+/// Writes the native code for [`lg2`].
 pub(super) fn form_of_lg2(w: &mut Writer, x: &Value) -> Value {
     const LEAST: u64 = 0x3fe6_a09e_0000_0000;
     let wide = form::wide(w, x);
@@ -253,7 +253,7 @@ pub fn lg2(x: f32) -> f32 {
 /// Of hyperbolic tangents: tanh(y) / y, in y².
 const TANGENT: [f64; 6] = [1.0, -1.0 / 3.0, 2.0 / 15.0, -17.0 / 315.0, 62.0 / 2835.0, -1382.0 / 155_925.0];
 
-/// What native code computes for [`tanh`].
+/// Writes the native code for [`tanh`].
 pub(super) fn form_of_tanh(w: &mut Writer, x: &Value) -> Value {
     let wide = form::wide(w, x);
     let size = w.intrinsic("fabs", &[&wide]);

@@ -1,7 +1,7 @@
 //! `mbarrier`: barriers that are objects in shared memory, count arrivals and bytes, and are waited for by polling.
 //!
-//! What an object's bits mean is told in [`crate::mem::mbarrier`]. A wait never suspends a thread here: it ends the warp's turn
-//! instead, so that a phase that never ends becomes a timeout that names the line.
+//! [`crate::mem::mbarrier`] documents the bits of an object. A wait never suspends a thread here: it ends the warp's
+//! turn instead, so that a phase that never ends becomes a timeout that names the line.
 
 use crate::base::lanes::lanes_of;
 use crate::base::report::AccessKind;
@@ -200,7 +200,7 @@ fn lower_wait(l: &mut Lowering<'_>, m: &Matched<'_>, suspends: u16) -> Result<()
     emit(l, m, 1, wait, (result, value), flags, ChoiceMbarrier::Looks)
 }
 
-/// What bytes that come do: they arrive, and count for no arrivals.
+/// The effect of arriving bytes, which do not count as arrivals.
 const BYTES: ChoiceMbarrier = ChoiceMbarrier::Brings;
 
 /// Places a point of choice before an arrival at an mbarrier in shared memory, or before bytes that come there.

@@ -1,6 +1,6 @@
-//! What the instructions that access memory share when they lower: state spaces, vectors, parameters.
+//! The common part of lowering instructions that access memory: state spaces, vectors, parameters.
 //!
-//! What an access does is told in [`crate::exec::access`], what it may do in [`crate::exec::memory`].
+//! [`crate::exec::access`] performs accesses, [`crate::exec::memory`] checks them.
 
 use rumba_ptx::ast::{Literal, OperandKind, StateSpace};
 
@@ -50,7 +50,7 @@ pub(crate) fn space(l: &mut Lowering<'_>, m: &Matched<'_>, index: usize) -> Spac
     }
 }
 
-/// The same for an instruction that accesses `.local`, too.
+/// The state space of an instruction that also accesses `.local`.
 pub(crate) fn space_or_local(l: &mut Lowering<'_>, m: &Matched<'_>, index: usize) -> Space {
     match space(l, m, index) {
         Space::Generic if named_space(l, index) == Some(StateSpace::Local) => Space::Local,
@@ -132,7 +132,7 @@ pub(crate) fn in_space(space: Space, named: StateSpace) -> bool {
     }
 }
 
-/// A cache policy, the operand at `index`, is there if a modifier says so.
+/// Checks that the operand at `index`, a cache policy, is present if and only if a modifier asks for it.
 pub(crate) fn check_policy(l: &Lowering<'_>, m: &Matched<'_>, index: usize) -> Result<(), LowerError> {
     match (m.get("hint").is_some(), l.operand_count() > index) {
         (true, false) => Err(LowerError::new("`.L2::cache_hint` needs a cache policy as the last operand")),
@@ -151,7 +151,7 @@ fn vector(m: &Matched<'_>) -> usize {
     }
 }
 
-/// The operands of a vector, of which there are `count`.
+/// The `count` elements of a vector operand.
 pub(super) fn elements<'m>(
     l: &mut Lowering<'m>,
     index: usize,
@@ -291,7 +291,7 @@ pub(crate) fn lower_load(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Lo
     Ok(())
 }
 
-/// Places a point of choice before a load or store by which threads may synchronise. Whether it is one.
+/// Places a point of choice before a load or store by which threads may synchronize. Returns whether the access is one.
 fn choose(
     l: &mut Lowering<'_>,
     m: &Matched<'_>,
@@ -391,7 +391,7 @@ fn store_slot(l: &mut Lowering<'_>, place: VReg, declared: ScalarType, ty: Scala
     Ok(())
 }
 
-/// What native code computes: the value, which is cut or extended when it is written.
+/// Native code: the value, which is truncated or extended when it is written.
 fn cut(_: &mut Writer, _: u16, x: &[Value]) -> Value {
     x[0].clone()
 }

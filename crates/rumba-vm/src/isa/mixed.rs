@@ -43,7 +43,7 @@ where
     })
 }
 
-/// What native code computes for a sum, a difference or a product of halves.
+/// Writes the native code for a sum, a difference or a product of halves.
 fn form_of_two<const OPERATION: char, const BF16: bool, const PACKED: bool>(
     w: &mut Writer,
     mode: u16,
@@ -207,7 +207,7 @@ pub fn extremum<const MAX: bool>(l: &mut Lowering<'_>, m: &Matched<'_>, ty: Scal
     emit::lanes(l, handlers, ftz | nan | sign, ty, &[ty, ty])
 }
 
-/// What native code computes for `f32` with the flags in `extra`.
+/// Writes the native code for `f32` with the flags in `extra`.
 fn form_of_extremum<const MAX: bool>(w: &mut Writer, flags: u16, x: &[Value]) -> Value {
     const SIGN: u64 = 0x8000_0000;
     let which = Extremum { max: MAX, nan: flags & NAN != 0 };

@@ -1,7 +1,7 @@
 //! `mma`: the product of two matrices that lie in the registers of a warp, and its sum with a third.
 //!
-//! What is computed is told in [`crate::isa::matrix::product`]. Matrices in shared and in tensor memory are multiplied by other
-//! instructions, `wgmma` and `tcgen05`.
+//! [`crate::isa::matrix::product`] has the arithmetic. Other instructions, `wgmma` and `tcgen05`, multiply matrices in
+//! shared and in tensor memory.
 
 use crate::isa::float::Rounding;
 use crate::isa::matrix::element::ElementType;
@@ -133,7 +133,8 @@ pub(super) static MMA: Instruction = Instruction {
         lower,
     }],
     availability: &[
-        // Of these sm_120a is the first that has them; the machine takes them for sm_100a, too, as one device with all.
+        // On GPUs these forms first exist on sm_120a; the machine accepts them for sm_100a, too, as a device with all
+        // forms.
         Availability::specific((8, 7), 100).with(&[".kind::f8f6f4"]),
     ],
     undefined: Undefined::Decides,

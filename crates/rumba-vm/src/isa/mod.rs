@@ -275,7 +275,7 @@ pub fn find(name: &str) -> Option<&'static Instruction> {
     position.ok().map(|index| INSTRUCTIONS[index])
 }
 
-/// What a module lacks to have this instruction, as a sentence.
+/// The reason why a module cannot have this instruction, as a sentence.
 pub(crate) fn missing(instruction: &ast::Instruction<'_>, version: Version, target: Target) -> Option<String> {
     let opcode = &instruction.opcode;
     find(opcode.mnemonic)?

@@ -135,12 +135,12 @@ fn unpack<'m>(l: &mut Lowering<'m>, ty: ScalarType, parts: &'m [Operand<'m>]) ->
     Ok(())
 }
 
-/// What native code computes for a part: the bits from `shift` on, which are cut when they are written.
+/// Writes the native code for a part: the bits from `shift` on, which are cut when they are written.
 fn taken(w: &mut Writer, shift: u16, x: &[Value]) -> Value {
     w.binary_with("lshr", &x[0], shift.into())
 }
 
-/// What native code computes for two parts that become one value.
+/// Writes the native code for two parts that become one value.
 fn joined(w: &mut Writer, shift: u16, x: &[Value]) -> Value {
     let [high, low] = [&x[0], &x[1]].map(|x| w.extended(x, Element::I64));
     let high = w.binary_with("shl", &high, shift.into());

@@ -41,7 +41,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     emit::lanes(l, product, 0, ty, &[ty, ty])
 }
 
-/// What native code computes: 32 bits of a product of 24-bit numbers, which a shift extends, from a bit on.
+/// The native code: 32 bits of a product of 24-bit numbers, which a shift extends, from a bit on.
 pub(super) fn form_of_product(w: &mut Writer, shift: &str, x: &[Value], from: u64) -> Value {
     let extension = if shift == "ashr" { "sext" } else { "zext" };
     let [a, b] = [&x[0], &x[1]].map(|x| {

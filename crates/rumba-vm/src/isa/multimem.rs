@@ -1,8 +1,9 @@
-//! `multimem`: loads, stores and reductions at the same place in the memory of several devices. There is one device, so that
-//! each is one at one place: what a load reduces is one value.
+//! `multimem`: loads, stores and reductions at the same place in the memory of several devices. The machine has one
+//! device, so each instruction accesses one place: a load reduces a single value.
 //!
-//! That is the manual's word alone: no results of a GPU are kept beside it (`tests/it/transfers`), since these instructions take
-//! addresses of multicast objects only, which are made for the links between several GPUs (CUDA Driver API, "Multicast Object Management").
+//! The semantics follow the manual alone: `tests/it/transfers` has no results of a GPU for them, since these
+//! instructions take addresses of multicast objects only, which are made for the links between several GPUs (CUDA
+//! Driver API, "Multicast Object Management").
 
 use crate::isa::{atomic, memory};
 use crate::lower::availability::Availability;

@@ -4,7 +4,7 @@ use crate::check::order::{Order, Scope, Semantics};
 use crate::lower::notation::Matched;
 
 impl Order {
-    /// Of a load or store.
+    /// The order of a load or store.
     pub(crate) fn of_access(m: &Matched<'_>) -> Self {
         match m.get("sem") {
             None if m.has(".nc") => Self::NON_COHERENT,

@@ -69,7 +69,7 @@ fn form_of_permute(w: &mut Writer, [a, b]: [&Value; 2], selectors: &Value) -> Va
     result
 }
 
-/// The same of selectors that are known.
+/// Writes a permutation by constant selectors.
 fn fixed(w: &mut Writer, words: [&Value; 2], selectors: u64) -> Value {
     let mut result = Value::integer(Element::I32, 0);
     for position in 0..4 {

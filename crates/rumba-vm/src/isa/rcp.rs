@@ -88,7 +88,7 @@ fn approximate_double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Lower
     emit::lanes(l, reciprocal, Mode::of(m).0, ScalarType::F64, &[ScalarType::F64])
 }
 
-/// What native code computes for a reciprocal.
+/// Writes the native code for a reciprocal.
 fn inverse(w: &mut Writer, x: &Value) -> Value {
     let one = w.number(Element::F64, 1_f64.to_bits());
     w.binary("fdiv", &one, x)

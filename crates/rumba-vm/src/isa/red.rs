@@ -1,4 +1,4 @@
-//! `red`: an atomic read-modify-write that does not give what was there before.
+//! `red`: an atomic read-modify-write that does not return the old value.
 
 use crate::isa::{atomic, mbarrier};
 use crate::lower::availability::Availability;

@@ -15,7 +15,7 @@ use crate::lower::virtual_op::{Control, VirtualOp};
 use crate::machine::op::{Handlers, Members, Pc, TogetherForm};
 use crate::machine::warp::{Warp, fill};
 
-/// What native code computes: a reduction of LLVM, of all lanes.
+/// The native code: a reduction of LLVM, of all lanes.
 macro_rules! form {
     ($reduction:literal) => {
         Some((

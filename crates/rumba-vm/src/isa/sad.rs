@@ -25,7 +25,7 @@ pub(super) static SAD: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-/// What native code computes.
+/// Writes the native code.
 fn form_of_sum(w: &mut Writer, less: &str, x: &[Value]) -> Value {
     let less = w.compare(less, &x[0], &x[1]);
     let (down, up) = (w.sub(&x[0], &x[1]), w.sub(&x[1], &x[0]));

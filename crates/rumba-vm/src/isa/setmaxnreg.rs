@@ -1,5 +1,5 @@
-//! `setmaxnreg`: registers that a warp group gives back or takes. The machine has enough of them, so that only what is asked
-//! for is checked.
+//! `setmaxnreg`: registers that a warp group releases or requests. The machine always has enough registers, so that
+//! only the operands are checked.
 
 use crate::isa::matrix::operands::{emit, whole_warp};
 use crate::isa::matrix::warpgroup::expect_group;

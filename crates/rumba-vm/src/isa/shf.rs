@@ -1,4 +1,4 @@
-//! `shf`: shift of a pair of registers, of which one half is kept: the upper for `.l`, the lower for `.r`.
+//! `shf`: shift of a pair of registers, which keeps one half: the upper half for `.l`, the lower half for `.r`.
 
 use crate::base::ir::{Value, Writer};
 use crate::base::types::ScalarType;
@@ -40,7 +40,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     emit::lanes(l, shift, 0, ScalarType::B32, &[ScalarType::B32, ScalarType::B32, ScalarType::U32])
 }
 
-/// What native code computes for an amount that may be 32: all of the other operand.
+/// Writes the native code for an amount that may be 32: all of the other operand.
 fn form_of_clamped(w: &mut Writer, x: &[Value], to_left: bool) -> Value {
     let shifted = w.intrinsic(if to_left { "fshl" } else { "fshr" }, &[&x[1], &x[0], &x[2]]);
     let beyond = w.compare_with("icmp ugt", &x[2], 31);

@@ -112,7 +112,7 @@ fn of_all(handler: Handler) -> Handlers {
     })
 }
 
-/// What native code computes for `source`, of all lanes; lanes outside of their segment read themselves.
+/// Writes the native code for `source`, of all lanes; lanes outside of their segment read themselves.
 fn form_of_source(w: &mut Writer, mode: u16, own: &Value, packed: &Value) -> (Value, Value) {
     let b = w.and_with(packed, 31);
     let clamp = w.binary_with("lshr", packed, 16);
@@ -168,8 +168,8 @@ unsafe fn beside(_: &mut Warp, pc: Pc) -> Pc {
     pc.next()
 }
 
-/// The same shuffle, which also lets the predicate `dst` have what the predicate `a` has in the lanes that are read, and
-/// the operation that has to come right after it.
+/// The same shuffle, which also copies the predicate `a` of the source lanes to the predicate `dst`, and the operation
+/// that has to come right after it.
 fn follow(shuffle: &VirtualOp, dst: VReg, a: VReg) -> (VirtualOp, VirtualOp) {
     let handlers =
         if shuffle.d == VReg::None { Handlers::same(without_members::<true>) } else { Handlers::same(shfl::<true>) };

@@ -113,7 +113,7 @@ unsafe fn fill(warp: &mut Warp, pc: Pc) -> Pc {
         // SAFETY: both slots have 32 lanes of 64 bits.
         let (address, bytes) = unsafe { ((*addresses.add(lane)).wrapping_add(pc.imm), *sizes.add(lane)) };
         match written_range(warp, pc, lane, address, bytes) {
-            // SAFETY: the access check has found that so many bytes there may be written.
+            // SAFETY: the access check has found that `bytes` bytes may be written there.
             Ok(host) => unsafe { std::ptr::write_bytes(host as *mut u8, 0, bytes as usize) },
             Err(stop) => return stop,
         }

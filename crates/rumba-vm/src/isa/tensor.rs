@@ -1,6 +1,7 @@
-//! The tensor forms of `cp.async.bulk` and `cp.reduce.async.bulk`, and bulk reductions: what they ask for, and that they may.
+//! The tensor forms of `cp.async.bulk` and `cp.reduce.async.bulk`, and bulk reductions: their operands, and the access
+//! checks.
 //!
-//! Which elements a copy comes to is told in [`crate::mem::tensor`], when it arrives in [`crate::mem::copies`].
+//! [`crate::mem::tensor`] says which elements a copy accesses, [`crate::mem::copies`] when the copy arrives.
 
 use std::convert::Infallible;
 
@@ -57,7 +58,7 @@ pub(super) const STORE: Form = Form {
     lower: |l, m| lower_store(l, m, STORES, 0),
 };
 
-/// The same, to be combined with what is there.
+/// From shared to global memory, combined with the elements in global memory.
 pub(super) const REDUCE: Form = Form {
     syntax: "
         cp.reduce.async.bulk.tensor!.dim.global.shared::cta.op{.mode}.bulk_group{.hint}  [map], [src]{, policy};
@@ -108,11 +109,11 @@ pub(super) const BULK_REDUCE: Form = Form {
 /// The operations of reductions.
 const OPERATIONS: [&str; 8] = [".add", ".min", ".max", ".inc", ".dec", ".and", ".or", ".xor"];
 
-/// In an operation's `imm`: what it does, in two bits.
+/// In an operation's `imm`: the direction of the copy, in two bits.
 const LOADS: u64 = 0;
 const STORES: u64 = 1;
 const REDUCES: u64 = 2;
-/// Which elements, in two bits.
+/// The kind of elements, in two bits.
 const TILE: u64 = 0;
 const FOUR_ROWS: u64 = 1;
 const COLUMNS: u64 = 2;
@@ -122,7 +123,7 @@ const MODE_SHIFT: u32 = 2;
 const MASKED: u64 = 1 << 4;
 /// How many dimensions.
 const RANK_SHIFT: u32 = 5;
-/// Which reduction.
+/// The reduction.
 const OPERATION_SHIFT: u32 = 8;
 /// Whether columns along the width are those of `im2col::w::128`.
 const WIDTH_128: u64 = 1 << 11;
@@ -420,7 +421,7 @@ fn begin_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
     };
     copy.window = window;
     if matches!(completion, Completion::Group) {
-        // A race is told by what the copy writes.
+        // The report of a race depends on the bytes that the copy writes.
         begin_group(warp, pc, lane, Delivery::Tensor(Box::new(copy.clone())), agent);
     }
     if warp.is_monitored() {

@@ -149,7 +149,7 @@ fn replace_lane(warp: &mut Warp, pc: Pc, lane: usize, value: u64) -> Result<(), 
     }
     let wanted = Range { address, bytes: BYTES as u64, align: 1, kind: AccessKind::Write, space, agent: None };
     let host = range(warp, pc, lane, wanted)?;
-    // What the driver has worked out of all fields, behind these, stays as it is.
+    // The bytes behind the fields, which the driver computed from all fields, stay unchanged.
     // SAFETY: the range passed the access check.
     unsafe { write(host, &map.encode()[..FIELD_BYTES]) };
     Ok(())

@@ -11,7 +11,7 @@ use crate::{Config, Device, Engine, Launch, Module, Source};
 #[path = "../../tests/it/common/compiler.rs"]
 mod compiler;
 
-/// What the destination holds before.
+/// The initial value of the destination.
 const BEFORE: u64 = 0x5a5a_a5a5_5a5a_a5a5;
 
 /// Active lanes: all, alternating, and all of some vectors but not of others.

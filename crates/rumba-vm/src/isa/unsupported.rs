@@ -1,4 +1,4 @@
-//! What of PTX this machine does not execute: the one list of it, with the reasons.
+//! The only list of the parts of PTX that the machine does not execute, with the reasons.
 //!
 //! A module that holds such an instruction loads; a kernel that holds one, or calls a function that does, cannot be
 //! launched. Everything that is neither here nor in [`crate::isa::INSTRUCTIONS`] is taken for a mistake in the source.

@@ -220,7 +220,7 @@ const ADD: u16 = 1 << 13;
 const MIN: u16 = 2 << 13;
 const MAX: u16 = 3 << 13;
 
-/// What becomes of a result: saturated, then combined with `c` or put into a part of it.
+/// Finishes a result: saturates it, then combines it with `c` or puts it into a part of `c`.
 fn finish(extra: u16, result: i64, c: u32) -> u32 {
     let part = Part::of_code(extra);
     let is_signed = extra & SIGNED != 0;

@@ -83,7 +83,7 @@ set! {
     VSET4 "vset4" 4;
 }
 
-/// What is done with each pair of elements.
+/// The operation on each pair of elements.
 #[derive(Clone, Copy)]
 enum Operation {
     Add,

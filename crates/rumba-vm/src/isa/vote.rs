@@ -74,7 +74,7 @@ fn lower(l: &mut Lowering<'_>, extra: u16, result: ScalarType) -> Result<(), Low
     Ok(())
 }
 
-/// What native code computes.
+/// Writes the native code.
 fn form(w: &mut Writer, op: &Op, lanes: &Value, votes: Option<&Value>) -> (Value, Option<Value>) {
     let votes = votes.map_or_else(|| Value::integer(Element::I32, 0), Value::clone);
     let votes = if op.imm == 0 { votes } else { w.xor_with(&votes, op.imm) };

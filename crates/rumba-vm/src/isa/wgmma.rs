@@ -1,6 +1,6 @@
 //! `wgmma`: products of matrices by warp groups, whose second factor, and mostly the first, lies in shared memory.
 //!
-//! What is computed is told in [`crate::isa::matrix::warpgroup`], how the factors lie in shared memory in
+//! The arithmetic is described in [`crate::isa::matrix::warpgroup`], the layout of the factors in shared memory in
 //! [`crate::isa::matrix::descriptor`]. A product is computed where it is begun, warp by warp; `wait_group` is where the warps
 //! of the group wait for each other.
 
@@ -134,7 +134,7 @@ pub(super) static WGMMA: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-/// What all lanes of a warp of a group come to.
+/// Lowers an operation that all lanes of a warp of a group execute together.
 fn lower_group(l: &mut Lowering<'_>, handler: Handler, imm: u64) -> Result<(), LowerError> {
     let virtual_op = VirtualOp { imm, ..VirtualOp::new(Handlers::same(handler)) };
     emit(l, virtual_op, &[], &[]);

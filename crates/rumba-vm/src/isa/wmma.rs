@@ -170,7 +170,7 @@ impl Matrix {
     }
 }
 
-/// Everything that a load or store knows but its address: made once for good, as there are as many as there are forms.
+/// The parameters of a load or store other than its address: made once per form, and never freed.
 struct Transfer {
     matrix: Matrix,
     fragment: Fragment,

@@ -24,15 +24,15 @@ use crate::machine::op::Op;
 use crate::machine::program::{ChoicePoint, Class, Debug, Facts, Fixed, Flow, Parameter, Program, SaveRange};
 use crate::machine::special::Special;
 
-/// Bytes of shared memory that a kernel may declare; what is more is asked for at the launch.
+/// The largest shared memory that a kernel may declare, in bytes; larger sizes are requested at the launch.
 const SHARED_BYTES: u64 = 48 << 10;
-/// Slot units that a program may have: operations name them in 16 bits.
+/// The largest number of slot units of a program: operations name slots in 16 bits.
 const MAX_UNITS: u32 = 1 << 16;
 
-/// What a program is built for.
+/// The options of a program.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProgramOptions {
-    /// What is put into programs besides their own operations.
+    /// The checks and counts whose operations are added to programs.
     pub(crate) instruments: Instruments,
     /// Whether the processor's vector instructions may be used.
     pub(crate) vector_instructions: bool,
@@ -42,11 +42,12 @@ pub(crate) struct ProgramOptions {
 pub(crate) enum Refusal {
     /// The source is wrong.
     Wrong(Vec<Located>),
-    /// The source is right, for all that is known, but the machine does not execute all of it.
+    /// The source is valid as far as checked, but has instructions that the machine does not execute.
     Unsupported(Vec<Located>),
 }
 
-/// Builds the program of a kernel. What it calls through pointers is among `addressed`; what it may call joins `reached`.
+/// Builds the program of a kernel. Calls through pointers reach functions of `addressed` only; adds all functions that
+/// the kernel may call to `reached`.
 pub(crate) fn program<'m>(
     symbols: &'m Symbols<'m>,
     sources: &[SourceText<'m>],
@@ -153,7 +154,7 @@ pub(crate) fn program<'m>(
     })
 }
 
-/// What is wrong with a function that no kernel calls.
+/// The errors of a function that no kernel calls.
 pub(crate) fn check<'m>(symbols: &'m Symbols<'m>, sources: &[SourceText<'m>], function: FunctionId) -> Vec<Located> {
     let mut lowering = Lowering::new(ProgramBuilder::new(symbols));
     lowering.pool.function(function);
@@ -177,7 +178,7 @@ fn parameter_list(ast: &ast::Function<'_>) -> Result<(Vec<Parameter>, usize), St
     Ok((list, end as usize))
 }
 
-/// What a kernel's directives say about launches.
+/// The limits that a kernel's directives put on launches.
 struct Limits {
     threads: u32,
     block: Option<[u32; 3]>,
@@ -232,7 +233,7 @@ fn limits(ast: &ast::Function<'_>) -> Limits {
     limits
 }
 
-/// Where an operation of the flat list goes on.
+/// The successor of an operation of the flat list.
 enum Destination {
     None,
     Jump(usize),
@@ -248,7 +249,7 @@ struct Emitted {
     source: u32,
     conditional: bool,
     flow: Flow,
-    /// Whether the operation ends a block and counts what was executed in it.
+    /// Whether the operation ends a block and counts the operations executed in it.
     ends: bool,
 }
 
@@ -546,7 +547,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
         }
     }
 
-    /// Bytes of stack that a thread needs, unless it depends on what the kernel does.
+    /// Bytes of stack that a thread needs, unless the number depends on the run.
     fn stack_bytes(&self) -> Option<u64> {
         let unbounded = |function: &Function<'_>| function.has_alloca || function.calls_indirectly;
         if self.calls_among.recursive.contains(&true) || self.functions.iter().any(unbounded) {
@@ -563,15 +564,15 @@ impl<'a, 'm> Assembly<'a, 'm> {
     }
 }
 
-/// Which of the places are predicates, as bits.
+/// A bit for each place that is a predicate.
 fn predicates(places: [VReg; 5]) -> u8 {
     let bits = places.iter().enumerate();
     bits.filter(|(_, place)| matches!(place, VReg::Predicate(_))).fold(0, |bits, (position, _)| bits | 1 << position)
 }
 
-/// Which functions of a program call which.
+/// The call graph of a program.
 struct CallGraph {
-    /// All functions, each behind those that it calls unless these call it, too.
+    /// All functions, callees before callers, except in cycles.
     callees_first: Vec<usize>,
     /// Whether a function can call itself, directly or through others.
     recursive: Vec<bool>,
@@ -579,7 +580,8 @@ struct CallGraph {
 
 impl CallGraph {
     fn of(pool: &ProgramBuilder<'_>, functions: &[Function<'_>]) -> Self {
-        // A call by address is an edge to a node behind the functions, from which edges lead to all that it may reach.
+        // A call by address is an edge to an extra node behind the functions, with edges to all functions that the call
+        // may reach.
         let by_address = functions.len();
         let mut callees: Vec<Vec<usize>> = functions.iter().map(|function| function.calls.clone()).collect();
         for function in functions.iter().filter(|function| function.calls_indirectly) {

@@ -169,7 +169,7 @@ const EFFORT: usize = 32;
 /// How many blocks may be looked at besides: enough for any loops of a thousand blocks that are nested 256 deep.
 const LEAST_EFFORT: usize = 256_000;
 
-/// What a search knows about a block.
+/// The state of a block in a search.
 #[derive(Clone, Copy, Default)]
 struct Mark {
     index: u32,

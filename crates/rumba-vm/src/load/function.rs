@@ -299,7 +299,7 @@ pub(crate) fn parameter_place(variable: &ast::Variable<'_>, end: u64) -> Result<
 }
 
 impl Lowering<'_> {
-    /// Lets only the lanes of a predicate execute what was emitted since `first`.
+    /// Lets only the lanes of a predicate execute the operations emitted since `first`.
     fn wrap_in_guard(&mut self, first: usize, predicate: VReg, negated: bool, uniform: bool) {
         let body = self.function.nodes.split_off(first);
         let simple = body.iter().all(|node| matches!(node, Node::Op { control: Control::Next, .. }));

@@ -1,4 +1,4 @@
-//! Which virtual slots hold a value that is still needed, and which places of the register file they share.
+//! Liveness of virtual slots, and their assignment to shared places of the register file.
 //!
 //! Lanes are independent of each other: an operation writes its own lanes only, so the liveness of one thread's values is
 //! the liveness of all. Slots of different widths never share a place, so that an operation's destination overlaps its
@@ -14,7 +14,7 @@ use crate::machine::program::Class;
 /// An operation as far as liveness is concerned.
 pub(crate) struct LiveOp<'a> {
     pub(crate) virtual_op: &'a VirtualOp,
-    /// Whether some lanes keep what was in its destination.
+    /// Whether some lanes keep the old value of its destination.
     pub(crate) conditional: bool,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Assignment {
     pub(crate) counts: [u32; 3],
 }
 
-/// Assigns places to virtual slots, of which there is one for each of `classes`.
+/// Assigns places to virtual slots, one for each element of `classes`.
 pub(crate) fn assign(classes: &[Class], blocks: &[BasicBlock], ops: &[LiveOp<'_>]) -> Assignment {
     let intervals = intervals(classes.len(), blocks, ops);
     let mut assignment = Assignment { index: vec![0; classes.len()], counts: [0; 3] };

@@ -1,4 +1,4 @@
-//! From PTX sources to a module: parsing, linking, variables, programs; and what can be wrong with them.
+//! From PTX sources to a module: parsing, linking, variables, programs; and the errors in these steps.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -23,24 +23,24 @@ use crate::mem::allocations::{AllocationKind, MemoryError};
 /// A PTX source.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
-    /// What to call it in reports.
+    /// The name of the source in reports.
     pub name: &'a str,
     /// The text.
     pub ptx: &'a str,
 }
 
-/// What is wrong with one source.
+/// The errors of one source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceErrors {
     /// The source.
     pub name: String,
     /// The faults.
     pub diagnostics: Vec<Diagnostic>,
-    /// All of them at length, with excerpts.
+    /// The faults at length, with excerpts.
     pub report: String,
-    /// All of them as NVIDIA's assembler would print them.
+    /// The faults as NVIDIA's assembler would print them.
     pub short: String,
-    /// Line and column of the first.
+    /// Line and column of the first fault.
     pub position: (u32, u32),
 }
 
@@ -55,7 +55,7 @@ pub enum LoadError {
     Memory {
         /// The variable.
         name: String,
-        /// What was wrong.
+        /// The cause.
         error: MemoryError,
     },
 }
@@ -101,7 +101,7 @@ pub(crate) struct ModuleInner {
     /// Variables by name: address, size.
     pub(crate) globals: HashMap<String, (u64, usize)>,
     allocations: Vec<u64>,
-    /// The numbers of the targets of its sources.
+    /// The numbers of the targets of the module's sources.
     targets: Vec<u32>,
     const_bytes: usize,
 }
@@ -129,7 +129,8 @@ impl Module {
         Some(Function { module: Arc::clone(&self.inner), program: Arc::clone(program) })
     }
 
-    /// What the machine does not execute of a kernel that the module has and [`Self::function`] does not give.
+    /// The instructions for which the machine cannot execute a kernel of the module, so that [`Self::function`] does
+    /// not return it.
     pub fn refusal(&self, name: &str) -> Option<&LoadError> {
         self.inner.refused.get(name)
     }
@@ -148,7 +149,7 @@ impl Module {
     }
 }
 
-/// What a kernel needs, in the terms of a GPU.
+/// The resources of a kernel, as a GPU counts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FunctionAttributes {
     /// 32-bit registers per thread.
@@ -199,8 +200,8 @@ impl Function {
         self.program.parameter_bytes
     }
 
-    /// The lines of its PTX with instructions that native code lets the interpreter execute: operations in between, of which
-    /// there is no form in [`crate::isa`]. A line is there once for each of its operations.
+    /// The lines of the kernel's PTX with instructions that native code leaves to the interpreter, because
+    /// [`crate::isa`] has no form for some operation. A line appears once for each such operation.
     pub fn lines_without_form(&self) -> Vec<u32> {
         let program = &self.program;
         let operations = program.ops.iter().zip(&program.facts).take(program.kernel_ops);
@@ -210,7 +211,7 @@ impl Function {
             .collect()
     }
 
-    /// What it needs.
+    /// The resources that the kernel needs.
     pub fn attributes(&self) -> FunctionAttributes {
         FunctionAttributes {
             registers: self.program.registers,
@@ -341,7 +342,7 @@ fn place_variables(inner: &mut ModuleInner, symbols: &mut Symbols<'_>) -> Result
     Ok(())
 }
 
-/// Writes what variables start with. Without an initialiser that is zero, as on a device.
+/// Writes the initial values of variables: zero without an initializer, as on a device.
 fn initialise(symbols: &Symbols<'_>) -> Result<(), Vec<Located>> {
     let mut errors = Vec::new();
     for variable in symbols.variables.iter().filter(|variable| variable.address != 0) {
@@ -366,7 +367,7 @@ fn initialise(symbols: &Symbols<'_>) -> Result<(), Vec<Located>> {
 struct Image<'a, 's> {
     symbols: &'a Symbols<'s>,
     source: usize,
-    /// Where the initial value ends: names that it mentions are declared before.
+    /// The end of the initial value in the source: names in the value are declared before it.
     position: u32,
     ty: ScalarType,
     bytes: &'a mut [u8],

@@ -1,4 +1,4 @@
-//! What modules are loaded with and outlives them: settings, memory, threads.
+//! The resources that modules use and that outlive them: settings, memory, threads.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +8,7 @@ use crate::explore::Exploration;
 use crate::mem::allocations::Allocations;
 use crate::mem::arena::Arena;
 
-/// What a device shares with its modules.
+/// The resources that a device shares with its modules.
 pub(crate) struct Resources {
     pub(crate) config: Config,
     /// The exploration that the launches belong to.

@@ -1,7 +1,7 @@
-//! What is known about functions before they are lowered: how often names are written, which variables in `.param` need
-//! an address, and which functions have their address taken.
+//! Facts about functions before they are lowered: how often names are written, which variables in `.param` need an
+//! address, and which functions have their address taken.
 //!
-//! Nothing is checked here: what does not make sense is found when it is lowered.
+//! The survey checks nothing: lowering finds the errors.
 
 use crate::lower::lowering::Survey;
 

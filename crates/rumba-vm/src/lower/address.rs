@@ -20,7 +20,7 @@ pub(crate) struct Address {
     pub(crate) base: VReg,
     /// Whether `base` has 32 bits instead of 64.
     pub(crate) narrow: bool,
-    /// What is added.
+    /// The offset added.
     pub(crate) offset: i64,
     /// The state space of the variable that it names.
     pub(crate) space: Option<StateSpace>,

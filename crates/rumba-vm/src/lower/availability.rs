@@ -1,13 +1,14 @@
-//! Which versions of PTX and which targets have an instruction, or some of its forms: the "PTX ISA Notes" and "Target ISA
-//! Notes" of the manual's sections. What states nothing is as old as its target.
+//! The versions of PTX and the targets that have an instruction, or some of its forms: the "PTX ISA Notes" and "Target
+//! ISA Notes" of the manual's sections. An instruction without an entry exists in every version of PTX that has its
+//! target.
 
 use rumba_ptx::ast::Instruction;
 
 /// Where the forms with certain modifiers exist.
 pub struct Availability {
-    /// Modifiers that the forms have, all of them.
+    /// Modifiers all of which the forms have.
     with: &'static [&'static str],
-    /// Modifiers that they do not have.
+    /// Modifiers none of which the forms have.
     without: &'static [&'static str],
     /// The least number of operands, destinations included.
     operands: usize,
@@ -20,7 +21,7 @@ pub struct Availability {
 enum Limit {
     /// From this version, for this target and later ones.
     Since,
-    /// The same, for the target itself and its family only: `sm_90a`.
+    /// From this version, for the target itself and its family only: `sm_90a`.
     Specific,
     /// No longer from this version for this target and later ones.
     Until,
@@ -36,7 +37,7 @@ impl Availability {
         Self::new(version, target, Limit::Since)
     }
 
-    /// The same for targets of that architecture only (`sm_90a`).
+    /// All forms exist from a version of PTX, for targets of this architecture only (`sm_90a`).
     pub const fn specific(version: (u32, u32), target: u32) -> Self {
         Self::new(version, target, Limit::Specific)
     }
@@ -46,28 +47,28 @@ impl Availability {
         Self::new(version, target, Limit::Until)
     }
 
-    /// Of the forms with all of these modifiers.
+    /// Restricts the entry to forms with all of these modifiers.
     pub const fn with(self, modifiers: &'static [&'static str]) -> Self {
         Self { with: modifiers, ..self }
     }
 
-    /// Of the forms with none of these modifiers.
+    /// Restricts the entry to forms with none of these modifiers.
     pub const fn without(self, modifiers: &'static [&'static str]) -> Self {
         Self { without: modifiers, ..self }
     }
 
-    /// Of the forms with at least so many operands, destinations included.
+    /// Restricts the entry to forms with at least this number of operands, destinations included.
     pub const fn operands(self, operands: usize) -> Self {
         Self { operands, ..self }
     }
 
-    /// Whether it is about this instruction.
+    /// Whether the entry applies to an instruction.
     pub(crate) fn concerns(&self, instruction: &Instruction<'_>) -> bool {
         let has = |modifier: &&str| instruction.opcode.modifiers.contains(modifier);
         instruction.operands.len() >= self.operands && self.with.iter().all(has) && !self.without.iter().any(has)
     }
 
-    /// What a module of a version and a target lacks to have these forms, as the end of a sentence.
+    /// The reason why a module of a version and a target cannot have these forms, as the end of a sentence.
     pub(crate) fn missing(&self, version: (u32, u32), target: Target) -> Option<String> {
         let Self { version: (major, minor), target: number, .. } = *self;
         match self.limit {
@@ -88,6 +89,6 @@ impl Availability {
 pub(crate) struct Target {
     /// 90 for `sm_90a`.
     pub(crate) number: u32,
-    /// Whether it has what only this very architecture or its family has (`sm_90a`, `sm_100f`).
+    /// Whether the target has the features specific to its architecture or family (`sm_90a`, `sm_100f`).
     pub(crate) specific: bool,
 }

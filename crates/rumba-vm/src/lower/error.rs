@@ -10,9 +10,9 @@ use thiserror::Error;
 pub struct LowerError {
     /// A sentence that names the cause.
     pub message: String,
-    /// The operand at fault, if it is one of them.
+    /// The operand at fault, if an operand is.
     pub(crate) span: Option<Span>,
-    /// What to do about it.
+    /// Advice.
     pub(crate) help: Option<String>,
 }
 
@@ -22,21 +22,21 @@ impl LowerError {
         Self { message: message.into(), span: None, help: None }
     }
 
-    /// The same with advice.
+    /// This error with advice.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// The same about a place.
+    /// This error at a place in the source.
     #[must_use]
     pub(crate) fn at(mut self, span: Span) -> Self {
         self.span.get_or_insert(span);
         self
     }
 
-    /// The same as a diagnostic, which stands at `span` if nothing closer is known.
+    /// This error as a diagnostic, at `span` if the error has no place of its own.
     pub(crate) fn into_diagnostic(self, span: Span) -> Diagnostic {
         let diagnostic = Diagnostic::new(self.span.unwrap_or(span), self.message);
         match self.help {

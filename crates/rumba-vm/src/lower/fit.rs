@@ -1,19 +1,19 @@
-//! Which registers and literals suit which operands (manual, sections 9.4 and 4.5), as NVIDIA's assembler sees it.
+//! The registers and literals that fit an operand (manual, sections 9.4 and 4.5), by the rules of NVIDIA's assembler.
 //!
-//! Kinds and widths are compared here; what an operand is for is its instruction's business.
+//! This module compares kinds and widths; instructions know the purpose of their operands.
 
 use rumba_ptx::ast::Literal;
 
 use crate::base::types::ScalarType;
 use crate::lower::error::LowerError;
 
-/// What the bits of a type stand for.
+/// The meaning of a type's bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Anything of this width.
     Bits,
     Integer,
-    /// One type of floating point numbers, or of several numbers side by side: it suits itself.
+    /// A type of floating point numbers, or of several numbers side by side, which only fits itself.
     Exact(ScalarType),
     Predicate,
 }

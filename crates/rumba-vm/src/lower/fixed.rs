@@ -1,4 +1,4 @@
-//! What the functions of a program share while they are lowered: fixed slots, shared variables, references.
+//! The state that the functions of a program share while they are lowered: fixed slots, shared variables, references.
 
 use rumba_checks::CheckSet;
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ pub(crate) enum Reference {
     Shared(VReg),
 }
 
-/// What the functions of a program share while they are lowered.
+/// The state that the functions of a program share while they are lowered.
 pub(crate) struct ProgramBuilder<'m> {
     pub(crate) symbols: &'m Symbols<'m>,
     pub(crate) fixed: Vec<(Class, Fixed)>,
@@ -42,7 +42,7 @@ pub(crate) struct ProgramBuilder<'m> {
     pub(crate) pointed_at: FxHashSet<FunctionId>,
     /// Variables in shared memory, for reports: name, offset, bytes.
     pub(crate) shared_variables: Vec<(String, u64, u64)>,
-    /// What is put into the program besides its own operations.
+    /// The instrumentation of the program.
     pub(crate) instruments: Instruments,
     /// Registers that may be read before they are written, for reports.
     pub(crate) register_names: Vec<String>,
@@ -169,14 +169,14 @@ impl<'m> ProgramBuilder<'m> {
     }
 }
 
-/// What is put into programs.
+/// The instrumentation of programs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Instruments {
-    /// What checks put there.
+    /// The checks that add operations.
     pub(crate) checks: CheckSet,
-    /// What instructions do, in numbers.
+    /// Whether instructions are counted.
     pub(crate) profile: bool,
-    /// Places where the lanes of a warp part by chance.
+    /// Whether programs get points where the lanes of a warp diverge at random.
     pub(crate) scatter: bool,
     /// Points of choice before what synchronises.
     pub(crate) choices: bool,

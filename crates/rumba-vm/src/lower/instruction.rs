@@ -1,4 +1,4 @@
-//! What an instruction is: its forms, and all that other parts of the machine have to know about it.
+//! The description of an instruction: its forms, and the attributes that other parts of the machine use.
 
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
@@ -15,31 +15,32 @@ pub type Lower = fn(&mut Lowering<'_>, &Matched<'_>) -> Result<(), LowerError>;
 pub struct Instruction {
     /// The mnemonic.
     pub name: &'static str,
-    /// Where the PTX manual describes it.
+    /// The section of the PTX manual.
     pub section: &'static str,
     /// Its forms, each with its semantics.
     pub forms: &'static [Form],
-    /// The versions of PTX and the targets that have it, or some of its forms, if not all have.
+    /// The versions of PTX and the targets that have the instruction, or some of its forms, if not all have.
     pub availability: &'static [Availability],
-    /// What its operands may name besides registers.
+    /// The names besides registers that its operands may have.
     pub names: Names,
     /// Whether its result may be `_`.
     pub optional_result: bool,
-    /// Which lanes execute it together. Forms with `.aligned` or a `membermask` say so themselves.
+    /// The lanes that execute the instruction together. For forms with `.aligned` or a `membermask`, the syntax
+    /// decides.
     pub convergence: Convergence,
     /// How it uses memory.
     pub memory: Memory,
-    /// What it does with undefined operands.
+    /// The effect of undefined operands.
     pub undefined: Undefined,
-    /// The operand that may be wrong although the instruction gives a result.
+    /// The operand that may be invalid although the instruction gives a result.
     pub hazard: Option<Hazard>,
-    /// What its result keeps of its operands.
+    /// The properties of operands that carry over to the result.
     pub carries: Carries,
     /// Whether its result is one of its operands.
     pub chooses: Chooses,
     /// Whether it compares its operands.
     pub compares: bool,
-    /// Whether it changes nothing the second time that it combines the same operands: `f(f(x, a), a) = f(x, a)`, in any order.
+    /// Whether the instruction is idempotent: `f(f(x, a), a) = f(x, a)`, in any order.
     pub is_idempotent: bool,
 }
 
@@ -63,7 +64,7 @@ impl Instruction {
     };
 }
 
-/// Forms of an instruction that mean the same, with their semantics.
+/// Forms of an instruction with the same semantics.
 pub struct Form {
     /// The syntax in the manual's notation; see [`crate::lower::notation`].
     pub syntax: &'static str,
@@ -75,18 +76,18 @@ pub struct Form {
 #[derive(Clone, Copy)]
 pub(crate) struct Occurrence {
     pub(crate) instruction: &'static Instruction,
-    /// Which lanes execute it together.
+    /// The lanes that execute the instruction together.
     pub(crate) convergence: Convergence,
 }
 
 impl Default for Occurrence {
-    /// What stands for no instruction of the source, such as the return at the end of a function.
+    /// A placeholder for operations without an instruction in the source, such as the return at the end of a function.
     fn default() -> Self {
         Self { instruction: &Instruction::NEW, convergence: Convergence::Lane }
     }
 }
 
-/// What operands may name besides registers.
+/// The names besides registers that operands may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Names {
     /// Nothing.
@@ -111,8 +112,8 @@ impl Names {
     }
 }
 
-/// Which lanes of a warp execute an instruction together. Where the scheduler splits warps by chance, it keeps them together
-/// for these.
+/// The lanes of a warp that execute an instruction together. A scheduler that splits warps at random keeps these lanes
+/// together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Convergence {
     /// Each lane by itself.
@@ -126,34 +127,35 @@ pub enum Convergence {
 /// How an instruction uses memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
-    /// Not as a thread's loads and stores do.
+    /// The instruction makes no loads and stores of a thread.
     None,
-    /// It loads, stores or updates: its effect depends on the order of the lanes and threads.
+    /// The instruction loads, stores or updates memory: its effect depends on the order of the lanes and threads.
     Accesses,
-    /// It begins copies that end later.
+    /// The instruction begins asynchronous copies.
     Copies,
 }
 
-/// What an instruction does with undefined operands (`load/instrument/registers.rs`). Loads, stores and branches are told by
-/// their operations.
+/// The effect of undefined operands of an instruction (`load/instrument/registers.rs`). Loads, stores and branches are
+/// recognized by their operations.
 #[derive(Clone, Copy)]
 pub enum Undefined {
-    /// Its results are undefined, too.
+    /// The results are undefined, too.
     Spreads,
-    /// So they are, unless the result is the same whatever the operand holds: then it is the same for these values.
+    /// The results are undefined, unless they are the same for every value of the operand: it suffices to try these
+    /// values.
     Absorbs(Extremes),
-    /// So they are, unless the operand holds two values and the result needs the other half of it only.
+    /// The results are undefined, unless the operand holds two values and the result only needs the other half.
     Selects,
-    /// The same of an instruction that also packs two values into a register.
+    /// As `Selects`, for an instruction that also packs two values into a register.
     Packs,
     /// Every operand decides something: an undefined one is a mistake.
     Decides,
-    /// `dst` is undefined where the lane is from which `a` is taken. The function gives the same operation with predicates
-    /// `dst` and `a` that go along, and the operation that comes right after it.
+    /// `dst` is undefined if `a` is undefined in the source lane. The function returns the same operation with
+    /// predicates `dst` and `a`, which track undefined lanes, and the operation to insert right after it.
     Shuffles(fn(&VirtualOp, VReg, VReg) -> (VirtualOp, VirtualOp)),
 }
 
-/// Values of an operand on which every result depends that depends on it at all.
+/// Extreme values of an operand: a result that depends on the operand differs between these values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extremes {
     /// Of bits, and of factors.
@@ -171,12 +173,12 @@ pub enum Hazard {
     ShiftBeyondWidth,
 }
 
-/// What the result of an instruction keeps of its operands.
+/// The properties of an instruction's operands that carry over to its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carries {
-    /// Nothing that checks follow.
+    /// None that a check tracks.
     Nothing,
-    /// The values: what makes an operand meaningless makes the result so (`load/instrument/arithmetic.rs`).
+    /// The value: if an operand is meaningless, so is the result (`load/instrument/arithmetic.rs`).
     Value,
     /// The address: if an operand points into an array, so does the result (`load/instrument/arrays.rs`).
     Address,
@@ -197,10 +199,10 @@ impl Carries {
 /// Whether the result of an instruction is one of its operands, so that the others do not matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chooses {
-    /// It is not.
+    /// The result is not one of the operands.
     Nothing,
-    /// It is `a` or `b`, as the predicate `c` says.
+    /// The predicate `c` selects `a` or `b` as the result.
     ByPredicate,
-    /// It is for predicates, each of which can make the other superfluous.
+    /// The operands are predicates, each of which can mask the other.
     OfPredicates,
 }

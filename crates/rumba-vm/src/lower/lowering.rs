@@ -1,7 +1,7 @@
 //! From an instruction of the syntax tree to operations: the interface that instruction files use.
 //!
-//! Slots are virtual here; liveness and slot assignment come afterwards, and so does the order of blocks. Nothing here
-//! knows what an instruction means.
+//! Slots are virtual here; liveness, slot assignment and the order of blocks come afterwards. This module does not know
+//! the semantics of instructions.
 
 use crate::lower::error::LowerError;
 use crate::lower::virtual_op::{Control, LabelId, Node, VReg, VirtualOp};
@@ -30,7 +30,7 @@ pub(crate) struct Function<'m> {
     pub(crate) index: usize,
     pub(crate) is_entry: bool,
     pub(crate) name: &'m str,
-    /// Which source it stands in.
+    /// The index of its source.
     pub(crate) source: usize,
     pub(crate) nodes: Vec<Node>,
     /// Virtual slots.
@@ -41,7 +41,7 @@ pub(crate) struct Function<'m> {
     pub(crate) registers: Vec<Register<'m>>,
     /// Labels: their names, and whether they stand in the body.
     pub(crate) labels: Vec<ast::Label<'m>>,
-    /// What its body does with names.
+    /// The uses of names in its body.
     pub(crate) survey: Survey<'m>,
     /// Bytes of local memory, and the alignment that they want.
     pub(crate) frame_bytes: u64,
@@ -51,7 +51,7 @@ pub(crate) struct Function<'m> {
     pub(crate) calls: Vec<usize>,
     pub(crate) calls_indirectly: bool,
     pub(crate) has_alloca: bool,
-    /// Whether there is a label or a jump so far.
+    /// Whether the body had a label or a jump so far.
     pub(crate) branches: bool,
     /// Points of choice, if orders are explored.
     pub(crate) choices: Vec<ChoicePoint>,
@@ -63,7 +63,7 @@ pub(crate) struct Function<'m> {
 }
 
 impl Function<'_> {
-    /// What a register is known by in a program's list of products.
+    /// The key of a register in a program's list of products.
     pub(crate) fn register_key(&self, place: VReg) -> Option<u64> {
         match place {
             VReg::Slot(slot) if !place.is_fixed() => Some((self.index as u64) << 32 | u64::from(slot)),
@@ -82,19 +82,19 @@ pub struct Lowering<'m> {
     pub(crate) pool: ProgramBuilder<'m>,
     pub(crate) function: Function<'m>,
     pub(crate) instruction: Option<&'m ast::Instruction<'m>>,
-    /// What its operands may name besides registers.
+    /// The names besides registers that its operands may have.
     pub(crate) names: Names,
     /// Index of the PTX instruction in the program's table.
     pub(crate) source: u32,
-    /// What follows the instruction's own operations.
+    /// Operations to emit after the instruction's own operations.
     pub(crate) fixups: Vec<VirtualOp>,
-    /// The guard, until the instruction takes care of it itself.
+    /// The guard, until the instruction handles it itself.
     pub(crate) guard: Option<(VReg, bool)>,
     /// Instructions that the machine does not execute, with the source that they stand in.
     pub(crate) unsupported: Vec<Located>,
 }
 
-/// What an operand without a slot of its own turns out to be.
+/// The meaning of an operand without a slot of its own.
 pub(crate) enum Source {
     Register(usize),
     VReg(VReg, ScalarType),
@@ -242,8 +242,8 @@ impl<'m> Lowering<'m> {
         self.function.nodes.push(Node::Op { virtual_op, control, source: self.source, conditional: false });
     }
 
-    /// Places a point of choice before what the instruction does next, if orders are explored. The object is named by `a` and
-    /// `b`; if it lies in memory, by `a` as an address with an offset in a state space.
+    /// Places a point of choice before the instruction's next operation, if orders are explored. `a` and `b` name the
+    /// object; if the object is in memory, `a` is an address with an offset in a state space.
     pub(crate) fn choose(&mut self, kind: ChoiceKind, (a, b): (VReg, VReg), (space, offset): (Space, i64)) {
         if !self.pool.instruments.choices {
             return;
@@ -265,7 +265,7 @@ impl<'m> Lowering<'m> {
         self.emit_control(point, Control::Park);
     }
 
-    /// Places one that names no object.
+    /// Places a point of choice without an object.
     pub(crate) fn choose_nothing(&mut self, kind: ChoiceKind) {
         self.choose(kind, (VReg::None, VReg::None), (Space::Generic, 0));
     }
@@ -277,12 +277,12 @@ impl<'m> Lowering<'m> {
         }
     }
 
-    /// Takes the guard over: the instruction deals with it.
+    /// Takes the guard: the instruction handles it itself.
     pub(crate) fn take_guard(&mut self) -> Option<(VReg, bool)> {
         self.guard.take()
     }
 
-    /// Places a label that no one but the caller knows.
+    /// Places a label that only the caller knows.
     pub(crate) fn new_label(&mut self) -> LabelId {
         let span = self.instruction.map(|instruction| instruction.span).unwrap_or_default();
         self.function.labels.push(ast::Label { name: "", span });
@@ -315,7 +315,7 @@ impl<'m> Lowering<'m> {
             return false;
         }
         let once = self.function.survey.definitions.get(name) == Some(&1);
-        // Where it may not come by here, the register may hold nothing.
+        // If control may bypass this instruction, the register may be unset.
         let skipped = self.pool.instruments.checks.contains(Check::Init) && self.function.branches;
         if skipped || self.guard.is_some() || !once || register.used || !place.is_fixed() {
             return false;
@@ -511,7 +511,7 @@ impl<'m> Lowering<'m> {
         Ok(Source::VReg(sum, declared))
     }
 
-    /// A special register is read as what it is, by instructions that can.
+    /// Checks that the instruction may read special registers, and that it reads this one with the register's type.
     fn check_special(&self, name: &str, declared: ScalarType, ty: ScalarType) -> Result<(), LowerError> {
         if !self.names.has_specials() {
             return Err(LowerError::new(format!("the special register `{name}` can only be read by mov")));
@@ -562,7 +562,7 @@ fn extension(ty: ScalarType, declared: ScalarType) -> Option<Handlers> {
     Some(handlers)
 }
 
-/// What the body of a function does with names.
+/// The uses of names in the body of a function.
 #[derive(Debug, Default)]
 pub(crate) struct Survey<'m> {
     /// How often the body seems to write each name.

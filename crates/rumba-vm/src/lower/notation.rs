@@ -36,7 +36,7 @@ use crate::lower::instruction::{Convergence, Form, Lower};
 pub struct Matched<'s> {
     /// The form's semantics.
     pub lower: Lower,
-    /// Which lanes execute it together, if its syntax says so.
+    /// The lanes that execute the instruction together, if the syntax says so.
     pub convergence: Option<Convergence>,
     modifiers: Modifiers<'s>,
 }
@@ -50,7 +50,7 @@ impl<'s> Matched<'s> {
         self.modifiers.iter().find(|(name, _)| name[1..] == *placeholder).map(|(_, text)| *text)
     }
 
-    /// What belongs to the modifier that stands for a placeholder.
+    /// The element of a table that belongs to the modifier at a placeholder.
     ///
     /// # Errors
     /// If it belongs to none of them.
@@ -180,7 +180,8 @@ impl Slot {
 }
 
 impl Pattern {
-    /// What the modifiers stand for, if this pattern accepts them as they are. Optional ones side by side have no order.
+    /// The placeholders of the modifiers, if this pattern accepts them in their order. Adjacent optional modifiers have
+    /// no order.
     fn accept<'s>(&self, modifiers: &[&'s str]) -> Option<Modifiers<'s>> {
         let mut found = Vec::with_capacity(modifiers.len());
         let (fixed, free) = self.slots.split_at(self.fixed);
@@ -189,7 +190,7 @@ impl Pattern {
         rest.is_empty().then_some(found)
     }
 
-    /// The same in any order.
+    /// The same for modifiers in any order.
     fn accept_reordered<'s>(&self, modifiers: &[&'s str]) -> Option<Modifiers<'s>> {
         let mut found = Vec::with_capacity(modifiers.len());
         let (fixed, free) = self.slots.split_at(self.fixed);
@@ -207,7 +208,7 @@ impl Pattern {
     }
 }
 
-/// Takes what the slots accept from the start of `modifiers`, and gives what is left.
+/// Matches the slots with the start of `modifiers`, and returns the remaining modifiers.
 fn in_order<'s, 'm>(slots: &[Slot], modifiers: &'m [&'s str], found: &mut Modifiers<'s>) -> Option<&'m [&'s str]> {
     let mut rest = modifiers;
     let mut take = |slot: &Slot, rest: &mut &'m [&'s str]| {
@@ -243,7 +244,7 @@ enum Kind {
     Type,
     Layout,
     Space,
-    /// Its name says what it is.
+    /// A modifier whose name already identifies its slot.
     Other,
 }
 

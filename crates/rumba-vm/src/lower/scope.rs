@@ -1,4 +1,4 @@
-//! What names mean inside a function: registers, parameters, local variables, labels, in nested scopes.
+//! The meaning of names inside a function: registers, parameters, local variables, labels, in nested scopes.
 //!
 //! Names at module scope are found through [`crate::lower::symbols`].
 
@@ -17,7 +17,7 @@ use crate::lower::symbols::Symbol;
 use crate::lower::virtual_op::{LabelId, VReg};
 use crate::machine::program::Class;
 
-/// What a name means.
+/// The meaning of a name.
 #[derive(Debug, Clone)]
 pub(crate) enum Binding<'m> {
     /// A register, by its index in the function.
@@ -116,7 +116,7 @@ impl<'m> Lowering<'m> {
         Ok(())
     }
 
-    /// What `name` means here.
+    /// The meaning of `name` in the current scope.
     pub(crate) fn lookup(&mut self, name: &'m str) -> Option<Binding<'m>> {
         for level in (0..self.function.scopes.len()).rev() {
             let scope = &self.function.scopes[level];

@@ -48,7 +48,7 @@ impl<'m> SourceText<'m> {
         }
     }
 
-    /// What is written from one byte to another.
+    /// The text of a span.
     pub(crate) fn text(&self, span: ast::Span) -> &'m str {
         self.text.get(span.start as usize..span.end as usize).unwrap_or("")
     }

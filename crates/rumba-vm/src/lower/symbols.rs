@@ -1,7 +1,7 @@
 //! The names of a set of PTX sources at module scope: functions and variables, linked across sources.
 //!
-//! What happens inside function bodies is not looked at, except that variables in `.global` and `.const` that are
-//! declared there are collected too: they live as long as the module.
+//! Function bodies are ignored, except that their variables in `.global` and `.const` are collected, too: these
+//! variables live as long as the module.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ pub(crate) type FunctionId = usize;
 /// Index of a variable in [`Symbols::variables`].
 pub(crate) type VariableId = usize;
 
-/// What a name at module scope means.
+/// The meaning of a name at module scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Symbol {
     Function(FunctionId),
@@ -30,12 +30,12 @@ pub(crate) struct FunctionSymbol<'s> {
     pub(crate) handle: u64,
 }
 
-/// A variable, with the declaration that defines it if there is one.
+/// A variable, with its defining declaration if it has one.
 #[derive(Debug)]
 pub(crate) struct VariableSymbol<'s> {
     pub(crate) ast: &'s ast::Variable<'s>,
     pub(crate) source: usize,
-    /// Where it lies; 0 for shared memory, where each block has its own.
+    /// The variable's address; 0 in shared memory, where each block has its own copy.
     pub(crate) address: u64,
     pub(crate) bytes: u64,
 }
@@ -45,15 +45,15 @@ pub(crate) struct VariableSymbol<'s> {
 pub(crate) struct Symbols<'s> {
     pub(crate) functions: Vec<FunctionSymbol<'s>>,
     pub(crate) variables: Vec<VariableSymbol<'s>>,
-    /// What each source sees.
+    /// The names visible in each source.
     scopes: Vec<HashMap<&'s str, Symbol>>,
-    /// Where each source declares a name first.
+    /// The position of the first declaration of each name in each source.
     declared: HashMap<(usize, &'s str), u32>,
     /// Variables that are declared in function bodies, by the address of their declaration.
     inner: HashMap<usize, VariableId>,
 }
 
-/// A diagnostic and the source that it is about.
+/// A diagnostic, and the source that contains the fault.
 pub(crate) type Located = (usize, Diagnostic);
 
 impl<'s> Symbols<'s> {
@@ -90,8 +90,8 @@ impl<'s> Symbols<'s> {
         if errors.is_empty() { Ok(symbols) } else { Err(errors) }
     }
 
-    /// What an alias stands for: a function that is defined, neither weak nor a kernel, under a name that is declared with
-    /// the same parameters and not defined (manual, section 11.6).
+    /// The target of an alias: a defined function, neither weak nor a kernel. The alias must be declared with the same
+    /// parameters and not defined (manual, section 11.6).
     fn aliased(&self, source: usize, alias: &ast::Alias<'_>) -> Result<Symbol, String> {
         let function = |name: &str| match self.find_before(source, name, alias.span.start) {
             Some(Symbol::Function(id)) => Ok((id, self.functions[id].ast)),
@@ -115,12 +115,12 @@ impl<'s> Symbols<'s> {
         Err(format!("`{}` {problem}", alias.target))
     }
 
-    /// What `name` means at module scope in `source`.
+    /// The meaning of `name` at module scope in `source`.
     pub(crate) fn find(&self, source: usize, name: &str) -> Option<Symbol> {
         self.scopes[source].get(name).copied()
     }
 
-    /// The same for a use at `position`, which the declaration has to precede.
+    /// The meaning of `name` for a use at `position`, which the declaration has to precede.
     pub(crate) fn find_before(&self, source: usize, name: &str, position: u32) -> Option<Symbol> {
         let declared = self.declared.get(&(source, name)).copied().unwrap_or(0);
         self.find(source, name).filter(|_| declared < position)

@@ -36,7 +36,7 @@ struct Declared<'s> {
     elements: Option<u8>,
 }
 
-/// What is declared in each level of braces that is open.
+/// The declarations in each open level of braces.
 #[derive(Default)]
 struct Scopes<'s> {
     levels: Vec<Vec<Declared<'s>>>,

@@ -26,7 +26,7 @@ impl VReg {
 /// An operation whose operands are places.
 #[derive(Clone, Copy)]
 pub struct VirtualOp {
-    /// What it does.
+    /// The handlers.
     pub handlers: Handlers,
     /// The destination.
     pub dst: VReg,
@@ -38,7 +38,7 @@ pub struct VirtualOp {
     pub c: VReg,
     /// The fourth source.
     pub d: VReg,
-    /// Which of `dst`, `a`, `b`, `c`, `d` are written instead of read: bits 0 to 4.
+    /// The places among `dst`, `a`, `b`, `c`, `d` that are written instead of read: bits 0 to 4.
     pub defines: u8,
     /// See [`crate::machine::op::Op::extra`].
     pub extra: u16,
@@ -105,7 +105,7 @@ pub(crate) enum Control {
     End,
 }
 
-/// What a function is made of before its blocks are ordered.
+/// A node of a function before its blocks are ordered.
 #[derive(Clone)]
 pub(crate) enum Node {
     /// A label.
@@ -116,7 +116,7 @@ pub(crate) enum Node {
         control: Control,
         /// Index of the PTX instruction.
         source: u32,
-        /// Whether lanes may pass it without executing it, so that it does not end what was in `dst` before.
+        /// Whether lanes may skip the operation, so that it does not end the live range of the old value of `dst`.
         conditional: bool,
     },
 }

@@ -1,4 +1,4 @@
-//! What the warps of a block share: its barriers, its cluster, and what is under way in it.
+//! The state that the warps of a block share: its barriers, its cluster, and its asynchronous copies.
 
 use crate::base::lanes::{BARRIERS, FULL, LANES, MAX_WARPS, lanes_of, mask_of};
 use crate::check::arrivals::SyncHistory;
@@ -34,7 +34,7 @@ const FRESH_BARRIER: Barrier = Barrier {
     last_expected: 0,
 };
 
-/// What the warps of a block share.
+/// The state that the warps of a block share.
 #[derive(Debug)]
 pub(crate) struct BlockState {
     /// Lanes of each warp that have not exited.
@@ -63,7 +63,7 @@ pub(crate) struct BlockState {
     pub(crate) commits: [u32; MAX_WARPS],
     /// How often an mbarrier was changed.
     pub(crate) mbarrier_changes: u64,
-    /// What the check of synchronisation remembers, if it is on.
+    /// The history for the check of synchronization, if the check is on.
     pub(crate) sync_history: Option<Box<SyncHistory>>,
     /// Threads that have arrived at the barrier of the grid; the block arrives there when all have.
     pub(crate) grid_arrived: u32,
@@ -178,7 +178,7 @@ impl BlockState {
         *commits
     }
 
-    /// Whether all warps of a warp's group have committed so many groups of products.
+    /// Whether all warps of a warp's group have committed `groups` groups of products.
     pub(crate) fn has_committed(&self, warp: u32, groups: u32) -> bool {
         let first = warp as usize / GROUP_WARPS * GROUP_WARPS;
         let others = self.commits[first..].iter().take(GROUP_WARPS);
@@ -243,7 +243,7 @@ impl BlockState {
     }
 }
 
-/// What `bar.red` writes; its operation says how in `extra`.
+/// The result of `bar.red`, by the operation's `extra`.
 pub(crate) const RESULT_COUNT: u16 = 0;
 
 /// Whether all predicates were true.

@@ -8,8 +8,8 @@ pub(crate) struct Bounds {
     pub(crate) bytes: u64,
 }
 
-/// Addresses that are compared with bounds. It does not stop at the first that is wrong: a loop without exits is one that the
-/// compiler vectorises.
+/// A comparison of addresses with bounds. It does not stop at the first address out of bounds: the compiler vectorizes
+/// loops without exits.
 pub(crate) struct BoundsCheck {
     start: u64,
     /// An access is in bounds if it starts no further than this from the start of a range that it fits into.

@@ -28,10 +28,10 @@ struct Member {
     owing: [u32; MAX_WARPS],
 }
 
-/// What the blocks of a cluster share. All of it belongs to one worker.
+/// The state that the blocks of a cluster share. All of it belongs to one worker.
 #[derive(Debug, Default)]
 pub(crate) struct Cluster {
-    /// Those of the largest cluster so far; see [`Self::members`].
+    /// The members of the largest cluster so far; see [`Self::members`].
     places: Vec<Member>,
     size: usize,
     /// Whether a thread came to the barrier.
@@ -260,8 +260,8 @@ impl GridBarrier {
         self.state().epoch
     }
 
-    /// A block has done nothing but wait for others since the epoch `now`; `seen` is the last one in which that was so.
-    /// Whether all blocks that have not ended do the same.
+    /// Notes that a block has only waited for other blocks since the epoch `now`; `seen` is the last epoch in which it
+    /// was noted. Returns whether all blocks that have not ended only wait.
     pub(crate) fn stalls(&self, now: u64, seen: &mut u64) -> bool {
         let mut state = self.state();
         if now != state.epoch {

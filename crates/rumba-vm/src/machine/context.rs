@@ -18,23 +18,23 @@ use crate::mem::allocations::Allocations;
 use crate::mem::arena::{Arena, Window};
 use crate::mem::heap::Heap;
 
-/// What a launch met that need not be the same when it runs again on another engine.
+/// Events in a launch that may differ when it runs again on another engine.
 #[derive(Debug, Default)]
 pub(crate) struct Variance {
     /// A thread read a clock.
     pub(crate) clock: AtomicBool,
-    /// Threads that could have gone on had to let others run: engines count operations at other places.
+    /// A thread that could have continued had to let others run: engines count operations at different points.
     pub(crate) turns: AtomicBool,
 }
 
-/// What all workers of a launch share.
+/// The state that all workers of a launch share.
 pub(crate) struct Context<'a> {
     pub(crate) program: &'a Program,
     /// The program for warps in lockstep.
     pub(crate) lockstep: Option<&'a Lockstep>,
     /// The native code of the program, if there is some: the program for warps in lockstep is not needed then.
     pub(crate) native: Option<&'a Native>,
-    /// The wish for it, if it is not there yet.
+    /// The pending compilation, while the program has no native code yet.
     pub(crate) interest: Option<Interest<'a>>,
     pub(crate) arena: &'a Arena,
     pub(crate) allocations: &'a Allocations,
@@ -44,7 +44,7 @@ pub(crate) struct Context<'a> {
     pub(crate) block: [u32; 3],
     pub(crate) dynamic_shared: u32,
     pub(crate) parameters: &'a [u8],
-    /// Where kernels that take a parameter's address find them.
+    /// The address of the parameters, for kernels that take a parameter's address.
     pub(crate) parameter_start: u64,
     /// The launch's parts of the windows for shared memory and stacks.
     pub(crate) shared: Window,
@@ -63,29 +63,29 @@ pub(crate) struct Context<'a> {
     /// Blocks of a cluster in each dimension.
     pub(crate) cluster: [u32; 3],
     pub(crate) explicit_cluster: bool,
-    /// Where compiled code keeps the state of the grid's barrier; 0 without one.
+    /// The address at which compiled code keeps the state of the grid's barrier; 0 without a grid barrier.
     pub(crate) grid_workspace: u64,
     pub(crate) grid_barrier: GridBarrier,
     pub(crate) checks: CheckSet,
-    /// Where mistakes are noted that are not about memory, if a check looks for some.
+    /// The list of mistakes that are not about memory, if a check looks for such mistakes.
     pub(crate) notes: Option<&'a Notes>,
-    /// What its instructions do in numbers, if the device profiles.
+    /// The counts of its instructions, if the device profiles.
     pub(crate) profile: Option<&'a Counters>,
-    /// What the order of blocks, warps and lanes is taken from, if not from their numbers.
+    /// The seed for the order of blocks, warps and lanes; without a seed, their numbers give the order.
     pub(crate) seed: Option<u64>,
-    /// Whether the order of what synchronises is explored in this launch.
+    /// Whether this launch explores the orders of synchronizing operations.
     pub(crate) explores: bool,
-    /// The checks that remember what threads did, if they are on.
+    /// The checks that keep a history of accesses, if they are on.
     pub(crate) monitor: Option<&'a Monitor>,
-    /// Counts the blocks that have ended, for those who wait for a launch that is compared.
+    /// Counts the blocks that have ended, for threads that wait for a compared launch.
     pub(crate) beat: Option<&'a AtomicU64>,
-    /// The bytes of which it is asked who stores there.
+    /// The range of memory whose stores are recorded.
     pub(crate) watch: Option<&'a Watch>,
-    /// What it met that need not be the same in another run.
+    /// Events of the launch that may differ in another run.
     pub(crate) variance: Variance,
     pub(crate) instruction_limit: u64,
     pub(crate) time_limit: Option<Duration>,
-    /// Who is told of a launch that takes long.
+    /// The callback for long launches.
     pub(crate) long_launches: Option<&'a LongLaunches>,
     /// How often the device had printed when the launch was begun.
     pub(crate) printed: u64,
@@ -189,7 +189,7 @@ pub(crate) fn thread_of([x, y, _]: [u32; 3], number: u32) -> [u32; 3] {
 /// Most clusters that change places in a run with a seed.
 const WINDOW: u64 = 16;
 
-/// Where a block lies.
+/// The position of a block.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct BlockPosition {
     /// In the grid.
@@ -203,7 +203,7 @@ pub(crate) struct BlockPosition {
 }
 
 impl BlockPosition {
-    /// The value of a special register that each block has its own of.
+    /// The value of a special register that differs from block to block.
     pub(crate) fn special(&self, special: Special) -> u32 {
         let axis_of = |coordinates: [u32; 3], axis: u8| coordinates[usize::from(axis)];
         match special {

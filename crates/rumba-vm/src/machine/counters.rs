@@ -1,10 +1,10 @@
-//! The counts of a launch, and what they come to for each instruction.
+//! The counts of a launch, and their summary for each instruction.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::base::report::Location;
 
-/// What a launch did.
+/// The counts of a launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Profile {
@@ -14,11 +14,11 @@ pub struct Profile {
     pub grid: [u32; 3],
     /// Threads of a block in each dimension.
     pub block: [u32; 3],
-    /// What its instructions did that were executed, in the order of the PTX.
+    /// The counts of the executed instructions, in the order of the PTX.
     pub instructions: Vec<InstructionProfile>,
 }
 
-/// What an instruction did.
+/// The counts of an instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct InstructionProfile {
@@ -34,11 +34,11 @@ pub struct InstructionProfile {
     pub executions: u64,
     /// How often a thread did.
     pub threads: u64,
-    /// What it asked of global memory.
+    /// The traffic to global memory.
     pub global: Option<GlobalTraffic>,
-    /// What it asked of shared memory.
+    /// The traffic to shared memory.
     pub shared: Option<SharedTraffic>,
-    /// Where it went, if it is a branch that lanes decide on.
+    /// The divergence, if the instruction is a conditional branch.
     pub branch: Option<Branches>,
 }
 
@@ -60,7 +60,7 @@ pub struct GlobalTraffic {
 pub struct SharedTraffic {
     /// How many.
     pub requests: u64,
-    /// In how many steps they are served; what is beyond the ideal is bank conflicts.
+    /// The number of wavefronts that serve them; wavefronts beyond the ideal number are bank conflicts.
     pub wavefronts: u64,
     /// In how many steps they would be if no bank were asked for two words in one step.
     pub ideal_wavefronts: u64,
@@ -76,7 +76,7 @@ pub struct Branches {
     pub divergent: u64,
 }
 
-/// What is counted.
+/// The kinds of counts.
 #[derive(Clone, Copy)]
 pub(crate) enum Count {
     Executions,
@@ -98,7 +98,7 @@ const COUNTS: usize = 10;
 pub(crate) struct Counters(pub(crate) Box<[[AtomicU64; COUNTS]]>);
 
 impl Counters {
-    /// For a program of so many instructions.
+    /// Counters for a program of `instructions` instructions.
     pub(crate) fn new(instructions: usize) -> Self {
         Self((0..instructions).map(|_| Default::default()).collect())
     }

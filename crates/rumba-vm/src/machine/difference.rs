@@ -1,4 +1,4 @@
-//! What is said where the interpreter and native code do not do the same.
+//! Differences between the interpreter and native code, and their reports.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::machine::fault::Fault;
 /// The first thing in which the two runs of a compared launch differ.
 #[derive(Debug)]
 pub(crate) enum Difference {
-    /// What they left in memory.
+    /// The contents of memory differ.
     Memory {
         address: u64,
         interpreted: Left,
@@ -18,24 +18,24 @@ pub(crate) enum Difference {
     },
     /// How they ended: with a fault, or without.
     End { interpreted: Option<Box<Fault>>, compiled: Option<Box<Fault>> },
-    /// What kernels allocated and freed.
+    /// The allocations of kernels differ.
     Allocations { interpreted: usize, compiled: usize },
-    /// What they printed.
+    /// The printed texts differ.
     Text { interpreted: String, compiled: String },
-    /// What checks found.
+    /// The findings differ.
     Findings { interpreted: Vec<String>, compiled: Vec<String> },
 }
 
-/// What a run left somewhere in memory.
+/// The bytes that a run left at a place in memory.
 #[derive(Debug)]
 pub(crate) struct Left {
     /// The bytes.
     pub(crate) bytes: Vec<u8>,
-    /// Who changed them last: a block, and a thread or a warp of it.
+    /// The last writer of the bytes: a block, and a thread or a warp of it.
     pub(crate) by: Option<([u32; 3], Storer)>,
 }
 
-/// Who stored.
+/// The thread or warp that stored.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Storer {
     Thread([u32; 3]),

@@ -1,4 +1,4 @@
-//! What ends a launch: faults, and every word that is said about them.
+//! Faults, which end a launch, and the wording of their reports.
 //!
 //! A fault is the kernel's mistake. Mistakes in asking for a launch are [`LaunchError`], mistakes in a module
 //! [`crate::load::module::LoadError`].
@@ -11,7 +11,7 @@ use std::fmt;
 use rumba_checks::FindingKind;
 use thiserror::Error;
 
-/// What kind of mistake a kernel made.
+/// The kind of a kernel's mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FaultKind {
     /// An access to memory that is not the kernel's.
@@ -80,7 +80,7 @@ pub struct LiveThreads {
     pub blocks: u32,
     /// The instruction that they stand at, counted from the start of the program.
     pub pc: u32,
-    /// What they do.
+    /// The state of these threads.
     pub state: String,
     /// Where they stand.
     pub location: Option<Location>,
@@ -148,10 +148,10 @@ impl fmt::Display for LiveThreads {
     }
 }
 
-/// A kernel's mistake, and everything that is known about it.
+/// A kernel's mistake, with all its details.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// What kind of mistake it was.
+    /// The kind of the mistake.
     pub kind: FaultKind,
     /// The kernel.
     pub kernel: String,
@@ -171,9 +171,9 @@ pub struct Fault {
     pub access: Option<Access>,
     /// Where the address lies, seen from the nearest allocation.
     pub place: Option<String>,
-    /// What happened, in a sentence.
+    /// The mistake, in a sentence.
     pub message: String,
-    /// Who was still at work, for timeouts and deadlocks.
+    /// The threads that were still running, for timeouts and deadlocks.
     pub live: Vec<LiveThreads>,
     /// The seed of the run, if it had one.
     pub seed: Option<u64>,
@@ -273,14 +273,14 @@ pub enum LaunchError {
     TooMuchShared {
         /// All of it.
         requested: u64,
-        /// What the kernel declares.
+        /// The size that the kernel declares.
         fixed: u64,
-        /// What the launch adds.
+        /// The size that the launch adds.
         dynamic: u64,
-        /// What there is.
+        /// The available size.
         limit: u32,
     },
-    /// There is no room for what the checks remember.
+    /// The system has no address space for the shadow memory of the checks.
     #[error(
         "the system refused address space for the check `race`: {reason}; lower `Config::memory_bytes` or the limit `ulimit -v`"
     )]
@@ -293,7 +293,7 @@ pub enum LaunchError {
     Cluster {
         /// The size of the clusters, in blocks.
         size: [u32; 3],
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// The parameters have the wrong size.
@@ -320,7 +320,7 @@ pub enum LaunchError {
     OtherDevice,
 }
 
-/// What an operation knows about a fault.
+/// The part of a fault that the operation knows.
 #[derive(Debug, Clone)]
 pub(crate) struct RawFault {
     pub(crate) kind: FaultKind,

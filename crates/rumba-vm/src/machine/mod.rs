@@ -1,4 +1,5 @@
-//! What runs, as handlers see it: operations, programs, warps, blocks, clusters, and the launch that they are in.
+//! The state of the machine, as handlers see it: operations, programs, warps, blocks, clusters, and the launch that
+//! they are in.
 
 pub(crate) mod block;
 pub(crate) mod bounds;

@@ -16,14 +16,14 @@ use crate::machine::warp::Warp;
 /// names lies in the warp's register file, and the handler that suits this processor (see [`Handlers::select`]).
 pub type Handler = unsafe fn(&mut Warp, Pc) -> Pc;
 
-/// The copies of a handler for different processors, and what its shape says about it.
+/// The copies of a handler for different processors, and the kind of its operation.
 #[derive(Clone, Copy)]
 pub struct Handlers {
     /// Runs anywhere.
     pub baseline: Handler,
     /// Needs avx2, fma, f16c, bmi1, bmi2, lzcnt and popcnt.
     pub avx2: Handler,
-    /// What a program for lanes in lockstep can do instead.
+    /// The kind of operation, which tells what a program for lanes in lockstep can do instead.
     pub kind: OpKind,
 }
 
@@ -33,13 +33,13 @@ impl Handlers {
         Self { baseline: handler, avx2: handler, kind: OpKind::Opaque }
     }
 
-    /// The same of another kind.
+    /// The same handlers with another kind.
     #[must_use]
     pub const fn with_kind(self, kind: OpKind) -> Self {
         Self { kind, ..self }
     }
 
-    /// The same, of a function that is linear in its operands.
+    /// The same handlers for a function that is linear in its operands.
     #[must_use]
     pub const fn linear(self, linear: Linear) -> Self {
         match self.kind {
@@ -65,7 +65,7 @@ impl Handlers {
         }
     }
 
-    /// The same, of a function over lanes that native code computes in this way.
+    /// The same handlers with native code for a function over lanes.
     #[must_use]
     pub const fn form(self, form: Form) -> Self {
         match self.kind {
@@ -95,8 +95,8 @@ impl Handlers {
         }
     }
 
-    /// The same of an operation that these lanes execute together, and how native code computes it, if it does: what is the same
-    /// in all lanes, or not.
+    /// The same handlers for an operation of these lanes together, with its native code, if it has some, and whether
+    /// the result is uniform.
     #[must_use]
     pub const fn together(self, members: Members, form: Option<(TogetherForm, bool)>) -> Self {
         self.with_kind(OpKind::Together { members, form })
@@ -127,7 +127,7 @@ pub fn has_avx2() -> bool {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Op {
-    /// What it does.
+    /// The handler.
     pub handler: Handler,
     /// The destination.
     pub dst: u16,
@@ -139,11 +139,11 @@ pub struct Op {
     pub c: u16,
     /// A fourth source or a second destination.
     pub d: u16,
-    /// Whatever small number the handler wants.
+    /// A small number whose meaning the handler defines.
     pub extra: u16,
-    /// Index of the PTX instruction that it came from.
+    /// Index of the PTX instruction that the operation came from.
     pub source: u32,
-    /// Whatever number the handler wants.
+    /// A number whose meaning the handler defines.
     pub imm: u64,
 }
 
@@ -202,7 +202,7 @@ impl Deref for Pc {
     }
 }
 
-/// What kind of operation it is: what it can do instead of its work on 32 lanes, if the lanes are all active.
+/// The kind of an operation: the alternatives to its work on 32 lanes, if all lanes are active.
 #[derive(Debug, Clone, Copy)]
 pub enum OpKind {
     /// Nothing: it reads and writes whole slots.
@@ -218,21 +218,21 @@ pub enum OpKind {
         bases: Handler,
         /// When the result is affine.
         linear: Linear,
-        /// What native code computes.
+        /// Writes the native code.
         form: LaneForm,
     },
     /// The predicate `dst` is a function of the sources, lane by lane.
     Test {
         /// Reads the sources `a` and `b` by their bases; the two halves of `imm` are their strides.
         bases: Handler,
-        /// What native code computes, without the negation by bit 0 of `extra`.
+        /// Writes the native code, without the negation by bit 0 of `extra`.
         form: LaneForm,
     },
     /// `dst` is `a` in the lanes of the predicate `c`, and `b` in the others.
     Select,
     /// The predicate `dst` is a function of the predicates `a` and `b`, on whole masks.
     Masks {
-        /// What native code computes.
+        /// Writes the native code.
         form: MaskForm,
     },
     /// Loads from the address in `a`.
@@ -263,24 +263,24 @@ pub enum OpKind {
         /// Where a lane's bytes lie behind those of the lane before it.
         contiguous: Handler,
     },
-    /// A branch of which an instruction promises that all lanes go one way.
+    /// A branch of an instruction with `.uni`, which promises that all lanes take the same path.
     UniformBranch,
     /// Lets lanes wait for other warps.
     Barrier,
     /// `dst` is `a` as another lane has it, and the predicate `c` whether that lane is one of the segment, if all lanes do it
     /// together: if `d` is all ones.
     Shuffle {
-        /// Which lanes are read, given `extra` and what `b` holds in all lanes, and the predicate.
+        /// The lanes that are read and the predicate, given `extra` and the value that `b` has in all lanes.
         lanes: fn(u16, u32) -> ([usize; LANES], u32),
-        /// What native code computes for that where `b` is no constant: the lane that each lane reads, and whether it is one of
-        /// the segment, given `extra`, the lanes' own numbers and `b`.
+        /// Writes the native code if `b` is no constant: the lane that each lane reads, and whether it is in the
+        /// segment, given `extra`, the lanes' own numbers and `b`.
         form: fn(&mut Writer, u16, &Value, &Value) -> (Value, Value),
     },
-    /// What the lanes that take part compute together: `dst`, and `c` if that is written. `a` is the source.
+    /// An operation of lanes together, such as a vote: computes `dst`, and `c` if it is written. `a` is the source.
     Together {
-        /// Which lanes these are. Where not all of them are there, they wait.
+        /// The lanes that take part. If some of them are not active, the others wait.
         members: Members,
-        /// What native code computes, unless it calls the handler, and whether that is the same in all lanes.
+        /// Writes the native code, unless it calls the handler; and whether the result is uniform.
         form: Option<(TogetherForm, bool)>,
     },
     /// `dst` is the address in `a`, of the block's shared memory or of the thread's stack, as an address of another kind: a generic
@@ -297,7 +297,7 @@ pub enum OpKind {
         shared: bool,
         /// Whether `dst` is wanted.
         keeps: bool,
-        /// What native code computes.
+        /// Writes the native code.
         form: AtomicForm,
     },
     /// Loads from, or stores to, the thread's own stack, at the offset in `a`.
@@ -348,19 +348,19 @@ impl OpKind {
     }
 }
 
-/// The lanes that take part in what lanes do together.
+/// The lanes that take part in an operation of lanes together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Members {
-    /// Those that execute the operation.
+    /// The active lanes.
     Active,
-    /// Those of the mask in the operand at this position: 1 for `a`.
+    /// The lanes of the mask in the operand at this position: 1 for `a`.
     Operand(usize),
-    /// All of the warp.
+    /// All lanes of the warp.
     Warp,
 }
 
-/// How what lanes do together is written, given the operation, the mask of these lanes and the source: `dst`, and `c` if that is
-/// written. Predicates are masks.
+/// Writes native code for an operation of lanes together, given the operation, the mask of these lanes and the source:
+/// returns `dst`, and `c` if the operation writes it. Predicates are masks.
 pub type TogetherForm = fn(&mut Writer, &Op, &Value, Option<&Value>) -> (Value, Option<Value>);
 
 /// How an atomic operation is written, on integers of the element's width.
@@ -368,12 +368,12 @@ pub type TogetherForm = fn(&mut Writer, &Op, &Value, Option<&Value>) -> (Value, 
 pub struct AtomicForm {
     /// The element.
     pub element: Element,
-    /// What `atomicrmw` calls the operation, if it has it.
+    /// The name of the operation in `atomicrmw`, if LLVM has the operation.
     pub instruction: Option<&'static str>,
-    /// What several operands become that are applied one after the other, as the name of a reduction and the operand that
-    /// changes nothing.
+    /// How several operands combine into one before the update: the name of LLVM's reduction, and its neutral
+    /// element.
     pub reduction: Option<(&'static str, u64)>,
-    /// What is written, given what was there and the operands.
+    /// The new value, given the old value and the operands.
     pub update: fn(&mut Writer, [&Value; 3]) -> Value,
 }
 
@@ -383,7 +383,7 @@ pub type MaskForm = fn(&mut Writer, u16, [&Value; 2]) -> Value;
 /// How a function's result depends on the strides of its operands, in the arithmetic of its width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Linear {
-    /// It is affine only where all operands have the stride 0.
+    /// The result is affine only if all operands have the stride 0.
     No,
     /// `a`, cut to the width of the result.
     Copy,
@@ -414,14 +414,15 @@ pub enum Linear {
 }
 
 impl Linear {
-    /// The same for operands of `bits` bits: values that are narrower than their lanes wrap elsewhere.
+    /// The linearity for operands of `bits` bits: values that are narrower than their lanes wrap elsewhere.
     #[must_use]
     pub const fn of_bits(self, bits: u32) -> Self {
         if bits < 32 { Self::No } else { self }
     }
 
     /// The stride of the result of operands with these strides, if it has one, and the operands (bit 0 for `a`, bit 1 for `b`)
-    /// whose numbers of 32 bits must not wrap within a group. `constant` knows those of `a` (0) and `b` (1) that are constants.
+    /// whose numbers of 32 bits must not wrap within a group. `constant` returns the value of `a` (0) or `b` (1) if it
+    /// is constant.
     pub(crate) fn stride(self, [a, b, c]: [i64; 3], constant: impl Fn(usize) -> Option<u64>) -> Option<(i64, u8)> {
         let product = |value: fn(u64) -> i64| match (a, b) {
             (0, 0) => Some(0),

@@ -1,15 +1,16 @@
 //! `vprintf`: C's format language over packed arguments, and where the text goes.
 //!
-//! What a kernel prints is collected while it runs and handed over when it ends, or when much has been collected.
+//! The text that a kernel prints is collected while it runs, and handed over when it ends, or when much text has been
+//! collected.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes that are collected at most before they are handed over.
+/// The largest number of bytes collected before they are handed over.
 const BUFFER: usize = 1 << 20;
 
-/// Where text goes.
+/// The receiver of printed text.
 pub type Sink = Box<dyn FnMut(&[u8]) + Send>;
 
 /// Collects what kernels print.
@@ -28,7 +29,7 @@ impl Output {
         Self { state: Mutex::new((Vec::new(), stdout)), printed: AtomicU64::new(0) }
     }
 
-    /// One that keeps the text, and where it is kept.
+    /// An output that collects the text in memory, and this memory.
     pub(crate) fn collecting() -> (Self, Arc<Mutex<Vec<u8>>>) {
         let kept = Arc::<Mutex<Vec<u8>>>::default();
         let sink = kept.clone();
@@ -44,7 +45,7 @@ impl Output {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).1 = sink;
     }
 
-    /// How often something was printed.
+    /// The number of calls that have printed.
     pub(crate) fn printed(&self) -> u64 {
         self.printed.load(Ordering::Relaxed)
     }
@@ -61,7 +62,7 @@ impl Output {
         }
     }
 
-    /// Hands over what has been collected.
+    /// Hands over the collected text.
     pub(crate) fn flush(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (buffer, sink) = &mut *state;
@@ -72,7 +73,7 @@ impl Output {
     }
 }
 
-/// Where the bytes of arguments and strings come from.
+/// The source of the bytes of arguments and strings.
 pub(crate) trait Arguments {
     /// The next argument, which has `bytes` bytes and is aligned to them.
     fn next(&mut self, bytes: usize) -> u64;
@@ -91,7 +92,7 @@ struct Spec {
     precision: Option<usize>,
 }
 
-/// Bytes of text of one call; the text behind them is lost. A GPU's buffer for what kernels print has this size.
+/// The largest text of one call, in bytes; the rest is lost. A GPU's printf buffer has this size.
 const LONGEST_TEXT: usize = BUFFER;
 
 /// Formats as C's printf does, and returns the number of arguments that were used. The result is cut at [`LONGEST_TEXT`].
@@ -418,7 +419,7 @@ mod tests {
         let wide = format!("%{LONGEST_TEXT}d");
         let half = format!("%{}d", LONGEST_TEXT / 2);
         for (text, expected) in [
-            // Near misses: as much as there is room for.
+            // Near misses: texts that are cut to exactly the room left.
             (wide.clone(), LONGEST_TEXT),
             (half.repeat(2), LONGEST_TEXT),
             (format!("{half}and no more"), LONGEST_TEXT / 2 + 11),

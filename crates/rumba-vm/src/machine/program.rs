@@ -1,6 +1,6 @@
-//! What the machine runs for one kernel: the operations of the kernel and of every function it can reach.
+//! The program of a kernel: the operations of the kernel and of every function it can reach.
 //!
-//! How a program comes about is told in [`crate::lower::lowering`] and [`crate::load::assemble`]; who runs it in [`crate::run::launch`].
+//! [`crate::lower::lowering`] and [`crate::load::assemble`] make programs; [`crate::run::launch`] runs them.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -58,7 +58,7 @@ impl Class {
 pub(crate) enum Fixed {
     /// The same bits in every lane.
     Constant(u128),
-    /// The offset of an array in shared memory, which is told from other numbers.
+    /// The offset of an array in shared memory, which checks distinguish from other numbers.
     Array(u64),
     /// A special register.
     Special(Special),
@@ -163,51 +163,52 @@ pub(crate) enum Flow {
     End,
 }
 
-/// What is known of an operation besides what it needs to run.
+/// Facts about an operation beyond those needed to run it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts {
     pub(crate) kind: OpKind,
     pub(crate) flow: Flow,
-    /// Which operands are written; see [`crate::lower::virtual_op::VirtualOp::defines`].
+    /// The operands that are written; see [`crate::lower::virtual_op::VirtualOp::defines`].
     pub(crate) defines: u8,
-    /// Whether lanes may pass it without executing it.
+    /// Whether lanes may skip the operation.
     pub(crate) conditional: bool,
     /// The widths of those operands that are slots: `dst`, `a`, `b`, `c`, `d`.
     pub(crate) classes: [Option<Class>; 5],
-    /// Which operands are predicates, in the order of `defines`.
+    /// The operands that are predicates, in the order of `defines`.
     pub(crate) predicates: u8,
 }
 
-/// What is chosen before an operation that synchronises; see [`crate::explore`].
+/// The choice before a synchronizing operation; see [`crate::explore`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChoiceKind {
     /// Nothing: lanes wait for others of their warp that stand further up, because all are to execute the operation together.
     Meet,
     /// The operation has been executed.
     Done,
-    /// An access of so many bytes at the address in `a`, plus the offset.
+    /// An access of `bytes` bytes at the address in `a`, plus the offset.
     Memory { bytes: u8, access: ChoiceAccess },
-    /// An operation on the mbarrier there, which counts for so many arrivals as `b` says, or for one.
+    /// An operation on the mbarrier at this address, which counts as `b` arrivals, or as one.
     Mbarrier { operation: ChoiceMbarrier, counts: bool },
-    /// An arrival at the barrier `a`, for as many threads as `b` says.
+    /// An arrival at the barrier `a`, which expects `b` threads.
     Barrier,
-    /// Something that orders do not tell apart which ought to be told apart.
+    /// An operation whose result may depend on the order, which the exploration does not distinguish.
     Unexplored,
 }
 
-/// What an access does.
+/// The kind of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChoiceAccess {
     Reads,
     Writes,
-    /// It combines what is there with a value and gives no result, by an operation of this number that commutes with itself.
+    /// Combines the value in memory with an operand without a result, by an operation of this number that commutes with
+    /// itself.
     Combines(u8),
 }
 
-/// What an operation does with an mbarrier.
+/// The effect of an operation on an mbarrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChoiceMbarrier {
-    /// It initialises or invalidates it.
+    /// Initializes or invalidates the mbarrier.
     Whole,
     Expects,
     Arrives,
@@ -225,7 +226,7 @@ pub(crate) struct ChoicePoint {
     pub(crate) offset: u64,
     /// The instruction.
     pub(crate) text: String,
-    /// What is needed behind it: slots and predicates.
+    /// The slots and predicates that are live after it.
     pub(crate) live: Vec<(u16, Class)>,
     pub(crate) predicates: Vec<u16>,
 }
@@ -238,7 +239,7 @@ pub(crate) struct Program {
     pub(crate) facts: Box<[Facts]>,
     /// Number of the kernel's own operations.
     pub(crate) kernel_ops: usize,
-    /// The same for warps in lockstep, made when it is first wanted: for blocks of any shape, and of rows.
+    /// The lockstep programs, made when first needed: for blocks of any shape, and of rows.
     pub(crate) lockstep: [OnceLock<Option<Lockstep>>; 2],
     /// Native code, from when it is first wanted: for each size of groups of lanes.
     pub(crate) native: [OnceLock<Awaited>; 4],
@@ -247,7 +248,7 @@ pub(crate) struct Program {
     /// Units of the register file of a warp, and number of predicates.
     pub(crate) units: usize,
     pub(crate) predicates: usize,
-    /// What the launch fills: slot, width, value.
+    /// The slots that the launch fills: slot, width, value.
     pub(crate) fixed: Vec<(u16, Class, Fixed)>,
     /// Targets of `brx.idx`, as indices of operations.
     pub(crate) tables: Vec<Vec<u32>>,
@@ -363,7 +364,7 @@ pub(crate) struct Affine {
 pub(crate) struct Entry {
     /// Index of the operation in this program.
     pub(crate) op: u32,
-    /// What has to be affine.
+    /// The values that have to be affine.
     pub(crate) values: Box<[Affine]>,
 }
 
@@ -372,7 +373,7 @@ pub(crate) struct Entry {
 pub(crate) struct Exit {
     /// Index of the operation in the program that every warp can run.
     pub(crate) op: u32,
-    /// What exists as bases only.
+    /// The values that exist as bases only.
     pub(crate) values: Box<[Affine]>,
 }
 
@@ -412,36 +413,37 @@ impl std::fmt::Debug for Lockstep {
 #[derive(Debug)]
 pub(crate) struct Native {
     pub(crate) code: Code,
-    /// For each of the kernel's operations, the number of the entry there or [`NO_ENTRY`].
+    /// For each of the kernel's operations, the number of its entry or [`NO_ENTRY`].
     pub(crate) entry_at: Box<[u32]>,
     /// For each entry the operation that calls the code.
     pub(crate) gates: Box<[Op]>,
-    /// What the code leaves to be completed in the register file, by numbers that it names.
+    /// The layouts in which the code leaves registers to be completed in the register file, by numbers that the code
+    /// returns.
     pub(crate) layouts: Box<[Layout]>,
 }
 
-/// Asks a compiler for the code of a program.
+/// Requests the native code of a program from a compiler.
 pub(crate) type Request = Box<dyn FnOnce(&Arc<Program>, &dyn Compiler) + Send>;
 
-/// The native code of a program, and what is done to have it. Without a request there will be none.
+/// The native code of a program, or the pending request for it. Without a request the program is never compiled.
 #[derive(Default)]
 pub(crate) struct Awaited {
     pub(crate) code: OnceLock<Native>,
-    /// Until it is made.
+    /// The request, until it is made.
     request: Mutex<Option<Request>>,
-    /// Operations that are interpreted before it is made.
+    /// The tier-up threshold: the number of operations that are interpreted before the request is made.
     patience: u64,
-    /// Operations that were.
+    /// The number of operations interpreted so far.
     interpreted: AtomicU64,
 }
 
 impl Awaited {
-    /// Code that is there.
+    /// Code that the compiler already has.
     pub(crate) fn found(code: Native) -> Self {
         Self { code: OnceLock::from(code), ..Self::default() }
     }
 
-    /// Code that is asked for when so many operations were interpreted.
+    /// Code that is requested after `patience` operations were interpreted.
     pub(crate) fn after(patience: u64, request: Request) -> Self {
         Self { request: Mutex::new(Some(request)), patience, ..Self::default() }
     }
@@ -457,7 +459,7 @@ impl fmt::Debug for Awaited {
     }
 }
 
-/// A launch that is interpreted and might have run native code.
+/// The request for native code by a launch that is still interpreted.
 #[derive(Clone, Copy)]
 pub(crate) struct Interest<'a> {
     program: &'a Arc<Program>,
@@ -466,7 +468,7 @@ pub(crate) struct Interest<'a> {
 }
 
 impl<'a> Interest<'a> {
-    /// That of a launch that begins, which asks a compiler without patience at once.
+    /// The interest of a launch that begins. If the threshold is 0, requests the code at once.
     pub(crate) fn new(program: &'a Arc<Program>, compiler: &'a dyn Compiler, awaited: &'a Awaited) -> Self {
         let interest = Self { program, compiler, awaited };
         if awaited.patience == 0 && awaited.code.get().is_none() {
@@ -475,12 +477,12 @@ impl<'a> Interest<'a> {
         interest
     }
 
-    /// The code, if it is there.
+    /// The native code, if it is compiled.
     pub(crate) fn code(&self) -> Option<&'a Native> {
         self.awaited.code.get()
     }
 
-    /// Counts operations that were interpreted. The compiler is asked as soon as there were enough.
+    /// Counts interpreted operations, and makes the request when the threshold is reached.
     pub(crate) fn add(&self, operations: u64) {
         let awaited = self.awaited;
         let before = awaited.interpreted.fetch_add(operations, Ordering::Relaxed);
@@ -493,10 +495,10 @@ impl<'a> Interest<'a> {
     }
 }
 
-/// Registers of which the register file has the first lanes only.
+/// Registers for which the register file holds the first lanes of groups only.
 pub(crate) type Layout = Box<[Spread]>;
 
-/// A register of which the register file has the first lane of each group.
+/// A register for which the register file holds the first lane of each group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Spread {
     pub(crate) slot: u16,

@@ -1,4 +1,5 @@
-//! What a launch that takes long tells of itself, so that an endless kernel is not silent. Who is told decides what is done with it.
+//! Progress reports of long launches, so that an endless kernel is not silent. The receiver decides what to do with a
+//! report.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ pub struct Running<'a> {
     pub kernel: &'a str,
     /// The blocks of the grid.
     pub blocks: u64,
-    /// Those that have ended.
+    /// The blocks that have ended.
     pub ended: u64,
     /// How long the launch has run.
     pub elapsed: Duration,
@@ -17,9 +18,9 @@ pub struct Running<'a> {
     pub time_limit: Option<Duration>,
 }
 
-/// Who is told.
+/// The receiver of the reports.
 pub(crate) struct LongLaunches {
-    /// How long a launch runs before it tells of itself first.
+    /// How long a launch runs before its first report.
     pub(crate) after: Duration,
     pub(crate) tell: Box<dyn Fn(&Running<'_>) + Send + Sync>,
 }

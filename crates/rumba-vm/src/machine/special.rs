@@ -181,7 +181,7 @@ impl Special {
         matches!(self, Self::CtaId(_) | Self::ClusterId(_) | Self::ClusterCtaId(_) | Self::ClusterCtaRank)
     }
 
-    /// Whether it has to be read at the moment it is asked for.
+    /// Whether each use reads the register anew, instead of a slot that the launch has filled.
     pub(crate) fn is_dynamic(self) -> bool {
         matches!(
             self,

@@ -1,6 +1,6 @@
 //! The state of 32 threads that execute together, as instructions see it.
 //!
-//! How warps diverge and meet again is told in `schedule`.
+//! `schedule` describes how warps diverge and reconverge.
 
 use crate::base::lanes::{FULL, LANES, lanes_of};
 use rustc_hash::FxHashMap;
@@ -20,13 +20,14 @@ use crate::mem::copies::Groups;
 /// Bytes of one slot unit of the register file: 32 lanes of 32 bits.
 pub const UNIT: usize = LANES * 4;
 
-/// What waiting for another thread costs of a turn, in operations: a thread that polls soon gives its turn to others.
+/// The cost of a failed wait for another thread, in operations of the turn: a thread that polls soon yields its turn to
+/// others.
 pub(crate) const POLL_COST: i32 = 256;
 
 /// Return addresses of the functions that lanes are in.
 pub(crate) type Frames = SmallVec<[Pc; 4]>;
 
-/// What lanes wait for.
+/// The condition that lanes wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// Nothing: they can run.
@@ -37,19 +38,19 @@ pub(crate) enum Wait {
     AnyLanes { members: u32 },
     /// A barrier of the block.
     Barrier { id: u8, phase: u32 },
-    /// The same; what it found out goes to the operation's destination.
+    /// A barrier of the block with a reduction, whose result goes to the operation's destination.
     BarrierResult { id: u8, phase: u32 },
     /// The barrier of the cluster.
     Cluster { phase: u32 },
     /// The barrier of the grid.
     Grid { phase: u32 },
-    /// The exploration of orders: until it is their turn to execute the operation behind.
+    /// The exploration of orders: until it schedules the operation after the point of choice.
     Choice,
-    /// The other warps of the warp group: until they have committed so many groups of products.
+    /// The other warps of the warp group: until they have committed this many groups of products.
     Products { groups: u32 },
 }
 
-/// Lanes that stand somewhere else than the active ones.
+/// Lanes at another position than the active lanes.
 #[derive(Clone)]
 pub(crate) struct Split {
     pub(crate) pc: Pc,
@@ -63,7 +64,7 @@ pub(crate) struct Split {
 /// Why the inner loop was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// It was not, or its turn is over: it goes on at its position.
+    /// The loop was not left, or the turn of the warp is over: the warp continues at its position.
     Turn,
     /// No lane can run, but some wait.
     Blocked,
@@ -91,27 +92,27 @@ pub struct Warp {
     /// The first lanes of each group of lanes, for affine values; only good in lockstep.
     bases: *mut u8,
     predicates: *mut u32,
-    /// Operations that may be executed before the scheduler wants to be asked.
+    /// The number of operations that may be executed before the scheduler is called.
     pub(crate) fuel: i32,
     /// Active lanes outside of the guard that is being executed.
     pub(crate) outside_guard: u32,
-    /// Entering a block at or behind this position, the warp meets other lanes of itself.
+    /// When the warp enters a block at or behind this position, it reconverges with other lanes of its own.
     pub(crate) merge_at: *const Op,
-    /// What each operation learnt about the memory that it accesses.
+    /// The bounds of the memory that each operation has accessed.
     pub(crate) caches: *mut Bounds,
     /// Where shared memory with offset 0 would lie, and the offset of its end.
     pub(crate) shared_base: u64,
     pub(crate) shared_end: u64,
-    /// The end of what accesses need not ask about: all of it, or nothing if they are monitored.
+    /// The end of the shared memory that needs no further check: all of it, or nothing if accesses are monitored.
     pub(crate) shared_known: u64,
     /// Where the stack of lane 0 lies, and how far apart the stacks of lanes are.
     pub(crate) stack_base: u64,
     pub(crate) stack_stride: u64,
-    /// The end of what accesses to a stack need not ask about, as for shared memory.
+    /// The end of the part of the stacks that needs no further check, as for shared memory.
     pub(crate) stack_known: u64,
     pub(crate) context: *const Context<'static>,
     pub(crate) block: *mut BlockState,
-    // What follows is the scheduler's.
+    // The scheduler owns the fields below.
     /// Index in the block.
     pub(crate) index: u32,
     /// Lanes that have not exited.
@@ -122,7 +123,7 @@ pub struct Warp {
     pub(crate) turn: u32,
     pub(crate) frames: Frames,
     pub(crate) splits: Vec<Split>,
-    /// What `fuel` was when it was last filled up, and what is left of the warp's turn beyond that.
+    /// The value of `fuel` when it was last filled up, and the rest of the warp's turn beyond it.
     pub(crate) granted: i32,
     pub(crate) budget: i32,
     /// Fuel that was taken for polling.
@@ -154,16 +155,17 @@ pub struct Warp {
     pub(crate) bail_outs: u32,
     pub(crate) back_off: u32,
     pub(crate) in_lockstep_since: u64,
-    /// The values that differ from block to block exist as bases only.
+    /// Whether the values that differ from block to block exist as bases only.
     pub(crate) lacks_of_block: bool,
     /// Copies that lanes have begun, by `cp.async` and by `cp.async.bulk`.
     pub(crate) copies: Groups,
     pub(crate) bulk_copies: Groups,
     /// Whether lanes have written to memory, in an order that is explored, since this was last reset.
     pub(crate) wrote: bool,
-    /// What is remembered of products, if that is checked.
+    /// The products under way and their registers, if products are checked.
     pub(crate) products: Products,
-    /// Where values that are undefined come from, by the predicates that say so; see [`crate::load::instrument::registers`].
+    /// The origins of undefined values, by the predicates that mark these values; see
+    /// [`crate::load::instrument::registers`].
     pub(crate) origins: FxHashMap<u16, Origin>,
 }
 
@@ -271,7 +273,7 @@ impl Warp {
         // SAFETY: as the caller promises.
         unsafe {
             let place = self.predicates.add(index as usize);
-            // Where nothing is kept, nothing waits for the last write to this place.
+            // Without reading the old mask, the write does not wait for the previous write to this predicate.
             *place = if self.active == FULL { mask } else { (*place & !self.active) | (mask & self.active) };
         }
     }
@@ -287,7 +289,7 @@ impl Warp {
         self.carry = (self.carry & !self.active) | (mask & self.active);
     }
 
-    /// What the warp runs, for whom, on what.
+    /// The launch that the warp belongs to.
     #[inline(always)]
     pub(crate) fn context(&self) -> &Context<'static> {
         // SAFETY: the context outlives the launch, and a warp runs within one only.
@@ -299,7 +301,7 @@ impl Warp {
         (self.counted + (i64::from(self.granted) - i64::from(self.fuel)) as u64).saturating_sub(self.polled)
     }
 
-    /// Notes that the lanes may be waiting for what others do.
+    /// Notes that the lanes may be waiting for other threads.
     #[inline(always)]
     pub(crate) fn poll(&mut self) {
         self.fuel -= POLL_COST;

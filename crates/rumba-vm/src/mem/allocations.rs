@@ -1,4 +1,4 @@
-//! Who owns which bytes of the heap and of constant memory.
+//! The owners of the bytes of the heap and of constant memory.
 //!
 //! Allocations are 256-byte aligned, have red zones on both sides, start out filled with a pattern, and rest in
 //! quarantine after they are freed, so that stray accesses meet an address of no allocation. What a kernel may do
@@ -19,17 +19,17 @@ pub(crate) const ALIGNMENT: u64 = 256;
 /// Bytes on each side of an allocation that belong to none.
 const REDZONE: u64 = 256;
 
-/// What fresh memory contains: as `f32` and `f64` huge negative numbers, as pointers and indices absurd ones.
+/// The fill byte of fresh memory: a huge negative number as `f32` and `f64`, and an invalid pointer or index.
 pub(crate) const FRESH: u8 = 0xCD;
 
-/// Bytes of a block that contain it. What is behind them reads as zeros: a block as large as the device's memory is
-/// allocated at once, and takes memory of the system where it is used.
+/// The number of bytes of an allocation that are filled. The bytes behind them read as zeros: an allocation as large as
+/// the device's memory is made at once, and uses memory of the system only where it is accessed.
 const FILLED: u64 = 256 << 20;
 
 /// Freed blocks at least this large give their memory back to the system at once.
 const LARGE: u64 = 1 << 20;
 
-/// What went wrong with memory on the host's side.
+/// Errors in the host's use of memory.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum MemoryError {
     /// A request for nothing.
@@ -75,7 +75,7 @@ pub enum MemoryError {
     },
 }
 
-/// What an allocation holds.
+/// The kind of an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AllocationKind {
     /// Allocated by the host.
@@ -97,7 +97,7 @@ pub struct Allocation {
     pub start: u64,
     /// Its size as requested.
     pub bytes: usize,
-    /// What it holds.
+    /// Its kind.
     pub kind: AllocationKind,
     /// Where it was made, or the variable's name.
     pub origin: Option<String>,
@@ -203,9 +203,9 @@ pub(crate) struct Allocations {
     state: RwLock<State>,
     limit: u64,
     quarantine_limit: u64,
-    /// Grows whenever an allocation disappears; what was looked up before may be wrong then.
+    /// Grows whenever an allocation disappears; earlier lookups may be wrong then.
     epoch: AtomicU64,
-    /// Which bytes of device memory were never written, if that is kept.
+    /// The map of device memory that was never written, if a check needs it.
     pub(crate) unwritten: Option<Unwritten>,
 }
 
@@ -263,7 +263,7 @@ impl Allocations {
         }
     }
 
-    /// What kernels can write to.
+    /// The memory that kernels can write to.
     pub(crate) fn writable(&self) -> Vec<Window> {
         let state = self.read();
         let writable = state.live.values().filter(|allocation| allocation.is_writable());
@@ -400,7 +400,7 @@ impl Allocations {
         self.bounds(address, Clone::clone)
     }
 
-    /// What `look` sees in the allocation that holds `address`.
+    /// Calls `look` with the allocation that holds `address`, and returns its result.
     pub(crate) fn bounds<T>(&self, address: u64, look: impl FnOnce(&Allocation) -> T) -> Option<T> {
         let state = self.read();
         let (_, allocation) = state.live.range(..=address).next_back()?;

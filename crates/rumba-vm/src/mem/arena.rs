@@ -115,7 +115,7 @@ impl Arena {
         address < pages.end && address.saturating_add(bytes.max(1)) > pages.start
     }
 
-    /// Makes the first `bytes` bytes of `window` usable memory; what was usable stays as it is.
+    /// Makes the first `bytes` bytes of `window` usable memory; the contents of usable memory stay unchanged.
     pub(crate) fn commit(&self, window: Window, bytes: usize) -> io::Result<()> {
         let end = window.start + bytes as u64;
         if end > window.end {

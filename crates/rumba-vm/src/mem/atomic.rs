@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-/// What lies in memory, and the lane that holds it.
+/// The type of an element in memory, and of the lane that holds it.
 pub(crate) trait Element: Copy + 'static {
     /// The lane: small elements are zero-extended.
     type Raw: Copy + 'static;
@@ -71,8 +71,8 @@ impl Element for u128 {
     }
 }
 
-/// Copies bytes from one place to another, of which other threads may access both meanwhile. Where the places overlap, it is
-/// not said what is copied.
+/// Copies bytes between two ranges, both of which other threads may access meanwhile. If the ranges overlap, the result
+/// is unspecified.
 ///
 /// # Safety
 /// Both ranges are live memory that may be written: an atomic access asks for that even where it reads.
@@ -144,7 +144,7 @@ pub(crate) unsafe fn fill(to: u64, element: &[u8], count: usize) {
     }
     let bytes = count * size;
     let head = head(to, bytes);
-    // What stands in each word from the first aligned address on.
+    // The contents of each word from the first aligned address on.
     let word: [u8; 8] = std::array::from_fn(|index| element[(head + index) % size]);
     let (words, tail) = ((bytes - head) / 8, (bytes - head) % 8);
     let (middle, end) = (to + head as u64, to + (bytes - tail) as u64);

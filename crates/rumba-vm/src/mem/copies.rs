@@ -1,9 +1,9 @@
 //! Asynchronous copies that were begun and have not arrived: `cp.async`, `cp.async.bulk`, tensor copies and reductions.
 //!
-//! A copy may arrive at any time up to the wait that asks for it. Here it arrives exactly then, so that a program that
-//! forgets to wait finds what was there before: copies of groups arrive in `wait_group`, those that an mbarrier keeps
-//! track of when the mbarrier is looked at. `cp.async.mbarrier.arrive` is different: it lets the thread's copies
-//! arrive at once, and with them the arrival, since both that and a later `wait_group` may ask for them.
+//! A copy may arrive at any time up to the wait for it. The machine lets it arrive as late as possible, so that a
+//! program that forgets to wait reads the old contents: copies of groups arrive in `wait_group`, copies that an
+//! mbarrier tracks when a thread tests the mbarrier. `cp.async.mbarrier.arrive` is different: it lets the thread's
+//! copies and the arrival happen at once, since both the mbarrier and a later `wait_group` may wait for them.
 //!
 //! Addresses are checked when a copy is begun.
 
@@ -19,7 +19,7 @@ pub(crate) struct Copy {
     /// Bytes that are copied, and bytes behind them that become zero.
     pub(crate) bytes: u32,
     pub(crate) zeros: u32,
-    /// Which bytes of each 16 are written.
+    /// The mask of the bytes written in each 16 bytes.
     pub(crate) mask: u16,
 }
 
@@ -29,7 +29,7 @@ impl Copy {
         Self { from, to, bytes, zeros: 0, mask: u16::MAX }
     }
 
-    /// Lets it arrive.
+    /// Performs the copy.
     ///
     /// # Safety
     /// The addresses passed the access check in this launch.
@@ -65,9 +65,9 @@ pub(crate) struct Groups {
     committed: [u32; LANES],
     /// In the order in which they were begun.
     pending: Vec<Pending>,
-    /// Operations whose lanes are to be told that they are over: lane, group, number.
+    /// Operations whose completion must be reported to their lanes: lane, group, number.
     told: Vec<(usize, u32, u32)>,
-    /// Whether there was anything since it was cleared.
+    /// Whether any copy was begun since the last clear.
     used: bool,
 }
 
@@ -107,7 +107,7 @@ impl Groups {
         self.pending.push(Pending { lane, group, delivery });
     }
 
-    /// A number is wanted when the lane's open group is over.
+    /// Registers an operation's number, to be reported when the lane's open group is over.
     pub(crate) fn follow(&mut self, lane: usize, number: u32) {
         self.used = true;
         self.told.push((lane, self.committed[lane], number));
@@ -168,36 +168,36 @@ impl Groups {
     }
 }
 
-/// What an mbarrier keeps track of, by the bytes that it brings.
+/// A transaction that an mbarrier tracks by its bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Tracked {
     /// The host address of the mbarrier.
     pub(crate) barrier: u64,
-    /// Its number in the order that is explored.
+    /// Its number in the explored order.
     pub(crate) number: u32,
     pub(crate) delivery: Delivery,
-    /// The number that checks know it by.
+    /// Its number for the checks.
     pub(crate) operation: u32,
 }
 
-/// Elements that are combined with what is there.
+/// Elements that a bulk reduction combines with the elements in memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reduce {
     pub(crate) from: u64,
     pub(crate) to: u64,
-    /// Bytes of all of them, and of one.
+    /// Bytes of all elements, and of one element.
     pub(crate) bytes: u32,
     pub(crate) unit: u32,
     pub(crate) reduction: Reduction,
 }
 
-/// What arrives.
+/// The kinds of delivered data.
 #[derive(Debug, Clone)]
 pub(crate) enum Delivery {
     Copy(Copy),
     Reduce(Reduce),
     Tensor(Box<TensorCopy>),
-    /// Sixteen bytes that come from nowhere in memory.
+    /// Sixteen bytes given as values, not from memory.
     Value {
         to: u64,
         bits: u128,
@@ -238,7 +238,7 @@ impl Delivery {
         }
     }
 
-    /// Lets it arrive.
+    /// Writes the data to memory.
     ///
     /// # Safety
     /// As for [`Copy::arrive`].

@@ -22,7 +22,7 @@ pub(crate) struct Object {
     phase: bool,
 }
 
-/// What arrives.
+/// An arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Arrival {
     pub(crate) count: u32,

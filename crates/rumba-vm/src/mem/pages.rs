@@ -1,25 +1,26 @@
-//! Ranges of the host's address space that the machine asks the system for: reserved at once, backed where they are used.
+//! Ranges of the host's address space: reserved at once, backed by memory where they are used.
 //!
-//! Miri has neither `mprotect` nor `madvise`. There a range is an ordinary allocation, smaller and wholly usable.
+//! Miri has neither `mprotect` nor `madvise`. Under Miri a range is an ordinary allocation, smaller and entirely
+//! usable.
 
 use std::io;
 use std::ops::Range;
 
-/// A range of the host's address space. It starts as zeros.
+/// A range of the host's address space, initially zero.
 #[derive(Debug)]
 pub(crate) struct Pages {
     base: *mut libc::c_void,
     bytes: usize,
 }
 
-// SAFETY: it is memory and nothing else; what shares it says how it is accessed.
+// SAFETY: the value only owns memory; code that shares the memory justifies its own accesses.
 unsafe impl Send for Pages {}
 // SAFETY: as above.
 unsafe impl Sync for Pages {}
 
 #[cfg(not(miri))]
 impl Pages {
-    /// Reserves addresses; [`Self::make_usable`] makes memory of them.
+    /// Reserves addresses without memory; [`Self::make_usable`] adds memory.
     pub(crate) fn reserve(bytes: usize) -> io::Result<Self> {
         Self::map(bytes, libc::PROT_NONE)
     }
@@ -48,7 +49,7 @@ impl Pages {
         Ok(Self { base, bytes })
     }
 
-    /// Makes whole pages of it readable and writable; those that are stay as they are.
+    /// Makes the whole pages of a range readable and writable; the contents of pages that already are stay unchanged.
     pub(crate) fn make_usable(&self, range: Range<u64>) -> io::Result<()> {
         let Some((start, bytes)) = self.whole_pages(&range) else {
             return Ok(());
@@ -134,23 +135,23 @@ impl Pages {
         rounded.ok_or_else(|| io::ErrorKind::OutOfMemory.into())
     }
 
-    /// Where it starts: aligned to a page.
+    /// The start address, aligned to a page.
     pub(crate) fn base<T>(&self) -> *mut T {
         self.base.cast()
     }
 
-    /// Its size: that which was asked for, in whole pages.
+    /// The size in bytes: the requested size, rounded up to whole pages.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// All of it.
+    /// The whole range.
     pub(crate) fn range(&self) -> Range<u64> {
         let start = self.base as u64;
         start..start + self.bytes as u64
     }
 
-    /// The whole pages of a range, if it has some and they are our own.
+    /// The whole pages of a range, if the range contains any and they belong to `self`.
     fn whole_pages(&self, range: &Range<u64>) -> Option<(*mut libc::c_void, usize)> {
         let (start, end) = (range.start.next_multiple_of(Self::PAGE), range.end & !(Self::PAGE - 1));
         let own = self.range();

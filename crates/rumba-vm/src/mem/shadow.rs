@@ -1,5 +1,5 @@
-//! Memory that starts as zeros and takes room where it is touched: what checks keep beside a range of addresses. What it
-//! means is theirs to say.
+//! Shadow memory: state of the checks for a range of addresses. It is initially zero, and only touched pages use
+//! memory. The checks define the meaning of its contents.
 
 use std::io;
 
@@ -10,19 +10,19 @@ use crate::mem::pages::Pages;
 pub(crate) struct Shadow(Pages);
 
 impl Shadow {
-    /// Reserves room.
+    /// Reserves addresses.
     pub(crate) fn new(bytes: usize) -> io::Result<Self> {
         let pages = Pages::usable(bytes)?;
         pages.prefer_huge(pages.range());
         Ok(Self(pages))
     }
 
-    /// Where it starts: aligned to a page.
+    /// The start address, aligned to a page.
     pub(crate) fn base<T>(&self) -> *mut T {
         self.0.base()
     }
 
-    /// Makes it zeros again, and gives its memory back.
+    /// Zeros the contents, and returns the memory to the system.
     pub(crate) fn clear(&self) {
         self.0.discard(self.0.range());
     }

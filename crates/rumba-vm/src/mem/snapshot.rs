@@ -63,7 +63,7 @@ impl Snapshot {
         &self.windows
     }
 
-    /// Writes the contents back to memory. Returns what was there instead.
+    /// Writes the contents back to memory. Returns the changed contents that it replaced.
     ///
     /// # Safety
     /// The ranges are still memory, writable where anything has changed, and nothing else uses them meanwhile.

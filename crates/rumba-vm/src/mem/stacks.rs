@@ -1,20 +1,20 @@
-//! The window for stacks, shared out among the launches that run: each has as much of it as its threads can use. What is in a
-//! stack is not known here.
+//! The window for stacks, divided among the running launches: each launch gets a part as large as its threads can use.
+//! This module does not know the contents of stacks.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::mem::arena::{STEP, Window};
 
-/// The window, and which launches have which parts of it.
+/// The window of stacks, and the parts that launches have taken.
 #[derive(Debug)]
 pub(crate) struct Stacks {
     window: Window,
-    /// The parts that are taken, in the order of their addresses.
+    /// The taken parts, in the order of their addresses.
     taken: Mutex<Vec<Window>>,
     freed: Condvar,
 }
 
-/// A launch's part, free again when it is dropped.
+/// The part of one launch. Dropping this value frees the part.
 #[derive(Debug)]
 pub(crate) struct StacksOfLaunch<'a> {
     stacks: &'a Stacks,
@@ -27,8 +27,8 @@ impl Stacks {
         Self { window, taken: Mutex::default(), freed: Condvar::new() }
     }
 
-    /// The first part of so many bytes, as soon as one is free; the whole window where that has less. A launch that needs little has
-    /// what earlier ones have touched.
+    /// Takes the lowest free part of `bytes` bytes (the whole window, if it is smaller), and waits until one is free.
+    /// So small launches reuse memory that earlier launches have touched.
     pub(crate) fn take(&self, bytes: u64) -> StacksOfLaunch<'_> {
         let all = self.window.end - self.window.start;
         let bytes = bytes.checked_next_multiple_of(STEP as u64).unwrap_or(all).min(all);
@@ -56,11 +56,11 @@ impl Stacks {
 impl Drop for StacksOfLaunch<'_> {
     fn drop(&mut self) {
         let mut taken = self.stacks.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        // Launches that need no stack have empty parts, of which some are the same.
+        // Launches that need no stack have empty parts, some of which are equal.
         if let Some(place) = taken.iter().position(|part| *part == self.window) {
             taken.remove(place);
         }
-        // Others wait for parts of any size.
+        // Several launches may wait, for parts of any size.
         self.stacks.freed.notify_all();
     }
 }

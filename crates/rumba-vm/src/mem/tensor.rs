@@ -1,6 +1,6 @@
-//! Copies of boxes of tensors between global and shared memory: which elements lie where, and moving them.
+//! Copies of boxes of tensors between global and shared memory: the addresses of the elements, and the copy itself.
 //!
-//! Whether the memory may be accessed is asked when a copy is begun, of the spans that it comes to here.
+//! The access check runs when a copy is begun, on the spans of memory that this module computes.
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -11,18 +11,18 @@ use crate::mem::tensor_map::{MAX_RANK, Shape, TensorElement, TensorMap};
 /// Combines an element in memory with another one: their addresses, the former first.
 pub(crate) type Reduction = unsafe fn(u64, u64);
 
-/// Where a copy goes, and what happens there.
+/// The direction of a copy, and its operation at the destination.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Direction {
     /// From global to shared memory.
     Load,
     /// From shared to global memory.
     Store,
-    /// The same, to be combined with what is there.
+    /// From shared to global memory, combined with the elements there.
     Reduce(Reduction),
 }
 
-/// Which elements a copy begins with.
+/// The first elements of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
     /// The coordinates of a box, or of a column of pixels and its offsets.
@@ -33,19 +33,19 @@ pub(crate) enum Start {
     Width { at: [i32; MAX_RANK], width: Width },
 }
 
-/// What `im2col::w` and `im2col::w::128` are told (manual, section 5.5.5).
+/// The parameters of `im2col::w` and `im2col::w::128` (manual, section 5.5.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Width {
     /// Whether a column has 128 pixels, in four runs, instead of one run of as many as the map says.
     pub(crate) is_128: bool,
     /// Pixels of the same row of the image that follow each run.
     pub(crate) halo: u16,
-    /// What is added to all places along the width.
+    /// The offset added to all coordinates along the width.
     pub(crate) offset: u16,
 }
 
 impl Width {
-    /// How many runs there are, and pixels of each without the halo, where the map says that a column has so many.
+    /// The number of runs, and of pixels in each run without the halo, for a map whose columns have `pixels` pixels.
     fn runs(self, pixels: u32) -> (u32, u32) {
         if self.is_128 { (4, 32) } else { (1, pixels) }
     }
@@ -103,7 +103,7 @@ impl TensorCopy {
         }
     }
 
-    /// How many elements of an axis a tile comes to. Of slices, one copy has those of the same channels.
+    /// The number of elements of a tile along an axis. One copy takes only one slice of channels.
     fn count(&self, extent: &[u32; MAX_RANK], axis: usize) -> u64 {
         match self.slice() {
             Some(_) if axis + 2 == self.map.rank => 1,
@@ -116,7 +116,7 @@ impl TensorCopy {
         usize::from(self.slice().is_none())..self.map.rank
     }
 
-    /// Bytes from a row of the box to the next: what is swizzled lies in rows of as many bytes as are swizzled.
+    /// Bytes from a row of the box to the next: with a swizzle, rows are as long as the swizzle is wide.
     fn pitch(&self) -> u64 {
         if self.map.swizzle == 0 || self.slice().is_some() {
             self.row_bytes()
@@ -153,7 +153,7 @@ impl TensorCopy {
         end
     }
 
-    /// What is wrong with the place, as a device of compute capability 9.0 finds it, which ends the kernel then.
+    /// The error in the box's address, for which a device of compute capability 9.0 ends the kernel.
     pub(crate) fn mistake(&self) -> Option<String> {
         let map = &self.map;
         let at = match self.start {
@@ -463,10 +463,10 @@ impl TensorCopy {
     }
 }
 
-/// What numbers outside of a tensor are filled with: this in each 16 bits.
+/// The fill value of numbers outside of a tensor: this pattern in each 16 bits.
 const NAN: u64 = 0x7ff7_7ff7_7ff7_7ff7;
 
-/// Writes what an element outside of a tensor reads as.
+/// Writes the fill value of elements outside of a tensor.
 unsafe fn fill(element: TensorElement, nan: bool, to: u64, bytes: u64) {
     let bits = if nan && element.is_float() { NAN } else { 0 };
     // SAFETY: as the caller of `run` promises.

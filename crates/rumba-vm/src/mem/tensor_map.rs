@@ -1,8 +1,8 @@
 //! Tensor maps: the 128 bytes that describe a tensor in global memory, and how boxes of it are copied.
 //!
-//! Programs take the bytes for opaque. The fields lie where NVIDIA's driver puts them, as 52 maps of a device of compute
-//! capability 9.0 show (`cargo run -p rumba-driver --example tensor_maps`); what is not known is marked. What arguments make a
-//! map is checked by those who make it.
+//! The bytes are opaque to programs. The fields lie where NVIDIA's driver puts them, as 52 maps of a device of compute
+//! capability 9.0 show (`cargo run -p rumba-driver --example tensor_maps`); comments mark unknown fields. Callers that
+//! make a map check its arguments.
 
 use std::fmt;
 
@@ -44,7 +44,7 @@ pub enum TensorElement {
     Tf32Ftz,
     /// Sixteen numbers of four bits in eight bytes.
     B4x16,
-    /// The same, followed by eight bytes of nothing in shared memory.
+    /// The same elements, followed by eight unused bytes in shared memory.
     B4x16P64,
     /// Sixteen numbers of six bits, followed by four bytes of nothing in shared memory.
     B6x16P32,
@@ -88,7 +88,7 @@ impl TensorElement {
         matches!(self, Self::F16 | Self::F32 | Self::F32Ftz | Self::F64 | Self::Bf16 | Self::Tf32 | Self::Tf32Ftz)
     }
 
-    /// What images hold: four bits, and whether numbers are rounded to `tf32`.
+    /// The encoding in images: four bits, and whether numbers are rounded to `tf32`.
     fn code(self) -> (u32, bool) {
         match self {
             Self::Tf32 => (Self::F32 as u32, true),
@@ -100,7 +100,7 @@ impl TensorElement {
     }
 }
 
-/// Which elements of a tensor a copy comes to.
+/// The shape of the elements that a copy accesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// A box: its extent in each dimension.
@@ -131,11 +131,11 @@ pub struct TensorMap {
     pub interleave: u32,
     /// Bytes of shared memory that are swizzled: 0 (none), 1 (32), 2 (64), 3 (128).
     pub swizzle: u32,
-    /// What is swizzled as one: 0 (16 bytes), 1 (32), 2 (32, with halves of 16 exchanged in every other row), 3 (64).
+    /// The atom of the swizzle: 0 (16 bytes), 1 (32), 2 (32, with halves of 16 exchanged in every other row), 3 (64).
     pub atom: u32,
     /// Whether floating point numbers outside of the tensor read as NaN instead of 0.
     pub fills_nan: bool,
-    /// What is fetched at once: 0 (no more than is asked for) to 3 (256 bytes).
+    /// The L2 promotion: 0 (no more than requested) to 3 (256 bytes).
     pub promotion: u32,
     /// Elements in each dimension.
     pub sizes: [u64; MAX_RANK],
@@ -143,7 +143,7 @@ pub struct TensorMap {
     pub strides: [u64; MAX_RANK - 1],
     /// Every which element is copied.
     pub steps: [u32; MAX_RANK],
-    /// What a copy comes to.
+    /// The shape of the elements that a copy accesses.
     pub shape: Shape,
 }
 
@@ -189,7 +189,7 @@ impl TensorMap {
             | u32::from(rounds) << 16
             | self.promotion << 17
             | self.atom << 19;
-        // What lies beyond the rank is written too: `tensormap.replace` may change it before the rank.
+        // Fields beyond the rank are written, too: `tensormap.replace` may change them before the rank.
         for axis in 0..MAX_RANK {
             if axis > 0 {
                 let stride = self.strides[axis - 1] >> 4;
@@ -225,7 +225,7 @@ impl TensorMap {
         bytes
     }
 
-    /// What 128 bytes describe.
+    /// Decodes 128 bytes.
     ///
     /// # Errors
     /// A sentence if they are no tensor map.

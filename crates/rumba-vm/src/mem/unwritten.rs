@@ -1,5 +1,5 @@
-//! Which bytes hold nothing: what reads of them are told by. Nothing has been written there since the memory was handed
-//! out, or what was written last was undefined (see [`crate::load::instrument::registers`]).
+//! The map of undefined bytes, by which reads of them are found. A byte is undefined if nothing was written to it since
+//! the memory was handed out, or if the last value written was undefined (see [`crate::load::instrument::registers`]).
 //!
 //! A bit for each byte of the windows for shared memory, stacks and heap lies at a fixed place, so that workers look and
 //! write side by side. Memory that was never entered here counts as written: module variables, the parameters, the
@@ -16,8 +16,8 @@ use crate::mem::shadow::Shadow;
 /// Bytes of a word of the map.
 const WORD: u64 = 64;
 
-/// A read is told of where this many bytes of it, or all if it is shorter, were never written. What is between the fields
-/// of a structure is copied with them, and is no mistake.
+/// The least number of consecutive unwritten bytes of a read that is reported (all bytes of a shorter read). The
+/// padding of a structure is copied with its fields, and is no mistake.
 const LEAST: u64 = 8;
 
 /// Bytes of a structure that may be copied by itself, and then have any padding.
@@ -26,27 +26,28 @@ const STRUCTURE: u64 = 256;
 /// Gaps of which one is found again in the next element of a copy, if they lie between fields.
 const MOST_GAPS: usize = 16;
 
-/// Words of which it is remembered where what they hold came from.
+/// The largest number of words whose origin is remembered.
 const ORIGINS: usize = 1 << 12;
 
-/// The bytes that hold nothing.
+/// The map of undefined bytes.
 #[derive(Debug)]
 pub(crate) struct Unwritten {
     /// The addresses that it knows.
     window: Range<u64>,
-    /// A bit for each byte of the window that holds nothing.
+    /// A bit for each undefined byte of the window.
     bits: Shadow,
-    /// A bit for each of those that something undefined was written to. It means nothing where the other bit is not set.
+    /// A bit for each undefined byte to which an undefined value was written. The bit is
+    /// meaningless for other bytes.
     undefined: Shadow,
     /// Whether there ever was such a byte.
     has_undefined: AtomicBool,
-    /// Where such a byte came from, by number of the word.
+    /// The origin of such a byte, by number of the word.
     origins: Mutex<HashMap<u64, String>>,
     /// Where a byte of memory of a block or a thread came from that was never written and was copied there, in the same way.
     copied: Mutex<HashMap<u64, String>>,
     /// Whether there ever was one.
     has_copied: AtomicBool,
-    /// Whether a read is told of where any byte was not written.
+    /// Whether a read of a single unwritten byte is reported.
     every_byte: bool,
     /// Allocations that were not found to be wholly written, by start: where the first byte may be that was not.
     partial: Mutex<BTreeMap<u64, u64>>,
@@ -63,7 +64,7 @@ fn words(start: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> {
     })
 }
 
-/// The first of the gaps in a copy of so many bytes that does not repeat with the size of any element, if there is one.
+/// The first gap in a copy of `bytes` bytes that does not repeat with the size of any element, if there is one.
 fn without_period(gaps: &[Range<u64>], bytes: u64) -> Option<&Range<u64>> {
     let first = gaps.first()?;
     let length = |gap: &Range<u64>| gap.end - gap.start;
@@ -148,8 +149,8 @@ impl Unwritten {
         self.partial().remove(&start);
     }
 
-    /// Whether everything that was allocated in a range has been written. What is found holds until memory is allocated or
-    /// copied there.
+    /// Whether all allocated memory in a range has been written. The answer stays valid until memory is allocated in
+    /// the range or copied to it.
     pub(crate) fn is_written(&self, start: u64, end: u64) -> bool {
         let mut partial = self.partial();
         let inside: Vec<(u64, u64)> = partial.range(start..end).map(|(start, first)| (*start, *first)).collect();
@@ -192,7 +193,7 @@ impl Unwritten {
         }
     }
 
-    /// What was never written has been copied to memory of a block or a thread, which is unwritten again.
+    /// Unwritten bytes have been copied to memory of a block or a thread, which is then unwritten again.
     pub(crate) fn take_over(&self, start: u64, bytes: u64, origin: impl FnOnce() -> String) {
         let (offset, inside) = self.inside(start, bytes);
         if inside == 0 {
@@ -228,7 +229,7 @@ impl Unwritten {
         })
     }
 
-    /// The description of a place, with where what is undefined there came from if that is known.
+    /// The description of a place, with the origin of the undefined value there, if it is known.
     pub(crate) fn explain(&self, address: u64, place: String) -> String {
         match self.origin(address) {
             Some(origin) => format!("{place}; {origin}"),
@@ -291,7 +292,7 @@ impl Unwritten {
         let (start, bytes) = self.inside(start, bytes);
         for (word, bits) in words(start, bytes) {
             let word = self.word(word);
-            // Most of what is written was written before, and is then only looked at.
+            // Most bytes were written before, and then need only a read of the map.
             if word.load(Ordering::Relaxed) & bits == 0 {
                 continue;
             }
@@ -303,7 +304,7 @@ impl Unwritten {
         }
     }
 
-    /// Bytes are copied with what is known of them, to the allocation at `allocation` if one holds them.
+    /// Copies the state of bytes that are copied, to the allocation at `allocation`, if one holds them.
     pub(crate) fn copy(&self, allocation: Option<u64>, to: u64, from: u64, bytes: u64) {
         let runs = self.runs(from, bytes);
         let undefined: Vec<u64> = if self.has_undefined.load(Ordering::Relaxed) {
@@ -514,7 +515,7 @@ mod tests {
         map.undefine(at + 8, 4, || Some(at), || "here".into());
         assert!(!map.is_written(at, at + 64) && map.is_undefined(at, 64) && !map.is_undefined(at, 8));
         assert_eq!(map.origin(at + 9).as_deref(), Some("here"));
-        // It is no padding, and a copy takes it along.
+        // The undefined value is no padding, and a copy copies its state.
         assert_eq!(map.met_by_copy(at, 64), Some(at + 8));
         let to = START + 8192;
         map.allocate(to, 64);

@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::machine::context::Context;
 use crate::machine::running::Running;
 
-/// Each time, a launch waits so many times as long as before.
+/// The factor by which the time to the next report grows.
 const GROWTH: u32 = 3;
 
-/// What a launch has told of itself.
+/// The progress reports of a launch so far.
 #[derive(Default)]
 pub(crate) struct SignsOfLife {
     ended: AtomicU64,
     /// How often it has told.
     told: AtomicU64,
-    /// What the device had printed then.
+    /// The device's count of prints at the last report.
     printed: AtomicU64,
 }
 

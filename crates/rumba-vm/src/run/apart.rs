@@ -1,5 +1,5 @@
-//! Who may use the memory of a device whose launches are compared: a compared launch has it to itself, since what the first run
-//! changes is taken back before the second one.
+//! Exclusive use of a device's memory by compared launches: no other work uses the memory meanwhile, since the changes
+//! of the first run are undone before the second run.
 //!
 //! Copies, allocations and other launches wait for a compared launch. A kernel may itself wait for one of them, or for the host: then
 //! its first run does not end. If no block ends within [`PATIENCE`], the others go on, and the launch is not compared. A second run
@@ -9,23 +9,23 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The time within which a block of the first run has to end, for others to wait on.
+/// The time within which a block of the first run has to end, so that other users continue to wait.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How far a compared launch is.
+/// The progress of a compared launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// In its first run.
     First,
-    /// In its first run, with others beside it: it will not be compared.
+    /// In its first run, with other users of the memory: the launch will not be compared.
     Joined,
-    /// Its first run has ended, and others wait.
+    /// Its first run has ended, and other users wait.
     Held,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Uses of the memory that are under way, but for that of a compared launch.
+    /// The number of current uses of the memory, other than the compared launch.
     others: usize,
     compared: Option<Phase>,
 }
@@ -56,7 +56,7 @@ impl Apart {
         &self.beat
     }
 
-    /// Begins a launch that is to be compared, unless others go on using the memory.
+    /// Begins a launch that is to be compared, unless other users continue to use the memory.
     pub(crate) fn compare(&self) -> Option<Alone<'_>> {
         let is_free = |state: &State| state.others == 0 && state.compared.is_none();
         let mut state = self.wait_until(is_free);
@@ -76,7 +76,7 @@ impl Apart {
         Beside(self)
     }
 
-    /// Waits as long as a compared launch gets on, for a condition that may not hold then.
+    /// Waits for a condition as long as a compared launch makes progress; the condition may still not hold afterwards.
     fn wait_until(&self, holds: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
         let mut state = self.lock();
         let mut seen = self.beat.load(Ordering::Relaxed);
@@ -94,7 +94,7 @@ impl Apart {
 }
 
 impl Alone<'_> {
-    /// The first run begins: who waits goes on waiting as after a block that has ended.
+    /// The first run begins: waiting users restart their timeout, as after the end of a block.
     pub(crate) fn beat(&self) {
         self.0.beat.fetch_add(1, Ordering::Relaxed);
     }
@@ -134,7 +134,7 @@ const GOES_ON: u8 = 1;
 const HELD: u8 = 2;
 
 impl HostWaits {
-    /// The time within which a block has to end, for a host to wait on.
+    /// The time within which a block has to end, so that the host continues to wait.
     pub const PATIENCE: Duration = PATIENCE;
 
     /// The host does not wait for the launch.
@@ -142,19 +142,20 @@ impl HostWaits {
         Self(AtomicU8::new(GOES_ON))
     }
 
-    /// The host wants to go on before the launch has ended; `false` if the launch is being compared and will end soon.
+    /// The host wants to continue before the launch has ended; `false` if the launch is being compared and will end
+    /// soon.
     pub fn go_on(&self) -> bool {
         self.change(GOES_ON)
     }
 
-    /// Has the host wait: the launch is being prepared, or its second run follows. `false` if the host has gone on.
+    /// Holds the host: the launch is being prepared, or its second run follows. `false` if the host has continued.
     pub(crate) fn hold(&self) -> bool {
         self.change(HELD)
     }
 
-    /// Lets the host go on again if it wants to: a run begins that may be waiting for it.
+    /// Lets the host continue again if it wants to: the run that begins may wait for the host.
     pub(crate) fn release(&self) {
-        // A host that has gone on stays where it is.
+        // The exchange fails if the host has already continued, and leaves its state unchanged.
         let _ = self.0.compare_exchange(HELD, WAITS, Ordering::AcqRel, Ordering::Acquire);
     }
 

@@ -1,7 +1,7 @@
 //! A block of threads: its warps, its barriers, and the turns that its warps take.
 //!
-//! A block is data: it can be left after any turn and continued later by the same worker. Which blocks run is decided
-//! in [`crate::run::launch`].
+//! A block is data: it can be left after any turn and continued later by the same worker. [`crate::run::launch`]
+//! decides which blocks run.
 
 use crate::base::lanes::{FULL, LANES, lanes_of, mask_of};
 use crate::base::seed::Chance;
@@ -49,7 +49,7 @@ pub(crate) struct Block {
     pub(crate) state: *mut BlockState,
     /// Whether it was left before all its threads had exited.
     left: bool,
-    /// What [`Self::waits_for_grid`] said when it was last left because of that.
+    /// The result of [`Self::waits_for_grid`] when the block was last left for this reason.
     grid_rows: Option<u64>,
     /// In which order the warps take their turns, if not in their own.
     order: Vec<u8>,
@@ -67,7 +67,7 @@ pub(crate) struct Begun {
     pub(crate) counted: u64,
 }
 
-// SAFETY: a block is used by one worker at a time, and its pointers lead to what it or the launch owns.
+// SAFETY: a block is used by one worker at a time, and its pointers lead to memory that it or the launch owns.
 unsafe impl Send for Block {}
 
 impl Drop for Block {
@@ -181,7 +181,7 @@ impl Block {
             let mut common = None;
             for (index, warp) in self.warps.iter_mut().enumerate() {
                 let counted = warp.executed();
-                // SAFETY: the warp was prepared for the launch, which holds its code. It has not parted.
+                // SAFETY: the warp was prepared for the launch, which holds its code. It has not diverged.
                 let stopped = unsafe { runner.run(warp, WARP_TURN, false) };
                 if let Some(watch) = warp.context().watch {
                     watch.look(self.coordinates, index as u32);
@@ -221,7 +221,7 @@ impl Block {
         let mut spent = 0;
         let mut any_progress = false;
         if std::mem::replace(&mut self.left, true) {
-            // Another block may have completed what this one waits for.
+            // Another block may have completed a barrier that this block waits for.
             self.release();
         } else if let Some(runner) = runner.filter(|_| self.begun.is_none() && self.order.is_empty()) {
             self.run_in_step(runner, executed);
@@ -411,8 +411,8 @@ impl Block {
         (grid || cluster).then_some(Outcome::Blocked { grid, progress })
     }
 
-    /// What to say of a block in which no thread can go on, and the warp that is to say it. `whole` is what waits: the block, or
-    /// more.
+    /// The fault of a block in which no thread can continue, and the warp that reports it. `whole` is what waits: the
+    /// block, or more.
     pub(crate) fn deadlock(&self, whole: &str) -> (u32, RawFault) {
         group_sync::stuck(self.state, &self.warps);
         let missing = self

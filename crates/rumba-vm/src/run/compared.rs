@@ -223,7 +223,7 @@ fn is_same(interpreted: &Fault, compiled: &Fault, took_turns: bool) -> bool {
         && (took_turns || interpreted.message == compiled.message && place(interpreted) == place(compiled))
 }
 
-/// What a launch finds.
+/// The state before a launch.
 struct Start<'a> {
     subject: &'a Subject<'a>,
     memory: Snapshot,
@@ -231,7 +231,7 @@ struct Start<'a> {
     heap: usize,
 }
 
-/// What the first run has left in memory.
+/// The state of memory after the first run.
 struct After {
     changes: Changes,
     /// What kernels can write to then, and the contents of what kernels have allocated.
@@ -248,7 +248,7 @@ impl<'a> Start<'a> {
             return None;
         }
         Some(Self {
-            // SAFETY: what is allocated is memory, and nothing else uses it.
+            // SAFETY: the windows are allocated memory, and nothing else uses it.
             memory: unsafe { Snapshot::take(windows) }.ok()?,
             allocations: allocations.save(),
             heap: subject.heap.used(),
@@ -256,7 +256,7 @@ impl<'a> Start<'a> {
         })
     }
 
-    /// Takes back what a run has changed, and gives what that was.
+    /// Undoes the changes of a run, and returns them.
     fn take_back(&self) -> Option<After> {
         let windows = self.subject.resources.allocations.writable();
         let known = self.memory.windows();
@@ -277,7 +277,7 @@ impl<'a> Start<'a> {
         changes
     }
 
-    /// The first difference between the runs, of which the second has just ended.
+    /// The first difference between the two runs, right after the second has ended.
     fn difference(&self, (first, after): (&Ended, &After), second: &Ended) -> Option<Found> {
         let fault = |ended: &Ended| match &ended.result {
             Err(LaunchFailure::Fault(fault)) => Some(fault.clone()),

@@ -1,8 +1,8 @@
 //! A launch whose orders are explored: all of its blocks at once, on one worker, one synchronising operation at a time.
 //!
-//! Which operation comes next is decided in [`crate::explore::tree`]; here it is executed, and what it did is told. A block ends as
-//! soon as it can, and blocks are there from the beginning on: a launch that needs more blocks than are resident together is not
-//! explored.
+//! [`crate::explore::tree`] decides which operation comes next; this module executes it, and reports its effect to the
+//! tree. A block ends as soon as it can, and all blocks are resident from the beginning: a launch with more blocks than
+//! can be resident together is not explored.
 
 use std::sync::MutexGuard;
 
@@ -23,13 +23,13 @@ use crate::mem::atomic::Element;
 use crate::run::launch::{Done, Progress, Worker, begin, deadlock, describe, exhausted, finish};
 use crate::run::resident::InitialState;
 
-/// Blocks of a launch that is explored, at most.
+/// The largest number of blocks of an explored launch.
 pub(crate) const MOST_BLOCKS: u64 = 32;
 
-/// Operations between two points of choice after which others go on, too.
+/// The number of operations between two points of choice after which other warps get a turn, too.
 const LONG: u64 = 1 << 22;
 
-/// Where a candidate stands.
+/// The position of a candidate.
 #[derive(Clone, Copy)]
 enum Place {
     Lanes { resident: usize, warp: usize, split: usize },
@@ -94,7 +94,7 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
     }
 }
 
-/// What precedes what in the launch.
+/// The happens-before order of the launch.
 fn pasts<'a>(context: &'a Context<'_>) -> Option<MutexGuard<'a, Pasts<BarrierPhase>>> {
     context.monitor.and_then(crate::check::monitor::Monitor::pasts)
 }
@@ -132,7 +132,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Leaves the order.
+    /// Abandons the order.
     fn leave(&mut self, message: String, limit: Option<String>) {
         self.state.is_left = true;
         if let Some(reason) = limit {
@@ -142,7 +142,7 @@ impl Run<'_, '_> {
     }
 
     fn block_state(&self, resident: usize) -> &BlockState {
-        // SAFETY: no warp runs, and what is changed below is changed through the pointer when this is over.
+        // SAFETY: no warp runs, and later changes go through the pointer when this borrow is over.
         unsafe { &*self.worker.known(resident).block.state }
     }
 
@@ -150,7 +150,7 @@ impl Run<'_, '_> {
         self.dead.contains(&(resident, warp))
     }
 
-    /// Lets all warps run up to their next points of choice. Whether they got there.
+    /// Lets all warps run up to their next points of choice. Returns whether all reached them.
     fn settle(&mut self) -> bool {
         let mut executed = 0;
         loop {
@@ -183,7 +183,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Runs a warp for a turn, and wakes who waited for what it did. Gives how many operations it executed.
+    /// Runs a warp for a turn, and wakes the threads that waited for its effects. Returns the number of operations
+    /// executed.
     fn turn(&mut self, resident: usize, warp: usize) -> u64 {
         let block = &mut self.worker.resident(resident).block;
         let executed = block.run_warp(warp);
@@ -205,7 +206,8 @@ impl Run<'_, '_> {
         executed
     }
 
-    /// Notes a mistake of a warp, which goes no further. The others do: other orders may put what they do before it.
+    /// Notes a mistake of a warp, which stops there. Other warps continue: other orders may put their operations before
+    /// the mistake.
     fn fault(&mut self, resident: usize, warp: usize, fault: RawFault) {
         self.dead.push((resident, warp));
         let resident = self.worker.resident(resident);
@@ -228,7 +230,8 @@ impl Run<'_, '_> {
         finish(self.worker, resident, &mut self.idle);
     }
 
-    /// Lets lanes go on that wait for others of their warp to come up, where none are left behind, or if `any` wherever they are.
+    /// Lets lanes continue that wait for other lanes of their warp to catch up, if none are left behind, or, with
+    /// `any`, in any case.
     fn meet(&mut self, any: bool) -> bool {
         let mut moved = false;
         for resident in self.residents.clone() {
@@ -273,7 +276,7 @@ impl Run<'_, '_> {
         true
     }
 
-    /// Lets a split go on behind the point of choice where it waits.
+    /// Lets a split continue after the point of choice where it waits.
     fn grant(&mut self, resident: usize, warp: usize, split: usize) {
         let warp = &mut self.worker.resident(resident).block.warps[warp];
         let split = &mut warp.splits[split];
@@ -282,7 +285,7 @@ impl Run<'_, '_> {
         warp.stop = Stop::Turn;
     }
 
-    /// Who stands at a point of choice, and which of them can go on.
+    /// The candidates at points of choice, and the set of those that can continue.
     fn candidates(&mut self) -> (Vec<Place>, Vec<Candidate>, Set) {
         let (mut places, mut candidates) = (Vec::new(), Vec::new());
         let first = self.context.program.ops.as_ptr() as usize;
@@ -448,7 +451,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// What an operation did, that was to do something with an object whose phase is given.
+    /// The actual effect of an operation on an object, given the object's phase before it.
     fn happened(&self, resident: usize, access: &Access, (phase, found): (u32, u64), is_fault: bool) -> (Access, Left) {
         let mut access = *access;
         let mut left = Left { arrivals: 0, ended: false };
@@ -552,7 +555,7 @@ impl Run<'_, '_> {
         });
     }
 
-    /// No thread can go on.
+    /// No thread can continue.
     fn deadlocked(&mut self) {
         if !self.dead.is_empty() || self.progress.has_failed() {
             return;

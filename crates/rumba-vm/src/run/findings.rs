@@ -1,4 +1,4 @@
-//! What the checks of a launch have found, told with the names and places of its program.
+//! The findings of a launch's checks, with the names and positions of its program.
 
 use crate::base::lanes::LANES;
 use crate::base::report::{Access, Location};
@@ -14,7 +14,7 @@ use std::collections::hash_map::Entry;
 use std::sync::atomic::Ordering;
 
 impl Monitor {
-    /// What was found, in the order of the program.
+    /// The findings, in the order of the program.
     pub(crate) fn take(&self, context: &Context<'_>) -> Vec<Finding> {
         let mut found: Vec<_> = self.drain();
         found.sort_by_key(|(key, _)| *key);
@@ -63,7 +63,7 @@ impl Monitor {
 }
 
 impl Notes {
-    /// What was found, in the order of the program.
+    /// The findings, in the order of the program.
     pub(crate) fn findings(&self, context: &Context<'_>) -> Vec<Finding> {
         let mut notes = self.drain();
         notes.sort_by_key(|(key, _)| *key);
@@ -139,7 +139,7 @@ fn grouped(findings: impl Iterator<Item = Finding>) -> Vec<Finding> {
 }
 
 impl Counters {
-    /// What they say when the launch has ended.
+    /// The profile of the launch, when it has ended.
     pub(crate) fn profile(&self, context: &Context<'_>) -> Profile {
         let debug = &context.program.debug;
         let rows = self.0.iter().enumerate().filter_map(|(source, row)| {

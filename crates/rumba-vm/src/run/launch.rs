@@ -1,8 +1,8 @@
-//! Running a kernel: which blocks run where and when.
+//! Running a kernel: the assignment of blocks to workers, and their order.
 //!
 //! Workers take blocks in order from a counter, several neighbours at a time if there are many. A block that does not
 //! finish within its turn may be waiting for others: its worker then starts more blocks, up to what a device would keep
-//! resident, and lets them take turns. What a block finds when it starts is told in [`crate::run::resident`].
+//! resident, and lets them take turns. [`crate::run::resident`] describes the initial state of a block.
 
 use crate::machine::context::Context;
 use std::cell::UnsafeCell;
@@ -20,9 +20,9 @@ use crate::run::alive::SignsOfLife;
 use crate::run::block::{Begun, Block, Outcome};
 use crate::run::resident::{InitialState, Resident};
 
-/// Operations after which a worker thinks of other blocks.
+/// The number of operations after which a worker switches to other blocks.
 const BLOCK_TURN: u64 = 1 << 20;
-/// The same in a run with a seed: more blocks are under way at once.
+/// The same number in a run with a seed: more blocks are under way at once.
 const SHORT_TURN: u64 = 1 << 14;
 
 /// How long other blocks go on after a block has failed: one that comes before it may fail, too, and is then reported
@@ -33,7 +33,7 @@ const GRACE: Duration = Duration::from_secs(2);
 const MAX_SHARE: u64 = 32;
 const SHARES: u64 = 32;
 
-/// What to launch a kernel with.
+/// The parameters of a launch.
 #[derive(Debug, Clone, Copy)]
 pub struct Launch<'a> {
     /// Blocks in each dimension.
@@ -50,7 +50,7 @@ pub struct Launch<'a> {
     pub cluster: Option<[u32; 3]>,
 }
 
-/// What a launch did.
+/// The statistics of a launch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Operations executed, each for a whole warp.
@@ -61,10 +61,10 @@ pub struct Statistics {
     pub workers: usize,
 }
 
-/// Why a launch came to nothing.
+/// Why a launch failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LaunchFailure {
-    /// It was not begun.
+    /// The launch was refused before it began.
     #[error(transparent)]
     Refused(#[from] LaunchError),
     /// The kernel made a mistake.
@@ -84,14 +84,14 @@ struct ResidentCluster {
 unsafe impl Send for ResidentCluster {}
 
 impl ResidentCluster {
-    /// What its blocks share. Not by `get_mut`, which would end what the blocks' own pointers may do.
+    /// The state that its blocks share. Does not use `get_mut`, which would invalidate the blocks' own pointers.
     fn state(&mut self) -> &mut Cluster {
-        // SAFETY: the worker that has it is here, so none of the blocks is running.
+        // SAFETY: the worker that owns the cluster calls this, so none of the cluster's blocks is running.
         unsafe { &mut *self.state.get() }
     }
 }
 
-/// What a worker keeps from launch to launch.
+/// The state that a worker keeps from launch to launch.
 pub(crate) struct Worker {
     number: usize,
     caches: Vec<Bounds>,
@@ -105,9 +105,9 @@ impl Worker {
         Self { number, caches: Vec::new(), epoch: 0, residents: Vec::new(), clusters: Vec::new() }
     }
 
-    /// Forgets what operations of another launch have learnt about memory. Gives where this one keeps it.
+    /// Forgets the bounds that operations of another launch have cached. Returns the address of this launch's bounds.
     pub(crate) fn reset(&mut self, context: &Context<'_>) -> *mut Bounds {
-        // Operations share bounds modulo their number: those of no operation are not looked at.
+        // Operations share bounds modulo their number; bounds without an operation are never read.
         let caches = context.program.debug.points.len().clamp(1, CACHES);
         self.caches.resize(TABLES * CACHES, Bounds::default());
         for half in self.caches.chunks_exact_mut(CACHES) {
@@ -117,7 +117,7 @@ impl Worker {
         self.caches.as_mut_ptr()
     }
 
-    /// Forgets what operations have learnt about memory if some was freed meanwhile.
+    /// Forgets the bounds that operations have cached if memory was freed meanwhile.
     fn forget_what_was_freed(&mut self, context: &Context<'_>) {
         let epoch = context.allocations.epoch();
         if epoch != self.epoch {
@@ -126,7 +126,7 @@ impl Worker {
         }
     }
 
-    /// Makes zeros of all registers: what a block finds in those that it has not written is the same in each run.
+    /// Zeros all registers, so that a block finds the same values in unwritten registers in each run.
     pub(crate) fn clear_registers(&mut self) {
         self.residents.iter_mut().for_each(Resident::clear_registers);
     }
@@ -150,7 +150,7 @@ impl Worker {
     }
 }
 
-/// What the workers of a launch tell each other.
+/// The state that the workers of a launch share.
 pub(crate) struct Progress {
     executed: AtomicU64,
     /// Blocks from this one on need not be run: an earlier one has failed.
@@ -161,7 +161,7 @@ pub(crate) struct Progress {
     /// Why all workers have to stop.
     stop: OnceLock<String>,
     alive: SignsOfLife,
-    /// Who was at work then.
+    /// The threads that were running then.
     live: Mutex<Vec<LiveThreads>>,
 }
 
@@ -205,7 +205,7 @@ impl Progress {
 
     /// Stops the launch.
     pub(crate) fn halt(&self, message: &str) {
-        // The first one says why.
+        // Only the first reason is kept.
         let _ = self.stop.set(message.to_owned());
     }
 
@@ -218,7 +218,7 @@ impl Progress {
         self.first.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// A block fails; if others have failed before, that is what counts.
+    /// Notes the fault of a block, unless another block has failed before.
     pub(crate) fn first_fault(&self, index: u64, fault: Fault) {
         let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
         first.get_or_insert((index, fault));
@@ -285,7 +285,7 @@ impl Share {
     }
 }
 
-/// Why the launch has to end, if it does.
+/// The reason to end the launch, if it has one.
 pub(crate) fn exhausted(context: &Context<'_>, executed: u64) -> Option<String> {
     if executed > context.instruction_limit {
         let most = context.instruction_limit;
@@ -300,7 +300,7 @@ pub(crate) fn exhausted(context: &Context<'_>, executed: u64) -> Option<String> 
     })
 }
 
-/// What a worker has done since it last told the others.
+/// The work of a worker since it last reported to the other workers.
 #[derive(Default)]
 pub(crate) struct Done {
     pub(crate) operations: u64,
@@ -316,7 +316,7 @@ impl Done {
         }
     }
 
-    /// Tells the others, and stops them all if the launch has to end.
+    /// Reports to the other workers, and stops all workers if the launch has to end.
     pub(crate) fn tell(&mut self, context: &Context<'_>, progress: &Progress) {
         let Self { operations, blocks } = std::mem::take(self);
         let total = progress.executed.fetch_add(operations, Ordering::Relaxed) + operations;
@@ -328,23 +328,23 @@ impl Done {
         }
         progress.alive.tell(context, blocks);
         if let Some(message) = exhausted(context, total) {
-            // The first worker says why.
+            // Only the first worker's reason is kept.
             let _ = progress.stop.set(message);
         }
     }
 }
 
-/// What came of running a block without starting it.
+/// The result of running a block without starting it.
 enum Attempt {
-    /// It was not tried.
+    /// The block was not tried.
     None,
     /// The block has ended.
     Ended,
-    /// It has to be started. The resident is the last idle one.
+    /// The block has to be started. Its resident is the last idle one.
     Begun(Begun),
 }
 
-/// How a worker's attempts went to run blocks without starting them.
+/// The record of a worker's attempts to run blocks without starting them.
 #[derive(Default)]
 struct Attempts {
     ended: u64,
@@ -352,7 +352,7 @@ struct Attempts {
 }
 
 impl Attempts {
-    /// Tries it with a block, given its number and its coordinates.
+    /// Tries to run a block without starting it, given its number and its coordinates.
     fn run(
         &mut self,
         initial: &InitialState<'_>,
@@ -402,7 +402,7 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
     let mut running: VecDeque<usize> = VecDeque::new();
     let mut idle = worker.idle();
     let mut wanted = if context.cooperative { context.residency } else { size };
-    // Whether there is nothing more to begin.
+    // Whether no block is left to begin.
     let mut drained = false;
     // Blocks in a row that had nothing to do.
     let mut waiting = 0;
@@ -451,7 +451,7 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
             finish(worker, current, &mut idle);
             continue;
         }
-        // Others may be waiting for what was done.
+        // Other blocks may be waiting for the effects of this turn.
         done.tell(context, progress);
         if !matches!(outcome, Outcome::Blocked { progress: false, .. }) {
             worker.cluster(current).idle = 0;
@@ -473,7 +473,7 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
                 let stalled = &mut worker.residents[current].stalled;
                 let is_all = context.cooperative && context.grid_barrier.stalls(epoch, stalled);
                 if is_alone || is_all {
-                    // Unless it is because another one of them has failed.
+                    // If another block has failed, this block may be waiting for it, and the deadlock is not reported.
                     if progress.failed_at.load(Ordering::Acquire) == u64::MAX {
                         let fault = deadlock(context, worker, current, !is_alone);
                         progress.fail(context, index, fault);
@@ -484,7 +484,7 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
                 running.push_back(current);
                 waiting += 1;
                 if waiting > running.len() {
-                    // Other workers have the blocks that these ones wait for.
+                    // The blocks of this worker wait for blocks of other workers.
                     std::thread::yield_now();
                 }
             }
@@ -521,10 +521,10 @@ pub(crate) fn begin(
             worker.residents.len() - 1
         })
     };
-    // There are as many clusters as residents, and the first resident's is free if that one was.
+    // Each resident has a cluster with the same index, which is free whenever the resident is idle.
     let cluster = member(worker);
     let mut members = std::mem::take(&mut worker.clusters[cluster].members);
-    // A launch that was stopped leaves those of its last clusters.
+    // A launch that was stopped leaves the members of its last clusters behind.
     members.clear();
     members.push(cluster);
     for _ in 1..context.cluster_size() {
@@ -560,7 +560,7 @@ pub(crate) fn finish(worker: &mut Worker, resident: usize, idle: &mut Vec<usize>
     }
 }
 
-/// The fault of a block whose threads all wait in vain, as do those of the whole grid if it says so.
+/// The deadlock of a block whose threads all wait in vain or, if `of_grid`, of the whole grid.
 pub(crate) fn deadlock(context: &Context<'_>, worker: &Worker, resident: usize, of_grid: bool) -> Fault {
     let block = &worker.residents[resident].block;
     let members = &worker.clusters[worker.residents[resident].cluster].members;

@@ -1,22 +1,22 @@
-//! Which values of a program are affine while its lanes are in lockstep, and what each operation can do with that.
+//! The analysis of affine values while the lanes of a warp are in lockstep, and the plan of each operation.
 //!
-//! A forward analysis over the blocks of the kernel itself finds the strides, a backward one what is still needed. Both work
-//! on the slots of the decoded program. The program is written by [`crate::run::lockstep_build`].
+//! A forward analysis over the blocks of the kernel itself finds the strides, a backward analysis finds the live
+//! values. Both work on the slots of the decoded program. [`crate::run::lockstep_build`] writes the program.
 
 use crate::base::flow::{BasicBlock, Liveness, Set, basic_blocks};
 use crate::machine::op::{Linear, OpKind};
 use crate::machine::program::{Affine, Class, Facts, Fixed, Flow, Program};
 
-/// Cells of analysis (blocks times slots) beyond which a program is left as it is.
+/// The largest number of cells of the analysis (blocks times slots); larger programs get no lockstep program.
 const MAX_CELLS: usize = 1 << 23;
 
-/// Rounds in which loads may turn out to be needed as lanes.
+/// The largest number of rounds in which loads may turn out to be needed as lanes.
 const MAX_ROUNDS: usize = 8;
 
-/// What an operation does in lockstep.
+/// The plan of an operation in lockstep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Plan {
-    /// What it does anyway.
+    /// Runs its ordinary handler.
     Whole,
     /// Computes bases, once the operands of this mask (bit 0 for `a`) are checked to wrap nowhere.
     Bases { stride: i64, checks: u8 },
@@ -30,7 +30,7 @@ pub(super) enum Plan {
     Contiguous,
 }
 
-/// What a slot holds that the launch fills.
+/// The contents of a slot that the launch fills.
 #[derive(Clone, Copy)]
 struct Given {
     stride: Option<i64>,
@@ -40,7 +40,7 @@ struct Given {
 /// The stride of each slot, or none for values that are not affine.
 pub(super) type State = Vec<Option<i64>>;
 
-/// What was found out about a program.
+/// The results of the analysis of a program.
 pub(super) struct Analysis<'a> {
     program: &'a Program,
     pub(super) blocks: Vec<BasicBlock>,
@@ -214,12 +214,12 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// What holds at the start of a block, if it is reached.
+    /// The state at the start of a block, if the block is reachable.
     pub(super) fn state(&self, block: usize) -> Option<State> {
         self.states[block].clone()
     }
 
-    /// The transfer function of an operation: updates the state for what it does.
+    /// The transfer function of an operation: updates the state for its results.
     pub(super) fn transfer(&self, index: usize, state: &mut State) -> Plan {
         let plan = self.plan(index, state);
         let result = match plan {
@@ -252,7 +252,7 @@ impl<'a> Analysis<'a> {
 
     fn plan(&self, index: usize, state: &State) -> Plan {
         let (op, facts) = (&self.program.ops[index], self.facts(index));
-        // What is on its way between functions is read by operations that are not looked at here.
+        // Operations outside of the analysis read transfer slots between functions.
         let given = |slot: u16| self.given[usize::from(slot)].is_some();
         if facts.flow != Flow::Next || self.destinations(index).any(|(_, slot, _)| given(slot)) {
             return Plan::Whole;
@@ -319,7 +319,7 @@ impl<'a> Analysis<'a> {
         Some(Plan::Bases { stride: class.narrow(stride), checks })
     }
 
-    /// Finds which values operations read as lanes, and which as bases.
+    /// Finds the values that operations read as lanes, and those that they read as bases.
     fn find_uses(&mut self) {
         let (mut whole, mut bases) = (Set::none(self.slots.len()), Set::none(self.slots.len()));
         for block in 0..self.blocks.len() {
@@ -336,7 +336,7 @@ impl<'a> Analysis<'a> {
                     }
                 }
             }
-            // What is affine here and not there has to be there as lanes.
+            // A value that is affine here but not at the start of the successor must be written out as lanes.
             for successor in &self.blocks[block].successors {
                 let Some(there) = &self.states[*successor] else {
                     continue;
@@ -370,7 +370,7 @@ impl<'a> Analysis<'a> {
         self.number(slot).is_some_and(|number| self.whole.has(number))
     }
 
-    /// What has to be gathered at the start of a block.
+    /// The values that must be gathered at the start of a block.
     pub(super) fn entering(&self, block: usize) -> Box<[Affine]> {
         match &self.states[block] {
             Some(state) => self.affine(state, self.liveness.before(block), |_| true),
@@ -378,7 +378,7 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// What is live before an operation of a block, and which of it exists as bases only.
+    /// The live values before an operation of a block, and the subset that exists as bases only.
     pub(super) fn leaving(&self, block: usize, index: usize, state: &State) -> Box<[Affine]> {
         let mut live = self.liveness.after(&self.blocks[block]);
         for later in (index..self.blocks[block].ops.end).rev() {

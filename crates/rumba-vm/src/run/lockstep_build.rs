@@ -1,7 +1,7 @@
-//! Writes the program for lanes in lockstep from what the analysis has found.
+//! Writes the program for lanes in lockstep from the results of the analysis.
 //!
-//! Operations keep their order. A value whose lanes are read anywhere is written out where it is computed, so that it is
-//! there wherever control goes.
+//! Operations keep their order. A value whose lanes are read anywhere is written out where it is computed, so that its
+//! lanes exist on every path of control.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,10 @@ use crate::machine::op::{Handler, Linear, Op, OpKind};
 use crate::machine::program::{Class, Entry, Exit, Flow, Lockstep, NO_ENTRY, Program};
 use crate::run::lockstep_analysis::{Analysis, Plan};
 
-/// Operations of a kernel beyond which looking at all of them takes longer than it may save.
+/// The largest number of operations of a kernel for which the analysis pays off.
 const MAX_OPS: usize = 50_000;
 
-/// The program for warps in lockstep, if there is one for blocks of this shape.
+/// The program for warps in lockstep, if blocks of this shape have one.
 pub(crate) fn of(program: &Program, block: [u32; 3]) -> Option<&Lockstep> {
     let [x, y, z] = block;
     let rows = x.is_multiple_of(GROUP as u32) || y * z == 1;
@@ -42,7 +42,7 @@ fn build(program: &Program, rows: bool) -> Option<Lockstep> {
         writer.block(block);
     }
     writer.resolve()?;
-    // Without anything affine there is nothing to gain.
+    // Without affine values a lockstep program gains nothing.
     writer.gains().then(|| Lockstep {
         ops: writer.ops.into_boxed_slice(),
         entries: writer.entries,
@@ -150,7 +150,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes out what was computed as bases if an operation reads its lanes.
+    /// Writes out the lanes of a value computed as bases, if an operation reads its lanes.
     fn write_out(&mut self, index: usize, plan: Plan, op: Op) {
         let stride = match plan {
             Plan::Bases { stride, .. } => stride,

@@ -30,7 +30,7 @@ fn await_code(program: &Program, group: usize, text: Text, compiler: &dyn Compil
         let program = program.clone();
         let done = move |code: Result<Code, String>| {
             if let (Ok(code), Some(awaited)) = (code, native::place(&program, group).get()) {
-                // It is made once.
+                // The code is set only once.
                 let _ = awaited.code.set(native::native(&program.ops, entry_at, layouts, code));
             }
         };

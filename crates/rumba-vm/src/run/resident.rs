@@ -1,7 +1,7 @@
-//! Blocks that a worker keeps: the memory for their registers, and what they find in their fixed slots when they start.
+//! Blocks that a worker keeps: the memory for their registers, and the initial values of their fixed slots.
 //!
-//! What all blocks of a launch have in common is written once, by [`Resident::prepare`]; [`Resident::start`] writes what
-//! differs from block to block. Which blocks run where and when is told in [`crate::run::launch`].
+//! [`Resident::prepare`] writes the values that all blocks of a launch share, once; [`Resident::start`] writes the
+//! values that differ from block to block. [`crate::run::launch`] decides where and when blocks run.
 
 use crate::base::lanes::{GROUP, GROUPS, LANES, SHARED_START, STACK_START};
 use crate::base::seed::Chance;
@@ -18,7 +18,7 @@ use crate::mem::arena::SHARED_STRIDE;
 use crate::run::block::{Begun, Block, WARP_TURN};
 use rumba_checks::Check;
 
-/// What a worker starts every block of a launch with.
+/// The initial state of every block of a launch on a worker.
 pub(crate) struct InitialState<'a> {
     pub(crate) context: &'a Context<'a>,
     worker: usize,
@@ -34,14 +34,14 @@ pub(crate) struct InitialState<'a> {
     /// Fixed slots that are written for each block.
     of_block: Vec<(u16, Class, Special)>,
     stack_pointer: Vec<(u16, Class, u128)>,
-    /// How warps run that do not part.
+    /// How warps without divergence run.
     pub(crate) runner: Option<Runner<'a>>,
     /// Whether blocks may run without being started.
     pub(crate) is_alone: bool,
 }
 
 impl<'a> InitialState<'a> {
-    /// That of a launch on a worker, whose bounds are kept at `caches`.
+    /// The initial state of a launch on a worker, whose bounds are at `caches`.
     pub(crate) fn new(context: &'a Context<'a>, worker: usize, caches: *mut Bounds) -> Self {
         let program = context.program;
         let threads = context.threads();
@@ -87,15 +87,15 @@ pub(crate) struct Resident {
     registers: Vec<Line>,
     /// Number of its part of the windows for shared and local memory.
     slot: usize,
-    /// The run that it is prepared for.
+    /// The number of the run for which the block is prepared.
     prepared: u64,
     /// The block whose numbers the fixed slots have.
     place: Option<BlockPosition>,
-    /// The warps are as at the start of a block.
+    /// Whether the warps are in the state of a block's start.
     is_fresh: bool,
     /// Number of the block in the order in which blocks are begun.
     pub(crate) index: u64,
-    /// Which of the worker's clusters it belongs to, and its rank there.
+    /// The index of its cluster among the worker's clusters, and its rank in the cluster.
     pub(crate) cluster: usize,
     pub(crate) rank: u32,
     /// When it was last found to wait for the grid; see [`GridBarrier::stalls`](crate::machine::cluster::GridBarrier::stalls).
@@ -103,7 +103,8 @@ pub(crate) struct Resident {
 }
 
 impl Resident {
-    /// One that has not run anything yet; `slot` is the number of its part of the windows for shared and local memory.
+    /// A resident that has not run a block yet; `slot` is the number of its part of the windows for shared and local
+    /// memory.
     pub(crate) fn new(slot: usize) -> Self {
         Self {
             block: Block::new(),
@@ -134,11 +135,11 @@ impl Resident {
         begun: Option<Begun>,
     ) -> std::io::Result<()> {
         let context = initial.context;
-        // Those before a warp that has begun are about to exit.
+        // The warps before the warp that has begun are about to exit.
         let before = begun.map_or(0, |begun| begun.warp);
         let ends: Vec<u32> = self.block.warps[..before].iter().map(|warp| warp.pc.source).collect();
         self.is_fresh = false;
-        // In lockstep, the slots have no more than bases.
+        // In lockstep, the slots hold bases only.
         self.place = (initial.by_bases == 0).then_some(*place);
         if self.prepared != context.run {
             self.prepare(initial)?;
@@ -218,8 +219,8 @@ impl Resident {
         self.prepared == context.run
     }
 
-    /// Runs the block at `place` without starting it, and adds what was executed to `executed`. If a warp does what a block has to
-    /// be started for, it is to be started with that warp as the one that has begun.
+    /// Runs the block at `place` without starting it, and adds the executed operations to `executed`. If a warp reaches
+    /// an operation that needs a started block, the block must be started with this warp as the one that has begun.
     pub(crate) fn run_alone(
         &mut self,
         initial: &InitialState<'_>,
@@ -258,12 +259,12 @@ impl Resident {
         Ok(())
     }
 
-    /// Makes zeros of all registers.
+    /// Zeros all registers.
     pub(crate) fn clear_registers(&mut self) {
         self.registers.fill(Line([0; 64]));
     }
 
-    /// Gives it what all blocks of the launch have in common.
+    /// Writes the values that all blocks of the launch share.
     fn prepare(&mut self, initial: &InitialState<'_>) -> std::io::Result<()> {
         let (context, warps) = (initial.context, initial.warps);
         let program = context.program;
@@ -381,7 +382,7 @@ impl Context<'_> {
         thread_of(self.block, warp * LANES as u32 + lane)
     }
 
-    /// What a fixed slot holds in a lane.
+    /// The value of a fixed slot in a lane.
     fn fixed(&self, value: Fixed, worker: usize, warp: usize, lane: usize) -> u128 {
         match value {
             Fixed::Constant(bits) => bits,

@@ -59,7 +59,7 @@ impl LaunchSlots {
 }
 
 impl LaunchSlot<'_> {
-    /// One of the workers that sit here.
+    /// One of the slot's workers.
     pub(crate) fn worker(&self, number: usize) -> MutexGuard<'_, Worker> {
         let worker = &self.slots.workers[self.number][number];
         worker.lock().unwrap_or_else(PoisonError::into_inner)

@@ -27,7 +27,7 @@ enum Space {
 }
 
 impl Space {
-    /// What an instruction calls it.
+    /// The state space in the instruction's name.
     fn name(self) -> &'static str {
         match self {
             Self::Global => ".global",
@@ -63,7 +63,7 @@ impl Space {
     }
 }
 
-/// What is done at an address.
+/// The operation at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Operation {
     Load,
@@ -101,7 +101,7 @@ impl Access {
         self.width * self.count
     }
 
-    /// Bytes from the address of a thread to the end of what it accesses.
+    /// Bytes from the address of a thread to the end of its access.
     fn reach(self) -> i64 {
         match self.operation {
             Operation::Twice => 2 * self.bytes(),
@@ -115,7 +115,7 @@ impl Access {
         (way + self.reach() + 15) / 16 * 16
     }
 
-    /// Where thread `thread` accesses memory, if `alone` is the one that does what one thread does.
+    /// The place where thread `thread` accesses memory; `alone` is the thread that performs single-thread accesses.
     fn place(self, thread: i64, alone: i64) -> i64 {
         if self.is_alone {
             assert_eq!(thread, alone);
@@ -220,7 +220,7 @@ fn kernels(space: Space) -> Vec<Vec<Access>> {
                 if !access.is_possible() || !is_drawn {
                     continue;
                 }
-                // What is only read may be read by all.
+                // All threads may read read-only memory.
                 if space.is_read_only() {
                     end = 0;
                 }
@@ -240,21 +240,21 @@ fn kernels(space: Space) -> Vec<Vec<Access>> {
 /// Accesses of a kernel: so many that LLVM compiles them in less than a second.
 const LENGTH: usize = 40;
 
-/// What a byte of memory holds at first.
+/// The initial value of a byte of memory.
 fn initial(place: i64) -> u8 {
     (place as u32).wrapping_mul(0x9e37_79b1).to_be_bytes()[0] ^ (place >> 3) as u8
 }
 
-/// What a thread stores: elements of its own numbers.
+/// The value that a thread stores in an element.
 fn stored(thread: i64, number: usize, element: i64) -> u64 {
     let own = (thread as u64 + 1).wrapping_mul(FACTOR);
     own.wrapping_add(shift(number, element))
 }
 
-/// What the value of a thread is multiplied with.
+/// The factor of a thread's value.
 const FACTOR: u64 = 0x0101_0301_0701_1101;
 
-/// What is added to that for an element of an access.
+/// The addend for an element of an access.
 fn shift(number: usize, element: i64) -> u64 {
     number as u64 * 0x1_0001 + element as u64 * 77
 }
@@ -399,7 +399,7 @@ fn section(body: &mut String, number: usize, access: Access) {
     };
     let (one, two) = (list(register, access.count), list(other, access.count));
     let at = |offset: i64| format!("[{address}+{offset}]");
-    // Local memory is written and read by an address of which nothing is known, where it is not what is tested.
+    // Where local memory is not under test, it is accessed by an address that the analysis does not know.
     let hidden = |lines: &mut Vec<String>| lines.push("xor.b64 %b, %a, %zero;".to_owned());
     let behind = "[%b]";
     match access.operation {
@@ -445,7 +445,7 @@ fn section(body: &mut String, number: usize, access: Access) {
     let _ = writeln!(body, "{}", lines.join("\n"));
 }
 
-/// What memory and the results are after a launch of so many threads.
+/// Computes memory and the results after a launch of `threads` threads.
 fn evaluate(accesses: &[Access], memory: &mut [u8], out: &mut [u8], threads: i64, mask: u32, alone: i64) {
     for (number, access) in accesses.iter().enumerate() {
         let (width, bytes) = (access.width as usize, access.bytes() as usize);
@@ -461,7 +461,7 @@ fn evaluate(accesses: &[Access], memory: &mut [u8], out: &mut [u8], threads: i64
                     .flat_map(|element| stored(thread, number, element).to_le_bytes()[..width].to_vec());
                 elements.collect()
             };
-            // A thread's local memory is its own: what others have there does not count.
+            // A thread's local memory is private: other threads' values do not count.
             match access.operation {
                 Operation::Load if access.space.is_local() => out[result..result + bytes].copy_from_slice(&values()),
                 Operation::Load => out[result..result + bytes].copy_from_slice(&memory[place..place + bytes]),
@@ -501,7 +501,7 @@ fn native_as_for_intel() -> Option<Engine> {
     Some(Engine::compiled(of_edited(tune)?))
 }
 
-/// What the rows of a space are run on, by a name.
+/// The engines that run the rows of a space, by name.
 fn engines() -> Vec<(&'static str, Config)> {
     let config = |engine: Engine, lockstep| Config { engine, lockstep, ..Config::default() };
     let mut engines = vec![

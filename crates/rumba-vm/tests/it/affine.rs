@@ -8,7 +8,7 @@ use crate::common::compiler::native;
 use crate::common::{Bench, HEADER, u64s};
 use rumba_vm::{Config, Engine};
 
-/// What a thread computes: instructions that leave the result in `%v`, and the result.
+/// A computation of a thread: instructions that leave the result in `%v`, and the expected result.
 struct Row {
     text: String,
     expected: Box<dyn Fn(&Thread<'_>) -> u64>,

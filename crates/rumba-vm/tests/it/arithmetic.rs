@@ -44,7 +44,7 @@ fn divisors_are_not_zero() {
     // Of 16 bits.
     wrong("cvt.u16.u32 %rs1, %r2; rem.u16 %rs2, %rs1, %rs1; st.global.u16 [%rd2], %rs2;", ZERO, 1);
     wrong("rem.u32 %r10, %r2, 0; st.global.u32 [%rd2], %r10;", ZERO, 64);
-    // What floats do is defined.
+    // Floating-point division is defined for all operands.
     right("cvt.rn.f32.u32 %f1, %r2; div.rn.f32 %f2, %f1, %f1; st.global.f32 [%rd2], %f2;");
 }
 

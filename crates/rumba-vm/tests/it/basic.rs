@@ -78,7 +78,7 @@ fn accesses_of_every_width_and_pattern() {
 
 type Map = fn(u32) -> u32;
 
-/// Which element thread `%r2` of a block of 64 reads, in PTX and in Rust.
+/// The element that thread `%r2` of a block of 64 reads, in PTX and in Rust.
 const PATTERNS: &[(&str, Map)] = &[
     ("mov.u32 %r3, %r2;", |i| i),
     ("and.b32 %r3, %r2, 7;", |i| i & 7),

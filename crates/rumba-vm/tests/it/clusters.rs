@@ -378,7 +378,7 @@ fn an_arrival_at_the_mbarrier_of_a_block_that_has_ended_has_no_effect() {
             assert_eq!(u32s(&bench.download(out, 128)), [7; 32], "{arrive}");
         }
     }
-    // Other accesses are faults, whatever is checked.
+    // Other accesses to a block that has ended are faults, under any set of checks.
     for access in ["ld.shared::cluster.u32 %r13, [%r12];", "mbarrier.test_wait.b64 %p3, [%rd10], %rd11;"] {
         let (kind, message) = fault(shared, &body(access), launch(2, 32, [2, 1, 1]));
         assert_eq!(kind, FaultKind::IllegalAddress, "{message}");

@@ -25,7 +25,7 @@ const SAME: Comparisons = Comparisons { same: 1, different: 0, left_out: [0; Rea
 
 const DIFFERENT: Comparisons = Comparisons { same: 0, different: 1, left_out: [0; Reason::ALL.len()] };
 
-/// A number of which compilers here make the one before.
+/// A number that the wrong compilers of this file replace by the number before it.
 const N: u32 = 1_193_047;
 
 fn off_by_one(text: &str) -> String {
@@ -273,7 +273,7 @@ fn right_code_is_the_same() {
 
 #[test]
 fn memory_of_kernels_is_the_same_in_both_runs() {
-    // Each thread allocates, stores the address, and every other one frees what it has.
+    // Each thread allocates and stores the address; every other thread frees its memory.
     let body = format!(
         "{ALLOCATE}
         st.u32 [%rd10+12], %r4; cvt.u32.u64 %r10, %rd10; st.global.u32 [%rd2], %r10;
@@ -289,7 +289,7 @@ fn memory_of_kernels_is_the_same_in_both_runs() {
         bench.run("k", 4, 64, &[out.into(), N.into()]).unwrap();
     }
     assert_eq!(bench.device.comparisons(), Some(Comparisons { same: 2, ..SAME }));
-    // It is there once, and the host can allocate behind it.
+    // The memory is allocated once, and the host can allocate behind it.
     let free = bench.device.memory_info().0;
     bench.device.allocate(1000).unwrap();
     assert_eq!(bench.device.memory_info().0, free - 1000);
@@ -414,7 +414,7 @@ fn kernels_that_wait_for_the_host_or_for_each_other_are_not_compared() {
         bench.device.launch_for(host, &function, &launch).unwrap();
     };
     let count = |reason: Reason| bench.device.comparisons().map_or(0, |counts| counts.left_out[reason as usize]);
-    // It is compiled once.
+    // The kernel is compiled once.
     run(bench.upload(&[1_u32; 2]), 0, &HostWaits::default());
     // Two kernels.
     let flags = bench.zeros(8);

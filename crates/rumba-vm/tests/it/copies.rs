@@ -1,4 +1,4 @@
-//! Asynchronous copies and mbarriers: when data arrives, who is waited for, and misuse.
+//! Asynchronous copies and mbarriers: the arrival of data, waits, and misuse.
 
 use crate::common::{Bench, kernel, run, u32s};
 use rumba_vm::{FaultKind, Launch};

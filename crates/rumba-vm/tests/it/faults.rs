@@ -1,4 +1,4 @@
-//! What kernels, modules and launches can do wrong, and what is said about it.
+//! Mistakes of kernels, modules and launches, and their reports.
 
 use crate::common::{Bench, kernel};
 use rumba_vm::{Config, Device, FaultKind, Launch, LaunchError, LaunchFailure, MemoryError, Source};

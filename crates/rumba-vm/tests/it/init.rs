@@ -9,7 +9,7 @@ fn bench(declarations: &str, body: &str) -> Bench {
     Bench::with(&kernel(declarations, body), config)
 }
 
-/// Runs a kernel of two blocks of 64 threads; `out` has 128 elements, of which the host writes the first `written`.
+/// Runs a kernel of two blocks of 64 threads; `out` has 128 elements; the host writes the first `written` of them.
 fn findings(declarations: &str, body: &str, written: usize) -> Vec<Finding> {
     let bench = bench(declarations, body);
     let out = bench.device.allocate(512).expect("there is memory");
@@ -166,7 +166,7 @@ fn a_load_of_shared_memory_is_told_where_something_depends_on_it() {
             && finding.place.contains("had read at test.ptx:"),
         "{finding}"
     );
-    // What the mistake was told of is a value in global memory.
+    // The reported value lies in global memory.
     let bench = bench(TILE, &format!("{OWN}\n ld.shared.u32 %r11, [%r10]; st.global.u32 [%rd2], %r11;"));
     let out = bench.device.allocate(512).expect("there is memory");
     bench.run("k", 2, 64, &[out.into(), 7_u32.into()]).expect("it runs");
@@ -177,7 +177,7 @@ fn a_load_of_shared_memory_is_told_where_something_depends_on_it() {
 
 #[test]
 fn lanes_load_what_they_have_written() {
-    // Even lanes write, and odd lanes read what they have not.
+    // Even lanes write, and odd lanes read elements that they have not written.
     let body = |reads: &str| {
         format!(
             "{OWN}
@@ -253,7 +253,7 @@ fn vectors() {
     is_told(TILE, &format!("{half}\n{}", store("%r13")), 0, "bytes into shared memory");
     let both = format!("{half}\n st.shared.u32 [%r14+4], 2;\n{}", store("%r13"));
     is_clean(TILE, &both, 0);
-    // What is between the fields of a structure is copied with them.
+    // The padding of a structure is copied with its fields.
     let whole = format!("{half}\n mov.u32 %r11, %r14; ld.shared.u64 %rd10, [%r11]; st.global.u64 [%rd1], %rd10;");
     is_clean(TILE, &whole, 0);
 }

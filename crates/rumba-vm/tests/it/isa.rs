@@ -85,10 +85,10 @@ fn the_machine_accepts_and_refuses_what_nvidias_assembler_does() {
 
 /// Words outside of the instruction set that are mnemonics, too, with the files that have them.
 const OTHER_WORDS: [(&str, &str); 3] = [
-    // What threads are said to have done.
+    // Words for actions of threads in reports.
     ("exec/sync.rs", "barrier"),
     ("exec/sync.rs", "exit"),
-    // What a processor can do.
+    // A feature of the host's processor.
     ("machine/op.rs", "fma"),
 ];
 

@@ -250,7 +250,7 @@ fn lockstep_computes_the_same() {
             Err(message) => panic!("{message}"),
         }
     }
-    // What ends with a fault in both programs says little.
+    // Launches that end with a fault in both programs prove little.
     assert!(ended > 1000, "only {ended} launches came to their end");
 }
 

@@ -106,7 +106,7 @@ fn a_variable_that_is_named_is_accessed_where_it_lies() {
 #[test]
 fn a_number_can_be_added_to_a_register_that_is_an_operand() {
     let declarations = ".global .align 4 .u32 base[4];";
-    // Each computes %r10, which is the thread's number with 5 added, or what has the same bits.
+    // Each body computes %r10, the thread's number plus 5, or a value with the same bits.
     for body in [
         "st.global.u32 [%rd2], %r2 + 5; ld.global.u32 %r10, [%rd2];",
         "add.u32 %r10, %r2 + 3, 2;",

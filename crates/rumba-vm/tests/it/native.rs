@@ -28,7 +28,7 @@ fn random_kernels_compute_the_same() {
             Err(message) => panic!("{message}"),
         }
     }
-    // What ends with a fault in both says little.
+    // Launches that end with a fault in both engines prove little.
     assert!(ended > 60, "only {ended} launches came to their end");
 }
 
@@ -88,7 +88,7 @@ fn text(body: &str, block: u32) -> String {
     text_beside("", body, block, |_| ())
 }
 
-/// The same with declarations, which is handed over while its device is there.
+/// The text of a kernel with declarations, passed to `look` while the device exists.
 fn text_beside(declarations: &str, body: &str, block: u32, look: impl FnOnce(&str)) -> String {
     text_of(&kernel(declarations, body), block, look)
 }
@@ -196,7 +196,7 @@ fn a_fault_is_reported_as_by_the_interpreter() {
     assert_eq!(faults[0].1, [37, 0, 0]);
 }
 
-/// What a kernel leaves in `out`, by native code and by the interpreter, with the statistics of the launch.
+/// The contents of `out` after a kernel, by native code and by the interpreter, with the statistics of the launch.
 fn on_both(declarations: &str, body: &str, grid: u32, block: u32, n: u32) -> Option<[(Vec<u32>, Statistics); 2]> {
     let interpreter = Config { lockstep: false, ..Config::default() };
     Some([native()?, interpreter].map(|config| {
@@ -590,7 +590,7 @@ fn addresses_stay_neighbours_where_lanes_might_part() {
 
 #[test]
 fn lanes_that_leave_a_loop_wait_for_the_others() {
-    // What comes behind the inner loop stands before it.
+    // The code after the inner loop stands before the loop.
     let body = "
     mov.u32 %r10, 0;
     mov.u32 %r11, %r2;

@@ -1,4 +1,4 @@
-//! What instructions do in numbers.
+//! Profiles of instructions.
 
 use crate::common::{Bench, kernel};
 use rumba_vm::{Branches, Config, GlobalTraffic, InstructionProfile, SharedTraffic};

@@ -268,7 +268,7 @@ fn a_block_that_does_not_come_to_the_barrier_of_the_grid_is_missed_at_once() {
                 other => panic!("a deadlock was expected, not {other:?}"),
             }
         }
-        // One that comes late is waited for.
+        // The barrier waits for a thread that arrives late.
         let late = "
         setp.ne.u32 %p4, %r3, 3;
         mov.u32 %r30, 0;

@@ -14,7 +14,7 @@ fn run(declarations: &str, body: &str) -> Vec<Finding> {
     bench.device.take_findings()
 }
 
-/// What is stored of `name` is told when the host reads it.
+/// Undefined values that `body` stores are reported when the host reads them.
 #[track_caller]
 fn wrong_output(body: &str, bytes: u64) {
     let found = run("", body);
@@ -45,7 +45,7 @@ fn a_register_is_written_before_it_is_stored() {
     wrong_output("st.global.f32 [%rd2], %f3;", 256);
     wrong_output("st.global.v2.u32 [%rd1], {%r2, %r20};", 4);
     wrong_output("st.global.u8 [%rd2+1], %r20;", 64);
-    // What is stored afterwards counts.
+    // A later store of a defined value counts.
     right("st.global.u32 [%rd2], %r20; st.global.u32 [%rd2], %r2;");
 }
 
@@ -89,7 +89,7 @@ again:
 #[test]
 fn what_is_computed_from_nothing_is_nothing() {
     wrong_output("add.u32 %r21, %r20, 1; shl.b32 %r22, %r21, 2; st.global.u32 [%rd2], %r22;", 256);
-    // Compilers compute what they do not use, and choose later.
+    // Compilers compute values speculatively, and select later.
     let unused = "
     setp.lt.u32 %p1, %r2, 100;
     add.u32 %r21, %r20, 1;
@@ -119,12 +119,12 @@ fn branches_and_addresses_are_uses() {
         let found = run_to_fault(&full);
         assert!(found.iter().any(|finding| finding.kind == FindingKind::UnwrittenRegister), "{decides}: {found:#?}");
     }
-    // The lane that is read decides, what it holds does not.
+    // The number of the source lane decides something, its value does not.
     wrong("and.b32 %r22, %r20, 1; shfl.sync.idx.b32 %r21, %r2, %r22, 31, 0xffffffff;", "a value", 64);
     right("shfl.sync.idx.b32 %r21, %r20, 0, 31, 0xffffffff;");
 }
 
-/// What is found in a kernel that may end with a fault.
+/// The findings in a kernel that may end with a fault.
 fn run_to_fault(body: &str) -> Vec<Finding> {
     let config = Config { memory_bytes: 64 << 20, checks: CheckSet::default().with(Check::Init), ..Config::default() };
     let bench = Bench::with(&kernel("", body), config);
@@ -267,11 +267,11 @@ fn memory_takes_over_what_has_no_value() {
     wrong(&through(local, test), "%p2", 16);
     let global = "st.global.u32 [%rd2], %r20; ld.u32 %r21, [%rd2]; st.global.u32 [%rd2], %r2;";
     wrong(&through(global, test), "%p2", 16);
-    // What others store there has a value.
+    // A later store of a defined value makes the memory defined.
     let other =
         "st.shared.u32 [%r10], %r20; bar.sync 0; st.shared.u32 [%r10], %r2; bar.sync 0; ld.shared.u32 %r21, [%r10];";
     right(&through(other, test));
-    // An atomic operation on it is a use.
+    // An atomic operation on undefined memory is a use.
     let found =
         run("", &through("st.shared.u32 [%r10], %r20; red.shared.add.u32 [%r10], 1;", "setp.eq.u32 %p2, %r2, 0;"));
     assert_eq!((found.len(), found[0].kind, found[0].count), (1, FindingKind::UnwrittenRead, 16), "{found:#?}");

@@ -9,7 +9,7 @@ fn seeded(seed: u64) -> Config {
     Config { memory_bytes: 64 << 20, seed: Some(seed), ..Config::default() }
 }
 
-/// What a kernel leaves in `out`.
+/// The contents of `out` after a kernel.
 fn run(declarations: &str, body: &str, grid: u32, block: u32, seed: u64) -> Vec<u32> {
     let bench = Bench::with(&kernel(declarations, body), seeded(seed));
     let bytes = 4 * (grid * block + 64) as usize;

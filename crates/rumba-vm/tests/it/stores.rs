@@ -1,4 +1,4 @@
-//! Tensor stores and bulk stores under checks: what they read of shared memory, and stores to one place.
+//! Tensor stores and bulk stores under checks: their reads of shared memory, and stores to one place.
 
 use crate::common::{Bench, u32s};
 use crate::tensor::{kernel, launch, map};

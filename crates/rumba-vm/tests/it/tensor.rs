@@ -1,4 +1,4 @@
-//! Tensor copies, bulk reductions, changes of tensor maps: what lies where afterwards, what is counted, and misuse.
+//! Tensor copies, bulk reductions, changes of tensor maps: the contents of memory, the bytes counted, and misuse.
 
 use crate::common::{Bench, HEADER, f32s, u32s};
 use rumba_vm::tensor_map::{Shape, TensorElement, TensorMap};
@@ -174,7 +174,7 @@ fn narrow_swizzled_rows_are_checked_to_their_end() {
     for (swizzle, rows, bytes) in [(3, 8, 1024), (3, 9, 1040), (3, 1, 16), (2, 8, 512), (0, 8, 128)] {
         for missing in [0, 16] {
             let declared = bytes - missing;
-            // A variable lies behind those that were named before it.
+            // A variable lies behind the variables named before it.
             let (memory, place) = match declared {
                 0 => (String::new(), "add.u32 %r2, %r3, 1024"),
                 _ => (format!(".shared .align 1024 .b8 memory[{declared}];"), "mov.u32 %r2, memory"),

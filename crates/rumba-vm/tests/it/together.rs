@@ -8,7 +8,7 @@ use std::fmt::Write;
 use crate::common::{Bench, Random, compiler, kernel};
 use rumba_vm::{Config, LaunchFailure};
 
-/// What kernels are made of.
+/// Random parts of kernels.
 trait Choose {
     fn of<'a>(&mut self, choices: &[&'a str]) -> &'a str;
     fn r(&mut self) -> String;
@@ -34,7 +34,7 @@ const DEPTH: u32 = 2;
 
 const DECLARATIONS: &str = ".shared .align 8 .b8 bins[512];\n.global .align 8 .b8 counters[512];";
 
-/// What an atomic operation is applied to: its address is in `%rd30`.
+/// Puts the address of an atomic operation's target into `%rd30`.
 fn address(random: &mut Random, body: &mut String, space: &str) {
     let name = if space == "shared" { "bins" } else { "counters" };
     let index = random.r();
@@ -60,7 +60,7 @@ fn atomic(random: &mut Random, body: &mut String, one_warp: bool) {
     let wide = random.of(&[
         "add.u64", "min.u64", "max.u64", "min.s64", "max.s64", "and.b64", "or.b64", "xor.b64", "exch.b64", "add.f64",
     ]);
-    // What other warps do comes in between at any time.
+    // Operations of other warps interleave at any time.
     let commuting = if space == "shared" { random.of(&["xor.b32", "xor.b64"]) } else { "add.u64" };
     let operand = if commuting == "xor.b32" { &b } else { &wide_b };
     if !one_warp {
@@ -78,7 +78,7 @@ fn atomic(random: &mut Random, body: &mut String, one_warp: bool) {
     .unwrap();
 }
 
-/// What lanes do together that are here together.
+/// Operations of lanes together, for lanes that arrive together.
 fn together(random: &mut Random, body: &mut String, all_are_here: bool) {
     let (to, a, b) = (random.r(), random.r(), random.r());
     let all = if all_are_here && random.below(2) == 0 { "mov.u32 %r31, %r32;" } else { "activemask.b32 %r31;" };
@@ -184,7 +184,7 @@ fn random_kernel(seed: u64, one_warp: bool, count: u64) -> String {
     for offset in (0..64).step_by(8) {
         writeln!(body, "st.local.u64 [stack+{offset}], {offset};").unwrap();
     }
-    // Clears what is shared, as far as there are threads.
+    // The threads of the block clear the shared bins.
     body.push_str("mov.u32 %r40, %r2;\nCLEAR:\nmov.u64 %rd30, bins; mad.wide.u32 %rd30, %r40, 8, %rd30; st.shared.u64 [%rd30], 0;\n");
     body.push_str("add.u32 %r40, %r40, %r5; setp.lt.u32 %p1, %r40, 64; @%p1 bra CLEAR;\nbar.sync 0;\n");
     writeln!(body, "activemask.b32 %r32;").unwrap();
@@ -218,7 +218,7 @@ fn random_kernel(seed: u64, one_warp: bool, count: u64) -> String {
     kernel(DECLARATIONS, &body)
 }
 
-/// What a launch leaves, or the fault.
+/// The memory after a launch, or the fault.
 fn result(ptx: &str, config: &Config, grid: u32, block: u32) -> Result<Vec<u8>, String> {
     let config = Config { workers: 1, ..config.clone() };
     let bench = Bench::with(ptx, config);
@@ -250,7 +250,7 @@ fn random_kernels_compute_the_same() {
         assert!(interpreted == compiled, "seed {seed}: {interpreted:?}\n{compiled:?}\n{ptx}");
         good += usize::from(interpreted.is_ok());
     }
-    // What ends with a fault on both says little.
+    // Kernels that end with a fault on both engines prove little.
     assert!(good > 30, "only {good} kernels came to their end");
 }
 

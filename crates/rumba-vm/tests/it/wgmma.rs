@@ -131,7 +131,7 @@ fn put(image: &mut [u8], bit: usize, bits: usize, value: u32) {
     }
 }
 
-/// Which of a row's elements the kept ones are, as a test chooses them: one of each two `tf32`, two of each four others.
+/// The index in a row of a kept element, as tests choose them: one of two for `tf32`, two of four for other types.
 fn kept(ty: &str, row: usize, index: usize) -> usize {
     if ty == "tf32" {
         2 * index + (row + index) % 2
@@ -179,7 +179,7 @@ impl Case {
         element(self.types[2], column * 577 + depth * 29 + 11)
     }
 
-    /// What the accumulator holds before.
+    /// The initial value of the accumulator.
     fn c(&self, row: usize, column: usize) -> i32 {
         (row * 7 + column * 3) as i32 % 50 - 20
     }
@@ -423,7 +423,7 @@ fn sparse_factors_choose_among_the_depth() {
     Case { k: 32, b, sparse: true, ..PLAIN }.check();
 }
 
-/// The fault of a kernel of so many threads that executes `body`.
+/// The fault of a kernel of `threads` threads that executes `body`.
 #[track_caller]
 fn fault(body: &str, threads: u32, kind: FaultKind, message: &str) {
     let ptx = format!(
@@ -463,7 +463,7 @@ fn misuse_is_told() {
     fault(&differing, 128, FaultKind::InvalidInstruction, "the predicate scale-d differs");
 }
 
-/// What is found in a kernel whose accumulator holds nothing before.
+/// The findings in a kernel whose accumulator is initially undefined.
 fn findings(a: &str, scale_d: &str) -> Vec<Finding> {
     let config = Config { checks: CheckSet::default().with(Check::Init), ..Config::default() };
     let ptx = format!(

@@ -1,4 +1,4 @@
-//! The scenarios: what is called in which order, with the code that each call must answer.
+//! The scenarios: sequences of calls, with the code that each call must return.
 
 mod array;
 mod asynchrony;

@@ -1,4 +1,4 @@
-//! What holds for every tree and for every input: trees survive printing and reading, and no text
+//! Properties of every tree and every input: trees survive printing and reading, and no text
 //! whatever makes the parser or the reports panic or hang.
 
 mod tree;
@@ -184,7 +184,7 @@ fn edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
-/// Nothing that nests can exhaust the stack, and what is repeated costs linear time.
+/// Nesting cannot exhaust the stack, and repetition costs linear time.
 #[test]
 fn depth_is_survived() {
     const MANY: usize = 200_000;

@@ -31,7 +31,7 @@ impl Past {
     }
 }
 
-/// Lets warps of two blocks access a few bytes at random, and compares what is found with all pairs of accesses.
+/// Lets warps of two blocks access a few bytes at random, and compares the findings with all pairs of accesses.
 fn compare(seed: u64, is_regular: bool) -> (u32, u32) {
     let mut state = seed;
     let mut random = |below: u64| {

@@ -11,7 +11,7 @@ use crate::machine::op::{OpKind, Pc};
 use crate::machine::warp::Warp;
 use crate::mem::atomic::Element;
 
-/// What a load can do with affine addresses.
+/// The kind of a load, for affine addresses.
 pub(crate) const fn load_kind<E: Element, D: AddressSpace, const N: usize>() -> OpKind {
     if D::PER_LANE {
         return OpKind::Local { bytes: (N * E::BYTES as usize) as u8, count: N as u8, stores: false };
@@ -26,7 +26,7 @@ pub(crate) const fn load_kind<E: Element, D: AddressSpace, const N: usize>() -> 
     }
 }
 
-/// What a store can do with affine addresses.
+/// The kind of a store, for affine addresses.
 pub(crate) const fn store_kind<E: Element, D: AddressSpace, const N: usize>() -> OpKind {
     if D::PER_LANE {
         return OpKind::Local { bytes: (N * E::BYTES as usize) as u8, count: N as u8, stores: true };

@@ -1,4 +1,4 @@
-//! The operations that only programs for lanes in lockstep have: those that leave them, and those that write out lanes.
+//! The operations that only lockstep programs have: exits from the program, and operations that write out lanes.
 //!
 //! `b` and `c` are the number of the exit. Targets are relative as in [`crate::exec::control`].
 

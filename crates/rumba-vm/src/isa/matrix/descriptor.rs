@@ -26,12 +26,12 @@ pub(crate) struct Descriptor {
     stride: u64,
     /// Where the pattern of the swizzle starts, in rows of 128 bytes.
     base: u64,
-    /// Bytes that are swizzled as one: 16, which is none, 32, 64 or 128.
+    /// The width of the swizzle, in bytes: 32, 64 or 128; 16 means no swizzle.
     width: u64,
 }
 
 impl Descriptor {
-    /// What the bits say.
+    /// Decodes the bits.
     pub(crate) fn from_bits(bits: u64) -> Self {
         let field = |shift: u32| (bits >> shift & 0x3fff) << 4;
         Self {

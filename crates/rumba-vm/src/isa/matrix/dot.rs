@@ -27,7 +27,7 @@ pub(super) const DEPTH: usize = 16;
 /// Rows of the second factor that the products of a row can be chosen from.
 pub(super) const CHOICE: usize = 2 * DEPTH;
 
-/// What a sum keeps.
+/// The precision of a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Precision {
     /// Bits that terms keep below the largest exponent.
@@ -37,9 +37,9 @@ pub(super) struct Precision {
 }
 
 impl Precision {
-    /// That of numbers of ten bits and more, and of everything that is multiplied as such.
+    /// The precision of products of numbers of ten bits and more, and of narrower numbers that are widened first.
     pub(super) const FULL: Self = Self { kept: 25, result: u32::MAX };
-    /// That of numbers of eight bits.
+    /// The precision of products of numbers of eight bits that are not widened.
     pub(super) const EIGHT_BITS: Self = Self { kept: 13, result: u32::MAX << (23 - 13) };
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Terms<const D: usize = DEPTH, const C: usize = CHOICE> {
     pub(super) a: [[f32; D]; ROWS],
     /// The second factor, by rows.
     pub(super) b: [[f32; COLUMNS]; C],
-    /// Which row of `b` belongs to an element of `a`; itself if there is no choice.
+    /// The row of `b` that belongs to an element of `a`; without a choice, the row with the element's own index.
     pub(super) chosen: Option<[[u8; D]; ROWS]>,
     /// The exponents of subnormal numbers.
     pub(super) least: Least,
@@ -395,11 +395,11 @@ mod tests {
         odd: bool,
     ) {
         let mut results = vec![c];
-        // SAFETY: any processor is one of the baseline.
+        // SAFETY: every processor has the baseline instructions.
         unsafe { terms.multiply::<Baseline>(ROWS, depth, &mut results[0], odd) };
         if has_avx2() {
             let mut result = c;
-            // SAFETY: the processor has what it takes.
+            // SAFETY: the processor has AVX2, as was just tested.
             unsafe { terms.multiply::<Avx2>(ROWS, depth, &mut result, odd) };
             results.push(result);
         }
@@ -469,7 +469,7 @@ mod tests {
             terms.recall(&second);
             assert_eq!(terms.b[..depth], b[..depth]);
             let mut result = c;
-            // SAFETY: any processor is one of the baseline.
+            // SAFETY: every processor has the baseline instructions.
             unsafe { terms.multiply::<Baseline>(ROWS, depth, &mut result, false) };
             let mut plain = terms.clone();
             let mut expected = c;
@@ -523,7 +523,7 @@ mod tests {
     fn sums_at_the_edges() {
         let tiny = 2f32.powi(-24);
         check(&[(1.0, 1.0)], tiny, 1.0);
-        // What is below 25 bits counts for nothing, and what is above is cut, not rounded.
+        // Bits beyond the 25 kept bits do not count: terms are truncated, not rounded.
         check(&[(1.0, 1.0), (-tiny, 0.25)], 0.0, 1.0);
         check(&[(1.0, 1.0), (-tiny, 0.5)], 0.0, 1.0 - tiny);
         check(&[(-1.0, 1.0)], -1.5 * tiny, -1.0);

@@ -1,6 +1,6 @@
-//! What a matrix holds: the element types of the matrix instructions, and the numbers that their bits stand for.
+//! The element types of the matrix instructions, and the numbers that their bits stand for.
 //!
-//! Where an element lies in the registers is told in [`crate::isa::matrix::fragment`].
+//! [`crate::isa::matrix::fragment`] has the places of elements in the registers.
 
 use std::sync::LazyLock;
 

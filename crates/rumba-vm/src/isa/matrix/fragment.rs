@@ -6,7 +6,7 @@
 //! registers. What differs from figure to figure is where the blocks lie in the matrix, which is what a [`Fragment`]
 //! lists. The `B` operand is described as the transposed matrix: its rows are the columns of `B`.
 //!
-//! The `f16` form of `m8n8k4` has a rule of its own, told in [`Quads`]. What is computed is no business of this module.
+//! The `f16` form of `m8n8k4` has a layout of its own, [`Quads`]. This module does not know the arithmetic.
 
 use smallvec::SmallVec;
 
@@ -77,12 +77,12 @@ impl Fragment {
         }
     }
 
-    /// The same of the transposed matrix.
+    /// The fragment of the transposed matrix.
     pub(crate) fn transposed(self) -> Self {
         Self { rows: self.columns, columns: self.rows, transposed: !self.transposed, ..self }
     }
 
-    /// The same in this many registers, repeating itself.
+    /// The fragment repeated to fill this many registers.
     pub(crate) fn repeated(self, registers: usize) -> Self {
         Self { registers, ..self }
     }
@@ -170,7 +170,8 @@ impl Fragment {
         }
     }
 
-    /// Copies a matrix to the registers: the opposite of [`Self::gather`]. Registers that repeat others are written too.
+    /// Copies a matrix to the registers: the inverse of [`Self::gather`]. Writes registers with duplicate elements,
+    /// too.
     ///
     /// # Panics
     /// If `matrix` is too small.

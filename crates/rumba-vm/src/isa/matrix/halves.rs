@@ -1,4 +1,5 @@
-//! Products of numbers of sixteen bits: the way of most kernels, from registers to rows without matrices in between.
+//! Products of numbers of sixteen bits, the fast path of most kernels: from registers to rows without matrices in
+//! between.
 //!
 //! Kernels multiply the same rows by one column after the other, and one group of rows after the other by the same columns. So the
 //! factors of the last products are kept, widened and with their exponents, and compared with the registers.
@@ -35,7 +36,7 @@ impl Halves {
         is_one_block
     }
 
-    /// Forgets the first factor, which another product takes the place of in its terms.
+    /// Forgets the first factor, which another product overwrites in the terms.
     pub(super) fn forget_first(&mut self) {
         self.first.product = None;
     }
@@ -132,7 +133,7 @@ struct First {
 const FIRST: usize = 4;
 
 impl First {
-    /// Whether `terms` has the first factor of these registers; it shall have it from now on.
+    /// Whether `terms` already has the first factor of these registers; notes that it has it from now on.
     #[inline(always)]
     fn replace(&mut self, registers: &Registers<'_>) -> bool {
         let product = registers.product;
@@ -150,8 +151,8 @@ impl First {
     }
 }
 
-/// The second factors of the last products: kernels multiply one group of rows after the other by the same columns, in the same
-/// order. So the factor that may come next is the one whose turn it is.
+/// The second factors of the last products, in a ring: kernels multiply one group of rows after the other by the same
+/// columns, in the same order. So only the factor at the ring's position is compared with the next factor.
 struct Seconds {
     all: [(HeldSecond, Second); SECONDS],
     next: usize,
@@ -178,8 +179,8 @@ impl Seconds {
         next: 0,
     };
 
-    /// The factor whose turn it is, and whether it is that of these registers; its bits shall be these from now on. None if it is
-    /// too large to be held.
+    /// The factor at the ring's position, and whether its bits equal those of these registers, which replace them. None
+    /// if the factor is too large to be held.
     #[inline(always)]
     fn replace(&mut self, registers: &Registers<'_>) -> Option<(&mut Second, bool)> {
         let product = registers.product;
@@ -202,7 +203,7 @@ impl Seconds {
 /// Takes a register's bits, and says whether they were held before.
 #[inline(always)]
 fn take(held: &mut [u32; LANES], given: &[u32; LANES]) -> bool {
-    // All of it at once, so that vectors are compared.
+    // A comparison of the whole array compiles to vector instructions.
     let (given, before) = (*given, *held);
     *held = given;
     let differ = before.iter().zip(&given).fold(0, |differ, (a, b)| differ | (a ^ b));
@@ -240,7 +241,7 @@ unsafe fn load_halves<X: Processor, const BRAIN: bool>(
     }
 }
 
-/// The same of the first factor alone.
+/// Brings the first factor alone to `terms`.
 #[inline(always)]
 unsafe fn load_rows<X: Processor, const BRAIN: bool>(registers: &Registers<'_>, top: usize, terms: &mut Terms) {
     let a = &registers.product.fragments[1];
@@ -285,7 +286,7 @@ fn floats_of(register: &[u32; LANES]) -> &[[f32; GROUP]; LANES / GROUP] {
     unsafe { &*std::ptr::from_ref(register).cast() }
 }
 
-/// The opposite.
+/// The inverse: the bits of the numbers, as a register.
 #[inline(always)]
 fn bits_of(numbers: &[[f32; GROUP]; LANES / GROUP]) -> &[u32; LANES] {
     // SAFETY: as above.

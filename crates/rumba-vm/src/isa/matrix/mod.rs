@@ -1,4 +1,4 @@
-//! What the matrix instructions share: the places of elements in registers, operands in great number, and products.
+//! The common parts of the matrix instructions: the places of elements in registers, many operands, and products.
 //!
 //! The instructions themselves are in files of their own.
 

@@ -29,7 +29,7 @@ unsafe fn carry(_: &mut Warp, pc: Pc) -> Pc {
     pc.next()
 }
 
-/// The same, for operands that may be undefined.
+/// A carrier for operands that may be undefined.
 const CARRY_ANY: Handlers = CARRY.with_kind(OpKind::Carrier { optional: true });
 
 /// Appends an operation with any number of operands, which all lanes of the warp execute together. Its `d` and `extra`
@@ -38,7 +38,7 @@ pub(crate) fn emit(l: &mut Lowering<'_>, virtual_op: VirtualOp, sources: &[VReg]
     emit_beside(l, virtual_op, sources, &[], destinations);
 }
 
-/// The same with sources beside the others, which may be undefined.
+/// Emits an operation with additional sources, which may be undefined.
 pub(crate) fn emit_beside(
     l: &mut Lowering<'_>,
     virtual_op: VirtualOp,
@@ -56,7 +56,7 @@ pub(crate) fn emit_beside(
     carriers(l, destinations, 0b11111, CARRY);
 }
 
-/// The same for an operation that each lane executes by itself. Its `d` is free.
+/// Emits an operation that each lane executes by itself. Its `d` is free.
 pub(crate) fn emit_apart(l: &mut Lowering<'_>, virtual_op: VirtualOp, sources: &[VReg]) {
     l.emit(VirtualOp { extra: sources.len().div_ceil(CARRIED) as u16, ..virtual_op });
     carriers(l, sources, 0, CARRY);
@@ -87,12 +87,12 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// Those of an operation with this many sources.
+    /// The operands of an operation with this many sources.
     pub(crate) fn new(pc: Pc, sources: usize) -> Self {
         Self::beside(pc, sources, 0)
     }
 
-    /// Those of an operation with this many sources, and this many beside them.
+    /// The operands of an operation with this many sources, and this many additional ones.
     pub(crate) fn beside(pc: Pc, sources: usize, beside: usize) -> Self {
         Self { pc, sources, beside }
     }
@@ -184,7 +184,7 @@ pub(crate) fn done(pc: Pc) -> Pc {
     pc.skip(1 + usize::from(pc.extra))
 }
 
-/// Lets the active lanes wait for the others of their warp, of which some are not here.
+/// Lets the active lanes wait for the other lanes of their warp, some of which are not active.
 ///
 /// # Safety
 /// `pc` is an operation of the warp's program that [`emit`] has made.
@@ -201,7 +201,7 @@ pub(crate) unsafe fn wait(warp: &mut Warp, pc: Pc) -> Pc {
     unsafe { rendezvous::together(warp, pc, pc.d, |_, _| {}) }
 }
 
-/// The operands of a vector, of which there are `count`.
+/// The `count` elements of a vector operand.
 fn elements<'m>(l: &Lowering<'m>, index: usize, count: usize) -> Result<Vec<&'m Operand<'m>>, LowerError> {
     let operand = l.operand(index)?;
     let list: Vec<_> = match &operand.kind {

@@ -1,6 +1,6 @@
-//! The product of two matrices and its sum with a third, in every arithmetic that there is.
+//! The product of two matrices and its sum with a third, in every arithmetic of PTX.
 //!
-//! How an instruction is written is the business of its file; here it is a [`Product`]. Where an H200 has no circuit for a
+//! The instruction's file has its syntax; this module only knows [`Product`]s. Where an H200 has no circuit for a
 //! form, its compiler puts others in the place, and the results are those of the sequence: numbers of eight bits are
 //! widened to halves and multiplied in two steps, before the accumulator is added; the `f16` form of `m8n8k4` is a chain of
 //! fused multiplications and additions. Block-scaled forms exist on later processors only: they are summed in `f64` and
@@ -42,7 +42,7 @@ pub(crate) enum Rule {
     Double(Rounding),
     /// Integers of eight and four bits.
     Integer { saturate: bool },
-    /// Single bits: the number of those that both have, or that differ.
+    /// Single bits: the number of bits set in both operands, or that differ.
     Bits { differ: bool },
     /// Small floating point numbers in groups with a factor each.
     Scaled(Scaling),
@@ -70,13 +70,13 @@ pub(crate) struct Product {
     pub(crate) k: usize,
     /// The types of `d`, `a`, `b`, `c`.
     pub(crate) types: [ElementType; 4],
-    /// The same as fragments.
+    /// The fragments of `d`, `a`, `b`, `c`.
     pub(crate) fragments: [Fragment; 4],
     pub(crate) sparsity: Option<Sparsity>,
 }
 
 impl Product {
-    /// The product for a text: made once, for good. There are as many as there are forms.
+    /// The product for a text, made once and never freed. The number of products is bounded by the number of forms.
     pub(crate) fn interned(text: String, product: Self) -> &'static Self {
         static KNOWN: Interned<Product> = Interned::new();
         KNOWN.of(text, product)
@@ -115,7 +115,7 @@ impl Product {
     }
 }
 
-/// What executes a [`Product`], whose address is the operation's `imm`.
+/// The handlers that execute a [`Product`], whose address is the operation's `imm`.
 pub(crate) const HANDLERS: Handlers = handlers::<Multiply>();
 
 struct Multiply;

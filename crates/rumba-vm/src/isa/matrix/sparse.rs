@@ -7,7 +7,7 @@
 use crate::isa::matrix::element::ElementType;
 use crate::isa::matrix::fragment::Register;
 
-/// How the kept elements of a factor are told.
+/// The encoding of the kept elements of a factor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sparsity {
     /// Fields of a row.
@@ -23,7 +23,7 @@ pub(crate) struct Sparsity {
 }
 
 impl Sparsity {
-    /// Elements that are there of a row of `k`.
+    /// The number of kept elements in a row of `k`.
     pub(crate) fn kept_of(sparsity: Option<Self>, k: usize) -> usize {
         if sparsity.is_some() { k / 2 } else { k }
     }

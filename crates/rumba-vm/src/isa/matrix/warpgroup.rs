@@ -1,9 +1,9 @@
-//! Products of warp groups: what one warp, which has sixteen of the sixty-four rows, computes of them.
+//! Products of warp groups: the part of one warp, which has sixteen of the sixty-four rows.
 //!
 //! The second factor lies in shared memory, the first there or in registers, the accumulator in registers. A program may
 //! change none of them before it has waited for the product, so it is computed where it is begun, by each warp when it comes.
 //! A wait is for the whole warp group: a warp goes on when the others have committed as many groups of products.
-//! The arithmetic is that of [`super::dot`]; how an instruction is written is the business of its file.
+//! [`super::dot`] has the arithmetic; the instruction's file has its syntax.
 
 use std::cell::UnsafeCell;
 
@@ -39,7 +39,7 @@ const MAX_DEPTH: usize = 64;
 /// Words of a row of single bits.
 const WORDS: usize = 8;
 
-/// Whether the product is added to what the registers hold.
+/// Whether the product is added to the contents of the registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Accumulation {
     Always,
@@ -66,7 +66,7 @@ pub(crate) struct GroupProduct {
 }
 
 impl GroupProduct {
-    /// The product for a text: made once, for good. There are as many as there are forms.
+    /// The product for a text, made once and never freed. The number of products is bounded by the number of forms.
     pub(crate) fn interned(text: String, product: Self) -> &'static Self {
         static KNOWN: Interned<GroupProduct> = Interned::new();
         KNOWN.of(text, product)
@@ -77,14 +77,15 @@ impl GroupProduct {
         self.n / 2 * self.types[0].bits() / 32
     }
 
-    /// Elements of a row of `a` that are there.
+    /// The number of kept elements in a row of `a`.
     fn kept(&self) -> usize {
         Sparsity::kept_of(self.sparsity, self.k)
     }
 }
 
-/// What executes a [`GroupProduct`], whose address is the operation's `imm`. `a` and `b` are the descriptors. The sources are
-/// the registers of the first factor, then those that [`super::operands::emit_beside`] puts beside them: the accumulator.
+/// The handlers that execute a [`GroupProduct`], whose address is the operation's `imm`. `a` and `b` are the
+/// descriptors. The sources are the registers of the first factor, then those that [`super::operands::emit_beside`]
+/// puts beside them: the accumulator.
 pub(crate) const HANDLERS: Handlers = handlers::<Multiply>();
 
 struct Multiply;
@@ -134,7 +135,7 @@ unsafe fn execute<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
     done(pc)
 }
 
-/// That the warp, which is here with all its lanes, is one of a whole warp group.
+/// Checks that the warp, all of whose lanes are active, belongs to a complete warp group.
 pub(crate) fn expect_group(warp: &mut Warp, pc: Pc) -> Result<(), Pc> {
     let (first, threads) = (warp.index / WARPS * WARPS, warp.context().threads());
     if (first + WARPS) * LANES as u32 <= threads {
@@ -155,7 +156,7 @@ fn differs(warp: &mut Warp, pc: Pc, what: &str) -> Pc {
     warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc.source, 0, message))
 }
 
-/// Whether the product is added to what was there.
+/// Whether the product is added to the accumulator.
 fn accumulates(warp: &mut Warp, pc: Pc, product: &GroupProduct) -> Result<bool, Pc> {
     match product.accumulation {
         Accumulation::Always => Ok(true),
@@ -192,7 +193,7 @@ struct Work {
     bits_b: [[u32; WORDS]; MAX_N],
     terms: Terms,
     small: Terms<MAX_KEPT, MAX_DEPTH>,
-    /// Who reads shared memory, for the checks.
+    /// The agent that reads shared memory, for the checks.
     agent: Option<Agent>,
 }
 

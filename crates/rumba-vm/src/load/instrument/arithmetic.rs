@@ -127,7 +127,7 @@ pub(crate) fn keep_real<'m>(function: &mut Function<'m>, pool: &ProgramBuilder<'
     function.nodes = out.finish();
 }
 
-/// Which operations read each place.
+/// The operations that read each place.
 struct Uses(HashMap<VReg, Vec<usize>>);
 
 /// The places that an operation reads, or writes.

@@ -19,7 +19,7 @@ use crate::machine::op::{Handlers, OpKind, Pc};
 use crate::machine::program::{Class, Fixed};
 use crate::machine::warp::Warp;
 
-/// What a value is made of.
+/// The origin of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
     /// No address of an array.
@@ -31,12 +31,12 @@ enum Origin {
 }
 
 impl Origin {
-    /// What a value is made of that may be either.
+    /// The origin of a value that may be either of two.
     fn or(self, other: Self) -> Self {
         if self == other { self } else { Self::Unclear }
     }
 
-    /// What a value is made of that is made of both.
+    /// The origin of a value computed from both of two.
     fn and(self, other: Self) -> Self {
         match (self, other) {
             (origin, Self::None) | (Self::None, origin) => origin,
@@ -45,7 +45,7 @@ impl Origin {
     }
 }
 
-/// What the slots of a function hold, as far as it is known.
+/// The known origins of a function's slots.
 struct Origins<'a> {
     arrays: &'a [(String, u64, u64)],
     fixed: &'a [(Class, Fixed)],
@@ -65,7 +65,7 @@ impl Origins<'_> {
         self.arrays.iter().position(|(_, start, _)| *start == offset)
     }
 
-    /// What an operation makes of its operands, if that can be told yet.
+    /// The origin of an operation's result, if it is known yet.
     fn made(&self, virtual_op: &VirtualOp, instruction: &Instruction) -> Option<Origin> {
         if !instruction.carries.has_address() {
             return Some(Origin::None);

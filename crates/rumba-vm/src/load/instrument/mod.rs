@@ -1,8 +1,8 @@
-//! Operations that a program has only for checks and counts: put between its own when the module is loaded, and not there
-//! at all otherwise.
+//! Operations for checks and counts: put between a program's own operations when the module is loaded, and absent if no
+//! check or count needs them.
 //!
-//! What such an operation does is told where it belongs: [`crate::load::instrument::arithmetic`], [`crate::load::instrument::registers`],
-//! [`crate::load::instrument::profile`], [`crate::exec::schedule`].
+//! The operations are described in [`crate::load::instrument::arithmetic`], [`crate::load::instrument::registers`],
+//! [`crate::load::instrument::profile`] and [`crate::exec::schedule`].
 
 pub(crate) mod arithmetic;
 pub(crate) mod arrays;
@@ -31,12 +31,12 @@ use crate::machine::warp::Warp;
 /// Puts a check's operations into a function.
 type Put = for<'m> fn(&mut Function<'m>, &mut ProgramBuilder<'m>);
 
-/// What checks put into programs, in this order.
+/// The checks that put operations into programs, in this order.
 const CHECKS: &[(Check, Put)] = &[
     (Check::Arith, |function, pool| arithmetic::keep_real(function, pool)),
     (Check::Init, registers::track),
     (Check::Mem, |function, pool| {
-        // Launches that are not monitored shall cost nothing.
+        // Launches without monitoring must not pay for it.
         let checks = pool.instruments.checks;
         if checks.contains(Check::Init) || checks.contains(Check::Race) {
             arrays::bound(function, pool);
@@ -47,7 +47,7 @@ const CHECKS: &[(Check, Put)] = &[
     (Check::Sync, |function, pool| products::watch(function, pool)),
 ];
 
-/// Puts into a function what is wanted there.
+/// Puts the operations of all requested checks into a function.
 pub(crate) fn function<'m>(function: &mut Function<'m>, pool: &mut ProgramBuilder<'m>) {
     let wanted = pool.instruments;
     for (check, put) in CHECKS {
@@ -63,7 +63,7 @@ pub(crate) fn function<'m>(function: &mut Function<'m>, pool: &mut ProgramBuilde
     }
 }
 
-/// Writes the operations of a function anew, with others between them.
+/// Rewrites the operations of a function, with others inserted between them.
 #[derive(Default)]
 pub(crate) struct Rewriter {
     nodes: Vec<Node>,
@@ -75,8 +75,8 @@ pub(crate) struct Rewriter {
 }
 
 impl Rewriter {
-    /// Says what is kept next. Nothing comes between an operation and its carriers, so what is inserted before one of these
-    /// stands before the operation.
+    /// Announces the next kept operation. No operation comes between an operation and its carriers, so insertions
+    /// before a carrier go before the operation.
     pub(crate) fn expect(&mut self, node: &Node) {
         self.carries = matches!(
             node,
@@ -106,7 +106,7 @@ impl Rewriter {
         }
     }
 
-    /// Adds an operation that was there before.
+    /// Keeps an original operation.
     pub(crate) fn keep(&mut self, node: Node) {
         if let Node::Op { virtual_op, .. } = &node {
             match virtual_op.handlers.kind {
@@ -142,7 +142,7 @@ impl Rewriter {
         self.guard.is_some()
     }
 
-    /// Begins a guard: what follows is for the lanes that are not in `predicate`.
+    /// Begins a guard: the following operations are for the lanes outside of `predicate`.
     pub(crate) fn begin_guard(&mut self, predicate: VReg, source: u32) {
         let guard = VirtualOp { a: predicate, extra: 1, imm: 1, ..VirtualOp::new(control::GUARD_BEGIN) };
         self.insert(guard, source);
@@ -155,7 +155,7 @@ impl Rewriter {
         self.insert(VirtualOp::new(control::GUARD_END), source);
     }
 
-    /// Leaves an operation out that was there before.
+    /// Drops an original operation.
     pub(crate) fn skip(&mut self) {
         if let Some(begin) = self.guard
             && let Node::Op { virtual_op, .. } = &mut self.nodes[begin]
@@ -170,7 +170,7 @@ impl Rewriter {
     }
 }
 
-/// What a load or store is about to do, for an operation before it.
+/// The access of a load or store, for an operation before it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Probe {
     pub(crate) space: Space,
@@ -195,7 +195,7 @@ impl Probe {
         Some(probe)
     }
 
-    /// The same of the first bytes of any load or store.
+    /// [`Probe::before`] for the first bytes of any load or store.
     pub(crate) fn of_bytes(virtual_op: &VirtualOp, bytes: u8, handlers: Handlers) -> VirtualOp {
         VirtualOp {
             a: virtual_op.a,
@@ -205,7 +205,7 @@ impl Probe {
         }
     }
 
-    /// What the operation that [`Probe::before`] made was made for.
+    /// Decodes the access from an operation that [`Probe::before`] made.
     pub(crate) fn of(op: &Op) -> Self {
         Self {
             space: Space::from_bits(op.extra),

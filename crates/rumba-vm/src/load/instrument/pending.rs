@@ -1,8 +1,9 @@
-//! Memory of asynchronous copies that are under way: no thread may touch what they write, or change what they read, until
-//! their thread has waited for them.
+//! Memory of asynchronous copies under way: no thread may access the destination of a copy, or write to its source,
+//! until the thread of the copy has waited for it.
 //!
-//! What orders the threads after that wait is told in [`crate::check::race`]. Here an operation before each load and store looks
-//! at the copies of the block; only functions that begin copies, and only launches that look for races, have it.
+//! [`crate::check::race`] has the order of threads after this wait. This module puts an operation before each load and
+//! store, which checks the copies of the block; only functions that begin copies, and only launches that look for
+//! races, have it.
 
 use std::ops::Range;
 

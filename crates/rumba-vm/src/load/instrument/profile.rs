@@ -1,13 +1,13 @@
-//! What each instruction of a launch did, in numbers: executions, memory traffic, bank conflicts, divergence.
+//! Counts for each instruction of a launch: executions, memory traffic, bank conflicts, divergence.
 //!
 //! The counts are those of an NVIDIA GPU's load and store unit, as its profiler tells them: 32-byte sectors for each
 //! request to global memory, and wavefronts for each request to shared memory, of 32 banks that are 4 bytes wide. Caches
-//! are not modelled, and nothing here is a time.
+//! are not modelled, and no count is a time.
 //!
 //! Counting is done by operations that are put before those of the program ([`crate::load::instrument`]). Loads and stores are
 //! counted; atomic operations, copies and matrix loads are not.
 //!
-//! As JSON a launch is one object:
+//! The profile of a launch is one JSON object:
 //!
 //! ```json
 //! {"kernel":"saxpy","grid":[4,1,1],"block":[256,1,1],"instructions":[
@@ -38,7 +38,7 @@ const ACCESS: Handlers = Handlers::same(access);
 /// Counts a branch on `a`.
 const BRANCH: Handlers = Handlers::same(branch);
 
-/// Puts what counts before the operations of a function.
+/// Puts the counting operations before the operations of a function.
 pub(crate) fn count(function: &mut Function<'_>) {
     let mut out = Rewriter::default();
     let mut last = None;
@@ -118,7 +118,7 @@ unsafe fn access(warp: &mut Warp, pc: Pc) -> Pc {
 /// Bytes of a sector.
 const SECTOR: u64 = 32;
 
-/// The sectors that accesses of `bytes` bytes touch, and how many so many bytes need at least.
+/// The number of sectors that accesses of `bytes` bytes touch, and the least number that this many bytes need.
 fn sectors(addresses: &mut Vec<u64>, bytes: u64) -> (u64, u64) {
     addresses.sort_unstable();
     addresses.dedup();
@@ -137,7 +137,7 @@ const BANKS: u64 = 32;
 /// Bytes of a bank's word.
 const WORD: u64 = 4;
 
-/// What the lanes of a warp ask of shared memory: lanes and addresses, and how many bytes each.
+/// A warp's request to shared memory: lanes and addresses, and the number of bytes per lane.
 struct Request<'a> {
     accesses: &'a [(usize, u64)],
     bytes: u64,
@@ -145,7 +145,7 @@ struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// In how many steps the request is served, and in how many it would be without conflicts.
+    /// The number of wavefronts that serve the request, and their number without bank conflicts.
     ///
     /// A step takes the words of 32 lanes, of half a warp for accesses of 8 bytes, of a quarter for 16 bytes; lanes that want
     /// the same word of a bank share it. Where that makes no conflict, a load is served for twice as many lanes at once if
@@ -171,7 +171,7 @@ impl Request<'_> {
         self.steps(first, half, lanes, conflicts) + self.steps(first + half, half, lanes, conflicts)
     }
 
-    /// How many words the bank must give of which the most are wanted.
+    /// The largest number of distinct words requested from one bank.
     fn conflicts(&self, active: &[(usize, u64)]) -> u64 {
         let end = |address: u64| (address + self.bytes).div_ceil(WORD);
         let mut words: Vec<u64> = active.iter().flat_map(|&(_, at)| at / WORD..end(at)).collect();

@@ -1,7 +1,8 @@
-//! Registers that are read before they are written, which makes what they hold undefined.
+//! Undefined values in registers: registers that are read before they are written.
 //!
-//! Most registers are written on every way to where they are read, which is seen when the module is loaded. Of the others,
-//! and of what is computed from them, the program keeps in one predicate each which lanes have a value.
+//! Most registers are written on every path to their reads, which is known when the module is loaded. For each other
+//! register, and each register computed from these, the program keeps a predicate with the lanes that have a defined
+//! value.
 //!
 //! As in MemorySanitizer (Stepanov and Serebryany, CGO 2015), an undefined value may be copied, combined, shuffled and
 //! stored, since compilers do so with values that they will not use. It is a mistake where it decides something: as a
@@ -34,7 +35,7 @@ use operations::{ALIKE, BOTH, CLEAR, DEFINED, EITHER, FILL, LOOK, Part, SAME, SE
 mod flow;
 mod operations;
 
-/// Predicates that a program has at most to keep track of registers: there are only so many.
+/// The largest number of predicates that a program uses to track registers: the number of predicates is limited.
 const MOST: usize = 1 << 15;
 
 /// A function that is written anew with operations that keep track.
@@ -164,7 +165,7 @@ impl Tracking<'_, '_> {
 
     /// `dst` = the lanes that are in all predicates; one of them may be `dst`.
     fn all(&mut self, dst: VReg, mut sources: Vec<VReg>, source: u32) {
-        // What the result overwrites comes first.
+        // The source that the result overwrites comes first.
         sources.sort_by_key(|place| *place != dst);
         let first = sources.first().copied().unwrap_or(YES);
         let second = sources.get(1).copied().unwrap_or(YES);
@@ -174,7 +175,7 @@ impl Tracking<'_, '_> {
         }
     }
 
-    /// Which lanes of the results have a value.
+    /// Computes the lanes in which the results are defined.
     fn compute(&mut self, virtual_op: &VirtualOp, undefined: Undefined, packing: Packing, source: u32) {
         let operands = self.operands(virtual_op);
         let written: Vec<VReg> = (0..5)
@@ -327,12 +328,12 @@ impl Tracking<'_, '_> {
     }
 }
 
-/// What the instruction of an index in the program's table does with undefined operands.
+/// The effect of undefined operands of the instruction with an index in the program's table.
 fn undefined(occurrences: &HashMap<u32, Occurrence>, source: u32) -> Undefined {
     occurrences.get(&source).copied().unwrap_or_default().instruction.undefined
 }
 
-/// The tracked registers of which the two halves are tracked, too.
+/// The tracked registers whose two halves are tracked, too.
 fn packed(
     function: &Function<'_>,
     numbers: &Numbers,
@@ -362,12 +363,12 @@ fn packed(
     packed
 }
 
-/// Which registers of a function may hold nothing.
+/// The registers of a function that may be undefined.
 struct Reach {
     tracked: Vec<bool>,
     /// Whether the function may store something undefined.
     stores: bool,
-    /// Whether loads of memory of the block or the thread may give what was never written.
+    /// Whether loads of memory of the block or the thread may return unwritten bytes.
     follows: bool,
 }
 

@@ -12,7 +12,7 @@ use crate::machine::warp::Warp;
 /// Lets the active lanes part by chance.
 const SCATTER: Handlers = Handlers::same(scatter_lanes);
 
-/// Of so many places where lanes may part, they do at one.
+/// Lanes diverge at one of this number of points at which they may.
 const RARITY: u64 = 4;
 
 unsafe fn scatter_lanes(warp: &mut Warp, pc: Pc) -> Pc {
@@ -35,7 +35,7 @@ fn wants_all(convergence: Convergence, control: &Control) -> bool {
     }
 }
 
-/// Whether lanes that come to a block may go through it before others that are still to come there.
+/// Whether lanes that reach a block may run through it before lanes that have not reached it yet.
 pub(crate) fn may_run_ahead(function: &Function<'_>, block: &BasicBlock) -> bool {
     let mut nodes = function.nodes[block.ops.clone()].iter();
     !function.occurrences.is_empty()

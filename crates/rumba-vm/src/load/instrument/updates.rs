@@ -1,4 +1,4 @@
-//! Which atomic stores of a function store what is computed from which atomic loads: for [`crate::check::updates`].
+//! Finds the atomic stores of a function whose values are computed from atomic loads, for [`crate::check::updates`].
 //!
 //! Values are followed through registers, and not through memory, predicates and calls.
 
@@ -18,7 +18,7 @@ use crate::machine::op::{Linear, OpKind};
 /// The loads that a value is computed from, and whether only idempotent operations lie between.
 type Origins = BTreeMap<u32, bool>;
 
-/// What an operation does to memory, as far as updates are concerned.
+/// The kind of an operation's memory access, as far as updates are concerned.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Access {
     /// A strong load, or an atomic operation whose result is wanted.

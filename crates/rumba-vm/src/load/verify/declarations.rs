@@ -116,7 +116,7 @@ fn shape(variable: &Variable<'_>) -> Vec<Option<u64>> {
     variable.dimensions.iter().copied().chain(vector).collect()
 }
 
-/// What is wrong with the shape of an initial value, as the end of a sentence.
+/// The error in the shape of an initial value, as the end of a sentence.
 fn misshapen(value: &Initializer<'_>, shape: &[Option<u64>]) -> Option<&'static str> {
     match (value, shape) {
         (Initializer::Fields(_), _) | (Initializer::Constant(_), []) => None,

@@ -36,13 +36,14 @@ const TARGETS: &[(u32, (u32, u32))] = &[
     (121, (8, 8)),
 ];
 
-/// The last minor version of each major one that is over.
+/// The last minor version of each earlier major version.
 const LAST_MINORS: [u32; 9] = [0, 5, 3, 2, 3, 1, 5, 8, 8];
 
-/// The major version that is known; a later minor one adds forms, and those that it has not are found one by one.
+/// The latest known major version. Its later minor versions are accepted: a form that they add is refused where it
+/// occurs.
 const LAST_MAJOR: u32 = 9;
 
-/// Checks the directives at the start of a module, and says what it is compiled for.
+/// Checks the directives at the start of a module, and returns its target.
 pub(super) fn check(module: &ast::Module<'_>, errors: &mut Errors) -> Target {
     let start = Span::default();
     let mut target = Target { number: 90, specific: true };
@@ -79,5 +80,5 @@ pub(super) fn check(module: &ast::Module<'_>, errors: &mut Errors) -> Target {
     target
 }
 
-/// What may follow the architecture.
+/// The options that may follow the architecture.
 const OPTIONS: &[&str] = &["debug", "texmode_unified", "texmode_independent"];

@@ -107,7 +107,7 @@ fn debug_data(section: &ast::Section<'_>, errors: &mut Errors) {
     }
 }
 
-/// What was found so far.
+/// The errors found so far.
 #[derive(Default)]
 struct Errors {
     list: Vec<Diagnostic>,

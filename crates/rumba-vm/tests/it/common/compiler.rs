@@ -9,10 +9,10 @@ use rumba_llvm::Pipeline;
 use rumba_vm::Engine;
 use rumba_vm::engine::{Code, Compiler, Done, ENTRY_POINT, Unit};
 
-/// In the environment: a file that lists what was compiled.
+/// The variable that names a file, to which the names of compiled kernels are appended.
 pub(crate) const COMPILED: &str = "RUMBA_TEST_COMPILED";
 
-/// Compiles a text as it is, or as `edit` makes another one of it.
+/// Compiles each text in the calling thread, after `edit` has changed it.
 #[derive(Debug)]
 struct AtOnce {
     jit: Arc<Jit>,

@@ -1,4 +1,4 @@
-//! What the tests of kernels share: a device with a module, buffers, launches.
+//! Common code of the tests of kernels: a device with a module, buffers, launches.
 
 pub(crate) mod compiler;
 
@@ -79,7 +79,7 @@ impl From<f32> for Arg {
     }
 }
 
-/// Something of which a buffer can be made.
+/// A number that buffers can hold.
 pub(crate) trait Plain: Copy {
     fn push(self, bytes: &mut Vec<u8>);
 }
@@ -144,7 +144,7 @@ impl Bench {
 
     /// A device with `ptx` loaded.
     pub(crate) fn with(ptx: &str, config: Config) -> Self {
-        // Those that say which engine they want have it.
+        // Tests that name an engine run on that engine.
         let is_open = config.engine == Engine::interpreter() && config.lockstep;
         let engine = if is_open { engine() } else { config.engine };
         let device = Device::new(Config { workers: 2, memory_bytes: 1 << 30, engine, ..config }).unwrap();
@@ -194,7 +194,7 @@ impl Bench {
         address
     }
 
-    /// What a buffer holds.
+    /// The contents of a buffer.
     pub(crate) fn download(&self, address: u64, bytes: usize) -> Vec<u8> {
         let mut out = vec![0; bytes];
         self.read(address, &mut out).unwrap();

@@ -16,7 +16,7 @@ use rumba_vm::{Device, LoadError, Source};
 pub struct List {
     /// Its name.
     pub name: &'static str,
-    /// What it holds.
+    /// The contents.
     pub about: &'static str,
     text: &'static str,
 }
@@ -73,14 +73,14 @@ const REFUSED: [&str; 9] = [
     "lg2.approx.f64",
 ];
 
-/// What the machine makes of a form.
+/// The machine's support of a form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It executes it.
+    /// The machine executes the form.
     Covered,
-    /// It does not, on purpose; the reason.
+    /// The form is left out on purpose, for this reason.
     OutOfScope(&'static str),
-    /// It refuses it; the first instruction that it refuses, and what it says.
+    /// The machine refuses an instruction of the form.
     Missing {
         /// The instruction.
         instruction: String,
@@ -123,7 +123,7 @@ pub fn out_of_scope(listed: &str) -> Option<&'static str> {
     unsupported::reason(family(listed), &modifiers)
 }
 
-/// What the machine makes of a form.
+/// The machine's support of a form.
 pub fn check(device: &Device, listed: &str) -> Verdict {
     if let Some(reason) = out_of_scope(listed) {
         return Verdict::OutOfScope(reason);

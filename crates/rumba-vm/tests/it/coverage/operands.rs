@@ -7,7 +7,7 @@ use rumba_vm::isa::{self, notation};
 
 use super::fragments;
 
-/// A module of one kernel that holds the instruction and what it refers to.
+/// A module of one kernel that holds the instruction and the declarations that it refers to.
 pub(super) fn module(instruction: &str) -> String {
     // Votes and shuffles without `.sync` ended with sm_70.
     let is_old = ["shfl.", "vote."].iter().any(|start| instruction.starts_with(start));

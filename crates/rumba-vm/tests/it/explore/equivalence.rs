@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use super::{ONE_LANE, Outcome, Program, explore};
 use rumba_vm::{Exploration, ExplorationBound};
 
-/// How many kinds of operations there are.
+/// The number of kinds of operations.
 const KINDS: u64 = 15;
 
-/// An operation, and what it is about.
+/// The PTX of an operation of a kind, on the object that `what` chooses.
 fn operation(kind: u32, what: u32, result: u32) -> String {
     let (global, shared, mbarrier) = (4 * (what % 2), 16 + 4 * (what % 2), 8 * (what % 2));
     let keep = format!("mul.lo.u32 %r40, %r40, 31; add.u32 %r40, %r40, %r{result};");
@@ -64,7 +64,7 @@ READY:
         }
         body += &format!("NOT{warp}:\n");
     }
-    // What each has seen, and what the last values are, of those that nothing is under way to.
+    // Stores the values that each thread has seen, and the last values of memory that no copy is under way to.
     body += "
     mul.wide.u32 %rd10, %r50, 4;
     add.u64 %rd11, %rd1, %rd10;
@@ -82,7 +82,7 @@ fn come_to(threads: &[Vec<(u32, u32)>], exploration: &Exploration) -> Outcome {
     explore(&program, exploration)
 }
 
-/// Orders of a program that are run without reduction, at most: what has more is not compared.
+/// The largest number of orders that are run without reduction: programs with more orders are not compared.
 const MOST: u64 = 2000;
 
 /// Numbers that look random (Knuth, The Art of Computer Programming, volume 2, 3.3.4).

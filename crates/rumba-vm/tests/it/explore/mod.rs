@@ -23,13 +23,13 @@ pub(crate) struct Program<'a> {
     pub(crate) shape: (u32, u32, u32),
 }
 
-/// What the orders of a program came to.
+/// The outcome of a program's orders.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) report: ExplorationReport,
-    /// What was left in `out` by orders without a fault.
+    /// The contents of `out` after orders without a fault.
     pub(crate) results: BTreeSet<Vec<u32>>,
-    /// What was found, and the first order that it was found in.
+    /// The findings, each with the first order that has it.
     pub(crate) found: BTreeMap<String, Schedule>,
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn launch(bench: &Bench, program: &Program<'_>, out: u64) -> Result<r
     bench.launch_as("k", launch, &[out.into(), 0_u32.into()])
 }
 
-/// One of each class of orders.
+/// An exploration of one order of each class.
 pub(crate) fn all_orders() -> Exploration {
     Exploration::new(ExplorationBound::default())
 }
@@ -235,7 +235,7 @@ fn program<'a>(row: &Row, body: &'a str) -> Program<'a> {
     Program { declarations: CELLS, body, shape: (grid, 32 * row.warps, row.cluster.max(1)) }
 }
 
-/// What is found in the order of a seed.
+/// The findings in the order of a seed.
 fn seeded(row: &Row, seed: u64) -> BTreeSet<String> {
     let body = body(row);
     let program = program(row, &body);
@@ -259,7 +259,7 @@ fn seeded(row: &Row, seed: u64) -> BTreeSet<String> {
     found
 }
 
-/// Orders of a program that are run without reduction, at most: what has more is not compared.
+/// The largest number of orders that are run without reduction: programs with more orders are not compared.
 const MOST: u64 = 2000;
 
 #[test]

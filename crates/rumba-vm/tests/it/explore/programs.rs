@@ -2,10 +2,10 @@
 //!
 //! Each thread is a lane of a warp of its own. Lines in capitals are abbreviations, which [`expand`] writes out.
 
-/// What exploring a program comes to.
+/// The expected outcome of exploring a program.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Expected {
-    /// Nothing is found, in so many orders.
+    /// The exploration has this number of orders and no finding.
     Right(u64),
     /// This is found; and whether it is found in the orders of 20 seeds.
     Wrong(&'static [&'static str], Seeds),

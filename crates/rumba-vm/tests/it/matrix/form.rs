@@ -162,7 +162,7 @@ pub(crate) struct Operand {
     pub(crate) registers: usize,
 }
 
-/// What an instruction's name says.
+/// The parsed name of an instruction.
 #[derive(Debug, Clone)]
 pub(crate) struct Form<'t> {
     /// The instruction and what follows the operands `d, a, b, c` of `mma`: ` 1` is the selector of metadata.
@@ -266,7 +266,7 @@ impl<'t> Form<'t> {
         operand.registers * 4 * operand.element.register_bits()
     }
 
-    /// What the warps read for a kind of operands.
+    /// The input of the warps for a kind of operands.
     pub(crate) fn input(&self, kind: &str, tiles: usize) -> Vec<u8> {
         let seed = self.text.bytes().chain(kind.bytes()).fold(17, |seed, byte| mix(seed ^ u64::from(byte)));
         let mut bytes = Vec::new();

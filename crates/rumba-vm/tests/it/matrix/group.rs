@@ -27,7 +27,7 @@ impl Place {
         Self { width: digits.parse().unwrap(), transposed: digits.len() < word.len() }
     }
 
-    /// The descriptor of a factor of so many rows or columns, without its start.
+    /// The descriptor of a factor of `lines` rows or columns, without its start.
     fn descriptor(&self, lines: usize) -> u64 {
         let width = self.width;
         let mode = [(16, 0), (128, 1), (64, 2), (32, 3)].iter().find(|(w, _)| *w == width).unwrap().1;

@@ -27,7 +27,7 @@ fn devices() -> [Device; 2] {
     })
 }
 
-/// What each machine makes of the operands of each kind, which are the same for both.
+/// The results of each machine for the operands of each kind, which are the same for both.
 fn results(devices: &[Device; 2], text: &str) -> [Result<Vec<u64>, String>; 2] {
     let kernel = warp::kernel(text);
     let inputs = KINDS.map(|kind| {

@@ -18,7 +18,7 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    /// What the warps read for a kind of operands.
+    /// The input of the warps for a kind of operands.
     pub(crate) fn input(&self, name: &str, kind: &str, tiles: usize) -> Vec<u8> {
         let seed = name.bytes().chain(kind.bytes()).fold(23, |seed, byte| mix(seed ^ u64::from(byte)));
         let mut bytes = Vec::new();
@@ -101,7 +101,7 @@ fn fragment(operand: char, element: Element, [m, n, k]: [usize; 3]) -> usize {
 }
 
 /// Loads three fragments, multiplies, stores the result. Output: the matrix, then the registers of `a`, `b`, `c`, `d`.
-/// What stands behind the instruction are the layouts of `c` and `d`.
+/// The line has the layouts of `c` and `d` behind the instruction.
 fn wmma(line: &str) -> Kernel {
     let mut words = line.split(' ');
     let text = words.next().unwrap();

@@ -1,11 +1,11 @@
 //! The corpus: modules that are right, and modules with one thing wrong.
 //!
 //! It is a pure function of `forms.txt`, `modules.txt` and the PTX that nvcc made, so that a verdict can be kept beside
-//! it. What is right and what is wrong is not known here.
+//! it. This module does not know which modules are valid.
 
 /// A module to be judged.
 pub(crate) struct Case {
-    /// Where it comes from, and what was done to it.
+    /// The origin of the module, and the change made to it.
     pub(crate) name: String,
     /// Its text.
     pub(crate) text: String,
@@ -324,7 +324,7 @@ const ADDRESSES: &[&str] = &[
     "[%fd1]",
 ];
 
-/// The statement with one thing changed, and what that was.
+/// The statement with one change, and a name of the change.
 fn mutate(statement: &str, random: &mut Random) -> (&'static str, String) {
     for _ in 0..20 {
         let (what, changed) = attempt(statement, random);

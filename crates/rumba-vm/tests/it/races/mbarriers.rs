@@ -1,4 +1,4 @@
-//! What threads learn of each other by the phases of an mbarrier.
+//! Synchronization of threads by the phases of an mbarrier.
 
 use super::{OWN, TILE, is_clean, races};
 use rumba_vm::FindingKind;

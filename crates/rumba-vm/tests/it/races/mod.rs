@@ -1,4 +1,4 @@
-//! Data races: kernels that have one, and near misses that have none.
+//! Data races: kernels with a race, and near misses without a race.
 
 mod asynchronous;
 mod mbarriers;
@@ -257,7 +257,7 @@ fn a_fence_before_the_exit_releases_to_later_barriers() {
     };
     for fence in ["fence.acq_rel.cta;", "fence.sc.gpu;", "membar.cta;", "membar.sys;"] {
         is_clean(TILE, &exits("", fence), 1, 64);
-        // What came after the last fence is not released.
+        // Accesses after the last fence are not released.
         races(TILE, &exits(fence, ""), 1, 64, FindingKind::DataRace);
     }
     races(TILE, &exits("", ""), 1, 64, FindingKind::DataRace);
@@ -267,7 +267,7 @@ fn a_fence_before_the_exit_releases_to_later_barriers() {
     races(TILE, &early, 1, 64, FindingKind::DataRace);
 }
 
-/// A kernel with racecheck on, whose first parameter is host memory: what it finds.
+/// The findings of racecheck in a kernel whose first parameter is host memory.
 fn findings_in_host_memory(body: &str, grid: u32) -> Vec<Finding> {
     let config = Config { checks: CheckSet::default().with(Check::Race), ..Config::default() };
     let bench = Bench::with(&kernel("", body), config);
@@ -614,7 +614,7 @@ fn read_only_loads_read_what_no_thread_writes() {
     let finding = only("", &body("ld.global.nc.u32"), 64);
     assert_eq!(finding.kind, FindingKind::StaleLoad, "{finding}");
     is_clean("", &body("ld.global.u32"), 1, 64);
-    // A thread overwrites what it has read.
+    // A thread overwrites memory that it has read before.
     let later = |load: &str, place: &str| {
         format!(
             "add.u32 %r10, %r2, 1; and.b32 %r10, %r10, 63; mul.wide.u32 %rd10, %r10, 4; add.u64 %rd10, %rd10, %rd1;
@@ -628,7 +628,7 @@ fn read_only_loads_read_what_no_thread_writes() {
         (own, "%rd2", Severity::Info),
         (own, "%rd10", Severity::Error),
         ("ld.global.nc.u32 %r11, [%rd1];", "%rd2", Severity::Error),
-        // It reads it again.
+        // The thread reads the memory again.
         (&format!("{own} st.global.u32 [%rd2], %r2; {own}"), "%rd2", Severity::Error),
     ] {
         let found = findings("", &later(load, place), 1, 64);
@@ -637,7 +637,7 @@ fn read_only_loads_read_what_no_thread_writes() {
         assert!(found.iter().all(|finding| finding.kind == FindingKind::StaleLoad), "{found:#?}");
     }
     is_clean("", &later("ld.global.u32 %r11, [%rd2];", "%rd2"), 1, 64);
-    // What the launch before has written.
+    // Memory that the previous launch has written.
     let config = Config { memory_bytes: 64 << 20, checks: CheckSet::default().with(Check::Race), ..Config::default() };
     let read = "ld.global.nc.u32 %r10, [%rd2];\n setp.ne.u32 %p1, %r1, 0;\n @%p1 st.global.u32 [%rd2+256], %r10;";
     let bench = Bench::with(&kernel("", read), config);
@@ -665,7 +665,7 @@ fn findings_at_one_place_are_one() {
     let volatile =
         ("ld.volatile.global.u32 %r10, [%rd1]; st.volatile.global.u32 [%rd1], %r10;", FindingKind::VolatileRace);
     let plain = ("st.global.u32 [%rd1], %r2;", FindingKind::DataRace);
-    // Loops that are unrolled have several instructions for one line.
+    // Unrolled loops produce several instructions for one source line.
     for (access, kind) in [volatile, plain] {
         let apart = at_places(access, kind, ["1 5 1", "1 6 1"]);
         let together = at_places(access, kind, ["1 5 1", "1 5 1"]);

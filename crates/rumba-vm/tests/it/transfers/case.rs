@@ -39,7 +39,7 @@ const TYPES: [Type; 13] = [
 /// A line.
 #[derive(Debug, Clone)]
 pub struct Case<'t> {
-    /// What is done.
+    /// The operation.
     pub action: &'t str,
     ty: Type,
     /// Elements in each dimension.
@@ -224,7 +224,7 @@ impl<'t> Case<'t> {
         self.action.starts_with("replace")
     }
 
-    /// What lies in shared memory and in the tensor before. Numbers with a point are small, or of those that are special.
+    /// The initial contents of shared memory and of the tensor. Floating-point numbers are small, or special values.
     pub fn input(&self, seed: u64, bytes: usize) -> Vec<u8> {
         let (exponent, mantissa) = self.ty.3;
         let size = self.element_bytes();
@@ -309,7 +309,7 @@ impl<'t> Case<'t> {
                 let field = &self.action["replace.".len()..];
                 let axis = self.axis.map_or(String::new(), |axis| format!("{axis}, "));
                 let value = self.value;
-                // What names one of a few is a constant.
+                // Fields with a few named values take a constant.
                 let (ty, operand) = match field {
                     "global_address" | "global_stride" => ("b64", "%rd8".to_owned()),
                     "elemtype" | "interleave_layout" | "swizzle_mode" | "fill_mode" => ("b32", value.to_string()),
@@ -368,7 +368,7 @@ OUT:
         )
     }
 
-    /// What the kernel's memory holds before: shared memory, four words, the tensor. `map` is what the driver made.
+    /// The initial contents of the kernel's memory: shared memory, four words, the tensor. `map`: the driver's map.
     pub fn memory(&self, map: &[u8]) -> Vec<u8> {
         let mut all = if self.changes_map() { map.to_vec() } else { self.input(1, SHARED) };
         all.resize(SHARED + 32, 0);
@@ -376,7 +376,7 @@ OUT:
         all
     }
 
-    /// What of the kernel's results does not depend on where the tensor lies.
+    /// Keeps the part of the kernel's results that does not depend on the tensor's address.
     pub fn outcome(&self, results: &mut [u8]) {
         if self.changes_map() && !self.action.ends_with("global_address") {
             results[..8].fill(0);

@@ -16,7 +16,7 @@ fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// What the machine leaves, or the sentence of its fault.
+/// The memory after the machine's run, or the sentence of its fault.
 fn outcome(device: &Device, line: &str) -> Result<Vec<u8>, String> {
     let case = Case::parse(line);
     let memory = device.allocate(RESULT).unwrap();

@@ -1,4 +1,4 @@
-//! The approximate functions: what they should be, how far they may be off, and how far they are.
+//! The approximate functions: their exact values, their allowed errors, and their measured errors.
 //!
 //! The bounds are the PTX manual's; where it gives none (`.f64`), that of a gross approximation of 20 bits.
 

@@ -10,7 +10,7 @@ use std::fmt::Write;
 /// Combinations of operands.
 pub(crate) const COUNT: usize = 2048;
 
-/// Operands that are interesting as `f32`.
+/// Edge values of `f32` operands.
 const F32: [u32; 67] = [
     0x0000_0000,
     0x8000_0000,
@@ -81,7 +81,7 @@ const F32: [u32; 67] = [
     0x42b1_7218,
 ];
 
-/// Operands that are interesting as `f64`, beside those of `f32`.
+/// Edge values of `f64` operands, in addition to those of `f32`.
 const F64: [u64; 28] = [
     0x0000_0000_0000_0000,
     0x8000_0000_0000_0000,
@@ -287,8 +287,8 @@ impl<'t> Line<'t> {
         format!("{before}{} {};\n{after}", self.text, operands.join(", "))
     }
 
-    /// An instruction that sets the carry flag, one that reads it, and the flag that they leave. The flag is set beforehand,
-    /// too: an instruction that does not read it must not notice.
+    /// An instruction that sets the carry flag, an instruction that reads it, and the resulting flag. The flag is also
+    /// set beforehand: an instruction that does not read the flag must ignore it.
     fn chain(&self, first: &str, second: &str, operands: &[String]) -> String {
         let count = if first.starts_with("mad") { 3 } else { 2 };
         let (of_first, of_second) = operands.split_at(count);

@@ -1,4 +1,4 @@
-//! What is done in the order of streams while the host goes on.
+//! Work that runs in the order of streams while the host continues.
 
 use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,8 +6,8 @@ use std::time::Duration;
 
 static MAY_GO_ON: AtomicBool = AtomicBool::new(false);
 
-/// Keeps its stream busy until the test lets it go on, which has minutes for that on a busy machine. One that fails before
-/// ends all the same.
+/// Keeps its stream busy until the test lets it continue, which may take minutes on a busy machine. If the test fails
+/// before, the stream becomes free after this time.
 extern "C" fn hold(_: *mut c_void) {
     for _ in 0..300_000 {
         if MAY_GO_ON.load(Ordering::SeqCst) {
@@ -72,7 +72,7 @@ pub fn asynchrony() {
         600 => cuEventQuery(event);
         600 => cuEventElapsedTime(&mut 0.0, event, event);
         0 => cuStreamQuery(other);
-        // A stream that waits for an event waits for what is before it.
+        // A stream that waits for an event waits for the work before the event.
         0 => cuEventRecord(early, other);
         0 => cuEventSynchronize(early);
         0 => cuStreamWaitEvent(other, event, 0);

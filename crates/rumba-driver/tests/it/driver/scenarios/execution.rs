@@ -155,7 +155,7 @@ pub fn parameters() {
     set_size(0);
     steps! {
         1 => run(store, null_mut(), extra.as_mut_ptr());
-        // NVIDIA's driver reads what it was told is not there.
+        // NVIDIA's driver reads the parameters although the size given is 0.
         soft {
             1 => { set_size(4); run(store, null_mut(), extra.as_mut_ptr()) };
             1 => { parameters[0] = END; run(store, parameters.as_mut_ptr(), null_mut()) };

@@ -64,7 +64,7 @@ pub fn graphs() {
         0 => cuGraphKernelNodeGetParams_v2(run, &mut known);
     }
     assert_eq!((number, kind, nodes), (3, 3, [fill, run, host, 0]));
-    // Edges of which only the ends are asked.
+    // Queries edges without their data.
     let (mut from, mut to, mut edges) = ([0; 2], [0; 2], 2);
     steps! { 0 => cuGraphGetEdges_v2(graph, from.as_mut_ptr(), to.as_mut_ptr(), null_mut(), &mut edges); }
     assert_eq!((edges, from, to), (2, [fill, run], [run, host]));
@@ -290,7 +290,7 @@ pub fn invalid_captures() {
         0 => cuStreamBeginCapture_v2(stream, 2);
         906 => cuMemsetD32Async(pointer, 5, 1, NONE);
         901 => cuStreamEndCapture(stream, &mut graph);
-        // waiting for what is not captured,
+        // waiting for an event that is not captured,
         0 => cuStreamBeginCapture_v2(stream, 2);
         905 => cuStreamWaitEvent(stream, real, 0);
         901 => cuStreamEndCapture(stream, &mut graph);

@@ -4,7 +4,7 @@ use super::*;
 
 const UNIT: usize = 2 << 20;
 
-/// Adds 1 to a word so many times, in each thread of a warp.
+/// Adds 1 to a word a given number of times, in each thread of a warp.
 const TOUCH: &CStr = c"
 .version 8.0
 .target sm_70
@@ -83,7 +83,7 @@ const WAYS: [Way; 4] = [
         steps! { 0 => cuCtxDestroy_v2(context); }
         unmap_pages(memory);
     }),
-    // A near miss: no kernel uses what is taken.
+    // A near miss: no kernel uses the memory that is taken away.
     ("cuMemUnmap of other memory", mapping, |_, _| {
         let other = mapping();
         steps! {

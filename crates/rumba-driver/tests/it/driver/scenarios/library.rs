@@ -60,7 +60,7 @@ pub fn libraries() {
         0 => cuCtxDestroy_v2(created);
         0 => cuCtxSetCurrent(context);
         0 => cuLibraryUnload(library);
-        // NVIDIA's driver reads what it has freed.
+        // NVIDIA's driver reads memory of the library after freeing it.
         soft { 400 => cuLibraryUnload(library); }
     }
     assert_ne!(same, function);

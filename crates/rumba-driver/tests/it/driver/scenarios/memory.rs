@@ -212,7 +212,7 @@ pub fn managed_memory() {
         1 => cuMemPrefetchAsync(device, 64, 0, NONE);
         1 => cuMemAdvise(device, 64, 1, 0);
     }
-    // A place that is null takes no attribute; what NVIDIA's driver does with one is not documented.
+    // A null place receives no attribute; the behavior of NVIDIA's driver is not documented.
     let (mut devices, mut place, mut size, mut accessed_by) = ([0; 2], null_mut(), 8, 3);
     steps! {
         0 => cuMemRangeGetAttribute(devices.as_mut_ptr().cast(), 8, 3, pointer, 64);

@@ -42,7 +42,7 @@ pub fn modules() {
     assert_eq!((bytes, data), (12, [9, 2, 3]));
 }
 
-/// Loads a text as it is.
+/// Loads a text without adding anything to it.
 unsafe fn load(text: &CStr) -> c_int {
     let mut module = 0;
     // SAFETY: the text is NUL-terminated.
@@ -145,7 +145,7 @@ pub fn links() {
         0 => launch(nothing);
         0 => cuModuleUnload(module);
     }
-    // Two texts of which one calls into the other.
+    // Two texts, one of which calls a function of the other.
     let caller = c".version 7.0\n.target sm_70\n.address_size 64\n.extern .func (.param .b32 r) seven();\n\
         .visible .entry k(.param .u64 p){ .reg .b64 %p; .reg .b32 %v; ld.param.u64 %p, [p];\n\
         { .param .b32 r; call (r), seven; ld.param.b32 %v, [r]; } st.global.u32 [%p], %v; ret; }\n";

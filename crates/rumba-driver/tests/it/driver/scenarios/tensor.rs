@@ -1,4 +1,4 @@
-//! Tensor maps: what they are made of, and that a context is wanted.
+//! Tensor maps: their arguments, and the need for a context.
 
 use super::super::tensor_maps::words;
 use super::*;

@@ -1,4 +1,4 @@
-//! What operations do with undefined values: which of their operands decide something, which results depend on which
+//! The treatment of undefined values by operations: which operands decide something, which results depend on which
 //! operands, and which registers may be read before they are written.
 
 use crate::base::flow::Set;
@@ -9,22 +9,22 @@ use crate::lower::virtual_op::{Control, FIXED, Node, VReg, VirtualOp};
 use crate::machine::op::{Linear, OpKind};
 use crate::machine::program::Class;
 
-/// What an operation does with undefined values.
+/// The effect of undefined operands on an operation's results.
 #[derive(Clone, Copy)]
 pub(super) enum Flow {
-    /// Its results have a value if its operands do, or if they do not depend on those that do not.
+    /// The results are defined if all operands are, or if the results do not depend on the undefined operands.
     Computes,
-    /// `dst` has a value where the lane that `a` is taken from has one; see [`Undefined::Shuffles`].
+    /// `dst` is defined if `a` is defined in the source lane; see [`Undefined::Shuffles`].
     Shuffles(fn(&VirtualOp, VReg, VReg) -> (VirtualOp, VirtualOp)),
-    /// Memory has what the values have.
+    /// Undefined operands make the stored bytes undefined.
     Stores,
-    /// The results have what memory has.
+    /// Undefined bytes in memory make the results undefined.
     Loads,
-    /// Its results have values.
+    /// The results are always defined.
     Decides,
 }
 
-/// What an operation does with undefined values, and which of its places decide something.
+/// The effect of undefined operands on an operation's results, and which of its places decide something.
 pub(super) fn flow(virtual_op: &VirtualOp, control: &Control, undefined: Undefined) -> (Flow, u8) {
     pub(super) const A: u8 = 0b00010;
     match (virtual_op.handlers.kind, control) {
@@ -42,11 +42,11 @@ pub(super) fn flow(virtual_op: &VirtualOp, control: &Control, undefined: Undefin
     }
 }
 
-/// Operations of which one operand can make another superfluous.
+/// Operations in which one operand can mask another (absorption).
 ///
-/// A result does not depend on an operand if it is the same whatever the operand holds. Of these operations it is enough to
-/// try the extreme values, so the operation itself is executed once more with each of them in the lanes that have none.
-/// Where two operands are undefined, the result counts as undefined.
+/// A result does not depend on an operand if it is the same for every value of the operand. For these operations it
+/// suffices to try the extreme values, so the operation is executed once more for each extreme value, in the lanes with
+/// an undefined operand. If two operands are undefined, the result counts as undefined.
 pub(super) struct Absorption;
 
 impl Absorption {
@@ -78,7 +78,7 @@ impl Absorption {
         }
     }
 
-    /// Whether an operation is one of them.
+    /// Whether the extreme values of an operation are known.
     pub(super) fn is_known(virtual_op: &VirtualOp, undefined: Undefined) -> bool {
         let is_predicate = |place: &VReg| matches!(place, VReg::Predicate(_) | VReg::None);
         virtual_op.defines == 1
@@ -86,7 +86,7 @@ impl Absorption {
     }
 }
 
-/// What an operation has to do with registers that two values are packed in.
+/// How an operation packs two values into a register, or unpacks them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Packing {
     /// `dst` = `b` in the lower half, `a` in the upper one

@@ -26,9 +26,9 @@ pub(super) const ALIKE: Handlers = Handlers::same(alike);
 pub(super) const FILL: [Handlers; 2] = [Handlers::same(fill::<u32>), Handlers::same(fill::<u64>)];
 /// `dst` = the lanes of `c` in which `a` and `b` are equal
 pub(super) const SAME: [Handlers; 2] = [Handlers::same(same::<u32>), Handlers::same(same::<u64>)];
-/// What is in memory holds nothing in the lanes that are not in `b`: a [`Probe`].
+/// Marks memory as undefined for the lanes outside of `b`: a [`Probe`].
 pub(super) const UNDEFINE: Handlers = Handlers::same(undefine);
-/// `dst` = the lanes of which memory holds something: a [`Probe`].
+/// `dst` = the lanes whose memory is defined: a [`Probe`].
 pub(super) const DEFINED: Handlers = Handlers::same(defined);
 /// Looks whether all active lanes are in `a`; `imm` is the number of the register.
 pub(super) const LOOK: Handlers = Handlers::same(look);
@@ -100,7 +100,7 @@ impl Part {
     }
 }
 
-/// What a slot holds of a lane.
+/// The value of a lane in a slot.
 trait Word: Copy + PartialEq {
     const BITS: u32;
 
@@ -160,7 +160,7 @@ impl Origin {
         warp.actor(self.source, self.lanes, what)
     }
 
-    /// What memory it was.
+    /// A description of the memory.
     fn place(self, warp: &Warp) -> String {
         let place = describe(warp, self.address, 1, Space::Generic);
         match &warp.context().allocations.unwritten {
