@@ -174,8 +174,8 @@ fn main() {
 }
 "#;
 
-/// The chapter "In a project that exists", step by step, on what `cargo new` makes. The first line of each block names the file
-/// that it is added to.
+/// The chapter "Adding Rumba to an existing project", step by step, on what `cargo new` makes. The first line of each block
+/// names the file that it is added to.
 ///
 /// The software device is in its programs. Tests of the runtime pass there that pass with the device that is loaded.
 #[test]

@@ -203,6 +203,7 @@ impl<T: Element> Pipeline<T> {
     }
 
     /// Goes through the steps, from noisy latents to those of a picture.
+    // ANCHOR: step
     fn sample(
         &self,
         request: &Request<'_>,
@@ -230,7 +231,6 @@ impl<T: Element> Pipeline<T> {
             drop(scaled);
             // Both texts look at the same picture.
             let own = run.tensor::<T, 4>(given.view().broadcast(all)?)?;
-            // ANCHOR: step
             let text = run.tensor::<T, 3>(texts.view())?;
             let said = self.unet.forward(run, &own, times.as_slice(), Subject::Text(&text))?;
             drop((own, text));
@@ -249,7 +249,6 @@ impl<T: Element> Pipeline<T> {
             next = run.weighted_sum([factor(Factor::One), factor(Factor::NextBefore)], &next, &last)?;
             run.write(&picture, before.view_mut())?;
             run.write(&next, latents.view_mut())
-            // ANCHOR_END: step
         })?;
         // Planning the step's memory was a step, too.
         latents.copy_from_slice(start)?;
@@ -266,6 +265,7 @@ impl<T: Element> Pipeline<T> {
         }
         Ok(latents.to_vec()?)
     }
+    // ANCHOR_END: step
 
     /// The latents of a picture.
     fn encode(&self, pixels: &[f32], [rows, columns]: [usize; 2], sample: &[f32]) -> Result<Vec<f32>> {

@@ -66,6 +66,7 @@ impl Run {
     ///
     /// # Errors
     /// [`Error::Shape`](crate::Error::Shape) of rows of an odd length; the runtime's.
+    // ANCHOR: gated
     pub fn gated<T: Element, const N: usize>(&self, x: &Tensor<T, N>) -> Result<Tensor<T, N>> {
         let mut shape = x.shape();
         let half = match shape.last_mut() {
@@ -77,14 +78,13 @@ impl Run {
         };
         let are_vectors = half.is_multiple_of(T::VECTOR);
         let length = x.len() / 2;
-        // ANCHOR: gated
         self.make(shape, |reads, y| {
             let call = T::gated(reads.slice(x)?, half, in_one_piece(y), are_vectors);
             let threads = if are_vectors { length / T::VECTOR } else { length };
             self.launch(self.module(), LaunchConfig::for_each(threads), call)
         })
-        // ANCHOR_END: gated
     }
+    // ANCHOR_END: gated
 
     /// The sum of two tensors.
     ///

@@ -48,8 +48,8 @@ impl<T: Element> Resnet<T> {
     ///
     /// # Errors
     /// [`Error::Shape`](crate::Error::Shape) of images with other channels, and of other times; the runtime's.
+    // ANCHOR: resnet
     pub fn forward(&self, run: &Run, x: &Tensor<T, 4>, time: Option<&Tensor<T, 2>>) -> Result<Tensor<T, 4>> {
-        // ANCHOR: resnet
         let mut y = self.first.0.activated(run, x, Activation::Silu)?;
         y = self.first.1.forward(run, &y)?;
         y = match (&self.time, time) {
@@ -64,8 +64,8 @@ impl<T: Element> Resnet<T> {
             Some(shortcut) => shortcut.added(run, x, &y),
             None => run.add(x, &y),
         }
-        // ANCHOR_END: resnet
     }
+    // ANCHOR_END: resnet
 }
 
 /// Attention of the pixels of an image to each other, added to them: diffusers' `Attention` of images.
