@@ -20,10 +20,10 @@ struct Rule {
     text: &'static str,
 }
 
-/// Names that are missing.
+/// Codes of rustc's errors about unresolved names.
 const MISSING: &[&str] = &["E0405", "E0412", "E0425", "E0432", "E0433", "E0463"];
 
-/// Numbers that are not generic, as messages name them.
+/// Concrete number types, as rustc's messages spell them.
 const NUMBERS: &[&str] = &[
     "`{integer}`",
     "`u8`",

@@ -103,9 +103,9 @@ impl Ptx {
 pub struct Text<'p> {
     /// The text.
     pub text: &'p str,
-    /// The architecture that it is written for.
+    /// The text's target architecture.
     pub target: Target,
-    /// The version of PTX that it declares, such as `6.0`.
+    /// The PTX version that the text declares, such as `6.0`.
     pub version: &'p str,
 }
 

@@ -42,7 +42,7 @@ use crate::{BuildError, terminal};
 /// The target of every kernel crate.
 pub(crate) const TARGET: &str = "nvptx64-nvidia-cuda";
 
-/// What the crate's own profile might say otherwise. The same for all, so that `core` is built once.
+/// Settings that override the crate's own profile. All kernel crates share these settings, so `core` is built once.
 const PROFILE: [&str; 9] = [
     "profile.release.codegen-units=1",
     "profile.release.debug=0",

@@ -119,7 +119,7 @@ pub enum BuildError {
         kernel: String,
         /// The PTX version.
         version: String,
-        /// The oldest architecture that has what it needs.
+        /// The oldest architecture that can run the kernel.
         arch: String,
     },
 
@@ -133,16 +133,16 @@ pub enum BuildError {
         kernel: String,
         /// The architecture that it states.
         stated: NvvmArch,
-        /// The oldest architecture that has what it needs.
+        /// The oldest architecture that can run the kernel.
         arch: String,
     },
 
-    /// A kernel states what is no architecture.
+    /// A kernel states an unknown architecture.
     #[error("the kernel `{kernel}` states an architecture that there is not: {source}")]
     Arch {
         /// The kernel.
         kernel: String,
-        /// What it states, and what it could.
+        /// The unknown name, with the names of the known architectures.
         source: UnknownArch,
     },
 
@@ -154,7 +154,7 @@ pub enum BuildError {
     Clash {
         /// The name.
         symbol: String,
-        /// What it is besides a function: `variable` or `kernel`.
+        /// The kind of the other item of this name: `variable` or `kernel`.
         what: &'static str,
         /// The crate that defines it.
         defined: String,

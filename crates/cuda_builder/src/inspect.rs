@@ -64,8 +64,8 @@ pub fn kernels(ptx: &str) -> Vec<&str> {
     all
 }
 
-/// The text for devices of an architecture, where the builder has made several. What is one is for all: what they make of it,
-/// NVIDIA's tools say.
+/// The text for devices of an architecture, if the builder has made several texts. A single text is returned for every
+/// architecture: NVIDIA's tools report whether a device accepts the text.
 ///
 /// # Errors
 /// There are several, and such a device runs none of them.

@@ -109,10 +109,10 @@ pub enum Lack {
     /// The standard library's sources are not there.
     #[error("the library sources are missing (looked in {})", .0.display())]
     Sources(PathBuf),
-    /// There is no cargo beside it.
+    /// The toolchain has no `cargo` next to `rustc`.
     #[error("there is no cargo beside it")]
     Cargo,
-    /// Its LLVM is not there as a shared library.
+    /// The toolchain has no LLVM as a shared library.
     #[error("its LLVM {0} was not found as a shared library")]
     Llvm(String),
 }
@@ -341,7 +341,7 @@ fn inspect(candidate: &Candidate) -> Result<Toolchain, Rejected> {
 /// The packages that Debian 12 and its relatives have for building kernels.
 pub const DEBIAN_PACKAGES: [&str; 3] = ["rustc-web", "cargo-web", "rust-web-src"];
 
-/// What to run, judging by what is there.
+/// Suggests commands that complete or install a toolchain.
 fn remedies(rejected: &[Rejected]) -> Vec<String> {
     let mut remedies = Vec::new();
     if rejected.iter().any(|r| r.origin == Origin::Override) {

@@ -132,7 +132,7 @@ impl Instance {
 }
 
 impl Binding {
-    /// The value as part of an identifier: `half::f16` is `f16`, `[f32; 4]` is `f32_4`, `-1` is `m1`.
+    /// The value as part of an identifier: `half::f16` becomes `f16`, `[f32; 4]` becomes `f32_4`, `-1` becomes `m1`.
     fn name(&self) -> String {
         let text = source_text(&self.value);
         let mut name = String::new();
@@ -387,7 +387,7 @@ fn number(key: &Ident, example: &str, value: &Expr) -> syn::Result<TokenStream> 
     }
 }
 
-/// `"sm_90a"` or `["sm_90a", "sm_80"]`. Which there are the builder knows.
+/// Parses `"sm_90a"` or `["sm_90a", "sm_80"]`. The builder checks that the architectures exist.
 fn architectures(example: &str, value: Expr) -> syn::Result<Vec<LitStr>> {
     let place = value.span();
     let elements: Vec<Expr> = match value {
@@ -445,13 +445,13 @@ fn entry_name(example: &str, value: &Expr) -> syn::Result<LitStr> {
     }
 }
 
-/// Whether a text is one such as `sm_90`, `sm_90a` or `sm_100f`.
+/// Whether a text is spelled like an architecture: `sm_90`, `sm_90a` or `sm_100f`.
 fn is_architecture(text: &str) -> bool {
     let digits = text.strip_prefix("sm_").map(|short| short.strip_suffix(['a', 'f']).unwrap_or(short));
     digits.is_some_and(|digits| (2..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Keys that are there twice, or that contradict each other.
+/// Reports duplicate keys, and keys that contradict each other.
 fn conflicts(contract: &[(Ident, TokenStream)], problems: &mut Problems) {
     let find = |name: &str| contract.iter().map(|(key, _)| key).find(|key| *key == name);
     for (index, (key, _)) in contract.iter().enumerate() {

@@ -14,7 +14,7 @@ use crate::kernel::Kernel;
 use crate::signature::{self, Problems, source_text};
 use crate::vectorize::{function, qualifiers, renamed};
 
-/// As many operands as `cuda_std::vectorize` has tuples for.
+/// The largest number of operands: `cuda_std::vectorize` implements its traits for tuples up to this length.
 const MOST: usize = 8;
 
 pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {

@@ -28,7 +28,7 @@ pub(crate) enum Kind {
     /// As `cuda_std::KernelParameter` says for this type: the type as written, less the reference
     /// of a slice.
     Bound(Box<Type>),
-    /// As the raw pointer it is.
+    /// Unchanged, as a raw pointer.
     Pointer,
     /// As a reference to this type, of an unsafe kernel: the host passes a pointer.
     Reference(Box<Type>),

@@ -13,7 +13,7 @@ use crate::arguments;
 use crate::kernel::Kernel;
 use crate::signature::{self, Parameter, Problems, source_text};
 
-/// As many operands as `cuda_std::vectorize` has tuples for.
+/// The largest number of operands: `cuda_std::vectorize` implements its traits for tuples up to this length.
 const MOST: usize = 8;
 
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {

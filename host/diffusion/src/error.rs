@@ -8,7 +8,7 @@ pub(crate) const LARGEST: usize = 1 << 14;
 /// The result of this library's calls.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a picture was not drawn. The text is meant to be shown as it is.
+/// Why a picture was not drawn. The text can be shown to users unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -103,14 +103,14 @@ pub enum Error {
         multiple: usize,
     },
 
-    /// Numbers that are not as many as a picture has.
+    /// A slice whose length differs from the size of a picture.
     #[error("{what} has {len} numbers; a picture of this size has {wanted}")]
     Length {
-        /// What they are.
+        /// What the slice holds.
         what: &'static str,
-        /// How many there are.
+        /// The length of the slice.
         len: usize,
-        /// How many there should be.
+        /// The required length.
         wanted: usize,
     },
 
@@ -123,7 +123,7 @@ pub enum Error {
         most: usize,
     },
 
-    /// An image that would stay as it is.
+    /// No step is left, so the image would stay unchanged.
     #[error(
         "no step is left of {steps} at strength {strength}: strength is from 0 to 1, and says which part of the steps is done"
     )]

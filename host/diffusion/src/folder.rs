@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 /// A network of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// What makes numbers of a text.
+    /// Encodes text as vectors.
     TextEncoder,
-    /// What says which noise a picture has.
+    /// Predicts the noise in a picture.
     UNet,
-    /// What makes pictures of latents, and latents of pictures.
+    /// Decodes latents to pictures, and encodes pictures as latents.
     Vae,
 }
 
@@ -51,7 +51,7 @@ pub struct Folder {
     pub unet: UNet2dShape,
     /// How large the autoencoder is.
     pub vae: VaeShape,
-    /// What latents are multiplied by, so that they are as large as noise.
+    /// The factor that scales latents to the magnitude of the noise.
     pub scaling: f64,
     /// Rows and columns of the pictures that the networks were trained on.
     pub size: usize,
@@ -121,7 +121,7 @@ impl Folder {
     }
 }
 
-/// Whether all is there that a pipeline is made of.
+/// Checks that the folder has all files of a pipeline.
 fn complete(path: &Path) -> Result<()> {
     let mut missing = Vec::new();
     for file in ["scheduler/scheduler_config.json", "text_encoder/config.json", "unet/config.json", "vae/config.json"] {

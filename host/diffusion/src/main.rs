@@ -133,7 +133,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// The file that is written: where there is no other name for it, one in `target`.
+/// The output file: `--out` if given, otherwise a file in `target`.
 fn out(args: &Args, name: &str) -> Result<PathBuf> {
     if let Some(out) = &args.out {
         return Ok(out.clone());

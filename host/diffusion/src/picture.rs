@@ -33,7 +33,7 @@ impl Picture {
         self.pixels.iter().map(|&shade| f32::from(shade) / 255.0).collect()
     }
 
-    /// Reads a PNG. What is transparent in it is drawn on white.
+    /// Reads a PNG. Transparent pixels are blended with white.
     ///
     /// # Errors
     /// [`Error::Picture`].

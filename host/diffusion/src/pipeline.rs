@@ -32,13 +32,13 @@ pub struct Request<'a> {
     pub size: [usize; 2],
     /// How it is drawn.
     pub sampler: Sampler,
-    /// In how many steps.
+    /// The number of steps.
     pub steps: usize,
-    /// What it is drawn from.
+    /// What the picture is drawn from.
     pub source: Source<'a>,
 }
 
-/// What a picture is drawn from. Noise has as many numbers as latents, whose shape is [`Pipeline::latents`].
+/// What a picture is drawn from. A slice of noise has the length of the latents, whose shape is [`Pipeline::latents`].
 #[derive(Clone, Copy, Debug)]
 pub enum Source<'a> {
     /// Noise.
@@ -49,9 +49,9 @@ pub enum Source<'a> {
         pixels: &'a [f32],
         /// The part of the steps that is done: 1 leaves nothing of the picture.
         strength: f64,
-        /// Noise that chooses latents of the picture.
+        /// Noise that samples latents from the encoder's distribution.
         sample: &'a [f32],
-        /// Noise that is added to them.
+        /// Noise that is added to the latents.
         noise: &'a [f32],
     },
 }

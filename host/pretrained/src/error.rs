@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 /// The result of this library's calls.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a network was not read or run. The text is meant to be shown as it is.
+/// Why a network was not read or run. The text can be shown to users unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file that is not there, or cannot be read.
+    /// A file is missing or cannot be read.
     #[error("{} cannot be read: {error}\nhelp: `cargo xtask setup --models` fetches published networks", file.display())]
     Unreadable {
         /// The file.

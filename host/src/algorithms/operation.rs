@@ -113,7 +113,7 @@ pub struct Own<'m, O, T> {
 }
 
 impl<'m, O: Compiled<T>, T: Pod> Own<'m, O, T> {
-    /// An operator of a module, and the result for no elements. That is no element: it is not combined with others.
+    /// An operator of a module, and the result for no elements. This result is never combined with elements.
     pub fn new(module: &'m Module, _: O, of_nothing: T) -> Self {
         Own { module, of_nothing, operator: PhantomData }
     }

@@ -164,7 +164,7 @@ impl Algorithms {
     /// Sorts `keys` in ascending order and takes `values`, which have 4 or 8 bytes, along. Equal keys keep their order.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] unless both are as long; otherwise as [`Algorithms::sort`].
+    /// [`Error::LengthMismatch`] if the lengths of `keys` and `values` differ; otherwise as [`Algorithms::sort`].
     ///
     /// # Examples
     /// ```

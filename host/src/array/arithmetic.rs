@@ -168,7 +168,7 @@ unsafe impl<'a, T: Pod> OperandMut<'a, T> for Target<'a, T> {
     note = "terms are `&array`, views, other expressions, and numbers of exactly the elements' type"
 )]
 pub trait Term<'a, T>: sealed::Sealed {
-    /// How many dimensions it has, as [`Dim`].
+    /// The number of dimensions, as [`Dim`].
     type Rank;
 
     #[doc(hidden)]
@@ -272,7 +272,7 @@ macro_rules! minus {
             type Output = Expression<'a, T, $rank>;
 
             fn neg(self) -> Self::Output {
-                // Not `0 - x`, which is 0.0 where x is.
+                // Not `0 - x`, which is 0.0 instead of -0.0 for x = 0.0.
                 Expression::new(Operator::Mul, self, T::MINUS_ONE)
             }
         }
@@ -395,7 +395,7 @@ impl<T: Arithmetic> Value<'_, T> {
 fn axes<'b, T: Pod>(buffer: &'b DeviceBuffer<T>, shape: &[usize; MOST], unused: usize, writes: bool) -> Region<'b> {
     let slice = buffer.as_slice();
     let strides = Layout::row_major(0, *shape).strides;
-    // SAFETY: the shape has the buffer's elements. One that is written is the expression's own: see `Target`.
+    // SAFETY: the shape has the buffer's elements. The expression owns every buffer that is written: see `Target`.
     unsafe { Region::device::<T>(slice.address(), slice.memory(), writes, &shape[unused..], &strides[unused..]) }
 }
 

@@ -86,7 +86,7 @@ impl Module {
         let Some(planned) = map.into_launch(output)? else {
             return Ok(());
         };
-        // SAFETY: it is launched as planned.
+        // SAFETY: the call is launched with its planned grid and block.
         let (call, grid, block) = unsafe { planned.into_parts() };
         let config = LaunchConfig::new(grid, block);
         self.launch(

@@ -52,14 +52,14 @@ impl<'a, T: Pod, const N: usize> ArrayView<'a, T, N> {
         (self.memory.memory(), address)
     }
 
-    /// The same bytes as other elements of the same size.
+    /// Reinterprets the elements as another type of the same size.
     #[cfg(feature = "linalg")]
     pub(crate) fn cast<U: Pod>(&self) -> ArrayView<'a, U, N> {
         debug_assert_eq!(size_of::<T>(), size_of::<U>());
         ArrayView::new(self.memory.cast::<U>(), self.layout)
     }
 
-    /// How long each axis is.
+    /// The length of each axis.
     pub fn shape(&self) -> [usize; N] {
         self.layout.shape
     }
@@ -390,14 +390,14 @@ fn reshape<const N: usize, const M: usize>(layout: &Layout<N>, shape: [usize; M]
     Ok(reshaped)
 }
 
-/// What changes the number of dimensions, which a type parameter cannot be computed from.
+/// Methods that change the number of dimensions: stable Rust cannot compute a const parameter.
 macro_rules! axes {
     ($($more:literal $less:literal;)*) => {$(
         impl<'a, T: Pod> ArrayView<'a, T, $more> {
-            /// What is at one index of an axis, which goes.
+            /// The elements at one index of an axis, without the axis.
             ///
             /// # Panics
-            /// If there is no such axis, or no such index.
+            /// If `axis` or `index` is out of bounds.
             #[track_caller]
             pub fn index_axis(&self, axis: usize, index: usize) -> ArrayView<'a, T, $less> {
                 self.with(self.layout.index_axis(axis, index))
@@ -405,10 +405,10 @@ macro_rules! axes {
         }
 
         impl<'a, T: Pod> ArrayViewMut<'a, T, $more> {
-            /// What is at one index of an axis, which goes.
+            /// The elements at one index of an axis, without the axis.
             ///
             /// # Panics
-            /// If there is no such axis, or no such index.
+            /// If `axis` or `index` is out of bounds.
             #[track_caller]
             pub fn index_axis_mut(self, axis: usize, index: usize) -> ArrayViewMut<'a, T, $less> {
                 let layout = self.view.layout.index_axis(axis, index);

@@ -105,7 +105,7 @@ impl Operation {
         }
     }
 
-    /// The bytes that were moved, where that is what it was for.
+    /// The number of bytes of a copy or a fill.
     pub fn bytes(&self) -> Option<u64> {
         match *self {
             Operation::Kernel(_) | Operation::Graph => None,

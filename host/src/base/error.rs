@@ -41,7 +41,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no device to work with, or `RUMBA_DEVICE` asks for one that is not there.
+    /// No device was found, or not the device that `RUMBA_DEVICE` asks for.
     #[error("{0}")]
     NoDevice(String),
 
@@ -72,7 +72,7 @@ pub enum Error {
     #[error(transparent)]
     Fault(Box<Fault>),
 
-    /// A thread of a kernel panicked. The context is as good as before.
+    /// A thread of a kernel panicked. The context remains usable.
     #[error(transparent)]
     Panic(Box<KernelPanic>),
 
@@ -246,7 +246,7 @@ pub enum Error {
     },
 }
 
-// All of them in one place, so that none is forgotten.
+// One list, so that no type is forgotten.
 cuda_std::__debug_as_display!(
     Error,
     DriverError,

@@ -25,7 +25,7 @@ pub(crate) fn worker(name: &str) -> Sender<Task> {
         .name(name.to_owned())
         .spawn(move || {
             for task in tasks {
-                // A task that panics has said so; the others are not concerned.
+                // The panic hook has reported the panic; later tasks still run.
                 let _ = catch_unwind(AssertUnwindSafe(task));
             }
         })

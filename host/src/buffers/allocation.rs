@@ -34,12 +34,12 @@ pub(super) enum Origin {
     Device,
     /// A pool of stream-ordered memory.
     Pool {
-        /// It lives as long as its memory.
+        /// Keeps the pool alive as long as the memory.
         _pool: OutsideHostFn<Arc<PoolHandle>>,
     },
-    /// `cuMemAllocManaged`: the host has it at the same address.
+    /// `cuMemAllocManaged`: the host accesses the memory at the same address.
     Managed,
-    /// `cuMemHostAlloc`: the host has it at this address.
+    /// `cuMemHostAlloc`: the host accesses the memory at this address.
     Mapped(usize),
 }
 

@@ -53,7 +53,7 @@ pub(crate) struct Context {
     pub(crate) staging: Staging,
     /// The streams of this context.
     pub(crate) queues: ManuallyDrop<Queues>,
-    /// What threads that panicked have left behind.
+    /// The records of threads that panicked.
     pub(crate) panics: Panics,
     /// The runtime's own kernels that were launched.
     pub(crate) builtin: Builtin,

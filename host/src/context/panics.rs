@@ -43,7 +43,7 @@ pub(crate) struct Bell {
     heard: Mutex<Heard>,
     /// The threads that have launched kernels of the module.
     launched: Mutex<Vec<Launched>>,
-    /// The last of them, as [`Launched::key`] has it: most launches are like the one before.
+    /// The [`Launched::key`] of the last launch: most launches repeat the thread and stream of the previous launch.
     last: AtomicU64,
 }
 
@@ -71,7 +71,7 @@ pub(crate) enum Waited {
 }
 
 thread_local! {
-    /// A number of this thread that no other has, and what is there as long as the thread is.
+    /// A unique number of this thread, and a reference count that lives as long as the thread.
     static THREAD: (u64, Arc<()>) = {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         (NEXT.fetch_add(1, Ordering::Relaxed), Arc::default())

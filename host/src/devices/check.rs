@@ -26,7 +26,7 @@ pub use rumba_driver::check::{Check, Finding, FindingKind, Location, Severity, S
 /// What `program` returns, unless it is the mistake of a kernel, which is a finding. An error if the process uses a GPU.
 ///
 /// # Examples
-/// In a test it is one line. The launch is an ordinary one, on the device that the closure is given:
+/// A test calls `check` in one line. The launch is an ordinary launch on the device that the closure receives:
 /// ```
 /// # mod kernels { pub use rumba::test_kernels::{PTX, saxpy}; }
 /// # let (x, mut y) = ([1.0_f32; 100], [0.0; 100]);
@@ -221,7 +221,8 @@ fn of_panic(panic: &KernelPanic, seed: Option<u64>) -> Finding {
     Finding::of_panic(panic.kernel, &panic.message, place, threads, panic.threads, seed)
 }
 
-/// A number in the environment. One that is none is as good as absent: it is there for replays, which say it right.
+/// Reads a number from the environment. An invalid value is ignored: replays, which set the variable, print valid
+/// numbers.
 fn from_environment(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.trim().parse().ok()
 }

@@ -98,11 +98,11 @@ pub struct MemoryInfo {
 }
 
 impl Device {
-    /// Device 0: the GPU where there is one, otherwise the software device. `RUMBA_DEVICE=gpu` or
+    /// Device 0: the GPU if present, otherwise the software device. `RUMBA_DEVICE=gpu` or
     /// `RUMBA_DEVICE=soft` insists on one of them.
     ///
     /// # Errors
-    /// [`Error::NoDevice`] if `RUMBA_DEVICE` asks for what is not there.
+    /// [`Error::NoDevice`] if the device that `RUMBA_DEVICE` asks for is missing.
     pub fn new() -> Result<Device> {
         Device::get(0)
     }
@@ -110,7 +110,7 @@ impl Device {
     /// The device of this number, counted from 0.
     ///
     /// # Errors
-    /// [`Error::NoSuchDevice`] if there are not that many.
+    /// [`Error::NoSuchDevice`] if no device has this number.
     pub fn get(ordinal: u32) -> Result<Device> {
         if let Some(checked) = CHECKED.with_borrow(Clone::clone) {
             return Ok(checked);
@@ -139,7 +139,7 @@ impl Device {
     /// How many devices there are.
     ///
     /// # Errors
-    /// [`Error::NoDevice`] if `RUMBA_DEVICE` asks for what is not there.
+    /// [`Error::NoDevice`] if the device that `RUMBA_DEVICE` asks for is missing.
     pub fn count() -> Result<u32> {
         driver::start()?;
         in_driver(cust::device::Device::num_devices(), || "count the devices".to_owned())
@@ -423,7 +423,7 @@ impl Device {
         NoLongerChecked
     }
 
-    /// Destroys the context with everything in it. What is left of that answers with [`Error::ContextDestroyed`].
+    /// Destroys the context with everything in it. Remaining handles then return [`Error::ContextDestroyed`].
     pub(crate) fn end(self) {
         // An error is the fault of a kernel, which is reported already.
         let _ = self.slot.context.read().destroy(self.slot.raw);

@@ -40,7 +40,7 @@ impl Names {
                     }
                     self.functions.entry(name).or_insert_with(|| of.to_owned());
                 }
-                // The module that defines it says what it is.
+                // Declarations are skipped: the defining module tells the kind of the variable.
                 Some(_) if value.is_declaration() => {}
                 Some(what) => {
                     if PROVIDED.contains(&name.as_str()) {

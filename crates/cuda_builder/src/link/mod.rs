@@ -46,7 +46,7 @@ pub(crate) struct Input {
     pub(crate) llvm: PathBuf,
     /// The libraries of the build: kernel crate, other crates, standard library.
     pub(crate) libraries: Vec<LibraryFile>,
-    /// NVIDIA's device library, where there is one.
+    /// NVIDIA's device library (libdevice), if found.
     pub(crate) libdevice: Option<PathBuf>,
     /// The architecture asked for, of kernels that state none; otherwise the oldest.
     pub(crate) arch: Option<NvvmArch>,
@@ -278,7 +278,7 @@ struct Printed {
     /// None: what the host may look up.
     kernel: Option<String>,
     ptx: String,
-    /// By which it is found again.
+    /// The key of the text in the cache.
     key: String,
     /// Optimised, if LLVM's assembly is wanted.
     bitcode: Option<Vec<u8>>,

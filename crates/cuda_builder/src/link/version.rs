@@ -82,12 +82,12 @@ impl Need {
         }
     }
 
-    /// Whether an architecture has it, in some version of PTX.
+    /// Whether an architecture has the instruction, in some version of PTX.
     pub(super) fn is_met_by(self, arch: NvvmArch) -> bool {
         arch.capability() >= self.capability && (arch.target().is_specific() || !self.specific)
     }
 
-    /// The oldest architecture that has it.
+    /// The oldest architecture that has the instruction.
     pub(super) fn arch(self) -> String {
         let oldest = NvvmArch::ALL.iter().find(|arch| self.is_met_by(**arch));
         oldest.map_or_else(|| format!("sm_{}", self.capability), ToString::to_string)

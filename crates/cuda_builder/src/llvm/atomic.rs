@@ -46,7 +46,7 @@ pub(crate) enum Number {
 }
 
 impl Instruction<'_> {
-    /// The instruction as an `atomicrmw`, if it is one.
+    /// The parts of the instruction if its opcode is `atomicrmw`.
     pub(crate) fn atomic_rmw(self) -> Option<AtomicRmw> {
         const HALF: i32 = 1;
         const FLOAT: i32 = 2;

@@ -63,7 +63,7 @@ pub(crate) struct Machine<'c> {
 }
 
 impl<'c> Machine<'c> {
-    /// `cpu` is `sm_NN`; `features` is LLVM's list, such as `+ptx63`.
+    /// Creates a target machine for a CPU named `sm_NN` and a list of LLVM's features, such as `+ptx63`.
     pub(crate) fn new(context: &'c Context, cpu: &str, features: &str, level: OptLevel) -> Result<Self, LlvmError> {
         let target = Target {
             back_end: BackEnd::Nvptx,

@@ -18,7 +18,7 @@ fn diagnostics(files: &[(&str, &str)]) -> String {
             "[package]\nname = \"mistakes\"\nedition = \"2024\"\n[dependencies]\ncuda_std = {{ path = \"{root}/../cuda_std\" }}\n[workspace]\n"
         ),
     );
-    // Versions that are known to be there.
+    // Pins versions that an offline build can find.
     std::fs::copy(format!("{root}/../../Cargo.lock"), folder.path().join("Cargo.lock"))
         .expect("the workspace has a lock file");
     for (file, text) in files {

@@ -71,7 +71,7 @@ mod device {
         __rumba_panics.0.get()
     }
 
-    /// This grid, as the record has it.
+    /// The number of this grid plus 1, as stored in the record.
     #[inline(always)]
     pub(crate) fn this_grid() -> u32 {
         let grid: u64;

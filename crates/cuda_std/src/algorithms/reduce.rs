@@ -80,7 +80,7 @@ pub fn reduce<T: Pod, O: Operator<T>, const V: usize>(
         for (place, word) in partial[block * size..].iter().zip(words(&whole.value)) {
             place.store(*word);
         }
-        // Releases what this block has published, and acquires what those before it have.
+        // Releases the partial result of this block, and acquires the partial results of earlier blocks.
         is_last = counter.device().fetch_add(1, AcqRel) as usize == blocks - 1;
     }
     if !sync_threads_or(is_last) {

@@ -1,10 +1,10 @@
 //! The scan of a slice by one launch, which reads every element once and writes every result once.
 //!
-//! A block scans a tile by itself, puts it into shared memory, and publishes what the whole tile comes to. What is before the
-//! tile it puts together from what others have published ([`LookBack`]).
+//! A block scans a tile by itself, stores the tile in shared memory, and publishes the tile's total. The block computes
+//! the prefix of its tile from the totals that earlier blocks published ([`LookBack`]).
 //!
-//! Shared memory is what lets a multiprocessor have many tiles at a time, that wait or are on their way. Loads that are
-//! under way hold up the looks at what others have published, so a thread asks for a few vectors at a time only.
+//! Because tiles lie in shared memory, a multiprocessor holds many tiles at a time that wait or are being loaded.
+//! Pending loads delay the reads of published totals, so a thread requests only a few vectors at a time.
 
 use core::array;
 

@@ -283,7 +283,7 @@ impl<'a, T> View<'a, T, 2> {
     /// A row of a matrix.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If `row` is out of bounds.
     #[inline(always)]
     #[must_use]
     #[track_caller]
@@ -299,7 +299,7 @@ impl<'a, T> View<'a, T, 2> {
     /// A column of a matrix.
     ///
     /// # Panics
-    /// If there is no such column.
+    /// If `column` is out of bounds.
     #[inline(always)]
     #[must_use]
     #[track_caller]

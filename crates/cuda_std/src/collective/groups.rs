@@ -117,7 +117,7 @@ pub fn tiled_partition<const N: u32>() -> WarpTile<N> {
 }
 
 impl<const N: u32> WarpTile<N> {
-    /// Which tile of its block it is.
+    /// The number of the tile within its block.
     #[inline(always)]
     #[must_use]
     pub fn meta_group_rank(self) -> u32 {
@@ -231,7 +231,7 @@ pub fn coalesced_threads() -> Coalesced {
 }
 
 impl Coalesced {
-    /// The members for which `predicate` is what it is for the calling one: CUDA's `binary_partition`.
+    /// The members whose `predicate` equals the calling lane's: CUDA's `binary_partition`.
     ///
     /// `vote.sync.ballot.b32`; PTX 6.0, sm_30.
     #[inline(always)]
@@ -241,7 +241,7 @@ impl Coalesced {
         Self { mask: if predicate { yes } else { self.mask & !yes } }
     }
 
-    /// The members whose `value` equals the calling one's: CUDA's `labeled_partition`.
+    /// The members whose `value` equals the calling lane's: CUDA's `labeled_partition`.
     ///
     /// ```
     /// use cuda_std::groups::coalesced_threads;
@@ -369,7 +369,7 @@ macro_rules! collective {
                 lanes::Lanes::size(self)
             }
 
-            /// Which of them the calling one is.
+            /// The rank of the calling lane in the group.
             #[inline(always)]
             #[must_use]
             pub fn thread_rank(self) -> u32 {
@@ -555,7 +555,7 @@ impl GridGroup<'_> {
 
     /// Waits until every thread of the launch is here. What any of them wrote before, all of them see afterwards.
     ///
-    /// All threads of all blocks must come here. If one has panicked, the others exit.
+    /// All threads of all blocks must come here. If a thread has panicked, the other threads exit.
     ///
     /// `bar.sync 0`, `atom.acq_rel.gpu.add.u32`, `ld.acquire.gpu.u32` in a loop, `bar.sync 0`; PTX 6.0, sm_70.
     #[inline(always)]

@@ -124,7 +124,7 @@ operations! {
     "__rumba_ldmatrix_x4_trans" unsafe fn ldmatrix_x4_trans(d: *mut u32, row: *const u8);
     /// The address of shared memory in its own window, which instructions for tensors take.
     "__rumba_shared_address" fn shared_address(address: *const u8) -> u32;
-    /// The same number, of which the compiler knows nothing. What is computed of it is not moved out of loops that this is in.
+    /// Hides a number from the optimizer, so that computations with the number are not hoisted out of loops.
     "__rumba_opaque" fn opaque(value: u32) -> u32;
 }
 

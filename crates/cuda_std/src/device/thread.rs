@@ -186,7 +186,7 @@ pub struct ThreadIndex<const N: usize> {
 
 /// The thread's position in the grid, in 1, 2 or 3 dimensions: Numba's `grid(n)`.
 ///
-/// In one dimension it indexes slices as it is; [`get`](ThreadIndex::get) makes it a number.
+/// A one-dimensional position indexes slices directly; [`get`](ThreadIndex::get) converts it to a number.
 ///
 /// ```
 /// # use cuda_std::prelude::*;

@@ -220,10 +220,10 @@ pub(crate) enum E5m2 {}
 
 /// Products of elements `T`, 32 bytes of the sum's dimension at a time.
 pub(crate) trait Wgmma<T>: Sums {
-    /// Starts to compute the sum of products, which are added to what is there where `add` is 1 and replace it where it is 0.
+    /// Starts to compute a sum of products, which is added to the accumulators (`add` 1) or replaces them (`add` 0).
     unsafe fn multiply<A: Order, B: Order>(&mut self, a: u64, b: u64, add: u32);
-    /// [`fence`](Sums::fence), and the products of four pairs of operands, one after the other. As one text: LLVM handles the registers of
-    /// all sums once for each text, which is most of what it does in a kernel of this kind.
+    /// [`fence`](Sums::fence), and the products of four pairs of operands in turn. In one inline assembly: LLVM
+    /// processes the registers of all sums once for each inline assembly, which dominates its work in such kernels.
     unsafe fn multiply_four<A: Order, B: Order>(&mut self, a: [u64; 4], b: [u64; 4], add: u32);
 }
 

@@ -18,7 +18,7 @@ use crate::mem::shared::{OneTile, Shared};
     note = "elements that any thread may change are a parameter `&[Atomic<T>]`"
 )]
 pub trait ByIndex {
-    /// No type has it, so it is not called.
+    /// Never called: no type implements this trait.
     fn never(&self) -> !;
 }
 
@@ -30,7 +30,7 @@ pub trait ByIndex {
     note = "until then a thread has its own elements, to write and read: `*tile.own() = x;`, or `tile.part()` for several"
 )]
 pub trait AfterSync {
-    /// No type has it, so it is not called.
+    /// Never called: no type implements this trait.
     fn never(&self) -> !;
 }
 
@@ -41,7 +41,7 @@ pub trait AfterSync {
     note = "its number is: `i.get()`, or `i.x()`, `i.y()` and `i.z()`, as in `x[i.get() - 1]`"
 )]
 pub trait Arithmetic {
-    /// No type has it, so it is not called.
+    /// Never called: no type implements this trait.
     fn never(&self) -> !;
 }
 

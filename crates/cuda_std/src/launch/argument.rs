@@ -205,7 +205,7 @@ pub struct Out<S>(pub S);
 pub struct InOut<S>(pub S);
 
 pub(super) mod host {
-    //! Which host types are a slice. Private, so that the list is closed.
+    //! The host types that convert to slices. Private, so that other crates cannot add types.
 
     use super::Vec;
 

@@ -44,18 +44,18 @@ pub struct Arguments<'a> {
 /// Device memory that an argument borrows.
 #[derive(Clone, Copy, Debug)]
 pub struct Borrowed<'a> {
-    /// Who owns it: for the runtime that made the argument and finds its own type again.
+    /// The owner of the memory, which the runtime that made the argument downcasts to its own type.
     pub owner: &'a (dyn Any + Send + Sync),
-    /// Where the part begins that the kernel may use.
+    /// The first address that the kernel may use.
     pub address: u64,
-    /// How many bytes it has.
+    /// The number of bytes that the kernel may use.
     pub bytes: u64,
-    /// Whether the kernel may write there.
+    /// Whether the kernel may write the memory.
     pub writes: bool,
 }
 
-/// Where a kernel is told that device memory is settled: that no launch ahead of it in its stream which may still be running
-/// writes there. A launch that begins early (programmatic dependent launch) then reads it without waiting for those.
+/// Where a kernel is told that device memory is settled: that no earlier launch of its stream that may still be running
+/// writes the memory. A launch that begins early (programmatic dependent launch) then reads the memory without waiting.
 #[derive(Clone, Copy, Debug)]
 pub struct Settling {
     /// The number of the memory in [`Arguments::borrowed`].
@@ -65,7 +65,7 @@ pub struct Settling {
 }
 
 impl Settling {
-    /// Tells it, or that it is not so, in a copy of [`Arguments::words`].
+    /// Writes to a copy of [`Arguments::words`] whether the memory is settled.
     pub fn tell(self, words: &mut [MaybeUninit<u64>], settled: bool) {
         let mut bytes = [0; 8];
         let value = if settled { self.value | SETTLED } else { self.value };
@@ -77,10 +77,10 @@ impl Settling {
 /// An argument that a kernel writes to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BoundOutput {
-    /// Its number.
+    /// The number of the argument.
     pub(super) argument: usize,
     pub(super) reach: Reach,
-    /// Whether it is host memory that is copied back only.
+    /// Whether the argument is host memory that is copied back, but not to the device.
     pub(super) comes_back: bool,
 }
 

@@ -12,7 +12,7 @@ use crate::abi::description::{CLAUSES, Description};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Disagreement {
-    /// The launcher's parameter, where it is one.
+    /// The launcher's parameter, if the difference concerns a parameter.
     pub parameter: Option<&'static str>,
     /// What the kernel in the PTX does: `takes ..`.
     pub found: String,

@@ -80,7 +80,7 @@ pub use crate::abi::parameter::{Layout, Parameter, Role};
 pub struct Kernel {
     /// The name of the PTX entry: the function's, and of a generic kernel its types behind it.
     pub name: &'static str,
-    /// The module that the function is in, as `module_path!()` gives it.
+    /// The module of the function, from `module_path!()`.
     pub module_path: &'static str,
     /// The version of its package, if cargo compiles it.
     pub version: Option<&'static str>,

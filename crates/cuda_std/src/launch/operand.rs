@@ -20,9 +20,9 @@ use crate::array::strided::{Dimensions, LONGEST, View};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dim<const N: usize>;
 
-/// Numbers of dimensions that broadcast together: the result has as many as the one that has more.
+/// Broadcasting two shapes: the result has the larger number of dimensions.
 pub trait Broadcast<Other> {
-    /// The larger one.
+    /// The larger number of dimensions.
     type Output;
 }
 
@@ -294,7 +294,7 @@ pub(super) fn row_major(shape: &[usize]) -> Strides {
     strides
 }
 
-// SAFETY: address and dimensions of a region that is there, as the parameter has them.
+// SAFETY: binds the address and dimensions of a live region, in the layout of the parameter.
 unsafe impl<'a, T: Element + Copy, A: Operand<'a, T, Rank = Dim<N>>, const N: usize> Argument<'a, View<'_, T, N>>
     for A
 {

@@ -147,7 +147,7 @@ fn bind<'a>(
         let row_bytes = if apart(row_bytes, shape.rows) { batch_bytes } else { row_bytes };
         Err(ViewError::TensorRows { row_bytes, address: memory.address })
     } else {
-        // Of what there is once, the stride is never used, but has to be one.
+        // The stride of a dimension of length 1 is never used, but has to be valid.
         let stride = |stride: usize, number: usize, least: usize| {
             if number == 1 { least.next_multiple_of(16) } else { stride }
         };

@@ -1,4 +1,4 @@
-//! The program, as it is called.
+//! Runs the program from the command line.
 
 use crate::pictures::goldens;
 use diffusion::Picture;

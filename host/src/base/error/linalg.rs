@@ -64,7 +64,7 @@ pub enum LinalgError {
         operand: &'static str,
         /// The shape that was given.
         shape: Vec<usize>,
-        /// The shape that it has to have.
+        /// The required shape.
         wanted: Vec<usize>,
     },
 

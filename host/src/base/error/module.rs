@@ -30,7 +30,7 @@ pub enum ModuleError {
         reason: String,
     },
 
-    /// The text is not as `cuda_builder` wrote it.
+    /// The text was not written by `cuda_builder`, or has changed since.
     #[error(
         "{module} {}\n\
          help: build it anew with `cuda_builder` or `cargo xtask build-ptx`; PTX from nvcc or written by hand is loaded by \
@@ -101,7 +101,7 @@ pub enum ModuleError {
         kernel: String,
         /// Where the module came from.
         module: String,
-        /// The launcher's parameter, if it is one that differs.
+        /// The launcher's parameter, if the difference concerns a parameter.
         parameter: Option<&'static str>,
         /// What the kernel in the PTX does: `takes ..`.
         found: String,
@@ -140,7 +140,7 @@ pub enum ModuleError {
         module: String,
         /// Bytes of the type that the program uses.
         expected: usize,
-        /// Bytes of the variable that is there.
+        /// Bytes of the variable in the module, if the module has the variable.
         found: Option<usize>,
     },
 }

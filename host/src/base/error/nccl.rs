@@ -53,7 +53,7 @@ pub enum NcclError {
         detail: Option<String>,
     },
 
-    /// There are not as many buffers as devices.
+    /// The number of buffers differs from the number of devices.
     #[error("{operation} takes one buffer for each of the {devices} devices, and got {buffers}")]
     Buffers {
         /// What was asked for.

@@ -218,7 +218,7 @@ impl fmt::Display for TcpReason {
     }
 }
 
-/// Some ranks, as a sentence has them.
+/// Formats ranks for a sentence.
 fn list(ranks: &[usize]) -> String {
     let numbers: Vec<String> = ranks.iter().map(ToString::to_string).collect();
     match &numbers[..] {

@@ -89,7 +89,7 @@ impl Device {
     /// The driver's.
     pub fn pci_bus_id(&self) -> Result<String> {
         let mut text = [0_u8; 32];
-        // SAFETY: `text` has as many bytes as is said.
+        // SAFETY: the length passed is the length of `text`.
         let read = answer(unsafe {
             sys::cuDeviceGetPCIBusId(text.as_mut_ptr().cast(), text.len() as i32, self.slot.raw.as_raw())
         });

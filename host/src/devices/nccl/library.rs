@@ -115,7 +115,7 @@ impl Library {
             unsafe { begin(sys::cuLaunchHostFunc) };
             library.on_software = true;
         }
-        // It may have started threads, so it stays.
+        // The library may have started threads, so it is never unloaded.
         std::mem::forget(loaded);
         let mut version = 0;
         // SAFETY: `version` is a valid place.
@@ -132,7 +132,7 @@ impl Library {
     pub(super) fn join(&self, ordinals: &[u32]) -> Result<Vec<Comm>, NcclError> {
         let ordinals: Vec<c_int> = ordinals.iter().map(|&ordinal| ordinal as c_int).collect();
         let mut comms = vec![Comm(std::ptr::null_mut()); ordinals.len()];
-        // SAFETY: both arrays have as many entries as is said.
+        // SAFETY: both arrays have the length that is passed.
         let joined = unsafe { (self.init_all)(comms.as_mut_ptr(), ordinals.len() as c_int, ordinals.as_ptr()) };
         self.check("join the devices", None, joined)?;
         Ok(comms)

@@ -1,4 +1,4 @@
-//! A communicator of several processes, of which this one has one rank: it never blocks, so that a rank that is gone is noticed.
+//! A communicator of several processes; this process has one rank. Calls never block, so that a lost rank is noticed.
 //!
 //! Who the other ranks are, and how long they are waited for, is the business of [`ranks`](crate::ranks).
 
@@ -28,7 +28,7 @@ struct Config {
     magic: u32,
     version: u32,
     blocking: c_int,
-    /// Behind what was there in 2.14; this is `NCCL_CONFIG_UNDEF_INT`.
+    /// Fills the space after the fields of NCCL 2.14; set to `NCCL_CONFIG_UNDEF_INT`.
     padding: c_int,
 }
 

@@ -168,8 +168,8 @@ fn peek(link: &TcpStream) -> Peeked {
     }
 }
 
-/// Listens at the port of an address: on all interfaces, since a machine's own name may mean another of its addresses than on other
-/// machines (Debian's is 127.0.1.1 on itself). Only an address that no other machine can reach is taken as it is.
+/// Listens at the port of an address: on all interfaces, since a machine may resolve its own name to another address
+/// than other machines do (Debian to 127.0.1.1). A loopback address is bound exactly.
 fn listen(address: &str) -> std::io::Result<TcpListener> {
     let (host, port) = address.rsplit_once(':').ok_or(ErrorKind::InvalidInput)?;
     let port: u16 = port.parse().map_err(|_| ErrorKind::InvalidInput)?;
@@ -177,9 +177,9 @@ fn listen(address: &str) -> std::io::Result<TcpListener> {
     if host == "localhost" || literal.is_ok_and(|address| address.is_loopback()) {
         return TcpListener::bind(address);
     }
-    // Its addresses are looked up so that a name without any is an error here too.
+    // The name is resolved so that a name without addresses is an error here too.
     address.to_socket_addrs()?;
-    // By the sixth version of IP the fourth is served as well, unless the system has only the fourth.
+    // An IPv6 socket accepts IPv4 connections as well; a system may have IPv4 only.
     let first = TcpListener::bind((Ipv6Addr::UNSPECIFIED, port));
     first.or_else(|error| match error.kind() {
         ErrorKind::AddrInUse | ErrorKind::PermissionDenied => Err(error),
@@ -291,7 +291,7 @@ impl Wire {
         &self.place
     }
 
-    /// Rank 0: takes connections until there is one of each rank. What is no rank is let go.
+    /// Rank 0: accepts connections until each rank has one. Connections from other programs are closed.
     fn listen(&mut self, end: Instant) -> Result<(), RankError> {
         let Place { address, size, timeout, .. } = self.place.clone();
         let listener = listen(&address).and_then(|listener| {
@@ -351,7 +351,7 @@ impl Wire {
                 Ok(link) => {
                     let _ = link.set_nodelay(true);
                     let hello: Words = [MAGIC, rank as u64, size as u64];
-                    // If it is lost, so is the answer.
+                    // If this message is lost, the answer never comes, which `deliver` reports.
                     let _ = write(&link, bytes_of(&hello), end);
                     self.links = vec![link];
                     return self.deliver(Operation::Join, &mut []);
@@ -472,7 +472,8 @@ impl Wire {
         }
         for index in 0..self.links.len() {
             match (peek(&self.links[index]), self.place.rank) {
-                // At rank 0, one that is ahead says what it comes to next. Elsewhere it is why the group ends.
+                // At rank 0, bytes are the next operation of a rank that is ahead. At other ranks, bytes are the
+                // group's error.
                 (Peeked::Nothing, _) | (Peeked::Bytes, 0) => {}
                 (Peeked::Bytes, _) => self.status(operation, Instant::now() + LAST_WORDS)?,
                 (Peeked::End, rank) => {
@@ -550,7 +551,7 @@ const DISAGREEMENT: u64 = 6;
 const STALLED: u64 = 7;
 const FAILED: u64 = 8;
 
-/// An error of the group as words. The operation is the one that all are at.
+/// Encodes an error of the group as words. The operation is left out: all ranks know the current operation.
 fn encoded(error: &RankError) -> Vec<u64> {
     let millis = |time: &Duration| time.as_millis() as u64;
     match error {

@@ -151,22 +151,22 @@ mod sealed {
 
 /// What [`Disjoint::each_with`] reads along with the elements: slices, and tuples of slices.
 pub trait Inputs: Copy + sealed::Sealed {
-    /// What there is at an index: an element, or a tuple of elements.
+    /// The item at an index: an element, or a tuple of elements.
     type Item: Copy;
 
-    /// Whether there is something at an index.
+    /// Whether an index is in bounds.
     fn has(self, index: usize) -> bool;
 
-    /// What there is at an index.
+    /// Returns the item at an index.
     ///
     /// # Panics
-    /// If there is nothing.
+    /// If the index is out of bounds.
     fn get(self, index: usize) -> Self::Item;
 
-    /// What there is at an index.
+    /// Returns the item at an index.
     ///
     /// # Safety
-    /// There is something.
+    /// The index is in bounds.
     unsafe fn get_unchecked(self, index: usize) -> Self::Item;
 }
 

@@ -84,13 +84,13 @@ pub trait FlatOperands: Copy {
     /// What the function is called with.
     type Item: Copy;
 
-    /// What there is at `first` and at each `step` further.
+    /// Loads the items at `first` and at every `step`-th index after `first`.
     ///
     /// # Safety
     /// The operands have these elements.
     unsafe fn load(&self, first: usize, step: usize) -> [Self::Item; CHUNK];
 
-    /// What there is at an index.
+    /// Loads the item at an index.
     ///
     /// # Safety
     /// The operands have the element.

@@ -36,9 +36,9 @@ unsafe impl<T: Value> KernelParameter for Strided<T> {
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct Axes {
-    /// How long each is: at most 2³¹ - 1. Those that are not there have length 1.
+    /// Length of each axis: at most 2³¹ - 1. Axes beyond `count` have length 1.
     pub(crate) lengths: [u32; AXES],
-    /// How many there are.
+    /// The number of axes.
     pub(crate) count: u32,
     /// The product of the lengths of all but the first two: at most 2³¹ - 1.
     pub(crate) outer: u32,
@@ -192,16 +192,16 @@ fn between(stride: i32, steps: u32) -> isize {
     i64::from(steps as i32).wrapping_mul(i64::from(stride)) as isize
 }
 
-/// Elements that follow each other, 16 bytes at once: if they are aligned for it, and of a size that there are integers for.
+/// Reads `CHUNK` consecutive elements as one integer, if they are aligned for it and an integer type has their size.
 ///
-/// As integers, because the compiler would take loads of the elements for those of any other step.
+/// As an integer, because the compiler would merge loads of the elements with the loads for other steps.
 ///
 /// # Safety
 /// The elements can be read.
 #[inline(always)]
 unsafe fn read_at_once<T: Value>(start: *const T) -> Option<[T; CHUNK]> {
     /// # Safety
-    /// `I` is as large as the elements, which can be read.
+    /// The elements can be read, and `I` has the size of `CHUNK` elements.
     #[inline(always)]
     unsafe fn read<T: Value, I: Value>(start: *const T) -> Option<[T; CHUNK]> {
         let whole = start.cast::<I>();

@@ -138,8 +138,8 @@ impl<F: Form> Source<F> {
         if TERMS { [self.stride, 1] } else { [1, self.inner] }
     }
 
-    /// Starts to copy the next tile of a [plain](Self::plain) operand, and goes on to the one after it, if there is one. There are
-    /// no branches, so that copies and multiplications are one piece of code.
+    /// Starts to copy the next tile of a [plain](Self::plain) operand, and advances to the following tile unless
+    /// `is_last`. The function is branch-free, so that copies and multiplications form one basic block.
     ///
     /// # Safety
     /// As for [`fetch`](Self::fetch), [`plain`](Self::plain) says `TERMS`, which it was [made ready](Self::begin_plain) for, and all terms
@@ -149,7 +149,7 @@ impl<F: Form> Source<F> {
         let way = const { Way::plain::<F>(TERMS) };
         let [stride, inner] = self.plain_strides::<TERMS>();
         let (to, to_step) = if TERMS && F::TURNS {
-            // Where the thread finds it again.
+            // The thread reads its copies from here in `read_unturned`.
             (F::LENGTH + self.thread * VECTOR, F::THREADS * VECTOR)
         } else {
             let in_lines = TERMS && F::LINE > 0;
@@ -195,8 +195,8 @@ impl<F: Form> Source<F> {
         let to = tile.wrapping_add(term * F::TERM + line);
         unrolled::<VECTOR>(|i| {
             let to = to.wrapping_add(i * F::TERM);
-            // SAFETY: the elements of the same lines and terms, which no other thread writes. There are as many neighbouring lines as
-            // passes, the first is a multiple of them, and `TERM` is one of four.
+            // SAFETY: elements of the same lines and terms, which no other thread writes. The vectors are aligned: the
+            // first line is a multiple of `passes`, the number of neighbouring lines, and `TERM` is a multiple of 4.
             unsafe {
                 match way.passes {
                     4 => to.cast::<Vector4<F::Element>>().write(Vector4([
@@ -255,7 +255,7 @@ impl<F: Form> Source<F> {
             let bytes = along.saturating_mul(size_of::<F::Element>() as u32).min(way.width as u32);
             let bytes = if across == 0 { 0 } else { bytes };
             // SAFETY: elements of the operand, as many as there are, in global memory; the caller's for the destination. Both are
-            // aligned to an element, and for vectors to 16 bytes. If there is none, nothing is read.
+            // aligned to an element, and for vectors to 16 bytes. With `bytes` of 0, nothing is read.
             unsafe { copy_of(to.cast(), from.cast(), way.width, bytes) };
         });
     }
@@ -279,7 +279,7 @@ const VECTOR: usize = 4;
 /// Terms of neighbouring lines, before they are turned: as many as there are passes.
 pub(super) struct Unturned<T>([Vector4<T>; 4]);
 
-/// Two elements of 4 bytes that are written as one.
+/// Two elements of 4 bytes that are written with one instruction.
 #[repr(C, align(8))]
 struct Pair<T>([T; 2]);
 

@@ -336,7 +336,7 @@ impl<W: Way> ProductStages<'_, W> {
         // Zeros: their product changes no sum.
         let mut read = W::Read::zeroed();
         for step in 0..steps {
-            // What is turned is there a step before.
+            // `turn_next` reads copies of the next step, so turned operands must arrive one step earlier.
             wait_for_all_but(if F::TURNS { W::STAGES - 3 } else { W::STAGES - 2 });
             intrinsics::barrier_sync(self.barrier);
             // SAFETY: all threads are done with the step before, whose stage is that of the copies.

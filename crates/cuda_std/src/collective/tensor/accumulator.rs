@@ -14,7 +14,7 @@ use crate::device::wgmma::{self, E4m3, E5m2, Sums, Wgmma};
 #[derive(Debug)]
 pub struct Columns<const COLUMNS: usize>(());
 
-/// What [`Columns`] of a width there are.
+/// A supported width of [`Columns`].
 #[diagnostic::on_unimplemented(
     message = "there is no accumulator of this width",
     note = "accumulators have 32, 64, 128, 160, 176, 192 or 256 columns"

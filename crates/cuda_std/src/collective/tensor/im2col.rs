@@ -71,7 +71,7 @@ pub struct Geometry {
 /// a kernel, for which the host passes a buffer and a [`Window`]: `(&buffer, window)`.
 ///
 /// The rows of the matrix are the pixels of the output, one image after the other. A row has the channels that one tap of the
-/// filter sees, those of the first tap before those of the second; a tile is of one tap. What is beyond the image is zero.
+/// filter sees, first tap first; a tile belongs to one tap. Pixels outside the image are zero.
 #[derive(Debug)]
 pub struct Im2colMap<'l, T: Tile> {
     image: *const Image,

@@ -101,7 +101,7 @@ impl<'l, T: Tile> TensorMap<'l, T> {
         self.at_batch(0, place)
     }
 
-    /// The same of one of several matrices. If there is one only, all batches have it.
+    /// The tile at a row and a column of one matrix of a batch. A single matrix serves every `batch`.
     ///
     /// # Panics
     /// As [`at`](Self::at).

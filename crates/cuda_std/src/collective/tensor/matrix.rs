@@ -214,11 +214,11 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize> MatrixTile<'_, T, ROWS, CO
         });
     }
 
-    /// Stores neighbours, as far as the matrix has them.
+    /// Stores neighbouring elements; elements outside the matrix are skipped.
     ///
     /// # Safety
     ///
-    /// The elements are in the tile, and this thread's. If they are stored `together`, the first is aligned for all.
+    /// The elements lie in the tile and belong to this thread. If `together`, the first is aligned to the size of all.
     #[inline(always)]
     pub(super) unsafe fn store<const NUMBER: usize>(&self, together: bool, row: u32, column: u32, values: [T; NUMBER]) {
         #[derive(Clone, Copy)]
@@ -228,12 +228,12 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize> MatrixTile<'_, T, ROWS, CO
         if row >= self.rows || column >= self.columns {
             return;
         }
-        // SAFETY: inside of the matrix, as was compared; what else has to hold is the caller's. The values have as many bytes as
-        // what they are stored as.
+        // SAFETY: the elements are inside the matrix, as checked; the caller guarantees the rest. The type of each
+        // vector store has the size of all values.
         unsafe {
             let first = self.start.add((u64::from(row) * u64::from(self.row_stride)) as usize + column as usize);
             let all = column + (NUMBER as u32) <= self.columns;
-            // Vectors have 2, 4, 8 or 16 bytes. Elements of other sizes are stored one by one.
+            // A vector store has 2, 4, 8 or 16 bytes. Values of any other total size are stored one by one.
             match const { NUMBER * size_of::<T>() } {
                 2 if together && all => first.cast::<u16>().write(core::mem::transmute_copy(&values)),
                 4 if together && all => first.cast::<u32>().write(core::mem::transmute_copy(&values)),

@@ -48,13 +48,13 @@ impl<const ROWS: usize, const COLUMNS: usize, const BAND: u32, const DOWN: u32, 
     /// The tiles of so many matrices, rows and columns that the calling block computes.
     #[inline(always)]
     pub(super) fn places([batches, rows, columns]: [u32; 3]) -> Places<ROWS, COLUMNS> {
-        // Of whole clusters.
+        // Counted in whole clusters.
         let rows = rows.div_ceil(ROWS as u32).div_ceil(DOWN);
         let columns = columns.div_ceil(COLUMNS as u32).div_ceil(ACROSS);
         Places {
             rows,
             columns,
-            // No more than there are: nothing that is computed with it wraps.
+            // A band is no higher than the matrix, so arithmetic with it does not overflow.
             band: BAND.min(rows.max(1)),
             down: DOWN,
             across: ACROSS,
@@ -205,14 +205,14 @@ pub struct OutputTile<'l, T: Tile, const ROWS: usize, const COLUMNS: usize> {
 }
 
 impl<'l, T: Tile, const ROWS: usize, const COLUMNS: usize> OutputTile<'l, T, ROWS, COLUMNS> {
-    /// Its first row and column.
+    /// The tile's first row and column.
     #[inline(always)]
     #[must_use]
     pub fn place(&self) -> [u32; 2] {
         [self.place.row, self.place.column]
     }
 
-    /// The same, and in which of several matrices it is.
+    /// The tile's first row and column, and the number of its matrix in the batch.
     #[inline(always)]
     #[must_use]
     pub fn place_in_batch(&self) -> Place {
@@ -313,8 +313,8 @@ where
         self.numbers.take(sums, |down, right, sum| result(row + down, column + right, sum));
     }
 
-    /// Writes the tile that is held, if there is one. Each warp takes its 16 rows through shared memory, and does not wait for
-    /// them to arrive.
+    /// Writes the held tile, if any. Each warp copies its 16 rows through shared memory, and does not wait until the
+    /// copies complete.
     ///
     /// `stmatrix`; PTX 7.8, sm_90. `cp.async.bulk.tensor.2d.global`; PTX 8.0, sm_90.
     #[inline(always)]
@@ -334,8 +334,8 @@ where
         }
     }
 
-    /// Writes the tile that is held in parts, and calls `meanwhile` before each with its number: products that it
-    /// starts go on while the part is written.
+    /// Writes the held tile in parts, and calls `meanwhile` before each part: products that `meanwhile` starts
+    /// run while the part is written.
     #[inline(always)]
     pub(super) fn write_between(&mut self, mut meanwhile: impl FnMut()) {
         meanwhile();
@@ -371,7 +371,7 @@ where
         self.full = false;
     }
 
-    /// How often [`write_between`](Self::write_between) calls what it is given.
+    /// The number of times that [`write_between`](Self::write_between) calls its closure.
     pub(super) const PARTS: u32 = (WIDTH / PART) as u32;
 
     /// Whether a tile is held.

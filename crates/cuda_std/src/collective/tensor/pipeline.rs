@@ -288,12 +288,12 @@ pub(super) unsafe fn make_barriers<S: Stage, const STAGES: usize, const CLUSTER:
     }
 }
 
-/// The warp groups of a block have as many registers as their roles want together, of what each thread begins with by what the
-/// kernel states; a warp group that wants more waits for ever. No instruction where that is so. Where a kernel states nothing, or no block
-/// fits, no warp group changes its registers.
+/// Asserts that the registers that all roles request fit into the block's, of which each thread starts with as many as
+/// the kernel states; a warp group that requests more would wait forever. Compiles to nothing if the registers suffice.
+/// If the kernel states nothing, or no block fits, no warp group changes its registers.
 ///
 /// # Panics
-/// If they have not.
+/// If the registers do not suffice.
 #[inline(always)]
 pub(super) fn assert_registers<const LOW: u32, const HIGH: u32, const GROUPS: u32>(stated: u32) {
     let most = if LOW < HIGH { HIGH } else { LOW };
@@ -505,10 +505,10 @@ impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Producer<'_, S, STAGES, 
     }
 }
 
-/// A stage that is empty, which is to be filled.
+/// An empty stage, which the producer must fill.
 ///
 /// # Panics
-/// If it is dropped: the consumers would wait for it.
+/// If the stage is dropped: the consumers would wait for it.
 #[derive(Debug)]
 pub struct Empty<'p, S: Stage, const STAGES: usize, const CLUSTER: u32> {
     tiles: u32,

@@ -412,8 +412,8 @@ where
 ///
 /// `a` and `b` lie in either order, as the tiles of the pipeline's stages say: rows or columns of the product along the rows of
 /// the tile, [`Swizzled`](super::Swizzled) with as many columns as are summed over at a time, or across them,
-/// [`Across`](super::Across). So `a b`, `a bᵀ` and `aᵀ b` are the same kernel with other tiles. The tile of the product has
-/// 64 rows for each warp group of consumers, and as many columns as an accumulator.
+/// [`Across`](super::Across). So one kernel computes `a b`, `a bᵀ` and `aᵀ b`, with different tiles. The tile of the
+/// product has 64 rows for each warp group of consumers, and as many columns as an accumulator.
 ///
 /// Rows and columns that `result` is told may lie beyond the matrix, where what it returns is not used.
 ///

@@ -170,9 +170,9 @@ pub(crate) mod sealed {
         /// What `wgmma` takes for the 64 or more rows or columns from `first` on of the tile at `address`, for the first 32
         /// bytes along the sum, or 16 rows.
         fn descriptor(address: u32, first: u32) -> u64;
-        /// By how much the descriptor grows to the next.
+        /// The increment of the descriptor from one step of the sum to the next.
         const STEP: u64;
-        /// Of which there are so many.
+        /// The number of steps of the sum in a tile.
         const STEPS: usize;
         /// Where the tile begins in memory that has `along` the product's rows or columns, and `sum` along the sum.
         fn place(along: u32, sum: u32) -> [u32; 2];

@@ -15,14 +15,14 @@ use crate::device::{intrinsics, waiting, wgmma};
 /// How many attempts of a wait fail before it looks why it is long.
 const ATTEMPTS: u32 = 64;
 
-/// What a thread does whose wait is long when a thread of the grid has panicked.
+/// What a thread in a long wait does after another thread of the grid has panicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InVain {
-    /// It exits.
+    /// Exits.
     Leave,
-    /// It goes on, as if the wait were over: what it does then concerns no memory but stages, whose numbers nothing needs any more.
+    /// Goes on as if the wait were over: the thread then accesses only stages, whose contents no longer matter.
     GoOn,
-    /// It waits: what it waits for comes, even so.
+    /// Keeps waiting: the wait ends even after a panic.
     Wait,
 }
 

@@ -167,8 +167,8 @@ integers!(u8 i8 u16 i16 u32 i32 u64 i64 u128 i128 usize isize);
 floats!(f32 f64);
 complex!(f32 f64);
 
-/// Where the code is built for devices that have `redux.sync`, the reduction by that instruction. The types are those
-/// that it takes; elsewhere and for others there is none.
+/// Returns the result of one `redux.sync` if the code is built for devices with that instruction and the value has one
+/// of the listed types. Otherwise does nothing.
 macro_rules! by_one_instruction {
     ($lanes:ident, $value:ident: $T:ident, $(($ty:ident, $operation:ident)),*) => {
         if intrinsics::arch() >= 800 {
@@ -182,7 +182,7 @@ macro_rules! by_one_instruction {
     };
 }
 
-/// The value as what it is: the types are the same.
+/// Converts a value to its own type: `T` and `U` are the same type.
 #[inline(always)]
 fn to<T: Copy + 'static, U: Copy + 'static>(value: T) -> U {
     debug_assert!(TypeId::of::<T>() == TypeId::of::<U>());

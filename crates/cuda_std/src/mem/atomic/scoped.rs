@@ -9,8 +9,8 @@ use crate::device::scope::sealed;
 use crate::device::scope::{Block, Device, Nearest, Scope, System};
 use crate::device::sync::fence;
 
-/// The call of what the builder provides for an operation, for each ordering and scope. Both are
-/// constants where this is inlined, so that one call remains.
+/// Calls the builder's function for an operation, for each ordering and scope. Ordering and scope
+/// are constants after inlining, so that one call remains.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! provided {
     ($scope:expr, $order:expr, [$($ordering:ident = $word:literal),*], $operation:literal, $ty:literal, $call:tt) => {

@@ -99,8 +99,8 @@ use crate::device::scope::Block;
 use crate::device::sync::fence;
 use crate::device::thread::{thread_idx_x, thread_idx_y, thread_idx_z};
 
-/// A static variable in shared memory. For macros: the section is what puts it there. Aligned to 16 bytes, for copies of
-/// that size and for matrix fragments.
+/// A static variable in shared memory. For macros, whose `link_section` selects shared memory. Aligned to 16 bytes, for
+/// copies of that size and for matrix fragments.
 #[repr(C, align(16))]
 #[derive(Debug)]
 pub struct Storage<M>(UnsafeCell<MaybeUninit<M>>);
@@ -108,7 +108,7 @@ pub struct Storage<M>(UnsafeCell<MaybeUninit<M>>);
 // SAFETY: it hands out a raw pointer only; code that dereferences it answers for that.
 unsafe impl<M> Sync for Storage<M> {}
 
-/// What can be a static in shared memory that is not `mut`: it says nothing of what is there.
+/// A type for statics in shared memory without `mut`: the type promises nothing about the contents.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "a static in shared memory has no value at first, so a `{Self}` there cannot be used without `unsafe`",

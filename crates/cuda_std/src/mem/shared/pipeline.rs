@@ -71,7 +71,7 @@ impl<'l, L: Layout<Memory: Sized>> Pipeline<'l, L> {
 /// The stages of a [`Pipeline`]. When they are dropped, the calling thread's copies are over; a thread that panics waits for
 /// them before it exits, and so does one that has forgotten its stages.
 ///
-/// `'l` is also how long what is copied from stays as it is: for slices that the kernel was passed, as long as it runs.
+/// The sources of copies stay unchanged during `'l`: slices that the kernel was passed, as long as the kernel runs.
 #[allow(missing_debug_implementations, reason = "memory of threads is not shown")]
 pub struct Stages<'l, L: Layout>(Alternating<'l, L>);
 

@@ -50,7 +50,7 @@ pub(super) mod double {
         }
         let (quarter, rest) = quarters(x);
         let (angle, sign) = (PI * rest, if (quarter + 1) & 2 == 0 { 1.0 } else { -1.0 });
-        // Plus 0, so that zeros are positive.
+        // Adding 0 turns -0 into +0.
         sign * if quarter & 1 == 0 { libm::cos(angle) } else { libm::sin(angle) } + 0.0
     }
 
