@@ -9,10 +9,10 @@
 //! two blocks of 64 threads with 256 bytes of dynamic shared memory and four arguments: pointers to 128 words that count
 //! from 0, to 64 words that were never written, to 128 such words that the host reads afterwards, and the number 7. `zero N`
 //! are zeros, `freed N` is memory that was freed again, `map N` a tensor map of N words that count from 0, `null` is a pointer to nothing. `cooperative` launches all blocks at once.
-//! `out 128 = 2 * i + 1` says what the words come to in a right kernel, by their index; so for all kinds of memory.
+//! `out 128 = 2 * i + 1` states the words' values in a right kernel, by their index; all kinds of memory allow it.
 //!
-//! On each line of a finding stands its kind. Lines with the same kind, and the same number behind it if there is one, are
-//! one finding:
+//! A comment on each line of a finding names its kind. Lines that name the same kind and the same number, if any,
+//! belong to one finding:
 //!
 //! ```text
 //! tile.add(i).write(x);          //~ data-race
@@ -33,9 +33,9 @@
 //! y[t] = tile[63 - t]; //~ data-race
 //! ```
 //!
-//! The marks of a kernel are those of all of its mutations. `//~ exchange_by_warps: data-race` is a mark of one of them, which
-//! then has no others. `cargo xtask nvcc NAME` makes the PTX. So it is in PTX, where a mutation may also be right: what is marked for it
-//! alone is information.
+//! The marks of a kernel apply to all of its mutations. A mark that names a mutation, `//~ exchange_by_warps:
+//! data-race`, replaces the other marks for this mutation. `cargo xtask nvcc NAME` makes the PTX. Kernels in PTX have
+//! mutations too, which may also be right: the marks of a right mutation alone are information.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -105,9 +105,9 @@ pub struct Case {
     pub cooperative: bool,
     /// Its arguments.
     pub arguments: Vec<Argument>,
-    /// What words of arguments come to, by the argument's index.
+    /// The resulting words of arguments, by the argument's index.
     pub results: Vec<(usize, Formula)>,
-    /// What is found in it: mistakes if it is wrong, information if it is right.
+    /// The findings in the kernel: mistakes if the kernel is wrong, information if it is right.
     pub expected: Vec<Expected>,
     /// Of a mutation in PTX the kernel, the number of the line from 0, and what stands there instead.
     pub mutation: Option<Mutation>,
@@ -352,7 +352,7 @@ impl Case {
         let source = sources.find(|source| (source.file, source.check) == (self.file, self.check));
         let mut text = source.context("a case has a source")?.ptx.to_owned();
         if self.file.ends_with(".ptx") {
-            // As it is now, as in `read`.
+            // Reads the current file, as `read` does.
             let now = std::fs::read_to_string(format!("{}/ui/{}", env!("CARGO_MANIFEST_DIR"), self.file));
             text = now.unwrap_or(text);
         }

@@ -1,6 +1,6 @@
-//! `cargo xtask doctor`: what there is to build and run kernels, and what is missing.
+//! `cargo xtask doctor`: lists the tools for building and running kernels, installed and missing.
 //!
-//! It changes nothing. What is required and what is optional is the same as in `setup`.
+//! The command changes nothing. `setup` has the same required and optional tools.
 
 use std::env;
 use std::io::IsTerminal;

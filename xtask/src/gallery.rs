@@ -1,5 +1,5 @@
-//! The gallery's programs as commands: which there are, building them, running one, reading its records.
-//! A program is a file in host/gallery/src/bin; nothing else registers it. Larger ones are packages, folders in host.
+//! The gallery's programs as commands: lists, builds and runs programs, and reads their records.
+//! A program is a file in host/gallery/src/bin; nothing else registers it. Larger programs are packages below host.
 
 use crate::{shell, soft};
 use anyhow::{Context, Result, bail};

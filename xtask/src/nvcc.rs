@@ -160,8 +160,9 @@ fn without_folder(text: &str, folder: &str) -> String {
         .replace(&format!(".b8 {}\n", bytes(folder)), &format!(".b8 {}\n", bytes(&nowhere)))
 }
 
-/// The lines without the names of inlined functions: those of templates, byte for byte in decimal, are longer than the code.
-/// Line information wants a label for each: all have the first, of a function `f`. What is made for debuggers keeps them.
+/// The lines without the names of inlined functions: names of templates, byte for byte in decimal, are longer than the
+/// code. Line information needs a label for each name: all use the first label, for a function `f`. PTX for debuggers
+/// keeps its names.
 fn without_names(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let (mut in_name, is_for_debuggers) = (false, text.contains(".debug_info"));
     text.lines().filter_map(move |line| {

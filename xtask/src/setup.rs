@@ -80,7 +80,7 @@ pub(crate) fn ensure_beside(work: impl FnOnce() -> Result<()>) -> Result<()> {
     })
 }
 
-/// A toolchain for kernels: the one that is there, else one that could be installed.
+/// Finds a toolchain for kernels, or installs one.
 fn toolchain(yes: bool) -> Result<Toolchain> {
     let mut missing = match toolchain::find() {
         Ok(toolchain) => return Ok(toolchain),

@@ -246,7 +246,7 @@ pub enum Error {
     },
 }
 
-// One list, so that no type is forgotten.
+// A single list of all error types, so that none is forgotten.
 cuda_std::__debug_as_display!(
     Error,
     DriverError,

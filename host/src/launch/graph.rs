@@ -254,13 +254,13 @@ fn launching() -> String {
 
 #[cfg(all(test, feature = "linalg"))]
 impl Graph {
-    /// What each launch was told of its inputs: whether no launch that may be running writes it.
+    /// For each launch and each of its inputs, whether the launch was told that no running launch may write the input.
     pub(crate) fn told(&self) -> Vec<&[bool]> {
         self.inner.steps.iter().map(|step| &*step.told).collect()
     }
 }
 
-/// What launches use, without what is there twice.
+/// The memory that launches use, without duplicates.
 fn all_uses(steps: &[Step]) -> Vec<(Memory, Access)> {
     let mut all = Vec::new();
     steps.iter().for_each(|step| add_uses(&mut all, &step.uses));

@@ -81,7 +81,7 @@ mod sealed {
     use super::{ByWarps, InVectors, Pod, WarpGroups};
 
     pub trait Kernels: Sized + 'static {
-        /// Eight of them, as `Vector8` has them.
+        /// A vector of eight elements: `Vector8`.
         type Eight: Pod;
         /// In ascending order of their sizes.
         const WARP_GROUPS: &'static [WarpGroups<Self>];

@@ -28,9 +28,9 @@ pub enum Tuning {
 pub(super) struct Tuner {
     /// The first line of the file: what its answers are true for.
     title: String,
-    /// None: there is no folder for it.
+    /// None if the file has no folder.
     path: Option<PathBuf>,
-    /// None: the file was not read yet.
+    /// None until the file is read.
     known: Mutex<Option<HashMap<String, String>>>,
 }
 
@@ -97,7 +97,7 @@ impl Tuner {
         Some(answer)
     }
 
-    /// Notes an answer, in the file too. What other processes have written there stays.
+    /// Records an answer, also in the file. Keeps the answers of other processes.
     fn keep(&self, question: &str, answer: &'static str) {
         let mut known = self.known.lock();
         let known = known.get_or_insert_with(HashMap::new);
@@ -127,7 +127,7 @@ impl Tuner {
         std::fs::rename(&unfinished, path)
     }
 
-    /// What the file says. One that is damaged says nothing.
+    /// Reads the answers in the file. A damaged file has none.
     fn read(&self) -> HashMap<String, String> {
         let Some(path) = &self.path else { return HashMap::new() };
         let text = match std::fs::read_to_string(path) {

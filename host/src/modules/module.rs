@@ -58,7 +58,7 @@ struct Inner {
     raw: ManuallyDrop<cust::module::Module>,
     name: String,
     ptx: String,
-    /// The same apart, where several were linked.
+    /// The single texts of a linked module.
     texts: Vec<Text>,
     /// Kernels that are in texts for other devices.
     elsewhere: Vec<Elsewhere>,
@@ -71,7 +71,7 @@ struct Inner {
 #[derive(Clone)]
 pub(crate) struct Text {
     pub(crate) ptx: String,
-    /// Whether its end says that it is as `cuda_builder` wrote it, with what its kernels take.
+    /// Whether the text ends with a valid seal: the descriptions of its kernels and the hash that `cuda_builder` wrote.
     pub(crate) sealed: bool,
 }
 
@@ -319,7 +319,7 @@ impl Module {
     }
 }
 
-/// The text as the driver takes it, of which [`image`] has made sure that there is no zero in it.
+/// Converts a text to a C string for the driver. [`image`] has checked that the text has no NUL.
 pub(crate) fn c_string(ptx: &str) -> CString {
     let end = ptx.find('\0').unwrap_or(ptx.len());
     CString::new(&ptx[..end]).unwrap_or_default()

@@ -180,7 +180,7 @@ impl Estimate {
         ratio(self.cpu(), serial.map(|part| part.cpu).sum())
     }
 
-    /// Sets what was measured of a parallel part beside its prediction. Parts of other names are left as they are.
+    /// Sets the measured times of the parallel parts of this name, next to their prediction.
     pub fn set_measured(&mut self, name: &str, timings: Timings) {
         for part in self.parts.iter_mut().filter(|part| part.name == name) {
             part.measured = Some(timings);

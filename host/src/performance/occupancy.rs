@@ -96,9 +96,10 @@ impl fmt::Display for Occupancy {
 }
 
 impl Limits {
-    /// The occupancy calculator: what a multiprocessor of such a device holds of a kernel that takes so much.
+    /// The occupancy calculator: how many blocks of a kernel a multiprocessor with these limits holds.
     ///
-    /// It asks no driver, so that it answers "what if" too. [`Module::occupancy`] asks.
+    /// Calculates without the driver, so that it also answers "what if" questions. [`Module::occupancy`] asks the
+    /// driver.
     ///
     /// # Examples
     /// ```

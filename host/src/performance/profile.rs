@@ -40,7 +40,7 @@ use std::time::Duration;
 /// kernels run slower while they are profiled. What other threads run on the device at the same time makes it slower too.
 ///
 /// # Errors
-/// [`Error::NestedProfile`] within a program that is being profiled. What `program` returns is handed on as it is.
+/// [`Error::NestedProfile`] within a program that is being profiled. The result of `program` is returned unchanged.
 ///
 /// # Examples
 /// ```

@@ -233,7 +233,7 @@ fn histograms_of_every_type() {
                 (0..n).filter_map(bin).for_each(|bin| expected[bin] += 1);
                 assert!(got == expected, "{what}: {n} elements in {bins} bins");
             };
-            // What was there before is not counted.
+            // The histogram overwrites earlier counts.
             let mut counts = vec![9; bins];
             let x: Vec<i32> = words(n, 10).map(|word| word as i32 >> 8).collect();
             algorithms.histogram(&x, -1_000_003..5_000_000, &mut counts).unwrap();

@@ -30,7 +30,7 @@ fn launch_error(result: rumba::Result<()>, parts: &[&str]) -> LaunchError {
 }
 
 fn unchecked(name: &str, ptx: &str) -> rumba::Result<Module> {
-    // SAFETY: what is launched from it is refused.
+    // SAFETY: every launch of a kernel of this module is refused.
     unsafe { device().load_unchecked(name, ptx) }
 }
 

@@ -168,7 +168,7 @@ fn check<T: Number + Multiply<U, Sum = S>, U: Number, S>(
         let bound = step * size + U::STEP * (expected.abs() + old[i].abs() + 1.0);
         assert!((got - expected).abs() <= bound, "{}: element {i} is {got}, not {expected} within {bound}", what());
     }
-    // What is beside the output is as it was.
+    // Elements outside the output are unchanged.
     let count = before.len() - rows * columns * batch;
     let after = c.to_vec().expect("memory");
     let same = before.iter().zip(&after).filter(|(a, b)| bytemuck::bytes_of(*a) == bytemuck::bytes_of(*b)).count();

@@ -1,4 +1,4 @@
-//! Profiles, as a program that takes one sees them.
+//! Profiles, from the view of the profiled program.
 
 use rumba::test_kernels::{PTX, saxpy, scale};
 use rumba::{Device, Error, Profile, Profiler, estimate::Cost, nvtx::range, profile, profile::Operation, split};

@@ -339,7 +339,7 @@ fn the_default_stream_is_refused_while_a_graph_is_recorded() {
                     other => panic!("{other:?}"),
                 }
             }
-            // What waits for its result, and what names another stream, is meant as it is.
+            // Copies that wait for their result, and launches that name another stream, are allowed.
             y.copy_from(&ten)?;
             module.launch(on(&other), scale(3.0, &mut x))?;
             module.launch(on(stream), saxpy(1.0, &x, &mut y))

@@ -41,7 +41,7 @@ pub fn launch<'s>(config: impl Into<LaunchConfig<'s>>, call: Call<'_>) {
 /// Asserts that the PTX of a kernel has instructions that start like these.
 ///
 /// # Panics
-/// If one is missing, naming it and what there is.
+/// If an instruction is missing. The message names the instruction and lists the kernel's instructions.
 #[track_caller]
 pub fn becomes(kernel: &str, opcodes: &[&str]) {
     let all = instructions(kernel);
@@ -53,7 +53,7 @@ pub fn becomes(kernel: &str, opcodes: &[&str]) {
 /// Asserts that the PTX of a kernel has no instruction that starts like one of these.
 ///
 /// # Panics
-/// If there is one, naming it.
+/// If the kernel has such an instruction. The message names the instruction.
 #[track_caller]
 pub fn avoids(kernel: &str, opcodes: &[&str]) {
     let all = instructions(kernel);

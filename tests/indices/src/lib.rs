@@ -46,8 +46,8 @@ macro_rules! output {
     };
 }
 
-/// The launches of a kernel, by what it writes. Sizes are odd or have an odd factor, so that there are numbers whose product
-/// with them is any other.
+/// The launches of a kernel, by the type of its output. Sizes are odd or have an odd factor, so that multiplying by a
+/// size and wrapping around can give any number.
 #[cfg(not(target_arch = "nvptx64"))]
 macro_rules! launches {
     (volume) => {

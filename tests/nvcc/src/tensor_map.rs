@@ -83,7 +83,7 @@ impl TensorMap {
     pub fn tiled(address: u64, element: Element, sizes: &[u64], extent: &[u32], swizzle: c_uint) -> Result<Self> {
         let mut map = Self([0; 16]);
         let (steps, strides) = ([1; 5], strides(element, sizes));
-        // SAFETY: the arrays have as many elements as there are dimensions.
+        // SAFETY: the arrays have one element for each dimension.
         let code = unsafe {
             cuTensorMapEncodeTiled(
                 &mut map,

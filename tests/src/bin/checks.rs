@@ -12,9 +12,9 @@ use rumba_tests::served::{SERVE, Server, least, serve};
 use std::io::IsTerminal;
 use std::process::Stdio;
 
-/// What `RUMBA_ENGINE` is, a table each.
+/// The values of `RUMBA_ENGINE`, one for each table.
 const ENGINES: [&str; 2] = ["interpreter", "compiled"];
-/// What `RUMBA_CHECK` is in each column; the first one is what the others are compared with.
+/// The values of `RUMBA_CHECK`, one for each column; the first column is the baseline.
 const CHOICES: [&str; 6] = ["none", "mem", "mem,sync", "mem,init", "mem,race", "all"];
 
 fn main() -> Result<()> {

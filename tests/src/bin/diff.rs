@@ -74,7 +74,7 @@ fn decode(bytes: &[u8], cases: usize) -> Option<Vec<Vec<Vec<f64>>>> {
 fn diff(chosen: &[&Case], words: &[String]) -> Result<()> {
     let other = std::env::var("RUMBA_DIFF_AGAINST").unwrap_or_else(|_| "gpu".to_owned());
     let seed = std::env::var_os("RUMBA_DIFF_SEED");
-    // SAFETY: there is one thread so far.
+    // SAFETY: the process has a single thread here.
     unsafe { std::env::set_var("RUMBA_DEVICE", "soft") };
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("results");

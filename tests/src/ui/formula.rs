@@ -1,5 +1,5 @@
-//! What a word comes to, by its index: `3 * (i ^ 63) + 1`. The operators and their precedence are those of C, on unsigned
-//! words that wrap; `i == 5` is 1 or 0. There is no other variable than `i`.
+//! The value of a word, by its index: `3 * (i ^ 63) + 1`. The operators and their precedence are those of C, on
+//! unsigned words that wrap; `i == 5` is 1 or 0. The only variable is `i`.
 
 use std::str::FromStr;
 

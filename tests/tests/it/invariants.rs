@@ -38,7 +38,7 @@ fn forbid(folder: &str, why: &str, forbidden: impl Fn(&str) -> bool) {
     assert!(found.is_empty(), "{why}:{found}");
 }
 
-/// Whether `line` has an identifier such as `cuMemAlloc`.
+/// Whether `line` contains the name of a driver call, such as `cuMemAlloc`.
 fn names_a_driver_call(line: &str) -> bool {
     line.split(|c: char| !c.is_alphanumeric() && c != '_')
         .any(|word| word.strip_prefix("cu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase())))

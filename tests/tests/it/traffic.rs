@@ -21,7 +21,7 @@ enum Expected {
 struct Row<'t> {
     kernel: &'t str,
     expected: [Expected; 6],
-    /// Why something is marked, if it is.
+    /// The reason for the marks of the row, if any.
     reason: Option<&'t str>,
 }
 

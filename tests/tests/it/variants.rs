@@ -153,9 +153,9 @@ fn the_software_device_is_what_it_plays() {
     let Some(said) = on(Playing("8.6"), || {
         let device = Device::new().expect("there is a device");
         let limits = device.limits();
-        // What is newer is refused as a GPU of that capability refuses it.
+        // Newer PTX is refused, as a GPU of this compute capability refuses it.
         let newer = ".version 8.0 .target sm_90 .address_size 64 .visible .entry k() { ret; }";
-        // SAFETY: it is refused.
+        // SAFETY: the module is refused.
         let error = unsafe { device.load_unchecked("newer.ptx", newer) }.expect_err("it is for newer devices");
         assert!(error.to_string().contains("higher than default SM version"), "{error}");
         format!(

@@ -235,7 +235,7 @@ pub mod attacks {
         "all threads of a block take a role in a tensor pipeline together, with the same operands and results";
     const CLUSTER: &str = "all threads of all blocks of a cluster take a role in a tensor pipeline together, with the same operands and results";
 
-    /// Launches, and expects a panic with this message. The context is as it was before.
+    /// Launches, and expects a panic with this message. The context remains usable.
     fn panics(target: &Target, launch: (u32, u32), call: Call<'_>, expected: &str) {
         let launched = target.module.launch(launch, call);
         match launched.and_then(|()| target.device.synchronize()) {

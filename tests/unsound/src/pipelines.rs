@@ -118,7 +118,7 @@ pub fn unequal_blocks(
     );
 }
 
-/// A stage is acquired and left as it is.
+/// The producer acquires a stage and does not fill it.
 #[kernel(block = 256, min_blocks = 1, arch = "sm_90a")]
 pub fn stage_left_out(a: TensorMap<Half>, stages: TensorPipeline<(Half, Half), 2, 1>) {
     stages.roles::<40, 216>(

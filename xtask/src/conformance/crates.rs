@@ -307,7 +307,7 @@ fn run_limited(command: &mut Command, limit: Duration) -> Result<Ended> {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let said = thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What was read until an error is all there is.
+        // After an error, the bytes read so far are used.
         let _ = std::io::Read::read_to_end(&mut reader, &mut bytes);
         String::from_utf8_lossy(&bytes).into_owned()
     });

@@ -13,7 +13,7 @@ pub(super) struct Entry {
     pub(super) reason: String,
 }
 
-/// A list, read. What is not in it should pass.
+/// The tests that do not pass, read from a list. All other tests should pass.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Expected {
     /// The comment lines at the top, kept by [`Expected::write`].

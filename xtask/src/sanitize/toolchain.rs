@@ -58,7 +58,7 @@ impl Nightly {
         }
     }
 
-    /// Installs the components that are not there.
+    /// Installs the missing components.
     pub(super) fn require(&self, components: &[&'static str]) -> Result<(), Missing> {
         let mut list = Command::new(&self.rustup);
         list.args(["component", "list", "--installed", "--toolchain", &self.name]);

@@ -9,7 +9,7 @@ pub(super) struct Tile {
     pub(super) size: [usize; 2],
     pub(super) threads: u32,
     pub(super) cluster: usize,
-    /// How many of these have parts of the same sums. If it is one, they have places one below the other.
+    /// The number of blocks that share the terms of the same sums. With one slice, the blocks lie below each other.
     slices: usize,
     /// Share of the multiplying units' time that long sums use, in percent: measured on an H200.
     efficiency: usize,

@@ -36,7 +36,7 @@ impl<'a, T: Pod, const N: usize> Matrices<'a, T> for &'a Array<T, N> {
     }
 }
 
-/// The last three axes, of which those that are not there have one element.
+/// The last three axes; missing axes get length 1.
 fn of_three<const N: usize>(layout: &Layout<N>) -> Layout<3> {
     let axis = |axis: usize| (axis + N).checked_sub(3);
     Layout {

@@ -254,7 +254,7 @@ fn receive(comm: &Comm, link: &mut TcpStream, bytes: &mut [u8]) -> bool {
             return false;
         }
         match link.read(&mut bytes[done..]) {
-            // What is lost is waited for, as between GPUs that share memory.
+            // Waits even for a lost peer, as NCCL does between GPUs that share memory.
             Ok(0) => thread::sleep(Duration::from_millis(5)),
             Ok(count) => done += count,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}

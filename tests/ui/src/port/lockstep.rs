@@ -164,7 +164,7 @@ pub unsafe fn leaders_by_ballot(count: *mut u32, y: *mut u32) {
     *y.add(tid()) = leader;
 }
 
-/// Both are atomic, and what is between is not.
+/// Load and store are atomic, but the update as a whole is not.
 //@ wrong, 1 x 32: zero 1, out 1
 #[kernel]
 pub unsafe fn count_by_load_and_store(count: *mut u32, y: *mut u32) {
