@@ -25,7 +25,7 @@ const PTX: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .glob
     setp.ge.u32 %p1, %r5, %r1; @%p1 ret;\n\
     mul.wide.u32 %rd2, %r5, 4; add.s64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], %r5; ret;\n}\n";
 
-/// Which of the values that calls gave is meant, or one that none gave.
+/// A value that an earlier call returned, or another value.
 #[derive(Arbitrary, Debug, Clone, Copy)]
 enum Value {
     Known(u8),
@@ -370,7 +370,7 @@ fn thread(calls: &[Call]) {
     for call in calls.iter().take(60) {
         state.call(call);
     }
-    // SAFETY: a context that is gone is refused.
+    // SAFETY: the device refuses a destroyed context.
     unsafe {
         cuCtxDestroy_v2(context);
         while cuCtxPopCurrent_v2(&mut context) == 0 && context != 0 {}

@@ -36,9 +36,9 @@ type Stage = (Tile2<Vector8<f16>, TILE, { DEPTH / WIDTH }, 1>, Tile2<Vector8<f16
 
 /// `c = a b`, in tiles of [`TILE`] by [`TILE`] elements: x of the grid counts them along the columns, y along the rows.
 ///
-/// `a` has as many rows as `c` and `inner` columns, `b` has `inner` rows and as many columns as `c`, of any number. Both are in
-/// row-major order, and each row is filled up with zeros to whole vectors, as `cuda_std::vector::padded_rows` does. A block is
-/// four warps.
+/// `a` has the rows of `c` and `inner` columns, `b` has `inner` rows and the columns of `c`; all sizes are allowed.
+/// Both are in row-major order, and each row is padded with zeros to whole vectors, as `cuda_std::vector::padded_rows`
+/// does. A block has four warps.
 #[kernel(block = (DEPTH / WIDTH, 32))]
 pub fn matmul_mma(
     a: &[Vector8<f16>],

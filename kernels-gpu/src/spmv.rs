@@ -16,7 +16,7 @@ const ROWS: u32 = warp::WARP_SIZE / LANES;
 /// `starts[r + 1]`.
 ///
 /// Launch it with a thread for each row, in one dimension, with blocks of whole warps. `starts` has one element more
-/// than `y`, and `values` and `columns` have the same length.
+/// than `y`; `values` and `columns` have equal lengths.
 #[kernel]
 pub fn spmv(starts: &[u32], columns: &[u32], values: &[f32], x: &[f32], mut y: DisjointSlice<f32>) {
     assert!(columns.len() == values.len(), "each value has a column");

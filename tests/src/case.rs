@@ -34,6 +34,6 @@ pub trait Prepared {
     /// Does the same work in plain Rust on all cores, once, from the same inputs: the reference.
     fn native(&mut self);
 
-    /// Compares what one `launch` left on the device with what one `native` computed.
+    /// Compares the device's results of one `launch` with the results of one `native`.
     fn verify(&self) -> Result<()>;
 }

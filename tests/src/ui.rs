@@ -197,7 +197,7 @@ fn read(source: &Source) -> Result<Vec<Case>> {
     // The line that mutations change.
     let mut changed = 0;
     let mut marks: BTreeMap<Mark, Expected> = BTreeMap::new();
-    // As it is now, where it is at hand: an expectation that changes needs no new build.
+    // Reads the current file if available: a changed expectation needs no new build.
     let now = std::fs::read_to_string(format!("{}/ui/{}", env!("CARGO_MANIFEST_DIR"), source.file));
     for (index, text) in now.as_deref().unwrap_or(source.text).lines().enumerate() {
         let line = index as u32 + 1;
@@ -277,7 +277,7 @@ fn finish(cases: &mut Vec<Case>, mutations: &mut Vec<Case>, marks: &mut BTreeMap
     }
 }
 
-/// Reads what stands behind `//@`: of a kernel, or of a mutation of one, which is launched as that is.
+/// Parses the text behind `//@`: of a kernel, or of a kernel's mutation, which has the kernel's launch.
 fn head(text: &str, source: &Source, of: Option<&Case>) -> Result<Case> {
     let (launch, arguments) = text.split_once(':').unwrap_or((text, ""));
     // What follows the name of a mutation is its code.
@@ -384,8 +384,8 @@ impl Case {
     /// Launches it once from its own PTX, waits, and reads what the host wants to have.
     ///
     /// # Errors
-    /// If the PTX cannot be loaded, and what a launch returns: a kernel that faults is an error. The first word that is not what
-    /// it should come to.
+    /// If the PTX cannot be loaded, or a launch fails, as with a kernel that faults. If a word has an unexpected value:
+    /// the first such word.
     pub fn launch(&self, device: &Device, ptx: &str) -> Result<()> {
         // SAFETY: the kernel gets its own parameters below; what it does with them is the point.
         let module = unsafe { device.load_unchecked(self.file, ptx) }?;
@@ -443,7 +443,7 @@ impl Case {
     /// The call that a launcher would make.
     ///
     /// # Safety
-    /// The words are what the kernel's parameters are.
+    /// The words match the kernel's parameters.
     unsafe fn call(&self, words: &[Word]) -> Call<'static> {
         let parameters = vec![Parameter::bound::<u64>("", ""); words.len()];
         let mut contract = Contract::ANY;

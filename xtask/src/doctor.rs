@@ -16,7 +16,7 @@ use rumba_jit::Cache;
 
 use crate::soft;
 
-/// Show what there is to build and run kernels, what is missing, and the command that installs it
+/// Show the tools for building and running kernels, and the commands that install missing ones
 ///
 /// Fails if kernels cannot be built. Everything else in the table is optional.
 #[derive(clap::Args)]

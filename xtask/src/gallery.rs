@@ -67,7 +67,7 @@ fn package(name: &str) -> Option<&'static str> {
 const PACKAGES: [(&str, &str); 4] =
     [("diffusion", "diffusion"), ("sentences", "pretrained"), ("training", "training"), ("upscale", "pretrained")];
 
-/// The program of that name, or an error that lists those there are.
+/// The program of a name, or an error that lists all programs.
 pub(crate) fn find(name: &str) -> Result<String> {
     let mut names = programs()?;
     names.extend(PACKAGES.map(|(program, _)| program.to_owned()));

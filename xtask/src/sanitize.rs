@@ -100,7 +100,7 @@ impl Tool {
         }
     }
 
-    /// Where it builds, and leaves what it said.
+    /// The folder of the tool's builds and logs.
     fn folder(self) -> PathBuf {
         shell::target().join("sanitize").join(self.name())
     }

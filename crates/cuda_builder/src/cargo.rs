@@ -159,7 +159,7 @@ impl Diagnostic {
         [self.message.as_str()].into_iter().chain(labels).chain(notes)
     }
 
-    /// File and line of what it is about.
+    /// File and line of the message's subject.
     pub(crate) fn place(&self) -> Option<(&Path, usize)> {
         let span = self.spans.iter().find(|span| span.is_primary)?;
         Some((&span.file_name, span.line_start))

@@ -17,7 +17,7 @@ use crate::toolchain::{Lack, NotFound};
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// There is no compiler that can build kernels.
+    /// No compiler can build kernels.
     #[error(transparent)]
     Toolchain(#[from] NotFound),
 

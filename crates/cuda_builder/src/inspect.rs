@@ -68,7 +68,7 @@ pub fn kernels(ptx: &str) -> Vec<&str> {
 /// architecture: NVIDIA's tools report whether a device accepts the text.
 ///
 /// # Errors
-/// There are several, and such a device runs none of them.
+/// If there are several texts, and a device of the architecture runs none of them.
 pub fn text_for(ptx: &str, arch: NvvmArch) -> Result<&str, InspectError> {
     let texts = set::texts(ptx);
     if texts.len() == 1 || set::check(ptx).is_err() {
@@ -232,7 +232,7 @@ fn number_before(line: &str, unit: &str) -> u32 {
         .unwrap_or(0)
 }
 
-/// A folder that is removed when it is no longer needed.
+/// A temporary folder, removed when dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {

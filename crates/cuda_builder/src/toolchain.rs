@@ -154,7 +154,7 @@ impl fmt::Display for NotFound {
 /// sources, else the distribution's.
 ///
 /// # Errors
-/// Says which compilers there are, what each lacks, and which command would help.
+/// Lists the compilers found, what each lacks, and the command that would help.
 pub fn find() -> Result<Toolchain, NotFound> {
     let candidates = candidates();
     // Asking a compiler takes longer than looking at its files.

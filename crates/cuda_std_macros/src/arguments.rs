@@ -160,7 +160,7 @@ enum Takes {
     Nothing,
 }
 
-/// The keys: name, what it takes, and how it is written.
+/// The keys: name, type of the value, and an example.
 const KEYS: [(&str, Takes, &str); 11] = [
     ("block", Takes::Shape, "block = 256` or `block = (16, 16)"),
     ("max_threads", Takes::Number, "max_threads = 256"),

@@ -1,8 +1,8 @@
 //! The expansion of `#[vectorize]`: the function as it is, two kernels that apply it to each element, and a type of the
 //! function's name with the call for arrays.
 //!
-//! The kernels are what one would write with `#[kernel]`, and expanded as it does. How arrays broadcast and which of the
-//! kernels it is, the host decides when it has the arrays.
+//! The kernels look like handwritten kernels with `#[kernel]`, and expand in the same way. The host broadcasts the
+//! arrays and chooses the kernel when it has the arrays.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};

@@ -48,7 +48,7 @@ pub enum Error {
         error: serde_json::Error,
     },
 
-    /// A setting that is missing, or has a value that is not supported.
+    /// A setting is missing or has an unsupported value.
     #[error("setting `{setting}` of {} is {value}; {supported}", file.display())]
     Setting {
         /// The file.

@@ -59,7 +59,7 @@ pub struct Schedule {
     /// How much of a picture is left at each time, squared.
     signals: Vec<f64>,
     prediction: Prediction,
-    /// That of the file, if it has one: otherwise each sampler has its own.
+    /// The spacing from the file, if given; otherwise each sampler has its own spacing.
     spacing: Option<Spacing>,
     offset: usize,
     /// Whether DDIM ends without noise, or with that of the first time.
@@ -173,7 +173,7 @@ impl Schedule {
         })
     }
 
-    /// The sampler that the folder names, if it is one of those here.
+    /// The sampler that the folder names, if supported.
     pub fn sampler(&self) -> Option<Sampler> {
         self.sampler
     }

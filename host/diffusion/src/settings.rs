@@ -1,4 +1,4 @@
-//! Files of settings, which are objects of JSON. What reads a setting says which values of it are supported.
+//! Files of settings, which are objects of JSON. The reader of a setting states the supported values.
 
 use crate::error::{Error, Result};
 use serde_json::{Map, Value};

@@ -103,7 +103,7 @@ impl Showcase {
         &self.module
     }
 
-    /// Launches a kernel with one warp, so that loading it is not measured later.
+    /// Launches a kernel with one warp, so that later measurements exclude loading the kernel.
     ///
     /// # Errors
     /// The launch's.

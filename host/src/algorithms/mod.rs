@@ -1,5 +1,5 @@
-//! Algorithms on whole slices: reduce, scan, sort, histogram, transpose, random numbers. One line each, as fast as NVIDIA's
-//! CUB. The kernels are ordinary ones of the crate `rumba-algorithms`; this module launches them.
+//! Algorithms on whole slices: reduce, scan, sort, histogram, transpose, random numbers. Each takes one line, and is as
+//! fast as NVIDIA's CUB. The kernels are ordinary kernels of the crate `rumba-algorithms`; this module launches them.
 //!
 //! Not here: elementwise functions, which a kernel of three lines does, and anything over several devices.
 

@@ -20,7 +20,7 @@ pub trait Operation<T: Pod> {
     /// The combination of no elements.
     fn of_nothing(&self) -> T;
 
-    /// The module that has the kernels, unless it is the library's.
+    /// The module with the kernels; None for the library's own module.
     #[doc(hidden)]
     fn module(&self) -> Option<&Module> {
         None

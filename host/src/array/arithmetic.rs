@@ -96,7 +96,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// As many dimensions as an array can have.
+/// The largest number of dimensions of an array.
 const MOST: usize = 6;
 
 macro_rules! numbers {

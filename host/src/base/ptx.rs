@@ -51,7 +51,7 @@ pub(crate) fn declarations(text: &str) -> Option<Declarations> {
     Some(Declarations { kernels: signatures, constants: constants.collect() })
 }
 
-/// The declarations of texts that were linked. None: one of them is beyond our parser.
+/// The declarations of linked texts. None if our parser cannot parse a text.
 pub(crate) fn declarations_of<'t>(texts: impl Iterator<Item = &'t str>) -> Option<Declarations> {
     let mut all = Declarations { kernels: Vec::new(), constants: Vec::new() };
     for text in texts {
@@ -62,8 +62,8 @@ pub(crate) fn declarations_of<'t>(texts: impl Iterator<Item = &'t str>) -> Optio
     Some(all)
 }
 
-/// A text, or several for as many architectures, of which kernels are taken one by one: so that the driver compiles nothing but
-/// what is used. Each is looked through once, when a kernel is first taken from it.
+/// A text, or a text for each of several architectures, from which kernels are extracted one by one, so that the driver
+/// compiles used kernels only. Each text is searched once, when a kernel is first extracted from it.
 pub(crate) struct Pieces {
     sealed: &'static str,
     texts: Vec<Piece>,

@@ -43,7 +43,7 @@ pub(crate) enum Scope {
     Process,
 }
 
-/// A recording, as the threads that report to it know it. After its end nothing is added.
+/// A handle to a recording for the threads that report to it. After the end of the recording nothing is added.
 #[derive(Clone)]
 pub(crate) struct Recorder(Arc<Shared>);
 
@@ -399,7 +399,7 @@ impl Recorder {
             clock.release();
         }
         if has_own {
-            // SAFETY: it was current before, and what made it so keeps it alive. An error shows at the next call.
+            // SAFETY: the context was current before, and its owner keeps it alive. An error shows at the next call.
             let _ = unsafe { sys::cuCtxSetCurrent(own) };
         }
         activities.sort_by_key(|activity| activity.start);
@@ -431,7 +431,7 @@ impl Clock {
     fn new(started: Instant) -> Result<Clock, Code> {
         const NON_BLOCKING: u32 = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
         let (mut device, mut context, mut stream) = (0, std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: all are valid places; what is retained is released by `release`.
+        // SAFETY: all pointers are valid; `release` releases everything retained here.
         unsafe {
             answer(sys::cuCtxGetDevice(&mut device))?;
             answer(sys::cuStreamCreate(&mut stream, NON_BLOCKING))?;

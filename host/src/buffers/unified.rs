@@ -66,7 +66,7 @@ impl<T: Pod> UnifiedBuffer<T> {
                 answer(unsafe { sys::cuMemAllocManaged(&mut address, bytes, global) })?;
                 Ok(address)
             })?;
-            // On the host it has the same address.
+            // The host uses the same address.
             Ok((address, Origin::Managed))
         })
     }

@@ -190,7 +190,7 @@ impl Bell {
                     Ok(Some(panic))
                 }
                 Err(error) => {
-                    // The record stays as it is, and no other panic is written to it: the next wait reads it again.
+                    // The record is kept, and no other panic overwrites it: the next wait reads it again.
                     self.word().store(record, Ordering::Relaxed);
                     Err(error)
                 }

@@ -227,7 +227,7 @@ mod tests {
     /// Against a list for each byte.
     #[test]
     fn random_uses_wait_for_those_they_must() {
-        // So few that no list is ever full.
+        // Few enough bytes that no list is ever full.
         const BYTES: usize = 12;
         let mut state = 1_u64;
         let mut random = |below: u64| {

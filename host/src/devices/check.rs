@@ -23,7 +23,7 @@ pub use rumba_driver::check::{Check, Finding, FindingKind, Location, Severity, S
 /// device does not change what the closure hands it in place. `Checks::default().schedules(1)` calls it once.
 ///
 /// # Errors
-/// What `program` returns, unless it is the mistake of a kernel, which is a finding. An error if the process uses a GPU.
+/// The errors of `program`, except kernels' mistakes, which become findings. An error if the process uses a GPU.
 ///
 /// # Examples
 /// A test calls `check` in one line. The launch is an ordinary launch on the device that the closure receives:
@@ -130,10 +130,10 @@ impl Checks {
     /// that was copied to it before, as `&mut` arguments of kernels are, or if the second call copies something else to the device.
     ///
     /// # Errors
-    /// What `program` returns, unless it is the mistake of a kernel, which is a finding. An error if the process uses a GPU.
+    /// The errors of `program`, except kernels' mistakes, which become findings. An error if the process uses a GPU.
     ///
     /// # Panics
-    /// If `program` does; what was found until then is printed.
+    /// If `program` panics; the findings until then are printed.
     pub fn run<T>(&self, mut program: impl FnMut(&Device) -> Result<T>) -> Result<Findings> {
         let (first, schedules) = (
             from_environment("RUMBA_CHECK_SEED").unwrap_or(self.seed),
@@ -188,7 +188,7 @@ pub(crate) struct RunOnce<T> {
     /// What the host has read.
     pub(crate) copies: Vec<Copied>,
     pub(crate) inputs: Inputs,
-    /// What the exploration came to, if it is one of some.
+    /// The state of the exploration, if the run belongs to an exploration.
     pub(crate) explored: Option<Explored>,
     pub(crate) outcome: Outcome<T>,
 }

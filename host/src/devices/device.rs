@@ -1,4 +1,4 @@
-//! Devices: which there are, what they can do, and where everything on them starts.
+//! Devices: enumeration, properties, and the entry points of all work on a device.
 
 mod identity;
 mod memory;
@@ -55,8 +55,8 @@ struct Slot {
     context: RwLock<Arc<Context>>,
 }
 
-/// What is alive in the process, so that a device has one slot and one context at a time, however
-/// often it is asked for.
+/// The live slots and contexts of the process, so that a device has one slot and one context at a
+/// time, however often it is requested.
 struct Registry {
     slots: Vec<Weak<Slot>>,
     contexts: Vec<Weak<Context>>,
@@ -91,7 +91,7 @@ impl Registry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryInfo {
-    /// Memory that is free: neither this process nor another has it.
+    /// Free memory, which no process has allocated.
     pub free: usize,
     /// What contexts can use together.
     pub total: usize,

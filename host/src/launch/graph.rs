@@ -73,7 +73,7 @@ unsafe impl Send for Inner {}
 unsafe impl Sync for Inner {}
 
 impl Device {
-    /// Records what `work` launches on the stream that it is given, without running it.
+    /// Records the launches of `work` on the stream that it receives, without running them.
     ///
     /// Launches on other streams of [`Device::stream`], copies to and from the host and everything else that `work` does happen at once,
     /// as outside. Launches and copies on the default stream of this device, which those of arrays are too, are refused: they would be
@@ -119,7 +119,7 @@ impl Inner {
             let mut node = ptr::null_mut();
             let added = step.with_parameters(|parameters| {
                 let (ahead, count) = (late.as_ref().map_or(ptr::null(), ptr::from_ref), late.iter().len());
-                // SAFETY: what is ahead is one node or none; the parameters are those that the launch was checked with.
+                // SAFETY: `ahead` has one node or none; the launch was checked with these parameters.
                 unsafe { sys::cuGraphAddKernelNode(&mut node, graph.raw, ahead, count, parameters) }
             });
             // SAFETY: both are kernel nodes of the graph, and the launch was allowed to begin early.
@@ -277,9 +277,9 @@ fn add_uses<'u>(all: &mut Vec<(Memory, Access)>, uses: impl IntoIterator<Item = 
     }
 }
 
-/// Tells each launch that may begin early which of its inputs it need not wait for: those that are not written by any launch
-/// which may be running then. That is the last one that began when all ahead of it had ended, and those behind it. Unsafe
-/// kernels may write more than is known.
+/// Tells each launch that may begin early which inputs it need not wait for: the inputs that no running launch may
+/// write. The launches that may be running are the last launch that waited for all earlier launches, and the launches
+/// after it. Unsafe kernels may write memory that is not known.
 fn settle(steps: &mut [Step]) {
     let (mut written, mut known) = (Vec::new(), true);
     for step in steps {
@@ -302,7 +302,7 @@ impl fmt::Debug for Graph {
 }
 
 impl Inner {
-    /// The context must be current. Launches that are still running are not disturbed.
+    /// The context must be current. Running launches are not affected.
     fn destroy_executable(&mut self) {
         let executable = std::mem::replace(&mut self.executable, ptr::null_mut());
         if !executable.is_null() {

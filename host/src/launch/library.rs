@@ -1,7 +1,7 @@
 //! Libraries of kernels that the runtime launches itself, such as the algorithms: what their handles share from call to call.
 //!
-//! Kernels are loaded one by one, so that a program waits for the driver's compiler only for those it uses. What the kernels are
-//! for is not known here.
+//! Kernels are loaded one by one, so that a program waits for the driver's compiler only for the kernels it uses. This
+//! module does not know the purpose of the kernels.
 
 use crate::base::error::Result;
 use crate::base::ptx::Pieces;

@@ -34,7 +34,7 @@ pub struct Attention {
     pub scale: Option<f32>,
 }
 
-/// Numbers that there are kernels for: `f16` and `bf16` of `half`. Sums are made in `f32`.
+/// Element types with kernels: `f16` and `bf16` of `half`. Sums are computed in `f32`.
 #[diagnostic::on_unimplemented(
     message = "there is no attention of elements `{Self}`",
     note = "there is one of `f16` and `bf16` of `cuda_std::half`"

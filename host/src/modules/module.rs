@@ -60,7 +60,7 @@ struct Inner {
     ptx: String,
     /// The single texts of a linked module.
     texts: Vec<Text>,
-    /// Kernels that are in texts for other devices.
+    /// Kernels in texts for other devices.
     elsewhere: Vec<Elsewhere>,
     declarations: OnceLock<Option<Declarations>>,
     /// Where its kernels ring when they panic, if they can.
@@ -152,7 +152,7 @@ impl Module {
     /// What the driver's compiler made of a kernel.
     ///
     /// # Errors
-    /// [`ModuleError::MissingKernel`] if there is no kernel of that name.
+    /// [`ModuleError::MissingKernel`] if the module lacks the kernel.
     pub fn info(&self, kernel: &str) -> Result<KernelInfo> {
         let entered = self.enter(kernel)?;
         Ok(self.named(&entered, kernel)?.info)
@@ -319,7 +319,7 @@ impl Module {
     }
 }
 
-/// Converts a text to a C string for the driver. [`image`] has checked that the text has no NUL.
+/// Converts a text to a C string for the driver. The text has no NUL, as checked by [`image`].
 pub(crate) fn c_string(ptx: &str) -> CString {
     let end = ptx.find('\0').unwrap_or(ptx.len());
     CString::new(&ptx[..end]).unwrap_or_default()

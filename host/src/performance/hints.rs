@@ -133,7 +133,7 @@ impl Module {
     /// local memory. An empty list is the usual answer.
     ///
     /// # Errors
-    /// [`crate::error::ModuleError::MissingKernel`] if there is no kernel of that name.
+    /// [`crate::error::ModuleError::MissingKernel`] if the module lacks the kernel.
     ///
     /// # Examples
     /// ```

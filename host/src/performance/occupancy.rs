@@ -157,10 +157,10 @@ impl Limits {
 
 impl Module {
     /// How full a kernel keeps a multiprocessor of this device, in blocks of this shape with so many bytes of dynamic
-    /// shared memory. The blocks are the driver's answer, what limits them is [`Limits::occupancy`]'s.
+    /// shared memory. The driver calculates the number of blocks, [`Limits::occupancy`] the limiting resource.
     ///
     /// # Errors
-    /// [`crate::error::ModuleError::MissingKernel`] if there is no kernel of that name.
+    /// [`crate::error::ModuleError::MissingKernel`] if the module lacks the kernel.
     ///
     /// # Examples
     /// ```
@@ -194,7 +194,7 @@ impl Module {
     /// so many threads takes: `|_| 0` for none.
     ///
     /// # Errors
-    /// [`crate::error::ModuleError::MissingKernel`] if there is no kernel of that name.
+    /// [`crate::error::ModuleError::MissingKernel`] if the module lacks the kernel.
     ///
     /// # Examples
     /// ```

@@ -74,12 +74,12 @@ thread_local! {
 #[must_use = "a profile ends when this is dropped"]
 pub struct Profiler {
     recorder: Recorder,
-    /// It ends on the thread that began it.
+    /// Not `Send`: a profile ends on the thread that began it.
     thread: PhantomData<*const ()>,
 }
 
 impl Profiler {
-    /// Begins a profile of what this thread does, as [`profile`] has it.
+    /// Begins a profile of this thread's work, as [`profile`] does.
     ///
     /// # Errors
     /// [`Error::NestedProfile`] if this thread is taking one.

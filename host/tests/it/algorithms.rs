@@ -21,7 +21,7 @@ const SIZES: [usize; 16] = [0, 1, 2, 3, 5, 31, 32, 33, 1023, 1024, 1025, 4097, 9
 /// More than the blocks of a software device take in three rounds of a scan.
 const MANY: usize = 700_001;
 
-/// Numbers that are the same each time: SplitMix64.
+/// Reproducible random numbers: SplitMix64.
 fn words(n: usize, seed: u64) -> impl Iterator<Item = u64> {
     (0..n as u64).map(move |i| {
         let mut z = (i + seed.wrapping_mul(0x1000_0001)).wrapping_mul(0x9E37_79B9_7F4A_7C15);

@@ -248,7 +248,7 @@ fn whole_tiles() {
                     ONLY.set(Some(name));
                     check::<f32, f32, _>(&mut random, shape, [a, b, c], single, |p| p.scale(-0.5), |sum, _| -0.5 * sum);
                 }
-                // Elements that are read before are written by one block each.
+                // With a `beta`, one block alone reads and writes each element.
                 let beta = if shape[3] % 16 == 0 { 0.0 } else { 3.0 };
                 for name in ["f64 by warps", "f64 by warps, packed", "f64 by warps, small"] {
                     ONLY.set(Some(name));

@@ -267,7 +267,7 @@ fn graphs_take_new_arguments() {
         graph.launch()?;
         assert_eq!((a.to_vec()?, b.to_vec()?), (vec![2.0; N], vec![3.0; N]));
 
-        // Other kernels make another graph of it; an error leaves it as it was.
+        // Other kernels make a new graph; an error leaves the graph unchanged.
         let wrong = graph.update(|_| Err(Error::NoDevice("nothing".to_owned())));
         assert!(wrong.is_err() && graph.len() == 1);
         graph.update(|stream| {

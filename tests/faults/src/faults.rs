@@ -185,7 +185,7 @@ fn works(device: &Device) -> Result<()> {
     Ok(())
 }
 
-/// Of which objects there are more than before.
+/// The kinds of objects whose number has grown.
 fn grown(before: &[(String, u64)]) -> Option<String> {
     let now = fault::objects();
     let more = now.iter().zip(before).filter(|((_, now), (_, before))| now > before);

@@ -1,5 +1,5 @@
-//! Kernels that are wrong, each in one way. Built with overflow checks; tests/tests/it/faults.rs launches them and compares the
-//! reports, line numbers included.
+//! Faulty kernels, each with one mistake. Built with overflow checks; tests/tests/it/faults.rs launches them and
+//! compares the reports, line numbers included.
 #![no_std]
 
 use cuda_std::prelude::*;

@@ -27,7 +27,7 @@ pub enum Case {
 
 /// A case with its inputs on the device.
 pub trait Work {
-    /// Which kernel runs, and how it is launched.
+    /// The kernel that runs, and its launch configuration.
     fn kernel(&self) -> String;
     /// Launches it once.
     fn launch(&mut self, stream: &Stream) -> rumba::Result<()>;
@@ -56,7 +56,7 @@ fn only(linalg: Linalg, kind: Option<&str>) -> Linalg {
 /// Makes random inputs for a case, and chooses its kernel.
 ///
 /// # Errors
-/// Of cases that there are not; the runtime's.
+/// An error for an unknown case; the runtime's errors.
 pub fn prepare(device: &Device, case: Case) -> Result<Box<dyn Work>> {
     match case {
         Case::Attention(attention) => attention.prepare(device),

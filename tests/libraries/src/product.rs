@@ -23,7 +23,7 @@ pub struct Product {
     /// What is done with the sums: `bias`, a number for each column; `relu`, `gelu` or `silu`; `residual`, a number for each element.
     #[serde(default)]
     epilogue: Vec<String>,
-    /// The one kind of kernel that is wanted.
+    /// Restricts the case to one kind of kernel.
     #[serde(default)]
     only: Option<String>,
 }

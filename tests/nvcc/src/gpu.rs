@@ -25,7 +25,7 @@ pub struct Gpu {
 /// A kernel's argument: its bytes, in words that are aligned for every type. A buffer is borrowed or kept.
 pub struct Arg<'b> {
     words: Vec<u128>,
-    /// A buffer that lives as long as this.
+    /// Keeps a buffer alive as long as the argument.
     _owned: Option<Box<dyn Any>>,
     _borrowed: PhantomData<&'b ()>,
 }

@@ -69,7 +69,7 @@ impl Engines {
         all
     }
 
-    /// The same without the way that makes checks, which takes several times as long as the others.
+    /// The same engines without the checked engine, which takes several times as long as the other engines.
     #[must_use]
     pub fn unchecked(mut self) -> Self {
         self.0.retain(|way| !way.finds);

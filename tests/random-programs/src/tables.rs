@@ -66,7 +66,7 @@ pub(crate) const LINEAR: &[&str] = &[
     "div.u32 $i, $I, 8;",
 ];
 
-/// Values that are the same in all lanes.
+/// Warp-uniform values.
 pub(crate) const UNIFORM: &[&str] = &[
     "mov.u32 $u, <$c|$s|$U>;",
     "<add|sub|mul.lo|min|max>.<u|s>32 $u, $U, $U;",

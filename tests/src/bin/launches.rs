@@ -23,7 +23,7 @@ const LAUNCHES: u32 = 500;
 const ROUNDS: usize = 301;
 /// Rounds before those that count.
 const WARM_UP: usize = 20;
-/// Elements of each slice: one block, so that the kernel is as short as can be.
+/// Elements of each slice: one block, for the shortest possible kernel.
 const N: usize = 256;
 
 fn main() -> Result<()> {

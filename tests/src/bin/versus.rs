@@ -20,7 +20,7 @@ const ROUNDS: usize = 41;
 const BUDGET: Duration = Duration::from_millis(1500);
 /// Bytes of the copy that tells the bandwidth.
 const COPY: usize = 1 << 30;
-/// The architecture that is looked at where there is no GPU.
+/// The architecture to compile for without a GPU.
 const ARCHITECTURE: &str = "sm_90";
 
 fn main() -> Result<()> {

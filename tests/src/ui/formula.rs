@@ -19,7 +19,7 @@ pub enum Formula {
 /// An operator's sign, its precedence and what it does: nothing, if it divides by zero or shifts out of the word.
 type Operator = (&'static str, u32, fn(u32, u32) -> Option<u32>);
 
-/// No sign is the beginning of one that stands behind it.
+/// Longer operators come before their prefixes.
 const OPERATORS: [Operator; 11] = [
     ("|", 0, |a, b| Some(a | b)),
     ("^", 1, |a, b| Some(a ^ b)),

@@ -136,7 +136,7 @@ fn turing_runs_what_states_nothing() {
             },
             other => panic!("{other}"),
         }
-        // The error is that of one kernel, by whatever way it is asked for.
+        // Each way to look up a kernel gives this kernel's error.
         assert!(module.info("hopper").expect_err("there is no variant").to_string().contains("sm_90a"));
         let unknown = module.info("products").expect_err("there is no such kernel").to_string();
         format!("{}\n{}\n{}", module.kernels().join(" "), ran(&module, |y| kernels::plain(y)), unknown)
@@ -171,7 +171,7 @@ fn the_software_device_is_what_it_plays() {
     assert_eq!(said, "(8, 6) 101376 1536 16");
 }
 
-/// A text for one generation is a single one, and no other device is given it.
+/// A build for one generation has a single text, which no other device loads.
 #[test]
 fn a_single_text_is_chosen_too() {
     on(Playing("8.0"), || {

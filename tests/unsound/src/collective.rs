@@ -159,7 +159,7 @@ pub fn blocks_that_leave(
     }
     if way == RETURNS_LATE {
         cuda_std::sync::nanosleep(100_000);
-        // Threads that have returned are not waited for.
+        // Other threads do not wait for threads that have returned.
         if thread < 64 {
             return;
         }
@@ -433,7 +433,7 @@ pub mod attacks {
         target.device.synchronize()
     }
 
-    /// The memory of a block that has returned is read as it was left.
+    /// Other blocks read the last contents of the memory of a block that has returned.
     pub fn blocks_return_one_by_one(target: &Target) -> Result<()> {
         for lengths in [[1_u32, 2, 3, 4], [4, 1, 1, 1], [1, 5, 5, 1], [3, 3, 3, 3], [1, 1, 1, 9]] {
             let mut sums = [0_u32; 8 * 64];

@@ -181,7 +181,7 @@ pub mod attacks {
         target.module.launch((2, 256), super::unequal_roles((&a, [64, 64]), 7, 7))
     }
 
-    /// Nor do those of another block, which has copies from the one that panicked.
+    /// Nor do the roles of another block, which receives copies from the block that panicked.
     pub fn panic_of_a_producer_in_a_cluster(target: &Target) -> Result<()> {
         let (a, x) = (operand(target)?, [0_u32; 3]);
         let message = "index out of bounds: the len is 3 but the index is 3";
@@ -197,7 +197,7 @@ pub mod attacks {
         target.module.launch((2, 256), super::unequal_roles((&a, [64, 64]), 7, 7))
     }
 
-    /// No role waits for one that has ended.
+    /// No role waits for a role that has ended.
     pub fn roles_that_pass_unequally_many_stages(target: &Target) -> Result<()> {
         let a = operand(target)?;
         for (filled, taken) in [(0, 0), (1, 1), (3, 3), (20, 20)] {

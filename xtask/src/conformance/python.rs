@@ -52,7 +52,7 @@ impl Environment {
         std::fs::read_to_string(self.stamp()).is_ok_and(|installed| installed == self.packages.join("\n"))
     }
 
-    /// Makes the environment anew unless it is there.
+    /// Creates the environment unless it exists.
     pub(super) fn install(&self) -> Result<()> {
         if self.is_installed() {
             return Ok(());

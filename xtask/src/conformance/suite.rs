@@ -9,7 +9,7 @@ pub(crate) trait Suite: Sync {
     /// The client as it is called on the command line; its list is `tests/conformance/<name>.txt`.
     fn name(&self) -> &'static str;
 
-    /// What it is, with its version, for headings.
+    /// The client's name and version, for headings.
     fn about(&self) -> String;
 
     /// Whether [`Suite::install`] would have nothing to do.

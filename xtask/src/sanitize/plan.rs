@@ -120,9 +120,9 @@ pub(super) static MIRI: Plan = Plan {
         },
     ],
     environment: &[
-        // Kernels compute with device addresses, which are integers. Memory that lives as long as the process is no
-        // leak. Miri emulates weak memory for accesses of one size only: the host copies words of which kernels access
-        // parts.
+        // Kernels compute with device addresses, which are integers. Memory that is kept until the process ends is no
+        // leak. Miri emulates weak memory for accesses of one size only: the host copies words of which kernels
+        // access parts.
         (
             "MIRIFLAGS",
             "-Zmiri-disable-isolation -Zmiri-permissive-provenance -Zmiri-ignore-leaks -Zmiri-disable-weak-memory-emulation",

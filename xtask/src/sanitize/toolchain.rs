@@ -36,7 +36,7 @@ pub(super) enum Missing {
 pub(super) struct Nightly {
     rustup: PathBuf,
     name: String,
-    /// The machine that it runs on, as the compiler calls it.
+    /// The host's target triple.
     pub(super) host: String,
 }
 

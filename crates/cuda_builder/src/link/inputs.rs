@@ -16,7 +16,7 @@ use super::{Failure, Input, LibraryFile, atomics, read, symbols};
 use crate::error::BuildError;
 use crate::llvm::{Linkage, Machine, Module, Value};
 
-/// Instructions that Rust has no name for, as functions that `cuda_std` declares.
+/// Definitions of functions that `cuda_std` declares, for instructions without an intrinsic in Rust.
 const BUILTINS: &str = include_str!("builtins.ll");
 
 /// The contents of the files, from which modules are read on demand.

@@ -65,7 +65,7 @@ pub(crate) struct Input {
 /// An rlib.
 pub(crate) struct LibraryFile {
     pub(crate) path: PathBuf,
-    /// Whether it is part of the standard library, of which only what is needed is linked.
+    /// Whether the library is part of the standard library, of which only needed symbols are linked.
     pub(crate) standard: bool,
 }
 

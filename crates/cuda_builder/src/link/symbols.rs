@@ -1,4 +1,4 @@
-//! Which symbols stay visible, what the others are called, and whether any is missing.
+//! Decides which symbols stay visible, renames the other symbols, and reports missing symbols.
 
 use std::collections::BTreeSet;
 

@@ -96,7 +96,7 @@ impl Need {
 
 /// Instructions and modifiers newer than the first floor: opcode (`*` is any), a modifier that must be
 /// among its dotted parts (empty is none), PTX version, compute capability. From the "PTX ISA Notes"
-/// and "Target ISA Notes" of each instruction's page. What [`SPECIFIC`] names as well needs more than that.
+/// and "Target ISA Notes" of each instruction's page. Instructions that [`SPECIFIC`] names too need more than that.
 const NEWER: [(&str, &str, u32, u32); 52] = [
     ("*", "L2::cache_hint", 74, 80),
     ("*", "b128", 83, 70),

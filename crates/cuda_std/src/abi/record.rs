@@ -24,10 +24,10 @@ pub struct Record {
     pub numbers: [u64; 2],
     /// Index of the block in the grid, then of the thread in the block.
     pub indices: [u32; 6],
-    /// How many indices there are: 6, also before a panic. The device reads it so that the compiler cannot know it.
+    /// The number of indices: 6, also before a panic. The device reads it from memory, to hide it from the compiler.
     pub dimensions: u32,
-    /// The last grid in which a thread has panicked, plus 1, by which threads of it that wait know that. Of two grids that panic at
-    /// once, threads of the first may wait on.
+    /// The last grid in which a thread has panicked, plus 1: waiting threads of this grid read it. If two grids panic
+    /// at once, threads of the first grid may keep waiting.
     pub grid: u32,
 }
 

@@ -155,8 +155,8 @@ where
     }
 }
 
-/// What is before the block's tile, which comes to `whole`, if there is anything; `initial` is before everything. Called by
-/// one warp.
+/// The prefix of the block's tile, if any, starting with `initial`; `whole` is the total of the tile. Called by one
+/// warp.
 #[inline(always)]
 fn before_tile<T: Pod, O: Operator<T>>(published: &[Atomic<u64>], initial: Option<T>, whole: T) -> Option<T> {
     let look_back = LookBack::of_block(published);

@@ -139,7 +139,7 @@ impl<'a, T, const N: usize> View<'a, T, N> {
     /// ```
     ///
     /// # Panics
-    /// If the slice has not as many elements as the shape, or an axis is longer than 2³¹ - 1.
+    /// If the length of the slice does not fit the shape, or an axis is longer than 2³¹ - 1.
     #[inline(always)]
     #[must_use]
     #[track_caller]
@@ -148,7 +148,7 @@ impl<'a, T, const N: usize> View<'a, T, N> {
     }
 
     /// # Safety
-    /// The dimensions describe elements that are there, and that are not written during `'a`.
+    /// The dimensions describe existing elements, which are not written during `'a`.
     #[inline(always)]
     pub(crate) unsafe fn from_parts(start: *const T, dimensions: Dimensions<N>) -> Self {
         Self { start, dimensions, elements: PhantomData }
@@ -160,14 +160,14 @@ impl<'a, T, const N: usize> View<'a, T, N> {
         (self.start, &self.dimensions)
     }
 
-    /// How long each axis is.
+    /// The length of each axis.
     #[inline(always)]
     #[must_use]
     pub fn shape(&self) -> [usize; N] {
         self.dimensions.shape()
     }
 
-    /// How many elements there are; `usize::MAX` if there is no such number, of a view that has elements many times.
+    /// The number of elements; saturates at `usize::MAX` for a view that repeats elements.
     #[inline(always)]
     #[must_use]
     pub fn len(&self) -> usize {
@@ -383,7 +383,7 @@ impl<'a, T, const N: usize> ViewMut<'a, T, N> {
     /// A slice as an array in row-major order: the last axis is the fastest.
     ///
     /// # Panics
-    /// If the slice has not as many elements as the shape, or an axis is longer than 2³¹ - 1.
+    /// If the length of the slice does not fit the shape, or an axis is longer than 2³¹ - 1.
     #[inline(always)]
     #[must_use]
     #[track_caller]
@@ -398,7 +398,7 @@ impl<'a, T, const N: usize> ViewMut<'a, T, N> {
         Self { start, dimensions, elements: PhantomData }
     }
 
-    /// How long each axis is.
+    /// The length of each axis.
     #[inline(always)]
     #[must_use]
     pub fn shape(&self) -> [usize; N] {

@@ -299,7 +299,7 @@ impl Coalesced {
     }
 }
 
-// SAFETY: `activemask` is the same for all lanes that run together, and so are the votes among them.
+// SAFETY: `activemask` gives all converged lanes the same mask, and votes among these lanes give all the same result.
 unsafe impl lanes::Lanes for Coalesced {
     #[inline(always)]
     fn mask(self) -> u32 {

@@ -671,8 +671,8 @@ impl<T: Element + Pod, const ROWS: usize, const COLUMNS: usize, const M: usize, 
     #[inline(always)]
     #[must_use]
     pub fn part_start(&self, step: usize) -> [usize; 2] {
-        // No warp has more parts than there are. Steps are compared first, so that the product does not wrap to the part of
-        // another warp.
+        // A step beyond the last part has no rows. The step is compared first, so that the product does not wrap around
+        // to a part of another warp.
         if step >= Self::PARTS {
             return [ROWS, 0];
         }

@@ -159,8 +159,8 @@ pub(crate) fn grid_clusters() -> [u32; 3] {
     [grid_clusters_x(), grid_clusters_y(), grid_clusters_z()]
 }
 
-/// The architecture that the code is built for, ten times its capability: 800 for sm_80. The builder answers before it
-/// optimises, so that a branch on it is none.
+/// The target architecture, ten times its number: 800 for sm_80. The builder replaces the call by a constant before it
+/// optimises, so that branches on the architecture disappear.
 #[inline(always)]
 pub(crate) fn arch() -> u32 {
     #[cfg(target_arch = "nvptx64")]

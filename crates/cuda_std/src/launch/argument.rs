@@ -96,7 +96,7 @@ pub unsafe trait MemoryMut<'a, T> {
 ///
 /// # Safety
 ///
-/// `bind` binds pointer and lengths as such an output has them, of memory as for [`MemoryMut`].
+/// `bind` binds pointer and lengths in the layout of such an output, of memory as for [`MemoryMut`].
 pub unsafe trait OutputArgument<'a, T, S> {
     /// Appends pointer and lengths to the list.
     fn bind(self, arguments: &mut Arguments<'a>);
@@ -205,7 +205,7 @@ pub struct Out<S>(pub S);
 pub struct InOut<S>(pub S);
 
 pub(super) mod host {
-    //! The host types that convert to slices. Private, so that other crates cannot add types.
+    //! Host types that convert to slices. Sealed: other crates cannot add types.
 
     use super::Vec;
 

@@ -127,7 +127,7 @@ impl<'t> StatedParameter<'t> {
     }
 }
 
-/// The parameter and what is compared of it.
+/// The parameter and its compared properties.
 impl fmt::Display for StatedParameter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Ok([rank, elements, size, align, words @ .., x, y, z]) = <[u64; NUMBERS]>::try_from(&*self.numbers) else {

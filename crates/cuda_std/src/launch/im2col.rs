@@ -13,7 +13,7 @@ use crate::collective::tensor::{Geometry, Im2colMap, Im2colTiling, Image, Swizzl
 ///
 /// # Safety
 ///
-/// As for [`TensorMemory`]: `encode_im2col` gives what the device takes for images that lie there as said.
+/// As for [`TensorMemory`]: `encode_im2col` gives the device's map of the images, which lie in memory as described.
 #[diagnostic::on_unimplemented(
     message = "no im2col map of elements `{T}` can be made of `{Self}`",
     label = "no device memory of elements `{T}`",

@@ -263,7 +263,7 @@ impl<T, const N: usize> Map<'_, T, Dim<N>> {
 }
 
 impl Region<'_> {
-    /// The strides in a larger shape: axes that are not there, or have one element, have stride 0.
+    /// The strides in a larger shape: missing axes, and axes of length 1, have stride 0.
     pub(super) fn strides_in(&self, shape: &[usize]) -> Strides {
         let missing = shape.len() - self.shape.len();
         let own = self.shape.iter().zip(&self.strides);

@@ -5,7 +5,7 @@
 //! and knows which host memory must be copied to the device and back. This module neither
 //! allocates device memory nor launches anything: a runtime does, in these steps.
 //!
-//! 1. [`Call::check`] with the shape of the launch. A kernel whose [`Contract`] is cooperative is launched so.
+//! 1. [`Call::check`] with the shape of the launch. A cooperative [`Contract`] needs a cooperative launch.
 //! 2. For each of [`Arguments::transfers`]: allocate [`HostMemory::bytes`] on the device, copy in
 //!    if [`HostMemory::source`] has something, and tell the address by [`Arguments::set_address`].
 //! 3. Launch [`Kernel::name`] with [`Arguments::parameters`].

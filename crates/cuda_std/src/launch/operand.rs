@@ -248,7 +248,7 @@ impl<'a> Region<'a> {
         self
     }
 
-    /// The dimensions as a kernel takes them, or what is wrong with them.
+    /// The dimensions in the layout of a kernel's parameter, or an error.
     fn dimensions<const N: usize>(&self) -> Result<Dimensions<N>, ViewError> {
         if let Some(problem) = &self.problem {
             return Err(problem.clone());

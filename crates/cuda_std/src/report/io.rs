@@ -71,7 +71,7 @@ pub trait Print: sealed::Print + Copy {
     fn word(&self) -> Self::Word;
 }
 
-/// Values of one `print!`, as C lays them out. For the macros.
+/// Values of one `print!`, in C's layout. For the macros.
 ///
 /// # Safety
 ///

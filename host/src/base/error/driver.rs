@@ -25,8 +25,8 @@ pub struct DriverError {
 /// A kernel that failed on the device. Its context is lost.
 #[derive(Clone, thiserror::Error)]
 pub struct Fault {
-    /// What the driver said, and during which operation it said so. Launches are asynchronous, so
-    /// that may be a later call than the launch.
+    /// The driver's error, and the operation that returned it. Launches are asynchronous, so
+    /// the operation may be a later call than the launch.
     pub error: DriverError,
     /// The kernel that was launched last before the driver said so.
     pub kernel: Option<&'static str>,

@@ -64,10 +64,10 @@ pub enum NcclError {
         devices: usize,
     },
 
-    /// A device was named that is not there.
+    /// The communicator has no device of this number.
     #[error("there is no device {rank} in this communicator: it has {count}, counted from 0")]
     NoSuchRank {
-        /// The place asked for.
+        /// The number asked for.
         rank: usize,
         /// Devices of the communicator.
         count: usize,

@@ -115,7 +115,7 @@ impl Library {
             unsafe { begin(sys::cuLaunchHostFunc) };
             library.on_software = true;
         }
-        // The library may have started threads, so it is never unloaded.
+        // Never unloads the library, which may have started threads.
         std::mem::forget(loaded);
         let mut version = 0;
         // SAFETY: `version` is a valid place.

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 #[repr(C)]
 pub(in crate::devices) struct UniqueId(pub(in crate::devices) [u8; 128]);
 
-/// `ncclConfig_t` as it was in 2.14. Newer versions read from `version` which fields there are.
+/// `ncclConfig_t` of NCCL 2.14. Newer versions of NCCL learn the fields from `version`.
 #[repr(C)]
 struct Config {
     size: usize,
@@ -267,7 +267,7 @@ impl Drop for Rank {
                 return;
             };
             let begin = Instant::now();
-            // SAFETY: it is alive; all its operations are done, which each has waited for.
+            // SAFETY: the communicator is alive; each operation has waited for its end, so all are done.
             let answer = unsafe { (nccl.processes.finalize)(comm) };
             let ended = nccl.library.check("end a communicator", Some(comm), answer).is_ok()
                 && loop {

@@ -1,7 +1,7 @@
 //! Connections between ranks: every other rank has one to rank 0, by TCP.
 //!
 //! A rank that is not 0 sends a [`Call`] and its bytes. Rank 0 compares all calls with its own, and answers with a status: 0 and bytes, or
-//! the error that has ended the group. So each rank is told which one is lost, late or at another operation.
+//! the error that has ended the group. So each rank learns which rank is lost, late or at another operation.
 
 use super::place::{self, LONGEST_TIMEOUT, Place};
 use crate::base::error::RankError;
@@ -463,9 +463,11 @@ impl Wire {
         self.deliver(call.operation, &mut [])
     }
 
-    /// While an operation that all ranks came to is done elsewhere: whether one of them is lost, or it takes too long.
+    /// Called while an operation of all ranks runs elsewhere: returns an error if a rank is lost, or the operation
+    /// takes too long.
     ///
-    /// A rank that has done its part may end before this one has, so what is left is waited for a little longer.
+    /// A rank that has done its part may end before this rank has, so the end of a connection is tolerated a little
+    /// longer.
     pub(super) fn watch(&mut self, operation: Operation) -> Result<(), RankError> {
         if let Some(error) = &self.ended {
             return Err(error.clone());

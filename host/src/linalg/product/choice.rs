@@ -174,7 +174,7 @@ impl Way {
         if !fits || !is_split && !is_plain && !self.has_epilogue() {
             return None;
         }
-        // Of plain products, other kernels are as fast.
+        // For plain products, other kernels are as fast.
         if self.is_fused() && (is_plain || !group::is_fusible(operands)) {
             return None;
         }
@@ -254,7 +254,7 @@ impl Problem {
         all.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((1, f64::INFINITY))
     }
 
-    /// What products that are answered alike have in common: sizes of the same class.
+    /// The class of a product's sizes. Products of the same class share an answer.
     fn class(&self) -> String {
         let [batch, rows, columns, terms] = [self.batch, self.rows, self.columns, self.terms].map(class);
         format!("{batch}x{rows}x{columns}x{terms}")
@@ -350,7 +350,7 @@ fn choose<T: Multiply<U>, U: Pod>(
     let last = |name: &'static str| name.rsplit("::").next().unwrap_or(name);
     let packs = candidates.iter().fold([false; 2], |all, plan| [all[0] | plan.packs[0], all[1] | plan.packs[1]]);
     let packs = packs.map(|packs| if packs { "packed" } else { "there" });
-    // Some kernels have no epilogue: an answer that was found among them is none of products that have one.
+    // Some kernels have no epilogue: their answers are invalid for products with an epilogue.
     let epilogue = if group::is_plain(operands) { "plain" } else { "epilogue" };
     let question = format!(
         "product {} {} {} {} {} {precision:?} {epilogue}",

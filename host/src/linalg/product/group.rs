@@ -58,7 +58,7 @@ impl<'c, T: Multiply<U>, U: Pod> Tensors<'c, T, U> {
     }
 }
 
-/// Memory from the first to the last element, and how the matrices lie there. A matrix that serves for all is one.
+/// The memory from the first to the last element, and the layout of the matrices. A broadcast matrix counts once.
 pub(super) fn matrices<'c, T: Pod>(view: &ArrayView<'c, T, 3>) -> (DeviceSlice<'c, T>, TensorShape) {
     let ([batch, rows, columns], [apart, down, _]) = (view.shape(), view.strides());
     let batches = if apart == 0 { batch.min(1) } else { batch };

@@ -1,4 +1,4 @@
-//! Which elements are multiplied, and by which kernels.
+//! The element types of products, and their kernels.
 
 use super::choice::Way;
 use crate::array::{ArrayView, ArrayViewMut};

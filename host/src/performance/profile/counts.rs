@@ -33,7 +33,7 @@ struct Global {
 
 impl Profile {
     /// Takes the costs of kernels from what the software device has counted, in the form of `RUMBA_PROFILE_JSON`: the mean
-    /// of each kernel's launches. Lines that have another form are passed over.
+    /// of each kernel's launches. Lines of any other form are skipped.
     pub fn set_counts(&mut self, json: &str) {
         let mut sums = BTreeMap::<String, (u64, Cost)>::new();
         for launch in json.lines().filter_map(|line| serde_json::from_str::<Launch>(line).ok()) {

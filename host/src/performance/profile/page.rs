@@ -37,7 +37,7 @@ th:first-child, td:first-child { text-align: left; }
 .wrap { overflow-x: auto; } svg { display: block; max-width: none; }
 ";
 
-/// A row of the timeline: what it is called, and what lies on it.
+/// A row of the timeline: its name and its boxes.
 struct Track {
     name: String,
     boxes: Vec<Box>,

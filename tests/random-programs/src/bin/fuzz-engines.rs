@@ -262,7 +262,7 @@ impl Counts {
         format!("{:6.0} s: {} programs: {}", since.elapsed().as_secs_f64(), self.inputs, words.join(", "))
     }
 
-    /// Inputs of which each one is a finding.
+    /// The number of inputs that are findings.
     fn bad(&self) -> u64 {
         let good = ["ended", "failed", "unknown"];
         self.words.iter().filter(|(word, _)| !good.contains(&word.as_str())).map(|(_, count)| *count).sum()

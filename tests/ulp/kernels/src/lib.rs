@@ -21,9 +21,9 @@ pub struct Worst {
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct Inputs {
-    /// Bits of the first.
+    /// Bits of the first input.
     pub first: u32,
-    /// From one to the next; odd, so that all 2³² are different.
+    /// Step from one input to the next; odd, so that 2³² inputs are all different.
     pub step: u32,
     /// Inputs of each thread.
     pub per_thread: u32,

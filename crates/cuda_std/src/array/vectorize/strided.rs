@@ -108,9 +108,9 @@ impl<T: Value> StridedResult<T> {
 struct Line<T> {
     /// Its first row.
     start: *const T,
-    /// From a row to the next.
+    /// The distance from a row to the next.
     stride: i32,
-    /// From one of the thread's rows to the next. If it is 1 they are side by side.
+    /// The distance from one of the thread's rows to its next. With 1 the rows are neighbours.
     step: isize,
 }
 

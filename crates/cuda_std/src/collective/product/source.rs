@@ -115,7 +115,7 @@ impl<F: Form> Source<F> {
         }
     }
 
-    /// Goes on to the tile after so many that are there as a whole.
+    /// Skips this many complete tiles.
     #[inline(always)]
     pub(super) fn skip(&mut self, tiles: u32) {
         let terms = tiles * F::DEPTH as u32;
@@ -276,7 +276,7 @@ const TURNED: u8 = 4;
 /// Elements of 4 bytes in 16.
 const VECTOR: usize = 4;
 
-/// Terms of neighbouring lines, before they are turned: as many as there are passes.
+/// Terms of neighbouring lines before they are turned, one vector for each pass.
 pub(super) struct Unturned<T>([Vector4<T>; 4]);
 
 /// Two elements of 4 bytes that are written with one instruction.
@@ -366,7 +366,7 @@ fn not_aligned() -> ! {
 }
 
 /// # Safety
-/// As for `cp.async` of `width` bytes, of which `bytes` are read.
+/// The conditions of `cp.async` with `width` bytes to write, `bytes` of which are read.
 #[inline(always)]
 unsafe fn copy_of(to: *mut u8, from: *const u8, width: usize, bytes: u32) {
     // SAFETY: the caller's.

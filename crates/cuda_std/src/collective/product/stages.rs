@@ -200,7 +200,7 @@ impl<W: Way> ProductStages<'_, W> {
             "a product is computed by blocks of as many threads as its way says"
         );
         let (left, right, mut output) = (a.parts(), b.parts(), words(c.start.addr(), &c.shape));
-        // Lengths have 31 bits. The bit is opaque, so that whether there is a value stays a predicate.
+        // Lengths have 31 bits. The bit is opaque, so that `value.is_some()` compiles to a predicate.
         output[2] |= if value.is_some() { intrinsics::opaque(1 << 31) } else { 0 };
         let task = [words(left.0.addr(), left.1), words(right.0.addr(), right.1), output];
         assert!(
@@ -224,7 +224,7 @@ impl<W: Way> ProductStages<'_, W> {
                 )
             };
             let mut sums = W::Sums::zeroed();
-            // The tiles that are there as a whole come last: the other code needs more registers, which are free before there are sums.
+            // Complete tiles come last: code for partial tiles needs more registers, which are free before the sums.
             let (mut left, mut right) = sources(tile);
             let is_plain = left.plain().is_some() && right.plain().is_some();
             let plain_steps = if is_plain { whole_steps } else { 0 };
@@ -363,7 +363,7 @@ impl<W: Way> ProductStages<'_, W> {
     ) {
         let (across, memory) = (W::Right::LINES, self.memory.cast::<W::Sum>());
         let stride = across + PADDING;
-        // As many rows at a time as there is room for.
+        // The number of rows that fit into shared memory at a time.
         let down = const {
             let room = size_of::<W::Memory>() / ((W::Right::LINES + PADDING) * size_of::<W::Sum>());
             let rows = if room < W::Left::LINES { room } else { W::Left::LINES };
@@ -374,7 +374,7 @@ impl<W: Way> ProductStages<'_, W> {
         let own = [top.next_multiple_of(W::Left::LINES), left.next_multiple_of(W::Right::LINES)];
         let mut first = 0;
         while first < W::Left::LINES {
-            // All threads are done with what was there.
+            // Waits until all threads have read the previous contents.
             intrinsics::barrier_sync(self.barrier);
             W::each(thread(), sums, |[row, column], sums| {
                 let row = row.wrapping_sub(first);
@@ -408,7 +408,7 @@ impl<W: Way> ProductStages<'_, W> {
         intrinsics::barrier_sync(self.barrier);
     }
 
-    /// The tiles of a step. Behind each there is room for what is not turned yet.
+    /// The tiles of a step. Behind each tile lies memory for terms that are not turned yet.
     #[inline(always)]
     fn tiles(&self, step: u32) -> sealed::Tiles<W> {
         let [left, right] = const {

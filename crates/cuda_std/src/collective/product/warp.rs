@@ -145,7 +145,7 @@ impl<T: Load, const DOWN: usize, const ACROSS: usize> Read<T, DOWN, ACROSS> {
     /// Of the parts of tiles that the calling thread's warp multiplies, `INNER` terms.
     ///
     /// # Safety
-    /// The tiles are there, and have the terms.
+    /// The tiles are complete in shared memory, and have the terms.
     #[inline(always)]
     unsafe fn new<L: Form<Element = T::Stored>, R: Form<Element = T::Stored>, const LEFT: bool, const RIGHT: bool>(
         thread: usize,

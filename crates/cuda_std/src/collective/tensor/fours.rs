@@ -19,7 +19,7 @@ use crate::device::wgmma::{self, Sums as _};
 /// Columns whose sums are in shared memory at a time: 16 rows of these are what a warp has room for.
 const PART: u32 = 64;
 
-/// Where such results go, and what makes them.
+/// The output of such results, and the function that computes them.
 struct Fours<'l, O, S, F, G, const GROUPS: u32> {
     output: MatrixOutput<'l, O, S>,
     staging: TensorStaging<'l, Swizzled<f32, 16, 32>, GROUPS>,

@@ -153,7 +153,7 @@ impl<'l, T: Tile> Im2colRows<'l, T> {
         assert_sixteen::<T::Element>(channel);
         Im2colSource {
             rows: self,
-            // A tap that no filter has is one beyond the largest.
+            // Clamps taps beyond any filter to 255, one beyond the largest.
             tap: [column.min(255) as u16, row.min(255) as u16],
             channel,
         }

@@ -286,8 +286,8 @@ pub(crate) const SETTLED: u32 = 1 << 31;
 /// A matrix in global memory, to be written in tiles of type `T`, each by one block. A parameter of a kernel, for which the
 /// host passes a buffer and its shape: `(&mut buffer, [rows, columns])`. What would lie beyond the matrix is not written.
 ///
-/// `O`, a [`Tiling`](super::Tiling), says which block writes what: [`tiles`](Self::tiles). It is the parameter's because it has to be
-/// the same in all blocks.
+/// `O`, a [`Tiling`](super::Tiling), assigns tiles to blocks: [`tiles`](Self::tiles). The tiling is part of the
+/// parameter's type, because all blocks have to agree on it.
 #[derive(Debug)]
 pub struct TensorOutput<'l, T: Tile, O> {
     map: TensorMap<'l, T>,

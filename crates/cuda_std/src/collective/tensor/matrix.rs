@@ -233,7 +233,7 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize> MatrixTile<'_, T, ROWS, CO
         unsafe {
             let first = self.start.add((u64::from(row) * u64::from(self.row_stride)) as usize + column as usize);
             let all = column + (NUMBER as u32) <= self.columns;
-            // A vector store has 2, 4, 8 or 16 bytes. Values of any other total size are stored one by one.
+            // Vector stores have 2, 4, 8 or 16 bytes. Other sizes are stored element by element.
             match const { NUMBER * size_of::<T>() } {
                 2 if together && all => first.cast::<u16>().write(core::mem::transmute_copy(&values)),
                 4 if together && all => first.cast::<u32>().write(core::mem::transmute_copy(&values)),

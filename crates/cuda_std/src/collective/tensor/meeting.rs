@@ -89,7 +89,7 @@ impl MeetingAt {
             };
             are_equal(words(load(self.0), load(self.0 + 16)), own)
         };
-        // Blocks that have ended by a panic are noted, and the others are there until all have looked.
+        // A block that panicked has recorded its panic; other blocks keep their memory until all blocks have compared.
         let is_safe = BLOCKS == 1 || !record::has_panicked();
         let all = is_safe && (0..BLOCKS).all(here) && (0..BLOCKS).all(agrees);
         sync_threads_count(all) == threads_in_block()

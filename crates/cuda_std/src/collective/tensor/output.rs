@@ -278,8 +278,8 @@ impl<T: Element, const GROUPS: u32, const WIDTH: usize, const PART: usize> Tenso
 where
     Columns<WIDTH>: Width,
 {
-    /// Takes a tile with its numbers: those of each warp group of consumers, the first of which has the first 64 rows. A tile
-    /// that is held already is written. Afterwards the accumulator is free for other products.
+    /// Takes a tile with its sums, 64 rows from each warp group of consumers, in order. Writes the tile held before, if
+    /// any. Afterwards the accumulator is free for other products.
     #[inline(always)]
     pub fn hold<const ROWS: usize, const COLUMNS: usize>(
         &mut self,
@@ -291,8 +291,8 @@ where
         self.hold_results(tile, sums, |_, _, sum| sum);
     }
 
-    /// The same with what `result` makes of row, column and sum. Beyond the matrix, it is called for rows and columns that there
-    /// are not.
+    /// The same with the values of `result` for row, column and sum. `result` is also called for rows and columns
+    /// beyond the matrix.
     #[inline(always)]
     pub fn hold_results<V, const ROWS: usize, const COLUMNS: usize>(
         &mut self,

@@ -201,8 +201,8 @@ impl<const COLUMNS: usize> Accumulator<COLUMNS>
 where
     Columns<COLUMNS>: Width,
 {
-    /// Starts a product of `INNER` columns of `a` and of `b`, which is added to what is there where `add` is 1 and replaces it
-    /// where it is 0.
+    /// Starts a product of `INNER` columns of `a` and of `b`, which is added to the accumulators if `add` is 1 and
+    /// replaces them if `add` is 0.
     ///
     /// # Safety
     ///

@@ -605,7 +605,7 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
         self.rank
     }
 
-    /// Which of the consumers' warps this one is.
+    /// The number of this warp among the consumers' warps.
     #[inline(always)]
     pub(super) fn warp(&self) -> u32 {
         self.rank() * 4 + index_in_block() / WARP_SIZE % 4
@@ -646,7 +646,7 @@ impl<S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32> Consu
     }
 }
 
-/// A stage that is full. When it is dropped, it is released, to be filled again when all consumers have released it.
+/// A full stage. Dropping it releases the stage, which is filled again after all consumers have released it.
 #[derive(Debug)]
 pub struct Full<'l, S: Stage, const STAGES: usize, const CLUSTER: u32> {
     base: u32,

@@ -31,7 +31,7 @@ pub trait Element: Factor<Sum = f32> + Stored<f32> {}
 impl Element for f16 {}
 impl Element for bf16 {}
 
-/// Numbers that a result `V` is rounded to when it is written: `f32` and what it is rounded to, or `i32`.
+/// Element types that a result `V` is written as: for `f32` the types of floats, for `i32` itself.
 #[diagnostic::on_unimplemented(
     message = "results `{V}` are not written as `{Self}`",
     note = "`f32` is written as `f32`, or `f16`, `bf16`, `e4m3` or `e5m2` of `cuda_std::half`, and `i32` as `i32`"
@@ -390,7 +390,7 @@ impl<T: Tile, const BLOCKS: u32, const APART: u32> sealed::StageTile for Multica
     };
 }
 
-/// A tile, or some rows of one, that is there to be multiplied for as long as `'s`.
+/// A tile, or some rows of a tile, that may be multiplied during `'s`.
 #[derive(Debug)]
 pub struct TileRef<'s, T: Tile> {
     address: u32,

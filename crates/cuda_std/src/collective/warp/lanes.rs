@@ -18,9 +18,9 @@ use crate::number::complex::Complex;
 pub(crate) unsafe trait Lanes: Copy {
     /// The lanes that take part.
     fn mask(self) -> u32;
-    /// How many there are.
+    /// The number of lanes.
     fn size(self) -> u32;
-    /// Which of them the calling lane is, from 0.
+    /// The rank of the calling lane, from 0.
     fn rank(self) -> u32;
     /// The value of the lane of rank `rank`, below the size.
     fn value_of<T: Shuffle>(self, value: T, rank: u32) -> T;

@@ -136,7 +136,7 @@ macro_rules! floats {
                 let mut old = cell.load(Relaxed);
                 loop {
                     let new = next($ty::from_bits(old)).to_bits();
-                    // What stays as it is has to be written only for the ordering's sake.
+                    // An unchanged value has to be written only for its ordering.
                     if new == old && matches!(order, Relaxed) {
                         return $ty::from_bits(old);
                     }

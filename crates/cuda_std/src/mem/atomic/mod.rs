@@ -115,7 +115,7 @@ impl<T> Atomic<T> {
         Self(UnsafeCell::new(value))
     }
 
-    /// The number, where no other thread has it.
+    /// A mutable reference to the number, which no other thread accesses.
     #[inline(always)]
     #[must_use]
     pub fn get_mut(&mut self) -> &mut T {
@@ -197,7 +197,7 @@ macro_rules! integers {
                 relaxed!(self.cell(), self.fetch_max(value))
             }
 
-            /// Keeps the bits that both have, and returns what was there.
+            /// Replaces the number by the bitwise AND with the operand, and returns the previous number.
             ///
             #[doc = concat!("`atom.and.b", $bits, "`; PTX 1.1, sm_32.")]
             #[inline(always)]
@@ -205,7 +205,7 @@ macro_rules! integers {
                 relaxed!(self.cell(), self.fetch_and(value))
             }
 
-            /// Sets the bits that either has, and returns what was there.
+            /// Replaces the number by the bitwise OR with the operand, and returns the previous number.
             ///
             #[doc = concat!("`atom.or.b", $bits, "`; PTX 1.1, sm_32.")]
             #[inline(always)]

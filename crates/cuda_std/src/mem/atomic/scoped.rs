@@ -261,11 +261,11 @@ macro_rules! integers {
             ///
             /// `atom.ORDER.SCOPE.max`; PTX 6.0, sm_70.
             fetch_max = "max";
-            /// Keeps the bits that both have, and returns what was there.
+            /// Replaces the number by the bitwise AND with the operand, and returns the previous number.
             ///
             /// `atom.ORDER.SCOPE.and`; PTX 6.0, sm_70.
             fetch_and = "and";
-            /// Sets the bits that either has, and returns what was there.
+            /// Replaces the number by the bitwise OR with the operand, and returns the previous number.
             ///
             /// `atom.ORDER.SCOPE.or`; PTX 6.0, sm_70.
             fetch_or = "or";

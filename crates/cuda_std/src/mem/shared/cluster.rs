@@ -101,7 +101,7 @@ unsafe impl<L: Plain + 'static> SharedParameter for ClusterShared<'_, L> {
     #[inline(always)]
     unsafe fn leave(storage: &'static Storage<Self::Memory>) {
         let (ended, blocks) = (ended(storage), intrinsics::blocks_in_cluster());
-        // SAFETY: the counters. The memory of other blocks is there as long as they have not counted all blocks.
+        // SAFETY: these are the counters. Other blocks keep their memory until they have counted all blocks.
         unsafe {
             let is_last = waiting::count_one(ended.threads) + 1 == threads_in_block();
             if is_last {

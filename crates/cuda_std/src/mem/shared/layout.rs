@@ -1,4 +1,4 @@
-//! Which thread has which element of shared memory.
+//! Layouts: the assignment of elements of shared memory to threads.
 
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;

@@ -63,8 +63,8 @@
 //! scope before it exits (`fence.acq_rel.cta`; after its asynchronous copies, if it has any), so that the
 //! others find what it wrote when they pass the barrier without it.
 //!
-//! A block has 16 barriers, one of them is [`sync_threads`](crate::sync::sync_threads), so a kernel
-//! can have 15 parameters of shared memory. Tiles that always change together are better one tuple.
+//! A block has 16 barriers. [`sync_threads`](crate::sync::sync_threads) uses one barrier, so a kernel
+//! can have 15 parameters of shared memory. Put tiles that always change together into one tuple.
 //!
 //! # With `unsafe`
 //!

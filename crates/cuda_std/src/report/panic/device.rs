@@ -157,7 +157,7 @@ extern "Rust" fn __rumba_panic_bounds_check(index: usize, length: usize, locatio
 /// In place of `core::slice::index::slice_index_fail`.
 #[unsafe(no_mangle)]
 extern "Rust" fn __rumba_slice_index_fail(start: usize, end: usize, length: usize, location: &Location<'_>) -> ! {
-    // A single call, so that `count` is inlined once.
+    // A single call of `count`, which is therefore inlined once.
     let (kind, first, second) = if start > length {
         (Kind::RangeStart, start, length)
     } else if start > end && end <= length {
