@@ -1,17 +1,17 @@
-//! Imports run one way between the rooms of a crate: ARCHITECTURE.md draws them, this reads them from the sources.
+//! Imports between the layers of a crate run in one direction: ARCHITECTURE.md lists the layers, this test the imports.
 //!
-//! A room is a folder or a file directly below `src`. It may name what lies in the rooms before it in the list, by `use` or
-//! by a path that begins with `crate::`. Within a room, modules that need each other stay few.
+//! A layer (here a room) is a folder or a file directly below `src`. It may name items of earlier layers in the list,
+//! by `use` or by a path that begins with `crate::`. Within a layer, import cycles stay short.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// The rooms of a crate, from the one that knows no other to the one that knows them all.
+/// The layers of a crate, from the lowest to the highest.
 struct House {
     folder: &'static str,
     rooms: &'static [&'static str],
-    /// Modules that may need each other, at most.
+    /// The largest allowed number of modules in an import cycle.
     knot: usize,
 }
 
@@ -139,7 +139,7 @@ fn imports(modules: &BTreeMap<String, String>) -> BTreeMap<&str, BTreeSet<&str>>
     all
 }
 
-/// The first names of paths that lead to no module: what `lib.rs` passes on. Macros have no other path.
+/// The first names of paths that lead to no module: items that `lib.rs` re-exports. Macros have no other path.
 fn passed_on(code: &str, modules: &BTreeMap<String, String>) -> Vec<String> {
     let is_room = |path: &String| {
         let first = path.split("::").next().unwrap_or_default();
@@ -201,7 +201,7 @@ fn imports_run_one_way() {
     }
 }
 
-/// A module that names an item through `lib.rs` hides which room it needs.
+/// A module that names an item through `lib.rs` hides the layer that it imports from.
 #[test]
 fn rooms_name_the_room_that_has_an_item() {
     let modules = modules(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/cuda_std/src"));
