@@ -92,7 +92,7 @@ struct Sequence {
     second: Vec<Call>,
 }
 
-/// What one thread knows.
+/// The state of one thread.
 struct State {
     values: Vec<u64>,
     host: Vec<u8>,
@@ -206,7 +206,7 @@ impl State {
                 },
                 Call::Launch { function, grid, block, shared, stream, data, n } => {
                     let (data, grid, block) = (self.device(data), grid.map(|n| n % 70_000), block.map(|n| n % 1100));
-                    // What is large is refused or too slow to wait for.
+                    // Large sizes are refused, or too slow to wait for.
                     let small = grid.iter().map(|n| u64::from(*n)).product::<u64>() < 200;
                     let grid = if small { grid } else { [2, 1, 1] };
                     let parameters: [*const c_void; 2] = [(&raw const data).cast(), (&raw const n).cast()];

@@ -90,7 +90,7 @@ pub mod memory {
     pub use crate::streams::copies::{CopyScope, PendingCopy};
 }
 
-/// What most programs need.
+/// Items that most programs need.
 pub mod prelude {
     pub use crate::array::Array;
     pub use crate::{Device, DeviceBuffer, In, InOut, LaunchConfig, Module, Out, Stream, Timings};

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 struct Example {
     /// The file, and in documentation the line, as an identifier.
     name: String,
-    /// What is compiled for the device.
+    /// The code for the device.
     kernels: String,
-    /// What is compiled for the host: in documentation the kernels and the program, for a chapter the name of its kernels.
+    /// The code for the host: in documentation the kernels and the program, for a chapter the name of its kernels.
     host: String,
     programs: Vec<Program>,
 }
@@ -140,7 +140,7 @@ fn documentation(line: &str) -> &str {
 struct Fence {
     /// Where it begins, from 1.
     line: usize,
-    /// What stands behind the opening mark.
+    /// The text behind the opening fence.
     language: String,
     code: String,
 }

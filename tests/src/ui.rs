@@ -109,7 +109,7 @@ pub struct Case {
     pub results: Vec<(usize, Formula)>,
     /// The findings in the kernel: mistakes if the kernel is wrong, information if it is right.
     pub expected: Vec<Expected>,
-    /// Of a mutation in PTX the kernel, the number of the line from 0, and what stands there instead.
+    /// For a mutation in PTX: the kernel, the number of the line from 0, and the replacement.
     pub mutation: Option<Mutation>,
 }
 
@@ -120,7 +120,7 @@ pub struct Mutation {
     pub kernel: String,
     /// The line, from 0.
     pub line: usize,
-    /// What stands there instead.
+    /// The replacement of the line.
     pub code: String,
 }
 
@@ -192,7 +192,7 @@ pub fn cases() -> Result<Vec<Case>> {
 
 fn read(source: &Source) -> Result<Vec<Case>> {
     let mut cases: Vec<Case> = Vec::new();
-    // Of the last kernel.
+    // Mutations of the last kernel.
     let mut mutations: Vec<Case> = Vec::new();
     // The line that mutations change.
     let mut changed = 0;
@@ -280,7 +280,7 @@ fn finish(cases: &mut Vec<Case>, mutations: &mut Vec<Case>, marks: &mut BTreeMap
 /// Parses the text behind `//@`: of a kernel, or of a kernel's mutation, which has the kernel's launch.
 fn head(text: &str, source: &Source, of: Option<&Case>) -> Result<Case> {
     let (launch, arguments) = text.split_once(':').unwrap_or((text, ""));
-    // What follows the name of a mutation is its code.
+    // The name of a mutation is followed by its code.
     let arguments = if of.is_none() { arguments } else { "" };
     let mut case = Case {
         name: String::new(),
@@ -479,7 +479,7 @@ fn body(text: &str) -> usize {
     text.len()
 }
 
-/// What is passed to a kernel.
+/// An argument of a kernel.
 #[derive(Debug, Clone, Copy)]
 enum Word {
     Number(u32),

@@ -215,7 +215,7 @@ pub(crate) fn compiles() -> bool {
     llvm_library().is_some_and(|library| rumba_llvm::load_isolated(&library).is_ok())
 }
 
-/// What runs kernels on the software device, and where it keeps what it has compiled.
+/// The compiler of the software device, and its cache.
 fn engine() -> Vec<Row> {
     const ENGINE: &str = "RUMBA_ENGINE";
     let asked = env::var(ENGINE).unwrap_or_default();

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Which device a program runs on; passed on as `RUMBA_DEVICE`.
+/// The device that a program runs on; passed on as `RUMBA_DEVICE`.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Device {
     /// NVIDIA's driver where it reports a GPU, otherwise the software device

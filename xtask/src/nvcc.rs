@@ -148,7 +148,7 @@ fn with_mutations(source: &str, file: &str) -> String {
     out
 }
 
-/// What stands before a kernel's name.
+/// The text before a kernel's name.
 const ENTRY: &str = "__global__ void ";
 
 /// The text without the folder that it was made in. Debug information has that as bytes, and counts them: a path of the same

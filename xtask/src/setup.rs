@@ -225,7 +225,7 @@ fn has_candidate(package: &str) -> bool {
     })
 }
 
-/// What a program prints, if it succeeds.
+/// The output of a program, if it succeeds.
 fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).env("LC_ALL", "C").stdin(Stdio::null()).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())

@@ -146,7 +146,7 @@ fn the_programs_of_the_book_run_in_a_new_project() {
     assert!(ran >= 40, "{ran} programs ran\n{printed}");
 }
 
-/// What runs the programs of the book.
+/// The command that runs the programs of the book.
 const RUN: &str = r#"
 trait Done {
     fn done(self);

@@ -129,7 +129,7 @@ const MEMORY: &str = "kernels are compiled without the standard library, and all
 
 const FLOAT: &str = "a literal is `f32` or `f64`, and a generic number may be either: write `T::from_f64(0.5)`";
 
-/// What is printed with a message.
+/// The advice printed with a message.
 pub(crate) struct Advice {
     /// Instead of the compiler's sentence.
     pub(crate) sentence: Option<String>,

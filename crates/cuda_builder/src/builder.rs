@@ -17,7 +17,7 @@ use crate::stamp::{self, Cache, Key, Stamp};
 use crate::toolchain::{self, Toolchain};
 use crate::{terminal, wheels};
 
-/// What stands for cargo's folders of sources from registries and repositories in the names of files.
+/// Placeholders for cargo's folders of sources from registries and repositories in the names of files.
 const REGISTRY: &str = "registry/";
 const CHECKOUTS: &str = "git/";
 

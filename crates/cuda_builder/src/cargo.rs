@@ -73,7 +73,7 @@ pub(crate) struct Request<'a> {
     pub(crate) progress: bool,
 }
 
-/// What a successful run left.
+/// The result of a successful run.
 pub(crate) struct Built {
     /// The libraries, the kernel crate first, then the others by name, then the standard library.
     pub(crate) libraries: Vec<Library>,

@@ -33,7 +33,7 @@ pub enum BuildError {
     Manifest {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
 
@@ -69,7 +69,7 @@ pub enum BuildError {
     Start {
         /// The program.
         program: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 
@@ -78,7 +78,7 @@ pub enum BuildError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 
@@ -87,7 +87,7 @@ pub enum BuildError {
     Rlib {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
 
@@ -96,7 +96,7 @@ pub enum BuildError {
     LoadLlvm {
         /// The library.
         path: PathBuf,
-        /// What the loader says.
+        /// The loader's error.
         source: rumba_llvm::LoadError,
     },
 

@@ -28,7 +28,7 @@ pub enum InspectError {
     Io {
         /// The program or file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 
@@ -40,7 +40,7 @@ pub enum InspectError {
     NoText {
         /// The device's architecture.
         arch: NvvmArch,
-        /// What there is.
+        /// The architectures of the texts.
         texts: Vec<Target>,
     },
 
@@ -49,7 +49,7 @@ pub enum InspectError {
     Refused {
         /// Its name.
         tool: &'static str,
-        /// What it said.
+        /// The output of the tool.
         message: String,
     },
 }
@@ -101,7 +101,7 @@ pub fn kernel<'a>(ptx: &'a str, name: &str) -> Option<&'a str> {
     None
 }
 
-/// What a kernel costs on a device, as ptxas counts it.
+/// The resources of a kernel on a device, as counted by ptxas.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resources {
     /// The kernel.

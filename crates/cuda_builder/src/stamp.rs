@@ -12,7 +12,7 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// What is known about a finished PTX file.
+/// The record of a finished PTX file.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Stamp {
     /// Everything that the text depends on.
@@ -95,7 +95,7 @@ fn file(folder: &Path, ptx: &Path) -> PathBuf {
     folder.join("stamps").join(name(ptx)).with_extension("json")
 }
 
-/// What stands for a path in the names of our own files.
+/// The placeholder for a path in the names of our own files.
 fn name(path: &Path) -> String {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     hash(&path.display().to_string())
@@ -104,7 +104,7 @@ fn name(path: &Path) -> String {
 /// The texts of the parts of a crate's PTX, as the last build left them.
 pub(crate) struct Cache {
     folder: PathBuf,
-    /// What all parts depend on.
+    /// The inputs that all parts depend on.
     options: String,
 }
 

@@ -88,15 +88,15 @@ impl Version {
 pub struct Rejected {
     /// The compiler.
     pub rustc: PathBuf,
-    /// What `rustc --version` printed, where it ran.
+    /// The output of `rustc --version`, if it ran.
     pub release: Option<String>,
     /// How it was found.
     pub origin: Origin,
-    /// What it lacks.
+    /// The missing requirement.
     pub reason: Lack,
 }
 
-/// What a compiler lacks.
+/// A requirement that a compiler does not meet.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Lack {

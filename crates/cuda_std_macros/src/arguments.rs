@@ -18,7 +18,7 @@ use syn::{
 use crate::signature::{Problems, source_text};
 use crate::symbols;
 
-/// What stands in the parentheses.
+/// The contents of the parentheses.
 pub(crate) struct Arguments {
     contract: Vec<(Ident, TokenStream)>,
     /// Whether mathematics are fast: not stated about launches, but how the kernel is compiled.
@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
     pub(crate) architectures: Vec<LitStr>,
     /// The name in the PTX, if it is not the function's.
     name: Option<LitStr>,
-    /// What a generic kernel is compiled for; of any other kernel one, without bindings.
+    /// The instances of a generic kernel; for any other kernel one instance, without bindings.
     pub(crate) instances: Vec<Instance>,
 }
 
@@ -150,7 +150,7 @@ impl Binding {
     }
 }
 
-/// What a key of the contract takes.
+/// The type of the value of a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Takes {
     Shape,

@@ -65,7 +65,7 @@ enum Piece {
     },
 }
 
-/// Which value a placeholder is for.
+/// The value that a placeholder refers to.
 #[derive(Debug, PartialEq, Eq)]
 enum Of {
     Next,

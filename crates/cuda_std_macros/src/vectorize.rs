@@ -251,7 +251,7 @@ impl<'f> Function<'f> {
     }
 }
 
-/// What a function for arrays cannot be.
+/// The qualifiers that a function for arrays cannot have.
 pub(crate) fn qualifiers(item: &ItemFn, what: &str, problems: &mut Problems) {
     let signature = &item.sig;
     if let Some(asyncness) = signature.asyncness {

@@ -1,4 +1,4 @@
-//! What can go wrong between a folder of weights and a picture.
+//! Errors between a folder of weights and a picture.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ pub enum Error {
     /// There is no such folder.
     #[error("{} is no folder\nhelp: weights come in the layout of diffusers, as its `save_pretrained` writes it", folder.display())]
     NoFolder {
-        /// What was given.
+        /// The given path.
         folder: PathBuf,
     },
 
@@ -26,7 +26,7 @@ pub enum Error {
         folder: PathBuf,
         /// The files.
         missing: Vec<String>,
-        /// What there is instead.
+        /// A note about the contents of the folder, if any.
         note: Option<String>,
     },
 
@@ -44,7 +44,7 @@ pub enum Error {
     Json {
         /// The file.
         file: PathBuf,
-        /// What is wrong.
+        /// The problem.
         error: serde_json::Error,
     },
 
@@ -57,7 +57,7 @@ pub enum Error {
         setting: String,
         /// Its value, as JSON.
         value: String,
-        /// What is supported.
+        /// The supported values.
         supported: String,
     },
 
@@ -66,7 +66,7 @@ pub enum Error {
     Tokenizer {
         /// The file.
         file: PathBuf,
-        /// What is wrong.
+        /// The problem.
         error: String,
     },
 
@@ -75,7 +75,7 @@ pub enum Error {
     Text {
         /// The text.
         text: String,
-        /// What is wrong.
+        /// The problem.
         error: String,
     },
 
@@ -99,7 +99,7 @@ pub enum Error {
         rows: usize,
         /// Pixels of a row.
         columns: usize,
-        /// What they are to be multiples of.
+        /// The required divisor.
         multiple: usize,
     },
 

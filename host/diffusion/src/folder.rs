@@ -249,7 +249,7 @@ fn unet_shape(settings: &Settings) -> Result<UNet2dShape> {
     })
 }
 
-/// Which levels look at the text.
+/// The levels that attend to the text.
 fn blocks(settings: &Settings, setting: &str, [without, with]: [&str; 2], levels: usize) -> Result<Vec<bool>> {
     let look = |value: &Value| match value.as_str()? {
         name if name == with => Some(true),

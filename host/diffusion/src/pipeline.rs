@@ -87,7 +87,7 @@ enum Factor {
     /// How much the text's prediction counts, and that of the other text.
     Guidance,
     Opposite,
-    /// Those of [`Step`].
+    /// The errors of [`Step`].
     Input,
     Picture,
     Noise,

@@ -42,7 +42,7 @@ pub enum Prediction {
     Sample,
 }
 
-/// Which times steps are at: the second table of Lin et al. 2024.
+/// The times of steps: the second table of Lin et al. 2024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
     /// Multiples of a whole number, from 0 on.

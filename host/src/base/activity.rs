@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Activity {
-    /// What it was.
+    /// The operation.
     pub operation: Operation,
     /// The number of the device.
     pub device: u32,
@@ -18,7 +18,7 @@ pub struct Activity {
     pub duration: Duration,
 }
 
-/// What a device did.
+/// An operation of a device.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Operation {
@@ -60,7 +60,7 @@ pub struct Launched {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory of a block.
     pub dynamic_shared: u32,
-    /// What the compiler made of it.
+    /// The resources that the driver's compiler reports.
     pub info: KernelInfo,
 }
 
@@ -68,7 +68,7 @@ pub struct Launched {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HostCall {
-    /// What it was for.
+    /// The purpose of the call.
     pub name: &'static str,
     /// A number for the thread that made it.
     pub thread: u32,
@@ -116,7 +116,7 @@ impl Operation {
         }
     }
 
-    /// What the host did to begin it.
+    /// The host's call that began the operation.
     pub(crate) fn call(&self) -> &'static str {
         match self {
             Operation::Kernel(_) => "launch a kernel",
@@ -134,7 +134,7 @@ impl Launched {
     }
 }
 
-/// What the driver's compiler made of a kernel.
+/// The resources of a kernel, from the driver's compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelInfo {

@@ -20,7 +20,7 @@ impl CompilerLog {
         )
     }
 
-    /// What was written, which may be nothing.
+    /// The compiler's output, perhaps empty.
     pub(crate) fn text(&self) -> String {
         CStr::from_bytes_until_nul(&self.0).map_or_else(|_| String::new(), |text| text.to_string_lossy().into())
     }

@@ -1,4 +1,4 @@
-//! What PTX text declares: its kernels and the sizes of their parameters.
+//! The declarations of a PTX text: its kernels and the sizes of their parameters.
 //!
 //! The driver says neither, and both make better errors: a kernel that is not there is named beside
 //! those that are, and PTX that is older than its launcher is noticed before it is launched.
@@ -17,7 +17,7 @@ pub(crate) struct Signature {
     pub(crate) parameters: Vec<usize>,
 }
 
-/// What PTX declares for the host.
+/// The declarations of a PTX text for the host.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Declarations {
     pub(crate) kernels: Vec<Signature>,

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 /// How many recordings are in progress.
 static IN_PROGRESS: AtomicUsize = AtomicUsize::new(0);
-/// Those in progress, each known to its profile as well.
+/// Recordings in progress, each known to its profile as well.
 static RECORDINGS: Mutex<Vec<Recorder>> = Mutex::new(Vec::new());
 /// Launches, copies and fills of threads that belonged to no recording, made while there was one.
 static UNHEARD: AtomicU64 = AtomicU64::new(0);
@@ -37,9 +37,9 @@ thread_local! {
 /// The threads whose work is recorded.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Scope {
-    /// That of the thread which takes the profile, and of threads that work for it.
+    /// A recording of the thread that takes the profile, and of threads that work for it.
     Thread,
-    /// That of all threads.
+    /// A recording of all threads.
     Process,
 }
 
@@ -56,7 +56,7 @@ struct Shared {
     recording: Mutex<Option<Recording>>,
 }
 
-/// What was recorded so far.
+/// The recorded activities so far.
 #[derive(Default)]
 struct Recording {
     clocks: BTreeMap<usize, Clock>,
@@ -88,7 +88,7 @@ struct Recorded {
 // SAFETY: events and contexts are names that the driver looks up; its calls may be made from any thread.
 unsafe impl Send for Recording {}
 
-/// What a recording has become.
+/// The state of a recording.
 pub(crate) struct Finished {
     pub(crate) wall: Duration,
     pub(crate) activities: Vec<Activity>,
@@ -507,7 +507,7 @@ unsafe fn between(from: sys::CUevent, to: sys::CUevent) -> Result<Duration, Code
     Ok(Duration::from_secs_f64(f64::from(milliseconds).max(0.0) / 1e3))
 }
 
-/// What streams are called: by the order of their first work, the default ones by that name.
+/// The names of streams: numbered by their first work; default streams have that name.
 pub(crate) fn stream_names(activities: &[Activity]) -> BTreeMap<(u32, usize), String> {
     let (mut names, mut next) = (BTreeMap::new(), BTreeMap::<u32, u32>::new());
     for activity in activities {

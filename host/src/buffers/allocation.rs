@@ -44,7 +44,7 @@ pub(super) enum Origin {
 }
 
 impl Memory {
-    /// What the address of an allocation is a multiple of (CUDA C++ Programming Guide, "Device Memory Accesses").
+    /// The alignment of an allocation (CUDA C++ Programming Guide, "Device Memory Accesses").
     pub(crate) const ALIGNMENT: usize = 256;
     /// What stands for the address of nothing: not null, since kernels take references, and aligned
     /// as an allocation is.

@@ -27,7 +27,7 @@ pub struct PinnedBuffer<T> {
 pub(crate) struct Pages {
     context: Arc<Context>,
     start: NonNull<u8>,
-    /// None: no bytes, nothing allocated.
+    /// None for an empty buffer, which allocates nothing.
     layout: Option<Layout>,
 }
 

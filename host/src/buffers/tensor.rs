@@ -26,7 +26,7 @@ unsafe extern "C" {
     ) -> u32;
 }
 
-// What all tensor maps are made with, as cuda.h counts it.
+// Parameters of all tensor maps, with cuda.h's numbers.
 pub(super) const NO_INTERLEAVE: u32 = 0;
 pub(super) const L2_256_BYTES: u32 = 3;
 pub(super) const ZEROS: u32 = 0;

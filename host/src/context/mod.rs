@@ -49,7 +49,7 @@ pub(crate) struct Context {
     pub(crate) limits: Limits,
     /// The device memory that launches with host slices use again and again.
     pub(crate) pool: Mutex<Pool>,
-    /// What large copies of ordinary host memory go through.
+    /// Staging buffers for large copies of ordinary host memory.
     pub(crate) staging: Staging,
     /// The streams of this context.
     pub(crate) queues: ManuallyDrop<Queues>,
@@ -59,7 +59,7 @@ pub(crate) struct Context {
     pub(crate) builtin: Builtin,
     /// The kernel that was launched last, for reports of faults that arrive later.
     last_kernel: AtomicPtr<cuda_std::launch::Kernel>,
-    /// What ended the context, once a fault has.
+    /// The fault that ended the context, if any.
     lost: OnceLock<String>,
     /// False once `Device::reset` has destroyed the driver's context.
     alive: RwLock<bool>,

@@ -27,12 +27,12 @@ const MAX_TEXT: u64 = 1 << 16;
 /// A record as cust copies it.
 type Words = [u64; size_of::<Record>() / 8];
 
-/// What threads that panicked have left behind in a context.
+/// The records of threads that panicked in a context.
 #[derive(Default)]
 pub(crate) struct Panics {
-    /// Of the modules that are loaded.
+    /// The bells of the loaded modules.
     bells: Mutex<Vec<Arc<Bell>>>,
-    /// Of a module that was dropped before its bell was looked at.
+    /// A panic of a module that was dropped before its bell was read.
     left: Mutex<Option<KernelPanic>>,
 }
 
@@ -61,7 +61,7 @@ impl Launched {
     }
 }
 
-/// What was waited for.
+/// The object of a wait.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Waited {
     /// Memory, the default stream, or the whole device, which threads share that know nothing of each other.

@@ -38,7 +38,7 @@ pub fn check<T>(program: impl FnMut(&Device) -> Result<T>) -> Result<Findings> {
     Checks::default().run(program)
 }
 
-/// Which checks a run makes, and in how many orders of its threads.
+/// The checks of a run, and the number of orders of its threads.
 ///
 /// `RUMBA_CHECK_SEED` and `RUMBA_CHECK_SCHEDULES` say otherwise for a whole process: that is how a report is replayed.
 ///
@@ -117,7 +117,7 @@ impl Checks {
         Self { schedules, ..self }
     }
 
-    /// Those that are made.
+    /// The checks of the run.
     pub(crate) fn checks(&self) -> &[Check] {
         &self.only
     }
@@ -179,13 +179,13 @@ impl Checks {
     }
 }
 
-/// What a closure did: its result, or its panic.
+/// The outcome of a closure: its result, or its panic.
 pub(crate) type Outcome<T> = std::thread::Result<Result<T>>;
 
-/// What one run came to.
+/// The outcome of one run.
 pub(crate) struct RunOnce<T> {
     pub(crate) found: Vec<Finding>,
-    /// What the host has read.
+    /// The data that the host has read.
     pub(crate) copies: Vec<Copied>,
     pub(crate) inputs: Inputs,
     /// The state of the exploration, if the run belongs to an exploration.
@@ -227,7 +227,7 @@ fn from_environment(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.trim().parse().ok()
 }
 
-/// What a checked run has found.
+/// The findings of a checked run.
 #[must_use = "what was found is in here: `assert_none` fails a test if there is anything"]
 #[derive(Clone, PartialEq, Eq)]
 pub struct Findings {

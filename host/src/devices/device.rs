@@ -93,7 +93,7 @@ impl Registry {
 pub struct MemoryInfo {
     /// Free memory, which no process has allocated.
     pub free: usize,
-    /// What contexts can use together.
+    /// The total memory for contexts.
     pub total: usize,
 }
 
@@ -155,7 +155,7 @@ impl Device {
         self.slot.ordinal
     }
 
-    /// What the device allows and consists of.
+    /// The limits and the resources of the device.
     pub fn limits(&self) -> Limits {
         self.context().limits
     }

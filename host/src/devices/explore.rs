@@ -144,13 +144,13 @@ impl Checks {
 /// A finding, and the first order that showed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// What was found.
+    /// The findings.
     pub finding: Finding,
     /// Where it was.
     pub schedule: Schedule,
 }
 
-/// What [`Checks::explore`] came to.
+/// The result of [`Checks::explore`].
 #[must_use = "what was found is in here: `assert_complete` fails a test if there is anything"]
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Exploration {
@@ -181,7 +181,7 @@ impl Exploration {
         &self.limits
     }
 
-    /// What was found, each once.
+    /// The findings, without duplicates.
     pub fn found(&self) -> &[Found] {
         &self.found
     }

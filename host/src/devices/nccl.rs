@@ -48,7 +48,7 @@ use std::sync::Arc;
 /// # }
 /// ```
 pub struct Communicator {
-    /// Of the devices, in order.
+    /// The contexts of the devices, in order.
     contexts: Vec<Arc<Context>>,
     way: Way,
 }
@@ -250,7 +250,7 @@ impl Communicator {
         rank.ok_or_else(|| NcclError::NotAMember { device: context.ordinal }.into())
     }
 
-    /// That there is a part for each device, in its memory, and each `times` as long as the shortest kind.
+    /// Checks that each device has a part, in its memory, and that each part is `times` as long as the shortest kind.
     fn check<T: Element>(&self, operation: &'static str, kinds: &[(&[Part<'_, T>], usize)]) -> Result<()> {
         let length = kinds.first().and_then(|(parts, _)| parts.first()).map_or(0, |(view, _)| view.len());
         for (parts, times) in kinds {

@@ -62,7 +62,7 @@ struct Inner {
     executable: sys::CUgraphExec,
     nodes: Vec<sys::CUgraphNode>,
     steps: Vec<Step>,
-    /// What all launches use, each part once.
+    /// The memory that all launches use, each part once.
     uses: Vec<(Memory, Access)>,
 }
 
@@ -216,7 +216,7 @@ impl Graph {
     pub fn update(&mut self, work: impl FnOnce(&Stream) -> Result<()>) -> Result<()> {
         let graph = &mut *self.inner;
         let mut steps = record(&graph.context, work)?;
-        // What an executable graph keeps: the kernels, and how each depends on the one before it.
+        // The contents of an executable graph: the kernels, and the dependency of each on the kernel before it.
         let kept = |step: &Step| (step.function, step.dependent);
         if !steps.iter().map(kept).eq(graph.steps.iter().map(kept)) {
             *graph = Inner::new(graph.context.clone(), steps)?;

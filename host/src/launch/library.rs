@@ -36,7 +36,7 @@ pub(crate) struct Library {
     stream: Option<Stream>,
 }
 
-/// What all handles share.
+/// The state that all handles share.
 struct Kept {
     device: Device,
     kernels: Kernels,

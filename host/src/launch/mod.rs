@@ -385,7 +385,7 @@ impl Launch<'_> {
         self.entered.check(launched, || format!("launch `{}`", self.kernel.name))
     }
 
-    /// What a profile says of it.
+    /// The description of the launch in a profile.
     fn described(&self) -> Operation {
         Operation::Kernel(Box::new(Launched {
             kernel: self.kernel.name,

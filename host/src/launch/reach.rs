@@ -15,7 +15,7 @@ use std::panic::Location;
 use std::sync::atomic::Ordering;
 
 impl Module {
-    /// What comes of an output that the launch does not reach all of.
+    /// The reaction to an output that the launch does not reach completely.
     #[cold]
     pub(super) fn unreached(
         &self,

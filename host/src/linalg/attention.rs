@@ -11,7 +11,7 @@ use cuda_std::tensor::Order;
 use cuda_std::vector::Vector8;
 use rumba_linalg::attention as kernels;
 
-/// Which keys a query sees.
+/// The keys that a query sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mask {
@@ -28,7 +28,7 @@ pub enum Mask {
 /// size.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Attention {
-    /// Which keys a query sees.
+    /// The keys that a query sees.
     pub mask: Mask,
     /// The factor of the scores, which is positive.
     pub scale: Option<f32>,
@@ -312,7 +312,7 @@ fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// What a launch computes.
+/// The task of a launch.
 #[derive(Clone, Copy, Debug)]
 struct Task {
     scale: f32,

@@ -298,7 +298,7 @@ pub struct Problem<'c, T> {
     window: Window,
     images: DeviceSlice<'c, T>,
     filter: DeviceSlice<'c, T>,
-    /// Of each output, or none.
+    /// A bias for each output, or none.
     bias: DeviceSlice<'c, T>,
     activation: Activation,
 }

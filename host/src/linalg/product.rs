@@ -23,7 +23,7 @@ use cuda_std::launch::Call;
 use std::fmt;
 use types::Operands;
 
-/// Which numbers products of `f32` are computed with.
+/// The precision of products of `f32`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Precision {
@@ -253,7 +253,7 @@ impl<U: Pod> Product<'_, f32, U>
 where
     f32: Multiply<U>,
 {
-    /// Which numbers products of `f32` are computed with: all their bits, if this is not said.
+    /// The precision of products of `f32`: all bits by default.
     pub fn precision(mut self, precision: Precision) -> Self {
         self.precision = precision;
         self

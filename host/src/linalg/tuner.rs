@@ -1,4 +1,4 @@
-//! Which of several kernels is the fastest: measured when it is first asked for, and kept in a file for each device.
+//! Chooses the fastest of several kernels: measured at the first question, and kept in a file for each device.
 //!
 //! What is measured, and for which question, is the caller's business: a question is a line of text, an answer a word.
 

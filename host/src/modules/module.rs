@@ -53,7 +53,7 @@ struct Inner {
     functions: FrozenMap<usize, Box<Function>>,
     /// Some of them, each in a place that follows from its key: most launches find theirs here, with one load.
     near: [AtomicPtr<Function>; NEAR],
-    /// Those that were asked for by name.
+    /// Kernels that were looked up by name.
     named: FrozenMap<String, Box<Function>>,
     raw: ManuallyDrop<cust::module::Module>,
     name: String,
@@ -63,7 +63,7 @@ struct Inner {
     /// Kernels in texts for other devices.
     elsewhere: Vec<Elsewhere>,
     declarations: OnceLock<Option<Declarations>>,
-    /// Where its kernels ring when they panic, if they can.
+    /// The bell of kernels that can panic.
     bell: Option<Arc<Bell>>,
 }
 
@@ -149,7 +149,7 @@ impl Module {
         self.signatures().unwrap_or_default().iter().map(|signature| signature.name.as_str()).collect()
     }
 
-    /// What the driver's compiler made of a kernel.
+    /// The resources of a kernel, from the driver's compiler.
     ///
     /// # Errors
     /// [`ModuleError::MissingKernel`] if the module lacks the kernel.
@@ -158,7 +158,7 @@ impl Module {
         Ok(self.named(&entered, kernel)?.info)
     }
 
-    /// Where its kernels ring when they panic, if they can.
+    /// The bell of kernels that can panic.
     pub(crate) fn bell(&self) -> Option<&Bell> {
         self.inner.bell.as_deref()
     }

@@ -128,7 +128,7 @@ fn best(mut run: impl FnMut() -> Result<Duration>) -> Result<Duration> {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Comparison {
-    /// What was compared.
+    /// The name of the comparison.
     pub name: String,
     /// The sizes, as they were given.
     pub sizes: Vec<Size>,

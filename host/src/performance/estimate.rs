@@ -22,7 +22,7 @@ pub struct Cost {
     pub flops: u64,
 }
 
-/// What a part of a program would be as a kernel.
+/// The estimate of a program's part as a kernel.
 #[derive(Clone, Copy, Debug)]
 #[must_use = "it describes a part of a program; give it to `CpuProfile::parallel`"]
 pub struct Offload {

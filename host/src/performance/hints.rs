@@ -17,7 +17,7 @@ use std::fmt;
 pub enum Hint {
     /// Few warps are resident, which hides little of the time that memory takes.
     LowOccupancy {
-        /// What it is.
+        /// The present occupancy.
         now: Occupancy,
         /// The best that another block size would reach.
         best: Occupancy,

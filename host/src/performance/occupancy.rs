@@ -66,7 +66,7 @@ impl Occupancy {
         f64::from(self.warps) / f64::from(self.max_warps.max(1))
     }
 
-    /// What keeps further blocks out.
+    /// The resources that limit the number of blocks.
     pub fn limited_by(&self) -> impl Iterator<Item = Resource> + '_ {
         let least = self.allowed.iter().map(|(_, blocks)| *blocks).min().unwrap_or(0);
         let limiting = self.allowed.iter().filter(move |(_, blocks)| *blocks == least);
@@ -218,7 +218,7 @@ mod tests {
     use crate::base::activity::KernelInfo;
     use crate::context::limits::Limits;
 
-    /// Of an H200.
+    /// The limits of an H200.
     const HOPPER: Limits = Limits {
         threads_per_block: 1024,
         block: [1024, 1024, 64],

@@ -184,7 +184,7 @@ pub struct Row {
     pub launch: Option<LaunchFacts>,
 }
 
-/// What is known of a launch besides its time.
+/// The details of a launch besides its time.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LaunchFacts {
@@ -192,7 +192,7 @@ pub struct LaunchFacts {
     pub launched: Launched,
     /// How full it keeps a multiprocessor.
     pub occupancy: Occupancy,
-    /// What may make it slow.
+    /// Possible reasons for its slowness.
     pub hints: Vec<Hint>,
 }
 
@@ -257,7 +257,7 @@ impl Profile {
         &self.ranges
     }
 
-    /// What the stream of an activity is called: "default stream", "stream 2".
+    /// The name of an activity's stream: "default stream", "stream 2".
     pub fn stream(&self, activity: &Activity) -> &str {
         let name = self.stream_names.get(&(activity.device, activity.stream));
         name.map_or("stream", String::as_str)
@@ -268,7 +268,7 @@ impl Profile {
         self.costs.insert(kernel.to_owned(), cost);
     }
 
-    /// What one launch of a kernel was said to cost.
+    /// The stated cost of one launch of a kernel.
     pub fn cost(&self, kernel: &str) -> Option<Cost> {
         self.costs.get(kernel).copied()
     }

@@ -123,7 +123,7 @@ fn put(
 /// another thread waits and then frees the memory.
 #[must_use = "dropping a copy in progress waits for it; keep it, and call `wait` when the data is needed"]
 pub struct PendingCopy<T> {
-    /// None: given back.
+    /// None after the buffer was returned.
     host: Option<PinnedBuffer<T>>,
     stream: Stream,
 }

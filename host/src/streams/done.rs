@@ -119,7 +119,7 @@ impl IntoFuture for &Event {
 #[derive(Debug)]
 #[must_use = "a future does nothing unless awaited"]
 pub struct CopyDone<T> {
-    /// None: given back.
+    /// None after the buffer was returned.
     copy: Option<PendingCopy<T>>,
     done: Done,
 }

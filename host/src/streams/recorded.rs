@@ -28,7 +28,7 @@ pub(crate) struct Step {
     pub(crate) uses: Vec<(Memory, Access)>,
     /// For each input, where the step is told that no running step may write the input.
     settling: Vec<(Memory, Access, Settling)>,
-    /// What it was told, of each in order.
+    /// For tests: what the step was told about each input, in order.
     #[cfg(test)]
     pub(crate) told: Vec<bool>,
 }

@@ -185,7 +185,7 @@ macro_rules! sorts {
                     expected.reverse();
                     assert!(same(&sorted, &expected), "{n} keys of kind {kind}, descending");
 
-                    // Of equal keys the first stays first.
+                    // Equal keys keep their order.
                     let mut order: Vec<u32> = (0..n as u32).collect();
                     order.sort_by(|a, b| compare(&keys[*a as usize], &keys[*b as usize]));
                     let mut indices = vec![0; n];

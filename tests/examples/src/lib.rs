@@ -1,4 +1,4 @@
-//! What the examples in the documentation of `cuda_std` call: their kernels are built to one PTX, and launched from it.
+//! Support for the examples in the documentation of `cuda_std`: builds their kernels to one PTX, and launches them.
 //!
 //! Each example is a test three times: rustdoc runs it on the software device, the program of this package runs all of
 //! them on any device, and [`becomes`] looks at the PTX. Failures panic, as in any example.

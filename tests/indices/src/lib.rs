@@ -82,7 +82,7 @@ macro_rules! table {
     };
 }
 
-/// What a thread writes.
+/// The value that a thread writes.
 fn mark() -> u32 {
     1 + thread::index_1d()
 }

@@ -13,7 +13,7 @@ pub mod numbers;
 mod product;
 mod step;
 
-/// What is measured.
+/// A measured case.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "each is its module")]
@@ -38,7 +38,7 @@ pub trait Work {
     }
     /// The error of what the last launch wrote.
     fn error(&self) -> Result<f64>;
-    /// What ran for a launch, and how long.
+    /// The kernels of a launch, with their times.
     fn profile(&mut self) -> Result<String> {
         bail!("this case is one kernel")
     }

@@ -111,7 +111,7 @@ impl Gpu {
         Ok(DeviceBuffer::from_slice(&vec![T::zeroed(); count.max(1)])?)
     }
 
-    /// What is in a buffer when the launches so far are done.
+    /// The contents of a buffer after the launches so far.
     ///
     /// # Errors
     /// What the driver says, and faults of launches before.
@@ -191,7 +191,7 @@ impl Gpu {
     }
 }
 
-/// What the driver's compiler says to a text that does not load.
+/// The message of the driver's compiler for a text that does not load.
 fn log(text: &CString) -> String {
     let mut log = vec![0_u8; 1 << 16];
     let mut options =

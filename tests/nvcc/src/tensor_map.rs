@@ -76,7 +76,7 @@ fn strides(element: Element, sizes: &[u64]) -> Vec<u64> {
 }
 
 impl TensorMap {
-    /// That of boxes of a tensor without gaps; `swizzle` is a `CUtensorMapSwizzle`.
+    /// A map of boxes of a tensor without gaps; `swizzle` is a `CUtensorMapSwizzle`.
     ///
     /// # Errors
     /// What the driver says.
@@ -106,7 +106,7 @@ impl TensorMap {
         Ok(map)
     }
 
-    /// That of columns of pixels with all channels, for filters that reach `margin` beyond the images.
+    /// A map of columns of pixels with all channels, for filters that reach `margin` beyond the images.
     ///
     /// # Errors
     /// What the driver says.

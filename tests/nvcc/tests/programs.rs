@@ -8,7 +8,7 @@ use nvcc_programs::{Gpu, Program, programs};
 use std::process::ExitCode;
 use test_processes::{Engine, asked, engines, passed, run};
 
-/// What the program `print` prints.
+/// The output of the program `print`.
 const PRINTED: &str = include_str!("../ptx/print.txt");
 
 fn main() -> ExitCode {

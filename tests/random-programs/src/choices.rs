@@ -6,7 +6,7 @@ pub struct Choices(Source);
 
 #[derive(Debug, Clone)]
 enum Source {
-    /// What is left of the bytes.
+    /// The remaining bytes.
     Bytes(std::vec::IntoIter<u8>),
     Seed(u64),
 }

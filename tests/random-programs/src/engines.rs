@@ -86,7 +86,7 @@ impl Engines {
     }
 }
 
-/// What ways of running a case have in common.
+/// The agreement between ways of running a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Agreement {
     /// All launches came to their end.
@@ -111,12 +111,12 @@ pub enum Disagreement {
     Differs {
         /// The way.
         way: &'static str,
-        /// What differs.
+        /// The difference.
         what: String,
     },
 }
 
-/// What can be seen of a case's launches.
+/// The observable results of a case's launches.
 #[derive(Debug, PartialEq)]
 struct Seen {
     /// Where the first buffer lies.
@@ -127,7 +127,7 @@ struct Seen {
     after: Option<After>,
 }
 
-/// What launches leave behind.
+/// The results that launches leave behind.
 #[derive(Debug, PartialEq)]
 struct After {
     findings: Vec<Finding>,
@@ -135,7 +135,7 @@ struct After {
     output: Vec<u8>,
 }
 
-/// What is determined of how a launch failed, and whether the rest is.
+/// The determined part of a launch's failure, and whether the other results are determined.
 fn failure(failure: &LaunchFailure, shape: Shape) -> (String, bool) {
     match failure {
         // How many instructions a launch has executed when its limit ends it depends on where the engine looks.

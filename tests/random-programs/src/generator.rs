@@ -28,7 +28,7 @@ pub struct Program {
     pub features: BTreeSet<&'static str>,
 }
 
-/// Which lanes execute a statement.
+/// The lanes that execute a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
     /// Any.

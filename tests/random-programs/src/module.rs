@@ -115,7 +115,7 @@ const STARTS: &[(char, &[&str])] = &[
     ('a', &["mov.u64 X, 0;"; 4]),
 ];
 
-/// Those that have names.
+/// The registers with names.
 const NAMED: &[(&str, &str)] = &[
     ("%th", "mov.b16 %th, 1;"),
     ("%ti", "mov.b16 %ti, 2;"),

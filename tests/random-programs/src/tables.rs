@@ -1,4 +1,4 @@
-//! What statements compute: rows of templates.
+//! Computations of statements: rows of templates.
 //!
 //! A row is one instruction or several, which stand on one line. `<a|b>` is one of `a` and `b`, and `&` is the bar of PTX. `SPACE`,
 //! `CELL` and their like are replaced by the statement that uses the row. A `$` and a letter is an operand:
@@ -264,7 +264,7 @@ pub(crate) const READS: &[&str] = &[
     "ldu.global.u32 $r, [%in+<0|16>];",
 ];
 
-/// What the lanes of a warp do together. The lanes of `$z` execute it.
+/// Collective operations of the lanes of a warp. The lanes of `$z` execute them.
 pub(crate) const TOGETHER: &[&str] = &[
     "vote.sync.<all|any|uni>.pred <$p|$k>, $P, $z;",
     "vote.sync.ballot.b32 <$r|$u|$i>, $P, $z;",
@@ -289,7 +289,7 @@ pub(crate) const SHUFFLES: &[&str] = &[
     "shfl.sync.<up|down>.b32 <$r|$i>, $i, <1|8|16>, <0|31>, $z;",
 ];
 
-/// What whole warps compute: products of matrices, and their operands.
+/// Operations of whole warps: products of matrices, and their operands.
 pub(crate) const MATRICES: &[&str] = &[
     "movmatrix.sync.aligned.m8n8.trans.b16 $r, <$r|$i|$u>;",
     "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {$A, $d}, {$d}, {$d}, {$d, $d};",

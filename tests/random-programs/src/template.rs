@@ -137,7 +137,7 @@ fn count(kind: char) -> usize {
     REGISTERS.iter().find(|(known, ..)| *known == kind).map_or(1, |(.., count)| *count)
 }
 
-/// What operands depend on.
+/// The context of operands.
 #[derive(Debug, Clone)]
 pub(crate) struct Operands {
     /// Whether the lanes of a warp are converged, so that uniform values stay uniform.

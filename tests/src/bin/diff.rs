@@ -29,7 +29,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// What the cases compute on this process's device.
+/// The results of the cases on this process's device.
 fn results(chosen: &[&Case]) -> Result<Vec<Vec<Results>>> {
     let device = Device::new()?;
     eprintln!("{}", device.name());
@@ -56,7 +56,7 @@ fn encode(results: &[Vec<Results>]) -> Vec<u8> {
     bytes
 }
 
-/// What [`encode`] wrote.
+/// Decodes the output of [`encode`].
 fn decode(bytes: &[u8], cases: usize) -> Option<Vec<Vec<Vec<f64>>>> {
     let mut words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
     let array = |words: &mut dyn Iterator<Item = u64>| {

@@ -71,7 +71,7 @@ fn names_of_fields_and_other_instances_may_differ() -> rumba::Result<()> {
     Ok(())
 }
 
-/// What is said of a kernel survives linking.
+/// The description of a kernel survives linking.
 #[test]
 fn linked_kernels_are_compared_too() -> rumba::Result<()> {
     let device = Device::new()?;

@@ -399,7 +399,7 @@ fn arrays_compute() -> rumba::Result<()> {
         f32: |a, b| a / b;
         f64: |a, b| a / b;
     }
-    // What a CPU would stop at.
+    // Division by zero and `i32::MIN / -1`, which trap on a CPU.
     let edges = Array::from_slice(&device, [3], &[i32::MIN, i32::MAX, 5])?;
     let divisors = Array::from_slice(&device, [3], &[-1, -1, 0])?;
     assert_eq!((&edges / &divisors).eval()?.to_vec()?, [i32::MIN, -i32::MAX, 0]);

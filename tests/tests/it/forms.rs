@@ -167,7 +167,7 @@ fn other_launches_are_refused_before_the_driver_sees_them() {
     assert!(matches!(error, LaunchError::CooperativeGrid { blocks: 0x10_0000, .. }), "{error}");
 }
 
-/// What our launcher refuses, the driver refuses as well, with the same number on every device.
+/// The driver refuses the same launches as our launcher, with the same number on every device.
 #[test]
 fn the_driver_refuses_them_too() -> Result<(), Box<dyn std::error::Error>> {
     use cust::sys::{self, CUresult};

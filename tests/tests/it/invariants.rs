@@ -95,7 +95,7 @@ const OPEN_TRAITS: [&str; 29] = [
     "Operator",
     "Sum",
     "Term",
-    // What they return is sound by its own type: a call, a shape.
+    // The results of these functions are sound by their own types: a call, a shape.
     "Broadcast",
     "Compiled",
     "Each",
@@ -126,7 +126,7 @@ fn public_traits_of_the_device_library_are_sealed_or_unsafe_or_known() {
     let mut known = 0;
     for (path, lines) in code("crates/cuda_std/src") {
         for line in &lines {
-            // Those of modules within a file are private: they seal others.
+            // Traits of modules within a file are private: they seal other traits.
             let Some(declared) = line.strip_prefix("pub trait ") else {
                 continue;
             };

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// As in the table: requests and sectors of loads, of stores; wavefronts of loads, of stores.
 type Traffic = [u64; 6];
 
-/// What the software device counts where a GPU counts this.
+/// The software device's counterpart of a GPU's counter.
 #[derive(Clone, Copy, Debug)]
 enum Expected {
     Equal(u64),

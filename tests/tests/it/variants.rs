@@ -41,7 +41,7 @@ fn on(device: On, test: impl FnOnce() -> String) -> Option<String> {
     Some(said.to_owned())
 }
 
-/// What a kernel writes, or why it does not run.
+/// The result of a kernel, or the reason why it does not run.
 fn ran(module: &Module, kernel: impl FnOnce(&mut [[u32; 2]; 1]) -> Call<'_>) -> String {
     let mut y = [[0; 2]];
     match module.for_each(1, kernel(&mut y)) {

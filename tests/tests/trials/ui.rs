@@ -72,7 +72,7 @@ fn check(case: &Case) -> Result<(), Failed> {
         })?;
         let is_mistake = |finding: &&Finding| finding.severity > Severity::Info;
         let marks: BTreeSet<Mark> = found.iter().filter(is_mistake).map(|finding| mark(case, finding)).collect();
-        // What is marked in a right kernel is information.
+        // Marks in a right kernel are information.
         let remarks = found.iter().filter(|finding| !case.is_wrong || is_mistake(finding));
         let remarks: BTreeSet<Mark> = remarks.map(|finding| mark(case, finding)).collect();
         let mut wrong = String::new();

@@ -137,7 +137,7 @@ pub fn exchanges_by_thread(
     product((a, b), stages, (c, exchange), |_, sum: f32| sum);
 }
 
-/// What a block does before its cluster's roles, by a number.
+/// Actions of a block before its cluster's roles, by a number.
 const RETURNS: u32 = 1;
 const PANICS: u32 = 2;
 const PANICS_IN_PART: u32 = 3;
@@ -278,7 +278,7 @@ pub mod attacks {
         }
         target.module.launch((1, 128), super::operands_by_warp(&short, &long, &b, 0, &mut c))?;
         assert_eq!(c.to_vec()?, [256.0; 64 * 64]);
-        // Of the same lengths, but in another order of elements.
+        // The same lengths, but another order of elements.
         let turned = Array::full(device, [1, 256, 64], 1.0_f64)?;
         let call = super::operands_by_warp(turned.view().permute([0, 2, 1]), &long, &b, 64, &mut c);
         panics(target, (1, 128), call, PRODUCT);

@@ -91,7 +91,7 @@ pub fn shared_slice_of_any_length(sums: &[Atomic<u32>], mut slice: SharedSlice<u
     sums[0].fetch_add(sum + slice.get().get(slice.len()).copied().unwrap_or(0));
 }
 
-/// What other threads do to a number, in all widths.
+/// Atomic operations of other threads on a number, in all widths.
 #[kernel]
 pub fn numbers_of_all_widths(
     small: &[Atomic<u32>],

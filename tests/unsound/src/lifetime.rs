@@ -117,7 +117,7 @@ pub mod attacks {
         Ok(())
     }
 
-    /// What was made in a context that is gone is refused, not used.
+    /// Objects of a destroyed context are refused, not used.
     pub fn context_reset(target: &Target) -> Result<()> {
         if target.is_checked {
             // A checked run has one context.

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use cuda_std::prelude::*;
 
 cuda_std::constant! {
-    /// What all kernels multiply by.
+    /// The factor of all kernels.
     pub static FACTOR: u32 = 1;
 }
 

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// What a list says of a test that does not pass.
+/// The entry of a test that does not pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) verdict: Verdict,

@@ -76,7 +76,7 @@ fn build(coverage: bool) -> Result<PathBuf> {
         build.env("CARGO_ENCODED_RUSTFLAGS", "-Cinstrument-coverage");
         target.join(host).join("debug")
     } else {
-        // What debug assertions see is a finding, too.
+        // Failed debug assertions are findings, too.
         shell::target().join("debug")
     };
     shell::run(&mut build)?;

@@ -35,7 +35,7 @@ impl Suite {
     }
 }
 
-/// What a tool runs, and how.
+/// The tests of a tool, and their options.
 pub(super) struct Plan {
     pub(super) suites: &'static [Suite],
     pub(super) environment: &'static [(&'static str, &'static str)],

@@ -78,7 +78,7 @@ fn atomic(operation: &str, ty: &str, order: &str, scope: &str) -> Option<(String
             )
         }
         "cas" => {
-            // What a failed exchange orders: it reads, and does not write.
+            // The ordering of a failed exchange, which reads and does not write.
             let failed = match order {
                 "acquire" | "acq_rel" => "acquire",
                 _ => "monotonic",

@@ -16,7 +16,7 @@ const KERNEL: &str = "kernel";
 #[derive(Default)]
 pub(super) struct Names {
     functions: HashMap<String, String>,
-    /// What they are instead.
+    /// Other items by name: their kinds and crates.
     others: HashMap<String, (&'static str, String)>,
 }
 

@@ -117,7 +117,7 @@ fn missing(module: &Module<'_>) -> HashSet<String> {
         .collect()
 }
 
-/// What becomes of the symbols that the host, the driver or the link stage may look up.
+/// The treatment of symbols that the host, the driver or the link stage may look up.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Exports {
     /// They are linked, needed or not.

@@ -40,7 +40,7 @@ fn head(text: &str) -> &str {
 /// A part's text, taken apart.
 #[derive(Default)]
 struct Part<'t> {
-    /// What others define.
+    /// The symbols that other modules define.
     declarations: Vec<&'t str>,
     variables: Vec<Variable<'t>>,
     functions: Vec<Function<'t>>,
@@ -137,7 +137,7 @@ fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '$'
 }
 
-/// What has been merged.
+/// The merged text so far.
 #[derive(Clone, Default)]
 struct Merged {
     declarations: Vec<String>,
@@ -347,7 +347,7 @@ fn rewrite_names(line: &str, names: &HashMap<String, String>, written: &mut Stri
             written.push_str(LABEL);
             written.push_str(label.split_once('_').map_or(label, |(_, block)| block));
         } else {
-            // What follows a dot or a percent sign is a modifier or a register.
+            // A name behind a dot or a percent sign is a modifier or a register.
             let renamed = names.get(word).filter(|_| !matches!(before, Some('.' | '%')));
             written.push_str(renamed.map_or(word, String::as_str));
         }

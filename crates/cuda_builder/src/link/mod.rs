@@ -94,7 +94,7 @@ impl Codegen {
     }
 }
 
-/// What the link stage makes.
+/// The result of the link stage.
 pub(crate) struct Output {
     /// The text, or the texts of several architectures ([`rumba_ptx::set`]).
     pub(crate) ptx: String,
@@ -159,7 +159,7 @@ pub(crate) fn run(input: Input) -> Result<Output, BuildError> {
     })
 }
 
-/// What parts are printed with.
+/// The input of printing, shared by all parts.
 struct Printer {
     llvm: &'static Llvm,
     input: Arc<Input>,
@@ -179,7 +179,7 @@ impl Printer {
             }
             match self.print_all(parts, floor) {
                 Ok(printed) => {
-                    // What inline assembly needs shows only in the text.
+                    // Only the printed text shows which PTX version inline assembly needs.
                     for part in &printed {
                         let Some(kernel) = &part.kernel else { continue };
                         let directives = self.whole.directives.get(kernel).copied().unwrap_or_default();
@@ -275,7 +275,7 @@ fn gather(llvm: &'static Llvm, input: &Input, floor: Floor) -> Result<Whole, Fai
 
 /// A part as PTX.
 struct Printed {
-    /// None: what the host may look up.
+    /// The kernel of the part; None for the part with symbols that the host may look up.
     kernel: Option<String>,
     ptx: String,
     /// The key of the text in the cache.

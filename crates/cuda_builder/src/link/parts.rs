@@ -17,7 +17,7 @@ pub(super) struct Whole {
     pub(super) symbols: Symbols,
     /// What each kernel's directives need, which an older floor leaves out.
     pub(super) directives: HashMap<String, Need>,
-    /// What the kernels say of themselves.
+    /// The kernels' descriptions.
     pub(super) descriptions: BTreeMap<String, String>,
     /// The architectures of those kernels that state some.
     pub(super) stated: BTreeMap<String, Vec<NvvmArch>>,

@@ -34,7 +34,7 @@ impl Floor {
         Self { arch, version }
     }
 
-    /// What every device and driver runs.
+    /// The version and architecture that every device and driver supports.
     pub(super) const OLDEST: Self = LADDER[0];
 
     /// LLVM's code generator for it.
@@ -73,7 +73,7 @@ impl Need {
         Self { version, capability, specific: false }
     }
 
-    /// What both need.
+    /// The maximum of both requirements.
     pub(super) fn max(self, other: Self) -> Self {
         Self {
             version: self.version.max(other.version),
@@ -155,7 +155,7 @@ const NEWER: [(&str, &str, u32, u32); 52] = [
 /// Of these, instructions of an architecture or a family alone, as `sm_90a` is.
 const SPECIFIC: [&str; 3] = ["setmaxnreg", "tcgen05", "wgmma"];
 
-/// What the text needs.
+/// The requirements of the text.
 pub(super) fn need(ptx: &str) -> Need {
     let mut need = Need::default();
     for statement in ptx.lines().flat_map(|line| line.split([';', '{', '}'])) {

@@ -1,4 +1,4 @@
-//! What an `atomicrmw` says about itself.
+//! The parts of an `atomicrmw`.
 
 use super::module::{Instruction, Opcode};
 
@@ -32,7 +32,7 @@ pub(crate) enum Scope {
     System,
 }
 
-/// What kind of number is changed.
+/// The type of the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Number {
     Integer(u32),

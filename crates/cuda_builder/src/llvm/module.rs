@@ -192,12 +192,12 @@ impl<'c> Module<'c> {
     }
 }
 
-/// What a variable holds when a kernel starts.
+/// The initial value of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Initialiser {
     /// Nothing defined.
     Undefined,
-    /// What the original held.
+    /// The initial value of the original variable.
     Same,
     /// The variable becomes an external array whose size the launch gives.
     Declaration,

@@ -337,7 +337,7 @@ fn compiler_errors_name_the_line() {
 fn a_missing_function_is_named() {
     let error = try_build(&fixture("undefined"), |builder| builder).expect_err("it cannot link");
     assert_has(&error.to_string(), &["`no_such_function`"]);
-    // What a build script prints when it returns the error from `main`.
+    // The output of a build script that returns the error from `main`.
     assert_eq!(format!("{error:?}"), error.to_string());
 }
 

@@ -1,10 +1,10 @@
-//! What a kernel states about its launches: `#[kernel(block = 256, min_blocks = 2)]`.
+//! The contract of a kernel's launches: `#[kernel(block = 256, min_blocks = 2)]`.
 //!
 //! The device's compilation hands the builder what becomes a PTX directive, the host's has all of it
 //! in `launch::Kernel`, where launches are checked. Whether a device can run such a kernel at all is
 //! not decided here.
 
-/// What every launch of a kernel keeps to. The macro `#[kernel]` describes how it is stated.
+/// The contract of every launch of a kernel. The macro `#[kernel]` documents its syntax.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Contract {

@@ -32,9 +32,9 @@ pub struct Description<'d> {
     pub module_path: &'d str,
     /// The version of its package.
     pub version: Option<&'d str>,
-    /// What it states about its launches.
+    /// The kernel's contract.
     pub contract: Contract,
-    /// What a call binds.
+    /// The parameters that a call binds.
     pub parameters: &'d [Parameter],
     /// Shared memory that the entry declares.
     pub tiles: &'d [Parameter],

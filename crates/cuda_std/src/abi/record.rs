@@ -4,7 +4,7 @@
 #[cfg(target_arch = "nvptx64")]
 pub(crate) use device::{address, has_panicked, this_grid};
 
-/// What a thread that panicked leaves behind: one for each module, a variable in global memory.
+/// The record of a thread that panicked: one for each module, a variable in global memory.
 ///
 /// Addresses are of global memory; lengths are in bytes.
 #[repr(C)]
@@ -14,7 +14,7 @@ pub struct Record {
     pub bell: u64,
     /// Threads that have panicked since the record was read. What follows is of the first.
     pub count: u32,
-    /// Which sentence: the number of a [`Kind`].
+    /// The sentence of the message: the number of a [`Kind`].
     pub kind: u32,
     /// The address of the [`Place`].
     pub place: u64,
@@ -108,7 +108,7 @@ pub(crate) fn has_panicked() -> bool {
 /// Declares the kinds of panics: a name, and the sentence of `core` with `{}` for the text and for the numbers.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $sentence:literal,)*) => {
-        /// What kind of panic it was. The sentences are those of the core library.
+        /// The kind of a panic. The sentences are those of the core library.
         #[repr(u32)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Kind {

@@ -40,7 +40,7 @@ pub type Output<'l, T, const V: usize> = Disjoint<'l, T, Rounds<[VectorOf<V>; AT
 /// Where a tile waits for what is before it.
 type Held<'l> = Shared<'l, Tile<Vector4<u32>, TILE>>;
 
-/// What each warp's part of each row comes to.
+/// The totals of each warp's part of each row.
 type Rows<'l, T> = Shared<'l, PerWarp<[T; ROWS], WARPS>>;
 
 /// Nanoseconds until a block looks at others for the first time.

@@ -216,7 +216,7 @@ impl<T: Element + Shuffle> BlockScratch<'_, T> {
         self.scan(value, &combine).exclusive(first, combine)
     }
 
-    /// What each warp comes to, for all threads; the warp's first lane has it.
+    /// The total of each warp, for all threads; the warp's first lane has it.
     #[inline(always)]
     fn publish(&mut self, of_warp: T) -> &[T] {
         if let Some(own) = self.0.back() {

@@ -75,7 +75,7 @@ impl ThreadBlock {
         crate::device::thread::threads_in_block()
     }
 
-    /// Which of them this one is, counted along x, then y, then z.
+    /// The rank of the calling thread, counted along x, then y, then z.
     #[inline(always)]
     #[must_use]
     pub fn thread_rank(self) -> u32 {
@@ -358,7 +358,7 @@ macro_rules! reductions {
     )*};
 }
 
-/// What tiles and coalesced lanes have in common.
+/// Methods that tiles and coalesced lanes share.
 macro_rules! collective {
     ($($group:ty $([$($generic:tt)*])?;)*) => {$(
         impl $(<$($generic)*>)? $group {
@@ -537,7 +537,7 @@ impl GridGroup<'_> {
         self.blocks() * u64::from(thread_block().size())
     }
 
-    /// Which of them this one is: blocks in the order of their numbers, and in each its threads.
+    /// The rank of the calling thread: blocks in the order of their numbers, and in each block its threads.
     #[inline(always)]
     #[must_use]
     pub fn thread_rank(&self) -> u64 {

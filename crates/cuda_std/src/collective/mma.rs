@@ -109,7 +109,7 @@ impl Tf32 {
 
 /// Elements that warps multiply: `f16`, `bf16`, [`Tf32`], `i8`, `f64`.
 pub trait Multiply: sealed::Multiply<C: AsMut<[Self::Sum]> + AsRef<[Self::Sum]>> {
-    /// What products are summed in.
+    /// The type of sums.
     type Sum: Pod;
     /// Rows of a and of c.
     const ROWS: usize;

@@ -59,7 +59,7 @@ macro_rules! operations {
     };
 }
 
-/// What a device function does on the host.
+/// The panic of a device function that is called on the host.
 #[cfg(not(target_arch = "nvptx64"))]
 #[cold]
 #[track_caller]
@@ -147,7 +147,7 @@ pub(crate) unsafe fn mma_f64(d: *mut u32, a: *const u32, b: *const u32) {
     }
 }
 
-/// Which cluster of the grid the calling block's is, along x, y and z.
+/// The position of the calling block's cluster in the grid, along x, y and z.
 #[inline(always)]
 pub(crate) fn cluster_idx() -> [u32; 3] {
     [cluster_idx_x(), cluster_idx_y(), cluster_idx_z()]

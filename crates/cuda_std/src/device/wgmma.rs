@@ -120,7 +120,7 @@ instructions! {
     /// Pixels one after the other, each moved by as many columns and rows as the offsets say: PTX ISA, "im2col mode".
     fn load_pixels(tile: u32 => reg32, map: *const u8 => reg64, channel: u32 => reg32, column: u32 => reg32, row: u32 => reg32, image: u32 => reg32, barrier: u32 => reg32, right: u16 => reg16, down: u16 => reg16)
         "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [{tile}], [{map}, {{{channel}, {column}, {row}, {image}}}], [{barrier}], {{{right}, {down}}};";
-    /// What this thread wrote to shared memory, tensor copies that start afterwards see.
+    /// Tensor copies that start afterwards see earlier writes of this thread to shared memory.
     fn fence_proxy_async() "fence.proxy.async.shared::cta;";
     fn store_tile(map: *const u8 => reg64, batch: u32 => reg32, row: u32 => reg32, column: u32 => reg32, tile: u32 => reg32)
         "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [{map}, {{{column}, {row}, {batch}}}], [{tile}];";

@@ -34,7 +34,7 @@ pub trait AfterSync {
     fn never(&self) -> !;
 }
 
-/// What an index of a thread is computed with.
+/// Arithmetic with the index of a thread.
 #[diagnostic::on_unimplemented(
     message = "the index of a thread is not computed with",
     label = "this would be the number of another thread",

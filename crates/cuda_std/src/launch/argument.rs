@@ -1,4 +1,4 @@
-//! What may be passed for which kernel parameter.
+//! The host types that kernel parameters accept.
 //!
 //! Here are values and host memory. Device memory belongs to a runtime, which implements [`Memory`] and [`MemoryMut`] for its
 //! own buffers; for which parameters they may be passed is said here, once.
@@ -92,7 +92,7 @@ pub unsafe trait MemoryMut<'a, T> {
     fn bind(self, arguments: &mut Arguments<'a>);
 }
 
-/// What may be passed for an output of elements `T` whose layout has lengths of type `S`.
+/// An argument for an output of elements `T` whose layout has lengths of type `S`.
 ///
 /// # Safety
 ///

@@ -31,7 +31,7 @@ pub struct Arguments<'a> {
     extents: SmallVec<[Extent; 12]>,
     borrowed: SmallVec<[Borrowed<'a>; 8]>,
     settling: SmallVec<[Settling; 4]>,
-    /// Of what kernels write to, what a launch may leave untouched.
+    /// The outputs that a launch may leave untouched.
     outputs: SmallVec<[BoundOutput; 4]>,
     /// Bytes of dynamic shared memory that have been given out.
     shared: u64,
@@ -173,7 +173,7 @@ impl HostMemory<'_> {
         (memory.as_ptr().addr(), memory.len())
     }
 
-    /// What to copy to the device before the launch.
+    /// The bytes to copy to the device before the launch.
     #[must_use]
     pub fn source(&self) -> Option<&[u8]> {
         match self {
@@ -252,7 +252,7 @@ impl<'a> Arguments<'a> {
         self.extents.push(Extent::Slice { elements });
         let start = self.shared.next_multiple_of(align as u64);
         self.shared = start.saturating_add((elements as u64).saturating_mul(size as u64));
-        // What 32 bits cannot hold, no device has: the launch is refused by the sum.
+        // No device has more shared memory than 32 bits can count: the saturated sum makes the launch fail.
         for word in [start, elements as u64] {
             self.push_initialised(&u32::try_from(word).unwrap_or(u32::MAX).to_ne_bytes());
         }
@@ -383,7 +383,7 @@ impl<'a> Arguments<'a> {
         &self.parameters
     }
 
-    /// What was passed to [`borrow`](Self::borrow), in that order.
+    /// The memory passed to [`borrow`](Self::borrow), in order.
     #[must_use]
     pub fn borrowed(&self) -> &[Borrowed<'a>] {
         &self.borrowed
@@ -434,7 +434,7 @@ impl<'a> Arguments<'a> {
         self.words[word] = MaybeUninit::new(address);
     }
 
-    /// What the kernel writes to and a launch may leave untouched.
+    /// The outputs that a launch may leave untouched.
     pub(super) fn outputs(&self) -> impl Iterator<Item = BoundOutput> {
         self.outputs.iter().copied()
     }

@@ -14,14 +14,14 @@ use crate::abi::description::{CLAUSES, Description};
 pub struct Disagreement {
     /// The launcher's parameter, if the difference concerns a parameter.
     pub parameter: Option<&'static str>,
-    /// What the kernel in the PTX does: `takes ..`.
+    /// The behaviour of the kernel in the PTX: `takes ..`.
     pub found: String,
-    /// What its launcher does: `passes ..`.
+    /// The behaviour of its launcher: `passes ..`.
     pub expected: String,
 }
 
 impl Kernel {
-    /// What its macro writes into the PTX: see [`disagreement`](Self::disagreement).
+    /// The text that its macro writes into the PTX: see [`disagreement`](Self::disagreement).
     #[must_use]
     pub fn describe(&self) -> String {
         let description = Description {
@@ -251,7 +251,7 @@ mod tests {
         assert!(own.disagreement(&kernel(PER_BLOCK).describe()).is_some());
         assert!(own.disagreement(&kernel(CHUNKS).describe()).is_some());
         assert_eq!(own.disagreement(&kernel(RENAMED).describe()), None);
-        // What concerns the driver's compiler alone.
+        // Clauses that concern only the driver's compiler.
         let contract = Contract::ANY.min_blocks(2).max_registers(32);
         assert_eq!(own.disagreement(&kernel(PER_THREAD).with_contract(contract).describe()), None);
     }

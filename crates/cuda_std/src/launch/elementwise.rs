@@ -179,7 +179,7 @@ impl Plan {
 fn shape_of_launch(axes: &Axes, is_tall: bool, size: usize) -> ([u32; 3], [u32; 3]) {
     const THREADS: u32 = 256;
     const ENOUGH: u64 = 1 << 13;
-    // What does not fit into a grid, each block does in turn.
+    // If the tiles exceed the largest grid, each block computes several tiles in turn.
     const TALLEST: u32 = 65_535;
     let [columns, rows, ..] = axes.lengths;
     let chunk = CHUNK as u32;

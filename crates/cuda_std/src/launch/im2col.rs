@@ -28,7 +28,7 @@ pub unsafe trait ImageMemory<'a, T>: TensorMemory<'a, T> {
     fn encode_im2col(address: u64, tiling: Im2colTiling) -> Result<Image, u32>;
 }
 
-/// What a kernel is told of a window, if it fits there.
+/// The window in the layout of the kernel's parameter, if it fits.
 fn geometry(window: &Window) -> Option<Geometry> {
     let places = window.places();
     let [images, rows, columns, channels] = window.images;

@@ -40,13 +40,13 @@ enum Kind {
 }
 
 impl Kernels {
-    /// Of a function of numbers: for operands that lie one element after the other, and for all others.
+    /// Kernels for a function of numbers: for contiguous operands, and for all others.
     #[must_use]
     pub const fn elementwise(function: &'static str, flat: &'static Kernel, strided: &'static Kernel) -> Self {
         Self(Kind::Elementwise(Elementwise { function, flat, strided }))
     }
 
-    /// Of a function of arrays.
+    /// The kernel for a function of arrays.
     #[must_use]
     pub const fn looped(function: &'static str, kernel: &'static Kernel, signature: &'static Signature) -> Self {
         Self(Kind::Looped(Looped { function, kernel, signature }))
@@ -116,7 +116,7 @@ pub enum ShapeError {
         function: &'static str,
         /// The shape.
         shape: Vec<usize>,
-        /// Those that are left.
+        /// The remaining axes.
         axes: usize,
     },
     /// An operand is no array of its shape, or too large.
@@ -124,7 +124,7 @@ pub enum ShapeError {
     View {
         /// The function.
         function: &'static str,
-        /// What is wrong.
+        /// The problem.
         error: ViewError,
     },
 }

@@ -101,7 +101,7 @@ pub struct Kernel {
     /// The largest block that its shared memory has room for: threads along x, y and z. `None` for
     /// a kernel without `Shared` parameters.
     pub max_block: Option<[u32; 3]>,
-    /// What it states about its launches: `#[kernel(block = 256)]`.
+    /// The kernel's contract: `#[kernel(block = 256)]`.
     pub contract: Contract,
     /// Whether it is an `unsafe fn`, and so may access more than what its arguments borrow.
     pub is_unsafe: bool,

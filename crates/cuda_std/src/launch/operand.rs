@@ -50,7 +50,7 @@ broadcast! {
     label = "the function takes {CORE} of them"
 )]
 pub trait Split<const CORE: usize> {
-    /// Those that are left.
+    /// The remaining axes.
     type Around;
 }
 
@@ -150,7 +150,7 @@ pub struct Region<'a> {
     pub(super) place: Place<'a>,
     /// Bytes of an element.
     pub(super) size: usize,
-    /// What the address of an element is a multiple of.
+    /// The alignment of an element.
     pub(super) align: usize,
     pub(super) shape: Lengths,
     pub(super) strides: Strides,
@@ -261,7 +261,7 @@ impl<'a> Region<'a> {
                 return Err(too_long());
             }
             dimensions.lengths[axis] = length as u32;
-            // Of an axis of one element it does not matter.
+            // The stride of an axis of length 1 does not matter.
             let stride = if length > 1 { stride } else { 0 };
             dimensions.strides[axis] = i32::try_from(stride).map_err(|_| too_long())?;
         }

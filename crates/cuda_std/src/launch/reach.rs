@@ -1,4 +1,4 @@
-//! Which elements of its outputs a launch reaches: whether there are threads, or blocks, for all of them.
+//! Checks whether a launch reaches all elements of its outputs: whether it has enough threads or blocks.
 //!
 //! Whether a kernel then writes what its threads reach is its own affair.
 

@@ -118,7 +118,7 @@ pub trait Unchanging: sealed::Unchanging {}
 
 impl<T: Copy> Unchanging for T {}
 
-// What the host writes between launches, kernels only read.
+// The host writes constants between launches; kernels only read them.
 impl<T: Pod> Unchanging for Constant<T> {}
 
 mod sealed {

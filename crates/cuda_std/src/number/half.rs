@@ -67,7 +67,7 @@ pub use ::half::{bf16, f16};
 
 pub use super::float8::{e4m3, e5m2};
 
-/// What the machine has for numbers of 16 bits beyond the operators.
+/// Instructions for numbers of 16 bits beyond the operators.
 ///
 /// ```
 /// use cuda_std::half::{Half, bf16};

@@ -178,7 +178,7 @@ fn panics_of_launches_in_the_background_are_reported_at_the_next_wait() -> rumba
     // The threads that had an element of x have done their work each time.
     assert_eq!(y.to_vec()?, [3.0, 3.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
 
-    // Of a module that is gone.
+    // A panic is reported even if the module was dropped.
     module.for_each(8, saxpy(1.0, &x, &mut y))?;
     drop(module);
     is_panic_of(5, device.stream()?.synchronize());

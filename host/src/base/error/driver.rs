@@ -12,7 +12,7 @@ use crate::base::driver::is_forked;
 #[derive(Clone, thiserror::Error)]
 #[error("could not {operation}: {text} ({name}, {code}){}", help(*.code))]
 pub struct DriverError {
-    /// What was being done, as the end of "could not …".
+    /// The operation, as the end of "could not …".
     pub operation: String,
     /// The number of the `CUresult`.
     pub code: u32,
@@ -163,7 +163,7 @@ impl DriverError {
     }
 }
 
-/// What helps against the errors that people meet most often.
+/// Advice for the most frequent errors.
 fn help(code: u32) -> &'static str {
     match code {
         3 if is_forked() => {

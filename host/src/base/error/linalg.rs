@@ -60,7 +60,7 @@ pub enum LinalgError {
     /// The bias or the output of a convolution that has another shape than the filter and the images ask for.
     #[error("the {operand} of this convolution has shape {wanted:?}, and an array of shape {shape:?} was given")]
     Operand {
-        /// Which one.
+        /// The operand.
         operand: &'static str,
         /// The shape that was given.
         shape: Vec<usize>,

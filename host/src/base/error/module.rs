@@ -17,7 +17,7 @@ pub enum ModuleError {
     File {
         /// The file's path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: Arc<std::io::Error>,
     },
 
@@ -26,7 +26,7 @@ pub enum ModuleError {
     NotPtx {
         /// Where the text came from.
         module: String,
-        /// What gives it away.
+        /// The reason for the conclusion.
         reason: String,
     },
 
@@ -50,7 +50,7 @@ pub enum ModuleError {
     Ptx {
         /// Where the text came from.
         module: String,
-        /// What the driver said.
+        /// The driver's error.
         error: Box<DriverError>,
         /// The compiler's messages, with line and column where it gives them.
         log: String,
@@ -65,7 +65,7 @@ pub enum ModuleError {
         module: String,
         /// The kernels that are in the module.
         available: Vec<String>,
-        /// Those whose names are much like the one asked for.
+        /// Kernels with similar names.
         near: Vec<String>,
         /// File and line of the kernel's source, where it is known.
         defined_at: Option<String>,
@@ -84,7 +84,7 @@ pub enum ModuleError {
         kernel: String,
         /// Where the module came from.
         module: String,
-        /// What it is compiled for.
+        /// The architectures that the kernel is compiled for.
         architectures: Vec<String>,
         /// The device's compute capability, major and minor.
         compute_capability: (u32, u32),
@@ -103,9 +103,9 @@ pub enum ModuleError {
         module: String,
         /// The launcher's parameter, if the difference concerns a parameter.
         parameter: Option<&'static str>,
-        /// What the kernel in the PTX does: `takes ..`.
+        /// The behaviour of the kernel in the PTX: `takes ..`.
         found: String,
-        /// What the launcher does: `passes ..`.
+        /// The behaviour of the launcher: `passes ..`.
         expected: String,
         /// File and line of the kernel's source.
         defined_at: String,

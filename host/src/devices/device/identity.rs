@@ -1,4 +1,4 @@
-//! Which device is which: identifiers that stay the same between programs, unlike a device's number.
+//! Identifiers of devices that stay the same between programs, unlike a device's number.
 
 use crate::base::error::{Code, Error, Result, answer};
 use crate::devices::device::{Device, in_driver};
@@ -6,7 +6,7 @@ use cust::sys;
 use std::ffi::{CStr, CString};
 use std::fmt;
 
-/// What tells a device from all others of the world. Shown as `nvidia-smi -L` shows it.
+/// A globally unique identifier of a device. Shown as `nvidia-smi -L` shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Uuid(pub [u8; 16]);
 
@@ -71,7 +71,7 @@ impl Device {
         Device::get(u32::try_from(raw).map_err(|_| none())?)
     }
 
-    /// What tells the device from all others.
+    /// The globally unique identifier of the device.
     ///
     /// # Errors
     /// The driver's.

@@ -16,7 +16,7 @@ use std::ffi::c_int;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What ranks find each other by: `ncclUniqueId`.
+/// The identifier by which ranks find each other: `ncclUniqueId`.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(in crate::devices) struct UniqueId(pub(in crate::devices) [u8; 128]);
@@ -132,7 +132,7 @@ pub(in crate::devices) enum Collective {
 pub(in crate::devices) struct Rank {
     nccl: Nccl,
     context: Arc<Context>,
-    /// None: it was aborted.
+    /// None after an abort.
     comm: Option<Comm>,
 }
 

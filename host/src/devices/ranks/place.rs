@@ -1,4 +1,4 @@
-//! Which rank this process is, and where ranks meet: from the variables that launchers of several processes set.
+//! The rank of this process, and the address where ranks meet: from the variables that launchers of processes set.
 
 use crate::base::error::{RankError, Result};
 use crate::devices::device::Device;
@@ -102,7 +102,7 @@ impl Place {
         }
     }
 
-    /// What the environment says, or [`alone`](Self::alone) if no launcher has started this process.
+    /// The rank from the environment, or [`alone`](Self::alone) if no launcher has started this process.
     ///
     /// | launcher | rank | ranks | on its machine |
     /// |---|---|---|---|

@@ -33,7 +33,7 @@ const GRACE: Duration = Duration::from_secs(1);
 /// No error has as many words.
 const LONGEST: u64 = 1 << 16;
 
-/// What ranks do together.
+/// A collective operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Join,
@@ -147,7 +147,7 @@ fn write(stream: &TcpStream, bytes: &[u8], end: Instant) -> Result<(), Broken> {
     })
 }
 
-/// What lies ready to be read from a connection.
+/// The data ready to be read from a connection.
 enum Peeked {
     Nothing,
     Bytes,
@@ -208,7 +208,7 @@ struct NewLink {
     read: usize,
 }
 
-/// What the first words of a connection say.
+/// The meaning of the first words of a connection.
 enum Hello {
     /// They have not come yet.
     Waits,
@@ -259,7 +259,7 @@ pub(super) struct Wire {
     begun: Instant,
     /// A rank whose connection ended during the operation, and when that was seen.
     gone: Option<(usize, Instant)>,
-    /// What has ended the group.
+    /// The error that has ended the group.
     ended: Option<RankError>,
 }
 
@@ -435,7 +435,7 @@ impl Wire {
         })
     }
 
-    /// What rank 0 answers: that bytes follow, or why none do.
+    /// Reads the answer of rank 0: bytes follow, or an error.
     fn status(&mut self, operation: Operation, end: Instant) -> Result<(), RankError> {
         let mut count = 0_u64;
         let mut words = Vec::new();
@@ -580,7 +580,7 @@ fn encoded(error: &RankError) -> Vec<u64> {
             words.extend(cause.bytes().map(u64::from).take(LONGEST as usize / 2));
             words
         }
-        // Of one rank alone.
+        // Errors of one rank alone.
         RankError::Environment { .. }
         | RankError::TooManyRanks { .. }
         | RankError::Address { .. }
@@ -589,7 +589,7 @@ fn encoded(error: &RankError) -> Vec<u64> {
     }
 }
 
-/// What [`encoded`] made. Words that are none are the end of rank 0.
+/// Decodes the words of [`encoded`]. Invalid words mean the end of rank 0.
 fn decoded(words: &[u64], operation: Operation, size: usize, waited: Duration) -> RankError {
     let operation = operation.name();
     let time = |millis: u64| Duration::from_millis(millis).min(waited);

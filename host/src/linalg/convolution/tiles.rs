@@ -60,7 +60,7 @@ impl Tile {
 
     /// How many cycles it takes about.
     pub(super) fn cost(&self, [places, outputs, steps]: [usize; 3], multiprocessors: usize) -> usize {
-        // What else a tile takes: to write it, or to add up its parts and write it.
+        // The overhead of a tile: writing it, or adding up its parts and writing the sum.
         let fixed = if self.slices > 1 { 5000 } else { 2300 };
         let rounds = self.clusters(places, outputs).div_ceil(self.resident(multiprocessors));
         // A multiprocessor multiplies 64 by 8 by 64 numbers in 16 cycles.

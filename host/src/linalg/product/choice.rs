@@ -1,4 +1,4 @@
-//! Which kernel computes a product: a model of the time that each takes, and measurements of those that may be the fastest.
+//! Chooses the kernel of a product: a model of the kernels' times, and measurements of the most promising kernels.
 
 use super::pack::{Packed, in_vectors, pack};
 use super::types::{Multiply, Operands};
@@ -57,7 +57,7 @@ pub enum Way {
     StoredTf32,
 }
 
-/// What is known of a way.
+/// The properties of a kernel.
 struct Facts {
     /// Its name among measured answers.
     name: &'static str,
@@ -308,7 +308,7 @@ const PERHAPS: f64 = 2.5;
 /// knows too little, and none shall take longer than by this one.
 const BRIEF: f64 = 200_000.0;
 
-/// Of plans in ascending order of their times, those that are measured.
+/// The candidates to measure, from plans in ascending order of their times.
 fn candidates(plans: &[(f64, Plan)]) -> SmallVec<[Plan; 4]> {
     let fastest = plans.first().map_or(0.0, |(time, _)| *time);
     let measured =

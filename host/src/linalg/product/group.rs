@@ -9,7 +9,7 @@ use bytemuck::Pod;
 use cuda_std::launch::TensorShape;
 use rumba_linalg::product::Activation;
 
-/// What a kernel takes.
+/// The arguments of a kernel.
 pub(super) struct Tensors<'c, T: Multiply<U>, U: Pod> {
     pub(super) a: (DeviceSlice<'c, T>, TensorShape),
     pub(super) b: (DeviceSlice<'c, T>, TensorShape),

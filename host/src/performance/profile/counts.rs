@@ -1,4 +1,4 @@
-//! What the software device counts while the same program runs there, as the cost of a kernel's launch.
+//! Counts of the software device for the same program, as the cost of a kernel's launch.
 //!
 //! `RUMBA_PROFILE_JSON` makes the device write a line for each launch. Operations are taken from the instructions, bytes from
 //! the sectors of global memory that warps asked for: caches are not modelled, so that a kernel that reads something

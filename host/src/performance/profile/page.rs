@@ -152,7 +152,7 @@ fn ticks(length: f64) -> impl Iterator<Item = f64> {
     (0..=(length / step) as u32).map(move |tick| f64::from(tick) * step)
 }
 
-/// What the colours mean.
+/// The legend of the colours.
 fn key(profile: &Profile) -> Vec<(String, &'static str)> {
     let mut key: Vec<(String, &str)> = kernel_colours(profile).into_iter().collect();
     let copies = profile.copies();

@@ -39,7 +39,7 @@ struct Comm {
     link: Mutex<Option<TcpStream>>,
 }
 
-/// What each rank sends in front of its elements.
+/// The header that each rank sends before its elements.
 #[derive(Clone, Copy, PartialEq)]
 struct Head {
     kind: u64,
@@ -216,7 +216,7 @@ unsafe extern "C" fn ncclCommInitRankConfig(
     if config.magic != 0xcafe_beef || config.version != 21_400 || config.size != 24 || id.0[127] != 7 {
         return INVALID_ARGUMENT;
     }
-    // Who would notice that a rank is gone?
+    // Refuses blocking communicators, which would not notice that a rank is lost.
     if config.blocking != 0 || size < 1 || rank >= size {
         return INVALID_USAGE;
     }

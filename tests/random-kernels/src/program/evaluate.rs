@@ -8,7 +8,7 @@ use super::{
     Type, Unary,
 };
 
-/// What every kernel reads.
+/// The inputs of every kernel.
 pub(crate) struct Data {
     pub(crate) words: Vec<u32>,
     pub(crate) longs: Vec<u64>,
@@ -31,7 +31,7 @@ impl Data {
     }
 }
 
-/// What a launch writes.
+/// The outputs of a launch.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) counters: Vec<u32>,
@@ -48,7 +48,7 @@ pub(crate) fn launch(program: &Program, data: &Data, outcome: &mut Outcome) {
     }
 }
 
-/// What a thread or a call of a function has of its own.
+/// The variables of a thread, or of a call of a function.
 #[derive(Clone)]
 struct Frame {
     vars: Vec<u64>,

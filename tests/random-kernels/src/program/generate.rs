@@ -473,7 +473,7 @@ impl Generator {
             ],
         };
         let mut binary = *pick(&mut self.rng, all);
-        // Of signed numbers it is of another type.
+        // For signed numbers, the type differs.
         if binary == Binary::AbsDiff && unsigned(ty) != ty {
             binary = Binary::Subtract;
         }

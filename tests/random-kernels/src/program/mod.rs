@@ -94,7 +94,7 @@ impl Type {
     }
 }
 
-/// What a thread knows of its place, all of type `u32`.
+/// A thread's indices and sizes, all of type `u32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Special {
     ThreadX,
@@ -130,7 +130,7 @@ pub(crate) enum Binary {
     Add,
     Subtract,
     Multiply,
-    /// Of integers by a divisor that is made odd.
+    /// Integer division by a divisor that is made odd.
     Divide,
     Remainder,
     And,
@@ -248,7 +248,7 @@ pub(crate) const BINS: usize = 32;
 /// The numbers that each thread writes at the end.
 pub(crate) const RESULTS: usize = 4;
 
-/// What the lanes of a warp do together.
+/// Collective operations of the lanes of a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Collective {
     Shuffle,

@@ -244,7 +244,7 @@ fn start(args: &Args, number: usize, first: u64, step: u64, count: u64, said: &S
     Ok(Job { process, seed: None, heard: Instant::now(), next: first })
 }
 
-/// What came of the inputs.
+/// The outcomes of the inputs.
 #[derive(Default)]
 struct Counts {
     words: BTreeMap<String, u64>,

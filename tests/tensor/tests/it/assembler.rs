@@ -1,4 +1,4 @@
-//! What NVIDIA's assembler makes of the kernels.
+//! The verdict of NVIDIA's assembler on the kernels.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;

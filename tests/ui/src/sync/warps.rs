@@ -161,7 +161,7 @@ pub unsafe fn vote_in_a_uniform_loop(y: *mut u32) {
     }
 }
 
-/// What was active a branch ago.
+/// The mask of lanes that were active a branch ago.
 //@ right, 1 x 32: zero 32
 #[kernel]
 pub unsafe fn active_mask_of_another_place(y: *mut u32) {

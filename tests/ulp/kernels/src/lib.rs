@@ -41,7 +41,7 @@ pub fn error(result: f32, reference: f64, floor: f64) -> f32 {
     if result.is_nan() || reference.is_nan() {
         return if result.is_nan() == reference.is_nan() { 0.0 } else { f32::INFINITY };
     }
-    // What rounds to infinity is infinite, which then counts as the power of 2 that comes next.
+    // Results that round to infinity count as the next power of 2.
     const BEYOND: f64 = 340_282_366_920_938_463_463_374_607_431_768_211_456.0;
     let limited = |x: f64| x.clamp(-BEYOND, BEYOND);
     let (result, reference) = (limited(f64::from(result)), limited(reference));

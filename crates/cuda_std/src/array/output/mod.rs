@@ -83,7 +83,7 @@ pub struct Disjoint<'l, T, L: Layout> {
 /// ```
 pub type DisjointSlice<'l, T> = Disjoint<'l, T, PerThread<1>>;
 
-/// Which elements of an output a thread has: a type that stands for the pattern, and has no values.
+/// The assignment of an output's elements to threads: a type that stands for the pattern, and has no values.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no layout of an output",
     label = "not a layout",
@@ -94,11 +94,11 @@ pub trait Layout: sealed::Layout {
     type Shape: Shape;
     /// How many dimensions a launch may have, and how many elements a thread has.
     const ROLE: Role;
-    /// What a thread or a block reaches of it.
+    /// The elements that a thread or a block reaches.
     const REACH: Reach;
 }
 
-/// What a thread or a block of a launch has of an output.
+/// The elements of an output that a thread or a block owns in a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reach {
@@ -117,7 +117,7 @@ pub enum Reach {
 }
 
 mod sealed {
-    /// What is given out by methods of this crate alone.
+    /// Methods for this crate alone.
     pub trait Layout {}
 
     /// The lengths of an output, and the PTX parameters behind its address that they are.

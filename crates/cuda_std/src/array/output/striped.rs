@@ -149,7 +149,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// What [`Disjoint::each_with`] reads along with the elements: slices, and tuples of slices.
+/// The inputs that [`Disjoint::each_with`] reads with the elements: slices, and tuples of slices.
 pub trait Inputs: Copy + sealed::Sealed {
     /// The item at an index: an element, or a tuple of elements.
     type Item: Copy;

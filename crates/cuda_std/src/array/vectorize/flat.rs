@@ -81,7 +81,7 @@ unsafe impl<T: Value> KernelParameter for FlatResult<T> {
 
 /// Operands that are read at an index: one, or a tuple.
 pub trait FlatOperands: Copy {
-    /// What the function is called with.
+    /// The arguments of the function.
     type Item: Copy;
 
     /// Loads the items at `first` and at every `step`-th index after `first`.

@@ -92,12 +92,12 @@ unsafe impl<T: Value, const N: usize> KernelParameter for LoopedResult<T, N> {
     }
 }
 
-/// What a call of the function gets: of one operand, or of a tuple.
+/// The arguments of a call of the function: for one operand, or for a tuple.
 pub trait LoopedOperands: Copy {
     /// A view, a number, or a tuple of these, in a launch that lasts for `'l`.
     type Item<'l>: Copy;
 
-    /// What the call at an index gets.
+    /// The arguments of the call at an index.
     ///
     /// # Safety
     /// The operands have it.

@@ -24,7 +24,7 @@ pub const AXES: usize = 8;
 /// Elements of each thread.
 pub const CHUNK: usize = 4;
 
-/// What vectorized functions take and return: plain data.
+/// A type of arguments and results of vectorized functions: plain data.
 #[diagnostic::on_unimplemented(
     message = "a vectorized function cannot take or return `{Self}`",
     label = "not plain data",

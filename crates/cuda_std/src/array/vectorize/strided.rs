@@ -222,7 +222,7 @@ unsafe fn read_at_once<T: Value>(start: *const T) -> Option<[T; CHUNK]> {
 
 /// Operands that are read along the second axis: a tuple.
 pub trait StridedOperands: Copy {
-    /// What the function is called with.
+    /// The arguments of the function.
     type Item: Copy;
     /// The thread's column in a layer of each.
     type Lines: Copy;

@@ -21,7 +21,7 @@ pub(super) struct Source<F: Form> {
     pub(super) thread: usize,
 }
 
-/// What neighbouring threads copy.
+/// The direction in which neighbouring threads copy.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
     /// Neighbouring terms of a line, an element each.
@@ -283,7 +283,7 @@ pub(super) struct Unturned<T>([Vector4<T>; 4]);
 #[repr(C, align(8))]
 struct Pair<T>([T; 2]);
 
-/// Which elements of a tile a thread copies.
+/// The elements of a tile that a thread copies.
 #[derive(Clone, Copy)]
 struct Way {
     threads: usize,
@@ -325,7 +325,7 @@ impl Way {
         }
     }
 
-    /// That of plain operands, along the terms or not.
+    /// The copy pattern of plain operands, along the terms or not.
     const fn plain<F: Form>(along_terms: bool) -> Self {
         let order = match (along_terms, F::TURNS) {
             (false, _) => LINE_VECTORS,

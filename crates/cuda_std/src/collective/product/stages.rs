@@ -49,7 +49,7 @@ pub(super) mod sealed {
     pub unsafe trait Way: Sized {
         /// Elements of the operands.
         type Element: Copy;
-        /// What products are summed in.
+        /// The type of sums.
         type Sum: Copy;
         /// The left operand's tiles, whose lines are rows of the product.
         type Left: Form<Element = Self::Element>;
@@ -60,7 +60,7 @@ pub(super) mod sealed {
         /// The calling thread's sums of a tile of the product.
         type Sums: Zeroable;
 
-        /// What a thread has read of tiles and not multiplied yet.
+        /// Data that a thread has read from tiles and not multiplied yet.
         type Read: Zeroable;
 
         /// How many times there are tiles in memory: 3 or 4.
@@ -437,7 +437,7 @@ fn thread() -> usize {
     intrinsics::opaque(index_in_block()) as usize
 }
 
-/// What brings tiles to the stages.
+/// Copies tiles to the stages.
 trait Feed: Ahead {
     /// Whether tiles are turned.
     const TURNS: bool;

@@ -131,7 +131,7 @@ macro_rules! in_matrices {
 
 in_matrices!(f16 bf16 i8);
 
-/// What a warp has read: the fragments of its rows and of its columns.
+/// The data that a warp has read: the fragments of its rows and of its columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Read<T: Multiply, const DOWN: usize, const ACROSS: usize> {
     a: [FragmentA<T>; DOWN],

@@ -44,7 +44,7 @@ macro_rules! widths {
 
 widths!(32 64 128 160 176 192 256);
 
-/// What products are summed in: `f32`, or `i32` of `i8`.
+/// The type of sums: `f32`, or `i32` for `i8`.
 pub trait Number: tile::Number {}
 
 impl Number for f32 {}
@@ -115,7 +115,7 @@ pub(super) fn register_place(register: usize) -> [u32; 2] {
     [register / 2 % 2 * 8, register / 4 * 8 + register % 2]
 }
 
-/// What an [`Accumulator`] held, as numbers of 16 bits in half as many registers.
+/// The sums of an [`Accumulator`], as numbers of 16 bits in half as many registers.
 pub(super) struct Packed<T, const COLUMNS: usize>
 where
     Columns<COLUMNS>: Width,

@@ -108,14 +108,14 @@ where
                     products.add_rows(consumer.wait(), first);
                 }
             });
-            // What is read beside the sums, and the old elements, launches ahead may write.
+            // Earlier launches may write the operands of the epilogue, and the old elements.
             consumer.wait_for_launches();
             writer.write(consumer, &tile, &sums);
         }
     }
 }
 
-/// What all tiles have in common.
+/// Values that all tiles share.
 struct Writer<F, G> {
     base: u32,
     reads_old: bool,

@@ -54,7 +54,7 @@ impl Window {
     }
 }
 
-/// What a kernel knows of a [`Window`].
+/// The fields of a [`Window`] that a kernel uses.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
@@ -211,7 +211,7 @@ pub struct Im2colTiling {
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl Im2colTiling {
-    /// That of a map with tiles `T`.
+    /// The tiling of a map with tiles `T`.
     pub(crate) fn of<T: Tile>(window: Window) -> Self {
         Self { tiling: TensorTiling::of::<T>(), window }
     }

@@ -28,7 +28,7 @@ pub struct TensorTiling {
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl TensorTiling {
-    /// That of a map with tiles `T`.
+    /// The tiling of a map with tiles `T`.
     pub(crate) fn of<T: Tile>() -> Self {
         Self {
             tile: [T::ROWS as u32, T::COLUMNS as u32],
@@ -148,7 +148,7 @@ pub(super) unsafe fn prefetch(image: *const Image) {
     }
 }
 
-/// What the kernel does with a matrix in tiles `T`.
+/// The role of a matrix in tiles `T`.
 pub(super) const fn role<T: Tile>(writes: bool) -> Role {
     let _ = T::BYTES;
     Role::TensorMap { tile: [T::ROWS as u32, T::COLUMNS as u32], writes }

@@ -24,7 +24,7 @@ pub(super) struct Meet {
     pub(super) joint: bool,
 }
 
-/// What a block says of itself in shared memory.
+/// The description of a block's call in shared memory.
 #[derive(Debug)]
 #[repr(C, align(16))]
 pub(super) struct Meeting {

@@ -157,7 +157,7 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
         );
         let trust = self.trust;
         let thread = index_in_block();
-        // Of the same value in all lanes, which the shuffle tells the compiler of the driver.
+        // Broadcast, so that ptxas knows that the value is warp-uniform.
         let group = shfl_sync(FULL_MASK, thread / WARP_GROUP, 0, WARP_SIZE);
         self.initialise(thread, meet);
         // What the block has read of global memory before is its parameters.
@@ -252,7 +252,7 @@ pub(super) const fn is_joint<S: Stage>() -> bool {
     S::SHARED
 }
 
-/// What is known of the roles of a pipeline when a kernel is compiled.
+/// The compile-time knowledge about the roles of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trust {
     /// Nothing.
@@ -342,7 +342,7 @@ fn meeting<S: Stage, const STAGES: usize>(base: u32) -> MeetingAt {
     MeetingAt(base + core::mem::offset_of!(PipelineMemory<S, STAGES>, meeting) as u32)
 }
 
-/// What the roles tell each other; those of all blocks of a cluster that have tiles in common.
+/// The notes that roles leave for each other; for a cluster with shared tiles, the notes of all its blocks.
 #[inline(always)]
 fn notes<S: Stage, const STAGES: usize, const CLUSTER: u32>(base: u32) -> NotesAt {
     NotesAt {
@@ -596,7 +596,7 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
         }
     }
 
-    /// Which of the consumers' warp groups this one is.
+    /// The number of this warp group among the consumers.
     #[inline(always)]
     #[must_use]
     pub fn rank(&self) -> u32 {

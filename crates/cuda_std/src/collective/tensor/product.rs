@@ -53,7 +53,7 @@ pub(super) mod sealed {
         /// Whether `consume` itself waits, by `Consumer::wait_for_launches`, before it touches memory other than the stages.
         const WAITS: bool = false;
 
-        /// What the block does before it divides into roles.
+        /// Work of the block before it divides into roles.
         fn initialise(&self);
 
         /// Where its shared memory is, of which a kernel may have several; 0 for none.
@@ -62,7 +62,7 @@ pub(super) mod sealed {
         /// The tiles of the results that this block computes.
         fn places(&self) -> Places<ROWS, COLUMNS>;
 
-        /// What consumers do: each sum has the products of so many stages.
+        /// Work of the consumers: each sum has the products of this many stages.
         fn consume<T, A, B, const INNER: usize, const STAGES: usize, const CLUSTER: u32>(
             self,
             consumer: &mut Consumer<'_, (A, B), STAGES, GROUPS, CLUSTER>,
@@ -531,7 +531,7 @@ pub fn product_with<
     };
     a.prefetch();
     b.prefetch();
-    // Those of `a`, or its rows if they lie across the sum.
+    // The columns of `a`, or its rows if they lie across the sum.
     let length = if <A::Tile as tile::Tile>::PANELS { a.rows() } else { a.columns() };
     let steps = length.div_ceil(INNER as u32);
     let bring = |producer: &mut Producer<'_, (A, B), STAGES, CLUSTER>, place: Place, steps: Range<u32>| {

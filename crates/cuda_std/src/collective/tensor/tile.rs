@@ -17,7 +17,7 @@ use crate::number::half::{e4m3, e5m2};
     note = "they multiply `f32`, `i8`, and `f16`, `bf16`, `e4m3` and `e5m2` of `cuda_std::half`"
 )]
 pub trait Factor: sealed::Element<Total = <Self as Factor>::Sum> {
-    /// What products are summed in.
+    /// The type of sums.
     type Sum: Number;
 }
 
@@ -57,7 +57,7 @@ pub struct Multicast<T, const BLOCKS: u32 = 0, const APART: u32 = 1>(PhantomData
 #[derive(Debug)]
 pub struct Across<T, const ROWS: usize, const COLUMNS: usize>(PhantomData<[[T; COLUMNS]; ROWS]>);
 
-/// What a tensor map copies: a [`Swizzled`].
+/// The tile of a tensor map: a [`Swizzled`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no tile that a tensor map copies",
     note = "write `Swizzled<f16, ROWS, COLUMNS>`, with rows of 128, 64 or 32 bytes"

@@ -1,4 +1,4 @@
-//! What lanes can exchange: plain data of any size, in pieces of 32 bits.
+//! Types that lanes can exchange: plain data of any size, in pieces of 32 bits.
 
 use core::mem::MaybeUninit;
 

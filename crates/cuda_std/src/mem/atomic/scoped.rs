@@ -222,7 +222,7 @@ words! {
     f64, "f64", 64;
 }
 
-/// What all types of 32 and 64 bits have.
+/// Operations on all types of 32 and 64 bits.
 macro_rules! common {
     ($($ty:ident, $name:literal;)*) => {$(
         changes! {
@@ -248,7 +248,7 @@ common! {
     f64, "f64";
 }
 
-/// What integers have.
+/// Operations on integers.
 macro_rules! integers {
     ($($ty:ident, $name:literal;)*) => {$(
         changes! {

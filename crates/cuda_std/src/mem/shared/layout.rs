@@ -71,7 +71,7 @@ pub unsafe trait Layout {
         Self: 'a;
 }
 
-/// What a thread has of a tile when the block shares all of it out: see [`Shared::part`](super::Shared::part).
+/// A thread's elements of a tile that the block shares out: see [`Shared::part`](super::Shared::part).
 #[derive(Debug)]
 pub struct Part<'a, L: Layout> {
     pub(super) memory: *mut L::Memory,
@@ -277,7 +277,7 @@ pub trait Elements: Layout + sealed::Elements {
 }
 
 mod sealed {
-    /// What is visited are elements of the part, in shared memory.
+    /// Implementations visit only elements of the part, in shared memory.
     pub trait Elements {}
 }
 

@@ -306,7 +306,7 @@ impl<L: OneTile> Deref for View<'_, L> {
 mod one_tile {
     /// A layout whose view is a reference to its memory.
     pub trait OneTile: super::Layout {
-        /// What an index of the view gives: an element or a row.
+        /// The type of an item of the view: an element or a row.
         type Indexed;
     }
 }
@@ -342,7 +342,7 @@ one_tile! {
     note = "rename the other type, or import it under another name"
 )]
 pub unsafe trait SharedParameter: Sized {
-    /// What the static holds.
+    /// The type of the static's contents.
     type Memory;
     /// The largest block: threads along x, y and z.
     const BLOCK: [u32; 3];
@@ -393,7 +393,7 @@ unsafe impl<L: Layout<Memory: Sized> + 'static> SharedParameter for Shared<'_, L
     }
 }
 
-/// What holds from the start of a kernel on.
+/// The conditions that hold from the start of a kernel on.
 ///
 /// # Safety
 ///

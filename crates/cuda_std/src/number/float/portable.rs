@@ -54,7 +54,7 @@ pub(super) mod double {
         sign * if quarter & 1 == 0 { libm::cos(angle) } else { libm::sin(angle) } + 0.0
     }
 
-    /// What [`FRAC_1_SQRT_2`] lacks.
+    /// The rounding error of [`FRAC_1_SQRT_2`].
     const FRAC_1_SQRT_2_REST: f64 = -4.833_646_656_726_457e-17;
 
     pub(crate) fn norm_cdf(x: f64) -> f64 {

@@ -33,7 +33,7 @@ macro_rules! special_register {
     }};
 }
 
-/// What a thread leaves behind, as the parts of a [`Record`].
+/// The parts of the [`Record`] of a panic.
 ///
 /// The link stage keeps this a call until the kernels are optimised, and then inlines it: what never happens is not
 /// worth the optimiser's time, and cannot disturb what does.
@@ -81,7 +81,7 @@ extern "Rust" fn __rumba_raise(
     waiting::exit()
 }
 
-/// What the builder puts in its place where no messages are wanted.
+/// The builder's replacement if messages are not wanted.
 #[unsafe(no_mangle)]
 #[cold]
 #[inline(never)]
@@ -139,7 +139,7 @@ fn panic(info: &PanicInfo<'_>) -> ! {
     }
 }
 
-/// What stands for a message that would have to be formatted.
+/// A placeholder for messages that would need formatting.
 const UNFORMATTED: &str = "a message that is formatted, which a kernel cannot do";
 
 /// In place of `core::panicking::panic_fmt`.
