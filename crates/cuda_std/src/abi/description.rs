@@ -1,5 +1,5 @@
-//! What a kernel and its launcher must agree on, as text: the compilation for the device writes it into the PTX, where a
-//! runtime compares it with the launcher's.
+//! The text on which a kernel and its launcher must agree: the compilation for the device writes the text into the PTX,
+//! and a runtime compares it with the launcher's.
 //!
 //! Both compilations have the same source, and yet may differ: by `cfg`s, features of a dependency, `debug_assertions`. Or
 //! the PTX is of another version, or of another crate. The text has what the safety of a launch rests on, and no more:

@@ -114,8 +114,8 @@ impl Parameter {
     }
 }
 
-/// Of the parameters of a kernel, those of [`Role::TensorMap`], as the builder reads it: for each its number among the PTX
-/// parameters, its size and its alignment. For the macro, which asks for the `LENGTH` first.
+/// The parameters with [`Role::TensorMap`], for the builder: for each its number among the PTX parameters, its size and
+/// its alignment. For the macro, which asks for the `LENGTH` first.
 #[doc(hidden)]
 #[must_use]
 pub const fn grid_constants<const LENGTH: usize>(parameters: &[Parameter]) -> ([u32; LENGTH], usize) {
@@ -218,8 +218,8 @@ pub unsafe trait KernelParameter {
     type C;
     /// The fourth PTX parameter, or `()`.
     type D;
-    /// What the body of the kernel sees, in a launch that lasts for `'l`. The body takes it for any `'l`, so nothing that
-    /// it is passed outlives the launch.
+    /// The type that the body of the kernel sees, in a launch that lasts for `'l`. The body is generic over `'l`, so no
+    /// argument outlives the launch.
     type Value<'l>;
 
     /// How many of the block's barriers are its own: one, or none.

@@ -1,5 +1,5 @@
-//! What a thread that panicked leaves behind: the layout that device and host agree upon, and where it lies. How it is written is not
-//! here, nor how the host gets at it.
+//! The record of a thread that panicked: its layout, which device and host share, and its location. Writing and reading
+//! the record is done elsewhere.
 
 #[cfg(target_arch = "nvptx64")]
 pub(crate) use device::{address, has_panicked, this_grid};
@@ -12,7 +12,7 @@ pub(crate) use device::{address, has_panicked, this_grid};
 pub struct Record {
     /// Where the device rings: the address of a `u64`, usually in host memory, to which it writes the record's address.
     pub bell: u64,
-    /// Threads that have panicked since the record was read. What follows is of the first.
+    /// Threads that have panicked since the record was read. The following fields describe the first of them.
     pub count: u32,
     /// The sentence of the message: the number of a [`Kind`].
     pub kind: u32,

@@ -160,8 +160,8 @@ where
 #[inline(always)]
 fn before_tile<T: Pod, O: Operator<T>>(published: &[Atomic<u64>], initial: Option<T>, whole: T) -> Option<T> {
     let look_back = LookBack::of_block(published);
-    // What is not known is zero bytes rather than none, which the optimiser would leave undefined: lanes exchange it in any
-    // case.
+    // Unknown values are zero bytes rather than `None`, whose payload the optimiser would leave undefined: lanes
+    // exchange it in any case.
     let mut values = [T::zeroed(); LOOKS + 1];
     look_back.wait(&whole, PAUSE, |k, value| values[k] = value);
     let mut before =

@@ -2,7 +2,7 @@
 //! where they lie.
 //!
 //! A view is an address, lengths and strides of 32 bits. An index is compared with its length and multiplied with its
-//! stride: a comparison and a multiplication for each dimension. What a kernel writes with many threads is a
+//! stride: a comparison and a multiplication for each dimension. Kernels write arrays with many threads by a
 //! [`Strided`](crate::output::Array) output; slices in row-major order are cheaper as [`view`](crate::view)s.
 
 use core::fmt;
@@ -32,7 +32,7 @@ unsafe impl<const N: usize> Zeroable for Dimensions<N> {}
 unsafe impl<const N: usize> Pod for Dimensions<N> {}
 
 impl<const N: usize> Dimensions<N> {
-    /// Those of an array in row-major order, or `None` if an axis or a stride is longer than 2³¹ - 1.
+    /// The dimensions of an array in row-major order, or `None` if an axis or a stride is longer than 2³¹ - 1.
     #[inline(always)]
     fn row_major(shape: [usize; N]) -> Option<Self> {
         let (mut lengths, mut strides) = ([0; N], [0; N]);

@@ -85,7 +85,7 @@ impl LanesOfWarp {
     #[inline(always)]
     fn new() -> Self {
         let threads = threads_in_block();
-        // Of blocks of whole warps, a constant.
+        // A constant for blocks of whole warps.
         let size = if threads.is_multiple_of(WARP_SIZE) {
             WARP_SIZE
         } else {
@@ -255,7 +255,7 @@ impl<T: Element + Shuffle> BlockScratch<'_, T> {
 struct Scanned<'s, T> {
     /// The lanes of the warp up to and with the calling one.
     through: T,
-    /// Those below the calling one; unspecified in the first.
+    /// The value of the lanes below the calling lane; unspecified in the first lane.
     below: T,
     /// The warps before the calling one's.
     before: Option<T>,

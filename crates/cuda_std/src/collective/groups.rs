@@ -349,7 +349,7 @@ macro_rules! reductions {
     ($($(#[$doc:meta])* $name:ident: $bound:ident;)*) => {$(
         $(#[$doc])*
         ///
-        /// Of 32-bit integers, where the code is built for sm_80 or later, one `redux.sync`; PTX 7.0.
+        /// For 32-bit integers, if the code is built for sm_80 or later, one `redux.sync`; PTX 7.0.
         #[inline(always)]
         #[must_use]
         pub fn $name<T: $bound>(self, value: T) -> T {
@@ -376,7 +376,7 @@ macro_rules! collective {
                 self.rank()
             }
 
-            /// Waits until all lanes of the group are here. What any of them wrote before, all of them see afterwards.
+            /// Waits until all lanes of the group are here. All lanes then see the earlier writes of every lane.
             ///
             /// `bar.warp.sync`; PTX 6.0, sm_30.
             #[inline(always)]
@@ -553,7 +553,7 @@ impl GridGroup<'_> {
         u64::from(blocks.x) * u64::from(blocks.y) * u64::from(blocks.z)
     }
 
-    /// Waits until every thread of the launch is here. What any of them wrote before, all of them see afterwards.
+    /// Waits until every thread of the launch is here. All threads then see the earlier writes of every thread.
     ///
     /// All threads of all blocks must come here. If a thread has panicked, the other threads exit.
     ///

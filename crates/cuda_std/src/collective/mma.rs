@@ -1,8 +1,8 @@
 //! Matrix multiplication by whole warps: `mma.sync` on fragments, of which each lane has a few elements.
 //!
-//! A warp computes `c += a b` for small matrices: [`FragmentA`], [`FragmentB`] and the accumulator [`FragmentC`]. Which lane
-//! has which element is known here, so kernels load and store by row and column. All 32 lanes of a warp come to each
-//! operation together.
+//! A warp computes `c += a b` for small matrices: [`FragmentA`], [`FragmentB`] and the accumulator [`FragmentC`]. This
+//! module knows the elements of each lane, so kernels load and store by row and column. All 32 lanes of a warp execute
+//! each operation together.
 //!
 //! | elements | rows, columns, inner | accumulator | instruction |
 //! |---|---|---|---|
@@ -350,7 +350,7 @@ impl<T: Multiply> FragmentA<T> {
     }
 }
 
-/// Of lines with terms of 8 or 16 bits one after the other, in shared memory: 32 bytes of each line.
+/// Fragments of lines with consecutive terms of 8 or 16 bits in shared memory: 32 bytes of each line.
 impl<T: Multiply> FragmentA<T> {
     /// The fragment of 16 lines.
     ///

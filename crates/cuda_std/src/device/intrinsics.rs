@@ -175,8 +175,8 @@ pub(crate) fn arch() -> u32 {
     0
 }
 
-// What the host does by itself: bits, rounding, products, hints, and ends of the thread and of the whole launch with its
-// context.
+// Functions that the host computes itself: bits, rounding, products, hints, and ends of the thread and of the whole
+// launch with its context.
 #[cfg(target_arch = "nvptx64")]
 operations! {
     "llvm.nvvm.mulhi.ui" fn mul_hi(a: u32, b: u32) -> u32;

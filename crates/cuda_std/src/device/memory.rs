@@ -49,7 +49,7 @@ macro_rules! vectors {
 
 /// Numbers that are loaded and stored together: aligned to their whole size. The types of this module, and no others.
 pub trait Vector: sealed::Vector + Pod {
-    /// One of them.
+    /// The type of a number.
     type Number: Pod;
 }
 

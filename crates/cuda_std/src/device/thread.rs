@@ -213,7 +213,7 @@ pub fn grid<const N: usize>() -> ThreadIndex<N> {
     ThreadIndex { position, here: PhantomData }
 }
 
-/// What an output of `N` dimensions is asked for the thread's element by: the thread's [index](ThreadIndex).
+/// The index by which an output of `N` dimensions finds the thread's element: the thread's [index](ThreadIndex).
 #[diagnostic::on_unimplemented(
     message = "a thread reaches its own element only, by the index `grid::<{N}>()`, and not by a `{Self}`",
     label = "not the index of the thread",

@@ -1,5 +1,5 @@
-//! What waits for barriers in shared memory need where they may be in vain: notes that the blocks of a cluster leave in each other's
-//! shared memory, and how a thread gives up. Floors and duties are those of [`wgmma`](super::wgmma).
+//! Support for waits at barriers in shared memory that may never end: notes that the blocks of a cluster leave in each
+//! other's shared memory, and exits of threads. Floors and duties are those of [`wgmma`](super::wgmma).
 
 use core::sync::atomic::Ordering::AcqRel;
 
@@ -44,7 +44,7 @@ questions! {
     /// Whether the phase of this parity is over, without waiting.
     fn mbarrier_test(barrier: u32 => reg32, parity: u32 => reg32)
         "{{ .reg .pred done; mbarrier.test_wait.parity.shared::cta.b64 done, [{barrier}], {parity}; selp.u32 {result}, 1, 0, done; }}";
-    /// One more, of which the compiler does not know that: it unrolls no loop that ends by it.
+    /// Adds 1, opaque to the compiler: it unrolls no loop that ends by this count.
     fn add_one(number: u32 => reg32) "add.u32 {result}, {number}, 1;";
     /// The note at an address of the block's shared memory.
     fn note(address: u32 => reg32) "ld.relaxed.cluster.shared::cta.u8 {result}, [{address}];";

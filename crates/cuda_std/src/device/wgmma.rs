@@ -195,8 +195,8 @@ pub(crate) trait Sums: Copy {
     type Number: Copy;
     /// Zeros, without a loop: what a loop indexes has to be in memory.
     fn zeroed() -> Self;
-    /// What was done to the sums is done before products that follow: `wgmma.fence`, of which the compiler knows that it
-    /// is about these registers.
+    /// Earlier changes of the sums are complete before products that follow: `wgmma.fence`, which the compiler treats
+    /// as an access of these registers.
     unsafe fn fence(&mut self);
     /// Waits for all products of the warp group: `wgmma.wait_group 0`, which gives the sums.
     unsafe fn wait(&mut self);

@@ -23,8 +23,8 @@
 //! element, or its row or column; `each` goes through the thread's elements with their indices; `indices` says where they
 //! are, and `store` writes them, less those beyond the end.
 //!
-//! What is whose follows from the thread's position in the grid, so the launch must have no more dimensions than the
-//! output; the launcher checks that. None of them lets a thread see another's element: for that there are slices of
+//! Ownership follows from the thread's position in the grid, so the launch must have no more dimensions than the
+//! output; the launcher checks this. No layout lets a thread see another's element: use slices of
 //! [`Atomic`](crate::atomic::Atomic)s, and [`Shared`](crate::shared::Shared) memory.
 
 mod array;
@@ -266,7 +266,7 @@ impl OfRows for [u32; 3] {
     }
 }
 
-/// Of any layout.
+/// Methods of all layouts.
 impl<T: Element, L: Layout> Disjoint<'_, T, L> {
     /// How long each axis is, the last being that along x: `[rows, columns]` of a matrix.
     #[inline(always)]
@@ -290,7 +290,7 @@ impl<T: Element, L: Layout> Disjoint<'_, T, L> {
     }
 }
 
-/// Of layouts of matrices and volumes.
+/// Methods of layouts of matrices and volumes.
 impl<T: Element, L: Layout<Shape: OfRows>> Disjoint<'_, T, L> {
     /// Rows of the matrix, or of a layer of the volume.
     #[inline(always)]
@@ -307,7 +307,7 @@ impl<T: Element, L: Layout<Shape: OfRows>> Disjoint<'_, T, L> {
     }
 }
 
-/// Of layouts of volumes.
+/// Methods of layouts of volumes.
 impl<T: Element, L: Layout<Shape = [u32; 3]>> Disjoint<'_, T, L> {
     /// Layers of the volume.
     #[inline(always)]

@@ -109,7 +109,7 @@ impl<T: Element + Copy, const N: usize, const V: usize, const RUN: usize>
         }
     }
 
-    /// What an input has where the thread's vectors are; where it has nothing, zero bytes.
+    /// The elements of an input at the positions of the thread's vectors; zero bytes beyond the end of the input.
     ///
     /// `ld.global.nc.v4.b32` or `.v2.b64`; PTX 3.1, sm_35.
     #[inline(always)]

@@ -46,7 +46,7 @@ pub enum ByBlock {}
 #[derive(Debug)]
 pub enum ByWarp {}
 
-/// What has a row: its number and how many there are in the grid, the thread's place in it and how many threads it has.
+/// The owner of a row: the row's number, the number of rows, the thread's index in the row, and the row's threads.
 #[derive(Debug)]
 struct Member {
     group: u32,

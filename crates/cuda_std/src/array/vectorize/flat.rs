@@ -42,8 +42,8 @@ impl<T: Value> FlatResult<T> {
         let step = block_dim_x() as usize;
         let first = block_idx_x() as usize * (step * CHUNK) + thread_idx_x() as usize;
         if first + (CHUNK - 1) * step < self.length {
-            // SAFETY: here and below: inside the result, which the operands are as long as. Of the elements of a block,
-            // `CHUNK` times its number of threads in a row, a thread has those that leave its own index as the remainder.
+            // SAFETY: here and below: inside the result and the operands, which have its length. In each run of `CHUNK`
+            // times the block's threads, a thread owns the elements that leave its own index as the remainder.
             let items = unsafe { operands.load(first, step) };
             let mut index = first;
             for item in items {

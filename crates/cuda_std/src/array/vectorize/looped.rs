@@ -76,7 +76,7 @@ impl<T: Value, const N: usize> LoopedResult<T, N> {
     }
 }
 
-// SAFETY: address, strides, dimensions and axes of elements that are there once. What a thread reaches is its own: `each`.
+// SAFETY: address, strides, dimensions and axes of distinct elements. A thread reaches its own elements only: `each`.
 unsafe impl<T: Value, const N: usize> KernelParameter for LoopedResult<T, N> {
     const ROLE: Role = Role::PerThread { rank: 1, elements: 1 };
     type Element = T;

@@ -1,5 +1,5 @@
-//! What the kernels of a vectorized function take and do: see [`#[vectorize]`](macro@crate::vectorize) and
-//! [`#[guvectorize]`](macro@crate::guvectorize).
+//! The operands, results and loops of the kernels of a vectorized function: see
+//! [`#[vectorize]`](macro@crate::vectorize) and [`#[guvectorize]`](macro@crate::guvectorize).
 //!
 //! A function of numbers has two kernels. The first kernel is for operands that are numbers or contiguous, like the
 //! result: a thread computes [`CHUNK`] elements, which it reads together. The second kernel is for any strides: blocks

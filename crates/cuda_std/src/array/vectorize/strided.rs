@@ -103,7 +103,7 @@ impl<T: Value> StridedResult<T> {
     }
 }
 
-/// A thread's column in a layer of an array. Of its rows the thread has [`CHUNK`] at a time.
+/// A thread's column in a layer of an array. The thread processes [`CHUNK`] rows at a time.
 #[derive(Clone, Copy, Debug)]
 struct Line<T> {
     /// Its first row.
@@ -162,7 +162,7 @@ impl Axes {
     }
 }
 
-// SAFETY: address, strides and axes of elements that are there once. What a thread reaches is its own: see `each`.
+// SAFETY: address, strides and axes of distinct elements. A thread reaches its own elements only: see `each`.
 unsafe impl<T: Value> KernelParameter for StridedResult<T> {
     const ROLE: Role = Role::PerThread { rank: 3, elements: 1 };
     type Element = T;
@@ -227,7 +227,7 @@ pub trait StridedOperands: Copy {
     /// The thread's column in a layer of each.
     type Lines: Copy;
 
-    /// The thread's column. Of its rows the thread has some that are `down` apart.
+    /// The thread's column. The thread processes rows that are `down` apart.
     fn lines(&self, column: u32, down: u32, outer: Option<&[u32; AXES]>) -> Self::Lines;
 
     /// The thread's elements from a row on.

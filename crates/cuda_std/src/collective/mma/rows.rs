@@ -258,8 +258,8 @@ impl<T: Element, const COLUMNS: usize> Disjoint<'_, T, FragmentRows<COLUMNS>> {
             .then(|| [matrix / inner.max(1), matrix % inner.max(1), part * height, column])
     }
 
-    /// Writes the sums of the warp's 16 rows, from column `FROM` of the part on, each as `convert` makes it an element. What is beyond the
-    /// edges of the matrix or of the part is left out.
+    /// Writes the sums of the warp's 16 rows, from column `FROM` of the part on, each converted to an element by
+    /// `convert`. Elements beyond the edges of the matrix or of the part are left out.
     ///
     /// `st.global`; PTX 1.0.
     #[inline(always)]

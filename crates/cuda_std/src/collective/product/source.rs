@@ -247,7 +247,7 @@ impl<F: Form> Source<F> {
         for_each(way.passes, |pass| {
             let to = to.wrapping_add(pass * place::<F>(way.step, in_lines));
             let from = from.wrapping_offset(pass as isize * step);
-            // Of the line or the term that the elements lie along, how many are left; of the other, whether it is there.
+            // Remaining elements along their direction; in the other direction, whether the line or term exists.
             let left = |all: u32, at: usize| all.saturating_sub(at as u32);
             let line = left(self.lines, line + pass * way.step[0]);
             let term = left(self.terms, term + pass * way.step[1]);

@@ -130,7 +130,7 @@ unsafe impl<W: Way> KernelParameter for ProductStages<'_, W> {
 }
 
 impl<W: Way> ProductStages<'_, W> {
-    /// `c = f(a b)` for each matrix of a batch. What `a` and `b` do not have of what the shape of `c` wants is zero.
+    /// `c = f(a b)` for each matrix of a batch. Elements of `a` and `b` that the shape of `c` lacks are zero.
     ///
     /// `finish` is called with the index of each element, `[batch, row, column]`, its sum and the element.
     ///
@@ -237,7 +237,7 @@ impl<W: Way> ProductStages<'_, W> {
             }
             // Computed again, so that no register has it in the loop above.
             let (mut left, mut right) = sources(tile.opaque());
-            // What has lines or terms one after the other in tiles has code for both; other tiles lie in one way.
+            // Tiles with contiguous lines or terms have code for both orders; other tiles have one order.
             match [left.plain(), right.plain()] {
                 _ if whole_steps == 0 => {}
                 [Some(Along::Terms), Some(Along::Terms)] => {
@@ -430,8 +430,8 @@ fn words(start: usize, Dimensions { lengths, strides }: &Dimensions<3>) -> [u32;
     [start as u32, (start as u64 >> 32) as u32, a, b, c, d, e, f]
 }
 
-/// The calling thread's index. What is computed of it for a tile of the product, or for its end, is computed there: the registers that
-/// it would take from the kernel's start on are those of sums.
+/// The calling thread's index, opaque so that addresses for a tile of the product, or for its end, are computed at
+/// their use: otherwise they would take registers from the sums for the whole kernel.
 #[inline(always)]
 fn thread() -> usize {
     intrinsics::opaque(index_in_block()) as usize
@@ -448,7 +448,7 @@ trait Feed: Ahead {
     /// No thread multiplies the tiles of its stage. Steps come one after the other.
     unsafe fn fetch(&mut self, step: u32);
 
-    /// Which step's tiles are copied in the next multiplication, or copies them.
+    /// Chooses the step whose tiles are copied in the next multiplication, or copies them.
     ///
     /// # Safety
     /// As for [`fetch`](Self::fetch), until the multiplication is over.
@@ -457,7 +457,7 @@ trait Feed: Ahead {
     /// The calling thread's index.
     fn thread(&self) -> usize;
 
-    /// Which step's tiles are turned next. The thread has waited for its copies.
+    /// Chooses the step whose tiles are turned next. The thread has waited for its copies.
     fn turn_next(&mut self, step: u32);
 }
 

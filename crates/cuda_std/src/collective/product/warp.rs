@@ -142,7 +142,7 @@ pub struct Read<T: Multiply, const DOWN: usize, const ACROSS: usize> {
 unsafe impl<T: Multiply, const DOWN: usize, const ACROSS: usize> Zeroable for Read<T, DOWN, ACROSS> {}
 
 impl<T: Load, const DOWN: usize, const ACROSS: usize> Read<T, DOWN, ACROSS> {
-    /// Of the parts of tiles that the calling thread's warp multiplies, `INNER` terms.
+    /// Multiplies `INNER` terms of the parts of tiles that belong to the calling thread's warp.
     ///
     /// # Safety
     /// The tiles are complete in shared memory, and have the terms.

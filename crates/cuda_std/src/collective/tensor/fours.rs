@@ -159,7 +159,7 @@ impl<F, G> Writer<F, G> {
         let lane = lane_id();
         let warp = consumer.warp();
         let buffer = self.base + warp * (16 * PART * 4);
-        // Of neighbouring rows the same columns are in different banks: columns are exchanged in eights.
+        // The same columns of neighbouring rows are in different banks: columns are exchanged in eights.
         let place = |row: u32, column: u32| buffer + (row * PART + (column ^ (row % 4 * 8))) * 4;
         let (row, pair) = (lane / 4, lane % 4 * 2);
         let Place { batch, row: top, column: left } = tile.place();
@@ -198,7 +198,7 @@ impl<F, G> Writer<F, G> {
                     unsafe { tile.store(tile.fours, own(number), column, values) }
                 };
                 let (one, two, three) = (read(0), read(1), read(2));
-                // Of elements with 32 bits there are registers for three rows beside the sums.
+                // With elements of 32 bits, registers remain for three rows beside the sums.
                 if size_of::<O>() > 2 {
                     write(0, one);
                     let four = read(3);

@@ -370,7 +370,7 @@ impl<const ROWS: usize, const COLUMNS: usize, const SLICES: u32> TensorExchange<
                 unsafe { wgmma::mbarrier_arrive_release_cluster(barrier, first + lane * partners) }
             }
         };
-        // Of the tile before, all partners have read the sums. The first time, the phase before the first is over.
+        // All partners have read the sums of the previous tile. The first time, the phase before the first is over.
         wait_for_cluster::<CLUSTER>(self.free(), (number & 1) ^ 1);
         let [row, column] = first_place();
         let row = row + 64 * consumer.rank();
@@ -406,8 +406,8 @@ impl<const ROWS: usize, const COLUMNS: usize, const SLICES: u32> TensorExchange<
                 unsafe { tile.store(tile.fours, row, column, values) }
             }
         };
-        // Of each thread, four at a time: their ways through the cluster are long. Not in an array, which would be in memory where
-        // the loop over it is not unrolled.
+        // Each thread transfers four numbers at a time, because accesses across the cluster have a long latency. No
+        // array, which would be in memory unless the loop over it is unrolled.
         let step = WARP_GROUP * GROUPS;
         let mut next = start;
         while next < bound(own + 1) {

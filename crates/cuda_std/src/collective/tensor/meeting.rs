@@ -15,10 +15,10 @@ use crate::device::{waiting, wgmma};
 /// What the threads of a block, and the blocks of a cluster, have to pass alike: the stages of a sum, the tiles, and the memory of results.
 pub(super) type Task = [u32; 7];
 
-/// Who has to come to a pipeline's roles, and what all of them have to pass alike.
+/// The threads that have to call a pipeline's roles, and the arguments that all of them have to pass.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Meet {
-    /// What the number of stages follows from. Roles that find out by themselves that they pass unequally many have none.
+    /// The arguments that determine the number of stages. None for roles that detect unequal numbers themselves.
     pub(super) task: Option<Task>,
     /// Whether blocks of a cluster use each other's memory.
     pub(super) joint: bool,

@@ -1,4 +1,4 @@
-//! What warp groups write: which block has which tile of a matrix, and the way there through shared memory.
+//! Outputs of warp groups: the assignment of a matrix's tiles to blocks, and their path through shared memory.
 
 use core::marker::PhantomData;
 
@@ -102,13 +102,13 @@ fn cluster(blocks: u32) -> (u32, u32, u32) {
         let number = (u64::from(k) * u64::from(y) + u64::from(j)) * u64::from(x) + u64::from(i);
         (number, intrinsics::rank_in_cluster(), [x, y, z])
     };
-    // Those beyond 32 bits have nothing to do: a matrix has fewer tiles.
+    // Clusters beyond 32 bits have no work: a matrix has fewer tiles.
     let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
     (narrow(number), narrow(u64::from(x) * u64::from(y) * u64::from(z)), rank)
 }
 
 impl<const ROWS: usize, const COLUMNS: usize> Places<ROWS, COLUMNS> {
-    /// What the tiles of all blocks follow from, beside the type: rows and columns of tiles, and how many tiles there are.
+    /// The data that determine all blocks' tiles, beside the type: rows and columns of tiles, and their number.
     #[inline(always)]
     pub(super) fn counts(&self) -> [u32; 3] {
         [self.rows, self.columns, self.all]
@@ -220,8 +220,8 @@ impl<'l, T: Tile, const ROWS: usize, const COLUMNS: usize> OutputTile<'l, T, ROW
     }
 }
 
-/// What a warp group has to write: at most one tile, which it holds in its registers while it computes the next. It lasts as long
-/// as the role of its consumer, `'r`.
+/// Writer of a warp group: holds at most one tile in registers while the next tile is computed. The writer lasts as
+/// long as the role of its consumer, `'r`.
 #[allow(missing_debug_implementations, reason = "registers of threads are not shown")]
 pub struct TensorWriter<'r, T: Element, const GROUPS: u32, const WIDTH: usize, const PART: usize = 64>
 where

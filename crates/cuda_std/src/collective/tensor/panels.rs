@@ -111,7 +111,7 @@ impl<'s, T: Element, const ROWS: usize, const N: usize> Panels<'s, T, ROWS, N> {
         Panels { address: self.address + first * self.pitch, pitch: self.pitch, stage: PhantomData }
     }
 
-    /// Of the first panel, with its rows along the sum: eight rows are 1024 bytes further.
+    /// The first panel, with its rows along the sum: eight rows are 1024 bytes further.
     #[inline(always)]
     fn descriptor(self) -> u64 {
         u64::from((self.address & 0x3_ffff) >> 4) | (1 << 16) | (64 << 32) | (1 << 62)

@@ -160,7 +160,7 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
         // Broadcast, so that ptxas knows that the value is warp-uniform.
         let group = shfl_sync(FULL_MASK, thread / WARP_GROUP, 0, WARP_SIZE);
         self.initialise(thread, meet);
-        // What the block has read of global memory before is its parameters.
+        // The block has read only its parameters from global memory so far.
         launch_dependents();
         if WAITS {
             wait_for_prior_kernels();
@@ -384,7 +384,7 @@ pub struct Producer<'l, S: Stage, const STAGES: usize, const CLUSTER: u32> {
 }
 
 impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Producer<'_, S, STAGES, CLUSTER> {
-    /// That of the pipeline whose memory is at `base`.
+    /// The producer of the pipeline whose memory is at `base`.
     #[inline(always)]
     pub(super) fn new(base: u32, trust: Trust) -> Self {
         Self { base, at: Position::START, filled: 0, trust, closed: Cell::new(false), launch: PhantomData }
@@ -397,7 +397,7 @@ impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Producer<'_, S, STAGES, 
     #[must_use = "a stage that is not filled keeps the consumers waiting"]
     pub fn acquire(&mut self) -> Empty<'_, S, STAGES, CLUSTER> {
         let Position { stage, round } = self.at;
-        // In the first round the phase before the first is over. What is waited for is the release of the round before.
+        // In the first round the phase before the first is over. Otherwise waits for the release of the round before.
         let before = Position { round: round ^ 1, ..self.at };
         self.wait(empty::<S, STAGES>(self.base, stage), before, || {});
         self.at.advance::<STAGES>();
@@ -573,7 +573,7 @@ pub struct Consumer<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const 
 impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
     Consumer<'l, S, STAGES, GROUPS, CLUSTER>
 {
-    /// That of the pipeline whose memory is at `base`, and of a warp group.
+    /// The consumer of the pipeline whose memory is at `base`, for a warp group.
     #[inline(always)]
     pub(super) fn new(base: u32, rank: u32, trust: Trust) -> Self {
         Self { base, rank, at: Position::START, trust, early: false, launch: PhantomData }
@@ -677,7 +677,7 @@ impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Full<'_, S, STAGES, CLUS
         ManuallyDrop::new(self).arrive();
     }
 
-    /// One lane of each warp arrives; in a cluster one for each block, at that block's barrier.
+    /// One lane of each warp arrives; in a cluster a lane for each block, at this block's barrier.
     ///
     /// `mbarrier.arrive`; PTX 7.0, sm_80. `mapa`; PTX 7.8, sm_90.
     #[inline(always)]

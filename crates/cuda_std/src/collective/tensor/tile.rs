@@ -21,7 +21,7 @@ pub trait Factor: sealed::Element<Total = <Self as Factor>::Sum> {
     type Sum: Number;
 }
 
-/// Of these, the numbers of 16 bits: `f16` and `bf16`, which sums are also written as by tensor copies.
+/// Element types of 16 bits: `f16` and `bf16`; tensor copies can write sums as these types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no number of 16 bits",
     note = "this takes `f16` and `bf16` of `cuda_std::half`"
@@ -143,7 +143,7 @@ pub(crate) mod sealed {
     pub trait Stored<V>: Pod + 'static {
         /// The nearest number.
         fn round(value: V) -> Self;
-        /// Two of them in a register, the first in the lower half. Of 16 bits each.
+        /// Packs two numbers of 16 bits into a register, the first in the lower half.
         fn pack(low: V, high: V) -> u32;
     }
 
@@ -167,8 +167,8 @@ pub(crate) mod sealed {
         /// Whether rows are along the sum or across it.
         #[allow(private_bounds, reason = "the instructions are not public")]
         type Order: Order;
-        /// What `wgmma` takes for the 64 or more rows or columns from `first` on of the tile at `address`, for the first 32
-        /// bytes along the sum, or 16 rows.
+        /// The descriptor for `wgmma` of the 64 or more rows or columns from `first` on of the tile at `address`, for
+        /// the first 32 bytes along the sum, or 16 rows.
         fn descriptor(address: u32, first: u32) -> u64;
         /// The increment of the descriptor from one step of the sum to the next.
         const STEP: u64;
