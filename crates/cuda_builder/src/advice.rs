@@ -1,6 +1,6 @@
-//! What to write instead: a line behind those of the compiler's messages that mistakes particular to kernels lead to.
+//! Advice after the compiler's messages about frequent mistakes in kernels: a line that suggests what to write.
 //!
-//! It decides nothing. Of messages about what `#[kernel]` has written it also changes the first line.
+//! Advice never changes the outcome. For messages about the expansion of `#[kernel]` it also changes the first line.
 
 use std::fs;
 use std::path::{Path, PathBuf};

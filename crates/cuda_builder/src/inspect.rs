@@ -1,5 +1,5 @@
-//! Looks at finished PTX: which kernels it holds, and, with NVIDIA's tools, what becomes of them on a
-//! device. Of texts for several architectures ([`rumba_ptx::set`]) it is that which the device runs.
+//! Inspects finished PTX: lists its kernels and, with NVIDIA's tools, shows their machine code for a device. Of texts
+//! for several architectures ([`rumba_ptx::set`]), inspects the text that the device runs.
 //!
 //! Works on text alone; no device is needed, and nothing here understands instructions.
 

@@ -1,7 +1,7 @@
 //! Remembers what a PTX file and its parts were made of, so that the link stage does nothing twice.
 //!
-//! Cargo decides whether a crate is compiled again; this decides only whether the same libraries need
-//! to be linked, and which kernels need to be optimised again. What is missing or unreadable costs time, nothing else.
+//! Cargo decides whether a crate is compiled again; this module decides only whether the same libraries need to be
+//! linked again, and which kernels need to be optimised again. A missing or unreadable file costs time, nothing else.
 
 use std::collections::HashSet;
 use std::env;

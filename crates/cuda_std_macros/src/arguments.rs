@@ -136,7 +136,7 @@ impl Binding {
     fn name(&self) -> String {
         let text = source_text(&self.value);
         let mut name = String::new();
-        // Of a path only the last segment.
+        // A path contributes its last segment only.
         for word in text.replace("- ", "m").split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')) {
             let word = word.rsplit(':').next().unwrap_or_default();
             if !word.is_empty() {
@@ -181,7 +181,7 @@ const ARCH: &str = "arch";
 /// The key of the name in the PTX.
 const NAME: &str = "name";
 
-/// What others call the keys, and what is chosen at the launch.
+/// Other systems' names of the keys, and options that belong to a launch.
 const OTHER_NAMES: [(&str, &str); 23] = [
     ("architecture", "arch"),
     ("block_dim", "block"),

@@ -467,7 +467,7 @@ impl Kernel<'_> {
         (quote! { (): #finder<#(#names),*>, }, quote! { <() as #finder<#(#names),*>>::KERNEL })
     }
 
-    /// Of a generic kernel, the trait that has the entry for each combination of its types.
+    /// For a generic kernel: the trait that maps each combination of types to its entry.
     pub(crate) fn finder_items(self) -> TokenStream {
         if !self.is_generic() {
             return TokenStream::new();

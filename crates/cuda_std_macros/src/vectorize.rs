@@ -72,7 +72,7 @@ pub(crate) fn function(item: TokenStream, attribute: &str, example: &str) -> syn
     })
 }
 
-/// What the arguments of `#[kernel]` are told, in the name of another attribute.
+/// Renames `#[kernel]` in an error to another attribute.
 pub(crate) fn renamed(error: Error, attribute: &str) -> Error {
     let mut errors = error.into_iter().map(|error| {
         let message = error.to_string().replace("#[kernel", &format!("#[{attribute}"));

@@ -100,8 +100,8 @@ impl Algorithms {
         self.count(x, counts, |x, counts, local| T::call(x, range, counts, local))
     }
 
-    /// Counts how often each value occurs: `counts[i]` is how many elements of `x` are `i`. What is larger than the last
-    /// index is not counted.
+    /// Counts how often each value occurs: `counts[i]` is the number of elements of `x` equal to `i`. Elements above
+    /// the last index are not counted.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] and the driver's.

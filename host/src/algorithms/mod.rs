@@ -281,7 +281,7 @@ impl Algorithms {
     }
 }
 
-/// What the algorithms' files have in common.
+/// Helpers that the algorithms' files share.
 impl Algorithms {
     fn device(&self) -> &Device {
         self.library.device()

@@ -8,8 +8,8 @@ use cuda_std::launch::Call;
 use rumba_algorithms as kernels;
 use std::marker::PhantomData;
 
-/// What [`reduce`](super::Algorithms::reduce) and the scans combine elements of type `T` with: [`Sum`], [`Product`],
-/// [`Min`], [`Max`], [`And`], [`Or`], [`Xor`], or an operator of one's own in [`Own`].
+/// The operator that combines elements of type `T` in [`reduce`](super::Algorithms::reduce) and the scans: [`Sum`],
+/// [`Product`], [`Min`], [`Max`], [`And`], [`Or`], [`Xor`], or a user's operator in [`Own`].
 #[diagnostic::on_unimplemented(
     message = "elements of type `{T}` cannot be combined with `{Self}`",
     note = "`Sum`, `Product`, `Min` and `Max` combine `u32`, `i32`, `u64`, `i64`, `f32` and `f64`; `And`, `Or` and `Xor` the \

@@ -73,7 +73,7 @@ struct Elements<'a> {
     strides: SmallVec<[isize; MOST]>,
 }
 
-/// What is done to two elements.
+/// An operation on two elements.
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
 pub enum Operator {
@@ -161,7 +161,7 @@ unsafe impl<'a, T: Pod> OperandMut<'a, T> for Target<'a, T> {
     }
 }
 
-/// What an [`Expression`] is made of: arrays by reference, views, numbers and expressions.
+/// A term of an [`Expression`]: arrays by reference, views, numbers and expressions.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no term of an expression of `{T}`",
     label = "not an array of `{T}`, and not a number",

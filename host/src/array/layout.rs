@@ -154,7 +154,7 @@ impl<const N: usize> Layout<N> {
     }
 }
 
-/// What changes the number of dimensions, which a type parameter cannot be computed from.
+/// Methods that change the number of dimensions: stable Rust cannot compute a const parameter.
 macro_rules! axes {
     ($($more:literal = $less:literal + 1;)*) => {$(
         impl Layout<$more> {

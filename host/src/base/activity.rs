@@ -1,4 +1,4 @@
-//! What a profile consists of: what devices did, calls of the driver, and named ranges of the program.
+//! The contents of a profile: activities of devices, calls of the driver, and named ranges of the program.
 
 use std::time::Duration;
 

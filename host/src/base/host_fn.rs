@@ -92,7 +92,7 @@ pub(crate) fn outside_host_fn(release: impl FnOnce() + Send + 'static) {
     if !in_host_fn() {
         release();
     } else if let Err(unsent) = RELEASES.send(Box::new(release)) {
-        // The thread has ended, with the process. What cannot be released is kept.
+        // The thread has ended, with the process. Objects that cannot be released are leaked.
         std::mem::forget(unsent);
     }
 }

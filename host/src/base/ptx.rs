@@ -146,7 +146,7 @@ impl Piece {
             if !needed.contains(name) {
                 result.push_str(&text[at..place.start]);
                 at = place.end;
-                // What ends a variable or a declaration is not part of its span.
+                // The end of a variable or a declaration is not part of its span.
                 let rest = &text[at..];
                 if rest.trim_start().starts_with(';') {
                     at += rest.find(';').map_or(0, |i| i + 1);

@@ -5,7 +5,7 @@
 //! is taken, a report costs one relaxed load.
 //!
 //! Work on a device is put between two events of its stream; the events are read when the profile ends, so that nothing
-//! waits meanwhile. What a graph that is being captured would do is not recorded, since it does not run.
+//! waits meanwhile. Work on a graph that is being captured is not recorded, since it does not run.
 
 use crate::base::activity::{Activity, HostCall, Operation, RangeSpan};
 use crate::base::error::{Code, answer};
@@ -164,7 +164,7 @@ pub(crate) fn own() -> Option<Recorder> {
 }
 
 fn belongs_to() -> Option<Recorder> {
-    // What a thread drops at its very end belongs to none.
+    // Work that a thread drops at its very end belongs to no recording.
     OWN.try_with(|own| own.borrow().clone()).ok().flatten()
 }
 
@@ -427,7 +427,7 @@ impl Recorded {
 }
 
 impl Clock {
-    /// Of the current context. Its event is on a stream that waits for no other: what other threads do is not waited for.
+    /// The clock of the current context. Its event is on its own stream, so work of other threads is not waited for.
     fn new(started: Instant) -> Result<Clock, Code> {
         const NON_BLOCKING: u32 = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
         let (mut device, mut context, mut stream) = (0, std::ptr::null_mut(), std::ptr::null_mut());

@@ -108,7 +108,7 @@ static HANDLER: LazyLock<Mutex<Handler>> = LazyLock::new(|| {
     })
 });
 
-/// What is known of a place that launches with host memory.
+/// The record of a location that launches with host memory.
 #[derive(Default)]
 struct Place {
     /// Addresses and lengths of the host memory of the last launch, as one number.

@@ -46,8 +46,8 @@ pub(super) enum Origin {
 impl Memory {
     /// The alignment of an allocation (CUDA C++ Programming Guide, "Device Memory Accesses").
     pub(crate) const ALIGNMENT: usize = 256;
-    /// What stands for the address of nothing: not null, since kernels take references, and aligned
-    /// as an allocation is.
+    /// The address of an empty allocation: not null, since kernels take references, and aligned as an allocation
+    /// is.
     pub(crate) const EMPTY: u64 = Memory::ALIGNMENT as u64;
 
     /// That elements lie where they must in an allocation, from the start on.

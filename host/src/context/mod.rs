@@ -111,7 +111,7 @@ impl Context {
         self.try_enter().map_err(|refusal| self.refused(refusal, operation()))
     }
 
-    /// What every operation goes through, in one piece that stays in the processor's cache.
+    /// The common path of every operation, in one function that stays in the processor's cache.
     fn try_enter(&self) -> Result<Entered<'_>, Refusal> {
         if host_fn::in_host_fn() {
             return Err(Refusal::InHostFunction);

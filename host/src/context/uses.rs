@@ -118,8 +118,8 @@ impl List {
         if access.bytes.is_empty() || !access.writes && self.uses.iter().any(covered) {
             return;
         }
-        // What the new use stands for from now on: everything in a part that it writes, and of a part that it reads its
-        // own reads.
+        // The earlier uses that the new use replaces: a write replaces all uses of its part, a read replaces its
+        // queue's own reads.
         let replaced = |earlier: &Use| access.writes || earlier.queue == queue && !earlier.access.writes;
         let mut uses: SmallVec<[Use; 1]> = SmallVec::new();
         for earlier in self.uses.drain(..) {

@@ -1,6 +1,6 @@
 //! Checked runs: a closure under every check of the software device, and what was found as values. For tests.
 //!
-//! What is checked, and every word of a report, is the driver's; here is only how a closure is run and run again.
+//! The driver makes the checks and writes the reports; this module only runs a closure, and runs it again.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -148,7 +148,7 @@ impl Checks {
             let RunOnce { mut found, copies, outcome, inputs, .. } = run_once(options, &mut program)?;
             // A mistake explains another result, information does not.
             let is_right = found.iter().all(|finding| finding.severity == Severity::Info);
-            // Which of several threads panics first is chance.
+            // The first of several panicking threads varies.
             let panicked = heard() != panics;
             let repeats = inputs.hash == *first_hash.get_or_insert(inputs.hash) && !panicked;
             if self.only.contains(&Check::Portability) && is_right && repeats {

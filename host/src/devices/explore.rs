@@ -1,7 +1,7 @@
 //! Checked runs in every order in which threads may synchronise: [`Checks::explore`].
 //!
-//! Which orders there are is the software device's business; here a closure is run once for each of them, and what was found is
-//! kept with the order that shows it.
+//! The software device chooses the orders; this module runs a closure once for each order, and keeps each finding with
+//! the order that shows it.
 
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};

@@ -175,7 +175,7 @@ impl Graph {
     /// Puts all launches on the default stream.
     ///
     /// # Errors
-    /// The driver's, or that the context is lost. What goes wrong in a kernel is told at the next wait.
+    /// The driver's errors, or a lost context. Errors in a kernel are returned by the next wait.
     pub fn launch(&self) -> Result<()> {
         let context = &self.inner.context;
         let entered = context.enter(launching)?;
@@ -231,8 +231,8 @@ impl Graph {
                 unsafe { sys::cuGraphExecKernelNodeSetParams(graph.executable, node, parameters) }
             });
             if let Err(error) = entered.check(set, || format!("update `{}` in a graph", step.kernel.name)) {
-                // What is set already goes with the old executable, which must not be launched: nothing keeps the memory of
-                // the new arguments.
+                // Destroys the old executable, whose parameters are partly changed: it must not be launched, because
+                // nothing keeps the memory of the new arguments alive.
                 graph.destroy_executable();
                 let old = std::mem::take(&mut graph.steps);
                 *graph = Inner::new(context.clone(), old)?;

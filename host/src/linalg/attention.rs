@@ -24,7 +24,7 @@ pub enum Mask {
     CausalFromEnd,
 }
 
-/// What an attention computes beside its arrays: by default all keys are seen, and the scale is one over the root of the heads'
+/// Options of an attention: by default all keys are seen, and the scale is one over the square root of the heads'
 /// size.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Attention {

@@ -468,7 +468,7 @@ mod sealed {
     }
 }
 
-/// What the types have in common.
+/// Properties that the types share.
 macro_rules! by_threads {
     () => {
         fn convolution_by_threads<'c>(
@@ -635,7 +635,7 @@ mod tests {
         }
     }
 
-    /// What the kernels of warp groups have to be made of.
+    /// Sizes that the kernels of warp groups need.
     #[test]
     fn kernels_gather_the_image_and_keep_sums_in_registers() {
         fn collect(block: &Block<'_>, opcodes: &mut Vec<String>) {

@@ -1,6 +1,6 @@
 //! Chooses the fastest of several kernels: measured at the first question, and kept in a file for each device.
 //!
-//! What is measured, and for which question, is the caller's business: a question is a line of text, an answer a word.
+//! The caller chooses the candidates and the question: a question is a line of text, an answer a word.
 
 use crate::base::warning::{Warning, warn};
 use crate::devices::device::Device;
@@ -19,7 +19,7 @@ pub enum Tuning {
     /// Results are kept in `RUMBA_CACHE`, or else in the user's folder for caches. While a graph is captured, and on the software device, as with `Heuristic`.
     #[default]
     Measure,
-    /// By the shape alone. What was measured before is not asked.
+    /// Chooses by the shape alone, without earlier measurements.
     Heuristic,
 }
 
@@ -67,7 +67,7 @@ impl Tuner {
         candidates.iter().copied().find(|candidate| candidate == answer)
     }
 
-    /// Measures each candidate by what it takes to run once, and keeps the fastest. One that fails is none.
+    /// Measures each candidate by the time of one run, and keeps the fastest. Failing candidates are ignored.
     pub(super) fn measure(
         &self,
         question: &str,
@@ -207,7 +207,7 @@ mod tests {
         for question in ["small", "large", "other"] {
             assert_eq!(third.known(question, &NAMES), Some("fast"));
         }
-        // What is no candidate any more is not the answer.
+        // A former answer that is no candidate any more is ignored.
         assert_eq!(third.known("small", &["slow"]), None);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no unfinished file stays");
     }

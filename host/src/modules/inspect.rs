@@ -1,6 +1,6 @@
-//! What a kernel of a loaded module became, for this device: its PTX, and its machine code by NVIDIA's assembler and disassembler,
-//! which `cargo xtask setup` installs. LLVM's assembly is written where the kernel crate is built
-//! (`CudaBuilder::emit_llvm_ir`, `cargo xtask inspect --llvm`): it is not in the PTX.
+//! The code of a kernel of a loaded module, for this device: its PTX, and its machine code by NVIDIA's assembler and
+//! disassembler, which `cargo xtask setup` installs. LLVM's assembly is written where the kernel crate is built
+//! (`CudaBuilder::emit_llvm_ir`, `cargo xtask inspect --llvm`): the PTX does not contain it.
 
 use crate::modules::module::Module;
 use cuda_builder::inspect::InspectError;

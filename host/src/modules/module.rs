@@ -90,8 +90,8 @@ impl Module {
         Module::from_text(context, name, Text { ptx: text, sealed: true })
     }
 
-    /// Of a text that is to be sealed, or of any other, for whose kernels the caller answers; of several texts, that for the
-    /// device.
+    /// Loads a text that has to be sealed, or any text, for whose kernels the caller is responsible; of several texts,
+    /// loads the text for the device.
     pub(crate) fn from_text(context: Arc<Context>, name: String, source: Text) -> Result<Module> {
         let (source, elsewhere) = image(&name, source, Runs::of(&context.limits))?;
         let text = c_string(&source.ptx);
@@ -259,8 +259,8 @@ impl Module {
         missing.into()
     }
 
-    /// An error if the kernel in the PTX is not the launcher's, as far as a launch relies on it. Of a text that is not
-    /// sealed, only the sizes of the parameters are known.
+    /// Returns an error if the kernel in the PTX does not match its launcher, as far as a launch depends on it. For a
+    /// text that is not sealed, only the sizes of the parameters are known.
     fn compare(&self, kernel: &'static Kernel, parameters: &[ParameterBytes]) -> Result<()> {
         let stale = |parameter, found, expected| ModuleError::StaleKernel {
             kernel: kernel.name.to_owned(),

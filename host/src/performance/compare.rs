@@ -124,7 +124,7 @@ fn best(mut run: impl FnMut() -> Result<Duration>) -> Result<Duration> {
     Ok(least)
 }
 
-/// What [`compare`] measured. It prints as a table.
+/// The measurements of [`compare`]. Prints as a table.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Comparison {

@@ -129,8 +129,8 @@ pub(crate) fn of_launch(limits: &Limits, info: &KernelInfo, now: &Occupancy, blo
 }
 
 impl Module {
-    /// What may make a launch of this shape slow: low occupancy, a last wave of few blocks, warps that are not full,
-    /// local memory. An empty list is the usual answer.
+    /// Possible reasons why a launch of this shape is slow: low occupancy, a last wave of few blocks, warps that are
+    /// not full, local memory. An empty list is the usual answer.
     ///
     /// # Errors
     /// [`crate::error::ModuleError::MissingKernel`] if the module lacks the kernel.

@@ -122,7 +122,7 @@ impl Limits {
         let each = |blocks: u32| if fits { blocks } else { 0 };
         let per_warp = (kernel.registers.max(1) * self.warp).next_multiple_of(REGISTER_UNIT);
         let warps_by_registers = self.registers_per_multiprocessor / PARTITIONS / per_warp * PARTITIONS;
-        // What is taken comes in pieces: 128 bytes since Ampere, 256 before.
+        // Shared memory is allocated in units: 128 bytes since Ampere, 256 before.
         let unit = if self.compute_capability >= (8, 0) { 128 } else { 256 };
         let per_block = shared.saturating_add(self.reserved_shared_memory).checked_next_multiple_of(unit);
         let by_shared = match per_block {

@@ -131,7 +131,7 @@ impl Drop for Profiler {
     }
 }
 
-/// What ran, and when: the result of [`profile`]. It prints as tables.
+/// The activities and their times: the result of [`profile`]. Prints as tables.
 ///
 /// [`Profile::kernels`] and [`Profile::copies`] sum it up; [`Profile::activities`] has each launch and copy by itself.
 /// With the feature `report`, [`Profile::save`] writes a page with a timeline, and a trace for a browser's viewer.
@@ -180,7 +180,7 @@ pub struct Row {
     pub flops: Option<u64>,
     /// Bytes per second that the device could move at best: of its memory, or of the bus for copies from and to the host.
     pub peak: Option<f64>,
-    /// Of the last launch: the kernel's registers and shared memory, its occupancy, and what may have made it slow.
+    /// The last launch: the kernel's registers and shared memory, its occupancy, and possible reasons why it was slow.
     pub launch: Option<LaunchFacts>,
 }
 

@@ -1,7 +1,7 @@
 //! Brings the bitcode of all crates into one module.
 //!
-//! The kernel crate is linked whole, and so is what other crates of the build export. Of everything
-//! else only what is needed is linked, and the rest is not even read: LLVM reads function bodies on
+//! The kernel crate is linked completely, and so are the exports of other crates of the build. From all other
+//! libraries only needed symbols are linked, and the rest is not even read: LLVM reads function bodies on
 //! demand.
 
 use std::collections::{BTreeSet, HashSet};

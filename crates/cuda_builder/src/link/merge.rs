@@ -1,7 +1,7 @@
 //! The texts of the parts become one text.
 //!
-//! LLVM printed them, so their layout is known: a head, declarations, variables (a line each), functions, files. What
-//! several parts have (constants, functions that were not inlined, the variables of the crate) is written once.
+//! LLVM printed the texts, so their layout is known: a head, declarations, variables (a line each), functions, files.
+//! Items that several parts share (constants, functions that were not inlined, the crate's variables) are written once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 

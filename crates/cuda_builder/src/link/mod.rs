@@ -40,7 +40,7 @@ use parts::Whole;
 use texts::Group;
 use version::{Floor, Need};
 
-/// What the link stage is given. Owned, because the work moves to a thread of its own.
+/// The input of the link stage. Owned, because the work moves to a separate thread.
 pub(crate) struct Input {
     /// The compiler's LLVM.
     pub(crate) llvm: PathBuf,

@@ -13,8 +13,8 @@ pub(super) struct Floor {
     pub(super) version: u32,
 }
 
-/// What is tried in turn when no architecture is asked for: first everything that old devices run,
-/// then newer PTX for them, then newer devices.
+/// The candidates without a requested architecture, in order: first the floor of all old devices, then newer PTX for
+/// them, then newer devices.
 const LADDER: [Floor; 8] = [
     Floor::new(NvvmArch::Compute70, 60),
     Floor::new(NvvmArch::Compute70, 63),
@@ -152,7 +152,7 @@ const NEWER: [(&str, &str, u32, u32); 52] = [
     ("wgmma", "", 80, 90),
 ];
 
-/// Of these, instructions of an architecture or a family alone, as `sm_90a` is.
+/// Instructions of a single architecture or family, as `sm_90a` is.
 const SPECIFIC: [&str; 3] = ["setmaxnreg", "tcgen05", "wgmma"];
 
 /// The requirements of the text.

@@ -46,7 +46,7 @@ impl OptLevel {
     }
 }
 
-/// What goes before the machine's own pipeline, without a machine.
+/// Passes before the machine's own pipeline, which need no machine.
 ///
 /// Rust code branches on an `Option` right after it has made one: in `for` loops, and wherever a
 /// thread asks for its own element. Jump threading joins the two branches, and only then are loops

@@ -405,7 +405,7 @@ impl<'a, T, const N: usize> ViewMut<'a, T, N> {
         self.dimensions.shape()
     }
 
-    /// The same elements, to read.
+    /// A read-only view of the elements.
     #[inline(always)]
     #[must_use]
     pub fn as_view(&self) -> View<'_, T, N> {

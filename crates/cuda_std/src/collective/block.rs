@@ -58,7 +58,7 @@ use crate::mem::shared::{Alternating, Layout, PerWarp, SharedParameter, Storage}
 /// Shared memory for reductions and scans over the threads of a block, of any shape and size. A parameter of a kernel, as
 /// [`Shared`](crate::shared::Shared) is. See the [module](self).
 ///
-/// Every thread of the block must come to each method. It takes 64 elements of shared memory.
+/// Every thread of the block must call each method. The scratch takes 64 elements of shared memory.
 #[derive(Debug)]
 pub struct BlockScratch<'l, T: Element>(Alternating<'l, PerWarp<T>>);
 

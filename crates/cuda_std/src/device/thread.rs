@@ -174,8 +174,8 @@ pub fn is_first_in_block() -> bool {
 
 /// The calling thread's own position in the grid, in `N` dimensions: see [`grid`].
 ///
-/// It is also the key to the thread's own element of an output, so it can be neither made up nor
-/// handed to another thread.
+/// The index is also the key to the thread's own element of an output, so an index can be neither forged nor passed to
+/// another thread.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadIndex<const N: usize> {
     /// x first.

@@ -28,7 +28,7 @@ instructions! {
     fn clear_notes(address: u32 => reg32) "st.shared::cta.u64 [{address}], 0;";
     /// A note to the block's shared memory.
     fn leave_note(address: u32 => reg32, note: u32 => reg32) "st.relaxed.cluster.shared::cta.u8 [{address}], {note};";
-    /// The same to that of a block of the cluster.
+    /// Leaves a note for a block of the cluster.
     fn leave_note_to(address: u32 => reg32, block: u32 => reg32, note: u32 => reg32)
         "{{ .reg .b32 remote; mapa.shared::cluster.u32 remote, {address}, {block}; st.relaxed.cluster.shared::cluster.u8 [remote], {note}; }}";
     /// A word to the block's shared memory, which threads of the cluster read that no barrier orders.

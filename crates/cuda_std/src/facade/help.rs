@@ -1,5 +1,5 @@
-//! What users of CUDA write first and no type allows: each is an implementation whose bound no type meets, so that the
-//! compiler says what to write instead.
+//! Frequent mistakes of CUDA users that no type allows: each mistake is an implementation whose bound no type meets, so
+//! that the compiler suggests what to write instead.
 
 use core::ops::{Add, Div, Index, IndexMut, Mul, Rem, Sub};
 

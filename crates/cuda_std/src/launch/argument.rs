@@ -194,8 +194,8 @@ pub struct In<S>(pub S);
 
 /// Host memory that is copied back from the device after the call.
 ///
-/// The kernel is expected to write every element. What it does not write comes back with
-/// unspecified contents: use [`InOut`] to keep the old ones. A runtime refuses a launch that has too few threads or blocks to
+/// The kernel is expected to write every element. Elements that the kernel does not write come back with unspecified
+/// contents: use [`InOut`] to keep the old elements. A runtime refuses a launch that has too few threads or blocks to
 /// reach every element.
 #[derive(Debug)]
 pub struct Out<S>(pub S);

@@ -19,8 +19,8 @@ use crate::collective::tensor::SETTLED;
 
 /// The bound arguments of a call.
 ///
-/// A list by itself is only numbers. What is launched is a [`Call`](super::Call), whose list nothing but unsafe code reaches to
-/// change: [`Call::arguments_mut`](super::Call::arguments_mut).
+/// A list by itself is only numbers. A launch takes a [`Call`](super::Call), and only unsafe code can change the list
+/// of a call: [`Call::arguments_mut`](super::Call::arguments_mut).
 #[derive(Debug, Default)]
 pub struct Arguments<'a> {
     /// The bytes of all PTX parameters; each starts at a word of its own.
@@ -279,8 +279,8 @@ impl<'a> Arguments<'a> {
         self.borrowed.push(memory);
     }
 
-    /// The same of memory that the kernel reads through a tensor map, of which the last PTX parameter, `value`, tells whether
-    /// it is settled.
+    /// Borrows memory that the kernel reads through a tensor map, whose last PTX parameter, `value`, tells whether the
+    /// memory is settled.
     pub(super) fn borrow_settling(&mut self, memory: Borrowed<'a>, value: u32) {
         if let Some(last) = self.parameters.last() {
             self.settling.push(Settling { memory: self.borrowed.len(), word: last.word, value });
@@ -288,10 +288,10 @@ impl<'a> Arguments<'a> {
         self.borrow(memory);
     }
 
-    /// Binds the address of a region of `elements` elements, each aligned to `align` bytes. What else its parameter is
-    /// made of follows with [`push_part`](Self::push_part).
+    /// Binds the address of a region of `elements` elements, each aligned to `align` bytes. The other parts of the
+    /// parameter follow with [`push_part`](Self::push_part).
     pub(super) fn push_place(&mut self, place: Place<'a>, align: usize, elements: usize) {
-        // Of nothing: a reference is neither null nor in between.
+        // The address of an empty region: a reference is neither null nor unaligned.
         const NOWHERE: u64 = 256;
         self.extents.push(Extent::Slice { elements });
         let word = self.words.len();
@@ -364,7 +364,7 @@ impl<'a> Arguments<'a> {
         let word = self.words.len();
         let words = bytes.len().div_ceil(8);
         self.words.resize(word + words, MaybeUninit::new(0));
-        // Of the slice, not of its first element: a pointer to that may not reach the others.
+        // A pointer to the slice, not to its first element: a pointer to the first may not reach the others.
         let place = self.words[word..].as_mut_ptr();
         // SAFETY: `place` begins `words` words, which have room for the bytes.
         unsafe { place.cast::<MaybeUninit<u8>>().copy_from(bytes.as_ptr(), bytes.len()) };
@@ -389,13 +389,13 @@ impl<'a> Arguments<'a> {
         &self.borrowed
     }
 
-    /// Which of the borrowed memory a kernel can be told to be settled. It is told nothing, unless by the runtime.
+    /// The borrowed memory that a kernel can be told to be settled. Only the runtime tells it.
     #[must_use]
     pub fn settling(&self) -> &[Settling] {
         &self.settling
     }
 
-    /// The bytes of the PTX parameters. What is padding of a structure is not initialised.
+    /// The bytes of the PTX parameters. Padding of structures is not initialised.
     #[must_use]
     pub fn words(&self) -> &[MaybeUninit<u64>] {
         &self.words
@@ -419,7 +419,7 @@ impl<'a> Arguments<'a> {
         &self.transfers
     }
 
-    /// The same, to copy results to.
+    /// The same memory, as the destination of results.
     #[must_use]
     pub fn transfers_mut(&mut self) -> &mut [Transfer<'a>] {
         &mut self.transfers

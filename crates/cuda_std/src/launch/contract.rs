@@ -1,5 +1,5 @@
-//! What a launch must keep to so that a safe kernel is sound, what a kernel states beyond that, and
-//! the errors when a launch does not keep to it.
+//! The conditions of a launch for the soundness of a safe kernel, the further conditions that a kernel states, and the
+//! errors of a launch that violates them.
 //!
 //! Limits of the device (threads per block, shared memory) are the driver's business, not ours.
 

@@ -1,8 +1,8 @@
 //! Calls of vectorized functions: operands broadcast to the shape of the result.
 //!
 //! The rules are NumPy's ("Broadcasting", NumPy manual): shapes are compared from their last axis on, and an axis of
-//! length 1 or none at all is as long as it has to be. Nothing is copied for it. What the kernels take is decided in
-//! `elementwise` and `looped`.
+//! length 1, or a missing axis, takes any length. Broadcasting copies nothing. `elementwise` and `looped` define the
+//! kernels' arguments.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -189,8 +189,8 @@ impl<'a, T, D> Map<'a, T, D> {
     /// Joins a function's kernels and its operands. For the macros.
     ///
     /// # Safety
-    /// The kernels take operands of these types, in this order, and a result of `T`. Those of a function of arrays have at
-    /// least the dimensions of its signature.
+    /// The kernels take operands of these types, in this order, and a result of `T`. Operands of a function of arrays
+    /// have at least the dimensions of its signature.
     #[doc(hidden)]
     pub unsafe fn new(kernels: Kernels, operands: impl IntoIterator<Item = Region<'a>>) -> Self {
         Self { kernels, operands: operands.into_iter().collect(), result: PhantomData }

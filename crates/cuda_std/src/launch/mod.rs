@@ -218,7 +218,7 @@ pub struct Call<'a> {
     arguments: Arguments<'a>,
 }
 
-/// What a runtime launches: a [`Call`], and nothing else. A trait, so that the compiler says what a launch takes.
+/// The argument of a launch: a [`Call`], and nothing else. A trait, for a better compiler message.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a call of a kernel",
     label = "not what a function with `#[kernel]` returns",

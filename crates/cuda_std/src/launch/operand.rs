@@ -235,7 +235,7 @@ impl<'a> Region<'a> {
         self.shape.iter().product()
     }
 
-    /// One dimension as several.
+    /// Splits one dimension into several.
     fn reshaped(mut self, shape: &[usize]) -> Self {
         let product = shape.iter().try_fold(1_usize, |all, &length| all.checked_mul(length));
         if product == Some(self.elements()) {

@@ -42,7 +42,7 @@ pub unsafe trait TensorArray<'a, T>: Sized {
     fn encode(array: Strided, tiling: TensorTiling) -> Result<Image, u32>;
 }
 
-/// The same of an array that a kernel may write.
+/// An array that a kernel may write.
 ///
 /// # Safety
 ///

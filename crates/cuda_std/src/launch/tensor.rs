@@ -84,7 +84,7 @@ pub unsafe trait TensorMemory<'a, T>: Sized {
     fn encode(address: u64, shape: TensorShape, tiling: TensorTiling) -> Result<Image, u32>;
 }
 
-/// The same of memory that a kernel may write.
+/// Memory that a kernel may write.
 ///
 /// # Safety
 ///

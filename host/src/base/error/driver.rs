@@ -125,7 +125,7 @@ impl Code {
             C::CUDA_ERROR_INVALID_SOURCE,
             C::CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND,
             C::CUDA_ERROR_SHARED_OBJECT_INIT_FAILED,
-            // What cust makes of a code that it does not know, such as that of a PTX version.
+            // The result of cust for an unknown code, such as the code of an unsupported PTX version.
             C::CUDA_ERROR_UNKNOWN,
         ];
         CODE.iter().any(|code| *code as u32 == self.0)

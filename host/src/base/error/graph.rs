@@ -1,4 +1,4 @@
-//! What cannot be part of a graph.
+//! Operations that cannot be part of a graph.
 
 /// Why a launch was not recorded for a graph.
 #[derive(Clone, thiserror::Error)]

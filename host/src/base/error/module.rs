@@ -158,7 +158,7 @@ fn has(available: &[String], near: &[String]) -> String {
     }
 }
 
-/// What is to be known of architectures that later devices do not run.
+/// A note about architectures that later devices do not run.
 fn specific(architectures: &[String]) -> String {
     let specific = architectures.iter().find(|name| name.ends_with(['a', 'f']));
     specific.map_or_else(String::new, |name| {

@@ -77,7 +77,7 @@ pub enum RankError {
         list(ranks)
     )]
     Absent {
-        /// Those that did not.
+        /// The ranks that did not join.
         ranks: Vec<usize>,
         /// How many there should be.
         size: usize,
@@ -127,7 +127,7 @@ pub enum RankError {
         rank: usize,
         /// Its operation.
         theirs: String,
-        /// That of rank 0.
+        /// The operation of rank 0.
         ours: String,
     },
 

@@ -1,6 +1,6 @@
 //! NCCL as it is loaded: its functions, by the signatures of `nccl.h`, and its answers as errors.
 //!
-//! The library stays loaded until the process ends. What may be called when is the business of the caller.
+//! The library stays loaded until the process ends. The caller observes the rules about when functions may be called.
 
 use crate::devices::nccl::processes::Processes;
 use crate::devices::nccl::{Element, NcclError, ReduceOp};
@@ -25,8 +25,8 @@ const OLDEST: c_int = 21_000;
 /// `cuLaunchHostFunc`.
 type LaunchHostFunc = unsafe extern "C" fn(CUstream, sys::CUhostFn, *mut c_void) -> sys::CUresult;
 
-/// What a stand-in for NCCL exports that works with the memory of the software device, as tests have one. It is given the driver's
-/// function by which it puts its work on a stream.
+/// The export of a stand-in for NCCL that works with the memory of the software device, as tests have one. The function
+/// receives the driver's function by which the stand-in puts its work on a stream.
 const ON_SOFTWARE: &[u8] = b"rumba_nccl_on_software";
 
 macro_rules! functions {

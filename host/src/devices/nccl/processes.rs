@@ -1,6 +1,6 @@
 //! A communicator of several processes; this process has one rank. Calls never block, so that a lost rank is noticed.
 //!
-//! Who the other ranks are, and how long they are waited for, is the business of [`ranks`](crate::ranks).
+//! [`ranks`](crate::ranks) knows the other ranks, and how long to wait for them.
 
 use crate::base::error::Result;
 use crate::base::host_fn::outside_host_fn;
@@ -92,7 +92,7 @@ impl Nccl {
         self.library.on_software
     }
 
-    /// What rank 0 sends to all others, who then come to where it listens.
+    /// The identifier that rank 0 sends to all other ranks, who then connect to its address.
     pub(in crate::devices) fn unique_id(self) -> Result<UniqueId, NcclError> {
         let mut id = UniqueId::zeroed();
         // SAFETY: `id` is a valid place.
@@ -228,7 +228,7 @@ impl Rank {
             || {
                 let entered = self.context.enter(text)?;
                 let is_done = entered.check(mark.query(), text)? == EventStatus::Ready;
-                // What went wrong on the way to another machine is not told by the stream.
+                // The stream does not report errors on the way to another machine.
                 if !is_done && asked.elapsed() >= WATCH {
                     asked = Instant::now();
                     self.is_idle(operation)?;

@@ -164,7 +164,7 @@ impl Own {
         Ok(offer)
     }
 
-    /// What this rank knows of why there is no NCCL.
+    /// The reason why there is no NCCL, as far as this rank knows.
     fn cause(&self) -> Option<String> {
         match self {
             Own::NoGpu(error) => error.as_ref().map(ToString::to_string),
@@ -239,13 +239,13 @@ fn exchange(wire: &mut Wire, offer: Offer, own: &Own) -> Result<Answer> {
     Ok(answer)
 }
 
-/// What becomes of an error of one rank, which ends the group.
+/// Handles an error of one rank, which ends the group.
 pub(super) fn failed(wire: &mut Wire, operation: Operation, error: Error) -> Error {
     match error {
         // The group has ended already.
         Error::Rank(_) => error,
         Error::Nccl(error) => wire.fail(operation, &*error).into(),
-        // What the driver says is of this rank alone.
+        // The driver's error concerns this rank alone.
         error => {
             wire.end(RankError::Failed {
                 rank: wire.place().rank,

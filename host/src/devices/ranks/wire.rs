@@ -157,7 +157,7 @@ enum Peeked {
 
 fn peek(link: &TcpStream) -> Peeked {
     let peeked = link.set_nonblocking(true).and_then(|()| link.peek(&mut [0]));
-    // What follows waits, by its timeouts.
+    // Later reads block, with timeouts.
     let blocks = link.set_nonblocking(false);
     match (peeked, blocks) {
         (Ok(1..), Ok(())) => Peeked::Bytes,
@@ -230,7 +230,7 @@ impl NewLink {
         let bytes = bytes_of_mut(&mut self.words);
         let come = self.stream.set_nonblocking(true).and_then(|()| {
             let come = self.stream.read(&mut bytes[self.read..]);
-            // What follows waits, by its timeouts.
+            // Later reads block, with timeouts.
             self.stream.set_nonblocking(false).and(come)
         });
         match come {
@@ -525,7 +525,7 @@ impl Wire {
         let links = std::mem::take(&mut self.links);
         if self.place.rank == 0 {
             links.iter().for_each(|link| tell(link, &error));
-            // What comes meanwhile is read: to close before would take the last words away (RFC 1122, section 4.2.2.13).
+            // Reads pending data: closing with unread data would discard the last words (RFC 1122, section 4.2.2.13).
             let end = Instant::now() + LAST_WORDS.min(self.place.timeout);
             let mut rest = [0; 4096];
             for link in &links {

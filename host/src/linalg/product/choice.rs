@@ -154,7 +154,7 @@ impl Way {
     fn plan<T: Multiply<U>, U: Pod>(self, operands: &Operands<'_, T, U>, capability: (u32, u32)) -> Option<Plan> {
         let (a, b, c) = (&operands.a, &operands.b, operands.c.view());
         let Some(variant) = self.group() else {
-            // Of elements from 4 bytes on, lines may lie one after the other as well as terms.
+            // For elements of 4 bytes or more, lines may be contiguous as well as terms.
             let lies = [*a, b.permute([0, 2, 1])]
                 .map(|operand| in_vectors(&operand) || size_of::<T>() >= 4 && in_vectors(&operand.permute([0, 2, 1])));
             let packs = lies.map(|lies| self.facts().in_vectors && !lies);
@@ -178,7 +178,7 @@ impl Way {
         if self.is_fused() && (is_plain || !group::is_fusible(operands)) {
             return None;
         }
-        // Of both orders there are kernels for 16 bits, that write by tensor copies: of `b` alone in large tiles with an epilogue.
+        // Kernels for 16 bits that write by tensor copies take any order; with an epilogue only `b`, in large tiles.
         let any_order = size_of::<T>() == 2 && variant.copies;
         let [any_a, any_b] = [any_order && !self.is_fused(), any_order && self != Way::FusedSmall];
         let [a, b] = group::order(a, b);

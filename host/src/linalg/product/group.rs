@@ -36,7 +36,7 @@ pub(super) fn order<T: Pod>(a: &ArrayView<'_, T, 3>, b: &ArrayView<'_, T, 3>) ->
 }
 
 impl<'c, T: Multiply<U>, U: Pod> Tensors<'c, T, U> {
-    /// Of operands that [`order`] says can be tensor maps, and an output in row-major order.
+    /// The tensors of operands that can be tensor maps according to [`order`], and of an output in row-major order.
     pub(super) fn new(operands: Operands<'c, T, U>) -> Self {
         let Operands { a, b, bias, residual, alpha, beta, activation, c } = operands;
         let transposed = order(&a, &b).map(|order| order.unwrap_or(false));

@@ -1,4 +1,4 @@
-//! What a device does when asked to: copies of a large buffer, an empty kernel, and kernels of nothing but multiply-adds.
+//! Measures a device: copies of a large buffer, an empty kernel, and kernels of nothing but multiply-adds.
 //!
 //! Each figure is the best of a few runs. The kernels are PTX made here, a chain of multiply-adds per accumulator, so that
 //! neither memory nor the compiler has a say. Tensor cores are measured by `mma.sync`, which does not reach the peak

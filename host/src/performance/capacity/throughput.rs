@@ -105,7 +105,7 @@ pub(super) fn per_clock(capability: (u32, u32), unit: Unit) -> Option<u32> {
 mod tests {
     use super::{TABLE, Unit, per_clock};
 
-    /// What the data sheets say, in TFLOP/s, with the multiprocessors and the clock in MHz that they are meant for.
+    /// The data sheets' values, in TFLOP/s, with the multiprocessors and the clock in MHz that they refer to.
     #[test]
     fn datasheets_are_met() {
         for (capability, unit, multiprocessors, megahertz, expected) in [

@@ -55,7 +55,7 @@ use crate::array::strided::Dimensions;
 
 /// An output of which each thread has elements of its own: which ones, its [`Layout`] says. See the [module](self).
 ///
-/// It lives as long as the launch, `'l`, which is left out in a kernel's parameters: `mut y: Disjoint<f32, Striped<4>>`.
+/// The output lives as long as the launch, `'l`, which a kernel's parameters omit: `mut y: Disjoint<f32, Striped<4>>`.
 #[derive(Debug)]
 pub struct Disjoint<'l, T, L: Layout> {
     pub(crate) start: *mut T,
@@ -110,7 +110,7 @@ pub enum Reach {
     Thread([usize; 3]),
     /// So many columns and rows for each block along x and y.
     Tile([usize; 2]),
-    /// The same with the blocks along y and x.
+    /// Tiles with the blocks along y and x.
     TransposedTile([usize; 2]),
     /// One element for each block.
     Block,

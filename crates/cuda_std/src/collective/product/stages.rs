@@ -31,9 +31,9 @@ pub(super) mod sealed {
     /// Where the tiles of both operands are.
     pub(crate) type Tiles<W> = [*const <W as Way>::Element; 2];
 
-    /// What a thread does for later steps between the parts of a multiplication. It starts the copies of their tiles, behind loads of
-    /// the step's own ones: these would wait for the copies. And it [turns](super::Source::turn) what it has copied for the next step,
-    /// which it reads and later writes; ways whose forms do not turn need not call this.
+    /// Work for later steps between the parts of a multiplication: starts the copies of later tiles, behind the loads
+    /// of the current step, because loads would wait for the copies. Also [turns](super::Source::turn) the copies for
+    /// the next step, which the thread reads and later writes; ways whose forms do not turn need not call this.
     pub trait Ahead {
         /// Starts the copies of an operand's tile, 0 being the left one.
         ///
@@ -130,7 +130,7 @@ unsafe impl<W: Way> KernelParameter for ProductStages<'_, W> {
 }
 
 impl<W: Way> ProductStages<'_, W> {
-    /// `c = f(a b)` for each matrix of a batch. Elements of `a` and `b` that the shape of `c` lacks are zero.
+    /// `c = f(a b)` for each matrix of a batch. Elements that `c` requires and `a` or `b` lack are zero.
     ///
     /// `finish` is called with the index of each element, `[batch, row, column]`, its sum and the element.
     ///
@@ -148,9 +148,9 @@ impl<W: Way> ProductStages<'_, W> {
         self.product_or(a, b, c, None::<fn(W::Sum) -> U>, finish);
     }
 
-    /// As [`product`](Self::product), but if there is a function `value`, it says as well what an element becomes, by the sum alone. It
-    /// is used where threads can write vectors, as in tiles of an output by rows, and `finish` elsewhere. All threads have such a function,
-    /// or none.
+    /// As [`product`](Self::product), but an optional function `value` computes an element from its sum alone. `value`
+    /// is used where threads can write vectors, as in tiles of an output by rows, and `finish` elsewhere. All threads
+    /// pass a `value`, or none does.
     ///
     /// ```
     /// use cuda_std::prelude::*;

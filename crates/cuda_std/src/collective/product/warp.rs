@@ -184,7 +184,7 @@ impl<T: Load, const DOWN: usize, const ACROSS: usize> Read<T, DOWN, ACROSS> {
         *self = next;
     }
 
-    /// The same column by column: the next fragment of a column takes the registers of the last one, as soon as that is multiplied.
+    /// Multiplies column by column: the next fragment of a column reuses the registers of the last fragment.
     ///
     /// # Safety
     /// As for [`new`](Self::new).

@@ -518,7 +518,7 @@ pub struct Empty<'p, S: Stage, const STAGES: usize, const CLUSTER: u32> {
 }
 
 impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Empty<'_, S, STAGES, CLUSTER> {
-    /// It is about to be filled: the address of the tiles, and that of the barrier.
+    /// Prepares the stage for its copies: the address of the tiles, and the address of the barrier.
     #[inline(always)]
     pub(super) fn begin(self) -> (u32, u32) {
         let mut this = ManuallyDrop::new(self);

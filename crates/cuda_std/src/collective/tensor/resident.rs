@@ -18,7 +18,7 @@ use crate::mem::shared::dynamic_shared_tensors;
 /// `STAGES` stages with the tiles `S`, and `RESIDENT` with the tiles `Q`, each of which is kept while many of the others come and
 /// go. A parameter of a kernel, which the host does not pass; the block has `GROUPS` warp groups of consumers, and one more.
 ///
-/// It is a [`TensorPipeline`](super::TensorPipeline) that has stages of two kinds, each with its own order.
+/// A [`TensorPipeline`](super::TensorPipeline) with stages of two kinds, each kind in its own order.
 #[derive(Debug)]
 pub struct ResidentPipeline<'l, Q: Stage, S: Stage, const RESIDENT: usize, const STAGES: usize, const GROUPS: u32> {
     base: u32,

@@ -95,9 +95,9 @@ unsafe fn leave<const TOGETHER: bool, const CLUSTER: u32>() -> ! {
 
 /// Waits until the phase of a barrier is over, a thread that has no products under way.
 ///
-/// It orders no ordinary accesses, nor need it: tensor copies write the stages and products read them, and both are over when
-/// the barrier counts them. So arrivals at the barriers of other blocks need no wider scope either, which would have each
-/// consumer wait for its earlier stores.
+/// The wait orders no ordinary accesses, and need not: tensor copies write the stages and products read them, and both
+/// are complete when the barrier counts them. So arrivals at the barriers of other blocks need no wider scope, which
+/// would make each consumer wait for its earlier stores.
 #[inline(always)]
 pub(super) fn wait<const CLUSTER: u32>(barrier: u32, parity: u32, in_vain: InVain, look: impl FnMut()) {
     // SAFETY: a barrier of a pipeline, which is initialised.
@@ -107,7 +107,7 @@ pub(super) fn wait<const CLUSTER: u32>(barrier: u32, parity: u32, in_vain: InVai
     }
 }
 
-/// The same, by the threads of a warp group together.
+/// The same wait, by the threads of a warp group together.
 #[inline(always)]
 pub(super) fn wait_together<const CLUSTER: u32>(barrier: u32, parity: u32, in_vain: InVain) {
     // SAFETY: a barrier of a pipeline, which is initialised.

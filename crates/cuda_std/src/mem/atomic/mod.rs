@@ -260,8 +260,8 @@ integers! {
 }
 
 impl Atomic<u32> {
-    /// Counts up to `limit` and then starts at 0 again, and returns what was there: CUDA's
-    /// `atomicInc`. What is above the limit becomes 0 too.
+    /// Counts up to `limit` and then starts at 0 again, and returns the previous number: CUDA's `atomicInc`. A number
+    /// above the limit becomes 0 too.
     ///
     /// `atom.inc.u32`; PTX 1.1, sm_20.
     #[inline(always)]
@@ -275,8 +275,8 @@ impl Atomic<u32> {
         self.update(|old| if old >= limit { 0 } else { old + 1 })
     }
 
-    /// Counts down to 0 and then starts at `limit` again, and returns what was there: CUDA's
-    /// `atomicDec`. What is above the limit becomes `limit` too.
+    /// Counts down to 0 and then starts at `limit` again, and returns the previous number: CUDA's `atomicDec`. A number
+    /// above the limit becomes `limit` too.
     ///
     /// `atom.dec.u32`; PTX 1.1, sm_20.
     #[inline(always)]

@@ -151,7 +151,7 @@ macro_rules! changes {
                     }
                     #[cfg(not(target_arch = "nvptx64"))]
                     {
-                        // What the host's threads see of each other is ordered more strongly still.
+                        // On the host, accesses are ordered more strongly.
                         let _ = order;
                         self.cell.$method(value)
                     }

@@ -240,7 +240,7 @@ unsafe impl<T: Element, const ROWS: usize, const COLUMNS: usize> Layout for Tabl
     }
 }
 
-/// One element for each warp of the block, which the warp's first lane has.
+/// One element for each warp of the block, owned by the warp's first lane.
 ///
 /// Threads are counted along x, then y, then z, and a warp is 32 of them. There are `WARPS` elements, 32 unless the kernel
 /// says otherwise; those beyond the block's last warp hold nothing useful. With fewer than 32 it is for 1-D blocks of as

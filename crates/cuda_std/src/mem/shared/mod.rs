@@ -29,7 +29,7 @@
 //! # }
 //! ```
 //!
-//! Which thread has which element is the layout's business, the type in the brackets:
+//! The layout, the type in the brackets, assigns elements to threads:
 //!
 //! | layout | block | a thread's elements |
 //! |---|---|---|
@@ -350,7 +350,7 @@ pub unsafe trait SharedParameter: Sized {
     const COPIES: bool = false;
     /// Whether it uses the barrier of the cluster: 0 or 1.
     const CLUSTERS: u32 = 0;
-    /// What the body of the kernel sees, in a launch that lasts for `'l`: see
+    /// The type that the body of the kernel sees, in a launch that lasts for `'l`: see
     /// [`KernelParameter::Value`](crate::KernelParameter::Value).
     type Value<'l>;
 

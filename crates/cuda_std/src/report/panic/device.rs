@@ -95,7 +95,7 @@ fn say(text: &str, location: &Location<'_>) -> ! {
     __rumba_raise(Kind::Text, text.as_ptr(), text.len(), 0, 0, location)
 }
 
-/// The same of a kind of panic that has numbers.
+/// As above, for a kind of panic with numbers.
 #[inline(always)]
 fn count(kind: Kind, first: usize, second: usize, location: &Location<'_>) -> ! {
     __rumba_raise(kind, core::ptr::null(), 0, first, second, location)
