@@ -7,7 +7,7 @@
 use bytemuck::{Pod, Zeroable};
 use cuda_std::prelude::*;
 
-/// What is the same for all options; passed to the kernel by value.
+/// Parameters that all options share; passed to the kernel by value.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Market {

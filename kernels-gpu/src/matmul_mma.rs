@@ -1,9 +1,9 @@
 //! Matrix multiplication by tensor cores: `f16` numbers, summed up as `f32`.
 //!
-//! A tensor core multiplies small matrices, and it takes a whole warp to feed it: `mma.sync` computes `c += a b` for 16 by
-//! 16 and 16 by 8 numbers. Each lane has a few numbers of each matrix in its registers; that is a *fragment*. Which lane has
-//! which number is the hardware's business and written down in `cuda_std::mma` only; a kernel names a fragment by the row and
-//! the column where it starts.
+//! A tensor core multiplies small matrices, and it takes a whole warp to feed it: `mma.sync` computes `c += a b` for 16
+//! by 16 and 16 by 8 numbers. Each lane has a few numbers of each matrix in its registers: a *fragment*. The hardware
+//! assigns the numbers to lanes, and only `cuda_std::mma` knows the assignment; a kernel names a fragment by the row
+//! and the column where it starts.
 //!
 //! The arithmetic is so fast that everything else is about bringing the numbers:
 //!

@@ -31,7 +31,7 @@ fn digit(key: u32, shift: u32) -> usize {
     ((key >> shift) & (DIGITS as u32 - 1)) as usize
 }
 
-/// What `f` says of each of the thread's keys.
+/// The results of `f` for each of the thread's keys.
 fn each_key<R>(f: impl FnMut(usize) -> R) -> [R; KEYS] {
     Items::each(f)
 }

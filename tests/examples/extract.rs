@@ -20,7 +20,7 @@ struct Example {
 struct Program {
     /// Empty: the example's own module.
     module: String,
-    /// What is in the module, with a `pub fn main`; it calls the crate of the kernels `kernels`.
+    /// The contents of the module, with a `pub fn main`; the crate of the kernels is named `kernels`.
     code: String,
     /// It uses the checks, which a process with a GPU cannot.
     soft: bool,

@@ -85,7 +85,7 @@ struct Programs {
     targets: &'static [&'static str],
     /// Whether they compile kernels, where there is a libLLVM: an emulated one takes seconds for each.
     compile: bool,
-    /// Which tests of them: those whose names contain this.
+    /// Runs only tests whose names contain this.
     only: Option<&'static str>,
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn programs() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The package of a program, if it is not the gallery's. What such a one depends on, the gallery is not compiled with.
+/// The package of a program outside the gallery. The gallery is not compiled with such a package's dependencies.
 fn package(name: &str) -> Option<&'static str> {
     PACKAGES.iter().find(|(program, _)| *program == name).map(|(_, package)| *package)
 }

@@ -24,8 +24,8 @@ pub(crate) struct Args {
     args: Vec<String>,
 }
 
-/// What has tests, in cargo's words. The programs of the gallery and the benchmarks have none: their test harnesses would each
-/// be compiled and linked for nothing.
+/// Targets with tests, in cargo's words. The programs of the gallery and the benchmarks have none: their test harnesses
+/// would be compiled and linked for nothing.
 const TARGETS: [&str; 5] = ["--lib", "--bin", "xtask", "--test", "*"];
 
 pub(crate) fn run(args: Args) -> Result<()> {

@@ -100,10 +100,10 @@ pub struct Rejected {
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Lack {
-    /// It does not run.
+    /// The compiler does not run.
     #[error("it does not run: {0}")]
     Broken(String),
-    /// It is older than [`OLDEST`].
+    /// The compiler is older than [`OLDEST`].
     #[error("it is older than {OLDEST}")]
     Old,
     /// The standard library's sources are not there.

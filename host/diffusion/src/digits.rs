@@ -58,7 +58,7 @@ pub struct Sampler<T> {
     decoded: Array<f32, 4>,
     /// The time of each picture, of 1000.
     times: Array<f32, 1>,
-    /// What latents and velocities are multiplied by.
+    /// The factors of latents and of velocities.
     factors: [Array<f32, 1>; 2],
     step: Program,
     decoder: VaeDecoder<T>,

@@ -222,7 +222,7 @@ fn unet_shape(settings: &Settings) -> Result<UNet2dShape> {
             .refuse("in_channels", "only as many as `out_channels` are supported, which leaves out inpainting");
     }
     let widths = settings.levels("block_out_channels")?;
-    // What diffusers calls the size of a head there is how many heads there are (diffusers' issue 2011).
+    // Diffusers names the number of heads as if it were the size of a head (diffusers' issue 2011).
     let heads = match settings.get("num_attention_heads") {
         Some(_) => "num_attention_heads",
         None => "attention_head_dim",

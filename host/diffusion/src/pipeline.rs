@@ -19,12 +19,12 @@ pub struct Pipeline<T> {
     decoder: VaeDecoder<T>,
 }
 
-/// What is to be drawn.
+/// The description of a picture.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// What the picture shows.
+    /// The text that the picture shows.
     pub prompt: &'a str,
-    /// What it does not.
+    /// The text that the picture avoids.
     pub negative: &'a str,
     /// How much more it shows the one than the other (Ho, Salimans 2022). 1 or less leaves the second out.
     pub guidance: f64,
@@ -56,7 +56,7 @@ pub enum Source<'a> {
     },
 }
 
-/// What has been done of a picture.
+/// Progress of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The texts were read, and the picture if there is one: so many steps follow.
@@ -185,7 +185,7 @@ impl<T: Element> Pipeline<T> {
         Ok(Drawing { latents, pixels, cut })
     }
 
-    /// What stands for the texts, `[texts, words, numbers]`: for the one that the picture is not to show, if it counts, and for the other.
+    /// The encoded texts, `[texts, words, numbers]`: the negative text, if it has an effect, and the prompt.
     fn read(&self, request: &Request<'_>) -> Result<(Array<f32, 3>, usize)> {
         let mut texts = vec![self.words.read(request.prompt)?];
         if request.guidance > 1.0 {

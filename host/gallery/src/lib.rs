@@ -1,4 +1,4 @@
-//! What the gallery's programs share: options, the device and its module, the table at the end.
+//! Shared parts of the gallery's programs: options, the device and its module, the table at the end.
 //!
 //! The kernels, the data and the checks are each program's own; nothing here is part of the runtime.
 

@@ -1,4 +1,4 @@
-//! What can go wrong with the files of a network.
+//! Errors in the files of a network.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ pub enum Error {
     Model {
         /// The file.
         file: PathBuf,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
 
@@ -32,7 +32,7 @@ pub enum Error {
     Sentence {
         /// The sentence.
         sentence: String,
-        /// What is wrong.
+        /// The problem.
         error: String,
     },
 
@@ -52,7 +52,7 @@ pub(crate) fn read(file: &Path) -> Result<Vec<u8>> {
     std::fs::read(file).map_err(|error| Error::Unreadable { file: file.to_owned(), error })
 }
 
-/// What a file of JSON says.
+/// Parses a file of JSON.
 pub(crate) fn parse<T: serde::de::DeserializeOwned>(file: &Path) -> Result<T> {
     serde_json::from_slice(&read(file)?)
         .map_err(|error| Error::Model { file: file.to_owned(), reason: error.to_string() })

@@ -20,7 +20,7 @@ pub struct Sentences<T> {
     width: usize,
 }
 
-/// What is read of a `config.json` of transformers.
+/// The fields of a `config.json` of transformers that this module reads.
 #[derive(Deserialize)]
 struct Config {
     model_type: String,

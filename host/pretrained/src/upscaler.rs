@@ -41,7 +41,7 @@ enum Kind<T> {
     Upsample,
 }
 
-/// What is read of a `model.json`.
+/// The fields of a `model.json` that this module reads.
 #[derive(Deserialize)]
 struct Model {
     #[serde(rename = "modelTopology")]

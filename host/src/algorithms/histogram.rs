@@ -67,8 +67,8 @@ values! {
 }
 
 impl Algorithms {
-    /// Counts the elements of `x` in bins of equal width, as many as there are counts: `counts[i]` is how many have `i` as
-    /// the whole part of `(x - start) * bins / (end - start)`. What is not in the range, NaN too, is not counted.
+    /// Counts elements of `x` in bins of equal width, one for each count: `counts[i]` is the number of elements whose
+    /// `(x - start) * bins / (end - start)` has the whole part `i`. NaN and elements outside the range are skipped.
     ///
     /// Integers are counted exactly. Floats are computed with as `(x - start) * (bins / (end - start))`, in their own type.
     ///

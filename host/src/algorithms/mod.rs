@@ -74,7 +74,7 @@ impl Algorithms {
         Algorithms { library: Library::new(device, kernels) }
     }
 
-    /// The same on a stream of its own instead of the default one.
+    /// The algorithms on another stream instead of the default stream.
     ///
     /// ```
     /// # use rumba::algorithms::{Algorithms, Sum};

@@ -199,7 +199,7 @@ impl<T: Pod, const N: usize> Array<T, N> {
         self.view().transpose()
     }
 
-    /// The same elements in another shape, as an array of its own. Nothing moves.
+    /// Converts the array to another shape. No element moves.
     ///
     /// # Errors
     /// [`ArrayError::Elements`] unless the shape has as many elements.

@@ -116,7 +116,7 @@ impl<'a, T: Pod, const N: usize> ArrayView<'a, T, N> {
         self.with(self.layout.permute(axes))
     }
 
-    /// The same elements in another shape, without a copy.
+    /// Views the elements in another shape, without a copy.
     ///
     /// # Errors
     /// [`ArrayError::Elements`] unless the shape has as many elements; [`ArrayError::Reshape`] if the elements do not lie so
@@ -244,7 +244,7 @@ impl<'a, T: Pod, const N: usize> ArrayViewMut<'a, T, N> {
         self.view.is_empty()
     }
 
-    /// The same elements, to read.
+    /// A read-only view of the elements.
     pub fn view(&self) -> ArrayView<'_, T, N> {
         self.view
     }
@@ -291,7 +291,7 @@ impl<'a, T: Pod, const N: usize> ArrayViewMut<'a, T, N> {
         self.with(layout)
     }
 
-    /// The same elements in another shape: see [`ArrayView::reshape`].
+    /// Views the elements in another shape: see [`ArrayView::reshape`].
     ///
     /// # Errors
     /// As [`ArrayView::reshape`].

@@ -22,29 +22,29 @@ pub struct Activity {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Operation {
-    /// It ran a kernel.
+    /// A launch of a kernel.
     Kernel(Box<Launched>),
-    /// It copied from the host.
+    /// A copy from the host.
     CopyIn {
         /// How much.
         bytes: u64,
     },
-    /// It copied to the host.
+    /// A copy to the host.
     CopyOut {
         /// How much.
         bytes: u64,
     },
-    /// It copied within its memory, or to another device.
+    /// A copy within the device's memory, or to another device.
     Copy {
         /// How much.
         bytes: u64,
     },
-    /// It set memory to a value.
+    /// A fill of memory with a value.
     Fill {
         /// How much.
         bytes: u64,
     },
-    /// It ran a graph, whose parts are not told apart.
+    /// A launch of a graph, whose parts are not distinguished.
     Graph,
 }
 

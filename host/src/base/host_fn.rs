@@ -1,5 +1,5 @@
-//! Host functions: functions that the driver calls in a stream's order, from a thread of its own. In them the driver must not be
-//! called. What is dropped there and must call the driver for it is handed on to a thread of the runtime: see [`OutsideHostFn`].
+//! Host functions: functions that the driver calls in a stream's order, from its own thread. A host function must not
+//! call the driver. If a drop in a host function needs the driver, another thread does it: see [`OutsideHostFn`].
 
 use parking_lot::Mutex;
 use std::cell::Cell;

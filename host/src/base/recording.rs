@@ -67,7 +67,7 @@ struct Recording {
     untimed: u64,
 }
 
-/// How a context's time is told on the host's clock. It keeps the context alive, and with it the events.
+/// The conversion of a context's time to the host's clock. Keeps the context alive, and with it the events.
 struct Clock {
     context: sys::CUcontext,
     device: sys::CUdevice,

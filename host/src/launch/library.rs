@@ -59,7 +59,7 @@ impl Library {
         Library { kept: Arc::new(kept), stream: None }
     }
 
-    /// The same on a stream of its own instead of the default one.
+    /// The library on another stream instead of the default stream.
     pub(crate) fn on(&self, stream: &Stream) -> Library {
         Library { kept: self.kept.clone(), stream: Some(stream.clone()) }
     }

@@ -153,7 +153,7 @@ impl Comparison {
         self.crossover_of(|size| size.device.total())
     }
 
-    /// The same for the kernel alone, when the data stays on the device.
+    /// The crossover for the kernel alone, when the data stays on the device.
     pub fn kernel_crossover(&self) -> Option<f64> {
         self.crossover_of(|size| size.device.kernel)
     }

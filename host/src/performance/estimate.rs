@@ -142,7 +142,7 @@ pub fn estimate(program: &CpuProfile, device: &Measured) -> Estimate {
     Estimate { device: device.device.clone(), parts: parts.collect() }
 }
 
-/// A prediction: see [`estimate()`]. It prints as a table.
+/// A prediction: see [`estimate()`]. Prints as a table.
 #[derive(Clone, Debug)]
 pub struct Estimate {
     device: String,

@@ -217,7 +217,7 @@ impl Comparison {
         self.chart().svg()
     }
 
-    /// The same as PNG.
+    /// The plot as PNG.
     pub fn png(&self) -> Vec<u8> {
         self.chart().png()
     }

@@ -166,8 +166,8 @@ fn a_trap() {
     });
 }
 
-/// What only a device knows that checks every access. A GPU may find nothing wrong with an address
-/// just behind a buffer, and writes no report.
+/// Reports that only a device can make that checks every access. A GPU may accept an address just behind a buffer, and
+/// writes no report.
 #[test]
 fn the_report_names_thread_and_allocation() {
     alone(&[], || {

@@ -1,5 +1,5 @@
-//! What the device may still be writing to is neither freed nor given away: copies and kernels in progress whose handles go
-//! in a host function, where nothing can wait, on another thread, or with a context that is lost.
+//! Memory that the device may still write to is neither freed nor reused: copies and kernels in progress whose handles
+//! are dropped in a host function, where nothing can wait, on another thread, or with a context that is lost.
 //!
 //! A gate, a host function that waits for the test, keeps a stream busy: no test depends on how long something takes. NVIDIA's
 //! driver runs the host functions of a context one after the other, where a gate holds up all others: these tests run on

@@ -267,7 +267,7 @@ fn whole_tiles() {
     ONLY.set(None);
 }
 
-/// Of few tiles with long sums, which several products add up to; with an epilogue, which is that of the total.
+/// Few tiles with long sums, which several partial products add up to; the total has the epilogue.
 #[test]
 fn sums_in_parts() {
     let (device, linalg) = linalg();

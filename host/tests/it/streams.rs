@@ -40,7 +40,7 @@ fn parts_of_one_buffer_do_not_wait_for_each_other() {
         two.synchronize()?;
         assert!(two.is_done()? && !one.is_done()?);
 
-        // The same part does wait.
+        // The same part waits.
         module.launch(on(&two), scale(5.0, left.reborrow()))?;
         assert!(!two.is_done()?);
         release.send(()).expect("the stream waits");
@@ -136,7 +136,7 @@ fn the_stream_waits_for_host_functions() {
             Err(error @ Error::InHostFunction { .. }) => assert!(error.to_string().contains("`Stream::add_callback`")),
             other => panic!("{other:?}"),
         }
-        // It panics: the driver does not notice.
+        // The function panics: the driver does not notice.
         stream.launch_host_fn(|| panic!("this is part of the test"))?;
         Ok(stream.synchronize()?)
     });
@@ -245,7 +245,7 @@ fn graphs_run_what_was_recorded() {
         module.launch(on(&device.stream()?), scale(0.0, &mut x))?;
         assert_eq!((x.to_vec()?, y.to_vec()?), (vec![0.0; N], vec![14.0; N]));
 
-        // It keeps the memory.
+        // The graph keeps the memory.
         drop(x);
         drop(module);
         graph.launch()?;
@@ -310,7 +310,7 @@ fn what_a_graph_cannot_hold_is_an_error() {
     });
 }
 
-/// What a graph would silently miss.
+/// Work that a graph would silently miss.
 #[test]
 fn the_default_stream_is_refused_while_a_graph_is_recorded() {
     alone(&[], || {

@@ -43,8 +43,8 @@ pub struct Runner {
     world: Arc<World>,
     /// The objects of the device in a new context.
     fresh: Vec<(String, u64)>,
-    /// What contexts keep behind runs of the scenario without a fault: kernels that are loaded when they are first used, memory that
-    /// is used again.
+    /// Objects that contexts keep after runs of the scenario without a fault: kernels loaded at their first use, memory
+    /// that is reused.
     kept: Vec<(String, u64)>,
 }
 

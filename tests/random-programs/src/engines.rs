@@ -31,7 +31,7 @@ impl Engines {
     /// The interpreter alone.
     pub fn interpreters() -> Self {
         let plain = Config {
-            // What the system gives to one device is given to the next one: their addresses are the same.
+            // The system gives the memory of one device to the next device, so their addresses are equal.
             memory_bytes: 64 << 20,
             workers: 1,
             instruction_limit: LIMIT,
@@ -140,7 +140,7 @@ fn failure(failure: &LaunchFailure, shape: Shape) -> (String, bool) {
     match failure {
         // How many instructions a launch has executed when its limit ends it depends on where the engine looks.
         LaunchFailure::Fault(fault) if fault.kind == FaultKind::Timeout => (fault.kind.to_string(), false),
-        // Which of several warps faults first is the schedule's, and so is how far the others have come.
+        // The schedule decides which of several warps faults first, and how far the other warps have run.
         LaunchFailure::Fault(fault) if !shape.is_one_warp() => (format!("{}: {}", fault.kind, fault.message), false),
         // With thread, place and line.
         LaunchFailure::Fault(_) | LaunchFailure::Refused(_) => (failure.to_string(), true),
@@ -256,7 +256,7 @@ fn difference(seen: &Seen, expected: &Seen) -> Option<String> {
 }
 
 impl Engines {
-    /// What the checks find, that is more than information, of undefined memory, data races and synchronization.
+    /// The findings above information about undefined memory, data races and synchronization.
     ///
     /// # Errors
     /// If the module is refused.

@@ -1,5 +1,5 @@
-//! What the checks of the software device cost, by each engine: every case under each of them, against the same case without
-//! any, everything measured in this one run. `cargo xtask bench --checks` builds and runs it.
+//! The cost of the software device's checks, by each engine: every case under each choice of checks, against the same
+//! case without checks, everything measured in this one run. `cargo xtask bench --checks` builds and runs it.
 //!
 //! A process decides once what it checks, so there is one for each engine and choice; they take turns, case by case and run by
 //! run, and the least time of each counts. Results are not compared here: the tests do that.

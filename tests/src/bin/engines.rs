@@ -117,7 +117,7 @@ impl Compiling {
         Ok(sum)
     }
 
-    /// What a line such as ``rumba: kernel `saxpy`: compiled in 23 ms, 4 KiB`` says.
+    /// Parses a line such as ``rumba: kernel `saxpy`: compiled in 23 ms, 4 KiB``.
     fn of(line: &str) -> Option<Self> {
         let (_, numbers) = line.split_once("compiled in ")?;
         let (milliseconds, rest) = numbers.split_once(" ms, ")?;

@@ -1,4 +1,4 @@
-//! What ARCHITECTURE.md says must stay true, as far as reading the sources can tell.
+//! The invariants of ARCHITECTURE.md, as far as reading the sources can check them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

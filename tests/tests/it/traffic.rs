@@ -1,4 +1,4 @@
-//! What the software device counts of a launch's memory traffic is what NVIDIA's profiler counts on an H200 (`traffic.txt`).
+//! The software device's counts of a launch's memory traffic match NVIDIA's profiler on an H200 (`traffic.txt`).
 
 use std::path::Path;
 

@@ -26,7 +26,7 @@ enum On {
     Gpu,
 }
 
-/// What `test` returns in a process of its own on this device; in that process itself nothing.
+/// The result of `test` in a separate process on this device; None in that process itself.
 fn on(device: On, test: impl FnOnce() -> String) -> Option<String> {
     const MARK: &str = "\u{1}";
     let variables: &[_] = match device {
@@ -79,7 +79,7 @@ fn all() -> String {
     said.join("\n")
 }
 
-/// What [`all`] says where the kernels for `product`, `generic` and `plain` are those of these numbers.
+/// The text of [`all`] if the kernels for `product`, `generic` and `plain` have these numbers.
 fn expected(names: &str, [plain, product, hopper, generic]: [u32; 4], index: u32) -> String {
     let after = if hopper > 0 { 3 } else { 2 };
     let hopper = match hopper {

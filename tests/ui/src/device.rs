@@ -1,4 +1,4 @@
-//! What kernels of the corpus say in short words, and instructions that the device library offers only inside of types that
+//! Abbreviations for kernels of the corpus, and instructions that the device library offers only inside of types that
 //! cannot be misused.
 
 use cuda_std::atomic::Atomic;

@@ -1,4 +1,4 @@
-//! What each tool runs, and what it does not run and why. To add tests, add a line here.
+//! The tests of each tool, and the tests left out, with reasons. To add tests, add a line here.
 
 /// Tests of a package.
 pub(super) struct Suite {

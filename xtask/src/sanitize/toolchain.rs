@@ -83,7 +83,7 @@ impl Nightly {
     /// Its cargo.
     pub(super) fn cargo(&self) -> Command {
         let mut cargo = run_in(&self.rustup, &self.name, "cargo");
-        // Of the cargo that runs this program.
+        // Variables of the cargo that runs this program.
         for variable in ["CARGO", "RUSTC", "RUSTDOC", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"] {
             cargo.env_remove(variable);
         }

@@ -48,7 +48,7 @@ const PREFIX: &str = "__rumba_";
 /// The function that ends a thread, by which all replacements end.
 const RAISE: &str = "__rumba_raise";
 
-/// The same without a message.
+/// As `RAISE`, without a message.
 const RAISE_SILENTLY: &str = "__rumba_raise_silently";
 
 /// Points the callers of `core`'s panic functions at their replacements, with messages for the host or without.

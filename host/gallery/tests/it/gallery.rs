@@ -102,7 +102,7 @@ fn the_panic_of_a_launch_that_waits_is_told_to_that_launch() -> rumba::Result<()
         (0..100).for_each(|_| panics());
         others.into_iter().try_for_each(|thread| thread.join().expect("it does not panic"))
     })?;
-    // Of two launches of one module at the same time, the one that panics is told for certain.
+    // Of two concurrent launches of one module, the panicking launch gets the error.
     std::thread::scope(|scope| {
         let threads = [scope.spawn(|| (0..50).for_each(|_| panics_at_least(&module)))];
         (0..50).for_each(|_| panics_at_least(&module));

@@ -151,7 +151,7 @@ fn write(stream: &TcpStream, bytes: &[u8], end: Instant) -> Result<(), Broken> {
 enum Peeked {
     Nothing,
     Bytes,
-    /// It is closed, or lost.
+    /// The connection is closed, or lost.
     End,
 }
 
@@ -216,7 +216,7 @@ enum Hello {
         rank: usize,
         size: usize,
     },
-    /// It is no rank, or says nothing.
+    /// The peer is no rank, or sends nothing.
     Other,
 }
 

@@ -16,7 +16,7 @@ impl Profile {
         self.chart(measured).map(|chart| chart.svg())
     }
 
-    /// The same as PNG.
+    /// The roofline as PNG.
     pub fn roofline_png(&self, measured: Option<&Measured>) -> Option<Vec<u8>> {
         self.chart(measured).map(|chart| chart.png())
     }

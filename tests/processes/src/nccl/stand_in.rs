@@ -395,7 +395,7 @@ unsafe extern "C" fn ncclCommAbort(comm: *const Comm) -> c_int {
     SUCCESS
 }
 
-/// What communicators of one process call, which a program on the software device does not make.
+/// Functions of communicators within one process, which a program on the software device never calls.
 macro_rules! unserved {
     ($($name:ident)*) => {$(
         #[unsafe(no_mangle)]

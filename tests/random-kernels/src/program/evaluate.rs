@@ -1,6 +1,6 @@
 //! Runs programs on the host: each statement for all threads of a block before the next one.
 //!
-//! Values are bits in a `u64`. What an operation computes is Rust's own arithmetic of its type, so nothing here is shared with a device.
+//! Values are bits in a `u64`. Operations are Rust's own arithmetic of their type, so no code is shared with a device.
 #![allow(clippy::unnecessary_cast, reason = "macros write casts for every integer type, some of them to the same type")]
 
 use super::{

@@ -322,12 +322,12 @@ pub(crate) enum Stmt {
     Count(Expr, Expr),
     /// As many rounds of the whole block.
     Rounds(u32, Vec<Stmt>),
-    /// Of the whole block: `var = collective(value)`, with a lane or a number of lanes for shuffles.
+    /// For the whole block: `var = collective(value)`, with a lane or a number of lanes for shuffles.
     Together(usize, Collective, Expr, Expr),
-    /// Of the whole block: writes words of the own element of shared memory, and runs statements that read all elements.
+    /// For the whole block: writes words of the own element of shared memory, and runs statements that read all.
     Phase(Vec<(usize, Expr)>, Vec<Stmt>),
-    /// Of the whole block: counts in shared memory, by an index modulo [`BINS`], then `var` is the own bin's number, or 0 for a
-    /// thread without one.
+    /// For the whole block: counts in shared memory, by an index modulo [`BINS`], then `var` is the own bin's number,
+    /// or 0 for a thread without a bin.
     Bins(usize, Expr, Expr),
 }
 

@@ -1,4 +1,4 @@
-//! Every function of `cuda_std::float` as kernels. What is right, the package `ulp` knows.
+//! Every function of `cuda_std::float` as kernels. The package `ulp` has the references.
 //!
 //! A function of one `f32` is compared with itself in `f64` here, where four billion inputs take a GPU less than a
 //! second. All other values go to the host.
@@ -17,7 +17,7 @@ pub struct Worst {
     pub input: u32,
 }
 
-/// Which inputs are tried: those with the bits `first + step * i`, as many for each thread.
+/// The tested inputs: the numbers with the bits `first + step * i`, equally many for each thread.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct Inputs {
