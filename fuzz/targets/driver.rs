@@ -1,7 +1,7 @@
 //! Calls of the driver in any order, from two threads, with handles that were never given out or are no longer valid,
 //! absent and misaligned pointers, and absurd sizes: each call answers.
 //!
-//! Pointers that a driver cannot tell from good ones (host memory that is not there) are not passed.
+//! Invalid pointers that a driver cannot detect (to host memory that is not mapped) are not passed.
 
 #![no_main]
 

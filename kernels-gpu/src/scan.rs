@@ -30,7 +30,7 @@ pub const fn places(elements: usize) -> usize {
     scan_places(elements.div_ceil(TILE))
 }
 
-/// Nanoseconds before a block looks at the sums of others for the first time, by when most are there.
+/// Nanoseconds before a block first reads the sums of other blocks; most sums are published by then.
 const PAUSE: u32 = 3500;
 
 /// Four rows of a tile: the thread's vectors.

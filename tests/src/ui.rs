@@ -33,9 +33,9 @@
 //! y[t] = tile[63 - t]; //~ data-race
 //! ```
 //!
-//! The marks of a kernel apply to all of its mutations. A mark that names a mutation, `//~ exchange_by_warps:
-//! data-race`, replaces the other marks for this mutation. `cargo xtask nvcc NAME` makes the PTX. Kernels in PTX have
-//! mutations too, which may also be right: the marks of a right mutation alone are information.
+//! The marks of a kernel apply to all of its mutations. A mark that names a mutation, as in `//~ NAME: data-race`,
+//! replaces the other marks for this mutation. `cargo xtask nvcc NAME` makes the PTX. Kernels in PTX have mutations
+//! too, which may also be right: the marks of a right mutation alone are information.
 
 use std::collections::{BTreeMap, BTreeSet};
 

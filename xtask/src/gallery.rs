@@ -106,7 +106,7 @@ pub(crate) fn build(names: &[String], profile: Profile) -> Result<()> {
     compile(names, profile)
 }
 
-/// Builds the programs alone, where the software device is there.
+/// Builds the programs only: the software device is built already.
 pub(crate) fn compile(names: &[String], profile: Profile) -> Result<()> {
     let build = |arguments: &[&str], names: Vec<&String>| {
         let mut cargo = shell::cargo();

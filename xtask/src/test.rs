@@ -16,7 +16,7 @@ pub(crate) struct Args {
     /// Only the tests of this package, without its doctests; may be given several times
     #[arg(long, short, value_name = "NAME")]
     package: Vec<String>,
-    /// Run the cases on an NVIDIA GPU too, and fail if there is none
+    /// Run the cases on an NVIDIA GPU too, and fail without a GPU
     #[arg(long)]
     gpu: bool,
     /// Arguments for the test runner, after `--`

@@ -65,7 +65,7 @@ fn new_project(name: &str) -> PathBuf {
     folder
 }
 
-/// The versions that this workspace was built with are there without a network.
+/// Pins the versions that this workspace was built with, which are available without a network.
 fn lock(folder: &Path) {
     let lock = workspace().join("Cargo.lock");
     std::fs::copy(lock, folder.join("Cargo.lock")).expect("both folders are there");

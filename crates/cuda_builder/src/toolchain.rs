@@ -1,4 +1,4 @@
-//! Finds a compiler that can build kernels, and says what to install where there is none.
+//! Finds a compiler that can build kernels, or suggests what to install.
 //!
 //! A kernel needs `core` compiled for `nvptx64-nvidia-cuda`. No toolchain ships that, so the sources
 //! of the standard library must be there; with them any stable or nightly rustc will do. This module

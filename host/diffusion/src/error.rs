@@ -12,7 +12,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no such folder.
+    /// The folder does not exist.
     #[error("{} is no folder\nhelp: weights come in the layout of diffusers, as its `save_pretrained` writes it", folder.display())]
     NoFolder {
         /// The given path.

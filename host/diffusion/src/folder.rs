@@ -104,7 +104,7 @@ impl Folder {
     /// The weights of a network.
     ///
     /// # Errors
-    /// [`Error::Lacks`] if there are none in the format safetensors; those of [`Weights::open`].
+    /// [`Error::Lacks`] if no file has the safetensors format; the errors of [`Weights::open`].
     pub fn weights(&self, nn: &Nn, part: Part) -> Result<Weights> {
         let Some(file) = weights(&self.path, part) else {
             return Err(lacks(&self.path, vec![part]));

@@ -103,7 +103,7 @@ impl<T: Element> Pipeline<T> {
     /// Reads the weights of a folder.
     ///
     /// # Errors
-    /// [`rumba_nn::WeightError`] of weights that are not there, or not what the folder's settings say; [`Error::Tokenizer`]; the runtime's.
+    /// [`rumba_nn::WeightError`] for weights that are missing or do not fit; [`Error::Tokenizer`]; the runtime's.
     pub fn open(nn: &Nn, folder: Folder) -> Result<Pipeline<T>> {
         let mut text = folder.weights(nn, Part::TextEncoder)?;
         // Older versions of transformers wrote the name of the part of CLIP.

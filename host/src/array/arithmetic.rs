@@ -306,7 +306,7 @@ impl<T: Arithmetic, const N: usize> Expression<'_, T, Dim<N>> {
         }
     }
 
-    /// Computes it, and writes the result to an array that is there. That may be larger, and is then filled with copies.
+    /// Computes the expression, and writes the result to an existing array. A larger array is filled with copies.
     ///
     /// # Errors
     /// As [`Expression::eval`], and [`crate::array::ArrayError::Operands`] if the result does not broadcast to the shape of

@@ -160,7 +160,7 @@ impl<T: Pod, const N: usize> Array<T, N> {
         self.buffer.len()
     }
 
-    /// Whether there are none.
+    /// Whether the array has no elements.
     pub fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }

@@ -16,7 +16,7 @@ pub struct ArrayView<'a, T, const N: usize> {
     layout: Layout<N>,
 }
 
-/// Elements in `N` dimensions to write, where they lie in an [`Array`]. Each is there once.
+/// Mutable elements in `N` dimensions, in place in an [`Array`]. The elements are distinct.
 pub struct ArrayViewMut<'a, T, const N: usize> {
     view: ArrayView<'a, T, N>,
 }
@@ -74,7 +74,7 @@ impl<'a, T: Pod, const N: usize> ArrayView<'a, T, N> {
         self.layout.len()
     }
 
-    /// Whether there are none.
+    /// Whether the view has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -110,7 +110,7 @@ impl<'a, T: Pod, const N: usize> ArrayView<'a, T, N> {
     /// The axes in another order: axis `i` of the result is axis `axes[i]` of this view.
     ///
     /// # Panics
-    /// Unless each axis is there once.
+    /// Unless each axis occurs once.
     #[track_caller]
     pub fn permute(&self, axes: [usize; N]) -> ArrayView<'a, T, N> {
         self.with(self.layout.permute(axes))
@@ -136,7 +136,7 @@ impl<'a, T: Pod, const N: usize> ArrayView<'a, T, N> {
         reshape(&self.layout, shape).map(|layout| self.with(layout))
     }
 
-    /// This view in a larger shape: axes of one element, and those that are not there, are repeated. NumPy's rules.
+    /// Broadcasts the view to a larger shape: axes of length 1 and missing axes are repeated. NumPy's rules.
     ///
     /// # Errors
     /// [`ArrayError::Broadcast`] if the shapes do not fit.
@@ -239,7 +239,7 @@ impl<'a, T: Pod, const N: usize> ArrayViewMut<'a, T, N> {
         self.view.len()
     }
 
-    /// Whether there are none.
+    /// Whether the view has no elements.
     pub fn is_empty(&self) -> bool {
         self.view.is_empty()
     }
@@ -284,7 +284,7 @@ impl<'a, T: Pod, const N: usize> ArrayViewMut<'a, T, N> {
     /// The axes in another order: see [`ArrayView::permute`].
     ///
     /// # Panics
-    /// Unless each axis is there once.
+    /// Unless each axis occurs once.
     #[track_caller]
     pub fn permute(self, axes: [usize; N]) -> ArrayViewMut<'a, T, N> {
         let layout = self.view.layout.permute(axes);

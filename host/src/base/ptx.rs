@@ -1,7 +1,7 @@
 //! The declarations of a PTX text: its kernels and the sizes of their parameters.
 //!
-//! The driver says neither, and both make better errors: a kernel that is not there is named beside
-//! those that are, and PTX that is older than its launcher is noticed before it is launched.
+//! The driver reports neither, and both make better errors: the error of a missing kernel lists the existing kernels,
+//! and PTX that is older than its launcher is detected before the launch.
 
 use crate::base::error::{ModuleError, Result};
 use rumba_ptx::{Target, ast, foot, set};

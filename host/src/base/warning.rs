@@ -45,7 +45,7 @@ pub enum Warning {
         block: [u32; 3],
         /// Elements that the threads have.
         reached: usize,
-        /// Elements that there are.
+        /// The number of elements.
         elements: usize,
     },
     /// A file of measured choices of kernels that cannot be used: they are measured again.

@@ -42,7 +42,7 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         self.length
     }
 
-    /// Whether there are none.
+    /// Whether the slice has no elements.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
@@ -148,7 +148,7 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         self.view.length
     }
 
-    /// Whether there are none.
+    /// Whether the slice has no elements.
     pub fn is_empty(&self) -> bool {
         self.view.length == 0
     }

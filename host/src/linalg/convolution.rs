@@ -157,7 +157,7 @@ impl<'a, T: ConvolutionElement> Convolution<'a, T> {
         Array::from_buffer(buffer, shape)
     }
 
-    /// Computes it, and writes the result to an array that is there.
+    /// Computes the convolution, and writes the result to an existing array.
     ///
     /// # Errors
     /// As [`eval`](Self::eval), and [`LinalgError`] unless the output has the result's [`shape`](Self::shape).

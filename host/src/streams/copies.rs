@@ -147,7 +147,7 @@ impl<T> PendingCopy<T> {
     /// [`crate::Error::Fault`] if a kernel before it on the stream failed.
     ///
     /// # Panics
-    /// Never: the memory is there until this call.
+    /// Never: the handle holds the memory until this call.
     pub fn wait(self) -> Result<PinnedBuffer<T>> {
         self.stream.synchronize()?;
         Ok(self.over())

@@ -68,7 +68,7 @@ fn launch(gpu: &Device, name: &'static str) -> rumba::Result<Vec<u32>> {
     ];
     let kernel = KERNELS.iter().find(|kernel| kernel.name == name).unwrap();
     let x = gpu.zeros::<u32>(2)?;
-    // SAFETY: the kernel takes the address of two words, which are there until it has ended.
+    // SAFETY: the kernel takes the address of two words, which exist until it has ended.
     let module = unsafe { gpu.load_unchecked("explore.ptx", PTX) }?;
     // SAFETY: as above.
     let mut call = unsafe { Call::new(kernel) };

@@ -244,7 +244,7 @@ fn everything_may_go_in_a_host_function() {
             let things = (device.load(PTX)?, graph, buffer, pool.zeros::<f32>(N)?, pool);
             drop_in_host_fn((things, device.record()?, device.mapped::<f32>(N)?), &stream)?;
         }
-        // Released elsewhere, not leaked: all of it is there again after a while.
+        // The memory is released elsewhere, not leaked: all of it is free again after a while.
         let all = |device: &Device| device.free_memory().map(|now| now + (1 << 20) > free);
         for _ in 0..1000 {
             if all(&device)? {

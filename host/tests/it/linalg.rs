@@ -129,7 +129,7 @@ fn exact<T: Number>(view: &ArrayView<'_, T, 3>) -> Vec<f64> {
     view.to_vec().expect("memory").into_iter().map(T::exact).collect()
 }
 
-/// A product with everything that there is, against f64. `lie` says how both operands and the output lie.
+/// Compares a product with all options with f64. `lie` describes the layout of both operands and the output.
 fn check<T: Number + Multiply<U, Sum = S>, U: Number, S>(
     random: &mut Random,
     [batch, rows, columns, terms]: [usize; 4],
@@ -227,7 +227,7 @@ fn each_way() {
     ONLY.set(None);
 }
 
-/// Tiles that are there as a whole, and tiles at their edges, in each order of both operands; outputs with rows that can be written as
+/// Complete tiles, and tiles at the edges, in each order of both operands; outputs with rows that can be written as
 /// vectors and others.
 #[test]
 fn whole_tiles() {

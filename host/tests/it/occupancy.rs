@@ -1,4 +1,4 @@
-//! Occupancy, block sizes and hints, on whichever device is there.
+//! Occupancy, block sizes and hints, on any device.
 
 use rumba::test_kernels::{PTX, scale};
 use rumba::{Device, LaunchConfig, occupancy::Hint, occupancy::Resource};

@@ -15,7 +15,7 @@ pub const PTX: &str = include_str!(env!("EXAMPLES_PTX"));
 /// The device, with the examples' kernels.
 ///
 /// # Panics
-/// If there is none, or it does not take the kernels.
+/// If there is no device, or the device refuses the kernels.
 pub fn device() -> &'static (Device, Module) {
     static DEVICE: OnceLock<(Device, Module)> = OnceLock::new();
     DEVICE.get_or_init(|| {

@@ -52,7 +52,7 @@ impl Runner {
     /// With the device of `RUMBA_DEVICE`.
     ///
     /// # Errors
-    /// If there is none.
+    /// If `RUMBA_DEVICE` has no device.
     pub fn new() -> Result<Self> {
         let device = Device::new()?;
         let world = World { device };

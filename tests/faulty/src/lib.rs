@@ -63,7 +63,7 @@ pub fn divide_by_zero(x: &[u32], mut y: DisjointSlice<u32>) {
     }
 }
 
-/// Turns the order of a block's elements around, without waiting until all of them are there.
+/// Reverses the order of a block's elements, without waiting until all elements are written.
 ///
 /// # Safety
 /// None could make this right.

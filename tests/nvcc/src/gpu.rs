@@ -133,7 +133,7 @@ impl Gpu {
     /// Starts a kernel. The arguments have the types of its parameters.
     ///
     /// # Errors
-    /// If there is no such kernel, or what the driver says to the launch.
+    /// If the module lacks the kernel, or the launch fails.
     pub fn launch(&self, kernel: &str, grid: Size, block: Size, shared: u32, args: &[Arg<'_>]) -> Result<()> {
         let function = self.module.get_function(kernel).with_context(|| format!("kernel `{kernel}`"))?;
         let pointers: Vec<*mut c_void> = args.iter().map(|arg| arg.words.as_ptr().cast_mut().cast()).collect();
@@ -174,7 +174,7 @@ impl Gpu {
     /// Overwrites a variable of the module.
     ///
     /// # Errors
-    /// If there is none of this name and size.
+    /// If the module has no variable of this name and size.
     pub fn set_variable<T: DeviceCopy + NoUninit>(&self, name: &str, value: &T) -> Result<()> {
         Ok(self.module.get_global::<T>(&CString::new(name)?)?.copy_from(value)?)
     }
@@ -182,7 +182,7 @@ impl Gpu {
     /// Reads a variable of the module.
     ///
     /// # Errors
-    /// If there is none of this name and size.
+    /// If the module has no variable of this name and size.
     pub fn variable<T: DeviceCopy + AnyBitPattern>(&self, name: &str) -> Result<T> {
         self.stream.synchronize()?;
         let mut value = T::zeroed();

@@ -1,7 +1,7 @@
 //! Every program on every engine, each in a process of its own: `cargo test -p nvcc-programs -- scan`.
 //!
-//! An engine is an environment in which this program runs itself again. `RUMBA_TEST_GPU=1` adds the GPU, and fails where
-//! there is none.
+//! An engine is an environment in which this program runs itself again. `RUMBA_TEST_GPU=1` adds the GPU, and fails
+//! without a GPU.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use nvcc_programs::{Gpu, Program, programs};

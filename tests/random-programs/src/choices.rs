@@ -46,7 +46,7 @@ impl Choices {
     /// Chooses one of several values.
     ///
     /// # Panics
-    /// If there are none.
+    /// If `values` is empty.
     pub fn of<T: Copy>(&mut self, values: &[T]) -> T {
         values[self.below(values.len())]
     }

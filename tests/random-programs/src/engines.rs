@@ -50,8 +50,8 @@ impl Engines {
         ])
     }
 
-    /// The interpreter and native code, if a `libLLVM` is there: code for this processor, but chosen as for the one of a name of
-    /// LLVM's, if there is one.
+    /// The interpreter and native code, if a `libLLVM` is found: code for this processor, but selected as for a
+    /// processor of LLVM's list, if given.
     pub fn all(processor: Option<&str>) -> Option<Self> {
         Some(Self::with(AtOnce::new(Some(library()?), processor)))
     }
@@ -211,7 +211,7 @@ impl Way {
 
 fn read(device: &Device, address: u64, bytes: usize) -> Vec<u8> {
     let mut contents = vec![0; bytes];
-    // SAFETY: no launch is under way, and the buffer is there as long as the device.
+    // SAFETY: no launch is pending, and the buffer lives as long as the device.
     match unsafe { device.read(address, &mut contents) } {
         Ok(()) => contents,
         Err(error) => error.to_string().into_bytes(),

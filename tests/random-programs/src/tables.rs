@@ -280,7 +280,7 @@ pub(crate) const TOGETHER: &[&str] = &[
     "mov.u32 $0, <$R|$U|$c>; redux.sync.<add.u32|min.s32|or.b32> $r, $0, $z;",
 ];
 
-/// Shuffles, where all 32 lanes are there.
+/// Shuffles, for converged warps of 32 lanes.
 pub(crate) const SHUFFLES: &[&str] = &[
     "shfl.sync.idx.b32 <$r|$u|$i>, <$R|$I|$U|$c>, <0|5|8|31>, 31, $z;",
     "shfl.sync.<up|down|bfly|idx>.b32 $r, <$R|$I|$U>, $s, <31|0|0x1c1f|0x181f|0x1800>, $z;",

@@ -13,7 +13,7 @@ use cuda_std::tensor::{Accumulator, Multicast, Swizzled, TensorMap, TensorPipeli
 /// 8 KiB.
 type Half = Swizzled<f16, 64, 64>;
 
-/// The producer reads an element that there is not, behind three stages; the consumers want ten.
+/// The producer reads an element out of bounds, after three stages; the consumers want ten.
 #[kernel(block = 256, min_blocks = 1, arch = "sm_90a")]
 pub fn producer_panics(a: TensorMap<Half>, x: &[u32], stages: TensorPipeline<(Half, Half), 2, 1>) {
     stages.roles::<40, 216>(
@@ -57,7 +57,7 @@ pub fn producer_of_a_cluster_panics(
     );
 }
 
-/// The threads of a warp that would release stages read an element that there is not.
+/// The threads of a warp that would release stages read an element out of bounds.
 #[kernel(block = 256, min_blocks = 1, arch = "sm_90a")]
 pub fn consumer_panics(a: TensorMap<Half>, x: &[u32], stages: TensorPipeline<(Half, Half), 2, 1>) {
     stages.roles::<40, 216>(
@@ -229,7 +229,7 @@ pub mod attacks {
         Ok(())
     }
 
-    /// No warp group waits for registers that are not there.
+    /// No warp group waits for registers beyond the block's.
     pub fn registers_that_there_are_not(target: &Target) -> Result<()> {
         let a = operand(target)?;
         let message = "the warp groups of a block have not as many registers as their roles want";

@@ -5,9 +5,9 @@ pub(super) struct Suite {
     pub(super) package: &'static str,
     /// Its features, in cargo's words.
     pub(super) features: &'static [&'static str],
-    /// Files in its folder `tests`; the unit tests if there are none.
+    /// Files in the package's folder `tests`; the unit tests if the list is empty.
     pub(super) files: &'static [&'static str],
-    /// Only tests whose names contain one of these; all if there are none.
+    /// Only tests whose names contain one of these; all tests if the list is empty.
     pub(super) only: &'static [&'static str],
     /// Tests whose names contain this are left out, for this reason.
     pub(super) without: &'static [(&'static str, &'static str)],

@@ -47,7 +47,7 @@ impl Nightly {
             return Err(Missing::Rustup { name });
         };
         let mut version = run_in(&rustup, &name, "rustc");
-        // rustup says itself that there is no such toolchain; the error says what to do.
+        // rustup itself reports a missing toolchain; the error suggests what to do.
         let Ok(text) = version.arg("-vV").stderr(Stdio::null()).output() else {
             return Err(Missing::Rustup { name });
         };

@@ -217,7 +217,7 @@ impl Merged {
         clashing
     }
 
-    /// Adds a variable, unless it is there, and returns its name in the merged text.
+    /// Adds a variable unless the merged text has it, and returns its name in the merged text.
     fn add_variable(
         &mut self,
         variable: &Variable<'_>,

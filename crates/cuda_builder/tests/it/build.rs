@@ -149,7 +149,7 @@ fn arithmetic_follows_the_switches() {
 #[test]
 fn fast_mathematics_are_a_kernel_s_own() {
     let ptx = build(|builder| builder);
-    // `counted` is there twice, its variable once.
+    // `counted` occurs twice, its variable once.
     let [exact, fast] = ["counted(", "counted1("].map(|name| function(&ptx.text, name));
     assert_has(exact, &["div.rn.f32", "atom.relaxed.sys.global.add.u32", "fixture_kernels_COUNT;"]);
     assert_lacks(exact, &["approx", "ftz"]);

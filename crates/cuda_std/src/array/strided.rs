@@ -198,8 +198,8 @@ impl<'a, T, const N: usize> View<'a, T, N> {
         Some(unsafe { &*element(self.start.cast_mut(), offset) })
     }
 
-    /// The element at an index, or the nearest to it that there is; `None` if there is none at all. Without a branch, so that many reads
-    /// can be under way at a time: for what is not used where it is outside.
+    /// The element at an index, or the nearest existing element; `None` if the view is empty. Branch-free, so that many
+    /// reads can be pending at a time: for values that are not used when the index is outside.
     ///
     /// ```
     /// use cuda_std::View;
@@ -392,7 +392,7 @@ impl<'a, T, const N: usize> ViewMut<'a, T, N> {
     }
 
     /// # Safety
-    /// The dimensions describe elements that are there, each once, and that are not used elsewhere during `'a`.
+    /// The dimensions describe existing, distinct elements, which are not used elsewhere during `'a`.
     #[inline(always)]
     pub(crate) unsafe fn from_parts(start: *mut T, dimensions: Dimensions<N>) -> Self {
         Self { start, dimensions, elements: PhantomData }
@@ -503,7 +503,7 @@ impl<T, const N: usize> fmt::Debug for ViewMut<'_, T, N> {
 /// An element by its place.
 ///
 /// # Safety
-/// The element is there.
+/// The element exists.
 #[inline(always)]
 pub(crate) unsafe fn element<T>(start: *mut T, offset: isize) -> *mut T {
     let element = start.wrapping_offset(offset);
@@ -515,7 +515,7 @@ pub(crate) unsafe fn element<T>(start: *mut T, offset: isize) -> *mut T {
 /// Four elements at once.
 ///
 /// # Safety
-/// They are there, and the first lies at a multiple of the size of all.
+/// The elements exist, and the first lies at a multiple of the size of all.
 #[inline(always)]
 pub(crate) unsafe fn read_four<T: Pod>(first: *const T) -> [T; 4] {
     #[derive(Clone, Copy)]

@@ -393,7 +393,7 @@ macro_rules! collective {
                 self.value_of(value, rank)
             }
 
-            /// The value of the lane whose rank is `delta` less, or the own value where there is none.
+            /// The value of the lane whose rank is `delta` less, or the own value if no lane has this rank.
             ///
             /// `shfl.sync`; PTX 6.0, sm_30.
             #[inline(always)]
@@ -402,7 +402,7 @@ macro_rules! collective {
                 self.value_below(value, delta)
             }
 
-            /// The value of the lane whose rank is `delta` more, or the own value where there is none.
+            /// The value of the lane whose rank is `delta` more, or the own value if no lane has this rank.
             ///
             /// `shfl.sync`; PTX 6.0, sm_30.
             #[inline(always)]

@@ -448,7 +448,7 @@ impl<T: Multiply> FragmentB<T> {
     }
 }
 
-/// Whether `count` of so many rows or columns are there from `first` on. Nothing is added, so nothing wraps.
+/// Whether `count` of so many rows or columns exist from `first` on. No addition, so nothing wraps around.
 #[inline(always)]
 fn has(all: usize, first: usize, count: usize) -> bool {
     count <= all && first <= all - count

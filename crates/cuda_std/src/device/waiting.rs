@@ -8,11 +8,11 @@ use super::scope::Device;
 use super::sync::fence;
 use super::wgmma::{instructions, questions};
 
-/// Ends the thread, as one that returns ends: no copy of its own goes on, and what it wrote is there for those that pass a barrier
-/// without it, of other blocks too. See `cuda_std::shared`.
+/// Ends the thread as a return does: its own copies are complete, and its writes are visible to threads that pass a
+/// barrier without it, of other blocks too. See `cuda_std::shared`.
 #[inline(always)]
 pub(crate) fn exit() -> ! {
-    // Older devices have no such copies.
+    // Older devices have no asynchronous copies.
     if intrinsics::arch() >= 800 {
         intrinsics::cp_async_wait_all();
     }

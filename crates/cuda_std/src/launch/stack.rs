@@ -46,7 +46,7 @@ pub unsafe trait TensorArray<'a, T>: Sized {
 ///
 /// # Safety
 ///
-/// As for [`TensorArray`]; the memory is borrowed mutably for `'a`, and each element is there once.
+/// As for [`TensorArray`]; the memory is borrowed mutably for `'a`, and its elements are distinct.
 #[diagnostic::on_unimplemented(
     message = "no output in tiles of elements `{T}` can be made of `{Self}`",
     note = "write a mutable view of an array with four dimensions, `array.view_mut()`"

@@ -106,8 +106,8 @@ pub unsafe trait TensorMemoryMut<'a, T>: Sized {
     fn encode(address: u64, shape: TensorShape, tiling: TensorTiling) -> Result<Image, u32>;
 }
 
-/// Why a matrix cannot be bound: its memory is not as large as its shape says, or it has none, or, where it is written, elements
-/// are there twice.
+/// The reason why a matrix cannot be bound: its memory is smaller than its shape, or empty, or a written matrix has an
+/// element twice.
 fn unfit(elements: usize, shape: TensorShape, writes: bool) -> Option<ViewError> {
     let TensorShape { batches, rows, columns, .. } = shape;
     let lengths = if batches == 1 { vec![rows, columns] } else { vec![batches, rows, columns] };

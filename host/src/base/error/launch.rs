@@ -176,7 +176,7 @@ pub enum LaunchError {
         block: [u32; 3],
         /// Elements that the launch reaches.
         reached: usize,
-        /// Elements that there are.
+        /// The number of elements.
         elements: usize,
     },
 

@@ -2,7 +2,7 @@
 
 use crate::base::error::Error;
 
-/// Operands of linear algebra that do not fit together, or that there is no kernel for.
+/// Operands of linear algebra that do not fit together, or that no kernel supports.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinalgError {

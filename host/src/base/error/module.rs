@@ -126,7 +126,7 @@ pub enum ModuleError {
         defined_at: String,
     },
 
-    /// The module has no such variable in constant memory, or one of another size.
+    /// The module lacks the variable in constant memory, or the variable has another size.
     #[error(
         "there is no constant `{constant}` of {expected} bytes in {module}{}\n\
          help: constants that no kernel uses are not in the PTX; otherwise it is older or newer than the program: build both \

@@ -43,7 +43,7 @@ impl Device {
     /// The device with this identifier.
     ///
     /// # Errors
-    /// [`Error::NoDeviceWith`] if there is none; the driver's.
+    /// [`Error::NoDeviceWith`] if no device has the identifier; the driver's errors.
     pub fn by_uuid(uuid: Uuid) -> Result<Device> {
         for device in Device::all()? {
             if device.uuid()? == uuid {
@@ -56,7 +56,7 @@ impl Device {
     /// The device in this place of the bus, for example `0000:3b:00.0`.
     ///
     /// # Errors
-    /// [`Error::NoDeviceWith`] if there is none; the driver's.
+    /// [`Error::NoDeviceWith`] if no device has the identifier; the driver's errors.
     pub fn by_pci_bus_id(id: &str) -> Result<Device> {
         // Also starts the driver.
         Device::count()?;

@@ -101,7 +101,7 @@ impl Nccl {
         Ok(id)
     }
 
-    /// Begins to join the ranks; [`Rank::is_idle`] says when all are there.
+    /// Begins to join the ranks; [`Rank::is_idle`] reports when all ranks have joined.
     pub(in crate::devices) fn join(
         self,
         context: &Arc<Context>,

@@ -13,7 +13,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Transport {
-    /// NVIDIA's NCCL: from device to device, by the fastest way that there is between them.
+    /// NVIDIA's NCCL: from device to device, by the fastest link between them.
     Nccl {
         /// Its version: major, minor, patch.
         version: (u32, u32, u32),

@@ -264,7 +264,7 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// Waits until all ranks are there.
+    /// Waits until all ranks have joined.
     pub(super) fn join(place: &Place) -> Result<Wire, RankError> {
         let (rank, size) = (place.rank, place.size);
         place::check(rank, size)?;
@@ -343,7 +343,7 @@ impl Wire {
         }
     }
 
-    /// Another rank: looks for rank 0, and waits for its word that all are there.
+    /// Other ranks: connect to rank 0, and wait for its message that all ranks have joined.
     fn find(&mut self, end: Instant) -> Result<(), RankError> {
         let Place { rank, size, address, timeout, .. } = self.place.clone();
         loop {

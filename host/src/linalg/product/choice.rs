@@ -158,7 +158,7 @@ impl Way {
             let lies = [*a, b.permute([0, 2, 1])]
                 .map(|operand| in_vectors(&operand) || size_of::<T>() >= 4 && in_vectors(&operand.permute([0, 2, 1])));
             let packs = lies.map(|lies| self.facts().in_vectors && !lies);
-            // Kernels that need no vectors are there without packing, too.
+            // Kernels that need no vectors also run without packing.
             let is_another = size_of::<T>() <= 2 || !self.facts().in_vectors || packs.contains(&true);
             return is_another.then_some(Plan { way: self, packs });
         };
@@ -293,7 +293,7 @@ fn plans<T: Multiply<U>, U: Pod>(
     plans
 }
 
-/// How many cycles a product of numbers with 16 bits takes about, `[rows, columns, terms]`, whose operands are there.
+/// The approximate cycles of a product of 16-bit numbers, `[rows, columns, terms]`, whose operands need no packing.
 pub(in crate::linalg) fn cycles_of_halves([rows, columns, terms]: [usize; 3], multiprocessors: f64) -> f64 {
     let problem = Problem::new([1, rows, columns, terms]);
     let plans = [Way::Large, Way::Small].map(|way| Plan { way, packs: [false; 2] });
@@ -449,7 +449,7 @@ fn carry_out<T: Multiply<U>, U: Pod>(
 mod tests {
     use super::{Plan, Problem, Way, candidates};
 
-    /// The ways that are measured of a product of `f16` whose operands are there, or have to be packed.
+    /// The kernels measured for a product of `f16` whose operands need no packing, or need packing.
     fn measured(problem: [usize; 4], packs: bool) -> Vec<Way> {
         let problem = Problem::new(problem);
         let ways = [Way::Large, Way::Small, Way::Stored, Way::Warps, Way::Elements];

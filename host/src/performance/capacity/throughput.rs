@@ -94,7 +94,7 @@ const TABLE: &[Entry] = &[
     ((12, 0), [ 128,  128, 128,   2,  128,          512,  512,  256,   0, 1024]), // Blackwell, GB20x
 ];
 
-/// Operations per clock of one multiprocessor. None: not in the table, or no such units.
+/// Operations per clock of one multiprocessor. None if the table lacks the device, or the device lacks the units.
 pub(super) fn per_clock(capability: (u32, u32), unit: Unit) -> Option<u32> {
     let (_, multiply_adds) = TABLE.iter().find(|(known, _)| *known == capability)?;
     let index = Unit::ALL.iter().position(|known| *known == unit)?;

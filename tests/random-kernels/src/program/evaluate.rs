@@ -485,7 +485,7 @@ fn collective_value(collective: Collective, ty: Type, values: &[u64], own: usize
     let all = || values.iter().copied();
     let fold = |binary: Binary, of: &[u64]| of.iter().copied().reduce(|a, b| binary_value(binary, ty, a, b));
     let reduced = |binary| fold(binary, values).expect("a warp has a lane");
-    // Lanes of which there is none keep their own value.
+    // Lanes whose source does not exist keep their own value.
     let from = |other: Option<usize>| other.and_then(|other| values.get(other)).copied().unwrap_or(values[own]);
     match collective {
         Collective::Shuffle => from(Some(lane)),

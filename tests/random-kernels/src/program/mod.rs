@@ -221,7 +221,7 @@ pub(crate) enum Expr {
     Select(Box<[Expr; 3]>),
     /// The element at an index modulo the slice's length.
     Element(Slice, Box<Expr>),
-    /// The element at an index, or a constant's bits where there is none.
+    /// The element at an index, or a constant's bits if the index is outside.
     ElementOr(Slice, Box<Expr>, u64),
     /// The element of a local array at an index modulo [`LOCAL`].
     Local(usize, Box<Expr>),

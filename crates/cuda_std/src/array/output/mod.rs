@@ -172,7 +172,7 @@ impl sealed::Shape for usize {
     }
 }
 
-/// A matrix: rows and columns. The launcher checks that they multiply up to the elements that are there.
+/// A matrix: rows and columns. The launcher checks that their product is the number of elements.
 impl sealed::Shape for [u32; 2] {
     type B = u32;
     type C = u32;
@@ -317,7 +317,7 @@ impl<T: Element, L: Layout<Shape = [u32; 3]>> Disjoint<'_, T, L> {
     }
 }
 
-// SAFETY: pointer and lengths of the elements that are there, which the launcher has checked. A thread reaches those of its
+// SAFETY: pointer and lengths of existing elements, as the launcher has checked. A thread reaches the elements of its
 // own position only, in a launch of the layout's rank: each method of a layout argues it.
 unsafe impl<T: Element, L: Layout> KernelParameter for Disjoint<'_, T, L> {
     const ROLE: Role = L::ROLE;

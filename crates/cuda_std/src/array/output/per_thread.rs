@@ -129,7 +129,7 @@ where
     }
 
     /// # Safety
-    /// The element is there.
+    /// The element exists.
     #[inline(always)]
     unsafe fn element(&self, offset: usize) -> *mut T {
         // SAFETY: the caller's. Several lengths hide from the compiler that this cannot wrap around to null.

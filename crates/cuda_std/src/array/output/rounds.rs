@@ -89,7 +89,7 @@ impl<T: Element + Copy, const N: usize, const V: usize, const RUN: usize>
         RUN * self.shape.div_ceil(RUN * self.tile_len() * grid_dim_x() as usize)
     }
 
-    /// The index of the first element of the block's tile; `usize::MAX` for a round so late that there is no such number.
+    /// The index of the first element of the block's tile; saturates at `usize::MAX` for very late rounds.
     #[inline(always)]
     #[must_use]
     pub fn tile_start(&self, round: usize) -> usize {

@@ -189,14 +189,14 @@ impl<T: Element, W> Disjoint<'_, T, Product<W>> {
         }
     }
 
-    /// Calls `work` with the index of an element and the element, if it is there.
+    /// Calls `work` with the index of an element and the element, if the element exists.
     ///
     /// # Safety
     /// The element is the calling thread's.
     #[inline(always)]
     pub(super) unsafe fn visit(&mut self, index: [usize; 3], work: impl FnOnce([usize; 3], &mut T)) {
         if let Some(offset) = self.shape.offset(index) {
-            // SAFETY: inside the shape, where each element is there once; the caller's.
+            // SAFETY: inside the shape, whose elements are distinct; the caller's.
             work(index, unsafe { &mut *element(self.start, offset) });
         }
     }

@@ -142,8 +142,8 @@ impl<F: Form> Source<F> {
     /// `is_last`. The function is branch-free, so that copies and multiplications form one basic block.
     ///
     /// # Safety
-    /// As for [`fetch`](Self::fetch), [`plain`](Self::plain) says `TERMS`, which it was [made ready](Self::begin_plain) for, and all terms
-    /// of the tile are there.
+    /// As for [`fetch`](Self::fetch); [`plain`](Self::plain) returned `TERMS`, for which
+    /// [`begin_plain`](Self::begin_plain) prepared the operand, and all terms of the tile exist.
     #[inline(always)]
     pub(super) unsafe fn fetch_plain<const TERMS: bool>(&mut self, tile: *mut F::Element, is_last: bool) {
         let way = const { Way::plain::<F>(TERMS) };

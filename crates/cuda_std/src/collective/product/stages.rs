@@ -351,8 +351,8 @@ impl<W: Way> ProductStages<'_, W> {
         intrinsics::cp_async_wait_all();
     }
 
-    /// Has the elements of a tile written, by way of shared memory: neighbouring threads write neighbouring elements, whichever thread
-    /// has their sums, and the code of `finish` is there once.
+    /// Writes the elements of a tile through shared memory: neighbouring threads write neighbouring elements, whichever
+    /// thread has their sums, and the code of `finish` occurs once.
     #[inline(always)]
     fn finish<U: Element>(
         &self,
@@ -442,7 +442,7 @@ trait Feed: Ahead {
     /// Whether tiles are turned.
     const TURNS: bool;
 
-    /// Starts copies to the tiles of a step, if it is there.
+    /// Starts copies to the tiles of a step, if the step exists.
     ///
     /// # Safety
     /// No thread multiplies the tiles of its stage. Steps come one after the other.

@@ -171,7 +171,7 @@ pub struct Products<
     /// The stages that the last product but one and the last read.
     before: Option<Full<'r, S, STAGES, CLUSTER>>,
     last: Option<Full<'r, S, STAGES, CLUSTER>>,
-    /// Whether a product is added to what is there: 1, or 0 for the first.
+    /// 1 if a product is added to the accumulator, 0 for the first product.
     add: u32,
 }
 

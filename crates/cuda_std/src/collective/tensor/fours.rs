@@ -1,5 +1,5 @@
-//! Results of products that are made four neighbours at a time, of sums that pass through shared memory: what is read beside the
-//! sums is read in order, and the code that makes the results is there once, not once for each register.
+//! Results of products that are computed four neighbours at a time, from sums that pass through shared memory: operands
+//! of the epilogue are read in order, and the code of the results occurs once, not once for each register.
 
 use bytemuck::Pod;
 

@@ -366,7 +366,7 @@ impl<const ROWS: usize, const COLUMNS: usize, const SLICES: u32> TensorExchange<
         let arrive = |barrier: u32| {
             sync_warp(FULL_MASK);
             if lane < SLICES {
-                // SAFETY: the barrier counts these arrivals; other blocks of the cluster are there until all of it are done.
+                // SAFETY: the barrier counts these arrivals; other blocks of the cluster exist until all are done.
                 unsafe { wgmma::mbarrier_arrive_release_cluster(barrier, first + lane * partners) }
             }
         };

@@ -59,7 +59,7 @@ impl<T: Element, const ROWS: usize, const N: usize, const STAGES: usize>
     }
 }
 
-/// `ROWS` rows of `N` tiles side by side, 64 columns each, that are there to be multiplied for as long as `'s`.
+/// `ROWS` rows of `N` tiles side by side, 64 columns each, that may be multiplied during `'s`.
 #[derive(Debug)]
 pub struct Panels<'s, T, const ROWS: usize, const N: usize> {
     address: u32,
@@ -368,7 +368,7 @@ where
         Columns<ROWS>: Width,
     {
         turns.take();
-        // SAFETY: as for `product` and `add_weighted`. Groups end in order, so the scores are there when all but the last are.
+        // SAFETY: as for `product` and `add_weighted`. Groups end in order: the scores are done when one group remains.
         unsafe {
             scores.start::<T, N, INNER>(left, right.panels(), 0);
             self.start_weighted(weights, b.panels());

@@ -684,7 +684,7 @@ impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Full<'_, S, STAGES, CLUS
     fn arrive(&self) {
         let barrier = empty::<S, STAGES>(self.base, self.stage);
         let lane = lane_id();
-        // SAFETY: the barrier counts these arrivals; other blocks of the cluster are there until all of it are done.
+        // SAFETY: the barrier counts these arrivals; other blocks of the cluster exist until all blocks are done.
         unsafe {
             if CLUSTER > 1 && S::SHARED {
                 if lane < CLUSTER {

@@ -185,7 +185,7 @@ impl NotesAt {
     /// Notes with which stage a role of this block has ended: the producer, 0, or a warp group of consumers, from 1.
     #[inline(always)]
     pub(super) fn end(self, role: u32, note: u32) {
-        // SAFETY: of this pipeline; the other blocks of the cluster are there until all of it are done.
+        // SAFETY: of this pipeline; the other blocks of the cluster exist until all blocks are done.
         unsafe {
             if self.blocks > 1 {
                 let place = self.address + 8 * intrinsics::rank_in_cluster() + role;

@@ -26,7 +26,7 @@ pub(crate) unsafe trait Lanes: Copy {
     fn value_of<T: Shuffle>(self, value: T, rank: u32) -> T;
     /// The value of the lane whose rank is `delta` less; unspecified for ranks below `delta`.
     fn value_below<T: Shuffle>(self, value: T, delta: u32) -> T;
-    /// The value of the lane whose rank is `delta` more; unspecified where there is none.
+    /// The value of the lane whose rank is `delta` more; unspecified if no lane has this rank.
     fn value_above<T: Shuffle>(self, value: T, delta: u32) -> T;
     /// Whether the lanes are neighbours and their number is a power of two.
     fn is_tile(self) -> bool;

@@ -252,7 +252,7 @@ impl<'l, L: Plain> ClusterView<'l, L> {
     /// `mapa.u64`, and loads by generic addresses; PTX 7.8, sm_90.
     ///
     /// # Panics
-    /// If the cluster has no such block.
+    /// If the cluster has no block of this rank.
     #[inline(always)]
     #[must_use]
     #[track_caller]
