@@ -104,7 +104,7 @@ macro_rules! own {
                 self.get_mut(grid())
             }
 
-            /// Writes the thread's element, if it has one.
+            /// Writes the thread's element, if the thread owns an element.
             ///
             /// `st.global`; PTX 1.0.
             #[inline(always)]

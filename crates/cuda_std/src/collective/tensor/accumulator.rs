@@ -205,7 +205,7 @@ where
     Columns<COLUMNS>: Width,
 {
     /// Starts to add the product of two tiles of a stage, `a` and the transpose of `b`: both have the columns that are summed
-    /// over. `operands` chooses them: 64 rows of one, and as many rows of the other as the accumulator has columns.
+    /// over. `operands` chooses them: 64 rows of `a`, and a row of `b` for each column of the accumulator.
     ///
     /// The stage is released when the product is done, which is known when one or two others have been added, or all are waited for.
     ///

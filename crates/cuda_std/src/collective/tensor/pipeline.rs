@@ -157,7 +157,7 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
         );
         let trust = self.trust;
         let thread = index_in_block();
-        // Broadcast, so that ptxas knows that the value is warp-uniform.
+        // Broadcast, so that ptxas knows the value is warp-uniform.
         let group = shfl_sync(FULL_MASK, thread / WARP_GROUP, 0, WARP_SIZE);
         self.initialise(thread, meet);
         // The block has read only its parameters from global memory so far.

@@ -85,7 +85,7 @@ impl<Q: Stage, S: Stage, const RESIDENT: usize, const STAGES: usize, const GROUP
         let resident = self.base;
         let stages = self.base + core::mem::offset_of!(ResidentMemory<Q, S, RESIDENT, STAGES>, stages) as u32;
         let thread = index_in_block();
-        // Broadcast, so that ptxas knows that the value is warp-uniform.
+        // Broadcast, so that ptxas knows the value is warp-uniform.
         let group = shfl_sync(FULL_MASK, thread / WARP_GROUP, 0, WARP_SIZE);
         if thread == 0 {
             // SAFETY: the memory is the pipeline's, and no thread uses it yet.
