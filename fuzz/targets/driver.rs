@@ -1,7 +1,7 @@
 //! Calls of the driver in any order, from two threads, with handles that were never given out or are no longer valid,
 //! absent and misaligned pointers, and absurd sizes: each call answers.
 //!
-//! Pointers that a driver cannot tell from good ones (host memory that is not there) are not passed.
+//! Invalid pointers that a driver cannot detect (to host memory that is not mapped) are not passed.
 
 #![no_main]
 
@@ -25,7 +25,7 @@ const PTX: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .glob
     setp.ge.u32 %p1, %r5, %r1; @%p1 ret;\n\
     mul.wide.u32 %rd2, %r5, 4; add.s64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], %r5; ret;\n}\n";
 
-/// Which of the values that calls gave is meant, or one that none gave.
+/// A value that an earlier call returned, or another value.
 #[derive(Arbitrary, Debug, Clone, Copy)]
 enum Value {
     Known(u8),
@@ -92,7 +92,7 @@ struct Sequence {
     second: Vec<Call>,
 }
 
-/// What one thread knows.
+/// The state of one thread.
 struct State {
     values: Vec<u64>,
     host: Vec<u8>,
@@ -206,7 +206,7 @@ impl State {
                 },
                 Call::Launch { function, grid, block, shared, stream, data, n } => {
                     let (data, grid, block) = (self.device(data), grid.map(|n| n % 70_000), block.map(|n| n % 1100));
-                    // What is large is refused or too slow to wait for.
+                    // Large sizes are refused, or too slow to wait for.
                     let small = grid.iter().map(|n| u64::from(*n)).product::<u64>() < 200;
                     let grid = if small { grid } else { [2, 1, 1] };
                     let parameters: [*const c_void; 2] = [(&raw const data).cast(), (&raw const n).cast()];
@@ -370,7 +370,7 @@ fn thread(calls: &[Call]) {
     for call in calls.iter().take(60) {
         state.call(call);
     }
-    // SAFETY: a context that is gone is refused.
+    // SAFETY: the device refuses a destroyed context.
     unsafe {
         cuCtxDestroy_v2(context);
         while cuCtxPopCurrent_v2(&mut context) == 0 && context != 0 {}

@@ -1,9 +1,9 @@
-//! Modules of lines that are mostly right, and programs made by chance: the ways in which the machine runs them leave the same memory
-//! and report the same, after faults as well where a launch is one warp. Of faults of several warps the kind and the message are the
-//! same.
+//! Random modules of mostly valid lines, and random programs: all engines of the machine leave the same memory and
+//! report the same results, also after faults if a launch is one warp. Of faults of several warps, kind and message are
+//! the same.
 //!
-//! What the inputs are is said in `program.rs` and in the package `random-programs`, which compares: an input with an odd first byte
-//! is a program made by chance. Programs that read a clock are left out.
+//! `program.rs` and the package `random-programs`, which compares, define the inputs: an input with an odd first byte
+//! is a random program. Programs that read a clock are left out.
 
 #![no_main]
 
@@ -54,7 +54,7 @@ fuzz_target!(|data: &[u8]| {
     let engines = ENGINES.clone().limited(LIMIT);
     let failed = compare(&case(&input, input.grid, input.block), &engines) == Some(Agreement::Failed);
     if failed && (input.grid > 1 || input.block > 32) {
-        // Of what fails so, everything is determined in a warp, and in a thread.
+        // Failures of this kind are deterministic within a warp, and within a thread.
         for block in [32, 1] {
             compare(&case(&input, 1, block), &engines);
         }

@@ -1,6 +1,6 @@
 //! Modules of lines that are mostly right: whatever the verifier accepts runs to an end without a panic.
 //!
-//! What the inputs are is said in `program.rs`.
+//! `program.rs` describes the inputs.
 
 #![no_main]
 

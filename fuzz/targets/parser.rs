@@ -1,4 +1,4 @@
-//! Any text: the parser answers, and what it accepts prints as what it is.
+//! Arbitrary text: the parser returns a module or errors; a printed module parses again and prints as the same text.
 
 #![no_main]
 

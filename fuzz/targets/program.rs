@@ -20,7 +20,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// What an input of the fuzzer stands for; nothing if it is too short.
+    /// Decodes an input of the fuzzer; None if it is too short.
     pub fn of(data: &[u8]) -> Option<Self> {
         if data.starts_with(b".") {
             return Some(Self {
@@ -64,7 +64,7 @@ struct Program {
 
 impl Program {
     fn text(&self) -> String {
-        // What a register holds before it is written is not defined, and need not be the same in two runs.
+        // The initial contents of registers are undefined, and may differ between two runs.
         let mut body = String::new();
         for n in 0..99 {
             let _ = writeln!(body, "mov.b32 %r{n}, {n}; mov.b64 %rd{n}, {n};");

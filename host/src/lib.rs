@@ -28,7 +28,7 @@
 //! * [`check()`]: a program under every check of the software device, for tests; [`explore`]: in every order of its threads.
 //! * [`profile()`]: what ran on the device, when, and how well. [`capacity`], [`estimate()`] and [`compare()`]: does it pay?
 //! * [`Error`]: what went wrong, where, and what to do about it; [`error`](mod@error) has the kinds. [`warning`]: what may be wrong.
-//! * [`memory`], [`device`], [`module`], [`occupancy`], [`nvtx`]: what else there is of each.
+//! * [`memory`], [`device`], [`module`], [`occupancy`], [`nvtx`]: further types of each subject.
 //!
 //! Everything is released when dropped, in any order, and may be used from any thread. The crate
 //! sees CUDA through `cust` and does not know which device answers.
@@ -90,7 +90,7 @@ pub mod memory {
     pub use crate::streams::copies::{CopyScope, PendingCopy};
 }
 
-/// What most programs need.
+/// Items that most programs need.
 pub mod prelude {
     pub use crate::array::Array;
     pub use crate::{Device, DeviceBuffer, In, InOut, LaunchConfig, Module, Out, Stream, Timings};

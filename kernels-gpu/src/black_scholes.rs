@@ -7,7 +7,7 @@
 use bytemuck::{Pod, Zeroable};
 use cuda_std::prelude::*;
 
-/// What is the same for all options; passed to the kernel by value.
+/// Parameters that all options share; passed to the kernel by value.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Market {
@@ -29,7 +29,7 @@ pub struct Prices {
 
 /// `prices[i]` for the stock's price, the strike price and the years that remain of option `i`.
 ///
-/// Launch it with a thread for each two options, in one dimension. The inputs are at least as long as `prices`.
+/// Launch it with a thread for each two options, in one dimension. Inputs have at least the length of `prices`.
 #[kernel]
 pub fn black_scholes(
     stock: &[f32],

@@ -2,8 +2,8 @@
 //!
 //! Every point is read by its neighbours too, but only the first read comes from memory, the others from a cache. A thread
 //! has four points in a row, which it reads and writes as one [`Vector4`]; of the neighbours to the left and to the right
-//! it reads one number each. In three dimensions it has four layers of them, one after the other: what is read as the layer
-//! ahead is near when its turn comes. Points at the edges are given and stay.
+//! it reads one number each. In three dimensions a thread computes four layers in turn: the layer ahead is still in the
+//! cache when its turn comes. Points at the edges are given and stay unchanged.
 
 use cuda_std::prelude::*;
 use cuda_std::vector::Vector4;

@@ -1,9 +1,9 @@
 //! Matrix multiplication by tensor cores: `f16` numbers, summed up as `f32`.
 //!
-//! A tensor core multiplies small matrices, and it takes a whole warp to feed it: `mma.sync` computes `c += a b` for 16 by
-//! 16 and 16 by 8 numbers. Each lane has a few numbers of each matrix in its registers; that is a *fragment*. Which lane has
-//! which number is the hardware's business and written down in `cuda_std::mma` only; a kernel names a fragment by the row and
-//! the column where it starts.
+//! A tensor core multiplies small matrices, and it takes a whole warp to feed it: `mma.sync` computes `c += a b` for 16
+//! by 16 and 16 by 8 numbers. Each lane has a few numbers of each matrix in its registers: a *fragment*. The hardware
+//! assigns the numbers to lanes, and only `cuda_std::mma` knows the assignment; a kernel names a fragment by the row
+//! and the column where it starts.
 //!
 //! The arithmetic is so fast that everything else is about bringing the numbers:
 //!
@@ -36,9 +36,9 @@ type Stage = (Tile2<Vector8<f16>, TILE, { DEPTH / WIDTH }, 1>, Tile2<Vector8<f16
 
 /// `c = a b`, in tiles of [`TILE`] by [`TILE`] elements: x of the grid counts them along the columns, y along the rows.
 ///
-/// `a` has as many rows as `c` and `inner` columns, `b` has `inner` rows and as many columns as `c`, of any number. Both are in
-/// row-major order, and each row is filled up with zeros to whole vectors, as `cuda_std::vector::padded_rows` does. A block is
-/// four warps.
+/// `a` has the rows of `c` and `inner` columns, `b` has `inner` rows and the columns of `c`; all sizes are allowed.
+/// Both are in row-major order, and each row is padded with zeros to whole vectors, as `cuda_std::vector::padded_rows`
+/// does. A block has four warps.
 #[kernel(block = (DEPTH / WIDTH, 32))]
 pub fn matmul_mma(
     a: &[Vector8<f16>],

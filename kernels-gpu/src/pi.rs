@@ -1,8 +1,8 @@
 //! Monte Carlo: π from random points in a square.
 //!
-//! Of points spread evenly over the unit square, π/4 lie in the quarter of a circle. Nothing is read: each thread has its
-//! own stream of random numbers, told apart by the thread's index alone, and the streams are the same on the host. Each
-//! warp adds up its hits in registers, and one thread of each warp adds the sum to the result.
+//! If points are spread evenly over the unit square, π/4 of them lie in the quarter of a circle. The kernel reads
+//! nothing: each thread has its own stream of random numbers, by the thread's index alone, and the streams are the same
+//! on the host. Each warp adds up its hits in registers, and one of its threads adds the sum to the result.
 
 use cuda_std::prelude::*;
 use cuda_std::random::philox4x32_10;

@@ -31,7 +31,7 @@ fn digit(key: u32, shift: u32) -> usize {
     ((key >> shift) & (DIGITS as u32 - 1)) as usize
 }
 
-/// What `f` says of each of the thread's keys.
+/// The results of `f` for each of the thread's keys.
 fn each_key<R>(f: impl FnMut(usize) -> R) -> [R; KEYS] {
     Items::each(f)
 }
@@ -86,7 +86,7 @@ pub fn radix_scatter(
     let is_there = |k: usize| first + STEP * k < keys.len();
     let ranks = each_key(|k| {
         let digit = digit(own_keys[k], shift);
-        // Lanes without a key share a digit that there is not.
+        // Lanes without a key share a digit that no key has.
         let equals = warp::match_any_sync(warp::FULL_MASK, if is_there(k) { digit as u32 } else { DIGITS as u32 });
         let leader = equals.trailing_zeros();
         let mut before = 0;

@@ -30,7 +30,7 @@ pub const fn places(elements: usize) -> usize {
     scan_places(elements.div_ceil(TILE))
 }
 
-/// Nanoseconds before a block looks at the sums of others for the first time, by when most are there.
+/// Nanoseconds before a block first reads the sums of other blocks; most sums are published by then.
 const PAUSE: u32 = 3500;
 
 /// Four rows of a tile: the thread's vectors.
@@ -79,7 +79,7 @@ pub fn scan(
     let g = scan_rows(6, g, &mut parts);
     let h = scan_rows(7, h, &mut parts);
 
-    // The order is row by row, and in a row warp by warp. Of the 64 parts each lane has one of either half.
+    // The order is row by row, and within a row warp by warp. Each lane has one of the 64 parts of either half.
     let parts = parts.sync();
     let (lane, number) = (warp::lane_id(), warp::warp_id());
     let part = |half: usize| parts[lane as usize % 2][16 * half + lane as usize / 2];
@@ -105,7 +105,7 @@ pub fn scan(
             [second.wrapping_sub(b), second, third, last]
         })
     };
-    // What is in registers goes first.
+    // Elements in registers are written first.
     sums.store(4, add_start(4, e));
     sums.store(5, add_start(5, f));
     sums.store(6, add_start(6, g));
@@ -117,8 +117,8 @@ pub fn scan(
     }
 }
 
-/// Scans the warp's part of each of four rows. Of each vector its end is summed up to; the elements behind the first stay as
-/// they are, since taking them away from that sum again gives the sums before: four numbers are kept, not eight.
+/// Scans the warp's part of each of four rows. Only the end of each vector is summed up; elements behind the first stay
+/// unchanged: subtracting them from the sum again gives the earlier sums, so four numbers are kept, not eight.
 #[inline(always)]
 fn scan_rows(time: usize, [a, b, c, d]: Rows, parts: &mut Shared<Parts>) -> Rows {
     let mut scan_row = |k: usize, [a, b, c, d]: [u32; 4]| {

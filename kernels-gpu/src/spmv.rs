@@ -15,8 +15,8 @@ const ROWS: u32 = warp::WARP_SIZE / LANES;
 /// `y = A x` for the matrix whose row `r` has `values[k]` in column `columns[k]`, for `k` from `starts[r]` to below
 /// `starts[r + 1]`.
 ///
-/// Launch it with a thread for each row, in one dimension, with blocks of whole warps. `starts` is one longer than `y`, and
-/// `values` is as long as `columns`.
+/// Launch it with a thread for each row, in one dimension, with blocks of whole warps. `starts` has one element more
+/// than `y`; `values` and `columns` have equal lengths.
 #[kernel]
 pub fn spmv(starts: &[u32], columns: &[u32], values: &[f32], x: &[f32], mut y: DisjointSlice<f32>) {
     assert!(columns.len() == values.len(), "each value has a column");

@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     );
     std::fs::write(Path::new(&out).join("examples.rs"), text).expect("the folder is ours to write");
 
-    // What the documentation says that a kernel becomes, it becomes without overflow checks.
+    // The documentation states the PTX of builds without overflow checks.
     let builder = cuda_builder::CudaBuilder::new("kernels").alloc(true).overflow_checks(false);
     match builder.build() {
         Ok(ptx) => {

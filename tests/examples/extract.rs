@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 struct Example {
     /// The file, and in documentation the line, as an identifier.
     name: String,
-    /// What is compiled for the device.
+    /// The code for the device.
     kernels: String,
-    /// What is compiled for the host: in documentation the kernels and the program, for a chapter the name of its kernels.
+    /// The code for the host: in documentation the kernels and the program, for a chapter the name of its kernels.
     host: String,
     programs: Vec<Program>,
 }
@@ -20,7 +20,7 @@ struct Example {
 struct Program {
     /// Empty: the example's own module.
     module: String,
-    /// What is in the module, with a `pub fn main`; it calls the crate of the kernels `kernels`.
+    /// The contents of the module, with a `pub fn main`; the crate of the kernels is named `kernels`.
     code: String,
     /// It uses the checks, which a process with a GPU cannot.
     soft: bool,
@@ -140,7 +140,7 @@ fn documentation(line: &str) -> &str {
 struct Fence {
     /// Where it begins, from 1.
     line: usize,
-    /// What stands behind the opening mark.
+    /// The text behind the opening fence.
     language: String,
     code: String,
 }

@@ -1,4 +1,4 @@
-//! What nvcc made of the same algorithms in CUDA C++: tests/baseline. A baseline has the name and the parameters of our
+//! The same algorithms in CUDA C++, compiled by nvcc: tests/baseline. A baseline has the name and the parameters of our
 //! kernel, so that a case launches and checks it like ours.
 
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! What a case is.
+//! The definition of a case.
 
 use anyhow::Result;
 pub use rumba::estimate::Cost;
@@ -12,7 +12,7 @@ pub struct Case {
     pub sizes: &'static [usize],
     /// The sizes measured: on a processor's memory, and on a GPU's, which shows what it can with larger ones only.
     pub bench: [usize; 2],
-    /// What size `n` costs at the least.
+    /// The minimal cost of size `n`.
     pub cost: fn(n: usize) -> Cost,
     /// Makes the inputs of size `n` on the device.
     pub prepare: fn(&Device, &Module, n: usize) -> Result<Box<dyn Prepared>>,
@@ -34,6 +34,6 @@ pub trait Prepared {
     /// Does the same work in plain Rust on all cores, once, from the same inputs: the reference.
     fn native(&mut self);
 
-    /// Compares what one `launch` left on the device with what one `native` computed.
+    /// Compares the device's results of one `launch` with the results of one `native`.
     fn verify(&self) -> Result<()>;
 }

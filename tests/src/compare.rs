@@ -48,7 +48,7 @@ thread_local! {
     static RECORDED: RefCell<Option<Vec<Results>>> = const { RefCell::new(None) };
 }
 
-/// What is given to [`compare`] while `work` runs. It is not compared then.
+/// Records the values that `work` passes to [`compare`], instead of comparing them.
 ///
 /// # Errors
 /// What `work` returns.

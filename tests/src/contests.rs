@@ -18,7 +18,7 @@ pub struct Contest {
     pub name: &'static str,
     /// The sizes on the software device, and on a GPU; the last one is what is predicted.
     pub sizes: [&'static [usize]; 2],
-    /// What the kernel costs.
+    /// The cost of the kernel.
     pub offload: fn(n: usize) -> Offload,
     /// Makes the data of size `n`.
     pub prepare: fn(&Module, n: usize) -> Box<dyn Contender>,

@@ -44,7 +44,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// This program with [`SERVE`] and these variables. What it says goes to `errors`.
+    /// This program with [`SERVE`] and these variables. Its messages go to `errors`.
     ///
     /// # Errors
     /// If it cannot be started.
@@ -98,7 +98,7 @@ pub fn serve() -> Result<()> {
         let prepared = match &mut current {
             Some((known, prepared)) if *known == name => prepared,
             _ => {
-                // What the last case holds is given back first.
+                // Releases the memory of the last case first.
                 current = None;
                 let prepared = prepare(&device, &module, &name)?;
                 &mut current.insert((name, prepared)).1

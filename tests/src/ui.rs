@@ -9,10 +9,10 @@
 //! two blocks of 64 threads with 256 bytes of dynamic shared memory and four arguments: pointers to 128 words that count
 //! from 0, to 64 words that were never written, to 128 such words that the host reads afterwards, and the number 7. `zero N`
 //! are zeros, `freed N` is memory that was freed again, `map N` a tensor map of N words that count from 0, `null` is a pointer to nothing. `cooperative` launches all blocks at once.
-//! `out 128 = 2 * i + 1` says what the words come to in a right kernel, by their index; so for all kinds of memory.
+//! `out 128 = 2 * i + 1` states the words' values in a right kernel, by their index; all kinds of memory allow it.
 //!
-//! On each line of a finding stands its kind. Lines with the same kind, and the same number behind it if there is one, are
-//! one finding:
+//! A comment on each line of a finding names its kind. Lines that name the same kind and the same number, if any,
+//! belong to one finding:
 //!
 //! ```text
 //! tile.add(i).write(x);          //~ data-race
@@ -33,9 +33,9 @@
 //! y[t] = tile[63 - t]; //~ data-race
 //! ```
 //!
-//! The marks of a kernel are those of all of its mutations. `//~ exchange_by_warps: data-race` is a mark of one of them, which
-//! then has no others. `cargo xtask nvcc NAME` makes the PTX. So it is in PTX, where a mutation may also be right: what is marked for it
-//! alone is information.
+//! The marks of a kernel apply to all of its mutations. A mark that names a mutation, as in `//~ NAME: data-race`,
+//! replaces the other marks for this mutation. `cargo xtask nvcc NAME` makes the PTX. Kernels in PTX have mutations
+//! too, which may also be right: the marks of a right mutation alone are information.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -105,11 +105,11 @@ pub struct Case {
     pub cooperative: bool,
     /// Its arguments.
     pub arguments: Vec<Argument>,
-    /// What words of arguments come to, by the argument's index.
+    /// The resulting words of arguments, by the argument's index.
     pub results: Vec<(usize, Formula)>,
-    /// What is found in it: mistakes if it is wrong, information if it is right.
+    /// The findings in the kernel: mistakes if the kernel is wrong, information if it is right.
     pub expected: Vec<Expected>,
-    /// Of a mutation in PTX the kernel, the number of the line from 0, and what stands there instead.
+    /// For a mutation in PTX: the kernel, the number of the line from 0, and the replacement.
     pub mutation: Option<Mutation>,
 }
 
@@ -120,7 +120,7 @@ pub struct Mutation {
     pub kernel: String,
     /// The line, from 0.
     pub line: usize,
-    /// What stands there instead.
+    /// The replacement of the line.
     pub code: String,
 }
 
@@ -192,12 +192,12 @@ pub fn cases() -> Result<Vec<Case>> {
 
 fn read(source: &Source) -> Result<Vec<Case>> {
     let mut cases: Vec<Case> = Vec::new();
-    // Of the last kernel.
+    // Mutations of the last kernel.
     let mut mutations: Vec<Case> = Vec::new();
     // The line that mutations change.
     let mut changed = 0;
     let mut marks: BTreeMap<Mark, Expected> = BTreeMap::new();
-    // As it is now, where it is at hand: an expectation that changes needs no new build.
+    // Reads the current file if available: a changed expectation needs no new build.
     let now = std::fs::read_to_string(format!("{}/ui/{}", env!("CARGO_MANIFEST_DIR"), source.file));
     for (index, text) in now.as_deref().unwrap_or(source.text).lines().enumerate() {
         let line = index as u32 + 1;
@@ -277,10 +277,10 @@ fn finish(cases: &mut Vec<Case>, mutations: &mut Vec<Case>, marks: &mut BTreeMap
     }
 }
 
-/// Reads what stands behind `//@`: of a kernel, or of a mutation of one, which is launched as that is.
+/// Parses the text behind `//@`: of a kernel, or of a kernel's mutation, which has the kernel's launch.
 fn head(text: &str, source: &Source, of: Option<&Case>) -> Result<Case> {
     let (launch, arguments) = text.split_once(':').unwrap_or((text, ""));
-    // What follows the name of a mutation is its code.
+    // The name of a mutation is followed by its code.
     let arguments = if of.is_none() { arguments } else { "" };
     let mut case = Case {
         name: String::new(),
@@ -352,7 +352,7 @@ impl Case {
         let source = sources.find(|source| (source.file, source.check) == (self.file, self.check));
         let mut text = source.context("a case has a source")?.ptx.to_owned();
         if self.file.ends_with(".ptx") {
-            // As it is now, as in `read`.
+            // Reads the current file, as `read` does.
             let now = std::fs::read_to_string(format!("{}/ui/{}", env!("CARGO_MANIFEST_DIR"), self.file));
             text = now.unwrap_or(text);
         }
@@ -384,8 +384,8 @@ impl Case {
     /// Launches it once from its own PTX, waits, and reads what the host wants to have.
     ///
     /// # Errors
-    /// If the PTX cannot be loaded, and what a launch returns: a kernel that faults is an error. The first word that is not what
-    /// it should come to.
+    /// If the PTX cannot be loaded, or a launch fails, as with a kernel that faults. If a word has an unexpected value:
+    /// the first such word.
     pub fn launch(&self, device: &Device, ptx: &str) -> Result<()> {
         // SAFETY: the kernel gets its own parameters below; what it does with them is the point.
         let module = unsafe { device.load_unchecked(self.file, ptx) }?;
@@ -443,7 +443,7 @@ impl Case {
     /// The call that a launcher would make.
     ///
     /// # Safety
-    /// The words are what the kernel's parameters are.
+    /// The words match the kernel's parameters.
     unsafe fn call(&self, words: &[Word]) -> Call<'static> {
         let parameters = vec![Parameter::bound::<u64>("", ""); words.len()];
         let mut contract = Contract::ANY;
@@ -479,7 +479,7 @@ fn body(text: &str) -> usize {
     text.len()
 }
 
-/// What is passed to a kernel.
+/// An argument of a kernel.
 #[derive(Debug, Clone, Copy)]
 enum Word {
     Number(u32),

@@ -40,10 +40,10 @@ const EMULATOR: &str = "qemu-aarch64";
 /// Where Debian's cross compilers have AArch64's libraries.
 const LIBRARIES: &str = "/usr/aarch64-linux-gnu";
 
-/// What has the linker, the libraries and the emulator.
+/// Packages with the linker, the libraries and the emulator.
 const PACKAGES: [&str; 3] = ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross", "qemu-user"];
 
-/// What runs without starting a compiler.
+/// Packages whose tests run without starting a compiler.
 const EMULATED: [&str; 9] = [
     "rumba-ptx",
     "rumba-checks",
@@ -85,7 +85,7 @@ struct Programs {
     targets: &'static [&'static str],
     /// Whether they compile kernels, where there is a libLLVM: an emulated one takes seconds for each.
     compile: bool,
-    /// Which tests of them: those whose names contain this.
+    /// Runs only tests whose names contain this.
     only: Option<&'static str>,
 }
 

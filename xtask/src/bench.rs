@@ -44,7 +44,7 @@ pub(crate) struct Args {
     arrays: bool,
 }
 
-/// Whose kernels ours are measured against.
+/// The baseline of the comparison.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Rival {
     /// NVIDIA's compiler of CUDA C++: tests/baseline

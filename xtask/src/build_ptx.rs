@@ -131,7 +131,7 @@ fn report(ptx: &Ptx, stats: bool) -> Result<()> {
     println!("sha256:{}  {made}, maths from {maths}", &ptx.hash()[..16]);
     let width = ptx.kernels.iter().map(String::len).max().unwrap_or(0);
     for text in &texts {
-        // Of several texts each has the kernels of older ones, too.
+        // Each of several texts has the kernels of older architectures, too.
         let all = set::kernels(text.text);
         let own = |kernel: &str| !several || set::floors(text.text, kernel).contains(&text.target);
         if several {

@@ -165,7 +165,7 @@ fn read(file: &Path) -> Result<Vec<Finding>> {
     found.with_context(|| format!("{} has another form", file.display()))
 }
 
-/// What else a command needs that runs the same again.
+/// The arguments of a command that repeats the run.
 fn rest(args: &Args) -> String {
     let mut rest = String::new();
     if let Some(orders) = args.orders {

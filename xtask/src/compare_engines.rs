@@ -34,7 +34,7 @@ struct Line {
     difference: Option<String>,
 }
 
-/// What all processes have written.
+/// The lines that all processes have written.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Sums {
     processes: u64,

@@ -1,6 +1,6 @@
-//! `cargo xtask doctor`: what there is to build and run kernels, and what is missing.
+//! `cargo xtask doctor`: lists the tools for building and running kernels, installed and missing.
 //!
-//! It changes nothing. What is required and what is optional is the same as in `setup`.
+//! The command changes nothing. `setup` has the same required and optional tools.
 
 use std::env;
 use std::io::IsTerminal;
@@ -16,7 +16,7 @@ use rumba_jit::Cache;
 
 use crate::soft;
 
-/// Show what there is to build and run kernels, what is missing, and the command that installs it
+/// Show the tools for building and running kernels, and the commands that install missing ones
 ///
 /// Fails if kernels cannot be built. Everything else in the table is optional.
 #[derive(clap::Args)]
@@ -215,7 +215,7 @@ pub(crate) fn compiles() -> bool {
     llvm_library().is_some_and(|library| rumba_llvm::load_isolated(&library).is_ok())
 }
 
-/// What runs kernels on the software device, and where it keeps what it has compiled.
+/// The compiler of the software device, and its cache.
 fn engine() -> Vec<Row> {
     const ENGINE: &str = "RUMBA_ENGINE";
     let asked = env::var(ENGINE).unwrap_or_default();

@@ -3,7 +3,7 @@
 //! `programs` and `kernels` do not use libFuzzer: their programs follow from seeds (`programs.rs`, `kernels.rs`).
 //!
 //! The stable compiler instruments code for coverage through LLVM's own pass, so neither a nightly toolchain nor
-//! cargo-fuzz is needed (which works, too). What the targets do is said in fuzz/targets.
+//! cargo-fuzz is needed (which works, too). The targets in fuzz/targets describe their work.
 
 mod kernels;
 mod programs;

@@ -1,5 +1,5 @@
-//! The gallery's programs as commands: which there are, building them, running one, reading its records.
-//! A program is a file in host/gallery/src/bin; nothing else registers it. Larger ones are packages, folders in host.
+//! The gallery's programs as commands: lists, builds and runs programs, and reads their records.
+//! A program is a file in host/gallery/src/bin; nothing else registers it. Larger programs are packages below host.
 
 use crate::{shell, soft};
 use anyhow::{Context, Result, bail};
@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Which device a program runs on; passed on as `RUMBA_DEVICE`.
+/// The device that a program runs on; passed on as `RUMBA_DEVICE`.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Device {
     /// NVIDIA's driver where it reports a GPU, otherwise the software device
@@ -59,7 +59,7 @@ pub(crate) fn programs() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The package of a program, if it is not the gallery's. What such a one depends on, the gallery is not compiled with.
+/// The package of a program outside the gallery. The gallery is not compiled with such a package's dependencies.
 fn package(name: &str) -> Option<&'static str> {
     PACKAGES.iter().find(|(program, _)| *program == name).map(|(_, package)| *package)
 }
@@ -68,7 +68,7 @@ fn package(name: &str) -> Option<&'static str> {
 const PACKAGES: [(&str, &str); 4] =
     [("diffusion", "diffusion"), ("sentences", "pretrained"), ("training", "training"), ("upscale", "pretrained")];
 
-/// The program of that name, or an error that lists those there are.
+/// The program of a name, or an error that lists all programs.
 pub(crate) fn find(name: &str) -> Result<String> {
     let mut names = programs()?;
     names.extend(PACKAGES.map(|(program, _)| program.to_owned()));
@@ -107,7 +107,7 @@ pub(crate) fn build(names: &[String], profile: Profile) -> Result<()> {
     compile(names, profile)
 }
 
-/// Builds the programs alone, where the software device is there. The gallery's programs are one file.
+/// Builds the programs only: the software device is built already. The programs of the gallery are one file.
 pub(crate) fn compile(names: &[String], profile: Profile) -> Result<()> {
     let build = |arguments: &[&str]| {
         let mut cargo = shell::cargo();

@@ -123,7 +123,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// Of a device of an architecture, major and minor.
+/// The compute capability of an architecture, major and minor.
 fn capability(arch: NvvmArch) -> (u32, u32) {
     (arch.capability() / 10, arch.capability() % 10)
 }

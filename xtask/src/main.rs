@@ -1,4 +1,4 @@
-//! `cargo xtask`: all automation of the project. One command, one file; this one only dispatches.
+//! `cargo xtask`: all automation of the project. Each command has its own file; this file only dispatches.
 
 mod aarch64;
 mod bench;

@@ -148,7 +148,7 @@ fn with_mutations(source: &str, file: &str) -> String {
     out
 }
 
-/// What stands before a kernel's name.
+/// The text before a kernel's name.
 const ENTRY: &str = "__global__ void ";
 
 /// The text without the folder that it was made in. Debug information has that as bytes, and counts them: a path of the same
@@ -160,8 +160,9 @@ fn without_folder(text: &str, folder: &str) -> String {
         .replace(&format!(".b8 {}\n", bytes(folder)), &format!(".b8 {}\n", bytes(&nowhere)))
 }
 
-/// The lines without the names of inlined functions: those of templates, byte for byte in decimal, are longer than the code.
-/// Line information wants a label for each: all have the first, of a function `f`. What is made for debuggers keeps them.
+/// The lines without the names of inlined functions: names of templates, byte for byte in decimal, are longer than the
+/// code. Line information needs a label for each name: all use the first label, for a function `f`. PTX for debuggers
+/// keeps its names.
 fn without_names(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let (mut in_name, is_for_debuggers) = (false, text.contains(".debug_info"));
     text.lines().filter_map(move |line| {

@@ -96,7 +96,7 @@ struct Branch {
     divergent: u64,
 }
 
-/// Something that is counted beside what it would be at best.
+/// A count, and its minimum.
 #[derive(Default, Clone, Copy)]
 struct Work {
     requests: u64,

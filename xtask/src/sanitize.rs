@@ -100,7 +100,7 @@ impl Tool {
         }
     }
 
-    /// Where it builds, and leaves what it said.
+    /// The folder of the tool's builds and logs.
     fn folder(self) -> PathBuf {
         shell::target().join("sanitize").join(self.name())
     }
@@ -150,7 +150,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// What became of a suite.
+/// The outcome of a suite.
 struct Row {
     tool: Tool,
     suite: String,
@@ -291,7 +291,7 @@ fn table(rows: &[Row]) -> Table {
     table
 }
 
-/// What a tool runs, and what it does not run and why.
+/// The tests that a tool runs, and the tests left out, with reasons.
 fn list(tool: Tool) {
     let plan = tool.plan();
     println!("{}:", tool.name());

@@ -1,8 +1,8 @@
 //! `cargo xtask setup`: installs what building and running kernels takes, and NVIDIA's optional tools.
 //!
-//! It looks first and installs only what is missing, and says what it runs. Before it uses sudo it asks. Where it
-//! may not or cannot install something, it says which command would. What counts as present is
-//! `cuda_builder`'s knowledge, not this file's.
+//! The command looks first, installs only missing tools, and prints each command that it runs. It asks before it uses
+//! sudo. If it may not or cannot install a tool, it prints the command that would. `cuda_builder`, not this file,
+//! decides whether a tool is present.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, IsTerminal};
@@ -80,7 +80,7 @@ pub(crate) fn ensure_beside(work: impl FnOnce() -> Result<()>) -> Result<()> {
     })
 }
 
-/// A toolchain for kernels: the one that is there, else one that could be installed.
+/// Finds a toolchain for kernels, or installs one.
 fn toolchain(yes: bool) -> Result<Toolchain> {
     let mut missing = match toolchain::find() {
         Ok(toolchain) => return Ok(toolchain),
@@ -187,7 +187,7 @@ pub(crate) fn apt_install(packages: &[&str], reason: &str, yes: bool) -> Result<
             bail!("{install}: this distribution does not have these packages");
         }
     }
-    // Nothing that is installed may go: a machine's own rustc stays what it is.
+    // No installed package may be removed: the machine's own rustc stays unchanged.
     let mut command = apt_get(&["install", "--yes", "--no-install-recommends", "--no-remove"]);
     command.args(packages);
     run_quietly(&mut command, "installing packages of the distribution", APT_LIMIT)?;
@@ -225,7 +225,7 @@ fn has_candidate(package: &str) -> bool {
     })
 }
 
-/// What a program prints, if it succeeds.
+/// The output of a program, if it succeeds.
 fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).env("LC_ALL", "C").stdin(Stdio::null()).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())

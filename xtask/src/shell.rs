@@ -61,7 +61,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("{} printed no UTF-8", describe(command)))
 }
 
-/// The command as one would type it.
+/// The command line, for messages.
 pub(crate) fn describe(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     let mut words = vec![program.to_string_lossy().into_owned()];

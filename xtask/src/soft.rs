@@ -14,7 +14,7 @@ use std::time::Duration;
 /// The variable by which programs are told of a library.
 const VARIABLE: &str = "RUMBA_SOFT_LIBRARY";
 
-/// What cargo makes.
+/// The file that cargo builds.
 const FILE: &str = "librumba_soft_device.so";
 
 /// A build that takes longer is spoken of.

@@ -16,7 +16,7 @@ pub(crate) struct Args {
     /// Only the tests of this package, without its doctests; may be given several times
     #[arg(long, short, value_name = "NAME")]
     package: Vec<String>,
-    /// Run the cases on an NVIDIA GPU too, and fail if there is none
+    /// Run the cases on an NVIDIA GPU too, and fail without a GPU
     #[arg(long)]
     gpu: bool,
     /// Arguments for the test runner, after `--`
@@ -24,8 +24,8 @@ pub(crate) struct Args {
     args: Vec<String>,
 }
 
-/// What has tests, in cargo's words. The programs of the gallery and the benchmarks have none: their test harnesses would each
-/// be compiled and linked for nothing.
+/// Targets with tests, in cargo's words. The programs of the gallery and the benchmarks have none: their test harnesses
+/// would be compiled and linked for nothing.
 const TARGETS: [&str; 5] = ["--lib", "--bin", "xtask", "--test", "*"];
 
 pub(crate) fn run(args: Args) -> Result<()> {

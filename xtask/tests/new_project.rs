@@ -65,7 +65,7 @@ fn new_project(name: &str) -> PathBuf {
     folder
 }
 
-/// The versions that this workspace was built with are there without a network.
+/// Pins the versions that this workspace was built with, which are available without a network.
 fn lock(folder: &Path) {
     let lock = workspace().join("Cargo.lock");
     std::fs::copy(lock, folder.join("Cargo.lock")).expect("both folders are there");
@@ -146,7 +146,7 @@ fn the_programs_of_the_book_run_in_a_new_project() {
     assert!(ran >= 40, "{ran} programs ran\n{printed}");
 }
 
-/// What runs the programs of the book.
+/// The command that runs the programs of the book.
 const RUN: &str = r#"
 trait Done {
     fn done(self);

@@ -1,6 +1,6 @@
-//! What to write instead: a line behind those of the compiler's messages that mistakes particular to kernels lead to.
+//! Advice after the compiler's messages about frequent mistakes in kernels: a line that suggests what to write.
 //!
-//! It decides nothing. Of messages about what `#[kernel]` has written it also changes the first line.
+//! Advice never changes the outcome. For messages about the expansion of `#[kernel]` it also changes the first line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,10 +20,10 @@ struct Rule {
     text: &'static str,
 }
 
-/// Names that are missing.
+/// Codes of rustc's errors about unresolved names.
 const MISSING: &[&str] = &["E0405", "E0412", "E0425", "E0432", "E0433", "E0463"];
 
-/// Numbers that are not generic, as messages name them.
+/// Concrete number types, as rustc's messages spell them.
 const NUMBERS: &[&str] = &[
     "`{integer}`",
     "`u8`",
@@ -129,7 +129,7 @@ const MEMORY: &str = "kernels are compiled without the standard library, and all
 
 const FLOAT: &str = "a literal is `f32` or `f64`, and a generic number may be either: write `T::from_f64(0.5)`";
 
-/// What is printed with a message.
+/// The advice printed with a message.
 pub(crate) struct Advice {
     /// Instead of the compiler's sentence.
     pub(crate) sentence: Option<String>,

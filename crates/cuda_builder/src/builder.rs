@@ -17,7 +17,7 @@ use crate::stamp::{self, Cache, Key, Stamp};
 use crate::toolchain::{self, Toolchain};
 use crate::{terminal, wheels};
 
-/// What stands for cargo's folders of sources from registries and repositories in the names of files.
+/// Placeholders for cargo's folders of sources from registries and repositories in the names of files.
 const REGISTRY: &str = "registry/";
 const CHECKOUTS: &str = "git/";
 
@@ -62,11 +62,11 @@ pub struct CudaBuilder {
 pub struct Ptx {
     /// The file.
     pub path: PathBuf,
-    /// What is in it: a text, or one for each architecture that kernels state ([`Ptx::texts`]).
+    /// The contents of the file: one text, or a text for each architecture that kernels state ([`Ptx::texts`]).
     pub text: String,
     /// The kernels, sorted by name.
     pub kernels: Vec<String>,
-    /// The architecture that it is written for; of several texts, the oldest.
+    /// The target architecture; of several texts, the oldest.
     pub arch: NvvmArch,
     /// The libdevice that was linked; without one the crate's own maths is used.
     pub libdevice: Option<PathBuf>,
@@ -103,9 +103,9 @@ impl Ptx {
 pub struct Text<'p> {
     /// The text.
     pub text: &'p str,
-    /// The architecture that it is written for.
+    /// The text's target architecture.
     pub target: Target,
-    /// The version of PTX that it declares, such as `6.0`.
+    /// The PTX version that the text declares, such as `6.0`.
     pub version: &'p str,
 }
 
@@ -147,7 +147,7 @@ impl CudaBuilder {
     /// ```
     ///
     /// or else the oldest one that the kernels' own instructions allow, which every newer device and most
-    /// drivers accept. It is found by trying, so that stating it shortens the build of crates that need a new one.
+    /// drivers accept. The build finds it by trying, so stating it shortens the build of crates that need a newer one.
     pub fn arch(mut self, arch: NvvmArch) -> Self {
         self.arch = Some(arch);
         self
@@ -254,7 +254,7 @@ impl CudaBuilder {
         self
     }
 
-    /// One more argument for cargo, such as `--features=…` or `--locked`.
+    /// Passes another argument to cargo, such as `--features=…` or `--locked`.
     pub fn build_arg(mut self, argument: impl Into<OsString>) -> Self {
         self.arguments.push(argument.into());
         self
@@ -379,8 +379,8 @@ impl CudaBuilder {
         }
     }
 
-    /// Flags for every crate on the device. They are the same for all kernel crates with the same
-    /// options, so that `core` is built once.
+    /// Flags for every crate on the device. Kernel crates with the same options share these flags,
+    /// so that `core` is built once.
     fn rustflags(&self, toolchain: &Toolchain, libdevice: bool) -> Vec<String> {
         let mut flags: Vec<String> = [
             "-Cno-prepopulate-passes",

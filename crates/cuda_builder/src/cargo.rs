@@ -42,7 +42,7 @@ use crate::{BuildError, terminal};
 /// The target of every kernel crate.
 pub(crate) const TARGET: &str = "nvptx64-nvidia-cuda";
 
-/// What the crate's own profile might say otherwise. The same for all, so that `core` is built once.
+/// Settings that override the crate's own profile. All kernel crates share these settings, so `core` is built once.
 const PROFILE: [&str; 9] = [
     "profile.release.codegen-units=1",
     "profile.release.debug=0",
@@ -73,7 +73,7 @@ pub(crate) struct Request<'a> {
     pub(crate) progress: bool,
 }
 
-/// What a successful run left.
+/// The result of a successful run.
 pub(crate) struct Built {
     /// The libraries, the kernel crate first, then the others by name, then the standard library.
     pub(crate) libraries: Vec<Library>,
@@ -159,7 +159,7 @@ impl Diagnostic {
         [self.message.as_str()].into_iter().chain(labels).chain(notes)
     }
 
-    /// File and line of what it is about.
+    /// File and line of the message's subject.
     pub(crate) fn place(&self) -> Option<(&Path, usize)> {
         let span = self.spans.iter().find(|span| span.is_primary)?;
         Some((&span.file_name, span.line_start))

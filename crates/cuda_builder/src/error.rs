@@ -17,7 +17,7 @@ use crate::toolchain::{Lack, NotFound};
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// There is no compiler that can build kernels.
+    /// No compiler can build kernels.
     #[error(transparent)]
     Toolchain(#[from] NotFound),
 
@@ -33,7 +33,7 @@ pub enum BuildError {
     Manifest {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
 
@@ -69,7 +69,7 @@ pub enum BuildError {
     Start {
         /// The program.
         program: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 
@@ -78,7 +78,7 @@ pub enum BuildError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 
@@ -87,7 +87,7 @@ pub enum BuildError {
     Rlib {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
 
@@ -96,7 +96,7 @@ pub enum BuildError {
     LoadLlvm {
         /// The library.
         path: PathBuf,
-        /// What the loader says.
+        /// The loader's error.
         source: rumba_llvm::LoadError,
     },
 
@@ -119,7 +119,7 @@ pub enum BuildError {
         kernel: String,
         /// The PTX version.
         version: String,
-        /// The oldest architecture that has what it needs.
+        /// The oldest architecture that can run the kernel.
         arch: String,
     },
 
@@ -133,16 +133,16 @@ pub enum BuildError {
         kernel: String,
         /// The architecture that it states.
         stated: NvvmArch,
-        /// The oldest architecture that has what it needs.
+        /// The oldest architecture that can run the kernel.
         arch: String,
     },
 
-    /// A kernel states what is no architecture.
+    /// A kernel states an unknown architecture.
     #[error("the kernel `{kernel}` states an architecture that there is not: {source}")]
     Arch {
         /// The kernel.
         kernel: String,
-        /// What it states, and what it could.
+        /// The unknown name, with the names of the known architectures.
         source: UnknownArch,
     },
 
@@ -154,7 +154,7 @@ pub enum BuildError {
     Clash {
         /// The name.
         symbol: String,
-        /// What it is besides a function: `variable` or `kernel`.
+        /// The kind of the other item of this name: `variable` or `kernel`.
         what: &'static str,
         /// The crate that defines it.
         defined: String,

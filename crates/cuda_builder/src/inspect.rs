@@ -1,5 +1,5 @@
-//! Looks at finished PTX: which kernels it holds, and, with NVIDIA's tools, what becomes of them on a
-//! device. Of texts for several architectures ([`rumba_ptx::set`]) it is that which the device runs.
+//! Inspects finished PTX: lists its kernels and, with NVIDIA's tools, shows their machine code for a device. Of texts
+//! for several architectures ([`rumba_ptx::set`]), inspects the text that the device runs.
 //!
 //! Works on text alone; no device is needed, and nothing here understands instructions.
 
@@ -28,7 +28,7 @@ pub enum InspectError {
     Io {
         /// The program or file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 
@@ -40,7 +40,7 @@ pub enum InspectError {
     NoText {
         /// The device's architecture.
         arch: NvvmArch,
-        /// What there is.
+        /// The architectures of the texts.
         texts: Vec<Target>,
     },
 
@@ -49,7 +49,7 @@ pub enum InspectError {
     Refused {
         /// Its name.
         tool: &'static str,
-        /// What it said.
+        /// The output of the tool.
         message: String,
     },
 }
@@ -64,11 +64,11 @@ pub fn kernels(ptx: &str) -> Vec<&str> {
     all
 }
 
-/// The text for devices of an architecture, where the builder has made several. What is one is for all: what they make of it,
-/// NVIDIA's tools say.
+/// The text for devices of an architecture, if the builder has made several texts. A single text is returned for every
+/// architecture: NVIDIA's tools report whether a device accepts the text.
 ///
 /// # Errors
-/// There are several, and such a device runs none of them.
+/// If there are several texts, and a device of the architecture runs none of them.
 pub fn text_for(ptx: &str, arch: NvvmArch) -> Result<&str, InspectError> {
     let texts = set::texts(ptx);
     if texts.len() == 1 || set::check(ptx).is_err() {
@@ -101,7 +101,7 @@ pub fn kernel<'a>(ptx: &'a str, name: &str) -> Option<&'a str> {
     None
 }
 
-/// What a kernel costs on a device, as ptxas counts it.
+/// The resources of a kernel on a device, as counted by ptxas.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resources {
     /// The kernel.
@@ -232,7 +232,7 @@ fn number_before(line: &str, unit: &str) -> u32 {
         .unwrap_or(0)
 }
 
-/// A folder that is removed when it is no longer needed.
+/// A temporary folder, removed when dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {

@@ -12,8 +12,8 @@
 //! The program then has the text with `include_str!(env!("KERNELS"))`.
 //!
 //! The kernel crate is a `no_std` library. Cargo compiles it and `core` to LLVM bitcode; the link
-//! stage makes PTX of that in the compiler's own LLVM. Which compiler, and what else is there, is
-//! [`toolchain`]'s subject; the command line's view of both is `cargo xtask doctor`.
+//! stage makes PTX of that in the compiler's own LLVM. [`toolchain`] chooses the compiler and finds the
+//! other tools; `cargo xtask doctor` shows both on the command line.
 //!
 //! This crate installs nothing, runs nothing on a device, and does not look at what kernels do.
 

@@ -1,4 +1,4 @@
-//! What a kernel crate states about its build in its own `Cargo.toml`, so that all who build it agree:
+//! Settings of a kernel crate's build in its own `Cargo.toml`, so that all builds of the crate agree:
 //!
 //! ```toml
 //! [package.metadata.cuda_builder]

@@ -1,7 +1,7 @@
 //! Remembers what a PTX file and its parts were made of, so that the link stage does nothing twice.
 //!
-//! Cargo decides whether a crate is compiled again; this decides only whether the same libraries need
-//! to be linked, and which kernels need to be optimised again. What is missing or unreadable costs time, nothing else.
+//! Cargo decides whether a crate is compiled again; this module decides only whether the same libraries need to be
+//! linked again, and which kernels need to be optimised again. A missing or unreadable file costs time, nothing else.
 
 use std::collections::HashSet;
 use std::env;
@@ -12,7 +12,7 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// What is known about a finished PTX file.
+/// The record of a finished PTX file.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Stamp {
     /// Everything that the text depends on.
@@ -95,7 +95,7 @@ fn file(folder: &Path, ptx: &Path) -> PathBuf {
     folder.join("stamps").join(name(ptx)).with_extension("json")
 }
 
-/// What stands for a path in the names of our own files.
+/// The placeholder for a path in the names of our own files.
 fn name(path: &Path) -> String {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     hash(&path.display().to_string())
@@ -104,7 +104,7 @@ fn name(path: &Path) -> String {
 /// The texts of the parts of a crate's PTX, as the last build left them.
 pub(crate) struct Cache {
     folder: PathBuf,
-    /// What all parts depend on.
+    /// The inputs that all parts depend on.
     options: String,
 }
 

@@ -25,8 +25,8 @@ pub(crate) fn colour() -> bool {
     std::io::stderr().is_terminal() || (in_build_script() && cargo_has_terminal())
 }
 
-/// Cargo captures what a build script prints and shows it when the script fails, so the script's own
-/// standard error is never a terminal. What matters is where cargo's goes.
+/// Cargo captures the output of a build script and shows it when the script fails, so the script's own standard error
+/// is never a terminal. The destination of cargo's output decides.
 fn cargo_has_terminal() -> bool {
     #[cfg(target_os = "linux")]
     {

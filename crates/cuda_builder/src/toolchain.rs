@@ -1,4 +1,4 @@
-//! Finds a compiler that can build kernels, and says what to install where there is none.
+//! Finds a compiler that can build kernels, or suggests what to install.
 //!
 //! A kernel needs `core` compiled for `nvptx64-nvidia-cuda`. No toolchain ships that, so the sources
 //! of the standard library must be there; with them any stable or nightly rustc will do. This module
@@ -88,31 +88,31 @@ impl Version {
 pub struct Rejected {
     /// The compiler.
     pub rustc: PathBuf,
-    /// What `rustc --version` printed, where it ran.
+    /// The output of `rustc --version`, if it ran.
     pub release: Option<String>,
     /// How it was found.
     pub origin: Origin,
-    /// What it lacks.
+    /// The missing requirement.
     pub reason: Lack,
 }
 
-/// What a compiler lacks.
+/// A requirement that a compiler does not meet.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Lack {
-    /// It does not run.
+    /// The compiler does not run.
     #[error("it does not run: {0}")]
     Broken(String),
-    /// It is older than [`OLDEST`].
+    /// The compiler is older than [`OLDEST`].
     #[error("it is older than {OLDEST}")]
     Old,
     /// The standard library's sources are not there.
     #[error("the library sources are missing (looked in {})", .0.display())]
     Sources(PathBuf),
-    /// There is no cargo beside it.
+    /// The toolchain has no `cargo` next to `rustc`.
     #[error("there is no cargo beside it")]
     Cargo,
-    /// Its LLVM is not there as a shared library.
+    /// The toolchain has no LLVM as a shared library.
     #[error("its LLVM {0} was not found as a shared library")]
     Llvm(String),
 }
@@ -154,7 +154,7 @@ impl fmt::Display for NotFound {
 /// sources, else the distribution's.
 ///
 /// # Errors
-/// Says which compilers there are, what each lacks, and which command would help.
+/// Lists the compilers found, what each lacks, and the command that would help.
 pub fn find() -> Result<Toolchain, NotFound> {
     let candidates = candidates();
     // Asking a compiler takes longer than looking at its files.
@@ -341,7 +341,7 @@ fn inspect(candidate: &Candidate) -> Result<Toolchain, Rejected> {
 /// The packages that Debian 12 and its relatives have for building kernels.
 pub const DEBIAN_PACKAGES: [&str; 3] = ["rustc-web", "cargo-web", "rust-web-src"];
 
-/// What to run, judging by what is there.
+/// Suggests commands that complete or install a toolchain.
 fn remedies(rejected: &[Rejected]) -> Vec<String> {
     let mut remedies = Vec::new();
     if rejected.iter().any(|r| r.origin == Origin::Override) {

@@ -4,7 +4,7 @@
     target_arch = "nvptx64",
     allow(internal_features, reason = "the device's instructions are the compiler's internals")
 )]
-//! What a CUDA kernel written in Rust may call, and how the host calls the kernel.
+//! The device library of CUDA kernels written in Rust, and the host's side of kernel calls.
 //!
 //! A kernel crate is compiled twice. For `nvptx64-nvidia-cuda` its [`#[kernel]`](kernel) functions
 //! become PTX entry points; for the host the same functions become typed launchers that return a

@@ -18,7 +18,7 @@ use syn::{
 use crate::signature::{Problems, source_text};
 use crate::symbols;
 
-/// What stands in the parentheses.
+/// The contents of the parentheses.
 pub(crate) struct Arguments {
     contract: Vec<(Ident, TokenStream)>,
     /// Whether mathematics are fast: not stated about launches, but how the kernel is compiled.
@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
     pub(crate) architectures: Vec<LitStr>,
     /// The name in the PTX, if it is not the function's.
     name: Option<LitStr>,
-    /// What a generic kernel is compiled for; of any other kernel one, without bindings.
+    /// The instances of a generic kernel; for any other kernel one instance, without bindings.
     pub(crate) instances: Vec<Instance>,
 }
 
@@ -132,11 +132,11 @@ impl Instance {
 }
 
 impl Binding {
-    /// The value as part of an identifier: `half::f16` is `f16`, `[f32; 4]` is `f32_4`, `-1` is `m1`.
+    /// The value as part of an identifier: `half::f16` becomes `f16`, `[f32; 4]` becomes `f32_4`, `-1` becomes `m1`.
     fn name(&self) -> String {
         let text = source_text(&self.value);
         let mut name = String::new();
-        // Of a path only the last segment.
+        // A path contributes its last segment only.
         for word in text.replace("- ", "m").split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')) {
             let word = word.rsplit(':').next().unwrap_or_default();
             if !word.is_empty() {
@@ -150,7 +150,7 @@ impl Binding {
     }
 }
 
-/// What a key of the contract takes.
+/// The type of the value of a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Takes {
     Shape,
@@ -160,7 +160,7 @@ enum Takes {
     Nothing,
 }
 
-/// The keys: name, what it takes, and how it is written.
+/// The keys: name, type of the value, and an example.
 const KEYS: [(&str, Takes, &str); 11] = [
     ("block", Takes::Shape, "block = 256` or `block = (16, 16)"),
     ("max_threads", Takes::Number, "max_threads = 256"),
@@ -181,7 +181,7 @@ const ARCH: &str = "arch";
 /// The key of the name in the PTX.
 const NAME: &str = "name";
 
-/// What others call the keys, and what is chosen at the launch.
+/// Other systems' names of the keys, and options that belong to a launch.
 const OTHER_NAMES: [(&str, &str); 23] = [
     ("architecture", "arch"),
     ("block_dim", "block"),
@@ -387,7 +387,7 @@ fn number(key: &Ident, example: &str, value: &Expr) -> syn::Result<TokenStream> 
     }
 }
 
-/// `"sm_90a"` or `["sm_90a", "sm_80"]`. Which there are the builder knows.
+/// Parses `"sm_90a"` or `["sm_90a", "sm_80"]`. The builder checks that the architectures exist.
 fn architectures(example: &str, value: Expr) -> syn::Result<Vec<LitStr>> {
     let place = value.span();
     let elements: Vec<Expr> = match value {
@@ -445,13 +445,13 @@ fn entry_name(example: &str, value: &Expr) -> syn::Result<LitStr> {
     }
 }
 
-/// Whether a text is one such as `sm_90`, `sm_90a` or `sm_100f`.
+/// Whether a text is spelled like an architecture: `sm_90`, `sm_90a` or `sm_100f`.
 fn is_architecture(text: &str) -> bool {
     let digits = text.strip_prefix("sm_").map(|short| short.strip_suffix(['a', 'f']).unwrap_or(short));
     digits.is_some_and(|digits| (2..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Keys that are there twice, or that contradict each other.
+/// Reports duplicate keys, and keys that contradict each other.
 fn conflicts(contract: &[(Ident, TokenStream)], problems: &mut Problems) {
     let find = |name: &str| contract.iter().map(|(key, _)| key).find(|key| *key == name);
     for (index, (key, _)) in contract.iter().enumerate() {

@@ -14,7 +14,7 @@ use crate::kernel::Kernel;
 use crate::signature::{self, Problems, source_text};
 use crate::vectorize::{function, qualifiers, renamed};
 
-/// As many operands as `cuda_std::vectorize` has tuples for.
+/// The largest number of operands: `cuda_std::vectorize` implements its traits for tuples up to this length.
 const MOST: usize = 8;
 
 pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
@@ -205,8 +205,8 @@ impl<'f> Gufunc<'f> {
         Ok((function, parameters))
     }
 
-    /// A proof that the function takes views of any lifetime, and so keeps nothing beyond a launch. Of a generic function
-    /// the device's compilation finds it.
+    /// A proof that the function takes views of any lifetime, and so keeps no view beyond a launch. For a generic
+    /// function the device's compilation proves it.
     fn outlived(&self) -> TokenStream {
         let sig = &self.item.sig;
         if sig.generics.type_params().next().is_some() || sig.generics.const_params().next().is_some() {

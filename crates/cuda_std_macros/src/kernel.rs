@@ -188,7 +188,7 @@ impl<'k> Kernel<'k> {
     }
 }
 
-/// What the device gets.
+/// The expansion for the device.
 impl Kernel<'_> {
     /// The PTX entries.
     pub(crate) fn entries(self) -> TokenStream {
@@ -440,7 +440,7 @@ impl Kernel<'_> {
     }
 }
 
-/// What the host gets.
+/// The expansion for the host.
 impl Kernel<'_> {
     /// The launcher, and what it finds the entry for its types by.
     fn host(self) -> TokenStream {
@@ -467,7 +467,7 @@ impl Kernel<'_> {
         (quote! { (): #finder<#(#names),*>, }, quote! { <() as #finder<#(#names),*>>::KERNEL })
     }
 
-    /// Of a generic kernel, the trait that has the entry for each combination of its types.
+    /// For a generic kernel: the trait that maps each combination of types to its entry.
     pub(crate) fn finder_items(self) -> TokenStream {
         if !self.is_generic() {
             return TokenStream::new();

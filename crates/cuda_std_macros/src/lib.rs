@@ -183,9 +183,9 @@ pub fn vectorize(arguments: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes a function of arrays one of many: Numba's `guvectorize`, NumPy's generalized universal functions.
 ///
-/// The text says which axes belong to a call of the function: `"(m,n),(n,p)->(m,p)"`. Axes of one name are as long, and
-/// numbers are lengths. The function takes a `View` for each operand, a plain element where there are no axes, and at last
-/// a `ViewMut` for the result. The axes before those are gone through, with one thread for each call; they broadcast.
+/// The text names the axes of each call of the function: `"(m,n),(n,p)->(m,p)"`. Axes of the same name have the same
+/// length, and numbers are lengths. The function takes a `View` for each operand, a plain element for an operand
+/// without axes, and finally a `ViewMut` for the result. Leading axes broadcast, with one thread for each call.
 /// Elements of a new result that the function does not write are 0.
 ///
 /// ```

@@ -19,7 +19,7 @@ pub(crate) fn address_space(arguments: TokenStream, item: TokenStream) -> syn::R
         return Err(Error::new_spanned(&space, format!("a static cannot be in the address space `{space}`; {known}")));
     };
     let item = static_item("address_space", item)?;
-    // What a type has to be for its statics to be used without `unsafe` there.
+    // The bound on types whose statics are used without `unsafe` in this memory.
     let bound = match space.to_string().as_str() {
         "shared" => Some(quote! { ::cuda_std::shared::Uninitialised }),
         "constant" => Some(quote! { ::cuda_std::constant::Unchanging }),

@@ -1,8 +1,8 @@
 //! `print!` and `println!` in kernels: the format string is taken apart here.
 //!
-//! What remains is a list of pieces and the arguments; `cuda_std::io` joins them to a C format
-//! string in a constant, once the types of the arguments are known. On the host the standard
-//! library prints.
+//! The result is a list of pieces and the arguments; `cuda_std::io` joins them to a C format string
+//! in a constant, once the types of the arguments are known. On the host the standard library
+//! prints.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
@@ -65,7 +65,7 @@ enum Piece {
     },
 }
 
-/// Which value a placeholder is for.
+/// The value that a placeholder refers to.
 #[derive(Debug, PartialEq, Eq)]
 enum Of {
     Next,

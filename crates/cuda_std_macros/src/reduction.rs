@@ -1,6 +1,6 @@
 //! The expansion of `#[reduction]`: an operator in place of the function, and its two kernels.
 //!
-//! What the kernels do is `cuda_std::algorithms`' business; here they get names and types.
+//! `cuda_std::algorithms` implements the kernels; this module gives them names and types.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};

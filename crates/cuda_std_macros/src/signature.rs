@@ -28,7 +28,7 @@ pub(crate) enum Kind {
     /// As `cuda_std::KernelParameter` says for this type: the type as written, less the reference
     /// of a slice.
     Bound(Box<Type>),
-    /// As the raw pointer it is.
+    /// Unchanged, as a raw pointer.
     Pointer,
     /// As a reference to this type, of an unsafe kernel: the host passes a pointer.
     Reference(Box<Type>),
@@ -77,8 +77,8 @@ pub(crate) fn parameters(function: &ItemFn) -> syn::Result<Vec<Parameter>> {
     Ok(parameters)
 }
 
-/// A block has 16 barriers: one is `sync_threads`, and each parameter of shared memory has one. Those that have another name
-/// are counted by their types, in `cuda_std::shared::barriers`.
+/// Checks the limit of 16 barriers in a block: `sync_threads` uses one, and each parameter of shared memory one.
+/// `cuda_std::shared::barriers` counts parameters whose types have other names.
 fn sixteenth_barrier(parameters: &[Parameter], problems: &mut Problems) {
     let mut shared =
         parameters.iter().filter(|parameter| matches!(parameter.kind, Kind::Shared | Kind::SharedSlice(_)));

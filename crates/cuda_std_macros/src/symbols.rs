@@ -6,7 +6,7 @@ use syn::{Error, Ident};
 /// Functions that the device's runtime and the compiler call.
 const TAKEN: [&str; 9] = ["bcmp", "free", "malloc", "memcmp", "memcpy", "memmove", "memset", "strlen", "vprintf"];
 
-/// What begins the names of the compiler's, of libdevice (`__nv_`), of this library (`__rumba_`) and of the driver's own
+/// Prefixes of names of the compiler, of libdevice (`__nv_`), of this library (`__rumba_`) and of the driver's own
 /// functions (`__assertfail`, `__cuda_`).
 const PREFIXES: [&str; 3] = ["__", "_R", "_ZN"];
 

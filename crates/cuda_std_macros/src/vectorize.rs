@@ -1,8 +1,8 @@
 //! The expansion of `#[vectorize]`: the function as it is, two kernels that apply it to each element, and a type of the
 //! function's name with the call for arrays.
 //!
-//! The kernels are what one would write with `#[kernel]`, and expanded as it does. How arrays broadcast and which of the
-//! kernels it is, the host decides when it has the arrays.
+//! The kernels look like handwritten kernels with `#[kernel]`, and expand in the same way. The host broadcasts the
+//! arrays and chooses the kernel when it has the arrays.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -13,7 +13,7 @@ use crate::arguments;
 use crate::kernel::Kernel;
 use crate::signature::{self, Parameter, Problems, source_text};
 
-/// As many operands as `cuda_std::vectorize` has tuples for.
+/// The largest number of operands: `cuda_std::vectorize` implements its traits for tuples up to this length.
 const MOST: usize = 8;
 
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
@@ -72,7 +72,7 @@ pub(crate) fn function(item: TokenStream, attribute: &str, example: &str) -> syn
     })
 }
 
-/// What the arguments of `#[kernel]` are told, in the name of another attribute.
+/// Renames `#[kernel]` in an error to another attribute.
 pub(crate) fn renamed(error: Error, attribute: &str) -> Error {
     let mut errors = error.into_iter().map(|error| {
         let message = error.to_string().replace("#[kernel", &format!("#[{attribute}"));
@@ -251,7 +251,7 @@ impl<'f> Function<'f> {
     }
 }
 
-/// What a function for arrays cannot be.
+/// The qualifiers that a function for arrays cannot have.
 pub(crate) fn qualifiers(item: &ItemFn, what: &str, problems: &mut Problems) {
     let signature = &item.sig;
     if let Some(asyncness) = signature.asyncness {

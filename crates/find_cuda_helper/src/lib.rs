@@ -1,5 +1,5 @@
-//! Stands in for the crate of this name, by which the build scripts of `cust` and `cust_raw` look for an installed CUDA and
-//! fail where there is none.
+//! Replaces the crate of this name, by which the build scripts of `cust` and `cust_raw` look for an installed CUDA and
+//! fail without one.
 //!
 //! A program on Rumba needs none: every driver call of `cust` is a function of `rumba-driver`, which loads NVIDIA's library
 //! when the program runs, where there is one. So there is nothing to find and nothing to link. A workspace takes this crate by

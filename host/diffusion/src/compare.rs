@@ -6,14 +6,14 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use std::process::{Command, Stdio};
 
-/// What a row is called, and the environment of its process.
+/// The names of rows, and the environments of their processes.
 const ROWS: [(&str, &[(&str, &str)]); 3] = [
     ("one core", &[("RUMBA_DEVICE", "soft"), ("RUMBA_WORKERS", "1")]),
     ("all cores", &[("RUMBA_DEVICE", "soft"), ("RUMBA_WORKERS", "0")]),
     ("GPU", &[("RUMBA_DEVICE", "gpu")]),
 ];
 
-/// What checks and profiles look at is this process.
+/// Variables of checks and profiles observe this process only.
 const OBSERVED: [&str; 2] = ["RUMBA_CHECK", "RUMBA_PROFILE_JSON"];
 
 /// Draws each digit once with the settings of this program, in three ways, and prints a table of times.

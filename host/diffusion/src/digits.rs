@@ -37,7 +37,7 @@ pub fn network<T: Element>(nn: &Nn) -> Result<UNet2d<T>> {
     UNet2d::load(&weights, &shape)
 }
 
-/// What makes pictures of latents, with its weights as numbers of `T`.
+/// Decodes latents to pictures, with its weights as numbers of `T`.
 ///
 /// # Errors
 /// The runtime's.
@@ -53,12 +53,12 @@ pub fn decoder<T: Element>(nn: &Nn) -> Result<VaeDecoder<T>> {
 /// Pictures are drawn as latents, and decoded at the end.
 #[derive(Debug)]
 pub struct Sampler<T> {
-    /// What the latents are so far: noise at first.
+    /// The latents so far: noise at first.
     latents: Array<f32, 4>,
     decoded: Array<f32, 4>,
     /// The time of each picture, of 1000.
     times: Array<f32, 1>,
-    /// What latents and velocities are multiplied by.
+    /// The factors of latents and of velocities.
     factors: [Array<f32, 1>; 2],
     step: Program,
     decoder: VaeDecoder<T>,

@@ -1,4 +1,4 @@
-//! What can go wrong between a folder of weights and a picture.
+//! Errors between a folder of weights and a picture.
 
 use std::path::PathBuf;
 
@@ -8,14 +8,14 @@ pub(crate) const LARGEST: usize = 1 << 14;
 /// The result of this library's calls.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a picture was not drawn. The text is meant to be shown as it is.
+/// Why a picture was not drawn. The text can be shown to users unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no such folder.
+    /// The folder does not exist.
     #[error("{} is no folder\nhelp: weights come in the layout of diffusers, as its `save_pretrained` writes it", folder.display())]
     NoFolder {
-        /// What was given.
+        /// The given path.
         folder: PathBuf,
     },
 
@@ -26,7 +26,7 @@ pub enum Error {
         folder: PathBuf,
         /// The files.
         missing: Vec<String>,
-        /// What there is instead.
+        /// A note about the contents of the folder, if any.
         note: Option<String>,
     },
 
@@ -44,11 +44,11 @@ pub enum Error {
     Json {
         /// The file.
         file: PathBuf,
-        /// What is wrong.
+        /// The problem.
         error: serde_json::Error,
     },
 
-    /// A setting that is missing, or has a value that is not supported.
+    /// A setting is missing or has an unsupported value.
     #[error("setting `{setting}` of {} is {value}; {supported}", file.display())]
     Setting {
         /// The file.
@@ -57,7 +57,7 @@ pub enum Error {
         setting: String,
         /// Its value, as JSON.
         value: String,
-        /// What is supported.
+        /// The supported values.
         supported: String,
     },
 
@@ -66,7 +66,7 @@ pub enum Error {
     Tokenizer {
         /// The file.
         file: PathBuf,
-        /// What is wrong.
+        /// The problem.
         error: String,
     },
 
@@ -75,7 +75,7 @@ pub enum Error {
     Text {
         /// The text.
         text: String,
-        /// What is wrong.
+        /// The problem.
         error: String,
     },
 
@@ -99,18 +99,18 @@ pub enum Error {
         rows: usize,
         /// Pixels of a row.
         columns: usize,
-        /// What they are to be multiples of.
+        /// The required divisor.
         multiple: usize,
     },
 
-    /// Numbers that are not as many as a picture has.
+    /// A slice whose length differs from the size of a picture.
     #[error("{what} has {len} numbers; a picture of this size has {wanted}")]
     Length {
-        /// What they are.
+        /// What the slice holds.
         what: &'static str,
-        /// How many there are.
+        /// The length of the slice.
         len: usize,
-        /// How many there should be.
+        /// The required length.
         wanted: usize,
     },
 
@@ -123,7 +123,7 @@ pub enum Error {
         most: usize,
     },
 
-    /// An image that would stay as it is.
+    /// No step is left, so the image would stay unchanged.
     #[error(
         "no step is left of {steps} at strength {strength}: strength is from 0 to 1, and says which part of the steps is done"
     )]

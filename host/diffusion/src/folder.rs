@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 /// A network of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// What makes numbers of a text.
+    /// Encodes text as vectors.
     TextEncoder,
-    /// What says which noise a picture has.
+    /// Predicts the noise in a picture.
     UNet,
-    /// What makes pictures of latents, and latents of pictures.
+    /// Decodes latents to pictures, and encodes pictures as latents.
     Vae,
 }
 
@@ -51,7 +51,7 @@ pub struct Folder {
     pub unet: UNet2dShape,
     /// How large the autoencoder is.
     pub vae: VaeShape,
-    /// What latents are multiplied by, so that they are as large as noise.
+    /// The factor that scales latents to the magnitude of the noise.
     pub scaling: f64,
     /// Rows and columns of the pictures that the networks were trained on.
     pub size: usize,
@@ -104,7 +104,7 @@ impl Folder {
     /// The weights of a network.
     ///
     /// # Errors
-    /// [`Error::Lacks`] if there are none in the format safetensors; those of [`Weights::open`].
+    /// [`Error::Lacks`] if no file has the safetensors format; the errors of [`Weights::open`].
     pub fn weights(&self, nn: &Nn, part: Part) -> Result<Weights> {
         let Some(file) = weights(&self.path, part) else {
             return Err(lacks(&self.path, vec![part]));
@@ -121,7 +121,7 @@ impl Folder {
     }
 }
 
-/// Whether all is there that a pipeline is made of.
+/// Checks that the folder has all files of a pipeline.
 fn complete(path: &Path) -> Result<()> {
     let mut missing = Vec::new();
     for file in ["scheduler/scheduler_config.json", "text_encoder/config.json", "unet/config.json", "vae/config.json"] {
@@ -222,7 +222,7 @@ fn unet_shape(settings: &Settings) -> Result<UNet2dShape> {
             .refuse("in_channels", "only as many as `out_channels` are supported, which leaves out inpainting");
     }
     let widths = settings.levels("block_out_channels")?;
-    // What diffusers calls the size of a head there is how many heads there are (diffusers' issue 2011).
+    // Diffusers names the number of heads as if it were the size of a head (diffusers' issue 2011).
     let heads = match settings.get("num_attention_heads") {
         Some(_) => "num_attention_heads",
         None => "attention_head_dim",
@@ -249,7 +249,7 @@ fn unet_shape(settings: &Settings) -> Result<UNet2dShape> {
     })
 }
 
-/// Which levels look at the text.
+/// The levels that attend to the text.
 fn blocks(settings: &Settings, setting: &str, [without, with]: [&str; 2], levels: usize) -> Result<Vec<bool>> {
     let look = |value: &Value| match value.as_str()? {
         name if name == with => Some(true),

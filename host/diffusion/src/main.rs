@@ -133,7 +133,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// The file that is written: where there is no other name for it, one in `target`.
+/// The output file: `--out` if given, otherwise a file in `target`.
 fn out(args: &Args, name: &str) -> Result<PathBuf> {
     if let Some(out) = &args.out {
         return Ok(out.clone());
@@ -175,7 +175,7 @@ fn draw<T: Element>(nn: &Nn, folder: Folder, prompt: &str, args: &Args) -> Resul
         (None, None) => [trained; 2],
     };
     let len = pipeline.latents(size)?.iter().product();
-    // Two different ones, if there is a picture.
+    // The noise and the sample differ, if there is a picture.
     let numbers = normal(args.seed, 2 * len);
     let (noise, sample) = numbers.split_at(len);
     let pixels = image.map(|image| image.resized(size).numbers());

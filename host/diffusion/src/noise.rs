@@ -6,7 +6,7 @@ use std::f64::consts::TAU;
 pub fn normal(seed: u64, count: usize) -> Vec<f32> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut number = || {
-        // Never 0, whose logarithm is none.
+        // Never 0, which has no logarithm.
         let radius = (-2.0 * (1.0 - random.f64()).ln()).sqrt();
         (radius * (TAU * random.f64()).cos()) as f32
     };

@@ -28,12 +28,12 @@ impl Picture {
         Picture { columns, rows, pixels: numbers.iter().map(shade).collect() }
     }
 
-    /// The same as numbers from 0 to 1.
+    /// The pixels as numbers from 0 to 1.
     pub fn numbers(&self) -> Vec<f32> {
         self.pixels.iter().map(|&shade| f32::from(shade) / 255.0).collect()
     }
 
-    /// Reads a PNG. What is transparent in it is drawn on white.
+    /// Reads a PNG. Transparent pixels are blended with white.
     ///
     /// # Errors
     /// [`Error::Picture`].
@@ -86,7 +86,7 @@ impl Picture {
         written.map_err(|reason| error(reason.to_string()))
     }
 
-    /// The same in another size, by the cubic filter of Keys 1981 with a = -1/2; where it becomes smaller, the filter is as much wider.
+    /// Resizes the picture, by the cubic filter of Keys 1981 with a = -1/2, widened in proportion when shrinking.
     #[must_use]
     pub fn resized(&self, [rows, columns]: [usize; 2]) -> Picture {
         if [rows, columns] == [self.rows, self.columns] {

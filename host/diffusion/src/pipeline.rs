@@ -19,12 +19,12 @@ pub struct Pipeline<T> {
     decoder: VaeDecoder<T>,
 }
 
-/// What is to be drawn.
+/// The description of a picture.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// What the picture shows.
+    /// The text that the picture shows.
     pub prompt: &'a str,
-    /// What it does not.
+    /// The text that the picture avoids.
     pub negative: &'a str,
     /// How much more it shows the one than the other (Ho, Salimans 2022). 1 or less leaves the second out.
     pub guidance: f64,
@@ -32,13 +32,13 @@ pub struct Request<'a> {
     pub size: [usize; 2],
     /// How it is drawn.
     pub sampler: Sampler,
-    /// In how many steps.
+    /// The number of steps.
     pub steps: usize,
-    /// What it is drawn from.
+    /// What the picture is drawn from.
     pub source: Source<'a>,
 }
 
-/// What a picture is drawn from. Noise has as many numbers as latents, whose shape is [`Pipeline::latents`].
+/// What a picture is drawn from. A slice of noise has the length of the latents, whose shape is [`Pipeline::latents`].
 #[derive(Clone, Copy, Debug)]
 pub enum Source<'a> {
     /// Noise.
@@ -49,14 +49,14 @@ pub enum Source<'a> {
         pixels: &'a [f32],
         /// The part of the steps that is done: 1 leaves nothing of the picture.
         strength: f64,
-        /// Noise that chooses latents of the picture.
+        /// Noise that samples latents from the encoder's distribution.
         sample: &'a [f32],
-        /// Noise that is added to them.
+        /// Noise that is added to the latents.
         noise: &'a [f32],
     },
 }
 
-/// What has been done of a picture.
+/// Progress of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The texts were read, and the picture if there is one: so many steps follow.
@@ -87,7 +87,7 @@ enum Factor {
     /// How much the text's prediction counts, and that of the other text.
     Guidance,
     Opposite,
-    /// Those of [`Step`].
+    /// The errors of [`Step`].
     Input,
     Picture,
     Noise,
@@ -103,7 +103,7 @@ impl<T: Element> Pipeline<T> {
     /// Reads the weights of a folder.
     ///
     /// # Errors
-    /// [`rumba_nn::WeightError`] of weights that are not there, or not what the folder's settings say; [`Error::Tokenizer`]; the runtime's.
+    /// [`rumba_nn::WeightError`] for weights that are missing or do not fit; [`Error::Tokenizer`]; the runtime's.
     pub fn open(nn: &Nn, folder: Folder) -> Result<Pipeline<T>> {
         let mut text = folder.weights(nn, Part::TextEncoder)?;
         // Older versions of transformers wrote the name of the part of CLIP.
@@ -185,7 +185,7 @@ impl<T: Element> Pipeline<T> {
         Ok(Drawing { latents, pixels, cut })
     }
 
-    /// What stands for the texts, `[texts, words, numbers]`: for the one that the picture is not to show, if it counts, and for the other.
+    /// The encoded texts, `[texts, words, numbers]`: the negative text, if it has an effect, and the prompt.
     fn read(&self, request: &Request<'_>) -> Result<(Array<f32, 3>, usize)> {
         let mut texts = vec![self.words.read(request.prompt)?];
         if request.guidance > 1.0 {

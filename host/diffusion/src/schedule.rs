@@ -31,7 +31,7 @@ impl fmt::Display for Sampler {
     }
 }
 
-/// What a network predicts.
+/// The quantity that a network predicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prediction {
     /// The noise.
@@ -42,7 +42,7 @@ pub enum Prediction {
     Sample,
 }
 
-/// Which times steps are at: the second table of Lin et al. 2024.
+/// The times of steps: the second table of Lin et al. 2024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
     /// Multiples of a whole number, from 0 on.
@@ -59,7 +59,7 @@ pub struct Schedule {
     /// How much of a picture is left at each time, squared.
     signals: Vec<f64>,
     prediction: Prediction,
-    /// That of the file, if it has one: otherwise each sampler has its own.
+    /// The spacing from the file, if given; otherwise each sampler has its own spacing.
     spacing: Option<Spacing>,
     offset: usize,
     /// Whether DDIM ends without noise, or with that of the first time.
@@ -118,7 +118,7 @@ impl Schedule {
             ("variance_type", Value::Null),
         ])?;
         let (first, last) = (settings.number("beta_start", Some(0.0001))?, settings.number("beta_end", Some(0.02))?);
-        // What betas are the powers of.
+        // The exponent of the betas.
         let power = settings.choice("beta_schedule", Some(1), &[("linear", 1), ("scaled_linear", 2)])?;
         let count = settings.count("num_train_timesteps", Some(1000))?;
         if !(0.0 < first && first <= last && last < 1.0) {
@@ -173,7 +173,7 @@ impl Schedule {
         })
     }
 
-    /// The sampler that the folder names, if it is one of those here.
+    /// The sampler that the folder names, if supported.
     pub fn sampler(&self) -> Option<Sampler> {
         self.sampler
     }
@@ -309,7 +309,7 @@ impl Level {
         self.signal.hypot(self.noise)
     }
 
-    /// What DPM-Solver counts steps in: half the logarithm of the ratio of signal to noise.
+    /// The step variable of DPM-Solver: half the logarithm of the ratio of signal to noise.
     fn time(self) -> f64 {
         (self.signal / self.noise).ln()
     }
@@ -347,7 +347,7 @@ mod tests {
         numbers.iter().map(|number| number.as_f64().expect("a number")).collect()
     }
 
-    /// What `tests/goldens/make.py` has in place of a network, and what diffusers makes of it.
+    /// The stand-in for a network in `tests/goldens/make.py`, and the results of diffusers with it.
     #[test]
     fn samplers_do_what_those_of_diffusers_do() {
         let file = include_str!("../tests/goldens/schedules.json");
@@ -386,7 +386,7 @@ mod tests {
                 }
             }
             for (own, expected) in x.iter().zip(numbers(&case["result"])) {
-                // Those of diffusers are in f32.
+                // Diffusers computes in f32.
                 assert!((own - expected).abs() < 1e-4 * expected.abs().max(1.0), "{x:?}: {case}");
             }
         }

@@ -1,4 +1,4 @@
-//! Files of settings, which are objects of JSON. What reads a setting says which values of it are supported.
+//! Files of settings, which are objects of JSON. The reader of a setting states the supported values.
 
 use crate::error::{Error, Result};
 use serde_json::{Map, Value};
@@ -41,7 +41,7 @@ impl Settings {
         self.values.get(setting).filter(|value| !value.is_null())
     }
 
-    /// What is told of a value that is not supported.
+    /// The error for a setting whose value is not supported.
     pub(crate) fn refuse<R>(&self, setting: &str, supported: impl Into<String>) -> Result<R> {
         Err(Error::Setting {
             file: self.file.clone(),
@@ -51,7 +51,7 @@ impl Settings {
         })
     }
 
-    /// A setting that is read by a function, which knows the values that are supported.
+    /// Reads a setting by a function, which returns `None` for unsupported values.
     fn read_as<R>(
         &self,
         setting: &str,
@@ -119,7 +119,7 @@ impl Settings {
         })
     }
 
-    /// Settings that have one value only here: those that are left out have it.
+    /// Checks settings that support a single value, which is also their default.
     pub(crate) fn fixed(&self, settings: &[(&str, Value)]) -> Result<()> {
         for (setting, only) in settings {
             let value = self.values.get(*setting).unwrap_or(only);

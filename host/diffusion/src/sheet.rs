@@ -16,7 +16,7 @@ const GAP: usize = 6;
 const STEPS: usize = 6;
 const GUIDANCE: f64 = 2.0;
 
-/// What is timed.
+/// The phases that are timed.
 pub(crate) const TIMES: [&str; 4] = ["recording", "drawing", "decoding", "transfers"];
 
 /// How many seconds each took, and on which device: what a process prints for another.

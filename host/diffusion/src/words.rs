@@ -14,7 +14,7 @@ use tokenizers::{AddedToken, SplitDelimiterBehavior, Tokenizer};
 const BEGINNING: &str = "<|startoftext|>";
 const END: &str = "<|endoftext|>";
 
-/// What words are: those of CLIP (Radford et al. 2021), before pairs are joined.
+/// The pattern of words: CLIP's (Radford et al. 2021), before pairs are joined.
 const WORDS: &str = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+";
 
 /// A tokenizer of CLIP, with its table of words.
@@ -113,8 +113,8 @@ fn of_pairs(vocabulary: &Path, merges: &Path) -> tokenizers::Result<Tokenizer> {
     Ok(tokenizer)
 }
 
-/// What texts are padded with, and how long they are then. What `special_tokens_map.json` says goes before `tokenizer_config.json`, as in the
-/// versions of transformers that wrote both.
+/// The padding of texts, and their padded length. `special_tokens_map.json` takes precedence over
+/// `tokenizer_config.json`, as in the versions of transformers that wrote both.
 fn settings(folder: &Path, longest: usize) -> Result<(String, usize)> {
     let (mut padding, mut length) = (END.to_owned(), longest);
     for name in ["tokenizer_config.json", "special_tokens_map.json"] {

@@ -1,4 +1,4 @@
-//! What the gallery's programs share: options, the device and its module, the table at the end.
+//! Shared parts of the gallery's programs: options, the device and its module, the table at the end.
 //!
 //! The kernels, the data and the checks are each program's own; nothing here is part of the runtime.
 
@@ -111,7 +111,7 @@ impl Showcase {
         &self.module
     }
 
-    /// Launches a kernel with one warp, so that loading it is not measured later.
+    /// Launches a kernel with one warp, so that later measurements exclude loading the kernel.
     ///
     /// # Errors
     /// The launch's.

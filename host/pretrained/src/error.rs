@@ -1,15 +1,15 @@
-//! What can go wrong with the files of a network.
+//! Errors in the files of a network.
 
 use std::path::{Path, PathBuf};
 
 /// The result of this library's calls.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a network was not read or run. The text is meant to be shown as it is.
+/// Why a network was not read or run. The text can be shown to users unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file that is not there, or cannot be read.
+    /// A file is missing or cannot be read.
     #[error("{} cannot be read: {error}\nhelp: `cargo xtask setup --models` fetches published networks", file.display())]
     Unreadable {
         /// The file.
@@ -23,7 +23,7 @@ pub enum Error {
     Model {
         /// The file.
         file: PathBuf,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
 
@@ -32,7 +32,7 @@ pub enum Error {
     Sentence {
         /// The sentence.
         sentence: String,
-        /// What is wrong.
+        /// The problem.
         error: String,
     },
 
@@ -52,7 +52,7 @@ pub(crate) fn read(file: &Path) -> Result<Vec<u8>> {
     std::fs::read(file).map_err(|error| Error::Unreadable { file: file.to_owned(), error })
 }
 
-/// What a file of JSON says.
+/// Parses a file of JSON.
 pub(crate) fn parse<T: serde::de::DeserializeOwned>(file: &Path) -> Result<T> {
     serde_json::from_slice(&read(file)?)
         .map_err(|error| Error::Model { file: file.to_owned(), reason: error.to_string() })

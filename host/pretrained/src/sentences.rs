@@ -20,7 +20,7 @@ pub struct Sentences<T> {
     width: usize,
 }
 
-/// What is read of a `config.json` of transformers.
+/// The fields of a `config.json` of transformers that this module reads.
 #[derive(Deserialize)]
 struct Config {
     model_type: String,
@@ -81,7 +81,7 @@ impl<T: Element> Sentences<T> {
         })
     }
 
-    /// The numbers of a sentence's words, with those of its beginning and its end. What is too long is cut off.
+    /// The tokens of a sentence, including the tokens for beginning and end. Excess tokens are cut off.
     ///
     /// # Errors
     /// [`Error::Sentence`].

@@ -1,6 +1,6 @@
 //! Networks for pictures as TensorFlow.js writes them: a graph of layers in `model.json`, and weights in files beside it.
 //!
-//! The layers that residual dense networks (Zhang et al. 2018) are made of are supported, which is what the smaller networks of UpscalerJS are.
+//! Supports the layers of residual dense networks (Zhang et al. 2018), such as the smaller networks of UpscalerJS.
 
 use crate::error::{Error, Result, parse, read};
 use rumba::array::Array;
@@ -34,14 +34,14 @@ enum Kind<T> {
     Picture,
     Convolution(Convolution<T>),
     Activation(Activation),
-    /// Channels of one after those of others.
+    /// Concatenates inputs along the channels.
     Concatenate,
     Add,
     /// Twice as many rows and columns.
     Upsample,
 }
 
-/// What is read of a `model.json`.
+/// The fields of a `model.json` that this module reads.
 #[derive(Deserialize)]
 struct Model {
     #[serde(rename = "modelTopology")]

@@ -1,4 +1,4 @@
-//! What algorithms take: device memory as it is, and host slices by a copy.
+//! Arguments of algorithms: device memory directly, and host slices by a copy.
 
 use crate::base::error::Result;
 use crate::buffers::buffer::DeviceBuffer;
@@ -6,7 +6,7 @@ use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
 use crate::devices::device::Device;
 use bytemuck::Pod;
 
-/// What an algorithm reads: `&DeviceBuffer<T>`, a `DeviceSlice<T>`, or a host's `&[T]`, `&Vec<T>`, `&[T; N]`.
+/// An input of an algorithm: `&DeviceBuffer<T>`, a `DeviceSlice<T>`, or a host's `&[T]`, `&Vec<T>`, `&[T; N]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not what an algorithm reads elements of type `{T}` from",
     note = "inputs are `&DeviceBuffer<{T}>`, `DeviceSlice<{T}>`, `&[{T}]`, `&Vec<{T}>` or `&[{T}; N]`"
@@ -19,7 +19,7 @@ pub trait Source<'a, T: Pod> {
     fn on_device<R>(self, device: &Device, work: impl FnOnce(DeviceSlice<'_, T>) -> Result<R>) -> Result<R>;
 }
 
-/// What an algorithm writes: `&mut DeviceBuffer<T>`, a `DeviceSliceMut<T>`, or a host's `&mut [T]`, `&mut Vec<T>`,
+/// An output of an algorithm: `&mut DeviceBuffer<T>`, a `DeviceSliceMut<T>`, or a host's `&mut [T]`, `&mut Vec<T>`,
 /// `&mut [T; N]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not what an algorithm writes elements of type `{T}` to",

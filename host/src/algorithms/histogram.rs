@@ -67,8 +67,8 @@ values! {
 }
 
 impl Algorithms {
-    /// Counts the elements of `x` in bins of equal width, as many as there are counts: `counts[i]` is how many have `i` as
-    /// the whole part of `(x - start) * bins / (end - start)`. What is not in the range, NaN too, is not counted.
+    /// Counts elements of `x` in bins of equal width, one for each count: `counts[i]` is the number of elements whose
+    /// `(x - start) * bins / (end - start)` has the whole part `i`. NaN and elements outside the range are skipped.
     ///
     /// Integers are counted exactly. Floats are computed with as `(x - start) * (bins / (end - start))`, in their own type.
     ///
@@ -100,8 +100,8 @@ impl Algorithms {
         self.count(x, counts, |x, counts, local| T::call(x, range, counts, local))
     }
 
-    /// Counts how often each value occurs: `counts[i]` is how many elements of `x` are `i`. What is larger than the last
-    /// index is not counted.
+    /// Counts how often each value occurs: `counts[i]` is the number of elements of `x` equal to `i`. Elements above
+    /// the last index are not counted.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] and the driver's.

@@ -1,5 +1,5 @@
-//! Algorithms on whole slices: reduce, scan, sort, histogram, transpose, random numbers. One line each, as fast as NVIDIA's
-//! CUB. The kernels are ordinary ones of the crate `rumba-algorithms`; this module launches them.
+//! Algorithms on whole slices: reduce, scan, sort, histogram, transpose, random numbers. Each takes one line, and is as
+//! fast as NVIDIA's CUB. The kernels are ordinary kernels of the crate `rumba-algorithms`; this module launches them.
 //!
 //! Not here: elementwise functions, which a kernel of three lines does, and anything over several devices.
 
@@ -74,7 +74,7 @@ impl Algorithms {
         Algorithms { library: Library::new(device, kernels) }
     }
 
-    /// The same on a stream of its own instead of the default one.
+    /// The algorithms on another stream instead of the default stream.
     ///
     /// ```
     /// # use rumba::algorithms::{Algorithms, Sum};
@@ -281,7 +281,7 @@ impl Algorithms {
     }
 }
 
-/// What the algorithms' files have in common.
+/// Helpers that the algorithms' files share.
 impl Algorithms {
     fn device(&self) -> &Device {
         self.library.device()

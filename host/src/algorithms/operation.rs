@@ -8,8 +8,8 @@ use cuda_std::launch::Call;
 use rumba_algorithms as kernels;
 use std::marker::PhantomData;
 
-/// What [`reduce`](super::Algorithms::reduce) and the scans combine elements of type `T` with: [`Sum`], [`Product`],
-/// [`Min`], [`Max`], [`And`], [`Or`], [`Xor`], or an operator of one's own in [`Own`].
+/// The operator that combines elements of type `T` in [`reduce`](super::Algorithms::reduce) and the scans: [`Sum`],
+/// [`Product`], [`Min`], [`Max`], [`And`], [`Or`], [`Xor`], or a user's operator in [`Own`].
 #[diagnostic::on_unimplemented(
     message = "elements of type `{T}` cannot be combined with `{Self}`",
     note = "`Sum`, `Product`, `Min` and `Max` combine `u32`, `i32`, `u64`, `i64`, `f32` and `f64`; `And`, `Or` and `Xor` the \
@@ -20,7 +20,7 @@ pub trait Operation<T: Pod> {
     /// The combination of no elements.
     fn of_nothing(&self) -> T;
 
-    /// The module that has the kernels, unless it is the library's.
+    /// The module with the kernels; None for the library's own module.
     #[doc(hidden)]
     fn module(&self) -> Option<&Module> {
         None
@@ -113,7 +113,7 @@ pub struct Own<'m, O, T> {
 }
 
 impl<'m, O: Compiled<T>, T: Pod> Own<'m, O, T> {
-    /// An operator of a module, and the result for no elements. That is no element: it is not combined with others.
+    /// An operator of a module, and the result for no elements. This result is never combined with elements.
     pub fn new(module: &'m Module, _: O, of_nothing: T) -> Self {
         Own { module, of_nothing, operator: PhantomData }
     }

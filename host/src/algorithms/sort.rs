@@ -9,8 +9,8 @@ use cuda_std::launch::{Call, Elements};
 use rumba_algorithms as kernels;
 use rumba_algorithms::sort::{BITS, BLOCK, COUNTERS, DIGITS, MOST_KEYS, Order};
 
-/// What can be sorted: `u32`, `i32`, `u64`, `i64`, and `f32`, `f64` in their total order: -NaN, -∞, numbers, -0 before 0, ∞,
-/// NaN.
+/// The type of sort keys: `u32`, `i32`, `u64`, `i64`, and `f32`, `f64` in their total order: -NaN, -∞, numbers, -0
+/// before 0, ∞, NaN.
 pub trait SortKey: Pod + sealed::Key {}
 
 /// Words of device memory that keys and values are made of.
@@ -44,7 +44,7 @@ mod sealed {
 }
 use sealed::Bits;
 
-/// What a pass over the keys is given.
+/// The arguments of a pass over the keys.
 pub struct Sweep<'c, K> {
     keys: DeviceSlice<'c, K>,
     order: Order<K>,
@@ -164,7 +164,7 @@ impl Algorithms {
     /// Sorts `keys` in ascending order and takes `values`, which have 4 or 8 bytes, along. Equal keys keep their order.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] unless both are as long; otherwise as [`Algorithms::sort`].
+    /// [`Error::LengthMismatch`] if the lengths of `keys` and `values` differ; otherwise as [`Algorithms::sort`].
     ///
     /// # Examples
     /// ```
@@ -197,8 +197,8 @@ impl Algorithms {
         self.sort_pairs(keys, values, K::DESCENDING)
     }
 
-    /// The indices of `keys` in the order of the keys, ascending: `keys[indices[0]]` is the smallest. Of equal keys the
-    /// first comes first.
+    /// The indices of `keys` in the order of the keys, ascending: `keys[indices[0]]` is the smallest. Equal keys keep
+    /// their order.
     ///
     /// # Errors
     /// As [`Algorithms::sort_by_key`].

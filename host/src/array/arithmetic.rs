@@ -73,7 +73,7 @@ struct Elements<'a> {
     strides: SmallVec<[isize; MOST]>,
 }
 
-/// What is done to two elements.
+/// An operation on two elements.
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
 pub enum Operator {
@@ -96,7 +96,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// As many dimensions as an array can have.
+/// The largest number of dimensions of an array.
 const MOST: usize = 6;
 
 macro_rules! numbers {
@@ -161,14 +161,14 @@ unsafe impl<'a, T: Pod> OperandMut<'a, T> for Target<'a, T> {
     }
 }
 
-/// What an [`Expression`] is made of: arrays by reference, views, numbers and expressions.
+/// A term of an [`Expression`]: arrays by reference, views, numbers and expressions.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no term of an expression of `{T}`",
     label = "not an array of `{T}`, and not a number",
     note = "terms are `&array`, views, other expressions, and numbers of exactly the elements' type"
 )]
 pub trait Term<'a, T>: sealed::Sealed {
-    /// How many dimensions it has, as [`Dim`].
+    /// The number of dimensions, as [`Dim`].
     type Rank;
 
     #[doc(hidden)]
@@ -272,7 +272,7 @@ macro_rules! minus {
             type Output = Expression<'a, T, $rank>;
 
             fn neg(self) -> Self::Output {
-                // Not `0 - x`, which is 0.0 where x is.
+                // Not `0 - x`, which is 0.0 instead of -0.0 for x = 0.0.
                 Expression::new(Operator::Mul, self, T::MINUS_ONE)
             }
         }
@@ -306,7 +306,7 @@ impl<T: Arithmetic, const N: usize> Expression<'_, T, Dim<N>> {
         }
     }
 
-    /// Computes it, and writes the result to an array that is there. That may be larger, and is then filled with copies.
+    /// Computes the expression, and writes the result to an existing array. A larger array is filled with copies.
     ///
     /// # Errors
     /// As [`Expression::eval`], and [`crate::array::ArrayError::Operands`] if the result does not broadcast to the shape of
@@ -395,7 +395,7 @@ impl<T: Arithmetic> Value<'_, T> {
 fn axes<'b, T: Pod>(buffer: &'b DeviceBuffer<T>, shape: &[usize; MOST], unused: usize, writes: bool) -> Region<'b> {
     let slice = buffer.as_slice();
     let strides = Layout::row_major(0, *shape).strides;
-    // SAFETY: the shape has the buffer's elements. One that is written is the expression's own: see `Target`.
+    // SAFETY: the shape has the buffer's elements. The expression owns every buffer that is written: see `Target`.
     unsafe { Region::device::<T>(slice.address(), slice.memory(), writes, &shape[unused..], &strides[unused..]) }
 }
 

@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 
 static KERNELS: LazyLock<Pieces> = LazyLock::new(|| Pieces::new(array_kernels::PTX));
 
-/// A type that elements are copied as.
+/// A type for copies of elements of its size.
 trait Word: Pod {
     fn copy<'a>(operand: impl Operand<'a, Self, Rank = Dim<0>>) -> Map<'a, Self, Dim<0>>;
 }

@@ -139,7 +139,7 @@ impl<const N: usize> Layout<N> {
         Some(Layout { offset: self.offset, shape, strides })
     }
 
-    /// A larger shape in which axes of one element, and those that are not there, are repeated; `None` if it does not fit.
+    /// Broadcasts to a larger shape: axes of length 1 and missing axes are repeated. `None` if the shapes do not fit.
     pub(crate) fn broadcast<const M: usize>(&self, shape: [usize; M]) -> Option<Layout<M>> {
         let missing = M.checked_sub(N)?;
         let mut strides = [0; M];
@@ -154,11 +154,11 @@ impl<const N: usize> Layout<N> {
     }
 }
 
-/// What changes the number of dimensions, which a type parameter cannot be computed from.
+/// Methods that change the number of dimensions: stable Rust cannot compute a const parameter.
 macro_rules! axes {
     ($($more:literal = $less:literal + 1;)*) => {$(
         impl Layout<$more> {
-            /// What is at one index of an axis.
+            /// The elements at one index of an axis.
             #[track_caller]
             pub(crate) fn index_axis(&self, axis: usize, index: usize) -> Layout<$less> {
                 self.has_axis(axis);

@@ -52,8 +52,8 @@ impl Module {
         Ok(array)
     }
 
-    /// As [`Module::map`], but writes the results to an array, a view, a buffer or host memory that is there. It may also
-    /// be larger than the operands, which are then repeated.
+    /// As [`Module::map`], but writes the results to an existing array, view, buffer or host memory, which may be
+    /// larger than the operands; operands are then repeated.
     ///
     /// # Errors
     /// [`crate::array::ArrayError::Operands`] if the shapes do not fit together, or not the output; as [`Module::launch`].
@@ -86,7 +86,7 @@ impl Module {
         let Some(planned) = map.into_launch(output)? else {
             return Ok(());
         };
-        // SAFETY: it is launched as planned.
+        // SAFETY: the call is launched with its planned grid and block.
         let (call, grid, block) = unsafe { planned.into_parts() };
         let config = LaunchConfig::new(grid, block);
         self.launch(

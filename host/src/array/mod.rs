@@ -91,7 +91,7 @@ impl<T: Pod, const N: usize> Array<T, N> {
     /// An array with a copy of elements on the host, in row-major order.
     ///
     /// # Errors
-    /// [`ArrayError::Elements`] unless there are as many as the shape has; as [`Array::zeros`].
+    /// [`ArrayError::Elements`] if the number of elements does not fit the shape; otherwise as [`Array::zeros`].
     #[track_caller]
     pub fn from_slice(device: &Device, shape: [usize; N], elements: &[T]) -> Result<Array<T, N>> {
         Array::from_buffer(device.buffer_from(elements)?, shape)
@@ -126,7 +126,7 @@ impl<T: Pod, const N: usize> Array<T, N> {
     /// The elements of a buffer as an array.
     ///
     /// # Errors
-    /// [`ArrayError::Elements`] unless there are as many as the shape has.
+    /// [`ArrayError::Elements`] if the length of the buffer does not fit the shape.
     pub fn from_buffer(buffer: DeviceBuffer<T>, shape: [usize; N]) -> Result<Array<T, N>> {
         if elements::<T, N>(shape)? != buffer.len() {
             return Err(ArrayError::Elements { elements: buffer.len(), shape: shape.to_vec() }.into());
@@ -160,7 +160,7 @@ impl<T: Pod, const N: usize> Array<T, N> {
         self.buffer.len()
     }
 
-    /// Whether there are none.
+    /// Whether the array has no elements.
     pub fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }
@@ -199,7 +199,7 @@ impl<T: Pod, const N: usize> Array<T, N> {
         self.view().transpose()
     }
 
-    /// The same elements in another shape, as an array of its own. Nothing moves.
+    /// Converts the array to another shape. No element moves.
     ///
     /// # Errors
     /// [`ArrayError::Elements`] unless the shape has as many elements.
@@ -210,7 +210,7 @@ impl<T: Pod, const N: usize> Array<T, N> {
     /// Copies all elements from the host, in row-major order.
     ///
     /// # Errors
-    /// [`crate::Error::LengthMismatch`] unless there are as many; the driver's.
+    /// [`crate::Error::LengthMismatch`] if the numbers of elements differ; the driver's errors.
     pub fn copy_from_slice(&mut self, elements: &[T]) -> Result<()> {
         self.buffer.copy_from(elements)
     }
@@ -254,7 +254,7 @@ impl<T: Pod> Array<T, 2> {
     /// A row of a matrix.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If `row` is out of bounds.
     #[track_caller]
     pub fn row(&self, row: usize) -> ArrayView<'_, T, 1> {
         self.view().index_axis(0, row)
@@ -263,7 +263,7 @@ impl<T: Pod> Array<T, 2> {
     /// A column of a matrix.
     ///
     /// # Panics
-    /// If there is no such column.
+    /// If `column` is out of bounds.
     #[track_caller]
     pub fn column(&self, column: usize) -> ArrayView<'_, T, 1> {
         self.view().index_axis(1, column)

@@ -59,7 +59,7 @@ where
     /// The driver's.
     ///
     /// # Panics
-    /// Never: there are as many elements as the shape has.
+    /// Never: the number of elements always fits the shape.
     pub fn to_ndarray(&self) -> Result<::ndarray::Array<T, Ranked<N>>> {
         let elements = self.to_vec()?;
         Ok(::ndarray::Array::from_shape_vec(self.shape(), elements).expect("a view has the elements of its shape"))

@@ -19,7 +19,7 @@ fn slice<'a, T: Pod>(slice: &DeviceSlice<'a, T>, writes: bool) -> Region<'a> {
     unsafe { Region::device::<T>(slice.address(), slice.memory(), writes, &[slice.len()], &[1]) }
 }
 
-/// What lends elements to read, and what to write.
+/// Operands that lend elements for reading, and for writing.
 macro_rules! operands {
     ($([$($generic:tt)*] $rank:expr, $shared:ty, $mutable:ty, $region:ident: |$own:ident| $read:expr, $write:expr;)*) => {$(
         // SAFETY: the elements of a view are borrowed for `'a`.

@@ -6,7 +6,7 @@ use std::ops::{Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
     start: usize,
-    /// None: to the end.
+    /// None for the end of the axis.
     end: Option<usize>,
     step: isize,
 }

@@ -16,7 +16,7 @@ pub struct ArrayView<'a, T, const N: usize> {
     layout: Layout<N>,
 }
 
-/// Elements in `N` dimensions to write, where they lie in an [`Array`]. Each is there once.
+/// Mutable elements in `N` dimensions, in place in an [`Array`]. The elements are distinct.
 pub struct ArrayViewMut<'a, T, const N: usize> {
     view: ArrayView<'a, T, N>,
 }
@@ -52,14 +52,14 @@ impl<'a, T: Pod, const N: usize> ArrayView<'a, T, N> {
         (self.memory.memory(), address)
     }
 
-    /// The same bytes as other elements of the same size.
+    /// Reinterprets the elements as another type of the same size.
     #[cfg(feature = "linalg")]
     pub(crate) fn cast<U: Pod>(&self) -> ArrayView<'a, U, N> {
         debug_assert_eq!(size_of::<T>(), size_of::<U>());
         ArrayView::new(self.memory.cast::<U>(), self.layout)
     }
 
-    /// How long each axis is.
+    /// The length of each axis.
     pub fn shape(&self) -> [usize; N] {
         self.layout.shape
     }
@@ -74,7 +74,7 @@ impl<'a, T: Pod, const N: usize> ArrayView<'a, T, N> {
         self.layout.len()
     }
 
-    /// Whether there are none.
+    /// Whether the view has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -110,13 +110,13 @@ impl<'a, T: Pod, const N: usize> ArrayView<'a, T, N> {
     /// The axes in another order: axis `i` of the result is axis `axes[i]` of this view.
     ///
     /// # Panics
-    /// Unless each axis is there once.
+    /// Unless each axis occurs once.
     #[track_caller]
     pub fn permute(&self, axes: [usize; N]) -> ArrayView<'a, T, N> {
         self.with(self.layout.permute(axes))
     }
 
-    /// The same elements in another shape, without a copy.
+    /// Views the elements in another shape, without a copy.
     ///
     /// # Errors
     /// [`ArrayError::Elements`] unless the shape has as many elements; [`ArrayError::Reshape`] if the elements do not lie so
@@ -136,7 +136,7 @@ impl<'a, T: Pod, const N: usize> ArrayView<'a, T, N> {
         reshape(&self.layout, shape).map(|layout| self.with(layout))
     }
 
-    /// This view in a larger shape: axes of one element, and those that are not there, are repeated. NumPy's rules.
+    /// Broadcasts the view to a larger shape: axes of length 1 and missing axes are repeated. NumPy's rules.
     ///
     /// # Errors
     /// [`ArrayError::Broadcast`] if the shapes do not fit.
@@ -239,12 +239,12 @@ impl<'a, T: Pod, const N: usize> ArrayViewMut<'a, T, N> {
         self.view.len()
     }
 
-    /// Whether there are none.
+    /// Whether the view has no elements.
     pub fn is_empty(&self) -> bool {
         self.view.is_empty()
     }
 
-    /// The same elements, to read.
+    /// A read-only view of the elements.
     pub fn view(&self) -> ArrayView<'_, T, N> {
         self.view
     }
@@ -284,14 +284,14 @@ impl<'a, T: Pod, const N: usize> ArrayViewMut<'a, T, N> {
     /// The axes in another order: see [`ArrayView::permute`].
     ///
     /// # Panics
-    /// Unless each axis is there once.
+    /// Unless each axis occurs once.
     #[track_caller]
     pub fn permute(self, axes: [usize; N]) -> ArrayViewMut<'a, T, N> {
         let layout = self.view.layout.permute(axes);
         self.with(layout)
     }
 
-    /// The same elements in another shape: see [`ArrayView::reshape`].
+    /// Views the elements in another shape: see [`ArrayView::reshape`].
     ///
     /// # Errors
     /// As [`ArrayView::reshape`].
@@ -390,14 +390,14 @@ fn reshape<const N: usize, const M: usize>(layout: &Layout<N>, shape: [usize; M]
     Ok(reshaped)
 }
 
-/// What changes the number of dimensions, which a type parameter cannot be computed from.
+/// Methods that change the number of dimensions: stable Rust cannot compute a const parameter.
 macro_rules! axes {
     ($($more:literal $less:literal;)*) => {$(
         impl<'a, T: Pod> ArrayView<'a, T, $more> {
-            /// What is at one index of an axis, which goes.
+            /// The elements at one index of an axis, without the axis.
             ///
             /// # Panics
-            /// If there is no such axis, or no such index.
+            /// If `axis` or `index` is out of bounds.
             #[track_caller]
             pub fn index_axis(&self, axis: usize, index: usize) -> ArrayView<'a, T, $less> {
                 self.with(self.layout.index_axis(axis, index))
@@ -405,10 +405,10 @@ macro_rules! axes {
         }
 
         impl<'a, T: Pod> ArrayViewMut<'a, T, $more> {
-            /// What is at one index of an axis, which goes.
+            /// The elements at one index of an axis, without the axis.
             ///
             /// # Panics
-            /// If there is no such axis, or no such index.
+            /// If `axis` or `index` is out of bounds.
             #[track_caller]
             pub fn index_axis_mut(self, axis: usize, index: usize) -> ArrayViewMut<'a, T, $less> {
                 let layout = self.view.layout.index_axis(axis, index);

@@ -1,4 +1,4 @@
-//! What a profile consists of: what devices did, calls of the driver, and named ranges of the program.
+//! The contents of a profile: activities of devices, calls of the driver, and named ranges of the program.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Activity {
-    /// What it was.
+    /// The operation.
     pub operation: Operation,
     /// The number of the device.
     pub device: u32,
@@ -18,33 +18,33 @@ pub struct Activity {
     pub duration: Duration,
 }
 
-/// What a device did.
+/// An operation of a device.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Operation {
-    /// It ran a kernel.
+    /// A launch of a kernel.
     Kernel(Box<Launched>),
-    /// It copied from the host.
+    /// A copy from the host.
     CopyIn {
         /// How much.
         bytes: u64,
     },
-    /// It copied to the host.
+    /// A copy to the host.
     CopyOut {
         /// How much.
         bytes: u64,
     },
-    /// It copied within its memory, or to another device.
+    /// A copy within the device's memory, or to another device.
     Copy {
         /// How much.
         bytes: u64,
     },
-    /// It set memory to a value.
+    /// A fill of memory with a value.
     Fill {
         /// How much.
         bytes: u64,
     },
-    /// It ran a graph, whose parts are not told apart.
+    /// A launch of a graph, whose parts are not distinguished.
     Graph,
 }
 
@@ -60,7 +60,7 @@ pub struct Launched {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory of a block.
     pub dynamic_shared: u32,
-    /// What the compiler made of it.
+    /// The resources that the driver's compiler reports.
     pub info: KernelInfo,
 }
 
@@ -68,7 +68,7 @@ pub struct Launched {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HostCall {
-    /// What it was for.
+    /// The purpose of the call.
     pub name: &'static str,
     /// A number for the thread that made it.
     pub thread: u32,
@@ -105,7 +105,7 @@ impl Operation {
         }
     }
 
-    /// The bytes that were moved, where that is what it was for.
+    /// The number of bytes of a copy or a fill.
     pub fn bytes(&self) -> Option<u64> {
         match *self {
             Operation::Kernel(_) | Operation::Graph => None,
@@ -116,7 +116,7 @@ impl Operation {
         }
     }
 
-    /// What the host did to begin it.
+    /// The host's call that began the operation.
     pub(crate) fn call(&self) -> &'static str {
         match self {
             Operation::Kernel(_) => "launch a kernel",
@@ -134,7 +134,7 @@ impl Launched {
     }
 }
 
-/// What the driver's compiler made of a kernel.
+/// The resources of a kernel, from the driver's compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelInfo {

@@ -12,7 +12,7 @@ impl CompilerLog {
         CompilerLog(vec![0; 16 << 10])
     }
 
-    /// The options, and their values, by which a call writes its errors here. The log has to outlive what is called.
+    /// The options, and their values, that make a call write its errors here. The log has to outlive the call.
     pub(crate) fn options(&mut self) -> ([sys::CUjit_option; 2], [*mut c_void; 2]) {
         (
             [sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER, sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES],
@@ -20,7 +20,7 @@ impl CompilerLog {
         )
     }
 
-    /// What was written, which may be nothing.
+    /// The compiler's output, perhaps empty.
     pub(crate) fn text(&self) -> String {
         CStr::from_bytes_until_nul(&self.0).map_or_else(|_| String::new(), |text| text.to_string_lossy().into())
     }

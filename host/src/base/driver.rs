@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Starts the driver, once per process.
 ///
 /// # Errors
-/// [`Error::NoDevice`] when `RUMBA_DEVICE` asks for a device that is not there.
+/// [`Error::NoDevice`] if the device that `RUMBA_DEVICE` asks for is missing.
 pub(crate) fn start() -> Result<()> {
     static STARTED: OnceLock<Result<(), String>> = OnceLock::new();
     let started = STARTED.get_or_init(|| {

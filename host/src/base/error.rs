@@ -41,7 +41,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no device to work with, or `RUMBA_DEVICE` asks for one that is not there.
+    /// No device was found, or not the device that `RUMBA_DEVICE` asks for.
     #[error("{0}")]
     NoDevice(String),
 
@@ -60,7 +60,7 @@ pub enum Error {
     /// A device was asked for by an identity that no device has.
     #[error("there is no CUDA device with {identity}\nhelp: `rumba::Device::all` lists those there are")]
     NoDeviceWith {
-        /// What was asked for.
+        /// The identity that was requested.
         identity: String,
     },
 
@@ -72,7 +72,7 @@ pub enum Error {
     #[error(transparent)]
     Fault(Box<Fault>),
 
-    /// A thread of a kernel panicked. The context is as good as before.
+    /// A thread of a kernel panicked. The context remains usable.
     #[error(transparent)]
     Panic(Box<KernelPanic>),
 
@@ -82,7 +82,7 @@ pub enum Error {
          help: `device.reset()` starts a new context where the driver can; modules, buffers and streams must be made anew"
     )]
     ContextLost {
-        /// What was asked for.
+        /// The requested operation.
         operation: String,
         /// The number of the device.
         device: u32,
@@ -99,7 +99,7 @@ pub enum Error {
     NeedsRestart {
         /// The number of the device.
         device: u32,
-        /// What the driver said.
+        /// The driver's error.
         error: Box<DriverError>,
     },
 
@@ -109,7 +109,7 @@ pub enum Error {
          help: modules, buffers, streams and events do not survive a reset; make them anew"
     )]
     ContextDestroyed {
-        /// What was asked for, naming the thing.
+        /// The requested operation, naming the object.
         operation: String,
         /// The number of the device.
         device: u32,
@@ -118,7 +118,7 @@ pub enum Error {
     /// Things of two different contexts were used together.
     #[error("cannot {operation}: it belongs to device {theirs}, this call to device {ours}")]
     OtherDevice {
-        /// What was asked for, naming the thing.
+        /// The requested operation, naming the object.
         operation: String,
         /// The device of the call.
         ours: u32,
@@ -144,7 +144,7 @@ pub enum Error {
          help: use `Stream::add_callback`, whose callbacks may call this library, or tell another thread"
     )]
     InHostFunction {
-        /// What was asked for.
+        /// The requested operation.
         operation: String,
     },
 
@@ -167,7 +167,7 @@ pub enum Error {
     /// Two lengths that must be equal are not.
     #[error("cannot {operation}: the source has {source_length} elements, the destination {destination_length}")]
     LengthMismatch {
-        /// What was asked for.
+        /// The requested operation.
         operation: &'static str,
         /// Elements of the source.
         source_length: usize,
@@ -181,7 +181,7 @@ pub enum Error {
          help: drop buffers that are no longer needed, or work in smaller pieces"
     )]
     OutOfMemory {
-        /// What was asked for.
+        /// The requested operation.
         operation: String,
         /// The number of the device.
         device: u32,
@@ -203,7 +203,7 @@ pub enum Error {
     /// Two versions of a function came to different results.
     #[error("{what}: the CPU and the device disagree: {difference}")]
     Disagreement {
-        /// What was computed.
+        /// The computed quantity.
         what: String,
         /// The first difference.
         difference: String,
@@ -214,14 +214,14 @@ pub enum Error {
     Unwritable {
         /// The file, or its folder.
         path: std::path::PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: Arc<std::io::Error>,
     },
 
     /// More elements than an algorithm takes.
     #[error("cannot {operation} {length} elements: at most {limit}")]
     TooManyElements {
-        /// What was asked for.
+        /// The requested operation.
         operation: &'static str,
         /// Elements there are.
         length: usize,
@@ -232,7 +232,7 @@ pub enum Error {
     /// A range of values that has none in it.
     #[error("cannot {operation}: the range is empty; its start must be below its end")]
     NoRange {
-        /// What was asked for.
+        /// The requested operation.
         operation: &'static str,
     },
 
@@ -246,7 +246,7 @@ pub enum Error {
     },
 }
 
-// All of them in one place, so that none is forgotten.
+// A single list of all error types, so that none is forgotten.
 cuda_std::__debug_as_display!(
     Error,
     DriverError,

@@ -1,5 +1,5 @@
-//! Host functions: functions that the driver calls in a stream's order, from a thread of its own. In them the driver must not be
-//! called. What is dropped there and must call the driver for it is handed on to a thread of the runtime: see [`OutsideHostFn`].
+//! Host functions: functions that the driver calls in a stream's order, from its own thread. A host function must not
+//! call the driver. If a drop in a host function needs the driver, another thread does it: see [`OutsideHostFn`].
 
 use parking_lot::Mutex;
 use std::cell::Cell;
@@ -25,7 +25,7 @@ pub(crate) fn worker(name: &str) -> Sender<Task> {
         .name(name.to_owned())
         .spawn(move || {
             for task in tasks {
-                // A task that panics has said so; the others are not concerned.
+                // The panic hook has reported the panic; later tasks still run.
                 let _ = catch_unwind(AssertUnwindSafe(task));
             }
         })
@@ -92,7 +92,7 @@ pub(crate) fn outside_host_fn(release: impl FnOnce() + Send + 'static) {
     if !in_host_fn() {
         release();
     } else if let Err(unsent) = RELEASES.send(Box::new(release)) {
-        // The thread has ended, with the process. What cannot be released is kept.
+        // The thread has ended, with the process. Objects that cannot be released are leaked.
         std::mem::forget(unsent);
     }
 }

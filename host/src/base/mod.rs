@@ -1,4 +1,4 @@
-//! What all else stands on: errors and warnings, the seam to the driver, PTX as text, and what a profile records.
+//! The base of all modules: errors and warnings, the interface to the driver, PTX as text, records of profiles.
 
 pub(crate) mod activity;
 pub(crate) mod compiler_log;

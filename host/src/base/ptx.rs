@@ -1,7 +1,7 @@
-//! What PTX text declares: its kernels and the sizes of their parameters.
+//! The declarations of a PTX text: its kernels and the sizes of their parameters.
 //!
-//! The driver says neither, and both make better errors: a kernel that is not there is named beside
-//! those that are, and PTX that is older than its launcher is noticed before it is launched.
+//! The driver reports neither, and both make better errors: the error of a missing kernel lists the existing kernels,
+//! and PTX that is older than its launcher is detected before the launch.
 
 use crate::base::error::{ModuleError, Result};
 use rumba_ptx::{Target, ast, foot, set};
@@ -17,7 +17,7 @@ pub(crate) struct Signature {
     pub(crate) parameters: Vec<usize>,
 }
 
-/// What PTX declares for the host.
+/// The declarations of a PTX text for the host.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Declarations {
     pub(crate) kernels: Vec<Signature>,
@@ -51,7 +51,7 @@ pub(crate) fn declarations(text: &str) -> Option<Declarations> {
     Some(Declarations { kernels: signatures, constants: constants.collect() })
 }
 
-/// The declarations of texts that were linked. None: one of them is beyond our parser.
+/// The declarations of linked texts. None if our parser cannot parse a text.
 pub(crate) fn declarations_of<'t>(texts: impl Iterator<Item = &'t str>) -> Option<Declarations> {
     let mut all = Declarations { kernels: Vec::new(), constants: Vec::new() };
     for text in texts {
@@ -62,8 +62,8 @@ pub(crate) fn declarations_of<'t>(texts: impl Iterator<Item = &'t str>) -> Optio
     Some(all)
 }
 
-/// A text, or several for as many architectures, of which kernels are taken one by one: so that the driver compiles nothing but
-/// what is used. Each is looked through once, when a kernel is first taken from it.
+/// A text, or a text for each of several architectures, from which kernels are extracted one by one, so that the driver
+/// compiles used kernels only. Each text is searched once, when a kernel is first extracted from it.
 pub(crate) struct Pieces {
     sealed: &'static str,
     texts: Vec<Piece>,
@@ -146,7 +146,7 @@ impl Piece {
             if !needed.contains(name) {
                 result.push_str(&text[at..place.start]);
                 at = place.end;
-                // What ends a variable or a declaration is not part of its span.
+                // The end of a variable or a declaration is not part of its span.
                 let rest = &text[at..];
                 if rest.trim_start().starts_with(';') {
                     at += rest.find(';').map_or(0, |i| i + 1);

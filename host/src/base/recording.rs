@@ -5,7 +5,7 @@
 //! is taken, a report costs one relaxed load.
 //!
 //! Work on a device is put between two events of its stream; the events are read when the profile ends, so that nothing
-//! waits meanwhile. What a graph that is being captured would do is not recorded, since it does not run.
+//! waits meanwhile. Work on a graph that is being captured is not recorded, since it does not run.
 
 use crate::base::activity::{Activity, HostCall, Operation, RangeSpan};
 use crate::base::error::{Code, answer};
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 /// How many recordings are in progress.
 static IN_PROGRESS: AtomicUsize = AtomicUsize::new(0);
-/// Those in progress, each known to its profile as well.
+/// Recordings in progress, each known to its profile as well.
 static RECORDINGS: Mutex<Vec<Recorder>> = Mutex::new(Vec::new());
 /// Launches, copies and fills of threads that belonged to no recording, made while there was one.
 static UNHEARD: AtomicU64 = AtomicU64::new(0);
@@ -37,13 +37,13 @@ thread_local! {
 /// The threads whose work is recorded.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Scope {
-    /// That of the thread which takes the profile, and of threads that work for it.
+    /// A recording of the thread that takes the profile, and of threads that work for it.
     Thread,
-    /// That of all threads.
+    /// A recording of all threads.
     Process,
 }
 
-/// A recording, as the threads that report to it know it. After its end nothing is added.
+/// A handle to a recording for the threads that report to it. After the end of the recording nothing is added.
 #[derive(Clone)]
 pub(crate) struct Recorder(Arc<Shared>);
 
@@ -56,7 +56,7 @@ struct Shared {
     recording: Mutex<Option<Recording>>,
 }
 
-/// What was recorded so far.
+/// The recorded activities so far.
 #[derive(Default)]
 struct Recording {
     clocks: BTreeMap<usize, Clock>,
@@ -67,7 +67,7 @@ struct Recording {
     untimed: u64,
 }
 
-/// How a context's time is told on the host's clock. It keeps the context alive, and with it the events.
+/// The conversion of a context's time to the host's clock. Keeps the context alive, and with it the events.
 struct Clock {
     context: sys::CUcontext,
     device: sys::CUdevice,
@@ -88,7 +88,7 @@ struct Recorded {
 // SAFETY: events and contexts are names that the driver looks up; its calls may be made from any thread.
 unsafe impl Send for Recording {}
 
-/// What a recording has become.
+/// The state of a recording.
 pub(crate) struct Finished {
     pub(crate) wall: Duration,
     pub(crate) activities: Vec<Activity>,
@@ -164,7 +164,7 @@ pub(crate) fn own() -> Option<Recorder> {
 }
 
 fn belongs_to() -> Option<Recorder> {
-    // What a thread drops at its very end belongs to none.
+    // Work that a thread drops at its very end belongs to no recording.
     OWN.try_with(|own| own.borrow().clone()).ok().flatten()
 }
 
@@ -399,7 +399,7 @@ impl Recorder {
             clock.release();
         }
         if has_own {
-            // SAFETY: it was current before, and what made it so keeps it alive. An error shows at the next call.
+            // SAFETY: the context was current before, and its owner keeps it alive. An error shows at the next call.
             let _ = unsafe { sys::cuCtxSetCurrent(own) };
         }
         activities.sort_by_key(|activity| activity.start);
@@ -427,11 +427,11 @@ impl Recorded {
 }
 
 impl Clock {
-    /// Of the current context. Its event is on a stream that waits for no other: what other threads do is not waited for.
+    /// The clock of the current context. Its event is on its own stream, so work of other threads is not waited for.
     fn new(started: Instant) -> Result<Clock, Code> {
         const NON_BLOCKING: u32 = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
         let (mut device, mut context, mut stream) = (0, std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: all are valid places; what is retained is released by `release`.
+        // SAFETY: all pointers are valid; `release` releases everything retained here.
         unsafe {
             answer(sys::cuCtxGetDevice(&mut device))?;
             answer(sys::cuStreamCreate(&mut stream, NON_BLOCKING))?;
@@ -507,7 +507,7 @@ unsafe fn between(from: sys::CUevent, to: sys::CUevent) -> Result<Duration, Code
     Ok(Duration::from_secs_f64(f64::from(milliseconds).max(0.0) / 1e3))
 }
 
-/// What streams are called: by the order of their first work, the default ones by that name.
+/// The names of streams: numbered by their first work; default streams have that name.
 pub(crate) fn stream_names(activities: &[Activity]) -> BTreeMap<(u32, usize), String> {
     let (mut names, mut next) = (BTreeMap::new(), BTreeMap::<u32, u32>::new());
     for activity in activities {

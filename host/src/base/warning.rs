@@ -45,7 +45,7 @@ pub enum Warning {
         block: [u32; 3],
         /// Elements that the threads have.
         reached: usize,
-        /// Elements that there are.
+        /// The number of elements.
         elements: usize,
     },
     /// A file of measured choices of kernels that cannot be used: they are measured again.
@@ -108,7 +108,7 @@ static HANDLER: LazyLock<Mutex<Handler>> = LazyLock::new(|| {
     })
 });
 
-/// What is known of a place that launches with host memory.
+/// The record of a location that launches with host memory.
 #[derive(Default)]
 struct Place {
     /// Addresses and lengths of the host memory of the last launch, as one number.

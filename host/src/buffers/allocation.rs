@@ -34,20 +34,20 @@ pub(super) enum Origin {
     Device,
     /// A pool of stream-ordered memory.
     Pool {
-        /// It lives as long as its memory.
+        /// Keeps the pool alive as long as the memory.
         _pool: OutsideHostFn<Arc<PoolHandle>>,
     },
-    /// `cuMemAllocManaged`: the host has it at the same address.
+    /// `cuMemAllocManaged`: the host accesses the memory at the same address.
     Managed,
-    /// `cuMemHostAlloc`: the host has it at this address.
+    /// `cuMemHostAlloc`: the host accesses the memory at this address.
     Mapped(usize),
 }
 
 impl Memory {
-    /// What the address of an allocation is a multiple of (CUDA C++ Programming Guide, "Device Memory Accesses").
+    /// The alignment of an allocation (CUDA C++ Programming Guide, "Device Memory Accesses").
     pub(crate) const ALIGNMENT: usize = 256;
-    /// What stands for the address of nothing: not null, since kernels take references, and aligned
-    /// as an allocation is.
+    /// The address of an empty allocation: not null, since kernels take references, and aligned as an allocation
+    /// is.
     pub(crate) const EMPTY: u64 = Memory::ALIGNMENT as u64;
 
     /// That elements lie where they must in an allocation, from the start on.

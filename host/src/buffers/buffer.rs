@@ -58,7 +58,7 @@ impl<T: Pod> DeviceBuffer<T> {
         self.length
     }
 
-    /// Whether there are none.
+    /// Whether the buffer has no elements.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }

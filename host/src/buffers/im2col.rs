@@ -30,7 +30,7 @@ unsafe extern "C" {
     ) -> u32;
 }
 
-/// An im2col map of images. What lies beyond them reads as zero.
+/// An im2col map of images. Pixels outside an image read as zero.
 fn encode(address: u64, Im2colTiling { tiling, window, .. }: Im2colTiling) -> Result<Image, u32> {
     let mut image = Image::default();
     // The fastest dimension first.

@@ -2,7 +2,7 @@
 //!
 //! # When memory is given back
 //!
-//! What the device may still read or write is neither freed nor given to the caller. All of the runtime keeps to these rules:
+//! Memory that the device may still access is neither freed nor given to the caller. The runtime keeps these rules:
 //!
 //! 1. A wait that was refused is not a wait. Only an answer of the driver to `cuStreamSynchronize`, `cuCtxSynchronize` or
 //!    `cuEventSynchronize` ends one: success, or the fault of a context, whose work the driver has stopped by then. An error

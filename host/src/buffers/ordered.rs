@@ -60,7 +60,7 @@ impl MemoryPool {
             let made = answer(unsafe { sys::cuMemPoolCreate(&mut raw, &properties) });
             entered.check(made, operation)?;
             let pool = PoolHandle { context: context.clone(), raw };
-            // What is free is kept: by default the driver gives it back whenever the host waits.
+            // Free memory is kept: by default the driver releases it whenever the host waits.
             let keep = u64::MAX;
             // SAFETY: the attribute is a `u64`.
             let set = answer(unsafe {
@@ -144,7 +144,7 @@ impl MemoryPool {
         let operation = || "ask about a pool of device memory".to_owned();
         let context = &self.handle.context;
         let entered = context.enter(operation)?;
-        // What was freed counts until the default stream has come to it.
+        // Freed memory counts as used until the default stream has reached the free.
         entered.check_wait(Waited::Device, context.queues.default.raw.synchronize(), operation)?;
         let mut value = 0_u64;
         // SAFETY: the attribute is a `u64`.

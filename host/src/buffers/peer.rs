@@ -43,7 +43,7 @@ impl<T: Pod> DeviceSliceMut<'_, T> {
             );
             entered.check(copied, operation)?;
         }
-        // What writes the source later waits for the sender, and the sender for the copy; or else the host waits here.
+        // Later writes to the source wait for the sender, and the sender for the copy; or else the host waits here.
         let entered = to.context.enter(operation)?;
         let ordered = sender.wait_for(receiver);
         if ordered.is_err() {

@@ -27,7 +27,7 @@ pub struct PinnedBuffer<T> {
 pub(crate) struct Pages {
     context: Arc<Context>,
     start: NonNull<u8>,
-    /// None: no bytes, nothing allocated.
+    /// None for an empty buffer, which allocates nothing.
     layout: Option<Layout>,
 }
 
@@ -86,7 +86,7 @@ impl<T> Deref for PinnedBuffer<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: `length` elements are there, at first zeros, which are valid for `Pod` types.
+        // SAFETY: the allocation has `length` elements, at first zeros, which are valid for `Pod` types.
         unsafe { std::slice::from_raw_parts(self.pages.start.as_ptr().cast(), self.length) }
     }
 }

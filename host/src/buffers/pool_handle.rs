@@ -50,7 +50,8 @@ impl PoolHandle {
 impl Drop for PoolHandle {
     fn drop(&mut self) {
         if let Some(_entered) = self.context.enter_to_release() {
-            // SAFETY: made by `memory_pool`, destroyed once. Memory that is still being freed stays until it is.
+            // SAFETY: made by `memory_pool`, destroyed once. The driver keeps pending allocations until their frees
+            // complete.
             let _ = unsafe { sys::cuMemPoolDestroy(self.raw) };
         }
     }

@@ -26,12 +26,12 @@ unsafe extern "C" {
     ) -> u32;
 }
 
-// What all tensor maps are made with, as cuda.h counts it.
+// Parameters of all tensor maps, with cuda.h's numbers.
 pub(super) const NO_INTERLEAVE: u32 = 0;
 pub(super) const L2_256_BYTES: u32 = 3;
 pub(super) const ZEROS: u32 = 0;
 
-/// A tensor map of matrices in row-major order. What lies beyond them reads as zero.
+/// A tensor map of matrices in row-major order. Elements outside a matrix read as zero.
 fn encode(address: u64, shape: TensorShape, tiling: TensorTiling) -> Result<Image, u32> {
     let mut image = Image::default();
     // The fastest dimension first.
@@ -58,7 +58,7 @@ fn encode(address: u64, shape: TensorShape, tiling: TensorTiling) -> Result<Imag
     if result == 0 { Ok(image) } else { Err(result) }
 }
 
-/// A tensor map of an array with four dimensions. What lies beyond it reads as zero.
+/// A tensor map of an array with four dimensions. Elements outside the array read as zero.
 pub(crate) fn encode_strided(array: Strided, tiling: TensorTiling) -> Result<Image, u32> {
     let mut image = Image::default();
     let Strided { address, shape, strides } = array;

@@ -66,7 +66,7 @@ impl<T: Pod> UnifiedBuffer<T> {
                 answer(unsafe { sys::cuMemAllocManaged(&mut address, bytes, global) })?;
                 Ok(address)
             })?;
-            // On the host it has the same address.
+            // The host uses the same address.
             Ok((address, Origin::Managed))
         })
     }
@@ -107,7 +107,7 @@ impl<T: Pod> UnifiedBuffer<T> {
         self.length
     }
 
-    /// Whether there are none.
+    /// Whether the buffer has no elements.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
@@ -172,7 +172,7 @@ impl<T: Pod> UnifiedBuffer<T> {
 pub struct HostView<'a, T> {
     start: *mut T,
     length: usize,
-    /// The context is not reset while this is there.
+    /// Keeps the context from being reset while this value exists.
     _alive: Entered<'a>,
     elements: PhantomData<&'a [T]>,
 }

@@ -42,7 +42,7 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         self.length
     }
 
-    /// Whether there are none.
+    /// Whether the slice has no elements.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
@@ -56,7 +56,7 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         DeviceSlice { start: self.start + start, length: end - start, ..*self }
     }
 
-    /// The same memory as elements of another type, as `bytemuck::cast_slice` does with a slice.
+    /// Views the memory as elements of another type, as `bytemuck::cast_slice` does with a slice.
     ///
     /// ```
     /// # use rumba::Device;
@@ -115,7 +115,7 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         self.memory
     }
 
-    /// The same elements to write.
+    /// A mutable view of the elements.
     ///
     /// # Safety
     /// They are borrowed mutably for `'a`, and the view is not used meanwhile.
@@ -148,12 +148,12 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         self.view.length
     }
 
-    /// Whether there are none.
+    /// Whether the slice has no elements.
     pub fn is_empty(&self) -> bool {
         self.view.length == 0
     }
 
-    /// The same elements, to read.
+    /// A read-only view of the elements.
     pub fn as_slice(&self) -> DeviceSlice<'_, T> {
         self.view
     }
@@ -168,7 +168,7 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         DeviceSliceMut { view: self.view }
     }
 
-    /// The same memory as elements of another type: see [`DeviceSlice::cast`].
+    /// Views the memory as elements of another type: see [`DeviceSlice::cast`].
     ///
     /// # Panics
     /// If the view does not start or end where such an element does.

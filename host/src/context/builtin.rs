@@ -15,7 +15,7 @@ use std::mem::ManuallyDrop;
 #[derive(Default)]
 pub(crate) struct Builtin {
     kernels: FrozenMap<&'static str, Box<Loaded>>,
-    /// Held while one is loaded, so that it is loaded once.
+    /// Held while a kernel is loaded, so that each kernel is loaded once.
     loading: Mutex<()>,
 }
 

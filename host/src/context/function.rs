@@ -33,7 +33,7 @@ impl Function {
     /// With what the driver's compiler made of it. `key` is the address of its launcher's kernel, or 0.
     ///
     /// # Safety
-    /// It is dropped before its module is.
+    /// The function is dropped before its module.
     pub(crate) unsafe fn new(
         key: usize,
         raw: cust::function::Function<'_>,
@@ -63,10 +63,10 @@ impl Function {
         })
     }
 
-    /// Tells the driver once that launches may ask for this much dynamic shared memory. Up to what
-    /// every block gets, it needs no telling.
+    /// Tells the driver once that launches may use this much dynamic shared memory. Amounts up to the
+    /// default limit of a block need no call.
     ///
-    /// What is allowed is all that the device has: so no other handle to the same kernel ever allows less.
+    /// Always allows the device's maximum, so that no other handle to the same kernel lowers the limit.
     #[inline]
     pub(crate) fn allow_shared(&self, entered: &Entered<'_>, dynamic: u32) -> Result<()> {
         let needed = self.info.shared_memory.saturating_add(dynamic);

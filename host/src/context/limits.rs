@@ -1,11 +1,11 @@
-//! What a device allows and consists of.
+//! The limits and the resources of a device.
 
 use crate::base::driver;
 use cust::device::DeviceAttribute;
 use cust::error::CudaResult;
 use cust::sys;
 
-/// What a device allows and consists of.
+/// The limits and the resources of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {

@@ -49,17 +49,17 @@ pub(crate) struct Context {
     pub(crate) limits: Limits,
     /// The device memory that launches with host slices use again and again.
     pub(crate) pool: Mutex<Pool>,
-    /// What large copies of ordinary host memory go through.
+    /// Staging buffers for large copies of ordinary host memory.
     pub(crate) staging: Staging,
     /// The streams of this context.
     pub(crate) queues: ManuallyDrop<Queues>,
-    /// What threads that panicked have left behind.
+    /// The records of threads that panicked.
     pub(crate) panics: Panics,
     /// The runtime's own kernels that were launched.
     pub(crate) builtin: Builtin,
     /// The kernel that was launched last, for reports of faults that arrive later.
     last_kernel: AtomicPtr<cuda_std::launch::Kernel>,
-    /// What ended the context, once a fault has.
+    /// The fault that ended the context, if any.
     lost: OnceLock<String>,
     /// False once `Device::reset` has destroyed the driver's context.
     alive: RwLock<bool>,
@@ -111,7 +111,7 @@ impl Context {
         self.try_enter().map_err(|refusal| self.refused(refusal, operation()))
     }
 
-    /// What every operation goes through, in one piece that stays in the processor's cache.
+    /// The common path of every operation, in one function that stays in the processor's cache.
     fn try_enter(&self) -> Result<Entered<'_>, Refusal> {
         if host_fn::in_host_fn() {
             return Err(Refusal::InHostFunction);

@@ -34,8 +34,8 @@ impl Queues {
 }
 
 impl Queue {
-    /// Notes that the next work on this stream uses something, after making the stream wait for the streams whose uses
-    /// are in the way. [`Queues::order`] is held until that work is enqueued.
+    /// Makes the stream wait for other streams with conflicting uses, and records that the next work on this stream
+    /// uses the memory. The caller holds [`Queues::order`] until the next work is enqueued.
     pub(crate) fn next_to_use(
         &self,
         memory: &Uses,
@@ -61,7 +61,7 @@ impl Queue {
             self.wait_for(&queues.default)
         } else {
             let others = queues.others.lock();
-            // The work of one that is not there is done.
+            // The work of a destroyed stream is complete.
             let found = others.iter().find(|other| other.id == id);
             found.map_or(Ok(()), |queue| self.wait_for(queue))
         };

@@ -27,12 +27,12 @@ const MAX_TEXT: u64 = 1 << 16;
 /// A record as cust copies it.
 type Words = [u64; size_of::<Record>() / 8];
 
-/// What threads that panicked have left behind in a context.
+/// The records of threads that panicked in a context.
 #[derive(Default)]
 pub(crate) struct Panics {
-    /// Of the modules that are loaded.
+    /// The bells of the loaded modules.
     bells: Mutex<Vec<Arc<Bell>>>,
-    /// Of a module that was dropped before its bell was looked at.
+    /// A panic of a module that was dropped before its bell was read.
     left: Mutex<Option<KernelPanic>>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Bell {
     heard: Mutex<Heard>,
     /// The threads that have launched kernels of the module.
     launched: Mutex<Vec<Launched>>,
-    /// The last of them, as [`Launched::key`] has it: most launches are like the one before.
+    /// The [`Launched::key`] of the last launch: most launches repeat the thread and stream of the previous launch.
     last: AtomicU64,
 }
 
@@ -61,7 +61,7 @@ impl Launched {
     }
 }
 
-/// What was waited for.
+/// The object of a wait.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Waited {
     /// Memory, the default stream, or the whole device, which threads share that know nothing of each other.
@@ -71,7 +71,7 @@ pub(crate) enum Waited {
 }
 
 thread_local! {
-    /// A number of this thread that no other has, and what is there as long as the thread is.
+    /// A unique number of this thread, and a reference count that lives as long as the thread.
     static THREAD: (u64, Arc<()>) = {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         (NEXT.fetch_add(1, Ordering::Relaxed), Arc::default())
@@ -190,7 +190,7 @@ impl Bell {
                     Ok(Some(panic))
                 }
                 Err(error) => {
-                    // The record stays as it is, and no other panic is written to it: the next wait reads it again.
+                    // The record is kept, and no other panic overwrites it: the next wait reads it again.
                     self.word().store(record, Ordering::Relaxed);
                     Err(error)
                 }

@@ -53,7 +53,7 @@ pub(crate) unsafe fn copy_out(entered: &Entered<'_>, address: u64, destination: 
     staged.unwrap_or_else(|| unsafe { raw::copy_out(address, destination) }.map_err(Code::from))
 }
 
-/// What a context keeps for such copies, made when the first one comes.
+/// The buffers of a context for such copies, made for the first copy.
 #[derive(Default)]
 pub(crate) struct Staging {
     threads: OnceLock<Option<Mutex<Vec<CopyThread>>>>,

@@ -1,4 +1,4 @@
-//! Which streams used which parts of an allocation last: what the order between streams is made from.
+//! The last uses of parts of an allocation by streams, from which the order between streams follows.
 //!
 //! Parts are ranges of bytes and uses are reads or writes, so that streams which work on different parts of one buffer, or
 //! only read it, overlap. Nothing here knows the driver; waiting is [`crate::context::queue::Queue`]'s business.
@@ -10,7 +10,7 @@ use qcell::{QCell, QCellOwner, QCellOwnerID};
 use smallvec::SmallVec;
 use std::ops::Range;
 
-/// What some work does with an allocation.
+/// An access of some work to an allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Access {
     /// The bytes, counted from the start of the allocation.
@@ -21,7 +21,7 @@ pub(crate) struct Access {
 /// The right to look at the uses of a context's allocations and to change them. A context has one, behind its lock.
 pub(crate) struct Order(QCellOwner);
 
-/// Whose right it is to look at the uses of an allocation.
+/// The right to access the uses of an allocation.
 #[derive(Clone, Copy)]
 pub(crate) struct OrderId(QCellOwnerID);
 
@@ -63,7 +63,7 @@ impl Order {
 }
 
 impl Uses {
-    /// Of an allocation in the context of this order.
+    /// The list for an allocation in the context of this order.
     pub(crate) fn new(id: OrderId) -> Uses {
         Uses(id.0.cell(List::default()))
     }
@@ -118,8 +118,8 @@ impl List {
         if access.bytes.is_empty() || !access.writes && self.uses.iter().any(covered) {
             return;
         }
-        // What the new use stands for from now on: everything in a part that it writes, and of a part that it reads its
-        // own reads.
+        // The earlier uses that the new use replaces: a write replaces all uses of its part, a read replaces its
+        // queue's own reads.
         let replaced = |earlier: &Use| access.writes || earlier.queue == queue && !earlier.access.writes;
         let mut uses: SmallVec<[Use; 1]> = SmallVec::new();
         for earlier in self.uses.drain(..) {
@@ -227,7 +227,7 @@ mod tests {
     /// Against a list for each byte.
     #[test]
     fn random_uses_wait_for_those_they_must() {
-        // So few that no list is ever full.
+        // Few enough bytes that no list is ever full.
         const BYTES: usize = 12;
         let mut state = 1_u64;
         let mut random = |below: u64| {

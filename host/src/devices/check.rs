@@ -1,6 +1,6 @@
 //! Checked runs: a closure under every check of the software device, and what was found as values. For tests.
 //!
-//! What is checked, and every word of a report, is the driver's; here is only how a closure is run and run again.
+//! The driver makes the checks and writes the reports; this module only runs a closure, and runs it again.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -23,10 +23,10 @@ pub use rumba_driver::check::{Check, Finding, FindingKind, Location, Severity, S
 /// device does not change what the closure hands it in place. `Checks::default().schedules(1)` calls it once.
 ///
 /// # Errors
-/// What `program` returns, unless it is the mistake of a kernel, which is a finding. An error if the process uses a GPU.
+/// The errors of `program`, except kernels' mistakes, which become findings. An error if the process uses a GPU.
 ///
 /// # Examples
-/// In a test it is one line. The launch is an ordinary one, on the device that the closure is given:
+/// A test calls `check` in one line. The launch is an ordinary launch on the device that the closure receives:
 /// ```
 /// # mod kernels { pub use rumba::test_kernels::{PTX, saxpy}; }
 /// # let (x, mut y) = ([1.0_f32; 100], [0.0; 100]);
@@ -38,7 +38,7 @@ pub fn check<T>(program: impl FnMut(&Device) -> Result<T>) -> Result<Findings> {
     Checks::default().run(program)
 }
 
-/// Which checks a run makes, and in how many orders of its threads.
+/// The checks of a run, and the number of orders of its threads.
 ///
 /// `RUMBA_CHECK_SEED` and `RUMBA_CHECK_SCHEDULES` say otherwise for a whole process: that is how a report is replayed.
 ///
@@ -117,7 +117,7 @@ impl Checks {
         Self { schedules, ..self }
     }
 
-    /// Those that are made.
+    /// The checks of the run.
     pub(crate) fn checks(&self) -> &[Check] {
         &self.only
     }
@@ -130,10 +130,10 @@ impl Checks {
     /// that was copied to it before, as `&mut` arguments of kernels are, or if the second call copies something else to the device.
     ///
     /// # Errors
-    /// What `program` returns, unless it is the mistake of a kernel, which is a finding. An error if the process uses a GPU.
+    /// The errors of `program`, except kernels' mistakes, which become findings. An error if the process uses a GPU.
     ///
     /// # Panics
-    /// If `program` does; what was found until then is printed.
+    /// If `program` panics; the findings until then are printed.
     pub fn run<T>(&self, mut program: impl FnMut(&Device) -> Result<T>) -> Result<Findings> {
         let (first, schedules) = (
             from_environment("RUMBA_CHECK_SEED").unwrap_or(self.seed),
@@ -148,7 +148,7 @@ impl Checks {
             let RunOnce { mut found, copies, outcome, inputs, .. } = run_once(options, &mut program)?;
             // A mistake explains another result, information does not.
             let is_right = found.iter().all(|finding| finding.severity == Severity::Info);
-            // Which of several threads panics first is chance.
+            // The first of several panicking threads varies.
             let panicked = heard() != panics;
             let repeats = inputs.hash == *first_hash.get_or_insert(inputs.hash) && !panicked;
             if self.only.contains(&Check::Portability) && is_right && repeats {
@@ -179,16 +179,16 @@ impl Checks {
     }
 }
 
-/// What a closure did: its result, or its panic.
+/// The outcome of a closure: its result, or its panic.
 pub(crate) type Outcome<T> = std::thread::Result<Result<T>>;
 
-/// What one run came to.
+/// The outcome of one run.
 pub(crate) struct RunOnce<T> {
     pub(crate) found: Vec<Finding>,
-    /// What the host has read.
+    /// The data that the host has read.
     pub(crate) copies: Vec<Copied>,
     pub(crate) inputs: Inputs,
-    /// What the exploration came to, if it is one of some.
+    /// The state of the exploration, if the run belongs to an exploration.
     pub(crate) explored: Option<Explored>,
     pub(crate) outcome: Outcome<T>,
 }
@@ -221,12 +221,13 @@ fn of_panic(panic: &KernelPanic, seed: Option<u64>) -> Finding {
     Finding::of_panic(panic.kernel, &panic.message, place, threads, panic.threads, seed)
 }
 
-/// A number in the environment. One that is none is as good as absent: it is there for replays, which say it right.
+/// Reads a number from the environment. An invalid value is ignored: replays, which set the variable, print valid
+/// numbers.
 fn from_environment(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.trim().parse().ok()
 }
 
-/// What a checked run has found.
+/// The findings of a checked run.
 #[must_use = "what was found is in here: `assert_none` fails a test if there is anything"]
 #[derive(Clone, PartialEq, Eq)]
 pub struct Findings {

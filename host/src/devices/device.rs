@@ -1,4 +1,4 @@
-//! Devices: which there are, what they can do, and where everything on them starts.
+//! Devices: enumeration, properties, and the entry points of all work on a device.
 
 mod identity;
 mod memory;
@@ -55,8 +55,8 @@ struct Slot {
     context: RwLock<Arc<Context>>,
 }
 
-/// What is alive in the process, so that a device has one slot and one context at a time, however
-/// often it is asked for.
+/// The live slots and contexts of the process, so that a device has one slot and one context at a
+/// time, however often it is requested.
 struct Registry {
     slots: Vec<Weak<Slot>>,
     contexts: Vec<Weak<Context>>,
@@ -91,18 +91,18 @@ impl Registry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryInfo {
-    /// Memory that is free: neither this process nor another has it.
+    /// Free memory, which no process has allocated.
     pub free: usize,
-    /// What contexts can use together.
+    /// The total memory for contexts.
     pub total: usize,
 }
 
 impl Device {
-    /// Device 0: the GPU where there is one, otherwise the software device. `RUMBA_DEVICE=gpu` or
+    /// Device 0: the GPU if present, otherwise the software device. `RUMBA_DEVICE=gpu` or
     /// `RUMBA_DEVICE=soft` insists on one of them.
     ///
     /// # Errors
-    /// [`Error::NoDevice`] if `RUMBA_DEVICE` asks for what is not there.
+    /// [`Error::NoDevice`] if the device that `RUMBA_DEVICE` asks for is missing.
     pub fn new() -> Result<Device> {
         Device::get(0)
     }
@@ -110,7 +110,7 @@ impl Device {
     /// The device of this number, counted from 0.
     ///
     /// # Errors
-    /// [`Error::NoSuchDevice`] if there are not that many.
+    /// [`Error::NoSuchDevice`] if no device has this number.
     pub fn get(ordinal: u32) -> Result<Device> {
         if let Some(checked) = CHECKED.with_borrow(Clone::clone) {
             return Ok(checked);
@@ -139,7 +139,7 @@ impl Device {
     /// How many devices there are.
     ///
     /// # Errors
-    /// [`Error::NoDevice`] if `RUMBA_DEVICE` asks for what is not there.
+    /// [`Error::NoDevice`] if the device that `RUMBA_DEVICE` asks for is missing.
     pub fn count() -> Result<u32> {
         driver::start()?;
         in_driver(cust::device::Device::num_devices(), || "count the devices".to_owned())
@@ -155,7 +155,7 @@ impl Device {
         self.slot.ordinal
     }
 
-    /// What the device allows and consists of.
+    /// The limits and the resources of the device.
     pub fn limits(&self) -> Limits {
         self.context().limits
     }
@@ -423,7 +423,7 @@ impl Device {
         NoLongerChecked
     }
 
-    /// Destroys the context with everything in it. What is left of that answers with [`Error::ContextDestroyed`].
+    /// Destroys the context with everything in it. Remaining handles then return [`Error::ContextDestroyed`].
     pub(crate) fn end(self) {
         // An error is the fault of a kernel, which is reported already.
         let _ = self.slot.context.read().destroy(self.slot.raw);

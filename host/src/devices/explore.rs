@@ -1,7 +1,7 @@
 //! Checked runs in every order in which threads may synchronise: [`Checks::explore`].
 //!
-//! Which orders there are is the software device's business; here a closure is run once for each of them, and what was found is
-//! kept with the order that shows it.
+//! The software device chooses the orders; this module runs a closure once for each order, and keeps each finding with
+//! the order that shows it.
 
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};
@@ -32,8 +32,8 @@ impl Checks {
     ///
     /// Points of choice are operations on mbarriers, arrivals at barriers for a number of threads, copies that an mbarrier keeps
     /// track of, and atomic, volatile, relaxed, acquiring and releasing accesses. Of orders that differ only in operations that commute, one is
-    /// run (dynamic partial-order reduction). A wait that fails is tried again when what it looks at has changed. The closure
-    /// is called for each order, and has to do the same in each: what it asserts holds in every order.
+    /// run (dynamic partial-order reduction). A failed wait is retried after a change of the memory it reads. The
+    /// closure is called for each order, and has to do the same in each: what it asserts holds in every order.
     ///
     /// What is not explored is named in [`Exploration::limits`]: launches of more than 32 blocks, orders that are too
     /// long, programs that do not repeat. Memory is sequentially consistent here; a program whose accesses could show
@@ -43,10 +43,10 @@ impl Checks {
     /// as reports give it.
     ///
     /// # Errors
-    /// What `program` returns, unless it is the mistake of a kernel, which is a finding. An error if the process uses a GPU.
+    /// The errors of `program`, except kernels' mistakes, which become findings. An error if the process uses a GPU.
     ///
     /// # Panics
-    /// If `program` does; the order in which it did is printed.
+    /// If `program` panics; the order in which it panicked is printed.
     ///
     /// # Examples
     /// One warp writes a value and then a flag, and the other waits for the flag. The store to the flag does not release:
@@ -144,13 +144,13 @@ impl Checks {
 /// A finding, and the first order that showed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// What was found.
+    /// The findings.
     pub finding: Finding,
     /// Where it was.
     pub schedule: Schedule,
 }
 
-/// What [`Checks::explore`] came to.
+/// The result of [`Checks::explore`].
 #[must_use = "what was found is in here: `assert_complete` fails a test if there is anything"]
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Exploration {
@@ -181,7 +181,7 @@ impl Exploration {
         &self.limits
     }
 
-    /// What was found, each once.
+    /// The findings, without duplicates.
     pub fn found(&self) -> &[Found] {
         &self.found
     }

@@ -48,7 +48,7 @@ use std::sync::Arc;
 /// # }
 /// ```
 pub struct Communicator {
-    /// Of the devices, in order.
+    /// The contexts of the devices, in order.
     contexts: Vec<Arc<Context>>,
     way: Way,
 }
@@ -92,7 +92,7 @@ impl Communicator {
         self.contexts.len()
     }
 
-    /// Never: there is at least one device.
+    /// Always false: a communicator has at least one device.
     pub fn is_empty(&self) -> bool {
         self.contexts.is_empty()
     }
@@ -100,8 +100,8 @@ impl Communicator {
     /// Combines the buffers element by element, and puts the result into all of them.
     ///
     /// # Errors
-    /// [`NcclError::Buffers`] unless there is one buffer for each device; [`Error::LengthMismatch`] unless all are as long;
-    /// [`Error::OtherDevice`] for one that is another device's; the driver's and NCCL's.
+    /// [`NcclError::Buffers`] unless each device has one buffer; [`Error::LengthMismatch`] if lengths differ;
+    /// [`Error::OtherDevice`] if a buffer belongs to another device; the driver's and NCCL's errors.
     pub fn all_reduce<T: Element>(&self, buffers: &mut [DeviceBuffer<T>], op: ReduceOp) -> Result<()> {
         let parts: Vec<Part<'_, T>> = buffers.iter().map(|buffer| (buffer.as_slice(), true)).collect();
         self.check("all_reduce", &[(&parts, 1)])?;
@@ -123,7 +123,7 @@ impl Communicator {
     /// Copies the buffer of one device to all others.
     ///
     /// # Errors
-    /// As [`Communicator::all_reduce`]; [`NcclError::NoSuchRank`] for a device that is not there.
+    /// As [`Communicator::all_reduce`]; [`NcclError::NoSuchRank`] if the communicator has no device `root`.
     pub fn broadcast<T: Element>(&self, buffers: &mut [DeviceBuffer<T>], root: usize) -> Result<()> {
         let parts: Vec<Part<'_, T>> =
             buffers.iter().enumerate().map(|(rank, buffer)| (buffer.as_slice(), rank != root)).collect();
@@ -250,7 +250,7 @@ impl Communicator {
         rank.ok_or_else(|| NcclError::NotAMember { device: context.ordinal }.into())
     }
 
-    /// That there is a part for each device, in its memory, and each `times` as long as the shortest kind.
+    /// Checks that each device has a part, in its memory, and that each part is `times` as long as the shortest kind.
     fn check<T: Element>(&self, operation: &'static str, kinds: &[(&[Part<'_, T>], usize)]) -> Result<()> {
         let length = kinds.first().and_then(|(parts, _)| parts.first()).map_or(0, |(view, _)| view.len());
         for (parts, times) in kinds {

@@ -1,10 +1,10 @@
 //! Processes that work together, on one machine or on several: each is a rank, as MPI and NCCL call it, with a device of its own.
 //!
-//! A program is started once for each device, by what people start such programs with: `torchrun`, `mpirun`, `srun`, or a shell that
-//! sets some variables. [`Place::from_env`] reads which rank it is, and [`ProcessGroup`] has the collective operations. Several
-//! devices in one process need none of this: see [`nccl`](crate::nccl).
+//! A program is started once for each device, by `torchrun`, `mpirun`, `srun`, or a shell that sets some variables.
+//! [`Place::from_env`] reads the rank of the process, and [`ProcessGroup`] has the collective operations. Several
+//! devices in one process need no ranks: see [`nccl`](crate::nccl).
 //!
-//! Whatever is wrong with one rank, all others are told: that it never came, that its process ended, that it is late, that it came to
+//! If a rank fails, all other ranks get an error: the rank never joined, its process ended, it is late, or it called
 //! another operation. So no rank waits forever.
 
 mod place;

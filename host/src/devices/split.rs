@@ -9,8 +9,8 @@ use std::ops::Range;
 use std::panic::resume_unwind;
 use std::thread;
 
-/// Cuts `0..length` into one part for each device, and runs `work` with each device and its part, at the same time.
-/// What comes back is in the order of the devices.
+/// Cuts `0..length` into one part for each device, and runs `work` with each device and its part, at the same time. The
+/// results are in the order of the devices.
 ///
 /// # Errors
 /// The first of `work`'s, in the order of the devices; [`Error::NoDevice`] without devices.

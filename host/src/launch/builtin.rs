@@ -10,7 +10,7 @@ use cuda_std::launch::PlannedCall;
 
 /// Puts a call of a kernel in this text on the default stream.
 pub(crate) fn launch(entered: &Entered<'_>, text: &Pieces, planned: PlannedCall<'_>) -> Result<()> {
-    // SAFETY: it is launched as planned.
+    // SAFETY: the call is launched with its planned grid and block.
     let (mut call, grid, block) = unsafe { planned.into_parts() };
     let (context, kernel) = (entered.context, call.kernel());
     entered.not_captured(|| format!("launch `{}`, a kernel of arrays,", kernel.name))?;

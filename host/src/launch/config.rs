@@ -2,7 +2,7 @@
 
 use crate::streams::stream::Stream;
 
-/// One to three lengths: of a grid in blocks, or of a block in threads. What is not given is 1.
+/// One to three lengths: of a grid in blocks, or of a block in threads. Missing lengths are 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dim3(pub [u32; 3]);
 
@@ -57,7 +57,7 @@ impl From<[u32; 3]> for Dim3 {
 #[must_use = "a configuration does nothing until a kernel is launched with it"]
 pub struct LaunchConfig<'s> {
     pub(super) extent: Extent,
-    /// What the kernel states, if nothing else is said.
+    /// The block; the kernel's own block by default.
     pub(super) block: Option<[u32; 3]>,
     pub(super) shared: u32,
     pub(super) stream: Option<&'s Stream>,

@@ -71,7 +71,7 @@ pub(super) unsafe fn follow(graph: sys::CUgraph, from: sys::CUgraphNode, to: sys
         answer(unsafe { cuGraphAddDependencies_v2(graph, &raw const from, &raw const to, data, 1) })
     };
     match depend(&PROGRAMMATIC) {
-        // A driver that is older has no such edges.
+        // Older drivers lack programmatic edges, so the graph gets a full dependency.
         Err(Code::NOT_SUPPORTED | Code::NOT_FOUND) => {
             // SAFETY: as above.
             answer(unsafe { sys::cuGraphAddDependencies(graph, &raw const from, &raw const to, 1) })

@@ -62,7 +62,7 @@ struct Inner {
     executable: sys::CUgraphExec,
     nodes: Vec<sys::CUgraphNode>,
     steps: Vec<Step>,
-    /// What all launches use, each part once.
+    /// The memory that all launches use, each part once.
     uses: Vec<(Memory, Access)>,
 }
 
@@ -73,7 +73,7 @@ unsafe impl Send for Inner {}
 unsafe impl Sync for Inner {}
 
 impl Device {
-    /// Records what `work` launches on the stream that it is given, without running it.
+    /// Records the launches of `work` on the stream that it receives, without running them.
     ///
     /// Launches on other streams of [`Device::stream`], copies to and from the host and everything else that `work` does happen at once,
     /// as outside. Launches and copies on the default stream of this device, which those of arrays are too, are refused: they would be
@@ -119,7 +119,7 @@ impl Inner {
             let mut node = ptr::null_mut();
             let added = step.with_parameters(|parameters| {
                 let (ahead, count) = (late.as_ref().map_or(ptr::null(), ptr::from_ref), late.iter().len());
-                // SAFETY: what is ahead is one node or none; the parameters are those that the launch was checked with.
+                // SAFETY: `ahead` has one node or none; the launch was checked with these parameters.
                 unsafe { sys::cuGraphAddKernelNode(&mut node, graph.raw, ahead, count, parameters) }
             });
             // SAFETY: both are kernel nodes of the graph, and the launch was allowed to begin early.
@@ -175,7 +175,7 @@ impl Graph {
     /// Puts all launches on the default stream.
     ///
     /// # Errors
-    /// The driver's, or that the context is lost. What goes wrong in a kernel is told at the next wait.
+    /// The driver's errors, or a lost context. Errors in a kernel are returned by the next wait.
     pub fn launch(&self) -> Result<()> {
         let context = &self.inner.context;
         let entered = context.enter(launching)?;
@@ -216,7 +216,7 @@ impl Graph {
     pub fn update(&mut self, work: impl FnOnce(&Stream) -> Result<()>) -> Result<()> {
         let graph = &mut *self.inner;
         let mut steps = record(&graph.context, work)?;
-        // What an executable graph keeps: the kernels, and how each depends on the one before it.
+        // The contents of an executable graph: the kernels, and the dependency of each on the kernel before it.
         let kept = |step: &Step| (step.function, step.dependent);
         if !steps.iter().map(kept).eq(graph.steps.iter().map(kept)) {
             *graph = Inner::new(graph.context.clone(), steps)?;
@@ -231,8 +231,8 @@ impl Graph {
                 unsafe { sys::cuGraphExecKernelNodeSetParams(graph.executable, node, parameters) }
             });
             if let Err(error) = entered.check(set, || format!("update `{}` in a graph", step.kernel.name)) {
-                // What is set already goes with the old executable, which must not be launched: nothing keeps the memory of
-                // the new arguments.
+                // Destroys the old executable, whose parameters are partly changed: it must not be launched, because
+                // nothing keeps the memory of the new arguments alive.
                 graph.destroy_executable();
                 let old = std::mem::take(&mut graph.steps);
                 *graph = Inner::new(context.clone(), old)?;
@@ -254,13 +254,13 @@ fn launching() -> String {
 
 #[cfg(all(test, feature = "linalg"))]
 impl Graph {
-    /// What each launch was told of its inputs: whether no launch that may be running writes it.
+    /// For each launch and each of its inputs, whether the launch was told that no running launch may write the input.
     pub(crate) fn told(&self) -> Vec<&[bool]> {
         self.inner.steps.iter().map(|step| &*step.told).collect()
     }
 }
 
-/// What launches use, without what is there twice.
+/// The memory that launches use, without duplicates.
 fn all_uses(steps: &[Step]) -> Vec<(Memory, Access)> {
     let mut all = Vec::new();
     steps.iter().for_each(|step| add_uses(&mut all, &step.uses));
@@ -277,9 +277,9 @@ fn add_uses<'u>(all: &mut Vec<(Memory, Access)>, uses: impl IntoIterator<Item = 
     }
 }
 
-/// Tells each launch that may begin early which of its inputs it need not wait for: those that are not written by any launch
-/// which may be running then. That is the last one that began when all ahead of it had ended, and those behind it. Unsafe
-/// kernels may write more than is known.
+/// Tells each launch that may begin early which inputs it need not wait for: the inputs that no running launch may
+/// write. The launches that may be running are the last launch that waited for all earlier launches, and the launches
+/// after it. Unsafe kernels may write memory that is not known.
 fn settle(steps: &mut [Step]) {
     let (mut written, mut known) = (Vec::new(), true);
     for step in steps {
@@ -302,7 +302,7 @@ impl fmt::Debug for Graph {
 }
 
 impl Inner {
-    /// The context must be current. Launches that are still running are not disturbed.
+    /// The context must be current. Running launches are not affected.
     fn destroy_executable(&mut self) {
         let executable = std::mem::replace(&mut self.executable, ptr::null_mut());
         if !executable.is_null() {

@@ -1,7 +1,7 @@
 //! Libraries of kernels that the runtime launches itself, such as the algorithms: what their handles share from call to call.
 //!
-//! Kernels are loaded one by one, so that a program waits for the driver's compiler only for those it uses. What the kernels are
-//! for is not known here.
+//! Kernels are loaded one by one, so that a program waits for the driver's compiler only for the kernels it uses. This
+//! module does not know the purpose of the kernels.
 
 use crate::base::error::Result;
 use crate::base::ptx::Pieces;
@@ -40,7 +40,7 @@ pub(crate) struct Library {
     stream: Option<Stream>,
 }
 
-/// What all handles share.
+/// The state that all handles share.
 struct Kept {
     device: Device,
     kernels: Kernels,
@@ -63,7 +63,7 @@ impl Library {
         Library { kept: Arc::new(kept), stream: None }
     }
 
-    /// The same on a stream of its own instead of the default one.
+    /// The library on another stream instead of the default stream.
     pub(crate) fn on(&self, stream: &Stream) -> Library {
         Library { kept: self.kept.clone(), stream: Some(stream.clone()) }
     }

@@ -230,7 +230,7 @@ impl Module {
 /// Grid, if it is stated, and block of a launch.
 type Shape = (Option<[u32; 3]>, [u32; 3]);
 
-/// What of the device's limits the driver would answer with a number.
+/// Checks limits of the device that the driver would report with a mere number.
 fn check_device(
     kernel: &'static Kernel,
     function: &Function,
@@ -385,7 +385,7 @@ impl Launch<'_> {
         self.entered.check(launched, || format!("launch `{}`", self.kernel.name))
     }
 
-    /// What a profile says of it.
+    /// The description of the launch in a profile.
     fn described(&self) -> Operation {
         Operation::Kernel(Box::new(Launched {
             kernel: self.kernel.name,
@@ -489,7 +489,7 @@ impl Staging<'_> {
     /// Memory for so many bytes at a multiple of `align`, a power of two.
     #[track_caller]
     fn add(&mut self, bytes: usize, align: usize, operation: impl Fn() -> String) -> Result<u64> {
-        // What an allocation is not aligned to by itself is found in a longer one.
+        // Alignment beyond an allocation's own is found within a longer allocation.
         let slack = align.saturating_sub(Memory::ALIGNMENT);
         let bytes = if bytes == 0 { 0 } else { bytes.saturating_add(slack) };
         let start = if bytes == 0 {

@@ -15,7 +15,7 @@ use std::panic::Location;
 use std::sync::atomic::Ordering;
 
 impl Module {
-    /// What comes of an output that the launch does not reach all of.
+    /// The reaction to an output that the launch does not reach completely.
     #[cold]
     pub(super) fn unreached(
         &self,
@@ -62,7 +62,7 @@ impl Module {
     }
 }
 
-/// Whether a kernel reads how many blocks its grid has. A text that does not show it counts as if it did.
+/// Whether a kernel reads the number of blocks of its grid. If the text lacks the kernel, the answer is true.
 fn reads_grid_size(ptx: &str, kernel: &str) -> bool {
     // `%nctaid`, and `%nclusterid` with `%cluster_nctaid`.
     let reads = |text: &str| text.contains("nctaid") || text.contains("nclusterid");
@@ -73,7 +73,7 @@ fn reads_grid_size(ptx: &str, kernel: &str) -> bool {
     let Some(start) = start else { return true };
     let length = ptx[start..].find("\n}").unwrap_or(ptx.len() - start);
     let body = &ptx[start..start + length];
-    // A function that it calls may do so for it.
+    // A function that the kernel calls may read the number.
     reads(body) || body.contains("call") && reads(ptx)
 }
 

@@ -11,7 +11,7 @@ use cuda_std::tensor::Order;
 use cuda_std::vector::Vector8;
 use rumba_linalg::attention as kernels;
 
-/// Which keys a query sees.
+/// The keys that a query sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mask {
@@ -24,17 +24,17 @@ pub enum Mask {
     CausalFromEnd,
 }
 
-/// What an attention computes beside its arrays: by default all keys are seen, and the scale is one over the root of the heads'
+/// Options of an attention: by default all keys are seen, and the scale is one over the square root of the heads'
 /// size.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Attention {
-    /// Which keys a query sees.
+    /// The keys that a query sees.
     pub mask: Mask,
     /// The factor of the scores, which is positive.
     pub scale: Option<f32>,
 }
 
-/// Numbers that there are kernels for: `f16` and `bf16` of `half`. Sums are made in `f32`.
+/// Element types with kernels: `f16` and `bf16` of `half`. Sums are computed in `f32`.
 #[diagnostic::on_unimplemented(
     message = "there is no attention of elements `{Self}`",
     note = "there is one of `f16` and `bf16` of `cuda_std::half`"
@@ -81,7 +81,7 @@ mod sealed {
     use super::{ByWarps, InVectors, Pod, WarpGroups};
 
     pub trait Kernels: Sized + 'static {
-        /// Eight of them, as `Vector8` has them.
+        /// A vector of eight elements: `Vector8`.
         type Eight: Pod;
         /// In ascending order of their sizes.
         const WARP_GROUPS: &'static [WarpGroups<Self>];
@@ -312,7 +312,7 @@ fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// What a launch computes.
+/// The task of a launch.
 #[derive(Clone, Copy, Debug)]
 struct Task {
     scale: f32,

@@ -157,7 +157,7 @@ impl<'a, T: ConvolutionElement> Convolution<'a, T> {
         Array::from_buffer(buffer, shape)
     }
 
-    /// Computes it, and writes the result to an array that is there.
+    /// Computes the convolution, and writes the result to an existing array.
     ///
     /// # Errors
     /// As [`eval`](Self::eval), and [`LinalgError`] unless the output has the result's [`shape`](Self::shape).
@@ -298,7 +298,7 @@ pub struct Problem<'c, T> {
     window: Window,
     images: DeviceSlice<'c, T>,
     filter: DeviceSlice<'c, T>,
-    /// Of each output, or none.
+    /// A bias for each output, or none.
     bias: DeviceSlice<'c, T>,
     activation: Activation,
 }
@@ -468,7 +468,7 @@ mod sealed {
     }
 }
 
-/// What the types have in common.
+/// Properties that the types share.
 macro_rules! by_threads {
     () => {
         fn convolution_by_threads<'c>(
@@ -635,7 +635,7 @@ mod tests {
         }
     }
 
-    /// What the kernels of warp groups have to be made of.
+    /// Sizes that the kernels of warp groups need.
     #[test]
     fn kernels_gather_the_image_and_keep_sums_in_registers() {
         fn collect(block: &Block<'_>, opcodes: &mut Vec<String>) {

@@ -49,13 +49,13 @@ impl Linalg {
         }
     }
 
-    /// The same on a stream of its own instead of the default one.
+    /// The same library on another stream instead of the default stream.
     #[must_use]
     pub fn on(&self, stream: &Stream) -> Linalg {
         Linalg { library: self.library.on(stream), ..self.clone() }
     }
 
-    /// The same with kernels chosen in another way.
+    /// The same library with another choice of kernels.
     ///
     /// ```
     /// # use rumba::array::Array;

@@ -23,7 +23,7 @@ use cuda_std::launch::Call;
 use std::fmt;
 use types::Operands;
 
-/// Which numbers products of `f32` are computed with.
+/// The precision of products of `f32`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Precision {
@@ -198,7 +198,7 @@ impl<'a, T: Multiply<U>, U: Pod> Product<'a, T, U> {
             return Ok(());
         };
         let Operands { a, b, c, .. } = operands;
-        // The smallest tiles that there are. What has larger ones leaves blocks without work.
+        // The grid is sized for the smallest tiles. With larger tiles, some blocks have no work.
         let blocks = problem.tiles([rumba_linalg::product::thread::TILE; 2])?;
         self.linalg.library.launch(Some(module), LaunchConfig::grid(blocks), call(a, b, c))
     }
@@ -253,7 +253,7 @@ impl<U: Pod> Product<'_, f32, U>
 where
     f32: Multiply<U>,
 {
-    /// Which numbers products of `f32` are computed with: all their bits, if this is not said.
+    /// The precision of products of `f32`: all bits by default.
     pub fn precision(mut self, precision: Precision) -> Self {
         self.precision = precision;
         self
@@ -313,12 +313,12 @@ mod tests {
                 let linalg = linalg.on(stream);
                 linalg.product(&x, &x).eval_into(&mut y)?;
                 linalg.product(&x, &y).eval_into(&mut z)?;
-                // What the first launch writes: the second may not have waited for it yet.
+                // The second launch may not have waited yet for the first launch, which writes `y`.
                 linalg.product(&y, &x).eval_into(&mut z)?;
-                // This one waits for all that is ahead of it.
+                // This launch waits for all earlier launches.
                 module.launch(LaunchConfig::for_each(8).stream(stream), scale(2.0, &mut numbers))?;
                 linalg.product(y.slice((..32, ..)), &z).eval_into(halves.slice_mut((..32, ..)))?;
-                // One part is written, the other is not.
+                // The launch writes the first half of `halves` only.
                 linalg.product(x.slice((..32, ..)), &x).eval_into(halves.slice_mut((..32, ..)))?;
                 linalg.product(halves.slice((32.., ..)), &x).eval_into(y.slice_mut((..32, ..)))?;
                 linalg.product(halves.slice((..32, ..)), &x).eval_into(y.slice_mut((..32, ..)))

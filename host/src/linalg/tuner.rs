@@ -1,6 +1,6 @@
-//! Which of several kernels is the fastest: measured when it is first asked for, and kept in a file for each device.
+//! Chooses the fastest of several kernels: measured at the first question, and kept in a file for each device.
 //!
-//! What is measured, and for which question, is the caller's business: a question is a line of text, an answer a word.
+//! The caller chooses the candidates and the question: a question is a line of text, an answer a word.
 
 use crate::base::warning::{Warning, warn};
 use crate::devices::device::Device;
@@ -19,7 +19,7 @@ pub enum Tuning {
     /// Results are kept in `RUMBA_CACHE`, or else in the user's folder for caches. While a graph is captured, and on the software device, as with `Heuristic`.
     #[default]
     Measure,
-    /// By the shape alone. What was measured before is not asked.
+    /// Chooses by the shape alone, without earlier measurements.
     Heuristic,
 }
 
@@ -28,9 +28,9 @@ pub enum Tuning {
 pub(super) struct Tuner {
     /// The first line of the file: what its answers are true for.
     title: String,
-    /// None: there is no folder for it.
+    /// None if the file has no folder.
     path: Option<PathBuf>,
-    /// None: the file was not read yet.
+    /// None until the file is read.
     known: Mutex<Option<HashMap<String, String>>>,
 }
 
@@ -67,7 +67,7 @@ impl Tuner {
         candidates.iter().copied().find(|candidate| candidate == answer)
     }
 
-    /// Measures each candidate by what it takes to run once, and keeps the fastest. One that fails is none.
+    /// Measures each candidate by the time of one run, and keeps the fastest. Failing candidates are ignored.
     pub(super) fn measure(
         &self,
         question: &str,
@@ -97,7 +97,7 @@ impl Tuner {
         Some(answer)
     }
 
-    /// Notes an answer, in the file too. What other processes have written there stays.
+    /// Records an answer, also in the file. Keeps the answers of other processes.
     fn keep(&self, question: &str, answer: &'static str) {
         let mut known = self.known.lock();
         let known = known.get_or_insert_with(HashMap::new);
@@ -127,7 +127,7 @@ impl Tuner {
         std::fs::rename(&unfinished, path)
     }
 
-    /// What the file says. One that is damaged says nothing.
+    /// Reads the answers in the file. A damaged file has none.
     fn read(&self) -> HashMap<String, String> {
         let Some(path) = &self.path else { return HashMap::new() };
         let text = match std::fs::read_to_string(path) {
@@ -207,7 +207,7 @@ mod tests {
         for question in ["small", "large", "other"] {
             assert_eq!(third.known(question, &NAMES), Some("fast"));
         }
-        // What is no candidate any more is not the answer.
+        // A former answer that is no candidate any more is ignored.
         assert_eq!(third.known("small", &["slow"]), None);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no unfinished file stays");
     }

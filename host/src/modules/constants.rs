@@ -32,7 +32,7 @@ impl Module {
     /// ```
     ///
     /// # Errors
-    /// [`ModuleError::MissingConstant`] if the module has no such variable or one of another size; the driver's.
+    /// [`ModuleError::MissingConstant`] if the module lacks the variable, or its size differs; the driver's errors.
     pub fn set_constant<T: Pod>(&self, constant: &Constant<T>, value: &T) -> Result<()> {
         let operation = || format!("write the constant `{}` of {}", constant.name(), self.name());
         let symbol = self.check_constant(constant)?;

@@ -1,4 +1,4 @@
-//! Which of the texts for several architectures a device is given, and which kernels it has none of.
+//! Chooses the text for a device among texts for several architectures, and lists the kernels that the text lacks.
 //!
 //! Exactly one is loaded ([`rumba_ptx::set`]): it holds of each kernel the newest variant that the device runs.
 
@@ -12,11 +12,11 @@ use rumba_ptx::{Target, set};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Elsewhere {
     pub(crate) kernel: String,
-    /// What it is compiled for.
+    /// The architectures that the kernel is compiled for.
     pub(crate) architectures: Vec<Target>,
 }
 
-/// What texts a device is given.
+/// The choice of texts for a device.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Runs {
     /// Its compute capability.

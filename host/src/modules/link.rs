@@ -1,7 +1,8 @@
 //! Linking: several PTX texts to one module, by the driver's own linker. With it a kernel calls functions of another text, be it
 //! another Rust crate's, nvcc's or one written by hand.
 //!
-//! Only PTX is linked: what nvcc compiles for it is `nvcc -rdc=true -ptx`. The kernels of two Rust crates share one record of panics.
+//! Only PTX is linked: nvcc makes linkable PTX by `nvcc -rdc=true -ptx`. The kernels of two Rust crates share one
+//! record of panics.
 
 use crate::base::compiler_log::CompilerLog;
 use crate::base::driver;

@@ -53,17 +53,17 @@ struct Inner {
     functions: FrozenMap<usize, Box<Function>>,
     /// Some of them, each in a place that follows from its key: most launches find theirs here, with one load.
     near: [AtomicPtr<Function>; NEAR],
-    /// Those that were asked for by name.
+    /// Kernels that were looked up by name.
     named: FrozenMap<String, Box<Function>>,
     raw: ManuallyDrop<cust::module::Module>,
     name: String,
     ptx: String,
-    /// The same apart, where several were linked.
+    /// The single texts of a linked module.
     texts: Vec<Text>,
-    /// Kernels that are in texts for other devices.
+    /// Kernels in texts for other devices.
     elsewhere: Vec<Elsewhere>,
     declarations: OnceLock<Option<Declarations>>,
-    /// Where its kernels ring when they panic, if they can.
+    /// The bell of kernels that can panic.
     bell: Option<Arc<Bell>>,
 }
 
@@ -71,7 +71,7 @@ struct Inner {
 #[derive(Clone)]
 pub(crate) struct Text {
     pub(crate) ptx: String,
-    /// Whether its end says that it is as `cuda_builder` wrote it, with what its kernels take.
+    /// Whether the text ends with a valid seal: the descriptions of its kernels and the hash that `cuda_builder` wrote.
     pub(crate) sealed: bool,
 }
 
@@ -90,8 +90,8 @@ impl Module {
         Module::from_text(context, name, Text { ptx: text, sealed: true })
     }
 
-    /// Of a text that is to be sealed, or of any other, for whose kernels the caller answers; of several texts, that for the
-    /// device.
+    /// Loads a text that has to be sealed, or any text, for whose kernels the caller is responsible; of several texts,
+    /// loads the text for the device.
     pub(crate) fn from_text(context: Arc<Context>, name: String, source: Text) -> Result<Module> {
         let (source, elsewhere) = image(&name, source, Runs::of(&context.limits))?;
         let text = c_string(&source.ptx);
@@ -149,16 +149,16 @@ impl Module {
         self.signatures().unwrap_or_default().iter().map(|signature| signature.name.as_str()).collect()
     }
 
-    /// What the driver's compiler made of a kernel.
+    /// The resources of a kernel, from the driver's compiler.
     ///
     /// # Errors
-    /// [`ModuleError::MissingKernel`] if there is no kernel of that name.
+    /// [`ModuleError::MissingKernel`] if the module lacks the kernel.
     pub fn info(&self, kernel: &str) -> Result<KernelInfo> {
         let entered = self.enter(kernel)?;
         Ok(self.named(&entered, kernel)?.info)
     }
 
-    /// Where its kernels ring when they panic, if they can.
+    /// The bell of kernels that can panic.
     pub(crate) fn bell(&self) -> Option<&Bell> {
         self.inner.bell.as_deref()
     }
@@ -259,8 +259,8 @@ impl Module {
         missing.into()
     }
 
-    /// An error if the kernel in the PTX is not the launcher's, as far as a launch relies on it. Of a text that is not
-    /// sealed, only the sizes of the parameters are known.
+    /// Returns an error if the kernel in the PTX does not match its launcher, as far as a launch depends on it. For a
+    /// text that is not sealed, only the sizes of the parameters are known.
     fn compare(&self, kernel: &'static Kernel, parameters: &[ParameterBytes]) -> Result<()> {
         let stale = |parameter, found, expected| ModuleError::StaleKernel {
             kernel: kernel.name.to_owned(),
@@ -319,7 +319,7 @@ impl Module {
     }
 }
 
-/// The text as the driver takes it, of which [`image`] has made sure that there is no zero in it.
+/// Converts a text to a C string for the driver. The text has no NUL, as checked by [`image`].
 pub(crate) fn c_string(ptx: &str) -> CString {
     let end = ptx.find('\0').unwrap_or(ptx.len());
     CString::new(&ptx[..end]).unwrap_or_default()

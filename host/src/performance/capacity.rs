@@ -20,7 +20,7 @@ use cust::device::DeviceAttribute as A;
 use cust::error::CudaResult;
 use std::fmt;
 
-/// What a device can do per second at best.
+/// The peak rates of a device per second.
 ///
 /// A multiplication with an addition in one instruction counts as two operations, as in every datasheet.
 ///
@@ -50,7 +50,7 @@ pub struct Capacity {
 }
 
 impl Device {
-    /// What this device can do per second at best, computed from its attributes.
+    /// The peak rates of this device per second, computed from its attributes.
     ///
     /// # Errors
     /// The driver's, if it does not know an attribute.

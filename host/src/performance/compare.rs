@@ -124,11 +124,11 @@ fn best(mut run: impl FnMut() -> Result<Duration>) -> Result<Duration> {
     Ok(least)
 }
 
-/// What [`compare`] measured. It prints as a table.
+/// The measurements of [`compare`]. Prints as a table.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Comparison {
-    /// What was compared.
+    /// The name of the comparison.
     pub name: String,
     /// The sizes, as they were given.
     pub sizes: Vec<Size>,
@@ -153,7 +153,7 @@ impl Comparison {
         self.crossover_of(|size| size.device.total())
     }
 
-    /// The same for the kernel alone, when the data stays on the device.
+    /// The crossover for the kernel alone, when the data stays on the device.
     pub fn kernel_crossover(&self) -> Option<f64> {
         self.crossover_of(|size| size.device.kernel)
     }

@@ -22,7 +22,7 @@ pub struct Cost {
     pub flops: u64,
 }
 
-/// What a part of a program would be as a kernel.
+/// The estimate of a program's part as a kernel.
 #[derive(Clone, Copy, Debug)]
 #[must_use = "it describes a part of a program; give it to `CpuProfile::parallel`"]
 pub struct Offload {
@@ -142,7 +142,7 @@ pub fn estimate(program: &CpuProfile, device: &Measured) -> Estimate {
     Estimate { device: device.device.clone(), parts: parts.collect() }
 }
 
-/// A prediction: see [`estimate()`]. It prints as a table.
+/// A prediction: see [`estimate()`]. Prints as a table.
 #[derive(Clone, Debug)]
 pub struct Estimate {
     device: String,
@@ -180,7 +180,7 @@ impl Estimate {
         ratio(self.cpu(), serial.map(|part| part.cpu).sum())
     }
 
-    /// Sets what was measured of a parallel part beside its prediction. Parts of other names are left as they are.
+    /// Sets the measured times of the parallel parts of this name, next to their prediction.
     pub fn set_measured(&mut self, name: &str, timings: Timings) {
         for part in self.parts.iter_mut().filter(|part| part.name == name) {
             part.measured = Some(timings);

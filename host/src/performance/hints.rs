@@ -17,7 +17,7 @@ use std::fmt;
 pub enum Hint {
     /// Few warps are resident, which hides little of the time that memory takes.
     LowOccupancy {
-        /// What it is.
+        /// The present occupancy.
         now: Occupancy,
         /// The best that another block size would reach.
         best: Occupancy,
@@ -129,11 +129,11 @@ pub(crate) fn of_launch(limits: &Limits, info: &KernelInfo, now: &Occupancy, blo
 }
 
 impl Module {
-    /// What may make a launch of this shape slow: low occupancy, a last wave of few blocks, warps that are not full,
-    /// local memory. An empty list is the usual answer.
+    /// Possible reasons why a launch of this shape is slow: low occupancy, a last wave of few blocks, warps that are
+    /// not full, local memory. An empty list is the usual answer.
     ///
     /// # Errors
-    /// [`crate::error::ModuleError::MissingKernel`] if there is no kernel of that name.
+    /// [`crate::error::ModuleError::MissingKernel`] if the module lacks the kernel.
     ///
     /// # Examples
     /// ```

@@ -89,10 +89,10 @@ const MOST: usize = 16;
 /// Where a tool puts its functions, by module.
 static FUNCTIONS: [[AtomicPtr<c_void>; MOST]; MODULES.len()] =
     [const { [const { AtomicPtr::new(null_mut()) }; MOST] }; MODULES.len()];
-/// The same as the tool is shown it: lists of addresses of places.
+/// The tables that the tool receives: lists of the addresses of `FUNCTIONS`.
 static PLACES: [[AtomicUsize; MOST]; MODULES.len()] = [const { [const { AtomicUsize::new(0) }; MOST] }; MODULES.len()];
 
-/// The tool's function, if there is a tool and it has one.
+/// The tool's function of an index, if a tool is loaded and implements the function.
 fn function(index: usize) -> Option<*mut c_void> {
     static TOOL: OnceLock<bool> = OnceLock::new();
     if !*TOOL.get_or_init(load) {
@@ -102,7 +102,7 @@ fn function(index: usize) -> Option<*mut c_void> {
     (!function.is_null()).then_some(function)
 }
 
-/// Loads the tool that the environment names. False: there is none, or it does not want to.
+/// Loads the tool that the environment names. False if the environment names no tool, or the tool declines.
 fn load() -> bool {
     type Initialise = unsafe extern "C" fn(GetExportTable) -> c_int;
     let Some(path) = rumba_driver::library_from_environment("NVTX_INJECTION64_PATH") else {

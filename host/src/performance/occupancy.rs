@@ -66,7 +66,7 @@ impl Occupancy {
         f64::from(self.warps) / f64::from(self.max_warps.max(1))
     }
 
-    /// What keeps further blocks out.
+    /// The resources that limit the number of blocks.
     pub fn limited_by(&self) -> impl Iterator<Item = Resource> + '_ {
         let least = self.allowed.iter().map(|(_, blocks)| *blocks).min().unwrap_or(0);
         let limiting = self.allowed.iter().filter(move |(_, blocks)| *blocks == least);
@@ -96,9 +96,10 @@ impl fmt::Display for Occupancy {
 }
 
 impl Limits {
-    /// The occupancy calculator: what a multiprocessor of such a device holds of a kernel that takes so much.
+    /// The occupancy calculator: how many blocks of a kernel a multiprocessor with these limits holds.
     ///
-    /// It asks no driver, so that it answers "what if" too. [`Module::occupancy`] asks.
+    /// Calculates without the driver, so that it also answers "what if" questions. [`Module::occupancy`] asks the
+    /// driver.
     ///
     /// # Examples
     /// ```
@@ -121,7 +122,7 @@ impl Limits {
         let each = |blocks: u32| if fits { blocks } else { 0 };
         let per_warp = (kernel.registers.max(1) * self.warp).next_multiple_of(REGISTER_UNIT);
         let warps_by_registers = self.registers_per_multiprocessor / PARTITIONS / per_warp * PARTITIONS;
-        // What is taken comes in pieces: 128 bytes since Ampere, 256 before.
+        // Shared memory is allocated in units: 128 bytes since Ampere, 256 before.
         let unit = if self.compute_capability >= (8, 0) { 128 } else { 256 };
         let per_block = shared.saturating_add(self.reserved_shared_memory).checked_next_multiple_of(unit);
         let by_shared = match per_block {
@@ -156,10 +157,10 @@ impl Limits {
 
 impl Module {
     /// How full a kernel keeps a multiprocessor of this device, in blocks of this shape with so many bytes of dynamic
-    /// shared memory. The blocks are the driver's answer, what limits them is [`Limits::occupancy`]'s.
+    /// shared memory. The driver calculates the number of blocks, [`Limits::occupancy`] the limiting resource.
     ///
     /// # Errors
-    /// [`crate::error::ModuleError::MissingKernel`] if there is no kernel of that name.
+    /// [`crate::error::ModuleError::MissingKernel`] if the module lacks the kernel.
     ///
     /// # Examples
     /// ```
@@ -193,7 +194,7 @@ impl Module {
     /// so many threads takes: `|_| 0` for none.
     ///
     /// # Errors
-    /// [`crate::error::ModuleError::MissingKernel`] if there is no kernel of that name.
+    /// [`crate::error::ModuleError::MissingKernel`] if the module lacks the kernel.
     ///
     /// # Examples
     /// ```
@@ -217,7 +218,7 @@ mod tests {
     use crate::base::activity::KernelInfo;
     use crate::context::limits::Limits;
 
-    /// Of an H200.
+    /// The limits of an H200.
     const HOPPER: Limits = Limits {
         threads_per_block: 1024,
         block: [1024, 1024, 64],

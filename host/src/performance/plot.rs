@@ -25,7 +25,7 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(90, 90, 90),
 ];
 
-/// What an axis counts.
+/// The quantity of an axis.
 #[derive(Clone, Copy)]
 pub(crate) enum Axis {
     /// A plain number, such as a size.
@@ -217,7 +217,7 @@ impl Comparison {
         self.chart().svg()
     }
 
-    /// The same as PNG.
+    /// The plot as PNG.
     pub fn png(&self) -> Vec<u8> {
         self.chart().png()
     }

@@ -40,7 +40,7 @@ use std::time::Duration;
 /// kernels run slower while they are profiled. What other threads run on the device at the same time makes it slower too.
 ///
 /// # Errors
-/// [`Error::NestedProfile`] within a program that is being profiled. What `program` returns is handed on as it is.
+/// [`Error::NestedProfile`] within a program that is being profiled. The result of `program` is returned unchanged.
 ///
 /// # Examples
 /// ```
@@ -74,12 +74,12 @@ thread_local! {
 #[must_use = "a profile ends when this is dropped"]
 pub struct Profiler {
     recorder: Recorder,
-    /// It ends on the thread that began it.
+    /// Not `Send`: a profile ends on the thread that began it.
     thread: PhantomData<*const ()>,
 }
 
 impl Profiler {
-    /// Begins a profile of what this thread does, as [`profile`] has it.
+    /// Begins a profile of this thread's work, as [`profile`] does.
     ///
     /// # Errors
     /// [`Error::NestedProfile`] if this thread is taking one.
@@ -131,7 +131,7 @@ impl Drop for Profiler {
     }
 }
 
-/// What ran, and when: the result of [`profile`]. It prints as tables.
+/// The activities and their times: the result of [`profile`]. Prints as tables.
 ///
 /// [`Profile::kernels`] and [`Profile::copies`] sum it up; [`Profile::activities`] has each launch and copy by itself.
 /// With the feature `report`, [`Profile::save`] writes a page with a timeline, and a trace for a browser's viewer.
@@ -180,11 +180,11 @@ pub struct Row {
     pub flops: Option<u64>,
     /// Bytes per second that the device could move at best: of its memory, or of the bus for copies from and to the host.
     pub peak: Option<f64>,
-    /// Of the last launch: the kernel's registers and shared memory, its occupancy, and what may have made it slow.
+    /// The last launch: the kernel's registers and shared memory, its occupancy, and possible reasons why it was slow.
     pub launch: Option<LaunchFacts>,
 }
 
-/// What is known of a launch besides its time.
+/// The details of a launch besides its time.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LaunchFacts {
@@ -192,7 +192,7 @@ pub struct LaunchFacts {
     pub launched: Launched,
     /// How full it keeps a multiprocessor.
     pub occupancy: Occupancy,
-    /// What may make it slow.
+    /// Possible reasons for its slowness.
     pub hints: Vec<Hint>,
 }
 
@@ -257,7 +257,7 @@ impl Profile {
         &self.ranges
     }
 
-    /// What the stream of an activity is called: "default stream", "stream 2".
+    /// The name of an activity's stream: "default stream", "stream 2".
     pub fn stream(&self, activity: &Activity) -> &str {
         let name = self.stream_names.get(&(activity.device, activity.stream));
         name.map_or("stream", String::as_str)
@@ -268,7 +268,7 @@ impl Profile {
         self.costs.insert(kernel.to_owned(), cost);
     }
 
-    /// What one launch of a kernel was said to cost.
+    /// The stated cost of one launch of a kernel.
     pub fn cost(&self, kernel: &str) -> Option<Cost> {
         self.costs.get(kernel).copied()
     }

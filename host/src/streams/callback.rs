@@ -17,12 +17,12 @@ use std::sync::mpsc::Sender;
 /// Where callbacks go. They run one after the other.
 static CALLBACKS: LazyLock<Sender<Task>> = LazyLock::new(|| worker("rumba-callbacks"));
 
-/// What the driver gives back when the stream is there.
+/// The argument that the driver passes to the callback.
 struct Callback {
     stream: Stream,
     /// The number of the stream.
     queue: u64,
-    /// Whose profile it belongs to.
+    /// The recorder of the profile that the function belongs to.
     recorder: Option<Recorder>,
     function: Box<dyn FnOnce(Result<()>) + Send>,
 }

@@ -123,7 +123,7 @@ fn put(
 /// another thread waits and then frees the memory.
 #[must_use = "dropping a copy in progress waits for it; keep it, and call `wait` when the data is needed"]
 pub struct PendingCopy<T> {
-    /// None: given back.
+    /// None after the buffer was returned.
     host: Option<PinnedBuffer<T>>,
     stream: Stream,
 }
@@ -147,7 +147,7 @@ impl<T> PendingCopy<T> {
     /// [`crate::Error::Fault`] if a kernel before it on the stream failed.
     ///
     /// # Panics
-    /// Never: the memory is there until this call.
+    /// Never: the handle holds the memory until this call.
     pub fn wait(self) -> Result<PinnedBuffer<T>> {
         self.stream.synchronize()?;
         Ok(self.over())

@@ -16,7 +16,7 @@ use std::task::{Context, Poll, Waker};
 
 /// The moment at which some work of a device is done: what [`Stream::done`] and [`Event::done`] give to `.await`.
 ///
-/// Dropping it changes nothing for the work. Polled again, it has the same outcome.
+/// Dropping the future does not affect the work. Polling a finished future again returns the same outcome.
 #[must_use = "a future does nothing unless awaited"]
 pub struct Done {
     state: Arc<Mutex<State>>,
@@ -119,7 +119,7 @@ impl IntoFuture for &Event {
 #[derive(Debug)]
 #[must_use = "a future does nothing unless awaited"]
 pub struct CopyDone<T> {
-    /// None: given back.
+    /// None after the buffer was returned.
     copy: Option<PendingCopy<T>>,
     done: Done,
 }

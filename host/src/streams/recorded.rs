@@ -26,9 +26,9 @@ pub(crate) struct Step {
     words: Vec<MaybeUninit<u64>>,
     parameters: Vec<ParameterBytes>,
     pub(crate) uses: Vec<(Memory, Access)>,
-    /// Of what it reads, where it is told that no step which may still be running writes there.
+    /// For each input, where the step is told that no running step may write the input.
     settling: Vec<(Memory, Access, Settling)>,
-    /// What it was told, of each in order.
+    /// For tests: what the step was told about each input, in order.
     #[cfg(test)]
     pub(crate) told: Vec<bool>,
 }

@@ -68,7 +68,7 @@ impl Stream {
         Stream::with(context, priority, None)
     }
 
-    /// One that records launches for a graph.
+    /// A stream that records launches for a graph.
     pub(crate) fn recording(context: Arc<Context>) -> Result<Stream> {
         Stream::with(context, None, Some(Recording::new()))
     }

@@ -21,7 +21,7 @@ const SIZES: [usize; 16] = [0, 1, 2, 3, 5, 31, 32, 33, 1023, 1024, 1025, 4097, 9
 /// More than the blocks of a software device take in three rounds of a scan.
 const MANY: usize = 700_001;
 
-/// Numbers that are the same each time: SplitMix64.
+/// Reproducible random numbers: SplitMix64.
 fn words(n: usize, seed: u64) -> impl Iterator<Item = u64> {
     (0..n as u64).map(move |i| {
         let mut z = (i + seed.wrapping_mul(0x1000_0001)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -185,7 +185,7 @@ macro_rules! sorts {
                     expected.reverse();
                     assert!(same(&sorted, &expected), "{n} keys of kind {kind}, descending");
 
-                    // Of equal keys the first stays first.
+                    // Equal keys keep their order.
                     let mut order: Vec<u32> = (0..n as u32).collect();
                     order.sort_by(|a, b| compare(&keys[*a as usize], &keys[*b as usize]));
                     let mut indices = vec![0; n];
@@ -233,7 +233,7 @@ fn histograms_of_every_type() {
                 (0..n).filter_map(bin).for_each(|bin| expected[bin] += 1);
                 assert!(got == expected, "{what}: {n} elements in {bins} bins");
             };
-            // What was there before is not counted.
+            // The histogram overwrites earlier counts.
             let mut counts = vec![9; bins];
             let x: Vec<i32> = words(n, 10).map(|word| word as i32 >> 8).collect();
             algorithms.histogram(&x, -1_000_003..5_000_000, &mut counts).unwrap();

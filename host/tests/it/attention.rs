@@ -228,7 +228,7 @@ fn queries_without_keys_get_zeros() -> rumba::Result<()> {
     )
 }
 
-/// Weights of one key that are much larger than those before it: what was summed before is scaled away.
+/// The score of a late key is much larger than earlier scores, so the earlier sums are scaled to nothing.
 #[test]
 fn late_large_scores_win() -> rumba::Result<()> {
     let device = device();

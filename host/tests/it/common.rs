@@ -1,4 +1,4 @@
-//! What several tests begin with.
+//! Common beginnings of tests.
 
 use rumba::test_kernels::{PTX, saxpy, scale};
 use rumba::{Device, Module};

@@ -10,7 +10,7 @@ use test_processes::alone;
 /// Launches `scale` from PTX in which something stands in for its store.
 fn launch_instead(device: &Device, instead: &str) -> rumba::Result<()> {
     let ptx = PTX.replacen("st.global.f32 [%rd4], %f2;", instead, 1);
-    // SAFETY: the parameters are the same; a store that is not the launcher's is a fault, which is the point.
+    // SAFETY: the parameters are unchanged; the replaced store faults, which is the point.
     let module = unsafe { device.load_unchecked("the PTX text", &ptx) }?;
     let mut values = [1.0_f32; 64];
     module.launch((2, 32), scale(2.0, &mut values))
@@ -59,7 +59,7 @@ fn a_buffer_outlives_its_device() {
         let buffer = device.buffer_from(&[1_u8, 2, 3])?;
         drop(device);
         assert_eq!(buffer.to_vec()?, [1, 2, 3]);
-        // The device that is asked for anew has the same context as the buffer.
+        // A new handle to the device has the same context as the buffer.
         Ok(Device::new()?.zeros::<u8>(3)?.copy_from_buffer(&buffer)?)
     });
 }
@@ -166,8 +166,8 @@ fn a_trap() {
     });
 }
 
-/// What only a device knows that checks every access. A GPU may find nothing wrong with an address
-/// just behind a buffer, and writes no report.
+/// Reports that only a device can make that checks every access. A GPU may accept an address just behind a buffer, and
+/// writes no report.
 #[test]
 fn the_report_names_thread_and_allocation() {
     alone(&[], || {

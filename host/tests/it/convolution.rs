@@ -238,7 +238,7 @@ fn operands_that_do_not_fit_are_refused_with_their_shapes() {
     let (none, taps) = (zeros([1, 4, 4, 0]), zeros([2, 3, 3, 0]));
     let sums = linalg.convolution(none.view(), taps.view()).eval().unwrap();
     assert_eq!(sums.to_vec().unwrap(), [0.0; 8]);
-    // Of no images there is nothing to compute.
+    // A convolution of no images computes nothing.
     let none = zeros([0, 4, 4, 8]);
     assert_eq!(linalg.convolution(none.view(), filter.view()).eval().unwrap().shape(), [0, 2, 2, 2]);
 }

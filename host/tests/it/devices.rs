@@ -1,5 +1,5 @@
-//! Several devices: identity, copies between them, work shared out, collective operations. On software devices there are
-//! three; on GPUs as many as there are, and with one the tests still hold.
+//! Several devices: identity, copies between devices, split work, collective operations. The tests use three software
+//! devices, or all GPUs; a single GPU passes too.
 
 use rumba::nccl::{Communicator, NcclError, ReduceOp};
 use rumba::test_kernels::{PTX, scale};

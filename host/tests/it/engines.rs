@@ -7,7 +7,7 @@ use rumba::array::Array;
 use rumba::linalg::{Activation, Linalg};
 use test_processes::{Outcome, alone};
 
-/// What a result begins with, in what a process prints.
+/// The prefix of a result in the output of a process.
 const RESULT: &str = "result of ";
 
 /// Prints a hash of a result, FNV-1a.

@@ -30,7 +30,7 @@ fn launch_error(result: rumba::Result<()>, parts: &[&str]) -> LaunchError {
 }
 
 fn unchecked(name: &str, ptx: &str) -> rumba::Result<Module> {
-    // SAFETY: what is launched from it is refused.
+    // SAFETY: every launch of a kernel of this module is refused.
     unsafe { device().load_unchecked(name, ptx) }
 }
 
@@ -305,7 +305,7 @@ fn main_and_unwrap_print_the_sentence() {
 
     let refused = || module().launch((1, 2048), scale(2.0, &mut [1.0; 2048]));
     let Some(output) = child(&[], || {
-        // What the runtime of Rust does with the value of `main`.
+        // Rust's runtime does the same with the result of `main`.
         let _ = refused().report();
         refused().unwrap();
         Ok(())

@@ -68,7 +68,7 @@ fn launch(gpu: &Device, name: &'static str) -> rumba::Result<Vec<u32>> {
     ];
     let kernel = KERNELS.iter().find(|kernel| kernel.name == name).unwrap();
     let x = gpu.zeros::<u32>(2)?;
-    // SAFETY: the kernel takes the address of two words, which are there until it has ended.
+    // SAFETY: the kernel takes the address of two words, which exist until it has ended.
     let module = unsafe { gpu.load_unchecked("explore.ptx", PTX) }?;
     // SAFETY: as above.
     let mut call = unsafe { Call::new(kernel) };
@@ -148,7 +148,7 @@ fn quick_programs_are_checked_in_several_orders() {
     found.unwrap().assert_none();
     // Fewer than 5 on a machine that is busy.
     assert!((2..=5).contains(&calls), "{calls}");
-    // Which block gets the first ticket is different in other orders, and the host reads it.
+    // The block that gets the first ticket differs between orders, and the host reads it.
     let found = rumba::check(|gpu| launch(gpu, "ticket")).unwrap();
     let kinds: Vec<FindingKind> = found.iter().map(|finding| finding.kind).collect();
     assert_eq!(kinds, [FindingKind::ScheduleDependent], "{found}");
@@ -181,7 +181,7 @@ fn a_program_that_would_not_do_the_same_again_is_not_compared() {
     });
     found.unwrap().assert_none();
     assert_eq!(calls, 2);
-    // What the device changes in place would be changed twice.
+    // A second call would repeat the device's changes in place.
     let (mut calls, mut values) = (0, [1_u32, 2, 3]);
     let found = rumba::check(|gpu| {
         calls += 1;

@@ -1,5 +1,5 @@
-//! What the device may still be writing to is neither freed nor given away: copies and kernels in progress whose handles go
-//! in a host function, where nothing can wait, on another thread, or with a context that is lost.
+//! Memory that the device may still write to is neither freed nor reused: copies and kernels in progress whose handles
+//! are dropped in a host function, where nothing can wait, on another thread, or with a context that is lost.
 //!
 //! A gate, a host function that waits for the test, keeps a stream busy: no test depends on how long something takes. NVIDIA's
 //! driver runs the host functions of a context one after the other, where a gate holds up all others: these tests run on
@@ -244,7 +244,7 @@ fn everything_may_go_in_a_host_function() {
             let things = (device.load(PTX)?, graph, buffer, pool.zeros::<f32>(N)?, pool);
             drop_in_host_fn((things, device.record()?, device.mapped::<f32>(N)?), &stream)?;
         }
-        // Released elsewhere, not leaked: all of it is there again after a while.
+        // The memory is released elsewhere, not leaked: all of it is free again after a while.
         let all = |device: &Device| device.free_memory().map(|now| now + (1 << 20) > free);
         for _ in 0..1000 {
             if all(&device)? {

@@ -103,7 +103,7 @@ fn copies_in_the_background() -> rumba::Result<()> {
     let host = sent.wait()?;
     let received = buffer.copy_to_pinned(host, &stream)?.wait()?;
     assert!(received.iter().enumerate().all(|(i, value)| *value == 2.0 * i as f32));
-    // One that is not waited for.
+    // A copy whose result is dropped without a wait.
     drop(buffer.copy_to_pinned(received, &stream)?);
     Ok(())
 }

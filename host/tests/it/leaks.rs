@@ -11,7 +11,7 @@ use test_processes::alone;
 const THREADS: u64 = 4;
 const LONGEST: usize = 1 << 14;
 
-/// What a thread has at a moment.
+/// The resources of a thread at a moment.
 #[derive(Default)]
 struct Things {
     modules: Vec<Module>,
@@ -134,7 +134,7 @@ fn everything_comes_back() {
         let asked = std::env::var("RUMBA_LEAK_OPERATIONS").ok();
         let operations = asked.map_or(4000, |asked| asked.parse().expect("a number of operations"));
         let device = Device::new()?;
-        // What the driver makes once and keeps.
+        // The driver creates these objects once and keeps them.
         from_threads(&device, operations.min(2000))?;
         let before = state_of(&device)?;
         let start = std::time::Instant::now();

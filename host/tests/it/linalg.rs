@@ -129,7 +129,7 @@ fn exact<T: Number>(view: &ArrayView<'_, T, 3>) -> Vec<f64> {
     view.to_vec().expect("memory").into_iter().map(T::exact).collect()
 }
 
-/// A product with everything that there is, against f64. `lie` says how both operands and the output lie.
+/// Compares a product with all options with f64. `lie` describes the layout of both operands and the output.
 fn check<T: Number + Multiply<U, Sum = S>, U: Number, S>(
     random: &mut Random,
     [batch, rows, columns, terms]: [usize; 4],
@@ -168,7 +168,7 @@ fn check<T: Number + Multiply<U, Sum = S>, U: Number, S>(
         let bound = step * size + U::STEP * (expected.abs() + old[i].abs() + 1.0);
         assert!((got - expected).abs() <= bound, "{}: element {i} is {got}, not {expected} within {bound}", what());
     }
-    // What is beside the output is as it was.
+    // Elements outside the output are unchanged.
     let count = before.len() - rows * columns * batch;
     let after = c.to_vec().expect("memory");
     let same = before.iter().zip(&after).filter(|(a, b)| bytemuck::bytes_of(*a) == bytemuck::bytes_of(*b)).count();
@@ -227,7 +227,7 @@ fn each_way() {
     ONLY.set(None);
 }
 
-/// Tiles that are there as a whole, and tiles at their edges, in each order of both operands; outputs with rows that can be written as
+/// Complete tiles, and tiles at the edges, in each order of both operands; outputs with rows that can be written as
 /// vectors and others.
 #[test]
 fn whole_tiles() {
@@ -248,7 +248,7 @@ fn whole_tiles() {
                     ONLY.set(Some(name));
                     check::<f32, f32, _>(&mut random, shape, [a, b, c], single, |p| p.scale(-0.5), |sum, _| -0.5 * sum);
                 }
-                // Elements that are read before are written by one block each.
+                // With a `beta`, one block alone reads and writes each element.
                 let beta = if shape[3] % 16 == 0 { 0.0 } else { 3.0 };
                 for name in ["f64 by warps", "f64 by warps, packed", "f64 by warps, small"] {
                     ONLY.set(Some(name));
@@ -267,7 +267,7 @@ fn whole_tiles() {
     ONLY.set(None);
 }
 
-/// Of few tiles with long sums, which several products add up to; with an epilogue, which is that of the total.
+/// Few tiles with long sums, which several partial products add up to; the total has the epilogue.
 #[test]
 fn sums_in_parts() {
     let (device, linalg) = linalg();

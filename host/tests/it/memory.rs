@@ -5,7 +5,7 @@ use rumba::array::Array;
 use rumba::test_kernels::{PTX, saxpy, scale};
 use rumba::{Device, Error, LaunchConfig, UnifiedBuffer};
 
-/// What managed and mapped memory both do.
+/// Checks that managed and mapped memory share.
 fn host_and_device_take_turns(device: &Device, mut x: UnifiedBuffer<f32>) -> rumba::Result<()> {
     let module = device.load(PTX)?;
     let n = x.len();

@@ -1,4 +1,4 @@
-//! Occupancy, block sizes and hints, on whichever device is there.
+//! Occupancy, block sizes and hints, on any device.
 
 use rumba::test_kernels::{PTX, scale};
 use rumba::{Device, LaunchConfig, occupancy::Hint, occupancy::Resource};
@@ -41,7 +41,7 @@ fn much_shared_memory() -> rumba::Result<()> {
         assert!(module.occupancy("scale", 256, asked << 10)?.blocks >= 1);
         module.launch(LaunchConfig::new(1, 256).shared(launched << 10), scale(2.0, &mut values))?;
     }
-    // As many blocks as there is room for at a time.
+    // As many blocks as run at once.
     let module = device.load(PTX)?;
     module.launch(LaunchConfig::at_once().block(256).shared(96 << 10), scale(2.0, &mut values))?;
     assert_eq!(values.to_vec()?, [16.0; 256]);

@@ -1,4 +1,4 @@
-//! Profiles, as a program that takes one sees them.
+//! Profiles, from the view of the profiled program.
 
 use rumba::test_kernels::{PTX, saxpy, scale};
 use rumba::{Device, Error, Profile, Profiler, estimate::Cost, nvtx::range, profile, profile::Operation, split};
@@ -166,7 +166,7 @@ fn threads_that_work_for_the_program_are_in_it() {
 #[test]
 fn all_threads_are_in_a_profile_of_all() {
     alone(&[], || {
-        // Of a shape that no other test launches: their work may be in it too.
+        // A shape that no other test launches: the profile may include work of other tests.
         const SHAPE: ([u32; 3], [u32; 3]) = ([7, 1, 1], [33, 1, 1]);
         let launches = |profile: &Profile| {
             let operations = profile.activities().iter().map(|activity| &activity.operation);

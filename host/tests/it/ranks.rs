@@ -22,7 +22,7 @@ pub(crate) fn places(size: usize, timeout: u64) -> Vec<Place> {
     (0..size).map(place).collect()
 }
 
-/// What each of some ranks does, all at the same time.
+/// Runs `work` for each of several ranks, all at the same time.
 pub(crate) fn each<R: Send>(places: &[Place], work: impl Fn(&Place) -> R + Sync) -> Vec<R> {
     thread::scope(|scope| {
         let threads: Vec<_> = places.iter().map(|place| scope.spawn(|| work(place))).collect();
@@ -31,7 +31,7 @@ pub(crate) fn each<R: Send>(places: &[Place], work: impl Fn(&Place) -> R + Sync)
     })
 }
 
-/// What each rank has after an all-reduce of what it had.
+/// The results of all ranks after an all-reduce of their own data.
 fn all_reduce<T: Element>(size: usize, op: ReduceOp, own: impl Fn(usize) -> Vec<T> + Sync) -> Vec<Vec<T>> {
     let device = Device::new().expect("there is a device");
     each(&places(size, 20_000), |place| {

@@ -23,7 +23,7 @@ fn by_stand_in(fails: &str, test: impl FnOnce() -> Outcome) {
     alone(&variables, test);
 }
 
-/// As many numbers as one word has lanes, and some more.
+/// The numbers of a rank: more than a vector has lanes.
 fn numbers(rank: usize) -> Vec<f32> {
     (0..1000).map(|index| (index * (rank + 1)) as f32).collect()
 }

@@ -40,7 +40,7 @@ fn parts_of_one_buffer_do_not_wait_for_each_other() {
         two.synchronize()?;
         assert!(two.is_done()? && !one.is_done()?);
 
-        // The same part does wait.
+        // The same part waits.
         module.launch(on(&two), scale(5.0, left.reborrow()))?;
         assert!(!two.is_done()?);
         release.send(()).expect("the stream waits");
@@ -136,7 +136,7 @@ fn the_stream_waits_for_host_functions() {
             Err(error @ Error::InHostFunction { .. }) => assert!(error.to_string().contains("`Stream::add_callback`")),
             other => panic!("{other:?}"),
         }
-        // It panics: the driver does not notice.
+        // The function panics: the driver does not notice.
         stream.launch_host_fn(|| panic!("this is part of the test"))?;
         Ok(stream.synchronize()?)
     });
@@ -245,7 +245,7 @@ fn graphs_run_what_was_recorded() {
         module.launch(on(&device.stream()?), scale(0.0, &mut x))?;
         assert_eq!((x.to_vec()?, y.to_vec()?), (vec![0.0; N], vec![14.0; N]));
 
-        // It keeps the memory.
+        // The graph keeps the memory.
         drop(x);
         drop(module);
         graph.launch()?;
@@ -267,7 +267,7 @@ fn graphs_take_new_arguments() {
         graph.launch()?;
         assert_eq!((a.to_vec()?, b.to_vec()?), (vec![2.0; N], vec![3.0; N]));
 
-        // Other kernels make another graph of it; an error leaves it as it was.
+        // Other kernels make a new graph; an error leaves the graph unchanged.
         let wrong = graph.update(|_| Err(Error::NoDevice("nothing".to_owned())));
         assert!(wrong.is_err() && graph.len() == 1);
         graph.update(|stream| {
@@ -310,7 +310,7 @@ fn what_a_graph_cannot_hold_is_an_error() {
     });
 }
 
-/// What a graph would silently miss.
+/// Work that a graph would silently miss.
 #[test]
 fn the_default_stream_is_refused_while_a_graph_is_recorded() {
     alone(&[], || {
@@ -339,7 +339,7 @@ fn the_default_stream_is_refused_while_a_graph_is_recorded() {
                     other => panic!("{other:?}"),
                 }
             }
-            // What waits for its result, and what names another stream, is meant as it is.
+            // Copies that wait for their result, and launches that name another stream, are allowed.
             y.copy_from(&ten)?;
             module.launch(on(&other), scale(3.0, &mut x))?;
             module.launch(on(stream), saxpy(1.0, &x, &mut y))

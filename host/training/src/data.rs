@@ -25,7 +25,7 @@ impl Digits {
         self.labels.len()
     }
 
-    /// Whether there are none.
+    /// Whether the set has no digits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()

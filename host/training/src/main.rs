@@ -81,7 +81,7 @@ fn share(all: &[usize], rank: usize, size: usize) -> &[usize] {
     &all[all.len() * rank / size..all.len() * (rank + 1) / size]
 }
 
-/// What one rank does.
+/// The training of one rank.
 fn train(args: &Args) -> Result<ExitCode> {
     let place = Place::from_env()?;
     let (rank, size) = (place.rank, place.size);
@@ -196,7 +196,7 @@ fn train(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What share of the tested digits all ranks together recognise.
+/// The share of the tested digits that all ranks together recognise.
 fn recognised(test: &mut Test, tested: &Digits, group: &mut ProcessGroup, device: &rumba::Device) -> Result<f64> {
     let all: Vec<usize> = (0..tested.len()).collect();
     let own = tested.select(share(&all, group.rank(), group.size()));

@@ -24,7 +24,7 @@ pub struct Network {
     linear: Linear,
 }
 
-/// What the backward pass needs of the forward one.
+/// The data of the forward pass that the backward pass needs.
 struct Forward {
     convolved: [(Tensor<f32, 4>, Tensor<f32, 2>); 2],
     flat: Tensor<f32, 2>,
@@ -104,13 +104,13 @@ impl Batch {
 #[derive(Debug)]
 pub struct Step {
     batch: Batch,
-    /// What the last pass wrote.
+    /// The gradients of the last pass.
     pub gradients: Gradients,
     program: Program,
 }
 
 impl Step {
-    /// Records it for so many digits. It reads the parameters where they are.
+    /// Records the pass for a number of digits. The program reads the parameters in place.
     ///
     /// # Errors
     /// The runtime's.
@@ -134,7 +134,7 @@ impl Step {
         self.program.launch()
     }
 
-    /// What was recorded.
+    /// The recorded program.
     pub fn program(&self) -> &Program {
         &self.program
     }

@@ -1,4 +1,4 @@
-//! What the examples in the documentation of `cuda_std` call: their kernels are built to one PTX, and launched from it.
+//! Support for the examples in the documentation of `cuda_std`: builds their kernels to one PTX, and launches them.
 //!
 //! Each example is a test three times: rustdoc runs it on the software device, the program of this package runs all of
 //! them on any device, and [`becomes`] looks at the PTX. Failures panic, as in any example.
@@ -15,7 +15,7 @@ pub const PTX: &str = include_str!(env!("EXAMPLES_PTX"));
 /// The device, with the examples' kernels.
 ///
 /// # Panics
-/// If there is none, or it does not take the kernels.
+/// If there is no device, or the device refuses the kernels.
 pub fn device() -> &'static (Device, Module) {
     static DEVICE: OnceLock<(Device, Module)> = OnceLock::new();
     DEVICE.get_or_init(|| {
@@ -41,7 +41,7 @@ pub fn launch<'s>(config: impl Into<LaunchConfig<'s>>, call: Call<'_>) {
 /// Asserts that the PTX of a kernel has instructions that start like these.
 ///
 /// # Panics
-/// If one is missing, naming it and what there is.
+/// If an instruction is missing. The message names the instruction and lists the kernel's instructions.
 #[track_caller]
 pub fn becomes(kernel: &str, opcodes: &[&str]) {
     let all = instructions(kernel);
@@ -53,7 +53,7 @@ pub fn becomes(kernel: &str, opcodes: &[&str]) {
 /// Asserts that the PTX of a kernel has no instruction that starts like one of these.
 ///
 /// # Panics
-/// If there is one, naming it.
+/// If the kernel has such an instruction. The message names the instruction.
 #[track_caller]
 pub fn avoids(kernel: &str, opcodes: &[&str]) {
     let all = instructions(kernel);

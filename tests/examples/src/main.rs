@@ -10,7 +10,7 @@ mod documentation {
     include!(concat!(env!("OUT_DIR"), "/examples.rs"));
 }
 
-/// What an example's `main` may return.
+/// The return type of an example's `main`.
 trait Done {
     fn done(self);
 }

@@ -1,4 +1,4 @@
-//! The book: what it refers to is there. Its programs run in a project as readers make it, in `xtask/tests/new_project.rs`.
+//! Checks the references of the book. `xtask/tests/new_project.rs` runs its programs in a project as readers make it.
 
 use std::collections::BTreeSet;
 

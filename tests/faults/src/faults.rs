@@ -23,7 +23,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// How long threads of the runtime may take to give back what a scenario dropped.
 const RELEASE: Duration = Duration::from_secs(3);
 
-/// What the runs of a scenario came to.
+/// The results of the runs of a scenario.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     /// Driver calls of a run without a fault.
@@ -34,17 +34,17 @@ pub struct Tally {
     pub errors: usize,
     /// Runs whose results were right although a call had failed: how many by call.
     pub survived: BTreeMap<&'static str, usize>,
-    /// What went wrong, with how to repeat it.
+    /// A failure, with the command to repeat it.
     pub failures: Vec<String>,
 }
 
 /// Runs scenarios.
 pub struct Runner {
     world: Arc<World>,
-    /// What the device has in a new context.
+    /// The objects of the device in a new context.
     fresh: Vec<(String, u64)>,
-    /// What contexts keep behind runs of the scenario without a fault: kernels that are loaded when they are first used, memory that
-    /// is used again.
+    /// Objects that contexts keep after runs of the scenario without a fault: kernels loaded at their first use, memory
+    /// that is reused.
     kept: Vec<(String, u64)>,
 }
 
@@ -52,7 +52,7 @@ impl Runner {
     /// With the device of `RUMBA_DEVICE`.
     ///
     /// # Errors
-    /// If there is none.
+    /// If `RUMBA_DEVICE` has no device.
     pub fn new() -> Result<Self> {
         let device = Device::new()?;
         let world = World { device };
@@ -148,7 +148,7 @@ impl Runner {
         }
     }
 
-    /// What is wrong with the device and its objects after a run.
+    /// Problems of the device and its objects after a run.
     fn recover(&mut self, is_lost: bool, before: &[(String, u64)]) -> Vec<String> {
         let mut wrong = Vec::new();
         let device = &self.world.device;
@@ -185,7 +185,7 @@ fn works(device: &Device) -> Result<()> {
     Ok(())
 }
 
-/// Of which objects there are more than before.
+/// The kinds of objects whose number has grown.
 fn grown(before: &[(String, u64)]) -> Option<String> {
     let now = fault::objects();
     let more = now.iter().zip(before).filter(|((_, now), (_, before))| now > before);
@@ -205,7 +205,7 @@ fn released(before: &[(String, u64)]) -> Option<String> {
     }
 }
 
-/// What is wrong with an error that names another cause than the call's.
+/// The problem of an error that names another cause than the call's.
 fn misnamed(error: &Error, code: Code) -> Option<String> {
     let text = error.to_string();
     // Some errors have the number alone.

@@ -4,7 +4,7 @@
 //! ends in a typed error or in the right result, leaves nothing behind, and the device works on. [`soak`] does everything at once in
 //! many threads, and looks at what the process has after the first minute and at the end.
 //!
-//! Which errors a call can return is in `rumba_interface::errors`; how a call is made to fail, in `rumba_driver::fault`.
+//! `rumba_interface::errors` lists the errors that a call can return; `rumba_driver::fault` makes calls fail.
 
 pub mod faults;
 pub mod scenarios;
@@ -25,7 +25,7 @@ pub struct Scenario {
     pub(crate) run: fn(&World) -> Result<()>,
 }
 
-/// What all scenarios share.
+/// The state that all scenarios share.
 pub struct World {
     /// Device 0, whose context stays while scenarios come and go.
     pub device: Device,

@@ -68,7 +68,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    // SAFETY: the process has one thread so far.
+    // SAFETY: the process has a single thread here.
     unsafe { prepare() };
     match run(&Args::parse().command) {
         Ok(true) => ExitCode::SUCCESS,

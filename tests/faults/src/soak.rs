@@ -23,7 +23,7 @@ const ALONE: [&str; 6] = [
     "memory::too_much",
 ];
 
-/// What a process has at a moment.
+/// The resources of a process at a moment.
 #[derive(Debug, Clone)]
 pub struct State {
     /// Bytes of memory that are resident.
@@ -59,7 +59,7 @@ impl std::fmt::Display for State {
     }
 }
 
-/// What a soak came to.
+/// The result of a soak.
 #[derive(Debug, Clone)]
 pub struct Soaked {
     /// Runs of scenarios, by name.
@@ -73,7 +73,7 @@ pub struct Soaked {
 }
 
 impl Soaked {
-    /// What the process has more at the end than early.
+    /// The resources that grew between the beginning and the end.
     pub fn grown(&self) -> Option<String> {
         let mut grown = String::new();
         // Allocators and the caches of compiled kernels settle for a while.

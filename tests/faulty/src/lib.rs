@@ -1,5 +1,5 @@
-//! Kernels that are wrong, each in one way. Built with overflow checks; tests/tests/it/faults.rs launches them and compares the
-//! reports, line numbers included.
+//! Faulty kernels, each with one mistake. Built with overflow checks; tests/tests/it/faults.rs launches them and
+//! compares the reports, line numbers included.
 #![no_std]
 
 use cuda_std::prelude::*;
@@ -63,7 +63,7 @@ pub fn divide_by_zero(x: &[u32], mut y: DisjointSlice<u32>) {
     }
 }
 
-/// Turns the order of a block's elements around, without waiting until all of them are there.
+/// Reverses the order of a block's elements, without waiting until all elements are written.
 ///
 /// # Safety
 /// None could make this right.

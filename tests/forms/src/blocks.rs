@@ -4,8 +4,8 @@ use cuda_std::Element;
 use cuda_std::prelude::*;
 use cuda_std::warp::{Extreme, Sum};
 
-/// Of the threads' elements: sum, least, largest, sums up to and before each, sum before and total, largest up to each, first of all.
-/// Three times, of which the last is kept. For one block.
+/// The block's collective functions on the threads' elements: sum, least, largest, sums up to and before each, sum
+/// before and total, largest up to each, first of all. Three times, of which the last is kept. For one block.
 #[kernel(T = [u8, i16, u32, i32, i64, f32, f64])]
 pub fn of_block<T: Element + Sum + Extreme + bytemuck::Pod>(
     x: &[T],

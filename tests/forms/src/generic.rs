@@ -35,7 +35,7 @@ pub fn reverse<T: Element + Copy, const N: usize>(x: &[T], mut y: DisjointSlice<
     }
 }
 
-/// What a kernel computes, as a type: a kernel can be generic over it.
+/// A computation as a type: a kernel can be generic over it.
 pub trait Operation {
     /// Combines two numbers.
     fn apply(a: i32, b: i32) -> i32;

@@ -2,7 +2,7 @@
 
 use cuda_std::reduction;
 
-/// Of two numbers the one that is further from zero.
+/// The number with the larger absolute value.
 #[reduction]
 pub fn further(a: f32, b: f32) -> f32 {
     if a.abs() >= b.abs() { a } else { b }

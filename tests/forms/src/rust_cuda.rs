@@ -50,7 +50,7 @@ pub unsafe fn reverse_macro(x: *mut u32) {
     }
 }
 
-/// What the host finds by its name.
+/// A static that the host finds by its name.
 #[externally_visible]
 #[address_space(constant)]
 pub static GAMMA: [f32; 2] = [0.5, 2.0];

@@ -1,9 +1,9 @@
 //! Kernels that call the functions of `cuda_std` that take an index or a count, with any number. Each is a line of the table
 //! below; tests/tests/it/indices.rs launches them and fails where a function of the library has no line.
 //!
-//! A kernel first writes what is its own, then by the number. A number that wraps around to what is another thread's is a
-//! data race then, one that wraps around to what is outside an access there. What a kernel says in a panic that begins with
-//! `wrong` is a mistake of the library; other panics refuse the number.
+//! A kernel first writes its own elements, then accesses by the number. If the number wraps around to another thread's
+//! element, the access is a data race; if the number wraps around to memory outside, the access is out of bounds. A
+//! panic whose message begins with `wrong` is a mistake of the library; other panics refuse the number.
 #![no_std]
 #![allow(missing_docs, unused_mut, reason = "kernels of a test, and macros write their parameters")]
 
@@ -46,8 +46,8 @@ macro_rules! output {
     };
 }
 
-/// The launches of a kernel, by what it writes. Sizes are odd or have an odd factor, so that there are numbers whose product
-/// with them is any other.
+/// The launches of a kernel, by the type of its output. Sizes are odd or have an odd factor, so that multiplying by a
+/// size and wrapping around can give any number.
 #[cfg(not(target_arch = "nvptx64"))]
 macro_rules! launches {
     (volume) => {
@@ -82,7 +82,7 @@ macro_rules! table {
     };
 }
 
-/// What a thread writes.
+/// The value that a thread writes.
 fn mark() -> u32 {
     1 + thread::index_1d()
 }
@@ -350,7 +350,7 @@ table! {
         }
     }
     slice places_of_a_scan ["places"] |n, _x, y: DisjointSlice<u32>| {
-        // As many as tiles at least, also where there is no such number.
+        // At least one place for each tile; saturates for large numbers.
         assert!(scan_places(n) >= n, "wrong: fewer places than tiles");
         if let Some(y) = y.own() {
             *y = 1;

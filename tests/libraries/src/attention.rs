@@ -19,7 +19,7 @@ pub struct Attention {
     length: usize,
     size: usize,
     causal: bool,
-    /// The one kind of kernel that is wanted.
+    /// Restricts the case to one kind of kernel.
     #[serde(default)]
     only: Option<String>,
 }

@@ -13,7 +13,7 @@ pub mod numbers;
 mod product;
 mod step;
 
-/// What is measured.
+/// A measured case.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "each is its module")]
@@ -27,7 +27,7 @@ pub enum Case {
 
 /// A case with its inputs on the device.
 pub trait Work {
-    /// Which kernel runs, and how it is launched.
+    /// The kernel that runs, and its launch configuration.
     fn kernel(&self) -> String;
     /// Launches it once.
     fn launch(&mut self, stream: &Stream) -> rumba::Result<()>;
@@ -38,7 +38,7 @@ pub trait Work {
     }
     /// The error of what the last launch wrote.
     fn error(&self) -> Result<f64>;
-    /// What ran for a launch, and how long.
+    /// The kernels of a launch, with their times.
     fn profile(&mut self) -> Result<String> {
         bail!("this case is one kernel")
     }
@@ -56,7 +56,7 @@ fn only(linalg: Linalg, kind: Option<&str>) -> Linalg {
 /// Makes random inputs for a case, and chooses its kernel.
 ///
 /// # Errors
-/// Of cases that there are not; the runtime's.
+/// An error for an unknown case; the runtime's errors.
 pub fn prepare(device: &Device, case: Case) -> Result<Box<dyn Work>> {
     match case {
         Case::Attention(attention) => attention.prepare(device),

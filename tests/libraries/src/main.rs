@@ -28,11 +28,11 @@ use serde_json::{Value, json};
 enum Request {
     /// Makes random inputs for a case, and chooses its kernel.
     Prepare(Case),
-    /// Runs it so many times, one after the other.
+    /// Runs the case this many times, one after the other.
     Time(u32),
     /// Compares with f64, or a whole network with PyTorch's f32.
     Check(()),
-    /// Runs it once, and says how long each kernel took.
+    /// Runs the case once, and reports the time of each kernel.
     Profile(()),
 }
 

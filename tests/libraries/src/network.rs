@@ -39,14 +39,14 @@ struct Recorded {
     forward: Forward,
     program: Rc<Program>,
     output: Output,
-    /// What the output is compared with, at some places or at all.
+    /// The expected output, at some positions or all.
     wanted: Vec<f32>,
     places: Vec<usize>,
-    /// What the device's memory holds for it.
+    /// The device memory of the network.
     bytes: usize,
 }
 
-/// What a network writes, of any shape.
+/// The output of a network, of any shape.
 type Output = Rc<std::cell::RefCell<Array<f32, 1>>>;
 
 impl Network {

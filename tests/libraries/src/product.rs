@@ -20,10 +20,10 @@ pub struct Product {
     /// Whether a and b lie in row-major order (n) or transposed (t).
     #[serde(default = "sums_along_rows")]
     layout: String,
-    /// What is done with the sums: `bias`, a number for each column; `relu`, `gelu` or `silu`; `residual`, a number for each element.
+    /// The epilogue: `bias`, a number for each column; `relu`, `gelu` or `silu`; `residual`, a number for each element.
     #[serde(default)]
     epilogue: Vec<String>,
-    /// The one kind of kernel that is wanted.
+    /// Restricts the case to one kind of kernel.
     #[serde(default)]
     only: Option<String>,
 }
@@ -46,7 +46,7 @@ struct Operands<T, U> {
     activation: Activation,
 }
 
-/// What is special about the elements of a product.
+/// Operations that depend on the element types of a product.
 type With<T, U> = for<'a> fn(rumba::linalg::Product<'a, T, U>, Activation) -> rumba::linalg::Product<'a, T, U>;
 
 /// The activation of a product of numbers that have one.

@@ -29,7 +29,7 @@ struct Version {
 #[derive(Deserialize)]
 struct Part {
     inputs: BTreeMap<String, Input>,
-    /// Of the result.
+    /// The shape of the result.
     shape: Vec<usize>,
     /// Some numbers of it.
     y: Vec<f32>,

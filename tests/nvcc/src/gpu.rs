@@ -25,7 +25,7 @@ pub struct Gpu {
 /// A kernel's argument: its bytes, in words that are aligned for every type. A buffer is borrowed or kept.
 pub struct Arg<'b> {
     words: Vec<u128>,
-    /// A buffer that lives as long as this.
+    /// Keeps a buffer alive as long as the argument.
     _owned: Option<Box<dyn Any>>,
     _borrowed: PhantomData<&'b ()>,
 }
@@ -111,7 +111,7 @@ impl Gpu {
         Ok(DeviceBuffer::from_slice(&vec![T::zeroed(); count.max(1)])?)
     }
 
-    /// What is in a buffer when the launches so far are done.
+    /// The contents of a buffer after the launches so far.
     ///
     /// # Errors
     /// What the driver says, and faults of launches before.
@@ -133,7 +133,7 @@ impl Gpu {
     /// Starts a kernel. The arguments have the types of its parameters.
     ///
     /// # Errors
-    /// If there is no such kernel, or what the driver says to the launch.
+    /// If the module lacks the kernel, or the launch fails.
     pub fn launch(&self, kernel: &str, grid: Size, block: Size, shared: u32, args: &[Arg<'_>]) -> Result<()> {
         let function = self.module.get_function(kernel).with_context(|| format!("kernel `{kernel}`"))?;
         let pointers: Vec<*mut c_void> = args.iter().map(|arg| arg.words.as_ptr().cast_mut().cast()).collect();
@@ -174,7 +174,7 @@ impl Gpu {
     /// Overwrites a variable of the module.
     ///
     /// # Errors
-    /// If there is none of this name and size.
+    /// If the module has no variable of this name and size.
     pub fn set_variable<T: DeviceCopy + NoUninit>(&self, name: &str, value: &T) -> Result<()> {
         Ok(self.module.get_global::<T>(&CString::new(name)?)?.copy_from(value)?)
     }
@@ -182,7 +182,7 @@ impl Gpu {
     /// Reads a variable of the module.
     ///
     /// # Errors
-    /// If there is none of this name and size.
+    /// If the module has no variable of this name and size.
     pub fn variable<T: DeviceCopy + AnyBitPattern>(&self, name: &str) -> Result<T> {
         self.stream.synchronize()?;
         let mut value = T::zeroed();
@@ -191,7 +191,7 @@ impl Gpu {
     }
 }
 
-/// What the driver's compiler says to a text that does not load.
+/// The message of the driver's compiler for a text that does not load.
 fn log(text: &CString) -> String {
     let mut log = vec![0_u8; 1 << 16];
     let mut options =

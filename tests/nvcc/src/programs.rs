@@ -8,7 +8,7 @@ use crate::Gpu;
 pub struct Program {
     /// Its name: that of its files.
     pub name: &'static str,
-    /// What nvcc made of it.
+    /// The PTX that nvcc made.
     pub ptx: &'static str,
     /// Launches its kernels with several sizes and compares what they leave.
     pub run: fn(&Gpu) -> Result<()>,

@@ -76,14 +76,14 @@ fn strides(element: Element, sizes: &[u64]) -> Vec<u64> {
 }
 
 impl TensorMap {
-    /// That of boxes of a tensor without gaps; `swizzle` is a `CUtensorMapSwizzle`.
+    /// A map of boxes of a tensor without gaps; `swizzle` is a `CUtensorMapSwizzle`.
     ///
     /// # Errors
     /// What the driver says.
     pub fn tiled(address: u64, element: Element, sizes: &[u64], extent: &[u32], swizzle: c_uint) -> Result<Self> {
         let mut map = Self([0; 16]);
         let (steps, strides) = ([1; 5], strides(element, sizes));
-        // SAFETY: the arrays have as many elements as there are dimensions.
+        // SAFETY: the arrays have one element for each dimension.
         let code = unsafe {
             cuTensorMapEncodeTiled(
                 &mut map,
@@ -106,7 +106,7 @@ impl TensorMap {
         Ok(map)
     }
 
-    /// That of columns of pixels with all channels, for filters that reach `margin` beyond the images.
+    /// A map of columns of pixels with all channels, for filters that reach `margin` beyond the images.
     ///
     /// # Errors
     /// What the driver says.

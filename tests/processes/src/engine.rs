@@ -26,7 +26,7 @@ const COMPILED: &str = "compiled";
 
 const GPU: &str = "gpu";
 
-/// Whether tests shall run on a GPU as well, and fail where there is none: `RUMBA_TEST_GPU`.
+/// Whether tests run on a GPU as well, and fail without a GPU: `RUMBA_TEST_GPU`.
 pub fn has_gpu() -> bool {
     std::env::var_os("RUMBA_TEST_GPU").is_some()
 }

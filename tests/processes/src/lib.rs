@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 pub use engine::{Engine, engines, has_gpu};
 pub use nccl::stand_in_for_nccl;
 
-/// What a test comes to. Any error is told by its message.
+/// The result of a test. Any error is reported by its message.
 pub type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 /// In the environment of a process made for a test: the test's name.
@@ -94,7 +94,7 @@ pub fn passed(output: &Output) -> Result<(), String> {
     }
 }
 
-/// What a process has printed to both of its streams.
+/// The output of a process on both of its streams.
 pub fn text(output: &Output) -> String {
     let [stdout, stderr] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
     format!("{stdout}{stderr}")

@@ -82,7 +82,7 @@ impl Generator {
                 _ => "",
             };
             let order = if part.element == 16 || part.count > 1 { "" } else { order };
-            // Of several lanes that store to one place, the last one is the same where all of them do.
+            // If several lanes store to the same address, the last lane is the same in all of these cells.
             let is_guarded = !area.is_of_several() && self.choices.once_in(5);
             let guard = if is_guarded {
                 self.features.insert(GUARD);

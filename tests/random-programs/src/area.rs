@@ -12,7 +12,7 @@ pub(crate) enum Space {
     Shared,
 }
 
-/// Which cell belongs to a thread.
+/// The assignment of cells to threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// In the order of the threads.

@@ -6,7 +6,7 @@ use std::fmt::{Display, Write as _};
 
 use thiserror::Error;
 
-/// What precedes each line that does not belong to the module.
+/// The prefix of each line that does not belong to the module.
 const MARK: &str = "//@ ";
 
 /// A module and how its kernel is launched.

@@ -6,7 +6,7 @@ pub struct Choices(Source);
 
 #[derive(Debug, Clone)]
 enum Source {
-    /// What is left of the bytes.
+    /// The remaining bytes.
     Bytes(std::vec::IntoIter<u8>),
     Seed(u64),
 }
@@ -46,7 +46,7 @@ impl Choices {
     /// Chooses one of several values.
     ///
     /// # Panics
-    /// If there are none.
+    /// If `values` is empty.
     pub fn of<T: Copy>(&mut self, values: &[T]) -> T {
         values[self.below(values.len())]
     }

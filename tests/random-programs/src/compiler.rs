@@ -23,7 +23,7 @@ pub fn library() -> Option<PathBuf> {
 pub(crate) struct AtOnce {
     /// Without one, texts are written and nothing is compiled.
     library: Option<PathBuf>,
-    /// The processor that instructions are chosen for; this one has all of them. A backend takes other ways for others.
+    /// The target processor, whose instructions this processor has. LLVM selects differently for other targets.
     processor: Option<String>,
     /// Why a text was not compiled. Texts are the machine's: LLVM accepts them.
     error: Mutex<Option<String>>,

@@ -5,12 +5,12 @@ use crate::generator::{Generator, Place};
 use crate::tables;
 
 impl Generator {
-    /// Whether all 32 lanes of each warp are there.
+    /// Whether all 32 lanes of each warp are active.
     fn are_whole(&self) -> bool {
         self.threads.is_multiple_of(32) && !self.have_exited
     }
 
-    /// Writes a shuffle, if all the lanes are there that it may read.
+    /// Writes a shuffle, if all source lanes are active.
     pub(crate) fn shuffle(&mut self) {
         let whole = self.are_whole();
         self.row(if whole { tables::SHUFFLES } else { tables::TOGETHER });

@@ -31,7 +31,7 @@ impl Engines {
     /// The interpreter alone.
     pub fn interpreters() -> Self {
         let plain = Config {
-            // What the system gives to one device is given to the next one: their addresses are the same.
+            // The system gives the memory of one device to the next device, so their addresses are equal.
             memory_bytes: 64 << 20,
             workers: 1,
             instruction_limit: LIMIT,
@@ -50,8 +50,8 @@ impl Engines {
         ])
     }
 
-    /// The interpreter and native code, if a `libLLVM` is there: code for this processor, but chosen as for the one of a name of
-    /// LLVM's, if there is one.
+    /// The interpreter and native code, if a `libLLVM` is found: code for this processor, but selected as for a
+    /// processor of LLVM's list, if given.
     pub fn all(processor: Option<&str>) -> Option<Self> {
         Some(Self::with(AtOnce::new(Some(library()?), processor)))
     }
@@ -69,7 +69,7 @@ impl Engines {
         all
     }
 
-    /// The same without the way that makes checks, which takes several times as long as the others.
+    /// The same engines without the checked engine, which takes several times as long as the other engines.
     #[must_use]
     pub fn unchecked(mut self) -> Self {
         self.0.retain(|way| !way.finds);
@@ -86,7 +86,7 @@ impl Engines {
     }
 }
 
-/// What ways of running a case have in common.
+/// The agreement between ways of running a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Agreement {
     /// All launches came to their end.
@@ -111,12 +111,12 @@ pub enum Disagreement {
     Differs {
         /// The way.
         way: &'static str,
-        /// What differs.
+        /// The difference.
         what: String,
     },
 }
 
-/// What can be seen of a case's launches.
+/// The observable results of a case's launches.
 #[derive(Debug, PartialEq)]
 struct Seen {
     /// Where the first buffer lies.
@@ -127,7 +127,7 @@ struct Seen {
     after: Option<After>,
 }
 
-/// What launches leave behind.
+/// The results that launches leave behind.
 #[derive(Debug, PartialEq)]
 struct After {
     findings: Vec<Finding>,
@@ -135,12 +135,12 @@ struct After {
     output: Vec<u8>,
 }
 
-/// What is determined of how a launch failed, and whether the rest is.
+/// The determined part of a launch's failure, and whether the other results are determined.
 fn failure(failure: &LaunchFailure, shape: Shape) -> (String, bool) {
     match failure {
         // How many instructions a launch has executed when its limit ends it depends on where the engine looks.
         LaunchFailure::Fault(fault) if fault.kind == FaultKind::Timeout => (fault.kind.to_string(), false),
-        // Which of several warps faults first is the schedule's, and so is how far the others have come.
+        // The schedule decides which of several warps faults first, and how far the other warps have run.
         LaunchFailure::Fault(fault) if !shape.is_one_warp() => (format!("{}: {}", fault.kind, fault.message), false),
         // With thread, place and line.
         LaunchFailure::Fault(_) | LaunchFailure::Refused(_) => (failure.to_string(), true),
@@ -211,7 +211,7 @@ impl Way {
 
 fn read(device: &Device, address: u64, bytes: usize) -> Vec<u8> {
     let mut contents = vec![0; bytes];
-    // SAFETY: no launch is under way, and the buffer is there as long as the device.
+    // SAFETY: no launch is pending, and the buffer lives as long as the device.
     match unsafe { device.read(address, &mut contents) } {
         Ok(()) => contents,
         Err(error) => error.to_string().into_bytes(),
@@ -256,7 +256,7 @@ fn difference(seen: &Seen, expected: &Seen) -> Option<String> {
 }
 
 impl Engines {
-    /// What the checks find, that is more than information, of undefined memory, data races and synchronization.
+    /// The findings above information about undefined memory, data races and synchronization.
     ///
     /// # Errors
     /// If the module is refused.

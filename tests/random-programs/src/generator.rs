@@ -1,8 +1,8 @@
 //! Programs from choices: statements of many kinds, in the places where they are defined.
 //!
-//! What a program computes does not depend on the order of threads: threads share words only through operations whose order does
-//! not matter, through memory behind barriers, or within a warp whose lanes are together. Each register is written before it is
-//! read, and no clock is read. So engines must agree about all memory.
+//! The result of a program does not depend on the order of threads: threads share words only through commutative
+//! operations, through memory behind barriers, or within a warp whose lanes are converged. Each register is written
+//! before it is read, and no clock is read. So engines must agree about all memory.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ pub struct Program {
     pub features: BTreeSet<&'static str>,
 }
 
-/// Which lanes execute a statement.
+/// The lanes that execute a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
     /// Any.

@@ -7,7 +7,7 @@ use crate::area::{Area, Space};
 use crate::functions;
 use crate::template::REGISTERS;
 
-/// What stands in front of the lines of a body that may be left out, and behind them.
+/// The marks before and behind the lines of a body that may be left out.
 pub(crate) const BODY: &str = "// body";
 pub(crate) const END: &str = "// end of body";
 
@@ -17,7 +17,7 @@ pub(crate) const COUNTERS: usize = 128;
 /// Bytes of a thread's registers in the buffer for results.
 pub(crate) const DUMP: usize = 288;
 
-/// What registers of a kind are first: instructions for the register `X`, whose number is the place in the list.
+/// The initial values of registers of a kind: instructions for the register `X`, whose number is the position.
 const STARTS: &[(char, &[&str])] = &[
     (
         'r',
@@ -115,7 +115,7 @@ const STARTS: &[(char, &[&str])] = &[
     ('a', &["mov.u64 X, 0;"; 4]),
 ];
 
-/// Those that have names.
+/// The registers with names.
 const NAMED: &[(&str, &str)] = &[
     ("%th", "mov.b16 %th, 1;"),
     ("%ti", "mov.b16 %ti, 2;"),

@@ -1,4 +1,4 @@
-//! What statements compute: rows of templates.
+//! Computations of statements: rows of templates.
 //!
 //! A row is one instruction or several, which stand on one line. `<a|b>` is one of `a` and `b`, and `&` is the bar of PTX. `SPACE`,
 //! `CELL` and their like are replaced by the statement that uses the row. A `$` and a letter is an operand:
@@ -66,7 +66,7 @@ pub(crate) const LINEAR: &[&str] = &[
     "div.u32 $i, $I, 8;",
 ];
 
-/// Values that are the same in all lanes.
+/// Warp-uniform values.
 pub(crate) const UNIFORM: &[&str] = &[
     "mov.u32 $u, <$c|$s|$U>;",
     "<add|sub|mul.lo|min|max>.<u|s>32 $u, $U, $U;",
@@ -264,7 +264,7 @@ pub(crate) const READS: &[&str] = &[
     "ldu.global.u32 $r, [%in+<0|16>];",
 ];
 
-/// What the lanes of a warp do together. The lanes of `$z` execute it.
+/// Collective operations of the lanes of a warp. The lanes of `$z` execute them.
 pub(crate) const TOGETHER: &[&str] = &[
     "vote.sync.<all|any|uni>.pred <$p|$k>, $P, $z;",
     "vote.sync.ballot.b32 <$r|$u|$i>, $P, $z;",
@@ -280,7 +280,7 @@ pub(crate) const TOGETHER: &[&str] = &[
     "mov.u32 $0, <$R|$U|$c>; redux.sync.<add.u32|min.s32|or.b32> $r, $0, $z;",
 ];
 
-/// Shuffles, where all 32 lanes are there.
+/// Shuffles, for converged warps of 32 lanes.
 pub(crate) const SHUFFLES: &[&str] = &[
     "shfl.sync.idx.b32 <$r|$u|$i>, <$R|$I|$U|$c>, <0|5|8|31>, 31, $z;",
     "shfl.sync.<up|down|bfly|idx>.b32 $r, <$R|$I|$U>, $s, <31|0|0x1c1f|0x181f|0x1800>, $z;",
@@ -289,7 +289,7 @@ pub(crate) const SHUFFLES: &[&str] = &[
     "shfl.sync.<up|down>.b32 <$r|$i>, $i, <1|8|16>, <0|31>, $z;",
 ];
 
-/// What whole warps compute: products of matrices, and their operands.
+/// Operations of whole warps: products of matrices, and their operands.
 pub(crate) const MATRICES: &[&str] = &[
     "movmatrix.sync.aligned.m8n8.trans.b16 $r, <$r|$i|$u>;",
     "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {$A, $d}, {$d}, {$d}, {$d, $d};",

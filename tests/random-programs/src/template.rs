@@ -137,10 +137,10 @@ fn count(kind: char) -> usize {
     REGISTERS.iter().find(|(known, ..)| *known == kind).map_or(1, |(.., count)| *count)
 }
 
-/// What operands depend on.
+/// The context of operands.
 #[derive(Debug, Clone)]
 pub(crate) struct Operands {
-    /// Whether the lanes of a warp are together, so that what is the same in all lanes stays so.
+    /// Whether the lanes of a warp are converged, so that uniform values stay uniform.
     pub(crate) is_together: bool,
     /// The mask of the lanes that execute a statement together.
     pub(crate) mask: Option<String>,
@@ -209,7 +209,7 @@ impl Operands {
 
     fn operand(&mut self, kind: char, choices: &mut Choices) -> String {
         match kind {
-            // Where lanes have parted, what is written is not the same in all lanes.
+            // After divergence, written values are not uniform.
             'u' if !self.is_together => self.operand('r', choices),
             'k' if !self.is_together => self.operand('p', choices),
             'R' => match choices.below(20) {

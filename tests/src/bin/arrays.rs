@@ -1,8 +1,8 @@
 //! How fast arrays are copied that do not lie one element after the other: views of all kinds, as shares of a plain copy in
 //! the same run. `cargo xtask bench --arrays` builds and runs it.
 //!
-//! What counts is what a copy has to move: each sector of memory that has an element of the view, and the result. The kernels
-//! are those of every operation on arrays (`array-kernels`, `#[vectorize]`).
+//! The bytes counted are those that a copy has to move: each sector of memory with an element of the view, and the
+//! result. The kernels are those of every operation on arrays (`array-kernels`, `#[vectorize]`).
 
 use anyhow::Result;
 use bytemuck::Pod;

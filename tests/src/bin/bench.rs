@@ -75,7 +75,7 @@ fn main() -> Result<()> {
     start_up()
 }
 
-/// What a process has to do for a first result: find the device, load the gallery, run a kernel over 32 elements.
+/// The work of a process for a first result: find the device, load the gallery, run a kernel over 32 elements.
 fn first_result() -> Result<()> {
     let device = Device::new()?;
     let module = device.load(PTX)?;
@@ -162,7 +162,7 @@ fn least(mut run: impl FnMut() -> Result<f64>) -> Result<f64> {
     Ok(least)
 }
 
-/// What a typed launch costs over the bare driver call, with the same kernel and arguments.
+/// The overhead of a typed launch over the bare driver call, with the same kernel and arguments.
 fn launch_overhead(device: &Device, module: &Module) -> Result<()> {
     const LAUNCHES: u32 = 2000;
     let mut y = device.zeros::<f32>(32)?;

@@ -1,5 +1,5 @@
-//! What the checks of the software device cost, by each engine: every case under each of them, against the same case without
-//! any, everything measured in this one run. `cargo xtask bench --checks` builds and runs it.
+//! The cost of the software device's checks, by each engine: every case under each choice of checks, against the same
+//! case without checks, everything measured in this one run. `cargo xtask bench --checks` builds and runs it.
 //!
 //! A process decides once what it checks, so there is one for each engine and choice; they take turns, case by case and run by
 //! run, and the least time of each counts. Results are not compared here: the tests do that.
@@ -12,9 +12,9 @@ use rumba_tests::served::{SERVE, Server, least, serve};
 use std::io::IsTerminal;
 use std::process::Stdio;
 
-/// What `RUMBA_ENGINE` is, a table each.
+/// The values of `RUMBA_ENGINE`, one for each table.
 const ENGINES: [&str; 2] = ["interpreter", "compiled"];
-/// What `RUMBA_CHECK` is in each column; the first one is what the others are compared with.
+/// The values of `RUMBA_CHECK`, one for each column; the first column is the baseline.
 const CHOICES: [&str; 6] = ["none", "mem", "mem,sync", "mem,init", "mem,race", "all"];
 
 fn main() -> Result<()> {

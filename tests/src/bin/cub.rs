@@ -24,7 +24,7 @@ const ROUNDS: usize = 15;
 const BINS: usize = 256;
 
 fn main() -> Result<()> {
-    // SAFETY: there is one thread so far.
+    // SAFETY: the process has a single thread here.
     unsafe { std::env::set_var("RUMBA_DEVICE", "gpu") };
     let mut arguments = std::env::args().skip(1);
     let source = arguments.next().context("the path of tests/baseline/cub/cub.cu is missing")?;

@@ -29,7 +29,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// What the cases compute on this process's device.
+/// The results of the cases on this process's device.
 fn results(chosen: &[&Case]) -> Result<Vec<Vec<Results>>> {
     let device = Device::new()?;
     eprintln!("{}", device.name());
@@ -56,7 +56,7 @@ fn encode(results: &[Vec<Results>]) -> Vec<u8> {
     bytes
 }
 
-/// What [`encode`] wrote.
+/// Decodes the output of [`encode`].
 fn decode(bytes: &[u8], cases: usize) -> Option<Vec<Vec<Vec<f64>>>> {
     let mut words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
     let array = |words: &mut dyn Iterator<Item = u64>| {
@@ -74,7 +74,7 @@ fn decode(bytes: &[u8], cases: usize) -> Option<Vec<Vec<Vec<f64>>>> {
 fn diff(chosen: &[&Case], words: &[String]) -> Result<()> {
     let other = std::env::var("RUMBA_DIFF_AGAINST").unwrap_or_else(|_| "gpu".to_owned());
     let seed = std::env::var_os("RUMBA_DIFF_SEED");
-    // SAFETY: there is one thread so far.
+    // SAFETY: the process has a single thread here.
     unsafe { std::env::set_var("RUMBA_DEVICE", "soft") };
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("results");

@@ -25,7 +25,7 @@ fn main() -> Result<()> {
         Server::start(&[("RUMBA_ENGINE", "interpreter")], Stdio::inherit())?,
         Server::start(&compiled, File::create(&log)?.into())?,
     ];
-    // It finds on disk what the other one has compiled.
+    // The second process loads the native code that the first process cached.
     let mut later = Server::start(&compiled[..2], Stdio::inherit())?;
     let mut log = BufReader::new(File::open(&log)?);
     let mut table = Table::new();
@@ -95,7 +95,7 @@ fn first_launches(server: &mut Server, case: &Case) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// What a process has said that it compiled.
+/// The compilations that a process reported.
 #[derive(Debug, Default)]
 struct Compiling {
     functions: u32,
@@ -117,7 +117,7 @@ impl Compiling {
         Ok(sum)
     }
 
-    /// What a line such as ``rumba: kernel `saxpy`: compiled in 23 ms, 4 KiB`` says.
+    /// Parses a line such as ``rumba: kernel `saxpy`: compiled in 23 ms, 4 KiB``.
     fn of(line: &str) -> Option<Self> {
         let (_, numbers) = line.split_once("compiled in ")?;
         let (milliseconds, rest) = numbers.split_once(" ms, ")?;

@@ -1,10 +1,10 @@
-//! What a launch costs the host: a kernel with three slices in device memory, through `rumba` and by a bare
-//! `cuLaunchKernel` with the same function and arguments, in turns, and in a graph. `cargo xtask bench --launches` builds and
-//! runs it.
+//! The host's cost of a launch: a kernel with three slices in device memory, through `rumba` and by a bare
+//! `cuLaunchKernel` with the same function and arguments, alternating, and in a graph. `cargo xtask bench --launches`
+//! builds and runs the program.
 //!
-//! A round ends with a wait and has fewer launches than a stream holds, so that the host never waits for the device in
-//! between. All kinds take turns. Of all rounds of a kind the median counts, and of the differences to the bare round before
-//! it, which the processor's pace changes least.
+//! A round ends with a wait and has fewer launches than a stream holds, so that the host never waits for the device
+//! within a round. All kinds alternate. The result is the median of all rounds of a kind, and the median of the
+//! differences to the bare round before, which the processor's clock affects least.
 
 use anyhow::{Result, bail};
 use cust::function::Function;
@@ -23,7 +23,7 @@ const LAUNCHES: u32 = 500;
 const ROUNDS: usize = 301;
 /// Rounds before those that count.
 const WARM_UP: usize = 20;
-/// Elements of each slice: one block, so that the kernel is as short as can be.
+/// Elements of each slice: one block, for the shortest possible kernel.
 const N: usize = 256;
 
 fn main() -> Result<()> {

@@ -35,7 +35,7 @@ struct Ours {
     launch: f64,
 }
 
-/// What the script prints.
+/// The output of the script.
 #[derive(Deserialize)]
 struct Theirs {
     numba: String,

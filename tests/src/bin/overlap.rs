@@ -9,7 +9,7 @@ use rumba_tests::PTX;
 /// Elements on a GPU, and on the software device.
 const SIZES: [usize; 2] = [1 << 26, 1 << 18];
 const CHUNKS: usize = 8;
-/// Launches for each chunk, so that one sees them.
+/// Launches for each chunk, enough to be visible in the timeline.
 const STEPS: usize = 8;
 
 struct Work {

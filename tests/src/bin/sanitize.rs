@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The kernels, each once: of those that there are for several architectures, the first.
+/// The kernels, without duplicates: for kernels of several architectures, the first.
 fn kernels() -> Result<Vec<Case>> {
     let mut cases = cases()?;
     let mut known = BTreeSet::new();

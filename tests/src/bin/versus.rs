@@ -20,7 +20,7 @@ const ROUNDS: usize = 41;
 const BUDGET: Duration = Duration::from_millis(1500);
 /// Bytes of the copy that tells the bandwidth.
 const COPY: usize = 1 << 30;
-/// The architecture that is looked at where there is no GPU.
+/// The architecture to compile for without a GPU.
 const ARCHITECTURE: &str = "sm_90";
 
 fn main() -> Result<()> {
@@ -37,7 +37,7 @@ fn main() -> Result<()> {
     times(&pairs)
 }
 
-/// What a kernel is as machine code.
+/// The size of a kernel's machine code.
 #[derive(Clone, Copy, Default)]
 struct Code {
     registers: u32,
@@ -101,7 +101,7 @@ fn code(pairs: &[(&Case, Vec<&str>)]) -> Result<()> {
 
 /// Measures and prints the times of both.
 fn times(pairs: &[(&Case, Vec<&str>)]) -> Result<()> {
-    // SAFETY: there is one thread so far.
+    // SAFETY: the process has a single thread here.
     unsafe { std::env::set_var("RUMBA_DEVICE", "gpu") };
     let device = Device::new().context("times need a GPU")?;
     let (ours, nvcc) = (

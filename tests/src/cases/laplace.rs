@@ -52,7 +52,7 @@ impl Data {
         })
     }
 
-    /// Whether the cube has one layer because it is a square.
+    /// Whether the problem is two-dimensional: a single layer.
     fn is_flat(&self) -> bool {
         self.shape[0] == 1
     }

@@ -12,7 +12,7 @@ pub(super) const CASE: Case = Case {
     name: "mandelbrot",
     sizes: &[1, 17, 64],
     bench: [1024, 8192],
-    // What it computes depends on the image; what it must write does not.
+    // The operations depend on the image; the bytes written do not.
     cost: |n| Cost { bytes: 4 * (n * n) as u64, flops: 0 },
     prepare: |device, module, n| Ok(Box::new(Data::new(device, module, n)?)),
 };

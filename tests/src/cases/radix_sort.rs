@@ -22,7 +22,7 @@ struct Data {
     keys: Vec<u32>,
     reference: Vec<u32>,
     keys_device: DeviceBuffer<u32>,
-    /// What the steps write, in turn; the last the second.
+    /// The outputs of the steps, alternating; the last step writes the second.
     sorted_device: [DeviceBuffer<u32>; 2],
     counts_device: DeviceBuffer<u32>,
     ends_device: DeviceBuffer<u32>,

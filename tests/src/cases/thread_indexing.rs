@@ -40,7 +40,7 @@ struct Data {
     module: Module,
     /// Threads along x, y and z.
     threads: [usize; 3],
-    /// Of a block.
+    /// The shape of a block.
     block: [u32; 3],
     reference: Vec<Place>,
     device: DeviceBuffer<Place>,

@@ -15,7 +15,7 @@ pub(super) const CASE: Case = Case {
     prepare: |device, module, n| Ok(Box::new(Data::new(device, module, n)?)),
 };
 
-/// Not as many as there are rows, which would hide that the two are mixed up; and no multiple of a tile if `n` is none.
+/// Differs from the number of rows, so that confusing the two shows; and no multiple of a tile if `n` is none.
 fn columns(n: usize) -> usize {
     n + n / 16
 }

@@ -1,5 +1,5 @@
-//! What a word comes to, by its index: `3 * (i ^ 63) + 1`. The operators and their precedence are those of C, on unsigned
-//! words that wrap; `i == 5` is 1 or 0. There is no other variable than `i`.
+//! The value of a word, by its index: `3 * (i ^ 63) + 1`. The operators and their precedence are those of C, on
+//! unsigned words that wrap; `i == 5` is 1 or 0. The only variable is `i`.
 
 use std::str::FromStr;
 
@@ -19,7 +19,7 @@ pub enum Formula {
 /// An operator's sign, its precedence and what it does: nothing, if it divides by zero or shifts out of the word.
 type Operator = (&'static str, u32, fn(u32, u32) -> Option<u32>);
 
-/// No sign is the beginning of one that stands behind it.
+/// Longer operators come before their prefixes.
 const OPERATORS: [Operator; 11] = [
     ("|", 0, |a, b| Some(a | b)),
     ("^", 1, |a, b| Some(a ^ b)),

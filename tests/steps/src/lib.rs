@@ -36,9 +36,9 @@ pub struct Product {
     shape: [usize; 3],
     a: DeviceBuffer<f16>,
     b: DeviceBuffer<f16>,
-    /// Results of the first steps, which write their sums.
+    /// Results of the first steps, which write unrounded sums.
     sums: DeviceBuffer<f32>,
-    /// Results of the others, which round them.
+    /// Results of the other steps, which round their sums.
     rounded: DeviceBuffer<f16>,
     /// Multiprocessors.
     blocks: u32,
@@ -145,7 +145,7 @@ pub static STEPS: [Step; 11] = [
     by_tensor_copies!(warp_group, [64, 256], 256, |product, tiles| tiles),
     by_tensor_copies!(queue, [64, 256], 256, |product, tiles| tiles),
     by_tensor_copies!(two_consumers, [128, 256], 384, |product, tiles| tiles),
-    // As many as are there at the same time.
+    // As many blocks as the device runs at once.
     by_tensor_copies!(persistent, [128, 256], 384, |product, _tiles| product.blocks),
     by_tensor_copies!(cluster, [128, 256], 384, |product, _tiles| product.blocks),
     by_tensor_copies!(bands, [128, 256], 384, |product, _tiles| product.blocks),

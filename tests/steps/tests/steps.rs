@@ -89,7 +89,7 @@ fn sums_stay_in_registers() {
         Command::new(ptxas).args(["-arch=sm_90a", "-v", "-o"]).args([&binary, &text]).output().expect("ptxas runs");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    // What made it wait for products at once: C7510, C7517, C7519.
+    // The warnings of an assembler that serialises products: C7510, C7517, C7519.
     assert!(!said.contains("wgmma"), "{said}");
     assert_eq!(said.matches(" 0 bytes spill stores").count(), STEPS.len(), "{said}");
 }

@@ -71,7 +71,7 @@ fn names_of_fields_and_other_instances_may_differ() -> rumba::Result<()> {
     Ok(())
 }
 
-/// What is said of a kernel survives linking.
+/// The description of a kernel survives linking.
 #[test]
 fn linked_kernels_are_compared_too() -> rumba::Result<()> {
     let device = Device::new()?;
@@ -81,7 +81,7 @@ fn linked_kernels_are_compared_too() -> rumba::Result<()> {
     module.for_each(4, conditions::clear::<u32>(&mut [1; 4]))
 }
 
-/// A built text is loaded as it is, and not when something in it has changed.
+/// A built text is loaded unchanged, and refused after any change.
 #[test]
 fn built_text_is_sealed() -> rumba::Result<()> {
     let device = Device::new()?;

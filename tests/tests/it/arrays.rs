@@ -318,7 +318,7 @@ fn x_like(device: &Device) -> rumba::Result<Array<f32, 2>> {
     Array::zeros(device, [4, 5])
 }
 
-/// What arrays cost on a GPU, in GB/s, beside a copy by the driver: with `RUMBA_FIGURES=1`.
+/// The speed of arrays on a GPU, in GB/s, next to a copy by the driver: with `RUMBA_FIGURES=1`.
 #[test]
 fn figures() -> rumba::Result<()> {
     if std::env::var_os("RUMBA_FIGURES").is_none() {
@@ -399,7 +399,7 @@ fn arrays_compute() -> rumba::Result<()> {
         f32: |a, b| a / b;
         f64: |a, b| a / b;
     }
-    // What a CPU would stop at.
+    // Division by zero and `i32::MIN / -1`, which trap on a CPU.
     let edges = Array::from_slice(&device, [3], &[i32::MIN, i32::MAX, 5])?;
     let divisors = Array::from_slice(&device, [3], &[-1, -1, 0])?;
     assert_eq!((&edges / &divisors).eval()?.to_vec()?, [i32::MIN, -i32::MAX, 0]);
@@ -435,7 +435,7 @@ fn expressions_broadcast() -> rumba::Result<()> {
     assert_eq!((none + &row).eval()?.shape(), [0, 300]);
     let one = Array::<f32, 0>::from_slice(&device, [], &[7.0])?;
     assert_eq!((1.0 - &one).eval()?.to_vec()?, [-6.0]);
-    // One that was written down in a loop.
+    // An expression built in a loop.
     let mut sum = &one + 0.0;
     for _ in 0..2000 {
         sum = sum + &one;

@@ -1,4 +1,4 @@
-//! What several tests need: texts without addresses.
+//! Shared by several tests: texts without addresses.
 
 /// The text without addresses, which have more than eight hexadecimal digits; masks have that many.
 pub fn hide_addresses(text: &str) -> String {

@@ -1,4 +1,4 @@
-//! What a wrong kernel's author reads: the whole report, for each kernel of tests/faulty.
+//! Whole reports of faults, for each kernel of tests/faulty.
 //!
 //! `UPDATE_EXPECT=1 cargo test -p rumba-tests --test it faults` blesses the reports as they are.
 //! Addresses differ from run to run, and lines of PTX from compiler to compiler; they appear here as `0x…` and `line …`.

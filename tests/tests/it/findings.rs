@@ -1,4 +1,4 @@
-//! What the checks find that let a kernel go on: `RUMBA_CHECK`, by way of the driver, with lines of Rust.
+//! Findings that let a kernel go on: `RUMBA_CHECK`, through the driver, with lines of Rust.
 
 use faulty_kernels as kernels;
 use rumba::Device;

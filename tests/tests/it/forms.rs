@@ -94,7 +94,7 @@ fn a_stated_block_is_not_said_again() -> rumba::Result<()> {
     module.launch(LaunchConfig::covering((30, 10)), contracts::exact_2d((&mut y[..], [10, 30])))?;
     assert_eq!(y, [256; 300]);
 
-    // One that is said all the same is compared with the kernel's.
+    // An explicit block is compared with the kernel's block.
     let other = LaunchConfig::grid(3).block(64);
     let error = refused(module.launch(other, contracts::exact_1d(&mut y)));
     assert!(matches!(error, LaunchError::Contract(ContractError::BlockShape { .. })), "{error}");
@@ -167,7 +167,7 @@ fn other_launches_are_refused_before_the_driver_sees_them() {
     assert!(matches!(error, LaunchError::CooperativeGrid { blocks: 0x10_0000, .. }), "{error}");
 }
 
-/// What our launcher refuses, the driver refuses as well, with the same number on every device.
+/// The driver refuses the same launches as our launcher, with the same number on every device.
 #[test]
 fn the_driver_refuses_them_too() -> Result<(), Box<dyn std::error::Error>> {
     use cust::sys::{self, CUresult};

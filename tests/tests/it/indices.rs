@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use index_kernels::{Row, TABLE};
 use rumba::{Check, Checks, Error};
 
-/// What sizes are multiplied by in the library: threads, blocks, warps, rows, and their products with elements of a thread.
+/// The factors of sizes in the library: threads, blocks, warps, rows, and their products with elements of a thread.
 const FACTORS: [u64; 14] = [3, 5, 8, 9, 11, 16, 24, 33, 99, 128, 132, 264, 396, 1056];
 
 /// The number whose product with an odd one is 1, modulo 2⁶⁴ (Newton's iteration: each step doubles the bits that are right).
@@ -51,7 +51,7 @@ fn no_index_reaches_another_threads_elements() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// What the checks find in a row's kernel, called with each number. A panic is an answer, unless it says `wrong`.
+/// The findings in a row's kernel, called with each number. A panic is allowed, unless its message says `wrong`.
 fn findings(row: &Row, numbers: &BTreeSet<u64>) -> String {
     let findings = Checks::default()
         .only([Check::Mem, Check::Race])

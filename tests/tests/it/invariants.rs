@@ -1,4 +1,4 @@
-//! What ARCHITECTURE.md says must stay true, as far as reading the sources can tell.
+//! The invariants of ARCHITECTURE.md, as far as reading the sources can check them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ fn forbid(folder: &str, why: &str, forbidden: impl Fn(&str) -> bool) {
     assert!(found.is_empty(), "{why}:{found}");
 }
 
-/// Whether `line` has an identifier such as `cuMemAlloc`.
+/// Whether `line` contains the name of a driver call, such as `cuMemAlloc`.
 fn names_a_driver_call(line: &str) -> bool {
     line.split(|c: char| !c.is_alphanumeric() && c != '_')
         .any(|word| word.strip_prefix("cu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase())))
@@ -95,7 +95,7 @@ const OPEN_TRAITS: [&str; 29] = [
     "Operator",
     "Sum",
     "Term",
-    // What they return is sound by its own type: a call, a shape.
+    // The results of these functions are sound by their own types: a call, a shape.
     "Broadcast",
     "Compiled",
     "Each",
@@ -126,7 +126,7 @@ fn public_traits_of_the_device_library_are_sealed_or_unsafe_or_known() {
     let mut known = 0;
     for (path, lines) in code("crates/cuda_std/src") {
         for line in &lines {
-            // Those of modules within a file are private: they seal others.
+            // Traits of modules within a file are private: they seal other traits.
             let Some(declared) = line.strip_prefix("pub trait ") else {
                 continue;
             };

@@ -1,4 +1,4 @@
-//! What the gallery's kernels become: the instructions that their speed rests on, and what NVIDIA's assembler says.
+//! The PTX of the gallery's kernels: the instructions that their speed depends on, and NVIDIA's assembler on them.
 
 use rumba_ptx::ast::{Block, FunctionKind, Item, Statement};
 use rumba_tests::PTX;

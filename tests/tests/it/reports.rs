@@ -1,4 +1,4 @@
-//! What is read of each kind of finding: one report of each, from the corpus, in tests/ui/reports.txt.
+//! The report of each kind of finding, from the corpus, in tests/ui/reports.txt.
 //!
 //! `UPDATE_EXPECT=1 cargo test -p rumba-tests --test it reports` writes the file anew. Read what you bless: would you know what to
 //! do? Addresses differ from run to run and appear as `0x…`; PTX lines, from compiler to compiler, are those of kernels in PTX.

@@ -4,7 +4,7 @@ use cuda_std::launch::{Call, Elements};
 use index_kernels::shared;
 use rumba::{Check, Checks, Error, Findings, Result};
 
-/// What is found in a launch of one block of 64 threads, in ten orders of them. A panic is an answer.
+/// The findings in a launch of one block of 64 threads, in ten orders of its threads. A panic is allowed.
 fn findings(
     call: impl for<'a> Fn(&'a [u32], &'a mut [u32]) -> Call<'a>,
     expected: impl Fn(usize, u32) -> bool,

@@ -1,4 +1,4 @@
-//! What the software device counts of a launch's memory traffic is what NVIDIA's profiler counts on an H200 (`traffic.txt`).
+//! The software device's counts of a launch's memory traffic match NVIDIA's profiler on an H200 (`traffic.txt`).
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 /// As in the table: requests and sectors of loads, of stores; wavefronts of loads, of stores.
 type Traffic = [u64; 6];
 
-/// What the software device counts where a GPU counts this.
+/// The software device's counterpart of a GPU's counter.
 #[derive(Clone, Copy, Debug)]
 enum Expected {
     Equal(u64),
@@ -21,7 +21,7 @@ enum Expected {
 struct Row<'t> {
     kernel: &'t str,
     expected: [Expected; 6],
-    /// Why something is marked, if it is.
+    /// The reason for the marks of the row, if any.
     reason: Option<&'t str>,
 }
 

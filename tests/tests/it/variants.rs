@@ -26,7 +26,7 @@ enum On {
     Gpu,
 }
 
-/// What `test` returns in a process of its own on this device; in that process itself nothing.
+/// The result of `test` in a separate process on this device; None in that process itself.
 fn on(device: On, test: impl FnOnce() -> String) -> Option<String> {
     const MARK: &str = "\u{1}";
     let variables: &[_] = match device {
@@ -41,7 +41,7 @@ fn on(device: On, test: impl FnOnce() -> String) -> Option<String> {
     Some(said.to_owned())
 }
 
-/// What a kernel writes, or why it does not run.
+/// The result of a kernel, or the reason why it does not run.
 fn ran(module: &Module, kernel: impl FnOnce(&mut [[u32; 2]; 1]) -> Call<'_>) -> String {
     let mut y = [[0; 2]];
     match module.for_each(1, kernel(&mut y)) {
@@ -79,7 +79,7 @@ fn all() -> String {
     said.join("\n")
 }
 
-/// What [`all`] says where the kernels for `product`, `generic` and `plain` are those of these numbers.
+/// The text of [`all`] if the kernels for `product`, `generic` and `plain` have these numbers.
 fn expected(names: &str, [plain, product, hopper, generic]: [u32; 4], index: u32) -> String {
     let after = if hopper > 0 { 3 } else { 2 };
     let hopper = match hopper {
@@ -136,7 +136,7 @@ fn turing_runs_what_states_nothing() {
             },
             other => panic!("{other}"),
         }
-        // The error is that of one kernel, by whatever way it is asked for.
+        // Each way to look up a kernel gives this kernel's error.
         assert!(module.info("hopper").expect_err("there is no variant").to_string().contains("sm_90a"));
         let unknown = module.info("products").expect_err("there is no such kernel").to_string();
         format!("{}\n{}\n{}", module.kernels().join(" "), ran(&module, |y| kernels::plain(y)), unknown)
@@ -153,9 +153,9 @@ fn the_software_device_is_what_it_plays() {
     let Some(said) = on(Playing("8.6"), || {
         let device = Device::new().expect("there is a device");
         let limits = device.limits();
-        // What is newer is refused as a GPU of that capability refuses it.
+        // Newer PTX is refused, as a GPU of this compute capability refuses it.
         let newer = ".version 8.0 .target sm_90 .address_size 64 .visible .entry k() { ret; }";
-        // SAFETY: it is refused.
+        // SAFETY: the module is refused.
         let error = unsafe { device.load_unchecked("newer.ptx", newer) }.expect_err("it is for newer devices");
         assert!(error.to_string().contains("higher than default SM version"), "{error}");
         format!(
@@ -171,7 +171,7 @@ fn the_software_device_is_what_it_plays() {
     assert_eq!(said, "(8, 6) 101376 1536 16");
 }
 
-/// A text for one generation is a single one, and no other device is given it.
+/// A build for one generation has a single text, which no other device loads.
 #[test]
 fn a_single_text_is_chosen_too() {
     on(Playing("8.0"), || {

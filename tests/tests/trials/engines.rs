@@ -10,7 +10,7 @@ use crate::Group;
 
 pub(super) const GROUP: Group = Group { name: "engines", trials, child };
 
-/// What an outcome begins with, in what a child prints.
+/// The prefix of an outcome in the output of a child.
 const OUTCOME: &str = "outcome of ";
 
 fn trials() -> anyhow::Result<Vec<Trial>> {
@@ -45,7 +45,7 @@ fn compare(source: &Source) -> Result<(), Failed> {
     }
 }
 
-/// What a process launched.
+/// The launches of a process.
 struct Outcomes {
     of_kernels: Vec<String>,
     /// How many functions were compiled or found on disk.

@@ -1,7 +1,7 @@
 //! Tests that tables and corpora name, not functions: `cases::ENGINE::NAME`, `engines::CHECK::FILE`, `ui::CHECK::right::KERNEL`, `unsound::checked::ATTACK`.
 //!
-//! `cargo test -p rumba-tests --test trials -- NAME` runs those whose names contain NAME. `RUMBA_TEST_GPU=1` adds the GPU, and
-//! fails where there is none.
+//! `cargo test -p rumba-tests --test trials -- NAME` runs the tests whose names contain NAME. `RUMBA_TEST_GPU=1` adds
+//! the GPU, and fails without a GPU.
 
 mod cases;
 mod engines;

@@ -58,7 +58,7 @@ fn check(case: &Case) -> Result<(), Failed> {
     let (runs, schedules) = if together { (1, seeds as u32) } else { (seeds, 1) };
     let ptx = case.ptx()?;
     for seed in 0..runs {
-        // Errors that are no kernel's are told here, all others are findings.
+        // Errors outside of kernels are returned here; errors of kernels become findings.
         let mut refusal = None;
         let found = Checks::default().seed(seed).schedules(schedules).run(|gpu| match case.launch(gpu, &ptx) {
             Ok(()) => Ok(()),
@@ -72,7 +72,7 @@ fn check(case: &Case) -> Result<(), Failed> {
         })?;
         let is_mistake = |finding: &&Finding| finding.severity > Severity::Info;
         let marks: BTreeSet<Mark> = found.iter().filter(is_mistake).map(|finding| mark(case, finding)).collect();
-        // What is marked in a right kernel is information.
+        // Marks in a right kernel are information.
         let remarks = found.iter().filter(|finding| !case.is_wrong || is_mistake(finding));
         let remarks: BTreeSet<Mark> = remarks.map(|finding| mark(case, finding)).collect();
         let mut wrong = String::new();

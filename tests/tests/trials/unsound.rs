@@ -55,7 +55,7 @@ fn checked(attack: &Attack) -> Result<(), Failed> {
     Ok(())
 }
 
-/// What the process of one attack does.
+/// The body of the process of one attack.
 fn child(name: &str) -> anyhow::Result<()> {
     let attack = ATTACKS.iter().find(|attack| attack.name == name).context("no such attack")?;
     let device = Device::new()?;

@@ -1,4 +1,4 @@
-//! What kernels of the corpus say in short words, and instructions that the device library offers only inside of types that
+//! Abbreviations for kernels of the corpus, and instructions that the device library offers only inside of types that
 //! cannot be misused.
 
 use cuda_std::atomic::Atomic;
@@ -34,7 +34,7 @@ pub(crate) unsafe fn atomic_f32<'a>(address: *const u32) -> &'a Atomic<f32> {
     &*address.cast()
 }
 
-// Instructions are macros, so that their line is that of the kernel which uses them.
+// Instructions are macros, so that debug information names the line in the kernel that uses the macro.
 
 /// A value that an instruction would have had: on the host, bodies of kernels compile and do not run.
 #[cfg(not(target_arch = "nvptx64"))]

@@ -1,7 +1,7 @@
 //! The corpus of the checks: kernels that are wrong, each in one way, and near misses that are right.
 //!
-//! A file is about one theme of one check, and wrong kernels stand beside the right ones that they are mistaken for. What is
-//! found where stands in comments, which `rumba_tests::ui` reads; kernels that Rust has no words for are in `ptx`.
+//! A file is about one theme of one check, and wrong kernels stand next to the right kernels that resemble them.
+//! Comments state the findings, and `rumba_tests::ui` reads them; kernels that Rust cannot express are in `ptx`.
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch))]
 #![allow(

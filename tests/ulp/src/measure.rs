@@ -7,7 +7,7 @@ use rumba::{Device, DeviceBuffer, Module};
 use std::thread;
 use ulp_kernels::{Inputs, Worst};
 
-/// Which functions the kernels call.
+/// The library whose functions the kernels call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Library {
     /// NVIDIA's, if the builder found it.
@@ -17,7 +17,7 @@ pub enum Library {
 }
 
 impl Library {
-    /// Those that this program was built with.
+    /// The libraries that this program was built with.
     pub const ALL: &[Library] =
         if cfg!(without_libdevice) { &[Library::Libm] } else { &[Library::Libdevice, Library::Libm] };
 
@@ -186,11 +186,11 @@ fn pairs<T: Type>(
     }))
 }
 
-/// What the references need to know of a type.
+/// The properties of a type that the references use.
 trait Type: Copy + Into<f64> + cust::memory::DeviceCopy + bytemuck::Pod + Send + Sync {
     /// Bits of the mantissa, the first one too.
     const DIGITS: i32;
-    /// Of normal numbers.
+    /// The exponents of normal numbers.
     const EXPONENTS: [i32; 2];
     fn from_f64(x: f64) -> Self;
 }

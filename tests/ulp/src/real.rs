@@ -135,9 +135,9 @@ impl Real {
         }
     }
 
-    /// How far a result is from this number, in units in the last place of a type with so many bits of mantissa and this
-    /// least exponent. Numbers smaller than `2^floor` count as if they were as large. What the type cannot hold is
-    /// infinite, and infinity counts as the power of 2 that comes after the type's largest number.
+    /// The distance of a result from this number, in units in the last place of a type with so many bits of mantissa
+    /// and this least exponent. Numbers below `2^floor` count as if they were as large. Numbers beyond the type's range
+    /// are infinite, and infinity counts as the next power of 2 after the type's largest number.
     pub(crate) fn ulps(&self, result: f64, digits: i32, exponents: [i32; 2], floor: i32) -> f64 {
         if result.is_nan() || self.is_nan() {
             return if result.is_nan() == self.is_nan() { 0.0 } else { f64::INFINITY };

@@ -1,4 +1,4 @@
-//! What is right: for each function its exact value, where it is sampled, and where small results count as larger ones.
+//! References: for each function its exact value, the sampled inputs, and the floor of small results.
 
 use crate::real::Real;
 use cuda_std::float::GpuFloat;
@@ -119,7 +119,7 @@ pub(crate) const TWO: &[Two] = &[
     },
 ];
 
-/// Of half turns: exactly 0 where it is.
+/// The sine of half turns: exactly 0 at whole numbers.
 fn sin_pi(x: f64) -> Real {
     match x % 1.0 == 0.0 {
         true => Real::from(0.0),
@@ -127,7 +127,7 @@ fn sin_pi(x: f64) -> Real {
     }
 }
 
-/// Of half turns: exactly 0 where it is.
+/// The cosine of half turns: exactly 0 at odd halves.
 fn cos_pi(x: f64) -> Real {
     match (x % 1.0).abs() == 0.5 {
         true => Real::from(0.0),

@@ -1,4 +1,4 @@
-//! An argument that binds what it likes.
+//! A safe implementation of `Argument` could bind arbitrary values.
 use cuda_std::prelude::*;
 
 use cuda_std::launch::{Argument, Arguments};

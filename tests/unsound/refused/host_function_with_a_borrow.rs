@@ -1,4 +1,4 @@
-//! A host function that runs when what it borrows is gone.
+//! A host function that would run after the end of its borrow.
 use rumba::prelude::*;
 
 fn main() -> rumba::Result<()> {

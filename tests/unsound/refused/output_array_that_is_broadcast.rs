@@ -1,4 +1,4 @@
-//! An output whose elements are there more than once: a view that was broadcast.
+//! An output that contains elements more than once: a view that was broadcast.
 use cuda_std::prelude::*;
 use rumba::array::Array;
 

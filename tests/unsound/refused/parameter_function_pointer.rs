@@ -1,4 +1,4 @@
-//! A function of the host is none of the device.
+//! A function of the host is no function of the device.
 use cuda_std::prelude::*;
 
 #[kernel]

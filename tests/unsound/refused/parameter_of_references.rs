@@ -1,4 +1,4 @@
-//! A reference to host memory is none on the device.
+//! A reference to host memory is invalid on the device.
 use cuda_std::prelude::*;
 
 #[kernel]

@@ -1,4 +1,4 @@
-//! A table of the host's functions is none of the device's.
+//! A vtable of the host is invalid on the device.
 use cuda_std::prelude::*;
 
 #[kernel]

@@ -1,4 +1,4 @@
-//! Shared memory has no initial value, so that a static which is not `mut` would read as what it is not.
+//! Shared memory has no initial value, so reading a static without `mut` would not give its initialiser.
 use cuda_std::prelude::*;
 
 #[cuda_std::address_space(shared)]

@@ -1,4 +1,4 @@
-//! What a closure reads of shared memory, kept behind the barrier at which the others write.
+//! A view of shared memory that a closure reads, kept behind the barrier at which other threads write.
 use cuda_std::prelude::*;
 
 #[kernel]

@@ -131,7 +131,7 @@ pub mod attacks {
     use crate::Target;
     use rumba::{Error, Result};
 
-    /// What the threads that exited have written is ordered before what the others read.
+    /// The writes of threads that exited are ordered before the reads of the other threads.
     pub fn early_exit(target: &Target) -> Result<()> {
         let mut y = [0_u32; 64];
         target.module.launch((1, 64), super::exit_before_barrier(&mut y))?;
@@ -139,7 +139,7 @@ pub mod attacks {
         Ok(())
     }
 
-    /// What a thread that panicked has written is ordered before what the others read.
+    /// The writes of a thread that panicked are ordered before the reads of the other threads.
     pub fn panic_before_barrier(target: &Target) -> Result<()> {
         let x = [1_u32; 63];
         let mut y = target.device.zeros::<u32>(64)?;
@@ -168,7 +168,7 @@ pub mod attacks {
         target.module.launch((1, 64), super::scratch_used_in_two_ways(&x, &mut y))
     }
 
-    /// So do threads that stay when others have left.
+    /// Threads whose block has lost other threads get some numbers, and end.
     pub fn scratch_without_threads(target: &Target) -> Result<()> {
         let (x, mut y) = ([1_u32; 64], [0_u32; 64]);
         target.module.launch((1, 64), super::scratch_that_threads_leave(&x, &mut y))

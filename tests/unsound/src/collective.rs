@@ -137,7 +137,7 @@ pub fn exchanges_by_thread(
     product((a, b), stages, (c, exchange), |_, sum: f32| sum);
 }
 
-/// What a block does before its cluster's roles, by a number.
+/// Actions of a block before its cluster's roles, by a number.
 const RETURNS: u32 = 1;
 const PANICS: u32 = 2;
 const PANICS_IN_PART: u32 = 3;
@@ -159,7 +159,7 @@ pub fn blocks_that_leave(
     }
     if way == RETURNS_LATE {
         cuda_std::sync::nanosleep(100_000);
-        // Threads that have returned are not waited for.
+        // Other threads do not wait for threads that have returned.
         if thread < 64 {
             return;
         }
@@ -235,7 +235,7 @@ pub mod attacks {
         "all threads of a block take a role in a tensor pipeline together, with the same operands and results";
     const CLUSTER: &str = "all threads of all blocks of a cluster take a role in a tensor pipeline together, with the same operands and results";
 
-    /// Launches, and expects a panic with this message. The context is as it was before.
+    /// Launches, and expects a panic with this message. The context remains usable.
     fn panics(target: &Target, launch: (u32, u32), call: Call<'_>, expected: &str) {
         let launched = target.module.launch(launch, call);
         match launched.and_then(|()| target.device.synchronize()) {
@@ -278,7 +278,7 @@ pub mod attacks {
         }
         target.module.launch((1, 128), super::operands_by_warp(&short, &long, &b, 0, &mut c))?;
         assert_eq!(c.to_vec()?, [256.0; 64 * 64]);
-        // Of the same lengths, but in another order of elements.
+        // The same lengths, but another order of elements.
         let turned = Array::full(device, [1, 256, 64], 1.0_f64)?;
         let call = super::operands_by_warp(turned.view().permute([0, 2, 1]), &long, &b, 64, &mut c);
         panics(target, (1, 128), call, PRODUCT);
@@ -433,7 +433,7 @@ pub mod attacks {
         target.device.synchronize()
     }
 
-    /// The memory of a block that has returned is read as it was left.
+    /// Other blocks read the last contents of the memory of a block that has returned.
     pub fn blocks_return_one_by_one(target: &Target) -> Result<()> {
         for lengths in [[1_u32, 2, 3, 4], [4, 1, 1, 1], [1, 5, 5, 1], [3, 3, 3, 3], [1, 1, 1, 9]] {
             let mut sums = [0_u32; 8 * 64];

@@ -135,7 +135,7 @@ pub mod attacks {
         inverse
     }
 
-    /// What a launch came to: an index that is refused in the kernel is as good as one that is ignored.
+    /// The outcome of a launch: a kernel may panic at a bad index, or ignore the index.
     fn or_panic(outcome: Result<()>) -> Result<()> {
         match outcome {
             Err(Error::Panic(_)) => Ok(()),
@@ -173,7 +173,7 @@ pub mod attacks {
         Ok(())
     }
 
-    /// The same when it is read.
+    /// The same rounds, read instead of written.
     pub fn rounds_load_wraps(target: &Target) -> Result<()> {
         let x = target.device.buffer_from(&[[1_u32; 132], [2; 132], [3; 132]].concat())?;
         for round in [1, inverse(33), u64::MAX / 132, u64::MAX] {

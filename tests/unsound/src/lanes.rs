@@ -91,7 +91,7 @@ pub fn shared_slice_of_any_length(sums: &[Atomic<u32>], mut slice: SharedSlice<u
     sums[0].fetch_add(sum + slice.get().get(slice.len()).copied().unwrap_or(0));
 }
 
-/// What other threads do to a number, in all widths.
+/// Atomic operations of other threads on a number, in all widths.
 #[kernel]
 pub fn numbers_of_all_widths(
     small: &[Atomic<u32>],
@@ -135,7 +135,7 @@ pub mod attacks {
         Ok(())
     }
 
-    /// Groups have the lanes that are there.
+    /// Groups consist of the active lanes.
     pub fn groups_of_some_lanes(target: &Target) -> Result<()> {
         for from in [1, 7, 32, 45] {
             let mut y = [0_u32; 64];
@@ -173,7 +173,7 @@ pub mod attacks {
         Ok(())
     }
 
-    /// No element, as many as there is room for, and one beyond that.
+    /// Shared slices with no elements, with few, and with as many as fit.
     pub fn shared_slices_of_any_length(target: &Target) -> Result<()> {
         for length in [0_usize, 1, 33, 12 << 10] {
             let mut sums = [0_u32];

@@ -93,7 +93,7 @@ pub mod attacks {
         Ok(())
     }
 
-    /// A stream of a recording is none behind it.
+    /// The stream of a recording is no stream after the recording.
     pub fn capture_that_is_over(target: &Target) -> Result<()> {
         let mut kept = None;
         let _ = target.device.capture(|stream| {
@@ -117,7 +117,7 @@ pub mod attacks {
         Ok(())
     }
 
-    /// What was made in a context that is gone is refused, not used.
+    /// Objects of a destroyed context are refused, not used.
     pub fn context_reset(target: &Target) -> Result<()> {
         if target.is_checked {
             // A checked run has one context.
@@ -141,7 +141,7 @@ pub mod attacks {
             kept = Some((device.clone(), device.buffer_from(&[1_u32; N])?));
             Ok(())
         });
-        // On a GPU there are none.
+        // On a GPU, checked runs are refused.
         if let (Ok(_), Some((device, buffer))) = (found, kept) {
             assert!(buffer.to_vec().is_err(), "memory of a machine that is gone was read");
             assert!(device.zeros::<u32>(N).is_err());

@@ -13,7 +13,7 @@ use cuda_std::tensor::{Accumulator, Multicast, Swizzled, TensorMap, TensorPipeli
 /// 8 KiB.
 type Half = Swizzled<f16, 64, 64>;
 
-/// The producer reads an element that there is not, behind three stages; the consumers want ten.
+/// The producer reads an element out of bounds, after three stages; the consumers want ten.
 #[kernel(block = 256, min_blocks = 1, arch = "sm_90a")]
 pub fn producer_panics(a: TensorMap<Half>, x: &[u32], stages: TensorPipeline<(Half, Half), 2, 1>) {
     stages.roles::<40, 216>(
@@ -57,7 +57,7 @@ pub fn producer_of_a_cluster_panics(
     );
 }
 
-/// The threads of a warp that would release stages read an element that there is not.
+/// The threads of a warp that would release stages read an element out of bounds.
 #[kernel(block = 256, min_blocks = 1, arch = "sm_90a")]
 pub fn consumer_panics(a: TensorMap<Half>, x: &[u32], stages: TensorPipeline<(Half, Half), 2, 1>) {
     stages.roles::<40, 216>(
@@ -118,7 +118,7 @@ pub fn unequal_blocks(
     );
 }
 
-/// A stage is acquired and left as it is.
+/// The producer acquires a stage and does not fill it.
 #[kernel(block = 256, min_blocks = 1, arch = "sm_90a")]
 pub fn stage_left_out(a: TensorMap<Half>, stages: TensorPipeline<(Half, Half), 2, 1>) {
     stages.roles::<40, 216>(
@@ -181,7 +181,7 @@ pub mod attacks {
         target.module.launch((2, 256), super::unequal_roles((&a, [64, 64]), 7, 7))
     }
 
-    /// Nor do those of another block, which has copies from the one that panicked.
+    /// Nor do the roles of another block, which receives copies from the block that panicked.
     pub fn panic_of_a_producer_in_a_cluster(target: &Target) -> Result<()> {
         let (a, x) = (operand(target)?, [0_u32; 3]);
         let message = "index out of bounds: the len is 3 but the index is 3";
@@ -197,7 +197,7 @@ pub mod attacks {
         target.module.launch((2, 256), super::unequal_roles((&a, [64, 64]), 7, 7))
     }
 
-    /// No role waits for one that has ended.
+    /// No role waits for a role that has ended.
     pub fn roles_that_pass_unequally_many_stages(target: &Target) -> Result<()> {
         let a = operand(target)?;
         for (filled, taken) in [(0, 0), (1, 1), (3, 3), (20, 20)] {
@@ -229,7 +229,7 @@ pub mod attacks {
         Ok(())
     }
 
-    /// No warp group waits for registers that are not there.
+    /// No warp group waits for registers beyond the block's.
     pub fn registers_that_there_are_not(target: &Target) -> Result<()> {
         let a = operand(target)?;
         let message = "the warp groups of a block have not as many registers as their roles want";

@@ -42,7 +42,7 @@ pub struct Attack {
     pub name: &'static str,
     /// Runs it. It panics if the attack has done harm.
     pub run: fn(&Target) -> Result<()>,
-    /// What the checks find in it, if the program is wrong without being unsound: a deadlock, say.
+    /// The findings in an attack that is wrong without being unsound: a deadlock, for example.
     pub finds: &'static [FindingKind],
 }
 

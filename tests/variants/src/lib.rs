@@ -1,4 +1,4 @@
-//! Kernels that are compiled for several architectures, beside one that is not. tests/tests/it/variants.rs launches them on
+//! Kernels compiled for several architectures, and a kernel without `arch`. tests/tests/it/variants.rs launches them on
 //! devices of several compute capabilities; what they compute tells which variant ran.
 #![no_std]
 
@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use cuda_std::prelude::*;
 
 cuda_std::constant! {
-    /// What all kernels multiply by.
+    /// The factor of all kernels.
     pub static FACTOR: u32 = 1;
 }
 

@@ -1,8 +1,8 @@
-//! What the alias `cargo xtask` runs: it compiles xtask, says so where that takes a while, and hands over to it.
+//! The program behind the alias `cargo xtask`: compiles xtask, prints a message if that takes a while, and runs it.
 //!
-//! The alias runs this program with `--quiet`, since cargo's own lines would stand above the output of every command. But then
-//! cargo is silent too while it compiles xtask with its dependencies, which takes a minute the first time. This program
-//! has no dependencies and is there in a moment.
+//! The alias runs this program with `--quiet`, since cargo's own lines would stand above the output of every command.
+//! But then cargo is silent too while it compiles xtask with its dependencies, which takes a minute the first time.
+//! This program has no dependencies and starts at once.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;

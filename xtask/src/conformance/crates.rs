@@ -32,7 +32,7 @@ pub(super) struct Crate {
     pub(super) environment: Vec<(&'static str, PathBuf)>,
     /// The program of the unit tests, once built.
     program: OnceLock<PathBuf>,
-    /// What the doctests gave, once run.
+    /// The results of the doctests, once run.
     doctests: Arc<Mutex<Option<BTreeMap<String, Outcome>>>>,
 }
 
@@ -307,7 +307,7 @@ fn run_limited(command: &mut Command, limit: Duration) -> Result<Ended> {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let said = thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What was read until an error is all there is.
+        // After an error, the bytes read so far are used.
         let _ = std::io::Read::read_to_end(&mut reader, &mut bytes);
         String::from_utf8_lossy(&bytes).into_owned()
     });
@@ -355,7 +355,7 @@ fn fail(said: &str) -> Outcome {
     Outcome { verdict: Verdict::Fail, reason: reason.chars().take(200).collect(), detail: said.to_owned() }
 }
 
-/// What a failed doctest printed.
+/// The output of a failed doctest.
 fn section<'s>(said: &'s str, name: &str) -> &'s str {
     let Some((_, rest)) = said.split_once(&format!("---- {name} stdout ----\n")) else {
         return "";

@@ -6,14 +6,14 @@ use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// What a list says of a test that does not pass.
+/// The entry of a test that does not pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) verdict: Verdict,
     pub(super) reason: String,
 }
 
-/// A list, read. What is not in it should pass.
+/// The tests that do not pass, read from a list. All other tests should pass.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Expected {
     /// The comment lines at the top, kept by [`Expected::write`].

@@ -23,8 +23,8 @@ const FILES: [(&str, &str); 5] = [
     ("lib64/libnvrtc-builtins.so.12.4", "cuda_nvrtc/lib/libnvrtc-builtins.so.12.4"),
 ];
 
-/// The library of device functions that cooperative kernels are linked with. What they call, the device brings; Numba only
-/// looks whether the file is there.
+/// The library of device functions that cooperative kernels are linked with. The software device implements these
+/// functions; Numba only checks that the file exists.
 const DEVICE_LIBRARY: &str = "lib64/libcudadevrt.a";
 
 const TESTS: &str = "numba.cuda.tests";

@@ -17,7 +17,7 @@ const PACKAGES: &[&str] = &[
     "nvidia-cuda-nvrtc==13.4.92",
     "nvidia-cuda-runtime==13.4.92",
     "nvidia-nvvm==13.4.92",
-    // What its tests import.
+    // Packages that its tests import.
     "cffi==2.1.1",
     "filecheck==1.0.6",
     "ml_dtypes==0.5.4",

@@ -52,7 +52,7 @@ impl Environment {
         std::fs::read_to_string(self.stamp()).is_ok_and(|installed| installed == self.packages.join("\n"))
     }
 
-    /// Makes the environment anew unless it is there.
+    /// Creates the environment unless it exists.
     pub(super) fn install(&self) -> Result<()> {
         if self.is_installed() {
             return Ok(());
@@ -89,7 +89,7 @@ pub(super) struct Client {
     pub(super) packages: &'static [&'static str],
     /// The package or the module that has its tests.
     pub(super) tests: &'static str,
-    /// What else its environment needs.
+    /// Adds further variables to its environment.
     pub(super) prepare: fn(&mut Command),
     pub(super) group: for<'t> fn(&'t str) -> &'t str,
     pub(super) slice: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! What a conformance run prints: a table by groups of tests, and every difference from the list.
+//! The output of a conformance run: a table by groups of tests, and every difference from the list.
 
 use super::expected::Surprise;
 use super::runner::count;

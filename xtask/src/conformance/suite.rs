@@ -1,4 +1,4 @@
-//! What a client's test-suite is to the runner: names of tests, and workers that run one test at a time.
+//! The interface of a client's test suite to the runner: names of tests, and workers that run one test at a time.
 //! How a client is installed and started is in the client's own file.
 
 use anyhow::Result;
@@ -9,7 +9,7 @@ pub(crate) trait Suite: Sync {
     /// The client as it is called on the command line; its list is `tests/conformance/<name>.txt`.
     fn name(&self) -> &'static str;
 
-    /// What it is, with its version, for headings.
+    /// The client's name and version, for headings.
     fn about(&self) -> String;
 
     /// Whether [`Suite::install`] would have nothing to do.
@@ -53,7 +53,7 @@ pub(crate) trait Worker {
     fn run(&mut self, test: &str, limit: Duration) -> Result<Outcome>;
 }
 
-/// What became of a test.
+/// The outcome of a test.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     pub(crate) verdict: Verdict,

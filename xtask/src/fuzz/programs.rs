@@ -13,8 +13,8 @@ use serde::Deserialize;
 
 use crate::shell;
 
-/// What engines distinguish programs by, below crates/rumba-vm/src: the analyses of patterns, the interpreter's fast paths, and
-/// native code.
+/// Sources, below crates/rumba-vm/src, whose code distinguishes engines: the analyses of patterns, the interpreter's
+/// fast paths, and native code.
 const FAST_PATHS: [&str; 12] = [
     "compile/",
     "exec/lockstep/",
@@ -76,7 +76,7 @@ fn build(coverage: bool) -> Result<PathBuf> {
         build.env("CARGO_ENCODED_RUSTFLAGS", "-Cinstrument-coverage");
         target.join(host).join("debug")
     } else {
-        // What debug assertions see is a finding, too.
+        // Failed debug assertions are findings, too.
         shell::target().join("debug")
     };
     shell::run(&mut build)?;

@@ -43,7 +43,7 @@ const FILES: &[(&str, &str)] = files![
     ".gitignore",
 ];
 
-/// What a project depends on, and where it lies in this clone.
+/// The dependencies of a project, and their folders in this clone.
 const LIBRARIES: &[(&str, &str)] = &[
     ("cuda_builder", "crates/cuda_builder"),
     ("cuda_std", "crates/cuda_std"),
@@ -51,7 +51,7 @@ const LIBRARIES: &[(&str, &str)] = &[
     ("rumba", "crates/rumba"),
 ];
 
-/// What the template says where the repository is meant.
+/// The template's placeholder for the repository.
 const REPOSITORY: &str = "{{rumba_git}}";
 
 pub(super) fn run(Args { path, git }: Args) -> Result<()> {
@@ -98,7 +98,7 @@ fn package_name(path: &Path) -> Result<String> {
              `heat-flow`"
         );
     }
-    // What the project's own dependencies are called, and what cargo keeps for itself.
+    // Names of the project's dependencies, and names that cargo reserves.
     const TAKEN: &[&str] =
         &["kernels", "rumba", "cuda_std", "cuda-std", "bytemuck", "cust", "test", "build", "core", "std", "alloc"];
     if TAKEN.contains(&name) {

@@ -1,4 +1,4 @@
-//! What test programs print: how many tests passed, and what the tools found.
+//! Parses the output of test programs: how many tests passed, and what the tools found.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -12,7 +12,7 @@ use crate::shell;
 /// Lines that are shown of a suite with findings.
 const SHOWN: usize = 40;
 
-/// What a tool begins a report with.
+/// The beginning of a tool's report.
 const REPORTS: [&str; 8] = [
     "error: Undefined Behavior:",
     "error: unsupported operation:",
@@ -24,7 +24,7 @@ const REPORTS: [&str; 8] = [
     "ERROR: LeakSanitizer:",
 ];
 
-/// What is known of a suite's run.
+/// The state of a suite's run.
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) passed: usize,

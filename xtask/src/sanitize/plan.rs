@@ -1,13 +1,13 @@
-//! What each tool runs, and what it does not run and why. To add tests, add a line here.
+//! The tests of each tool, and the tests left out, with reasons. To add tests, add a line here.
 
 /// Tests of a package.
 pub(super) struct Suite {
     pub(super) package: &'static str,
     /// Its features, in cargo's words.
     pub(super) features: &'static [&'static str],
-    /// Files in its folder `tests`; the unit tests if there are none.
+    /// Files in the package's folder `tests`; the unit tests if the list is empty.
     pub(super) files: &'static [&'static str],
-    /// Only tests whose names contain one of these; all if there are none.
+    /// Only tests whose names contain one of these; all tests if the list is empty.
     pub(super) only: &'static [&'static str],
     /// Tests whose names contain this are left out, for this reason.
     pub(super) without: &'static [(&'static str, &'static str)],
@@ -35,7 +35,7 @@ impl Suite {
     }
 }
 
-/// What a tool runs, and how.
+/// The tests of a tool, and their options.
 pub(super) struct Plan {
     pub(super) suites: &'static [Suite],
     /// Variables, unless the environment has them.
@@ -124,8 +124,9 @@ pub(super) static MIRI: Plan = Plan {
         },
     ],
     environment: &[
-        // Device addresses are numbers, with which kernels compute. What lives as long as the process is no leak. Miri emulates
-        // weak memory for accesses of one size only: the host copies words of which kernels access parts.
+        // Kernels compute with device addresses, which are integers. Memory that is kept until the process ends is no
+        // leak. Miri emulates weak memory for accesses of one size only: the host copies words of which kernels
+        // access parts.
         (
             "MIRIFLAGS",
             "-Zmiri-disable-isolation -Zmiri-permissive-provenance -Zmiri-ignore-leaks -Zmiri-disable-weak-memory-emulation",

@@ -36,7 +36,7 @@ pub(super) enum Missing {
 pub(super) struct Nightly {
     rustup: PathBuf,
     name: String,
-    /// The machine that it runs on, as the compiler calls it.
+    /// The host's target triple.
     pub(super) host: String,
 }
 
@@ -47,7 +47,7 @@ impl Nightly {
             return Err(Missing::Rustup { name });
         };
         let mut version = run_in(&rustup, &name, "rustc");
-        // rustup says itself that there is no such toolchain; the error says what to do.
+        // rustup itself reports a missing toolchain; the error suggests what to do.
         let Ok(text) = version.arg("-vV").stderr(Stdio::null()).output() else {
             return Err(Missing::Rustup { name });
         };
@@ -58,7 +58,7 @@ impl Nightly {
         }
     }
 
-    /// Installs the components that are not there.
+    /// Installs the missing components.
     pub(super) fn require(&self, components: &[&'static str]) -> Result<(), Missing> {
         let mut list = Command::new(&self.rustup);
         list.args(["component", "list", "--installed", "--toolchain", &self.name]);
@@ -83,7 +83,7 @@ impl Nightly {
     /// Its cargo.
     pub(super) fn cargo(&self) -> Command {
         let mut cargo = run_in(&self.rustup, &self.name, "cargo");
-        // Of the cargo that runs this program.
+        // Variables of the cargo that runs this program.
         for variable in ["CARGO", "RUSTC", "RUSTDOC", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"] {
             cargo.env_remove(variable);
         }

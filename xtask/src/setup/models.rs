@@ -44,7 +44,7 @@ const MODELS: [Model; 2] = [
     },
 ];
 
-/// Fetches what is not there yet. What one network lacks does not keep the other away.
+/// Fetches missing networks. If one network fails, the other networks are still fetched.
 pub(super) fn install() -> Result<()> {
     let models = shell::target().join("models");
     let mut failed = Vec::new();

@@ -4,10 +4,10 @@
 //! written here, as LLVM's own instructions: they find out by themselves which memory they are on, which inline assembly
 //! cannot. What a name may be is the grammar of [`definition`]; any other is reported as an undefined symbol.
 //!
-//! Of an `atomicrmw` LLVM writes neither ordering nor scope, and PTX then takes it for relaxed and of the device. After
-//! the optimiser those that ask for more become inline assembly that says it: [`lower`]. It is also what makes
-//! `core::sync::atomic` right. Operations that LLVM turns into loops of compare and exchange are left to it; those have
-//! ordering and scope.
+//! LLVM prints an `atomicrmw` without ordering and scope, and PTX then defaults to `.relaxed` and `.gpu`. After the
+//! optimiser, [`lower`] replaces each `atomicrmw` that needs more by inline assembly with ordering and scope, which
+//! also makes `core::sync::atomic` correct. Operations that LLVM expands to compare-exchange loops stay as they are:
+//! LLVM prints the loops with ordering and scope.
 
 use std::collections::BTreeMap;
 
@@ -78,7 +78,7 @@ fn atomic(operation: &str, ty: &str, order: &str, scope: &str) -> Option<(String
             )
         }
         "cas" => {
-            // What a failed exchange orders: it reads, and does not write.
+            // The ordering of a failed exchange, which reads and does not write.
             let failed = match order {
                 "acquire" | "acq_rel" => "acquire",
                 _ => "monotonic",

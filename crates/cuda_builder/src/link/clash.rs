@@ -16,7 +16,7 @@ const KERNEL: &str = "kernel";
 #[derive(Default)]
 pub(super) struct Names {
     functions: HashMap<String, String>,
-    /// What they are instead.
+    /// Other items by name: their kinds and crates.
     others: HashMap<String, (&'static str, String)>,
 }
 
@@ -40,7 +40,7 @@ impl Names {
                     }
                     self.functions.entry(name).or_insert_with(|| of.to_owned());
                 }
-                // The module that defines it says what it is.
+                // Declarations are skipped: the defining module tells the kind of the variable.
                 Some(_) if value.is_declaration() => {}
                 Some(what) => {
                     if PROVIDED.contains(&name.as_str()) {

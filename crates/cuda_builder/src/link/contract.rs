@@ -1,5 +1,5 @@
-//! What kernels state about their launches, as PTX directives (PTX ISA, "Performance-Tuning
-//! Directives", "Cluster Dimension Directives").
+//! The contracts of kernels as PTX directives (PTX ISA, "Performance-Tuning Directives", "Cluster Dimension
+//! Directives").
 //!
 //! rustc has no attribute for them. A device library states them in a static `__rumba_contract_NAME`
 //! for the kernel `NAME`: 32-bit words in little-endian order, in the order of [`DIRECTIVES`], 0 for

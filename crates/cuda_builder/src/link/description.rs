@@ -1,4 +1,4 @@
-//! What kernels say of themselves, for the host to compare with their launchers.
+//! Descriptions of kernels, which the host compares with their launchers.
 //!
 //! A device library states it in a static `__rumba_kernel_NAME` for the kernel `NAME`: text, of which this program
 //! understands nothing. The static goes, and its text is written behind the PTX (`rumba_ptx::foot`).

@@ -25,7 +25,7 @@ pub(super) fn approximate<'c>(module: &Module<'c>, machine: &Machine<'c>) -> Res
     module.link(approximations)?;
     for function in module.functions() {
         if function.name().starts_with(PREFIX) && !function.is_declaration() {
-            // Of this module alone: what it does not call goes.
+            // Internal to this module: functions that it does not call are removed.
             function.set_linkage(Linkage::Internal);
         }
         if let Some(name) = c_name(&function.name())

@@ -1,7 +1,7 @@
 //! Brings the bitcode of all crates into one module.
 //!
-//! The kernel crate is linked whole, and so is what other crates of the build export. Of everything
-//! else only what is needed is linked, and the rest is not even read: LLVM reads function bodies on
+//! The kernel crate is linked completely, and so are the exports of other crates of the build. From all other
+//! libraries only needed symbols are linked, and the rest is not even read: LLVM reads function bodies on
 //! demand.
 
 use std::collections::{BTreeSet, HashSet};
@@ -16,7 +16,7 @@ use super::{Failure, Input, LibraryFile, atomics, read, symbols};
 use crate::error::BuildError;
 use crate::llvm::{Linkage, Machine, Module, Value};
 
-/// Instructions that Rust has no name for, as functions that `cuda_std` declares.
+/// Definitions of functions that `cuda_std` declares, for instructions without an intrinsic in Rust.
 const BUILTINS: &str = include_str!("builtins.ll");
 
 /// The contents of the files, from which modules are read on demand.
@@ -117,7 +117,7 @@ fn missing(module: &Module<'_>) -> HashSet<String> {
         .collect()
 }
 
-/// What becomes of the symbols that the host, the driver or the link stage may look up.
+/// The treatment of symbols that the host, the driver or the link stage may look up.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Exports {
     /// They are linked, needed or not.

@@ -1,7 +1,7 @@
 //! The texts of the parts become one text.
 //!
-//! LLVM printed them, so their layout is known: a head, declarations, variables (a line each), functions, files. What
-//! several parts have (constants, functions that were not inlined, the variables of the crate) is written once.
+//! LLVM printed the texts, so their layout is known: a head, declarations, variables (a line each), functions, files.
+//! Items that several parts share (constants, functions that were not inlined, the crate's variables) are written once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -40,7 +40,7 @@ fn head(text: &str) -> &str {
 /// A part's text, taken apart.
 #[derive(Default)]
 struct Part<'t> {
-    /// What others define.
+    /// The symbols that other modules define.
     declarations: Vec<&'t str>,
     variables: Vec<Variable<'t>>,
     functions: Vec<Function<'t>>,
@@ -137,7 +137,7 @@ fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '$'
 }
 
-/// What has been merged.
+/// The merged text so far.
 #[derive(Clone, Default)]
 struct Merged {
     declarations: Vec<String>,
@@ -217,7 +217,7 @@ impl Merged {
         clashing
     }
 
-    /// Adds a variable, unless it is there, and returns its name in the merged text.
+    /// Adds a variable unless the merged text has it, and returns its name in the merged text.
     fn add_variable(
         &mut self,
         variable: &Variable<'_>,
@@ -347,7 +347,7 @@ fn rewrite_names(line: &str, names: &HashMap<String, String>, written: &mut Stri
             written.push_str(LABEL);
             written.push_str(label.split_once('_').map_or(label, |(_, block)| block));
         } else {
-            // What follows a dot or a percent sign is a modifier or a register.
+            // A name behind a dot or a percent sign is a modifier or a register.
             let renamed = names.get(word).filter(|_| !matches!(before, Some('.' | '%')));
             written.push_str(renamed.map_or(word, String::as_str));
         }

@@ -40,13 +40,13 @@ use parts::Whole;
 use texts::Group;
 use version::{Floor, Need};
 
-/// What the link stage is given. Owned, because the work moves to a thread of its own.
+/// The input of the link stage. Owned, because the work moves to a separate thread.
 pub(crate) struct Input {
     /// The compiler's LLVM.
     pub(crate) llvm: PathBuf,
     /// The libraries of the build: kernel crate, other crates, standard library.
     pub(crate) libraries: Vec<LibraryFile>,
-    /// NVIDIA's device library, where there is one.
+    /// NVIDIA's device library (libdevice), if found.
     pub(crate) libdevice: Option<PathBuf>,
     /// The architecture asked for, of kernels that state none; otherwise the oldest.
     pub(crate) arch: Option<NvvmArch>,
@@ -65,7 +65,7 @@ pub(crate) struct Input {
 /// An rlib.
 pub(crate) struct LibraryFile {
     pub(crate) path: PathBuf,
-    /// Whether it is part of the standard library, of which only what is needed is linked.
+    /// Whether the library is part of the standard library, of which only needed symbols are linked.
     pub(crate) standard: bool,
 }
 
@@ -94,7 +94,7 @@ impl Codegen {
     }
 }
 
-/// What the link stage makes.
+/// The result of the link stage.
 pub(crate) struct Output {
     /// The text, or the texts of several architectures ([`rumba_ptx::set`]).
     pub(crate) ptx: String,
@@ -159,7 +159,7 @@ pub(crate) fn run(input: Input) -> Result<Output, BuildError> {
     })
 }
 
-/// What parts are printed with.
+/// The input of printing, shared by all parts.
 struct Printer {
     llvm: &'static Llvm,
     input: Arc<Input>,
@@ -179,7 +179,7 @@ impl Printer {
             }
             match self.print_all(parts, floor) {
                 Ok(printed) => {
-                    // What inline assembly needs shows only in the text.
+                    // Only the printed text shows which PTX version inline assembly needs.
                     for part in &printed {
                         let Some(kernel) = &part.kernel else { continue };
                         let directives = self.whole.directives.get(kernel).copied().unwrap_or_default();
@@ -275,10 +275,10 @@ fn gather(llvm: &'static Llvm, input: &Input, floor: Floor) -> Result<Whole, Fai
 
 /// A part as PTX.
 struct Printed {
-    /// None: what the host may look up.
+    /// The kernel of the part; None for the part with symbols that the host may look up.
     kernel: Option<String>,
     ptx: String,
-    /// By which it is found again.
+    /// The key of the text in the cache.
     key: String,
     /// Optimised, if LLVM's assembly is wanted.
     bitcode: Option<Vec<u8>>,

@@ -1,7 +1,7 @@
 //! A kernel with what it needs, as a module of its own.
 //!
-//! A part depends on nothing else of the crate: a kernel's code is the same whatever stands beside it. What several
-//! kernels use is in several parts, and one again in the text (see `merge`).
+//! A part depends on nothing else in the crate: a kernel's code does not depend on other kernels. Functions that
+//! several kernels use occur in several parts, and once in the text (see `merge`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -15,9 +15,9 @@ use crate::llvm::{Context, Linkage, Machine, Module};
 pub(super) struct Whole {
     pub(super) bitcode: Vec<u8>,
     pub(super) symbols: Symbols,
-    /// What each kernel's directives need, which an older floor leaves out.
+    /// The requirements of each kernel's directives, which an older floor omits.
     pub(super) directives: HashMap<String, Need>,
-    /// What the kernels say of themselves.
+    /// The kernels' descriptions.
     pub(super) descriptions: BTreeMap<String, String>,
     /// The architectures of those kernels that state some.
     pub(super) stated: BTreeMap<String, Vec<NvvmArch>>,

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::llvm::{LlvmError, Machine, Module};
 
-/// What the instructions begin with.
+/// The prefix of the instructions.
 const PRODUCT: &str = "wgmma.";
 
 /// Has functions inlined from which a product is reached, up to the kernel, before anything is optimised: on the way up LLVM would

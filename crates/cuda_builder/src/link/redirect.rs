@@ -1,4 +1,4 @@
-//! What the compiler makes of Rust, and a device library does better.
+//! Replaces functions that the compiler generates by better functions of a device library.
 //!
 //! # Panics
 //!
@@ -29,8 +29,8 @@ use crate::llvm::{Machine, Module, Opcode, Value};
 /// LLVM's arithmetic of 16-bit numbers.
 const HALVES: &str = include_str!("halves.ll");
 
-/// What of the crate `half` is replaced: by which function, for each type, and under which paths it is known. Where the
-/// compiler has inlined one path into another, the outer one is left.
+/// The functions of the crate `half` that are replaced: the replacement for each type, and the paths of the function.
+/// If the compiler has inlined one path into another, the outer path remains.
 const HALF: [(&str, &[&str]); 8] = [
     ("{}_to_f32", &["half::{module}::{}_to_f32", "half::{module}::{}_to_f32_fallback", "<half::{file}::{}>::to_f32"]),
     ("f32_to_{}", &["half::{module}::f32_to_{}", "half::{module}::f32_to_{}_fallback", "<half::{file}::{}>::from_f32"]),
@@ -48,7 +48,7 @@ const PREFIX: &str = "__rumba_";
 /// The function that ends a thread, by which all replacements end.
 const RAISE: &str = "__rumba_raise";
 
-/// The same without a message.
+/// As `RAISE`, without a message.
 const RAISE_SILENTLY: &str = "__rumba_raise_silently";
 
 /// Points the callers of `core`'s panic functions at their replacements, with messages for the host or without.

@@ -1,4 +1,4 @@
-//! Which symbols stay visible, what the others are called, and whether any is missing.
+//! Decides which symbols stay visible, renames the other symbols, and reports missing symbols.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use crate::llvm::{Linkage, Module, Value};
 /// "Formatted Output", "Assertion", "Dynamic Global Memory Allocation").
 pub(super) const PROVIDED: [&str; 4] = ["vprintf", "__assertfail", "malloc", "free"];
 
-/// What nameless constants are called, perhaps with a number.
+/// The prefix of the names of nameless constants, perhaps followed by a number.
 pub(super) const CONSTANT: &str = "constant";
 
-/// What can be looked up from outside.
+/// The symbols that can be looked up from outside.
 pub(super) struct Symbols {
     /// The kernels, sorted by name.
     pub(super) kernels: Vec<String>,

@@ -1,8 +1,8 @@
-//! Which texts a build makes, and which parts stand in each.
+//! Decides which texts a build makes, and which parts each text contains.
 //!
-//! There is a text for each architecture that a kernel states, and one for all kernels that state none. Each holds all that
-//! runs on the devices which it is chosen for, of every kernel the newest variant: so a device needs one text, in which the
-//! crate's variables are there once. A part that stands in several texts is printed once.
+//! There is a text for each architecture that a kernel states, and a text for all kernels that state none. Each text
+//! has all kernels that its devices run, each kernel in its newest variant: so a device needs one text, which has each
+//! variable of the crate once. A part that belongs to several texts is printed once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,7 +73,7 @@ fn member<'w>(target: Target, groups: &'w [Group], whole: &'w Whole) -> Member<'
         for part in printed {
             let kernel = part.kernel.as_deref();
             let is_newest = chosen.get(&kernel).is_none_or(|&(other, ..)| other < own);
-            // What the host may look up has no code.
+            // Symbols for the host have no code.
             if kernel.is_none() || target.includes(own) && is_newest {
                 chosen.insert(kernel, (own, floor.version, part));
             }

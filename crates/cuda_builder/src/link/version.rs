@@ -13,8 +13,8 @@ pub(super) struct Floor {
     pub(super) version: u32,
 }
 
-/// What is tried in turn when no architecture is asked for: first everything that old devices run,
-/// then newer PTX for them, then newer devices.
+/// The candidates without a requested architecture, in order: first the floor of all old devices, then newer PTX for
+/// them, then newer devices.
 const LADDER: [Floor; 8] = [
     Floor::new(NvvmArch::Compute70, 60),
     Floor::new(NvvmArch::Compute70, 63),
@@ -34,7 +34,7 @@ impl Floor {
         Self { arch, version }
     }
 
-    /// What every device and driver runs.
+    /// The version and architecture that every device and driver supports.
     pub(super) const OLDEST: Self = LADDER[0];
 
     /// LLVM's code generator for it.
@@ -73,7 +73,7 @@ impl Need {
         Self { version, capability, specific: false }
     }
 
-    /// What both need.
+    /// The maximum of both requirements.
     pub(super) fn max(self, other: Self) -> Self {
         Self {
             version: self.version.max(other.version),
@@ -82,12 +82,12 @@ impl Need {
         }
     }
 
-    /// Whether an architecture has it, in some version of PTX.
+    /// Whether an architecture has the instruction, in some version of PTX.
     pub(super) fn is_met_by(self, arch: NvvmArch) -> bool {
         arch.capability() >= self.capability && (arch.target().is_specific() || !self.specific)
     }
 
-    /// The oldest architecture that has it.
+    /// The oldest architecture that has the instruction.
     pub(super) fn arch(self) -> String {
         let oldest = NvvmArch::ALL.iter().find(|arch| self.is_met_by(**arch));
         oldest.map_or_else(|| format!("sm_{}", self.capability), ToString::to_string)
@@ -96,7 +96,7 @@ impl Need {
 
 /// Instructions and modifiers newer than the first floor: opcode (`*` is any), a modifier that must be
 /// among its dotted parts (empty is none), PTX version, compute capability. From the "PTX ISA Notes"
-/// and "Target ISA Notes" of each instruction's page. What [`SPECIFIC`] names as well needs more than that.
+/// and "Target ISA Notes" of each instruction's page. Instructions that [`SPECIFIC`] names too need more than that.
 const NEWER: [(&str, &str, u32, u32); 52] = [
     ("*", "L2::cache_hint", 74, 80),
     ("*", "b128", 83, 70),
@@ -152,10 +152,10 @@ const NEWER: [(&str, &str, u32, u32); 52] = [
     ("wgmma", "", 80, 90),
 ];
 
-/// Of these, instructions of an architecture or a family alone, as `sm_90a` is.
+/// Instructions of a single architecture or family, as `sm_90a` is.
 const SPECIFIC: [&str; 3] = ["setmaxnreg", "tcgen05", "wgmma"];
 
-/// What the text needs.
+/// The requirements of the text.
 pub(super) fn need(ptx: &str) -> Need {
     let mut need = Need::default();
     for statement in ptx.lines().flat_map(|line| line.split([';', '{', '}'])) {

@@ -1,4 +1,4 @@
-//! What an `atomicrmw` says about itself.
+//! The parts of an `atomicrmw`.
 
 use super::module::{Instruction, Opcode};
 
@@ -32,7 +32,7 @@ pub(crate) enum Scope {
     System,
 }
 
-/// What kind of number is changed.
+/// The type of the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Number {
     Integer(u32),
@@ -46,7 +46,7 @@ pub(crate) enum Number {
 }
 
 impl Instruction<'_> {
-    /// The instruction as an `atomicrmw`, if it is one.
+    /// The parts of the instruction if its opcode is `atomicrmw`.
     pub(crate) fn atomic_rmw(self) -> Option<AtomicRmw> {
         const HALF: i32 = 1;
         const FLOAT: i32 = 2;

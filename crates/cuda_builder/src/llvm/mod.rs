@@ -1,4 +1,5 @@
-//! What the link stage needs of LLVM beyond `rumba-llvm`: values, their changes, and the NVPTX target machine.
+//! The parts of LLVM's API that the link stage uses beyond `rumba-llvm`: values, their changes, and the NVPTX target
+//! machine.
 //!
 //! The library is the one that rustc itself uses, so its version always matches the bitcode. It
 //! knows nothing of kernels; those rules are in [`crate::link`].

@@ -192,12 +192,12 @@ impl<'c> Module<'c> {
     }
 }
 
-/// What a variable holds when a kernel starts.
+/// The initial value of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Initialiser {
     /// Nothing defined.
     Undefined,
-    /// What the original held.
+    /// The initial value of the original variable.
     Same,
     /// The variable becomes an external array whose size the launch gives.
     Declaration,
@@ -271,7 +271,7 @@ impl<'c> Value<'c> {
 
     /// Removes the section.
     pub(crate) fn clear_section(self) {
-        // SAFETY: an empty name is none.
+        // SAFETY: an empty name means no section.
         unsafe { (self.api().LLVMSetSection)(self.raw, c"".as_ptr()) }
     }
 
@@ -382,7 +382,7 @@ impl<'c> Value<'c> {
     /// Whether a function never returns.
     pub(crate) fn never_returns(self) -> bool {
         let kind = self.attribute_kind("noreturn");
-        // SAFETY: the index is the function's own; the answer is null if there is no such attribute.
+        // SAFETY: the index is the function's own; null means that the function lacks the attribute.
         unsafe { !(self.api().LLVMGetEnumAttributeAtIndex)(self.raw, c_uint::MAX, kind).is_null() }
     }
 

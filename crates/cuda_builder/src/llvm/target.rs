@@ -46,7 +46,7 @@ impl OptLevel {
     }
 }
 
-/// What goes before the machine's own pipeline, without a machine.
+/// Passes before the machine's own pipeline, which need no machine.
 ///
 /// Rust code branches on an `Option` right after it has made one: in `for` loops, and wherever a
 /// thread asks for its own element. Jump threading joins the two branches, and only then are loops
@@ -63,7 +63,7 @@ pub(crate) struct Machine<'c> {
 }
 
 impl<'c> Machine<'c> {
-    /// `cpu` is `sm_NN`; `features` is LLVM's list, such as `+ptx63`.
+    /// Creates a target machine for a CPU named `sm_NN` and a list of LLVM's features, such as `+ptx63`.
     pub(crate) fn new(context: &'c Context, cpu: &str, features: &str, level: OptLevel) -> Result<Self, LlvmError> {
         let target = Target {
             back_end: BackEnd::Nvptx,

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use crate::build::{assert_has, assert_lacks, try_build};
 
-/// What the builder prints of a kernel crate with these files, which does not compile.
+/// The diagnostics of the builder for a kernel crate with these files, which does not compile.
 fn diagnostics(files: &[(&str, &str)]) -> String {
     let root = env!("CARGO_MANIFEST_DIR");
     let folder = TempDir::new().expect("a temporary folder");
@@ -18,7 +18,7 @@ fn diagnostics(files: &[(&str, &str)]) -> String {
             "[package]\nname = \"mistakes\"\nedition = \"2024\"\n[dependencies]\ncuda_std = {{ path = \"{root}/../cuda_std\" }}\n[workspace]\n"
         ),
     );
-    // Versions that are known to be there.
+    // Pins versions that an offline build can find.
     std::fs::copy(format!("{root}/../../Cargo.lock"), folder.path().join("Cargo.lock"))
         .expect("the workspace has a lock file");
     for (file, text) in files {
@@ -31,7 +31,7 @@ fn diagnostics(files: &[(&str, &str)]) -> String {
     }
 }
 
-/// What the builder prints about each line, of a crate with these lines.
+/// The diagnostics of the builder about each line of a crate with these lines.
 fn of_lines(lines: &[&str]) -> Vec<String> {
     let source = format!("use cuda_std::prelude::*;\n{}\n", lines.join("\n"));
     let all = diagnostics(&[("src/lib.rs", &source)]);

@@ -149,7 +149,7 @@ fn arithmetic_follows_the_switches() {
 #[test]
 fn fast_mathematics_are_a_kernel_s_own() {
     let ptx = build(|builder| builder);
-    // `counted` is there twice, its variable once.
+    // `counted` occurs twice, its variable once.
     let [exact, fast] = ["counted(", "counted1("].map(|name| function(&ptx.text, name));
     assert_has(exact, &["div.rn.f32", "atom.relaxed.sys.global.add.u32", "fixture_kernels_COUNT;"]);
     assert_lacks(exact, &["approx", "ftz"]);
@@ -337,7 +337,7 @@ fn compiler_errors_name_the_line() {
 fn a_missing_function_is_named() {
     let error = try_build(&fixture("undefined"), |builder| builder).expect_err("it cannot link");
     assert_has(&error.to_string(), &["`no_such_function`"]);
-    // What a build script prints when it returns the error from `main`.
+    // The output of a build script that returns the error from `main`.
     assert_eq!(format!("{error:?}"), error.to_string());
 }
 

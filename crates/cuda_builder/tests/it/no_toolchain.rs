@@ -1,4 +1,4 @@
-//! What a machine without a fitting compiler is told. It changes the environment, in a process of its own.
+//! The message on a machine without a suitable compiler. Changes the environment, in a separate process.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

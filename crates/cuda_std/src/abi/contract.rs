@@ -1,10 +1,10 @@
-//! What a kernel states about its launches: `#[kernel(block = 256, min_blocks = 2)]`.
+//! The contract of a kernel's launches: `#[kernel(block = 256, min_blocks = 2)]`.
 //!
 //! The device's compilation hands the builder what becomes a PTX directive, the host's has all of it
 //! in `launch::Kernel`, where launches are checked. Whether a device can run such a kernel at all is
 //! not decided here.
 
-/// What every launch of a kernel keeps to. The macro `#[kernel]` describes how it is stated.
+/// The contract of every launch of a kernel. The macro `#[kernel]` documents its syntax.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Contract {
@@ -65,7 +65,7 @@ impl Contract {
     #[doc(hidden)]
     #[must_use]
     pub const fn registers(&self) -> u32 {
-        /// Of a multiprocessor: CUDA C++ Programming Guide, "Compute Capabilities".
+        /// The registers of a multiprocessor: CUDA C++ Programming Guide, "Compute Capabilities".
         const ALL: u32 = 64 << 10;
         let threads = match (self.block, self.max_threads) {
             (Some([x, y, z]), _) => x * y * z,
@@ -160,8 +160,8 @@ impl Contract {
         self
     }
 
-    /// What becomes PTX directives, as the builder reads it: block, most threads, least blocks, most
-    /// registers, cluster; 0 for what is not stated.
+    /// The clauses that become PTX directives, for the builder: block, maximum of threads, minimum of blocks, maximum
+    /// of registers, cluster; 0 for an absent clause.
     #[must_use]
     pub const fn to_words(self) -> [u32; 9] {
         const fn or_zero(number: Option<u32>) -> u32 {

@@ -1,5 +1,5 @@
-//! What a kernel and its launcher must agree on, as text: the compilation for the device writes it into the PTX, where a
-//! runtime compares it with the launcher's.
+//! The text on which a kernel and its launcher must agree: the compilation for the device writes the text into the PTX,
+//! and a runtime compares it with the launcher's.
 //!
 //! Both compilations have the same source, and yet may differ: by `cfg`s, features of a dependency, `debug_assertions`. Or
 //! the PTX is of another version, or of another crate. The text has what the safety of a launch rests on, and no more:
@@ -32,9 +32,9 @@ pub struct Description<'d> {
     pub module_path: &'d str,
     /// The version of its package.
     pub version: Option<&'d str>,
-    /// What it states about its launches.
+    /// The kernel's contract.
     pub contract: Contract,
-    /// What a call binds.
+    /// The parameters that a call binds.
     pub parameters: &'d [Parameter],
     /// Shared memory that the entry declares.
     pub tiles: &'d [Parameter],

@@ -1,5 +1,5 @@
-//! What the two compilations of a kernel agree on: what its parameters are made of, what it demands of a launch, the
-//! description that the device's compilation leaves behind the PTX, and the record of a panic.
+//! The interface of the two compilations of a kernel: the layout of its parameters, its demands on a launch, the
+//! description that the device's compilation appends to the PTX, and the record of a panic.
 
 pub(crate) mod contract;
 pub(crate) mod description;

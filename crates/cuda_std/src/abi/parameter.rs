@@ -1,4 +1,4 @@
-//! What a kernel parameter may be: one trait that both compilations of a kernel rely on.
+//! The types of kernel parameters: one trait that both compilations of a kernel rely on.
 //!
 //! The macro `#[kernel]` names a parameter by a *parameter type*: the type as written, less the
 //! reference of a slice, so `a: f32` is `f32` and `x: &[f32]` is `[f32]`. Raw pointers are not
@@ -6,7 +6,7 @@
 
 use bytemuck::{NoUninit, Pod};
 
-/// What a kernel does with a parameter, as the runtime needs to know it.
+/// The role of a parameter in its kernel, for the runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Role {
@@ -54,19 +54,19 @@ pub struct Parameter {
     pub name: &'static str,
     /// Its type as written in the Rust source, for messages.
     pub ty: &'static str,
-    /// What the kernel does with it.
+    /// The role of the parameter.
     pub role: Role,
     /// How it lies in memory.
     pub layout: Layout,
 }
 
-/// What a parameter is in memory: its elements, and the PTX parameters that stand for it.
+/// A parameter in memory: its elements, and its PTX parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Layout {
     /// Bytes of an element; of a value, the value's.
     pub size: usize,
-    /// What the address of an element is a multiple of.
+    /// The alignment of an element.
     pub align: usize,
     /// Bytes of each PTX parameter; 0 for those that it does not have.
     pub words: [usize; 4],
@@ -114,8 +114,8 @@ impl Parameter {
     }
 }
 
-/// Of the parameters of a kernel, those of [`Role::TensorMap`], as the builder reads it: for each its number among the PTX
-/// parameters, its size and its alignment. For the macro, which asks for the `LENGTH` first.
+/// The parameters with [`Role::TensorMap`], for the builder: for each its number among the PTX parameters, its size and
+/// its alignment. For the macro, which asks for the `LENGTH` first.
 #[doc(hidden)]
 #[must_use]
 pub const fn grid_constants<const LENGTH: usize>(parameters: &[Parameter]) -> ([u32; LENGTH], usize) {
@@ -157,7 +157,7 @@ pub const fn grid_constants<const LENGTH: usize>(parameters: &[Parameter]) -> ([
             `#[repr(C)]` and `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`"
 )]
 pub unsafe trait Element: 'static {
-    /// What a kernel may do with a shared slice of these.
+    /// The accesses that a kernel may make to a shared slice of this type.
     const ROLE: Role = Role::Input;
 }
 
@@ -173,7 +173,7 @@ unsafe impl<T: Pod> Element for T {
     };
 }
 
-/// What has to hold of a kernel's constants; the error is at the place that asks.
+/// A condition on a kernel's constants; the error is at the kernel that requires it.
 #[track_caller]
 pub(crate) const fn demand(holds: bool, message: &'static str) {
     assert!(holds, "{}", message);
@@ -187,7 +187,7 @@ pub(crate) fn start_of<T: Element>(first: &'static mut [T; 0]) -> *mut T {
     first.as_mut_ptr()
 }
 
-/// What may be a parameter of a `#[kernel]`, and the PTX parameters it is made of.
+/// The type of a parameter of a `#[kernel]`, and its PTX parameters.
 ///
 /// # Safety
 ///
@@ -206,9 +206,9 @@ pub(crate) fn start_of<T: Element>(first: &'static mut [T; 0]) -> *mut T {
             `#[kernel]` has to know it when it sees it, and an alias hides it"
 )]
 pub unsafe trait KernelParameter {
-    /// What the kernel does with it.
+    /// The role of the parameter.
     const ROLE: Role;
-    /// What lies in the memory behind it, which host and device must lay out alike; of a value, its type.
+    /// The type of elements behind the parameter, which host and device must lay out alike; of a value, its type.
     type Element;
     /// The first PTX parameter.
     type A;
@@ -218,8 +218,8 @@ pub unsafe trait KernelParameter {
     type C;
     /// The fourth PTX parameter, or `()`.
     type D;
-    /// What the body of the kernel sees, in a launch that lasts for `'l`. The body takes it for any `'l`, so nothing that
-    /// it is passed outlives the launch.
+    /// The type that the body of the kernel sees, in a launch that lasts for `'l`. The body is generic over `'l`, so no
+    /// argument outlives the launch.
     type Value<'l>;
 
     /// How many of the block's barriers are its own: one, or none.

@@ -1,10 +1,10 @@
-//! What a thread that panicked leaves behind: the layout that device and host agree upon, and where it lies. How it is written is not
-//! here, nor how the host gets at it.
+//! The record of a thread that panicked: its layout, which device and host share, and its location. Writing and reading
+//! the record is done elsewhere.
 
 #[cfg(target_arch = "nvptx64")]
 pub(crate) use device::{address, has_panicked, this_grid};
 
-/// What a thread that panicked leaves behind: one for each module, a variable in global memory.
+/// The record of a thread that panicked: one for each module, a variable in global memory.
 ///
 /// Addresses are of global memory; lengths are in bytes.
 #[repr(C)]
@@ -12,9 +12,9 @@ pub(crate) use device::{address, has_panicked, this_grid};
 pub struct Record {
     /// Where the device rings: the address of a `u64`, usually in host memory, to which it writes the record's address.
     pub bell: u64,
-    /// Threads that have panicked since the record was read. What follows is of the first.
+    /// Threads that have panicked since the record was read. The following fields describe the first of them.
     pub count: u32,
-    /// Which sentence: the number of a [`Kind`].
+    /// The sentence of the message: the number of a [`Kind`].
     pub kind: u32,
     /// The address of the [`Place`].
     pub place: u64,
@@ -24,10 +24,10 @@ pub struct Record {
     pub numbers: [u64; 2],
     /// Index of the block in the grid, then of the thread in the block.
     pub indices: [u32; 6],
-    /// How many indices there are: 6, also before a panic. The device reads it so that the compiler cannot know it.
+    /// The number of indices: 6, also before a panic. The device reads it from memory, to hide it from the compiler.
     pub dimensions: u32,
-    /// The last grid in which a thread has panicked, plus 1, by which threads of it that wait know that. Of two grids that panic at
-    /// once, threads of the first may wait on.
+    /// The last grid in which a thread has panicked, plus 1: waiting threads of this grid read it. If two grids panic
+    /// at once, threads of the first grid may keep waiting.
     pub grid: u32,
 }
 
@@ -71,7 +71,7 @@ mod device {
         __rumba_panics.0.get()
     }
 
-    /// This grid, as the record has it.
+    /// The number of this grid plus 1, as stored in the record.
     #[inline(always)]
     pub(crate) fn this_grid() -> u32 {
         let grid: u64;
@@ -108,7 +108,7 @@ pub(crate) fn has_panicked() -> bool {
 /// Declares the kinds of panics: a name, and the sentence of `core` with `{}` for the text and for the numbers.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $sentence:literal,)*) => {
-        /// What kind of panic it was. The sentences are those of the core library.
+        /// The kind of a panic. The sentences are those of the core library.
         #[repr(u32)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Kind {

@@ -1,4 +1,4 @@
-//! What blocks of a scan tell each other: what is before a tile, put together from what the blocks before have published.
+//! Look-back of a scan: computes the prefix of a tile from values that earlier blocks have published.
 //!
 //! A block publishes what its tile comes to, with a mark beside each word, so that nothing else needs an order. [`GROUP`]
 //! tiles are a group, and the last tile of a group publishes what everything up to its end comes to instead. So a block needs
@@ -34,7 +34,7 @@ pub const fn places(tiles: usize) -> usize {
     tiles.div_ceil(GROUP as usize).saturating_mul(PLACES as usize)
 }
 
-/// What a block of a scan has before its tile: the block's number is that of its tile.
+/// Computes the prefix of a block's tile in a scan: the number of the block is the number of its tile.
 ///
 /// Blocks must be started in the order of their numbers, as GPUs do: a block waits for earlier ones only.
 ///
@@ -70,8 +70,8 @@ pub struct LookBack<'p> {
 }
 
 impl<'p> LookBack<'p> {
-    /// Of the calling block. `published` was all zero before the launch, and has as many elements as the [`places`] for all
-    /// blocks have words of 32 bits.
+    /// The look-back of the calling block. `published` was all zero before the launch, and has as many elements as the
+    /// [`places`] of all blocks have words of 32 bits.
     #[inline(always)]
     #[must_use]
     pub fn of_block(published: &'p [Atomic<u64>]) -> Self {

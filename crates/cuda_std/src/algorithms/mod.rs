@@ -89,15 +89,15 @@ pub struct Min;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Max;
 
-/// The bits that both have.
+/// `a & b`: the bits set in both operands.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct And;
 
-/// The bits that either has.
+/// `a | b`: the bits set in either operand.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Or;
 
-/// The bits that one of both has.
+/// `a ^ b`: the bits set in exactly one operand.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Xor;
 

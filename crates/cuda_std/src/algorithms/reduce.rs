@@ -21,8 +21,8 @@ const AHEAD: usize = 4;
 /// Where the results of a block's warps meet: each has one, or none.
 type Warps<'l, T> = Shared<'l, (PerWarp<T>, PerWarp<u32>)>;
 
-/// What a thread may have: a value, or none, and then some other value that is not looked at. Not an `Option`, whose value
-/// the optimiser leaves undefined where there is none, since lanes exchange it in any case.
+/// The value of a thread, if any, otherwise some unused value. Not an `Option`, whose payload the optimiser leaves
+/// undefined for `None`, while lanes exchange the payload in any case.
 #[derive(Clone, Copy)]
 struct Maybe<T> {
     value: T,
@@ -80,7 +80,7 @@ pub fn reduce<T: Pod, O: Operator<T>, const V: usize>(
         for (place, word) in partial[block * size..].iter().zip(words(&whole.value)) {
             place.store(*word);
         }
-        // Releases what this block has published, and acquires what those before it have.
+        // Releases the partial result of this block, and acquires the partial results of earlier blocks.
         is_last = counter.device().fetch_add(1, AcqRel) as usize == blocks - 1;
     }
     if !sync_threads_or(is_last) {
@@ -103,7 +103,7 @@ pub fn reduce<T: Pod, O: Operator<T>, const V: usize>(
     }
 }
 
-/// What the thread has to combine: vectors that are a grid apart, and what lies before and behind the whole vectors.
+/// The thread's elements combined: vectors that are a grid apart, and the elements before and behind the whole vectors.
 #[inline(always)]
 fn of_thread<T: Pod, O: Operator<T>, const V: usize>(x: &[T]) -> Maybe<T> {
     const { assert!(V * size_of::<T>() == 16, "`V` elements are 16 bytes") };

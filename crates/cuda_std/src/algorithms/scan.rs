@@ -1,10 +1,10 @@
 //! The scan of a slice by one launch, which reads every element once and writes every result once.
 //!
-//! A block scans a tile by itself, puts it into shared memory, and publishes what the whole tile comes to. What is before the
-//! tile it puts together from what others have published ([`LookBack`]).
+//! A block scans a tile by itself, stores the tile in shared memory, and publishes the tile's total. The block computes
+//! the prefix of its tile from the totals that earlier blocks published ([`LookBack`]).
 //!
-//! Shared memory is what lets a multiprocessor have many tiles at a time, that wait or are on their way. Loads that are
-//! under way hold up the looks at what others have published, so a thread asks for a few vectors at a time only.
+//! Because tiles lie in shared memory, a multiprocessor holds many tiles at a time that wait or are being loaded.
+//! Pending loads delay the reads of published totals, so a thread requests only a few vectors at a time.
 
 use core::array;
 
@@ -40,7 +40,7 @@ pub type Output<'l, T, const V: usize> = Disjoint<'l, T, Rounds<[VectorOf<V>; AT
 /// Where a tile waits for what is before it.
 type Held<'l> = Shared<'l, Tile<Vector4<u32>, TILE>>;
 
-/// What each warp's part of each row comes to.
+/// The totals of each warp's part of each row.
 type Rows<'l, T> = Shared<'l, PerWarp<[T; ROWS], WARPS>>;
 
 /// Nanoseconds until a block looks at others for the first time.
@@ -155,13 +155,13 @@ where
     }
 }
 
-/// What is before the block's tile, which comes to `whole`, if there is anything; `initial` is before everything. Called by
-/// one warp.
+/// The prefix of the block's tile, if any, starting with `initial`; `whole` is the total of the tile. Called by one
+/// warp.
 #[inline(always)]
 fn before_tile<T: Pod, O: Operator<T>>(published: &[Atomic<u64>], initial: Option<T>, whole: T) -> Option<T> {
     let look_back = LookBack::of_block(published);
-    // What is not known is zero bytes rather than none, which the optimiser would leave undefined: lanes exchange it in any
-    // case.
+    // Unknown values are zero bytes rather than `None`, whose payload the optimiser would leave undefined: lanes
+    // exchange it in any case.
     let mut values = [T::zeroed(); LOOKS + 1];
     look_back.wait(&whole, PAUSE, |k, value| values[k] = value);
     let mut before =

@@ -1,7 +1,7 @@
 //! Work on a fixed number of items, written out one after the other.
 
-/// What `f` says of each of `N` items, written out one after the other, so that they stay in registers: a loop of this
-/// length the compiler would keep, and it indexes local memory then.
+/// The results of `f` for `N` items, unrolled so that they stay in registers: the compiler would keep a loop of this
+/// length, and the loop would index local memory.
 ///
 /// ```
 /// use cuda_std::algorithms::{Each, Items};

@@ -2,7 +2,7 @@
 //! where they lie.
 //!
 //! A view is an address, lengths and strides of 32 bits. An index is compared with its length and multiplied with its
-//! stride: a comparison and a multiplication for each dimension. What a kernel writes with many threads is a
+//! stride: a comparison and a multiplication for each dimension. Kernels write arrays with many threads by a
 //! [`Strided`](crate::output::Array) output; slices in row-major order are cheaper as [`view`](crate::view)s.
 
 use core::fmt;
@@ -32,7 +32,7 @@ unsafe impl<const N: usize> Zeroable for Dimensions<N> {}
 unsafe impl<const N: usize> Pod for Dimensions<N> {}
 
 impl<const N: usize> Dimensions<N> {
-    /// Those of an array in row-major order, or `None` if an axis or a stride is longer than 2³¹ - 1.
+    /// The dimensions of an array in row-major order, or `None` if an axis or a stride is longer than 2³¹ - 1.
     #[inline(always)]
     fn row_major(shape: [usize; N]) -> Option<Self> {
         let (mut lengths, mut strides) = ([0; N], [0; N]);
@@ -139,7 +139,7 @@ impl<'a, T, const N: usize> View<'a, T, N> {
     /// ```
     ///
     /// # Panics
-    /// If the slice has not as many elements as the shape, or an axis is longer than 2³¹ - 1.
+    /// If the length of the slice does not fit the shape, or an axis is longer than 2³¹ - 1.
     #[inline(always)]
     #[must_use]
     #[track_caller]
@@ -148,7 +148,7 @@ impl<'a, T, const N: usize> View<'a, T, N> {
     }
 
     /// # Safety
-    /// The dimensions describe elements that are there, and that are not written during `'a`.
+    /// The dimensions describe existing elements, which are not written during `'a`.
     #[inline(always)]
     pub(crate) unsafe fn from_parts(start: *const T, dimensions: Dimensions<N>) -> Self {
         Self { start, dimensions, elements: PhantomData }
@@ -160,14 +160,14 @@ impl<'a, T, const N: usize> View<'a, T, N> {
         (self.start, &self.dimensions)
     }
 
-    /// How long each axis is.
+    /// The length of each axis.
     #[inline(always)]
     #[must_use]
     pub fn shape(&self) -> [usize; N] {
         self.dimensions.shape()
     }
 
-    /// How many elements there are; `usize::MAX` if there is no such number, of a view that has elements many times.
+    /// The number of elements; saturates at `usize::MAX` for a view that repeats elements.
     #[inline(always)]
     #[must_use]
     pub fn len(&self) -> usize {
@@ -198,8 +198,8 @@ impl<'a, T, const N: usize> View<'a, T, N> {
         Some(unsafe { &*element(self.start.cast_mut(), offset) })
     }
 
-    /// The element at an index, or the nearest to it that there is; `None` if there is none at all. Without a branch, so that many reads
-    /// can be under way at a time: for what is not used where it is outside.
+    /// The element at an index, or the nearest existing element; `None` if the view is empty. Branch-free, so that many
+    /// reads can be pending at a time: for values that are not used when the index is outside.
     ///
     /// ```
     /// use cuda_std::View;
@@ -283,7 +283,7 @@ impl<'a, T> View<'a, T, 2> {
     /// A row of a matrix.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If `row` is out of bounds.
     #[inline(always)]
     #[must_use]
     #[track_caller]
@@ -299,7 +299,7 @@ impl<'a, T> View<'a, T, 2> {
     /// A column of a matrix.
     ///
     /// # Panics
-    /// If there is no such column.
+    /// If `column` is out of bounds.
     #[inline(always)]
     #[must_use]
     #[track_caller]
@@ -383,7 +383,7 @@ impl<'a, T, const N: usize> ViewMut<'a, T, N> {
     /// A slice as an array in row-major order: the last axis is the fastest.
     ///
     /// # Panics
-    /// If the slice has not as many elements as the shape, or an axis is longer than 2³¹ - 1.
+    /// If the length of the slice does not fit the shape, or an axis is longer than 2³¹ - 1.
     #[inline(always)]
     #[must_use]
     #[track_caller]
@@ -392,20 +392,20 @@ impl<'a, T, const N: usize> ViewMut<'a, T, N> {
     }
 
     /// # Safety
-    /// The dimensions describe elements that are there, each once, and that are not used elsewhere during `'a`.
+    /// The dimensions describe existing, distinct elements, which are not used elsewhere during `'a`.
     #[inline(always)]
     pub(crate) unsafe fn from_parts(start: *mut T, dimensions: Dimensions<N>) -> Self {
         Self { start, dimensions, elements: PhantomData }
     }
 
-    /// How long each axis is.
+    /// The length of each axis.
     #[inline(always)]
     #[must_use]
     pub fn shape(&self) -> [usize; N] {
         self.dimensions.shape()
     }
 
-    /// The same elements, to read.
+    /// A read-only view of the elements.
     #[inline(always)]
     #[must_use]
     pub fn as_view(&self) -> View<'_, T, N> {
@@ -503,7 +503,7 @@ impl<T, const N: usize> fmt::Debug for ViewMut<'_, T, N> {
 /// An element by its place.
 ///
 /// # Safety
-/// The element is there.
+/// The element exists.
 #[inline(always)]
 pub(crate) unsafe fn element<T>(start: *mut T, offset: isize) -> *mut T {
     let element = start.wrapping_offset(offset);
@@ -515,7 +515,7 @@ pub(crate) unsafe fn element<T>(start: *mut T, offset: isize) -> *mut T {
 /// Four elements at once.
 ///
 /// # Safety
-/// They are there, and the first lies at a multiple of the size of all.
+/// The elements exist, and the first lies at a multiple of the size of all.
 #[inline(always)]
 pub(crate) unsafe fn read_four<T: Pod>(first: *const T) -> [T; 4] {
     #[derive(Clone, Copy)]

@@ -1,4 +1,4 @@
-//! What the threads of a block pass to a function that they execute together, compared once.
+//! Compares the arguments that the threads of a block pass to a collective function, once per call.
 //!
 //! A collective function has barriers, and takes parts of the block's work by the index of a thread. So the number of barriers and the
 //! parts must follow from values that are the same in all threads. A type cannot say that: each of several parameters is the same in all

@@ -58,7 +58,7 @@ use crate::mem::shared::{Alternating, Layout, PerWarp, SharedParameter, Storage}
 /// Shared memory for reductions and scans over the threads of a block, of any shape and size. A parameter of a kernel, as
 /// [`Shared`](crate::shared::Shared) is. See the [module](self).
 ///
-/// Every thread of the block must come to each method. It takes 64 elements of shared memory.
+/// Every thread of the block must call each method. The scratch takes 64 elements of shared memory.
 #[derive(Debug)]
 pub struct BlockScratch<'l, T: Element>(Alternating<'l, PerWarp<T>>);
 
@@ -85,7 +85,7 @@ impl LanesOfWarp {
     #[inline(always)]
     fn new() -> Self {
         let threads = threads_in_block();
-        // Of blocks of whole warps, a constant.
+        // A constant for blocks of whole warps.
         let size = if threads.is_multiple_of(WARP_SIZE) {
             WARP_SIZE
         } else {
@@ -216,7 +216,7 @@ impl<T: Element + Shuffle> BlockScratch<'_, T> {
         self.scan(value, &combine).exclusive(first, combine)
     }
 
-    /// What each warp comes to, for all threads; the warp's first lane has it.
+    /// The total of each warp, for all threads; the warp's first lane has it.
     #[inline(always)]
     fn publish(&mut self, of_warp: T) -> &[T] {
         if let Some(own) = self.0.back() {
@@ -255,7 +255,7 @@ impl<T: Element + Shuffle> BlockScratch<'_, T> {
 struct Scanned<'s, T> {
     /// The lanes of the warp up to and with the calling one.
     through: T,
-    /// Those below the calling one; unspecified in the first.
+    /// The value of the lanes below the calling lane; unspecified in the first lane.
     below: T,
     /// The warps before the calling one's.
     before: Option<T>,

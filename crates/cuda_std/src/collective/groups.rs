@@ -75,7 +75,7 @@ impl ThreadBlock {
         crate::device::thread::threads_in_block()
     }
 
-    /// Which of them this one is, counted along x, then y, then z.
+    /// The rank of the calling thread, counted along x, then y, then z.
     #[inline(always)]
     #[must_use]
     pub fn thread_rank(self) -> u32 {
@@ -117,7 +117,7 @@ pub fn tiled_partition<const N: u32>() -> WarpTile<N> {
 }
 
 impl<const N: u32> WarpTile<N> {
-    /// Which tile of its block it is.
+    /// The number of the tile within its block.
     #[inline(always)]
     #[must_use]
     pub fn meta_group_rank(self) -> u32 {
@@ -231,7 +231,7 @@ pub fn coalesced_threads() -> Coalesced {
 }
 
 impl Coalesced {
-    /// The members for which `predicate` is what it is for the calling one: CUDA's `binary_partition`.
+    /// The members whose `predicate` equals the calling lane's: CUDA's `binary_partition`.
     ///
     /// `vote.sync.ballot.b32`; PTX 6.0, sm_30.
     #[inline(always)]
@@ -241,7 +241,7 @@ impl Coalesced {
         Self { mask: if predicate { yes } else { self.mask & !yes } }
     }
 
-    /// The members whose `value` equals the calling one's: CUDA's `labeled_partition`.
+    /// The members whose `value` equals the calling lane's: CUDA's `labeled_partition`.
     ///
     /// ```
     /// use cuda_std::groups::coalesced_threads;
@@ -299,7 +299,7 @@ impl Coalesced {
     }
 }
 
-// SAFETY: `activemask` is the same for all lanes that run together, and so are the votes among them.
+// SAFETY: `activemask` gives all converged lanes the same mask, and votes among these lanes give all the same result.
 unsafe impl lanes::Lanes for Coalesced {
     #[inline(always)]
     fn mask(self) -> u32 {
@@ -349,7 +349,7 @@ macro_rules! reductions {
     ($($(#[$doc:meta])* $name:ident: $bound:ident;)*) => {$(
         $(#[$doc])*
         ///
-        /// Of 32-bit integers, where the code is built for sm_80 or later, one `redux.sync`; PTX 7.0.
+        /// For 32-bit integers, if the code is built for sm_80 or later, one `redux.sync`; PTX 7.0.
         #[inline(always)]
         #[must_use]
         pub fn $name<T: $bound>(self, value: T) -> T {
@@ -358,7 +358,7 @@ macro_rules! reductions {
     )*};
 }
 
-/// What tiles and coalesced lanes have in common.
+/// Methods that tiles and coalesced lanes share.
 macro_rules! collective {
     ($($group:ty $([$($generic:tt)*])?;)*) => {$(
         impl $(<$($generic)*>)? $group {
@@ -369,14 +369,14 @@ macro_rules! collective {
                 lanes::Lanes::size(self)
             }
 
-            /// Which of them the calling one is.
+            /// The rank of the calling lane in the group.
             #[inline(always)]
             #[must_use]
             pub fn thread_rank(self) -> u32 {
                 self.rank()
             }
 
-            /// Waits until all lanes of the group are here. What any of them wrote before, all of them see afterwards.
+            /// Waits until all lanes of the group are here. All lanes then see the earlier writes of every lane.
             ///
             /// `bar.warp.sync`; PTX 6.0, sm_30.
             #[inline(always)]
@@ -393,7 +393,7 @@ macro_rules! collective {
                 self.value_of(value, rank)
             }
 
-            /// The value of the lane whose rank is `delta` less, or the own value where there is none.
+            /// The value of the lane whose rank is `delta` less, or the own value if no lane has this rank.
             ///
             /// `shfl.sync`; PTX 6.0, sm_30.
             #[inline(always)]
@@ -402,7 +402,7 @@ macro_rules! collective {
                 self.value_below(value, delta)
             }
 
-            /// The value of the lane whose rank is `delta` more, or the own value where there is none.
+            /// The value of the lane whose rank is `delta` more, or the own value if no lane has this rank.
             ///
             /// `shfl.sync`; PTX 6.0, sm_30.
             #[inline(always)]
@@ -537,7 +537,7 @@ impl GridGroup<'_> {
         self.blocks() * u64::from(thread_block().size())
     }
 
-    /// Which of them this one is: blocks in the order of their numbers, and in each its threads.
+    /// The rank of the calling thread: blocks in the order of their numbers, and in each block its threads.
     #[inline(always)]
     #[must_use]
     pub fn thread_rank(&self) -> u64 {
@@ -553,9 +553,9 @@ impl GridGroup<'_> {
         u64::from(blocks.x) * u64::from(blocks.y) * u64::from(blocks.z)
     }
 
-    /// Waits until every thread of the launch is here. What any of them wrote before, all of them see afterwards.
+    /// Waits until every thread of the launch is here. All threads then see the earlier writes of every thread.
     ///
-    /// All threads of all blocks must come here. If one has panicked, the others exit.
+    /// All threads of all blocks must come here. If a thread has panicked, the other threads exit.
     ///
     /// `bar.sync 0`, `atom.acq_rel.gpu.add.u32`, `ld.acquire.gpu.u32` in a loop, `bar.sync 0`; PTX 6.0, sm_70.
     #[inline(always)]

@@ -1,8 +1,8 @@
 //! Matrix multiplication by whole warps: `mma.sync` on fragments, of which each lane has a few elements.
 //!
-//! A warp computes `c += a b` for small matrices: [`FragmentA`], [`FragmentB`] and the accumulator [`FragmentC`]. Which lane
-//! has which element is known here, so kernels load and store by row and column. All 32 lanes of a warp come to each
-//! operation together.
+//! A warp computes `c += a b` for small matrices: [`FragmentA`], [`FragmentB`] and the accumulator [`FragmentC`]. This
+//! module knows the elements of each lane, so kernels load and store by row and column. All 32 lanes of a warp execute
+//! each operation together.
 //!
 //! | elements | rows, columns, inner | accumulator | instruction |
 //! |---|---|---|---|
@@ -109,7 +109,7 @@ impl Tf32 {
 
 /// Elements that warps multiply: `f16`, `bf16`, [`Tf32`], `i8`, `f64`.
 pub trait Multiply: sealed::Multiply<C: AsMut<[Self::Sum]> + AsRef<[Self::Sum]>> {
-    /// What products are summed in.
+    /// The type of sums.
     type Sum: Pod;
     /// Rows of a and of c.
     const ROWS: usize;
@@ -350,7 +350,7 @@ impl<T: Multiply> FragmentA<T> {
     }
 }
 
-/// Of lines with terms of 8 or 16 bits one after the other, in shared memory: 32 bytes of each line.
+/// Fragments of lines with consecutive terms of 8 or 16 bits in shared memory: 32 bytes of each line.
 impl<T: Multiply> FragmentA<T> {
     /// The fragment of 16 lines.
     ///
@@ -448,7 +448,7 @@ impl<T: Multiply> FragmentB<T> {
     }
 }
 
-/// Whether `count` of so many rows or columns are there from `first` on. Nothing is added, so nothing wraps.
+/// Whether `count` of so many rows or columns exist from `first` on. No addition, so nothing wraps around.
 #[inline(always)]
 fn has(all: usize, first: usize, count: usize) -> bool {
     count <= all && first <= all - count
@@ -671,8 +671,8 @@ impl<T: Element + Pod, const ROWS: usize, const COLUMNS: usize, const M: usize, 
     #[inline(always)]
     #[must_use]
     pub fn part_start(&self, step: usize) -> [usize; 2] {
-        // No warp has more parts than there are. Steps are compared first, so that the product does not wrap to the part of
-        // another warp.
+        // A step beyond the last part has no rows. The step is compared first, so that the product does not wrap around
+        // to a part of another warp.
         if step >= Self::PARTS {
             return [ROWS, 0];
         }

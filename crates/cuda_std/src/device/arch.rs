@@ -3,8 +3,8 @@
 //! Kernels are compiled for the oldest architecture that their instructions allow, and newer devices run them. A kernel that
 //! uses what only newer ones have says so, `#[kernel(arch = "sm_90")]`, and its crate's other kernels still run on older
 //! devices. With a list it is compiled once for each, and takes what the library has for each; [`cfg_arch!`](crate::cfg_arch)
-//! tells the body for which, and is a constant there, so that what is in the branch not taken is not compiled. This is what
-//! `-gencode` and `__CUDA_ARCH__` are in CUDA C++.
+//! tells the body its architecture as a constant, so that a branch not taken is not compiled. CUDA C++ has `-gencode`
+//! and `__CUDA_ARCH__` for this.
 //!
 //! ```
 //! use cuda_std::prelude::*;

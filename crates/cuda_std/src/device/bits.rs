@@ -1,7 +1,7 @@
-//! Operations on bits and bytes that the machine has and the core library has not.
+//! Operations on bits and bytes that GPUs have instructions for and the core library lacks.
 //!
-//! The core library's become instructions by themselves: `count_ones` is `popc`, `leading_zeros` is `clz`, `reverse_bits` is
-//! `brev`, `rotate_left` is `shf.l.wrap`. All of these run on the host too.
+//! Methods of the core library compile to instructions: `count_ones` to `popc`, `leading_zeros` to `clz`,
+//! `reverse_bits` to `brev`, `rotate_left` to `shf.l.wrap`. All functions of this module run on the host too.
 //!
 //! ```
 //! use cuda_std::bits::{bit_field, byte_perm, funnel_shift_left, lop3, nth_set_bit, with_bit_field};

@@ -2,8 +2,8 @@
 //!
 //! The barrier is for `cuda_std::shared::ClusterShared` alone; tensor pipelines have their own use of it.
 
-/// Waits until all threads of the cluster that have not exited have come here. What any of them wrote before, all of them see
-/// afterwards.
+/// Waits until all threads of the cluster that have not exited have come here. All threads then see the earlier writes
+/// of every thread.
 #[inline(always)]
 pub(crate) fn sync() {
     #[cfg(target_arch = "nvptx64")]

@@ -59,7 +59,7 @@ macro_rules! operations {
     };
 }
 
-/// What a device function does on the host.
+/// The panic of a device function that is called on the host.
 #[cfg(not(target_arch = "nvptx64"))]
 #[cold]
 #[track_caller]
@@ -124,7 +124,7 @@ operations! {
     "__rumba_ldmatrix_x4_trans" unsafe fn ldmatrix_x4_trans(d: *mut u32, row: *const u8);
     /// The address of shared memory in its own window, which instructions for tensors take.
     "__rumba_shared_address" fn shared_address(address: *const u8) -> u32;
-    /// The same number, of which the compiler knows nothing. What is computed of it is not moved out of loops that this is in.
+    /// Hides a number from the optimizer, so that computations with the number are not hoisted out of loops.
     "__rumba_opaque" fn opaque(value: u32) -> u32;
 }
 
@@ -147,7 +147,7 @@ pub(crate) unsafe fn mma_f64(d: *mut u32, a: *const u32, b: *const u32) {
     }
 }
 
-/// Which cluster of the grid the calling block's is, along x, y and z.
+/// The position of the calling block's cluster in the grid, along x, y and z.
 #[inline(always)]
 pub(crate) fn cluster_idx() -> [u32; 3] {
     [cluster_idx_x(), cluster_idx_y(), cluster_idx_z()]
@@ -159,8 +159,8 @@ pub(crate) fn grid_clusters() -> [u32; 3] {
     [grid_clusters_x(), grid_clusters_y(), grid_clusters_z()]
 }
 
-/// The architecture that the code is built for, ten times its capability: 800 for sm_80. The builder answers before it
-/// optimises, so that a branch on it is none.
+/// The target architecture, ten times its number: 800 for sm_80. The builder replaces the call by a constant before it
+/// optimises, so that branches on the architecture disappear.
 #[inline(always)]
 pub(crate) fn arch() -> u32 {
     #[cfg(target_arch = "nvptx64")]
@@ -175,8 +175,8 @@ pub(crate) fn arch() -> u32 {
     0
 }
 
-// What the host does by itself: bits, rounding, products, hints, and ends of the thread and of the whole launch with its
-// context.
+// Functions that the host computes itself: bits, rounding, products, hints, and ends of the thread and of the whole
+// launch with its context.
 #[cfg(target_arch = "nvptx64")]
 operations! {
     "llvm.nvvm.mulhi.ui" fn mul_hi(a: u32, b: u32) -> u32;

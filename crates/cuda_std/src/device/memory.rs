@@ -1,8 +1,8 @@
 //! Memory accesses with a hint to the caches, volatile ones, and wide ones.
 //!
 //! Ordinary loads of a kernel's inputs already go through the read-only cache (`ld.global.nc`), so none of these is needed
-//! for that. The hints are for data that is used once, or that should not displace others. They are hints: what is read
-//! and written is the same.
+//! for that. The hints are for data that is used once, or that should not displace other data in the cache. A hint
+//! never changes the values that are read or written.
 //!
 //! ```
 //! use cuda_std::memory::{F32x4, in_vectors, load_streaming, store_streaming};
@@ -49,7 +49,7 @@ macro_rules! vectors {
 
 /// Numbers that are loaded and stored together: aligned to their whole size. The types of this module, and no others.
 pub trait Vector: sealed::Vector + Pod {
-    /// One of them.
+    /// The type of a number.
     type Number: Pod;
 }
 
@@ -153,25 +153,25 @@ const fn fits<T>() -> bool {
 }
 
 hinted! {
-    /// Loads what is used once: CUDA's `__ldcs`.
+    /// Loads data that is used once: CUDA's `__ldcs`.
     ///
-    /// `ld.global.cs`; PTX 2.0, sm_20. What is not in global memory is loaded as ever.
+    /// `ld.global.cs`; PTX 2.0, sm_20. Outside global memory, an ordinary load.
     load_streaming(ld_cs_4, ld_cs_8, ld_cs_16);
-    /// Stores what is not used again soon: CUDA's `__stcs`.
+    /// Stores data that is not used again soon: CUDA's `__stcs`.
     ///
-    /// `st.global.cs`; PTX 2.0, sm_20. What is not in global memory is stored as ever.
+    /// `st.global.cs`; PTX 2.0, sm_20. Outside global memory, an ordinary store.
     store_streaming(st_cs_4, st_cs_8, st_cs_16);
     /// Loads past the multiprocessor's own cache: CUDA's `__ldcg`.
     ///
-    /// `ld.global.cg`; PTX 2.0, sm_20. What is not in global memory is loaded as ever.
+    /// `ld.global.cg`; PTX 2.0, sm_20. Outside global memory, an ordinary load.
     load_cached_global(ld_cg_4, ld_cg_8, ld_cg_16);
     /// Stores past the multiprocessor's own cache: CUDA's `__stcg`.
     ///
-    /// `st.global.cg`; PTX 2.0, sm_20. What is not in global memory is stored as ever.
+    /// `st.global.cg`; PTX 2.0, sm_20. Outside global memory, an ordinary store.
     store_cached_global(st_cg_4, st_cg_8, st_cg_16);
 }
 
-/// Reads memory here and now, however often the same was read before. For memory that other threads change, use
+/// Reads memory at each call, even if the same memory was read before. For memory that other threads change, use
 /// [`Atomic`](crate::atomic::Atomic)s instead.
 ///
 /// `ld.volatile`; PTX 1.0.
@@ -182,7 +182,7 @@ pub fn load_volatile<T: Pod>(from: &T) -> T {
     unsafe { core::ptr::from_ref(from).read_volatile() }
 }
 
-/// Writes memory here and now, also if it is written again later. `st.volatile`; PTX 1.0.
+/// Writes memory at each call, even if the same memory is written again later. `st.volatile`; PTX 1.0.
 #[inline(always)]
 pub fn store_volatile<T: Pod>(to: &mut T, value: T) {
     // SAFETY: a mutable reference is valid to write.

@@ -100,7 +100,7 @@ impl Scope for Nearest {
 }
 
 impl sealed::Scope for Nearest {
-    // Where the compiler knows which memory it is, as it does of `Shared` parameters and slices, there is no branch.
+    // If the compiler knows the state space, as for `Shared` parameters and slices, the branch disappears.
     #[cfg(target_arch = "nvptx64")]
     #[inline(always)]
     fn at(address: *const u8) -> sealed::Which {

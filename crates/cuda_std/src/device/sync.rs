@@ -7,8 +7,8 @@ use core::sync::atomic::Ordering;
 use crate::device::intrinsics;
 use crate::device::scope::Scope;
 
-/// Waits until every thread of the block is here: CUDA's `__syncthreads()`. What any of them wrote
-/// before, all of them see afterwards.
+/// Waits until every thread of the block is here: CUDA's `__syncthreads()`. All threads then see the earlier writes of
+/// every thread.
 ///
 /// Every thread of the block must come to the same call; in a branch that only some take, the
 /// block hangs. The software device reports it.
@@ -55,7 +55,7 @@ pub fn sync_warp(mask: u32) {
     intrinsics::bar_warp_sync(mask);
 }
 
-/// What this thread wrote before, the block sees before what it writes afterwards: CUDA's
+/// The block sees earlier writes of this thread before its later writes: CUDA's
 /// `__threadfence_block()`.
 ///
 /// `membar.cta`; PTX 1.4.
@@ -64,7 +64,7 @@ pub fn block_fence() {
     intrinsics::membar_cta();
 }
 
-/// What this thread wrote before, the whole device sees before what it writes afterwards: CUDA's
+/// The whole device sees earlier writes of this thread before its later writes: CUDA's
 /// `__threadfence()`.
 ///
 /// `membar.gl`; PTX 1.4.
@@ -73,8 +73,8 @@ pub fn device_fence() {
     intrinsics::membar_gl();
 }
 
-/// What this thread wrote before, other devices and the host see before what it writes
-/// afterwards: CUDA's `__threadfence_system()`.
+/// Other devices and the host see earlier writes of this thread before its later writes: CUDA's
+/// `__threadfence_system()`.
 ///
 /// `membar.sys`; PTX 2.0.
 #[inline(always)]

@@ -174,8 +174,8 @@ pub fn is_first_in_block() -> bool {
 
 /// The calling thread's own position in the grid, in `N` dimensions: see [`grid`].
 ///
-/// It is also the key to the thread's own element of an output, so it can be neither made up nor
-/// handed to another thread.
+/// The index is also the key to the thread's own element of an output, so an index can be neither forged nor passed to
+/// another thread.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadIndex<const N: usize> {
     /// x first.
@@ -186,7 +186,7 @@ pub struct ThreadIndex<const N: usize> {
 
 /// The thread's position in the grid, in 1, 2 or 3 dimensions: Numba's `grid(n)`.
 ///
-/// In one dimension it indexes slices as it is; [`get`](ThreadIndex::get) makes it a number.
+/// A one-dimensional position indexes slices directly; [`get`](ThreadIndex::get) converts it to a number.
 ///
 /// ```
 /// # use cuda_std::prelude::*;
@@ -213,7 +213,7 @@ pub fn grid<const N: usize>() -> ThreadIndex<N> {
     ThreadIndex { position, here: PhantomData }
 }
 
-/// What an output of `N` dimensions is asked for the thread's element by: the thread's [index](ThreadIndex).
+/// The index by which an output of `N` dimensions finds the thread's element: the thread's [index](ThreadIndex).
 #[diagnostic::on_unimplemented(
     message = "a thread reaches its own element only, by the index `grid::<{N}>()`, and not by a `{Self}`",
     label = "not the index of the thread",

@@ -1,5 +1,5 @@
-//! What waits for barriers in shared memory need where they may be in vain: notes that the blocks of a cluster leave in each other's
-//! shared memory, and how a thread gives up. Floors and duties are those of [`wgmma`](super::wgmma).
+//! Support for waits at barriers in shared memory that may never end: notes that the blocks of a cluster leave in each
+//! other's shared memory, and exits of threads. Floors and duties are those of [`wgmma`](super::wgmma).
 
 use core::sync::atomic::Ordering::AcqRel;
 
@@ -8,11 +8,11 @@ use super::scope::Device;
 use super::sync::fence;
 use super::wgmma::{instructions, questions};
 
-/// Ends the thread, as one that returns ends: no copy of its own goes on, and what it wrote is there for those that pass a barrier
-/// without it, of other blocks too. See `cuda_std::shared`.
+/// Ends the thread as a return does: its own copies are complete, and its writes are visible to threads that pass a
+/// barrier without it, of other blocks too. See `cuda_std::shared`.
 #[inline(always)]
 pub(crate) fn exit() -> ! {
-    // Older devices have no such copies.
+    // Older devices have no asynchronous copies.
     if intrinsics::arch() >= 800 {
         intrinsics::cp_async_wait_all();
     }
@@ -28,7 +28,7 @@ instructions! {
     fn clear_notes(address: u32 => reg32) "st.shared::cta.u64 [{address}], 0;";
     /// A note to the block's shared memory.
     fn leave_note(address: u32 => reg32, note: u32 => reg32) "st.relaxed.cluster.shared::cta.u8 [{address}], {note};";
-    /// The same to that of a block of the cluster.
+    /// Leaves a note for a block of the cluster.
     fn leave_note_to(address: u32 => reg32, block: u32 => reg32, note: u32 => reg32)
         "{{ .reg .b32 remote; mapa.shared::cluster.u32 remote, {address}, {block}; st.relaxed.cluster.shared::cluster.u8 [remote], {note}; }}";
     /// A word to the block's shared memory, which threads of the cluster read that no barrier orders.
@@ -44,7 +44,7 @@ questions! {
     /// Whether the phase of this parity is over, without waiting.
     fn mbarrier_test(barrier: u32 => reg32, parity: u32 => reg32)
         "{{ .reg .pred done; mbarrier.test_wait.parity.shared::cta.b64 done, [{barrier}], {parity}; selp.u32 {result}, 1, 0, done; }}";
-    /// One more, of which the compiler does not know that: it unrolls no loop that ends by it.
+    /// Adds 1, opaque to the compiler: it unrolls no loop that ends by this count.
     fn add_one(number: u32 => reg32) "add.u32 {result}, {number}, 1;";
     /// The note at an address of the block's shared memory.
     fn note(address: u32 => reg32) "ld.relaxed.cluster.shared::cta.u8 {result}, [{address}];";

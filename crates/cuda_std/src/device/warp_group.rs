@@ -55,7 +55,7 @@ pub(crate) trait RegisterProducts: Sums {
     unsafe fn multiply_registers<const BRAIN: bool>(&mut self, a: [u32; 4], b: u64);
 }
 
-/// One instruction, by its columns, the name of its elements, and the numbers of its registers.
+/// An instruction, by its columns, the name of its elements, and the numbers of its registers.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! product {
     ($columns:literal, $name:literal, $sums:expr, $a:expr, $b:expr, [$first:literal $($i:literal)*]) => {

@@ -120,7 +120,7 @@ instructions! {
     /// Pixels one after the other, each moved by as many columns and rows as the offsets say: PTX ISA, "im2col mode".
     fn load_pixels(tile: u32 => reg32, map: *const u8 => reg64, channel: u32 => reg32, column: u32 => reg32, row: u32 => reg32, image: u32 => reg32, barrier: u32 => reg32, right: u16 => reg16, down: u16 => reg16)
         "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [{tile}], [{map}, {{{channel}, {column}, {row}, {image}}}], [{barrier}], {{{right}, {down}}};";
-    /// What this thread wrote to shared memory, tensor copies that start afterwards see.
+    /// Tensor copies that start afterwards see earlier writes of this thread to shared memory.
     fn fence_proxy_async() "fence.proxy.async.shared::cta;";
     fn store_tile(map: *const u8 => reg64, batch: u32 => reg32, row: u32 => reg32, column: u32 => reg32, tile: u32 => reg32)
         "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [{map}, {{{column}, {row}, {batch}}}], [{tile}];";
@@ -195,8 +195,8 @@ pub(crate) trait Sums: Copy {
     type Number: Copy;
     /// Zeros, without a loop: what a loop indexes has to be in memory.
     fn zeroed() -> Self;
-    /// What was done to the sums is done before products that follow: `wgmma.fence`, of which the compiler knows that it
-    /// is about these registers.
+    /// Earlier changes of the sums are complete before products that follow: `wgmma.fence`, which the compiler treats
+    /// as an access of these registers.
     unsafe fn fence(&mut self);
     /// Waits for all products of the warp group: `wgmma.wait_group 0`, which gives the sums.
     unsafe fn wait(&mut self);
@@ -220,10 +220,10 @@ pub(crate) enum E5m2 {}
 
 /// Products of elements `T`, 32 bytes of the sum's dimension at a time.
 pub(crate) trait Wgmma<T>: Sums {
-    /// Starts to compute the sum of products, which are added to what is there where `add` is 1 and replace it where it is 0.
+    /// Starts to compute a sum of products, which is added to the accumulators (`add` 1) or replaces them (`add` 0).
     unsafe fn multiply<A: Order, B: Order>(&mut self, a: u64, b: u64, add: u32);
-    /// [`fence`](Sums::fence), and the products of four pairs of operands, one after the other. As one text: LLVM handles the registers of
-    /// all sums once for each text, which is most of what it does in a kernel of this kind.
+    /// [`fence`](Sums::fence), and the products of four pairs of operands in turn. In one inline assembly: LLVM
+    /// processes the registers of all sums once for each inline assembly, which dominates its work in such kernels.
     unsafe fn multiply_four<A: Order, B: Order>(&mut self, a: [u64; 4], b: [u64; 4], add: u32);
 }
 

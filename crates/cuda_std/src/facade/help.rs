@@ -1,5 +1,5 @@
-//! What users of CUDA write first and no type allows: each is an implementation whose bound no type meets, so that the
-//! compiler says what to write instead.
+//! Frequent mistakes of CUDA users that no type allows: each mistake is an implementation whose bound no type meets, so
+//! that the compiler suggests what to write instead.
 
 use core::ops::{Add, Div, Index, IndexMut, Mul, Rem, Sub};
 
@@ -18,7 +18,7 @@ use crate::mem::shared::{OneTile, Shared};
     note = "elements that any thread may change are a parameter `&[Atomic<T>]`"
 )]
 pub trait ByIndex {
-    /// No type has it, so it is not called.
+    /// Never called: no type implements this trait.
     fn never(&self) -> !;
 }
 
@@ -30,18 +30,18 @@ pub trait ByIndex {
     note = "until then a thread has its own elements, to write and read: `*tile.own() = x;`, or `tile.part()` for several"
 )]
 pub trait AfterSync {
-    /// No type has it, so it is not called.
+    /// Never called: no type implements this trait.
     fn never(&self) -> !;
 }
 
-/// What an index of a thread is computed with.
+/// Arithmetic with the index of a thread.
 #[diagnostic::on_unimplemented(
     message = "the index of a thread is not computed with",
     label = "this would be the number of another thread",
     note = "its number is: `i.get()`, or `i.x()`, `i.y()` and `i.z()`, as in `x[i.get() - 1]`"
 )]
 pub trait Arithmetic {
-    /// No type has it, so it is not called.
+    /// Never called: no type implements this trait.
     fn never(&self) -> !;
 }
 

@@ -1,5 +1,5 @@
-//! What the author of a kernel meets first: the prelude, and the compiler's messages for what outputs, shared memory and
-//! indices do not allow.
+//! The entry points for authors of kernels: the prelude, and the compiler's messages for misuse of outputs, shared
+//! memory and indices.
 
 mod help;
 pub mod prelude;

@@ -1,4 +1,4 @@
-//! What nearly every kernel file uses: `use cuda_std::prelude::*;`.
+//! Items for nearly every kernel file: `use cuda_std::prelude::*;`.
 
 pub use crate::array::output::{
     Array, ByWarp, Disjoint, DisjointSlice, Layers, PerBlock, PerThread, Rounds, Rows, Run, Striped, Tiles, Transposed,

@@ -1,4 +1,4 @@
-//! What may be passed for which kernel parameter.
+//! The host types that kernel parameters accept.
 //!
 //! Here are values and host memory. Device memory belongs to a runtime, which implements [`Memory`] and [`MemoryMut`] for its
 //! own buffers; for which parameters they may be passed is said here, once.
@@ -92,11 +92,11 @@ pub unsafe trait MemoryMut<'a, T> {
     fn bind(self, arguments: &mut Arguments<'a>);
 }
 
-/// What may be passed for an output of elements `T` whose layout has lengths of type `S`.
+/// An argument for an output of elements `T` whose layout has lengths of type `S`.
 ///
 /// # Safety
 ///
-/// `bind` binds pointer and lengths as such an output has them, of memory as for [`MemoryMut`].
+/// `bind` binds pointer and lengths in the layout of such an output, of memory as for [`MemoryMut`].
 pub unsafe trait OutputArgument<'a, T, S> {
     /// Appends pointer and lengths to the list.
     fn bind(self, arguments: &mut Arguments<'a>);
@@ -194,8 +194,8 @@ pub struct In<S>(pub S);
 
 /// Host memory that is copied back from the device after the call.
 ///
-/// The kernel is expected to write every element. What it does not write comes back with
-/// unspecified contents: use [`InOut`] to keep the old ones. A runtime refuses a launch that has too few threads or blocks to
+/// The kernel is expected to write every element. Elements that the kernel does not write come back with unspecified
+/// contents: use [`InOut`] to keep the old elements. A runtime refuses a launch that has too few threads or blocks to
 /// reach every element.
 #[derive(Debug)]
 pub struct Out<S>(pub S);
@@ -205,7 +205,7 @@ pub struct Out<S>(pub S);
 pub struct InOut<S>(pub S);
 
 pub(super) mod host {
-    //! Which host types are a slice. Private, so that the list is closed.
+    //! Host types that convert to slices. Sealed: other crates cannot add types.
 
     use super::Vec;
 

@@ -19,8 +19,8 @@ use crate::collective::tensor::SETTLED;
 
 /// The bound arguments of a call.
 ///
-/// A list by itself is only numbers. What is launched is a [`Call`](super::Call), whose list nothing but unsafe code reaches to
-/// change: [`Call::arguments_mut`](super::Call::arguments_mut).
+/// A list by itself is only numbers. A launch takes a [`Call`](super::Call), and only unsafe code can change the list
+/// of a call: [`Call::arguments_mut`](super::Call::arguments_mut).
 #[derive(Debug, Default)]
 pub struct Arguments<'a> {
     /// The bytes of all PTX parameters; each starts at a word of its own.
@@ -31,7 +31,7 @@ pub struct Arguments<'a> {
     extents: SmallVec<[Extent; 12]>,
     borrowed: SmallVec<[Borrowed<'a>; 8]>,
     settling: SmallVec<[Settling; 4]>,
-    /// Of what kernels write to, what a launch may leave untouched.
+    /// The outputs that a launch may leave untouched.
     outputs: SmallVec<[BoundOutput; 4]>,
     /// Bytes of dynamic shared memory that have been given out.
     shared: u64,
@@ -44,18 +44,18 @@ pub struct Arguments<'a> {
 /// Device memory that an argument borrows.
 #[derive(Clone, Copy, Debug)]
 pub struct Borrowed<'a> {
-    /// Who owns it: for the runtime that made the argument and finds its own type again.
+    /// The owner of the memory, which the runtime that made the argument downcasts to its own type.
     pub owner: &'a (dyn Any + Send + Sync),
-    /// Where the part begins that the kernel may use.
+    /// The first address that the kernel may use.
     pub address: u64,
-    /// How many bytes it has.
+    /// The number of bytes that the kernel may use.
     pub bytes: u64,
-    /// Whether the kernel may write there.
+    /// Whether the kernel may write the memory.
     pub writes: bool,
 }
 
-/// Where a kernel is told that device memory is settled: that no launch ahead of it in its stream which may still be running
-/// writes there. A launch that begins early (programmatic dependent launch) then reads it without waiting for those.
+/// Where a kernel is told that device memory is settled: that no earlier launch of its stream that may still be running
+/// writes the memory. A launch that begins early (programmatic dependent launch) then reads the memory without waiting.
 #[derive(Clone, Copy, Debug)]
 pub struct Settling {
     /// The number of the memory in [`Arguments::borrowed`].
@@ -65,7 +65,7 @@ pub struct Settling {
 }
 
 impl Settling {
-    /// Tells it, or that it is not so, in a copy of [`Arguments::words`].
+    /// Writes to a copy of [`Arguments::words`] whether the memory is settled.
     pub fn tell(self, words: &mut [MaybeUninit<u64>], settled: bool) {
         let mut bytes = [0; 8];
         let value = if settled { self.value | SETTLED } else { self.value };
@@ -77,10 +77,10 @@ impl Settling {
 /// An argument that a kernel writes to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BoundOutput {
-    /// Its number.
+    /// The number of the argument.
     pub(super) argument: usize,
     pub(super) reach: Reach,
-    /// Whether it is host memory that is copied back only.
+    /// Whether the argument is host memory that is copied back, but not to the device.
     pub(super) comes_back: bool,
 }
 
@@ -173,7 +173,7 @@ impl HostMemory<'_> {
         (memory.as_ptr().addr(), memory.len())
     }
 
-    /// What to copy to the device before the launch.
+    /// The bytes to copy to the device before the launch.
     #[must_use]
     pub fn source(&self) -> Option<&[u8]> {
         match self {
@@ -252,7 +252,7 @@ impl<'a> Arguments<'a> {
         self.extents.push(Extent::Slice { elements });
         let start = self.shared.next_multiple_of(align as u64);
         self.shared = start.saturating_add((elements as u64).saturating_mul(size as u64));
-        // What 32 bits cannot hold, no device has: the launch is refused by the sum.
+        // No device has more shared memory than 32 bits can count: the saturated sum makes the launch fail.
         for word in [start, elements as u64] {
             self.push_initialised(&u32::try_from(word).unwrap_or(u32::MAX).to_ne_bytes());
         }
@@ -279,8 +279,8 @@ impl<'a> Arguments<'a> {
         self.borrowed.push(memory);
     }
 
-    /// The same of memory that the kernel reads through a tensor map, of which the last PTX parameter, `value`, tells whether
-    /// it is settled.
+    /// Borrows memory that the kernel reads through a tensor map, whose last PTX parameter, `value`, tells whether the
+    /// memory is settled.
     pub(super) fn borrow_settling(&mut self, memory: Borrowed<'a>, value: u32) {
         if let Some(last) = self.parameters.last() {
             self.settling.push(Settling { memory: self.borrowed.len(), word: last.word, value });
@@ -288,10 +288,10 @@ impl<'a> Arguments<'a> {
         self.borrow(memory);
     }
 
-    /// Binds the address of a region of `elements` elements, each aligned to `align` bytes. What else its parameter is
-    /// made of follows with [`push_part`](Self::push_part).
+    /// Binds the address of a region of `elements` elements, each aligned to `align` bytes. The other parts of the
+    /// parameter follow with [`push_part`](Self::push_part).
     pub(super) fn push_place(&mut self, place: Place<'a>, align: usize, elements: usize) {
-        // Of nothing: a reference is neither null nor in between.
+        // The address of an empty region: a reference is neither null nor unaligned.
         const NOWHERE: u64 = 256;
         self.extents.push(Extent::Slice { elements });
         let word = self.words.len();
@@ -364,7 +364,7 @@ impl<'a> Arguments<'a> {
         let word = self.words.len();
         let words = bytes.len().div_ceil(8);
         self.words.resize(word + words, MaybeUninit::new(0));
-        // Of the slice, not of its first element: a pointer to that may not reach the others.
+        // A pointer to the slice, not to its first element: a pointer to the first may not reach the others.
         let place = self.words[word..].as_mut_ptr();
         // SAFETY: `place` begins `words` words, which have room for the bytes.
         unsafe { place.cast::<MaybeUninit<u8>>().copy_from(bytes.as_ptr(), bytes.len()) };
@@ -383,19 +383,19 @@ impl<'a> Arguments<'a> {
         &self.parameters
     }
 
-    /// What was passed to [`borrow`](Self::borrow), in that order.
+    /// The memory passed to [`borrow`](Self::borrow), in order.
     #[must_use]
     pub fn borrowed(&self) -> &[Borrowed<'a>] {
         &self.borrowed
     }
 
-    /// Which of the borrowed memory a kernel can be told to be settled. It is told nothing, unless by the runtime.
+    /// The borrowed memory that a kernel can be told to be settled. Only the runtime tells it.
     #[must_use]
     pub fn settling(&self) -> &[Settling] {
         &self.settling
     }
 
-    /// The bytes of the PTX parameters. What is padding of a structure is not initialised.
+    /// The bytes of the PTX parameters. Padding of structures is not initialised.
     #[must_use]
     pub fn words(&self) -> &[MaybeUninit<u64>] {
         &self.words
@@ -419,7 +419,7 @@ impl<'a> Arguments<'a> {
         &self.transfers
     }
 
-    /// The same, to copy results to.
+    /// The same memory, as the destination of results.
     #[must_use]
     pub fn transfers_mut(&mut self) -> &mut [Transfer<'a>] {
         &mut self.transfers
@@ -434,7 +434,7 @@ impl<'a> Arguments<'a> {
         self.words[word] = MaybeUninit::new(address);
     }
 
-    /// What the kernel writes to and a launch may leave untouched.
+    /// The outputs that a launch may leave untouched.
     pub(super) fn outputs(&self) -> impl Iterator<Item = BoundOutput> {
         self.outputs.iter().copied()
     }

@@ -1,5 +1,5 @@
-//! What a launch must keep to so that a safe kernel is sound, what a kernel states beyond that, and
-//! the errors when a launch does not keep to it.
+//! The conditions of a launch for the soundness of a safe kernel, the further conditions that a kernel states, and the
+//! errors of a launch that violates them.
 //!
 //! Limits of the device (threads per block, shared memory) are the driver's business, not ours.
 
@@ -24,7 +24,7 @@ pub enum ContractError {
         kernel: &'static str,
         /// Threads of a block.
         block: [u32; 3],
-        /// What the kernel states.
+        /// The block that the kernel states.
         required: [u32; 3],
     },
     /// Blocks with more threads than the kernel states.
@@ -39,7 +39,7 @@ pub enum ContractError {
         block: [u32; 3],
         /// All of them.
         threads: u64,
-        /// What the kernel states.
+        /// The limit that the kernel states.
         limit: u32,
     },
     /// A grid that clusters of the size that the kernel states do not fill.
@@ -57,7 +57,7 @@ pub enum ContractError {
         blocks: u32,
         /// Blocks of a cluster along it.
         cluster: u32,
-        /// What the kernel states.
+        /// The shape that the kernel states.
         shape: [u32; 3],
     },
     /// Less dynamic shared memory than the kernel states.
@@ -70,7 +70,7 @@ pub enum ContractError {
         kernel: &'static str,
         /// Bytes that the launch gives a block.
         given: u32,
-        /// What the kernel states.
+        /// The number that the kernel states.
         needed: u32,
     },
     /// More dimensions than an output of one element per thread has.
@@ -176,7 +176,7 @@ pub enum ContractError {
         kernel: &'static str,
         /// The parameter.
         parameter: &'static str,
-        /// What is wrong.
+        /// The problem.
         error: ViewError,
     },
 }
@@ -287,7 +287,7 @@ fn dimensions(grid: [u32; 3], block: [u32; 3]) -> u8 {
     (1..=3u8).rev().find(|&rank| grid[usize::from(rank) - 1] > 1 || block[usize::from(rank) - 1] > 1).unwrap_or(1)
 }
 
-/// What the kernel states: see [`Contract`](super::Contract).
+/// Checks a launch against the kernel's contract: see [`Contract`](super::Contract).
 pub(super) fn check_stated(
     kernel: &'static Kernel,
     grid: [u32; 3],

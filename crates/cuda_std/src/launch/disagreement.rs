@@ -12,16 +12,16 @@ use crate::abi::description::{CLAUSES, Description};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Disagreement {
-    /// The launcher's parameter, where it is one.
+    /// The launcher's parameter, if the difference concerns a parameter.
     pub parameter: Option<&'static str>,
-    /// What the kernel in the PTX does: `takes ..`.
+    /// The behaviour of the kernel in the PTX: `takes ..`.
     pub found: String,
-    /// What its launcher does: `passes ..`.
+    /// The behaviour of its launcher: `passes ..`.
     pub expected: String,
 }
 
 impl Kernel {
-    /// What its macro writes into the PTX: see [`disagreement`](Self::disagreement).
+    /// The text that its macro writes into the PTX: see [`disagreement`](Self::disagreement).
     #[must_use]
     pub fn describe(&self) -> String {
         let description = Description {
@@ -127,7 +127,7 @@ impl<'t> StatedParameter<'t> {
     }
 }
 
-/// The parameter and what is compared of it.
+/// The parameter and its compared properties.
 impl fmt::Display for StatedParameter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Ok([rank, elements, size, align, words @ .., x, y, z]) = <[u64; NUMBERS]>::try_from(&*self.numbers) else {
@@ -251,7 +251,7 @@ mod tests {
         assert!(own.disagreement(&kernel(PER_BLOCK).describe()).is_some());
         assert!(own.disagreement(&kernel(CHUNKS).describe()).is_some());
         assert_eq!(own.disagreement(&kernel(RENAMED).describe()), None);
-        // What concerns the driver's compiler alone.
+        // Clauses that concern only the driver's compiler.
         let contract = Contract::ANY.min_blocks(2).max_registers(32);
         assert_eq!(own.disagreement(&kernel(PER_THREAD).with_contract(contract).describe()), None);
     }

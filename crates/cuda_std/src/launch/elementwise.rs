@@ -174,12 +174,12 @@ impl Plan {
 /// columns, so that what a warp leaves of a sector is written next to it; for an operand that is tall, tiles of 32 by 32
 /// elements, so that what a warp leaves of a sector is read below it.
 ///
-/// What a thread computes before its first element is worth a few accesses, so blocks have several tiles where elements are
-/// small, or where there are more than two axes to find one's way in: if there are more blocks than any device has at a time.
+/// The work of a thread before its first element costs a few accesses, so blocks compute several tiles if elements are
+/// small or there are more than two axes, and if there are more blocks than any device runs at a time.
 fn shape_of_launch(axes: &Axes, is_tall: bool, size: usize) -> ([u32; 3], [u32; 3]) {
     const THREADS: u32 = 256;
     const ENOUGH: u64 = 1 << 13;
-    // What does not fit into a grid, each block does in turn.
+    // If the tiles exceed the largest grid, each block computes several tiles in turn.
     const TALLEST: u32 = 65_535;
     let [columns, rows, ..] = axes.lengths;
     let chunk = CHUNK as u32;

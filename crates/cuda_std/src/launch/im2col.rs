@@ -13,7 +13,7 @@ use crate::collective::tensor::{Geometry, Im2colMap, Im2colTiling, Image, Swizzl
 ///
 /// # Safety
 ///
-/// As for [`TensorMemory`]: `encode_im2col` gives what the device takes for images that lie there as said.
+/// As for [`TensorMemory`]: `encode_im2col` gives the device's map of the images, which lie in memory as described.
 #[diagnostic::on_unimplemented(
     message = "no im2col map of elements `{T}` can be made of `{Self}`",
     label = "no device memory of elements `{T}`",
@@ -28,7 +28,7 @@ pub unsafe trait ImageMemory<'a, T>: TensorMemory<'a, T> {
     fn encode_im2col(address: u64, tiling: Im2colTiling) -> Result<Image, u32>;
 }
 
-/// What a kernel is told of a window, if it fits there.
+/// The window in the layout of the kernel's parameter, if it fits.
 fn geometry(window: &Window) -> Option<Geometry> {
     let places = window.places();
     let [images, rows, columns, channels] = window.images;

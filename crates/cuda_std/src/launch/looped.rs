@@ -14,11 +14,11 @@ use crate::array::vectorize::AXES;
 #[derive(Debug, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct Signature {
-    /// As it is written.
+    /// The source text.
     pub text: &'static str,
-    /// Of each operand.
+    /// The axes of each operand.
     pub operands: &'static [&'static [Length]],
-    /// Of the result.
+    /// The axes of the result.
     pub result: &'static [Length],
 }
 
@@ -26,7 +26,7 @@ pub struct Signature {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
 pub enum Length {
-    /// The same wherever it has this name.
+    /// A named length: axes with the same name have the same length.
     Named(&'static str),
     /// A number.
     Fixed(usize),
@@ -181,7 +181,7 @@ impl<'a> Arguments<'a> {
     fn push_looped(&mut self, operand: Region<'a>, steps: &[i32; AXES], core: &[u32]) {
         let elements = operand.elements();
         let place = match operand.place {
-            // It has an address: the number is copied to one.
+            // The kernel takes an address, so the number is passed as memory.
             Place::Number(bytes) => Place::Host(HostMemory::Owned(bytes.to_vec())),
             place => place,
         };

@@ -1,8 +1,8 @@
 //! Calls of vectorized functions: operands broadcast to the shape of the result.
 //!
 //! The rules are NumPy's ("Broadcasting", NumPy manual): shapes are compared from their last axis on, and an axis of
-//! length 1 or none at all is as long as it has to be. Nothing is copied for it. What the kernels take is decided in
-//! `elementwise` and `looped`.
+//! length 1, or a missing axis, takes any length. Broadcasting copies nothing. `elementwise` and `looped` define the
+//! kernels' arguments.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -40,13 +40,13 @@ enum Kind {
 }
 
 impl Kernels {
-    /// Of a function of numbers: for operands that lie one element after the other, and for all others.
+    /// Kernels for a function of numbers: for contiguous operands, and for all others.
     #[must_use]
     pub const fn elementwise(function: &'static str, flat: &'static Kernel, strided: &'static Kernel) -> Self {
         Self(Kind::Elementwise(Elementwise { function, flat, strided }))
     }
 
-    /// Of a function of arrays.
+    /// The kernel for a function of arrays.
     #[must_use]
     pub const fn looped(function: &'static str, kernel: &'static Kernel, signature: &'static Signature) -> Self {
         Self(Kind::Looped(Looped { function, kernel, signature }))
@@ -116,7 +116,7 @@ pub enum ShapeError {
         function: &'static str,
         /// The shape.
         shape: Vec<usize>,
-        /// Those that are left.
+        /// The remaining axes.
         axes: usize,
     },
     /// An operand is no array of its shape, or too large.
@@ -124,7 +124,7 @@ pub enum ShapeError {
     View {
         /// The function.
         function: &'static str,
-        /// What is wrong.
+        /// The problem.
         error: ViewError,
     },
 }
@@ -189,8 +189,8 @@ impl<'a, T, D> Map<'a, T, D> {
     /// Joins a function's kernels and its operands. For the macros.
     ///
     /// # Safety
-    /// The kernels take operands of these types, in this order, and a result of `T`. Those of a function of arrays have at
-    /// least the dimensions of its signature.
+    /// The kernels take operands of these types, in this order, and a result of `T`. Operands of a function of arrays
+    /// have at least the dimensions of its signature.
     #[doc(hidden)]
     pub unsafe fn new(kernels: Kernels, operands: impl IntoIterator<Item = Region<'a>>) -> Self {
         Self { kernels, operands: operands.into_iter().collect(), result: PhantomData }
@@ -263,7 +263,7 @@ impl<T, const N: usize> Map<'_, T, Dim<N>> {
 }
 
 impl Region<'_> {
-    /// The strides in a larger shape: axes that are not there, or have one element, have stride 0.
+    /// The strides in a larger shape: missing axes, and axes of length 1, have stride 0.
     pub(super) fn strides_in(&self, shape: &[usize]) -> Strides {
         let missing = shape.len() - self.shape.len();
         let own = self.shape.iter().zip(&self.strides);

@@ -5,7 +5,7 @@
 //! and knows which host memory must be copied to the device and back. This module neither
 //! allocates device memory nor launches anything: a runtime does, in these steps.
 //!
-//! 1. [`Call::check`] with the shape of the launch. A kernel whose [`Contract`] is cooperative is launched so.
+//! 1. [`Call::check`] with the shape of the launch. A cooperative [`Contract`] needs a cooperative launch.
 //! 2. For each of [`Arguments::transfers`]: allocate [`HostMemory::bytes`] on the device, copy in
 //!    if [`HostMemory::source`] has something, and tell the address by [`Arguments::set_address`].
 //! 3. Launch [`Kernel::name`] with [`Arguments::parameters`].
@@ -80,7 +80,7 @@ pub use crate::abi::parameter::{Layout, Parameter, Role};
 pub struct Kernel {
     /// The name of the PTX entry: the function's, and of a generic kernel its types behind it.
     pub name: &'static str,
-    /// The module that the function is in, as `module_path!()` gives it.
+    /// The module of the function, from `module_path!()`.
     pub module_path: &'static str,
     /// The version of its package, if cargo compiles it.
     pub version: Option<&'static str>,
@@ -101,7 +101,7 @@ pub struct Kernel {
     /// The largest block that its shared memory has room for: threads along x, y and z. `None` for
     /// a kernel without `Shared` parameters.
     pub max_block: Option<[u32; 3]>,
-    /// What it states about its launches: `#[kernel(block = 256)]`.
+    /// The kernel's contract: `#[kernel(block = 256)]`.
     pub contract: Contract,
     /// Whether it is an `unsafe fn`, and so may access more than what its arguments borrow.
     pub is_unsafe: bool,
@@ -218,7 +218,7 @@ pub struct Call<'a> {
     arguments: Arguments<'a>,
 }
 
-/// What a runtime launches: a [`Call`], and nothing else. A trait, so that the compiler says what a launch takes.
+/// The argument of a launch: a [`Call`], and nothing else. A trait, for a better compiler message.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a call of a kernel",
     label = "not what a function with `#[kernel]` returns",

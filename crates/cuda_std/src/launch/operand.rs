@@ -20,9 +20,9 @@ use crate::array::strided::{Dimensions, LONGEST, View};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dim<const N: usize>;
 
-/// Numbers of dimensions that broadcast together: the result has as many as the one that has more.
+/// Broadcasting two shapes: the result has the larger number of dimensions.
 pub trait Broadcast<Other> {
-    /// The larger one.
+    /// The larger number of dimensions.
     type Output;
 }
 
@@ -50,7 +50,7 @@ broadcast! {
     label = "the function takes {CORE} of them"
 )]
 pub trait Split<const CORE: usize> {
-    /// Those that are left.
+    /// The remaining axes.
     type Around;
 }
 
@@ -150,7 +150,7 @@ pub struct Region<'a> {
     pub(super) place: Place<'a>,
     /// Bytes of an element.
     pub(super) size: usize,
-    /// What the address of an element is a multiple of.
+    /// The alignment of an element.
     pub(super) align: usize,
     pub(super) shape: Lengths,
     pub(super) strides: Strides,
@@ -235,7 +235,7 @@ impl<'a> Region<'a> {
         self.shape.iter().product()
     }
 
-    /// One dimension as several.
+    /// Splits one dimension into several.
     fn reshaped(mut self, shape: &[usize]) -> Self {
         let product = shape.iter().try_fold(1_usize, |all, &length| all.checked_mul(length));
         if product == Some(self.elements()) {
@@ -248,7 +248,7 @@ impl<'a> Region<'a> {
         self
     }
 
-    /// The dimensions as a kernel takes them, or what is wrong with them.
+    /// The dimensions in the layout of a kernel's parameter, or an error.
     fn dimensions<const N: usize>(&self) -> Result<Dimensions<N>, ViewError> {
         if let Some(problem) = &self.problem {
             return Err(problem.clone());
@@ -261,7 +261,7 @@ impl<'a> Region<'a> {
                 return Err(too_long());
             }
             dimensions.lengths[axis] = length as u32;
-            // Of an axis of one element it does not matter.
+            // The stride of an axis of length 1 does not matter.
             let stride = if length > 1 { stride } else { 0 };
             dimensions.strides[axis] = i32::try_from(stride).map_err(|_| too_long())?;
         }
@@ -294,7 +294,7 @@ pub(super) fn row_major(shape: &[usize]) -> Strides {
     strides
 }
 
-// SAFETY: address and dimensions of a region that is there, as the parameter has them.
+// SAFETY: binds the address and dimensions of a live region, in the layout of the parameter.
 unsafe impl<'a, T: Element + Copy, A: Operand<'a, T, Rank = Dim<N>>, const N: usize> Argument<'a, View<'_, T, N>>
     for A
 {

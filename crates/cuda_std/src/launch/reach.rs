@@ -1,4 +1,4 @@
-//! Which elements of its outputs a launch reaches: whether there are threads, or blocks, for all of them.
+//! Checks whether a launch reaches all elements of its outputs: whether it has enough threads or blocks.
 //!
 //! Whether a kernel then writes what its threads reach is its own affair.
 
@@ -19,8 +19,8 @@ pub struct Unreached {
     pub is_shaped: bool,
     /// Whether a kernel may reach the others too, by steps of the grid's size. It then reads that size.
     pub may_stride: bool,
-    /// Whether it is host memory that is copied back only: the elements that are not reached come from memory that nothing
-    /// has written.
+    /// Whether the output is host memory that is copied back, but not to the device: elements that are not reached come
+    /// from unwritten memory.
     pub comes_back: bool,
 }
 

@@ -42,11 +42,11 @@ pub unsafe trait TensorArray<'a, T>: Sized {
     fn encode(array: Strided, tiling: TensorTiling) -> Result<Image, u32>;
 }
 
-/// The same of an array that a kernel may write.
+/// An array that a kernel may write.
 ///
 /// # Safety
 ///
-/// As for [`TensorArray`]; the memory is borrowed mutably for `'a`, and each element is there once.
+/// As for [`TensorArray`]; the memory is borrowed mutably for `'a`, and its elements are distinct.
 #[diagnostic::on_unimplemented(
     message = "no output in tiles of elements `{T}` can be made of `{Self}`",
     note = "write a mutable view of an array with four dimensions, `array.view_mut()`"

@@ -84,7 +84,7 @@ pub unsafe trait TensorMemory<'a, T>: Sized {
     fn encode(address: u64, shape: TensorShape, tiling: TensorTiling) -> Result<Image, u32>;
 }
 
-/// The same of memory that a kernel may write.
+/// Memory that a kernel may write.
 ///
 /// # Safety
 ///
@@ -106,8 +106,8 @@ pub unsafe trait TensorMemoryMut<'a, T>: Sized {
     fn encode(address: u64, shape: TensorShape, tiling: TensorTiling) -> Result<Image, u32>;
 }
 
-/// Why a matrix cannot be bound: its memory is not as large as its shape says, or it has none, or, where it is written, elements
-/// are there twice.
+/// The reason why a matrix cannot be bound: its memory is smaller than its shape, or empty, or a written matrix has an
+/// element twice.
 fn unfit(elements: usize, shape: TensorShape, writes: bool) -> Option<ViewError> {
     let TensorShape { batches, rows, columns, .. } = shape;
     let lengths = if batches == 1 { vec![rows, columns] } else { vec![batches, rows, columns] };
@@ -147,7 +147,7 @@ fn bind<'a>(
         let row_bytes = if apart(row_bytes, shape.rows) { batch_bytes } else { row_bytes };
         Err(ViewError::TensorRows { row_bytes, address: memory.address })
     } else {
-        // Of what there is once, the stride is never used, but has to be one.
+        // The stride of a dimension of length 1 is never used, but has to be valid.
         let stride = |stride: usize, number: usize, least: usize| {
             if number == 1 { least.next_multiple_of(16) } else { stride }
         };

@@ -107,7 +107,7 @@ impl<T> core::ops::Deref for Constant<T> {
     }
 }
 
-/// What can be a static in constant memory: nothing in it changes. `Copy` says so, since what has interior mutability is not.
+/// A type for statics in constant memory, which never change: no `Copy` type has interior mutability.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "a `{Self}` cannot be in constant memory, to which threads do not write",
@@ -118,7 +118,7 @@ pub trait Unchanging: sealed::Unchanging {}
 
 impl<T: Copy> Unchanging for T {}
 
-// What the host writes between launches, kernels only read.
+// The host writes constants between launches; kernels only read them.
 impl<T: Pod> Unchanging for Constant<T> {}
 
 mod sealed {

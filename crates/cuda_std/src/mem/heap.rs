@@ -46,7 +46,7 @@ use core::alloc::{GlobalAlloc, Layout};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DeviceHeap;
 
-/// What `malloc` aligns to (CUDA C++ Programming Guide, "Dynamic Global Memory Allocation").
+/// The alignment of `malloc` (CUDA C++ Programming Guide, "Dynamic Global Memory Allocation").
 #[cfg(target_arch = "nvptx64")]
 const ALIGN: usize = 16;
 
@@ -94,7 +94,7 @@ unsafe impl GlobalAlloc for DeviceHeap {
     }
 }
 
-/// What a failed allocation comes to, in place of the compiler's handler.
+/// The result of a failed allocation, in place of the compiler's handler.
 #[cfg(target_arch = "nvptx64")]
 #[unsafe(no_mangle)]
 #[cold]

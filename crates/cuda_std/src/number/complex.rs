@@ -1,8 +1,8 @@
 //! Complex numbers, on the device and on the host: [`Complex`] is num-complex's, which the host's libraries take, so arrays of them
 //! are passed as they are.
 //!
-//! Arithmetic, `conj`, `norm_sqr`, `scale` and so on are its own. What needs functions of real numbers is [`GpuComplex`], which has
-//! those of [`GpuFloat`](crate::GpuFloat), on the device and on the host.
+//! Arithmetic, `conj`, `norm_sqr`, `scale` and so on are its own. Operations that need functions of real numbers are in
+//! [`GpuComplex`], based on [`GpuFloat`](crate::GpuFloat), on the device and on the host.
 //!
 //! ```
 //! use cuda_std::complex::{Complex32, GpuComplex};
@@ -96,7 +96,7 @@ macro_rules! complex {
             #[inline]
             fn exp(self) -> Self {
                 let size = GpuFloat::exp(self.re);
-                // Of these the product with a sine would be no number (C, annex G.6.3.1).
+                // For these numbers the product with a sine would be NaN (C, annex G.6.3.1).
                 if self.im == 0.0 {
                     return Self::new(size, self.im);
                 }

@@ -1,8 +1,8 @@
 //! Numbers of 16 bits: `f16` (IEEE 754's binary16) and `bf16` (the upper half of an `f32`), alone and
 //! in pairs.
 //!
-//! [`struct@f16`] and [`bf16`] are the types of the crate `half`, so host code that has them passes them as
-//! they are. In a kernel their arithmetic is the machine's: the link stage replaces the crate's
+//! [`struct@f16`] and [`bf16`] are the types of the crate `half`, so host code passes its values without
+//! conversion. In a kernel their arithmetic is the machine's: the link stage replaces the crate's
 //! conversions, and `a * b + c` becomes `fma.rn.f16`. A pair ([`F16x2`], [`Bf16x2`]) fills a register,
 //! and its arithmetic is one instruction for both.
 //!
@@ -67,7 +67,7 @@ pub use ::half::{bf16, f16};
 
 pub use super::float8::{e4m3, e5m2};
 
-/// What the machine has for numbers of 16 bits beyond the operators.
+/// Instructions for numbers of 16 bits beyond the operators.
 ///
 /// ```
 /// use cuda_std::half::{Half, bf16};

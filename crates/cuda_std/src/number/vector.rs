@@ -9,7 +9,7 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::number::half::{bf16, f16};
 
-/// Four numbers of 32 bits, aligned so that they are read and written as one.
+/// Four numbers of 32 bits, aligned to 16 bytes for vector loads and stores.
 ///
 /// The host makes them with [`vectors`], and gets numbers back with `bytemuck::cast_slice`.
 ///

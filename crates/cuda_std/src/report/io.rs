@@ -30,7 +30,7 @@ pub mod __std {
 /// A part of a format string. For the macros.
 #[derive(Clone, Copy, Debug)]
 pub enum Piece {
-    /// Text to be printed as it is.
+    /// Literal text.
     Text(&'static str),
     /// The next value.
     Value {
@@ -71,7 +71,7 @@ pub trait Print: sealed::Print + Copy {
     fn word(&self) -> Self::Word;
 }
 
-/// Values of one `print!`, as C lays them out. For the macros.
+/// Values of one `print!`, in C's layout. For the macros.
 ///
 /// # Safety
 ///
@@ -208,7 +208,7 @@ impl<P: Pieces, V: Values> Joined<P, V> {
 ///
 /// # Safety
 ///
-/// The format has as many values as there are.
+/// The format has one conversion for each value.
 #[inline(always)]
 pub unsafe fn emit<P: Pieces, V: Values>(_: P, values: V) {
     let format = Joined::<P, V>::TEXT.bytes.as_ptr();

@@ -1,4 +1,4 @@
-//! What a kernel tells the host besides its results: printed text, and panics.
+//! Output of kernels besides their results: printed text, and panics.
 
 pub mod io;
 pub mod panic;

@@ -20,7 +20,7 @@ fn difference(own: &Array<f32, 4>, golden: &Weights, name: &str) -> Result<f32> 
     Ok(differences.fold(0.0, f32::max) / largest)
 }
 
-/// Those of the velocities of noisy latents, and of the pictures that are made of the same ones.
+/// Differences of the velocities of noisy latents, and of the pictures decoded from these latents.
 fn differences<T: Element>(nn: &Nn) -> Result<[f32; 2]> {
     let golden = Weights::open(nn, concat!(env!("CARGO_MANIFEST_DIR"), "/digits/golden.safetensors"))?;
     let [rows, columns, channels] = LATENTS;

@@ -26,7 +26,7 @@ fn copy(name: &str) -> tempfile::TempDir {
     folder
 }
 
-/// What opening a folder says once a change is made to it, with its path left out.
+/// The error of opening a folder after a change to it, with its path left out.
 fn said(name: &str, change: impl FnOnce(&Path)) -> (Error, String) {
     let folder = copy(name);
     change(folder.path());

@@ -1,4 +1,4 @@
-//! The program, as it is called.
+//! Runs the program from the command line.
 
 use crate::pictures::goldens;
 use diffusion::Picture;
@@ -34,7 +34,7 @@ fn a_text_becomes_a_picture() {
     assert_ne!(other, picture);
 }
 
-/// What the program prints that draws each digit once.
+/// The output of the program for one picture of each digit.
 fn digits(environment: &[(&str, &str)]) -> String {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let file = folder.path().join("digits.png");

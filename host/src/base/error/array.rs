@@ -7,7 +7,7 @@ use cuda_std::launch::ShapeError;
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArrayError {
-    /// A shape that does not multiply up to the elements that are there.
+    /// A shape whose product differs from the number of elements.
     #[error("{elements} elements have no shape {shape:?}; give a shape that multiplies up to {elements}")]
     Elements {
         /// How many elements there are.

@@ -12,7 +12,7 @@ use crate::base::driver::is_forked;
 #[derive(Clone, thiserror::Error)]
 #[error("could not {operation}: {text} ({name}, {code}){}", help(*.code))]
 pub struct DriverError {
-    /// What was being done, as the end of "could not …".
+    /// The operation, as the end of "could not …".
     pub operation: String,
     /// The number of the `CUresult`.
     pub code: u32,
@@ -25,8 +25,8 @@ pub struct DriverError {
 /// A kernel that failed on the device. Its context is lost.
 #[derive(Clone, thiserror::Error)]
 pub struct Fault {
-    /// What the driver said, and during which operation it said so. Launches are asynchronous, so
-    /// that may be a later call than the launch.
+    /// The driver's error, and the operation that returned it. Launches are asynchronous, so
+    /// the operation may be a later call than the launch.
     pub error: DriverError,
     /// The kernel that was launched last before the driver said so.
     pub kernel: Option<&'static str>,
@@ -125,7 +125,7 @@ impl Code {
             C::CUDA_ERROR_INVALID_SOURCE,
             C::CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND,
             C::CUDA_ERROR_SHARED_OBJECT_INIT_FAILED,
-            // What cust makes of a code that it does not know, such as that of a PTX version.
+            // The result of cust for an unknown code, such as the code of an unsupported PTX version.
             C::CUDA_ERROR_UNKNOWN,
         ];
         CODE.iter().any(|code| *code as u32 == self.0)
@@ -163,7 +163,7 @@ impl DriverError {
     }
 }
 
-/// What helps against the errors that people meet most often.
+/// Advice for the most frequent errors.
 fn help(code: u32) -> &'static str {
     match code {
         3 if is_forked() => {

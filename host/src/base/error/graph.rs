@@ -1,4 +1,4 @@
-//! What cannot be part of a graph.
+//! Operations that cannot be part of a graph.
 
 /// Why a launch was not recorded for a graph.
 #[derive(Clone, thiserror::Error)]
@@ -44,7 +44,7 @@ pub enum GraphError {
          help: do it on another stream, or after the capture"
     )]
     NotALaunch {
-        /// What was asked for.
+        /// The requested operation.
         operation: String,
     },
 
@@ -56,7 +56,7 @@ pub enum GraphError {
          the capture; arrays and copies on the device have the default stream only"
     )]
     DefaultStream {
-        /// What was asked for.
+        /// The requested operation.
         operation: String,
     },
 

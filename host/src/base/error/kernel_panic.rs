@@ -4,8 +4,8 @@ use std::fmt;
 
 /// A thread of a kernel panicked: an index out of bounds, a failed assertion, an overflow where it is checked, an `unwrap` of nothing.
 ///
-/// The thread ended there; the others ran on, and the launch to its end. What the kernel has written is incomplete.
-/// Unlike after a [`crate::error::Fault`], everything in the context can still be used.
+/// The thread ended there; the other threads ran on, and the launch completed. The output of the kernel is incomplete.
+/// Unlike after a [`crate::error::Fault`], the context remains usable.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelPanic {
@@ -23,7 +23,7 @@ pub struct KernelPanic {
     pub block: [u32; 3],
     /// Index of the thread in its block.
     pub thread: [u32; 3],
-    /// How many threads panicked. This is the first that said so.
+    /// The number of threads that panicked. The other fields describe the first of them.
     pub threads: u32,
 }
 

@@ -63,7 +63,7 @@ pub enum LaunchError {
         device: String,
         /// `x`, `y` or `z`.
         axis: char,
-        /// What was asked for.
+        /// The requested value.
         value: u32,
         /// The device's limit.
         limit: u32,
@@ -113,7 +113,7 @@ pub enum LaunchError {
         device: String,
         /// `x`, `y` or `z`.
         axis: char,
-        /// What was asked for.
+        /// The requested value.
         value: u64,
         /// The device's limit.
         limit: u32,
@@ -176,7 +176,7 @@ pub enum LaunchError {
         block: [u32; 3],
         /// Elements that the launch reaches.
         reached: usize,
-        /// Elements that there are.
+        /// The number of elements.
         elements: usize,
     },
 
@@ -185,7 +185,7 @@ pub enum LaunchError {
     Contract(ContractError),
 }
 
-/// What would fit: the block halved along its longest side, and the grid doubled there, until it does.
+/// A shape that fits: the block halved along its longest side, and the grid doubled there, until the block fits.
 fn smaller(grid: [u32; 3], block: [u32; 3], limit: u32) -> String {
     let threads = |block: [u32; 3]| block.iter().map(|&length| u64::from(length)).product::<u64>();
     let (mut fitting, mut blocks) = (block, grid.map(u64::from));
@@ -198,7 +198,7 @@ fn smaller(grid: [u32; 3], block: [u32; 3], limit: u32) -> String {
     format!("a grid of {} blocks of {} threads would fit", shape(&blocks), shape(&fitting))
 }
 
-/// What would fit of dynamic shared memory.
+/// The dynamic shared memory that fits.
 fn room(declared: u32, limit: u32) -> String {
     match limit.checked_sub(declared) {
         Some(room) => format!("a launch with at most {room} bytes of dynamic shared memory would fit"),

@@ -2,7 +2,7 @@
 
 use crate::base::error::Error;
 
-/// Operands of linear algebra that do not fit together, or that there is no kernel for.
+/// Operands of linear algebra that do not fit together, or that no kernel supports.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinalgError {
@@ -60,11 +60,11 @@ pub enum LinalgError {
     /// The bias or the output of a convolution that has another shape than the filter and the images ask for.
     #[error("the {operand} of this convolution has shape {wanted:?}, and an array of shape {shape:?} was given")]
     Operand {
-        /// Which one.
+        /// The operand.
         operand: &'static str,
         /// The shape that was given.
         shape: Vec<usize>,
-        /// The shape that it has to have.
+        /// The required shape.
         wanted: Vec<usize>,
     },
 

@@ -17,7 +17,7 @@ pub enum ModuleError {
     File {
         /// The file's path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: Arc<std::io::Error>,
     },
 
@@ -26,11 +26,11 @@ pub enum ModuleError {
     NotPtx {
         /// Where the text came from.
         module: String,
-        /// What gives it away.
+        /// The reason for the conclusion.
         reason: String,
     },
 
-    /// The text is not as `cuda_builder` wrote it.
+    /// The text was not written by `cuda_builder`, or has changed since.
     #[error(
         "{module} {}\n\
          help: build it anew with `cuda_builder` or `cargo xtask build-ptx`; PTX from nvcc or written by hand is loaded by \
@@ -50,7 +50,7 @@ pub enum ModuleError {
     Ptx {
         /// Where the text came from.
         module: String,
-        /// What the driver said.
+        /// The driver's error.
         error: Box<DriverError>,
         /// The compiler's messages, with line and column where it gives them.
         log: String,
@@ -65,7 +65,7 @@ pub enum ModuleError {
         module: String,
         /// The kernels that are in the module.
         available: Vec<String>,
-        /// Those whose names are much like the one asked for.
+        /// Kernels with similar names.
         near: Vec<String>,
         /// File and line of the kernel's source, where it is known.
         defined_at: Option<String>,
@@ -84,7 +84,7 @@ pub enum ModuleError {
         kernel: String,
         /// Where the module came from.
         module: String,
-        /// What it is compiled for.
+        /// The architectures that the kernel is compiled for.
         architectures: Vec<String>,
         /// The device's compute capability, major and minor.
         compute_capability: (u32, u32),
@@ -101,11 +101,11 @@ pub enum ModuleError {
         kernel: String,
         /// Where the module came from.
         module: String,
-        /// The launcher's parameter, if it is one that differs.
+        /// The launcher's parameter, if the difference concerns a parameter.
         parameter: Option<&'static str>,
-        /// What the kernel in the PTX does: `takes ..`.
+        /// The behaviour of the kernel in the PTX: `takes ..`.
         found: String,
-        /// What the launcher does: `passes ..`.
+        /// The behaviour of the launcher: `passes ..`.
         expected: String,
         /// File and line of the kernel's source.
         defined_at: String,
@@ -126,7 +126,7 @@ pub enum ModuleError {
         defined_at: String,
     },
 
-    /// The module has no such variable in constant memory, or one of another size.
+    /// The module lacks the variable in constant memory, or the variable has another size.
     #[error(
         "there is no constant `{constant}` of {expected} bytes in {module}{}\n\
          help: constants that no kernel uses are not in the PTX; otherwise it is older or newer than the program: build both \
@@ -140,7 +140,7 @@ pub enum ModuleError {
         module: String,
         /// Bytes of the type that the program uses.
         expected: usize,
-        /// Bytes of the variable that is there.
+        /// Bytes of the variable in the module, if the module has the variable.
         found: Option<usize>,
     },
 }
@@ -158,7 +158,7 @@ fn has(available: &[String], near: &[String]) -> String {
     }
 }
 
-/// What is to be known of architectures that later devices do not run.
+/// A note about architectures that later devices do not run.
 fn specific(architectures: &[String]) -> String {
     let specific = architectures.iter().find(|name| name.ends_with(['a', 'f']));
     specific.map_or_else(String::new, |name| {

@@ -11,9 +11,9 @@ pub enum NcclError {
          in LD_LIBRARY_PATH"
     )]
     Missing {
-        /// What was looked for.
+        /// The library that was looked for.
         library: String,
-        /// What the loader said.
+        /// The loader's error.
         cause: String,
     },
 
@@ -25,7 +25,7 @@ pub enum NcclError {
     NoFunction {
         /// The file.
         library: String,
-        /// What it lacks.
+        /// The missing function.
         function: String,
     },
 
@@ -45,18 +45,18 @@ pub enum NcclError {
     /// NCCL refused a call.
     #[error("NCCL could not {operation}: {text}{}\nhelp: NCCL_DEBUG=INFO makes it say more", detail.as_ref().map(|detail| format!(" ({detail})")).unwrap_or_default())]
     Refused {
-        /// What was asked for.
+        /// The requested operation.
         operation: &'static str,
         /// Its text for the code that it gave.
         text: String,
-        /// What it says about the last error, if anything.
+        /// NCCL's text about the last error, if any.
         detail: Option<String>,
     },
 
-    /// There are not as many buffers as devices.
+    /// The number of buffers differs from the number of devices.
     #[error("{operation} takes one buffer for each of the {devices} devices, and got {buffers}")]
     Buffers {
-        /// What was asked for.
+        /// The requested operation.
         operation: &'static str,
         /// Buffers passed.
         buffers: usize,
@@ -64,10 +64,10 @@ pub enum NcclError {
         devices: usize,
     },
 
-    /// A device was named that is not there.
+    /// The communicator has no device of this number.
     #[error("there is no device {rank} in this communicator: it has {count}, counted from 0")]
     NoSuchRank {
-        /// The place asked for.
+        /// The number asked for.
         rank: usize,
         /// Devices of the communicator.
         count: usize,

@@ -18,9 +18,9 @@ pub enum RankError {
     Environment {
         /// The variable.
         variable: &'static str,
-        /// What it is set to.
+        /// The value of the variable.
         value: Option<String>,
-        /// What it should be.
+        /// The required value.
         wanted: String,
     },
 
@@ -50,7 +50,7 @@ pub enum RankError {
     Address {
         /// Where.
         address: String,
-        /// What the system said.
+        /// The system's error.
         cause: String,
     },
 
@@ -66,7 +66,7 @@ pub enum RankError {
         address: String,
         /// How long.
         after: Duration,
-        /// What the system said last.
+        /// The system's last error.
         cause: String,
     },
 
@@ -77,7 +77,7 @@ pub enum RankError {
         list(ranks)
     )]
     Absent {
-        /// Those that did not.
+        /// The ranks that did not join.
         ranks: Vec<usize>,
         /// How many there should be.
         size: usize,
@@ -99,7 +99,7 @@ pub enum RankError {
     Lost {
         /// The rank.
         rank: usize,
-        /// What the others were doing.
+        /// The operation of the other ranks.
         operation: &'static str,
     },
 
@@ -111,7 +111,7 @@ pub enum RankError {
     Late {
         /// The rank.
         rank: usize,
-        /// What the others were doing.
+        /// The operation of the other ranks.
         operation: &'static str,
         /// How long they waited.
         after: Duration,
@@ -127,7 +127,7 @@ pub enum RankError {
         rank: usize,
         /// Its operation.
         theirs: String,
-        /// That of rank 0.
+        /// The operation of rank 0.
         ours: String,
     },
 
@@ -140,7 +140,7 @@ pub enum RankError {
     NoNccl {
         /// Why not.
         reason: TcpReason,
-        /// What this rank knows of it.
+        /// The cause, as far as this rank knows.
         cause: Option<String>,
     },
 
@@ -151,7 +151,7 @@ pub enum RankError {
          NCCL say more, RUMBA_RANK_TIMEOUT is how many seconds are waited"
     )]
     Stalled {
-        /// What the ranks were doing.
+        /// The operation of the ranks.
         operation: &'static str,
         /// How long.
         after: Duration,
@@ -162,9 +162,9 @@ pub enum RankError {
     Failed {
         /// The rank.
         rank: usize,
-        /// What all were doing.
+        /// The operation of all ranks.
         operation: &'static str,
-        /// What NCCL or the driver said there.
+        /// The error of NCCL or the driver at the rank.
         cause: String,
     },
 }
@@ -218,7 +218,7 @@ impl fmt::Display for TcpReason {
     }
 }
 
-/// Some ranks, as a sentence has them.
+/// Formats ranks for a sentence.
 fn list(ranks: &[usize]) -> String {
     let numbers: Vec<String> = ranks.iter().map(ToString::to_string).collect();
     match &numbers[..] {

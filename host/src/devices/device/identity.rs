@@ -1,4 +1,4 @@
-//! Which device is which: identifiers that stay the same between programs, unlike a device's number.
+//! Identifiers of devices that stay the same between programs, unlike a device's number.
 
 use crate::base::error::{Code, Error, Result, answer};
 use crate::devices::device::{Device, in_driver};
@@ -6,7 +6,7 @@ use cust::sys;
 use std::ffi::{CStr, CString};
 use std::fmt;
 
-/// What tells a device from all others of the world. Shown as `nvidia-smi -L` shows it.
+/// A globally unique identifier of a device. Shown as `nvidia-smi -L` shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Uuid(pub [u8; 16]);
 
@@ -43,7 +43,7 @@ impl Device {
     /// The device with this identifier.
     ///
     /// # Errors
-    /// [`Error::NoDeviceWith`] if there is none; the driver's.
+    /// [`Error::NoDeviceWith`] if no device has the identifier; the driver's errors.
     pub fn by_uuid(uuid: Uuid) -> Result<Device> {
         for device in Device::all()? {
             if device.uuid()? == uuid {
@@ -56,7 +56,7 @@ impl Device {
     /// The device in this place of the bus, for example `0000:3b:00.0`.
     ///
     /// # Errors
-    /// [`Error::NoDeviceWith`] if there is none; the driver's.
+    /// [`Error::NoDeviceWith`] if no device has the identifier; the driver's errors.
     pub fn by_pci_bus_id(id: &str) -> Result<Device> {
         // Also starts the driver.
         Device::count()?;
@@ -71,7 +71,7 @@ impl Device {
         Device::get(u32::try_from(raw).map_err(|_| none())?)
     }
 
-    /// What tells the device from all others.
+    /// The globally unique identifier of the device.
     ///
     /// # Errors
     /// The driver's.
@@ -89,7 +89,7 @@ impl Device {
     /// The driver's.
     pub fn pci_bus_id(&self) -> Result<String> {
         let mut text = [0_u8; 32];
-        // SAFETY: `text` has as many bytes as is said.
+        // SAFETY: the length passed is the length of `text`.
         let read = answer(unsafe {
             sys::cuDeviceGetPCIBusId(text.as_mut_ptr().cast(), text.len() as i32, self.slot.raw.as_raw())
         });

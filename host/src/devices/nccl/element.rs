@@ -1,4 +1,4 @@
-//! What collective operations work on, and how they combine it.
+//! Elements and reduction operators of collective operations.
 
 use bytemuck::Pod;
 use cuda_std::half::{bf16, f16};

@@ -1,6 +1,6 @@
 //! NCCL as it is loaded: its functions, by the signatures of `nccl.h`, and its answers as errors.
 //!
-//! The library stays loaded until the process ends. What may be called when is the business of the caller.
+//! The library stays loaded until the process ends. The caller observes the rules about when functions may be called.
 
 use crate::devices::nccl::processes::Processes;
 use crate::devices::nccl::{Element, NcclError, ReduceOp};
@@ -25,8 +25,8 @@ const OLDEST: c_int = 21_000;
 /// `cuLaunchHostFunc`.
 type LaunchHostFunc = unsafe extern "C" fn(CUstream, sys::CUhostFn, *mut c_void) -> sys::CUresult;
 
-/// What a stand-in for NCCL exports that works with the memory of the software device, as tests have one. It is given the driver's
-/// function by which it puts its work on a stream.
+/// The export of a stand-in for NCCL that works with the memory of the software device, as tests have one. The function
+/// receives the driver's function by which the stand-in puts its work on a stream.
 const ON_SOFTWARE: &[u8] = b"rumba_nccl_on_software";
 
 macro_rules! functions {
@@ -115,7 +115,7 @@ impl Library {
             unsafe { begin(sys::cuLaunchHostFunc) };
             library.on_software = true;
         }
-        // It may have started threads, so it stays.
+        // Never unloads the library, which may have started threads.
         std::mem::forget(loaded);
         let mut version = 0;
         // SAFETY: `version` is a valid place.
@@ -132,7 +132,7 @@ impl Library {
     pub(super) fn join(&self, ordinals: &[u32]) -> Result<Vec<Comm>, NcclError> {
         let ordinals: Vec<c_int> = ordinals.iter().map(|&ordinal| ordinal as c_int).collect();
         let mut comms = vec![Comm(std::ptr::null_mut()); ordinals.len()];
-        // SAFETY: both arrays have as many entries as is said.
+        // SAFETY: both arrays have the length that is passed.
         let joined = unsafe { (self.init_all)(comms.as_mut_ptr(), ordinals.len() as c_int, ordinals.as_ptr()) };
         self.check("join the devices", None, joined)?;
         Ok(comms)

@@ -1,6 +1,6 @@
-//! A communicator of several processes, of which this one has one rank: it never blocks, so that a rank that is gone is noticed.
+//! A communicator of several processes; this process has one rank. Calls never block, so that a lost rank is noticed.
 //!
-//! Who the other ranks are, and how long they are waited for, is the business of [`ranks`](crate::ranks).
+//! [`ranks`](crate::ranks) knows the other ranks, and how long to wait for them.
 
 use crate::base::error::Result;
 use crate::base::host_fn::outside_host_fn;
@@ -16,19 +16,19 @@ use std::ffi::c_int;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What ranks find each other by: `ncclUniqueId`.
+/// The identifier by which ranks find each other: `ncclUniqueId`.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(in crate::devices) struct UniqueId(pub(in crate::devices) [u8; 128]);
 
-/// `ncclConfig_t` as it was in 2.14. Newer versions read from `version` which fields there are.
+/// `ncclConfig_t` of NCCL 2.14. Newer versions of NCCL learn the fields from `version`.
 #[repr(C)]
 struct Config {
     size: usize,
     magic: u32,
     version: u32,
     blocking: c_int,
-    /// Behind what was there in 2.14; this is `NCCL_CONFIG_UNDEF_INT`.
+    /// Fills the space after the fields of NCCL 2.14; set to `NCCL_CONFIG_UNDEF_INT`.
     padding: c_int,
 }
 
@@ -92,7 +92,7 @@ impl Nccl {
         self.library.on_software
     }
 
-    /// What rank 0 sends to all others, who then come to where it listens.
+    /// The identifier that rank 0 sends to all other ranks, who then connect to its address.
     pub(in crate::devices) fn unique_id(self) -> Result<UniqueId, NcclError> {
         let mut id = UniqueId::zeroed();
         // SAFETY: `id` is a valid place.
@@ -101,7 +101,7 @@ impl Nccl {
         Ok(id)
     }
 
-    /// Begins to join the ranks; [`Rank::is_idle`] says when all are there.
+    /// Begins to join the ranks; [`Rank::is_idle`] reports when all ranks have joined.
     pub(in crate::devices) fn join(
         self,
         context: &Arc<Context>,
@@ -132,7 +132,7 @@ pub(in crate::devices) enum Collective {
 pub(in crate::devices) struct Rank {
     nccl: Nccl,
     context: Arc<Context>,
-    /// None: it was aborted.
+    /// None after an abort.
     comm: Option<Comm>,
 }
 
@@ -228,7 +228,7 @@ impl Rank {
             || {
                 let entered = self.context.enter(text)?;
                 let is_done = entered.check(mark.query(), text)? == EventStatus::Ready;
-                // What went wrong on the way to another machine is not told by the stream.
+                // The stream does not report errors on the way to another machine.
                 if !is_done && asked.elapsed() >= WATCH {
                     asked = Instant::now();
                     self.is_idle(operation)?;
@@ -267,7 +267,7 @@ impl Drop for Rank {
                 return;
             };
             let begin = Instant::now();
-            // SAFETY: it is alive; all its operations are done, which each has waited for.
+            // SAFETY: the communicator is alive; each operation has waited for its end, so all are done.
             let answer = unsafe { (nccl.processes.finalize)(comm) };
             let ended = nccl.library.check("end a communicator", Some(comm), answer).is_ok()
                 && loop {

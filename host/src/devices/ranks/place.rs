@@ -1,4 +1,4 @@
-//! Which rank this process is, and where ranks meet: from the variables that launchers of several processes set.
+//! The rank of this process, and the address where ranks meet: from the variables that launchers of processes set.
 
 use crate::base::error::{RankError, Result};
 use crate::devices::device::Device;
@@ -21,7 +21,7 @@ pub struct Place {
     pub transport: Choice,
 }
 
-/// How a rank asks to exchange data with the others. One that asks for NCCL or TCP gets nothing else, or an error.
+/// How a rank asks to exchange data. A rank that asks for NCCL or TCP gets exactly this transport, or an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
     /// By NCCL where all ranks can, else by TCP.
@@ -102,7 +102,7 @@ impl Place {
         }
     }
 
-    /// What the environment says, or [`alone`](Self::alone) if no launcher has started this process.
+    /// The rank from the environment, or [`alone`](Self::alone) if no launcher has started this process.
     ///
     /// | launcher | rank | ranks | on its machine |
     /// |---|---|---|---|
@@ -162,7 +162,7 @@ fn read(variables: Variables<'_>) -> Result<Place, RankError> {
     let launcher =
         LAUNCHERS.iter().find(|launcher| variables(launcher.size).is_some() && variables(launcher.rank).is_some());
     let Some(launcher) = launcher else {
-        // One of torchrun's variables alone is a mistake, of which a program would run as often as it was started.
+        // A single variable of torchrun is a mistake: each process would run the program as if it were alone.
         return match [LAUNCHERS[0].rank, LAUNCHERS[0].size].map(|name| variables(name).is_some()) {
             [true, false] => Err(missing(LAUNCHERS[0].size, "how many ranks there are")),
             [false, true] => Err(missing(LAUNCHERS[0].rank, "the number of this rank, from 0")),

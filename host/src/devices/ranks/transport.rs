@@ -13,7 +13,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Transport {
-    /// NVIDIA's NCCL: from device to device, by the fastest way that there is between them.
+    /// NVIDIA's NCCL: from device to device, by the fastest link between them.
     Nccl {
         /// Its version: major, minor, patch.
         version: (u32, u32, u32),
@@ -34,7 +34,7 @@ impl fmt::Display for Transport {
     }
 }
 
-/// What a rank can and wants, as it is sent to rank 0.
+/// The capabilities and the choice of a rank, as sent to rank 0.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 struct Offer {
@@ -55,7 +55,7 @@ const ANY: u32 = 0;
 const NCCL: u32 = 1;
 const TCP: u32 = 2;
 
-/// What rank 0 answers to all.
+/// The answer of rank 0 to all ranks.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Answer {
@@ -67,7 +67,7 @@ struct Answer {
     id: UniqueId,
 }
 
-/// What rank 0 makes of all offers, in the order of the ranks.
+/// The decision of rank 0 about all offers, in the order of the ranks.
 fn decide(offers: &[Offer]) -> Result<(), TcpReason> {
     let first = |is: &dyn Fn(&Offer) -> bool| offers.iter().position(is);
     if let Some(rank) = first(&|offer| offer.wants == TCP) {
@@ -103,7 +103,7 @@ fn encoded(reason: TcpReason) -> (u32, [u32; 2]) {
     }
 }
 
-/// None: no reason, and so NCCL.
+/// None if nothing prevents NCCL.
 fn decoded(reason: u32, [first, second]: [u32; 2]) -> Option<TcpReason> {
     let rank = first as usize;
     match reason {
@@ -116,7 +116,7 @@ fn decoded(reason: u32, [first, second]: [u32; 2]) -> Option<TcpReason> {
     }
 }
 
-/// What this rank has of NCCL: the library and its device.
+/// The parts of NCCL that this rank has: the library and its device.
 enum Own {
     Ready(Nccl, Device),
     NoGpu(Option<Error>),
@@ -164,7 +164,7 @@ impl Own {
         Ok(offer)
     }
 
-    /// What this rank knows of why there is no NCCL.
+    /// The reason why there is no NCCL, as far as this rank knows.
     fn cause(&self) -> Option<String> {
         match self {
             Own::NoGpu(error) => error.as_ref().map(ToString::to_string),
@@ -239,13 +239,13 @@ fn exchange(wire: &mut Wire, offer: Offer, own: &Own) -> Result<Answer> {
     Ok(answer)
 }
 
-/// What becomes of an error of one rank, which ends the group.
+/// Handles an error of one rank, which ends the group.
 pub(super) fn failed(wire: &mut Wire, operation: Operation, error: Error) -> Error {
     match error {
         // The group has ended already.
         Error::Rank(_) => error,
         Error::Nccl(error) => wire.fail(operation, &*error).into(),
-        // What the driver says is of this rank alone.
+        // The driver's error concerns this rank alone.
         error => {
             wire.end(RankError::Failed {
                 rank: wire.place().rank,

@@ -1,7 +1,7 @@
 //! Connections between ranks: every other rank has one to rank 0, by TCP.
 //!
 //! A rank that is not 0 sends a [`Call`] and its bytes. Rank 0 compares all calls with its own, and answers with a status: 0 and bytes, or
-//! the error that has ended the group. So each rank is told which one is lost, late or at another operation.
+//! the error that has ended the group. So each rank learns which rank is lost, late or at another operation.
 
 use super::place::{self, LONGEST_TIMEOUT, Place};
 use crate::base::error::RankError;
@@ -33,7 +33,7 @@ const GRACE: Duration = Duration::from_secs(1);
 /// No error has as many words.
 const LONGEST: u64 = 1 << 16;
 
-/// What ranks do together.
+/// A collective operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Join,
@@ -147,17 +147,17 @@ fn write(stream: &TcpStream, bytes: &[u8], end: Instant) -> Result<(), Broken> {
     })
 }
 
-/// What lies ready to be read from a connection.
+/// The data ready to be read from a connection.
 enum Peeked {
     Nothing,
     Bytes,
-    /// It is closed, or lost.
+    /// The connection is closed, or lost.
     End,
 }
 
 fn peek(link: &TcpStream) -> Peeked {
     let peeked = link.set_nonblocking(true).and_then(|()| link.peek(&mut [0]));
-    // What follows waits, by its timeouts.
+    // Later reads block, with timeouts.
     let blocks = link.set_nonblocking(false);
     match (peeked, blocks) {
         (Ok(1..), Ok(())) => Peeked::Bytes,
@@ -168,8 +168,8 @@ fn peek(link: &TcpStream) -> Peeked {
     }
 }
 
-/// Listens at the port of an address: on all interfaces, since a machine's own name may mean another of its addresses than on other
-/// machines (Debian's is 127.0.1.1 on itself). Only an address that no other machine can reach is taken as it is.
+/// Listens at the port of an address: on all interfaces, since a machine may resolve its own name to another address
+/// than other machines do (Debian to 127.0.1.1). A loopback address is bound exactly.
 fn listen(address: &str) -> std::io::Result<TcpListener> {
     let (host, port) = address.rsplit_once(':').ok_or(ErrorKind::InvalidInput)?;
     let port: u16 = port.parse().map_err(|_| ErrorKind::InvalidInput)?;
@@ -177,9 +177,9 @@ fn listen(address: &str) -> std::io::Result<TcpListener> {
     if host == "localhost" || literal.is_ok_and(|address| address.is_loopback()) {
         return TcpListener::bind(address);
     }
-    // Its addresses are looked up so that a name without any is an error here too.
+    // The name is resolved so that a name without addresses is an error here too.
     address.to_socket_addrs()?;
-    // By the sixth version of IP the fourth is served as well, unless the system has only the fourth.
+    // An IPv6 socket accepts IPv4 connections as well; a system may have IPv4 only.
     let first = TcpListener::bind((Ipv6Addr::UNSPECIFIED, port));
     first.or_else(|error| match error.kind() {
         ErrorKind::AddrInUse | ErrorKind::PermissionDenied => Err(error),
@@ -208,7 +208,7 @@ struct NewLink {
     read: usize,
 }
 
-/// What the first words of a connection say.
+/// The meaning of the first words of a connection.
 enum Hello {
     /// They have not come yet.
     Waits,
@@ -216,7 +216,7 @@ enum Hello {
         rank: usize,
         size: usize,
     },
-    /// It is no rank, or says nothing.
+    /// The peer is no rank, or sends nothing.
     Other,
 }
 
@@ -230,7 +230,7 @@ impl NewLink {
         let bytes = bytes_of_mut(&mut self.words);
         let come = self.stream.set_nonblocking(true).and_then(|()| {
             let come = self.stream.read(&mut bytes[self.read..]);
-            // What follows waits, by its timeouts.
+            // Later reads block, with timeouts.
             self.stream.set_nonblocking(false).and(come)
         });
         match come {
@@ -259,12 +259,12 @@ pub(super) struct Wire {
     begun: Instant,
     /// A rank whose connection ended during the operation, and when that was seen.
     gone: Option<(usize, Instant)>,
-    /// What has ended the group.
+    /// The error that has ended the group.
     ended: Option<RankError>,
 }
 
 impl Wire {
-    /// Waits until all ranks are there.
+    /// Waits until all ranks have joined.
     pub(super) fn join(place: &Place) -> Result<Wire, RankError> {
         let (rank, size) = (place.rank, place.size);
         place::check(rank, size)?;
@@ -291,7 +291,7 @@ impl Wire {
         &self.place
     }
 
-    /// Rank 0: takes connections until there is one of each rank. What is no rank is let go.
+    /// Rank 0: accepts connections until each rank has one. Connections from other programs are closed.
     fn listen(&mut self, end: Instant) -> Result<(), RankError> {
         let Place { address, size, timeout, .. } = self.place.clone();
         let listener = listen(&address).and_then(|listener| {
@@ -343,7 +343,7 @@ impl Wire {
         }
     }
 
-    /// Another rank: looks for rank 0, and waits for its word that all are there.
+    /// Other ranks: connect to rank 0, and wait for its message that all ranks have joined.
     fn find(&mut self, end: Instant) -> Result<(), RankError> {
         let Place { rank, size, address, timeout, .. } = self.place.clone();
         loop {
@@ -351,7 +351,7 @@ impl Wire {
                 Ok(link) => {
                     let _ = link.set_nodelay(true);
                     let hello: Words = [MAGIC, rank as u64, size as u64];
-                    // If it is lost, so is the answer.
+                    // If this message is lost, the answer never comes, which `deliver` reports.
                     let _ = write(&link, bytes_of(&hello), end);
                     self.links = vec![link];
                     return self.deliver(Operation::Join, &mut []);
@@ -435,7 +435,7 @@ impl Wire {
         })
     }
 
-    /// What rank 0 answers: that bytes follow, or why none do.
+    /// Reads the answer of rank 0: bytes follow, or an error.
     fn status(&mut self, operation: Operation, end: Instant) -> Result<(), RankError> {
         let mut count = 0_u64;
         let mut words = Vec::new();
@@ -463,16 +463,19 @@ impl Wire {
         self.deliver(call.operation, &mut [])
     }
 
-    /// While an operation that all ranks came to is done elsewhere: whether one of them is lost, or it takes too long.
+    /// Called while an operation of all ranks runs elsewhere: returns an error if a rank is lost, or the operation
+    /// takes too long.
     ///
-    /// A rank that has done its part may end before this one has, so what is left is waited for a little longer.
+    /// A rank that has done its part may end before this rank has, so the end of a connection is tolerated a little
+    /// longer.
     pub(super) fn watch(&mut self, operation: Operation) -> Result<(), RankError> {
         if let Some(error) = &self.ended {
             return Err(error.clone());
         }
         for index in 0..self.links.len() {
             match (peek(&self.links[index]), self.place.rank) {
-                // At rank 0, one that is ahead says what it comes to next. Elsewhere it is why the group ends.
+                // At rank 0, bytes are the next operation of a rank that is ahead. At other ranks, bytes are the
+                // group's error.
                 (Peeked::Nothing, _) | (Peeked::Bytes, 0) => {}
                 (Peeked::Bytes, _) => self.status(operation, Instant::now() + LAST_WORDS)?,
                 (Peeked::End, rank) => {
@@ -522,7 +525,7 @@ impl Wire {
         let links = std::mem::take(&mut self.links);
         if self.place.rank == 0 {
             links.iter().for_each(|link| tell(link, &error));
-            // What comes meanwhile is read: to close before would take the last words away (RFC 1122, section 4.2.2.13).
+            // Reads pending data: closing with unread data would discard the last words (RFC 1122, section 4.2.2.13).
             let end = Instant::now() + LAST_WORDS.min(self.place.timeout);
             let mut rest = [0; 4096];
             for link in &links {
@@ -550,7 +553,7 @@ const DISAGREEMENT: u64 = 6;
 const STALLED: u64 = 7;
 const FAILED: u64 = 8;
 
-/// An error of the group as words. The operation is the one that all are at.
+/// Encodes an error of the group as words. The operation is left out: all ranks know the current operation.
 fn encoded(error: &RankError) -> Vec<u64> {
     let millis = |time: &Duration| time.as_millis() as u64;
     match error {
@@ -577,7 +580,7 @@ fn encoded(error: &RankError) -> Vec<u64> {
             words.extend(cause.bytes().map(u64::from).take(LONGEST as usize / 2));
             words
         }
-        // Of one rank alone.
+        // Errors of one rank alone.
         RankError::Environment { .. }
         | RankError::TooManyRanks { .. }
         | RankError::Address { .. }
@@ -586,7 +589,7 @@ fn encoded(error: &RankError) -> Vec<u64> {
     }
 }
 
-/// What [`encoded`] made. Words that are none are the end of rank 0.
+/// Decodes the words of [`encoded`]. Invalid words mean the end of rank 0.
 fn decoded(words: &[u64], operation: Operation, size: usize, waited: Duration) -> RankError {
     let operation = operation.name();
     let time = |millis: u64| Duration::from_millis(millis).min(waited);

@@ -9,7 +9,7 @@ pub(super) struct Tile {
     pub(super) size: [usize; 2],
     pub(super) threads: u32,
     pub(super) cluster: usize,
-    /// How many of these have parts of the same sums. If it is one, they have places one below the other.
+    /// The number of blocks that share the terms of the same sums. With one slice, the blocks lie below each other.
     slices: usize,
     /// Share of the multiplying units' time that long sums use, in percent: measured on an H200.
     efficiency: usize,
@@ -60,7 +60,7 @@ impl Tile {
 
     /// How many cycles it takes about.
     pub(super) fn cost(&self, [places, outputs, steps]: [usize; 3], multiprocessors: usize) -> usize {
-        // What else a tile takes: to write it, or to add up its parts and write it.
+        // The overhead of a tile: writing it, or adding up its parts and writing the sum.
         let fixed = if self.slices > 1 { 5000 } else { 2300 };
         let rounds = self.clusters(places, outputs).div_ceil(self.resident(multiprocessors));
         // A multiprocessor multiplies 64 by 8 by 64 numbers in 16 cycles.

@@ -1,4 +1,4 @@
-//! Which kernel computes a product: a model of the time that each takes, and measurements of those that may be the fastest.
+//! Chooses the kernel of a product: a model of the kernels' times, and measurements of the most promising kernels.
 
 use super::pack::{Packed, in_vectors, pack};
 use super::types::{Multiply, Operands};
@@ -57,7 +57,7 @@ pub enum Way {
     StoredTf32,
 }
 
-/// What is known of a way.
+/// The properties of a kernel.
 struct Facts {
     /// Its name among measured answers.
     name: &'static str,
@@ -154,11 +154,11 @@ impl Way {
     fn plan<T: Multiply<U>, U: Pod>(self, operands: &Operands<'_, T, U>, capability: (u32, u32)) -> Option<Plan> {
         let (a, b, c) = (&operands.a, &operands.b, operands.c.view());
         let Some(variant) = self.group() else {
-            // Of elements from 4 bytes on, lines may lie one after the other as well as terms.
+            // For elements of 4 bytes or more, lines may be contiguous as well as terms.
             let lies = [*a, b.permute([0, 2, 1])]
                 .map(|operand| in_vectors(&operand) || size_of::<T>() >= 4 && in_vectors(&operand.permute([0, 2, 1])));
             let packs = lies.map(|lies| self.facts().in_vectors && !lies);
-            // Kernels that need no vectors are there without packing, too.
+            // Kernels that need no vectors also run without packing.
             let is_another = size_of::<T>() <= 2 || !self.facts().in_vectors || packs.contains(&true);
             return is_another.then_some(Plan { way: self, packs });
         };
@@ -174,11 +174,11 @@ impl Way {
         if !fits || !is_split && !is_plain && !self.has_epilogue() {
             return None;
         }
-        // Of plain products, other kernels are as fast.
+        // For plain products, other kernels are as fast.
         if self.is_fused() && (is_plain || !group::is_fusible(operands)) {
             return None;
         }
-        // Of both orders there are kernels for 16 bits, that write by tensor copies: of `b` alone in large tiles with an epilogue.
+        // Kernels for 16 bits that write by tensor copies take any order; with an epilogue only `b`, in large tiles.
         let any_order = size_of::<T>() == 2 && variant.copies;
         let [any_a, any_b] = [any_order && !self.is_fused(), any_order && self != Way::FusedSmall];
         let [a, b] = group::order(a, b);
@@ -254,7 +254,7 @@ impl Problem {
         all.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((1, f64::INFINITY))
     }
 
-    /// What products that are answered alike have in common: sizes of the same class.
+    /// The class of a product's sizes. Products of the same class share an answer.
     fn class(&self) -> String {
         let [batch, rows, columns, terms] = [self.batch, self.rows, self.columns, self.terms].map(class);
         format!("{batch}x{rows}x{columns}x{terms}")
@@ -293,7 +293,7 @@ fn plans<T: Multiply<U>, U: Pod>(
     plans
 }
 
-/// How many cycles a product of numbers with 16 bits takes about, `[rows, columns, terms]`, whose operands are there.
+/// The approximate cycles of a product of 16-bit numbers, `[rows, columns, terms]`, whose operands need no packing.
 pub(in crate::linalg) fn cycles_of_halves([rows, columns, terms]: [usize; 3], multiprocessors: f64) -> f64 {
     let problem = Problem::new([1, rows, columns, terms]);
     let plans = [Way::Large, Way::Small].map(|way| Plan { way, packs: [false; 2] });
@@ -308,7 +308,7 @@ const PERHAPS: f64 = 2.5;
 /// knows too little, and none shall take longer than by this one.
 const BRIEF: f64 = 200_000.0;
 
-/// Of plans in ascending order of their times, those that are measured.
+/// The candidates to measure, from plans in ascending order of their times.
 fn candidates(plans: &[(f64, Plan)]) -> SmallVec<[Plan; 4]> {
     let fastest = plans.first().map_or(0.0, |(time, _)| *time);
     let measured =
@@ -350,7 +350,7 @@ fn choose<T: Multiply<U>, U: Pod>(
     let last = |name: &'static str| name.rsplit("::").next().unwrap_or(name);
     let packs = candidates.iter().fold([false; 2], |all, plan| [all[0] | plan.packs[0], all[1] | plan.packs[1]]);
     let packs = packs.map(|packs| if packs { "packed" } else { "there" });
-    // Some kernels have no epilogue: an answer that was found among them is none of products that have one.
+    // Some kernels have no epilogue: their answers are invalid for products with an epilogue.
     let epilogue = if group::is_plain(operands) { "plain" } else { "epilogue" };
     let question = format!(
         "product {} {} {} {} {} {precision:?} {epilogue}",
@@ -446,7 +446,7 @@ fn carry_out<T: Multiply<U>, U: Pod>(
 mod tests {
     use super::{Plan, Problem, Way, candidates};
 
-    /// The ways that are measured of a product of `f16` whose operands are there, or have to be packed.
+    /// The kernels measured for a product of `f16` whose operands need no packing, or need packing.
     fn measured(problem: [usize; 4], packs: bool) -> Vec<Way> {
         let problem = Problem::new(problem);
         let ways = [Way::Large, Way::Small, Way::Stored, Way::Warps, Way::Elements];

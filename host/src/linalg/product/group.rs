@@ -9,7 +9,7 @@ use bytemuck::Pod;
 use cuda_std::launch::TensorShape;
 use rumba_linalg::product::Activation;
 
-/// What a kernel takes.
+/// The arguments of a kernel.
 pub(super) struct Tensors<'c, T: Multiply<U>, U: Pod> {
     pub(super) a: (DeviceSlice<'c, T>, TensorShape),
     pub(super) b: (DeviceSlice<'c, T>, TensorShape),
@@ -36,7 +36,7 @@ pub(super) fn order<T: Pod>(a: &ArrayView<'_, T, 3>, b: &ArrayView<'_, T, 3>) ->
 }
 
 impl<'c, T: Multiply<U>, U: Pod> Tensors<'c, T, U> {
-    /// Of operands that [`order`] says can be tensor maps, and an output in row-major order.
+    /// The tensors of operands that can be tensor maps according to [`order`], and of an output in row-major order.
     pub(super) fn new(operands: Operands<'c, T, U>) -> Self {
         let Operands { a, b, bias, residual, alpha, beta, activation, c } = operands;
         let transposed = order(&a, &b).map(|order| order.unwrap_or(false));
@@ -58,7 +58,7 @@ impl<'c, T: Multiply<U>, U: Pod> Tensors<'c, T, U> {
     }
 }
 
-/// Memory from the first to the last element, and how the matrices lie there. A matrix that serves for all is one.
+/// The memory from the first to the last element, and the layout of the matrices. A broadcast matrix counts once.
 pub(super) fn matrices<'c, T: Pod>(view: &ArrayView<'c, T, 3>) -> (DeviceSlice<'c, T>, TensorShape) {
     let ([batch, rows, columns], [apart, down, _]) = (view.shape(), view.strides());
     let batches = if apart == 0 { batch.min(1) } else { batch };

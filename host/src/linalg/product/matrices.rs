@@ -4,7 +4,7 @@ use crate::array::layout::Layout;
 use crate::array::{Array, ArrayView, ArrayViewMut};
 use bytemuck::Pod;
 
-/// What a product reads: arrays by reference and views, of two or three dimensions.
+/// An input of a product: arrays by reference and views, of two or three dimensions.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no operand of a product with elements of type `{T}`",
     note = "operands are `&Array<{T}, 2>`, `&Array<{T}, 3>` and views of them, such as `array.transpose()`"
@@ -36,7 +36,7 @@ impl<'a, T: Pod, const N: usize> Matrices<'a, T> for &'a Array<T, N> {
     }
 }
 
-/// The last three axes, of which those that are not there have one element.
+/// The last three axes; missing axes get length 1.
 fn of_three<const N: usize>(layout: &Layout<N>) -> Layout<3> {
     let axis = |axis: usize| (axis + N).checked_sub(3);
     Layout {

@@ -22,15 +22,15 @@ type Sums<'c> = (DeviceSlice<'c, f32>, [u32; 2]);
 /// Elements whose products to elements `U` may be computed in parts.
 #[doc(hidden)]
 pub trait InParts<U: Pod>: Pod {
-    /// Whether there are kernels for it.
+    /// Whether kernels exist for this pair of types.
     const IN_PARTS: bool = false;
 
-    /// The products of the parts. Both operands lie with their terms one after the other.
+    /// The products of the parts. The terms of both operands are contiguous.
     fn products<'c>(_: Placed<'c, Self>, _: Placed<'c, Self>, _: ArrayViewMut<'c, f32, 3>) -> Option<Call<'c>> {
         None
     }
 
-    /// What becomes of the sum of the parts, with a thread for each element.
+    /// The sum of the parts, converted to `U`, with a thread for each element.
     fn total<'c>(_: Sums<'c>, _: Operands<'c, Self, U>) -> Option<(LaunchConfig<'static>, Call<'c>)>
     where
         Self: Multiply<U>,

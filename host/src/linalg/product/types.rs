@@ -1,4 +1,4 @@
-//! Which elements are multiplied, and by which kernels.
+//! The element types of products, and their kernels.
 
 use super::choice::Way;
 use crate::array::{ArrayView, ArrayViewMut};
@@ -17,7 +17,7 @@ use super::parts::InParts;
             of their own, `i8` of `i32`"
 )]
 pub trait Multiply<U: Pod>: InParts<U> {
-    /// What products are summed in, and numbers of products are given as.
+    /// The type of sums, and of numbers such as scales.
     type Sum: Real;
     #[doc(hidden)]
     const ZERO: Self::Sum = Self::Sum::ZERO;
@@ -35,14 +35,14 @@ pub trait Multiply<U: Pod>: InParts<U> {
     fn call<'c>(way: Way, operands: Operands<'c, Self, U>) -> Call<'c>;
 }
 
-/// Those with activations.
+/// Kernels with activations.
 #[diagnostic::on_unimplemented(
     message = "a product of elements `{Self}` has no activation",
     note = "sums of `i8` are whole numbers"
 )]
 pub trait Float<U: Pod>: Multiply<U> {}
 
-/// What a kernel takes.
+/// The arguments of a kernel.
 #[doc(hidden)]
 pub struct Operands<'c, T: Multiply<U>, U: Pod> {
     pub(super) a: ArrayView<'c, T, 3>,

@@ -1,4 +1,4 @@
-//! What a device does when asked to: copies of a large buffer, an empty kernel, and kernels of nothing but multiply-adds.
+//! Measures a device: copies of a large buffer, an empty kernel, and kernels of nothing but multiply-adds.
 //!
 //! Each figure is the best of a few runs. The kernels are PTX made here, a chain of multiply-adds per accumulator, so that
 //! neither memory nor the compiler has a say. Tensor cores are measured by `mma.sync`, which does not reach the peak
@@ -26,7 +26,7 @@ const LONG_ENOUGH: Duration = Duration::from_millis(4);
 const CHAINS: usize = 8;
 const PASS: usize = 16;
 
-/// What a device does when asked to; see [`Device::measure`].
+/// The measured rates of a device; see [`Device::measure`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Measured {
@@ -99,7 +99,7 @@ impl Device {
         })?;
         let mut rates = Vec::new();
         for (unit, program) in Unit::ALL.into_iter().zip(&PROGRAMS) {
-            // What the device's compiler refuses, the device does not have.
+            // The device lacks instructions that its compiler refuses.
             if let Ok(module) = program.load(self) {
                 rates.push((unit, program.measure(self, &module)?));
             }

@@ -94,7 +94,7 @@ const TABLE: &[Entry] = &[
     ((12, 0), [ 128,  128, 128,   2,  128,          512,  512,  256,   0, 1024]), // Blackwell, GB20x
 ];
 
-/// Operations per clock of one multiprocessor. None: not in the table, or no such units.
+/// Operations per clock of one multiprocessor. None if the table lacks the device, or the device lacks the units.
 pub(super) fn per_clock(capability: (u32, u32), unit: Unit) -> Option<u32> {
     let (_, multiply_adds) = TABLE.iter().find(|(known, _)| *known == capability)?;
     let index = Unit::ALL.iter().position(|known| *known == unit)?;
@@ -105,7 +105,7 @@ pub(super) fn per_clock(capability: (u32, u32), unit: Unit) -> Option<u32> {
 mod tests {
     use super::{TABLE, Unit, per_clock};
 
-    /// What the data sheets say, in TFLOP/s, with the multiprocessors and the clock in MHz that they are meant for.
+    /// The data sheets' values, in TFLOP/s, with the multiprocessors and the clock in MHz that they refer to.
     #[test]
     fn datasheets_are_met() {
         for (capability, unit, multiprocessors, megahertz, expected) in [

@@ -1,4 +1,4 @@
-//! What the software device counts while the same program runs there, as the cost of a kernel's launch.
+//! Counts of the software device for the same program, as the cost of a kernel's launch.
 //!
 //! `RUMBA_PROFILE_JSON` makes the device write a line for each launch. Operations are taken from the instructions, bytes from
 //! the sectors of global memory that warps asked for: caches are not modelled, so that a kernel that reads something
@@ -33,7 +33,7 @@ struct Global {
 
 impl Profile {
     /// Takes the costs of kernels from what the software device has counted, in the form of `RUMBA_PROFILE_JSON`: the mean
-    /// of each kernel's launches. Lines that have another form are passed over.
+    /// of each kernel's launches. Lines of any other form are skipped.
     pub fn set_counts(&mut self, json: &str) {
         let mut sums = BTreeMap::<String, (u64, Cost)>::new();
         for launch in json.lines().filter_map(|line| serde_json::from_str::<Launch>(line).ok()) {

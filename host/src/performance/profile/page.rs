@@ -37,7 +37,7 @@ th:first-child, td:first-child { text-align: left; }
 .wrap { overflow-x: auto; } svg { display: block; max-width: none; }
 ";
 
-/// A row of the timeline: what it is called, and what lies on it.
+/// A row of the timeline: its name and its boxes.
 struct Track {
     name: String,
     boxes: Vec<Box>,
@@ -152,7 +152,7 @@ fn ticks(length: f64) -> impl Iterator<Item = f64> {
     (0..=(length / step) as u32).map(move |tick| f64::from(tick) * step)
 }
 
-/// What the colours mean.
+/// The legend of the colours.
 fn key(profile: &Profile) -> Vec<(String, &'static str)> {
     let mut key: Vec<(String, &str)> = kernel_colours(profile).into_iter().collect();
     let copies = profile.copies();

@@ -16,7 +16,7 @@ impl Profile {
         self.chart(measured).map(|chart| chart.svg())
     }
 
-    /// The same as PNG.
+    /// The roofline as PNG.
     pub fn roofline_png(&self, measured: Option<&Measured>) -> Option<Vec<u8>> {
         self.chart(measured).map(|chart| chart.png())
     }
@@ -82,7 +82,7 @@ fn roof(name: &str, bandwidth: f64, top: f64, from: f64, to: f64, style: Style) 
     Series { name: format!("{name}, {}B/s", units::scaled(bandwidth)), points: points.collect(), style }
 }
 
-/// What a device allows.
+/// The limits of a device.
 struct Roofs {
     kind: &'static str,
     memory: f64,

@@ -58,7 +58,7 @@ pub(super) fn share(part: Duration, whole: Duration) -> f64 {
     }
 }
 
-/// What the columns of [`Profile::cells`] are called.
+/// The headings of the columns of [`Profile::cells`].
 pub(super) const COLUMNS: [&str; 14] = [
     "",
     "calls",

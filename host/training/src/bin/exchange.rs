@@ -1,4 +1,4 @@
-//! What exchanges between ranks cost, and whether both ways, NCCL and TCP, give the same: the collective operations of
+//! Measures exchanges between ranks, and compares the results of NCCL and TCP: the collective operations of
 //! `rumba::ranks` on buffers of several sizes.
 
 use anyhow::{Context, Result, ensure};
@@ -82,12 +82,12 @@ fn shortened(text: &str) -> &str {
     text.get(..200).unwrap_or(text)
 }
 
-/// What a group of all ranks came to.
+/// The measurements of a group of all ranks.
 struct Measured {
     transport: Transport,
-    /// What each operation gave.
+    /// The result of each operation.
     results: Vec<String>,
-    /// Of all-reduces, with their bytes.
+    /// The sizes of all-reduces in bytes, and their times.
     times: Vec<(usize, Duration)>,
 }
 

@@ -4,7 +4,7 @@
 use cuda_std::prelude::*;
 
 cuda_std::constant! {
-    /// What [`gain`] multiplies by.
+    /// The factor of [`gain`].
     pub static GAIN: u32 = 3;
 }
 

@@ -27,7 +27,7 @@ pub(super) fn made_and_dropped(_: &World) -> Result<()> {
     Ok(())
 }
 
-/// What was made before a reset is gone, and says so.
+/// Objects made before a reset are gone, and their uses are errors.
 pub(super) fn reset(world: &World) -> Result<()> {
     let device = other()?;
     let (old, stream) = (device.buffer_from(&[1_u8; 10])?, device.stream()?);
@@ -102,7 +102,7 @@ pub(super) fn ranks(world: &World) -> Result<()> {
         let threads = [0, 1].map(|number| scope.spawn(move || rank(number)));
         threads.into_iter().map(|thread| thread.join().expect("no rank panics")).collect()
     });
-    // What a rank met itself comes before what it was told of the other, and before what followed from a lost context.
+    // A rank's own error comes before the error that another rank reported, and before consequences of a lost context.
     results.sort_by_key(|result| match result {
         Err(Error::Rank(_)) => 2,
         Err(Error::ContextLost { .. }) => 1,

@@ -67,7 +67,7 @@ pub(super) fn by_hand(world: &World) -> Result<()> {
     let words = world.device.zeros::<u32>(1)?;
     // SAFETY: the one parameter is bound below.
     let mut call = unsafe { Call::new(&KERNEL) };
-    // SAFETY: as above; the word is there until the kernel has ended.
+    // SAFETY: as above; the word exists until the kernel has ended.
     unsafe { call.arguments_mut() }.push_value(words.as_device_pointer().address());
     module.launch((1, 1), call)?;
     assert_eq!(words.to_vec()?, [77]);

@@ -11,7 +11,7 @@ use crate::World;
 /// How long a function of a stream may take to come.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a callback sends, which is called in any case.
+/// Receives the value of a callback, which runs in any case.
 fn received<T>(receiver: &Receiver<T>) -> T {
     receiver.recv_timeout(PATIENCE).expect("callbacks are called")
 }
@@ -69,7 +69,7 @@ pub(super) fn callbacks(world: &World) -> Result<()> {
         added.push(stream.add_callback(move |outcome| sender.send((index, outcome)).expect("the scenario waits")));
     }
     let (added, failed): (Vec<_>, Vec<_>) = added.into_iter().partition(Result::is_ok);
-    // Those that were added come, whatever became of the others.
+    // Callbacks that were added run, whatever became of the others.
     let outcomes: Vec<_> = added.iter().map(|_| received(&receiver)).collect();
     failed.into_iter().collect::<Result<()>>()?;
     for (place, (index, outcome)) in outcomes.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Reference of `cuda/tma.cu`. The numbers are such that every sum is exact.
+//! Reference of `cuda/tma.cu`. The inputs are small integers, so every sum is exact.
 
 use anyhow::Result;
 use cust::memory::DeviceBuffer;

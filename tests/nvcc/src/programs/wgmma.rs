@@ -1,4 +1,4 @@
-//! Reference of `cuda/wgmma.cu`. The numbers are such that every sum is exact.
+//! Reference of `cuda/wgmma.cu`. The inputs are small integers, so every sum is exact.
 
 use anyhow::Result;
 use bytemuck::{AnyBitPattern, NoUninit};

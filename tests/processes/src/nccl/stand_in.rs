@@ -39,7 +39,7 @@ struct Comm {
     link: Mutex<Option<TcpStream>>,
 }
 
-/// What each rank sends in front of its elements.
+/// The header that each rank sends before its elements.
 #[derive(Clone, Copy, PartialEq)]
 struct Head {
     kind: u64,
@@ -216,7 +216,7 @@ unsafe extern "C" fn ncclCommInitRankConfig(
     if config.magic != 0xcafe_beef || config.version != 21_400 || config.size != 24 || id.0[127] != 7 {
         return INVALID_ARGUMENT;
     }
-    // Who would notice that a rank is gone?
+    // Refuses blocking communicators, which would not notice that a rank is lost.
     if config.blocking != 0 || size < 1 || rank >= size {
         return INVALID_USAGE;
     }
@@ -254,7 +254,7 @@ fn receive(comm: &Comm, link: &mut TcpStream, bytes: &mut [u8]) -> bool {
             return false;
         }
         match link.read(&mut bytes[done..]) {
-            // What is lost is waited for, as between GPUs that share memory.
+            // Waits even for a lost peer, as NCCL does between GPUs that share memory.
             Ok(0) => thread::sleep(Duration::from_millis(5)),
             Ok(count) => done += count,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
@@ -395,7 +395,7 @@ unsafe extern "C" fn ncclCommAbort(comm: *const Comm) -> c_int {
     SUCCESS
 }
 
-/// What communicators of one process call, which a program on the software device does not make.
+/// Functions of communicators within one process, which a program on the software device never calls.
 macro_rules! unserved {
     ($($name:ident)*) => {$(
         #[unsafe(no_mangle)]

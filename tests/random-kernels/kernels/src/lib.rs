@@ -9,7 +9,7 @@
     reason = "generated expressions have parentheses, constants and variables that a person would not write"
 )]
 
-/// What every kernel reads.
+/// The inputs of every kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Inputs<'a> {
     pub words: &'a [u32],

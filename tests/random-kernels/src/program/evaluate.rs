@@ -1,6 +1,6 @@
 //! Runs programs on the host: each statement for all threads of a block before the next one.
 //!
-//! Values are bits in a `u64`. What an operation computes is Rust's own arithmetic of its type, so nothing here is shared with a device.
+//! Values are bits in a `u64`. Operations are Rust's own arithmetic of their type, so no code is shared with a device.
 #![allow(clippy::unnecessary_cast, reason = "macros write casts for every integer type, some of them to the same type")]
 
 use super::{
@@ -8,7 +8,7 @@ use super::{
     Type, Unary,
 };
 
-/// What every kernel reads.
+/// The inputs of every kernel.
 pub(crate) struct Data {
     pub(crate) words: Vec<u32>,
     pub(crate) longs: Vec<u64>,
@@ -31,7 +31,7 @@ impl Data {
     }
 }
 
-/// What a launch writes.
+/// The outputs of a launch.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) counters: Vec<u32>,
@@ -48,7 +48,7 @@ pub(crate) fn launch(program: &Program, data: &Data, outcome: &mut Outcome) {
     }
 }
 
-/// What a thread or a call of a function has of its own.
+/// The variables of a thread, or of a call of a function.
 #[derive(Clone)]
 struct Frame {
     vars: Vec<u64>,
@@ -485,7 +485,7 @@ fn collective_value(collective: Collective, ty: Type, values: &[u64], own: usize
     let all = || values.iter().copied();
     let fold = |binary: Binary, of: &[u64]| of.iter().copied().reduce(|a, b| binary_value(binary, ty, a, b));
     let reduced = |binary| fold(binary, values).expect("a warp has a lane");
-    // Lanes of which there is none keep their own value.
+    // Lanes whose source does not exist keep their own value.
     let from = |other: Option<usize>| other.and_then(|other| values.get(other)).copied().unwrap_or(values[own]);
     match collective {
         Collective::Shuffle => from(Some(lane)),

@@ -473,7 +473,7 @@ impl Generator {
             ],
         };
         let mut binary = *pick(&mut self.rng, all);
-        // Of signed numbers it is of another type.
+        // For signed numbers, the type differs.
         if binary == Binary::AbsDiff && unsigned(ty) != ty {
             binary = Binary::Subtract;
         }
@@ -533,7 +533,7 @@ impl Generator {
     }
 }
 
-/// A value as another type; what has no such conversion is compared or selected.
+/// Converts a value to another type; types without a conversion are compared or selected.
 fn convert(to: Type, from: Type, value: Expr) -> Expr {
     if to == from {
         return value;

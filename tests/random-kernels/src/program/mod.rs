@@ -94,7 +94,7 @@ impl Type {
     }
 }
 
-/// What a thread knows of its place, all of type `u32`.
+/// A thread's indices and sizes, all of type `u32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Special {
     ThreadX,
@@ -130,7 +130,7 @@ pub(crate) enum Binary {
     Add,
     Subtract,
     Multiply,
-    /// Of integers by a divisor that is made odd.
+    /// Integer division by a divisor that is made odd.
     Divide,
     Remainder,
     And,
@@ -221,7 +221,7 @@ pub(crate) enum Expr {
     Select(Box<[Expr; 3]>),
     /// The element at an index modulo the slice's length.
     Element(Slice, Box<Expr>),
-    /// The element at an index, or a constant's bits where there is none.
+    /// The element at an index, or a constant's bits if the index is outside.
     ElementOr(Slice, Box<Expr>, u64),
     /// The element of a local array at an index modulo [`LOCAL`].
     Local(usize, Box<Expr>),
@@ -248,7 +248,7 @@ pub(crate) const BINS: usize = 32;
 /// The numbers that each thread writes at the end.
 pub(crate) const RESULTS: usize = 4;
 
-/// What the lanes of a warp do together.
+/// Collective operations of the lanes of a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Collective {
     Shuffle,
@@ -322,12 +322,12 @@ pub(crate) enum Stmt {
     Count(Expr, Expr),
     /// As many rounds of the whole block.
     Rounds(u32, Vec<Stmt>),
-    /// Of the whole block: `var = collective(value)`, with a lane or a number of lanes for shuffles.
+    /// For the whole block: `var = collective(value)`, with a lane or a number of lanes for shuffles.
     Together(usize, Collective, Expr, Expr),
-    /// Of the whole block: writes words of the own element of shared memory, and runs statements that read all elements.
+    /// For the whole block: writes words of the own element of shared memory, and runs statements that read all.
     Phase(Vec<(usize, Expr)>, Vec<Stmt>),
-    /// Of the whole block: counts in shared memory, by an index modulo [`BINS`], then `var` is the own bin's number, or 0 for a
-    /// thread without one.
+    /// For the whole block: counts in shared memory, by an index modulo [`BINS`], then `var` is the own bin's number,
+    /// or 0 for a thread without a bin.
     Bins(usize, Expr, Expr),
 }
 

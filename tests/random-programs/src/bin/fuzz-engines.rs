@@ -244,7 +244,7 @@ fn start(args: &Args, number: usize, first: u64, step: u64, count: u64, said: &S
     Ok(Job { process, seed: None, heard: Instant::now(), next: first })
 }
 
-/// What came of the inputs.
+/// The outcomes of the inputs.
 #[derive(Default)]
 struct Counts {
     words: BTreeMap<String, u64>,
@@ -262,7 +262,7 @@ impl Counts {
         format!("{:6.0} s: {} programs: {}", since.elapsed().as_secs_f64(), self.inputs, words.join(", "))
     }
 
-    /// Inputs of which each one is a finding.
+    /// The number of inputs that are findings.
     fn bad(&self) -> u64 {
         let good = ["ended", "failed", "unknown"];
         self.words.iter().filter(|(word, _)| !good.contains(&word.as_str())).map(|(_, count)| *count).sum()

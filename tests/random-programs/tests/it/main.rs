@@ -33,8 +33,8 @@ fn a_program_follows_from_its_choices() {
 
 #[test]
 fn programs_are_defined() {
-    // Of several lanes that store to one word at a time, one wins: the last one on every engine. A thread that exits does not meet
-    // the others at their barriers, which wait for that.
+    // If several lanes store to one word at a time, one store wins: the last on every engine. A thread that exits does
+    // not arrive at the barriers of other threads, which wait for its exit.
     let others = ["cells of several", "atomic of several", "an access that may fail", "exit"];
     let engines = Engines::interpreters();
     let mut checked = 0;

@@ -1,4 +1,4 @@
-//! What NVIDIA's assembler makes of the kernels.
+//! The verdict of NVIDIA's assembler on the kernels.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::{attention, products, text};
 
-/// What the assembler says of a text. It takes half a minute and always says the same, so that it is asked once.
+/// The assembler's report about a text, which takes half a minute, and is cached because it never changes.
 fn assembled(ptxas: &Path, text: &str) -> String {
     let file = ptxas.metadata().expect("an installed assembler");
     let mut hasher = DefaultHasher::new();

@@ -68,7 +68,7 @@ fn by_warps_scores_and_sums_stay_in_registers() {
     }
 }
 
-/// What is made of the scores comes between the wait for them and the wait for the sums that go on meanwhile.
+/// The computation on the scores lies between the wait for them and the wait for the sums that run meanwhile.
 #[test]
 fn weights_are_computed_under_a_product() {
     for (name, _, _, keys) in KERNELS {

@@ -28,7 +28,7 @@ fn ptx() -> &'static str {
     })
 }
 
-/// Of the texts the one that devices of compute capability 9.0 run.
+/// The text for devices of compute capability 9.0.
 fn text() -> &'static str {
     rumba_ptx::set::choose(ptx(), (9, 0)).expect("a text for 9.0")
 }

@@ -19,7 +19,7 @@ use rumba_ptx::ast::{Block, Item, Statement};
 
 use crate::{ptx, text};
 
-/// The kernels that are looked at: those of products that have a `wgmma`.
+/// Whether the tests examine a kernel: products with a `wgmma`.
 fn is_one(opcodes: &[String]) -> bool {
     opcodes.iter().any(|opcode| opcode.starts_with("wgmma"))
 }
@@ -216,7 +216,7 @@ numbers! {
     i8: |value| value as i8, value;
 }
 
-/// What is written, and what an exact sum is then.
+/// The type of a product's output, and the rounding of an exact sum to this type.
 trait Written: bytemuck::Pod + PartialEq + std::fmt::Debug {
     const NOTHING: Self;
     fn rounded(sum: f64) -> Self;

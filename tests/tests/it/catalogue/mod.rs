@@ -64,7 +64,7 @@ fn variants() -> BTreeSet<String> {
     names
 }
 
-/// Which section a line of the catalogue begins.
+/// The section that a line of the catalogue begins.
 fn section(line: &str) -> Option<&str> {
     line.strip_prefix("### `")?.strip_suffix('`')
 }

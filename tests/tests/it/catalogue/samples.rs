@@ -422,7 +422,7 @@ pub fn samples() -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// What the library says of each; what `main` and `unwrap` print is the same.
+/// The library's text of each error; `main` and `unwrap` print the same text.
 pub(super) fn said<T: std::fmt::Display + std::fmt::Debug>(
     of: Vec<(&'static str, T)>,
 ) -> impl Iterator<Item = (&'static str, String)> {

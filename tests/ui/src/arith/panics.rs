@@ -1,4 +1,4 @@
-//! What Rust itself refuses: the thread panics, and says where.
+//! Errors that Rust itself detects: the thread panics, with the source line.
 
 use cuda_std::kernel;
 

@@ -90,7 +90,7 @@ pub unsafe fn loop_that_runs_once_at_least(y: *mut u32) {
     *y.add(tid()) = last.read_volatile();
 }
 
-/// What lies between the fields of a structure is copied with them, and never read.
+/// Padding between the fields of a structure is copied with them, and never read.
 //@ right, 1 x 32: zero 32
 #[kernel]
 pub unsafe fn padding_is_copied(y: *mut u32) {

@@ -1,4 +1,4 @@
-//! Accesses to memory that is not there, not the kernel's, or not aligned.
+//! Accesses to memory that does not exist, belongs to others, or is not aligned.
 
 pub mod copies;
 pub mod global;

@@ -116,7 +116,7 @@ pub unsafe fn atomic_exchange_of_lanes_with_sync_warp(x: *const u32, y: *mut u32
     *y.add(tid()) = atomic(tile.add(31 - tid())).load();
 }
 
-/// Which lanes are together behind a loop is not promised.
+/// The set of lanes that are converged behind a loop is unspecified.
 //@ wrong, finds schedule-dependent, 1 x 32: zero 32, out 32
 #[kernel]
 pub unsafe fn active_mask_behind_a_loop(x: *mut u32, y: *mut u32) {
@@ -164,7 +164,7 @@ pub unsafe fn leaders_by_ballot(count: *mut u32, y: *mut u32) {
     *y.add(tid()) = leader;
 }
 
-/// Both are atomic, and what is between is not.
+/// Load and store are atomic, but the update as a whole is not.
 //@ wrong, 1 x 32: zero 1, out 1
 #[kernel]
 pub unsafe fn count_by_load_and_store(count: *mut u32, y: *mut u32) {
@@ -185,7 +185,7 @@ pub unsafe fn count_by_atomic(count: *mut u32, y: *mut u32) {
     }
 }
 
-/// What lies between a load and a store is not atomic, though both are.
+/// Load and store are atomic, but not the code between them.
 //@ wrong, 1 x 32: zero 1, out 1
 #[kernel]
 pub unsafe fn counts_by_load_and_store_in_a_loop(count: *mut u32, y: *mut u32) {

@@ -1,4 +1,4 @@
-//! Asynchronous copies: what is accessed while one is under way.
+//! Asynchronous copies: accesses while a copy is pending.
 
 use cuda_std::kernel;
 use cuda_std::shared_array;

@@ -161,7 +161,7 @@ pub unsafe fn vote_in_a_uniform_loop(y: *mut u32) {
     }
 }
 
-/// What was active a branch ago.
+/// The mask of lanes that were active a branch ago.
 //@ right, 1 x 32: zero 32
 #[kernel]
 pub unsafe fn active_mask_of_another_place(y: *mut u32) {
@@ -180,7 +180,7 @@ pub unsafe fn mask_by_ballot(y: *mut u32) {
     }
 }
 
-/// Lanes that have returned are in the mask.
+/// The mask includes lanes that have returned.
 //@ right, 1 x 32: in 32, zero 32, 20
 #[kernel]
 pub unsafe fn reduction_after_a_return(x: *const u32, y: *mut u32, n: u32) {

@@ -1,4 +1,4 @@
-//! Every function of `cuda_std::float` as kernels. What is right, the package `ulp` knows.
+//! Every function of `cuda_std::float` as kernels. The package `ulp` has the references.
 //!
 //! A function of one `f32` is compared with itself in `f64` here, where four billion inputs take a GPU less than a
 //! second. All other values go to the host.
@@ -17,13 +17,13 @@ pub struct Worst {
     pub input: u32,
 }
 
-/// Which inputs are tried: those with the bits `first + step * i`, as many for each thread.
+/// The tested inputs: the numbers with the bits `first + step * i`, equally many for each thread.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct Inputs {
-    /// Bits of the first.
+    /// Bits of the first input.
     pub first: u32,
-    /// From one to the next; odd, so that all 2³² are different.
+    /// Step from one input to the next; odd, so that 2³² inputs are all different.
     pub step: u32,
     /// Inputs of each thread.
     pub per_thread: u32,
@@ -41,7 +41,7 @@ pub fn error(result: f32, reference: f64, floor: f64) -> f32 {
     if result.is_nan() || reference.is_nan() {
         return if result.is_nan() == reference.is_nan() { 0.0 } else { f32::INFINITY };
     }
-    // What rounds to infinity is infinite, which then counts as the power of 2 that comes next.
+    // Results that round to infinity count as the next power of 2.
     const BEYOND: f64 = 340_282_366_920_938_463_463_374_607_431_768_211_456.0;
     let limited = |x: f64| x.clamp(-BEYOND, BEYOND);
     let (result, reference) = (limited(f64::from(result)), limited(reference));

@@ -62,7 +62,7 @@ impl<T: Element, const N: usize> Disjoint<'_, T, Array<N>> {
                 // Beyond the first elements of some axis: the thread has none. Later steps stay inside.
                 return;
             };
-            // SAFETY: inside the shape, and each element is there once. No other thread of the grid visits this index:
+            // SAFETY: inside the shape, whose elements are distinct. No other thread of the grid visits this index:
             // along each axis of the grid it would differ from the thread's own by less than a grid.
             work(at, unsafe { &mut *element(self.start, offset) });
             let mut axis = N;
@@ -92,7 +92,7 @@ macro_rules! own {
                 let mut index = index.own().to_array().map(|at| at as usize);
                 index.reverse();
                 let offset = self.shape.offset(index)?;
-                // SAFETY: inside the shape, and each element is there once. No other thread has this index, and this
+                // SAFETY: inside the shape, whose elements are distinct. No other thread has this index, and this
                 // thread has no other reference to the element, since `self` is borrowed.
                 Some(unsafe { &mut *element(self.start, offset) })
             }
@@ -104,7 +104,7 @@ macro_rules! own {
                 self.get_mut(grid())
             }
 
-            /// Writes the thread's element, if it has one.
+            /// Writes the thread's element, if the thread owns an element.
             ///
             /// `st.global`; PTX 1.0.
             #[inline(always)]

@@ -23,8 +23,8 @@
 //! element, or its row or column; `each` goes through the thread's elements with their indices; `indices` says where they
 //! are, and `store` writes them, less those beyond the end.
 //!
-//! What is whose follows from the thread's position in the grid, so the launch must have no more dimensions than the
-//! output; the launcher checks that. None of them lets a thread see another's element: for that there are slices of
+//! Ownership follows from the thread's position in the grid, so the launch must have no more dimensions than the
+//! output; the launcher checks this. No layout lets a thread see another's element: use slices of
 //! [`Atomic`](crate::atomic::Atomic)s, and [`Shared`](crate::shared::Shared) memory.
 
 mod array;
@@ -55,7 +55,7 @@ use crate::array::strided::Dimensions;
 
 /// An output of which each thread has elements of its own: which ones, its [`Layout`] says. See the [module](self).
 ///
-/// It lives as long as the launch, `'l`, which is left out in a kernel's parameters: `mut y: Disjoint<f32, Striped<4>>`.
+/// The output lives as long as the launch, `'l`, which a kernel's parameters omit: `mut y: Disjoint<f32, Striped<4>>`.
 #[derive(Debug)]
 pub struct Disjoint<'l, T, L: Layout> {
     pub(crate) start: *mut T,
@@ -83,7 +83,7 @@ pub struct Disjoint<'l, T, L: Layout> {
 /// ```
 pub type DisjointSlice<'l, T> = Disjoint<'l, T, PerThread<1>>;
 
-/// Which elements of an output a thread has: a type that stands for the pattern, and has no values.
+/// The assignment of an output's elements to threads: a type that stands for the pattern, and has no values.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no layout of an output",
     label = "not a layout",
@@ -94,11 +94,11 @@ pub trait Layout: sealed::Layout {
     type Shape: Shape;
     /// How many dimensions a launch may have, and how many elements a thread has.
     const ROLE: Role;
-    /// What a thread or a block reaches of it.
+    /// The elements that a thread or a block reaches.
     const REACH: Reach;
 }
 
-/// What a thread or a block of a launch has of an output.
+/// The elements of an output that a thread or a block owns in a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reach {
@@ -110,14 +110,14 @@ pub enum Reach {
     Thread([usize; 3]),
     /// So many columns and rows for each block along x and y.
     Tile([usize; 2]),
-    /// The same with the blocks along y and x.
+    /// Tiles with the blocks along y and x.
     TransposedTile([usize; 2]),
     /// One element for each block.
     Block,
 }
 
 mod sealed {
-    /// What is given out by methods of this crate alone.
+    /// Methods for this crate alone.
     pub trait Layout {}
 
     /// The lengths of an output, and the PTX parameters behind its address that they are.
@@ -172,7 +172,7 @@ impl sealed::Shape for usize {
     }
 }
 
-/// A matrix: rows and columns. The launcher checks that they multiply up to the elements that are there.
+/// A matrix: rows and columns. The launcher checks that their product is the number of elements.
 impl sealed::Shape for [u32; 2] {
     type B = u32;
     type C = u32;
@@ -266,7 +266,7 @@ impl OfRows for [u32; 3] {
     }
 }
 
-/// Of any layout.
+/// Methods of all layouts.
 impl<T: Element, L: Layout> Disjoint<'_, T, L> {
     /// How long each axis is, the last being that along x: `[rows, columns]` of a matrix.
     #[inline(always)]
@@ -290,7 +290,7 @@ impl<T: Element, L: Layout> Disjoint<'_, T, L> {
     }
 }
 
-/// Of layouts of matrices and volumes.
+/// Methods of layouts of matrices and volumes.
 impl<T: Element, L: Layout<Shape: OfRows>> Disjoint<'_, T, L> {
     /// Rows of the matrix, or of a layer of the volume.
     #[inline(always)]
@@ -307,7 +307,7 @@ impl<T: Element, L: Layout<Shape: OfRows>> Disjoint<'_, T, L> {
     }
 }
 
-/// Of layouts of volumes.
+/// Methods of layouts of volumes.
 impl<T: Element, L: Layout<Shape = [u32; 3]>> Disjoint<'_, T, L> {
     /// Layers of the volume.
     #[inline(always)]
@@ -317,7 +317,7 @@ impl<T: Element, L: Layout<Shape = [u32; 3]>> Disjoint<'_, T, L> {
     }
 }
 
-// SAFETY: pointer and lengths of the elements that are there, which the launcher has checked. A thread reaches those of its
+// SAFETY: pointer and lengths of existing elements, as the launcher has checked. A thread reaches the elements of its
 // own position only, in a launch of the layout's rank: each method of a layout argues it.
 unsafe impl<T: Element, L: Layout> KernelParameter for Disjoint<'_, T, L> {
     const ROLE: Role = L::ROLE;

@@ -118,7 +118,7 @@ where
         self.get_mut(grid())
     }
 
-    /// Writes the thread's element, if it has one.
+    /// Writes the thread's element, if the thread owns an element.
     ///
     /// `st.global`; PTX 1.0.
     #[inline(always)]
@@ -129,7 +129,7 @@ where
     }
 
     /// # Safety
-    /// The element is there.
+    /// The element exists.
     #[inline(always)]
     unsafe fn element(&self, offset: usize) -> *mut T {
         // SAFETY: the caller's. Several lengths hide from the compiler that this cannot wrap around to null.

@@ -89,7 +89,7 @@ impl<T: Element + Copy, const N: usize, const V: usize, const RUN: usize>
         RUN * self.shape.div_ceil(RUN * self.tile_len() * grid_dim_x() as usize)
     }
 
-    /// The index of the first element of the block's tile; `usize::MAX` for a round so late that there is no such number.
+    /// The index of the first element of the block's tile; saturates at `usize::MAX` for very late rounds.
     #[inline(always)]
     #[must_use]
     pub fn tile_start(&self, round: usize) -> usize {
@@ -109,7 +109,7 @@ impl<T: Element + Copy, const N: usize, const V: usize, const RUN: usize>
         }
     }
 
-    /// What an input has where the thread's vectors are; where it has nothing, zero bytes.
+    /// The elements of an input at the positions of the thread's vectors; zero bytes beyond the end of the input.
     ///
     /// `ld.global.nc.v4.b32` or `.v2.b64`; PTX 3.1, sm_35.
     #[inline(always)]

@@ -46,7 +46,7 @@ pub enum ByBlock {}
 #[derive(Debug)]
 pub enum ByWarp {}
 
-/// What has a row: its number and how many there are in the grid, the thread's place in it and how many threads it has.
+/// The owner of a row: the row's number, the number of rows, the thread's index in the row, and the row's threads.
 #[derive(Debug)]
 struct Member {
     group: u32,
@@ -156,8 +156,8 @@ impl<'a, T: Element> Iterator for RowsMut<'a, T> {
         }
         self.next += self.member.groups as usize;
         let part = Row {
-            // SAFETY: the row is inside. It is one block's or warp's, by the remainder of its number in a launch of rank 1, which
-            // is given it once; and a column of it is one thread's.
+            // SAFETY: the row is inside. One block or warp owns the row, by the remainder of its number in a launch of
+            // rank 1, and receives it once; and one thread owns each column of the row.
             start: unsafe { self.start.add(row * columns as usize) },
             columns,
             thread: self.member.thread,

@@ -46,7 +46,7 @@ impl<const N: usize> Layout for Striped<N> {
 }
 
 impl<T: Element + Copy, const N: usize> Disjoint<'_, T, Striped<N>> {
-    /// Where the thread's elements are. Those of the last threads may lie beyond the end.
+    /// The positions of the thread's elements. Elements of the last threads may lie beyond the end.
     ///
     /// For kernels that do more between reading and writing than [`each_with`](Self::each_with) has room for; they end
     /// with [`store`](Self::store).
@@ -75,8 +75,8 @@ impl<T: Element + Copy, const N: usize> Disjoint<'_, T, Striped<N>> {
         let indices = self.indices();
         if indices[N - 1] < self.shape {
             for (index, value) in indices.into_iter().zip(values) {
-                // SAFETY: at most the last index, which is inside. Of the elements of a block, `N` times its number of
-                // threads in a row, a thread has those that leave its own index as the remainder.
+                // SAFETY: the index is at most the last index, which is inside. In each run of `N` times the block's
+                // threads, a thread owns the elements that leave its own index as the remainder.
                 unsafe { self.start.add(index).write(value) }
             }
             return;
@@ -122,8 +122,8 @@ impl<T: Element + Copy, const N: usize> Disjoint<'_, T, Striped<N>> {
         let last = first + (N - 1) * step;
         if last < self.shape && inputs.has(last) {
             let index = |k: usize| first + k * step;
-            // SAFETY: here and below the index is at most `last`, which is inside. Of the elements of a block, `N`
-            // times its number of threads in a row, a thread has those that leave its own index as the remainder.
+            // SAFETY: here and below the index is at most `last`, which is inside. In each run of `N` times the block's
+            // threads, a thread owns the elements that leave its own index as the remainder.
             let elements: [T; N] = core::array::from_fn(|k| unsafe { self.start.add(index(k)).read() });
             // SAFETY: `has(last)`, so each of the inputs has them all.
             let items: [I::Item; N] = core::array::from_fn(|k| unsafe { inputs.get_unchecked(index(k)) });
@@ -149,24 +149,24 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// What [`Disjoint::each_with`] reads along with the elements: slices, and tuples of slices.
+/// The inputs that [`Disjoint::each_with`] reads with the elements: slices, and tuples of slices.
 pub trait Inputs: Copy + sealed::Sealed {
-    /// What there is at an index: an element, or a tuple of elements.
+    /// The item at an index: an element, or a tuple of elements.
     type Item: Copy;
 
-    /// Whether there is something at an index.
+    /// Whether an index is in bounds.
     fn has(self, index: usize) -> bool;
 
-    /// What there is at an index.
+    /// Returns the item at an index.
     ///
     /// # Panics
-    /// If there is nothing.
+    /// If the index is out of bounds.
     fn get(self, index: usize) -> Self::Item;
 
-    /// What there is at an index.
+    /// Returns the item at an index.
     ///
     /// # Safety
-    /// There is something.
+    /// The index is in bounds.
     unsafe fn get_unchecked(self, index: usize) -> Self::Item;
 }
 

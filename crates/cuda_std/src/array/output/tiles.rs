@@ -95,7 +95,7 @@ pub struct TilePlace {
     pub in_matrix: [usize; 2],
     /// Row and column in the tile.
     pub in_tile: [usize; 2],
-    /// Which of the thread's elements it is, downwards and to the right.
+    /// The position among the thread's elements, downwards and to the right.
     pub step: [usize; 2],
 }
 

@@ -42,8 +42,8 @@ impl<T: Value> FlatResult<T> {
         let step = block_dim_x() as usize;
         let first = block_idx_x() as usize * (step * CHUNK) + thread_idx_x() as usize;
         if first + (CHUNK - 1) * step < self.length {
-            // SAFETY: here and below: inside the result, which the operands are as long as. Of the elements of a block,
-            // `CHUNK` times its number of threads in a row, a thread has those that leave its own index as the remainder.
+            // SAFETY: here and below: inside the result and the operands, which have its length. In each run of `CHUNK`
+            // times the block's threads, a thread owns the elements that leave its own index as the remainder.
             let items = unsafe { operands.load(first, step) };
             let mut index = first;
             for item in items {
@@ -81,16 +81,16 @@ unsafe impl<T: Value> KernelParameter for FlatResult<T> {
 
 /// Operands that are read at an index: one, or a tuple.
 pub trait FlatOperands: Copy {
-    /// What the function is called with.
+    /// The arguments of the function.
     type Item: Copy;
 
-    /// What there is at `first` and at each `step` further.
+    /// Loads the items at `first` and at every `step`-th index after `first`.
     ///
     /// # Safety
     /// The operands have these elements.
     unsafe fn load(&self, first: usize, step: usize) -> [Self::Item; CHUNK];
 
-    /// What there is at an index.
+    /// Loads the item at an index.
     ///
     /// # Safety
     /// The operands have the element.

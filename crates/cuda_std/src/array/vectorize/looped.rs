@@ -76,7 +76,7 @@ impl<T: Value, const N: usize> LoopedResult<T, N> {
     }
 }
 
-// SAFETY: address, strides, dimensions and axes of elements that are there once. What a thread reaches is its own: `each`.
+// SAFETY: address, strides, dimensions and axes of distinct elements. A thread reaches its own elements only: `each`.
 unsafe impl<T: Value, const N: usize> KernelParameter for LoopedResult<T, N> {
     const ROLE: Role = Role::PerThread { rank: 1, elements: 1 };
     type Element = T;
@@ -92,12 +92,12 @@ unsafe impl<T: Value, const N: usize> KernelParameter for LoopedResult<T, N> {
     }
 }
 
-/// What a call of the function gets: of one operand, or of a tuple.
+/// The arguments of a call of the function: for one operand, or for a tuple.
 pub trait LoopedOperands: Copy {
     /// A view, a number, or a tuple of these, in a launch that lasts for `'l`.
     type Item<'l>: Copy;
 
-    /// What the call at an index gets.
+    /// The arguments of the call at an index.
     ///
     /// # Safety
     /// The operands have it.

@@ -1,12 +1,12 @@
-//! What the kernels of a vectorized function take and do: see [`#[vectorize]`](macro@crate::vectorize) and
-//! [`#[guvectorize]`](macro@crate::guvectorize).
+//! The operands, results and loops of the kernels of a vectorized function: see
+//! [`#[vectorize]`](macro@crate::vectorize) and [`#[guvectorize]`](macro@crate::guvectorize).
 //!
-//! A function of numbers has two kernels. One is for operands that are numbers or lie one element after the other, as the
-//! result does: a thread has [`CHUNK`] elements of it, which it reads together. The other is for any strides: blocks of 256
-//! threads go along the result's rows; or, if an operand is read along its columns, they have tiles of 32 by 32 elements,
-//! so that what one operand is read along its rows and another along its columns stays in the cache between both, and what is
-//! side by side in a column is read at once. A function of arrays has one kernel, with a call for each thread. Which kernel it
-//! is, what the axes are and how large blocks are, the host decides (`launch::map`).
+//! A function of numbers has two kernels. The first kernel is for operands that are numbers or contiguous, like the
+//! result: a thread computes [`CHUNK`] elements, which it reads together. The second kernel is for any strides: blocks
+//! of 256 threads go along the result's rows; or, if an operand is read along its columns, blocks compute tiles of 32
+//! by 32 elements, so that rows of one operand and columns of another stay in the cache between their uses, and
+//! neighbours in a column are read together. A function of arrays has one kernel, with a call for each thread. The host
+//! chooses the kernel, the axes and the size of blocks (`launch::map`).
 
 mod flat;
 mod looped;
@@ -18,13 +18,13 @@ pub use strided::{Axes, Strided, StridedOperands, StridedResult};
 
 use bytemuck::Pod;
 
-/// The most axes that are left when those that lie in memory like one are joined.
+/// The largest number of axes after joining axes that are contiguous in memory.
 pub const AXES: usize = 8;
 
-/// Elements of a thread.
+/// Elements of each thread.
 pub const CHUNK: usize = 4;
 
-/// What vectorized functions take and return: plain data.
+/// A type of arguments and results of vectorized functions: plain data.
 #[diagnostic::on_unimplemented(
     message = "a vectorized function cannot take or return `{Self}`",
     label = "not plain data",

@@ -36,9 +36,9 @@ unsafe impl<T: Value> KernelParameter for Strided<T> {
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct Axes {
-    /// How long each is: at most 2³¹ - 1. Those that are not there have length 1.
+    /// Length of each axis: at most 2³¹ - 1. Axes beyond `count` have length 1.
     pub(crate) lengths: [u32; AXES],
-    /// How many there are.
+    /// The number of axes.
     pub(crate) count: u32,
     /// The product of the lengths of all but the first two: at most 2³¹ - 1.
     pub(crate) outer: u32,
@@ -103,14 +103,14 @@ impl<T: Value> StridedResult<T> {
     }
 }
 
-/// A thread's column in a layer of an array. Of its rows the thread has [`CHUNK`] at a time.
+/// A thread's column in a layer of an array. The thread processes [`CHUNK`] rows at a time.
 #[derive(Clone, Copy, Debug)]
 struct Line<T> {
     /// Its first row.
     start: *const T,
-    /// From a row to the next.
+    /// The distance from a row to the next.
     stride: i32,
-    /// From one of the thread's rows to the next. If it is 1 they are side by side.
+    /// The distance from one of the thread's rows to its next. With 1 the rows are neighbours.
     step: isize,
 }
 
@@ -162,7 +162,7 @@ impl Axes {
     }
 }
 
-// SAFETY: address, strides and axes of elements that are there once. What a thread reaches is its own: see `each`.
+// SAFETY: address, strides and axes of distinct elements. A thread reaches its own elements only: see `each`.
 unsafe impl<T: Value> KernelParameter for StridedResult<T> {
     const ROLE: Role = Role::PerThread { rank: 3, elements: 1 };
     type Element = T;
@@ -192,16 +192,16 @@ fn between(stride: i32, steps: u32) -> isize {
     i64::from(steps as i32).wrapping_mul(i64::from(stride)) as isize
 }
 
-/// Elements that follow each other, 16 bytes at once: if they are aligned for it, and of a size that there are integers for.
+/// Reads `CHUNK` consecutive elements as one integer, if they are aligned for it and an integer type has their size.
 ///
-/// As integers, because the compiler would take loads of the elements for those of any other step.
+/// As an integer, because the compiler would merge loads of the elements with the loads for other steps.
 ///
 /// # Safety
 /// The elements can be read.
 #[inline(always)]
 unsafe fn read_at_once<T: Value>(start: *const T) -> Option<[T; CHUNK]> {
     /// # Safety
-    /// `I` is as large as the elements, which can be read.
+    /// The elements can be read, and `I` has the size of `CHUNK` elements.
     #[inline(always)]
     unsafe fn read<T: Value, I: Value>(start: *const T) -> Option<[T; CHUNK]> {
         let whole = start.cast::<I>();
@@ -222,12 +222,12 @@ unsafe fn read_at_once<T: Value>(start: *const T) -> Option<[T; CHUNK]> {
 
 /// Operands that are read along the second axis: a tuple.
 pub trait StridedOperands: Copy {
-    /// What the function is called with.
+    /// The arguments of the function.
     type Item: Copy;
     /// The thread's column in a layer of each.
     type Lines: Copy;
 
-    /// The thread's column. Of its rows the thread has some that are `down` apart.
+    /// The thread's column. The thread processes rows that are `down` apart.
     fn lines(&self, column: u32, down: u32, outer: Option<&[u32; AXES]>) -> Self::Lines;
 
     /// The thread's elements from a row on.

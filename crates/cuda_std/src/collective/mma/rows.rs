@@ -258,8 +258,8 @@ impl<T: Element, const COLUMNS: usize> Disjoint<'_, T, FragmentRows<COLUMNS>> {
             .then(|| [matrix / inner.max(1), matrix % inner.max(1), part * height, column])
     }
 
-    /// Writes the sums of the warp's 16 rows, from column `FROM` of the part on, each as `convert` makes it an element. What is beyond the
-    /// edges of the matrix or of the part is left out.
+    /// Writes the sums of the warp's 16 rows, from column `FROM` of the part on, each converted to an element by
+    /// `convert`. Elements beyond the edges of the matrix or of the part are left out.
     ///
     /// `st.global`; PTX 1.0.
     #[inline(always)]
@@ -288,8 +288,8 @@ impl<T: Element, const COLUMNS: usize> Disjoint<'_, T, FragmentRows<COLUMNS>> {
                     return;
                 }
                 if let Some(offset) = self.shape.offset([outer, inner, first + 16 * warp + i, left + across]) {
-                    // SAFETY: inside the shape, where each element is there once. Rows and columns of a part are one block's, its
-                    // rows one warp's by 16, and an element of the fragments one lane's.
+                    // SAFETY: inside the shape, whose elements are distinct. One block owns the rows and columns of a
+                    // part, one warp each 16 of its rows, and one lane each element of the fragments.
                     unsafe { element(self.start, offset).write(convert(*sum)) }
                 }
             });

@@ -13,7 +13,7 @@ use crate::number::half::{bf16, e4m3, e5m2, f16};
 
 /// Elements of operands, whose products are summed: `f16`, `bf16`, `e4m3`, `e5m2`, `f32`, `f64`, `i8`.
 pub trait Term: Pod + Element {
-    /// What products are summed in.
+    /// The type of sums.
     type Sum: Pod + Element;
 
     /// `sum` and a product. Products of 16 bits are exact in it.
@@ -87,7 +87,7 @@ pub fn product_by_elements<T: Term, U: Element>(
         while part < SIDE * SIDE {
             let (row, column) = (top + part / SIDE, left + part % SIDE);
             let mut sums = [[T::Sum::zeroed(); EACH]; EACH];
-            // What is beyond the edges reads the last line, and is not written.
+            // Lanes beyond the edges read the last line, and their results are not written.
             let [rows, columns] = [(a.shape()[1], row), (b.shape()[2], column)].map(|(length, at)| {
                 core::array::from_fn::<_, EACH, _>(|i| (at + i * SIDE).min(length.saturating_sub(1)))
             });

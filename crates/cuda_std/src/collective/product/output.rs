@@ -12,9 +12,9 @@ use super::source::Form;
 use super::stages::sealed::Way;
 
 /// The layout of the output of a [product](super): a batch of matrices with any strides, `[batch, rows, columns]`, in tiles
-/// that the blocks of a grid of any size share out. What writes it is [`ProductStages::product`](super::ProductStages::product)
-/// or [`product_by_elements`](super::product_by_elements), to which it is given away. Which, and with tiles of which size, is a part of
-/// its type, so that it is the same in all blocks: `W` is the way of the stages, or [`ByElements`].
+/// that the blocks of a grid of any size share out. [`ProductStages::product`](super::ProductStages::product) or
+/// [`product_by_elements`](super::product_by_elements) consumes the output and writes it. The function and the size of
+/// its tiles are part of the output's type, so that all blocks agree: `W` is the way of the stages, or [`ByElements`].
 ///
 /// The host passes a runtime's array or view of three dimensions, or a slice with its shape.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl<W> Layout for Product<W> {
     const REACH: Reach = Reach::All;
 }
 
-/// Elements that are written as one: four of 4 bytes, or two of 8, 4 and 2.
+/// Elements that are written with one instruction: four of 4 bytes, or two of 8, 4 and 2.
 #[repr(C, align(16))]
 struct Four<T>([T; 4]);
 
@@ -67,7 +67,7 @@ pub(super) struct TileStart {
 }
 
 impl TileStart {
-    /// The same, which the compiler does not know: what is computed of it is computed there.
+    /// Hides the values from the optimizer, so that results computed from them are computed at their use.
     #[inline(always)]
     pub(super) fn opaque(self) -> Self {
         Self {
@@ -87,7 +87,7 @@ impl Iterator for Tiles {
         if number >= self.all {
             return None;
         }
-        // The last number is the largest that there is.
+        // Saturates at `u32::MAX`, which is at least `all`, so the iteration ends.
         self.next = number.saturating_add(grid_dim_x());
         let of_a_layer = self.down * self.across;
         let (layer, number) = (number / of_a_layer, number % of_a_layer);
@@ -103,8 +103,8 @@ impl Iterator for Tiles {
 }
 
 impl<T: Element, W: Way> Disjoint<'_, T, Product<W>> {
-    /// A tile at the edge, moved back so that it is there as a whole, if the matrix is as large. The block's own rows and columns
-    /// still begin at the next multiple of the tile's; those before are another's.
+    /// Moves a tile at the edge back into the matrix, if the matrix is as large as a tile. The block's own rows and
+    /// columns still begin at the next multiple of the tile's size; earlier rows and columns belong to another block.
     #[inline(always)]
     pub(super) fn moved(&self, tile: TileStart) -> TileStart {
         let [_, rows, columns] = self.shape.lengths;
@@ -127,7 +127,7 @@ impl<T: Element, W> Disjoint<'_, T, Product<W>> {
         let size = size.map(|length| length as u32);
         let [layers, rows, columns] = self.shape.lengths;
         let (down, across) = (rows.div_ceil(size[0]), columns.div_ceil(size[1]));
-        // What 32 bits cannot count stays as it is; the tiles that are counted are different ones all the same.
+        // With more tiles than 32 bits can count, no tile is computed and the output stays unchanged.
         let all = down.checked_mul(across).and_then(|tiles| tiles.checked_mul(layers));
         Tiles { size, down, across, next: block_idx_x(), all: all.unwrap_or(0) }
     }
@@ -139,8 +139,8 @@ impl<T: Element, W> Disjoint<'_, T, Product<W>> {
         down.unsigned_abs() < across.unsigned_abs() && self.shape.lengths[1] > 1
     }
 
-    /// Whether the whole tile is there, and the block's own, by rows, and all vectors of as many elements as a thread has sums side by
-    /// side are aligned.
+    /// Whether the tile is complete, owned by the block alone and stored by rows, and each vector of a thread's
+    /// `SIDE_BY_SIDE` neighbouring elements is aligned.
     #[inline(always)]
     pub(super) fn has_vectors(&self, tile: TileStart) -> bool
     where
@@ -162,7 +162,7 @@ impl<T: Element, W> Disjoint<'_, T, Product<W>> {
     /// Writes elements of a row as a vector.
     ///
     /// # Safety
-    /// [`has_vectors`](Self::has_vectors) of a tile that has them. They are the calling thread's.
+    /// The calling thread owns the elements, in a tile for which [`has_vectors`](Self::has_vectors) is true.
     #[inline(always)]
     pub(super) unsafe fn write_vector<S: Copy>(
         &mut self,
@@ -189,14 +189,14 @@ impl<T: Element, W> Disjoint<'_, T, Product<W>> {
         }
     }
 
-    /// Calls `work` with the index of an element and the element, if it is there.
+    /// Calls `work` with the index of an element and the element, if the element exists.
     ///
     /// # Safety
     /// The element is the calling thread's.
     #[inline(always)]
     pub(super) unsafe fn visit(&mut self, index: [usize; 3], work: impl FnOnce([usize; 3], &mut T)) {
         if let Some(offset) = self.shape.offset(index) {
-            // SAFETY: inside the shape, where each element is there once; the caller's.
+            // SAFETY: inside the shape, whose elements are distinct; the caller's.
             work(index, unsafe { &mut *element(self.start, offset) });
         }
     }

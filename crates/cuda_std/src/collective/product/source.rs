@@ -21,7 +21,7 @@ pub(super) struct Source<F: Form> {
     pub(super) thread: usize,
 }
 
-/// What neighbouring threads copy.
+/// The direction in which neighbouring threads copy.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
     /// Neighbouring terms of a line, an element each.
@@ -115,7 +115,7 @@ impl<F: Form> Source<F> {
         }
     }
 
-    /// Goes on to the tile after so many that are there as a whole.
+    /// Skips this many complete tiles.
     #[inline(always)]
     pub(super) fn skip(&mut self, tiles: u32) {
         let terms = tiles * F::DEPTH as u32;
@@ -138,18 +138,18 @@ impl<F: Form> Source<F> {
         if TERMS { [self.stride, 1] } else { [1, self.inner] }
     }
 
-    /// Starts to copy the next tile of a [plain](Self::plain) operand, and goes on to the one after it, if there is one. There are
-    /// no branches, so that copies and multiplications are one piece of code.
+    /// Starts to copy the next tile of a [plain](Self::plain) operand, and advances to the following tile unless
+    /// `is_last`. The function is branch-free, so that copies and multiplications form one basic block.
     ///
     /// # Safety
-    /// As for [`fetch`](Self::fetch), [`plain`](Self::plain) says `TERMS`, which it was [made ready](Self::begin_plain) for, and all terms
-    /// of the tile are there.
+    /// As for [`fetch`](Self::fetch); [`plain`](Self::plain) returned `TERMS`, for which
+    /// [`begin_plain`](Self::begin_plain) prepared the operand, and all terms of the tile exist.
     #[inline(always)]
     pub(super) unsafe fn fetch_plain<const TERMS: bool>(&mut self, tile: *mut F::Element, is_last: bool) {
         let way = const { Way::plain::<F>(TERMS) };
         let [stride, inner] = self.plain_strides::<TERMS>();
         let (to, to_step) = if TERMS && F::TURNS {
-            // Where the thread finds it again.
+            // The thread reads its copies from here in `read_unturned`.
             (F::LENGTH + self.thread * VECTOR, F::THREADS * VECTOR)
         } else {
             let in_lines = TERMS && F::LINE > 0;
@@ -195,8 +195,8 @@ impl<F: Form> Source<F> {
         let to = tile.wrapping_add(term * F::TERM + line);
         unrolled::<VECTOR>(|i| {
             let to = to.wrapping_add(i * F::TERM);
-            // SAFETY: the elements of the same lines and terms, which no other thread writes. There are as many neighbouring lines as
-            // passes, the first is a multiple of them, and `TERM` is one of four.
+            // SAFETY: elements of the same lines and terms, which no other thread writes. The vectors are aligned: the
+            // first line is a multiple of `passes`, the number of neighbouring lines, and `TERM` is a multiple of 4.
             unsafe {
                 match way.passes {
                     4 => to.cast::<Vector4<F::Element>>().write(Vector4([
@@ -247,7 +247,7 @@ impl<F: Form> Source<F> {
         for_each(way.passes, |pass| {
             let to = to.wrapping_add(pass * place::<F>(way.step, in_lines));
             let from = from.wrapping_offset(pass as isize * step);
-            // Of the line or the term that the elements lie along, how many are left; of the other, whether it is there.
+            // Remaining elements along their direction; in the other direction, whether the line or term exists.
             let left = |all: u32, at: usize| all.saturating_sub(at as u32);
             let line = left(self.lines, line + pass * way.step[0]);
             let term = left(self.terms, term + pass * way.step[1]);
@@ -255,7 +255,7 @@ impl<F: Form> Source<F> {
             let bytes = along.saturating_mul(size_of::<F::Element>() as u32).min(way.width as u32);
             let bytes = if across == 0 { 0 } else { bytes };
             // SAFETY: elements of the operand, as many as there are, in global memory; the caller's for the destination. Both are
-            // aligned to an element, and for vectors to 16 bytes. If there is none, nothing is read.
+            // aligned to an element, and for vectors to 16 bytes. With `bytes` of 0, nothing is read.
             unsafe { copy_of(to.cast(), from.cast(), way.width, bytes) };
         });
     }
@@ -276,14 +276,14 @@ const TURNED: u8 = 4;
 /// Elements of 4 bytes in 16.
 const VECTOR: usize = 4;
 
-/// Terms of neighbouring lines, before they are turned: as many as there are passes.
+/// Terms of neighbouring lines before they are turned, one vector for each pass.
 pub(super) struct Unturned<T>([Vector4<T>; 4]);
 
-/// Two elements of 4 bytes that are written as one.
+/// Two elements of 4 bytes that are written with one instruction.
 #[repr(C, align(8))]
 struct Pair<T>([T; 2]);
 
-/// Which elements of a tile a thread copies.
+/// The elements of a tile that a thread copies.
 #[derive(Clone, Copy)]
 struct Way {
     threads: usize,
@@ -325,7 +325,7 @@ impl Way {
         }
     }
 
-    /// That of plain operands, along the terms or not.
+    /// The copy pattern of plain operands, along the terms or not.
     const fn plain<F: Form>(along_terms: bool) -> Self {
         let order = match (along_terms, F::TURNS) {
             (false, _) => LINE_VECTORS,
@@ -366,7 +366,7 @@ fn not_aligned() -> ! {
 }
 
 /// # Safety
-/// As for `cp.async` of `width` bytes, of which `bytes` are read.
+/// The conditions of `cp.async` with `width` bytes to write, `bytes` of which are read.
 #[inline(always)]
 unsafe fn copy_of(to: *mut u8, from: *const u8, width: usize, bytes: u32) {
     // SAFETY: the caller's.

@@ -31,9 +31,9 @@ pub(super) mod sealed {
     /// Where the tiles of both operands are.
     pub(crate) type Tiles<W> = [*const <W as Way>::Element; 2];
 
-    /// What a thread does for later steps between the parts of a multiplication. It starts the copies of their tiles, behind loads of
-    /// the step's own ones: these would wait for the copies. And it [turns](super::Source::turn) what it has copied for the next step,
-    /// which it reads and later writes; ways whose forms do not turn need not call this.
+    /// Work for later steps between the parts of a multiplication: starts the copies of later tiles, behind the loads
+    /// of the current step, because loads would wait for the copies. Also [turns](super::Source::turn) the copies for
+    /// the next step, which the thread reads and later writes; ways whose forms do not turn need not call this.
     pub trait Ahead {
         /// Starts the copies of an operand's tile, 0 being the left one.
         ///
@@ -49,7 +49,7 @@ pub(super) mod sealed {
     pub unsafe trait Way: Sized {
         /// Elements of the operands.
         type Element: Copy;
-        /// What products are summed in.
+        /// The type of sums.
         type Sum: Copy;
         /// The left operand's tiles, whose lines are rows of the product.
         type Left: Form<Element = Self::Element>;
@@ -60,7 +60,7 @@ pub(super) mod sealed {
         /// The calling thread's sums of a tile of the product.
         type Sums: Zeroable;
 
-        /// What a thread has read of tiles and not multiplied yet.
+        /// Data that a thread has read from tiles and not multiplied yet.
         type Read: Zeroable;
 
         /// How many times there are tiles in memory: 3 or 4.
@@ -130,7 +130,7 @@ unsafe impl<W: Way> KernelParameter for ProductStages<'_, W> {
 }
 
 impl<W: Way> ProductStages<'_, W> {
-    /// `c = f(a b)` for each matrix of a batch. What `a` and `b` do not have of what the shape of `c` wants is zero.
+    /// `c = f(a b)` for each matrix of a batch. Elements that `c` requires and `a` or `b` lack are zero.
     ///
     /// `finish` is called with the index of each element, `[batch, row, column]`, its sum and the element.
     ///
@@ -148,9 +148,9 @@ impl<W: Way> ProductStages<'_, W> {
         self.product_or(a, b, c, None::<fn(W::Sum) -> U>, finish);
     }
 
-    /// As [`product`](Self::product), but if there is a function `value`, it says as well what an element becomes, by the sum alone. It
-    /// is used where threads can write vectors, as in tiles of an output by rows, and `finish` elsewhere. All threads have such a function,
-    /// or none.
+    /// As [`product`](Self::product), but an optional function `value` computes an element from its sum alone. `value`
+    /// is used where threads can write vectors, as in tiles of an output by rows, and `finish` elsewhere. All threads
+    /// pass a `value`, or none does.
     ///
     /// ```
     /// use cuda_std::prelude::*;
@@ -200,7 +200,7 @@ impl<W: Way> ProductStages<'_, W> {
             "a product is computed by blocks of as many threads as its way says"
         );
         let (left, right, mut output) = (a.parts(), b.parts(), words(c.start.addr(), &c.shape));
-        // Lengths have 31 bits. The bit is opaque, so that whether there is a value stays a predicate.
+        // Lengths have 31 bits. The bit is opaque, so that `value.is_some()` compiles to a predicate.
         output[2] |= if value.is_some() { intrinsics::opaque(1 << 31) } else { 0 };
         let task = [words(left.0.addr(), left.1), words(right.0.addr(), right.1), output];
         assert!(
@@ -224,7 +224,7 @@ impl<W: Way> ProductStages<'_, W> {
                 )
             };
             let mut sums = W::Sums::zeroed();
-            // The tiles that are there as a whole come last: the other code needs more registers, which are free before there are sums.
+            // Complete tiles come last: code for partial tiles needs more registers, which are free before the sums.
             let (mut left, mut right) = sources(tile);
             let is_plain = left.plain().is_some() && right.plain().is_some();
             let plain_steps = if is_plain { whole_steps } else { 0 };
@@ -237,7 +237,7 @@ impl<W: Way> ProductStages<'_, W> {
             }
             // Computed again, so that no register has it in the loop above.
             let (mut left, mut right) = sources(tile.opaque());
-            // What has lines or terms one after the other in tiles has code for both; other tiles lie in one way.
+            // Tiles with contiguous lines or terms have code for both orders; other tiles have one order.
             match [left.plain(), right.plain()] {
                 _ if whole_steps == 0 => {}
                 [Some(Along::Terms), Some(Along::Terms)] => {
@@ -336,7 +336,7 @@ impl<W: Way> ProductStages<'_, W> {
         // Zeros: their product changes no sum.
         let mut read = W::Read::zeroed();
         for step in 0..steps {
-            // What is turned is there a step before.
+            // `turn_next` reads copies of the next step, so turned operands must arrive one step earlier.
             wait_for_all_but(if F::TURNS { W::STAGES - 3 } else { W::STAGES - 2 });
             intrinsics::barrier_sync(self.barrier);
             // SAFETY: all threads are done with the step before, whose stage is that of the copies.
@@ -351,8 +351,8 @@ impl<W: Way> ProductStages<'_, W> {
         intrinsics::cp_async_wait_all();
     }
 
-    /// Has the elements of a tile written, by way of shared memory: neighbouring threads write neighbouring elements, whichever thread
-    /// has their sums, and the code of `finish` is there once.
+    /// Writes the elements of a tile through shared memory: neighbouring threads write neighbouring elements, whichever
+    /// thread has their sums, and the code of `finish` occurs once.
     #[inline(always)]
     fn finish<U: Element>(
         &self,
@@ -363,7 +363,7 @@ impl<W: Way> ProductStages<'_, W> {
     ) {
         let (across, memory) = (W::Right::LINES, self.memory.cast::<W::Sum>());
         let stride = across + PADDING;
-        // As many rows at a time as there is room for.
+        // The number of rows that fit into shared memory at a time.
         let down = const {
             let room = size_of::<W::Memory>() / ((W::Right::LINES + PADDING) * size_of::<W::Sum>());
             let rows = if room < W::Left::LINES { room } else { W::Left::LINES };
@@ -374,7 +374,7 @@ impl<W: Way> ProductStages<'_, W> {
         let own = [top.next_multiple_of(W::Left::LINES), left.next_multiple_of(W::Right::LINES)];
         let mut first = 0;
         while first < W::Left::LINES {
-            // All threads are done with what was there.
+            // Waits until all threads have read the previous contents.
             intrinsics::barrier_sync(self.barrier);
             W::each(thread(), sums, |[row, column], sums| {
                 let row = row.wrapping_sub(first);
@@ -408,7 +408,7 @@ impl<W: Way> ProductStages<'_, W> {
         intrinsics::barrier_sync(self.barrier);
     }
 
-    /// The tiles of a step. Behind each there is room for what is not turned yet.
+    /// The tiles of a step. Behind each tile lies memory for terms that are not turned yet.
     #[inline(always)]
     fn tiles(&self, step: u32) -> sealed::Tiles<W> {
         let [left, right] = const {
@@ -430,25 +430,25 @@ fn words(start: usize, Dimensions { lengths, strides }: &Dimensions<3>) -> [u32;
     [start as u32, (start as u64 >> 32) as u32, a, b, c, d, e, f]
 }
 
-/// The calling thread's index. What is computed of it for a tile of the product, or for its end, is computed there: the registers that
-/// it would take from the kernel's start on are those of sums.
+/// The calling thread's index, opaque so that addresses for a tile of the product, or for its end, are computed at
+/// their use: otherwise they would take registers from the sums for the whole kernel.
 #[inline(always)]
 fn thread() -> usize {
     intrinsics::opaque(index_in_block()) as usize
 }
 
-/// What brings tiles to the stages.
+/// Copies tiles to the stages.
 trait Feed: Ahead {
     /// Whether tiles are turned.
     const TURNS: bool;
 
-    /// Starts copies to the tiles of a step, if it is there.
+    /// Starts copies to the tiles of a step, if the step exists.
     ///
     /// # Safety
     /// No thread multiplies the tiles of its stage. Steps come one after the other.
     unsafe fn fetch(&mut self, step: u32);
 
-    /// Which step's tiles are copied in the next multiplication, or copies them.
+    /// Chooses the step whose tiles are copied in the next multiplication, or copies them.
     ///
     /// # Safety
     /// As for [`fetch`](Self::fetch), until the multiplication is over.
@@ -457,7 +457,7 @@ trait Feed: Ahead {
     /// The calling thread's index.
     fn thread(&self) -> usize;
 
-    /// Which step's tiles are turned next. The thread has waited for its copies.
+    /// Chooses the step whose tiles are turned next. The thread has waited for its copies.
     fn turn_next(&mut self, step: u32);
 }
 

@@ -56,7 +56,7 @@ unsafe impl<const FOURS: usize> Zeroable for Numbers<FOURS> {}
 
 impl<const FOURS: usize> Numbers<FOURS> {
     /// # Safety
-    /// The tiles are there, and have the term, and the rows and columns from the start on.
+    /// The tiles are complete in shared memory, and have the term, and the rows and columns from the start on.
     #[inline(always)]
     unsafe fn read<W: Way>([left, right]: [*const f32; 2], [down, across]: [usize; 2], term: usize) -> Self {
         let four = |tile: *const f32, stride: usize, place: usize| {

@@ -131,7 +131,7 @@ macro_rules! in_matrices {
 
 in_matrices!(f16 bf16 i8);
 
-/// What a warp has read: the fragments of its rows and of its columns.
+/// The data that a warp has read: the fragments of its rows and of its columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Read<T: Multiply, const DOWN: usize, const ACROSS: usize> {
     a: [FragmentA<T>; DOWN],
@@ -142,10 +142,10 @@ pub struct Read<T: Multiply, const DOWN: usize, const ACROSS: usize> {
 unsafe impl<T: Multiply, const DOWN: usize, const ACROSS: usize> Zeroable for Read<T, DOWN, ACROSS> {}
 
 impl<T: Load, const DOWN: usize, const ACROSS: usize> Read<T, DOWN, ACROSS> {
-    /// Of the parts of tiles that the calling thread's warp multiplies, `INNER` terms.
+    /// Multiplies `INNER` terms of the parts of tiles that belong to the calling thread's warp.
     ///
     /// # Safety
-    /// The tiles are there, and have the terms.
+    /// The tiles are complete in shared memory, and have the terms.
     #[inline(always)]
     unsafe fn new<L: Form<Element = T::Stored>, R: Form<Element = T::Stored>, const LEFT: bool, const RIGHT: bool>(
         thread: usize,
@@ -184,7 +184,7 @@ impl<T: Load, const DOWN: usize, const ACROSS: usize> Read<T, DOWN, ACROSS> {
         *self = next;
     }
 
-    /// The same column by column: the next fragment of a column takes the registers of the last one, as soon as that is multiplied.
+    /// Multiplies column by column: the next fragment of a column reuses the registers of the last fragment.
     ///
     /// # Safety
     /// As for [`new`](Self::new).

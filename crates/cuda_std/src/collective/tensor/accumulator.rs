@@ -74,7 +74,7 @@ pub(super) fn register_place(register: usize) -> [u32; 2] {
     [register / 2 % 2 * 8, register / 4 * 8 + register % 2]
 }
 
-/// What an [`Accumulator`] held, as numbers of 16 bits in half as many registers.
+/// The sums of an [`Accumulator`], as numbers of 16 bits in half as many registers.
 pub(super) struct Packed<T, const COLUMNS: usize>
 where
     Columns<COLUMNS>: Width,
@@ -130,7 +130,7 @@ pub struct Products<
     /// The stages that the last product but one and the last read.
     before: Option<Full<'r, S, STAGES, CLUSTER>>,
     last: Option<Full<'r, S, STAGES, CLUSTER>>,
-    /// Whether a product is added to what is there: 1, or 0 for the first.
+    /// 1 if a product is added to the accumulator, 0 for the first product.
     add: u32,
 }
 
@@ -164,7 +164,7 @@ where
     Columns<COLUMNS>: Width,
 {
     /// Starts to add the product of two tiles of a stage, `a` and the transpose of `b`: both have the columns that are summed
-    /// over. `operands` chooses them: 64 rows of one, and as many rows of the other as the accumulator has columns.
+    /// over. `operands` chooses them: 64 rows of `a`, and a row of `b` for each column of the accumulator.
     ///
     /// The stage is released when the product is done, which is known when one or two others have been added, or all are waited for.
     ///

@@ -1,5 +1,5 @@
-//! Results of products that are made four neighbours at a time, of sums that pass through shared memory: what is read beside the
-//! sums is read in order, and the code that makes the results is there once, not once for each register.
+//! Results of products that are computed four neighbours at a time, from sums that pass through shared memory: operands
+//! of the epilogue are read in order, and the code of the results occurs once, not once for each register.
 
 use bytemuck::Pod;
 
@@ -20,7 +20,7 @@ use crate::device::wgmma::{self, Sums as _};
 /// Columns whose sums are in shared memory at a time: 16 rows of these are what a warp has room for.
 const PART: u32 = 64;
 
-/// Where such results go, and what makes them.
+/// The output of such results, and the function that computes them.
 struct Fours<'l, O, S, F, G, const GROUPS: u32> {
     output: MatrixOutput<'l, O, S>,
     staging: TensorStaging<'l, Swizzled<f32, 16, 32>, GROUPS>,
@@ -109,14 +109,14 @@ where
                     products.add_rows(consumer.wait(), first);
                 }
             });
-            // What is read beside the sums, and the old elements, launches ahead may write.
+            // Earlier launches may write the operands of the epilogue, and the old elements.
             consumer.wait_for_launches();
             writer.write(consumer, &tile, &sums);
         }
     }
 }
 
-/// What all tiles have in common.
+/// Values that all tiles share.
 struct Writer<F, G> {
     base: u32,
     reads_old: bool,
@@ -160,7 +160,7 @@ impl<F, G> Writer<F, G> {
         let lane = lane_id();
         let warp = consumer.warp();
         let buffer = self.base + warp * (16 * PART * 4);
-        // Of neighbouring rows the same columns are in different banks: columns are exchanged in eights.
+        // The same columns of neighbouring rows are in different banks: columns are exchanged in eights.
         let place = |row: u32, column: u32| buffer + (row * PART + (column ^ (row % 4 * 8))) * 4;
         let (row, pair) = (lane / 4, lane % 4 * 2);
         let Place { batch, row: top, column: left } = tile.place();
@@ -199,7 +199,7 @@ impl<F, G> Writer<F, G> {
                     unsafe { tile.store(tile.fours, own(number), column, values) }
                 };
                 let (one, two, three) = (read(0), read(1), read(2));
-                // Of elements with 32 bits there are registers for three rows beside the sums.
+                // With elements of 32 bits, registers remain for three rows beside the sums.
                 if size_of::<O>() > 2 {
                     write(0, one);
                     let four = read(3);

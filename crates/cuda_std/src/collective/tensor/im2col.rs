@@ -54,7 +54,7 @@ impl Window {
     }
 }
 
-/// What a kernel knows of a [`Window`].
+/// The fields of a [`Window`] that a kernel uses.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
@@ -71,7 +71,7 @@ pub struct Geometry {
 /// a kernel, for which the host passes a buffer and a [`Window`]: `(&buffer, window)`.
 ///
 /// The rows of the matrix are the pixels of the output, one image after the other. A row has the channels that one tap of the
-/// filter sees, those of the first tap before those of the second; a tile is of one tap. What is beyond the image is zero.
+/// filter sees, first tap first; a tile belongs to one tap. Pixels outside the image are zero.
 #[derive(Debug)]
 pub struct Im2colMap<'l, T: Tile> {
     image: *const Image,
@@ -153,7 +153,7 @@ impl<'l, T: Tile> Im2colRows<'l, T> {
         assert_sixteen::<T::Element>(channel);
         Im2colSource {
             rows: self,
-            // A tap that no filter has is one beyond the largest.
+            // Clamps taps beyond any filter to 255, one beyond the largest.
             tap: [column.min(255) as u16, row.min(255) as u16],
             channel,
         }
@@ -211,7 +211,7 @@ pub struct Im2colTiling {
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl Im2colTiling {
-    /// That of a map with tiles `T`.
+    /// The tiling of a map with tiles `T`.
     pub(crate) fn of<T: Tile>(window: Window) -> Self {
         Self { tiling: TensorTiling::of::<T>(), window }
     }

@@ -28,7 +28,7 @@ pub struct TensorTiling {
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl TensorTiling {
-    /// That of a map with tiles `T`.
+    /// The tiling of a map with tiles `T`.
     pub(crate) fn of<T: Tile>() -> Self {
         Self {
             tile: [T::ROWS as u32, T::COLUMNS as u32],
@@ -101,7 +101,7 @@ impl<'l, T: Tile> TensorMap<'l, T> {
         self.at_batch(0, place)
     }
 
-    /// The same of one of several matrices. If there is one only, all batches have it.
+    /// The tile at a row and a column of one matrix of a batch. A single matrix serves every `batch`.
     ///
     /// # Panics
     /// As [`at`](Self::at).
@@ -148,7 +148,7 @@ pub(super) unsafe fn prefetch(image: *const Image) {
     }
 }
 
-/// What the kernel does with a matrix in tiles `T`.
+/// The role of a matrix in tiles `T`.
 pub(super) const fn role<T: Tile>(writes: bool) -> Role {
     let _ = T::BYTES;
     Role::TensorMap { tile: [T::ROWS as u32, T::COLUMNS as u32], writes }
@@ -286,8 +286,8 @@ pub(crate) const SETTLED: u32 = 1 << 31;
 /// A matrix in global memory, to be written in tiles of type `T`, each by one block. A parameter of a kernel, for which the
 /// host passes a buffer and its shape: `(&mut buffer, [rows, columns])`. What would lie beyond the matrix is not written.
 ///
-/// `O`, a [`Tiling`](super::Tiling), says which block writes what: [`tiles`](Self::tiles). It is the parameter's because it has to be
-/// the same in all blocks.
+/// `O`, a [`Tiling`](super::Tiling), assigns tiles to blocks: [`tiles`](Self::tiles). The tiling is part of the
+/// parameter's type, because all blocks have to agree on it.
 #[derive(Debug)]
 pub struct TensorOutput<'l, T: Tile, O> {
     map: TensorMap<'l, T>,

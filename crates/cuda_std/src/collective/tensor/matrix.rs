@@ -215,11 +215,11 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize> MatrixTile<'_, T, ROWS, CO
         });
     }
 
-    /// Stores neighbours, as far as the matrix has them.
+    /// Stores neighbouring elements; elements outside the matrix are skipped.
     ///
     /// # Safety
     ///
-    /// The elements are in the tile, and this thread's. If they are stored `together`, the first is aligned for all.
+    /// The elements lie in the tile and belong to this thread. If `together`, the first is aligned to the size of all.
     #[inline(always)]
     pub(super) unsafe fn store<const NUMBER: usize>(&self, together: bool, row: u32, column: u32, values: [T; NUMBER]) {
         #[derive(Clone, Copy)]
@@ -229,12 +229,12 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize> MatrixTile<'_, T, ROWS, CO
         if row >= self.rows || column >= self.columns {
             return;
         }
-        // SAFETY: inside of the matrix, as was compared; what else has to hold is the caller's. The values have as many bytes as
-        // what they are stored as.
+        // SAFETY: the elements are inside the matrix, as checked; the caller guarantees the rest. The type of each
+        // vector store has the size of all values.
         unsafe {
             let first = self.start.add((u64::from(row) * u64::from(self.row_stride)) as usize + column as usize);
             let all = column + (NUMBER as u32) <= self.columns;
-            // Vectors have 2, 4, 8 or 16 bytes. Elements of other sizes are stored one by one.
+            // Vector stores have 2, 4, 8 or 16 bytes. Other sizes are stored element by element.
             match const { NUMBER * size_of::<T>() } {
                 2 if together && all => first.cast::<u16>().write(core::mem::transmute_copy(&values)),
                 4 if together && all => first.cast::<u32>().write(core::mem::transmute_copy(&values)),
@@ -367,11 +367,11 @@ impl<const ROWS: usize, const COLUMNS: usize, const SLICES: u32> TensorExchange<
         let arrive = |barrier: u32| {
             sync_warp(FULL_MASK);
             if lane < SLICES {
-                // SAFETY: the barrier counts these arrivals; other blocks of the cluster are there until all of it are done.
+                // SAFETY: the barrier counts these arrivals; other blocks of the cluster exist until all are done.
                 unsafe { wgmma::mbarrier_arrive_release_cluster(barrier, first + lane * partners) }
             }
         };
-        // Of the tile before, all partners have read the sums. The first time, the phase before the first is over.
+        // All partners have read the sums of the previous tile. The first time, the phase before the first is over.
         wait_for_cluster::<CLUSTER>(self.free(), (number & 1) ^ 1);
         let [row, column] = first_place();
         let row = row + 64 * consumer.rank();
@@ -407,8 +407,8 @@ impl<const ROWS: usize, const COLUMNS: usize, const SLICES: u32> TensorExchange<
                 unsafe { tile.store(tile.fours, row, column, values) }
             }
         };
-        // Of each thread, four at a time: their ways through the cluster are long. Not in an array, which would be in memory where
-        // the loop over it is not unrolled.
+        // Each thread transfers four numbers at a time, because accesses across the cluster have a long latency. No
+        // array, which would be in memory unless the loop over it is unrolled.
         let step = WARP_GROUP * GROUPS;
         let mut next = start;
         while next < bound(own + 1) {

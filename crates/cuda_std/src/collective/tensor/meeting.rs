@@ -15,16 +15,16 @@ use crate::device::{waiting, wgmma};
 /// What the threads of a block, and the blocks of a cluster, have to pass alike: the stages of a sum, the tiles, and the memory of results.
 pub(super) type Task = [u32; 7];
 
-/// Who has to come to a pipeline's roles, and what all of them have to pass alike.
+/// The threads that have to call a pipeline's roles, and the arguments that all of them have to pass.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Meet {
-    /// What the number of stages follows from. Roles that find out by themselves that they pass unequally many have none.
+    /// The arguments that determine the number of stages. None for roles that detect unequal numbers themselves.
     pub(super) task: Option<Task>,
     /// Whether blocks of a cluster use each other's memory.
     pub(super) joint: bool,
 }
 
-/// What a block says of itself in shared memory.
+/// The description of a block's call in shared memory.
 #[derive(Debug)]
 #[repr(C, align(16))]
 pub(super) struct Meeting {
@@ -89,7 +89,7 @@ impl MeetingAt {
             };
             are_equal(words(load(self.0), load(self.0 + 16)), own)
         };
-        // Blocks that have ended by a panic are noted, and the others are there until all have looked.
+        // A block that panicked has recorded its panic; other blocks keep their memory until all blocks have compared.
         let is_safe = BLOCKS == 1 || !record::has_panicked();
         let all = is_safe && (0..BLOCKS).all(here) && (0..BLOCKS).all(agrees);
         sync_threads_count(all) == threads_in_block()

@@ -1,4 +1,4 @@
-//! What warp groups write: which block has which tile of a matrix, and the way there through shared memory.
+//! Outputs of warp groups: the assignment of a matrix's tiles to blocks, and their path through shared memory.
 
 use core::marker::PhantomData;
 
@@ -49,13 +49,13 @@ impl<const ROWS: usize, const COLUMNS: usize, const BAND: u32, const DOWN: u32, 
     /// The tiles of so many matrices, rows and columns that the calling block computes.
     #[inline(always)]
     pub(super) fn places([batches, rows, columns]: [u32; 3]) -> Places<ROWS, COLUMNS> {
-        // Of whole clusters.
+        // Counted in whole clusters.
         let rows = rows.div_ceil(ROWS as u32).div_ceil(DOWN);
         let columns = columns.div_ceil(COLUMNS as u32).div_ceil(ACROSS);
         Places {
             rows,
             columns,
-            // No more than there are: nothing that is computed with it wraps.
+            // A band is no higher than the matrix, so arithmetic with it does not overflow.
             band: BAND.min(rows.max(1)),
             down: DOWN,
             across: ACROSS,
@@ -103,13 +103,13 @@ fn cluster(blocks: u32) -> (u32, u32, u32) {
         let number = (u64::from(k) * u64::from(y) + u64::from(j)) * u64::from(x) + u64::from(i);
         (number, intrinsics::rank_in_cluster(), [x, y, z])
     };
-    // Those beyond 32 bits have nothing to do: a matrix has fewer tiles.
+    // Clusters beyond 32 bits have no work: a matrix has fewer tiles.
     let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
     (narrow(number), narrow(u64::from(x) * u64::from(y) * u64::from(z)), rank)
 }
 
 impl<const ROWS: usize, const COLUMNS: usize> Places<ROWS, COLUMNS> {
-    /// What the tiles of all blocks follow from, beside the type: rows and columns of tiles, and how many tiles there are.
+    /// The data that determine all blocks' tiles, beside the type: rows and columns of tiles, and their number.
     #[inline(always)]
     pub(super) fn counts(&self) -> [u32; 3] {
         [self.rows, self.columns, self.all]
@@ -206,14 +206,14 @@ pub struct OutputTile<'l, T: Tile, const ROWS: usize, const COLUMNS: usize> {
 }
 
 impl<'l, T: Tile, const ROWS: usize, const COLUMNS: usize> OutputTile<'l, T, ROWS, COLUMNS> {
-    /// Its first row and column.
+    /// The tile's first row and column.
     #[inline(always)]
     #[must_use]
     pub fn place(&self) -> [u32; 2] {
         [self.place.row, self.place.column]
     }
 
-    /// The same, and in which of several matrices it is.
+    /// The tile's first row and column, and the number of its matrix in the batch.
     #[inline(always)]
     #[must_use]
     pub fn place_in_batch(&self) -> Place {
@@ -221,8 +221,8 @@ impl<'l, T: Tile, const ROWS: usize, const COLUMNS: usize> OutputTile<'l, T, ROW
     }
 }
 
-/// What a warp group has to write: at most one tile, which it holds in its registers while it computes the next. It lasts as long
-/// as the role of its consumer, `'r`.
+/// Writer of a warp group: holds at most one tile in registers while the next tile is computed. The writer lasts as
+/// long as the role of its consumer, `'r`.
 #[allow(missing_debug_implementations, reason = "registers of threads are not shown")]
 pub struct TensorWriter<'r, T: Element, const GROUPS: u32, const WIDTH: usize, const PART: usize = 64>
 where
@@ -279,8 +279,8 @@ impl<T: Element, const GROUPS: u32, const WIDTH: usize, const PART: usize> Tenso
 where
     Columns<WIDTH>: Width,
 {
-    /// Takes a tile with its numbers: those of each warp group of consumers, the first of which has the first 64 rows. A tile
-    /// that is held already is written. Afterwards the accumulator is free for other products.
+    /// Takes a tile with its sums, 64 rows from each warp group of consumers, in order. Writes the tile held before, if
+    /// any. Afterwards the accumulator is free for other products.
     #[inline(always)]
     pub fn hold<const ROWS: usize, const COLUMNS: usize>(
         &mut self,
@@ -292,8 +292,8 @@ where
         self.hold_results(tile, sums, |_, _, sum| sum);
     }
 
-    /// The same with what `result` makes of row, column and sum. Beyond the matrix, it is called for rows and columns that there
-    /// are not.
+    /// The same with the values of `result` for row, column and sum. `result` is also called for rows and columns
+    /// beyond the matrix.
     #[inline(always)]
     pub fn hold_results<V, const ROWS: usize, const COLUMNS: usize>(
         &mut self,
@@ -314,8 +314,8 @@ where
         self.numbers.take(sums, |down, right, sum| result(row + down, column + right, sum));
     }
 
-    /// Writes the tile that is held, if there is one. Each warp takes its 16 rows through shared memory, and does not wait for
-    /// them to arrive.
+    /// Writes the held tile, if any. Each warp copies its 16 rows through shared memory, and does not wait until the
+    /// copies complete.
     ///
     /// `stmatrix`; PTX 7.8, sm_90. `cp.async.bulk.tensor.2d.global`; PTX 8.0, sm_90.
     #[inline(always)]
@@ -335,8 +335,8 @@ where
         }
     }
 
-    /// Writes the tile that is held in parts, and calls `meanwhile` before each with its number: products that it
-    /// starts go on while the part is written.
+    /// Writes the held tile in parts, and calls `meanwhile` before each part: products that `meanwhile` starts
+    /// run while the part is written.
     #[inline(always)]
     pub(super) fn write_between(&mut self, mut meanwhile: impl FnMut()) {
         meanwhile();
@@ -372,7 +372,7 @@ where
         self.full = false;
     }
 
-    /// How often [`write_between`](Self::write_between) calls what it is given.
+    /// The number of times that [`write_between`](Self::write_between) calls its closure.
     pub(super) const PARTS: u32 = (WIDTH / PART) as u32;
 
     /// Whether a tile is held.

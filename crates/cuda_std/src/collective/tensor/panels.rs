@@ -60,7 +60,7 @@ impl<T: Element, const ROWS: usize, const N: usize, const STAGES: usize>
     }
 }
 
-/// `ROWS` rows of `N` tiles side by side, 64 columns each, that are there to be multiplied for as long as `'s`.
+/// `ROWS` rows of `N` tiles side by side, 64 columns each, that may be multiplied during `'s`.
 #[derive(Debug)]
 pub struct Panels<'s, T, const ROWS: usize, const N: usize> {
     address: u32,
@@ -112,7 +112,7 @@ impl<'s, T: Element, const ROWS: usize, const N: usize> Panels<'s, T, ROWS, N> {
         Panels { address: self.address + first * self.pitch, pitch: self.pitch, stage: PhantomData }
     }
 
-    /// Of the first panel, with its rows along the sum: eight rows are 1024 bytes further.
+    /// The first panel, with its rows along the sum: eight rows are 1024 bytes further.
     #[inline(always)]
     fn descriptor(self) -> u64 {
         u64::from((self.address & 0x3_ffff) >> 4) | (1 << 16) | (64 << 32) | (1 << 62)
@@ -202,8 +202,8 @@ impl<const COLUMNS: usize> Accumulator<COLUMNS>
 where
     Columns<COLUMNS>: Width,
 {
-    /// Starts a product of `INNER` columns of `a` and of `b`, which is added to what is there where `add` is 1 and replaces it
-    /// where it is 0.
+    /// Starts a product of `INNER` columns of `a` and of `b`, which is added to the accumulators if `add` is 1 and
+    /// replaces them if `add` is 0.
     ///
     /// # Safety
     ///
@@ -369,7 +369,7 @@ where
         Columns<ROWS>: Width,
     {
         turns.take();
-        // SAFETY: as for `product` and `add_weighted`. Groups end in order, so the scores are there when all but the last are.
+        // SAFETY: as for `product` and `add_weighted`. Groups end in order: the scores are done when one group remains.
         unsafe {
             scores.start::<T, N, INNER>(left, right.panels(), 0);
             self.start_weighted(weights, b.panels());

@@ -157,10 +157,10 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
         );
         let trust = self.trust;
         let thread = index_in_block();
-        // Of the same value in all lanes, which the shuffle tells the compiler of the driver.
+        // Broadcast, so that ptxas knows the value is warp-uniform.
         let group = shfl_sync(FULL_MASK, thread / WARP_GROUP, 0, WARP_SIZE);
         self.initialise(thread, meet);
-        // What the block has read of global memory before is its parameters.
+        // The block has read only its parameters from global memory so far.
         launch_dependents();
         if WAITS {
             wait_for_prior_kernels();
@@ -252,7 +252,7 @@ pub(super) const fn is_joint<S: Stage>() -> bool {
     S::SHARED
 }
 
-/// What is known of the roles of a pipeline when a kernel is compiled.
+/// The compile-time knowledge about the roles of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trust {
     /// Nothing.
@@ -288,12 +288,12 @@ pub(super) unsafe fn make_barriers<S: Stage, const STAGES: usize, const CLUSTER:
     }
 }
 
-/// The warp groups of a block have as many registers as their roles want together, of what each thread begins with by what the
-/// kernel states; a warp group that wants more waits for ever. No instruction where that is so. Where a kernel states nothing, or no block
-/// fits, no warp group changes its registers.
+/// Asserts that the registers that all roles request fit into the block's, of which each thread starts with as many as
+/// the kernel states; a warp group that requests more would wait forever. Compiles to nothing if the registers suffice.
+/// If the kernel states nothing, or no block fits, no warp group changes its registers.
 ///
 /// # Panics
-/// If they have not.
+/// If the registers do not suffice.
 #[inline(always)]
 pub(super) fn assert_registers<const LOW: u32, const HIGH: u32, const GROUPS: u32>(stated: u32) {
     let most = if LOW < HIGH { HIGH } else { LOW };
@@ -342,7 +342,7 @@ fn meeting<S: Stage, const STAGES: usize>(base: u32) -> MeetingAt {
     MeetingAt(base + core::mem::offset_of!(PipelineMemory<S, STAGES>, meeting) as u32)
 }
 
-/// What the roles tell each other; those of all blocks of a cluster that have tiles in common.
+/// The notes that roles leave for each other; for a cluster with shared tiles, the notes of all its blocks.
 #[inline(always)]
 fn notes<S: Stage, const STAGES: usize, const CLUSTER: u32>(base: u32) -> NotesAt {
     NotesAt {
@@ -364,7 +364,7 @@ pub struct Producer<'l, S: Stage, const STAGES: usize, const CLUSTER: u32> {
 }
 
 impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Producer<'_, S, STAGES, CLUSTER> {
-    /// That of the pipeline whose memory is at `base`.
+    /// The producer of the pipeline whose memory is at `base`.
     #[inline(always)]
     pub(super) fn new(base: u32, trust: Trust) -> Self {
         Self { base, at: Position::START, filled: 0, trust, closed: Cell::new(false), launch: PhantomData }
@@ -377,7 +377,7 @@ impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Producer<'_, S, STAGES, 
     #[must_use = "a stage that is not filled keeps the consumers waiting"]
     pub fn acquire(&mut self) -> Empty<'_, S, STAGES, CLUSTER> {
         let Position { stage, round } = self.at;
-        // In the first round the phase before the first is over. What is waited for is the release of the round before.
+        // In the first round the phase before the first is over. Otherwise waits for the release of the round before.
         let before = Position { round: round ^ 1, ..self.at };
         self.wait(empty::<S, STAGES>(self.base, stage), before, || {});
         self.at.advance::<STAGES>();
@@ -485,10 +485,10 @@ impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Producer<'_, S, STAGES, 
     }
 }
 
-/// A stage that is empty, which is to be filled.
+/// An empty stage, which the producer must fill.
 ///
 /// # Panics
-/// If it is dropped: the consumers would wait for it.
+/// If the stage is dropped: the consumers would wait for it.
 #[derive(Debug)]
 pub struct Empty<'p, S: Stage, const STAGES: usize, const CLUSTER: u32> {
     tiles: u32,
@@ -498,7 +498,7 @@ pub struct Empty<'p, S: Stage, const STAGES: usize, const CLUSTER: u32> {
 }
 
 impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Empty<'_, S, STAGES, CLUSTER> {
-    /// It is about to be filled: the address of the tiles, and that of the barrier.
+    /// Prepares the stage for its copies: the address of the tiles, and the address of the barrier.
     #[inline(always)]
     pub(super) fn begin(self) -> (u32, u32) {
         let mut this = ManuallyDrop::new(self);
@@ -553,7 +553,7 @@ pub struct Consumer<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const 
 impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
     Consumer<'l, S, STAGES, GROUPS, CLUSTER>
 {
-    /// That of the pipeline whose memory is at `base`, and of a warp group.
+    /// The consumer of the pipeline whose memory is at `base`, for a warp group.
     #[inline(always)]
     pub(super) fn new(base: u32, rank: u32, trust: Trust) -> Self {
         Self { base, rank, at: Position::START, trust, early: false, launch: PhantomData }
@@ -576,7 +576,7 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
         }
     }
 
-    /// Which of the consumers' warp groups this one is.
+    /// The number of this warp group among the consumers.
     #[inline(always)]
     #[must_use]
     pub fn rank(&self) -> u32 {
@@ -585,7 +585,7 @@ impl<'l, S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32>
         self.rank
     }
 
-    /// Which of the consumers' warps this one is.
+    /// The number of this warp among the consumers' warps.
     #[inline(always)]
     pub(super) fn warp(&self) -> u32 {
         self.rank() * 4 + index_in_block() / WARP_SIZE % 4
@@ -626,7 +626,7 @@ impl<S: Stage, const STAGES: usize, const GROUPS: u32, const CLUSTER: u32> Consu
     }
 }
 
-/// A stage that is full. When it is dropped, it is released, to be filled again when all consumers have released it.
+/// A full stage. Dropping it releases the stage, which is filled again after all consumers have released it.
 #[derive(Debug)]
 pub struct Full<'l, S: Stage, const STAGES: usize, const CLUSTER: u32> {
     base: u32,
@@ -657,14 +657,14 @@ impl<S: Stage, const STAGES: usize, const CLUSTER: u32> Full<'_, S, STAGES, CLUS
         ManuallyDrop::new(self).arrive();
     }
 
-    /// One lane of each warp arrives; in a cluster one for each block, at that block's barrier.
+    /// One lane of each warp arrives; in a cluster a lane for each block, at this block's barrier.
     ///
     /// `mbarrier.arrive`; PTX 7.0, sm_80. `mapa`; PTX 7.8, sm_90.
     #[inline(always)]
     fn arrive(&self) {
         let barrier = empty::<S, STAGES>(self.base, self.stage);
         let lane = lane_id();
-        // SAFETY: the barrier counts these arrivals; other blocks of the cluster are there until all of it are done.
+        // SAFETY: the barrier counts these arrivals; other blocks of the cluster exist until all blocks are done.
         unsafe {
             if CLUSTER > 1 && S::SHARED {
                 if lane < CLUSTER {

@@ -54,7 +54,7 @@ pub(super) mod sealed {
         /// Whether `consume` itself waits, by `Consumer::wait_for_launches`, before it touches memory other than the stages.
         const WAITS: bool = false;
 
-        /// What the block does before it divides into roles.
+        /// Work of the block before it divides into roles.
         fn initialise(&self);
 
         /// The address of its shared memory, if it has some. A kernel may have several to choose from.
@@ -63,7 +63,7 @@ pub(super) mod sealed {
         /// The tiles of the results that this block computes.
         fn places(&self) -> Places<ROWS, COLUMNS>;
 
-        /// What consumers do: each sum has the products of so many stages.
+        /// Work of the consumers: each sum has the products of this many stages.
         fn consume<T, A, B, const INNER: usize, const STAGES: usize, const CLUSTER: u32>(
             self,
             consumer: &mut Consumer<'_, (A, B), STAGES, GROUPS, CLUSTER>,
@@ -413,8 +413,8 @@ where
 ///
 /// `a` and `b` lie in either order, as the tiles of the pipeline's stages say: rows or columns of the product along the rows of
 /// the tile, [`Swizzled`](super::Swizzled) with as many columns as are summed over at a time, or across them,
-/// [`Across`](super::Across). So `a b`, `a bᵀ` and `aᵀ b` are the same kernel with other tiles. The tile of the product has
-/// 64 rows for each warp group of consumers, and as many columns as an accumulator.
+/// [`Across`](super::Across). So one kernel computes `a b`, `a bᵀ` and `aᵀ b`, with different tiles. The tile of the
+/// product has 64 rows for each warp group of consumers, and as many columns as an accumulator.
 ///
 /// Rows and columns that `result` is told may lie beyond the matrix, where what it returns is not used.
 ///
@@ -532,7 +532,7 @@ pub fn product_with<
     };
     a.prefetch();
     b.prefetch();
-    // Those of `a`, or its rows if they lie across the sum.
+    // The columns of `a`, or its rows if they lie across the sum.
     let length = if <A::Tile as tile::Tile>::PANELS { a.rows() } else { a.columns() };
     let steps = length.div_ceil(INNER as u32);
     let bring = |producer: &mut Producer<'_, (A, B), STAGES, CLUSTER>, place: Place, steps: Range<u32>| {

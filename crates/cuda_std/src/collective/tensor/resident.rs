@@ -18,7 +18,7 @@ use crate::mem::shared::dynamic_shared_tensors;
 /// `STAGES` stages with the tiles `S`, and `RESIDENT` with the tiles `Q`, each of which is kept while many of the others come and
 /// go. A parameter of a kernel, which the host does not pass; the block has `GROUPS` warp groups of consumers, and one more.
 ///
-/// It is a [`TensorPipeline`](super::TensorPipeline) that has stages of two kinds, each with its own order.
+/// A [`TensorPipeline`](super::TensorPipeline) with stages of two kinds, each kind in its own order.
 #[derive(Debug)]
 pub struct ResidentPipeline<'l, Q: Stage, S: Stage, const RESIDENT: usize, const STAGES: usize, const GROUPS: u32> {
     base: u32,
@@ -85,7 +85,7 @@ impl<Q: Stage, S: Stage, const RESIDENT: usize, const STAGES: usize, const GROUP
         let resident = self.base;
         let stages = self.base + core::mem::offset_of!(ResidentMemory<Q, S, RESIDENT, STAGES>, stages) as u32;
         let thread = index_in_block();
-        // Of the same value in all lanes, which the shuffle tells the compiler of the driver.
+        // Broadcast, so that ptxas knows the value is warp-uniform.
         let group = shfl_sync(FULL_MASK, thread / WARP_GROUP, 0, WARP_SIZE);
         if thread == 0 {
             // SAFETY: the memory is the pipeline's, and no thread uses it yet.

@@ -21,7 +21,7 @@ impl<T: Copy> PerRow<T> {
         Self([value; 2])
     }
 
-    /// What `number` makes of each row, from 0 to 63.
+    /// The results of `number` for each row, from 0 to 63.
     #[inline(always)]
     #[must_use]
     pub fn of(mut number: impl FnMut(u32) -> T) -> Self {
@@ -29,14 +29,14 @@ impl<T: Copy> PerRow<T> {
         Self([number(row), number(row + 8)])
     }
 
-    /// What `change` makes of each number.
+    /// The results of `change` for each number.
     #[inline(always)]
     #[must_use]
     pub fn map<U: Copy>(self, mut change: impl FnMut(T) -> U) -> PerRow<U> {
         PerRow([change(self.0[0]), change(self.0[1])])
     }
 
-    /// What `change` makes of each number and that of the same row.
+    /// The results of `change` for each pair of numbers in the same row.
     #[inline(always)]
     #[must_use]
     pub fn with<U: Copy, V: Copy>(self, other: PerRow<U>, mut change: impl FnMut(T, U) -> V) -> PerRow<V> {

@@ -16,11 +16,11 @@ use crate::number::half::{e4m3, e5m2};
     note = "they multiply `f32`, `i8`, and `f16`, `bf16`, `e4m3` and `e5m2` of `cuda_std::half`"
 )]
 pub trait Factor: sealed::Element<Total = <Self as Factor>::Sum> {
-    /// What products are summed in.
+    /// The type of sums.
     type Sum: Number;
 }
 
-/// Of these, the numbers of 16 bits: `f16` and `bf16`, which sums are also written as by tensor copies.
+/// Element types of 16 bits: `f16` and `bf16`; tensor copies can write sums as these types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no number of 16 bits",
     note = "this takes `f16` and `bf16` of `cuda_std::half`"
@@ -30,7 +30,7 @@ pub trait Element: Factor<Sum = f32> + Stored<f32> {}
 impl Element for f16 {}
 impl Element for bf16 {}
 
-/// Numbers that a result `V` is rounded to when it is written: `f32` and what it is rounded to, or `i32`.
+/// Element types that a result `V` is written as: for `f32` the types of floats, for `i32` itself.
 #[diagnostic::on_unimplemented(
     message = "results `{V}` are not written as `{Self}`",
     note = "`f32` is written as `f32`, or `f16`, `bf16`, `e4m3` or `e5m2` of `cuda_std::half`, and `i32` as `i32`"
@@ -56,7 +56,7 @@ pub struct Multicast<T, const BLOCKS: u32 = 0, const APART: u32 = 1>(PhantomData
 #[derive(Debug)]
 pub struct Across<T, const ROWS: usize, const COLUMNS: usize>(PhantomData<[[T; COLUMNS]; ROWS]>);
 
-/// What a tensor map copies: a [`Swizzled`].
+/// The tile of a tensor map: a [`Swizzled`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no tile that a tensor map copies",
     note = "write `Swizzled<f16, ROWS, COLUMNS>`, with rows of 128, 64 or 32 bytes"
@@ -127,7 +127,7 @@ pub(crate) mod sealed {
     pub trait Stored<V>: Pod + 'static {
         /// The nearest number.
         fn round(value: V) -> Self;
-        /// Two of them in a register, the first in the lower half. Of 16 bits each.
+        /// Packs two numbers of 16 bits into a register, the first in the lower half.
         fn pack(low: V, high: V) -> u32;
     }
 
@@ -151,12 +151,12 @@ pub(crate) mod sealed {
         /// Whether rows are along the sum or across it.
         #[allow(private_bounds, reason = "the instructions are not public")]
         type Order: Order;
-        /// What `wgmma` takes for the 64 or more rows or columns from `first` on of the tile at `address`, for the first 32
-        /// bytes along the sum, or 16 rows.
+        /// The descriptor for `wgmma` of the 64 or more rows or columns from `first` on of the tile at `address`, for
+        /// the first 32 bytes along the sum, or 16 rows.
         fn descriptor(address: u32, first: u32) -> u64;
-        /// By how much the descriptor grows to the next.
+        /// The increment of the descriptor from one step of the sum to the next.
         const STEP: u64;
-        /// Of which there are so many.
+        /// The number of steps of the sum in a tile.
         const STEPS: usize;
         /// Where the tile begins in memory that has `along` the product's rows or columns, and `sum` along the sum.
         fn place(along: u32, sum: u32) -> [u32; 2];
@@ -374,7 +374,7 @@ impl<T: Tile, const BLOCKS: u32, const APART: u32> sealed::StageTile for Multica
     };
 }
 
-/// A tile, or some rows of one, that is there to be multiplied for as long as `'s`.
+/// A tile, or some rows of a tile, that may be multiplied during `'s`.
 #[derive(Debug)]
 pub struct TileRef<'s, T: Tile> {
     address: u32,

@@ -14,14 +14,14 @@ use crate::device::{intrinsics, waiting, wgmma};
 /// How many attempts of a wait fail before it looks why it is long.
 const ATTEMPTS: u32 = 64;
 
-/// What a thread does whose wait is long when a thread of the grid has panicked.
+/// What a thread in a long wait does after another thread of the grid has panicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InVain {
-    /// It exits.
+    /// Exits.
     Leave,
-    /// It goes on, as if the wait were over: what it does then concerns no memory but stages, whose numbers nothing needs any more.
+    /// Goes on as if the wait were over: the thread then accesses only stages, whose contents no longer matter.
     GoOn,
-    /// It waits: what it waits for comes, even so.
+    /// Keeps waiting: the wait ends even after a panic.
     Wait,
 }
 
@@ -94,9 +94,9 @@ unsafe fn leave<const TOGETHER: bool, const CLUSTER: u32>() -> ! {
 
 /// Waits until the phase of a barrier is over, a thread that has no products under way.
 ///
-/// It orders no ordinary accesses, nor need it: tensor copies write the stages and products read them, and both are over when
-/// the barrier counts them. So arrivals at the barriers of other blocks need no wider scope either, which would have each
-/// consumer wait for its earlier stores.
+/// The wait orders no ordinary accesses, and need not: tensor copies write the stages and products read them, and both
+/// are complete when the barrier counts them. So arrivals at the barriers of other blocks need no wider scope, which
+/// would make each consumer wait for its earlier stores.
 #[inline(always)]
 pub(super) fn wait<const CLUSTER: u32>(barrier: u32, parity: u32, in_vain: InVain, look: impl FnMut()) {
     // SAFETY: a barrier of a pipeline, which is initialised.
@@ -106,7 +106,7 @@ pub(super) fn wait<const CLUSTER: u32>(barrier: u32, parity: u32, in_vain: InVai
     }
 }
 
-/// The same, by the threads of a warp group together.
+/// The same wait, by the threads of a warp group together.
 #[inline(always)]
 pub(super) fn wait_together<const CLUSTER: u32>(barrier: u32, parity: u32, in_vain: InVain) {
     // SAFETY: a barrier of a pipeline, which is initialised.
@@ -204,7 +204,7 @@ impl NotesAt {
     /// Notes with which stage a role of this block has ended: the producer, 0, or a warp group of consumers, from 1.
     #[inline(always)]
     pub(super) fn end(self, role: u32, note: u32) {
-        // SAFETY: of this pipeline; the other blocks of the cluster are there until all of it are done.
+        // SAFETY: of this pipeline; the other blocks of the cluster exist until all blocks are done.
         unsafe {
             if self.blocks > 1 {
                 let place = self.address + 8 * intrinsics::rank_in_cluster() + role;

@@ -18,15 +18,15 @@ use crate::number::complex::Complex;
 pub(crate) unsafe trait Lanes: Copy {
     /// The lanes that take part.
     fn mask(self) -> u32;
-    /// How many there are.
+    /// The number of lanes.
     fn size(self) -> u32;
-    /// Which of them the calling lane is, from 0.
+    /// The rank of the calling lane, from 0.
     fn rank(self) -> u32;
     /// The value of the lane of rank `rank`, below the size.
     fn value_of<T: Shuffle>(self, value: T, rank: u32) -> T;
     /// The value of the lane whose rank is `delta` less; unspecified for ranks below `delta`.
     fn value_below<T: Shuffle>(self, value: T, delta: u32) -> T;
-    /// The value of the lane whose rank is `delta` more; unspecified where there is none.
+    /// The value of the lane whose rank is `delta` more; unspecified if no lane has this rank.
     fn value_above<T: Shuffle>(self, value: T, delta: u32) -> T;
     /// Whether the lanes are neighbours and their number is a power of two.
     fn is_tile(self) -> bool;
@@ -167,8 +167,8 @@ integers!(u8 i8 u16 i16 u32 i32 u64 i64 u128 i128 usize isize);
 floats!(f32 f64);
 complex!(f32 f64);
 
-/// Where the code is built for devices that have `redux.sync`, the reduction by that instruction. The types are those
-/// that it takes; elsewhere and for others there is none.
+/// Returns the result of one `redux.sync` if the code is built for devices with that instruction and the value has one
+/// of the listed types. Otherwise does nothing.
 macro_rules! by_one_instruction {
     ($lanes:ident, $value:ident: $T:ident, $(($ty:ident, $operation:ident)),*) => {
         if intrinsics::arch() >= 800 {
@@ -182,7 +182,7 @@ macro_rules! by_one_instruction {
     };
 }
 
-/// The value as what it is: the types are the same.
+/// Converts a value to its own type: `T` and `U` are the same type.
 #[inline(always)]
 fn to<T: Copy + 'static, U: Copy + 'static>(value: T) -> U {
     debug_assert!(TypeId::of::<T>() == TypeId::of::<U>());

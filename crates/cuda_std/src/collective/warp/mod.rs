@@ -63,7 +63,7 @@ pub fn shfl_sync<T: Shuffle>(mask: u32, value: T, lane: u32, width: u32) -> T {
     value.in_words(|word| intrinsics::shfl_idx(mask, word, lane, segments(width, 0x1f)))
 }
 
-/// The value of the lane `delta` below, or the own value where there is none: CUDA's
+/// The value of the lane `delta` below, or the own value if the warp has no such lane: CUDA's
 /// `__shfl_up_sync`.
 ///
 /// `shfl.sync.up.b32`, twice for 64 bits; PTX 6.0, sm_30.
@@ -73,7 +73,7 @@ pub fn shfl_up_sync<T: Shuffle>(mask: u32, value: T, delta: u32, width: u32) -> 
     value.in_words(|word| intrinsics::shfl_up(mask, word, delta, segments(width, 0)))
 }
 
-/// The value of the lane `delta` above, or the own value where there is none: CUDA's
+/// The value of the lane `delta` above, or the own value if the warp has no such lane: CUDA's
 /// `__shfl_down_sync`.
 ///
 /// `shfl.sync.down.b32`, twice for 64 bits; PTX 6.0, sm_30.

@@ -1,4 +1,4 @@
-//! What lanes can exchange: plain data of any size, in pieces of 32 bits.
+//! Types that lanes can exchange: plain data of any size, in pieces of 32 bits.
 
 use core::mem::MaybeUninit;
 
@@ -7,8 +7,8 @@ use bytemuck::{CheckedBitPattern, NoUninit};
 /// A value that lanes can exchange: every number, `bool`, `char`, arrays of numbers, and structures that derive
 /// bytemuck's `Pod`, or `NoUninit` and `CheckedBitPattern`.
 ///
-/// What comes from a lane that does not take part is unspecified, so a type that is not valid for any bits is looked at
-/// when it arrives; if it is not valid, the lane keeps its own.
+/// The value from a lane that does not take part is unspecified, so a type with invalid bit patterns is checked on
+/// arrival; if the value is invalid, the lane keeps its own value.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be exchanged between lanes",
     label = "not plain data",

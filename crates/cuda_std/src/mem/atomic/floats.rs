@@ -1,4 +1,4 @@
-//! Atomic operations on floating-point numbers. What the machine lacks is a loop of compare and exchange of the bits.
+//! Atomic operations on floating-point numbers. Operations without an instruction are compare-exchange loops.
 
 use core::sync::atomic::Ordering::{self, AcqRel, Relaxed};
 #[cfg(target_arch = "nvptx64")]
@@ -10,7 +10,7 @@ use super::{Atomic, Scope, Scoped};
 use crate::device::scope::sealed;
 use crate::number::half::{Bf16x2, F16x2, Half, bf16, f16};
 
-/// What goes by the bits of the number, with scope and ordering, and relaxed on the device.
+/// Operations on the bits of a number, with scope and ordering, and relaxed at device scope.
 macro_rules! floats {
     ($($ty:ident by $word:ident, $bits:literal, min $min:ident, max $max:ident, $floor:literal, $add:literal;)*) => {$(
         impl Atomic<$ty> {
@@ -136,7 +136,7 @@ macro_rules! floats {
                 let mut old = cell.load(Relaxed);
                 loop {
                     let new = next($ty::from_bits(old)).to_bits();
-                    // What stays as it is has to be written only for the ordering's sake.
+                    // An unchanged value has to be written only for its ordering.
                     if new == old && matches!(order, Relaxed) {
                         return $ty::from_bits(old);
                     }
@@ -183,8 +183,8 @@ impl Atomic<f64> {
     }
 }
 
-/// What numbers of 16 bits have with scope and ordering: each with the oldest architecture (ten times the capability) that
-/// can add it.
+/// Operations on numbers of 16 bits with scope and ordering: each with the oldest architecture (ten times the
+/// capability) that can add such numbers.
 macro_rules! halves {
     ($($ty:ident = $name:literal by $word:ident, $bits:literal, $arch:literal, $add:literal;)*) => {$(
         impl<S: Scope> Scoped<'_, $ty, S> {

@@ -115,7 +115,7 @@ impl<T> Atomic<T> {
         Self(UnsafeCell::new(value))
     }
 
-    /// The number, where no other thread has it.
+    /// A mutable reference to the number, which no other thread accesses.
     #[inline(always)]
     #[must_use]
     pub fn get_mut(&mut self) -> &mut T {
@@ -197,7 +197,7 @@ macro_rules! integers {
                 relaxed!(self.cell(), self.fetch_max(value))
             }
 
-            /// Keeps the bits that both have, and returns what was there.
+            /// Replaces the number by the bitwise AND with the operand, and returns the previous number.
             ///
             #[doc = concat!("`atom.and.b", $bits, "`; PTX 1.1, sm_32.")]
             #[inline(always)]
@@ -205,7 +205,7 @@ macro_rules! integers {
                 relaxed!(self.cell(), self.fetch_and(value))
             }
 
-            /// Sets the bits that either has, and returns what was there.
+            /// Replaces the number by the bitwise OR with the operand, and returns the previous number.
             ///
             #[doc = concat!("`atom.or.b", $bits, "`; PTX 1.1, sm_32.")]
             #[inline(always)]
@@ -260,8 +260,8 @@ integers! {
 }
 
 impl Atomic<u32> {
-    /// Counts up to `limit` and then starts at 0 again, and returns what was there: CUDA's
-    /// `atomicInc`. What is above the limit becomes 0 too.
+    /// Counts up to `limit` and then starts at 0 again, and returns the previous number: CUDA's `atomicInc`. A number
+    /// above the limit becomes 0 too.
     ///
     /// `atom.inc.u32`; PTX 1.1, sm_20.
     #[inline(always)]
@@ -275,8 +275,8 @@ impl Atomic<u32> {
         self.update(|old| if old >= limit { 0 } else { old + 1 })
     }
 
-    /// Counts down to 0 and then starts at `limit` again, and returns what was there: CUDA's
-    /// `atomicDec`. What is above the limit becomes `limit` too.
+    /// Counts down to 0 and then starts at `limit` again, and returns the previous number: CUDA's `atomicDec`. A number
+    /// above the limit becomes `limit` too.
     ///
     /// `atom.dec.u32`; PTX 1.1, sm_20.
     #[inline(always)]

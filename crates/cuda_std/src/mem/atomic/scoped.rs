@@ -9,8 +9,8 @@ use crate::device::scope::sealed;
 use crate::device::scope::{Block, Device, Nearest, Scope, System};
 use crate::device::sync::fence;
 
-/// The call of what the builder provides for an operation, for each ordering and scope. Both are
-/// constants where this is inlined, so that one call remains.
+/// Calls the builder's function for an operation, for each ordering and scope. Ordering and scope
+/// are constants after inlining, so that one call remains.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! provided {
     ($scope:expr, $order:expr, [$($ordering:ident = $word:literal),*], $operation:literal, $ty:literal, $call:tt) => {
@@ -151,7 +151,7 @@ macro_rules! changes {
                     }
                     #[cfg(not(target_arch = "nvptx64"))]
                     {
-                        // What the host's threads see of each other is ordered more strongly still.
+                        // On the host, accesses are ordered more strongly.
                         let _ = order;
                         self.cell.$method(value)
                     }
@@ -222,7 +222,7 @@ words! {
     f64, "f64", 64;
 }
 
-/// What all types of 32 and 64 bits have.
+/// Operations on all types of 32 and 64 bits.
 macro_rules! common {
     ($($ty:ident, $name:literal;)*) => {$(
         changes! {
@@ -248,7 +248,7 @@ common! {
     f64, "f64";
 }
 
-/// What integers have.
+/// Operations on integers.
 macro_rules! integers {
     ($($ty:ident, $name:literal;)*) => {$(
         changes! {
@@ -261,11 +261,11 @@ macro_rules! integers {
             ///
             /// `atom.ORDER.SCOPE.max`; PTX 6.0, sm_70.
             fetch_max = "max";
-            /// Keeps the bits that both have, and returns what was there.
+            /// Replaces the number by the bitwise AND with the operand, and returns the previous number.
             ///
             /// `atom.ORDER.SCOPE.and`; PTX 6.0, sm_70.
             fetch_and = "and";
-            /// Sets the bits that either has, and returns what was there.
+            /// Replaces the number by the bitwise OR with the operand, and returns the previous number.
             ///
             /// `atom.ORDER.SCOPE.or`; PTX 6.0, sm_70.
             fetch_or = "or";

@@ -1,4 +1,4 @@
-//! Two tiles that take turns: one is read while the other is written.
+//! Double buffering: a block reads one tile while it writes the other.
 
 use core::marker::PhantomData;
 
@@ -113,7 +113,7 @@ impl<L: Layout<Memory: Sized>> Alternating<'_, L> {
     /// The thread's own elements of the back.
     ///
     /// # Safety
-    /// As for [`Layout::own`]; the layout is of one tile.
+    /// As for [`Layout::own`], with the layout of one tile.
     #[inline(always)]
     pub(super) unsafe fn back_elements(&mut self) -> Part<'_, L> {
         // SAFETY: the caller's.

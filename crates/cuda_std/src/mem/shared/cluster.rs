@@ -59,11 +59,11 @@ use bytemuck::Pod;
 /// threads of one block only.
 ///
 /// Why that is sound: all threads of the cluster that have not exited come to each barrier, so they have passed it equally
-/// often, and with the protocol the count tells the phase, as for [`Shared`](super::Shared). A thread that returns comes to
-/// the barrier once more, so that what its block has is there while others read it in that phase. The last thread of a block that returns
-/// comes to each further barrier until all blocks have returned, so that others read what its block had last. If all threads of a block
-/// panic, others read the memory of a block that is gone, which ends the kernel with an error (CUDA's "cluster target block not present")
-/// and reads nothing.
+/// often, and with the protocol the count tells the phase, as for [`Shared`](super::Shared). A returning thread arrives
+/// at the barrier once more, so that the memory of its block exists while other blocks read it in that phase. The last
+/// thread of a block to return arrives at each further barrier until all blocks have returned, so that other blocks
+/// read the last contents of the block's memory. If all threads of a block panic, an access to the block's memory by
+/// another block ends the kernel with an error (CUDA's "cluster target block not present") and reads nothing.
 #[derive(Debug)]
 pub struct ClusterShared<'l, L: Plain> {
     memory: *mut L::Memory,
@@ -101,7 +101,7 @@ unsafe impl<L: Plain + 'static> SharedParameter for ClusterShared<'_, L> {
     #[inline(always)]
     unsafe fn leave(storage: &'static Storage<Self::Memory>) {
         let (ended, blocks) = (ended(storage), intrinsics::blocks_in_cluster());
-        // SAFETY: the counters. The memory of other blocks is there as long as they have not counted all blocks.
+        // SAFETY: these are the counters. Other blocks keep their memory until they have counted all blocks.
         unsafe {
             let is_last = waiting::count_one(ended.threads) + 1 == threads_in_block();
             if is_last {
@@ -252,7 +252,7 @@ impl<'l, L: Plain> ClusterView<'l, L> {
     /// `mapa.u64`, and loads by generic addresses; PTX 7.8, sm_90.
     ///
     /// # Panics
-    /// If the cluster has no such block.
+    /// If the cluster has no block of this rank.
     #[inline(always)]
     #[must_use]
     #[track_caller]

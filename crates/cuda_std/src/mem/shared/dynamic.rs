@@ -169,7 +169,7 @@ pub fn dynamic_shared_mem<T>() -> *mut T {
     DYNAMIC.as_mut_ptr().cast()
 }
 
-/// The same memory, aligned to 1024 bytes, which the patterns of swizzled tiles are laid out by.
+/// The same memory, aligned to 1024 bytes for the layouts of swizzled tiles.
 #[inline(always)]
 pub(crate) fn dynamic_shared_tensors() -> *const u8 {
     #[repr(C, align(1024))]

@@ -1,4 +1,4 @@
-//! Which thread has which element of shared memory.
+//! Layouts: the assignment of elements of shared memory to threads.
 
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
@@ -71,7 +71,7 @@ pub unsafe trait Layout {
         Self: 'a;
 }
 
-/// What a thread has of a tile when the block shares all of it out: see [`Shared::part`](super::Shared::part).
+/// A thread's elements of a tile that the block shares out: see [`Shared::part`](super::Shared::part).
 #[derive(Debug)]
 pub struct Part<'a, L: Layout> {
     pub(super) memory: *mut L::Memory,
@@ -240,7 +240,7 @@ unsafe impl<T: Element, const ROWS: usize, const COLUMNS: usize> Layout for Tabl
     }
 }
 
-/// One element for each warp of the block, which the warp's first lane has.
+/// One element for each warp of the block, owned by the warp's first lane.
 ///
 /// Threads are counted along x, then y, then z, and a warp is 32 of them. There are `WARPS` elements, 32 unless the kernel
 /// says otherwise; those beyond the block's last warp hold nothing useful. With fewer than 32 it is for 1-D blocks of as
@@ -277,7 +277,7 @@ pub trait Elements: Layout + sealed::Elements {
 }
 
 mod sealed {
-    /// What is visited are elements of the part, in shared memory.
+    /// Implementations visit only elements of the part, in shared memory.
     pub trait Elements {}
 }
 

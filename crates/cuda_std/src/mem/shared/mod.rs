@@ -29,7 +29,7 @@
 //! # }
 //! ```
 //!
-//! Which thread has which element is the layout's business, the type in the brackets:
+//! The layout, the type in the brackets, assigns elements to threads:
 //!
 //! | layout | block | a thread's elements |
 //! |---|---|---|
@@ -63,8 +63,8 @@
 //! scope before it exits (`fence.acq_rel.cta`; after its asynchronous copies, if it has any), so that the
 //! others find what it wrote when they pass the barrier without it.
 //!
-//! A block has 16 barriers, one of them is [`sync_threads`](crate::sync::sync_threads), so a kernel
-//! can have 15 parameters of shared memory. Tiles that always change together are better one tuple.
+//! A block has 16 barriers. [`sync_threads`](crate::sync::sync_threads) uses one barrier, so a kernel
+//! can have 15 parameters of shared memory. Put tiles that always change together into one tuple.
 //!
 //! # With `unsafe`
 //!
@@ -99,8 +99,8 @@ use crate::device::scope::Block;
 use crate::device::sync::fence;
 use crate::device::thread::{thread_idx_x, thread_idx_y, thread_idx_z};
 
-/// A static variable in shared memory. For macros: the section is what puts it there. Aligned to 16 bytes, for copies of
-/// that size and for matrix fragments.
+/// A static variable in shared memory. For macros, whose `link_section` selects shared memory. Aligned to 16 bytes, for
+/// copies of that size and for matrix fragments.
 #[repr(C, align(16))]
 #[derive(Debug)]
 pub struct Storage<M>(UnsafeCell<MaybeUninit<M>>);
@@ -108,7 +108,7 @@ pub struct Storage<M>(UnsafeCell<MaybeUninit<M>>);
 // SAFETY: it hands out a raw pointer only; code that dereferences it answers for that.
 unsafe impl<M> Sync for Storage<M> {}
 
-/// What can be a static in shared memory that is not `mut`: it says nothing of what is there.
+/// A type for statics in shared memory without `mut`: the type promises nothing about the contents.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "a static in shared memory has no value at first, so a `{Self}` there cannot be used without `unsafe`",
@@ -306,7 +306,7 @@ impl<L: OneTile> Deref for View<'_, L> {
 mod one_tile {
     /// A layout whose view is a reference to its memory.
     pub trait OneTile: super::Layout {
-        /// What an index of the view gives: an element or a row.
+        /// The type of an item of the view: an element or a row.
         type Indexed;
     }
 }
@@ -342,7 +342,7 @@ one_tile! {
     note = "rename the other type, or import it under another name"
 )]
 pub unsafe trait SharedParameter: Sized {
-    /// What the static holds.
+    /// The type of the static's contents.
     type Memory;
     /// The largest block: threads along x, y and z.
     const BLOCK: [u32; 3];
@@ -350,7 +350,7 @@ pub unsafe trait SharedParameter: Sized {
     const COPIES: bool = false;
     /// Whether it uses the barrier of the cluster: 0 or 1.
     const CLUSTERS: u32 = 0;
-    /// What the body of the kernel sees, in a launch that lasts for `'l`: see
+    /// The type that the body of the kernel sees, in a launch that lasts for `'l`: see
     /// [`KernelParameter::Value`](crate::KernelParameter::Value).
     type Value<'l>;
 
@@ -393,7 +393,7 @@ unsafe impl<L: Layout<Memory: Sized> + 'static> SharedParameter for Shared<'_, L
     }
 }
 
-/// What holds from the start of a kernel on.
+/// The conditions that hold from the start of a kernel on.
 ///
 /// # Safety
 ///

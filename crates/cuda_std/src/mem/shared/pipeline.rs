@@ -71,7 +71,7 @@ impl<'l, L: Layout<Memory: Sized>> Pipeline<'l, L> {
 /// The stages of a [`Pipeline`]. When they are dropped, the calling thread's copies are over; a thread that panics waits for
 /// them before it exits, and so does one that has forgotten its stages.
 ///
-/// `'l` is also how long what is copied from stays as it is: for slices that the kernel was passed, as long as it runs.
+/// The sources of copies stay unchanged during `'l`: slices that the kernel was passed, as long as the kernel runs.
 #[allow(missing_debug_implementations, reason = "memory of threads is not shown")]
 pub struct Stages<'l, L: Layout>(Alternating<'l, L>);
 
@@ -104,8 +104,8 @@ impl<L: Layout<Memory: Sized>> Stages<'_, L> {
 impl<'l, L: Elements<Element: Copy + 'l, Memory: Sized>> Stages<'l, L> {
     /// Starts to fill the back: each thread its own elements, from where `source` says; where it says `None`, with zero.
     ///
-    /// `cp.async.ca.shared.global` of 4 or 8 bytes, `cp.async.cg.shared.global` of 16; PTX 7.0, sm_80. An element has one of
-    /// these sizes and is aligned to it. What is not in global memory is copied at once.
+    /// `cp.async.ca.shared.global` of 4 or 8 bytes, `cp.async.cg.shared.global` of 16; PTX 7.0, sm_80. An element has
+    /// one of these sizes and is aligned to its size. Data outside global memory are copied synchronously.
     #[inline(always)]
     pub fn fetch(&mut self, mut source: impl FnMut(L::Index) -> Option<&'l L::Element>) {
         L::each(self.part(), |index, own| copy(own, source(index)));

@@ -65,7 +65,7 @@ approximations! {
     "__rumba_cos_approx" fn cos(x) = x.cos();
     /// 2 to the power. 2 ulp and 2⁻²². `ex2.approx.f32`; PTX 1.4.
     "__rumba_ex2_approx" fn ex2(x) = x.exp2();
-    /// The same, with 0 in place of subnormal numbers: one instruction less. `ex2.approx.ftz.f32`; PTX 1.4.
+    /// As `ex2`, with 0 in place of subnormal numbers: one instruction less. `ex2.approx.ftz.f32`; PTX 1.4.
     "__rumba_ex2_approx_ftz" fn ex2_ftz(x) = x.exp2();
     /// The logarithm to base 2. Absolute error 2⁻²² near 1, relative error 2⁻²² elsewhere.
     /// `lg2.approx.f32`; PTX 1.4.

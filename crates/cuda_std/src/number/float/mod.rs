@@ -1,19 +1,19 @@
 //! Mathematics of `f32` and `f64`.
 //!
-//! The core library has no square root, sine or power; [`GpuFloat`] adds them, with the names that
-//! the standard library uses, and the functions that only CUDA has. What the machine has an
-//! instruction for becomes that instruction. The rest is NVIDIA's libdevice where the builder found
-//! it, and the crate `libm` where not; the two differ in the last bits. On the host it is the
-//! standard library's, or `libm`'s.
+//! The core library has no square root, sine or power; [`GpuFloat`] adds them, with the names of the
+//! standard library, and adds the functions that only CUDA has. Functions with an instruction compile to the
+//! instruction. The other functions are those of NVIDIA's libdevice if the builder found it, otherwise of
+//! the crate `libm`; the two differ in the last bits. On the host they are the standard library's, or
+//! `libm`'s.
 //!
 //! | precision | see |
 //! |---|---|
 //! | full: errors of 1 to 5 units in the last place (ulp) | [`GpuFloat`] and the functions of this module |
 //! | as the hardware gives it, `f32` only | [`approx`] |
 //!
-//! The methods state errors in ulp as NVIDIA does for libdevice (CUDA C++ Programming Guide,
-//! "Mathematical Functions"), over the full range, `f32` first. What both libraries were measured to
-//! do is in the table of `cargo xtask ulp`.
+//! The methods state errors in ulp as NVIDIA does for libdevice (CUDA C++ Programming Guide, "Mathematical
+//! Functions"), over the full range, `f32` first. The table of `cargo xtask ulp` has the measured errors of both
+//! libraries.
 //!
 //! `x % y` is exact, as in Rust, and calls [`GpuFloat::fmod`].
 
@@ -567,8 +567,8 @@ gpu_float! {
     ldexp = "__nv_ldexp", libm::ldexp;
 }
 
-/// What `%` becomes: the link stage of `cuda_builder` puts these in the place of LLVM's instruction,
-/// which the target computes with a rounded quotient.
+/// Functions for `%`: the link stage of `cuda_builder` replaces LLVM's instruction, which the target computes with a
+/// rounded quotient, by these.
 #[cfg(target_arch = "nvptx64")]
 mod remainders {
     use super::GpuFloat;

@@ -50,11 +50,11 @@ pub(super) mod double {
         }
         let (quarter, rest) = quarters(x);
         let (angle, sign) = (PI * rest, if (quarter + 1) & 2 == 0 { 1.0 } else { -1.0 });
-        // Plus 0, so that zeros are positive.
+        // Adding 0 turns -0 into +0.
         sign * if quarter & 1 == 0 { libm::cos(angle) } else { libm::sin(angle) } + 0.0
     }
 
-    /// What [`FRAC_1_SQRT_2`] lacks.
+    /// The rounding error of [`FRAC_1_SQRT_2`].
     const FRAC_1_SQRT_2_REST: f64 = -4.833_646_656_726_457e-17;
 
     pub(crate) fn norm_cdf(x: f64) -> f64 {

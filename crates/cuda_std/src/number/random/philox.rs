@@ -70,7 +70,7 @@ fn wide_product(a: u32, b: u32) -> (u32, u32) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Philox4x32 {
-    /// Of the next block: its number in the stream, low word first, and the stream.
+    /// The counter of the next block: its number in the stream, low word first, and the stream.
     counter: [u32; 4],
     key: [u32; 2],
     /// The block that words are taken from.

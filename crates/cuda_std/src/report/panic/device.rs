@@ -33,7 +33,7 @@ macro_rules! special_register {
     }};
 }
 
-/// What a thread leaves behind, as the parts of a [`Record`].
+/// The parts of the [`Record`] of a panic.
 ///
 /// The link stage keeps this a call until the kernels are optimised, and then inlines it: what never happens is not
 /// worth the optimiser's time, and cannot disturb what does.
@@ -81,7 +81,7 @@ extern "Rust" fn __rumba_raise(
     waiting::exit()
 }
 
-/// What the builder puts in its place where no messages are wanted.
+/// The builder's replacement if messages are not wanted.
 #[unsafe(no_mangle)]
 #[cold]
 #[inline(never)]
@@ -95,7 +95,7 @@ fn say(text: &str, location: &Location<'_>) -> ! {
     __rumba_raise(Kind::Text, text.as_ptr(), text.len(), 0, 0, location)
 }
 
-/// The same of a kind of panic that has numbers.
+/// As above, for a kind of panic with numbers.
 #[inline(always)]
 fn count(kind: Kind, first: usize, second: usize, location: &Location<'_>) -> ! {
     __rumba_raise(kind, core::ptr::null(), 0, first, second, location)
@@ -139,7 +139,7 @@ fn panic(info: &PanicInfo<'_>) -> ! {
     }
 }
 
-/// What stands for a message that would have to be formatted.
+/// A placeholder for messages that would need formatting.
 const UNFORMATTED: &str = "a message that is formatted, which a kernel cannot do";
 
 /// In place of `core::panicking::panic_fmt`.
@@ -157,7 +157,7 @@ extern "Rust" fn __rumba_panic_bounds_check(index: usize, length: usize, locatio
 /// In place of `core::slice::index::slice_index_fail`.
 #[unsafe(no_mangle)]
 extern "Rust" fn __rumba_slice_index_fail(start: usize, end: usize, length: usize, location: &Location<'_>) -> ! {
-    // One call, so that there is one copy of what is called.
+    // A single call of `count`, which is therefore inlined once.
     let (kind, first, second) = if start > length {
         (Kind::RangeStart, start, length)
     } else if start > end && end <= length {

@@ -1,8 +1,8 @@
 //! Panics in kernels: what a thread leaves behind, and how the host reads it.
 //!
-//! A thread that panics writes down where and why in a [`Record`] of its module, tells the host that there is something
-//! to read, and exits. The launch runs to its end without it, and the context stays usable. The first panic since the
-//! host last looked is kept, the others are counted.
+//! A thread that panics writes location and message into a [`Record`] of its module, notifies the host of the record,
+//! and exits. The launch runs to its end without the thread, and the context stays usable. The record keeps the first
+//! panic since the host last read it, and counts the others.
 //!
 //! * Nothing is formatted on the device: a record holds addresses of texts, and numbers. The host makes the sentence.
 //! * All of it is inlined into the kernel: a call, even one that never happens, costs every thread of a kernel the

@@ -102,7 +102,7 @@ fn the_panic_of_a_launch_that_waits_is_told_to_that_launch() -> rumba::Result<()
         (0..100).for_each(|_| panics());
         others.into_iter().try_for_each(|thread| thread.join().expect("it does not panic"))
     })?;
-    // Of two launches of one module at the same time, the one that panics is told for certain.
+    // Of two concurrent launches of one module, the panicking launch gets the error.
     std::thread::scope(|scope| {
         let threads = [scope.spawn(|| (0..50).for_each(|_| panics_at_least(&module)))];
         (0..50).for_each(|_| panics_at_least(&module));
@@ -178,7 +178,7 @@ fn panics_of_launches_in_the_background_are_reported_at_the_next_wait() -> rumba
     // The threads that had an element of x have done their work each time.
     assert_eq!(y.to_vec()?, [3.0, 3.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
 
-    // Of a module that is gone.
+    // A panic is reported even if the module was dropped.
     module.for_each(8, saxpy(1.0, &x, &mut y))?;
     drop(module);
     is_panic_of(5, device.stream()?.synchronize());

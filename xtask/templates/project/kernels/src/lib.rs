@@ -6,8 +6,8 @@ use cuda_std::prelude::*;
 
 /// `y[i] += a * x[i]`, one element for each thread.
 ///
-/// `x` is at least as long as `y`. Launch it in one dimension, with a thread for each element of `y`; threads beyond the end
-/// do nothing.
+/// `x` has at least the length of `y`. Launch it in one dimension, with a thread for each element of `y`; threads
+/// beyond the end do nothing.
 #[kernel]
 pub fn saxpy(a: f32, x: &[f32], mut y: DisjointSlice<f32>) {
     let i = grid::<1>();
