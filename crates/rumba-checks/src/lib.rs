@@ -1,6 +1,6 @@
-//! The checks, and what they find: the one list of both, which programs and the machine share.
+//! The checks and the kinds of findings: the single list of both, which programs and the machine share.
 //!
-//! A check is a row of `checks!`, a kind of finding a row of `kinds!`. How a check works is not told here.
+//! A check is a row of `checks!`, a kind of finding a row of `kinds!`. This crate does not say how a check works.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ macro_rules! checks {
             /// All checks.
             pub const ALL: &[Self] = &[$(Self::$check,)*];
 
-            /// In which runs it is made.
+            /// The runs in which the check is made.
             pub fn made(self) -> Made {
                 match self {
                     $(Self::$check => Made::$made,)*
@@ -28,23 +28,24 @@ macro_rules! checks {
     };
 }
 
-/// In which runs a check is made.
+/// The runs in which a check is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Made {
-    /// In all, and nothing turns it off.
+    /// In all runs; nothing turns the check off.
     Always,
-    /// In those that ask for no checks.
+    /// In runs that ask for no checks.
     ByDefault,
-    /// In those that ask for checks and name none: `rumba::check`, `RUMBA_CHECK=all`.
+    /// In runs that ask for checks without naming any: `rumba::check`, `RUMBA_CHECK=all`.
     InCheckedRuns,
-    /// In those that name it.
+    /// In runs that name the check.
     ByName,
     /// By the program that makes several runs and compares their results; the machine knows one of them.
     BetweenRuns,
 }
 
 checks! {
-    /// Bounds, alignment and lifetime of every access. Without it, only what would crash the process is found.
+    /// Bounds, alignment and lifetime of every access. Without this check, only accesses that would crash the process
+    /// are found.
     Mem: ByDefault,
     /// Memory that was never written: reads of global, shared and local memory, and copies to the host. Launches are
     /// interpreted: 1.5 times the interpreter's time without checks, 5.0 times that of compiled code (geometric means).
@@ -55,67 +56,68 @@ checks! {
     Sync: InCheckedRuns,
     /// Integer divisions by zero, and shifts beyond the width.
     Arith: InCheckedRuns,
-    /// As [`Check::Init`], and reads of values of which only a part was written. Structures that are copied with their padding
-    /// are told, too.
+    /// As [`Check::Init`], and reads of values of which only a part was written. Copies of structures with padding are
+    /// reported, too.
     InitBytes: ByName,
-    /// What the kernel itself refuses: panics, assertions, traps.
+    /// Failures that the kernel itself raises: panics, assertions, traps.
     Panic: Always,
     /// Results that depend on the order of threads: runs in several orders are compared.
     Portability: BetweenRuns,
 }
 
 impl Check {
-    /// Its name where it is asked for: `race`.
+    /// The name that users write to ask for the check: `race`.
     pub fn name(self) -> String {
         kebab(&format!("{self:?}"))
     }
 
-    /// Those that `RUMBA_CHECK` can name: what the machine makes, and not always.
+    /// The checks that `RUMBA_CHECK` can name: checks of the machine that can be turned off.
     pub fn named() -> impl Iterator<Item = Self> {
         let is_named = |check: &Self| !matches!(check.made(), Made::Always | Made::BetweenRuns);
         Self::ALL.iter().copied().filter(is_named)
     }
 
-    /// Those that are made where checks are asked for and none is named.
+    /// The checks of a run that asks for checks without naming any.
     pub fn in_checked_runs() -> impl Iterator<Item = Self> {
         Self::ALL.iter().copied().filter(|check| check.made() != Made::ByName)
     }
 }
 
-/// Some of the checks.
+/// A set of checks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct CheckSet(u32);
 
 impl CheckSet {
-    /// None of them.
+    /// The empty set.
     pub const NONE: Self = Self(0);
 
-    /// These and another.
+    /// This set and another check.
     #[must_use]
     pub const fn with(self, check: Check) -> Self {
         Self(self.0 | 1 << check as u32)
     }
 
-    /// Whether a check is one of them.
+    /// Whether the set contains a check.
     #[inline]
     pub const fn contains(self, check: Check) -> bool {
         self.0 & 1 << check as u32 != 0
     }
 
-    /// These and the checks that they are a part of.
+    /// This set, and the checks that its members extend.
     #[must_use]
     pub const fn complete(self) -> Self {
         if self.contains(Check::InitBytes) { self.with(Check::Init) } else { self }
     }
 
-    /// Whether one of them finds mistakes that let a kernel go on; those of [`Check::Mem`] end it.
+    /// Whether a check of the set finds mistakes after which the kernel continues; a mistake that [`Check::Mem`] finds
+    /// ends the kernel.
     pub const fn finds(self) -> bool {
         self.0 & !Self::NONE.with(Check::Mem).0 != 0
     }
 }
 
 impl Default for CheckSet {
-    /// Those of [`Made::ByDefault`].
+    /// The checks of [`Made::ByDefault`].
     fn default() -> Self {
         let all = Check::ALL.iter().copied();
         all.filter(|check| check.made() == Made::ByDefault).collect()
@@ -222,7 +224,7 @@ pub fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{ending}")
 }
 
-/// What is said of a kind.
+/// The texts and the severity of a kind.
 struct Words {
     name: &'static str,
     severity: Severity,
@@ -232,7 +234,7 @@ struct Words {
 
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])+ $kind:ident: $check:ident, $severity:ident, $name:literal, $why:literal, $advice:literal;)*) => {
-        /// What kind of mistake a kernel made.
+        /// The kind of a kernel's mistake.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         #[non_exhaustive]
@@ -270,15 +272,15 @@ kinds! {
     DataRace: Race, Error, "data race",
         "no barrier, `bar.warp.sync` or release and acquire orders these accesses, so either may come first",
         "let the threads meet at a barrier between the accesses, or make both atomic";
-    /// The same, of two writes of the same value.
+    /// A data race of two writes of the same value.
     SameValueRace: Race, Info, "unordered writes of the same value",
         "nothing orders these writes, but memory holds the same after either",
         "let one thread write, if the writes need not be there twice";
-    /// The same, of atomic operations whose scopes do not reach each other.
+    /// A data race of atomic operations whose scopes do not include each other.
     ScopedRace: Race, Error, "race of atomic operations by scope",
         "an atomic operation of scope `.cta` is atomic for the threads of its own block only",
         "widen the scope of the operation to `.gpu`";
-    /// The same, of volatile accesses, which PTX defines as relaxed ones of the whole system.
+    /// A data race of volatile accesses, which PTX defines as relaxed accesses of system scope.
     VolatileRace: Race, Info, "unordered volatile accesses",
         "PTX takes volatile accesses for relaxed atomic ones, which order nothing; no barrier, `bar.warp.sync` or \
          release and acquire orders these",
@@ -368,7 +370,7 @@ kinds! {
     ShuffleSource: Sync, Warning, "shuffle from a lane that takes no part",
         "the value is undefined unless the lane that is read executes the same shuffle",
         "let all lanes of the warp shuffle, or choose the width so that only lanes of the mask are read";
-    /// An mbarrier is initialised where one is.
+    /// An mbarrier is initialized in memory that already holds a valid mbarrier.
     MbarrierInUse: Sync, Error, "initialisation of an mbarrier in use",
         "the memory holds a valid mbarrier, whose phase and arrivals would be lost",
         "let one thread initialise it once, or invalidate it first";
@@ -479,22 +481,22 @@ impl FindingKind {
         self.words().name
     }
 
-    /// Its short name, as reports have it: `data-race`.
+    /// The short name of the kind, as in reports: `data-race`.
     pub fn id(self) -> String {
         kebab(&format!("{self:?}"))
     }
 
-    /// How bad it is, unless something makes a finding less so.
+    /// The severity of the kind; a single finding can be less severe.
     pub fn severity(self) -> Severity {
         self.words().severity
     }
 
-    /// Why it is a mistake.
+    /// Why the kind is a mistake.
     pub fn why(self) -> &'static str {
         self.words().why
     }
 
-    /// What to try.
+    /// Advice.
     pub fn advice(self) -> &'static str {
         self.words().advice
     }

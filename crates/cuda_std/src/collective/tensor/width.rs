@@ -8,7 +8,7 @@ use crate::device::wgmma::{E4m3, E5m2, Sums, Wgmma};
 #[derive(Debug)]
 pub struct Columns<const COLUMNS: usize>(());
 
-/// What [`Columns`] of a width there are.
+/// A supported width of [`Columns`].
 #[diagnostic::on_unimplemented(
     message = "there is no accumulator of this width",
     note = "accumulators have 32, 64, 128, 160, 176, 192 or 256 columns"
@@ -55,7 +55,7 @@ macro_rules! widths {
 
 widths!(32 64 128 160 176 192 256);
 
-/// What products are summed in: `f32`, or `i32` of `i8`.
+/// The type of sums: `f32`, or `i32` for `i8`.
 pub trait Number: sealed::Number {}
 
 impl Number for f32 {}
