@@ -12,14 +12,21 @@ use std::time::Duration;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   cargo xtask demo                 a GPU if there is one, otherwise the software device
-  cargo xtask demo --device soft   the software device, also where there is a GPU")]
+  cargo xtask demo --device soft   the software device, also where there is a GPU
+  cargo xtask demo --no-wheels     without NVIDIA's optional tools, now and in later commands")]
 pub(crate) struct Args {
     /// Where the kernels run [default: $RUMBA_DEVICE, otherwise auto]
     #[arg(long, value_enum)]
     device: Option<Device>,
+    /// Do not fetch NVIDIA's libdevice, ptxas and nvdisasm
+    #[arg(long)]
+    no_wheels: bool,
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
+    if args.no_wheels {
+        setup::leave_out_wheels()?;
+    }
     setup::ensure_beside(soft::ensure)?;
     build_ptx::gallery()?;
     let programs = gallery::programs()?;

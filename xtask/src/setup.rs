@@ -80,6 +80,12 @@ pub(crate) fn ensure_beside(work: impl FnOnce() -> Result<()>) -> Result<()> {
     })
 }
 
+/// Leaves NVIDIA's tools out, in later commands too: they are tried where their folder does not exist. `cargo xtask setup` installs them.
+pub(crate) fn leave_out_wheels() -> Result<()> {
+    let Some(folder) = wheels::folder() else { return Ok(()) };
+    std::fs::create_dir_all(&folder).with_context(|| format!("could not make {}", folder.display()))
+}
+
 /// Finds a toolchain for kernels, or installs one.
 fn toolchain(yes: bool) -> Result<Toolchain> {
     let mut missing = match toolchain::find() {
@@ -246,6 +252,10 @@ fn optional_wheels() {
 /// The wheels, as pip reads them: each of one version, with the hashes of its files for x86-64 and aarch64.
 const REQUIREMENTS: &str = include_str!("setup/wheels.txt");
 
+/// What is about to be downloaded.
+const ANNOUNCEMENT: &str = "NVIDIA's libdevice, ptxas and nvdisasm (127 MB through pip, of which 55 MB are kept; NVIDIA's licence \
+                            agreement for CUDA) are optional: `cargo xtask demo --no-wheels` leaves them out";
+
 /// The files kept of the wheels; the rest of them is several times as large and not used.
 const KEPT: [&str; 3] = ["nvvm/libdevice/libdevice.10.bc", "bin/ptxas", "bin/nvdisasm"];
 
@@ -254,6 +264,7 @@ fn install_wheels() -> Result<()> {
     std::fs::create_dir_all(&folder).with_context(|| format!("could not make {}", folder.display()))?;
     let incoming = tempfile::tempdir_in(&folder).with_context(|| format!("could not write to {}", folder.display()))?;
     let staging = incoming.path().join("wheels");
+    eprintln!("{ANNOUNCEMENT}");
     install_requirements(REQUIREMENTS, &staging, "downloading libdevice, ptxas and nvdisasm")?;
     keep(&staging, &folder)?;
     incoming.close().with_context(|| format!("could not clean up {}", folder.display()))?;
