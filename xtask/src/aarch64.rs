@@ -14,12 +14,12 @@ use std::process::Command;
 /// them.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  cargo xtask aarch64              build the whole workspace, and run the tests
+  cargo xtask aarch64              build the tested packages, and run the tests
   cargo xtask aarch64 --build      only build
   cargo xtask aarch64 -p rumba-vm -- popc
                                    only tests of one package whose name contains popc")]
 pub(crate) struct Args {
-    /// Only build the workspace with its tests
+    /// Only build: the workspace and apps, with their tests
     #[arg(long, conflicts_with_all = ["package", "args"])]
     build: bool,
     /// Only the tests of this package; may be given several times
@@ -124,7 +124,9 @@ pub(crate) fn run(args: Args) -> Result<()> {
     let library = shell::target().join(TARGET).join("release/librumba_soft_device.so");
     shell::run(cargo(&["build"], &library).args(["--release", "--package", "rumba-soft-library"]))?;
     if args.build {
-        return shell::run(cargo(&["build"], &library).args(["--workspace", "--all-targets"]));
+        shell::run(cargo(&["build"], &library).args(["--workspace", "--all-targets"]))?;
+        let mut apps = cargo(&["build"], &library);
+        return shell::run(apps.current_dir(shell::apps()).args(["--workspace", "--all-targets"]));
     }
     let packages: Vec<&str> = match &args.package[..] {
         [] => EMULATED.to_vec(),

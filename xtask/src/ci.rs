@@ -3,44 +3,46 @@
 use crate::{demo, shell, test};
 use anyhow::{Context, Result};
 use clap::Parser;
+use std::process::Command;
 use std::time::Instant;
 
-/// Formatting, lints, documentation, the demo and every test; warnings are errors
+/// Formatting, lints, documentation, the demo and every test, of Rumba and of apps; warnings are errors
 #[derive(clap::Args)]
 pub(crate) struct Args {}
 
 #[derive(Parser)]
-struct Defaults<A: clap::Args> {
+struct Parsed<A: clap::Args> {
     #[command(flatten)]
     args: A,
 }
 
-/// A command's arguments when none are given.
-fn defaults<A: clap::Args>() -> A {
-    Defaults::<A>::parse_from(["xtask"]).args
+/// A command's arguments, of which these options are given.
+fn with<A: clap::Args>(options: &[&str]) -> A {
+    Parsed::<A>::parse_from(["xtask"].iter().chain(options)).args
 }
 
 pub(crate) fn run(_: Args) -> Result<()> {
-    step("format", || shell::run(shell::cargo().args(["fmt", "--all", "--check"])))?;
-    step("demo", || demo::run(defaults()))?;
-    step("lints", || {
-        shell::run(shell::cargo().args([
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--features",
-            "rumba-tests/measure",
-            "--locked",
-            "--",
-            "--deny",
-            "warnings",
-        ]))
+    step("format", || {
+        shell::run(shell::cargo().args(["fmt", "--all", "--check"]))?;
+        // `--all` would name the packages that apps depend on, too.
+        shell::run(shell::apps_cargo().args(["fmt", "--check"]))
     })?;
-    step("documentation", || {
-        let mut doc = shell::cargo();
-        shell::run(doc.args(["doc", "--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "--deny warnings"))
-    })?;
-    step("tests", || test::run(defaults()))
+    step("demo", || demo::run(with(&[])))?;
+    step("lints", || lints(shell::cargo(), &["--features", "rumba-tests/measure"]))?;
+    step("documentation", || documentation(shell::cargo()))?;
+    step("tests", || test::run(with(&[])))?;
+    step("lints of apps", || lints(shell::apps_cargo(), &[]))?;
+    step("documentation of apps", || documentation(shell::apps_cargo()))?;
+    step("tests of apps", || test::run(with(&["--apps"])))
+}
+
+fn lints(mut cargo: Command, features: &[&str]) -> Result<()> {
+    cargo.args(["clippy", "--workspace", "--all-targets", "--locked"]).args(features);
+    shell::run(cargo.args(["--", "--deny", "warnings"]))
+}
+
+fn documentation(mut cargo: Command) -> Result<()> {
+    shell::run(cargo.args(["doc", "--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
 fn step(name: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {

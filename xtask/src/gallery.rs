@@ -1,5 +1,5 @@
 //! The gallery's programs as commands: lists, builds and runs programs, and reads their records.
-//! A program is a file in host/gallery/src/bin; nothing else registers it. Larger programs are packages below host.
+//! A program is a file in host/gallery/src/bin; nothing else registers it. Larger programs are packages in apps.
 
 use crate::{shell, soft};
 use anyhow::{Context, Result, bail};
@@ -59,19 +59,18 @@ pub(crate) fn programs() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The package of a program outside the gallery. The gallery is not compiled with such a package's dependencies.
-fn package(name: &str) -> Option<&'static str> {
-    PACKAGES.iter().find(|(program, _)| *program == name).map(|(_, package)| *package)
-}
+/// The programs of apps.
+const APPS: [&str; 4] = ["diffusion", "sentences", "training", "upscale"];
 
-/// The programs of other packages than the gallery.
-const PACKAGES: [(&str, &str); 4] =
-    [("diffusion", "diffusion"), ("sentences", "pretrained"), ("training", "training"), ("upscale", "pretrained")];
+/// Whether a program belongs to apps, and not to the gallery.
+fn is_app(name: &str) -> bool {
+    APPS.contains(&name)
+}
 
 /// The program of a name, or an error that lists all programs.
 pub(crate) fn find(name: &str) -> Result<String> {
     let mut names = programs()?;
-    names.extend(PACKAGES.map(|(program, _)| program.to_owned()));
+    names.extend(APPS.map(str::to_owned));
     names.sort();
     if names.iter().any(|known| known == name) {
         return Ok(name.to_owned());
@@ -109,8 +108,7 @@ pub(crate) fn build(names: &[String], profile: Profile) -> Result<()> {
 
 /// Builds the programs only: the software device is built already. The programs of the gallery are one file.
 pub(crate) fn compile(names: &[String], profile: Profile) -> Result<()> {
-    let build = |arguments: &[&str]| {
-        let mut cargo = shell::cargo();
+    let build = |mut cargo: Command, arguments: &[&str]| {
         cargo.arg("build").args(arguments);
         if let Profile::Release = profile {
             cargo.arg("--release");
@@ -118,15 +116,16 @@ pub(crate) fn compile(names: &[String], profile: Profile) -> Result<()> {
         shell::run(&mut cargo)
     };
     for name in names {
-        if let Some(package) = package(name) {
-            build(&["--package", package, "--bin", name])?;
+        if is_app(name) {
+            // All packages are named: dependencies then have the same features as in the tests.
+            build(shell::apps_cargo(), &["--workspace", "--bin", name])?;
         }
     }
-    if names.iter().all(|name| package(name).is_some()) {
+    if names.iter().all(|name| is_app(name)) {
         return Ok(());
     }
     // With xtask, as the launcher builds xtask with the gallery: dependencies then have the same features in both.
-    build(&["--package", "gallery-all", "--package", "xtask", "--bin", GALLERY])
+    build(shell::cargo(), &["--package", "gallery-all", "--package", "xtask", "--bin", GALLERY])
 }
 
 /// The program that has all programs of the gallery.
@@ -134,7 +133,7 @@ const GALLERY: &str = "gallery";
 
 /// A built program, ready to be given arguments.
 pub(crate) fn command(name: &str, profile: Profile, device: Option<Device>) -> Command {
-    let file = if package(name).is_some() { name } else { GALLERY };
+    let file = if is_app(name) { name } else { GALLERY };
     let program: PathBuf = shell::target().join(profile.folder()).join(file);
     let mut command = Command::new(program);
     command.arg0(name).current_dir(shell::workspace());

@@ -290,9 +290,10 @@ fn print(kernel: &str, times: u64, lines: &Lines) {
     println!("{table}");
 }
 
-/// The text of a source file of the workspace.
+/// The text of a source file of the workspace, or of the applications.
 fn source(file: &str) -> Option<String> {
-    std::fs::read_to_string(shell::workspace().join(file)).ok()
+    let folders = [shell::workspace().to_owned(), shell::apps()];
+    folders.iter().find_map(|folder| std::fs::read_to_string(folder.join(file)).ok())
 }
 
 const STYLE: &str = "

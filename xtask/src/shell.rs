@@ -27,6 +27,18 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
+/// The folder of the applications, a workspace of its own.
+pub(crate) fn apps() -> PathBuf {
+    workspace().join("apps")
+}
+
+/// The same cargo in the workspace of the applications, whose configuration names the target folder of this one.
+pub(crate) fn apps_cargo() -> Command {
+    let mut command = cargo();
+    command.current_dir(apps());
+    command
+}
+
 /// Where cargo puts what it builds.
 pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), PathBuf::from)

@@ -1,21 +1,26 @@
-//! `cargo xtask test`: every test of the workspace, with cargo-nextest where it is installed.
+//! `cargo xtask test`: every test of the workspace or of the applications, with cargo-nextest where it is installed.
 
 use crate::{conformance, setup, shell, soft};
 use anyhow::{Context, Result, bail};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-/// Run every test; sets up what is missing first
+/// Run every test of Rumba, or with --apps of the applications; sets up what is missing first
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   cargo xtask test                 everything, on the software device
   cargo xtask test --gpu           and every case on the GPU; fails if there is none
   cargo xtask test -- saxpy        only tests whose name contains saxpy
   cargo xtask test -p rumba-vm -- popc
-                                   only those of one package, and only that is built")]
+                                   only those of one package, and only that is built
+  cargo xtask test --apps          everything of the folder apps: networks and their programs
+  cargo xtask test -p training     a package of the folder apps, as any other")]
 pub(crate) struct Args {
     /// Only the tests of this package, without its doctests; may be given several times
     #[arg(long, short, value_name = "NAME")]
     package: Vec<String>,
+    /// The tests and doctests of the applications, the folder apps, instead of Rumba's
+    #[arg(long)]
+    apps: bool,
     /// Run the cases on an NVIDIA GPU too, and fail without a GPU
     #[arg(long)]
     gpu: bool,
@@ -24,12 +29,48 @@ pub(crate) struct Args {
     args: Vec<String>,
 }
 
-/// Targets with tests, in cargo's words. The programs of the gallery and the benchmarks have none: their test harnesses
-/// would be compiled and linked for nothing.
-const TARGETS: [&str; 5] = ["--lib", "--bin", "xtask", "--test", "*"];
+/// A workspace of the repository.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Workspace {
+    /// Rumba itself.
+    Rumba,
+    /// The folder apps.
+    Apps,
+}
+
+impl Workspace {
+    /// The workspace that has a package: packages of apps have the names of their folders.
+    fn of(package: &str) -> Self {
+        match shell::apps().join(package).join("Cargo.toml").is_file() {
+            true => Self::Apps,
+            false => Self::Rumba,
+        }
+    }
+
+    fn cargo(self) -> Command {
+        match self {
+            Self::Rumba => shell::cargo(),
+            Self::Apps => shell::apps_cargo(),
+        }
+    }
+
+    /// Targets with tests, in cargo's words. Other programs have none: their test harnesses would be compiled and linked for nothing.
+    fn targets(self) -> &'static [&'static str] {
+        match self {
+            Self::Rumba => &["--lib", "--bin", "xtask", "--test", "*"],
+            Self::Apps => &["--lib", "--test", "*"],
+        }
+    }
+}
 
 pub(crate) fn run(args: Args) -> Result<()> {
-    if args.package.is_empty() || needs_device(&args.package)? {
+    let (of_apps, of_rumba): (Vec<&str>, Vec<&str>) = args
+        .package
+        .iter()
+        .map(String::as_str)
+        .partition(|package| args.apps || Workspace::of(package) == Workspace::Apps);
+    let is_whole = args.package.is_empty();
+    if is_whole || !of_apps.is_empty() || needs_device(&of_rumba)? {
         setup::ensure_beside(soft::ensure)?;
     } else {
         setup::ensure()?;
@@ -37,27 +78,19 @@ pub(crate) fn run(args: Args) -> Result<()> {
     if args.gpu {
         require_gpu()?;
     }
-    let mut tests = shell::cargo();
-    if shell::has_nextest() {
-        tests.args(["nextest", "run"]);
-    } else {
-        tests.arg("test");
+    let mut failed = false;
+    for (workspace, packages) in [(Workspace::Rumba, of_rumba), (Workspace::Apps, of_apps)] {
+        let is_meant = if is_whole { args.apps == (workspace == Workspace::Apps) } else { !packages.is_empty() };
+        if is_meant {
+            failed |= shell::run(&mut tests(workspace, &packages, &args)).is_err();
+        }
     }
-    tests.arg("--no-fail-fast");
-    match &args.package[..] {
-        [] => tests.arg("--workspace").args(TARGETS),
-        packages => tests.args(packages.iter().flat_map(|package| ["--package", package])),
-    };
-    if args.gpu {
-        tests.env("RUMBA_TEST_GPU", "1");
-    }
-    let filtered = !args.args.is_empty() || !args.package.is_empty();
-    let mut failed = shell::run(tests.args(&args.args)).is_err();
-    if !filtered {
-        failed |= shell::run(shell::cargo().args(["test", "--workspace", "--doc", "--quiet"])).is_err();
-    }
-    if !filtered {
-        failed |= conformance::slices().inspect_err(|error| eprintln!("error: {error:#}")).is_err();
+    if is_whole && args.args.is_empty() {
+        let workspace = if args.apps { Workspace::Apps } else { Workspace::Rumba };
+        failed |= shell::run(workspace.cargo().args(["test", "--workspace", "--doc", "--quiet"])).is_err();
+        if !args.apps {
+            failed |= conformance::slices().inspect_err(|error| eprintln!("error: {error:#}")).is_err();
+        }
     }
     if failed {
         bail!("some tests failed; their output stands above");
@@ -65,8 +98,28 @@ pub(crate) fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// Whether tests of these packages use a device, and not only the machine's parts.
-fn needs_device(packages: &[String]) -> Result<bool> {
+/// The command that runs the tests of packages, or of a whole workspace, without doctests.
+fn tests(workspace: Workspace, packages: &[&str], args: &Args) -> Command {
+    let mut tests = workspace.cargo();
+    if shell::has_nextest() {
+        tests.args(["nextest", "run"]);
+    } else {
+        tests.arg("test");
+    }
+    tests.arg("--no-fail-fast");
+    match packages {
+        [] => tests.arg("--workspace").args(workspace.targets()),
+        packages => tests.args(packages.iter().flat_map(|package| ["--package", package])),
+    };
+    if args.gpu {
+        tests.env("RUMBA_TEST_GPU", "1");
+    }
+    tests.args(&args.args);
+    tests
+}
+
+/// Whether tests of these packages of Rumba use a device, and not only the machine's parts.
+fn needs_device(packages: &[&str]) -> Result<bool> {
     let mut tree = shell::cargo();
     tree.args(["tree", "--locked", "--prefix", "none", "--edges", "normal,build,dev"]);
     tree.args(packages.iter().flat_map(|package| ["--package", package]));

@@ -79,7 +79,7 @@ fn every_chapter_is_in_the_summary_and_every_link_leads_somewhere() {
 }
 
 /// The last column of the table of features names files, functions in them (`file::name`) and programs that
-/// `cargo xtask run` starts: the gallery's, and packages of their own in host/.
+/// `cargo xtask run` starts: the gallery's, and packages in apps/.
 #[test]
 fn features_are_shown_by_what_is_there() {
     let text = std::fs::read_to_string(workspace().join("book/src/features.md")).expect("chapters are UTF-8");
@@ -105,7 +105,7 @@ fn features_are_shown_by_what_is_there() {
 
 /// The file with the `main` of a program that `cargo xtask run` starts.
 fn source_of(program: &str) -> String {
-    let package = format!("host/{program}/src/main.rs");
+    let package = format!("apps/{program}/src/main.rs");
     match workspace().join(&package).exists() {
         true => package,
         false => format!("host/gallery/src/bin/{program}.rs"),

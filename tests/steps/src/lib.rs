@@ -1,6 +1,6 @@
 //! The steps of the book's chapter on the matrix product, in order: how each kernel is launched.
 //!
-//! The tests run them on the software device, and the program of tests/libraries beside cuBLAS.
+//! The tests run them on the software device, and the program of apps/libraries beside cuBLAS.
 
 use cuda_std::half::f16;
 use cuda_std::launch::Call;

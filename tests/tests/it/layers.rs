@@ -44,7 +44,7 @@ const CRATES: &[Crate] = &[
         cycle: 4,
     },
     Crate {
-        folder: "crates/rumba-nn/src",
+        folder: "apps/rumba-nn/src",
         layers: &["error", "plan", "run", "weights", "layers", "models", "train"],
         cycle: 4,
     },

@@ -1,6 +1,7 @@
 //! The tests that are neither a case on an engine nor a kernel of a corpus (those are `trials`), in one program.
 
 mod agreement;
+mod apps;
 mod arrays;
 mod blocks;
 mod catalogue;

@@ -184,7 +184,8 @@ fn paths(line: &str) -> Vec<&str> {
     let is_path = |word: &&str| {
         let folder = word.split('/').next().unwrap_or_default();
         let is_file = [".rs", ".md", ".toml", ".py", ".txt", ".cu"].iter().any(|end| word.ends_with(end));
-        let is_folder = ["crates", "host", "tests", "xtask", "kernels-gpu", "book", "docs", "fuzz"].contains(&folder);
+        let is_folder =
+            ["apps", "crates", "host", "tests", "xtask", "kernels-gpu", "book", "docs", "fuzz"].contains(&folder);
         !word.starts_with(['.', '/']) && (is_file || is_folder && word.contains('/'))
     };
     words.filter(is_path).collect()

@@ -2,7 +2,7 @@
 
     pip install torch diffusers transformers
     python networks.py FOLDER      writes the folder of a pipeline for `cargo xtask run diffusion -- --weights FOLDER/1 "a text"`,
-                                   and FOLDER/networks.json, which tests/libraries/goldens keeps
+                                   and FOLDER/networks.json, which apps/libraries/goldens keeps
 
 Weights are numbers of f16, in the layout of diffusers. Beside them lie inputs, and results in f32 of the same weights. All numbers
 are functions of a tensor's name, so that a test makes them again from the names and shapes in networks.json.

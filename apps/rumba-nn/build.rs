@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match cuda_builder::CudaBuilder::new("kernels").overflow_checks(false).build() {
+    match cuda_builder::CudaBuilder::new("../rumba-nn-kernels").overflow_checks(false).build() {
         Ok(ptx) => {
             println!("cargo::rustc-env=NN_PTX={}", ptx.path.display());
             ExitCode::SUCCESS

@@ -3,7 +3,7 @@
     pip install torch diffusers safetensors
     python train.py --out .
 
-It reads 4,000 of the 5,000 digits of MNIST in `host/training/digits/digits.png`, and keeps 1,000 to test with. They have 28 by 28
+It reads 4,000 of the 5,000 digits of MNIST in `apps/training/digits/digits.png`, and keeps 1,000 to test with. They have 28 by 28
 pixels, and 32 by 32 with a margin.
 
 The autoencoder is diffusers' AutoencoderKL (Kingma, Welling 2014). Once it is trained, its convolutions `quant_conv` and
