@@ -51,7 +51,7 @@ fn write_behind_end() {
             device.synchronize()
         },
         expect![[r#"
-            illegal memory access: write of 4 bytes of global memory at 0x…: 0 bytes after the end of a block of 400 bytes allocated at tests/tests/it/faults.rs:53:28
+            illegal memory access: write of 4 bytes of global memory at 0x…: 0 bytes after the end of a block of 400 bytes allocated at tests/tests/it/faults.rs:48:28
               in kernel `write_behind_end`, block (0, 0, 0), thread (100, 0, 0)
               at tests/kernels/src/faulty.rs:15:14
               PTX line …
@@ -71,7 +71,7 @@ fn read_misaligned() {
             device.synchronize()
         },
         expect![[r#"
-            misaligned memory access: read of 4 bytes of global memory at 0x…, which is not a multiple of 4: 1 bytes into a block of 100 bytes allocated at tests/tests/it/faults.rs:72:28
+            misaligned memory access: read of 4 bytes of global memory at 0x…, which is not a multiple of 4: 1 bytes into a block of 100 bytes allocated at tests/tests/it/faults.rs:67:28
               in kernel `read_misaligned`, block (0, 0, 0), thread (0, 0, 0)
               at tests/kernels/src/faulty.rs:26:23
               PTX line …
