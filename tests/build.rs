@@ -1,17 +1,26 @@
-//! Builds the kernels of tests/it/faults.rs, which are wrong, with overflow checks, those of the other tests, and those behind the
-//! runtime's arrays.
+//! Builds the kernels of the tests, a text for each module of the package of test kernels, the programs of tests/unsound, and
+//! the kernels behind the runtime's arrays.
 
-use cuda_builder::{CudaBuilder, DebugInfo};
+use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch};
+use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    let out = std::env::var_os("OUT_DIR").expect("cargo sets it");
+    let module = |name: &str| {
+        let builder = CudaBuilder::new("kernels").build_arg(format!("--features={name}")).overflow_checks(false);
+        builder.copy_to(Path::new(&out).join(format!("{name}.ptx")))
+    };
     let crates = [
-        ("FAULTY_PTX", CudaBuilder::new("faulty").overflow_checks(true)),
-        ("FORMS_PTX", CudaBuilder::new("forms").overflow_checks(false)),
-        ("INDICES_PTX", CudaBuilder::new("indices").overflow_checks(false)),
-        ("UI_PTX", CudaBuilder::new("ui").overflow_checks(false)),
+        // The test of reports expects panics of overflow checks.
+        ("FAULTY_PTX", module("faulty").overflow_checks(true)),
+        ("FORMS_PTX", module("forms")),
+        // Asynchronous copies and products of matrices.
+        ("INDICES_PTX", module("indices").arch(NvvmArch::Compute80)),
+        // Asynchronous copies and mbarriers.
+        ("UI_PTX", module("ui").arch(NvvmArch::Compute80)),
         ("UNSOUND_PTX", CudaBuilder::new("unsound").overflow_checks(false)),
-        ("VARIANTS_PTX", CudaBuilder::new("variants").overflow_checks(false)),
+        ("VARIANTS_PTX", module("variants")),
         (
             "ARRAY_KERNELS_PTX",
             CudaBuilder::new("../crates/array-kernels").debug(DebugInfo::None).overflow_checks(false),

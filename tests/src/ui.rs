@@ -1,4 +1,4 @@
-//! The corpus of tests/ui: what its comments say of each kernel, and how one is launched.
+//! The corpus of tests/ui and tests/kernels/src/ui: what its comments say of each kernel, and how one is launched.
 //!
 //! A kernel's own line of comment says whether it is wrong and how it is launched:
 //!
@@ -87,7 +87,7 @@ pub struct Expected {
 pub struct Case {
     /// The kernel's name.
     pub name: String,
-    /// Its file, below tests/ui.
+    /// Its file, below tests/ui, or in Rust below tests/kernels/src.
     pub file: &'static str,
     /// The check that it is about: the name of its folder or file.
     pub check: &'static str,
@@ -127,7 +127,7 @@ pub struct Mutation {
 /// A source of kernels.
 #[derive(Debug, Clone, Copy)]
 pub struct Source {
-    /// The file, below tests/ui.
+    /// The file, below tests/ui, or in Rust below tests/kernels/src.
     pub file: &'static str,
     /// The check that its kernels are about.
     pub check: &'static str,
@@ -145,9 +145,9 @@ macro_rules! sources {
         /// The sources.
         pub const SOURCES: &[Source] = &[
             $($(Source {
-                file: concat!("src/", stringify!($check), "/", stringify!($name), ".rs"),
+                file: concat!("ui/", stringify!($check), "/", stringify!($name), ".rs"),
                 check: stringify!($check),
-                text: include_str!(concat!("../ui/src/", stringify!($check), "/", stringify!($name), ".rs")),
+                text: include_str!(concat!("../kernels/src/ui/", stringify!($check), "/", stringify!($name), ".rs")),
                 ptx: PTX,
             },)*)*
             $(Source {
@@ -178,6 +178,12 @@ sources! {
     cuda sm_90: barriers, clusters, groups, pipelines;
 }
 
+/// The path of a file of the corpus, from tests.
+#[must_use]
+pub fn path(file: &str) -> String {
+    if file.ends_with(".rs") { format!("kernels/src/{file}") } else { format!("ui/{file}") }
+}
+
 /// All kernels of the corpus.
 ///
 /// # Errors
@@ -185,7 +191,7 @@ sources! {
 pub fn cases() -> Result<Vec<Case>> {
     let mut cases = Vec::new();
     for source in SOURCES {
-        cases.extend(read(source).with_context(|| format!("in tests/ui/{}", source.file))?);
+        cases.extend(read(source).with_context(|| format!("in tests/{}", path(source.file)))?);
     }
     Ok(cases)
 }
@@ -198,7 +204,7 @@ fn read(source: &Source) -> Result<Vec<Case>> {
     let mut changed = 0;
     let mut marks: BTreeMap<Mark, Expected> = BTreeMap::new();
     // Reads the current file if available: a changed expectation needs no new build.
-    let now = std::fs::read_to_string(format!("{}/ui/{}", env!("CARGO_MANIFEST_DIR"), source.file));
+    let now = std::fs::read_to_string(format!("{}/{}", env!("CARGO_MANIFEST_DIR"), path(source.file)));
     for (index, text) in now.as_deref().unwrap_or(source.text).lines().enumerate() {
         let line = index as u32 + 1;
         if let Some(launch) = text.trim().strip_prefix("//@ ") {
@@ -353,7 +359,7 @@ impl Case {
         let mut text = source.context("a case has a source")?.ptx.to_owned();
         if self.file.ends_with(".ptx") {
             // Reads the current file, as `read` does.
-            let now = std::fs::read_to_string(format!("{}/ui/{}", env!("CARGO_MANIFEST_DIR"), self.file));
+            let now = std::fs::read_to_string(format!("{}/{}", env!("CARGO_MANIFEST_DIR"), path(self.file)));
             text = now.unwrap_or(text);
         }
         if let Some(Mutation { line, code, .. }) = &self.mutation {

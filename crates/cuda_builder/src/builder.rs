@@ -315,7 +315,7 @@ impl CudaBuilder {
             positions,
             sources,
             keep_ir: self.emit_llvm_ir,
-            cache: Cache::new(&target_dir, &crate_dir, options.clone()),
+            cache: Cache::new(&target_dir, &crate_dir, &self.arguments, options.clone()),
         };
         let key = key(&input, &options);
         let known = Stamp::current(&target_dir, &path, &key)

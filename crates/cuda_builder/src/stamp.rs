@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::env;
+use std::ffi::OsString;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -101,7 +102,7 @@ fn name(path: &Path) -> String {
     hash(&path.display().to_string())
 }
 
-/// The texts of the parts of a crate's PTX, as the last build left them.
+/// The texts of the parts of a crate's PTX, as the last build with the same arguments left them.
 pub(crate) struct Cache {
     folder: PathBuf,
     /// The inputs that all parts depend on.
@@ -109,8 +110,13 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    pub(crate) fn new(folder: &Path, crate_dir: &Path, options: String) -> Self {
-        Self { folder: folder.join("parts").join(name(crate_dir)), options }
+    pub(crate) fn new(folder: &Path, crate_dir: &Path, arguments: &[OsString], options: String) -> Self {
+        // Builds of a crate with different features do not replace each other's parts.
+        let mut own = name(crate_dir);
+        if !arguments.is_empty() {
+            own = hash(&format!("{own} {arguments:?}"));
+        }
+        Self { folder: folder.join("parts").join(own), options }
     }
 
     /// The key of a part, given its bitcode and what else is particular to it.
@@ -153,7 +159,10 @@ mod tests {
     #[test]
     fn parts_are_found_until_others_take_their_place() {
         let folder = tempfile::tempdir().expect("a folder");
-        let cache = |options: &str| Cache::new(folder.path(), "kernels".as_ref(), options.to_owned());
+        let with = |arguments: &[OsString], options: &str| {
+            Cache::new(folder.path(), "kernels".as_ref(), arguments, options.to_owned())
+        };
+        let cache = |options: &str| with(&[], options);
         let first = cache("O3");
         let key = first.key(b"bitcode", &80);
         assert_ne!(key, first.key(b"bitcodf", &80));
@@ -165,6 +174,8 @@ mod tests {
         std::fs::write(first.folder.join(&key), "cut").expect("a file");
         assert_eq!(first.find(&key), None);
         first.store(&key, "ret;\n");
+        with(&["--features=one".into()], "O3").keep(["other"].into_iter());
+        assert_eq!(first.find(&key).as_deref(), Some("ret;\n"));
         first.keep(["other"].into_iter());
         assert_eq!(first.find(&key), None);
     }

@@ -12,7 +12,7 @@ pub mod soak;
 
 use rumba::{Device, Result};
 
-/// The kernels of [`fault_kernels`].
+/// The kernels of [`test_kernels::faults`].
 pub const PTX: &str = include_str!(env!("FAULTS_PTX"));
 
 /// A short program of the runtime, which looks at its own results.

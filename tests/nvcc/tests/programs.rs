@@ -1,10 +1,10 @@
-//! Every program on every engine, each in a process of its own: `cargo test -p nvcc-programs -- scan`.
+//! Every program on every engine, each in a process of its own: `cargo test -p nvcc -- scan`.
 //!
 //! An engine is an environment in which this program runs itself again. `RUMBA_TEST_GPU=1` adds the GPU, and fails
 //! without a GPU.
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use nvcc_programs::{Gpu, Program, programs};
+use nvcc::{Gpu, Program, programs};
 use std::process::ExitCode;
 use test_processes::{Engine, asked, engines, passed, run};
 

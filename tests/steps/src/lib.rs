@@ -6,17 +6,17 @@ use cuda_std::half::f16;
 use cuda_std::launch::Call;
 use cuda_std::vector::Vector8;
 use rumba::{Device, DeviceBuffer, LaunchConfig, Module, Result, Stream};
-use step_kernels::s01_naive::naive;
-use step_kernels::s02_tiled::{self, tiled};
-use step_kernels::s03_registers::{self, registers};
-use step_kernels::s04_tensor_cores::{self, tensor_cores};
-use step_kernels::s05_warp_group::warp_group;
-use step_kernels::s06_queue::queue;
-use step_kernels::s07_two_consumers::two_consumers;
-use step_kernels::s08_persistent::persistent;
-use step_kernels::s09_cluster::cluster;
-use step_kernels::s10_bands::bands;
-use step_kernels::s11_small::small;
+use test_kernels::steps::s01_naive::naive;
+use test_kernels::steps::s02_tiled::{self, tiled};
+use test_kernels::steps::s03_registers::{self, registers};
+use test_kernels::steps::s04_tensor_cores::{self, tensor_cores};
+use test_kernels::steps::s05_warp_group::warp_group;
+use test_kernels::steps::s06_queue::queue;
+use test_kernels::steps::s07_two_consumers::two_consumers;
+use test_kernels::steps::s08_persistent::persistent;
+use test_kernels::steps::s09_cluster::cluster;
+use test_kernels::steps::s10_bands::bands;
+use test_kernels::steps::s11_small::small;
 
 /// The kernels.
 pub const PTX: &str = include_str!(env!("STEPS_PTX"));

@@ -1,8 +1,8 @@
 //! A kernel and its launcher agree, or the first launch says in what they do not: the kernels of
-//! `tests/forms/src/conditions.rs`, whose two compilations differ.
+//! `tests/kernels/src/forms/conditions.rs`, whose two compilations differ.
 
-use kernel_forms::conditions::{self, Counted, Named, WIDTH};
 use rumba::{Device, Error, LaunchConfig, error::ModuleError};
+use test_kernels::forms::conditions::{self, Counted, Named, WIDTH};
 
 const PTX: &str = include_str!(env!("FORMS_PTX"));
 
@@ -75,7 +75,7 @@ fn names_of_fields_and_other_instances_may_differ() -> rumba::Result<()> {
 #[test]
 fn linked_kernels_are_compared_too() -> rumba::Result<()> {
     let device = Device::new()?;
-    let module = device.linker().add("kernel_forms.ptx", PTX).load()?;
+    let module = device.linker().add("forms.ptx", PTX).load()?;
     let mut rows = device.zeros::<[u32; WIDTH]>(4)?;
     refused(module.launch((1, 4), conditions::wide_rows(&mut rows)), Some("y"), &["of 32 bytes"]);
     module.for_each(4, conditions::clear::<u32>(&mut [1; 4]))

@@ -1,15 +1,15 @@
 //! Vectorized functions and kernels with views, against the same on the host. `RUMBA_DEVICE=gpu` runs them on the GPU.
 
 use cuda_std::launch::{ContractError, ShapeError};
-use kernel_forms::arrays::{self, Complex, hypotenuse, multiply_add};
 use rumba::array::{Array, ArrayError, every};
 use rumba::{Device, Error, LaunchConfig, Module, array::Constant, error::LaunchError};
+use test_kernels::forms::arrays::{self, Complex, hypotenuse, multiply_add};
 
 const PTX: &str = include_str!(env!("FORMS_PTX"));
 
 fn start() -> (Device, Module) {
     let device = Device::new().expect("there is a device");
-    let module = device.load_named("kernel_forms.ptx", PTX).expect("the PTX is right");
+    let module = device.load_named("forms.ptx", PTX).expect("the PTX is right");
     (device, module)
 }
 
@@ -234,7 +234,7 @@ fn views_are_checked() -> rumba::Result<()> {
 #[test]
 fn nothing_is_wrong_with_the_kernels() -> rumba::Result<()> {
     let findings = rumba::check(|gpu| {
-        let module = gpu.load_named("kernel_forms.ptx", PTX)?;
+        let module = gpu.load_named("forms.ptx", PTX)?;
         let a = Array::full(gpu, [37, 19], 3.0_f32)?;
         let row = Array::full(gpu, [37], 4.0_f32)?;
         let c = module.map(hypotenuse::over(a.transpose(), &row))?;

@@ -4,8 +4,8 @@
 //! `RUMBA_DEVICE=gpu` runs them on the GPU.
 
 use cuda_std::launch::Elements;
-use kernel_forms::blocks;
 use rumba::{Check, Checks, Device, Module, Result};
+use test_kernels::forms::blocks;
 
 const PTX: &str = include_str!(env!("FORMS_PTX"));
 
@@ -40,7 +40,7 @@ const SHAPES: &[(u32, u32, u32)] = &[
 ];
 
 fn start(device: &Device) -> Module {
-    device.load_named("kernel_forms.ptx", PTX).expect("the PTX is right")
+    device.load_named("forms.ptx", PTX).expect("the PTX is right")
 }
 
 /// All types: numbers that are exact in each, though sums of bytes wrap around.

@@ -1,11 +1,11 @@
-//! Whole reports of faults, for each kernel of tests/faulty.
+//! Whole reports of faults, for each kernel of tests/kernels/src/faulty.rs.
 //!
 //! `UPDATE_EXPECT=1 cargo test -p rumba-tests --test it faults` blesses the reports as they are.
 //! Addresses differ from run to run, and lines of PTX from compiler to compiler; they appear here as `0x…` and `line …`.
 
 use expect_test::{Expect, expect};
-use faulty_kernels as kernels;
 use rumba::{Device, Error, Module};
+use test_kernels::faulty as kernels;
 
 use test_processes::alone;
 
@@ -19,7 +19,7 @@ fn with_module(launch: impl FnOnce(&Device, &Module) -> Result<(), Error>, repor
     const REPORT: &str = "-- report --\n";
     let printed = alone(&[("RUMBA_DEVICE", "soft")], || {
         let device = Device::new().expect("the software device is always there");
-        let module = device.load_named("faulty_kernels.ptx", PTX).expect("the module is right, its kernels are not");
+        let module = device.load_named("faulty.ptx", PTX).expect("the module is right, its kernels are not");
         let error = launch(&device, &module).expect_err("the kernel is wrong");
         println!("\n{REPORT}{error}{REPORT}");
         Ok(())
@@ -51,9 +51,9 @@ fn write_behind_end() {
             device.synchronize()
         },
         expect![[r#"
-            illegal memory access: write of 4 bytes of global memory at 0x…: 0 bytes after the end of a block of 400 bytes allocated at tests/tests/it/faults.rs:53:28
+            illegal memory access: write of 4 bytes of global memory at 0x…: 0 bytes after the end of a block of 400 bytes allocated at tests/tests/it/faults.rs:48:28
               in kernel `write_behind_end`, block (0, 0, 0), thread (100, 0, 0)
-              at tests/faulty/src/lib.rs:15:14
+              at tests/kernels/src/faulty.rs:15:14
               PTX line …
             The driver calls it: an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS, 700)
             The context is lost. `device.reset()` starts a new one where the driver can; modules, buffers and streams must be made anew."#]],
@@ -71,9 +71,9 @@ fn read_misaligned() {
             device.synchronize()
         },
         expect![[r#"
-            misaligned memory access: read of 4 bytes of global memory at 0x…, which is not a multiple of 4: 1 bytes into a block of 100 bytes allocated at tests/tests/it/faults.rs:72:28
+            misaligned memory access: read of 4 bytes of global memory at 0x…, which is not a multiple of 4: 1 bytes into a block of 100 bytes allocated at tests/tests/it/faults.rs:67:28
               in kernel `read_misaligned`, block (0, 0, 0), thread (0, 0, 0)
-              at tests/faulty/src/lib.rs:26:23
+              at tests/kernels/src/faulty.rs:26:23
               PTX line …
             The driver calls it: misaligned address (CUDA_ERROR_MISALIGNED_ADDRESS, 716)
             The context is lost. `device.reset()` starts a new one where the driver can; modules, buffers and streams must be made anew."#]],
@@ -86,7 +86,7 @@ fn index_behind_end() {
     with_module(
         |_, module| module.for_each(64, kernels::index_behind_end(&[1, 2, 3], &mut y)),
         expect![[r#"
-            the kernel `index_behind_end` panicked at tests/faulty/src/lib.rs:34:14: index out of bounds: the len is 3 but the index is 5
+            the kernel `index_behind_end` panicked at tests/kernels/src/faulty.rs:34:14: index out of bounds: the len is 3 but the index is 5
               in block (0, 0, 0), thread (0, 0, 0), and in 63 more threads
             The other threads ran on without it, so the results are incomplete. The device can be used as before."#]],
     );
@@ -99,7 +99,7 @@ fn add_overflow() {
     with_module(
         |_, module| module.for_each(64, kernels::add_overflow(&x, &mut y)),
         expect![[r#"
-            the kernel `add_overflow` panicked at tests/faulty/src/lib.rs:43:14: attempt to add with overflow
+            the kernel `add_overflow` panicked at tests/kernels/src/faulty.rs:43:14: attempt to add with overflow
               in block (0, 0, 0), thread (40, 0, 0)
             The other threads ran on without it, so the results are incomplete. The device can be used as before."#]],
     );
@@ -112,7 +112,7 @@ fn failed_assert() {
     with_module(
         |_, module| module.for_each(128, kernels::failed_assert(&x, &mut y)),
         expect![[r#"
-            the kernel `failed_assert` panicked at tests/faulty/src/lib.rs:52:9: x must be below 100
+            the kernel `failed_assert` panicked at tests/kernels/src/faulty.rs:52:9: x must be below 100
               in block (0, 0, 0), thread (100, 0, 0), and in 27 more threads
             The other threads ran on without it, so the results are incomplete. The device can be used as before."#]],
     );
@@ -125,7 +125,7 @@ fn divide_by_zero() {
     with_module(
         |_, module| module.for_each(3, kernels::divide_by_zero(&x, &mut y)),
         expect![[r#"
-            the kernel `divide_by_zero` panicked at tests/faulty/src/lib.rs:62:14: attempt to divide by zero
+            the kernel `divide_by_zero` panicked at tests/kernels/src/faulty.rs:62:14: attempt to divide by zero
               in block (0, 0, 0), thread (1, 0, 0)
             The other threads ran on without it, so the results are incomplete. The device can be used as before."#]],
     );

@@ -1,7 +1,7 @@
 //! Findings that let a kernel go on: `RUMBA_CHECK`, through the driver, with lines of Rust.
 
-use faulty_kernels as kernels;
 use rumba::Device;
+use test_kernels::faulty as kernels;
 
 use test_processes::alone;
 
@@ -17,7 +17,7 @@ fn a_missing_barrier_is_told_with_the_lines_of_both_sides() {
     ];
     let launched = alone(&environment, || {
         let device = Device::new()?;
-        let module = device.load_named("faulty_kernels.ptx", include_str!(env!("FAULTY_PTX")))?;
+        let module = device.load_named("faulty.ptx", include_str!(env!("FAULTY_PTX")))?;
         let x: Vec<u32> = (0..128).collect();
         let mut y = [0; 128];
         // SAFETY: the kernel has a data race, which does no harm on the software device.
@@ -36,11 +36,12 @@ fn a_missing_barrier_is_told_with_the_lines_of_both_sides() {
     assert_eq!(finding["kernel"], "missing_barrier");
     let line = |side: usize| {
         let places = finding["sides"][side]["locations"].as_array().expect("a list");
-        let place =
-            places.iter().find(|place| place["file"].as_str().is_some_and(|file| file.ends_with("faulty/src/lib.rs")));
+        let place = places
+            .iter()
+            .find(|place| place["file"].as_str().is_some_and(|file| file.ends_with("kernels/src/faulty.rs")));
         place.unwrap_or_else(|| panic!("{text}"))["line"].as_u64()
     };
-    let source = include_str!("../../faulty/src/lib.rs");
+    let source = include_str!("../../kernels/src/faulty.rs");
     let line_of = |code: &str| source.lines().position(|line| line.contains(code)).map(|line| line as u64 + 1);
     let mut lines = [line(0), line(1)];
     lines.sort_unstable();

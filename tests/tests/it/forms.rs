@@ -1,19 +1,19 @@
-//! The kernels of tests/forms: that they run, which PTX directives and entries they become, and that a launch which does
+//! The kernels of tests/kernels/src/forms: that they run, which PTX directives and entries they become, and that a launch which does
 //! not keep to what they state is refused.
 //!
 //! `RUMBA_DEVICE=gpu` runs them on the GPU.
 
 use cuda_std::glam::{UVec2, Vec3};
 use cuda_std::launch::ContractError;
-use kernel_forms::{contracts, generic, rust_cuda};
 use rumba::{Device, Error, LaunchConfig, Module, error::LaunchError};
 use rumba_ptx::ast::{FunctionKind, Item};
+use test_kernels::forms::{contracts, generic, rust_cuda};
 
 const PTX: &str = include_str!(env!("FORMS_PTX"));
 
 fn start() -> Module {
     let device = Device::new().expect("there is a device");
-    device.load_named("kernel_forms.ptx", PTX).expect("the PTX is right")
+    device.load_named("forms.ptx", PTX).expect("the PTX is right")
 }
 
 /// The directives of a kernel, as the text has them.

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use index_kernels::{Row, TABLE};
 use rumba::{Check, Checks, Error};
+use test_kernels::indices::{Row, TABLE};
 
 /// The factors of sizes in the library: threads, blocks, warps, rows, and their products with elements of a thread.
 const FACTORS: [u64; 14] = [3, 5, 8, 9, 11, 16, 24, 33, 99, 128, 132, 264, 396, 1056];
@@ -141,7 +141,7 @@ fn every_function_that_takes_an_index_is_in_the_table() {
     let missing: Vec<&String> = found.iter().filter(|name| !known(name)).collect();
     assert!(
         missing.is_empty(),
-        "functions of cuda_std that take a number and have no line in tests/indices/src/lib.rs: {missing:?}"
+        "functions of cuda_std that take a number and have no line in tests/kernels/src/indices/mod.rs: {missing:?}"
     );
     let names = listed.iter().chain(&VALUES).chain(&CONSTANT).chain(&TENSOR);
     let stale: Vec<&&str> = names.filter(|name| !all.contains(**name)).collect();

@@ -1,10 +1,10 @@
 //! Kernels of two Rust crates in one module, and what became of them. `RUMBA_DEVICE=gpu` runs them on the GPU.
 
 use cuda_builder::wheels;
-use faulty_kernels::{add_overflow, index_behind_end};
 use kernels_gpu::saxpy::saxpy;
 use rumba::{Device, Error, error::InspectError};
 use rumba_tests::PTX;
+use test_kernels::faulty::{add_overflow, index_behind_end};
 
 const OTHER: &str = include_str!(env!("FAULTY_PTX"));
 

@@ -1,15 +1,15 @@
-//! Reductions and scans by functions of one's own: `#[reduction]` in tests/forms, launched through `rumba::algorithms`.
+//! Reductions and scans by functions of one's own: `#[reduction]` in tests/kernels/src/forms, launched through `rumba::algorithms`.
 
-use kernel_forms::reductions::{further, then};
 use rumba::Device;
 use rumba::algorithms::{Algorithms, Own};
+use test_kernels::forms::reductions::{further, then};
 
 const PTX: &str = include_str!(env!("FORMS_PTX"));
 
 #[test]
 fn a_function_reduces() {
     let device = Device::new().expect("a device");
-    let module = device.load_named("kernel_forms.ptx", PTX).expect("the PTX is right");
+    let module = device.load_named("forms.ptx", PTX).expect("the PTX is right");
     let algorithms = Algorithms::new(&device);
     for n in [1, 2, 33, 1000, 70_000] {
         let mut x: Vec<f32> = (0..n).map(|i| (i % 97) as f32 - 48.0).collect();
@@ -23,7 +23,7 @@ fn a_function_reduces() {
 #[test]
 fn a_scan_keeps_the_order() {
     let device = Device::new().expect("a device");
-    let module = device.load_named("kernel_forms.ptx", PTX).expect("the PTX is right");
+    let module = device.load_named("forms.ptx", PTX).expect("the PTX is right");
     let algorithms = Algorithms::new(&device);
     let x: Vec<[u32; 2]> = (0..50_000).map(|i| [i * 7 + 1, i | 1]).collect();
     let mut y = vec![[0; 2]; x.len()];

@@ -1,8 +1,8 @@
 //! Shared memory under other names, and threads that leave before a barrier that others pass: no data race in any order.
 
 use cuda_std::launch::{Call, Elements};
-use index_kernels::shared;
 use rumba::{Check, Checks, Error, Findings, Result};
+use test_kernels::indices::shared;
 
 /// The findings in a launch of one block of 64 threads, in ten orders of its threads. A panic is allowed.
 fn findings(

@@ -7,8 +7,8 @@ use cuda_builder::set;
 use cuda_std::launch::Call;
 use rumba::{Device, Error, Module, error::ModuleError};
 use rumba_ptx::Target;
+use test_kernels::variants as kernels;
 use test_processes::alone;
-use variant_kernels as kernels;
 
 use On::{Gpu, Playing};
 

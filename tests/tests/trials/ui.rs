@@ -10,7 +10,7 @@ use std::fmt::Write;
 use anyhow::Context;
 use libtest_mimic::{Failed, Trial};
 use rumba::{Checks, Device, check::Finding, check::Severity};
-use rumba_tests::ui::{Case, cases};
+use rumba_tests::ui::{Case, cases, path};
 
 use crate::{Group, in_a_process};
 
@@ -104,7 +104,7 @@ fn check(case: &Case) -> Result<(), Failed> {
             let _ = writeln!(wrong, "the launch failed: {error:#}");
         }
         if !wrong.is_empty() {
-            return Err(format!("tests/ui/{}, seed {seed}:\n{wrong}\n{found}", case.file).into());
+            return Err(format!("tests/{}, seed {seed}:\n{wrong}\n{found}", path(case.file)).into());
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use cuda_std::launch::Call;
 use rumba::{Device, DeviceBuffer, Module};
 use std::thread;
-use ulp_kernels::{Inputs, Worst};
+use test_kernels::ulp::{self, Inputs, Worst};
 
 /// The library whose functions the kernels call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,17 +74,17 @@ macro_rules! launchers {
     ) => {
         const OF_ONE: &[(&str, Search, OfOne)] = &[$((
             stringify!($unary),
-            |inputs, worst| ulp_kernels::$search(inputs, worst),
-            |x, y| ulp_kernels::$unary_f64(x, y),
+            |inputs, worst| ulp::$search(inputs, worst),
+            |x, y| ulp::$unary_f64(x, y),
         )),*];
         const OF_TWO: &[(&str, OfTwo<f32>, OfTwo<f64>)] = &[$((
             stringify!($binary),
-            |a, b, y| ulp_kernels::$binary_f32(a, b, y),
-            |a, b, y| ulp_kernels::$binary_f64(a, b, y),
+            |a, b, y| ulp::$binary_f32(a, b, y),
+            |a, b, y| ulp::$binary_f64(a, b, y),
         )),*];
     };
 }
-ulp_kernels::functions!(launchers);
+test_kernels::functions!(launchers);
 
 /// Measures all functions whose name contains `filter`.
 ///

@@ -3,11 +3,11 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use fault_kernels::add;
 use rumba::nccl::Communicator;
 use rumba::ranks::{Choice, Place, ProcessGroup, ReduceOp};
 use rumba::test_kernels::{PTX, scale};
 use rumba::{Device, Error, Result, split_mut};
+use test_kernels::faults::add;
 
 use crate::World;
 

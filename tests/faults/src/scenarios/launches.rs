@@ -1,8 +1,8 @@
 //! Launches: arguments of every kind, panics, faults, graphs.
 
-use fault_kernels::{add, below};
 use rumba::test_kernels::{PTX, saxpy, scale};
 use rumba::{Error, In, InOut, LaunchConfig, Module, Out, Result};
+use test_kernels::faults::{add, below};
 
 use crate::World;
 

@@ -1,9 +1,9 @@
 //! Modules, linked texts, constants; checked runs and profiles.
 
 use cuda_std::launch::{Call, Kernel, Parameter};
-use fault_kernels::{GAIN, add, gain};
 use rumba::test_kernels::{PTX, scale};
 use rumba::{Checks, Device, Error, Profile, Profiler, Result};
+use test_kernels::faults::{GAIN, add, gain};
 
 use crate::World;
 

@@ -32,7 +32,7 @@ fn panicked() -> (&'static str, String) {
     let module = Device::new().and_then(|device| device.load(include_str!(env!("FAULTY_PTX"))));
     let module = module.expect("the software device takes the kernels");
     let mut y = [0; 4];
-    let error = module.for_each(4, faulty_kernels::index_behind_end(&[1, 2, 3, 4], &mut y));
+    let error = module.for_each(4, test_kernels::faulty::index_behind_end(&[1, 2, 3, 4], &mut y));
     ("Error::Panic", error.expect_err("the kernel reads too far").to_string())
 }
 

@@ -1,0 +1,6 @@
+//! Arithmetic without a result.
+
+use super::device;
+
+pub mod instructions;
+pub mod panics;

@@ -1,4 +1,0 @@
-//! Arithmetic without a result.
-
-pub mod instructions;
-pub mod panics;
