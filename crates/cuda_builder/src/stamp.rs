@@ -155,6 +155,7 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::Cache;
+    use std::ffi::OsString;
 
     #[test]
     fn parts_are_found_until_others_take_their_place() {

@@ -254,6 +254,36 @@ fn lockstep_computes_the_same() {
     assert!(ended > 1000, "only {ended} launches came to their end");
 }
 
+/// The guarded operation does not wrap, wraps in the first group of lanes, or is behind an operation that has been executed. Without a
+/// guard, and with a guard that some lanes pass, the warp leaves elsewhere.
+#[test]
+fn a_warp_leaves_within_a_guard() {
+    const SETUP: &str = "mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 8; ld.param.u64 %rd1, [out]; add.s64 %rd1, %rd1, %rd2; mov.u64 %rd3, 77;";
+    for predicate in ["setp.lt.u32 %p1, %r9, 3;", "setp.ge.u32 %p1, %r9, 3;", "setp.lt.u32 %p1, %r1, 9;"] {
+        for guarded in [
+            "add.u32 %r2, %r1, 5; @%p1 mul.wide.u32 %rd3, %r2, 4;",
+            "sub.u32 %r2, 5, %r1; @%p1 mul.wide.u32 %rd3, %r2, 4;",
+            "sub.u32 %r2, 5, %r1; @!%p1 mul.wide.u32 %rd3, %r2, 4;",
+            "sub.u32 %r2, 5, %r1; cvt.u64.u32 %rd4, %r1; @%p1 mad.wide.u32 %rd3, %r2, 4, %rd4;",
+            "sub.u32 %r2, 5, %r1; @%p1 cvt.u64.u32 %rd3, %r2; @%p1 add.u32 %r1, %r1, 1;",
+            "sub.u32 %r2, 5, %r1; mul.wide.u32 %rd3, %r2, 4;",
+        ] {
+            let ptx = format!(
+                "{HEADER}.visible .entry k(.param .u64 out)\n{{\n.reg .b32 %r<10>; .reg .b64 %rd<6>; .reg .pred %p<2>;\n{SETUP}\n\
+                 mov.u32 %r9, %ctaid.x; {predicate}\n{guarded}\ncvt.u64.u32 %rd4, %r1; add.s64 %rd3, %rd3, %rd4;\n\
+                 st.global.u64 [%rd1], %rd3;\nret;\n}}\n"
+            );
+            let [found, expected] = [Config::default(), plain()].map(|config| {
+                let bench = Bench::with(&ptx, config);
+                let out = bench.zeros(8 * 64);
+                bench.launch("k", [1, 1, 1], [64, 1, 1], 0, &[out.into()]).expect(guarded);
+                u32s(&bench.download(out, 8 * 64))
+            });
+            assert_eq!(found, expected, "{predicate} {guarded}");
+        }
+    }
+}
+
 /// A kernel of the gallery, the shape of its launch and its arguments, of which the buffers are compared afterwards.
 type Run = (&'static str, [u32; 3], [u32; 3], fn(&Bench) -> (Vec<Arg>, Vec<(u64, usize)>));
 

@@ -90,6 +90,8 @@ impl Warp {
         let (exit, target) = lockstep.exit(exit);
         self.write_of_block(lockstep);
         self.write_out(&exit.values, self.active);
+        // The exit may lie within a guard that all lanes have passed, of which the lockstep program keeps no mask.
+        self.outside_guard = self.active;
         self.bail_out();
         target
     }
