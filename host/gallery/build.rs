@@ -43,7 +43,8 @@ fn list_programs() -> std::io::Result<()> {
         let _ = writeln!(list, "    ({name:?}, {name}::main),");
     }
     let text = format!(
-        "{modules}\n/// Names and main functions.\npub const ALL: &[(&str, fn() -> anyhow::Result<()>)] = &[\n{list}];\n"
+        "{modules}\n/// The main function of a program.\npub type Main = fn() -> anyhow::Result<()>;\n\n\
+         /// Names and main functions.\npub const ALL: &[(&str, Main)] = &[\n{list}];\n"
     );
     let out = std::env::var_os("OUT_DIR").expect("cargo sets it");
     std::fs::write(Path::new(&out).join("programs.rs"), text)

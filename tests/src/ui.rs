@@ -313,7 +313,7 @@ fn head(text: &str, source: &Source, of: Option<&Case>) -> Result<Case> {
             None if of.is_some() => case.name = word.to_owned(),
             Some(("shared", bytes)) => case.shared = bytes.parse()?,
             Some(("finds", kind)) => {
-                case.expected.push(Expected { kind: kind.to_owned(), lines: BTreeSet::new(), optional: false })
+                case.expected.push(Expected { kind: kind.to_owned(), lines: BTreeSet::new(), optional: false });
             }
             Some((blocks, threads)) => {
                 let threads = threads.strip_prefix("x ").context("a launch is `blocks x threads`")?;

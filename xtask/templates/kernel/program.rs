@@ -16,7 +16,7 @@ struct Args {
     n: usize,
 }
 
-pub fn main() -> anyhow::Result<()> {
+pub(crate) fn main() -> anyhow::Result<()> {
     let Args { options, n } = Args::parse();
     let mut show = options.start("NAME")?;
     let a = 2.5;

@@ -420,10 +420,10 @@ impl Function<'_> {
                 self.finish_operation(index, Written::Lanes(mask));
             }
             (Flow::Next, OpKind::Load { bytes, count, shared, .. }) => {
-                self.write_load(index, bytes, count, Memory::of(shared))
+                self.write_load(index, bytes, count, Memory::of(shared));
             }
             (Flow::Next, OpKind::Store { bytes, count, shared, .. }) => {
-                self.write_store(index, bytes, count, Memory::of(shared))
+                self.write_store(index, bytes, count, Memory::of(shared));
             }
         }
     }

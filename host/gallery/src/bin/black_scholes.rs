@@ -17,7 +17,7 @@ struct Args {
 
 const MARKET: Market = Market { rate: 0.02, volatility: 0.3 };
 
-pub fn main() -> anyhow::Result<()> {
+pub(crate) fn main() -> anyhow::Result<()> {
     let Args { n, options } = Args::parse();
     let mut show = options.start("black_scholes")?;
     let numbers = |from: f32, to: f32, period: usize| -> Vec<f32> {

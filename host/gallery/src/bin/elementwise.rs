@@ -15,7 +15,7 @@ struct Args {
     options: Options,
 }
 
-pub fn main() -> anyhow::Result<()> {
+pub(crate) fn main() -> anyhow::Result<()> {
     let Args { n, options } = Args::parse();
     let mut show = options.start("elementwise")?;
     let a: Vec<f32> = (0..n).map(|i| (i % 1000) as f32 / 8.0).collect();

@@ -21,7 +21,7 @@ const STEPS: usize = 3;
 
 type Point = Vector4<f32>;
 
-pub fn main() -> anyhow::Result<()> {
+pub(crate) fn main() -> anyhow::Result<()> {
     let Args { n, options } = Args::parse();
     let mut show = options.start("kmeans")?;
     // Around the corners of a cube in four dimensions.

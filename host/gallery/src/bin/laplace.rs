@@ -19,7 +19,7 @@ struct Args {
 
 const STEPS: usize = 10;
 
-pub fn main() -> anyhow::Result<()> {
+pub(crate) fn main() -> anyhow::Result<()> {
     let Args { n, options } = Args::parse();
     let mut show = options.start("laplace")?;
     for (what, shape) in

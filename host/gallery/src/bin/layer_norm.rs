@@ -19,7 +19,7 @@ struct Args {
 
 const EPSILON: f32 = 1e-5;
 
-pub fn main() -> anyhow::Result<()> {
+pub(crate) fn main() -> anyhow::Result<()> {
     let Args { n, options } = Args::parse();
     let mut show = options.start("layer_norm")?;
     let x: Vec<f32> = (0..n * COLUMNS).map(|i| (i * 7919 % 1000) as f32 / 100.0).collect();

@@ -25,7 +25,7 @@ struct Args {
     options: Options,
 }
 
-pub fn main() -> anyhow::Result<()> {
+pub(crate) fn main() -> anyhow::Result<()> {
     let Args { n: width, limit, output, options } = Args::parse();
     let mut show = options.start("mandelbrot")?;
     let height = width * 2 / 3;

@@ -18,7 +18,7 @@ struct Args {
 
 const SOFTENING: f32 = 0.01;
 
-pub fn main() -> anyhow::Result<()> {
+pub(crate) fn main() -> anyhow::Result<()> {
     let Args { n, options } = Args::parse();
     let mut show = options.start("nbody")?;
     // On a spiral, all of the same mass.

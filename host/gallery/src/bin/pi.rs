@@ -21,7 +21,7 @@ struct Args {
 const BLOCK: u32 = 256;
 const STEPS: u32 = 128;
 
-pub fn main() -> anyhow::Result<()> {
+pub(crate) fn main() -> anyhow::Result<()> {
     let Args { blocks, seed, options } = Args::parse();
     let mut show = options.start("pi")?;
     let points = 2 * u64::from(blocks) * u64::from(BLOCK * STEPS);

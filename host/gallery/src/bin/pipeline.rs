@@ -25,7 +25,7 @@ struct Args {
     options: Options,
 }
 
-pub fn main() -> anyhow::Result<()> {
+pub(crate) fn main() -> anyhow::Result<()> {
     let Args { n, chunks, streams, options } = Args::parse();
     let mut show = options.start("pipeline")?;
     let device = show.device().clone();

@@ -15,7 +15,7 @@ struct Args {
     options: Options,
 }
 
-pub fn main() -> anyhow::Result<()> {
+pub(crate) fn main() -> anyhow::Result<()> {
     let Args { n, options } = Args::parse();
     let mut show = options.start("reduce")?;
     let x: Vec<f32> = (0..n).map(|i| (i % 101) as f32 / 100.0).collect();

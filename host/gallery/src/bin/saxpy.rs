@@ -14,7 +14,7 @@ struct Args {
     options: Options,
 }
 
-pub fn main() -> anyhow::Result<()> {
+pub(crate) fn main() -> anyhow::Result<()> {
     let Args { n, options } = Args::parse();
     let mut show = options.start("saxpy")?;
     let a = 2.5;

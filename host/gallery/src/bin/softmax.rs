@@ -17,7 +17,7 @@ struct Args {
     options: Options,
 }
 
-pub fn main() -> anyhow::Result<()> {
+pub(crate) fn main() -> anyhow::Result<()> {
     let Args { n, options } = Args::parse();
     let mut show = options.start("softmax")?;
     let x: Vec<f32> = (0..n * COLUMNS).map(|i| (i * 7919 % 1000) as f32 / 100.0).collect();

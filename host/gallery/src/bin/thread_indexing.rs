@@ -15,7 +15,7 @@ struct Args {
     options: Options,
 }
 
-pub fn main() -> anyhow::Result<()> {
+pub(crate) fn main() -> anyhow::Result<()> {
     let Args { n, options } = Args::parse();
     let mut show = options.start("thread_indexing")?;
     let side = u32::try_from(n)?;

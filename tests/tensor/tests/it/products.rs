@@ -30,7 +30,7 @@ fn instructions() -> Vec<(&'static str, Vec<String>)> {
         for statement in &block.statements {
             match statement {
                 Statement::Instruction(instruction) => {
-                    opcodes.push(format!("{}{}", instruction.opcode.mnemonic, instruction.opcode.modifiers.concat()))
+                    opcodes.push(format!("{}{}", instruction.opcode.mnemonic, instruction.opcode.modifiers.concat()));
                 }
                 Statement::Block(block) => collect(block, opcodes),
                 _ => {}
