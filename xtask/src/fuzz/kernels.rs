@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{setup, shell, soft};
 
-/// Kernels of one crate. A crate of 2,000 kernels takes rustc more than fifteen minutes, ten crates of 200 take seven.
+/// Kernels of one crate. A crate of 2,000 kernels takes rustc more than fifteen minutes.
 const KERNELS_OF_A_CRATE: u64 = 200;
 
 /// Runs `count` kernels from a seed on, in one program for each crate of kernels.
