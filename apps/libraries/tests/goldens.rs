@@ -1,20 +1,23 @@
 //! Stable Diffusion's networks at their real size, and blocks of them, against results of PyTorch that `goldens/networks.json` keeps.
 //! Weights and inputs are made again: they are functions of names, as in `networks.py`, which wrote that file.
 //!
-//! Most take long without a GPU, and run when they are asked for, by `--run-ignored only`.
+//! Most take long without a GPU: they are tests where there is one (`RUMBA_TEST_GPU=1`), and where `RUMBA_TEST_SLOW=1` asks for them.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, ensure};
 use cuda_std::half::f16;
 use libraries::network::Network;
 use libraries::numbers::Random;
+use libtest_mimic::{Arguments, Trial};
 use rumba::Device;
 use safetensors::tensor::{Dtype, TensorView};
 use serde::Deserialize;
 use serde_json::Value;
+use test_processes::has_gpu;
 
 #[derive(Deserialize)]
 struct Version {
@@ -170,36 +173,40 @@ fn compare(version: &str, part: &str, numbers: &[(&str, f64)]) -> Result<()> {
     Ok(())
 }
 
-macro_rules! parts {
-    ($($name:ident: $version:literal $part:literal $($numbers:ident $allowed:literal)+ $(, $slow:ident)?;)*) => {$(
-        #[test]
-        $(#[ignore = parts!($slow)])?
-        fn $name() -> Result<()> {
-            compare($version, $part, &[$((stringify!($numbers), $allowed)),+])
-        }
-    )*};
-    (slow) => { "slow without a GPU" };
-}
+/// A test: its name, the version, the part, the types of numbers with the differences that are allowed, and whether it is quick without a GPU.
+type Row = (&'static str, &'static str, &'static str, &'static [(&'static str, f64)], bool);
 
-parts! {
-    unet: "1" "unet" f32 2e-5 f16 2e-2, slow;
-    decoder: "1" "decoder" f32 2e-5 f16 2e-2, slow;
-    encoder: "1" "encoder" f32 2e-5 f16 2e-2, slow;
-    text: "1" "text" f32 2e-5;
-    down_0_resnet: "1" "down_blocks.0.resnets.0" f32 2e-5 f16 3e-3, slow;
-    down_0_attention: "1" "down_blocks.0.attentions.0" f32 2e-5 f16 3e-3, slow;
-    down_1_resnet: "1" "down_blocks.1.resnets.0" f32 2e-5 f16 3e-3, slow;
-    down_1_attention: "1" "down_blocks.1.attentions.0" f32 2e-5 f16 3e-3, slow;
-    down_2_resnet: "1" "down_blocks.2.resnets.0" f32 2e-5 f16 3e-3, slow;
-    down_2_attention: "1" "down_blocks.2.attentions.0" f32 2e-5 f16 3e-3, slow;
-    down_3_resnet: "1" "down_blocks.3.resnets.0" f32 2e-5 f16 3e-3;
-    middle_attention: "1" "mid_block.attentions.0" f32 2e-5 f16 3e-3;
-    up_1_resnet: "1" "up_blocks.1.resnets.0" f32 2e-5 f16 3e-3, slow;
-    up_3_resnet: "1" "up_blocks.3.resnets.0" f32 2e-5 f16 3e-3, slow;
-    unet_2: "2" "unet" f32 2e-5 f16 2e-2, slow;
-    text_2: "2" "text" f32 2e-5 f16 2e-2, slow;
-    down_0_attention_2: "2" "down_blocks.0.attentions.0" f32 2e-5 f16 3e-3, slow;
-    down_1_attention_2: "2" "down_blocks.1.attentions.0" f32 2e-5 f16 3e-3, slow;
-    down_2_attention_2: "2" "down_blocks.2.attentions.0" f32 2e-5 f16 3e-3, slow;
-    middle_attention_2: "2" "mid_block.attentions.0" f32 2e-5 f16 3e-3;
+const QUICK: bool = true;
+const SLOW: bool = false;
+
+const ROWS: &[Row] = &[
+    ("unet", "1", "unet", &[("f32", 2e-5), ("f16", 2e-2)], SLOW),
+    ("decoder", "1", "decoder", &[("f32", 2e-5), ("f16", 2e-2)], SLOW),
+    ("encoder", "1", "encoder", &[("f32", 2e-5), ("f16", 2e-2)], SLOW),
+    ("text", "1", "text", &[("f32", 2e-5)], QUICK),
+    ("down_0_resnet", "1", "down_blocks.0.resnets.0", &[("f32", 2e-5), ("f16", 3e-3)], SLOW),
+    ("down_0_attention", "1", "down_blocks.0.attentions.0", &[("f32", 2e-5), ("f16", 3e-3)], SLOW),
+    ("down_1_resnet", "1", "down_blocks.1.resnets.0", &[("f32", 2e-5), ("f16", 3e-3)], SLOW),
+    ("down_1_attention", "1", "down_blocks.1.attentions.0", &[("f32", 2e-5), ("f16", 3e-3)], SLOW),
+    ("down_2_resnet", "1", "down_blocks.2.resnets.0", &[("f32", 2e-5), ("f16", 3e-3)], SLOW),
+    ("down_2_attention", "1", "down_blocks.2.attentions.0", &[("f32", 2e-5), ("f16", 3e-3)], SLOW),
+    ("down_3_resnet", "1", "down_blocks.3.resnets.0", &[("f32", 2e-5), ("f16", 3e-3)], QUICK),
+    ("middle_attention", "1", "mid_block.attentions.0", &[("f32", 2e-5), ("f16", 3e-3)], QUICK),
+    ("up_1_resnet", "1", "up_blocks.1.resnets.0", &[("f32", 2e-5), ("f16", 3e-3)], SLOW),
+    ("up_3_resnet", "1", "up_blocks.3.resnets.0", &[("f32", 2e-5), ("f16", 3e-3)], SLOW),
+    ("unet_2", "2", "unet", &[("f32", 2e-5), ("f16", 2e-2)], SLOW),
+    ("text_2", "2", "text", &[("f32", 2e-5), ("f16", 2e-2)], SLOW),
+    ("down_0_attention_2", "2", "down_blocks.0.attentions.0", &[("f32", 2e-5), ("f16", 3e-3)], SLOW),
+    ("down_1_attention_2", "2", "down_blocks.1.attentions.0", &[("f32", 2e-5), ("f16", 3e-3)], SLOW),
+    ("down_2_attention_2", "2", "down_blocks.2.attentions.0", &[("f32", 2e-5), ("f16", 3e-3)], SLOW),
+    ("middle_attention_2", "2", "mid_block.attentions.0", &[("f32", 2e-5), ("f16", 3e-3)], QUICK),
+];
+
+fn main() -> ExitCode {
+    let has_all = has_gpu() || std::env::var_os("RUMBA_TEST_SLOW").is_some();
+    let rows = ROWS.iter().filter(|(.., is_quick)| *is_quick || has_all);
+    let trials = rows.map(|(name, version, part, numbers, _)| {
+        Trial::test(*name, || compare(version, part, numbers).map_err(|error| format!("{error:#}").into()))
+    });
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
 }
