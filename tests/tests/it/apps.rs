@@ -5,9 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package lies in the workspace").to_owned()
-}
+use crate::common::{paths_below, root};
 
 fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
@@ -15,20 +13,8 @@ fn read(path: &str) -> String {
 
 /// The manifests of the repository outside of `apps`, from the repository's root.
 fn manifests() -> Vec<PathBuf> {
-    let (mut found, mut folders) = (Vec::new(), vec![PathBuf::new()]);
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(root().join(&folder)).expect("the folder can be read") {
-            let entry = entry.expect("the folder can be read");
-            let path = folder.join(entry.file_name());
-            let is_left_out = ["target", ".git", "node_modules", "apps"].iter().any(|name| path.ends_with(name));
-            if path.ends_with("Cargo.toml") {
-                found.push(path);
-            } else if !is_left_out && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                folders.push(path);
-            }
-        }
-    }
-    found
+    let all = paths_below("").into_iter();
+    all.filter(|path| path.ends_with("Cargo.toml") && !path.starts_with("apps")).collect()
 }
 
 /// The strings that a line of a manifest has for `path`: `path = "../host"` and `rumba.path = "../host"`.

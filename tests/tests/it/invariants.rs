@@ -1,27 +1,19 @@
 //! The invariants of ARCHITECTURE.md, as far as reading the sources can check them.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package lies in the workspace").to_owned()
-}
+use crate::common::{paths_below, root};
 
 /// The Rust files below a folder, with their lines that are code: comments are free to name anything.
 fn code(folder: &str) -> Vec<(PathBuf, Vec<String>)> {
     let mut found = Vec::new();
-    let mut folders = vec![workspace().join(folder)];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).expect("the folder is part of the workspace") {
-            let path = entry.expect("the folder can be read").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let text = std::fs::read_to_string(&path).expect("sources are UTF-8");
-                let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default().to_owned()).collect();
-                found.push((path, lines));
-            }
-        }
+    for path in
+        paths_below(folder).into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+    {
+        let text = std::fs::read_to_string(root().join(&path)).expect("sources are UTF-8");
+        let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default().to_owned()).collect();
+        found.push((path, lines));
     }
     assert!(!found.is_empty(), "{folder} has no Rust files");
     found
@@ -51,7 +43,7 @@ fn the_gallery_is_safe() {
 
 #[test]
 fn the_readme_shows_the_gallerys_first_kernel() {
-    let read = |file: &str| std::fs::read_to_string(workspace().join(file)).expect("the file is part of the workspace");
+    let read = |file: &str| std::fs::read_to_string(root().join(file)).expect("the file is part of the workspace");
     let source = read("kernels-gpu/src/saxpy.rs");
     let kernel = source.find("#[kernel]").expect("there is a kernel");
     assert!(
@@ -62,7 +54,7 @@ fn the_readme_shows_the_gallerys_first_kernel() {
 
 #[test]
 fn unsafe_openings_of_the_device_library_are_listed() {
-    let map = std::fs::read_to_string(workspace().join("ARCHITECTURE.md")).expect("the map is part of the workspace");
+    let map = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the map is part of the workspace");
     let (_, section) = map.split_once("## Where `unsafe` is left").expect("there is such a section");
     let (section, _) = section.split_once("\n## ").expect("there is a section behind it");
     let mut openings = 0;
@@ -170,7 +162,7 @@ fn only_the_driver_defines_the_abi() {
 fn no_program_of_the_workspace_compiles_the_software_device() {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = std::process::Command::new(cargo)
-        .current_dir(workspace())
+        .current_dir(root())
         .args(["tree", "--workspace", "--offline", "--invert", "rumba-soft", "--edges", "all", "--prefix", "none"])
         .output()
         .expect("cargo runs");
@@ -210,20 +202,19 @@ fn the_list_of_variables_is_whole() {
             && rest.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_')
             && *literal != BUILDING
     };
-    let packages = std::fs::read_dir(workspace().join("crates")).expect("a folder");
+    let packages = std::fs::read_dir(root().join("crates")).expect("a folder");
     let mut folders = vec!["host/src".to_owned()];
     folders.extend(packages.map(|package| {
         let name = package.expect("the folder can be read").file_name();
         format!("crates/{}/src", name.to_string_lossy())
     }));
     let mut read = BTreeSet::new();
-    for (_, lines) in folders.iter().filter(|folder| workspace().join(folder).is_dir()).flat_map(|folder| code(folder))
-    {
+    for (_, lines) in folders.iter().filter(|folder| root().join(folder).is_dir()).flat_map(|folder| code(folder)) {
         for line in lines.iter().take_while(|line| !line.contains("#[cfg(test)]")) {
             read.extend(line.split('"').filter(is_name).map(str::to_owned));
         }
     }
-    let list = std::fs::read_to_string(workspace().join("crates/rumba-interface/variables.md")).expect("a file");
+    let list = std::fs::read_to_string(root().join("crates/rumba-interface/variables.md")).expect("a file");
     let rows = list.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
     let listed: Vec<String> = rows.map(|(name, _)| name.to_owned()).collect();
     assert_eq!(read, listed.iter().cloned().collect());

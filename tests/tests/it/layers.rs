@@ -8,7 +8,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+
+use crate::common::{paths_below, root};
 
 /// The layers of a crate, from the one that knows no other to the one that knows them all.
 struct Crate {
@@ -66,35 +67,34 @@ struct Module {
 type Modules = BTreeMap<String, Module>;
 
 /// Modules by their path, such as `check::race`.
-fn modules(folder: &Path) -> Modules {
+fn modules(folder: &str) -> Modules {
     let mut found = Modules::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(next) = folders.pop() {
-        for entry in std::fs::read_dir(&next).expect("the folder is part of the workspace") {
-            let path: PathBuf = entry.expect("the folder can be read").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let within = path.strip_prefix(folder).expect("it lies there").with_extension("");
-                let parts: Vec<_> = within.iter().map(|part| part.to_string_lossy().into_owned()).collect();
-                let name = parts.join("::");
-                let name = name.strip_suffix("::mod").unwrap_or(&name).to_owned();
-                let text = std::fs::read_to_string(&path).expect("sources are UTF-8");
-                if name != "lib" && !text.contains("#![cfg(test)]") {
-                    found.insert(name, Module { code: code(&text), children: Vec::new() });
-                }
-            }
+    for path in
+        paths_below(folder).into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+    {
+        let within = path.strip_prefix(folder).expect("it lies there").with_extension("");
+        let parts: Vec<_> = within.iter().map(|part| part.to_string_lossy()).collect();
+        let name = parts.join("::");
+        let name = name.strip_suffix("::mod").unwrap_or(&name).to_owned();
+        let text = std::fs::read_to_string(root().join(&path)).expect("sources are UTF-8");
+        if name != "lib" && !text.contains("#![cfg(test)]") {
+            found.insert(name, Module { code: code(&text), children: Vec::new() });
         }
     }
-    assert!(!found.is_empty(), "{} has no modules", folder.display());
-    for name in found.keys().cloned().collect::<Vec<_>>() {
+    add_children(&mut found);
+    assert!(!found.is_empty(), "{folder} has no modules");
+    found
+}
+
+/// Tells each module which modules lie directly below it.
+fn add_children(modules: &mut Modules) {
+    for name in modules.keys().cloned().collect::<Vec<_>>() {
         if let Some((parent, child)) = name.rsplit_once("::")
-            && let Some(parent) = found.get_mut(parent)
+            && let Some(parent) = modules.get_mut(parent)
         {
             parent.children.push(child.to_owned());
         }
     }
-    found
 }
 
 /// A file without comments and without its module of tests.
@@ -322,16 +322,15 @@ fn violations(modules: &Modules, layers: &[&str], cycle: usize) -> String {
 #[test]
 fn imports_run_one_way() {
     for Crate { folder, layers, cycle } in CRATES {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder);
-        let wrong = violations(&modules(&folder), layers, *cycle);
-        assert!(wrong.is_empty(), "{}:\n{wrong}", folder.display());
+        let wrong = violations(&modules(folder), layers, *cycle);
+        assert!(wrong.is_empty(), "{folder}:\n{wrong}");
     }
 }
 
 /// A module that names an item through `lib.rs` hides which layer it needs.
 #[test]
 fn modules_name_the_layer_that_has_an_item() {
-    let modules = modules(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/cuda_std/src"));
+    let modules = modules("crates/cuda_std/src");
     let through_lib: Vec<_> = modules
         .iter()
         .flat_map(|(name, module)| through_lib(&module.code, &modules).into_iter().map(move |path| (name, path)))
@@ -345,11 +344,7 @@ fn written(modules: &[(&str, &str)]) -> Modules {
         .iter()
         .map(|(name, code)| ((*name).to_owned(), Module { code: (*code).to_owned(), children: Vec::new() }))
         .collect();
-    for (name, _) in modules {
-        if let Some((parent, child)) = name.rsplit_once("::") {
-            all.get_mut(parent).expect("parents are written, too").children.push(child.to_owned());
-        }
-    }
+    add_children(&mut all);
     all
 }
 

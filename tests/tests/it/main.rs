@@ -17,7 +17,6 @@ mod prose;
 mod ptx;
 mod reductions;
 mod reports;
-
 mod shared;
 mod traffic;
 mod variants;
