@@ -14,6 +14,7 @@ use cuda_std::DisjointSlice;
 use cuda_std::launch::{Argument, Call, Kernel, Parameter};
 use std::fmt;
 use std::fmt::Write as _;
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 /// Bytes of the copies on a GPU, and on the software device, whose memory is the host's.
@@ -22,6 +23,9 @@ const COPY: [usize; 2] = [256 << 20, 32 << 20];
 const RUNS: usize = 4;
 /// How long a kernel of multiply-adds runs at least.
 const LONG_ENOUGH: Duration = Duration::from_millis(4);
+/// A pair of normal numbers in f16 (1.0) and in bf16 (0.008), and a normal number in tf32. The software device multiplies
+/// matrices of subnormal numbers on a slower path, by itself and not on the host's vector units.
+const NORMAL: u32 = 0x3c00_3c00;
 /// Accumulators of a thread, and multiply-adds of each in one pass of the loop.
 const CHAINS: usize = 8;
 const PASS: usize = 16;
@@ -303,7 +307,11 @@ impl Program {
     /// Operations per second, with every multiprocessor full.
     fn measure(&'static self, device: &Device, module: &Module) -> Result<f64> {
         let limits = device.limits();
-        let grid = limits.multiprocessors * (limits.threads_per_multiprocessor / Self::THREADS).max(1);
+        let grid = match crate::base::driver::is_software() {
+            // Its multiprocessors are threads of the host, however many it reports.
+            true => 4 * u32::try_from(available_parallelism().map_or(1, usize::from)).unwrap_or(1),
+            false => limits.multiprocessors * (limits.threads_per_multiprocessor / Self::THREADS).max(1),
+        };
         let mut out = device.zeros::<u32>(1)?;
         let mut run = |passes: u32| {
             let start = device.record()?;
@@ -323,10 +331,11 @@ impl Program {
     }
 }
 
-/// PTX that gives registers the thread's number.
+/// PTX that gives registers the thread's number as their type, in `b32` with the bits of [`NORMAL`].
 fn starts(name: &str, kind: &str, count: usize) -> String {
     let start = |index| match kind {
         "f64" | "f32" => format!("mov.u32 %w, %tid.x; cvt.rn.{kind}.u32 %{name}{index}, %w;\n"),
+        "b32" => format!("mov.u32 %w, %tid.x; or.b32 %{name}{index}, %w, {NORMAL};\n"),
         _ => format!("mov.u32 %{name}{index}, %tid.x;\n"),
     };
     (0..count).map(start).collect()
