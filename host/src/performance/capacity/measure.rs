@@ -14,7 +14,6 @@ use cuda_std::DisjointSlice;
 use cuda_std::launch::{Argument, Call, Kernel, Parameter};
 use std::fmt;
 use std::fmt::Write as _;
-use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 /// Bytes of the copies on a GPU, and on the software device, whose memory is the host's.
@@ -24,7 +23,7 @@ const RUNS: usize = 4;
 /// How long a kernel of multiply-adds runs at least.
 const LONG_ENOUGH: Duration = Duration::from_millis(4);
 /// A pair of normal numbers in f16 (1.0) and in bf16 (0.008), and a normal number in tf32. The software device multiplies
-/// matrices of subnormal numbers on a slower path, by itself and not on the host's vector units.
+/// matrices of subnormal numbers on a slower path.
 const NORMAL: u32 = 0x3c00_3c00;
 /// Accumulators of a thread, and multiply-adds of each in one pass of the loop.
 const CHAINS: usize = 8;
@@ -307,11 +306,7 @@ impl Program {
     /// Operations per second, with every multiprocessor full.
     fn measure(&'static self, device: &Device, module: &Module) -> Result<f64> {
         let limits = device.limits();
-        let grid = match crate::base::driver::is_software() {
-            // Its multiprocessors are threads of the host, however many it reports.
-            true => 4 * u32::try_from(available_parallelism().map_or(1, usize::from)).unwrap_or(1),
-            false => limits.multiprocessors * (limits.threads_per_multiprocessor / Self::THREADS).max(1),
-        };
+        let grid = limits.multiprocessors_at_once * (limits.threads_per_multiprocessor / Self::THREADS).max(1);
         let mut out = device.zeros::<u32>(1)?;
         let mut run = |passes: u32| {
             let start = device.record()?;
