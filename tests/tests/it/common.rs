@@ -26,6 +26,11 @@ pub fn paths_below(folder: impl AsRef<Path>) -> Vec<PathBuf> {
     found
 }
 
+/// The Rust files below a folder of the repository, from its root.
+pub fn rust_files_below(folder: &str) -> impl Iterator<Item = PathBuf> {
+    paths_below(folder).into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+}
+
 /// The text without addresses, which have more than eight hexadecimal digits; masks have that many.
 pub fn hide_addresses(text: &str) -> String {
     let mut out = String::new();

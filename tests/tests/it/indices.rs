@@ -2,8 +2,8 @@
 //! reaches what is another's, none what is outside.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 
+use crate::common::{root, rust_files_below};
 use rumba::{Check, Checks, Error};
 use test_kernels::indices::{Row, TABLE};
 
@@ -118,13 +118,12 @@ const TENSOR: [&str; 12] = [
 #[test]
 fn every_function_that_takes_an_index_is_in_the_table() {
     let (mut all, mut found) = (BTreeSet::new(), BTreeSet::new());
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/cuda_std/src");
-    for path in rust_files(&sources) {
+    for path in rust_files_below("crates/cuda_std/src") {
         // The host's side of a launch, where nothing is indexed by a thread.
         if path.components().any(|part| part.as_os_str() == "launch") {
             continue;
         }
-        let text = std::fs::read_to_string(&path).expect("sources are UTF-8");
+        let text = std::fs::read_to_string(root().join(&path)).expect("sources are UTF-8");
         for (name, takes_number) in functions(&text) {
             if takes_number {
                 found.insert(name.clone());
@@ -216,17 +215,4 @@ fn type_of(head: &str) -> Option<String> {
     let layout = head.strip_prefix("Disjoint<").and_then(|head| head.split(", ").nth(2));
     let name = layout.unwrap_or(head).split(['<', '>']).next()?.rsplit("::").next()?;
     (!name.is_empty() && !name.contains('$')).then(|| name.to_owned())
-}
-
-fn rust_files(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).expect("the folder is part of the workspace") {
-        let path = entry.expect("the folder can be read").path();
-        if path.is_dir() {
-            files.extend(rust_files(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
-    files
 }

@@ -3,14 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use crate::common::{paths_below, root};
+use crate::common::{root, rust_files_below};
 
 /// The Rust files below a folder, with their lines that are code: comments are free to name anything.
 fn code(folder: &str) -> Vec<(PathBuf, Vec<String>)> {
     let mut found = Vec::new();
-    for path in
-        paths_below(folder).into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
-    {
+    for path in rust_files_below(folder) {
         let text = std::fs::read_to_string(root().join(&path)).expect("sources are UTF-8");
         let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default().to_owned()).collect();
         found.push((path, lines));

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use crate::common::{paths_below, root};
+use crate::common::{root, rust_files_below};
 
 /// The layers of a crate, from the one that knows no other to the one that knows them all.
 struct Crate {
@@ -69,9 +69,7 @@ type Modules = BTreeMap<String, Module>;
 /// Modules by their path, such as `check::race`.
 fn modules(folder: &str) -> Modules {
     let mut found = Modules::new();
-    for path in
-        paths_below(folder).into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
-    {
+    for path in rust_files_below(folder) {
         let within = path.strip_prefix(folder).expect("it lies there").with_extension("");
         let parts: Vec<_> = within.iter().map(|part| part.to_string_lossy()).collect();
         let name = parts.join("::");
