@@ -100,9 +100,15 @@ pub(crate) fn run(args: Args) -> Result<()> {
     outcome
 }
 
-/// The environment: for the driver, and for the tests of the machine, which make devices themselves.
+/// The environment: for the driver, and for the tests of the machine, which make devices themselves. Tests of one process run one
+/// after the other: a launch beside another one is not compared, and the changes of a first run are taken back together with what
+/// another thread of the host has meanwhile written to managed or mapped memory.
 fn with_both<'a>(command: &'a mut Command, file: &Path) -> &'a mut Command {
-    command.env("RUMBA_ENGINE", "compare").env("RUMBA_COMPARE_JSON", file).env("RUMBA_TEST_NATIVE", "compare")
+    command
+        .env("RUMBA_ENGINE", "compare")
+        .env("RUMBA_COMPARE_JSON", file)
+        .env("RUMBA_TEST_NATIVE", "compare")
+        .env("RUST_TEST_THREADS", "1")
 }
 
 #[cfg(test)]
