@@ -38,7 +38,7 @@ impl Data {
         Ok(Self {
             module: module.clone(),
             // A few blocks for each multiprocessor go around the input several times.
-            blocks: (vectors.len() as u32).div_ceil(VALUES as u32).min(8 * device.limits().multiprocessors),
+            blocks: (vectors.len() as u32).div_ceil(VALUES as u32).min(8 * device.limits().multiprocessors_at_once),
             bytes,
             reference: vec![0; VALUES],
             bytes_device: device.buffer_from(&vectors)?,

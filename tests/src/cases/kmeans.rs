@@ -42,7 +42,7 @@ impl Data {
             (0..n).map(|_| Vector4(centres[random.usize(..COUNT)].map(|x| x + 0.8 * (random.f32() - 0.5)))).collect();
         Ok(Self {
             module: module.clone(),
-            blocks: (n as u32).div_ceil(CENTRES as u32).min(16 * device.limits().multiprocessors),
+            blocks: (n as u32).div_ceil(CENTRES as u32).min(16 * device.limits().multiprocessors_at_once),
             labels: vec![0; n],
             sums: Vec::new(),
             points_device: device.buffer_from(&points)?,

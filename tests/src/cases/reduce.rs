@@ -31,7 +31,7 @@ impl Data {
     fn new(device: &Device, module: &Module, n: usize) -> Result<Self> {
         let x = uniform(n, 1);
         // A few blocks for each multiprocessor go around the input several times.
-        let blocks = (n as u32).div_ceil(BLOCK).min(8 * device.limits().multiprocessors);
+        let blocks = (n as u32).div_ceil(BLOCK).min(8 * device.limits().multiprocessors_at_once);
         Ok(Self {
             module: module.clone(),
             blocks,

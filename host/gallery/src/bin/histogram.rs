@@ -27,7 +27,7 @@ pub(crate) fn main() -> anyhow::Result<()> {
 
     let words: Vec<u32> = bytes.as_chunks().0.iter().copied().map(u32::from_le_bytes).collect();
     let vectors = vectors(&words);
-    let blocks = 4 * show.device().limits().multiprocessors;
+    let blocks = 4 * show.device().limits().multiprocessors_at_once;
     let mut counts = vec![0_u32; VALUES];
     let call = histogram(&vectors, InOut(&mut counts));
     let on_device = show.module().launch_timed(LaunchConfig::grid(blocks), call)?;

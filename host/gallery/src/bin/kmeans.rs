@@ -45,7 +45,7 @@ pub(crate) fn main() -> anyhow::Result<()> {
 
     let mut centres = start;
     let mut labels = vec![0_u32; n];
-    let blocks = 4 * show.device().limits().multiprocessors;
+    let blocks = 4 * show.device().limits().multiprocessors_at_once;
     let mut on_device = Timings::default();
     for _ in 0..STEPS {
         let mut sums = vec![0.0_f32; SUMS * COUNT];

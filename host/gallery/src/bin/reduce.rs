@@ -24,7 +24,7 @@ pub(crate) fn main() -> anyhow::Result<()> {
     let on_cpu = time(|| expected = x.iter().map(|&x| f64::from(x)).sum());
 
     // Enough blocks to fill the device; each goes around the array until all is done.
-    let blocks = 4 * show.device().limits().multiprocessors;
+    let blocks = 4 * show.device().limits().multiprocessors_at_once;
     let mut sums = vec![0.0_f32; blocks as usize];
     show.warm_up(reduce(&[0.0], Out(&mut [0.0])))?;
     let on_device = show.module().launch_timed((blocks, 256), reduce(&x, Out(&mut sums)))?;
