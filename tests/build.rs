@@ -20,6 +20,13 @@ fn main() -> ExitCode {
         // Asynchronous copies and mbarriers.
         ("UI_PTX", module("ui").arch(NvvmArch::Compute80)),
         ("UNSOUND_PTX", CudaBuilder::new("unsound").overflow_checks(false)),
+        (
+            "UNSOUND_COLLECTIVE_PTX",
+            CudaBuilder::new("unsound")
+                .build_arg("--features=collective")
+                .overflow_checks(false)
+                .copy_to(Path::new(&out).join("unsound_collective.ptx")),
+        ),
         ("VARIANTS_PTX", module("variants")),
         (
             "ARRAY_KERNELS_PTX",

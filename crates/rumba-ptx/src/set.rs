@@ -121,11 +121,13 @@ pub fn choose(set: &str, capability: (u32, u32)) -> Option<&str> {
 
 /// The kernels of a text, in its order.
 pub fn kernels(text: &str) -> Vec<&str> {
-    text.lines()
-        .filter_map(|line| {
-            let (_, rest) = line.split_once(".entry")?;
+    const ENTRY: &str = ".entry";
+    text.match_indices(ENTRY)
+        .filter_map(|(at, _)| {
+            let before = text[..at].rsplit('\n').next()?;
+            let rest = text[at + ENTRY.len()..].lines().next()?;
             let name = rest.trim_start().split(['(', ' ', '\t']).next()?;
-            (!name.is_empty() && !line.trim_start().starts_with("//")).then_some(name)
+            (!name.is_empty() && !before.trim_start().starts_with("//")).then_some(name)
         })
         .collect()
 }

@@ -9,7 +9,13 @@ use crate::{Group, in_a_process};
 
 pub(super) const GROUP: Group = Group { name: "unsound", trials, child };
 
-const PTX: &str = include_str!(env!("UNSOUND_PTX"));
+/// The text with the kernels of an attack.
+fn ptx(attack: &Attack) -> &'static str {
+    match attack.name.starts_with("collective::") {
+        true => include_str!(env!("UNSOUND_COLLECTIVE_PTX")),
+        false => include_str!(env!("UNSOUND_PTX")),
+    }
+}
 /// Orders of the threads that are tried under the checks.
 const SEEDS: u64 = 4;
 
@@ -40,7 +46,7 @@ fn unchecked(device: &str, attack: &Attack) -> Result<(), Failed> {
 fn checked(attack: &Attack) -> Result<(), Failed> {
     for seed in 0..SEEDS {
         let found = Checks::default().seed(seed).run(|device| {
-            let target = Target { module: device.load(PTX)?, device: device.clone(), is_checked: true };
+            let target = Target { module: device.load(ptx(attack))?, device: device.clone(), is_checked: true };
             (attack.run)(&target)
         })?;
         let unexpected: Vec<String> = found
@@ -59,6 +65,6 @@ fn checked(attack: &Attack) -> Result<(), Failed> {
 fn child(name: &str) -> anyhow::Result<()> {
     let attack = ATTACKS.iter().find(|attack| attack.name == name).context("no such attack")?;
     let device = Device::new()?;
-    let module = device.load(PTX)?;
+    let module = device.load(ptx(attack))?;
     Ok((attack.run)(&Target { device, module, is_checked: false })?)
 }

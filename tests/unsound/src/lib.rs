@@ -9,6 +9,7 @@
 
 pub mod background;
 pub mod barriers;
+#[cfg(any(not(target_arch = "nvptx64"), feature = "collective"))]
 pub mod collective;
 pub mod index;
 pub mod lanes;

@@ -177,35 +177,22 @@ impl Printer {
             if !floor.allows(need) {
                 continue;
             }
-            match self.print_all(parts, floor) {
-                Ok(printed) => {
-                    // Only the printed text shows which PTX version inline assembly needs.
-                    for part in &printed {
-                        let Some(kernel) = &part.kernel else { continue };
-                        let directives = self.whole.directives.get(kernel).copied().unwrap_or_default();
-                        let mut own = version::need(&part.ptx);
-                        if stated.is_none() && self.input.arch.is_some() {
-                            // An architecture that was asked for stays; then only the version rises.
-                            own = Need::new(own.version, 0);
-                        }
-                        own = own.max(directives);
-                        if let Some(stated) = stated.filter(|stated| !own.is_met_by(*stated)) {
-                            return Err(BuildError::BelowFloor { kernel: kernel.clone(), stated, arch: own.arch() });
-                        }
-                        need = need.max(own);
-                        if neediest.as_ref().is_none_or(|(_, known)| known < &own) {
-                            neediest = Some((kernel.clone(), own));
-                        }
-                    }
-                    if floor.allows(need) {
-                        return Ok(Group { floor, printed });
-                    }
-                }
+            match self.print_all(stated, parts, floor) {
+                Ok(printed) => return Ok(Group { floor, printed }),
                 // An instruction that this version lacks: a newer one may have it.
-                Err(Failure::Llvm(error)) if error.0.starts_with("Cannot select") => {
+                Err(Unprinted::Failed(Failure::Llvm(error))) if error.0.starts_with("Cannot select") => {
                     refused.get_or_insert((floor.arch, error));
                 }
-                Err(failure) => return Err(failure.at(floor.arch)),
+                Err(Unprinted::Failed(failure)) => return Err(failure.at(floor.arch)),
+                Err(Unprinted::Needs(kernel, own)) => {
+                    if let Some(stated) = stated.filter(|stated| !own.is_met_by(*stated)) {
+                        return Err(BuildError::BelowFloor { kernel, stated, arch: own.arch() });
+                    }
+                    need = need.max(own);
+                    if neediest.as_ref().is_none_or(|(_, known)| *known < own) {
+                        neediest = Some((kernel, own));
+                    }
+                }
             }
         }
         Err(match (refused, neediest) {
@@ -221,17 +208,42 @@ impl Printer {
         })
     }
 
-    /// Optimises and prints parts.
-    fn print_all(&self, parts: &[Option<String>], floor: Floor) -> Result<Vec<Printed>, Failure> {
+    /// Optimises and prints parts. The first part that needs more than the floor has ends the work on all others, since a
+    /// higher floor prints all parts again.
+    fn print_all(
+        &self,
+        stated: Option<NvvmArch>,
+        parts: &[Option<String>],
+        floor: Floor,
+    ) -> Result<Vec<Printed>, Unprinted> {
         let printed: Vec<Result<Printed, Failure>> = parts
             .par_iter()
             .map(|kernel| {
                 let (llvm, input, whole) = (self.llvm, Arc::clone(&self.input), Arc::clone(&self.whole));
-                let kernel = kernel.clone();
-                llvm.guarded(move || print(llvm, &input, &whole, kernel, floor))
+                let name = kernel.clone();
+                let printed = llvm.guarded(move || print(llvm, &input, &whole, name, floor));
+                match (kernel, printed) {
+                    (Some(kernel), Ok(part)) => match self.need(stated, kernel, &part.ptx) {
+                        own if floor.allows(own) => Ok(Ok(part)),
+                        own => Err(Unprinted::Needs(kernel.clone(), own)),
+                    },
+                    (_, Err(Failure::Llvm(error))) => Err(Unprinted::Failed(error.into())),
+                    (_, printed) => Ok(printed),
+                }
             })
-            .collect();
-        all(printed)
+            .collect::<Result<_, _>>()?;
+        all(printed).map_err(Unprinted::Failed)
+    }
+
+    /// The requirements of a kernel's text. Only the printed text shows which version of PTX inline assembly needs.
+    fn need(&self, stated: Option<NvvmArch>, kernel: &str, ptx: &str) -> Need {
+        let directives = self.whole.directives.get(kernel).copied().unwrap_or_default();
+        let mut own = version::need(ptx);
+        if stated.is_none() && self.input.arch.is_some() {
+            // An architecture that was asked for stays; then only the version rises.
+            own = Need::new(own.version, 0);
+        }
+        own.max(directives)
     }
 
     /// LLVM's assembly of all parts, for one architecture behind the other.
@@ -248,6 +260,13 @@ impl Printer {
         }
         Ok(text)
     }
+}
+
+/// Why there are no texts of parts at a floor.
+enum Unprinted {
+    /// A kernel needs a higher floor.
+    Needs(String, Need),
+    Failed(Failure),
 }
 
 /// Everything of all crates that kernels or the host may need, with our meaning of it, in one module.

@@ -3,6 +3,8 @@
 //! LLVM knows the floor of the instructions that it selects and refuses below it, but it copies
 //! inline assembly as it stands. So the finished text is read once more against a table of floors.
 
+use std::collections::HashSet;
+
 use crate::arch::NvvmArch;
 use crate::llvm::{Context, LlvmError, Machine, OptLevel};
 
@@ -157,21 +159,10 @@ const SPECIFIC: [&str; 3] = ["setmaxnreg", "tcgen05", "wgmma"];
 
 /// The requirements of the text.
 pub(super) fn need(ptx: &str) -> Need {
+    // A text has few opcodes, each many times.
+    let opcodes: HashSet<&str> = ptx.lines().flat_map(|line| line.split([';', '{', '}'])).filter_map(opcode).collect();
     let mut need = Need::default();
-    for statement in ptx.lines().flat_map(|line| line.split([';', '{', '}'])) {
-        let mut words = statement.split_whitespace();
-        let Some(mut opcode) = words.next() else {
-            continue;
-        };
-        if opcode.starts_with('@') {
-            let Some(guarded) = words.next() else {
-                continue;
-            };
-            opcode = guarded;
-        }
-        if opcode.starts_with(['.', '$', '/']) || opcode.ends_with(':') {
-            continue;
-        }
+    for opcode in opcodes {
         let mut parts = opcode.split('.');
         let mnemonic = parts.next().unwrap_or_default();
         let modifiers: Vec<&str> = parts.collect();
@@ -183,6 +174,14 @@ pub(super) fn need(ptx: &str) -> Need {
         need.specific |= SPECIFIC.contains(&mnemonic);
     }
     need
+}
+
+/// The opcode of a statement with its modifiers, if the statement is an instruction.
+fn opcode(statement: &str) -> Option<&str> {
+    let mut words = statement.split_ascii_whitespace();
+    let first = words.next()?;
+    let opcode = if first.starts_with('@') { words.next()? } else { first };
+    (!opcode.starts_with(['.', '$', '/']) && !opcode.ends_with(':')).then_some(opcode)
 }
 
 #[cfg(test)]
