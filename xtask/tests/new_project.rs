@@ -207,7 +207,7 @@ fn a_project_that_exists_takes_the_steps_of_the_book() {
     }
     assert_eq!(files, 6, "the chapter has a manifest, another, three sources and the profiles");
     let mut run = cargo(Path::new("/"));
-    run.args(["run", "--quiet", "--manifest-path"]).arg(folder.join("Cargo.toml"));
+    run.args(["run", "--quiet", "--manifest-path"]).arg(folder.join("Cargo.toml")).args(UNOPTIMISED);
     run.env("RUMBA_DEVICE", "soft");
     // There is no library here.
     run.env("XDG_DATA_HOME", place.path());
@@ -226,12 +226,15 @@ fn a_project_that_exists_takes_the_steps_of_the_book() {
     let helper = format!("\n[dev-dependencies]\ntest-processes = {{ path = \"{}\" }}\n", helper.display());
     write(folder.join("Cargo.toml"), &with_sections(&manifest, &helper));
     let mut run = cargo(Path::new("/"));
-    run.args(["test", "--manifest-path"]).arg(folder.join("Cargo.toml"));
+    run.args(["test", "--manifest-path"]).arg(folder.join("Cargo.toml")).args(UNOPTIMISED);
     run.env("RUMBA_DEVICE", "soft").env("XDG_DATA_HOME", place.path());
     let printed = succeeds(run);
     let passed = printed.lines().filter(|line| line.starts_with("test result: ok.") && !line.contains(" 0 passed"));
     assert_eq!(passed.count(), 1, "{printed}");
 }
+
+/// The software device takes half as long to compile as with the chapter's optimisation, and these tests are short.
+const UNOPTIMISED: [&str; 2] = ["--config", "profile.dev.package.rumba-vm.opt-level=0"];
 
 /// The manifest with what is added to its sections, and with the new ones.
 fn with_sections(manifest: &str, added: &str) -> String {
