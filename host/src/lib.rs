@@ -31,7 +31,7 @@
 //! * [`memory`], [`device`], [`module`], [`occupancy`], [`nvtx`]: further types of each subject.
 //!
 //! Everything is released when dropped, in any order, and may be used from any thread. The crate
-//! sees CUDA through `cust` and does not know which device answers.
+//! calls the CUDA driver API and does not know which device answers.
 
 #[cfg(feature = "algorithms")]
 pub mod algorithms;
@@ -39,6 +39,9 @@ pub mod array;
 mod base;
 mod buffers;
 mod context;
+mod cuda;
+#[cfg(feature = "cust")]
+pub mod cust;
 mod devices;
 mod launch;
 #[cfg(feature = "linalg")]

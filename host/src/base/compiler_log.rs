@@ -1,6 +1,6 @@
-//! The messages of the driver's own compiler and linker of PTX, for which cust has no option.
+//! The messages of the driver's own compiler and linker of PTX.
 
-use cust::sys;
+use crate::cuda::sys;
 use std::ffi::{CStr, c_void};
 
 /// Where the compiler or the linker writes its errors.

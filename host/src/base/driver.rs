@@ -1,8 +1,9 @@
 //! The seam to `rumba-driver`: it links the `cu*` symbols and says what no CUDA call can say.
 //!
-//! Everything else in this crate goes through cust and does not know which driver answers.
+//! Everything else in this crate goes through [`crate::cuda`] and does not know which driver answers.
 
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Result, answer};
+use crate::cuda::sys;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -15,8 +16,12 @@ pub(crate) fn start() -> Result<()> {
     let started = STARTED.get_or_init(|| {
         PROCESS.store(std::process::id(), Ordering::Relaxed);
         rumba_driver::device_kind().map_err(|error| error.to_string())?;
-        cust::init(cust::CudaFlags::empty()).map_err(|error| {
-            let cause = last_report().unwrap_or_else(|| format!("{error} ({error:?})"));
+        // SAFETY: the call has no pointers.
+        answer(unsafe { sys::cuInit(0) }).map_err(|code| {
+            let cause = last_report().unwrap_or_else(|| {
+                let unnamed = || format!("error {}", code.number());
+                code.name().unwrap_or_else(unnamed)
+            });
             format!("the CUDA driver did not start: {cause}")
         })
     });

@@ -4,6 +4,7 @@
 //! It makes no decisions: what is checked, and when, is the business of the callers.
 
 mod array;
+mod cust;
 mod driver;
 mod graph;
 mod kernel_panic;
@@ -13,11 +14,12 @@ mod module;
 mod nccl;
 mod ranks;
 
+pub(crate) use crate::cuda::{Code, answer};
 pub use array::ArrayError;
 #[cfg(feature = "inspect")]
 pub use cuda_builder::inspect::InspectError;
 pub use cuda_std::launch::{ContractError, ShapeError};
-pub(crate) use driver::{Code, answer};
+pub use cust::CustError;
 pub use driver::{DriverError, Fault};
 pub use graph::GraphError;
 pub use kernel_panic::KernelPanic;
@@ -133,6 +135,10 @@ pub enum Error {
     /// A launch was refused before it reached the driver.
     #[error(transparent)]
     Launch(Box<LaunchError>),
+
+    /// Something of the crate `cust` that was not taken over, or not handed over.
+    #[error(transparent)]
+    Cust(#[from] CustError),
 
     /// Something that cannot be recorded for a graph.
     #[error(transparent)]
@@ -255,6 +261,7 @@ cuda_std::__debug_as_display!(
     ModuleError,
     LaunchError,
     GraphError,
+    CustError,
     ArrayError,
     LinalgError,
     NcclError,

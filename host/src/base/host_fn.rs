@@ -105,6 +105,14 @@ impl<T: Send + 'static> OutsideHostFn<T> {
     pub(crate) fn new(value: T) -> OutsideHostFn<T> {
         OutsideHostFn(ManuallyDrop::new(value))
     }
+
+    /// The value, of whose drop the caller takes care.
+    #[cfg(feature = "cust")]
+    pub(crate) fn into_inner(self) -> T {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: taken once, here; `this` is not dropped.
+        unsafe { ManuallyDrop::take(&mut this.0) }
+    }
 }
 
 impl<T: Send + 'static> Deref for OutsideHostFn<T> {

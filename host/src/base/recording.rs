@@ -9,8 +9,8 @@
 
 use crate::base::activity::{Activity, HostCall, Operation, RangeSpan};
 use crate::base::error::{Code, answer};
-use cust::stream::Stream;
-use cust::sys;
+use crate::cuda::Stream;
+use crate::cuda::sys;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
@@ -217,7 +217,7 @@ fn record_on_stream<T, E>(
     what: Operation,
     work: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, E> {
-    let stream = stream.map_or(std::ptr::null_mut(), Stream::as_inner);
+    let stream = stream.map_or(std::ptr::null_mut(), Stream::raw);
     // SAFETY: the stream is borrowed, or the null stream.
     let captured = unsafe { is_captured(stream) };
     if captured != Ok(false) {
@@ -429,7 +429,7 @@ impl Recorded {
 impl Clock {
     /// The clock of the current context. Its event is on its own stream, so work of other threads is not waited for.
     fn new(started: Instant) -> Result<Clock, Code> {
-        const NON_BLOCKING: u32 = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
+        const NON_BLOCKING: u32 = sys::CU_STREAM_NON_BLOCKING;
         let (mut device, mut context, mut stream) = (0, std::ptr::null_mut(), std::ptr::null_mut());
         // SAFETY: all pointers are valid; `release` releases everything retained here.
         unsafe {

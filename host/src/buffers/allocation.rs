@@ -1,13 +1,14 @@
 //! Allocations on a device, freed with their last handle.
 
 use crate::base::driver;
+#[cfg(feature = "cust")]
+use crate::base::error::CustError;
 use crate::base::error::{Code, Error, Result};
 use crate::base::host_fn::OutsideHostFn;
 use crate::buffers::pool_handle::PoolHandle;
 use crate::context::raw;
 use crate::context::uses::{Access, Uses};
 use crate::context::{Context, Entered};
-use cust::error::CudaResult;
 use std::ops::Deref;
 use std::panic::Location;
 use std::sync::Arc;
@@ -61,7 +62,7 @@ impl Memory {
     pub(super) fn new<T>(context: Arc<Context>, length: usize) -> Result<Memory> {
         let at = Location::caller();
         Memory::of::<T>(context, length, |entered, bytes, operation| {
-            let call = || raw::allocate(bytes).map_err(Code::from);
+            let call = || raw::allocate(bytes);
             Ok((allocate_by(at, entered, bytes, operation, call)?, Origin::Device))
         })
     }
@@ -92,6 +93,40 @@ impl Memory {
             origin,
             element,
         }))))
+    }
+}
+
+#[cfg(feature = "cust")]
+impl Memory {
+    /// Memory that another library has allocated.
+    ///
+    /// # Safety
+    /// It is from `cuMemAlloc` in this context, nothing else is its owner, and no work that was put on a stream before uses it.
+    pub(super) unsafe fn from_raw<T>(context: Arc<Context>, address: u64, length: usize) -> Memory {
+        Memory::aligns::<T>();
+        let bytes = length * size_of::<T>();
+        Memory(OutsideHostFn::new(Arc::new(Allocation {
+            uses: Uses::new(context.queues.order_id),
+            context,
+            address: if bytes == 0 { Memory::EMPTY } else { address },
+            bytes,
+            origin: Origin::Device,
+            element: std::any::type_name::<T>(),
+        })))
+    }
+
+    /// The address, which the caller frees with `cuMemFree`; 0 if there is no memory. The device has done all work that uses it.
+    pub(super) fn into_raw(self) -> Result<u64> {
+        if !matches!(self.origin, Origin::Device) {
+            return Err(CustError::NotAllocated.into());
+        }
+        let Ok(mut allocation) = Arc::try_unwrap(self.0.into_inner()) else {
+            return Err(CustError::Shared.into());
+        };
+        let address = if allocation.bytes == 0 { 0 } else { allocation.address };
+        // Nothing is left to free.
+        allocation.bytes = 0;
+        Ok(address)
     }
 }
 
@@ -159,7 +194,7 @@ impl Drop for Allocation {
 /// Allocates, after giving back what the pool holds if there is too little without.
 #[track_caller]
 pub(crate) fn allocate(entered: &Entered<'_>, bytes: usize, operation: impl Fn() -> String) -> Result<u64> {
-    let call = || raw::allocate(bytes).map_err(Code::from);
+    let call = || raw::allocate(bytes);
     allocate_by(Location::caller(), entered, bytes, operation, call)
 }
 
@@ -181,8 +216,7 @@ pub(super) fn allocate_by(
     });
     match allocated {
         Err(Code::OUT_OF_MEMORY) => {
-            let memory: CudaResult<(usize, usize)> = cust::memory::mem_get_info();
-            let (free, total) = memory.unwrap_or((0, 0));
+            let (free, total) = crate::cuda::memory().unwrap_or_default();
             Err(Error::OutOfMemory { operation: operation(), device: entered.context.ordinal, bytes, free, total })
         }
         other => entered.check(other, operation),

@@ -4,6 +4,8 @@ use crate::base::error::Result;
 use crate::buffers::allocation::Memory;
 use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
 use crate::context::Context;
+#[cfg(feature = "cust")]
+use crate::context::panics::Waited;
 use bytemuck::Pod;
 use std::fmt;
 use std::marker::PhantomData;
@@ -51,6 +53,27 @@ impl<T: Pod> DeviceBuffer<T> {
         let mut buffer = DeviceBuffer::uninitialised(context, values.len())?;
         buffer.copy_from(values)?;
         Ok(buffer)
+    }
+
+    /// A buffer of memory that another library has allocated.
+    ///
+    /// # Safety
+    /// As for [`Memory::from_raw`].
+    #[cfg(feature = "cust")]
+    pub(crate) unsafe fn from_raw(context: Arc<Context>, address: u64, length: usize) -> DeviceBuffer<T> {
+        // SAFETY: the caller's promise.
+        DeviceBuffer::of(unsafe { Memory::from_raw::<T>(context, address, length) }, length)
+    }
+
+    /// The address, after all work of the device: see [`Memory::into_raw`].
+    #[cfg(feature = "cust")]
+    pub(crate) fn into_raw(self) -> Result<u64> {
+        let operation = || self.memory.operation("hand over");
+        {
+            let entered = self.memory.context.enter(operation)?;
+            entered.check_wait(Waited::Device, crate::cuda::synchronize(), operation)?;
+        }
+        self.memory.into_raw()
     }
 
     /// How many elements there are.

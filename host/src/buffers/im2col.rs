@@ -10,7 +10,7 @@ use crate::buffers::tensor::{L2_256_BYTES, NO_INTERLEAVE, ZEROS};
 use crate::buffers::view::DeviceSlice;
 
 unsafe extern "C" {
-    /// cuda.h's; cust does not have it.
+    /// cuda.h's.
     fn cuTensorMapEncodeIm2col(
         map: *mut Image,
         data_type: u32,

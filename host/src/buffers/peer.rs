@@ -5,9 +5,8 @@ use crate::base::error::{Code, Result, answer};
 use crate::base::recording;
 use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
 use crate::context::queue::Queue;
+use crate::cuda::sys;
 use bytemuck::Pod;
-use cust::context::ContextHandle;
-use cust::sys;
 
 impl<T: Pod> DeviceSliceMut<'_, T> {
     /// Copies from the memory of another device. The host does not wait; both devices' later work that is in conflict does.
@@ -57,10 +56,10 @@ fn copy<T: Pod>(source: &DeviceSlice<'_, T>, destination: &DeviceSlice<'_, T>, q
     if source.is_empty() {
         return Ok(());
     }
-    let [from, to] = [source, destination].map(|view| view.memory().context.handle().get_inner());
+    let [from, to] = [source, destination].map(|view| view.memory().context.handle().raw());
     // SAFETY: both memories are as long as said and freed only after the work on their streams, both of which wait for
     // this copy; the contexts are alive.
     answer(unsafe {
-        sys::cuMemcpyPeerAsync(destination.address(), to, source.address(), from, source.bytes(), queue.raw.as_inner())
+        sys::cuMemcpyPeerAsync(destination.address(), to, source.address(), from, source.bytes(), queue.raw.raw())
     })
 }

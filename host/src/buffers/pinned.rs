@@ -5,8 +5,8 @@
 use crate::base::error::{Error, Result, answer};
 use crate::base::host_fn::OutsideHostFn;
 use crate::context::Context;
+use crate::cuda::sys;
 use bytemuck::Pod;
-use cust::sys;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
 use std::marker::PhantomData;

@@ -3,8 +3,8 @@
 use crate::base::error::{Code, answer};
 use crate::context::uses::{Access, Uses};
 use crate::context::{Context, Entered};
-use cust::context::CurrentContext;
-use cust::sys;
+use crate::cuda;
+use crate::cuda::sys;
 use std::sync::Arc;
 
 pub(super) struct PoolHandle {
@@ -24,7 +24,7 @@ impl PoolHandle {
         let stream = &entered.context.queues.default.raw;
         let mut address = 0;
         // SAFETY: the pool and the stream are alive.
-        answer(unsafe { sys::cuMemAllocFromPoolAsync(&mut address, bytes, self.raw, stream.as_inner()) })?;
+        answer(unsafe { sys::cuMemAllocFromPoolAsync(&mut address, bytes, self.raw, stream.raw()) })?;
         Ok(address)
     }
 
@@ -38,12 +38,12 @@ impl PoolHandle {
         let all = Access { bytes: 0..bytes as u64, writes: true };
         let is_ordered = queues.default.next_to_use(uses, &all, &mut order, entered).is_ok();
         // Without memory for an event, the host waits for all work instead.
-        if !is_ordered && CurrentContext::synchronize().is_err() {
+        if !is_ordered && cuda::synchronize().is_err() {
             // The context is lost, and its memory with it.
             return;
         }
         // SAFETY: the caller's promise. An error is a fault that every later call reports.
-        let _ = unsafe { sys::cuMemFreeAsync(address, queues.default.raw.as_inner()) };
+        let _ = unsafe { sys::cuMemFreeAsync(address, queues.default.raw.raw()) };
     }
 }
 

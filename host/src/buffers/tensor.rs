@@ -9,7 +9,7 @@ use crate::buffers::buffer::DeviceBuffer;
 use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
 
 unsafe extern "C" {
-    /// cuda.h's; cust does not have it.
+    /// cuda.h's.
     fn cuTensorMapEncodeTiled(
         map: *mut Image,
         data_type: u32,

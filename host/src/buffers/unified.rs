@@ -9,8 +9,8 @@ use crate::buffers::allocation::{Memory, Origin, allocate_by};
 use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
 use crate::context::panics::Waited;
 use crate::context::{Context, Entered};
+use crate::cuda::sys;
 use bytemuck::Pod;
-use cust::sys;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -60,7 +60,7 @@ impl<T: Pod> UnifiedBuffer<T> {
         let at = Location::caller();
         UnifiedBuffer::of(context, length, |entered, bytes, operation| {
             let mut address = 0;
-            let global = sys::CUmemAttach_flags_enum::CU_MEM_ATTACH_GLOBAL as u32;
+            let global = sys::CU_MEM_ATTACH_GLOBAL;
             let address = allocate_by(at, entered, bytes, operation, || {
                 // SAFETY: the place for the address is valid.
                 answer(unsafe { sys::cuMemAllocManaged(&mut address, bytes, global) })?;

@@ -2,7 +2,7 @@
 //!
 //! They belong to the context and not to a module, which would keep the context alive.
 
-use crate::base::error::{Code, Result};
+use crate::base::error::Result;
 use crate::base::ptx::Pieces;
 use crate::context::Entered;
 use crate::context::function::Function;
@@ -22,7 +22,7 @@ pub(crate) struct Builtin {
 /// A kernel in a module of its own: the driver compiles what is used, and nothing else.
 struct Loaded {
     function: Function,
-    module: ManuallyDrop<cust::module::Module>,
+    module: ManuallyDrop<crate::cuda::Module>,
 }
 
 impl Builtin {
@@ -38,8 +38,9 @@ impl Builtin {
         let operation = || format!("load the kernel `{name}` for arrays");
         let text = text.only(name, entered.context.limits.compute_capability)?;
         let text = CString::new(text).unwrap_or_default();
-        let module = entered.check(cust::module::Module::from_ptx_cstr(&text, &[]), operation)?;
-        let raw = entered.check(module.get_function(name).map_err(Code::from), operation)?;
+        let module = entered.check(crate::cuda::Module::from_ptx(&text), operation)?;
+        let symbol = CString::new(name).unwrap_or_default();
+        let raw = entered.check(module.function(&symbol), operation)?;
         // SAFETY: the function is kept with its module, which is not unloaded before the map is dropped.
         let function = unsafe { Function::new(0, raw, entered, operation) }?;
         let module = ManuallyDrop::new(module);
@@ -51,7 +52,7 @@ impl Builtin {
         let kernels = self.kernels.into_tuple_vec();
         if !kernels.is_empty() {
             // There is no caller left to return an error to.
-            let _ = cust::context::CurrentContext::synchronize();
+            let _ = crate::cuda::synchronize();
         }
         for (_, loaded) in kernels {
             drop(ManuallyDrop::into_inner(loaded.module));

@@ -3,8 +3,7 @@
 use crate::base::activity::KernelInfo;
 use crate::base::error::{Error, Result, answer};
 use crate::context::Entered;
-use cust::function::FunctionAttribute;
-use cust::sys;
+use crate::cuda::{self, FunctionAttribute, sys};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,7 +12,7 @@ pub(crate) struct Function {
     /// The address of the launcher's kernel; 0 where none asked.
     pub(crate) key: usize,
     /// Valid as long as the module that holds this.
-    pub(crate) raw: cust::function::Function<'static>,
+    pub(crate) raw: cuda::Function,
     pub(crate) info: KernelInfo,
     /// Whether the driver has been told to allow as much dynamic shared memory as there is.
     allows_shared: AtomicBool,
@@ -23,12 +22,6 @@ pub(crate) struct Function {
     pub(crate) has_warned: AtomicBool,
 }
 
-// SAFETY: the handle is a name that the driver looks up; its calls may be made from any thread.
-unsafe impl Send for Function {}
-
-// SAFETY: as above; what we change about a function is behind an atomic.
-unsafe impl Sync for Function {}
-
 impl Function {
     /// With what the driver's compiler made of it. `key` is the address of its launcher's kernel, or 0.
     ///
@@ -36,20 +29,18 @@ impl Function {
     /// The function is dropped before its module.
     pub(crate) unsafe fn new(
         key: usize,
-        raw: cust::function::Function<'_>,
+        raw: cuda::Function,
         entered: &Entered<'_>,
         operation: impl Fn() -> String,
     ) -> Result<Function> {
-        // SAFETY: only the lifetime changes, for which the caller answers.
-        let raw =
-            unsafe { std::mem::transmute::<cust::function::Function<'_>, cust::function::Function<'static>>(raw) };
         let read = |attribute| {
-            let value = entered.check(raw.get_attribute(attribute), &operation)?;
+            // SAFETY: the module is loaded, since the function is dropped before it.
+            let value = entered.check(unsafe { raw.attribute(attribute) }, &operation)?;
             Ok::<u32, Error>(u32::try_from(value).unwrap_or(0))
         };
         let info = KernelInfo {
-            registers: read(FunctionAttribute::NumRegisters)?,
-            shared_memory: read(FunctionAttribute::SharedMemorySizeBytes)?,
+            registers: read(FunctionAttribute::NumRegs)?,
+            shared_memory: read(FunctionAttribute::SharedSizeBytes)?,
             local_memory: read(FunctionAttribute::LocalSizeBytes)?,
             threads_per_block: read(FunctionAttribute::MaxThreadsPerBlock)?,
         };
@@ -78,11 +69,11 @@ impl Function {
 
     #[cold]
     fn allow_all_shared(&self, entered: &Entered<'_>) -> Result<()> {
-        let attribute = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        let attribute = sys::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         let most = entered.context.limits.shared_memory_optin;
         let bytes = i32::try_from(most.saturating_sub(self.info.shared_memory)).unwrap_or(i32::MAX);
-        // SAFETY: the function is alive, its context current. cust has no such call.
-        let result = answer(unsafe { sys::cuFuncSetAttribute(self.raw.to_raw(), attribute, bytes) });
+        // SAFETY: the function is alive, its context current.
+        let result = answer(unsafe { sys::cuFuncSetAttribute(self.raw.raw(), attribute, bytes) });
         entered.check(result, || format!("allow {bytes} bytes of dynamic shared memory"))?;
         self.allows_shared.store(true, Ordering::Relaxed);
         Ok(())

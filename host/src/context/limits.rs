@@ -1,9 +1,7 @@
 //! The limits and the resources of a device.
 
 use crate::base::driver;
-use cust::device::DeviceAttribute;
-use cust::error::CudaResult;
-use cust::sys;
+use crate::cuda::{self, Code, DeviceAttribute};
 
 /// The limits and the resources of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,20 +41,18 @@ pub struct Limits {
 }
 
 impl Limits {
-    pub(crate) fn of(device: cust::device::Device) -> CudaResult<Limits> {
+    pub(crate) fn of(device: cuda::Device) -> Result<Limits, Code> {
         use DeviceAttribute as A;
-        use sys::CUdevice_attribute_enum as N;
-        let get = |attribute| device.get_attribute(attribute).map(unsigned);
+        let get = |attribute| device.attribute(attribute).map(unsigned);
         let shared_memory = get(A::MaxSharedMemoryPerBlock)?;
-        let cuda = cust::CudaApiVersion::get()?;
+        let cuda = cuda::version()?;
         let multiprocessors = get(A::MultiprocessorCount)?;
         Ok(Limits {
             threads_per_block: get(A::MaxThreadsPerBlock)?,
             block: [get(A::MaxBlockDimX)?, get(A::MaxBlockDimY)?, get(A::MaxBlockDimZ)?],
             grid: [get(A::MaxGridDimX)?, get(A::MaxGridDimY)?, get(A::MaxGridDimZ)?],
             shared_memory,
-            shared_memory_optin: newer(device, N::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
-                .max(shared_memory),
+            shared_memory_optin: newer(device, A::MaxSharedMemoryPerBlockOptin).max(shared_memory),
             warp: get(A::WarpSize)?,
             multiprocessors,
             multiprocessors_at_once: if driver::is_software() {
@@ -65,16 +61,16 @@ impl Limits {
                 multiprocessors
             },
             compute_capability: (get(A::ComputeCapabilityMajor)?, get(A::ComputeCapabilityMinor)?),
-            ptx_version: ptx_version((unsigned(cuda.major()), unsigned(cuda.minor()))),
+            ptx_version: ptx_version(cuda),
             threads_per_multiprocessor: get(A::MaxThreadsPerMultiprocessor)?,
             // Drivers before CUDA 11 do not say: as many as the smallest blocks would be.
-            blocks_per_multiprocessor: match newer(device, N::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR) {
+            blocks_per_multiprocessor: match newer(device, A::MaxBlocksPerMultiprocessor) {
                 0 => 16,
                 blocks => blocks,
             },
             registers_per_multiprocessor: get(A::MaxRegistersPerMultiprocessor)?,
             shared_memory_per_multiprocessor: get(A::MaxSharedMemoryPerMultiprocessor)?,
-            reserved_shared_memory: newer(device, N::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK),
+            reserved_shared_memory: newer(device, A::ReservedSharedMemoryPerBlock),
         })
     }
 }
@@ -91,12 +87,9 @@ fn ptx_version((major, minor): (u32, u32)) -> (u32, u32) {
     }
 }
 
-/// An attribute that cust's list does not have; 0 where the driver does not know it.
-fn newer(device: cust::device::Device, attribute: sys::CUdevice_attribute) -> u32 {
-    let mut value = 0;
-    // SAFETY: `value` is a valid place for an int, the device is one that the driver gave out.
-    let result = unsafe { sys::cuDeviceGetAttribute(&mut value, attribute, device.as_raw()) };
-    if result == sys::CUresult::CUDA_SUCCESS { unsigned(value) } else { 0 }
+/// An attribute that drivers before CUDA 11 do not know; 0 there.
+fn newer(device: cuda::Device, attribute: DeviceAttribute) -> u32 {
+    device.attribute(attribute).map_or(0, unsigned)
 }
 
 fn unsigned(value: i32) -> u32 {

@@ -26,12 +26,10 @@ use crate::context::panics::Panics;
 use crate::context::pool::Pool;
 use crate::context::queue::Queues;
 use crate::context::staging::Staging;
-use cust::context::{ContextHandle, CurrentContext};
-use cust::sys;
+use crate::cuda::{self, Primary};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
-use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -65,14 +63,14 @@ pub(crate) struct Context {
     alive: RwLock<bool>,
     /// How often the device had been reset when this context began.
     resets: u64,
-    handle: ManuallyDrop<cust::context::Context>,
+    handle: ManuallyDrop<Primary>,
 }
 
 impl Context {
     /// Retains the device's primary context.
-    pub(crate) fn new(ordinal: u32, device: cust::device::Device) -> Result<Arc<Context>> {
+    pub(crate) fn new(ordinal: u32, device: crate::cuda::Device) -> Result<Arc<Context>> {
         let failed = |operation: &str, error| Error::from(DriverError::new(operation.to_owned(), error));
-        let handle = cust::context::Context::new(device).map_err(|error| {
+        let handle = Primary::retain(device).map_err(|error| {
             let error = DriverError::new("start a context on the device".to_owned(), error);
             // The fault of a context that is gone: this driver keeps it.
             if error.code().loses_context() {
@@ -81,7 +79,7 @@ impl Context {
                 error.into()
             }
         })?;
-        CurrentContext::set_current(&handle).map_err(|error| failed("make the context current", error))?;
+        handle.make_current().map_err(|error| failed("make the context current", error))?;
         let limits = Limits::of(device).map_err(|error| failed("read the device's limits", error))?;
         let name = device.name().map_err(|error| failed("read the device's name", error))?;
         let queues = Queues::new().map_err(|error| failed("create the default stream", error))?;
@@ -159,7 +157,7 @@ impl Context {
     /// Makes the context current on the calling thread, for as long as an [`Entered`] keeps it alive. It mostly is already, and
     /// asking takes the driver less time than setting.
     pub(crate) fn make_current(&self) -> Result<(), Code> {
-        make_current(&self.handle)
+        self.handle.make_current()
     }
 
     /// Keeps this context alive during an operation of another one, which stays current.
@@ -172,7 +170,7 @@ impl Context {
     }
 
     /// The driver's name of it.
-    pub(crate) fn handle(&self) -> &cust::context::Context {
+    pub(crate) fn handle(&self) -> &Primary {
         &self.handle
     }
 
@@ -189,20 +187,20 @@ impl Context {
 
     /// Waits for operations in progress, destroys the driver's context and all that is in it. The driver's context of one that was
     /// destroyed before is what a successor left that could not be made.
-    pub(crate) fn destroy(&self, device: cust::device::Device) -> Result<()> {
+    pub(crate) fn destroy(&self, device: crate::cuda::Device) -> Result<()> {
         let mut alive = self.alive.write();
         recording::forget(self.ordinal);
         if *alive {
-            recording::was_default_stream(self.queues.default.raw.as_inner());
+            recording::was_default_stream(self.queues.default.raw.raw());
         }
         // Nothing may write to the host's memory any more when the context is gone. Whatever comes back, it ends below.
-        let _ = self.make_current().map(|()| CurrentContext::synchronize());
+        let _ = self.make_current().map(|()| cuda::synchronize());
         let reset = {
             let mut resets = RESETS.lock();
             *resets.entry(self.ordinal).or_default() += 1;
             // SAFETY: the lock is held for writing, so no operation of this library is in progress
             // on the context, and with `alive` false none will begin; handles into it are leaked.
-            unsafe { cust::context::Context::reset(&device) }
+            unsafe { device.reset() }
         };
         *alive = false;
         self.pool.lock().forget();
@@ -226,21 +224,10 @@ impl Context {
     }
 }
 
-/// As [`Context::make_current`], for its handle alone.
-fn make_current(handle: &cust::context::Context) -> Result<(), Code> {
-    let mut current = ptr::null_mut();
-    // SAFETY: the place is valid. cust has no such call.
-    let asked = unsafe { sys::cuCtxGetCurrent(&mut current) };
-    if asked == sys::CUresult::CUDA_SUCCESS && current == handle.get_inner() {
-        return Ok(());
-    }
-    CurrentContext::set_current(handle).map_err(Code::from)
-}
-
 impl Drop for Context {
     fn drop(&mut self) {
         if *self.alive.get_mut() {
-            recording::was_default_stream(self.queues.default.raw.as_inner());
+            recording::was_default_stream(self.queues.default.raw.raw());
         }
         let (ordinal, alive, began) = (self.ordinal, *self.alive.get_mut(), self.resets);
         let mut pool = std::mem::take(self.pool.get_mut());
@@ -251,7 +238,7 @@ impl Drop for Context {
         host_fn::outside_host_fn(move || {
             // Held to the end, so that no reset comes in between.
             let resets = RESETS.lock();
-            if alive && resets.get(&ordinal).copied().unwrap_or(0) == began && make_current(&handle).is_ok() {
+            if alive && resets.get(&ordinal).copied().unwrap_or(0) == began && handle.make_current().is_ok() {
                 pool.release();
                 staging.release();
                 builtin.unload();
@@ -280,12 +267,8 @@ pub(crate) struct Entered<'a> {
 
 impl Entered<'_> {
     /// Turns the driver's answer into this library's. `operation` is called only on failure.
-    pub(crate) fn check<T, C: Into<Code>>(
-        &self,
-        result: Result<T, C>,
-        operation: impl FnOnce() -> String,
-    ) -> Result<T> {
-        result.map_err(|error| self.context.error(error.into(), operation()))
+    pub(crate) fn check<T>(&self, result: Result<T, Code>, operation: impl FnOnce() -> String) -> Result<T> {
+        result.map_err(|error| self.context.error(error, operation()))
     }
 }
 

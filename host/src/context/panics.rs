@@ -12,10 +12,9 @@
 
 use crate::base::error::{Code, KernelPanic, answer};
 use crate::context::raw;
+use crate::cuda::sys;
 use bytemuck::Zeroable;
 use cuda_std::panic::{Place, RECORD_SYMBOL, Record};
-use cust::memory::CopyDestination;
-use cust::sys;
 use parking_lot::Mutex;
 use std::ffi::CString;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +23,7 @@ use std::sync::{Arc, Weak};
 /// The longest text that is believed.
 const MAX_TEXT: u64 = 1 << 16;
 
-/// A record as cust copies it.
+/// A record as the host copies it.
 type Words = [u64; size_of::<Record>() / 8];
 
 /// The records of threads that panicked in a context.
@@ -235,19 +234,20 @@ impl Drop for Waiting<'_> {
 
 impl Panics {
     /// Tells a module's kernels where to ring, if they can panic.
-    pub(crate) fn attach(&self, module: &cust::module::Module, ptx: &str) -> Result<Option<Arc<Bell>>, Code> {
-        // cust panics if a variable has another size than is said, so the text is asked first.
+    pub(crate) fn attach(&self, module: &crate::cuda::Module, ptx: &str) -> Result<Option<Arc<Bell>>, Code> {
+        // Another program's variable of this name may have another size.
         if !ptx.contains(&format!("{RECORD_SYMBOL}[{}]", size_of::<Record>())) {
             return Ok(None);
         }
         let symbol = CString::new(RECORD_SYMBOL).expect("the name has no zero");
-        let mut record = module.get_global::<Words>(&symbol)?;
+        let (record, _) = module.variable(&symbol)?;
         let (bell, address) = Bell::new()?;
         let words: Words = bytemuck::cast(Record::with_bell(address));
-        if let Err(error) = record.copy_from(&words) {
+        // SAFETY: the variable has the size of a record, as the text says, and the module is loaded.
+        if let Err(error) = unsafe { raw::copy_in(record, bytemuck::bytes_of(&words)) } {
             // SAFETY: none of the module's kernels was launched.
             unsafe { bell.release() };
-            return Err(error.into());
+            return Err(error);
         }
         let bell = Arc::new(bell);
         self.bells.lock().push(bell.clone());

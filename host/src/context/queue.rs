@@ -2,12 +2,8 @@
 
 use crate::base::recording;
 use crate::context::uses::{Order, OrderId};
-use cust::error::CudaResult;
-use cust::event::EventFlags;
-use cust::stream::{StreamFlags, StreamWaitEventFlags};
-use cust::sys;
+use crate::cuda::{Code, Event, Stream};
 use parking_lot::Mutex;
-use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -28,9 +24,9 @@ pub(crate) struct Queues {
 
 impl Queues {
     /// With the default stream, in the context that is current.
-    pub(crate) fn new() -> CudaResult<Queues> {
+    pub(crate) fn new() -> Result<Queues, Code> {
         let default = Queue::new(Queue::DEFAULT, None)?;
-        recording::is_default_stream(default.raw.as_inner());
+        recording::is_default_stream(default.raw.raw());
         let order = Order::new();
         Ok(Queues {
             default,
@@ -44,7 +40,7 @@ impl Queues {
 
 /// A stream as the driver knows it, with a number that no other stream of the context gets.
 pub(crate) struct Queue {
-    pub(crate) raw: ManuallyDrop<cust::stream::Stream>,
+    pub(crate) raw: Stream,
     pub(crate) id: u64,
 }
 
@@ -63,10 +59,15 @@ impl Queue {
 
     pub(crate) const DEFAULT: u64 = 1;
 
-    pub(crate) fn new(id: u64, priority: Option<i32>) -> CudaResult<Queue> {
-        // Without NON_BLOCKING (which cust removes in any case): plain copies go through the null
-        // stream, which waits for all such streams and they for it.
-        Ok(Queue { raw: ManuallyDrop::new(cust::stream::Stream::new(StreamFlags::DEFAULT, priority)?), id })
+    /// The queue of a stream that another library has made.
+    #[cfg(feature = "cust")]
+    pub(crate) fn of(id: u64, raw: Stream) -> Queue {
+        Queue { raw, id }
+    }
+
+    pub(crate) fn new(id: u64, priority: Option<i32>) -> Result<Queue, Code> {
+        // A stream that waits for the null stream, through which plain copies go, and the null stream for it.
+        Ok(Queue { raw: Stream::new(priority)?, id })
     }
 
     /// Destroys the stream.
@@ -74,19 +75,19 @@ impl Queue {
     /// # Safety
     /// Its context is current, and nothing is done with it afterwards.
     pub(crate) unsafe fn destroy(&self) {
-        // SAFETY: the caller's promise. An error is a fault that every later call reports.
-        let _ = unsafe { sys::cuStreamDestroy_v2(self.raw.as_inner()) };
+        // SAFETY: the caller's promise.
+        unsafe { self.raw.destroy() };
     }
 
     /// An event after what is on the stream now.
-    pub(crate) fn mark(&self) -> CudaResult<cust::event::Event> {
-        let event = cust::event::Event::new(EventFlags::DISABLE_TIMING)?;
-        event.record(&self.raw)?;
+    pub(crate) fn mark(&self) -> Result<Event, Code> {
+        let event = Event::new()?;
+        event.record(Some(&self.raw))?;
         Ok(event)
     }
 
     /// Makes later work wait for what is on another stream now. That stream's context must be current.
-    pub(crate) fn wait_for(&self, earlier: &Queue) -> CudaResult<()> {
-        self.raw.wait_event(earlier.mark()?, StreamWaitEventFlags::DEFAULT)
+    pub(crate) fn wait_for(&self, earlier: &Queue) -> Result<(), Code> {
+        self.raw.wait_for(&earlier.mark()?)
     }
 }

@@ -1,57 +1,49 @@
-//! Bytes of device memory by address, through cust: the few places where an address is trusted.
+//! Bytes of device memory by address, the few places where an address is trusted.
 //!
 //! Every function here needs the context of the address to be current. Those that take an address are `unsafe`: the driver
 //! refuses an address that it does not know, but nothing tells it whose allocation an address belongs to.
 
 use crate::base::activity::Operation;
+use crate::base::error::answer;
 use crate::base::recording;
-use cust::error::CudaResult;
-use cust::memory::{AsyncCopyDestination, CopyDestination, DevicePointer, DeviceSlice, cuda_free, cuda_malloc};
-use cust::stream::Stream;
+use crate::cuda::{self, Code, Stream, sys};
 
 /// Where plain copies go.
 pub(crate) const NULL_STREAM: Option<&Stream> = None;
 
 /// Allocates at least one byte.
-pub(crate) fn allocate(bytes: usize) -> CudaResult<u64> {
-    // SAFETY: the memory is never read as anything but plain bytes.
-    let allocate = || unsafe { cuda_malloc::<u8>(bytes) };
-    recording::on_host("allocate", allocate).map(|pointer| pointer.as_raw())
+pub(crate) fn allocate(bytes: usize) -> Result<u64, Code> {
+    let mut address = 0;
+    // SAFETY: the place is valid.
+    recording::on_host("allocate", || answer(unsafe { sys::cuMemAlloc_v2(&mut address, bytes) }))?;
+    Ok(address)
 }
 
 /// Frees device memory, after all work that uses it.
 ///
 /// # Safety
 /// `address` is from [`allocate`] or from `cuMemAllocManaged`, was not freed before, and nothing uses the memory afterwards.
-pub(crate) unsafe fn free(address: u64) -> CudaResult<()> {
+pub(crate) unsafe fn free(address: u64) -> Result<(), Code> {
     // SAFETY: the caller's promise.
-    recording::on_host("free", || unsafe { cuda_free(DevicePointer::<u8>::from_raw(address)) })
+    recording::on_host("free", || answer(unsafe { sys::cuMemFree_v2(address) }))
 }
 
 /// Frees host memory, after all work of the context, which may use it.
 ///
 /// # Safety
 /// `address` is from `cuMemHostAlloc`, was not freed before, and nothing uses the memory afterwards.
-pub(crate) unsafe fn free_host(address: usize) -> CudaResult<()> {
-    cust::context::CurrentContext::synchronize()?;
+pub(crate) unsafe fn free_host(address: usize) -> Result<(), Code> {
+    cuda::synchronize()?;
     // SAFETY: the caller's promise; work that was given the memory before is done.
-    unsafe { cust::sys::cuMemFreeHost(std::ptr::with_exposed_provenance_mut(address)) };
+    let _ = unsafe { sys::cuMemFreeHost(std::ptr::with_exposed_provenance_mut(address)) };
     Ok(())
-}
-
-/// # Safety
-/// `bytes` bytes at `address` belong to an allocation that stays while the slice is used, and that the caller may write to
-/// where it does.
-unsafe fn slice(address: u64, bytes: usize) -> DeviceSlice<u8> {
-    // SAFETY: the caller's promise; making the slice touches nothing.
-    unsafe { DeviceSlice::from_raw_parts(DevicePointer::from_raw(address), bytes) }
 }
 
 /// Copies from the host, and returns when `source` may change again.
 ///
 /// # Safety
 /// The caller may write `source.len()` bytes at `address`, which belong to one allocation.
-pub(crate) unsafe fn copy_in(address: u64, source: &[u8]) -> CudaResult<()> {
+pub(crate) unsafe fn copy_in(address: u64, source: &[u8]) -> Result<(), Code> {
     if source.is_empty() {
         Ok(())
     } else {
@@ -60,7 +52,7 @@ pub(crate) unsafe fn copy_in(address: u64, source: &[u8]) -> CudaResult<()> {
             NULL_STREAM,
             || Operation::CopyIn { bytes },
             // SAFETY: the caller's promise; the allocation stays as long as the call.
-            || unsafe { slice(address, source.len()) }.copy_from(source),
+            || answer(unsafe { sys::cuMemcpyHtoD_v2(address, source.as_ptr().cast(), source.len()) }),
         )
     }
 }
@@ -69,7 +61,7 @@ pub(crate) unsafe fn copy_in(address: u64, source: &[u8]) -> CudaResult<()> {
 ///
 /// # Safety
 /// The caller may read `destination.len()` bytes at `address`, which belong to one allocation.
-pub(crate) unsafe fn copy_out(address: u64, destination: &mut [u8]) -> CudaResult<()> {
+pub(crate) unsafe fn copy_out(address: u64, destination: &mut [u8]) -> Result<(), Code> {
     if destination.is_empty() {
         Ok(())
     } else {
@@ -78,7 +70,7 @@ pub(crate) unsafe fn copy_out(address: u64, destination: &mut [u8]) -> CudaResul
             NULL_STREAM,
             || Operation::CopyOut { bytes },
             // SAFETY: the caller's promise; the allocation stays as long as the call.
-            || unsafe { slice(address, destination.len()) }.copy_to(destination),
+            || answer(unsafe { sys::cuMemcpyDtoH_v2(destination.as_mut_ptr().cast(), address, destination.len()) }),
         )
     }
 }
@@ -88,14 +80,14 @@ pub(crate) unsafe fn copy_out(address: u64, destination: &mut [u8]) -> CudaResul
 /// # Safety
 /// The caller may read `bytes` bytes at `source` and write as many at `destination`, each of one allocation that is freed only
 /// after the stream has done the copy.
-pub(crate) unsafe fn copy(source: u64, destination: u64, bytes: usize, stream: &Stream) -> CudaResult<()> {
+pub(crate) unsafe fn copy(source: u64, destination: u64, bytes: usize, stream: &Stream) -> Result<(), Code> {
     if bytes == 0 {
         return Ok(());
     }
     let described = || Operation::Copy { bytes: bytes as u64 };
     recording::on_stream(Some(stream), described, || {
         // SAFETY: the caller's promise.
-        unsafe { slice(destination, bytes).async_copy_from(&slice(source, bytes), stream) }
+        answer(unsafe { sys::cuMemcpyDtoDAsync_v2(destination, source, bytes, stream.raw()) })
     })
 }
 
@@ -103,7 +95,7 @@ pub(crate) unsafe fn copy(source: u64, destination: u64, bytes: usize, stream: &
 ///
 /// # Safety
 /// As [`copy_in`]; until the stream has done the copy, the allocation stays, and `source` stays valid and unchanged.
-pub(crate) unsafe fn copy_in_async(address: u64, source: &[u8], stream: &Stream) -> CudaResult<()> {
+pub(crate) unsafe fn copy_in_async(address: u64, source: &[u8], stream: &Stream) -> Result<(), Code> {
     if source.is_empty() {
         return Ok(());
     }
@@ -113,7 +105,7 @@ pub(crate) unsafe fn copy_in_async(address: u64, source: &[u8], stream: &Stream)
         || Operation::CopyIn { bytes },
         || {
             // SAFETY: the caller's promise.
-            unsafe { slice(address, source.len()).async_copy_from(source, stream) }
+            answer(unsafe { sys::cuMemcpyHtoDAsync_v2(address, source.as_ptr().cast(), source.len(), stream.raw()) })
         },
     )
 }
@@ -122,7 +114,7 @@ pub(crate) unsafe fn copy_in_async(address: u64, source: &[u8], stream: &Stream)
 ///
 /// # Safety
 /// As [`copy_out`]; until the stream has done the copy, the allocation stays, and `destination` stays valid and is not used.
-pub(crate) unsafe fn copy_out_async(address: u64, destination: &mut [u8], stream: &Stream) -> CudaResult<()> {
+pub(crate) unsafe fn copy_out_async(address: u64, destination: &mut [u8], stream: &Stream) -> Result<(), Code> {
     if destination.is_empty() {
         return Ok(());
     }
@@ -132,7 +124,9 @@ pub(crate) unsafe fn copy_out_async(address: u64, destination: &mut [u8], stream
         || Operation::CopyOut { bytes },
         || {
             // SAFETY: the caller's promise.
-            unsafe { slice(address, destination.len()).async_copy_to(destination, stream) }
+            answer(unsafe {
+                sys::cuMemcpyDtoHAsync_v2(destination.as_mut_ptr().cast(), address, destination.len(), stream.raw())
+            })
         },
     )
 }
@@ -142,14 +136,14 @@ pub(crate) unsafe fn copy_out_async(address: u64, destination: &mut [u8], stream
 /// # Safety
 /// The caller may write `bytes` bytes at `address`, which belong to one allocation that is freed only after the null stream has
 /// done it.
-pub(crate) unsafe fn fill(address: u64, bytes: usize, value: u8) -> CudaResult<()> {
+pub(crate) unsafe fn fill(address: u64, bytes: usize, value: u8) -> Result<(), Code> {
     if bytes == 0 {
         Ok(())
     } else {
         let described = || Operation::Fill { bytes: bytes as u64 };
         recording::on_stream(NULL_STREAM, described, || {
             // SAFETY: the caller's promise.
-            unsafe { slice(address, bytes) }.set_8(value)
+            answer(unsafe { sys::cuMemsetD8_v2(address, value, bytes) })
         })
     }
 }

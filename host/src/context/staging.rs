@@ -8,7 +8,7 @@ use crate::base::activity::Operation;
 use crate::base::error::{Code, answer};
 use crate::base::recording;
 use crate::context::{Context, Entered, raw};
-use cust::sys;
+use crate::cuda::sys;
 use parking_lot::Mutex;
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -34,7 +34,7 @@ pub(crate) unsafe fn copy_in(entered: &Entered<'_>, address: u64, source: &[u8])
         in_chunks(entered.context, threads, bytes, |thread, chunks| unsafe { thread.send(chunks, from, address) })
     });
     // SAFETY: the caller's promise.
-    staged.unwrap_or_else(|| unsafe { raw::copy_in(address, source) }.map_err(Code::from))
+    staged.unwrap_or_else(|| unsafe { raw::copy_in(address, source) })
 }
 
 /// Copies to the host, after all work on the device that may change the source.
@@ -50,7 +50,7 @@ pub(crate) unsafe fn copy_out(entered: &Entered<'_>, address: u64, destination: 
         in_chunks(entered.context, threads, bytes, |thread, chunks| unsafe { thread.receive(chunks, to, address) })
     });
     // SAFETY: the caller's promise.
-    staged.unwrap_or_else(|| unsafe { raw::copy_out(address, destination) }.map_err(Code::from))
+    staged.unwrap_or_else(|| unsafe { raw::copy_out(address, destination) })
 }
 
 /// The buffers of a context for such copies, made for the first copy.
@@ -87,10 +87,10 @@ impl Staging {
     }
 }
 
-/// Whether the device of the current context has an engine for copies. cust does not know the attribute.
+/// Whether the device of the current context has an engine for copies.
 fn copies_beside_kernels() -> bool {
     let (mut device, mut value) = (0, 0);
-    let attribute = sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_GPU_OVERLAP;
+    let attribute = crate::cuda::DeviceAttribute::GpuOverlap as i32;
     // SAFETY: `device` and `value` are valid places.
     let asked = answer(unsafe { sys::cuCtxGetDevice(&mut device) })
         .and_then(|()| answer(unsafe { sys::cuDeviceGetAttribute(&mut value, attribute, device) }));
@@ -191,7 +191,7 @@ impl Drop for Event {
 
 fn new_event() -> Result<sys::CUevent, Code> {
     let mut event = std::ptr::null_mut();
-    let untimed = sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING as u32;
+    let untimed = sys::CU_EVENT_DISABLE_TIMING;
     // SAFETY: `event` is a valid place for a handle, and a context is current.
     answer(unsafe { sys::cuEventCreate(&mut event, untimed) })?;
     Ok(event)

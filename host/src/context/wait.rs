@@ -6,10 +6,10 @@ use crate::context::panics::{Waited, Waiting};
 
 impl Entered<'_> {
     /// As [`Entered::check`], for a wait: a panic of a kernel that is now done is an error too.
-    pub(crate) fn check_wait<T, C: Into<Code>>(
+    pub(crate) fn check_wait<T>(
         &self,
         waited: Waited,
-        result: Result<T, C>,
+        result: Result<T, Code>,
         operation: impl Fn() -> String,
     ) -> Result<T> {
         let value = self.check(result, &operation)?;
@@ -20,11 +20,11 @@ impl Entered<'_> {
     }
 
     /// As [`Entered::check_wait`], by a launch that waits for its own kernel.
-    pub(crate) fn check_wait_of<T, C: Into<Code>>(
+    pub(crate) fn check_wait_of<T>(
         &self,
         launch: Option<&Waiting<'_>>,
         waited: Waited,
-        result: Result<T, C>,
+        result: Result<T, Code>,
         operation: impl Fn() -> String,
     ) -> Result<T> {
         let value = self.check(result, &operation)?;

@@ -5,7 +5,7 @@ mod memory;
 mod peer;
 
 pub use crate::context::limits::Limits;
-pub use cust::device::DeviceAttribute;
+pub use crate::cuda::DeviceAttribute;
 pub use identity::Uuid;
 
 use crate::base::error::{Code, DriverError, Error, Result};
@@ -15,13 +15,12 @@ use crate::buffers::buffer::DeviceBuffer;
 use crate::buffers::pinned::PinnedBuffer;
 use crate::context::Context;
 use crate::context::panics::Waited;
+use crate::cuda;
 use crate::modules::link::Linker;
 use crate::modules::module::{Module, Text};
 use crate::streams::event::Event;
 use crate::streams::stream::Stream;
 use bytemuck::Pod;
-use cust::context::CurrentContext;
-use cust::memory::mem_get_info;
 use parking_lot::{Mutex, RwLock};
 use std::cell::RefCell;
 use std::fmt;
@@ -50,7 +49,7 @@ pub struct Device {
 /// One device of the process; devices of the same number share it.
 struct Slot {
     ordinal: u32,
-    raw: cust::device::Device,
+    raw: crate::cuda::Device,
     name: String,
     context: RwLock<Arc<Context>>,
 }
@@ -123,7 +122,7 @@ impl Device {
         if let Some(slot) = registry.slots.iter().filter_map(Weak::upgrade).find(|slot| slot.ordinal == ordinal) {
             return Ok(Device { slot });
         }
-        let raw = in_driver(cust::device::Device::get_device(ordinal), || format!("get device {ordinal}"))?;
+        let raw = in_driver(crate::cuda::Device::get(ordinal), || format!("get device {ordinal}"))?;
         let name = in_driver(raw.name(), || "read the device's name".to_owned())?;
         let living = registry.contexts.iter().filter_map(Weak::upgrade).find(|context| context.ordinal == ordinal);
         let context = match living {
@@ -142,7 +141,7 @@ impl Device {
     /// [`Error::NoDevice`] if the device that `RUMBA_DEVICE` asks for is missing.
     pub fn count() -> Result<u32> {
         driver::start()?;
-        in_driver(cust::device::Device::num_devices(), || "count the devices".to_owned())
+        in_driver(crate::cuda::Device::count(), || "count the devices".to_owned())
     }
 
     /// The device's name, as its driver gives it.
@@ -165,7 +164,7 @@ impl Device {
     /// # Errors
     /// The driver's, if it does not know the attribute.
     pub fn attribute(&self, attribute: DeviceAttribute) -> Result<i32> {
-        in_driver(self.slot.raw.get_attribute(attribute), || format!("read the device's {attribute:?}"))
+        in_driver(self.slot.raw.attribute(attribute), || format!("read the device's {attribute:?}"))
     }
 
     /// Bytes of memory that the device has.
@@ -201,7 +200,7 @@ impl Device {
         let context = self.context();
         let operation = || "read how much memory is free".to_owned();
         let entered = context.enter(operation)?;
-        let (free, total) = entered.check(mem_get_info(), operation)?;
+        let (free, total) = entered.check(cuda::memory(), operation)?;
         Ok(MemoryInfo { free, total })
     }
 
@@ -315,8 +314,8 @@ impl Device {
         let context = self.context();
         let operation = || "read the priorities of streams".to_owned();
         let entered = context.enter(operation)?;
-        let range = entered.check(CurrentContext::get_stream_priority_range(), operation)?;
-        Ok(range.greatest..=range.least)
+        let (least, greatest) = entered.check(cuda::stream_priorities(), operation)?;
+        Ok(greatest..=least)
     }
 
     /// A buffer of `length` zeros in device memory.
@@ -379,7 +378,7 @@ impl Device {
         let context = self.context();
         let operation = || "wait for the device".to_owned();
         let entered = context.enter(operation)?;
-        let waited = recording::on_host("wait", CurrentContext::synchronize);
+        let waited = recording::on_host("wait", cuda::synchronize);
         entered.check_wait(Waited::Device, waited, operation)
     }
 
@@ -409,8 +408,7 @@ impl Device {
 
     /// The device of a checked run, which the driver does not count. Its context is not shared.
     pub(crate) fn checked(ordinal: u32) -> Result<Device> {
-        let raw =
-            in_driver(cust::device::Device::get_device(ordinal), || "get the device of a checked run".to_owned())?;
+        let raw = in_driver(crate::cuda::Device::get(ordinal), || "get the device of a checked run".to_owned())?;
         let name = in_driver(raw.name(), || "read the device's name".to_owned())?;
         let context = RwLock::new(Context::new(ordinal, raw)?);
         let slot = Arc::new(Slot { ordinal, raw, name, context });
@@ -429,7 +427,7 @@ impl Device {
         let _ = self.slot.context.read().destroy(self.slot.raw);
     }
 
-    pub(crate) fn raw(&self) -> cust::device::Device {
+    pub(crate) fn raw(&self) -> crate::cuda::Device {
         self.slot.raw
     }
 
@@ -444,6 +442,6 @@ impl fmt::Debug for Device {
     }
 }
 
-fn in_driver<T, C: Into<Code>>(result: Result<T, C>, operation: impl FnOnce() -> String) -> Result<T> {
+fn in_driver<T>(result: Result<T, Code>, operation: impl FnOnce() -> String) -> Result<T> {
     result.map_err(|error| DriverError::new(operation(), error).into())
 }

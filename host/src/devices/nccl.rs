@@ -272,8 +272,8 @@ impl Communicator {
         Ok(())
     }
 
-    fn stream(&self, rank: usize) -> cust::sys::CUstream {
-        self.contexts[rank].queues.default.raw.as_inner()
+    fn stream(&self, rank: usize) -> crate::cuda::sys::CUstream {
+        self.contexts[rank].queues.default.raw.raw()
     }
 
     /// Makes calls of NCCL that belong together, in the order of the devices' other work: while `calls` runs and until its

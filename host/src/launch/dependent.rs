@@ -1,9 +1,9 @@
 //! Launches that begin while the one ahead of them on the stream, or in a graph, ends: CUDA C++ Programming Guide, "Programmatic
-//! Dependent Launch and Synchronization". cust has no calls for them.
+//! Dependent Launch and Synchronization".
 
 use std::ffi::c_void;
 
-use cust::sys;
+use crate::cuda::sys;
 
 use crate::base::error::{Code, answer};
 

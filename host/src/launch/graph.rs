@@ -12,11 +12,11 @@ use crate::context::capture::Capture;
 use crate::context::queue::Queue;
 use crate::context::uses::Access;
 use crate::context::{Context, Entered};
+use crate::cuda::sys;
 use crate::devices::device::Device;
 use crate::launch::dependent;
 use crate::streams::recorded::{Recording, Step};
 use crate::streams::stream::Stream;
-use cust::sys;
 use std::fmt;
 use std::ptr;
 use std::sync::Arc;
@@ -150,7 +150,7 @@ impl Inner {
         }
         // SAFETY: graph and stream are alive, their context current; the graph keeps what its launches use until the
         // work is done.
-        let launch = || answer(unsafe { sys::cuGraphLaunch(self.executable, queue.raw.as_inner()) });
+        let launch = || answer(unsafe { sys::cuGraphLaunch(self.executable, queue.raw.raw()) });
         let launched = recording::on_stream(Some(&queue.raw), || Operation::Graph, launch);
         entered.check(launched, launching)
     }
@@ -317,7 +317,7 @@ impl Drop for Inner {
         let context = self.context.clone();
         if let Some(_entered) = context.enter_to_release() {
             // Its launches may still be running. An error is a fault that every later call reports.
-            let _ = cust::context::CurrentContext::synchronize();
+            let _ = crate::cuda::synchronize();
             self.destroy_executable();
             if !self.raw.is_null() {
                 // SAFETY: destroyed once, here, in a living context.

@@ -16,7 +16,7 @@ pub mod test_kernels;
 pub(crate) mod timings;
 
 use crate::base::activity::{Launched, Operation};
-use crate::base::error::{Code, LaunchError, Result, answer};
+use crate::base::error::{LaunchError, Result, answer};
 use crate::base::{recording, warning};
 use crate::buffers::allocation::{Memory, allocate};
 use crate::buffers::argument::device_memory;
@@ -24,13 +24,12 @@ use crate::context::function::Function;
 use crate::context::panics::{Bell, Waited, Waiting};
 use crate::context::queue::Queue;
 use crate::context::{Context, Entered, same_context, staging};
+use crate::cuda::sys;
 use crate::modules::module::Module;
 use crate::streams::event::Event;
 use crate::streams::recorded::Step;
 use config::{Extent, LaunchConfig};
 use cuda_std::launch::{Arguments, Call, IntoCall, Kernel};
-use cust::function::{BlockSize, GridSize};
-use cust::sys;
 use smallvec::SmallVec;
 use std::ffi::c_void;
 use std::panic::Location;
@@ -164,7 +163,7 @@ impl Module {
                 let operation = || format!("launch `{}` on a stream", kernel.name);
                 stream.belongs_to(self.context(), operation)?;
                 if let Some(recording) = stream.records().filter(|_| timings.is_none()) {
-                    let function = function.raw.to_raw();
+                    let function = function.raw.raw();
                     let step = Step::new(kernel, self, function, (grid, block, shared), dependent, call.arguments())?;
                     return recording.add(step);
                 }
@@ -216,12 +215,13 @@ impl Module {
         entered: &Entered<'_>,
         kernel: &Kernel,
         function: &Function,
-        [x, y, z]: [u32; 3],
+        block: [u32; 3],
         shared: u32,
     ) -> Result<u64> {
         function.allow_shared(entered, shared)?;
-        let block = BlockSize::xyz(x, y, z);
-        let each = function.raw.max_active_blocks_per_multiprocessor(block, shared as usize);
+        let threads = block.into_iter().fold(1, u32::saturating_mul);
+        // SAFETY: the function is one of this module's.
+        let each = unsafe { function.raw.blocks_per_multiprocessor(threads, shared as usize) };
         let each = entered.check(each, || format!("ask how many blocks of `{}` fit", kernel.name))?;
         Ok(u64::from(each) * u64::from(self.context().limits.multiprocessors))
     }
@@ -352,10 +352,10 @@ impl Launch<'_> {
         let mut pointers: SmallVec<[*mut c_void; 24]> = arguments.pointers().collect();
         let launch = || {
             if self.kernel.contract.cooperative {
-                // SAFETY: as below. cust has no such call.
+                // SAFETY: as below.
                 answer(unsafe {
                     sys::cuLaunchCooperativeKernel(
-                        self.function.raw.to_raw(),
+                        self.function.raw.raw(),
                         grid_x,
                         grid_y,
                         grid_z,
@@ -363,22 +363,33 @@ impl Launch<'_> {
                         y,
                         z,
                         self.shared,
-                        self.queue.raw.as_inner(),
+                        self.queue.raw.raw(),
                         pointers.as_mut_ptr(),
                     )
                 })
             } else if self.dependent {
-                let (function, stream) = (self.function.raw.to_raw(), self.queue.raw.as_inner());
+                let (function, stream) = (self.function.raw.raw(), self.queue.raw.raw());
                 // SAFETY: as below; the configuration or the kernel says that it waits itself.
                 unsafe { dependent::launch(function, (self.grid, self.block, self.shared), stream, &mut pointers) }
             } else {
-                let (grid, block) = (GridSize::xyz(grid_x, grid_y, grid_z), BlockSize::xyz(x, y, z));
                 // SAFETY: the pointers lead to the parameters, which outlive the call, in number and size as
                 // the kernel declares them, as far as its PTX could be read; device memory among them is
                 // borrowed by the arguments and is freed only after the work on its stream.
-                let launched =
-                    unsafe { self.queue.raw.launch(&self.function.raw, grid, block, self.shared, &pointers) };
-                launched.map_err(Code::from)
+                answer(unsafe {
+                    sys::cuLaunchKernel(
+                        self.function.raw.raw(),
+                        grid_x,
+                        grid_y,
+                        grid_z,
+                        x,
+                        y,
+                        z,
+                        self.shared,
+                        self.queue.raw.raw(),
+                        pointers.as_mut_ptr(),
+                        std::ptr::null_mut(),
+                    )
+                })
             }
         };
         let launched = recording::on_stream(Some(&self.queue.raw), || self.described(), launch);

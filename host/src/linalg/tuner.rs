@@ -42,7 +42,7 @@ impl Tuner {
     /// The tuner of a device. Nothing is read yet.
     pub(super) fn new(device: &Device) -> Tuner {
         let (major, minor) = device.limits().compute_capability;
-        let driver = cust::CudaApiVersion::get().map_or((0, 0), |version| (version.major(), version.minor()));
+        let driver = crate::cuda::version().unwrap_or_default();
         let title = format!(
             "rumba {} linalg, {}, compute capability {major}.{minor}, driver {}.{}",
             env!("CARGO_PKG_VERSION"),

@@ -1,19 +1,11 @@
 //! Variables in a module's constant memory, which kernels read and the host writes.
 
 use crate::base::error::{ModuleError, Result};
+use crate::context::raw;
 use crate::modules::module::Module;
 use bytemuck::Pod;
 use cuda_std::constant::Constant;
-use cust::memory::{CopyDestination, DeviceCopy};
 use std::ffi::CString;
-
-/// A value as cust copies it.
-#[derive(Clone, Copy)]
-#[repr(transparent)]
-struct Plain<T>(T);
-
-// SAFETY: `Pod` types are plain bytes.
-unsafe impl<T: Pod> DeviceCopy for Plain<T> {}
 
 impl Module {
     /// Writes a variable in constant memory. Kernels that were launched before, on any stream of the device, see the old
@@ -37,8 +29,9 @@ impl Module {
         let operation = || format!("write the constant `{}` of {}", constant.name(), self.name());
         let symbol = self.check_constant(constant)?;
         let entered = self.context().enter(operation)?;
-        let mut place = entered.check(self.raw().get_global::<Plain<T>>(&symbol), operation)?;
-        entered.check(place.copy_from(&Plain(*value)), operation)
+        let (address, _) = entered.check(self.raw().variable(&symbol), operation)?;
+        // SAFETY: the variable has as many bytes, and its module stays loaded.
+        entered.check(unsafe { raw::copy_in(address, bytemuck::bytes_of(value)) }, operation)
     }
 
     /// Reads a variable in constant memory.
@@ -49,13 +42,14 @@ impl Module {
         let operation = || format!("read the constant `{}` of {}", constant.name(), self.name());
         let symbol = self.check_constant(constant)?;
         let entered = self.context().enter(operation)?;
-        let place = entered.check(self.raw().get_global::<Plain<T>>(&symbol), operation)?;
-        let mut value = Plain(T::zeroed());
-        entered.check(place.copy_to(&mut value), operation)?;
-        Ok(value.0)
+        let (address, _) = entered.check(self.raw().variable(&symbol), operation)?;
+        let mut value = T::zeroed();
+        // SAFETY: as in `set_constant`.
+        entered.check(unsafe { raw::copy_out(address, bytemuck::bytes_of_mut(&mut value)) }, operation)?;
+        Ok(value)
     }
 
-    /// The name of a variable that the PTX has, in this size: cust panics at another.
+    /// The name of a variable that the PTX has, in this size.
     fn check_constant<T: Pod>(&self, constant: &Constant<T>) -> Result<CString> {
         let found = self.constant_bytes(constant.name());
         if found == Some(size_of::<T>()) {

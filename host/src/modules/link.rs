@@ -8,10 +8,10 @@ use crate::base::compiler_log::CompilerLog;
 use crate::base::driver;
 use crate::base::error::{Code, DriverError, ModuleError, Result, answer};
 use crate::context::Context;
+use crate::cuda::sys;
 use crate::modules::image::{Runs, image};
 use crate::modules::module::{Module, Text, c_string};
 use cuda_std::panic::RECORD_SYMBOL;
-use cust::sys;
 use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
@@ -108,7 +108,10 @@ impl Linker {
             let entered = self.context.enter(operation)?;
             let mut log = CompilerLog::new();
             let image = link(&names, &texts, &mut log);
-            let loaded = image.and_then(|image| cust::module::Module::from_cubin(image, &[]).map_err(Code::from));
+            let loaded = image.and_then(|image| {
+                // SAFETY: a whole image, as the driver's linker has made it.
+                unsafe { crate::cuda::Module::load(image.as_ptr().cast()) }
+            });
             let raw = match loaded {
                 Ok(raw) => raw,
                 Err(code) if code.is_about_code() => {

@@ -9,9 +9,9 @@ use crate::base::{driver, ptx};
 use crate::context::function::Function;
 use crate::context::panics::Bell;
 use crate::context::{Context, Entered};
+use crate::cuda::sys;
 use crate::modules::image::{Elsewhere, Runs, image};
 use cuda_std::launch::{Kernel, ParameterBytes};
-use cust::sys;
 use elsa::sync::FrozenMap;
 use rumba_ptx::foot;
 use std::ffi::{CStr, CString};
@@ -55,7 +55,7 @@ struct Inner {
     near: [AtomicPtr<Function>; NEAR],
     /// Kernels that were looked up by name.
     named: FrozenMap<String, Box<Function>>,
-    raw: ManuallyDrop<cust::module::Module>,
+    raw: ManuallyDrop<crate::cuda::Module>,
     name: String,
     ptx: String,
     /// The single texts of a linked module.
@@ -98,9 +98,9 @@ impl Module {
         let operation = || format!("load {name}");
         let (raw, bell) = {
             let entered = context.enter(operation)?;
-            let raw = match cust::module::Module::from_ptx_cstr(&text, &[]) {
+            let raw = match crate::cuda::Module::from_ptx(&text) {
                 Ok(raw) => raw,
-                Err(error) => return Err(load_error(&entered, name, error.into(), &text)),
+                Err(error) => return Err(load_error(&entered, name, error, &text)),
             };
             let bell = entered.check(context.panics.attach(&raw, &source.ptx), operation)?;
             (raw, bell)
@@ -112,7 +112,7 @@ impl Module {
     pub(crate) fn from_raw(
         context: Arc<Context>,
         name: String,
-        raw: cust::module::Module,
+        raw: crate::cuda::Module,
         bell: Option<Arc<Bell>>,
         texts: Vec<Text>,
         elsewhere: Vec<Elsewhere>,
@@ -224,10 +224,10 @@ impl Module {
     #[cold]
     fn look_up(&self, entered: &Entered<'_>, name: &str, kernel: Option<&'static Kernel>) -> Result<Function> {
         let operation = || format!("look up the kernel `{name}` in {}", self.inner.name);
-        if name.contains('\0') {
+        let Ok(symbol) = CString::new(name) else {
             return Err(self.missing(name, kernel));
-        }
-        let raw = match self.inner.raw.get_function(name).map_err(Code::from) {
+        };
+        let raw = match self.inner.raw.function(&symbol) {
             Err(Code::NOT_FOUND) if !self.kernels().contains(&name) => return Err(self.missing(name, kernel)),
             other => entered.check(other, operation)?,
         };
@@ -314,7 +314,7 @@ impl Module {
         constants.iter().find(|(known, _)| known == name).map(|&(_, bytes)| bytes)
     }
 
-    pub(crate) fn raw(&self) -> &cust::module::Module {
+    pub(crate) fn raw(&self) -> &crate::cuda::Module {
         &self.inner.raw
     }
 }
@@ -348,15 +348,12 @@ fn load_error(entered: &Entered<'_>, module: String, code: Code, text: &CStr) ->
             Ok(()) => unreachable!("an error was passed in"),
         };
     }
-    // cust does not know all codes of this kind.
-    let (again, log) = compile_again(text);
-    let code = if code == Code::UNKNOWN { again.err().unwrap_or(code) } else { code };
-    let log = driver::last_report().or(log).unwrap_or_default();
+    let log = driver::last_report().or_else(|| compile_again(text)).unwrap_or_default();
     ModuleError::Ptx { module, error: Box::new(DriverError::new(operation, code)), log }.into()
 }
 
-/// Loads the text once more: the driver's own code, and the compiler's messages.
-fn compile_again(text: &CStr) -> (Result<(), Code>, Option<String>) {
+/// Loads the text once more, for the compiler's messages.
+fn compile_again(text: &CStr) -> Option<String> {
     let mut log = CompilerLog::new();
     let (mut options, mut values) = log.options();
     let mut module = std::ptr::null_mut();
@@ -373,9 +370,9 @@ fn compile_again(text: &CStr) -> (Result<(), Code>, Option<String>) {
     if result.is_ok() {
         // SAFETY: the module was loaded just now and nothing uses it.
         let _ = unsafe { sys::cuModuleUnload(module) };
-        return (result, None);
+        return None;
     }
-    (result, Some(log.text()).filter(|text| !text.trim().is_empty()))
+    Some(log.text()).filter(|text| !text.trim().is_empty())
 }
 
 impl fmt::Debug for Module {
@@ -388,7 +385,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         if let Some(_entered) = self.context.enter_to_release() {
             // Kernels may still be running. An error is a fault that every later call reports.
-            let _ = cust::context::CurrentContext::synchronize();
+            let _ = crate::cuda::synchronize();
             if let Some(bell) = &self.bell {
                 self.context.panics.detach(bell);
             }

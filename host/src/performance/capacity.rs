@@ -14,10 +14,10 @@ pub use throughput::Unit;
 
 use crate::base::error::{DriverError, Result};
 use crate::base::{driver, units};
+use crate::cuda::Code;
+use crate::cuda::DeviceAttribute as A;
 use crate::devices::device::Device;
 use comfy_table::{CellAlignment, Table, presets};
-use cust::device::DeviceAttribute as A;
-use cust::error::CudaResult;
 use std::fmt;
 
 /// The peak rates of a device per second.
@@ -61,8 +61,8 @@ impl Device {
 }
 
 impl Capacity {
-    pub(crate) fn of_raw(device: cust::device::Device) -> CudaResult<Capacity> {
-        let get = |attribute| device.get_attribute(attribute).map(|value| u32::try_from(value).unwrap_or(0));
+    pub(crate) fn of_raw(device: crate::cuda::Device) -> Result<Capacity, Code> {
+        let get = |attribute| device.attribute(attribute).map(|value| u32::try_from(value).unwrap_or(0));
         let is_software = driver::is_software();
         let address = [get(A::PciDomainId)?, get(A::PciBusId)?, get(A::PciDeviceId)?];
         Ok(Capacity {

@@ -11,7 +11,6 @@ use crate::context::limits::Limits;
 use crate::launch::config::Dim3;
 use crate::modules::module::Module;
 pub use crate::performance::hints::Hint;
-use cust::function::BlockSize;
 use std::fmt;
 
 /// Registers are given to warps in pieces of this many.
@@ -182,8 +181,8 @@ impl Module {
         // Where no block fits, the driver may answer with an error instead of 0.
         if occupancy.blocks > 0 {
             function.allow_shared(&entered, dynamic_shared)?;
-            let asked =
-                function.raw.max_active_blocks_per_multiprocessor(BlockSize::xyz(x, y, z), dynamic_shared as usize);
+            // SAFETY: the function is one of this module's.
+            let asked = unsafe { function.raw.blocks_per_multiprocessor(threads, dynamic_shared as usize) };
             occupancy.blocks = entered.check(asked, || format!("ask how many blocks of `{kernel}` fit"))?;
             occupancy.warps = occupancy.blocks * threads.div_ceil(limits.warp.max(1));
         }

@@ -221,7 +221,7 @@ impl Profile {
         ordinals.sort_unstable();
         ordinals.dedup();
         let devices = ordinals.into_iter().filter_map(|ordinal| {
-            let raw = cust::device::Device::get_device(ordinal).ok()?;
+            let raw = crate::cuda::Device::get(ordinal).ok()?;
             Some(ProfiledDevice { ordinal, capacity: Capacity::of_raw(raw).ok()?, limits: Limits::of(raw).ok()? })
         });
         Profile {

@@ -4,12 +4,12 @@
 //! is handed on to a thread of the runtime, where everything is allowed. What [`Stream::launch_host_fn`] was given runs in the
 //! driver's thread, because the stream waits for it, and calls of this library from there are refused: see [`host_fn`].
 
-use crate::base::error::{Code, Result, answer};
+use crate::base::error::{Result, answer};
 use crate::base::host_fn::{self, Task, worker};
 use crate::base::recording::{self, Recorder};
 use crate::context::panics::Waited;
+use crate::cuda::sys;
 use crate::streams::stream::Stream;
-use cust::sys;
 use std::ffi::c_void;
 use std::sync::LazyLock;
 use std::sync::mpsc::Sender;
@@ -58,12 +58,8 @@ impl Stream {
             recorder: recording::own(),
             function: Box::new(function),
         }));
-        // SAFETY: both are functions of the C calling convention with the same parameters; the status is a number there
-        // and an enumeration here, of which the driver may know more values than we do.
-        let called: sys::CUstreamCallback =
-            Some(unsafe { std::mem::transmute::<RawCallback, unsafe extern "C" fn(_, _, _)>(reached) });
         // SAFETY: the stream is alive, its context current; the callback is the driver's until it calls `reached`.
-        let added = answer(unsafe { sys::cuStreamAddCallback(queue.raw.as_inner(), called, callback.cast(), 0) });
+        let added = answer(unsafe { sys::cuStreamAddCallback(queue.raw.raw(), Some(reached), callback.cast(), 0) });
         if added.is_err() {
             // SAFETY: made above, and the driver did not take it.
             drop(unsafe { Box::from_raw(callback) });
@@ -105,7 +101,7 @@ impl Stream {
         let number = host_fn::keep(self.context().id, Box::new(function));
         let argument = std::ptr::without_provenance_mut(number);
         // SAFETY: the stream is alive, its context current; the driver passes the number on to `call`.
-        let launched = answer(unsafe { sys::cuLaunchHostFunc(queue.raw.as_inner(), Some(call), argument) });
+        let launched = answer(unsafe { sys::cuLaunchHostFunc(queue.raw.raw(), Some(call), argument) });
         if launched.is_err() {
             drop(host_fn::take(number));
         }
@@ -113,10 +109,8 @@ impl Stream {
     }
 }
 
-type RawCallback = unsafe extern "C" fn(sys::CUstream, u32, *mut c_void);
-
 /// Hands a callback on to the thread where it may call the driver.
-unsafe extern "C" fn reached(_: sys::CUstream, status: u32, callback: *mut c_void) {
+unsafe extern "C" fn reached(_: sys::CUstream, status: sys::CUresult, callback: *mut c_void) {
     // SAFETY: `add_callback` made it, and the driver calls once.
     let callback = *unsafe { Box::from_raw(callback.cast::<Callback>()) };
     let Callback { stream, queue, recorder, function } = callback;
@@ -125,7 +119,7 @@ unsafe extern "C" fn reached(_: sys::CUstream, status: u32, callback: *mut c_voi
         let outcome = stream
             .context()
             .enter(operation)
-            .and_then(|entered| entered.check_wait(Waited::Stream(queue), Code::from_number(status), operation));
+            .and_then(|entered| entered.check_wait(Waited::Stream(queue), answer(status), operation));
         recording::within(recorder, || function(outcome));
     };
     // The receiver lives as long as the process.

@@ -12,9 +12,9 @@ use crate::buffers::pinned::PinnedBuffer;
 use crate::buffers::view::{DeviceSlice, DeviceSliceMut, same_length};
 use crate::context::raw;
 use crate::context::uses::Access;
+use crate::cuda::Code;
 use crate::streams::stream::Stream;
 use bytemuck::Pod;
-use cust::error::CudaResult;
 use parking_lot::Mutex;
 use std::fmt;
 use std::marker::PhantomData;
@@ -109,7 +109,7 @@ fn put(
     access: Access,
     stream: &Stream,
     verb: &str,
-    copy: impl FnOnce(&cust::stream::Stream) -> CudaResult<()>,
+    copy: impl FnOnce(&crate::cuda::Stream) -> Result<(), Code>,
 ) -> Result<()> {
     stream.belongs_to(&memory.context, || memory.operation(verb))?;
     let queue = stream.queue(|| memory.operation(verb))?;

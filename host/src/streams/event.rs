@@ -9,7 +9,7 @@ use crate::base::recording;
 use crate::context::panics::Waited;
 use crate::context::queue::Queue;
 use crate::context::{Context, same_context};
-use cust::sys;
+use crate::cuda::sys;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,7 +92,7 @@ impl Event {
         let inner = Inner { context: context.clone(), raw, queue: queue.id() };
         let event = Event { inner: OutsideHostFn::new(inner) };
         // SAFETY: event and stream are alive, their context current.
-        let recorded = answer(unsafe { sys::cuEventRecord(raw, queue.raw.as_inner()) });
+        let recorded = answer(unsafe { sys::cuEventRecord(raw, queue.raw.raw()) });
         entered.check(recorded, operation)?;
         Ok(event)
     }
@@ -105,7 +105,7 @@ impl Event {
         let operation = || "make a stream wait for an event".to_owned();
         let entered = self.inner.context.enter(operation)?;
         // SAFETY: event and stream are alive, their context current.
-        let waits = answer(unsafe { sys::cuStreamWaitEvent(queue.raw.as_inner(), self.inner.raw, 0) });
+        let waits = answer(unsafe { sys::cuStreamWaitEvent(queue.raw.raw(), self.inner.raw, 0) });
         entered.check(waits, operation)
     }
 }

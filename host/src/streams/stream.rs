@@ -10,9 +10,9 @@ use crate::base::recording;
 use crate::context::panics::Waited;
 use crate::context::queue::Queue;
 use crate::context::{Context, same_context};
+use crate::cuda::sys;
 use crate::streams::event::Event;
 use crate::streams::recorded::Recording;
-use cust::sys;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -80,10 +80,25 @@ impl Stream {
             let id = context.queues.next.fetch_add(1, Ordering::Relaxed);
             entered.check(Queue::new(id, priority), operation)?
         };
+        Ok(Stream::of(context, queue, recording))
+    }
+
+    /// A stream that another library has made.
+    ///
+    /// # Safety
+    /// It is one of this context, waits for the null stream, and nothing else is its owner.
+    #[cfg(feature = "cust")]
+    pub(crate) unsafe fn from_raw(context: Arc<Context>, raw: sys::CUstream) -> Stream {
+        let id = context.queues.next.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        let queue = Queue::of(id, unsafe { crate::cuda::Stream::of(raw) });
+        Stream::of(context, queue, None)
+    }
+
+    fn of(context: Arc<Context>, queue: Queue, recording: Option<Recording>) -> Stream {
         let queue = Arc::new(queue);
         context.queues.others.lock().push(queue.clone());
-        let inner = Arc::new(Inner { context, queue, recording });
-        Ok(Stream { inner: OutsideHostFn::new(inner) })
+        Stream { inner: OutsideHostFn::new(Arc::new(Inner { context, queue, recording })) }
     }
 
     /// Waits until all work that was put on this stream is done.
@@ -107,7 +122,7 @@ impl Stream {
         let queue = self.queue(operation)?;
         let entered = self.inner.context.enter(operation)?;
         // SAFETY: the stream is alive, its context current.
-        match answer(unsafe { sys::cuStreamQuery(queue.raw.as_inner()) }) {
+        match answer(unsafe { sys::cuStreamQuery(queue.raw.raw()) }) {
             Err(Code::NOT_READY) => Ok(false),
             outcome => entered.check_wait(Waited::Stream(queue.id), outcome, operation).map(|()| true),
         }
@@ -120,7 +135,7 @@ impl Stream {
     pub fn priority(&self) -> Result<i32> {
         let operation = || "read a stream's priority".to_owned();
         let entered = self.inner.context.enter(operation)?;
-        entered.check(self.inner.queue.raw.get_priority(), operation)
+        entered.check(self.inner.queue.raw.priority(), operation)
     }
 
     /// Marks this moment in the stream's order of work.

@@ -30,6 +30,7 @@ const CRATES: &[Crate] = &[
     Crate {
         folder: "host/src",
         layers: &[
+            "cuda",
             "base",
             "context",
             "modules",

@@ -1,8 +1,8 @@
 //! Identifiers of devices that stay the same between programs, unlike a device's number.
 
 use crate::base::error::{Code, Error, Result, answer};
+use crate::cuda::sys;
 use crate::devices::device::{Device, in_driver};
-use cust::sys;
 use std::ffi::{CStr, CString};
 use std::fmt;
 
@@ -78,9 +78,9 @@ impl Device {
     pub fn uuid(&self) -> Result<Uuid> {
         let mut uuid = sys::CUuuid { bytes: [0; 16] };
         // SAFETY: `uuid` is a valid place, the device is one that the driver gave out.
-        let read = answer(unsafe { sys::cuDeviceGetUuid(&mut uuid, self.slot.raw.as_raw()) });
+        let read = answer(unsafe { sys::cuDeviceGetUuid(&mut uuid, self.slot.raw.raw()) });
         in_driver(read, || "read the device's UUID".to_owned())?;
-        Ok(Uuid(uuid.bytes.map(|byte| byte as u8)))
+        Ok(Uuid(uuid.bytes))
     }
 
     /// Its place on the bus: domain, bus, device and function, for example `0000:3b:00.0`.
@@ -91,7 +91,7 @@ impl Device {
         let mut text = [0_u8; 32];
         // SAFETY: the length passed is the length of `text`.
         let read = answer(unsafe {
-            sys::cuDeviceGetPCIBusId(text.as_mut_ptr().cast(), text.len() as i32, self.slot.raw.as_raw())
+            sys::cuDeviceGetPCIBusId(text.as_mut_ptr().cast(), text.len() as i32, self.slot.raw.raw())
         });
         in_driver(read, || "read the device's PCI bus id".to_owned())?;
         let text = CStr::from_bytes_until_nul(&text).unwrap_or_default();

@@ -3,9 +3,8 @@
 //! Kernels get memory of their own device only: passing another's is an error also where the device could reach it.
 
 use crate::base::error::{Code, Result, answer};
+use crate::cuda::sys;
 use crate::devices::device::{Device, in_driver};
-use cust::context::ContextHandle;
-use cust::sys;
 
 impl Device {
     /// Whether this device can read and write the memory of another one directly: over NVLink, or over PCIe where the
@@ -19,8 +18,7 @@ impl Device {
         }
         let mut can = 0;
         // SAFETY: `can` is a valid place, both devices are the driver's.
-        let asked =
-            answer(unsafe { sys::cuDeviceCanAccessPeer(&mut can, self.slot.raw.as_raw(), other.slot.raw.as_raw()) });
+        let asked = answer(unsafe { sys::cuDeviceCanAccessPeer(&mut can, self.slot.raw.raw(), other.slot.raw.raw()) });
         in_driver(asked, || self.and("ask whether device", other))?;
         Ok(can != 0)
     }
@@ -48,7 +46,7 @@ impl Device {
         let (ours, theirs) = (self.context(), other.context());
         let (entered, _alive) = (ours.enter(operation)?, theirs.enter_beside(operation)?);
         // SAFETY: our context is current, the other one alive.
-        match answer(unsafe { sys::cuCtxEnablePeerAccess(theirs.handle().get_inner(), 0) }) {
+        match answer(unsafe { sys::cuCtxEnablePeerAccess(theirs.handle().raw(), 0) }) {
             Err(Code::PEER_ACCESS_ALREADY_ENABLED) => Ok(()),
             enabled => entered.check(enabled, operation),
         }

@@ -2,9 +2,9 @@
 //!
 //! The library stays loaded until the process ends. The caller observes the rules about when functions may be called.
 
+use crate::cuda::sys::{self, CUstream};
 use crate::devices::nccl::processes::Processes;
 use crate::devices::nccl::{Element, NcclError, ReduceOp};
-use cust::sys::{self, CUstream};
 use libloading::os::unix::{Library as Loaded, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{CStr, OsStr, OsString, c_char, c_int, c_void};
 use std::sync::OnceLock;

@@ -10,7 +10,6 @@ use crate::context::panics::Waited;
 use crate::devices::nccl::library::{Calls, Comm, IN_PROGRESS, Library, parts};
 use crate::devices::nccl::{Element, NcclError, ReduceOp};
 use bytemuck::{Pod, Zeroable};
-use cust::event::EventStatus;
 use libloading::os::unix::Library as Loaded;
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -209,7 +208,7 @@ impl Rank {
                 queue.next_to_use(&view.memory().uses, &view.access(writes), &mut order, &entered)?;
             }
             let calls = Calls { library: self.nccl.library, operation };
-            let (from, to, count, stream) = (source.address(), target.address(), source.len(), queue.raw.as_inner());
+            let (from, to, count, stream) = (source.address(), target.address(), source.len(), queue.raw.raw());
             // SAFETY: all ranks come to this with as many elements, which both parts have. They are borrowed until the
             // stream has done the work, which is waited for below, and no other communicator of this rank is in use.
             unsafe {
@@ -227,7 +226,7 @@ impl Rank {
         until(
             || {
                 let entered = self.context.enter(text)?;
-                let is_done = entered.check(mark.query(), text)? == EventStatus::Ready;
+                let is_done = entered.check(mark.is_done(), text)?;
                 // The stream does not report errors on the way to another machine.
                 if !is_done && asked.elapsed() >= WATCH {
                     asked = Instant::now();
