@@ -18,7 +18,7 @@
 //! let stream = rumba::Stream::from_cust(&device, stream)?;
 //! let mut numbers = rumba::DeviceBuffer::from_cust(&device, numbers)?;
 //! let module = device.load(PTX)?;
-//! module.launch(rumba::LaunchConfig::new(1, 32).on(&stream), scale(10.0, &mut numbers))?;
+//! module.launch(rumba::LaunchConfig::new(1, 32).stream(&stream), scale(10.0, &mut numbers))?;
 //!
 //! let numbers: cust::memory::DeviceBuffer<f32> = numbers.into_cust()?;
 //! let mut values = [0.0; 3];

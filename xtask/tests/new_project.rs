@@ -252,12 +252,7 @@ fn with_sections(manifest: &str, added: &str) -> String {
 
 /// The manifest with the crates of this workspace in place of those of the repository.
 fn from_here(manifest: &str) -> String {
-    let crates = [
-        ("rumba", "crates/rumba"),
-        ("cuda_builder", "crates/cuda_builder"),
-        ("cuda_std", "crates/cuda_std"),
-        ("find_cuda_helper", "crates/find_cuda_helper"),
-    ];
+    let crates = [("rumba", "crates/rumba"), ("cuda_builder", "crates/cuda_builder"), ("cuda_std", "crates/cuda_std")];
     let line = |line: &str| {
         let found = crates.iter().find(|(name, _)| line.starts_with(&format!("{name} = ")));
         match found {

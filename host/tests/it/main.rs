@@ -10,6 +10,8 @@ mod common;
 mod context;
 #[cfg(feature = "linalg")]
 mod convolution;
+#[cfg(feature = "cust")]
+mod cust;
 mod devices;
 // LLVM of the toolchain is for the processor that tests are compiled on.
 #[cfg(all(feature = "algorithms", feature = "linalg", target_arch = "x86_64"))]

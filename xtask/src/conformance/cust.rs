@@ -1,4 +1,4 @@
-//! cust: the crate that Rumba's own runtime is built on. Its unit tests and doctests, unmodified; they link `-lcuda`.
+//! cust: the crate that the feature `cust` of the runtime passes things from and to. Its unit tests and doctests, unmodified; they link `-lcuda`.
 
 use super::crates::{Crate, is_doctest};
 use super::suite::{Driver, Suite, Worker};

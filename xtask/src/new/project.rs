@@ -44,12 +44,8 @@ const FILES: &[(&str, &str)] = files![
 ];
 
 /// The dependencies of a project, and their folders in this clone.
-const LIBRARIES: &[(&str, &str)] = &[
-    ("cuda_builder", "crates/cuda_builder"),
-    ("cuda_std", "crates/cuda_std"),
-    ("find_cuda_helper", "crates/find_cuda_helper"),
-    ("rumba", "crates/rumba"),
-];
+const LIBRARIES: &[(&str, &str)] =
+    &[("cuda_builder", "crates/cuda_builder"), ("cuda_std", "crates/cuda_std"), ("rumba", "crates/rumba")];
 
 /// The template's placeholder for the repository.
 const REPOSITORY: &str = "{{rumba_git}}";
