@@ -18,6 +18,7 @@ mod fuzz;
 mod gallery;
 mod inspect;
 mod isa;
+mod libcuda;
 mod new;
 mod nvcc;
 mod profile;

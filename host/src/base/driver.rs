@@ -2,7 +2,7 @@
 //!
 //! Everything else in this crate goes through [`crate::cuda`] and does not know which driver answers.
 
-use crate::base::error::{Error, Result, answer};
+use crate::base::error::{DriverError, Error, Result, answer};
 use crate::cuda::sys;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -19,8 +19,8 @@ pub(crate) fn start() -> Result<()> {
         // SAFETY: the call has no pointers.
         answer(unsafe { sys::cuInit(0) }).map_err(|code| {
             let cause = last_report().unwrap_or_else(|| {
-                let unnamed = || format!("error {}", code.number());
-                code.name().unwrap_or_else(unnamed)
+                let DriverError { code, name, text, .. } = DriverError::new(String::new(), code);
+                format!("{text} ({name}, {code})")
             });
             format!("the CUDA driver did not start: {cause}")
         })

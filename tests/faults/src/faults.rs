@@ -210,12 +210,7 @@ fn misnamed(error: &Error, code: Code) -> Option<String> {
     let text = error.to_string();
     // Some errors have the number alone.
     let number = format!("CUDA error {}", code.number());
-    let is_named = match (error, code) {
-        (Error::OutOfMemory { .. }, Code::OUT_OF_MEMORY) => true,
-        // cust, which does not know the code, makes this of it.
-        (_, Code::UNSUPPORTED_PTX_VERSION) => text.contains(Code::UNKNOWN.name()),
-        _ => false,
-    };
+    let is_named = matches!((error, code), (Error::OutOfMemory { .. }, Code::OUT_OF_MEMORY));
     (!is_named && !text.contains(code.name()) && !text.contains(&number))
         .then(|| format!("the error names another cause: {text}"))
 }

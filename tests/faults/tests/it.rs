@@ -70,7 +70,7 @@ fn devices() {
 fn faults_by_the_environment() {
     for (fault, expected) in [
         ("call=1,error=100", Some("no CUDA-capable device")),
-        ("call=1,error=2", Some("did not start: \"out of memory\"")),
+        ("call=1,error=2", Some("did not start: out of memory")),
         ("call=5,error=101", Some("CUDA_ERROR_INVALID_DEVICE")),
         ("call=1,error=400", None),
         ("call=100000,error=2", None),

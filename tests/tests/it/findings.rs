@@ -30,8 +30,10 @@ fn a_missing_barrier_is_told_with_the_lines_of_both_sides() {
     }
     let text = std::fs::read_to_string(&file).expect("there are findings");
 
-    assert_eq!(text.lines().count(), 1, "{text}");
-    let finding: serde_json::Value = serde_json::from_str(&text).expect("an object a line");
+    let objects: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("an object a line")).collect();
+    let [finding, counts] = &objects[..] else { panic!("{text}") };
+    assert_eq!((&counts["launches"], &counts["errors"], &counts["kernels"]), (&1.into(), &1.into(), &1.into()));
     assert_eq!(finding["kind"], "DataRace");
     assert_eq!(finding["kernel"], "missing_barrier");
     let line = |side: usize| {

@@ -42,6 +42,7 @@ const CRATES: &[Crate] = &[
             "array",
             "linalg",
             "performance",
+            "cust",
         ],
         cycle: 4,
     },

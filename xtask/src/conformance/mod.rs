@@ -14,12 +14,13 @@ mod runner;
 mod suite;
 mod tinygrad;
 
+use crate::libcuda::{self, link};
 use crate::shell;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use cuda_builder::wheels;
 use expected::Expected;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 use suite::{Driver, Suite};
@@ -125,7 +126,7 @@ fn check(client: Client, args: &Selection) -> Result<()> {
     let suite = client.suite();
     let suite = &*suite;
     suite.install().with_context(|| format!("could not install {}", suite.about()))?;
-    let driver = driver()?;
+    let driver = Driver { folder: libcuda::folder()? };
     let all = suite.list(&driver)?;
     if let Some(unknown) = missing(suite.slice(), &all) {
         bail!("the slice of {} names tests that there are not: {unknown}", suite.about());
@@ -201,32 +202,6 @@ fn list(suite: &dyn Suite) -> PathBuf {
 fn folder(client: &str) -> Result<PathBuf> {
     let tools = wheels::folder().context("there is no home directory to put it in")?;
     Ok(tools.join("conformance").join(client))
-}
-
-/// Builds our `libcuda.so.1` and lays it out as programs look for it.
-fn driver() -> Result<Driver> {
-    let mut build = shell::cargo();
-    build.args(["build", "--release", "--package", "rumba-libcuda"]);
-    shell::run(&mut build)?;
-    let folder = shell::target().join("conformance").join("driver");
-    std::fs::create_dir_all(&folder).with_context(|| format!("could not make {}", folder.display()))?;
-    // A copy, under a new inode: a library that changes under a running program ends it.
-    let library = folder.join("libcuda.so.1");
-    if library.exists() {
-        std::fs::remove_file(&library).with_context(|| format!("could not remove {}", library.display()))?;
-    }
-    let built = shell::target().join("release").join("libcuda.so");
-    std::fs::copy(&built, &library).with_context(|| format!("could not copy {}", built.display()))?;
-    link(Path::new("libcuda.so.1"), &folder.join("libcuda.so"))?;
-    Ok(Driver { folder })
-}
-
-/// A symbolic link, made anew.
-fn link(to: &Path, at: &Path) -> Result<()> {
-    if at.symlink_metadata().is_ok() {
-        std::fs::remove_file(at).with_context(|| format!("could not remove {}", at.display()))?;
-    }
-    std::os::unix::fs::symlink(to, at).with_context(|| format!("could not make {}", at.display()))
 }
 
 #[cfg(test)]

@@ -90,6 +90,13 @@ pub(crate) fn report(findings: &[Finding]) {
     append(JSON, Path::new(&path), findings.iter().map(serde_json::to_string));
 }
 
+/// Writes the counts of a process that ends.
+pub(crate) fn write_counts(counts: &serde_json::Value) {
+    if let Some(path) = std::env::var_os(JSON) {
+        append_json(JSON, Path::new(&path), counts);
+    }
+}
+
 /// The file for findings, and that for profiles.
 const JSON: &str = "RUMBA_CHECK_JSON";
 const PROFILE: &str = "RUMBA_PROFILE_JSON";

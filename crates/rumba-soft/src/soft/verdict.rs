@@ -13,12 +13,17 @@ use std::time::Duration;
 use rumba_interface::check::{Finding, Severity, Tally, counted};
 
 use crate::log;
+use crate::soft::checks;
 
 /// The variable that sets the exit code.
 pub(crate) const EXIT: &str = "RUMBA_CHECK_EXIT";
 
 /// The exit code of a process in which errors were found, as of ThreadSanitizer's.
 pub(crate) const ERRORS_FOUND: u8 = 66;
+
+/// The remedy for reports that name lines of PTX.
+const LINES: &str = "help: reports name lines of the source where the PTX has them: compile with `-lineinfo` in nvcc, with \
+    `@cuda.jit(lineinfo=True)` in Numba";
 
 /// The launches and findings of this process.
 struct Verdict {
@@ -31,6 +36,8 @@ struct Verdict {
     kernels: BTreeSet<String>,
     /// The worst severity of each finding.
     found: BTreeMap<String, Severity>,
+    /// Whether a finding names lines of PTX, for want of others.
+    lacks_lines: bool,
     /// The code that the process ends with, once that is known.
     status: Option<c_int>,
 }
@@ -54,6 +61,7 @@ pub(crate) fn begin(checks: String, exit: u8) {
             launches: 0,
             kernels: BTreeSet::new(),
             found: BTreeMap::new(),
+            lacks_lines: false,
             status: None,
         });
         #[cfg(target_env = "gnu")]
@@ -77,6 +85,7 @@ pub(crate) fn found(findings: &[Finding]) {
     change(|verdict| {
         for finding in findings {
             verdict.kernels.extend(finding.kernel.clone());
+            verdict.lacks_lines |= finding.sides.iter().any(|side| side.locations.is_empty() && side.ptx_line != 0);
             let severity = verdict.found.entry(finding.key()).or_insert(finding.severity);
             *severity = finding.severity.max(*severity);
         }
@@ -91,6 +100,15 @@ impl Verdict {
     /// The exit code, if it is to be another one.
     fn exit(&self) -> Option<u8> {
         (self.status == Some(0) && self.exit != 0 && self.tally().errors > 0).then_some(self.exit)
+    }
+
+    /// The same counts for programs.
+    fn counts(&self) -> serde_json::Value {
+        let Tally { errors, warnings, infos } = self.tally();
+        let (kernels, launches) = (self.kernels.len(), self.launches);
+        serde_json::json!({
+            "checks": self.checks, "launches": launches, "kernels": kernels, "errors": errors, "warnings": warnings, "infos": infos,
+        })
     }
 
     fn line(&self) -> String {
@@ -136,7 +154,11 @@ extern "C" fn ended() {
     let Some(verdict) = verdict.take().filter(|verdict| verdict.process == std::process::id()) else {
         return;
     };
+    if verdict.lacks_lines {
+        log::write(format_args!("{LINES}"));
+    }
     log::write(format_args!("{}", verdict.line()));
+    checks::write_counts(&verdict.counts());
     if let Some(code) = verdict.exit() {
         // SAFETY: both are called from one thread, and the process ends.
         unsafe {
@@ -159,6 +181,7 @@ mod tests {
             launches: 12,
             kernels: BTreeSet::from(["histogram".to_owned()]),
             found: BTreeMap::from([("a place".to_owned(), severity)]),
+            lacks_lines: false,
             status,
         };
         let failed = verdict(Severity::Error, Some(0));

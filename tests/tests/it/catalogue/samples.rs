@@ -6,8 +6,8 @@ use rumba::array::ArrayError;
 use rumba::nccl::NcclError;
 use rumba::ranks::RankError;
 use rumba::{
-    Device, Error, error::DriverError, error::Fault, error::GraphError, error::LaunchError, error::LinalgError,
-    error::ModuleError,
+    Device, Error, error::CustError, error::DriverError, error::Fault, error::GraphError, error::LaunchError,
+    error::LinalgError, error::ModuleError,
 };
 use std::path::PathBuf;
 
@@ -49,6 +49,7 @@ pub fn samples() -> Vec<(&'static str, String)> {
     let errors: Vec<(&str, Error)> = vec![
         ("Error::NoDevice", Error::NoDevice("RUMBA_DEVICE is `gpu`, but NVIDIA's driver reports no GPU".into())),
         ("Error::NoDeviceWith", Error::NoDeviceWith { identity: "the PCI address 0000:1a:00.0".into() }),
+        ("Error::Cust", CustError::Shared.into()),
         ("Error::Graph", GraphError::Cooperative { kernel }.into()),
         ("Error::InHostFunction", Error::InHostFunction { operation: "wait for the device".into() }),
         ("Error::Nccl", NcclError::NoDevices.into()),
@@ -193,6 +194,12 @@ pub fn samples() -> Vec<(&'static str, String)> {
             "LaunchError::Contract",
             LaunchError::Contract(ContractError::DynamicShared { kernel, given: 512, needed: 1024 }),
         ),
+    ];
+    let things_of_cust = vec![
+        ("CustError::OtherContext", CustError::OtherContext { what: "the stream" }),
+        ("CustError::NonBlocking", CustError::NonBlocking),
+        ("CustError::Shared", CustError::Shared),
+        ("CustError::NotAllocated", CustError::NotAllocated),
     ];
     let graphs = vec![
         ("GraphError::HostMemory", GraphError::HostMemory { kernel, parameter: 1 }),
@@ -411,6 +418,7 @@ pub fn samples() -> Vec<(&'static str, String)> {
         .chain(said(launches))
         .chain(said(contracts))
         .chain(said(graphs))
+        .chain(said(things_of_cust))
         .chain(collectives())
         .chain(said(arrays))
         .chain(said(linalg))
