@@ -1,4 +1,4 @@
-//! The crate [`cust`](::cust) and this runtime in one program: contexts, streams, buffers and modules, without a copy.
+//! The crate [`cust`](https://docs.rs/cust) and this runtime in one program: contexts, streams, buffers and modules, without a copy.
 //!
 //! Both use the primary context of a device, so what one of them has made the other one can use. This runtime knows the order
 //! of its own work only: a buffer changes its owner after all work of the device, and work that `cust` puts on a stream uses
