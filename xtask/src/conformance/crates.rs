@@ -114,7 +114,7 @@ impl Crate {
             .current_dir(self.source()?)
             .args(arguments)
             .args(["--locked", "--target-dir"])
-            .arg(shell::target().join("conformance").join(self.name))
+            .arg(super::logs().join(self.name))
             .args(self.features)
             // The author's warnings are not ours to read.
             .env("RUSTFLAGS", "--cap-lints=allow");

@@ -127,6 +127,7 @@ fn check(client: Client, args: &Selection) -> Result<()> {
     let suite = &*suite;
     suite.install().with_context(|| format!("could not install {}", suite.about()))?;
     let driver = Driver { folder: libcuda::folder()? };
+    std::fs::create_dir_all(logs()).with_context(|| format!("could not make {}", logs().display()))?;
     let all = suite.list(&driver)?;
     if let Some(unknown) = missing(suite.slice(), &all) {
         bail!("the slice of {} names tests that there are not: {unknown}", suite.about());
@@ -146,7 +147,7 @@ fn check(client: Client, args: &Selection) -> Result<()> {
     println!("{:.0} s with {jobs} at once", start.elapsed().as_secs_f64());
 
     let details = report::details(&records);
-    let log = shell::target().join("conformance").join(format!("{}.log", suite.name()));
+    let log = logs().join(format!("{}.log", suite.name()));
     std::fs::write(&log, &details).with_context(|| format!("could not write {}", log.display()))?;
     if !details.is_empty() {
         if args.filter.is_empty() {
@@ -196,6 +197,11 @@ impl Selection {
 /// The list of a suite's expected results.
 fn list(suite: &dyn Suite) -> PathBuf {
     shell::workspace().join("tests/conformance").join(format!("{}.txt", suite.name()))
+}
+
+/// Where the suites' output goes.
+fn logs() -> PathBuf {
+    shell::target().join("conformance")
 }
 
 /// Where a client is installed: beside NVIDIA's tools, in a folder of its own.

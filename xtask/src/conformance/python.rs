@@ -196,7 +196,7 @@ impl Process {
         let driver = driver.clone();
         Self {
             start: Box::new(move || interpreter(&driver)),
-            log: shell::target().join(format!("conformance/{client}-{number}.log")),
+            log: super::logs().join(format!("{client}-{number}.log")),
             running: None,
         }
     }
