@@ -41,7 +41,7 @@ fn code(error: theirs::error::CudaError) -> Code {
 }
 
 impl Device {
-    /// The device's primary context as cust's, which becomes current on this thread. It lives as long as either handle.
+    /// The device's primary context as cust's, which becomes current on this thread. The context lives as long as this device or the result.
     ///
     /// # Errors
     /// The driver's, or that the context is lost.

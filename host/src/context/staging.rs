@@ -8,7 +8,7 @@ use crate::base::activity::Operation;
 use crate::base::error::{Code, answer};
 use crate::base::recording;
 use crate::context::{Context, Entered, raw};
-use crate::cuda::sys;
+use crate::cuda::{Device, DeviceAttribute, Event, sys};
 use parking_lot::Mutex;
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -89,12 +89,8 @@ impl Staging {
 
 /// Whether the device of the current context has an engine for copies.
 fn copies_beside_kernels() -> bool {
-    let (mut device, mut value) = (0, 0);
-    let attribute = crate::cuda::DeviceAttribute::GpuOverlap as i32;
-    // SAFETY: `device` and `value` are valid places.
-    let asked = answer(unsafe { sys::cuCtxGetDevice(&mut device) })
-        .and_then(|()| answer(unsafe { sys::cuDeviceGetAttribute(&mut value, attribute, device) }));
-    asked.is_ok() && value != 0
+    let asked = Device::current().and_then(|device| device.attribute(DeviceAttribute::GpuOverlap));
+    asked.is_ok_and(|engines| engines != 0)
 }
 
 /// One thread's part of the means: a stream, and two page-locked chunks, one of which is on the bus while the thread fills
@@ -145,7 +141,8 @@ fn in_chunks(
     bytes: usize,
     work: impl Fn(&CopyThread, Chunks<'_>) -> Result<(), Code> + Sync,
 ) -> Result<(), Code> {
-    let before = Event::on_null_stream()?;
+    let before = Event::new()?;
+    before.record(None)?;
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         let (next, before, work) = (&next, &before, &work);
@@ -155,7 +152,7 @@ fn in_chunks(
                 scope.spawn(move || {
                     context.make_current()?;
                     // SAFETY: both are alive; the null stream waits for all other streams, and so does this one then.
-                    answer(unsafe { sys::cuStreamWaitEvent(thread.stream, before.0, 0) })?;
+                    answer(unsafe { sys::cuStreamWaitEvent(thread.stream, before.raw(), 0) })?;
                     let worked = work(thread, Chunks { next, bytes });
                     // Nothing may be under way in the slots, or in the borrowed memory, when the threads end.
                     // SAFETY: the stream is alive.
@@ -165,28 +162,6 @@ fn in_chunks(
             .collect();
         threads.into_iter().map(|thread| thread.join().unwrap_or(Err(Code::UNKNOWN))).fold(Ok(()), Result::and)
     })
-}
-
-/// An event for as long as a copy takes.
-struct Event(sys::CUevent);
-
-// SAFETY: a name that the driver looks up from any thread.
-unsafe impl Sync for Event {}
-
-impl Event {
-    fn on_null_stream() -> Result<Event, Code> {
-        let event = Event(new_event()?);
-        // SAFETY: the event is alive; null is the null stream.
-        answer(unsafe { sys::cuEventRecord(event.0, std::ptr::null_mut()) })?;
-        Ok(event)
-    }
-}
-
-impl Drop for Event {
-    fn drop(&mut self) {
-        // SAFETY: made by `on_null_stream`, destroyed once; streams that wait for it have been waited for.
-        let _ = unsafe { sys::cuEventDestroy_v2(self.0) };
-    }
 }
 
 fn new_event() -> Result<sys::CUevent, Code> {

@@ -39,15 +39,20 @@ impl Code {
 
     /// Whether the error is about the code that was to be loaded.
     pub(crate) fn is_about_code(self) -> bool {
-        const CODE: [C; 8] = [
+        const CODE: [C; 12] = [
             C::CUDA_ERROR_INVALID_VALUE,
             C::CUDA_ERROR_INVALID_IMAGE,
             C::CUDA_ERROR_NO_BINARY_FOR_GPU,
             C::CUDA_ERROR_INVALID_PTX,
+            C::CUDA_ERROR_JIT_COMPILER_NOT_FOUND,
             C::CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
+            C::CUDA_ERROR_JIT_COMPILATION_DISABLED,
+            C::CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC,
             C::CUDA_ERROR_INVALID_SOURCE,
             C::CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND,
             C::CUDA_ERROR_SHARED_OBJECT_INIT_FAILED,
+            // A failure of the compiler without a code of its own.
+            C::CUDA_ERROR_UNKNOWN,
         ];
         CODE.contains(&self.0)
     }

@@ -79,9 +79,9 @@ pub(crate) unsafe fn device_of(context: sys::CUcontext) -> Result<u32, Code> {
     unsafe {
         let before: sys::CUcontext = handle(|current| sys::cuCtxGetCurrent(current))?;
         answer(sys::cuCtxSetCurrent(context))?;
-        let device = super::stored(|device| sys::cuCtxGetDevice(device));
+        let device = Device::current();
         answer(sys::cuCtxSetCurrent(before))?;
-        device.map(|device| u32::try_from(device).unwrap_or(0))
+        device.map(|device| u32::try_from(device.raw()).unwrap_or(0))
     }
 }
 

@@ -14,6 +14,12 @@ impl Device {
         stored(|device| unsafe { sys::cuDeviceGet(device, ordinal) }).map(Self)
     }
 
+    /// The device of the current context (`cuCtxGetDevice`).
+    pub(crate) fn current() -> Result<Self, Code> {
+        // SAFETY: the place is valid.
+        stored(|device| unsafe { sys::cuCtxGetDevice(device) }).map(Self)
+    }
+
     /// How many devices there are (`cuDeviceGetCount`).
     pub(crate) fn count() -> Result<u32, Code> {
         // SAFETY: the place is valid.
@@ -28,7 +34,7 @@ impl Device {
     /// The name (`cuDeviceGetName`).
     pub(crate) fn name(self) -> Result<String, Code> {
         let mut name = [0_u8; 256];
-        // SAFETY: the place has as many bytes as is said.
+        // SAFETY: the buffer has as many bytes as the call is told.
         answer(unsafe { sys::cuDeviceGetName(name.as_mut_ptr().cast(), name.len() as i32, self.0) })?;
         Ok(text(&name))
     }

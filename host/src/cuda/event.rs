@@ -5,6 +5,12 @@ use super::{Code, Stream, answer, handle, sys};
 /// An event without a time.
 pub(crate) struct Event(sys::CUevent);
 
+// SAFETY: an event is a name that the driver looks up; its calls may be made from any thread.
+unsafe impl Send for Event {}
+
+// SAFETY: as above.
+unsafe impl Sync for Event {}
+
 impl Event {
     /// An event of the current context (`cuEventCreate`).
     pub(crate) fn new() -> Result<Self, Code> {

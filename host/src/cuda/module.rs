@@ -31,7 +31,7 @@ impl Module {
         handle(loaded).map(Self)
     }
 
-    /// Where the handle is kept, as long as this is.
+    /// The address of the handle, valid as long as this module.
     #[cfg(feature = "cust")]
     pub(crate) fn as_ptr(&self) -> *const sys::CUmodule {
         &raw const self.0

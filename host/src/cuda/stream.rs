@@ -27,7 +27,7 @@ impl Stream {
         Self(raw)
     }
 
-    /// Where the handle is kept, as long as this is.
+    /// The address of the handle, valid as long as this stream.
     #[cfg(feature = "cust")]
     pub(crate) fn as_ptr(&self) -> *const sys::CUstream {
         &raw const self.0

@@ -348,47 +348,25 @@ impl Launch<'_> {
         if let Some(bell) = self.bell {
             bell.launch(self.queue.id());
         }
-        let ([grid_x, grid_y, grid_z], [x, y, z]) = (self.grid, self.block);
+        let ([grid_x, grid_y, grid_z], [x, y, z], shared) = (self.grid, self.block, self.shared);
+        let (function, stream) = (self.function.raw.raw(), self.queue.raw.raw());
         let mut pointers: SmallVec<[*mut c_void; 24]> = arguments.pointers().collect();
         let launch = || {
+            let (all, extra) = (pointers.as_mut_ptr(), std::ptr::null_mut());
             if self.kernel.contract.cooperative {
                 // SAFETY: as below.
                 answer(unsafe {
-                    sys::cuLaunchCooperativeKernel(
-                        self.function.raw.raw(),
-                        grid_x,
-                        grid_y,
-                        grid_z,
-                        x,
-                        y,
-                        z,
-                        self.shared,
-                        self.queue.raw.raw(),
-                        pointers.as_mut_ptr(),
-                    )
+                    sys::cuLaunchCooperativeKernel(function, grid_x, grid_y, grid_z, x, y, z, shared, stream, all)
                 })
             } else if self.dependent {
-                let (function, stream) = (self.function.raw.raw(), self.queue.raw.raw());
                 // SAFETY: as below; the configuration or the kernel says that it waits itself.
-                unsafe { dependent::launch(function, (self.grid, self.block, self.shared), stream, &mut pointers) }
+                unsafe { dependent::launch(function, (self.grid, self.block, shared), stream, &mut pointers) }
             } else {
                 // SAFETY: the pointers lead to the parameters, which outlive the call, in number and size as
                 // the kernel declares them, as far as its PTX could be read; device memory among them is
                 // borrowed by the arguments and is freed only after the work on its stream.
                 answer(unsafe {
-                    sys::cuLaunchKernel(
-                        self.function.raw.raw(),
-                        grid_x,
-                        grid_y,
-                        grid_z,
-                        x,
-                        y,
-                        z,
-                        self.shared,
-                        self.queue.raw.raw(),
-                        pointers.as_mut_ptr(),
-                        std::ptr::null_mut(),
-                    )
+                    sys::cuLaunchKernel(function, grid_x, grid_y, grid_z, x, y, z, shared, stream, all, extra)
                 })
             }
         };

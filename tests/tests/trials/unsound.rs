@@ -16,6 +16,7 @@ fn ptx(attack: &Attack) -> &'static str {
         false => include_str!(env!("UNSOUND_PTX")),
     }
 }
+
 /// Orders of the threads that are tried under the checks.
 const SEEDS: u64 = 4;
 
