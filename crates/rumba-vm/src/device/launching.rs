@@ -268,8 +268,7 @@ impl Device {
             .next_multiple_of(program.stack_align.max(16));
         // Blocks of an order that is explored are all there at once.
         let most_blocks = residency.max(if explored.is_some() { blocks as usize } else { 0 });
-        let threads =
-            (launch.block.iter().product::<u32>() as usize).next_multiple_of(LANES) * most_blocks * all_workers;
+        let threads = (launch.block.iter().product::<u32>() as usize).next_multiple_of(LANES) * most_blocks * workers;
         let stacks = inner.stacks.take(stack.saturating_mul(threads as u64));
         if on != On::Any {
             // The contents of unwritten memory and registers are the same in each run.
@@ -308,6 +307,7 @@ impl Device {
             number: grid_id,
             run: inner.runs.fetch_add(1, Ordering::Relaxed),
             workers: all_workers,
+            active_workers: workers,
             next: AtomicU64::new(0),
             residency,
             cooperative: launch.cooperative,

@@ -54,7 +54,9 @@ pub(crate) struct Context<'a> {
     /// Number of the launch, and of the run: a compared launch runs twice.
     pub(crate) number: u64,
     pub(crate) run: u64,
+    /// The device's workers, and how many of them run this launch.
     pub(crate) workers: usize,
+    pub(crate) active_workers: usize,
     /// The next cluster to begin.
     pub(crate) next: AtomicU64,
     /// Blocks that a worker may keep resident.

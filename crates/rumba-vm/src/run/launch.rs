@@ -515,8 +515,7 @@ pub(crate) fn begin(
     let context = initial.context;
     let mut member = |worker: &mut Worker| {
         idle.pop().unwrap_or_else(|| {
-            let slot = worker.residents.len() * context.workers + worker.number;
-            worker.residents.push(Resident::new(slot));
+            worker.residents.push(Resident::new(worker.residents.len()));
             worker.clusters.push(ResidentCluster { state: Box::default(), members: Vec::new() });
             worker.residents.len() - 1
         })

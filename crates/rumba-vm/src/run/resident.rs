@@ -85,7 +85,9 @@ struct Line([u8; 64]);
 pub(crate) struct Resident {
     pub(crate) block: Block,
     registers: Vec<Line>,
-    /// Number of its part of the windows for shared and local memory.
+    /// Its number among the worker's residents.
+    number: usize,
+    /// Number of its part of the windows for shared and local memory in the run for which the block is prepared.
     slot: usize,
     /// The number of the run for which the block is prepared.
     prepared: u64,
@@ -103,13 +105,13 @@ pub(crate) struct Resident {
 }
 
 impl Resident {
-    /// A resident that has not run a block yet; `slot` is the number of its part of the windows for shared and local
-    /// memory.
-    pub(crate) fn new(slot: usize) -> Self {
+    /// A resident that has not run a block yet; `number` is its number among the worker's residents.
+    pub(crate) fn new(number: usize) -> Self {
         Self {
             block: Block::new(),
             registers: Vec::new(),
-            slot,
+            number,
+            slot: 0,
             prepared: u64::MAX,
             place: None,
             is_fresh: false,
@@ -276,6 +278,7 @@ impl Resident {
             self.registers.clear();
             self.registers.resize(lines, Line([0; 64]));
         }
+        self.slot = self.number * context.active_workers + initial.worker;
         let shared_offset = self.slot * SHARED_STRIDE;
         if initial.shared_bytes > 0 || program.shared_start < SHARED_START {
             context.arena.commit(context.shared, shared_offset + SHARED_STRIDE)?;

@@ -1,7 +1,7 @@
 //! Blocks: shared memory, barriers, atomics, blocks that wait for each other, special registers.
 
-use crate::common::{Bench, HEADER, run, u32s};
-use rumba_vm::Launch;
+use crate::common::{Bench, HEADER, kernel, run, u32s};
+use rumba_vm::{Check, CheckSet, Config, Launch};
 
 const SHARED: &str = ".shared .align 4 .b32 values[256];";
 
@@ -276,7 +276,7 @@ fn a_grid_barrier_of_a_cooperative_launch() {
         add.s32 %r20, %r20, 1;
         setp.lt.u32 %p3, %r20, 5;
         @%p3 bra ROUND;";
-    let bench = Bench::new(&crate::common::kernel("", body));
+    let bench = Bench::new(&kernel("", body));
     let out = bench.zeros(4096);
     let function = bench.module.function("k").unwrap();
     let mut parameters = out.to_le_bytes().to_vec();
@@ -293,6 +293,34 @@ fn a_grid_barrier_of_a_cooperative_launch() {
     assert_eq!(u32s(&bench.download(out, 4)), [160]);
     let error = bench.device.launch(&function, &Launch { grid: [5000, 1, 1], ..launch }).unwrap_err();
     assert!(error.to_string().contains("cooperative launch of 5000 blocks"), "{error}");
+}
+
+#[test]
+fn the_largest_cooperative_grid_fits_on_one_active_worker() {
+    // Seeds and checks for races run a launch on one worker, which then keeps all blocks of a cooperative launch.
+    let configs = [
+        Config::default(),
+        Config { seed: Some(7), ..Config::default() },
+        Config { checks: CheckSet::default().with(Check::Race), ..Config::default() },
+    ];
+    for config in configs {
+        let config = Config { workers: 3, multiprocessors: 6, ..config };
+        let body = "mov.u32 %r10, shared; st.shared.u32 [%r10], %r4; bar.sync 0; ld.shared.u32 %r11, [%r10];
+            st.global.u32 [%rd2], %r11;";
+        let bench = Bench::with(&kernel(".shared .align 4 .b8 shared[16];", body), config);
+        let blocks = 6 * 32;
+        let out = bench.zeros(4 * blocks as usize);
+        let launch = Launch {
+            grid: [blocks, 1, 1],
+            block: [1; 3],
+            dynamic_shared: 0,
+            parameters: &[],
+            cooperative: true,
+            cluster: None,
+        };
+        bench.launch_as("k", launch, &[out.into(), 0_u32.into()]).unwrap();
+        assert_eq!(u32s(&bench.download(out, 4 * blocks as usize)), (0..blocks).collect::<Vec<_>>());
+    }
 }
 
 #[test]
