@@ -62,6 +62,7 @@ pub use buffers::buffer::DeviceBuffer;
 pub use buffers::pinned::PinnedBuffer;
 pub use buffers::unified::UnifiedBuffer;
 pub use buffers::view::{DeviceSlice, DeviceSliceMut};
+pub use cuda_std::kernels;
 pub use cuda_std::launch::{In, InOut, Out};
 pub use devices::check::{Check, Checks, Findings, check};
 pub use devices::device::Device;

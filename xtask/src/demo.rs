@@ -1,9 +1,10 @@
 //! `cargo xtask demo`: from a fresh clone to a table of checked results, in one command.
 
 use crate::gallery::{self, Device, Record};
-use crate::{build_ptx, setup, soft};
+use crate::{build_ptx, setup, shell, soft};
 use anyhow::{Result, bail};
 use comfy_table::{Cell, CellAlignment, Color, Table, presets};
+use cuda_builder::CudaBuilder;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -28,7 +29,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
         setup::leave_out_wheels()?;
     }
     setup::ensure_beside(soft::ensure)?;
-    build_ptx::gallery()?;
+    gallery_kernels()?;
     let programs = gallery::programs()?;
     gallery::compile(&programs, gallery::Profile::Dev)?;
 
@@ -102,6 +103,14 @@ fn time(seconds: f64) -> String {
         s if s >= 1e-4 => format!("{:.0} µs", s * 1e6),
         s => format!("{:.1} µs", s * 1e6),
     }
+}
+
+/// Builds the gallery's kernels, and puts their PTX where `cargo xtask build-ptx` puts it.
+fn gallery_kernels() -> Result<()> {
+    let folder = shell::workspace().join("kernels-gpu");
+    let ptx = build_ptx::default_output(&folder);
+    CudaBuilder::new(&folder).target_dir(shell::target().join("cuda-builder")).copy_to(ptx).build()?;
+    Ok(())
 }
 
 #[cfg(test)]

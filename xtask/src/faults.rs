@@ -1,6 +1,6 @@
 //! `cargo xtask faults`: scenarios of the runtime whose driver calls fail, and mixed work for hours. The package `faults` runs them.
 
-use crate::soft;
+use crate::shell;
 use anyhow::Result;
 use std::ffi::OsString;
 
@@ -14,5 +14,5 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
-    soft::run("faults", &args.options)
+    shell::run_on_soft_device("faults", &args.options)
 }

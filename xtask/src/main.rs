@@ -3,7 +3,6 @@
 mod aarch64;
 mod bench;
 mod book;
-mod build_ptx;
 mod check;
 mod ci;
 mod compare;
@@ -12,27 +11,24 @@ mod conformance;
 mod demo;
 mod devices;
 mod diff;
-mod doctor;
 mod faults;
 mod fuzz;
 mod gallery;
-mod inspect;
 mod isa;
-mod libcuda;
+mod models;
 mod new;
 mod nvcc;
 mod profile;
-mod quiet;
 mod run;
 mod sanitize;
 mod setup;
 mod shell;
-mod soft;
 mod test;
 mod ulp;
 mod verdicts;
 
-use clap::{Parser, Subcommand};
+use cargo_rumba::{build_ptx, doctor, inspect, libcuda, place, quiet, soft};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Rumba's automation: build kernels to PTX, run them, test them, look at them.
 #[derive(Parser)]
@@ -96,12 +92,33 @@ commands! {
 fn main() -> std::process::ExitCode {
     // `cargo xtask isa | head` is no error.
     sigpipe::reset();
+    place::set(place::Place {
+        program: "cargo xtask",
+        sources: shell::workspace().to_owned(),
+        build: shell::target(),
+        output: shell::target,
+        kernels: || Ok(shell::workspace().join("kernels-gpu")),
+    });
     soft::name();
-    match run(Cli::parse().command) {
+    let matches = own_examples(Cli::command()).get_matches();
+    match run(Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command) {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
             std::process::ExitCode::FAILURE
         }
+    }
+}
+
+/// The same command, whose examples name this program: commands that it shares with `cargo rumba` name that one.
+fn own_examples(command: clap::Command) -> clap::Command {
+    let own = |text: String| {
+        text.replace("cargo rumba new ", "cargo xtask new project ").replace("cargo rumba", "cargo xtask")
+    };
+    let examples = command.get_after_help().map(|text| own(text.to_string()));
+    let command = command.mut_subcommands(own_examples);
+    match examples {
+        Some(examples) => command.after_help(examples),
+        None => command,
     }
 }

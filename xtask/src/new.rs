@@ -1,11 +1,10 @@
 //! `cargo xtask new kernel NAME`: a kernel of one's own, with a program, a test and a benchmark; `cargo xtask new project
-//! PATH`: a workspace of one's own (`new/project.rs`).
+//! PATH`: a workspace of one's own, as `cargo rumba new`.
 //! What they contain is in xtask/templates; this file knows only where a kernel's files go.
-
-mod project;
 
 use crate::shell;
 use anyhow::{Context, Result, bail};
+use cargo_rumba::new as project;
 use std::path::PathBuf;
 
 /// Begin a kernel in the gallery, or a project of your own

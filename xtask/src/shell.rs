@@ -1,10 +1,14 @@
-//! Running other programs: where the workspace is, which cargo, and errors that show the command.
-//! Knows nothing of what the commands are for.
+//! The workspaces of this repository and cargo in them.
 
-use anyhow::{Context, Result, bail};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+
+use anyhow::Result;
+use cargo_rumba::soft;
+
+pub(crate) use cargo_rumba::shell::{describe, output, run};
 
 /// The folder of the workspace's Cargo.toml.
 pub(crate) fn workspace() -> &'static Path {
@@ -54,34 +58,10 @@ pub(crate) fn has_nextest() -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Runs a command whose output the user sees; a failure names the command.
-pub(crate) fn run(command: &mut Command) -> Result<()> {
-    let status = command.status().with_context(|| format!("could not start {}", describe(command)))?;
-    if !status.success() {
-        bail!("{} failed ({status})", describe(command));
-    }
-    Ok(())
-}
-
-/// Runs a command and returns what it printed to standard output; errors stay visible.
-pub(crate) fn output(command: &mut Command) -> Result<String> {
-    let output =
-        command.stderr(Stdio::inherit()).output().with_context(|| format!("could not start {}", describe(command)))?;
-    if !output.status.success() {
-        bail!("{} failed ({})", describe(command), output.status);
-    }
-    String::from_utf8(output.stdout).with_context(|| format!("{} printed no UTF-8", describe(command)))
-}
-
-/// The command line, for messages.
-pub(crate) fn describe(command: &Command) -> String {
-    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
-    let mut words = vec![program.to_string_lossy().into_owned()];
-    words.extend(command.get_args().map(|arg| {
-        let arg = arg.to_string_lossy();
-        if arg.contains(' ') { format!("'{arg}'") } else { arg.into_owned() }
-    }));
-    format!("`{}`", words.join(" "))
+/// Runs the program of a package, which loads the software device.
+pub(crate) fn run_on_soft_device(package: &str, options: &[OsString]) -> Result<()> {
+    soft::ensure()?;
+    run(cargo().args(["run", "--quiet", "--package", package, "--"]).args(options))
 }
 
 #[cfg(test)]

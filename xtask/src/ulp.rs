@@ -1,6 +1,6 @@
 //! `cargo xtask ulp`: the errors of the mathematical functions. The package `ulp` measures them.
 
-use crate::soft;
+use crate::shell;
 use anyhow::Result;
 use std::ffi::OsString;
 
@@ -14,5 +14,5 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
-    soft::run("ulp", &args.options)
+    shell::run_on_soft_device("ulp", &args.options)
 }

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use rumba_ptx::{Target, set};
+use rumba_ptx::{Target, foot, set};
 
 use crate::arch::NvvmArch;
 use crate::cargo::{self, Built, Library};
@@ -13,9 +13,10 @@ use crate::error::BuildError;
 use crate::link::{self, Codegen, LibraryFile, Sources};
 use crate::llvm::OptLevel;
 use crate::manifest;
+use crate::one_file::{self, Generated};
 use crate::stamp::{self, Cache, Key, Stamp};
 use crate::toolchain::{self, Toolchain};
-use crate::{terminal, wheels};
+use crate::{inspect, skip, terminal, wheels};
 
 /// Placeholders for cargo's folders of sources from registries and repositories in the names of files.
 const REGISTRY: &str = "registry/";
@@ -37,6 +38,8 @@ pub enum DebugInfo {
 #[must_use = "nothing is built before `build`"]
 pub struct CudaBuilder {
     path: PathBuf,
+    /// The program's file that has the kernels, in place of a crate.
+    file: Option<PathBuf>,
     arch: Option<NvvmArch>,
     ftz: bool,
     fast_sqrt: bool,
@@ -70,8 +73,8 @@ pub struct Ptx {
     pub arch: NvvmArch,
     /// The libdevice that was linked; without one the crate's own maths is used.
     pub libdevice: Option<PathBuf>,
-    /// The compiler that built it.
-    pub toolchain: Toolchain,
+    /// The compiler that built it, unless kernels were left out: see `RUMBA_KERNELS` in the book.
+    pub toolchain: Option<Toolchain>,
 }
 
 impl Ptx {
@@ -119,6 +122,7 @@ impl CudaBuilder {
     pub fn new(path: impl AsRef<Path>) -> Self {
         Self {
             path: path.as_ref().to_owned(),
+            file: None,
             arch: None,
             ftz: false,
             fast_sqrt: false,
@@ -137,6 +141,13 @@ impl CudaBuilder {
             progress: None,
             arguments: Vec::new(),
         }
+    }
+
+    /// A build of the kernels in a source file of the package whose build script this is: its modules with the attribute
+    /// `#[rumba::kernels]`. [`build_file`] is a build script for such a file.
+    pub fn of_file(file: impl AsRef<Path>) -> Self {
+        let package = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
+        Self { file: Some(file.as_ref().to_owned()), ..Self::new(package) }
     }
 
     /// The virtual architecture to write for, of kernels that state none in `#[kernel(arch = "sm_90a")]`. By default the one that the crate states in its `Cargo.toml`,
@@ -269,13 +280,37 @@ impl CudaBuilder {
     pub fn build(self) -> Result<Ptx, BuildError> {
         let script = terminal::in_build_script();
         if script {
-            for variable in [toolchain::OVERRIDE, wheels::FOLDER] {
-                println!("cargo::rerun-if-env-changed={variable}");
+            rerun_if_set(&[toolchain::OVERRIDE, wheels::FOLDER]);
+        }
+        let generated = match &self.file {
+            None => None,
+            Some(file) => match one_file::generate(file)? {
+                Some(generated) => Some(generated),
+                // The compiler of the program says what is wrong.
+                None => return self.in_place_of_kernels(&one_file::output()?, "the program's file is no Rust"),
+            },
+        };
+        let crate_dir = match &generated {
+            Some(generated) => generated.directory.clone(),
+            None => self.crate_dir()?,
+        };
+        let target_dir = self.resolve_target_dir(&crate_dir);
+        if script {
+            rerun_if_set(&skip::ASKED);
+            if let Some(reason) = skip::asked()? {
+                return self.without_kernels(&crate_dir, &target_dir, &reason);
             }
         }
-        let crate_dir = self.crate_dir()?;
-        let target_dir = self.resolve_target_dir(&crate_dir);
-        let toolchain = toolchain::find()?;
+        let toolchain = match toolchain::find() {
+            Ok(toolchain) => toolchain,
+            Err(missing) => match skip::without_toolchain(&missing).filter(|_| script) {
+                Some(reason) => {
+                    rerun_if_set(&skip::BY);
+                    return self.without_kernels(&crate_dir, &target_dir, &reason);
+                }
+                None => return Err(missing.into()),
+            },
+        };
         let libdevice = wheels::find().libdevice.filter(|_| self.libdevice);
         let rustflags = self.rustflags(&toolchain, libdevice.is_some());
         // Cargo names files alike for all flags, so each set of flags has a folder: builds with other
@@ -287,13 +322,19 @@ impl CudaBuilder {
             crate_dir: &crate_dir,
             target_dir: &target_dir,
             rustflags,
-            crate_flags: crate_flags(&crate_dir),
+            crate_flags: crate_flags(&crate_dir, generated.is_some()),
             build_std: if self.alloc { "core,alloc" } else { "core" },
             arguments: self.arguments.clone(),
             progress: self.progress.unwrap_or(!script),
+        });
+        let built = built.map_err(|error| match (error, &generated) {
+            (BuildError::Compile { errors, diagnostics, .. }, Some(Generated { inputs, .. })) => {
+                BuildError::Compile { directory: inputs[0].clone(), errors, diagnostics }
+            }
+            (error, _) => error,
         })?;
         if script {
-            rerun_if_changed(&built, &crate_dir);
+            rerun_if_changed(&built, &crate_dir, generated.as_ref());
         }
         let path = self.output(&target_dir, &built.crate_name);
         let arch = match self.arch {
@@ -333,7 +374,26 @@ impl CudaBuilder {
                 (output.ptx, output.kernels, output.arch)
             }
         };
-        Ok(Ptx { path, text, kernels, arch, libdevice, toolchain })
+        Ok(Ptx { path, text, kernels, arch, libdevice, toolchain: Some(toolchain) })
+    }
+
+    /// The PTX of an earlier build, or a text that says why it has no kernels, which a load of it repeats.
+    fn without_kernels(&self, crate_dir: &Path, target_dir: &Path, reason: &str) -> Result<Ptx, BuildError> {
+        self.in_place_of_kernels(&self.output(target_dir, &manifest::library(crate_dir)?), reason)
+    }
+
+    fn in_place_of_kernels(&self, path: &Path, reason: &str) -> Result<Ptx, BuildError> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) if foot::reason_unbuilt(&text).is_none() => text,
+            _ => {
+                let text = foot::unbuilt(reason);
+                write_if_changed(path, &text)?;
+                text
+            }
+        };
+        let kernels = inspect::kernels(&text).into_iter().map(str::to_owned).collect();
+        let arch = self.arch.unwrap_or(NvvmArch::Compute70);
+        Ok(Ptx { path: path.to_owned(), text, kernels, arch, libdevice: None, toolchain: None })
     }
 
     fn crate_dir(&self) -> Result<PathBuf, BuildError> {
@@ -417,15 +477,46 @@ impl CudaBuilder {
     }
 }
 
+/// Builds the kernels in a source file of the package: its modules with the attribute `#[rumba::kernels]`. The build script calls this function
+/// in `main`, and nothing else:
+///
+/// ```no_run
+/// cuda_builder::build_file("src/main.rs")
+/// ```
+///
+/// The constant `PTX` of each such module then has the PTX. The kernels use the dependencies of the package that they name. A
+/// failure is printed and ends the process.
+pub fn build_file(file: impl AsRef<Path>) {
+    match CudaBuilder::of_file(file).build() {
+        Ok(ptx) => println!("cargo::rustc-env=KERNELS_PTX={}", ptx.path.display()),
+        Err(error) => {
+            eprintln!("error: {error}");
+            std::process::exit(1);
+        }
+    }
+}
+
+/// Makes cargo run the build script again when one of these variables changes.
+fn rerun_if_set(variables: &[&str]) {
+    for variable in variables {
+        println!("cargo::rerun-if-env-changed={variable}");
+    }
+}
+
 /// Whether a program is built for debugging, by the `PROFILE` that cargo tells a build script.
 fn is_debug(profile: Option<&OsStr>) -> bool {
     profile.is_some_and(|profile| profile == "debug")
 }
 
 /// Flags for the kernel crate alone.
-fn crate_flags(crate_dir: &Path) -> Vec<String> {
+fn crate_flags(crate_dir: &Path, generated: bool) -> Vec<String> {
     // Cargo takes two copies of a workspace for one; this also tells them apart.
     let mut flags = vec![format!("--remap-path-prefix={}=", workspace_root(crate_dir).display())];
+    if generated {
+        // The compilation of the program reports unused items.
+        flags.extend(["-Zcrate-attr=no_std".to_owned(), "-Aunused".to_owned()]);
+        return flags;
+    }
     // Rust-CUDA's kernel crates do not say that they are without the standard library.
     let root = std::fs::read_to_string(crate_dir.join("src/lib.rs"));
     let says = |line: &str| line.contains("no_std") && !line.trim_start().starts_with("//");
@@ -493,15 +584,19 @@ fn sources(built: &Built, crate_dir: &Path) -> Sources {
 
 /// Tells cargo which files the PTX depends on: every source file of the build that is no part of the
 /// registry, and the manifests beside them.
-fn rerun_if_changed(built: &Built, crate_dir: &Path) {
+fn rerun_if_changed(built: &Built, crate_dir: &Path, generated: Option<&Generated>) {
     let list = std::fs::read_to_string(&built.dep_info).unwrap_or_default();
-    for file in dependencies(&list) {
-        println!("cargo::rerun-if-changed={file}");
+    let mut files: Vec<PathBuf> = dependencies(&list).into_iter().map(PathBuf::from).collect();
+    let local = built.libraries.iter().filter(|library| library.local);
+    files.extend(local.map(|library| library.directory.join("Cargo.toml")));
+    files.push(workspace_root(crate_dir).join("Cargo.lock"));
+    if let Some(Generated { directory, inputs }) = generated {
+        files.retain(|file| !file.starts_with(directory));
+        files.extend(inputs.iter().cloned());
     }
-    for library in built.libraries.iter().filter(|library| library.local) {
-        println!("cargo::rerun-if-changed={}", library.directory.join("Cargo.toml").display());
+    for file in files {
+        println!("cargo::rerun-if-changed={}", file.display());
     }
-    println!("cargo::rerun-if-changed={}", workspace_root(crate_dir).join("Cargo.lock").display());
 }
 
 /// The files in a list of dependencies as make reads them: `target: file file`, spaces escaped.
@@ -527,7 +622,7 @@ fn dependencies(list: &str) -> Vec<String> {
 }
 
 /// Writes a file unless it already holds the text, so that what depends on it is not rebuilt.
-fn write_if_changed(path: &Path, text: &str) -> Result<(), BuildError> {
+pub(crate) fn write_if_changed(path: &Path, text: &str) -> Result<(), BuildError> {
     if std::fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
         return Ok(());
     }

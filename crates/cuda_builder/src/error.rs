@@ -37,6 +37,22 @@ pub enum BuildError {
         reason: String,
     },
 
+    /// `RUMBA_KERNELS` has a value without a meaning.
+    #[error("RUMBA_KERNELS={value} is neither `build` nor `skip`")]
+    Variable {
+        /// The value.
+        value: String,
+    },
+
+    /// A file has no kernels that can be built.
+    #[error("the kernels of {} cannot be built: {reason}", file.display())]
+    OneFile {
+        /// The file.
+        file: PathBuf,
+        /// The problem.
+        reason: String,
+    },
+
     /// The crate has no library target.
     #[error("the crate in {} has no library: kernels belong in src/lib.rs and the modules it names", directory.display())]
     NoLibrary {

@@ -9,7 +9,8 @@
 //! # }
 //! ```
 //!
-//! The program then has the text with `include_str!(env!("KERNELS"))`.
+//! The program then has the text with `include_str!(env!("KERNELS"))`. Kernels in the program's own file are built by
+//! [`build_file`].
 //!
 //! The kernel crate is a `no_std` library. Cargo compiles it and `core` to LLVM bitcode; the link
 //! stage makes PTX of that in the compiler's own LLVM. [`toolchain`] chooses the compiler and finds the
@@ -26,13 +27,15 @@ pub mod inspect;
 mod link;
 mod llvm;
 mod manifest;
+mod one_file;
+mod skip;
 mod stamp;
 mod terminal;
 pub mod toolchain;
 pub mod wheels;
 
 pub use arch::{NvvmArch, UnknownArch};
-pub use builder::{CudaBuilder, DebugInfo, Ptx, Text};
+pub use builder::{CudaBuilder, DebugInfo, Ptx, Text, build_file};
 pub use error::BuildError;
 pub use llvm::OptLevel;
 pub use rumba_llvm::LoadError;

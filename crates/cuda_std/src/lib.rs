@@ -91,7 +91,9 @@ pub use array::strided::{Dimensions, View, ViewMut};
 pub use array::vectorize;
 pub use array::{output, view};
 pub use collective::{block, groups, mma, product, tensor, warp};
-pub use cuda_std_macros::{address_space, externally_visible, gpu_only, guvectorize, kernel, reduction, vectorize};
+pub use cuda_std_macros::{
+    address_space, externally_visible, gpu_only, guvectorize, kernel, kernels, reduction, vectorize,
+};
 pub use device::{arch, bits, memory, sync, thread};
 pub use glam;
 pub use mem::{atomic, constant, heap, shared};

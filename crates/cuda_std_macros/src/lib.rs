@@ -6,6 +6,7 @@
 mod arguments;
 mod guvectorize;
 mod kernel;
+mod kernels;
 mod placement;
 mod print;
 mod reduction;
@@ -179,6 +180,28 @@ pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn vectorize(arguments: TokenStream, item: TokenStream) -> TokenStream {
     vectorize::expand(arguments.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// A module of kernels in the source file of a program, whose build script is `cuda_builder::build_file("src/main.rs")`.
+///
+/// The build script compiles the module for the device, without the rest of the file: the module names what it uses from other crates, and
+/// nothing outside of itself. On the host the module gets a constant `PTX`, which `Device::load` takes. The module stands at the top level
+/// of the file, and its package depends on `cuda_std`. A file may have several such modules; their kernels are in one PTX text.
+///
+/// ```ignore
+/// #[rumba::kernels]
+/// mod kernels {
+///     use cuda_std::prelude::*;
+///
+///     #[kernel]
+///     pub fn double(mut values: DisjointSlice<f32>) {
+///         values.each(|value| *value *= 2.0);
+///     }
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn kernels(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    kernels::expand(arguments.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Makes a function of arrays one of many: Numba's `guvectorize`, NumPy's generalized universal functions.

@@ -49,6 +49,29 @@ pub fn seal<'k>(text: &mut String, descriptions: impl IntoIterator<Item = (&'k s
     text.extend([SEAL, &hash, "\n"]);
 }
 
+/// The start of a text that stands for PTX that was not built.
+const UNBUILT: &str = "//@unbuilt ";
+
+/// The text in place of PTX that was not built, with the reason.
+///
+/// ```
+/// use rumba_ptx::foot;
+///
+/// let text = foot::unbuilt("docs.rs builds no kernels");
+/// assert_eq!(foot::reason_unbuilt(&text), Some("docs.rs builds no kernels"));
+/// assert_eq!(foot::reason_unbuilt(".version 7.0"), None);
+/// ```
+#[must_use]
+pub fn unbuilt(reason: &str) -> String {
+    format!("{UNBUILT}{}\n", reason.replace('\n', " "))
+}
+
+/// The reason why PTX was not built, if a text is in its place.
+#[must_use]
+pub fn reason_unbuilt(text: &str) -> Option<&str> {
+    Some(text.strip_prefix(UNBUILT)?.trim_end())
+}
+
 /// The hash of a text as the seal line spells it: 16 hexadecimal digits.
 fn written(text: &str) -> String {
     format!("{:016x}", hash(text.as_bytes()))

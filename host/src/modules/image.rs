@@ -5,7 +5,7 @@
 use crate::base::error::{ModuleError, Result};
 use crate::context::limits::Limits;
 use crate::modules::module::Text;
-use rumba_ptx::foot::Unsealed;
+use rumba_ptx::foot::{self, Unsealed};
 use rumba_ptx::{Target, set};
 
 /// A kernel of which no image is for the device.
@@ -91,6 +91,10 @@ fn check(name: &str, Text { ptx, sealed }: &Text) -> Result<()> {
     if ptx.trim().is_empty() {
         return Err(not_ptx("it is empty").into());
     }
+    if let Some(reason) = foot::reason_unbuilt(ptx) {
+        let remedy = "build the program again, where its kernels can be built";
+        return Err(not_ptx(&format!("its kernels were not built, since {reason}; {remedy}")).into());
+    }
     if !ptx.contains(".version") {
         return Err(not_ptx("it has no `.version` directive, with which PTX starts").into());
     }
@@ -132,6 +136,16 @@ mod tests {
         let runs = Runs { capability, ptx: newest };
         let (text, elsewhere) = image("a text", text, runs).expect("it is sealed");
         (text.ptx, elsewhere)
+    }
+
+    #[test]
+    fn a_text_in_place_of_kernels_says_why_there_are_none() {
+        for sealed in [true, false] {
+            let text = Text { ptx: foot::unbuilt("docs.rs builds no kernels"), sealed };
+            let error =
+                image("the PTX text", text, Runs { capability: (9, 0), ptx: (9, 0) }).err().expect("no kernels");
+            assert!(error.to_string().contains("were not built, since docs.rs builds no kernels"), "{error}");
+        }
     }
 
     fn missing(kernel: &str, architectures: &[&str]) -> Elsewhere {

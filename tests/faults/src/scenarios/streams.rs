@@ -8,8 +8,8 @@ use rumba::{Event, LaunchConfig, Result, Stream};
 
 use crate::World;
 
-/// How long a function of a stream may take to come.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a function of a stream may take to come: longer than a thread waits for a core on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Receives the value of a callback, which runs in any case.
 fn received<T>(receiver: &Receiver<T>) -> T {

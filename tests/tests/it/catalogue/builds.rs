@@ -29,6 +29,14 @@ pub fn builds() -> impl Iterator<Item = (&'static str, String)> {
             "BuildError::Manifest",
             BuildError::Manifest { path: folder().join("Cargo.toml"), reason: "`sm_81` is not an architecture".into() },
         ),
+        ("BuildError::Variable", BuildError::Variable { value: "no".into() }),
+        (
+            "BuildError::OneFile",
+            BuildError::OneFile {
+                file: path("heat/src/main.rs"),
+                reason: "there is no module `#[rumba::kernels] mod NAME { .. }` at its top level".into(),
+            },
+        ),
         ("BuildError::NoLibrary", BuildError::NoLibrary { directory: folder() }),
         ("BuildError::Compile", BuildError::Compile { directory: folder(), errors: 2, diagnostics: String::new() }),
         ("BuildError::Cargo", BuildError::Cargo { directory: folder(), status: ExitStatus::from_raw(101 << 8) }),

@@ -11,7 +11,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::shell;
 
 /// Runs a command, showing that it runs and for how long; its output appears only if it fails.
-pub(crate) fn run_quietly(command: &mut Command, what: &str, limit: Duration) -> Result<()> {
+///
+/// # Errors
+/// If the command does not start, fails, or runs longer than the limit.
+pub fn run_quietly(command: &mut Command, what: &str, limit: Duration) -> Result<()> {
     let line = format!("{what}: {}", shell::describe(command));
     let bar = if std::io::stderr().is_terminal() {
         let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})").expect("the template is constant");

@@ -1,11 +1,11 @@
-//! Projects of others: what `cargo xtask new project` writes builds, and its tests pass; the programs of the book run in it; a
-//! project that exists takes the steps that the book has for it. And a crate of kernels can be packaged.
+//! Projects of others: what `cargo rumba new` and `cargo rumba init` write builds, and its tests pass; the programs of the book run
+//! in it; a project that exists takes the steps that the book has for it. And a crate of kernels can be packaged.
 //!
 //! The projects and their target folder lie in cargo's folder for tests, so that only the first run builds Rumba once more.
 
 use std::process::{Command, Output};
 
-include!("../../tests/examples/extract.rs");
+include!("../../../tests/examples/extract.rs");
 
 fn cargo(folder: &Path) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -45,6 +45,20 @@ fn succeeds(mut command: Command) -> String {
     stdout.into_owned()
 }
 
+/// A command of `cargo rumba`, for these projects' user.
+fn rumba(name: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-rumba"));
+    command.args(["rumba", name]).env("XDG_DATA_HOME", DATA).env("RUMBA_TOOLS", tools());
+    command
+}
+
+#[track_caller]
+fn fails(command: &mut Command, said: &str) {
+    let Output { status, stderr, .. } = command.output().expect("it runs");
+    let stderr = String::from_utf8_lossy(&stderr);
+    assert!(!status.success() && stderr.contains(said), "{command:?}: {stderr}");
+}
+
 /// An empty folder in cargo's for tests.
 fn fresh(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -54,12 +68,11 @@ fn fresh(name: &str) -> PathBuf {
     folder
 }
 
-/// A project as `cargo xtask new project` writes it.
+/// A project as `cargo rumba new` writes it.
 fn new_project(name: &str) -> PathBuf {
     let folder = fresh(name);
-    let mut new = Command::new(env!("CARGO_BIN_EXE_xtask"));
-    new.args(["new", "project"]).arg(&folder);
-    new.env("XDG_DATA_HOME", DATA).env("RUMBA_TOOLS", tools());
+    let mut new = rumba("new");
+    new.arg(&folder);
     assert!(succeeds(new).contains("cargo test"));
     lock(&folder);
     folder
@@ -94,10 +107,104 @@ fn a_new_project_builds_and_passes_its_tests() {
     assert!(succeeds(run).contains("the last is 5"));
 
     // A second time the path is taken.
-    let mut again = Command::new(env!("CARGO_BIN_EXE_xtask"));
-    let Output { status, stderr, .. } = again.args(["new", "project"]).arg(&folder).output().expect("it runs");
-    assert!(!status.success());
-    assert!(String::from_utf8_lossy(&stderr).contains("not empty"));
+    fails(rumba("new").arg(&folder), "not empty");
+}
+
+/// A library in a workspace, with a build script of its own, gets kernels. A program of another workspace depends on the library with one
+/// line, and launches its kernel.
+#[test]
+fn kernels_are_added_to_a_library() {
+    // Not below this workspace, of which cargo would make them members.
+    let place = tempfile::tempdir().expect("a folder");
+    let [physics, program] = ["physics", "program"].map(|name| place.path().join(name));
+    let library = physics.join("springs");
+    write(physics.join("Cargo.toml"), "[workspace]\nresolver = \"3\"\nmembers = [\"springs\"]\n");
+    for (folder, kind) in [(&library, "--lib"), (&program, "--bin")] {
+        let mut new = cargo(place.path());
+        new.args(["new", "--quiet", "--vcs", "none", kind]).arg(folder);
+        succeeds(new);
+    }
+    write(library.join("build.rs"), "fn main() {\n    println!(\"cargo::rustc-env=OWN=7\");\n}\n");
+    fails(rumba("init").arg(&physics), "cargo rumba init springs");
+    fails(rumba("init").arg(place.path()), "cargo rumba new PATH");
+    let init = || {
+        let mut init = rumba("init");
+        init.arg(&library);
+        init
+    };
+    let mut dry = init();
+    dry.arg("--dry-run");
+    assert!(succeeds(dry).contains("build_kernels();"));
+    assert!(!library.join("kernels").exists());
+    let said = succeeds(init());
+    assert!(said.contains("note: ") && said.contains("rerun-if-changed"), "{said}");
+    assert!(succeeds(init()).contains("nothing to do"));
+
+    let file = library.join("src/lib.rs");
+    let text = "pub fn triple(values: &mut [f32]) -> rumba::Result<String> {
+    let device = rumba::Device::new()?;
+    let module = device.load(include_str!(env!(\"KERNELS_PTX\")))?;
+    module.for_each(values.len(), kernels::amplify(3.0, values))?;
+    Ok(format!(\"{} on {}\", env!(\"OWN\"), device.name()))
+}
+";
+    write(file, text);
+    let manifest = std::fs::read_to_string(program.join("Cargo.toml")).expect("cargo wrote it");
+    write(
+        program.join("Cargo.toml"),
+        &with_sections(&manifest, "\n[dependencies]\nsprings = { path = \"../physics/springs\" }\n"),
+    );
+    let main = "fn main() {
+    let mut values = [1.0, 2.0];
+    let said = springs::triple(&mut values).unwrap();
+    println!(\"{values:?}, {said}\");
+}
+";
+    write(program.join("src/main.rs"), main);
+    lock(&program);
+    let run = || {
+        let mut run = cargo(Path::new("/"));
+        run.args(["run", "--quiet", "--manifest-path"]).arg(program.join("Cargo.toml")).env("RUMBA_DEVICE", "soft");
+        run
+    };
+    // Documentation and lints need no kernels; the program says so where it needs them.
+    fails(run().env("RUMBA_KERNELS", "skip"), "its kernels were not built, since RUMBA_KERNELS=skip");
+    assert!(succeeds(run()).starts_with("[3.0, 6.0], 7 on Rumba software device"));
+
+    lock(&physics);
+    let mut test = cargo(&physics);
+    test.args(["test", "--workspace"]);
+    let printed = succeeds(test);
+    for name in ["amplify_multiplies_each_element", "amplify_passes_every_check"] {
+        assert!(printed.contains(&format!("test {name} ... ok")), "{printed}");
+    }
+}
+
+/// A program with its kernels in one file: it runs, an edit reaches the device, and errors in kernels name the line of the file.
+#[test]
+fn a_program_in_one_file_runs() {
+    let folder = fresh("hello-kernels");
+    let mut new = rumba("new");
+    new.arg("--one-file").arg(&folder);
+    assert!(succeeds(new).contains("cargo run"));
+    lock(&folder);
+    let run = || {
+        let mut run = cargo(&folder);
+        run.args(["run", "--quiet"]).env("RUMBA_DEVICE", "soft");
+        run
+    };
+    assert!(succeeds(run()).starts_with("[12.0, 14.0, 16.0] on Rumba software device"));
+    let file = folder.join("src/main.rs");
+    let text = std::fs::read_to_string(&file).expect("the template has it");
+    let edited = |kernel: &str| text.replace("a * x[i];", kernel);
+    write(file.clone(), &edited("a * x[i] + 1.0;"));
+    assert!(succeeds(run()).starts_with("[13.0, 15.0, 17.0]"));
+    write(file.clone(), &edited("a * x[i] + missing;"));
+    fails(&mut run(), "src/main.rs:12:30");
+    write(file.clone(), &edited("a * x[i]; let text = \"open;"));
+    fails(&mut run(), "unterminated double quote string");
+    write(file, "fn main() {}\n");
+    fails(&mut run(), "there is no module `#[rumba::kernels] mod NAME { .. }` at its top level");
 }
 
 /// Every program of the book, in a new project of a name that the book does not have: nothing is added but the crates that a

@@ -1,36 +1,41 @@
-//! `cargo xtask new project PATH`: a workspace of one's own with a kernel, a program, tests and a CI file.
+//! `cargo rumba new PATH`: a workspace of one's own with a kernel, a program, tests and a CI file.
 //!
-//! The files are `xtask/templates/project`, which `cargo generate` reads too: its placeholders are filled in here. Nothing of
+//! The files are `templates/project` of this crate, which `cargo generate` reads too: its placeholders are filled in here. Nothing of
 //! the project is built.
 
-use crate::{shell, soft};
+use crate::soft;
+use crate::source::{LIBRARIES, Source};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 
 /// Begin a project of your own: a workspace with a kernel, a program, tests and a CI file
 ///
-/// Rumba is not on crates.io yet. The project depends on this clone by its path, or with `--git` on a repository that
-/// others can reach too. `cargo generate --git URL xtask/templates/project` makes the same files.
-#[derive(clap::Args)]
+/// Rumba is not on crates.io yet. The project depends on Rumba's sources by their path, or with `--git` on a repository that
+/// others can reach too. `cargo generate --git URL crates/cargo-rumba/templates/project` makes the same files.
+#[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  cargo xtask new project ../heat && cd ../heat && cargo test
-  cargo xtask new project ../heat --git https://example.org/rumba.git")]
-pub(super) struct Args {
+  cargo rumba new ../heat && cd ../heat && cargo test
+  cargo rumba new --one-file hello && cd hello && cargo run
+  cargo rumba new ../heat --git https://example.org/rumba.git")]
+pub struct Args {
     /// The folder to make; its last part is the name of the package
     path: PathBuf,
-    /// Depend on Rumba by a git repository instead of by the path of this clone
+    /// A single package whose kernels stand in src/main.rs
+    #[arg(long)]
+    one_file: bool,
+    /// Depend on Rumba by a git repository instead of by the path of its sources
     #[arg(long, value_name = "URL")]
     git: Option<String>,
 }
 
 macro_rules! files {
-    ($($path:literal),* $(,)?) => {
-        &[$(($path, include_str!(concat!("../../templates/project/", $path)))),*]
+    ($folder:literal: $($path:literal),* $(,)?) => {
+        &[$(($path, include_str!(concat!("../templates/", $folder, "/", $path)))),*]
     };
 }
 
 /// The files of a project, with placeholders in them.
-const FILES: &[(&str, &str)] = files![
+const FILES: &[(&str, &str)] = files!["project":
     "Cargo.toml",
     "README.md",
     "build.rs",
@@ -43,45 +48,49 @@ const FILES: &[(&str, &str)] = files![
     ".gitignore",
 ];
 
-/// The dependencies of a project, and their folders in this clone.
-const LIBRARIES: &[(&str, &str)] =
-    &[("cuda_builder", "crates/cuda_builder"), ("cuda_std", "crates/cuda_std"), ("rumba", "crates/rumba")];
+/// The files of a program in one file.
+const ONE_FILE: &[(&str, &str)] = files!["one-file": "Cargo.toml", "build.rs", "src/main.rs"];
 
 /// The template's placeholder for the repository.
 const REPOSITORY: &str = "{{rumba_git}}";
 
-pub(super) fn run(Args { path, git }: Args) -> Result<()> {
+/// Runs the command.
+///
+/// # Errors
+/// If the folder is there and not empty, its name is none of a package, or a file cannot be written.
+pub fn run(Args { path, one_file, git }: Args) -> Result<()> {
     let path = std::path::absolute(path).context("the path of the project")?;
     let name = package_name(&path)?;
     if path.read_dir().is_ok_and(|mut entries| entries.next().is_some()) || path.is_file() {
         bail!("{} is there already and not empty; choose another path", path.display());
     }
+    let source = Source::new(git)?;
     // The project's programs load it, from where it is put now.
     soft::ensure()?;
-    for (file, text) in FILES {
+    let files = if one_file { ONE_FILE } else { FILES };
+    for (file, text) in files {
         let file = path.join(file);
         let folder = file.parent().expect("files lie in the project");
         std::fs::create_dir_all(folder).with_context(|| format!("could not make {}", folder.display()))?;
-        std::fs::write(&file, fill(text, &name, git.as_deref()))
+        std::fs::write(&file, fill(text, &name, &source))
             .with_context(|| format!("could not write {}", file.display()))?;
     }
-    let rumba = git.unwrap_or_else(|| shell::workspace().display().to_string());
-    println!("wrote {} files into {}; Rumba is {rumba}", FILES.len(), path.display());
-    println!("\nNext:\n  cd {}\n  cargo test\n  cargo run", path.display());
+    println!("wrote {} files into {}; Rumba is {source}", files.len(), path.display());
+    let test = if one_file { "" } else { "  cargo test\n" };
+    println!("\nNext:\n  cd {}\n{test}  cargo run", path.display());
     Ok(())
 }
 
 /// A file of the template with its placeholders filled in.
-fn fill(text: &str, name: &str, git: Option<&str>) -> String {
+fn fill(text: &str, name: &str, source: &Source) -> String {
     let mut text = text.replace("{{project-name}}", name);
-    if let Some(url) = git {
-        return text.replace(REPOSITORY, url);
+    for library in LIBRARIES {
+        let name = library.name;
+        let entries = source.entries(library).map(|(key, value)| format!("{key} = {value:?}")).collect::<Vec<_>>();
+        let placeholder = format!("{name} = {{ git = \"{REPOSITORY}\"");
+        text = text.replace(&placeholder, &format!("{name} = {{ {}", entries.join(", ")));
     }
-    for (library, folder) in LIBRARIES {
-        let by_path = format!("{library} = {{ path = {:?}", shell::workspace().join(folder));
-        text = text.replace(&format!("{library} = {{ git = \"{REPOSITORY}\""), &by_path);
-    }
-    text.replace(REPOSITORY, &shell::workspace().display().to_string())
+    text.replace(REPOSITORY, &source.to_string())
 }
 
 /// The last part of the path, where cargo takes it as the name of a package.
@@ -105,8 +114,8 @@ fn package_name(path: &Path) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FILES, LIBRARIES, REPOSITORY, fill, package_name};
-    use crate::shell;
+    use super::{FILES, LIBRARIES, ONE_FILE, REPOSITORY, Source, fill, package_name};
+    use crate::place;
     use std::collections::BTreeSet;
     use std::path::Path;
 
@@ -123,7 +132,7 @@ mod tests {
                 }
             }
         }
-        let root = shell::workspace().join("xtask/templates/project");
+        let root = place::sources().join("crates/cargo-rumba/templates/project");
         let mut there = BTreeSet::new();
         collect(&root, &root, &mut there);
         // This one is for `cargo generate` alone.
@@ -132,13 +141,19 @@ mod tests {
         assert_eq!(there, listed);
     }
 
+    const URL: &str = "https://example.org/rumba.git";
+
+    fn repository() -> Source {
+        Source::Repository { url: URL.to_owned(), rev: None }
+    }
+
     #[test]
     fn no_placeholder_is_left() {
-        for git in [None, Some("https://example.org/rumba.git")] {
-            for (path, text) in FILES {
-                let text = fill(text, "heat-flow", git);
+        for source in [Source::Folder(place::sources().to_owned()), repository()] {
+            for (path, text) in FILES.iter().chain(ONE_FILE) {
+                let text = fill(text, "heat-flow", &source);
                 assert!(!text.contains("{{") && !text.contains("{%"), "{path}: {text}");
-                assert!(git.is_none() || !text.contains("path = \"/"), "{path}: {text}");
+                assert!(matches!(source, Source::Folder(_)) || !text.contains("path = \"/"), "{path}: {text}");
             }
         }
     }
@@ -146,12 +161,11 @@ mod tests {
     /// `cargo generate` takes the template for one of liquid's.
     #[test]
     fn cargo_generate_writes_the_same() {
-        let url = "https://example.org/rumba.git";
-        let values = liquid::object!({ "project-name": "heat-flow", "rumba_git": url });
+        let values = liquid::object!({ "project-name": "heat-flow", "rumba_git": URL });
         let parser = liquid::ParserBuilder::with_stdlib().build().unwrap();
         for (path, text) in FILES {
             let rendered = parser.parse(text).and_then(|template| template.render(&values));
-            assert_eq!(rendered.unwrap(), fill(text, "heat-flow", Some(url)), "{path}");
+            assert_eq!(rendered.unwrap(), fill(text, "heat-flow", &repository()), "{path}");
         }
     }
 
@@ -159,10 +173,10 @@ mod tests {
     fn libraries_are_where_the_list_says() {
         let template = FILES[0].1;
         assert_eq!(template.matches(REPOSITORY).count(), LIBRARIES.len(), "{template}");
-        for (library, folder) in LIBRARIES {
-            let manifest = shell::workspace().join(folder).join("Cargo.toml");
+        for library in LIBRARIES {
+            let manifest = place::sources().join(library.folder).join("Cargo.toml");
             let text = std::fs::read_to_string(&manifest).unwrap();
-            assert!(text.contains(&format!("name = \"{library}\"")), "{}", manifest.display());
+            assert!(text.contains(&format!("name = \"{}\"", library.name)), "{}", manifest.display());
         }
     }
 

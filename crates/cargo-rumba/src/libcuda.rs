@@ -1,29 +1,41 @@
 //! Our `libcuda.so.1`, built and laid out as programs look for NVIDIA's: the software device as the driver of any program.
 
-use crate::shell;
+use crate::{place, shell};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
+/// The name under which programs load the driver.
+pub const FILE: &str = "libcuda.so.1";
+
 /// Builds the library. The result is a folder for `LD_LIBRARY_PATH` that has `libcuda.so` and `libcuda.so.1`.
-pub(crate) fn folder() -> Result<PathBuf> {
-    let mut build = shell::cargo();
+///
+/// # Errors
+/// If the library cannot be built or copied.
+pub fn folder() -> Result<PathBuf> {
+    let folder = place::build().join("driver");
+    if !place::sources().join("Cargo.toml").is_file() && folder.join(FILE).is_file() {
+        return Ok(folder);
+    }
+    let mut build = shell::cargo_of_sources();
     build.args(["build", "--quiet", "--release", "--package", "rumba-libcuda"]);
     shell::run(&mut build)?;
-    let folder = shell::target().join("driver");
     std::fs::create_dir_all(&folder).with_context(|| format!("could not make {}", folder.display()))?;
     // A copy, under a new inode: a library that changes under a running program ends it.
-    let library = folder.join("libcuda.so.1");
+    let library = folder.join(FILE);
     if library.exists() {
         std::fs::remove_file(&library).with_context(|| format!("could not remove {}", library.display()))?;
     }
-    let built = shell::target().join("release").join("libcuda.so");
+    let built = place::build().join("release").join("libcuda.so");
     std::fs::copy(&built, &library).with_context(|| format!("could not copy {}", built.display()))?;
-    link(Path::new("libcuda.so.1"), &folder.join("libcuda.so"))?;
+    link(Path::new(FILE), &folder.join("libcuda.so"))?;
     Ok(folder)
 }
 
-/// A symbolic link, made anew.
-pub(crate) fn link(to: &Path, at: &Path) -> Result<()> {
+/// Makes a symbolic link, in place of any that is there.
+///
+/// # Errors
+/// If the system refuses it.
+pub fn link(to: &Path, at: &Path) -> Result<()> {
     if at.symlink_metadata().is_ok() {
         std::fs::remove_file(at).with_context(|| format!("could not remove {}", at.display()))?;
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask check -- PROGRAM`: programs of others, which load our `libcuda.so.1` as NVIDIA's driver.
+//! `cargo rumba check -- PROGRAM`: programs of others, which load our `libcuda.so.1` as NVIDIA's driver.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -45,12 +45,12 @@ fn write(name: &str, text: &str) -> PathBuf {
 }
 
 fn check(arguments: &[&Path]) -> (bool, String) {
-    let mut xtask = Command::new(env!("CARGO_BIN_EXE_xtask"));
-    xtask
+    let mut rumba = Command::new(env!("CARGO_BIN_EXE_cargo-rumba"));
+    rumba
         .env("CARGO", std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["check", "--"])
         .args(arguments);
-    let Output { status, stdout, stderr } = xtask.output().expect("xtask runs");
+    let Output { status, stdout, stderr } = rumba.output().expect("it runs");
     (status.success(), String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr))
 }
 

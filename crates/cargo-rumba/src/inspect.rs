@@ -1,5 +1,5 @@
-//! `cargo xtask inspect`: what a kernel became. PTX and LLVM's assembly need nothing; registers and machine code need NVIDIA's
-//! assembler and disassembler, which `cargo xtask setup` fetches where it can.
+//! `cargo rumba inspect`: what a kernel became. PTX and LLVM's assembly need nothing; registers and machine code need NVIDIA's
+//! assembler and disassembler, which `cargo rumba setup` fetches where it can.
 
 use anyhow::{Context, Result, bail};
 use comfy_table::{CellAlignment, Table, presets};
@@ -7,19 +7,19 @@ use cuda_builder::inspect::{self, Resources};
 use cuda_builder::{CudaBuilder, NvvmArch, Target, set};
 use std::path::PathBuf;
 
-use crate::{setup, shell};
+use crate::{place, setup};
 
 /// Show what a kernel became: its PTX, its machine code, its registers and memory
-#[derive(clap::Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  cargo xtask inspect                          registers, shared memory and spills of every kernel
-  cargo xtask inspect saxpy                    of one, for several architectures
-  cargo xtask inspect saxpy --ptx
-  cargo xtask inspect saxpy --sass --arch sm_90
-  cargo xtask inspect product --arch sm_80     the variant that such a device runs, of a kernel that has several
-  cargo xtask inspect saxpy --llvm
-  cargo xtask inspect --panics                 registers with messages of panics and without")]
-pub(crate) struct Args {
+  cargo rumba inspect                          registers, shared memory and spills of every kernel
+  cargo rumba inspect saxpy                    of one, for several architectures
+  cargo rumba inspect saxpy --ptx
+  cargo rumba inspect saxpy --sass --arch sm_90
+  cargo rumba inspect product --arch sm_80     the variant that such a device runs, of a kernel that has several
+  cargo rumba inspect saxpy --llvm
+  cargo rumba inspect --panics                 registers with messages of panics and without")]
+pub struct Args {
     /// The kernel [default: a table of all]
     kernel: Option<String>,
     /// Print its PTX
@@ -40,18 +40,22 @@ pub(crate) struct Args {
     /// The device's architecture, such as sm_90 [default: sm_90; for one kernel's statistics several]
     #[arg(long)]
     arch: Option<NvvmArch>,
-    /// Directory of the kernel crate
-    #[arg(long = "crate", value_name = "PATH", default_value = "kernels-gpu")]
-    path: PathBuf,
+    /// Directory of the kernel crate [default: the project's]
+    #[arg(long = "crate", value_name = "PATH")]
+    path: Option<PathBuf>,
 }
 
 /// The architectures compared, those among them that the kernels run on: Turing, Ampere, Hopper, Blackwell for data
 /// centres and for desks.
 const ARCHITECTURES: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"];
 
-pub(crate) fn run(args: Args) -> Result<()> {
+/// Runs the command.
+///
+/// # Errors
+/// If the kernels do not compile, there is no kernel of this name, or a tool of NVIDIA's is missing.
+pub fn run(args: Args) -> Result<()> {
     setup::ensure()?;
-    let path = if args.path.is_absolute() { args.path } else { shell::workspace().join(args.path) };
+    let path = place::kernels(args.path.as_deref())?;
     let hopper: NvvmArch = "sm_90".parse().expect("the name of an architecture");
     if args.panics {
         return panics(CudaBuilder::new(path), args.arch.unwrap_or(hopper));
@@ -140,7 +144,7 @@ fn newest(floors: &[Target]) -> Result<NvvmArch> {
 
 /// Prints LLVM's assembly, of one kernel or of all; of several architectures, of those that a device runs the newest.
 fn llvm(builder: CudaBuilder, kernel: Option<&str>, arch: Option<NvvmArch>) -> Result<()> {
-    let ptx = shell::target().join("ptx/llvm.ptx");
+    let ptx = place::output().join("ptx/llvm.ptx");
     let built = builder.emit_llvm_ir(true).copy_to(ptx).build()?;
     let file = built.path.with_extension("ll");
     let text = std::fs::read_to_string(&file).with_context(|| format!("could not read {}", file.display()))?;
@@ -170,7 +174,7 @@ fn llvm(builder: CudaBuilder, kernel: Option<&str>, arch: Option<NvvmArch>) -> R
 fn panics(builder: CudaBuilder, arch: NvvmArch) -> Result<()> {
     let resources = |builder: CudaBuilder| anyhow::Ok(inspect::resources(&builder.build()?.text, arch)?);
     let loud = resources(builder.clone())?;
-    let silent_ptx = shell::target().join("ptx/silent.ptx");
+    let silent_ptx = place::output().join("ptx/silent.ptx");
     let silent = resources(builder.panic_messages(false).copy_to(silent_ptx))?;
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);

@@ -1,4 +1,4 @@
-//! `cargo xtask build-ptx`: kernels to PTX, from the command line.
+//! `cargo rumba build-ptx`: kernels to PTX, from the command line.
 //!
 //! How PTX is made is `cuda_builder`'s business; this chooses the crate and the file and reports.
 
@@ -9,21 +9,21 @@ use anyhow::{Context, Result};
 use cuda_builder::inspect::{self, Resources};
 use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch, OptLevel, Ptx, set};
 
-use crate::shell;
+use crate::place;
 
 /// Build a crate of kernels to PTX; print the file, its hash and the kernels in it
-#[derive(clap::Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  cargo xtask build-ptx                            the gallery, to target/ptx/kernels_gpu.ptx
-  cargo xtask build-ptx --arch sm_90               for compute capability 9.0 and later
-  cargo xtask build-ptx --crate ../mine -o k.ptx   another crate, to another file
-  cargo xtask build-ptx --stats                    registers, spills and shared memory of each kernel")]
-pub(crate) struct Args {
+  cargo rumba build-ptx                            the project's kernels, to target/ptx/CRATE.ptx
+  cargo rumba build-ptx --arch sm_90               for compute capability 9.0 and later
+  cargo rumba build-ptx --crate ../mine -o k.ptx   another crate, to another file
+  cargo rumba build-ptx --stats                    registers, spills and shared memory of each kernel")]
+pub struct Args {
     /// Virtual architecture of kernels that state none, such as sm_80 [default: what the crate states, or the oldest that the kernels allow]
     #[arg(long, value_name = "sm_NN")]
     arch: Option<NvvmArch>,
 
-    /// Directory of the kernel crate [default: kernels-gpu]
+    /// Directory of the kernel crate [default: the project's]
     #[arg(long = "crate", value_name = "PATH")]
     path: Option<PathBuf>,
 
@@ -72,12 +72,16 @@ pub(crate) struct Args {
     stats: bool,
 }
 
-pub(crate) fn run(args: Args) -> Result<()> {
-    let path = args.path.clone().unwrap_or_else(|| shell::workspace().join("kernels-gpu"));
+/// Runs the command.
+///
+/// # Errors
+/// If the kernels do not compile or a file cannot be written.
+pub fn run(args: Args) -> Result<()> {
+    let path = place::kernels(args.path.as_deref())?;
     let path = path.canonicalize().with_context(|| format!("there is no directory {}", path.display()))?;
     let output = args.output.clone().unwrap_or_else(|| default_output(&path));
     let mut builder = CudaBuilder::new(&path)
-        .target_dir(shell::target().join("cuda-builder"))
+        .target_dir(place::output().join("cuda-builder"))
         .copy_to(output)
         .ftz(args.ftz)
         .fast_math(args.fast_math)
@@ -104,16 +108,10 @@ pub(crate) fn run(args: Args) -> Result<()> {
     report(&ptx, args.stats)
 }
 
-/// Builds the gallery's kernels, as `run` does without arguments.
-pub(crate) fn gallery() -> Result<()> {
-    let path = shell::workspace().join("kernels-gpu");
-    CudaBuilder::new(&path).target_dir(shell::target().join("cuda-builder")).copy_to(default_output(&path)).build()?;
-    Ok(())
-}
-
-fn default_output(crate_dir: &Path) -> PathBuf {
+/// The file of a crate's PTX.
+pub fn default_output(crate_dir: &Path) -> PathBuf {
     let name = crate_dir.file_name().unwrap_or_default().to_string_lossy().replace('-', "_");
-    shell::target().join("ptx").join(name).with_extension("ptx")
+    place::output().join("ptx").join(name).with_extension("ptx")
 }
 
 fn report(ptx: &Ptx, stats: bool) -> Result<()> {

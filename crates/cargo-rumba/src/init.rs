@@ -1,0 +1,301 @@
+//! `cargo rumba init`: kernels for a package that exists. The command works out every change before it writes the first.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use cargo_metadata::{Metadata, Package, TargetKind};
+use cargo_rumba::source::{CUDA_BUILDER, CUDA_STD, Library, RUMBA, Source};
+use cargo_rumba::{setup, soft};
+use toml_edit::{DocumentMut, InlineTable, Item, Table, value};
+
+use crate::project;
+
+/// Add kernels to the package in this folder: a kernel crate, its build, a first kernel and its tests
+///
+/// Files and dependencies that are there stay as they are, so the command can be repeated. The package may be a program, a
+/// library or a member of a workspace.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  cargo rumba init && cargo test
+  cargo rumba init --dry-run                 show the changes, and make none
+  cargo rumba init crates/simulation         a member of a workspace
+  cargo rumba init --kernels gpu             the kernel crate into the folder gpu
+  cargo rumba init --git https://example.org/rumba.git")]
+pub(crate) struct Args {
+    /// The folder of the package
+    #[arg(default_value = ".")]
+    path: PathBuf,
+    /// The folder of the kernel crate, in the package
+    #[arg(long, value_name = "FOLDER", default_value = "kernels")]
+    kernels: String,
+    /// Show the changes, and make none
+    #[arg(long)]
+    dry_run: bool,
+    /// Depend on Rumba by a git repository instead of by the path of its sources
+    #[arg(long, value_name = "URL")]
+    git: Option<String>,
+}
+
+const KERNELS: &str = include_str!("../templates/init/kernels.rs");
+const TEST: &str = include_str!("../templates/init/test.rs");
+const CHECKS: &str = include_str!("../templates/init/checks.rs");
+const BUILD: &str = include_str!("../templates/init/build.rs");
+const BUILD_KERNELS: &str = include_str!("../templates/init/build_kernels.rs");
+
+/// Packages whose optimised code makes builds of kernels faster.
+const OPTIMISED: [&str; 2] = ["rumba-ptx", "cuda_builder"];
+
+/// A file that is written.
+#[derive(Debug)]
+struct Change {
+    file: PathBuf,
+    /// The text before, of a file that is there.
+    before: Option<String>,
+    after: String,
+}
+
+impl fmt::Display for Change {
+    /// "add FILE", or "edit FILE" with the lines that are added.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = self.file.display();
+        let Some(before) = &self.before else {
+            return write!(f, "add  {file}");
+        };
+        write!(f, "edit {file}")?;
+        let mut before = before.lines().peekable();
+        for line in self.after.lines() {
+            if before.peek() == Some(&line) {
+                before.next();
+            } else if !line.is_empty() {
+                write!(f, "\n       + {line}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn run(args: Args) -> Result<()> {
+    let path = args.path.canonicalize().with_context(|| format!("there is no folder {}", args.path.display()))?;
+    let metadata = project::metadata(&path).context(
+        "`init` adds kernels to a package that exists; `cargo init` begins a package, `cargo rumba new PATH` a whole project",
+    )?;
+    let package = package_in(&metadata, &path)?;
+    let source = Source::new(args.git)?;
+    let plan = Plan { package, metadata: &metadata, kernels: &args.kernels, source: &source };
+    let changes = plan.changes()?;
+    for change in &changes {
+        println!("{change}");
+    }
+    for note in plan.notes()? {
+        println!("note: {note}");
+    }
+    if args.dry_run {
+        println!("nothing was written (--dry-run)");
+        return Ok(());
+    }
+    for Change { file, after, .. } in &changes {
+        let folder = file.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder).with_context(|| format!("could not make {}", folder.display()))?;
+        std::fs::write(file, after).with_context(|| format!("could not write {}", file.display()))?;
+    }
+    if changes.is_empty() {
+        println!("nothing to do: {} has kernels", package.name);
+    }
+    setup::ensure()?;
+    // Programs load it, from where it is put now.
+    soft::ensure()?;
+    println!("\nNext:\n  cargo test --package {}\n", package.name);
+    println!("A launch from your own code:\n{LAUNCH}");
+    Ok(())
+}
+
+/// The lines of a program that launches the first kernel.
+const LAUNCH: &str = "  use rumba::prelude::*;
+
+  let module = Device::new()?.load(include_str!(env!(\"KERNELS_PTX\")))?;
+  module.for_each(values.len(), kernels::amplify(3.0, &mut values))?;";
+
+/// The package whose manifest lies in a folder.
+fn package_in<'m>(metadata: &'m Metadata, path: &Path) -> Result<&'m Package> {
+    let packages = metadata.workspace_packages();
+    if let Some(package) = packages.iter().find(|package| project::folder(package) == path) {
+        return Ok(package);
+    }
+    let members: Vec<String> = packages
+        .iter()
+        .map(|package| {
+            let folder = project::folder(package);
+            format!("\n  cargo rumba init {}", folder.strip_prefix(path).unwrap_or(&folder).display())
+        })
+        .collect();
+    bail!("{} is the folder of no package; the packages of its workspace are:{}", path.display(), members.concat())
+}
+
+/// The changes of one package.
+struct Plan<'a> {
+    package: &'a Package,
+    metadata: &'a Metadata,
+    kernels: &'a str,
+    source: &'a Source,
+}
+
+impl Plan<'_> {
+    fn changes(&self) -> Result<Vec<Change>> {
+        let folder = project::folder(self.package);
+        let kernels = folder.join(self.kernels);
+        let mut changes = Vec::new();
+        let mut add = |file: PathBuf, text: String| {
+            if !file.exists() {
+                changes.push(Change { file, before: None, after: text });
+            }
+        };
+        let manifest = kernels.join("Cargo.toml");
+        let is_new = !manifest.exists();
+        if is_new {
+            if kernels.exists() {
+                bail!("{} exists and is no package; name another folder with --kernels", kernels.display());
+            }
+            add(manifest, self.kernel_manifest());
+            add(kernels.join("src/lib.rs"), KERNELS.to_owned());
+            add(folder.join("tests/kernels.rs"), TEST.to_owned());
+            add(folder.join("tests/kernel_checks.rs"), CHECKS.to_owned());
+        } else {
+            let metadata = project::metadata(&kernels)?;
+            if !project::is_kernel_crate(package_in(&metadata, &kernels)?) {
+                bail!(
+                    "{} is no kernel crate: it does not depend on cuda_std; name another folder with --kernels",
+                    kernels.display()
+                );
+            }
+        }
+        let root = self.metadata.workspace_root.as_std_path().join("Cargo.toml");
+        let own = folder.join("Cargo.toml");
+        let mut edit = |file: &Path, edited: &dyn Fn(&mut DocumentMut) -> Result<()>| {
+            let before = std::fs::read_to_string(file).with_context(|| format!("could not read {}", file.display()))?;
+            let known = changes.iter().position(|change| change.file == file);
+            let text = known.map_or(&before, |index| &changes[index].after);
+            let mut document: DocumentMut = text.parse().with_context(|| format!("in {}", file.display()))?;
+            edited(&mut document).with_context(|| format!("in {}", file.display()))?;
+            let after = document.to_string();
+            match known {
+                Some(index) => changes[index].after = after,
+                None if after != before => changes.push(Change { file: file.to_owned(), before: Some(before), after }),
+                None => {}
+            }
+            anyhow::Ok(())
+        };
+        edit(&own, &|document| self.depend(document))?;
+        edit(&root, &|document| {
+            if own == root && !document.contains_key("workspace") {
+                let workspace = table(document.as_table_mut(), "workspace")?;
+                workspace.insert("members", value(toml_edit::Array::from_iter([self.kernels])));
+            }
+            optimise(document)
+        })?;
+        let build = self.build_script();
+        let before = build.exists().then(|| std::fs::read_to_string(&build)).transpose();
+        let before = before.with_context(|| format!("could not read {}", build.display()))?;
+        if let Some(after) = self.edited_script(before.as_deref(), &build)? {
+            changes.push(Change { file: build, before, after });
+        }
+        Ok(changes)
+    }
+
+    /// What the changes mean for the package, where it is easily missed.
+    fn notes(&self) -> Result<Vec<String>> {
+        let build = self.build_script();
+        let Ok(text) = std::fs::read_to_string(&build) else { return Ok(Vec::new()) };
+        let names_files = text.contains("rerun-if") || text.contains("cuda_builder");
+        let note = "cargo runs it again when the kernels change, and no longer when any file of the package does: name the files that \
+                    it reads with `cargo::rerun-if-changed=FILE`";
+        Ok(if names_files { Vec::new() } else { vec![format!("{}: {note}", build.display())] })
+    }
+
+    fn build_script(&self) -> PathBuf {
+        let script = self.package.targets.iter().find(|target| target.kind.contains(&TargetKind::CustomBuild));
+        match script {
+            Some(target) => target.src_path.clone().into_std_path_buf(),
+            None => project::folder(self.package).join("build.rs"),
+        }
+    }
+
+    /// The manifest of the kernel crate.
+    fn kernel_manifest(&self) -> String {
+        let name = &self.package.name;
+        format!(
+            "[package]\nname = \"{name}-kernels\"\nversion = \"0.1.0\"\nedition = \"2024\"\ndescription = \"CUDA kernels in Rust\"\n\
+             publish = false\n\n[lib]\ndoctest = false\n\n[dependencies]\ncuda_std = {}\n",
+            self.dependency(&CUDA_STD)
+        )
+    }
+
+    fn dependency(&self, library: &Library) -> InlineTable {
+        self.source.entries(library).map(|(key, text)| (key, toml_edit::Value::from(text))).collect()
+    }
+
+    /// Adds the dependencies of the package.
+    fn depend(&self, document: &mut DocumentMut) -> Result<()> {
+        let mut kernels = InlineTable::new();
+        let package = format!("{}-kernels", self.package.name);
+        kernels.insert("package", package.into());
+        kernels.insert("path", self.kernels.into());
+        let mut runtime = self.dependency(&RUMBA);
+        runtime.insert("default-features", false.into());
+        for (section, name, dependency) in [
+            ("dependencies", "kernels", kernels),
+            ("dependencies", "rumba", runtime),
+            ("build-dependencies", "cuda_builder", self.dependency(&CUDA_BUILDER)),
+        ] {
+            let dependencies = table(document.as_table_mut(), section)?;
+            if !dependencies.contains_key(name) {
+                dependencies.insert(name, value(dependency));
+            }
+        }
+        Ok(())
+    }
+
+    /// The build script with the build of the kernels, or nothing if it has that.
+    fn edited_script(&self, before: Option<&str>, file: &Path) -> Result<Option<String>> {
+        let before = before.unwrap_or_else(|| if file.exists() { "" } else { BUILD });
+        let function = BUILD_KERNELS.replace("{{kernels}}", self.kernels);
+        if before == BUILD {
+            return Ok(Some(format!("{BUILD}{function}")));
+        }
+        if before.contains("cuda_builder") {
+            return Ok(None);
+        }
+        let body = before.find("fn main(").and_then(|main| Some(main + before[main..].find('{')? + 1));
+        let Some(body) = body else {
+            bail!("{} has no function `main`; write these lines into the build script:\n{function}", file.display());
+        };
+        let (head, rest) = before.split_at(body);
+        Ok(Some(format!("{head}\n    build_kernels();{rest}{function}")))
+    }
+}
+
+/// A table of a manifest, made if it is not there.
+fn table<'t>(parent: &'t mut Table, name: &str) -> Result<&'t mut Table> {
+    let item = parent.entry(name).or_insert_with(|| Item::Table(Table::new()));
+    item.as_table_mut().with_context(|| format!("`{name}` is no table with a header `[{name}]`"))
+}
+
+/// Optimises the builder of kernels in builds for development.
+fn optimise(document: &mut DocumentMut) -> Result<()> {
+    let mut parent = document.as_table_mut();
+    for name in ["profile", "dev", "package"] {
+        let is_new = !parent.contains_key(name);
+        parent = table(parent, name)?;
+        if is_new {
+            // `[profile.dev.package]` alone.
+            parent.set_implicit(name != "package");
+        }
+    }
+    for package in OPTIMISED {
+        if !parent.contains_key(package) {
+            let level: InlineTable = [("opt-level", toml_edit::Value::from(1))].into_iter().collect();
+            parent.insert(package, value(level));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! Where things are: the sources of Rumba, the folders for files that commands make, and the kernels of the project at hand.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use anyhow::Result;
+
+/// The folders of a program with these commands.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// How users call the program: `cargo rumba` or `cargo xtask`.
+    pub program: &'static str,
+    /// The root of Rumba's sources.
+    pub sources: PathBuf,
+    /// The target folder for builds of Rumba's sources.
+    pub build: PathBuf,
+    /// Returns the folder for files that commands make for the user.
+    pub output: fn() -> PathBuf,
+    /// Returns the kernel crate of commands that are not told one.
+    pub kernels: fn() -> Result<PathBuf>,
+}
+
+static PLACE: OnceLock<Place> = OnceLock::new();
+
+/// States the folders, once, at the start of the program.
+pub fn set(place: Place) {
+    // A second call would move folders under commands that have used them.
+    assert!(PLACE.set(place).is_ok(), "the folders are stated once");
+}
+
+/// The folders. Tests of this crate use those of the clone that they are in.
+fn place() -> &'static Place {
+    PLACE.get_or_init(|| Place {
+        program: "cargo rumba",
+        sources: compiled_sources().to_owned(),
+        build: compiled_sources().join("target"),
+        output: || compiled_sources().join("target"),
+        kernels: || Ok(compiled_sources().join("kernels-gpu")),
+    })
+}
+
+/// The root of the sources that this crate was compiled from.
+pub fn compiled_sources() -> &'static Path {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+    root.expect("the crate is two folders below the root of the sources")
+}
+
+/// How users call the program.
+pub fn program() -> &'static str {
+    place().program
+}
+
+/// The root of Rumba's sources.
+pub fn sources() -> &'static Path {
+    &place().sources
+}
+
+/// The target folder for builds of Rumba's sources.
+pub fn build() -> &'static Path {
+    &place().build
+}
+
+/// The folder for files that commands make for the user.
+pub fn output() -> PathBuf {
+    (place().output)()
+}
+
+/// The kernel crate of a command: the folder that the user names, or the kernels of the project at hand.
+pub fn kernels(named: Option<&Path>) -> Result<PathBuf> {
+    named.map_or_else(place().kernels, |folder| Ok(folder.to_owned()))
+}

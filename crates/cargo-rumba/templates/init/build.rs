@@ -1,0 +1,5 @@
+//! Builds the kernels.
+
+fn main() {
+    build_kernels();
+}
