@@ -3,13 +3,11 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::manifest::Manifest;
+use crate::project::{self, Metadata, Package};
 use anyhow::{Context, Result, bail};
-use cargo_metadata::{Metadata, Package, TargetKind};
 use cargo_rumba::source::{CUDA_BUILDER, CUDA_STD, Library, RUMBA, Source};
 use cargo_rumba::{setup, soft};
-use toml_edit::{DocumentMut, InlineTable, Item, Table, value};
-
-use crate::project;
 
 /// Add kernels to the package in this folder: a kernel crate, its build, a first kernel and its tests
 ///
@@ -118,11 +116,11 @@ const LAUNCH: &str = "  use rumba::prelude::*;
 
 /// The package whose manifest lies in a folder.
 fn package_in<'m>(metadata: &'m Metadata, path: &Path) -> Result<&'m Package> {
-    let packages = metadata.workspace_packages();
-    if let Some(package) = packages.iter().find(|package| project::folder(package) == path) {
+    if let Some(package) = metadata.packages.iter().find(|package| project::folder(package) == path) {
         return Ok(package);
     }
-    let members: Vec<String> = packages
+    let members: Vec<String> = metadata
+        .packages
         .iter()
         .map(|package| {
             let folder = project::folder(package);
@@ -169,30 +167,23 @@ impl Plan<'_> {
                 );
             }
         }
-        let root = self.metadata.workspace_root.as_std_path().join("Cargo.toml");
+        let root = self.metadata.workspace_root.join("Cargo.toml");
         let own = folder.join("Cargo.toml");
-        let mut edit = |file: &Path, edited: &dyn Fn(&mut DocumentMut) -> Result<()>| {
-            let before = std::fs::read_to_string(file).with_context(|| format!("could not read {}", file.display()))?;
-            let known = changes.iter().position(|change| change.file == file);
-            let text = known.map_or(&before, |index| &changes[index].after);
-            let mut document: DocumentMut = text.parse().with_context(|| format!("in {}", file.display()))?;
-            edited(&mut document).with_context(|| format!("in {}", file.display()))?;
-            let after = document.to_string();
-            match known {
-                Some(index) => changes[index].after = after,
-                None if after != before => changes.push(Change { file: file.to_owned(), before: Some(before), after }),
-                None => {}
+        let mut manifest = Manifest::read(&own)?;
+        self.depend(&mut manifest)?;
+        if own == root {
+            if !manifest.has(&["workspace"]) {
+                manifest.add(&["workspace"], "members", &format!("[{:?}]", self.kernels))?;
             }
-            anyhow::Ok(())
-        };
-        edit(&own, &|document| self.depend(document))?;
-        edit(&root, &|document| {
-            if own == root && !document.contains_key("workspace") {
-                let workspace = table(document.as_table_mut(), "workspace")?;
-                workspace.insert("members", value(toml_edit::Array::from_iter([self.kernels])));
-            }
-            optimise(document)
-        })?;
+        } else {
+            let mut of_workspace = Manifest::read(&root)?;
+            optimise(&mut of_workspace)?;
+            changes.extend(edited(of_workspace));
+        }
+        if own == root {
+            optimise(&mut manifest)?;
+        }
+        changes.extend(edited(manifest));
         let build = self.build_script();
         let before = build.exists().then(|| std::fs::read_to_string(&build)).transpose();
         let before = before.with_context(|| format!("could not read {}", build.display()))?;
@@ -213,9 +204,9 @@ impl Plan<'_> {
     }
 
     fn build_script(&self) -> PathBuf {
-        let script = self.package.targets.iter().find(|target| target.kind.contains(&TargetKind::CustomBuild));
+        let script = self.package.targets.iter().find(|target| target.is("custom-build"));
         match script {
-            Some(target) => target.src_path.clone().into_std_path_buf(),
+            Some(target) => target.src_path.clone(),
             None => project::folder(self.package).join("build.rs"),
         }
     }
@@ -230,29 +221,20 @@ impl Plan<'_> {
         )
     }
 
-    fn dependency(&self, library: &Library) -> InlineTable {
-        self.source.entries(library).map(|(key, text)| (key, toml_edit::Value::from(text))).collect()
+    /// A dependency on a library, as manifests write it.
+    fn dependency(&self, library: &Library) -> String {
+        let entries: Vec<String> =
+            self.source.entries(library).map(|(key, text)| format!("{key} = {text:?}")).collect();
+        format!("{{ {} }}", entries.join(", "))
     }
 
     /// Adds the dependencies of the package.
-    fn depend(&self, document: &mut DocumentMut) -> Result<()> {
-        let mut kernels = InlineTable::new();
-        let package = format!("{}-kernels", self.package.name);
-        kernels.insert("package", package.into());
-        kernels.insert("path", self.kernels.into());
-        let mut runtime = self.dependency(&RUMBA);
-        runtime.insert("default-features", false.into());
-        for (section, name, dependency) in [
-            ("dependencies", "kernels", kernels),
-            ("dependencies", "rumba", runtime),
-            ("build-dependencies", "cuda_builder", self.dependency(&CUDA_BUILDER)),
-        ] {
-            let dependencies = table(document.as_table_mut(), section)?;
-            if !dependencies.contains_key(name) {
-                dependencies.insert(name, value(dependency));
-            }
-        }
-        Ok(())
+    fn depend(&self, manifest: &mut Manifest) -> Result<()> {
+        let kernels = format!("{{ package = \"{}-kernels\", path = {:?} }}", self.package.name, self.kernels);
+        let runtime = self.dependency(&RUMBA).replace(" }", ", default-features = false }");
+        manifest.add(&["dependencies"], "kernels", &kernels)?;
+        manifest.add(&["dependencies"], "rumba", &runtime)?;
+        manifest.add(&["build-dependencies"], "cuda_builder", &self.dependency(&CUDA_BUILDER))
     }
 
     /// The build script with the build of the kernels, or nothing if it has that.
@@ -274,28 +256,12 @@ impl Plan<'_> {
     }
 }
 
-/// A table of a manifest, made if it is not there.
-fn table<'t>(parent: &'t mut Table, name: &str) -> Result<&'t mut Table> {
-    let item = parent.entry(name).or_insert_with(|| Item::Table(Table::new()));
-    item.as_table_mut().with_context(|| format!("`{name}` is no table with a header `[{name}]`"))
+/// Optimises the builder of kernels in builds for development.
+fn optimise(manifest: &mut Manifest) -> Result<()> {
+    OPTIMISED.iter().try_for_each(|package| manifest.add(&["profile", "dev", "package"], package, "{ opt-level = 1 }"))
 }
 
-/// Optimises the builder of kernels in builds for development.
-fn optimise(document: &mut DocumentMut) -> Result<()> {
-    let mut parent = document.as_table_mut();
-    for name in ["profile", "dev", "package"] {
-        let is_new = !parent.contains_key(name);
-        parent = table(parent, name)?;
-        if is_new {
-            // `[profile.dev.package]` alone.
-            parent.set_implicit(name != "package");
-        }
-    }
-    for package in OPTIMISED {
-        if !parent.contains_key(package) {
-            let level: InlineTable = [("opt-level", toml_edit::Value::from(1))].into_iter().collect();
-            parent.insert(package, value(level));
-        }
-    }
-    Ok(())
+/// The change of a manifest, if there is one.
+fn edited(Manifest { file, before, text }: Manifest) -> Option<Change> {
+    (text != before).then_some(Change { file, before: Some(before), after: text })
 }

@@ -2,6 +2,7 @@
 //! project at hand are this program's own.
 
 mod init;
+mod manifest;
 mod project;
 
 use std::process::ExitCode;

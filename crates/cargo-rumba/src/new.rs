@@ -141,10 +141,8 @@ mod tests {
         assert_eq!(there, listed);
     }
 
-    const URL: &str = "https://example.org/rumba.git";
-
     fn repository() -> Source {
-        Source::Repository { url: URL.to_owned(), rev: None }
+        Source::Repository { url: "https://example.org/rumba.git".to_owned(), rev: None }
     }
 
     #[test]
@@ -158,14 +156,15 @@ mod tests {
         }
     }
 
-    /// `cargo generate` takes the template for one of liquid's.
+    /// `cargo generate` reads the template as one of liquid's. Names in double braces mean the same there.
     #[test]
-    fn cargo_generate_writes_the_same() {
-        let values = liquid::object!({ "project-name": "heat-flow", "rumba_git": URL });
-        let parser = liquid::ParserBuilder::with_stdlib().build().unwrap();
+    fn the_template_uses_plain_placeholders_only() {
         for (path, text) in FILES {
-            let rendered = parser.parse(text).and_then(|template| template.render(&values));
-            assert_eq!(rendered.unwrap(), fill(text, "heat-flow", &repository()), "{path}");
+            assert!(!text.contains("{%") && !text.contains("{#"), "{path}");
+            for placeholder in text.split("{{").skip(1) {
+                let name = placeholder.split("}}").next().unwrap_or_default();
+                assert!(["project-name", "rumba_git"].contains(&name), "{path}: {name}");
+            }
         }
     }
 

@@ -3,24 +3,59 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use cargo_metadata::{Metadata, MetadataCommand, Package};
-use cargo_rumba::place;
 use cargo_rumba::source::Source;
+use cargo_rumba::{place, shell};
 use rumba_interface::environment::cache_folder;
+use serde::Deserialize;
+
+/// The output of `cargo metadata --no-deps`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Metadata {
+    /// The packages of the workspace.
+    pub(crate) packages: Vec<Package>,
+    pub(crate) workspace_root: PathBuf,
+    target_directory: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    manifest_path: PathBuf,
+    pub(crate) targets: Vec<Target>,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Target {
+    pub(crate) kind: Vec<String>,
+    pub(crate) src_path: PathBuf,
+}
+
+impl Target {
+    /// Whether the target is of a kind, as cargo names kinds: `lib`, `bin`, `custom-build`.
+    pub(crate) fn is(&self, kind: &str) -> bool {
+        self.kind.iter().any(|own| own == kind)
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct Dependency {
+    name: String,
+}
 
 /// The workspace and the packages around a folder.
 ///
 /// # Errors
 /// With cargo's message, if there is no package or its manifest is wrong.
 pub(crate) fn metadata(folder: &Path) -> Result<Metadata> {
-    let mut command = MetadataCommand::new();
-    command.current_dir(folder).no_deps();
-    command.exec().map_err(|error| match error {
-        cargo_metadata::Error::CargoMetadata { stderr } => {
-            anyhow::anyhow!(stderr.trim_start_matches("error: ").trim_end().to_owned())
-        }
-        error => error.into(),
-    })
+    let mut cargo = shell::cargo();
+    cargo.current_dir(folder).args(["metadata", "--no-deps", "--format-version", "1"]);
+    let output = cargo.output().with_context(|| format!("could not start {}", shell::describe(&cargo)))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("{}", said.trim_start_matches("error: ").trim_end());
+    }
+    serde_json::from_slice(&output.stdout).context("`cargo metadata` printed something else than its description says")
 }
 
 /// The target folder for builds of Rumba's own sources: that of the clone, or a folder of the user's if cargo made the clone.
@@ -34,32 +69,28 @@ pub(crate) fn build_of_sources() -> PathBuf {
 /// The target folder of the project at hand; outside of projects a folder of Rumba's own.
 pub(crate) fn output() -> PathBuf {
     match metadata(Path::new(".")) {
-        Ok(metadata) => metadata.target_directory.into_std_path_buf(),
+        Ok(metadata) => metadata.target_directory,
         Err(_) => build_of_sources(),
     }
 }
 
-/// Whether a package is a kernel crate: a library that depends on the device library.
+/// Whether a package is a kernel crate: a library that depends on the device library, and not on the runtime.
 pub(crate) fn is_kernel_crate(package: &Package) -> bool {
-    let is_library = package.targets.iter().any(cargo_metadata::Target::is_lib);
-    is_library
-        && package.dependencies.iter().any(|dependency| dependency.name == "cuda_std")
-        && package.dependencies.iter().all(|dependency| dependency.name != "rumba")
+    let depends_on = |name| package.dependencies.iter().any(|dependency| dependency.name == name);
+    package.targets.iter().any(|target| target.is("lib")) && depends_on("cuda_std") && !depends_on("rumba")
 }
 
 /// The folder of a package.
 pub(crate) fn folder(package: &Package) -> PathBuf {
-    let manifest = package.manifest_path.as_std_path();
-    manifest.parent().map(Path::to_owned).unwrap_or_default()
+    package.manifest_path.parent().map(Path::to_owned).unwrap_or_default()
 }
 
 /// The kernel crate of the project at hand: the package of the current folder, or the only kernel crate of its workspace.
 pub(crate) fn kernels() -> Result<PathBuf> {
     let metadata = metadata(Path::new(".")).context("which kernels? Name the kernel crate with --crate")?;
     let current = std::env::current_dir()?;
-    let packages = metadata.workspace_packages();
     let mut crates: Vec<PathBuf> =
-        packages.into_iter().filter(|package| is_kernel_crate(package)).map(folder).collect();
+        metadata.packages.iter().filter(|package| is_kernel_crate(package)).map(folder).collect();
     if let Some(own) = crates.iter().find(|folder| current.starts_with(folder)) {
         return Ok(own.clone());
     }
@@ -67,7 +98,7 @@ pub(crate) fn kernels() -> Result<PathBuf> {
         [only] => Ok(std::mem::take(only)),
         [] => bail!(
             "{} has no kernel crate, a library that depends on cuda_std; `cargo rumba init` adds one",
-            metadata.workspace_root
+            metadata.workspace_root.display()
         ),
         several => {
             let names: Vec<String> = several.iter().map(|folder| folder.display().to_string()).collect();
