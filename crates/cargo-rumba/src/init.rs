@@ -3,11 +3,12 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::manifest::Manifest;
-use crate::project::{self, Metadata, Package};
 use anyhow::{Context, Result, bail};
 use cargo_rumba::source::{CUDA_BUILDER, CUDA_STD, Library, RUMBA, Source};
 use cargo_rumba::{setup, soft};
+
+use crate::manifest::Manifest;
+use crate::project::{self, Metadata, Package};
 
 /// Add kernels to the package in this folder: a kernel crate, its build, a first kernel and its tests
 ///
@@ -85,7 +86,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
     for change in &changes {
         println!("{change}");
     }
-    for note in plan.notes()? {
+    if let Some(note) = plan.note() {
         println!("note: {note}");
     }
     if args.dry_run {
@@ -149,18 +150,20 @@ impl Plan<'_> {
             }
         };
         let manifest = kernels.join("Cargo.toml");
-        let is_new = !manifest.exists();
-        if is_new {
+        let mut name = format!("{}-kernels", self.package.name);
+        if !manifest.exists() {
             if kernels.exists() {
                 bail!("{} exists and is no package; name another folder with --kernels", kernels.display());
             }
-            add(manifest, self.kernel_manifest());
+            add(manifest, self.kernel_manifest(&name));
             add(kernels.join("src/lib.rs"), KERNELS.to_owned());
             add(folder.join("tests/kernels.rs"), TEST.to_owned());
             add(folder.join("tests/kernel_checks.rs"), CHECKS.to_owned());
         } else {
             let metadata = project::metadata(&kernels)?;
-            if !project::is_kernel_crate(package_in(&metadata, &kernels)?) {
+            let package = package_in(&metadata, &kernels)?;
+            name.clone_from(&package.name);
+            if !project::is_kernel_crate(package) {
                 bail!(
                     "{} is no kernel crate: it does not depend on cuda_std; name another folder with --kernels",
                     kernels.display()
@@ -170,18 +173,16 @@ impl Plan<'_> {
         let root = self.metadata.workspace_root.join("Cargo.toml");
         let own = folder.join("Cargo.toml");
         let mut manifest = Manifest::read(&own)?;
-        self.depend(&mut manifest)?;
+        self.depend(&mut manifest, &name)?;
         if own == root {
             if !manifest.has(&["workspace"]) {
                 manifest.add(&["workspace"], "members", &format!("[{:?}]", self.kernels))?;
             }
+            optimise(&mut manifest)?;
         } else {
             let mut of_workspace = Manifest::read(&root)?;
             optimise(&mut of_workspace)?;
             changes.extend(edited(of_workspace));
-        }
-        if own == root {
-            optimise(&mut manifest)?;
         }
         changes.extend(edited(manifest));
         let build = self.build_script();
@@ -194,13 +195,13 @@ impl Plan<'_> {
     }
 
     /// What the changes mean for the package, where it is easily missed.
-    fn notes(&self) -> Result<Vec<String>> {
+    fn note(&self) -> Option<String> {
         let build = self.build_script();
-        let Ok(text) = std::fs::read_to_string(&build) else { return Ok(Vec::new()) };
+        let text = std::fs::read_to_string(&build).ok()?;
         let names_files = text.contains("rerun-if") || text.contains("cuda_builder");
         let note = "cargo runs it again when the kernels change, and no longer when any file of the package does: name the files that \
                     it reads with `cargo::rerun-if-changed=FILE`";
-        Ok(if names_files { Vec::new() } else { vec![format!("{}: {note}", build.display())] })
+        (!names_files).then(|| format!("{}: {note}", build.display()))
     }
 
     fn build_script(&self) -> PathBuf {
@@ -212,10 +213,9 @@ impl Plan<'_> {
     }
 
     /// The manifest of the kernel crate.
-    fn kernel_manifest(&self) -> String {
-        let name = &self.package.name;
+    fn kernel_manifest(&self, name: &str) -> String {
         format!(
-            "[package]\nname = \"{name}-kernels\"\nversion = \"0.1.0\"\nedition = \"2024\"\ndescription = \"CUDA kernels in Rust\"\n\
+            "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\ndescription = \"CUDA kernels in Rust\"\n\
              publish = false\n\n[lib]\ndoctest = false\n\n[dependencies]\ncuda_std = {}\n",
             self.dependency(&CUDA_STD)
         )
@@ -228,9 +228,9 @@ impl Plan<'_> {
         format!("{{ {} }}", entries.join(", "))
     }
 
-    /// Adds the dependencies of the package.
-    fn depend(&self, manifest: &mut Manifest) -> Result<()> {
-        let kernels = format!("{{ package = \"{}-kernels\", path = {:?} }}", self.package.name, self.kernels);
+    /// Adds the dependencies of the package, on the kernel crate of this name among others.
+    fn depend(&self, manifest: &mut Manifest, name: &str) -> Result<()> {
+        let kernels = format!("{{ package = \"{name}\", path = {:?} }}", self.kernels);
         let runtime = self.dependency(&RUMBA).replace(" }", ", default-features = false }");
         manifest.add(&["dependencies"], "kernels", &kernels)?;
         manifest.add(&["dependencies"], "rumba", &runtime)?;

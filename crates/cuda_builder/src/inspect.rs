@@ -17,7 +17,9 @@ use crate::wheels;
 #[non_exhaustive]
 pub enum InspectError {
     /// The tool is not installed.
-    #[error("{tool} is not installed: `cargo xtask setup` gets it, or install the CUDA toolkit")]
+    #[error(
+        "{tool} is not installed: `cargo rumba setup` or, in a clone of Rumba, `cargo xtask setup` gets it; so does the CUDA toolkit"
+    )]
     Missing {
         /// Its name.
         tool: &'static str,

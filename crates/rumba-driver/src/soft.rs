@@ -23,7 +23,7 @@ const VARIABLE: &str = "RUMBA_SOFT_LIBRARY";
 pub enum SoftLibraryError {
     /// There is no such library.
     #[error(
-        "there is no software device at `{path}`, {why}: `cargo xtask setup` in a clone of Rumba builds it. A program that \
+        "there is no software device at `{path}`, {why}: `cargo rumba setup` builds it, or in a clone of Rumba `cargo xtask setup`. A program that \
          uses the crate `rumba` with its feature `linked` has it in itself"
     )]
     Missing {
@@ -34,7 +34,7 @@ pub enum SoftLibraryError {
     },
     /// The file is no library, or another one.
     #[error(
-        "`{path}` is no software device, or a damaged one: {cause}. `cargo xtask setup` in a clone of Rumba builds it anew"
+        "`{path}` is no software device, or a damaged one: {cause}. `cargo rumba setup` builds it anew, or in a clone of Rumba `cargo xtask setup`"
     )]
     Damaged {
         /// The file.
@@ -44,8 +44,8 @@ pub enum SoftLibraryError {
     },
     /// The library is of another release, or has another interface.
     #[error(
-        "`{path}` is the software device of Rumba {found}, and this program is of Rumba {wanted}: `cargo xtask setup` in a \
-         clone of Rumba {wanted} builds the one that it needs"
+        "`{path}` is the software device of Rumba {found}, and this program is of Rumba {wanted}: the `cargo rumba setup` \
+         of Rumba {wanted} builds the one that it needs, or `cargo xtask setup` in a clone of this release"
     )]
     Version {
         /// The file.

@@ -69,8 +69,8 @@ fn a_library_that_is_missing() {
     };
     assert_eq!(
         said,
-        "100: Missing: there is no software device at `/nonexistent/device.so`, which RUMBA_SOFT_LIBRARY names: `cargo xtask \
-         setup` in a clone of Rumba builds it. A program that uses the crate `rumba` with its feature `linked` has it in itself"
+        "100: Missing: there is no software device at `/nonexistent/device.so`, which RUMBA_SOFT_LIBRARY names: `cargo rumba \
+         setup` builds it, or in a clone of Rumba `cargo xtask setup`. A program that uses the crate `rumba` with its feature `linked` has it in itself"
     );
 }
 
@@ -128,7 +128,8 @@ fn a_library_that_is_damaged() {
         let said = ask(&[("RUMBA_SOFT_LIBRARY", &file)])?;
         let start = format!("100: Damaged: `{}` is no software device, or a damaged one: ", file.display());
         let rest = said.strip_prefix(&start).unwrap_or_else(|| panic!("{said}"));
-        let cause = rest.strip_suffix(". `cargo xtask setup` in a clone of Rumba builds it anew");
+        let cause =
+            rest.strip_suffix(". `cargo rumba setup` builds it anew, or in a clone of Rumba `cargo xtask setup`");
         Some(cause.unwrap_or_else(|| panic!("{said}")).to_owned())
     };
     let Some(cause) = damaged(b"") else { return };
@@ -176,7 +177,8 @@ fn a_library_of_another_release() {
         let said = ask(&[("RUMBA_SOFT_LIBRARY", &library)]).expect("the parent is here");
         let expected = format!(
             "100: Version: `{}` is the software device of Rumba {release} (interface {version}), and this program is of Rumba \
-             {own} (interface {VERSION}): `cargo xtask setup` in a clone of Rumba {own} (interface {VERSION}) builds the one that it needs",
+             {own} (interface {VERSION}): the `cargo rumba setup` of Rumba {own} (interface {VERSION}) builds the one that it needs, or \
+             `cargo xtask setup` in a clone of this release",
             library.display()
         );
         assert_eq!(said, expected);
