@@ -40,7 +40,7 @@ impl Manifest {
         match lines.iter().position(|line| is_header(line)) {
             Some(at) => {
                 let rest = &lines[at + 1..];
-                // Behind the last line of the table that is not empty.
+                // The line is inserted behind the last line with text in this table.
                 let end = rest.iter().position(|line| line.trim_start().starts_with('[')).unwrap_or(rest.len());
                 let last = rest[..end].iter().rposition(|line| !line.trim().is_empty()).map_or(0, |last| last + 1);
                 lines.insert(at + 1 + last, &line);
