@@ -37,7 +37,7 @@ impl Manifest {
         let line = format!("{key} = {value}");
         let mut lines: Vec<&str> = self.text.lines().collect();
         let is_header = |text: &&str| text.split('#').next().unwrap_or_default().trim() == header;
-        match lines.iter().position(|line| is_header(line)) {
+        match lines.iter().position(is_header) {
             Some(at) => {
                 let rest = &lines[at + 1..];
                 // The line is inserted behind the last line with text in this table.
@@ -73,7 +73,7 @@ fn take(manifest: &mut Table, path: &[&str], key: &str) -> Option<Value> {
     path.iter().try_fold(manifest, |table, name| table.get_mut(*name)?.as_table_mut())?.remove(key)
 }
 
-/// The same without tables that are empty.
+/// The table without empty tables in it.
 fn without_empty(table: Table) -> Table {
     let kept = table.into_iter().map(|(key, value)| match value {
         Value::Table(table) => (key, Value::Table(without_empty(table))),
