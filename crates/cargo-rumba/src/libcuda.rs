@@ -13,7 +13,7 @@ pub const FILE: &str = "libcuda.so.1";
 /// If the library cannot be built or copied.
 pub fn folder() -> Result<PathBuf> {
     let folder = place::build().join("driver");
-    if !place::sources().join("Cargo.toml").is_file() && folder.join(FILE).is_file() {
+    if !place::has_sources() && folder.join(FILE).is_file() {
         return Ok(folder);
     }
     let mut build = shell::cargo_of_sources();

@@ -55,6 +55,11 @@ pub fn sources() -> &'static Path {
     &place().sources
 }
 
+/// Whether Rumba's sources are still where the program was built from.
+pub fn has_sources() -> bool {
+    sources().join("Cargo.toml").is_file()
+}
+
 /// The target folder for builds of Rumba's sources.
 pub fn build() -> &'static Path {
     &place().build

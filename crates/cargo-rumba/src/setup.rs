@@ -131,10 +131,7 @@ fn rustup_component(missing: &NotFound, _: bool) -> Result<Option<String>> {
 
 /// The program that manages toolchains, if it is installed.
 pub fn rustup() -> Option<PathBuf> {
-    let home = std::env::var_os("CARGO_HOME")
-        .map(PathBuf::from)
-        .or_else(|| Some(std::env::home_dir()?.join(".cargo")))
-        .map(|home| home.join("bin"));
+    let home = toolchain::cargo_home().map(|home| home.join("bin"));
     let path = std::env::var_os("PATH").unwrap_or_default();
     home.into_iter().chain(std::env::split_paths(&path)).map(|folder| folder.join("rustup")).find(|file| file.is_file())
 }

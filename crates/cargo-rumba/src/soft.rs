@@ -29,7 +29,7 @@ fn built() -> PathBuf {
 /// # Errors
 /// If the library cannot be built, or neither the library nor the sources of Rumba are there.
 pub fn ensure() -> Result<()> {
-    if !place::sources().join("Cargo.toml").is_file() {
+    if !place::has_sources() {
         return match place() {
             Some(place) if place.is_file() => Ok(()),
             _ => bail!(

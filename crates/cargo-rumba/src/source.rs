@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use cuda_builder::toolchain::cargo_home;
 
 use crate::place;
 
@@ -56,8 +57,7 @@ impl Source {
 
     /// Cargo's folder, if this program was built from one of the clones that cargo makes of repositories.
     pub fn checkouts() -> Option<PathBuf> {
-        let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-        let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")))?;
+        let home = cargo_home()?;
         place::compiled_sources().starts_with(home.join("git/checkouts")).then_some(home)
     }
 

@@ -254,32 +254,17 @@ fn the_programs_of_the_book_run_in_a_new_project() {
 }
 
 /// The command that runs the programs of the book.
-const RUN: &str = r#"
-trait Done {
-    fn done(self);
-}
-
-impl Done for () {
-    fn done(self) {}
-}
-
-impl<E: std::fmt::Display> Done for Result<(), E> {
-    fn done(self) {
-        self.unwrap_or_else(|error| panic!("{error}"));
-    }
-}
-
-fn done(outcome: impl Done) {
-    outcome.done();
-}
-
+const RUN: &str = concat!(
+    include_str!("../../../tests/examples/done.rs"),
+    r#"
 fn main() {
     for (name, program) in ALL {
         program();
         println!("ran {name}");
     }
 }
-"#;
+"#
+);
 
 /// The chapter "Adding Rumba to an existing project", step by step, on what `cargo new` makes. The first line of each block
 /// names the file that it is added to.

@@ -392,7 +392,7 @@ impl CudaBuilder {
             }
         };
         let kernels = inspect::kernels(&text).into_iter().map(str::to_owned).collect();
-        let arch = self.arch.unwrap_or(NvvmArch::Compute70);
+        let arch = self.arch.unwrap_or(NvvmArch::ALL[0]);
         Ok(Ptx { path: path.to_owned(), text, kernels, arch, libdevice: None, toolchain: None })
     }
 
@@ -555,7 +555,7 @@ fn lock(folder: &Path) -> Result<File, BuildError> {
 }
 
 /// The directory of the workspace's lock file.
-fn workspace_root(crate_dir: &Path) -> &Path {
+pub(crate) fn workspace_root(crate_dir: &Path) -> &Path {
     crate_dir.ancestors().find(|folder| folder.join("Cargo.lock").is_file()).unwrap_or(crate_dir)
 }
 

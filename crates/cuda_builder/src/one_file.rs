@@ -14,7 +14,7 @@ use std::str::FromStr;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use toml::{Table, Value};
 
-use crate::builder::write_if_changed;
+use crate::builder::{workspace_root, write_if_changed};
 use crate::error::BuildError;
 
 /// The name of the attribute.
@@ -59,18 +59,17 @@ pub(crate) fn generate(file: &Path) -> Result<Option<Generated>, BuildError> {
     let directory = out_dir.join(ATTRIBUTE);
     let manifest_file = package.join("Cargo.toml");
     let manifest = parse(&manifest_file)?;
-    let root = package.ancestors().find(|folder| folder.join("Cargo.lock").is_file()).unwrap_or(&package).to_owned();
-    let crate_manifest = crate_manifest(&manifest, &package, &root, file, &modules.names)?;
+    let root = workspace_root(&package);
+    let crate_manifest = crate_manifest(&manifest, &package, root, file, &modules.names)?;
     write_if_changed(&directory.join("Cargo.toml"), &crate_manifest)?;
     write_if_changed(&directory.join(file), &blanked(&text, &modules.ranges))?;
     // The versions of the program's dependencies. Cargo adds and removes packages of its own copy.
     let lock = root.join("Cargo.lock");
     if let Ok(text) = fs::read_to_string(&lock) {
-        let seen = directory.join("program.lock");
-        if fs::read_to_string(&seen).is_ok_and(|seen| seen == text) && directory.join("Cargo.lock").exists() {
-            // Cargo's own copy is of these versions.
-        } else {
-            write_if_changed(&directory.join("Cargo.lock"), &text)?;
+        let (own, seen) = (directory.join("Cargo.lock"), directory.join("program.lock"));
+        let is_current = own.exists() && fs::read_to_string(&seen).is_ok_and(|seen| seen == text);
+        if !is_current {
+            write_if_changed(&own, &text)?;
             write_if_changed(&seen, &text)?;
         }
     }
@@ -187,18 +186,12 @@ fn crate_manifest(
         if !is_named || name == "rumba" {
             continue;
         }
-        let mut table = match dependency {
-            Value::Table(table) => table.clone(),
-            version => Table::from_iter([("version".to_owned(), version.clone())]),
-        };
+        let mut table = as_table(dependency);
         let mut folder = package_dir;
         if table.remove("workspace").is_some() {
             let shared = workspace.and_then(|workspace| workspace.get("dependencies")?.get(name));
             let shared = shared.ok_or_else(|| wrong(&format!("the workspace has no dependency `{name}`")))?;
-            let mut merged = match shared {
-                Value::Table(table) => table.clone(),
-                version => Table::from_iter([("version".to_owned(), version.clone())]),
-            };
+            let mut merged = as_table(shared);
             if let (Some(Value::Array(features)), Some(Value::Array(more))) =
                 (merged.get_mut("features"), table.get("features"))
             {
@@ -229,6 +222,14 @@ fn crate_manifest(
         ("workspace".to_owned(), Value::Table(Table::new())),
     ]);
     Ok(crate_.to_string())
+}
+
+/// A dependency as a table, which may stand as a version alone.
+fn as_table(dependency: &Value) -> Table {
+    match dependency {
+        Value::Table(table) => table.clone(),
+        version => Table::from_iter([("version".to_owned(), version.clone())]),
+    }
 }
 
 #[cfg(test)]

@@ -212,7 +212,8 @@ fn candidates() -> Vec<Candidate> {
 }
 
 /// The folder of cargo's registry and of the programs that cargo and rustup install.
-pub(crate) fn cargo_home() -> Option<PathBuf> {
+#[must_use]
+pub fn cargo_home() -> Option<PathBuf> {
     env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")))
 }
 

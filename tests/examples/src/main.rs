@@ -10,24 +10,7 @@ mod documentation {
     include!(concat!(env!("OUT_DIR"), "/examples.rs"));
 }
 
-/// The return type of an example's `main`.
-trait Done {
-    fn done(self);
-}
-
-impl Done for () {
-    fn done(self) {}
-}
-
-impl<E: std::fmt::Display> Done for Result<(), E> {
-    fn done(self) {
-        self.unwrap_or_else(|error| panic!("{error}"));
-    }
-}
-
-fn done(outcome: impl Done) {
-    outcome.done();
-}
+include!("../done.rs");
 
 fn main() -> ExitCode {
     let (device, _) = examples::device();
