@@ -122,3 +122,14 @@ fn own_examples(command: clap::Command) -> clap::Command {
         None => command,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    /// Clap looks at a command's declaration only when somebody gives that command.
+    #[test]
+    fn every_command_is_declared_soundly() {
+        super::own_examples(super::Cli::command()).debug_assert();
+    }
+}

@@ -11,7 +11,9 @@ use crate::models;
 /// needs no password and you agree. NVIDIA's libdevice, ptxas and nvdisasm come as Python wheels, of fixed versions with
 /// known hashes, and go into a folder of Rumba's own; kernels build without them. The software device is built from this clone,
 /// for programs outside of it too. Running it again changes nothing.
+// Clap names a group of options by its type, and the flattened type has the same name.
 #[derive(clap::Args)]
+#[group(skip)]
 #[command(after_help = "Examples:
   cargo xtask setup                install what is missing
   cargo xtask setup --yes          and do not ask before sudo is used

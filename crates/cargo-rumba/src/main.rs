@@ -67,3 +67,14 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    /// Clap looks at a command's declaration only when somebody gives that command.
+    #[test]
+    fn every_command_is_declared_soundly() {
+        super::Cli::command().debug_assert();
+    }
+}
