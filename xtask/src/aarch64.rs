@@ -52,7 +52,7 @@ const EMULATED: [&str; 9] = [
     "rumba-soft",
     "rumba-driver",
     "cuda_std",
-    "rumba-host",
+    "rumba",
     "rumba-tests",
 ];
 

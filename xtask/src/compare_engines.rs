@@ -13,7 +13,7 @@ use crate::{doctor, shell};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   cargo xtask compare-engines                                 every test of the workspace
-  cargo xtask compare-engines test -p rumba-host -- streams   some of them
+  cargo xtask compare-engines test -p rumba -- streams   some of them
   cargo xtask compare-engines conformance numba               a foreign program's tests
   cargo xtask compare-engines run saxpy                       a program of the gallery
 

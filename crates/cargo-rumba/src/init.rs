@@ -231,9 +231,8 @@ impl Plan<'_> {
     /// Adds the dependencies of the package, on the kernel crate of this name among others.
     fn depend(&self, manifest: &mut Manifest, name: &str) -> Result<()> {
         let kernels = format!("{{ package = \"{name}\", path = {:?} }}", self.kernels);
-        let runtime = self.dependency(&RUMBA).replace(" }", ", default-features = false }");
         manifest.add(&["dependencies"], "kernels", &kernels)?;
-        manifest.add(&["dependencies"], "rumba", &runtime)?;
+        manifest.add(&["dependencies"], "rumba", &self.dependency(&RUMBA))?;
         manifest.add(&["build-dependencies"], "cuda_builder", &self.dependency(&CUDA_BUILDER))
     }
 

@@ -21,7 +21,7 @@ pub const CUDA_BUILDER: Library = Library { name: "cuda_builder", folder: "crate
 /// The device library.
 pub const CUDA_STD: Library = Library { name: "cuda_std", folder: "crates/cuda_std" };
 /// The runtime.
-pub const RUMBA: Library = Library { name: "rumba", folder: "crates/rumba" };
+pub const RUMBA: Library = Library { name: "rumba", folder: "host" };
 /// All of them.
 pub const LIBRARIES: [&Library; 3] = [&CUDA_BUILDER, &CUDA_STD, &RUMBA];
 

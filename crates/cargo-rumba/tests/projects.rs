@@ -299,7 +299,7 @@ fn a_project_that_exists_takes_the_steps_of_the_book() {
     }
     assert_eq!(files, 6, "the chapter has a manifest, another, three sources and the profiles");
     let mut run = cargo(Path::new("/"));
-    run.args(["run", "--quiet", "--manifest-path"]).arg(folder.join("Cargo.toml")).args(UNOPTIMISED);
+    run.args(["run", "--quiet", "--manifest-path"]).arg(folder.join("Cargo.toml")).args(LINKED);
     run.env("RUMBA_DEVICE", "soft");
     // There is no library here.
     run.env("XDG_DATA_HOME", place.path());
@@ -318,15 +318,15 @@ fn a_project_that_exists_takes_the_steps_of_the_book() {
     let helper = format!("\n[dev-dependencies]\ntest-processes = {{ path = \"{}\" }}\n", helper.display());
     write(folder.join("Cargo.toml"), &with_sections(&manifest, &helper));
     let mut run = cargo(Path::new("/"));
-    run.args(["test", "--manifest-path"]).arg(folder.join("Cargo.toml")).args(UNOPTIMISED);
+    run.args(["test", "--manifest-path"]).arg(folder.join("Cargo.toml")).args(LINKED);
     run.env("RUMBA_DEVICE", "soft").env("XDG_DATA_HOME", place.path());
     let printed = succeeds(run);
     let passed = printed.lines().filter(|line| line.starts_with("test result: ok.") && !line.contains(" 0 passed"));
     assert_eq!(passed.count(), 1, "{printed}");
 }
 
-/// The software device takes half as long to compile as with the chapter's optimisation, and these tests are short.
-const UNOPTIMISED: [&str; 2] = ["--config", "profile.dev.package.rumba-vm.opt-level=0"];
+/// The software device is in the program. It takes half as long to compile as with the chapter's optimisation, and these tests are short.
+const LINKED: [&str; 4] = ["--features", "rumba/linked", "--config", "profile.dev.package.rumba-vm.opt-level=0"];
 
 /// The manifest with what is added to its sections, and with the new ones.
 fn with_sections(manifest: &str, added: &str) -> String {
@@ -344,7 +344,7 @@ fn with_sections(manifest: &str, added: &str) -> String {
 
 /// The manifest with the crates of this workspace in place of those of the repository.
 fn from_here(manifest: &str) -> String {
-    let crates = [("rumba", "crates/rumba"), ("cuda_builder", "crates/cuda_builder"), ("cuda_std", "crates/cuda_std")];
+    let crates = [("rumba", "host"), ("cuda_builder", "crates/cuda_builder"), ("cuda_std", "crates/cuda_std")];
     let line = |line: &str| {
         let found = crates.iter().find(|(name, _)| line.starts_with(&format!("{name} = ")));
         match found {

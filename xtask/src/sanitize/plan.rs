@@ -116,7 +116,7 @@ pub(super) static MIRI: Plan = Plan {
             without: &[("soft::vmm::", "maps a file of the system's memory, which Miri cannot")],
         },
         Suite {
-            package: "rumba-host",
+            package: "rumba",
             features: &["--no-default-features"],
             files: &[],
             only: &["array::layout::", "context::uses::", "devices::split::"],
@@ -136,7 +136,7 @@ pub(super) static MIRI: Plan = Plan {
     options: &[],
     left_out: &[
         (
-            "rumba-driver, and all tests of rumba-host that use a device",
+            "rumba-driver, and all tests of rumba that use a device",
             "it loads libraries, and every call of it is a jump written in assembly (trampoline.rs); the sanitizers run these \
              tests",
         ),
@@ -171,7 +171,7 @@ pub(super) static ADDRESS: Plan = Plan {
         DRIVER,
         RUNTIME,
         Suite {
-            package: "rumba-host",
+            package: "rumba",
             features: &["--no-default-features", "--features", "linked"],
             files: &[],
             only: &[],
@@ -216,7 +216,7 @@ const DRIVER: Suite = Suite {
 };
 
 const RUNTIME: Suite = Suite {
-    package: "rumba-host",
+    package: "rumba",
     features: &["--no-default-features", "--features", "linked"],
     files: &["it"],
     only: &["leaks::", "streams::", "memory::", "in_flight::"],
@@ -234,7 +234,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ),
     ("the rest of rumba-vm", "the driver's tests run the machine with all its threads; Miri runs its shared tables"),
     (
-        "rumba-host: programs, gallery, algorithms",
+        "rumba: programs, gallery, algorithms",
         "they need the kernel toolchain, and use no more of the runtime than the tests that run",
     ),
     (
