@@ -23,6 +23,7 @@
 //! * [`array`](mod@array): arrays of several dimensions, and views of them.
 //! * [`Stream`] and [`Event`]: work that overlaps, and its time; both can be awaited. [`Graph`]: launches recorded once.
 //! * [`split()`], [`nccl`] and [`ranks`]: several devices, and several processes, that share work and exchange results.
+//! * [`interop`]: tensors of other libraries, without a copy; `python`, with the feature of that name: arrays of Python.
 //! * `algorithms`, with the feature of that name: reduce, scan, sort, histogram, transpose, random numbers.
 //! * `linalg`, with the feature of that name: products of matrices, convolutions, attention.
 //! * [`check()`]: a program under every check of the software device, for tests; [`explore`]: in every order of its threads.
@@ -43,6 +44,7 @@ mod cuda;
 #[cfg(feature = "cust")]
 pub mod cust;
 mod devices;
+pub mod interop;
 mod launch;
 #[cfg(feature = "linalg")]
 pub mod linalg;
@@ -52,6 +54,8 @@ mod streams;
 
 pub use base::{error, warning};
 pub use devices::{check, device, explore, nccl, ranks};
+#[cfg(feature = "python")]
+pub use interop::python;
 #[doc(hidden)]
 pub use launch::test_kernels;
 pub use modules::module;

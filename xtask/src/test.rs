@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
   cargo xtask test -- saxpy        only tests whose name contains saxpy
   cargo xtask test -p rumba-vm -- popc
                                    only those of one package, and only that is built
-  cargo xtask test --apps          everything of the folder apps: networks and their programs
+  cargo xtask test --apps          everything of the folder apps, networks and their programs, and a module for Python
   cargo xtask test -p training     a package of the folder apps, as any other")]
 pub(crate) struct Args {
     /// Only the tests of this package, without its doctests; may be given several times
@@ -88,7 +88,12 @@ pub(crate) fn run(args: Args) -> Result<()> {
     if is_whole && args.args.is_empty() {
         let workspace = if args.apps { Workspace::Apps } else { Workspace::Rumba };
         failed |= shell::run(workspace.cargo().args(["test", "--workspace", "--doc", "--quiet"])).is_err();
-        if !args.apps {
+        if args.apps {
+            // A project for Python, whose test compiles PyO3.
+            let mut python = Workspace::Rumba.cargo();
+            python.args(["test", "--package", "cargo-rumba", "--test", "projects", "--", "--ignored"]);
+            failed |= shell::run(&mut python).is_err();
+        } else {
             failed |= conformance::slices().inspect_err(|error| eprintln!("error: {error:#}")).is_err();
         }
     }

@@ -79,6 +79,8 @@ pub fn program_of_any_kind(options: &Options, program: &[String]) -> Result<()> 
         command.args(args).env("RUMBA_DEVICE", "soft");
         // Numba 0.61 and older look for the driver by a variable of their own.
         command.env("NUMBA_CUDA_DRIVER", driver.join(libcuda::FILE));
+        // Libraries of one process share a device, as they share a GPU.
+        command.env("RUMBA_SOFT_LIBRARY", driver.join(libcuda::FILE));
         for (variable, folder) in [("LD_LIBRARY_PATH", &driver), ("PYTHONPATH", &python)] {
             let others = std::env::var_os(variable).unwrap_or_default();
             let others = std::env::split_paths(&others).filter(|folder| !folder.as_os_str().is_empty());

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:
   cargo rumba new ../heat && cd ../heat && cargo test
   cargo rumba new --one-file hello && cd hello && cargo run
+  cargo rumba new --python waves && cd waves && pip install .
   cargo rumba new ../heat --git https://example.org/rumba.git")]
 pub struct Args {
     /// The folder to make; its last part is the name of the package
@@ -23,6 +24,9 @@ pub struct Args {
     /// A single package whose kernels stand in src/main.rs
     #[arg(long)]
     one_file: bool,
+    /// An extension module of Python, whose kernels take arrays of NumPy, PyTorch, CuPy and Numba
+    #[arg(long, conflicts_with = "one_file")]
+    python: bool,
     /// Depend on Rumba by a git repository instead of by the path of its sources
     #[arg(long, value_name = "URL")]
     git: Option<String>,
@@ -51,6 +55,17 @@ const FILES: &[(&str, &str)] = files!["project":
 /// The files of a program in one file.
 const ONE_FILE: &[(&str, &str)] = files!["one-file": "Cargo.toml", "build.rs", "src/main.rs"];
 
+/// The files of an extension module of Python.
+const PYTHON: &[(&str, &str)] = files!["python":
+    "Cargo.toml",
+    "README.md",
+    "build.rs",
+    "pyproject.toml",
+    "src/lib.rs",
+    "tests/test_saxpy.py",
+    ".gitignore",
+];
+
 /// The template's placeholder for the repository.
 const REPOSITORY: &str = "{{rumba_git}}";
 
@@ -58,7 +73,7 @@ const REPOSITORY: &str = "{{rumba_git}}";
 ///
 /// # Errors
 /// If the folder is there and not empty, its name is none of a package, or a file cannot be written.
-pub fn run(Args { path, one_file, git }: Args) -> Result<()> {
+pub fn run(Args { path, one_file, python, git }: Args) -> Result<()> {
     let path = std::path::absolute(path).context("the path of the project")?;
     let name = package_name(&path)?;
     if path.read_dir().is_ok_and(|mut entries| entries.next().is_some()) || path.is_file() {
@@ -67,7 +82,19 @@ pub fn run(Args { path, one_file, git }: Args) -> Result<()> {
     let source = Source::new(git)?;
     // The project's programs load it, from where it is put now.
     soft::ensure()?;
-    let files = if one_file { ONE_FILE } else { FILES };
+    let (files, next): (_, &[&str]) = match (one_file, python) {
+        (true, _) => (ONE_FILE, &["cargo run"]),
+        (_, true) => (
+            PYTHON,
+            &[
+                "python3 -m venv .venv && . .venv/bin/activate",
+                "pip install maturin numpy pytest",
+                "maturin develop",
+                "pytest",
+            ],
+        ),
+        _ => (FILES, &["cargo test", "cargo run"]),
+    };
     for (file, text) in files {
         let file = path.join(file);
         let folder = file.parent().expect("files lie in the project");
@@ -76,14 +103,13 @@ pub fn run(Args { path, one_file, git }: Args) -> Result<()> {
             .with_context(|| format!("could not write {}", file.display()))?;
     }
     println!("wrote {} files into {}; Rumba is {source}", files.len(), path.display());
-    let test = if one_file { "" } else { "  cargo test\n" };
-    println!("\nNext:\n  cd {}\n{test}  cargo run", path.display());
+    println!("\nNext:\n  cd {}\n  {}", path.display(), next.join("\n  "));
     Ok(())
 }
 
 /// A file of the template with its placeholders filled in.
 fn fill(text: &str, name: &str, source: &Source) -> String {
-    let mut text = text.replace("{{project-name}}", name);
+    let mut text = text.replace("{{project-name}}", name).replace("{{module-name}}", &name.replace('-', "_"));
     for library in LIBRARIES {
         let name = library.name;
         let entries = source.entries(library).map(|(key, value)| format!("{key} = {value:?}")).collect::<Vec<_>>();
@@ -104,8 +130,9 @@ fn package_name(path: &Path) -> Result<String> {
         );
     }
     // Names of the project's dependencies, and names that cargo reserves.
-    const TAKEN: &[&str] =
-        &["kernels", "rumba", "cuda_std", "cuda-std", "bytemuck", "cust", "test", "build", "core", "std", "alloc"];
+    const TAKEN: &[&str] = &[
+        "kernels", "rumba", "cuda_std", "cuda-std", "bytemuck", "cust", "test", "build", "core", "std", "alloc", "pyo3",
+    ];
     if TAKEN.contains(&name) {
         bail!("`{name}` is the name of something that the project uses; choose another, such as `my-{name}`");
     }
@@ -114,14 +141,14 @@ fn package_name(path: &Path) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FILES, LIBRARIES, ONE_FILE, REPOSITORY, Source, fill, package_name};
+    use super::{FILES, LIBRARIES, ONE_FILE, PYTHON, REPOSITORY, Source, fill, package_name};
     use crate::place;
     use std::collections::BTreeSet;
     use std::path::Path;
 
-    /// Files that are not in the list would be made by `cargo generate` only.
+    /// Files that are not in a list would be made by `cargo generate` only.
     #[test]
-    fn the_list_has_every_file_of_the_template() {
+    fn the_lists_have_every_file_of_the_templates() {
         fn collect(folder: &Path, root: &Path, files: &mut BTreeSet<String>) {
             for entry in folder.read_dir().unwrap() {
                 let path = entry.unwrap().path();
@@ -132,13 +159,15 @@ mod tests {
                 }
             }
         }
-        let root = place::sources().join("crates/cargo-rumba/templates/project");
-        let mut there = BTreeSet::new();
-        collect(&root, &root, &mut there);
-        // This one is for `cargo generate` alone.
-        assert!(there.remove("cargo-generate.toml"));
-        let listed: BTreeSet<String> = FILES.iter().map(|(path, _)| (*path).to_owned()).collect();
-        assert_eq!(there, listed);
+        for (folder, files) in [("project", FILES), ("one-file", ONE_FILE), ("python", PYTHON)] {
+            let root = place::sources().join("crates/cargo-rumba/templates").join(folder);
+            let mut there = BTreeSet::new();
+            collect(&root, &root, &mut there);
+            // This one is for `cargo generate` alone.
+            assert_eq!(there.remove("cargo-generate.toml"), folder == "project");
+            let listed: BTreeSet<String> = files.iter().map(|(path, _)| (*path).to_owned()).collect();
+            assert_eq!(there, listed);
+        }
     }
 
     fn repository() -> Source {
@@ -148,7 +177,7 @@ mod tests {
     #[test]
     fn no_placeholder_is_left() {
         for source in [Source::Folder(place::sources().to_owned()), repository()] {
-            for (path, text) in FILES.iter().chain(ONE_FILE) {
+            for (path, text) in FILES.iter().chain(ONE_FILE).chain(PYTHON) {
                 let text = fill(text, "heat-flow", &source);
                 assert!(!text.contains("{{") && !text.contains("{%"), "{path}: {text}");
                 assert!(matches!(source, Source::Folder(_)) || !text.contains("path = \"/"), "{path}: {text}");

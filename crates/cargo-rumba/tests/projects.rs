@@ -207,6 +207,100 @@ fn a_program_in_one_file_runs() {
     fails(&mut run(), "there is no module `#[rumba::kernels] mod NAME { .. }` at its top level");
 }
 
+/// An extension module of Python: its arrays are memory of the device in both directions, and mistakes are exceptions. NumPy is not
+/// needed; the tests of the project itself use it.
+#[test]
+#[ignore = "it compiles PyO3; `cargo xtask test --apps` runs it"]
+fn a_module_for_python_computes_where_the_arrays_are() {
+    let folder = fresh("shallow-waves");
+    let mut new = rumba("new");
+    new.arg("--python").arg(&folder);
+    assert!(succeeds(new).contains("maturin develop"));
+    lock(&folder);
+    let mut fetch = cargo(&folder);
+    fetch.args(["fetch", "--quiet"]).env("CARGO_NET_OFFLINE", "false");
+    succeeds(fetch);
+    let mut build = cargo(&folder);
+    // As maturin does: the interpreter has Python's symbols.
+    build.args(["build", "--quiet"]).env("PYO3_BUILD_EXTENSION_MODULE", "1");
+    succeeds(build);
+    let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("new-project-target/debug/libshallow_waves.so");
+    std::fs::copy(built, folder.join("shallow_waves.so")).expect("cargo built it");
+    let mut python = Command::new("python3");
+    python.current_dir(&folder).args(["-c", PYTHON]).env("RUMBA_DEVICE", "soft").env("XDG_DATA_HOME", DATA);
+    python.env("RUMBA_SOFT_LIBRARY", "");
+    assert!(succeeds(python).ends_with("all is as it should be\n"));
+}
+
+/// What a program in Python sees of the module.
+const PYTHON: &str = r#"
+import array, gc, shallow_waves as waves
+
+def floats(values):
+    return list(array.array("f", values.tobytes()))
+
+assert waves.device().startswith("Rumba software device")
+x, y = waves.ones(4), waves.ones(4)
+address = y.__cuda_array_interface__["data"][0]
+waves.saxpy(2.0, x, y)
+assert floats(y) == [3.0] * 4 and floats(x) == [1.0] * 4, floats(y)
+assert y.__cuda_array_interface__["data"] == (address, False)
+assert (y.shape, y.dtype, len(y), y.__dlpack_device__()) == ((4,), "float32", 4, (2, 0))
+assert repr(y) == "DeviceArray(shape=[4], dtype=float32, device=0)"
+
+# A library from before DLPack had versions, and one that has the array interface alone.
+class Old:
+    __dlpack_device__ = staticmethod(y.__dlpack_device__)
+    def __dlpack__(self, stream=None):
+        assert stream == 1
+        return y.__dlpack__(stream=stream)
+
+class Interface:
+    def __init__(self, **changes):
+        self.__cuda_array_interface__ = {**y.__cuda_array_interface__, **changes}
+
+waves.saxpy(2.0, x, Old())
+waves.saxpy(2.0, x, Interface(stream=7))
+assert floats(y) == [7.0] * 4
+waves.saxpy(1.0, Interface(data=(address, True), strides=(4,)), x)
+assert floats(x) == [8.0] * 4
+
+def fails(kind, words, *arguments):
+    try:
+        waves.saxpy(*arguments)
+    except kind as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError(f"no {kind}")
+
+fails(TypeError, "an object of type `list` is no array", 1.0, [1.0], y)
+fails(TypeError, "elements of type float64, and the program expects float32", 1.0, x, Interface(typestr="<f8", shape=(2,)))
+fails(TypeError, "elements of type `>f4` are not supported", 1.0, x, Interface(typestr=">f4"))
+fails(TypeError, "2 dimensions, of shape [2, 2], and the program expects 1", 1.0, x, Interface(shape=(2, 2)))
+fails(ValueError, "the tensor is read-only", 1.0, x, Interface(data=(address, True)))
+fails(ValueError, "the memory of the tensor is in use", 1.0, y, y)
+fails(ValueError, "strides of [6] bytes are not whole elements", 1.0, x, Interface(strides=(6,)))
+fails(ValueError, "are not one after the other", 1.0, x, Interface(shape=(2,), strides=(8,)))
+fails(ValueError, "does not belong to the primary context of device 0", 1.0, x, Interface(data=(4096, False)))
+fails(ValueError, "`x` has 4 elements, and `y` has 5", 1.0, x, waves.ones(5))
+
+# A capsule that nobody takes gives its tensor back, and one that was taken cannot be taken again.
+capsule = y.__dlpack__(max_version=(1, 1))
+del capsule
+class Twice:
+    __dlpack_device__ = staticmethod(y.__dlpack_device__)
+    capsule = y.__dlpack__()
+    def __dlpack__(self, stream=None):
+        return self.capsule
+twice = Twice()
+waves.saxpy(0.0, x, twice)
+fails(BufferError, "a capsule that was used already", 1.0, x, twice)
+waves.saxpy(1.0, waves.ones(0), waves.ones(0))
+del x, y, twice
+gc.collect()
+print("all is as it should be")
+"#;
+
 /// Every program of the book, in a new project of a name that the book does not have: nothing is added but the crates that a
 /// chapter says to add. All are modules of one program, each chapter's kernels a module of the crate of kernels.
 #[test]

@@ -7,6 +7,7 @@ mod array;
 mod cust;
 mod driver;
 mod graph;
+mod interop;
 mod kernel_panic;
 mod launch;
 mod linalg;
@@ -22,6 +23,7 @@ pub use cuda_std::launch::{ContractError, ShapeError};
 pub use cust::CustError;
 pub use driver::{DriverError, Fault};
 pub use graph::GraphError;
+pub use interop::InteropError;
 pub use kernel_panic::KernelPanic;
 pub use launch::LaunchError;
 pub(crate) use launch::threads;
@@ -139,6 +141,10 @@ pub enum Error {
     /// Something of the crate `cust` that was not taken over, or not handed over.
     #[error(transparent)]
     Cust(#[from] CustError),
+
+    /// A tensor of another library that was not taken.
+    #[error(transparent)]
+    Interop(#[from] InteropError),
 
     /// Something that cannot be recorded for a graph.
     #[error(transparent)]
@@ -262,6 +268,7 @@ cuda_std::__debug_as_display!(
     LaunchError,
     GraphError,
     CustError,
+    InteropError,
     ArrayError,
     LinalgError,
     NcclError,

@@ -6,6 +6,7 @@ use crate::base::error::CustError;
 use crate::base::error::{Code, Error, Result};
 use crate::base::host_fn::OutsideHostFn;
 use crate::buffers::pool_handle::PoolHandle;
+use crate::context::panics::Waited;
 use crate::context::raw;
 use crate::context::uses::{Access, Uses};
 use crate::context::{Context, Entered};
@@ -42,6 +43,11 @@ pub(super) enum Origin {
     Managed,
     /// `cuMemHostAlloc`: the host accesses the memory at this address.
     Mapped(usize),
+    /// Another library, which frees the memory when its owner is dropped.
+    Foreign {
+        /// Keeps the memory alive.
+        _owner: Box<dyn Send + Sync>,
+    },
 }
 
 impl Memory {
@@ -93,6 +99,29 @@ impl Memory {
             origin,
             element,
         }))))
+    }
+}
+
+impl Memory {
+    /// Memory of another library.
+    ///
+    /// # Safety
+    /// It is memory of this context as long as `owner` lives, but for bytes before that nobody reaches, at an address that is aligned
+    /// as allocations are. Nothing else uses it meanwhile.
+    pub(crate) unsafe fn foreign<T>(
+        context: Arc<Context>,
+        address: u64,
+        bytes: usize,
+        owner: Box<dyn Send + Sync>,
+    ) -> Memory {
+        Memory(OutsideHostFn::new(Arc::new(Allocation {
+            uses: Uses::new(context.queues.order_id),
+            context,
+            address,
+            bytes,
+            origin: Origin::Foreign { _owner: owner },
+            element: std::any::type_name::<T>(),
+        })))
     }
 }
 
@@ -162,6 +191,13 @@ impl Allocation {
         format!("{verb} a DeviceBuffer<{}> of {} bytes", self.element, self.bytes)
     }
 
+    /// Waits for all work of the device.
+    pub(crate) fn wait(&self, verb: &str) -> Result<()> {
+        let operation = || self.operation(verb);
+        let entered = self.context.enter(operation)?;
+        entered.check_wait(Waited::Device, crate::cuda::synchronize(), operation)
+    }
+
     /// Begins an operation on this memory.
     pub(crate) fn enter(&self, verb: &str) -> Result<Entered<'_>> {
         self.context.enter(|| self.operation(verb))
@@ -186,6 +222,8 @@ impl Drop for Allocation {
                 }
                 // SAFETY: as above.
                 Origin::Mapped(host) => unsafe { raw::free_host(*host) },
+                // The owner is dropped next.
+                Origin::Foreign { .. } => crate::cuda::synchronize(),
             };
         }
     }

@@ -4,8 +4,6 @@ use crate::base::error::Result;
 use crate::buffers::allocation::Memory;
 use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
 use crate::context::Context;
-#[cfg(feature = "cust")]
-use crate::context::panics::Waited;
 use bytemuck::Pod;
 use std::fmt;
 use std::marker::PhantomData;
@@ -37,7 +35,7 @@ impl<T: Pod> DeviceBuffer<T> {
         Ok(DeviceBuffer::of(Memory::new::<T>(context, length)?, length))
     }
 
-    pub(super) fn of(memory: Memory, length: usize) -> DeviceBuffer<T> {
+    pub(crate) fn of(memory: Memory, length: usize) -> DeviceBuffer<T> {
         DeviceBuffer { memory, length, element: PhantomData }
     }
 
@@ -68,11 +66,7 @@ impl<T: Pod> DeviceBuffer<T> {
     /// The address, after all work of the device: see [`Memory::into_raw`].
     #[cfg(feature = "cust")]
     pub(crate) fn into_raw(self) -> Result<u64> {
-        let operation = || self.memory.operation("hand over");
-        {
-            let entered = self.memory.context.enter(operation)?;
-            entered.check_wait(Waited::Device, crate::cuda::synchronize(), operation)?;
-        }
+        self.memory.wait("hand over")?;
         self.memory.into_raw()
     }
 

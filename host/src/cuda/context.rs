@@ -86,10 +86,19 @@ pub(crate) unsafe fn device_of(context: sys::CUcontext) -> Result<u32, Code> {
 }
 
 /// The context of the allocation at an address (`cuPointerGetAttribute`).
-#[cfg(feature = "cust")]
 pub(crate) fn context_of(address: u64) -> Result<sys::CUcontext, Code> {
     // SAFETY: the place is one for a context; the driver refuses an address that is not in an allocation.
     handle(|context: &mut sys::CUcontext| unsafe {
         sys::cuPointerGetAttribute(std::ptr::from_mut(context).cast(), sys::CU_POINTER_ATTRIBUTE_CONTEXT, address)
     })
+}
+
+/// The ordinal of the device of the allocation at an address (`cuPointerGetAttribute`).
+#[cfg(feature = "python")]
+pub(crate) fn ordinal_of(address: u64) -> Result<u32, Code> {
+    let mut ordinal = 0_u32;
+    let place = std::ptr::from_mut(&mut ordinal).cast();
+    // SAFETY: the place is one for an ordinal; the driver refuses an address that is not in an allocation.
+    answer(unsafe { sys::cuPointerGetAttribute(place, sys::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) })?;
+    Ok(ordinal)
 }

@@ -12,9 +12,11 @@ mod module;
 mod stream;
 pub(crate) mod sys;
 
-pub(crate) use context::{Primary, memory, stream_priorities, synchronize};
 #[cfg(feature = "cust")]
-pub(crate) use context::{context_of, device_of};
+pub(crate) use context::device_of;
+#[cfg(feature = "python")]
+pub(crate) use context::ordinal_of;
+pub(crate) use context::{Primary, context_of, memory, stream_priorities, synchronize};
 pub use device::DeviceAttribute;
 pub(crate) use device::{Device, version};
 pub(crate) use event::Event;

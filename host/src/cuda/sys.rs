@@ -115,8 +115,9 @@ pub(crate) const CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: c_int = 8;
 pub(crate) const CU_MEMHOSTALLOC_PORTABLE: c_uint = 1;
 pub(crate) const CU_MEMHOSTALLOC_DEVICEMAP: c_uint = 2;
 pub(crate) const CU_MEM_ATTACH_GLOBAL: c_uint = 1;
-#[cfg(feature = "cust")]
 pub(crate) const CU_POINTER_ATTRIBUTE_CONTEXT: c_int = 1;
+#[cfg(feature = "python")]
+pub(crate) const CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: c_int = 9;
 pub(crate) const CU_STREAM_NON_BLOCKING: c_uint = 1;
 
 #[derive(Default)]
@@ -360,7 +361,6 @@ unsafe extern "C" {
     pub(crate) fn cuStreamGetCtx(stream: CUstream, context: *mut CUcontext) -> CUresult;
     #[cfg(feature = "cust")]
     pub(crate) fn cuStreamGetFlags(stream: CUstream, flags: *mut c_uint) -> CUresult;
-    #[cfg(feature = "cust")]
     pub(crate) fn cuPointerGetAttribute(data: *mut c_void, attribute: c_int, address: CUdeviceptr) -> CUresult;
     pub(crate) fn cuGetErrorString(error: CUresult, text: *mut *const c_char) -> CUresult;
     pub(crate) fn cuGetErrorName(error: CUresult, text: *mut *const c_char) -> CUresult;

@@ -19,6 +19,7 @@ mod engines;
 mod errors;
 mod explore;
 mod in_flight;
+mod interop;
 mod launch;
 mod leaks;
 #[cfg(feature = "linalg")]

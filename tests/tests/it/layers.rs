@@ -43,6 +43,7 @@ const CRATES: &[Crate] = &[
             "linalg",
             "performance",
             "cust",
+            "interop",
         ],
         cycle: 4,
     },

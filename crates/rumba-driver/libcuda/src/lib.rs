@@ -10,6 +10,12 @@ use rumba_interface::Device;
 
 static DEVICE: Device = rumba_soft::device();
 
+/// The table of the device. A program of this runtime in the same process has the same device if `RUMBA_SOFT_LIBRARY` names this library.
+#[unsafe(no_mangle)]
+pub extern "C" fn rumba_soft_device() -> *const Device {
+    &raw const DEVICE
+}
+
 /// Runs when the library is loaded, before any call.
 extern "C" fn loaded() {
     rumba_driver::serve_as_library(&DEVICE);

@@ -3,6 +3,7 @@
 use cuda_std::launch::{ContractError, ShapeError, ViewError};
 use cuda_std::tensor::Window;
 use rumba::array::ArrayError;
+use rumba::interop::{DType, InteropError};
 use rumba::nccl::NcclError;
 use rumba::ranks::RankError;
 use rumba::{
@@ -50,6 +51,7 @@ pub fn samples() -> Vec<(&'static str, String)> {
         ("Error::NoDevice", Error::NoDevice("RUMBA_DEVICE is `gpu`, but NVIDIA's driver reports no GPU".into())),
         ("Error::NoDeviceWith", Error::NoDeviceWith { identity: "the PCI address 0000:1a:00.0".into() }),
         ("Error::Cust", CustError::Shared.into()),
+        ("Error::Interop", InteropError::ReadOnly.into()),
         ("Error::Graph", GraphError::Cooperative { kernel }.into()),
         ("Error::InHostFunction", Error::InHostFunction { operation: "wait for the device".into() }),
         ("Error::Nccl", NcclError::NoDevices.into()),
@@ -200,6 +202,23 @@ pub fn samples() -> Vec<(&'static str, String)> {
         ("CustError::NonBlocking", CustError::NonBlocking),
         ("CustError::Shared", CustError::Shared),
         ("CustError::NotAllocated", CustError::NotAllocated),
+    ];
+    let (shape, address) = (vec![3, 4], 0x7f1c_4000_0000);
+    let tensors = vec![
+        ("InteropError::Type", InteropError::Type { found: DType::F64, wanted: DType::F32 }),
+        ("InteropError::Dimensions", InteropError::Dimensions { shape: shape.clone(), wanted: 1 }),
+        ("InteropError::NotContiguous", InteropError::NotContiguous { shape: shape.clone(), strides: vec![1, 3] }),
+        ("InteropError::Overlaps", InteropError::Overlaps { shape, strides: vec![0, 1] }),
+        ("InteropError::ReadOnly", InteropError::ReadOnly),
+        ("InteropError::InUse", InteropError::InUse),
+        ("InteropError::OnHost", InteropError::OnHost),
+        ("InteropError::OnDevice", InteropError::OnDevice { ordinal: 0 }),
+        ("InteropError::OtherDevice", InteropError::OtherDevice { theirs: 1, ours: 0 }),
+        ("InteropError::OtherContext", InteropError::OtherContext { address, ordinal: 0 }),
+        (
+            "InteropError::Invalid",
+            InteropError::Invalid { what: "it is of DLPack's version 2.0, and this program knows 1.0".into() },
+        ),
     ];
     let graphs = vec![
         ("GraphError::HostMemory", GraphError::HostMemory { kernel, parameter: 1 }),
@@ -419,6 +438,7 @@ pub fn samples() -> Vec<(&'static str, String)> {
         .chain(said(contracts))
         .chain(said(graphs))
         .chain(said(things_of_cust))
+        .chain(said(tensors))
         .chain(collectives())
         .chain(said(arrays))
         .chain(said(linalg))

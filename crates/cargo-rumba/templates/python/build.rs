@@ -1,0 +1,1 @@
+fn main() { cuda_builder::build_file("src/lib.rs") }
