@@ -71,7 +71,7 @@ pub use cuda_std::launch::{In, InOut, Out};
 pub use devices::check::{Check, Checks, Findings, check};
 pub use devices::device::Device;
 pub use devices::split::{split, split_mut};
-pub use launch::config::{Dim3, LaunchConfig};
+pub use launch::config::{Dim3, IntoLaunchConfig, LaunchConfig};
 pub use launch::graph::Graph;
 pub use launch::timings::Timings;
 pub use modules::link::Linker;

@@ -144,6 +144,14 @@ struct Span {
     line_start: usize,
     label: Option<String>,
     is_primary: bool,
+    #[serde(default)]
+    text: Vec<Line>,
+}
+
+/// A line of source code.
+#[derive(Deserialize)]
+struct Line {
+    text: String,
 }
 
 #[derive(Deserialize)]
@@ -159,6 +167,12 @@ impl Diagnostic {
         [self.message.as_str()].into_iter().chain(labels).chain(notes)
     }
 
+    /// The lines of source code that the message's subject is in.
+    pub(crate) fn source(&self) -> impl Iterator<Item = &str> {
+        let primary = self.spans.iter().filter(|span| span.is_primary);
+        primary.flat_map(|span| &span.text).map(|line| line.text.as_str())
+    }
+
     /// File and line of the message's subject.
     pub(crate) fn place(&self) -> Option<(&Path, usize)> {
         let span = self.spans.iter().find(|span| span.is_primary)?;
@@ -168,13 +182,17 @@ impl Diagnostic {
     /// The text as the compiler prints it, with advice.
     fn text(&self, advice: Option<Advice>, colour: bool) -> String {
         let text = self.rendered.as_deref().unwrap_or(&self.message);
-        let Some(Advice { sentence, help: advice }) = advice else {
+        let Some(Advice { sentence, help: advice, replaces_crate }) = advice else {
             return text.to_owned();
         };
-        let text = match sentence {
+        let mut text = match sentence {
             Some(sentence) => text.replacen(&self.message, &sentence, 1),
             None => text.to_owned(),
         };
+        if replaces_crate {
+            let kept = text.split_inclusive('\n').filter(|line| !line.contains("if you wanted to use a crate named"));
+            text = kept.collect();
+        }
         // Notes are indented by what line numbers take.
         let numbers = text.lines().find(|line| line.contains("--> "));
         let indent = numbers.map_or(0, |line| line.len() - line.trim_start().len()) + 1;

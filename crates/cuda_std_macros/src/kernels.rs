@@ -9,7 +9,8 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
     if !arguments.is_empty() {
         return Err(Error::new_spanned(arguments, "`#[kernels]` takes no arguments"));
     }
-    let wrong = "`#[kernels]` is for a module with a body: `mod kernels { .. }`";
+    let wrong = "`#[kernels]` is for a module with a body, in which `#[kernel]` marks each kernel: `mod kernels { .. }`; kernels in files of \
+                 their own are a crate";
     let tokens = item.clone();
     let mut module: ItemMod = parse2(item).map_err(|_| Error::new_spanned(&tokens, wrong))?;
     let Some((_, items)) = &mut module.content else {

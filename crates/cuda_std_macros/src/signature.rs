@@ -183,7 +183,7 @@ fn kind(ty: &Type, unsafe_kernel: bool, problems: &mut Problems) -> Option<Kind>
         Type::Reference(reference) => {
             match (&*reference.elem, reference.mutability) {
                 (Type::Slice(slice), None) => {
-                    let _ = slice;
+                    shared_element(&slice.elem, problems);
                     Some(Kind::Bound(reference.elem.clone()))
                 }
                 (Type::Slice(slice), Some(_)) => {
@@ -290,6 +290,41 @@ fn kind(ty: &Type, unsafe_kernel: bool, problems: &mut Problems) -> Option<Kind>
     }
 }
 
+/// Reports a type of elements that host and device cannot share, if its syntax shows that.
+fn shared_element(ty: &Type, problems: &mut Problems) {
+    let rows = "slices of slices cannot be passed to a kernel: the inner addresses are of the host; pass all rows one behind the other, `&[f32]`, and the length of a row \
+                or the offsets of the rows, `&[u32]`, or a matrix, `View<f32, 2>`";
+    let advice = match ty {
+        Type::Reference(_) | Type::Slice(_) => rows.to_owned(),
+        Type::Tuple(tuple) if !tuple.elems.is_empty() => {
+            "a tuple has no fixed layout; write a structure with `#[repr(C)]` and `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`, \
+             or a slice for each part"
+                .to_owned()
+        }
+        Type::Path(path) => {
+            let Some(last) = path.path.segments.last() else { return };
+            match last.ident.to_string().as_str() {
+                "Vec" | "Box" | "Rc" | "Arc" => rows.to_owned(),
+                "String" => "text cannot be passed to a kernel; pass the bytes of all texts, `&[u8]`, and where each begins, `&[u32]`".to_owned(),
+                "bool" => "a byte of device memory may be no valid `bool`; write `&[u8]`, with 0 and 1, and \
+                           `x[i] != 0` in the kernel"
+                    .to_owned(),
+                "char" => "a word of device memory may be no valid `char`; write `&[u32]`, and pass \
+                           `u32::from(c)`"
+                    .to_owned(),
+                name => match name.strip_prefix("Atomic").map(str::to_lowercase) {
+                    Some(number) if NUMBERS.contains(&number.as_str()) => {
+                        format!("atomic numbers of the device are `cuda_std::atomic::Atomic`: write `&[Atomic<{number}>]`, and pass `&mut vec`")
+                    }
+                    _ => return,
+                },
+            }
+        }
+        _ => return,
+    };
+    problems.add(ty, advice);
+}
+
 /// A named type: shared memory, a type of the standard library that people try, or any other.
 fn path_kind(ty: &Type, path: &syn::TypePath, unsafe_kernel: bool, problems: &mut Problems) -> Option<Kind> {
     let last = path.path.segments.last()?;
@@ -317,6 +352,19 @@ fn path_kind(ty: &Type, path: &syn::TypePath, unsafe_kernel: bool, problems: &mu
             "`Option<{element}>` has no fixed layout; pass a `{element}` and a flag, or a value that stands for none"
         ),
         name if unsafe_kernel && !is_bound(name) => return Some(Kind::Copied),
+        "Disjoint" | "DisjointSlice" | "View" => {
+            if let PathArguments::AngleBracketed(arguments) = &last.arguments
+                && let Some(GenericArgument::Type(first)) = arguments.args.first()
+            {
+                shared_element(first, problems);
+            }
+            return Some(Kind::Bound(Box::new(ty.clone())));
+        }
+        "HashMap" | "HashSet" | "BTreeMap" | "BTreeSet" => {
+            "a collection of the host cannot be passed to a kernel; pass its keys and values as slices, `&[u32]` and `&[f32]`, sorted by key, \
+             or as a table with open addressing"
+                .to_owned()
+        }
         _ => return Some(Kind::Bound(Box::new(ty.clone()))),
     };
     problems.add(ty, advice);

@@ -28,6 +28,7 @@
 pub(crate) mod allocation;
 pub(crate) mod argument;
 pub(crate) mod buffer;
+mod help;
 mod im2col;
 pub(crate) mod ordered;
 mod peer;

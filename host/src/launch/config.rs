@@ -146,3 +146,26 @@ impl<G: Into<Dim3>, B: Into<Dim3>> From<(G, B)> for LaunchConfig<'_> {
         LaunchConfig::new(grid, block)
     }
 }
+
+/// The configuration of a launch: a [`LaunchConfig`], or a pair of blocks and threads.
+///
+/// Every type that converts to a [`LaunchConfig`] is one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not configure a launch",
+    label = "not a pair of blocks and threads",
+    note = "write `(blocks, threads)`, of which each is a `u32` or a tuple of two or three: `(4, 256)`, `((8, 8), (16, 16))`",
+    note = "a number of another type is converted: `(n.div_ceil(256) as u32, 256)`",
+    note = "`module.for_each(n, ..)` takes the number of elements and chooses blocks and threads; where the kernel states its block, \
+            `LaunchConfig::grid(4)` states the number of blocks"
+)]
+pub trait IntoLaunchConfig<'s> {
+    /// The configuration.
+    fn into_launch_config(self) -> LaunchConfig<'s>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<'s, C: Into<LaunchConfig<'s>>> IntoLaunchConfig<'s> for C {
+    fn into_launch_config(self) -> LaunchConfig<'s> {
+        self.into()
+    }
+}

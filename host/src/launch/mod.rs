@@ -28,7 +28,7 @@ use crate::cuda::sys;
 use crate::modules::module::Module;
 use crate::streams::event::Event;
 use crate::streams::recorded::Step;
-use config::{Extent, LaunchConfig};
+use config::{Extent, IntoLaunchConfig, LaunchConfig};
 use cuda_std::launch::{Arguments, Call, IntoCall, Kernel};
 use smallvec::SmallVec;
 use std::ffi::c_void;
@@ -81,8 +81,8 @@ impl Module {
     /// # Ok::<(), rumba::Error>(())
     /// ```
     #[track_caller]
-    pub fn launch<'s, 'c>(&self, config: impl Into<LaunchConfig<'s>>, call: impl IntoCall<'c>) -> Result<()> {
-        self.run(&config.into(), &mut call.into_call(), None)
+    pub fn launch<'s, 'c>(&self, config: impl IntoLaunchConfig<'s>, call: impl IntoCall<'c>) -> Result<()> {
+        self.run(&config.into_launch_config(), &mut call.into_call(), None)
     }
 
     /// As [`Module::for_each`], but waits for the kernel and says where the time went.
@@ -99,13 +99,9 @@ impl Module {
     /// # Errors
     /// As [`Module::launch`].
     #[track_caller]
-    pub fn launch_timed<'s, 'c>(
-        &self,
-        config: impl Into<LaunchConfig<'s>>,
-        call: impl IntoCall<'c>,
-    ) -> Result<Timings> {
+    pub fn launch_timed<'s, 'c>(&self, config: impl IntoLaunchConfig<'s>, call: impl IntoCall<'c>) -> Result<Timings> {
         let mut timings = Timings::default();
-        self.run(&config.into(), &mut call.into_call(), Some(&mut timings))?;
+        self.run(&config.into_launch_config(), &mut call.into_call(), Some(&mut timings))?;
         Ok(timings)
     }
 

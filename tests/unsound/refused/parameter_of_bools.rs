@@ -6,4 +6,11 @@ pub fn take(x: &[bool], mut y: DisjointSlice<u32>) {
     let _ = (x, y.own());
 }
 
+type Flag = bool;
+
+#[kernel]
+pub fn take_by_an_alias(x: &[Flag], mut y: DisjointSlice<u32>) {
+    let _ = (x, y.own());
+}
+
 fn main() {}

@@ -46,8 +46,24 @@ fn of_lines(lines: &[&str]) -> Vec<String> {
 const ALLOCATED: &str = "= help: kernels are compiled without the standard library, and allocate nothing unless";
 const IN_CORE: &str = "= help: kernels are compiled without the standard library: write `core::`";
 const BORROWED: &str = "= help: `tile.read(|tile| ..)` waits";
+const ONE_TYPE: &str = "= help: both sides of an operator have one type";
 const CONSTANT: &str =
     "= help: a literal is `f32` or `f64`, and a generic number may be either: write `T::from_f64(0.5)`";
+
+/// Words of all advice.
+const OF_ADVICE: &[&str] = &[
+    "standard library",
+    "tile.read",
+    "from_f64",
+    "as usize]",
+    "grid::<1>()",
+    "cuda_std::GpuFloat",
+    "Triton",
+    "fetch_add",
+    "Shared<Tile",
+    "y.own()",
+    "one type",
+];
 
 /// Lines of kernel crates, with what is found at once, and what the builder says of each; near misses are told nothing.
 const CASES: &[&[(&str, Option<&str>)]] = &[
@@ -64,6 +80,12 @@ const CASES: &[&[(&str, Option<&str>)]] = &[
         ("fn other_type() { Vac::new(); }", None),
         ("use cuda_std::nothing;", None),
         ("fn other_macro() { veq![1]; }", None),
+        ("fn other_index() -> u32 { threadIndex.x }", None),
+        ("fn other_function(x: f32) -> f32 { sinusoid(x) + logistic(x) }", None),
+        ("fn other_value() -> u32 { tl + 1 }", None),
+        ("fn other_atomic() { atomicTouch(1); }", None),
+        ("use other_crate::item;", None),
+        ("#[shares] fn other_attribute() {}", None),
     ],
     &[("extern crate alloc;", Some(ALLOCATED))],
     &[
@@ -72,10 +94,15 @@ const CASES: &[&[(&str, Option<&str>)]] = &[
         ("fn less<T: GpuFloat>(x: T) -> T { 1.0 - x }", Some(CONSTANT)),
         ("fn at(x: &[f32], i: u32) -> f32 { x[i] }", Some("write `x[i as usize]`")),
         ("fn at_float(x: &[f32], i: f32) -> f32 { x[i] }", None),
-        ("fn integer() -> u32 { 0.5 * 1_u32 }", None),
+        ("fn integer() -> u32 { 0.5 * 1_u32 }", Some(ONE_TYPE)),
         ("fn single() -> f32 { 1_u32 }", None),
         ("fn generic<T: GpuFloat>(x: T) -> f32 { x }", None),
         ("fn float<T: GpuFloat>(x: T) -> T { 1_u32 }", None),
+        ("fn reference(x: &mut f32) { let mut x = x; x = 1.0; }", None),
+        ("fn field(x: &(f32, f32)) { x.0 = 1.0; }", None),
+        ("fn pointer(x: Option<f32>) -> f32 { *x }", None),
+        ("fn two(x: f32, n: u32) -> f32 { x * n }", Some(ONE_TYPE)),
+        ("fn text(x: f32) { let _ = \"a\" * x; }", None),
     ],
     &[
         (
@@ -99,7 +126,7 @@ fn mistakes_are_told_what_to_write() {
             assert!(!text.is_empty(), "nothing is said of `{line}`");
             match advice {
                 Some(advice) => assert_has(&text, &[advice]),
-                None => assert_lacks(&text, &["standard library", "tile.read", "from_f64", "as usize]"]),
+                None => assert_lacks(&text, OF_ADVICE),
             }
         }
     }

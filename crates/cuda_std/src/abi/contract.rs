@@ -54,7 +54,7 @@ impl Contract {
         assert!(x >= 1 && y >= 1 && z >= 1, "`block`: each dimension is at least 1");
         assert!(
             x <= 1024 && y <= 1024 && z <= 64 && x * y * z <= 1024,
-            "`block`: a block has at most 1024 threads, and at most 64 of them along z"
+            "`block`: a block has at most 1024 threads, and at most 64 of them along z; write `block = 256`, and more blocks at the launch"
         );
         self.block = Some([x as u32, y as u32, z as u32]);
         self

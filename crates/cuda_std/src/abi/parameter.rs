@@ -201,7 +201,8 @@ pub(crate) fn start_of<T: Element>(first: &'static mut [T; 0]) -> *mut T {
     label = "not something the host can pass to a kernel",
     note = "inputs are written `&[T]`, or `View<T, N>` for arrays with strides; outputs `DisjointSlice<T>`, or `Disjoint<T, Layout>` with \
             a layout of `cuda_std::output`: `Disjoint<T, PerBlock>`, `Disjoint<T, PerThread<2>>`",
-    note = "values and elements are numbers, or structures with `#[repr(C)]` and `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`",
+    note = "values and elements are numbers, or structures with `#[repr(C)]` and `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`; \
+            values are also enumerations with `#[repr(u32)]` and `#[derive(Clone, Copy, bytemuck::NoUninit)]`",
     note = "shared memory is `Shared<..>`, `Alternating<..>`, `Pipeline<..>` or `BlockScratch<..>` by that very name: the host passes nothing for it, so \
             `#[kernel]` has to know it when it sees it, and an alias hides it"
 )]
@@ -283,7 +284,8 @@ pub unsafe trait KernelParameter {
     message = "`{Self}` cannot be passed to a kernel by value",
     label = "not plain data",
     note = "values are numbers, arrays of numbers, and structures of these with `#[repr(C)]` and \
-            `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`"
+            `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`, or enumerations with `#[repr(u32)]` and \
+            `#[derive(Clone, Copy, bytemuck::NoUninit)]`"
 )]
 pub trait ByValue: NoUninit {}
 

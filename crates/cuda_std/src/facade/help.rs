@@ -1,11 +1,14 @@
 //! Frequent mistakes of CUDA users that no type allows: each mistake is an implementation whose bound no type meets, so
 //! that the compiler suggests what to write instead.
 
-use core::ops::{Add, Div, Index, IndexMut, Mul, Rem, Sub};
+use core::ops::{
+    Add, AddAssign, BitAndAssign, BitOrAssign, BitXorAssign, Div, Index, IndexMut, Mul, Rem, Sub, SubAssign,
+};
 
 use crate::abi::parameter::Element;
 use crate::array::output::{Disjoint, Layout};
 use crate::device::thread::ThreadIndex;
+use crate::mem::atomic::Atomic;
 use crate::mem::shared::{OneTile, Shared};
 
 /// An index of an output.
@@ -41,6 +44,19 @@ pub trait AfterSync {
     note = "its number is: `i.get()`, or `i.x()`, `i.y()` and `i.z()`, as in `x[i.get() - 1]`"
 )]
 pub trait Arithmetic {
+    /// Never called: no type implements this trait.
+    fn never(&self) -> !;
+}
+
+/// A change of an atomic number by an operator.
+#[diagnostic::on_unimplemented(
+    message = "an atomic number is not changed by an operator",
+    label = "other threads change the number meanwhile",
+    note = "`x += 1` is `x.fetch_add(1)`, as in `counts[i].fetch_add(1)`; `-=`, `&=`, `|=` and `^=` are `fetch_sub`, `fetch_and`, `fetch_or` \
+            and `fetch_xor`",
+    note = "`x.load()` reads the number, and `x.store(1)` writes it"
+)]
+pub trait ByOperator {
     /// Never called: no type implements this trait.
     fn never(&self) -> !;
 }
@@ -86,3 +102,18 @@ macro_rules! not_computed_with {
 }
 
 not_computed_with!(Add::add Sub::sub Mul::mul Div::div Rem::rem);
+
+macro_rules! not_changed_by {
+    ($($operator:ident::$method:ident)*) => {$(
+        impl<T, R: ByOperator> $operator<R> for Atomic<T> {
+            fn $method(&mut self, other: R) {
+                other.never()
+            }
+        }
+    )*};
+}
+
+not_changed_by!(
+    AddAssign::add_assign SubAssign::sub_assign BitAndAssign::bitand_assign BitOrAssign::bitor_assign
+    BitXorAssign::bitxor_assign
+);

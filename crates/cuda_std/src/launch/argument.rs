@@ -43,7 +43,7 @@ use crate::mem::shared::SharedSlice;
     note = "`[T]`, which is `&[T]` in the kernel, takes `&slice`, `&vec`, `In(&vec)` or `&device_buffer` of that very `T`",
     note = "outputs take `&mut slice`, `&mut vec`, `InOut(&mut vec)`, `Out(&mut vec)` or `&mut device_buffer`; those of matrices and \
             volumes (`PerThread<2>`, `Tiles<..>`, `Layers`, ..) take the shape too: `(&mut vec, [rows, columns])`",
-    note = "raw pointers take a device pointer of the runtime"
+    note = "raw pointers take a device pointer of the runtime, and `SharedSlice<T>` takes `Elements(n)`"
 )]
 pub unsafe trait Argument<'a, P: ?Sized> {
     /// Appends this argument to the list.

@@ -212,7 +212,7 @@ impl Kernel {
 /// It borrows its arguments for as long as it lives, so nothing that the kernel will read or write
 /// can be freed or changed meanwhile.
 #[derive(Debug)]
-#[must_use = "a call does nothing until it is launched"]
+#[must_use = "a call does nothing until it is launched: `module.for_each(n, call)?`"]
 pub struct Call<'a> {
     kernel: &'static Kernel,
     arguments: Arguments<'a>,

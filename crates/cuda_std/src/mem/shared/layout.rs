@@ -320,7 +320,10 @@ const MOST: usize = 227 * 1024;
 #[track_caller]
 const fn block<T, M>([x, y, z]: [usize; 3]) -> [u32; 3] {
     demand(size_of::<T>() > 0, "elements of shared memory have a size");
-    demand(size_of::<M>() <= MOST, "a block has at most 227 KiB (232448 bytes) of shared memory");
+    demand(
+        size_of::<M>() <= MOST,
+        "a block has at most 227 KiB (232448 bytes) of shared memory: write a smaller tile, and let the block load one after the other",
+    );
     demand(
         x > 0 && y > 0 && z > 0 && x <= MOST && y <= MOST && z <= MOST,
         "a tile of shared memory has at least one element along each dimension",

@@ -5,129 +5,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use self::rules::RULES;
 use crate::cargo::Diagnostic;
 
-/// A line for messages of a kind.
-struct Rule {
-    /// The compiler's error codes; empty for errors without one.
-    codes: &'static [&'static str],
-    /// The message has one of these in it,
-    says: &'static [&'static str],
-    /// the message, a label or a note one of these,
-    about: &'static [&'static str],
-    /// and the message none of these.
-    unless: &'static [&'static str],
-    text: &'static str,
-}
-
-/// Codes of rustc's errors about unresolved names.
-const MISSING: &[&str] = &["E0405", "E0412", "E0425", "E0432", "E0433", "E0463"];
-
-/// Concrete number types, as rustc's messages spell them.
-const NUMBERS: &[&str] = &[
-    "`{integer}`",
-    "`u8`",
-    "`i8`",
-    "`u16`",
-    "`i16`",
-    "`u32`",
-    "`i32`",
-    "`u64`",
-    "`i64`",
-    "`u128`",
-    "`i128`",
-    "`usize`",
-    "`isize`",
-    "`f32`",
-    "`f64`",
-];
-
-/// The first that fits is printed.
-const RULES: &[Rule] = &[
-    Rule {
-        codes: MISSING,
-        says: &["`std`"],
-        about: &[""],
-        unless: &[],
-        text: "kernels are compiled without the standard library: write `core::` for what needs no operating system, as in \
-               `core::f32::consts::PI`; the mathematical functions are those of `cuda_std::GpuFloat`",
-    },
-    Rule {
-        codes: MISSING,
-        says: &["`HashMap`", "`HashSet`"],
-        about: &[""],
-        unless: &[],
-        text: "kernels are compiled without the standard library: a table that threads share is a slice `&[Atomic<u32>]`, with open \
-               addressing by `compare_exchange`, or `Shared<Table<Atomic<u32>, N>>` for a block",
-    },
-    Rule {
-        codes: MISSING,
-        says: &[
-            "`alloc`",
-            "`Vec`",
-            "`VecDeque`",
-            "`Box`",
-            "`Rc`",
-            "`Arc`",
-            "`String`",
-            "`ToString`",
-            "`BTreeMap`",
-            "`BTreeSet`",
-        ],
-        about: &[""],
-        unless: &[],
-        text: MEMORY,
-    },
-    Rule {
-        codes: &[],
-        says: &["cannot find macro `vec`", "cannot find macro `format`"],
-        about: &[""],
-        unless: &[],
-        text: MEMORY,
-    },
-    Rule {
-        codes: &[],
-        says: &["cannot find macro `println`", "cannot find macro `print`"],
-        about: &[""],
-        unless: &[],
-        text: "kernels print by `cuda_std::println!`: `use cuda_std::println;`",
-    },
-    Rule {
-        codes: &["E0507", "E0382"],
-        says: &["move"],
-        about: &["`cuda_std::shared::Shared<", "`cuda_std::shared::View<", "`Shared<", "`SharedSlice<"],
-        unless: &[],
-        text: "`tile.read(|tile| ..)` waits for the block, reads and waits again, and borrows the memory only, so that it may stand in a loop \
-               or a closure; with `sync`, the next turn of a loop starts from what `view.sync()` gives: `tile = view.sync();`",
-    },
-    Rule {
-        codes: &["E0277"],
-        says: &["cannot multiply `", "cannot divide `", "cannot add `", "cannot subtract `"],
-        about: &["`{float}"],
-        unless: NUMBERS,
-        text: FLOAT,
-    },
-    Rule {
-        codes: &["E0308"],
-        says: &["mismatched types"],
-        about: &["`, found floating-point number"],
-        unless: &[],
-        text: FLOAT,
-    },
-    Rule {
-        codes: &["E0277"],
-        says: &["cannot be indexed by `u32`", "cannot be indexed by `i32`", "cannot be indexed by `u64`"],
-        about: &[""],
-        unless: &[],
-        text: "an index is a `usize`: write `x[i as usize]`; the index of the thread itself, `let i = grid::<1>();`, is one as it is",
-    },
-];
-
-const MEMORY: &str = "kernels are compiled without the standard library, and allocate nothing unless they are told to: write an array of a \
-                      fixed length, `[f32; 8]`, shared memory, `Shared<Tile<f32, 256>>` or `SharedSlice<f32>`, or take a slice of \
-                      memory that the host has allocated; `cuda_std::heap` says how a kernel crate gets the types of `alloc`";
-
-const FLOAT: &str = "a literal is `f32` or `f64`, and a generic number may be either: write `T::from_f64(0.5)`";
+mod rules;
 
 /// The advice printed with a message.
 pub(crate) struct Advice {
@@ -135,6 +16,8 @@ pub(crate) struct Advice {
     pub(crate) sentence: Option<String>,
     /// Behind its notes.
     pub(crate) help: String,
+    /// Whether the compiler's own suggestion, to add a crate of a registry, is left out.
+    pub(crate) replaces_crate: bool,
 }
 
 /// The advice for a message about the kernel crate in this directory, if there is any.
@@ -145,15 +28,25 @@ pub(crate) fn find(diagnostic: &Diagnostic, crate_dir: &Path) -> Option<Advice> 
         return Some(named_twice(symbol, diagnostic, crate_dir));
     }
     let code = diagnostic.code.as_ref().map(|code| code.code.as_str());
-    let fits = |advice: &&Rule| {
-        let has = |text: &str, words: &[&str]| words.iter().any(|word| text.contains(word));
-        code.map_or(advice.codes.is_empty(), |code| advice.codes.contains(&code))
-            && has(&diagnostic.message, advice.says)
-            && !has(&diagnostic.message, advice.unless)
-            && diagnostic.texts().any(|text| has(text, advice.about))
-    };
-    let rule = RULES.iter().find(fits)?;
-    Some(Advice { sentence: None, help: rule.text.to_owned() })
+    let rule = RULES.iter().find(|rule| {
+        let has = |text: &str, patterns: &[&str]| patterns.iter().any(|pattern| contains(text, pattern));
+        code.map_or(rule.codes.is_empty(), |code| rule.codes.contains(&code))
+            && has(&diagnostic.message, rule.says)
+            && !has(&diagnostic.message, rule.unless)
+            && (rule.about.is_empty() || diagnostic.texts().any(|text| has(text, rule.about)))
+            && (rule.source.is_empty() || diagnostic.source().any(|line| has(line, rule.source)))
+    })?;
+    let replaces_crate = diagnostic.message.starts_with("cannot find module or crate");
+    Some(Advice { sentence: None, help: rule.text.to_owned(), replaces_crate })
+}
+
+/// Whether a text contains a pattern, in which `..` stands for any text.
+fn contains(text: &str, pattern: &str) -> bool {
+    let mut rest = Some(text);
+    for part in pattern.split("..") {
+        rest = rest.and_then(|rest| rest.split_once(part)).map(|(_, behind)| behind);
+    }
+    rest.is_some()
 }
 
 /// The message about a symbol that two functions define: of kernels, with both places.
@@ -201,6 +94,7 @@ fn named_twice(symbol: &str, diagnostic: &Diagnostic, crate_dir: &Path) -> Advic
             "{others}; kernels are found by their names, whatever modules their functions are in: give one another name, \
              `#[kernel(name = \"other_{kernel}\")]`"
         ),
+        replaces_crate: false,
     }
 }
 
@@ -242,7 +136,16 @@ fn lines_of_kernels<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = us
 
 #[cfg(test)]
 mod tests {
-    use super::lines_of_kernels;
+    use super::{contains, lines_of_kernels};
+
+    #[test]
+    fn parts_of_a_pattern_are_found_in_order() {
+        let text = "expected type parameter `T`, found floating-point number";
+        assert!(contains(text, "parameter `..`, found floating"));
+        assert!(contains(text, "type parameter"));
+        assert!(!contains(text, "found floating..parameter"));
+        assert!(!contains(text, "parameter `..`, found integer"));
+    }
 
     #[test]
     fn kernels_are_found_by_their_names() {

@@ -1,0 +1,17 @@
+//! Numba: `forall` without the number of elements.
+
+use cuda_std::prelude::*;
+use rumba::prelude::*;
+
+#[kernel]
+pub fn scale(factor: f32, mut y: DisjointSlice<f32>) {
+    if let Some(y) = y.own() {
+        *y *= factor;
+    }
+}
+
+fn run(module: &Module, y: &mut Vec<f32>) -> rumba::Result<()> {
+    module.for_each(scale(2.0, y))
+}
+
+fn main() {}

@@ -1,0 +1,15 @@
+//! Rust: `?` in a function that returns nothing.
+
+use cuda_std::prelude::*;
+use rumba::prelude::*;
+
+#[kernel]
+pub fn scale(factor: f32, mut y: DisjointSlice<f32>) {
+    if let Some(y) = y.own() {
+        *y *= factor;
+    }
+}
+
+fn main() {
+    let device = Device::new()?;
+}

@@ -1,0 +1,18 @@
+//! CUDA C++: the error of a launch is not looked at.
+#![deny(unused_must_use)]
+
+use cuda_std::prelude::*;
+use rumba::prelude::*;
+
+#[kernel]
+pub fn scale(factor: f32, mut y: DisjointSlice<f32>) {
+    if let Some(y) = y.own() {
+        *y *= factor;
+    }
+}
+
+fn run(module: &Module, y: &mut Vec<f32>) {
+    module.for_each(4, scale(2.0, y));
+}
+
+fn main() {}

@@ -1,0 +1,17 @@
+//! CUDA C++: the length as an argument.
+
+use cuda_std::prelude::*;
+use rumba::prelude::*;
+
+#[kernel]
+pub fn scale(factor: f32, mut y: DisjointSlice<f32>) {
+    if let Some(y) = y.own() {
+        *y *= factor;
+    }
+}
+
+fn run(module: &Module, y: &mut Vec<f32>) -> rumba::Result<()> {
+    module.for_each(4, scale(2.0, y, 4))
+}
+
+fn main() {}

@@ -1,0 +1,17 @@
+//! CUDA C++: `scale<<<4, 256>>>(2.0, y)`
+
+use cuda_std::prelude::*;
+use rumba::prelude::*;
+
+#[kernel]
+pub fn scale(factor: f32, mut y: DisjointSlice<f32>) {
+    if let Some(y) = y.own() {
+        *y *= factor;
+    }
+}
+
+fn run(module: &Module, y: &mut Vec<f32>) {
+    scale<<<4, 256>>>(2.0, y);
+}
+
+fn main() {}
