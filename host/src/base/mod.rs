@@ -1,8 +1,9 @@
-//! The base of all modules: errors and warnings, the interface to the driver, PTX as text, records of profiles.
+//! The base of all modules: errors and warnings, types of elements, the interface to the driver, PTX as text, records of profiles.
 
 pub(crate) mod activity;
 pub(crate) mod compiler_log;
 pub(crate) mod driver;
+pub(crate) mod dtype;
 pub mod error;
 pub(crate) mod host_fn;
 pub(crate) mod ptx;

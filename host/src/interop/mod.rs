@@ -30,14 +30,13 @@
 //! ```
 
 pub mod dlpack;
-mod dtype;
 mod foreign;
 mod held;
 #[cfg(feature = "python")]
 pub mod python;
 
+pub use crate::base::dtype::{DType, Element};
 pub use crate::base::error::InteropError;
-pub use dtype::{DType, Element};
 pub use foreign::{Foreign, ForeignMut};
 
 use crate::array::Array;
@@ -189,7 +188,7 @@ impl Tensor {
     /// The elements as an array of the device, to read.
     ///
     /// # Errors
-    /// [`InteropError::Type`], [`InteropError::Dimensions`], [`InteropError::OnHost`], [`InteropError::OtherDevice`],
+    /// [`InteropError::Type`], [`InteropError::Axes`], [`InteropError::OnHost`], [`InteropError::OtherDevice`],
     /// [`InteropError::OtherContext`]; [`InteropError::InUse`] while a [`ForeignMut`] has a part of the memory; the driver's.
     pub fn read<T: Element, const N: usize>(self, device: &Device) -> Result<Foreign<T, N>> {
         Foreign::new(self, device, false)
@@ -260,7 +259,7 @@ impl Tensor {
     /// The length of each axis, of as many as the program expects.
     fn dimensions<const N: usize>(&self) -> Result<[usize; N]> {
         let dimensions = <[usize; N]>::try_from(self.shape.as_slice());
-        dimensions.map_err(|_| InteropError::Dimensions { shape: self.shape.clone(), wanted: N }.into())
+        dimensions.map_err(|_| InteropError::Axes { shape: self.shape.clone(), wanted: N }.into())
     }
 
     fn not_contiguous(&self) -> InteropError {

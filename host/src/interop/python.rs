@@ -59,7 +59,7 @@ impl From<Error> for PyErr {
     fn from(error: Error) -> PyErr {
         let text = error.to_string();
         match error {
-            Error::Interop(InteropError::Type { .. } | InteropError::Dimensions { .. }) => PyTypeError::new_err(text),
+            Error::Interop(InteropError::Type { .. } | InteropError::Axes { .. }) => PyTypeError::new_err(text),
             Error::Interop(_) | Error::Launch(_) | Error::Array(_) => PyValueError::new_err(text),
             Error::OutOfMemory { .. } => PyMemoryError::new_err(text),
             _ => PyRuntimeError::new_err(text),
@@ -84,7 +84,7 @@ impl Argument {
     /// The elements on the device, to read: where they are, or copied from the host.
     ///
     /// # Errors
-    /// [`InteropError::Type`], [`InteropError::Dimensions`]; [`InteropError::NotContiguous`] for elements in host memory;
+    /// [`InteropError::Type`], [`InteropError::Axes`]; [`InteropError::NotContiguous`] for elements in host memory;
     /// otherwise as [`Tensor::read`].
     pub fn read<T: Element, const N: usize>(self, device: &Device) -> Result<Read<T, N>> {
         self.wait(device)?;

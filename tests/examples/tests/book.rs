@@ -14,7 +14,7 @@ fn every_block_says_its_language() {
     for (name, text) in chapters() {
         let lines: Vec<&str> = text.lines().collect();
         for Fence { line, language, .. } in fences(&lines) {
-            let known = ["rust", "rust,soft", "rust,build", "rust,include"].contains(&&*language)
+            let known = ["rust", "rust,soft", "rust,build", "rust,include", "rust,python"].contains(&&*language)
                 || OTHER_LANGUAGES.contains(&&*language);
             assert!(known, "{name}, line {line}: a block of `{language}`");
         }
@@ -51,6 +51,24 @@ fn every_part_of_a_source_that_is_shown_is_there() {
         }
     }
     assert!(seen > 10, "{seen} parts were looked up");
+}
+
+/// Blocks of `rust,python` show functions of the project that `cargo rumba new --python` writes.
+#[test]
+fn functions_for_python_are_those_of_the_template() {
+    let file = workspace().join("crates/cargo-rumba/templates/python/src/lib.rs");
+    let template = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let mut seen = 0;
+    for (name, text) in chapters() {
+        let lines: Vec<&str> = text.lines().collect();
+        for Fence { line, code, .. } in fences(&lines).into_iter().filter(|fence| fence.language == "rust,python") {
+            for part in code.trim().split("\n\n") {
+                assert!(template.contains(part), "{name}, block of line {line}: the template has no\n{part}");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen >= 3, "{seen} parts");
 }
 
 #[test]

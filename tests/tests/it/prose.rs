@@ -200,8 +200,8 @@ fn paths_that_are_mentioned_exist() {
     assert!(missing.is_empty(), "comments mention paths that do not exist:\n{missing}");
 }
 
-/// How names of other projects begin: of CUDA, its libraries and headers, and of functions that a build makes.
-const FOREIGN: [&str; 8] = ["CU", "cuda", "curand", "nccl", "nvml", "Nvtx", "__rumba_", "__threadfence"];
+/// How names of other projects begin: of CUDA, its libraries and headers, of DLPack, and of functions that a build makes.
+const FOREIGN: [&str; 9] = ["CU", "DL", "cuda", "curand", "nccl", "nvml", "Nvtx", "__rumba_", "__threadfence"];
 
 /// Other names of other projects: LLVM's, Rust's core library, Numba's, diffusers', PTX's; and placeholders.
 const FOREIGN_NAMES: &str = "AtomicRMWInst BinOp DAGCombiner visitMSCATTER refineUniformBase SelectionDAG getSplatValue \

@@ -1,6 +1,6 @@
 //! Tensors of other libraries that this runtime cannot use.
 
-use crate::interop::DType;
+use crate::base::dtype::DType;
 
 /// Why a tensor of another library was not taken.
 #[derive(Clone, thiserror::Error)]
@@ -19,7 +19,7 @@ pub enum InteropError {
 
     /// The tensor has another number of dimensions than the program expects.
     #[error("the tensor has {} dimensions, of shape {shape:?}, and the program expects {wanted}", shape.len())]
-    Dimensions {
+    Axes {
         /// The length of each axis.
         shape: Vec<usize>,
         /// The number of dimensions that was asked for.

@@ -206,7 +206,7 @@ pub fn samples() -> Vec<(&'static str, String)> {
     let (shape, address) = (vec![3, 4], 0x7f1c_4000_0000);
     let tensors = vec![
         ("InteropError::Type", InteropError::Type { found: DType::F64, wanted: DType::F32 }),
-        ("InteropError::Dimensions", InteropError::Dimensions { shape: shape.clone(), wanted: 1 }),
+        ("InteropError::Axes", InteropError::Axes { shape: shape.clone(), wanted: 1 }),
         ("InteropError::NotContiguous", InteropError::NotContiguous { shape: shape.clone(), strides: vec![1, 3] }),
         ("InteropError::Overlaps", InteropError::Overlaps { shape, strides: vec![0, 1] }),
         ("InteropError::ReadOnly", InteropError::ReadOnly),

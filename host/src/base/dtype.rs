@@ -8,9 +8,9 @@ use std::fmt;
 /// The type of a tensor's elements: kind, bits, and the number of them in one element, as in DLPack's `DLDataType`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct DType {
-    pub(super) code: u8,
-    pub(super) bits: u8,
-    pub(super) lanes: u16,
+    pub(crate) code: u8,
+    pub(crate) bits: u8,
+    pub(crate) lanes: u16,
 }
 
 /// DLPack's codes of kinds, with the names that NumPy and PyTorch give their types.
@@ -60,7 +60,7 @@ impl DType {
     }
 
     /// The bytes of an element; 0 if it has no whole bytes.
-    pub(super) fn bytes(self) -> usize {
+    pub(crate) fn bytes(self) -> usize {
         let bits = usize::from(self.bits) * usize::from(self.lanes);
         if bits.is_multiple_of(8) { bits / 8 } else { 0 }
     }
