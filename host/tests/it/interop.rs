@@ -193,6 +193,9 @@ unsafe extern "C" fn delete(structure: *mut Theirs) {
     unsafe { (*(*structure).context).fetch_add(1, Ordering::Relaxed) };
 }
 
+/// What makes a structure wrong.
+type Change<'a> = &'a dyn Fn(&mut Theirs);
+
 #[test]
 fn structures_of_other_libraries_are_checked_and_always_given_back() {
     let mut values = [1.0_f32, 2.0, 3.0, 4.0];
@@ -212,7 +215,7 @@ fn structures_of_other_libraries_are_checked_and_always_given_back() {
         byte_offset: 8,
     };
     let mut taken = 0;
-    let mut take = |change: &dyn Fn(&mut Theirs)| {
+    let mut take = |change: Change<'_>| {
         // SAFETY: a copy of plain data.
         let mut theirs = unsafe { std::ptr::read(&raw const plain) };
         change(&mut theirs);
@@ -225,7 +228,7 @@ fn structures_of_other_libraries_are_checked_and_always_given_back() {
     };
     let (found, _) = take(&|_| ());
     assert_eq!(found.expect("a tensor").expect("two numbers"), [3.0, 4.0]);
-    let cases: [(&dyn Fn(&mut Theirs), &str); 6] = [
+    let cases: [(Change<'_>, &str); 6] = [
         (&|theirs| theirs.version = [2, 0], "DLPack's version 2.0, and this program knows 1.0"),
         (&|theirs| theirs.device = [10, 0], "DLPack's kind 10"),
         (&|theirs| theirs.device = [2, -1], "-1 is no number of a device"),
