@@ -2,12 +2,13 @@
 //!
 //! The command publishes nothing. CONTRIBUTING.md, "Releasing", has the steps.
 
+use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
-use cargo_rumba::source::LIBRARIES;
+use cargo_rumba::source::{LIBRARIES, RUMBA};
 use comfy_table::Table;
 use cuda_builder::toolchain::cargo_home;
 use serde::Deserialize;
@@ -16,7 +17,7 @@ use crate::shell;
 
 /// Archive and build the packages that are published; check dependencies and, with --baseline, the public items
 ///
-/// The archives are built from each other, as from a registry. `cargo deny` checks licences, advisories and sources of dependencies,
+/// The archives are built from each other, as from a registry, and a program from them, with the kernels of the runtime. `cargo deny` checks licences, advisories and sources of dependencies,
 /// and `cargo semver-checks` compares the libraries that users name with those of a git revision, if these programs are installed.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -55,10 +56,13 @@ pub(crate) fn run(args: Args) -> Result<()> {
     cargo.args(["package", "--allow-dirty"]);
     shell::run(cargo.args(packages.iter().flat_map(|package| ["--package", &package.name])))?;
 
+    let archives = target_directory.join("package");
+    build_kernels(&packages, &archives)?;
+
     let mut table = Table::new();
     table.load_preset(comfy_table::presets::NOTHING).set_header(["package", "version", "archive"]);
     for Package { name, version, .. } in &packages {
-        let archive = target_directory.join("package").join(format!("{name}-{version}.crate"));
+        let archive = archives.join(format!("{name}-{version}.crate"));
         let size = fs::metadata(&archive).with_context(|| format!("no archive {}", archive.display()))?.len();
         ensure!(size < LIMIT, "{} has {size} bytes; crates.io takes less than {LIMIT}", archive.display());
         table.add_row([name, version, &format!("{} KiB", size.div_ceil(1024))]);
@@ -93,6 +97,29 @@ fn forget(packages: &[Package]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Builds a program that depends on the archives, with the kernels that the build script of the runtime looks for there. Cargo builds packages
+/// without their features.
+fn build_kernels(packages: &[Package], archives: &Path) -> Result<()> {
+    let folder = archives.join("program");
+    let mut patches = "[patch.crates-io]\n".to_owned();
+    for Package { name, version, .. } in packages {
+        // Cargo has left what it unpacked and built.
+        writeln!(patches, "{name} = {{ path = {:?} }}", archives.join(format!("{name}-{version}")))?;
+    }
+    let manifest = format!(
+        "[workspace]\n\n[package]\nname = \"program\"\nedition = \"2024\"\n\n[dependencies]\n{} = \
+         {{ version = \"*\", features = [\"algorithms\", \"linalg\"] }}\n",
+        RUMBA.package
+    );
+    fs::create_dir_all(folder.join("src")).and_then(|()| fs::create_dir_all(folder.join(".cargo")))?;
+    fs::write(folder.join(".cargo/config.toml"), patches)?;
+    fs::write(folder.join("Cargo.toml"), manifest)?;
+    fs::write(folder.join("src/main.rs"), "fn main() {}\n")?;
+    fs::copy(shell::workspace().join("Cargo.lock"), folder.join("Cargo.lock"))?;
+    println!("building a program with the kernels of the archives ...");
+    shell::run(shell::cargo().args(["build", "--quiet"]).current_dir(&folder).env_remove("CARGO_TARGET_DIR"))
 }
 
 /// Checks the dependencies by `deny.toml`.

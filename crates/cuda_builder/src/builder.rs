@@ -293,8 +293,7 @@ impl CudaBuilder {
         };
         let crate_dir = match &generated {
             Some(generated) => generated.directory.clone(),
-            None if script => archive::build_folder(self.crate_dir()?)?,
-            None => self.crate_dir()?,
+            None => archive::build_folder(self.crate_dir()?, env::var_os("OUT_DIR").filter(|_| script).as_deref())?,
         };
         let target_dir = self.resolve_target_dir(&crate_dir);
         if script {
