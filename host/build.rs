@@ -15,7 +15,10 @@ fn main() -> ExitCode {
         if !is_wanted {
             continue;
         }
-        match cuda_builder::CudaBuilder::new(format!("../crates/{package}")).overflow_checks(false).build() {
+        // The build script of the package says where cargo has the package.
+        let folder = package.to_uppercase().replace('-', "_");
+        let folder = std::env::var(format!("DEP_{folder}_FOLDER")).expect("the feature depends on the package");
+        match cuda_builder::CudaBuilder::new(folder).overflow_checks(false).build() {
             Ok(ptx) => println!("cargo::rustc-env={variable}={}", ptx.path.display()),
             Err(error) => {
                 eprintln!("error: the kernels of `{package}` were not built\n\n{error}\n");

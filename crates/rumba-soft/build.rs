@@ -9,16 +9,20 @@ const PACKAGES: &[&str] = &["rumba-interface", "rumba-jit", "rumba-llvm", "rumba
 fn main() {
     let mut number = Fnv(0xcbf2_9ce4_8422_2325);
     for package in PACKAGES {
-        let folder = Path::new("..").join(package).join("src");
+        // A clone and a folder of vendored crates name the folder by the package, a registry also by the version. Elsewhere the packages
+        // lie apart, and the release stands for the sources.
+        let names = [package.to_string(), format!("{package}-{}", env!("CARGO_PKG_VERSION"))];
+        let folders = names.map(|name| Path::new("..").join(name).join("src"));
+        let Some(folder) = folders.iter().find(|folder| folder.is_dir()) else { continue };
         println!("cargo::rerun-if-changed={}", folder.display());
-        add(&folder, &mut number);
+        add(folder, &mut number);
     }
     println!("cargo::rustc-env=RUMBA_SOFT_SOURCES={:016x}", number.0);
 }
 
 /// Adds the names and the contents of the files below a folder, in the order of their names.
 fn add(folder: &Path, number: &mut Fnv) {
-    let entries = std::fs::read_dir(folder).expect("the packages of the device lie beside each other");
+    let entries = std::fs::read_dir(folder).expect("the folder is there");
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("the folder can be read").path()).collect();
     paths.sort();
     for path in paths {

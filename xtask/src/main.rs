@@ -18,6 +18,7 @@ mod isa;
 mod models;
 mod new;
 mod nvcc;
+mod package;
 mod profile;
 mod run;
 mod sanitize;
@@ -87,6 +88,7 @@ commands! {
     Book: book,
     Aarch64: aarch64,
     Ci: ci,
+    Package: package,
 }
 
 fn main() -> std::process::ExitCode {

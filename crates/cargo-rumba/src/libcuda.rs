@@ -16,7 +16,7 @@ pub fn folder() -> Result<PathBuf> {
     if !place::has_sources() && folder.join(FILE).is_file() {
         return Ok(folder);
     }
-    let mut build = shell::cargo_of_sources();
+    let mut build = shell::cargo_of_sources()?;
     build.args(["build", "--quiet", "--release", "--package", "rumba-libcuda"]);
     shell::run(&mut build)?;
     std::fs::create_dir_all(&folder).with_context(|| format!("could not make {}", folder.display()))?;

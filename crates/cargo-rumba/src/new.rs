@@ -40,11 +40,11 @@ macro_rules! files {
 
 /// The files of a project, with placeholders in them.
 const FILES: &[(&str, &str)] = files!["project":
-    "Cargo.toml",
+    "Cargo.toml.liquid",
     "README.md",
     "build.rs",
     "src/main.rs",
-    "kernels/Cargo.toml",
+    "kernels/Cargo.toml.liquid",
     "kernels/src/lib.rs",
     "tests/saxpy.rs",
     "tests/checks.rs",
@@ -53,11 +53,14 @@ const FILES: &[(&str, &str)] = files!["project":
 ];
 
 /// The files of a program in one file.
-const ONE_FILE: &[(&str, &str)] = files!["one-file": "Cargo.toml", "build.rs", "src/main.rs"];
+const ONE_FILE: &[(&str, &str)] = files!["one-file": "Cargo.toml.liquid", "build.rs", "src/main.rs"];
+
+/// The end of a manifest's name, which `cargo generate` removes, too. Cargo leaves folders with a `Cargo.toml` out of archives.
+const ENDING: &str = ".liquid";
 
 /// The files of an extension module of Python.
 const PYTHON: &[(&str, &str)] = files!["python":
-    "Cargo.toml",
+    "Cargo.toml.liquid",
     "README.md",
     "build.rs",
     "pyproject.toml",
@@ -96,7 +99,7 @@ pub fn run(Args { path, one_file, python, git }: Args) -> Result<()> {
         _ => (FILES, &["cargo test", "cargo run"]),
     };
     for (file, text) in files {
-        let file = path.join(file);
+        let file = path.join(file.trim_end_matches(ENDING));
         let folder = file.parent().expect("files lie in the project");
         std::fs::create_dir_all(folder).with_context(|| format!("could not make {}", folder.display()))?;
         std::fs::write(&file, fill(text, &name, &source))
@@ -176,7 +179,7 @@ mod tests {
 
     #[test]
     fn no_placeholder_is_left() {
-        for source in [Source::Folder(place::sources().to_owned()), repository()] {
+        for source in [Source::Folder(place::sources().to_owned()), repository(), Source::Registry] {
             for (path, text) in FILES.iter().chain(ONE_FILE).chain(PYTHON) {
                 let text = fill(text, "heat-flow", &source);
                 assert!(!text.contains("{{") && !text.contains("{%"), "{path}: {text}");
@@ -204,7 +207,7 @@ mod tests {
         for library in LIBRARIES {
             let manifest = place::sources().join(library.folder).join("Cargo.toml");
             let text = std::fs::read_to_string(&manifest).unwrap();
-            assert!(text.contains(&format!("name = \"{}\"", library.name)), "{}", manifest.display());
+            assert!(text.contains(&format!("name = \"{}\"", library.package)), "{}", manifest.display());
         }
     }
 

@@ -39,10 +39,18 @@ fn place() -> &'static Place {
     })
 }
 
-/// The root of the sources that this crate was compiled from.
+/// The root of the sources that this crate was compiled from; of a package from a registry the folder of the package.
 pub fn compiled_sources() -> &'static Path {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
-    root.expect("the crate is two folders below the root of the sources")
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    if is_from_registry() {
+        return package;
+    }
+    package.ancestors().nth(2).expect("the crate is two folders below the root of the sources")
+}
+
+/// Whether this crate was compiled as a package of a registry, which names the folder of a package also by its version.
+pub fn is_from_registry() -> bool {
+    !Path::new(env!("CARGO_MANIFEST_DIR")).ends_with("crates/cargo-rumba")
 }
 
 /// How users call the program.
@@ -55,9 +63,9 @@ pub fn sources() -> &'static Path {
     &place().sources
 }
 
-/// Whether Rumba's sources are still where the program was built from.
+/// Whether cargo can build Rumba: from a registry, or from sources that are still where the program was built from.
 pub fn has_sources() -> bool {
-    sources().join("Cargo.toml").is_file()
+    is_from_registry() || sources().join("Cargo.toml").is_file()
 }
 
 /// The target folder for builds of Rumba's sources.

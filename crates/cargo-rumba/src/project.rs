@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use cargo_rumba::source::Source;
+use cargo_rumba::source::{CUDA_STD, RUMBA, Source};
 use cargo_rumba::{place, shell};
 use rumba_interface::environment::cache_folder;
 use serde::Deserialize;
@@ -58,9 +58,10 @@ pub(crate) fn metadata(folder: &Path) -> Result<Metadata> {
     serde_json::from_slice(&output.stdout).context("`cargo metadata` printed something else than its description says")
 }
 
-/// The target folder for builds of Rumba's own sources: that of the clone, or a folder of the user's if cargo made the clone.
+/// The target folder for builds of Rumba's own sources: that of the clone, or a folder of the user's if cargo made the clone or
+/// took the sources from a registry.
 pub(crate) fn build_of_sources() -> PathBuf {
-    if Source::checkouts().is_none() {
+    if !place::is_from_registry() && Source::checkouts().is_none() {
         return place::compiled_sources().join("target");
     }
     cache_folder().unwrap_or_else(|| std::env::temp_dir().join("rumba")).join("build")
@@ -77,7 +78,7 @@ pub(crate) fn output() -> PathBuf {
 /// Whether a package is a kernel crate: a library that depends on the device library, and not on the runtime.
 pub(crate) fn is_kernel_crate(package: &Package) -> bool {
     let depends_on = |name| package.dependencies.iter().any(|dependency| dependency.name == name);
-    package.targets.iter().any(|target| target.is("lib")) && depends_on("cuda_std") && !depends_on("rumba")
+    package.targets.iter().any(|target| target.is("lib")) && depends_on(CUDA_STD.package) && !depends_on(RUMBA.package)
 }
 
 /// The folder of a package.

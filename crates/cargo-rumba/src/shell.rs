@@ -1,6 +1,6 @@
 //! Running other programs, with errors that show the command. Knows nothing of what the commands are for.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -13,14 +13,51 @@ pub fn cargo() -> Command {
 }
 
 /// The same cargo, which builds packages of Rumba's sources. Flags of the project at hand do not reach them.
-pub fn cargo_of_sources() -> Command {
+///
+/// # Errors
+/// If the package that names those of a registry cannot be written.
+pub fn cargo_of_sources() -> Result<Command> {
     let mut command = cargo();
-    command.current_dir(place::sources()).env("CARGO_TARGET_DIR", place::build());
+    command.current_dir(sources()?).env("CARGO_TARGET_DIR", place::build());
     for variable in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET", "CARGO_MANIFEST_PATH"] {
         command.env_remove(variable);
     }
-    command
+    Ok(command)
 }
+
+/// The folder of a workspace that has Rumba's packages: its sources, or a package that depends on those of a registry.
+fn sources() -> Result<PathBuf> {
+    if !place::is_from_registry() {
+        return Ok(place::sources().to_owned());
+    }
+    let folder = place::build().join("libraries");
+    let write = || {
+        std::fs::create_dir_all(&folder)?;
+        std::fs::write(folder.join("Cargo.toml"), LIBRARIES.replace("VERSION", env!("CARGO_PKG_VERSION")))?;
+        std::fs::write(folder.join("lib.rs"), "")
+    };
+    write().with_context(|| format!("could not write {}", folder.display()))?;
+    Ok(folder)
+}
+
+/// The manifest of this package, with the profiles of Rumba's workspace.
+const LIBRARIES: &str = r#"[workspace]
+
+[package]
+name = "libraries"
+edition = "2024"
+
+[lib]
+path = "lib.rs"
+
+[dependencies]
+rumba-libcuda = "=VERSION"
+rumba-soft-library = "=VERSION"
+
+[profile.release.package]
+rumba-driver = { codegen-units = 256 }
+rumba-soft = { opt-level = 1 }
+"#;
 
 /// Runs a command whose output the user sees; a failure names the command.
 pub fn run(command: &mut Command) -> Result<()> {

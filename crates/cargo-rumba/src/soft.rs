@@ -39,7 +39,7 @@ pub fn ensure() -> Result<()> {
             ),
         };
     }
-    let mut cargo = shell::cargo_of_sources();
+    let mut cargo = shell::cargo_of_sources()?;
     // Alone: beside other packages its dependencies would have other features, and be built once more.
     cargo.args(["build", "--release", "--package", "rumba-soft-library"]);
     let (done, is_done) = channel::<()>();

@@ -1,4 +1,4 @@
-//! How projects depend on Rumba: by a folder with its sources, or by a git repository.
+//! How projects depend on Rumba: by a folder with its sources, by a git repository, or by a version in cargo's registry.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,19 @@ use crate::place;
 #[derive(Debug)]
 pub struct Library {
     pub(crate) name: &'static str,
+    /// The name of its package, where it is published.
+    pub package: &'static str,
     /// Its folder in Rumba's sources.
     pub(crate) folder: &'static str,
 }
 
 /// Compiles kernels in build scripts.
-pub const CUDA_BUILDER: Library = Library { name: "cuda_builder", folder: "crates/cuda_builder" };
+pub const CUDA_BUILDER: Library =
+    Library { name: "cuda_builder", package: "cuda_builder", folder: "crates/cuda_builder" };
 /// The device library.
-pub const CUDA_STD: Library = Library { name: "cuda_std", folder: "crates/cuda_std" };
+pub const CUDA_STD: Library = Library { name: "cuda_std", package: "cuda_std", folder: "crates/cuda_std" };
 /// The runtime.
-pub const RUMBA: Library = Library { name: "rumba", folder: "host" };
+pub const RUMBA: Library = Library { name: "rumba", package: "rumba", folder: "host" };
 /// All of them.
 pub const LIBRARIES: [&Library; 3] = [&CUDA_BUILDER, &CUDA_STD, &RUMBA];
 
@@ -37,11 +40,13 @@ pub enum Source {
         /// The commit.
         rev: Option<String>,
     },
+    /// The version of this program in cargo's registry.
+    Registry,
 }
 
 impl Source {
     /// The repository that the user names; otherwise the repository that `cargo install --git` installed this program from;
-    /// otherwise the sources that this program was built from.
+    /// otherwise the registry or the sources that this program was built from.
     ///
     /// # Errors
     /// If the program was installed from a repository that cargo's list of installed programs does not name.
@@ -50,6 +55,7 @@ impl Source {
             return Ok(Self::Repository { url, rev: None });
         }
         match Self::checkouts() {
+            None if place::is_from_registry() => Ok(Self::Registry),
             None => Ok(Self::Folder(place::sources().to_owned())),
             Some(home) => Self::installed(&home.join(".crates.toml")),
         }
@@ -81,8 +87,10 @@ impl Source {
         let (first, second) = match self {
             Self::Folder(root) => (("path", root.join(library.folder).display().to_string()), None),
             Self::Repository { url, rev } => (("git", url.clone()), rev.clone().map(|rev| ("rev", rev))),
+            Self::Registry => (("version", format!("={}", env!("CARGO_PKG_VERSION"))), None),
         };
-        std::iter::once(first).chain(second)
+        let renamed = (library.package != library.name).then(|| ("package", library.package.to_owned()));
+        std::iter::once(first).chain(second).chain(renamed)
     }
 }
 
@@ -91,6 +99,7 @@ impl fmt::Display for Source {
         match self {
             Self::Folder(root) => root.display().fmt(f),
             Self::Repository { url, .. } => f.write_str(url),
+            Self::Registry => write!(f, "https://docs.rs/{}/{}", RUMBA.package, env!("CARGO_PKG_VERSION")),
         }
     }
 }

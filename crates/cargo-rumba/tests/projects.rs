@@ -1,5 +1,5 @@
 //! Projects of others: what `cargo rumba new` and `cargo rumba init` write builds, and its tests pass; the programs of the book run
-//! in it; a project that exists takes the steps that the book has for it. And a crate of kernels can be packaged.
+//! in it; a project that exists takes the steps that the book has for it.
 //!
 //! The projects and their target folder lie in cargo's folder for tests, so that only the first run builds Rumba once more.
 
@@ -447,16 +447,4 @@ fn from_here(manifest: &str) -> String {
         }
     };
     manifest.lines().map(line).collect::<Vec<_>>().join("\n") + "\n"
-}
-
-/// The gallery's kernels with what they depend on, as they would be published: manifests are complete and archives are made.
-/// They are not built once more from the archives, since cargo keeps what it has unpacked of a version once.
-#[test]
-fn a_crate_of_kernels_can_be_packaged() {
-    let mut package = cargo(&workspace());
-    package.args(["package", "--allow-dirty", "--no-verify", "--quiet"]);
-    for name in ["cuda_std_macros", "cuda_std", "kernels-gpu"] {
-        package.args(["--package", name]);
-    }
-    succeeds(package);
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rumba_ptx::{Target, foot, set};
 
 use crate::arch::NvvmArch;
+use crate::archive;
 use crate::cargo::{self, Built, Library};
 use crate::error::BuildError;
 use crate::link::{self, Codegen, LibraryFile, Sources};
@@ -292,7 +293,7 @@ impl CudaBuilder {
         };
         let crate_dir = match &generated {
             Some(generated) => generated.directory.clone(),
-            None => self.crate_dir()?,
+            None => archive::build_folder(self.crate_dir()?, env::var_os("OUT_DIR").filter(|_| script).as_deref())?,
         };
         let target_dir = self.resolve_target_dir(&crate_dir);
         if script {

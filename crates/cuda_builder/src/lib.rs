@@ -20,6 +20,7 @@
 
 mod advice;
 mod arch;
+mod archive;
 mod builder;
 mod cargo;
 mod error;

@@ -63,9 +63,17 @@ pub(crate) fn generate(file: &Path) -> Result<Option<Generated>, BuildError> {
     let crate_manifest = crate_manifest(&manifest, &package, root, file, &modules.names)?;
     write_if_changed(&directory.join("Cargo.toml"), &crate_manifest)?;
     write_if_changed(&directory.join(file), &blanked(&text, &modules.ranges))?;
-    // The versions of the program's dependencies. Cargo adds and removes packages of its own copy.
     let lock = root.join("Cargo.lock");
-    if let Ok(text) = fs::read_to_string(&lock) {
+    lock_as(&lock, &directory)?;
+    Ok(Some(Generated { directory, inputs: vec![source, manifest_file, root.join("Cargo.toml"), lock] }))
+}
+
+/// Gives a generated crate the versions of the program's lock file. Cargo adds and removes packages of its own copy.
+///
+/// # Errors
+/// If the copy cannot be written.
+pub(crate) fn lock_as(lock: &Path, directory: &Path) -> Result<(), BuildError> {
+    if let Ok(text) = fs::read_to_string(lock) {
         let (own, seen) = (directory.join("Cargo.lock"), directory.join("program.lock"));
         let is_current = own.exists() && fs::read_to_string(&seen).is_ok_and(|seen| seen == text);
         if !is_current {
@@ -73,7 +81,7 @@ pub(crate) fn generate(file: &Path) -> Result<Option<Generated>, BuildError> {
             write_if_changed(&seen, &text)?;
         }
     }
-    Ok(Some(Generated { directory, inputs: vec![source, manifest_file, root.join("Cargo.toml"), lock] }))
+    Ok(())
 }
 
 fn read(path: &Path) -> Result<String, BuildError> {

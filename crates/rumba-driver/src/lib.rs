@@ -18,7 +18,7 @@
 //!
 //! # Environment
 //!
-#![doc = include_str!("../../rumba-interface/variables.md")]
+#![doc = include_str!("../variables.md")]
 
 pub mod check;
 mod choice;

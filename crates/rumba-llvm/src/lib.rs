@@ -398,7 +398,7 @@ mod tests {
         let Ok(machine) = Machine::new(&context, &target) else {
             return;
         };
-        let module = Module::parse(&context, include_str!("../../../docs/llvm-scatter/scatter.ll")).unwrap();
+        let module = Module::parse(&context, include_str!("scatter.ll")).unwrap();
         machine.adopt(&module);
         let text = String::from_utf8(machine.emit(module, Output::Assembly).unwrap()).unwrap();
         let scatters = text.lines().filter(|line| line.contains("vpscatter"));

@@ -213,7 +213,7 @@ fn the_list_of_variables_is_whole() {
             read.extend(line.split('"').filter(is_name).map(str::to_owned));
         }
     }
-    let list = std::fs::read_to_string(root().join("crates/rumba-interface/variables.md")).expect("a file");
+    let list = std::fs::read_to_string(root().join("crates/rumba-driver/variables.md")).expect("a file");
     let rows = list.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
     let listed: Vec<String> = rows.map(|(name, _)| name.to_owned()).collect();
     assert_eq!(read, listed.iter().cloned().collect());

@@ -150,7 +150,7 @@ impl Request<'_> {
     /// A step takes the words of 32 lanes, of half a warp for accesses of 8 bytes, of a quarter for 16 bytes; lanes that want
     /// the same word of a bank share it. Where that makes no conflict, a load is served for twice as many lanes at once if
     /// half of them are idle, or if in each pair of neighbours or of next neighbours both want the same; the result goes to
-    /// no more lanes than in two steps. Found on an H200 with the requests of `tests/wavefronts.txt`.
+    /// no more lanes than in two steps. Found on an H200 with the requests of `wavefronts.txt`.
     fn wavefronts(&self) -> (u64, u64) {
         let lanes = LANES / ((self.bytes / WORD).max(1) as usize).min(LANES);
         let steps = |conflicts| self.steps(0, LANES, lanes, conflicts);
@@ -233,7 +233,7 @@ mod tests {
     /// Each line: bytes, active lanes, the address of every lane, wavefronts of the load and of the store.
     #[test]
     fn wavefronts_are_those_of_a_gpu() {
-        for line in include_str!("../../../tests/wavefronts.txt").lines().filter(|line| !line.starts_with('#')) {
+        for line in include_str!("wavefronts.txt").lines().filter(|line| !line.starts_with('#')) {
             let numbers: Vec<u64> = line.split(' ').map(|word| word.parse().expect("a number")).collect();
             let [bytes, mask, addresses @ .., load, store] = &*numbers else {
                 panic!("too few numbers: {line}");
