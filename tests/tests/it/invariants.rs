@@ -40,14 +40,16 @@ fn the_gallery_is_safe() {
 }
 
 #[test]
-fn the_readme_shows_the_gallerys_first_kernel() {
+fn the_readme_shows_the_program_that_cargo_rumba_new_writes() {
     let read = |file: &str| std::fs::read_to_string(root().join(file)).expect("the file is part of the workspace");
-    let source = read("kernels-gpu/src/saxpy.rs");
-    let kernel = source.find("#[kernel]").expect("there is a kernel");
-    assert!(
-        read("README.md").contains(&source[kernel..]),
-        "README.md shows another saxpy than kernels-gpu/src/saxpy.rs"
-    );
+    let readme = read("README.md");
+    for file in ["src/main.rs", "build.rs"] {
+        let text = read(&format!("crates/cargo-rumba/templates/one-file/{file}"));
+        assert!(
+            readme.contains(text.trim_end()),
+            "README.md shows another {file} than the template of a program in one file"
+        );
+    }
 }
 
 #[test]
