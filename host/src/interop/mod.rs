@@ -231,7 +231,7 @@ impl Tensor {
         if Arc::get_mut(&mut self.owner).is_none() {
             return Err(InteropError::InUse.into());
         }
-        // SAFETY: as above; there is no other handle, and the elements are contiguous, so each is there once.
+        // SAFETY: as above; there is no other handle, and no two indices name one element of contiguous elements.
         Ok(unsafe { std::slice::from_raw_parts_mut(address.cast_mut(), self.len()) })
     }
 

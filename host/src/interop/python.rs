@@ -1,7 +1,7 @@
 //! Arrays of Python as arguments of functions in extension modules made with [PyO3](https://pyo3.rs), and arrays of this runtime
 //! as objects of Python.
 //!
-//! An [`Argument`] is any object with DLPack's `__dlpack__` (NumPy, PyTorch, CuPy, JAX) or with
+//! An [`Argument`] is any object with DLPack's `__dlpack__` (NumPy, PyTorch, CuPy) or with
 //! [`__cuda_array_interface__`](https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html) (Numba). Memory of the device
 //! is used as it is; memory of the host is copied to the device, and back where it is written. A [`DeviceArray`] has both
 //! protocols, and `__array__` for NumPy.
