@@ -72,7 +72,7 @@ fn main() -> ExitCode {
 mod tests {
     use clap::CommandFactory;
 
-    /// Clap looks at a command's declaration only when somebody gives that command.
+    /// In use, clap checks the declaration of a command only when this command runs.
     #[test]
     fn every_command_is_declared_soundly() {
         super::Cli::command().debug_assert();

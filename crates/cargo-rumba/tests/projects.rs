@@ -284,7 +284,7 @@ fails(ValueError, "are not one after the other", 1.0, x, Interface(shape=(2,), s
 fails(ValueError, "does not belong to the primary context of device 0", 1.0, x, Interface(data=(4096, False)))
 fails(ValueError, "`x` has 4 elements, and `y` has 5", 1.0, x, waves.ones(5))
 
-# A capsule that nobody takes gives its tensor back, and one that was taken cannot be taken again.
+# A capsule that is not consumed releases its tensor, and a consumed capsule cannot be consumed again.
 capsule = y.__dlpack__(max_version=(1, 1))
 del capsule
 class Twice:

@@ -1,7 +1,7 @@
 //! Kernel crates that cargo unpacked from an archive: those of a registry and vendored crates.
 //!
-//! A build script builds such a crate from a copy in its own folder. The lock file in the archive names the versions of the day on which
-//! the crate was published, which the program at hand may not use or have, and nobody may write into the folders of a registry.
+//! A build script builds such a crate from a copy in its own folder, with the dependency versions of the program's lock file: the lock
+//! file in the archive may name versions that the program does not use. A registry's folders must not be changed.
 
 use std::ffi::OsStr;
 use std::fs;

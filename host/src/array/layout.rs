@@ -13,13 +13,30 @@ pub(crate) struct Layout<const N: usize> {
     pub(crate) strides: [isize; N],
 }
 
+/// Sets strides so that the last axis is the fastest. The stride of the last axis is 1 already.
+pub(crate) fn set_row_major(shape: &[usize], strides: &mut [isize]) {
+    for axis in (1..shape.len()).rev() {
+        strides[axis - 1] = strides[axis].wrapping_mul(shape[axis] as isize);
+    }
+}
+
+/// Whether the elements lie one after the other, in row-major order.
+pub(crate) fn is_contiguous(shape: &[usize], strides: &[isize]) -> bool {
+    let mut plain = 1_isize;
+    let mut axes = shape.iter().zip(strides).rev();
+    shape.contains(&0)
+        || axes.all(|(&length, &stride)| {
+            let is_plain = length == 1 || stride == plain;
+            plain = plain.wrapping_mul(length as isize);
+            is_plain
+        })
+}
+
 impl<const N: usize> Layout<N> {
     /// The last axis is the fastest.
     pub(crate) fn row_major(offset: usize, shape: [usize; N]) -> Layout<N> {
-        let mut strides = [1_isize; N];
-        for axis in (1..N).rev() {
-            strides[axis - 1] = strides[axis].wrapping_mul(shape[axis] as isize);
-        }
+        let mut strides = [1; N];
+        set_row_major(&shape, &mut strides);
         Layout { offset, shape, strides }
     }
 
@@ -30,9 +47,7 @@ impl<const N: usize> Layout<N> {
 
     /// Whether the elements lie one after the other, in row-major order.
     pub(crate) fn is_contiguous(&self) -> bool {
-        let plain = Layout::row_major(0, self.shape).strides;
-        let mut axes = self.shape.iter().zip(self.strides.iter().zip(&plain));
-        self.len() == 0 || axes.all(|(&length, (own, plain))| length == 1 || own == plain)
+        is_contiguous(&self.shape, &self.strides)
     }
 
     /// The part that slices of each axis have in common.

@@ -106,8 +106,8 @@ impl Memory {
     /// Memory of another library.
     ///
     /// # Safety
-    /// It is memory of this context as long as `owner` lives, but for bytes before that nobody reaches, at an address that is aligned
-    /// as allocations are. Nothing else uses it meanwhile.
+    /// `address` has the alignment of allocations. As long as `owner` lives, the bytes that the caller accesses are memory of this
+    /// context, and no other code uses them.
     pub(crate) unsafe fn foreign<T>(
         context: Arc<Context>,
         address: u64,

@@ -145,8 +145,8 @@ impl Tensor {
     /// [`InteropError::Invalid`] if the structure is of another major version, or describes no tensor of host or CUDA memory.
     ///
     /// # Safety
-    /// The structure is valid, and handed over: the caller does not use it any more. Until the deleter is called, nobody else writes
-    /// the elements, nor reads them while this runtime writes them.
+    /// The structure is valid, and the caller transfers its ownership. Until the deleter is called, no other code writes the elements,
+    /// or reads them while this runtime writes them.
     pub unsafe fn from_dlpack(structure: NonNull<ManagedVersioned>) -> Result<Tensor> {
         let owner = Owner(structure);
         // SAFETY: the caller's promise. The fields up to `flags` are the same in each version.

@@ -39,7 +39,7 @@ pub use crate::base::dtype::{DType, Element};
 pub use crate::base::error::InteropError;
 pub use foreign::{Foreign, ForeignMut};
 
-use crate::array::Array;
+use crate::array::{Array, layout};
 use crate::base::error::Result;
 use crate::devices::device::Device;
 use std::any::Any;
@@ -77,8 +77,8 @@ impl Tensor {
     /// elements reach beyond the address space.
     ///
     /// # Safety
-    /// As long as `owner` lives, all elements lie in memory of that place which is allocated, and nobody else writes them,
-    /// nor reads them while this runtime writes them.
+    /// As long as `owner` lives, all elements lie in allocated memory of this place, and no other code writes them, or reads them
+    /// while this runtime writes them.
     pub unsafe fn new(
         place: Place,
         address: u64,
@@ -180,9 +180,7 @@ impl Tensor {
 
     /// Whether the elements are in row-major order, one after the other.
     pub fn is_contiguous(&self) -> bool {
-        let plain = row_major(&self.shape);
-        let mut axes = self.shape.iter().zip(self.strides.iter().zip(&plain));
-        self.is_empty() || axes.all(|(&length, (own, plain))| length == 1 || own == plain)
+        layout::is_contiguous(&self.shape, &self.strides)
     }
 
     /// The elements as an array of the device, to read.
@@ -215,7 +213,7 @@ impl Tensor {
     /// [`InteropError::Type`], [`InteropError::NotContiguous`], [`InteropError::OnDevice`].
     pub fn host_slice<T: Element>(&self) -> Result<&[T]> {
         let address = self.host_elements::<T>()?;
-        // SAFETY: the owner keeps as many elements there alive, which are aligned; nobody writes them meanwhile.
+        // SAFETY: the owner keeps this number of aligned elements alive, and no other code writes them: the promise to `new`.
         Ok(unsafe { std::slice::from_raw_parts(address, self.len()) })
     }
 
@@ -312,9 +310,7 @@ impl fmt::Debug for Tensor {
 
 /// The strides of elements one after the other, the last axis fastest.
 fn row_major(shape: &[usize]) -> Vec<isize> {
-    let mut strides = vec![1_isize; shape.len()];
-    for axis in (1..shape.len()).rev() {
-        strides[axis - 1] = strides[axis].wrapping_mul(shape[axis] as isize);
-    }
+    let mut strides = vec![1; shape.len()];
+    layout::set_row_major(shape, &mut strides);
     strides
 }

@@ -9,19 +9,18 @@
 //! `cargo rumba new --python PATH` makes a project with all of this.
 //!
 //! ```no_run
-//! # use cuda_std::launch::Call;
 //! # use rumba::array::Array;
 //! use pyo3::prelude::*;
 //! use rumba::Device;
 //! use rumba::python::{Argument, DeviceArray};
-//! # fn module() -> rumba::Result<&'static rumba::Module> { unimplemented!() }
-//! # fn scale<'a>(factor: f32, values: rumba::DeviceSliceMut<'a, f32>) -> Call<'a> { unimplemented!() }
+//! # mod kernels { pub use rumba::test_kernels::{PTX, scale}; }
 //!
 //! /// Multiplies an array of any library in place.
 //! #[pyfunction]
 //! fn multiply(factor: f32, values: Argument) -> PyResult<()> {
-//!     let mut values = values.write::<f32, 1>(&Device::new()?)?;
-//!     module()?.for_each(values.len(), scale(factor, values.as_slice_mut()?))?;
+//!     let device = Device::new()?;
+//!     let mut values = values.write::<f32, 1>(&device)?;
+//!     device.load(kernels::PTX)?.for_each(values.len(), kernels::scale(factor, values.as_slice_mut()?))?;
 //!     Ok(values.finish()?)
 //! }
 //!
@@ -140,6 +139,30 @@ pub struct Write<T: Element, const N: usize> {
     is_finished: bool,
 }
 
+/// The lengths of a type that has a view.
+macro_rules! lengths {
+    ($($name:ident),*) => {$(
+        impl<T: Element, const N: usize> $name<T, N> {
+            /// The length of each axis.
+            pub fn shape(&self) -> [usize; N] {
+                self.view().shape()
+            }
+
+            /// How many elements there are.
+            pub fn len(&self) -> usize {
+                self.view().len()
+            }
+
+            /// Whether there are no elements.
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+        }
+    )*};
+}
+
+lengths!(Read, Write);
+
 impl<T: Element, const N: usize> Read<T, N> {
     /// The elements. A view is an argument of kernels.
     pub fn view(&self) -> ArrayView<'_, T, N> {
@@ -163,21 +186,6 @@ impl<T: Element, const N: usize> Read<T, N> {
     /// Whether the elements were copied to the device.
     pub fn is_copy(&self) -> bool {
         matches!(self.0, Elements::Copied(..))
-    }
-
-    /// The length of each axis.
-    pub fn shape(&self) -> [usize; N] {
-        self.view().shape()
-    }
-
-    /// How many elements there are.
-    pub fn len(&self) -> usize {
-        self.view().len()
-    }
-
-    /// Whether there are no elements.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 
@@ -215,21 +223,6 @@ impl<T: Element, const N: usize> Write<T, N> {
     /// Whether the elements were copied to the device.
     pub fn is_copy(&self) -> bool {
         matches!(self.elements, Elements::Copied(..))
-    }
-
-    /// The length of each axis.
-    pub fn shape(&self) -> [usize; N] {
-        self.view().shape()
-    }
-
-    /// How many elements there are.
-    pub fn len(&self) -> usize {
-        self.view().len()
-    }
-
-    /// Whether there are no elements.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Waits for the work that writes the elements, and copies elements of host memory back.
@@ -484,7 +477,7 @@ impl DeviceArray {
     }
 }
 
-/// Gives a tensor back that nobody has taken out of its capsule.
+/// Releases the tensor of a capsule that was not consumed.
 unsafe extern "C" fn drop_capsule(capsule: *mut ffi::PyObject) {
     // SAFETY: Python passes the capsule that is destroyed, whose name says which structure it has; a capsule that was taken has
     // another name.
