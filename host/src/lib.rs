@@ -28,6 +28,7 @@
 //! * `linalg`, with the feature of that name: products of matrices, convolutions, attention.
 //! * [`check()`]: a program under every check of the software device, for tests; [`explore`]: in every order of its threads.
 //! * [`profile()`]: what ran on the device, when, and how well. [`capacity`], [`estimate()`] and [`compare()`]: does it pay?
+//!   [`Bench`]: comparisons as benchmarks.
 //! * [`Error`]: what went wrong, where, and what to do about it; [`error`](mod@error) has the kinds. [`warning`]: what may be wrong.
 //! * [`memory`], [`device`], [`module`], [`occupancy`], [`nvtx`]: further types of each subject.
 //!
@@ -76,11 +77,17 @@ pub use launch::graph::Graph;
 pub use launch::timings::Timings;
 pub use modules::link::Linker;
 pub use modules::module::Module;
+pub use performance::bench::Bench;
 pub use performance::compare::compare;
 pub use performance::estimate::estimate;
 pub use performance::profile::{Profile, Profiler, profile};
 pub use streams::event::Event;
 pub use streams::stream::Stream;
+
+/// Tells the layer of profiles that the process has a device. `devices` itself knows no profiles.
+fn found(device: &Device) {
+    performance::profile::process::begin(device);
+}
 
 /// Marks in a stream's order of work, and futures that wait for them.
 pub mod event {

@@ -4,6 +4,7 @@
 
 use crate::base::error::{DriverError, Error, Result, answer};
 use crate::cuda::sys;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -34,6 +35,11 @@ static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// Whether the process was forked from the one that has started the driver, so that no driver serves it.
 pub(crate) fn is_forked() -> bool {
     ![0, std::process::id()].contains(&PROCESS.load(Ordering::Relaxed))
+}
+
+/// The file or folder that a variable names. Nothing for a program that has rights which its user lacks.
+pub(crate) fn path_from_environment(variable: &str) -> Option<PathBuf> {
+    rumba_driver::library_from_environment(variable).map(PathBuf::from)
 }
 
 /// Whether the software device answers. Its attributes say what it allows, and nothing of its speed.

@@ -6,6 +6,7 @@
 
 use crate::base::error::threads;
 use parking_lot::Mutex;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::Location;
@@ -126,6 +127,24 @@ const LAUNCHES: u32 = 16;
 /// Bytes of a launch that a warning takes: copying fewer costs no more than launching.
 const BYTES: usize = 256 << 10;
 
+thread_local! {
+    /// Whether launches of this thread repeat copies on purpose.
+    static ON_PURPOSE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs work whose launches repeat copies on purpose, to measure them.
+pub(crate) fn repeating_on_purpose<T>(work: impl FnOnce() -> T) -> T {
+    /// Takes back the purpose, also after a panic.
+    struct Back(bool);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            ON_PURPOSE.set(self.0);
+        }
+    }
+    let _back = Back(ON_PURPOSE.replace(true));
+    work()
+}
+
 /// Notes a launch at a place of the program that copies host memory: where each piece begins, and its bytes.
 pub(crate) fn copied(
     at: &'static Location<'static>,
@@ -139,7 +158,7 @@ pub(crate) fn copied(
             key = (key ^ word as u64).wrapping_mul(0x0100_0000_01b3);
         }
     }
-    if bytes < BYTES {
+    if bytes < BYTES || ON_PURPOSE.get() {
         return;
     }
     let launches = {

@@ -132,7 +132,10 @@ impl Device {
         registry.remember(&context);
         let slot = Arc::new(Slot { ordinal, raw, name, context: RwLock::new(context) });
         registry.slots.push(Arc::downgrade(&slot));
-        Ok(Device { slot })
+        drop(registry);
+        let device = Device { slot };
+        crate::found(&device);
+        Ok(device)
     }
 
     /// How many devices there are.

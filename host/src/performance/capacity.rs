@@ -5,7 +5,7 @@
 //! theoretical figures, since it is no GPU: only what is measured.
 
 mod bus;
-mod measure;
+pub(super) mod measure;
 mod throughput;
 
 pub use bus::Bus;

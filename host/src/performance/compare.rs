@@ -1,28 +1,33 @@
 //! The CPU against the device: one function, its version in plain Rust and its kernel, over a range of sizes, with the
-//! copies of host memory and without; and where the one overtakes the other.
+//! copies of host memory and without; and where the one overtakes the other. [`crate::Bench`] runs comparisons as benchmarks.
 //!
-//! Drawing is behind the feature `report` ([`Comparison::svg`], [`Comparison::png`]).
+//! Both versions run in turns, so that other work of the machine slows both down alike, and the medians count. Drawing is behind
+//! the feature `report` ([`Comparison::svg`], [`Comparison::png`]).
 
-use crate::base::error::Result;
-use crate::base::units;
+use crate::base::error::{Error, Result};
+use crate::base::{units, warning};
 use crate::launch::timings::Timings;
+use crate::performance::capacity::Unit;
+use crate::performance::estimate::Cost;
 use comfy_table::{CellAlignment, Table, presets};
 use std::fmt;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// How long the runs of one side and size may take together, unless one run takes longer.
-const BUDGET: Duration = Duration::from_millis(200);
-/// The most runs of one side and size.
-const RUNS: usize = 30;
+/// The time of the measured runs of one size, unless the fewest runs take longer.
+const BUDGET: Duration = Duration::from_secs(1);
+/// The fewest and the most runs of each version.
+const RUNS: [usize; 2] = [3, 100];
+/// The time of the runs before the measured ones, and their number at most: caches are warm then, kernels are compiled, and clocks are up.
+const WARM_UP: (Duration, usize) = (Duration::from_millis(100), 10);
 
 /// Both versions of a function, with the data for one size.
 pub trait Contender {
     /// The version for the CPU, once.
     fn cpu(&mut self);
 
-    /// The version for the device, once, from host memory to host memory: [`crate::Module::launch_timed`] with host
-    /// slices has the times.
+    /// The version for the device, once. [`crate::Module::launch_timed`] returns the times; with host slices as arguments, they
+    /// include the copies from and to host memory.
     ///
     /// # Errors
     /// The launch's.
@@ -33,6 +38,17 @@ pub trait Contender {
     /// # Errors
     /// The first difference in words.
     fn agree(&self) -> Result<(), String>;
+
+    /// The least bytes and operations of one run, for rates and the share of the device's limit. Without a cost the tables have
+    /// neither.
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+
+    /// The arithmetic unit that does the operations, for the device's limit.
+    fn unit(&self) -> Unit {
+        Unit::F32
+    }
 }
 
 impl<C: Contender + ?Sized> Contender for Box<C> {
@@ -47,9 +63,17 @@ impl<C: Contender + ?Sized> Contender for Box<C> {
     fn agree(&self) -> Result<(), String> {
         (**self).agree()
     }
+
+    fn cost(&self) -> Cost {
+        (**self).cost()
+    }
+
+    fn unit(&self) -> Unit {
+        (**self).unit()
+    }
 }
 
-/// Runs both versions of a function for each size, as often as time allows, and keeps the best of each.
+/// Runs both versions of a function in turns for each size, as often as a second allows, and takes the median of each.
 ///
 /// # Errors
 /// What `prepare` and the launches return, and [`crate::Error::Disagreement`] if the versions come to different results.
@@ -86,42 +110,62 @@ pub fn compare<C: Contender>(
     sizes: impl IntoIterator<Item = usize>,
     mut prepare: impl FnMut(usize) -> Result<C>,
 ) -> Result<Comparison> {
-    let mut rows = Vec::new();
-    for n in sizes {
+    let sizes = sizes.into_iter().map(|n| {
         let mut contender = prepare(n)?;
-        contender.cpu();
-        contender.device()?;
-        contender.agree().map_err(|difference| crate::base::error::Error::Disagreement {
-            what: format!("{name} of size {n}"),
-            difference,
-        })?;
-        let cpu = best(|| {
-            let start = Instant::now();
-            black_box(&mut contender).cpu();
-            Ok(start.elapsed())
-        })?;
-        let mut device: Option<Timings> = None;
-        best(|| {
-            let timings = contender.device()?;
-            if device.is_none_or(|best| timings.total() < best.total()) {
-                device = Some(timings);
-            }
-            Ok(timings.total())
-        })?;
-        rows.push(Size { n, cpu, device: device.unwrap_or_default() });
-    }
-    Ok(Comparison { name: name.to_owned(), sizes: rows })
+        warning::repeating_on_purpose(|| measure(name, n, &mut contender))
+    });
+    Ok(Comparison { name: name.to_owned(), sizes: sizes.collect::<Result<_>>()? })
 }
 
-fn best(mut run: impl FnMut() -> Result<Duration>) -> Result<Duration> {
-    let (mut least, started) = (Duration::MAX, Instant::now());
-    for done in 0..RUNS {
-        if done >= 3 && started.elapsed() > BUDGET {
-            break;
-        }
-        least = least.min(run()?);
+/// Runs both versions once and compares their results.
+pub(crate) fn agree(name: &str, n: usize, contender: &mut impl Contender) -> Result<()> {
+    contender.cpu();
+    contender.device()?;
+    contender.agree().map_err(|difference| Error::Disagreement { what: format!("{name} of size {n}"), difference })
+}
+
+/// Measures both versions in turns.
+fn measure(name: &str, n: usize, contender: &mut impl Contender) -> Result<Size> {
+    agree(name, n, contender)?;
+    let mut round = || {
+        let start = Instant::now();
+        black_box(&mut *contender).cpu();
+        let cpu = start.elapsed();
+        Ok((cpu, contender.device()?))
+    };
+    rounds(0, WARM_UP, &mut round)?;
+    let (mut cpu, mut device): (Vec<_>, Vec<_>) = rounds(RUNS[0], (BUDGET, RUNS[1]), &mut round)?.into_iter().unzip();
+    cpu.sort_unstable();
+    device.sort_unstable_by_key(Timings::total);
+    Ok(Size {
+        n,
+        cpu: median(&cpu),
+        cpu_spread: spread(&cpu),
+        device: median(&device),
+        device_spread: spread(&device.iter().map(Timings::total).collect::<Vec<_>>()),
+        cost: contender.cost(),
+        unit: contender.unit(),
+        limit: None,
+    })
+}
+
+/// Repeats runs until the time is over, at least so often and at most so often.
+fn rounds<T>(least: usize, (time, most): (Duration, usize), mut round: impl FnMut() -> Result<T>) -> Result<Vec<T>> {
+    let (mut done, started) = (Vec::new(), Instant::now());
+    while done.len() < most && (done.len() < least || started.elapsed() < time) {
+        done.push(round()?);
     }
-    Ok(least)
+    Ok(done)
+}
+
+fn median<T: Copy + Default>(sorted: &[T]) -> T {
+    sorted.get(sorted.len() / 2).copied().unwrap_or_default()
+}
+
+/// Half of the interquartile range, as a share of the median.
+fn spread(sorted: &[Duration]) -> f64 {
+    let at = |quarter: usize| sorted.get(quarter * sorted.len() / 4).map_or(0.0, Duration::as_secs_f64);
+    (at(3) - at(1)) / 2.0 / at(2).max(1e-12)
 }
 
 /// The measurements of [`compare`]. Prints as a table.
@@ -134,16 +178,131 @@ pub struct Comparison {
     pub sizes: Vec<Size>,
 }
 
-/// The best times of one size.
+/// The measurements of one size.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Size {
     /// The size.
     pub n: usize,
-    /// The CPU.
+    /// The median time of the CPU.
     pub cpu: Duration,
-    /// The device, with its copies.
+    /// Half of the interquartile range of the CPU's times, as a share of the median.
+    pub cpu_spread: f64,
+    /// The device, with its copies: the run of median time.
     pub device: Timings,
+    /// Half of the interquartile range of the device's times, as a share of the median.
+    pub device_spread: f64,
+    /// The cost of one run, if the contender states it.
+    pub cost: Cost,
+    /// The unit of its operations.
+    pub unit: Unit,
+    /// The limit of the device for this cost, where the device was measured ([`crate::Bench`]).
+    pub limit: Option<Limit>,
+}
+
+/// The least time of a cost on a device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Limit {
+    /// The device's memory moves the bytes no faster.
+    Memory(Duration),
+    /// The unit does the operations no faster.
+    Unit(Unit, Duration),
+}
+
+impl Limit {
+    /// The least time.
+    pub fn time(&self) -> Duration {
+        match self {
+            Limit::Memory(time) | Limit::Unit(_, time) => *time,
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Limit::Memory(_) => f.write_str("memory"),
+            Limit::Unit(unit, _) => unit.fmt(f),
+        }
+    }
+}
+
+impl Size {
+    /// The share of the device's limit that the kernel reaches; beyond 1 where caches serve bytes of the cost.
+    pub fn of_limit(&self) -> Option<f64> {
+        let kernel = self.device.kernel.as_secs_f64();
+        Some(self.limit?.time().as_secs_f64() / kernel).filter(|share| share.is_finite())
+    }
+
+    /// Whether the device's version copies from or to host memory.
+    pub(crate) fn copies(&self) -> bool {
+        self.device.total() > self.device.kernel
+    }
+
+    /// A row of the table, behind the name.
+    fn cells(&self) -> [String; COLUMNS.len() - 1] {
+        let Size { n, cpu, device, cost, .. } = *self;
+        let spread = |time: Duration, spread: f64| format!("{} ±{:.0} %", units::time(time), 100.0 * spread);
+        let rate = |amount: u64| match amount {
+            0 => String::new(),
+            amount => format!("{:.2}", amount as f64 / device.kernel.as_secs_f64().max(1e-12) / 1e9),
+        };
+        let ratio = |time: Duration| format!("{:.3}", cpu.as_secs_f64() / time.as_secs_f64().max(1e-12));
+        let of_copies = |text: String| if self.copies() { text } else { String::new() };
+        [
+            n.to_string(),
+            spread(cpu, self.cpu_spread),
+            of_copies(units::time(device.copy_in)),
+            match self.copies() {
+                true => units::time(device.kernel),
+                false => spread(device.kernel, self.device_spread),
+            },
+            of_copies(units::time(device.copy_out)),
+            of_copies(spread(device.total(), self.device_spread)),
+            rate(cost.bytes),
+            rate(cost.flops),
+            match (self.of_limit(), self.limit) {
+                (Some(share), Some(limit)) => format!("{} of {limit}", units::percent(share)),
+                _ => String::new(),
+            },
+            of_copies(ratio(device.total())),
+            ratio(device.kernel),
+        ]
+    }
+}
+
+const COLUMNS: [&str; 12] = [
+    "benchmark",
+    "size",
+    "CPU",
+    "copy in",
+    "kernel",
+    "copy out",
+    "device, all",
+    "GB/s",
+    "GFLOP/s",
+    "of the limit",
+    "CPU / all",
+    "CPU / kernel",
+];
+
+/// A table of named rows. It leaves out columns that are empty in all rows.
+pub(crate) fn table<'r>(rows: impl IntoIterator<Item = (&'r str, &'r Size)>) -> Table {
+    let rows: Vec<Vec<String>> =
+        rows.into_iter().map(|(name, size)| [vec![name.to_owned()], size.cells().into()].concat()).collect();
+    let kept: Vec<usize> =
+        (0..COLUMNS.len()).filter(|&column| rows.iter().any(|cells| !cells[column].is_empty())).collect();
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(kept.iter().map(|&column| COLUMNS[column]));
+    for cells in &rows {
+        table.add_row(kept.iter().map(|&column| &cells[column]));
+    }
+    for (column, at) in table.column_iter_mut().zip(kept) {
+        column.set_cell_alignment(if at == 0 { CellAlignment::Left } else { CellAlignment::Right });
+    }
+    table
 }
 
 impl Comparison {
@@ -174,31 +333,16 @@ impl Comparison {
 
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut table = Table::new();
-        table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-        table.set_header(["size", "CPU", "copy in", "kernel", "copy out", "device, all", "CPU / all", "CPU / kernel"]);
-        for Size { n, cpu, device } in &self.sizes {
-            let ratio = |time: Duration| format!("{:.3}", cpu.as_secs_f64() / time.as_secs_f64().max(1e-12));
-            table.add_row([
-                n.to_string(),
-                units::time(*cpu),
-                units::time(device.copy_in),
-                units::time(device.kernel),
-                units::time(device.copy_out),
-                units::time(device.total()),
-                ratio(device.total()),
-                ratio(device.kernel),
-            ]);
-        }
-        for column in table.column_iter_mut() {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
+        let table = table(self.sizes.iter().map(|size| ("", size)));
         writeln!(f, "{}\n{table}", self.name)?;
         let sentence = |crossover: Option<f64>| match crossover {
             Some(n) if self.sizes.first().is_some_and(|size| n <= size.n as f64) => "at every size".to_owned(),
             Some(n) => format!("from about {n:.0} on"),
             None => "at no size here".to_owned(),
         };
+        if !self.sizes.iter().any(Size::copies) {
+            return write!(f, "the kernel is faster {}", sentence(self.kernel_crossover()));
+        }
         write!(
             f,
             "the device is faster, its copies counted, {}; the kernel alone {}",
@@ -210,14 +354,21 @@ impl fmt::Display for Comparison {
 
 #[cfg(test)]
 mod tests {
-    use super::{Comparison, Size};
+    use super::{Comparison, Limit, Size, median, spread};
     use crate::launch::timings::Timings;
+    use crate::performance::capacity::Unit;
+    use crate::performance::estimate::Cost;
     use std::time::Duration;
 
     fn comparison(times: &[(usize, u64, u64, u64)]) -> Comparison {
         let sizes = times.iter().map(|&(n, cpu, copy, kernel)| Size {
             n,
             cpu: Duration::from_micros(cpu),
+            cpu_spread: 0.0,
+            device_spread: 0.25,
+            cost: Cost::default(),
+            unit: Unit::F32,
+            limit: None,
             device: Timings {
                 copy_in: Duration::from_micros(copy),
                 kernel: Duration::from_micros(kernel),
@@ -241,5 +392,27 @@ mod tests {
         let found = comparison(&[(100, 10, 100, 100), (1000, 10, 100, 100)]);
         assert_eq!((found.crossover(), found.kernel_crossover()), (None, None));
         assert!(found.to_string().contains("at no size here"), "{found}");
+    }
+
+    #[test]
+    fn columns_without_numbers_are_left_out() {
+        let mut found = comparison(&[(100, 10, 0, 20)]);
+        let header = |found: &Comparison| found.to_string().lines().nth(2).unwrap_or_default().to_owned();
+        assert_eq!(header(&found).split_whitespace().collect::<Vec<_>>().join(" "), "size CPU kernel CPU / kernel");
+        assert!(found.to_string().contains("20.0 µs ±25 %"), "{found}");
+        assert!(found.to_string().ends_with("the kernel is faster at no size here"), "{found}");
+
+        found.sizes[0].cost = Cost { bytes: 400_000, flops: 0 };
+        found.sizes[0].limit = Some(Limit::Memory(Duration::from_micros(5)));
+        assert!(header(&found).contains("GB/s") && !header(&found).contains("GFLOP/s"), "{found}");
+        assert!(found.to_string().contains("20.00") && found.to_string().contains("25 % of memory"), "{found}");
+    }
+
+    #[test]
+    fn medians_and_spreads() {
+        let times: Vec<Duration> = [1, 2, 4, 6, 9].map(Duration::from_secs).into();
+        assert_eq!(median(&times), Duration::from_secs(4));
+        assert!((spread(&times) - 0.5).abs() < 1e-9);
+        assert_eq!((median::<Duration>(&[]), spread(&[])), (Duration::ZERO, 0.0));
     }
 }

@@ -228,11 +228,16 @@ impl Comparison {
             points: self.sizes.iter().map(|size| (size.n as f64, time(size).as_secs_f64())).collect(),
             style: Style::Marked,
         };
+        let has_copies = self.sizes.iter().any(|size| size.copies());
+        let crossovers: &[(Option<f64>, &str)] = match has_copies {
+            true => {
+                &[(self.kernel_crossover(), "the kernel is faster from"), (self.crossover(), "with its copies from")]
+            }
+            false => &[(self.kernel_crossover(), "the kernel is faster from")],
+        };
         let mut marks = Vec::new();
         let first = self.sizes.first().map_or(0.0, |size| size.n as f64);
-        for (crossover, what) in
-            [(self.kernel_crossover(), "the kernel is faster from"), (self.crossover(), "with its copies from")]
-        {
+        for (crossover, what) in crossovers {
             if let Some(n) = crossover.filter(|n| *n > first) {
                 marks.push((n, format!("{what} {} on", Axis::Number.label(n.round()))));
             }
@@ -241,11 +246,14 @@ impl Comparison {
             title: format!("{}: CPU against device", self.name),
             x: (Axis::Number, "elements"),
             y: (Axis::Seconds, "time"),
-            series: vec![
-                series("CPU", |size| size.cpu),
-                series("device, with copies from and to host memory", |size| size.device.total()),
-                series("kernel alone", |size| size.device.kernel),
-            ],
+            series: match has_copies {
+                true => vec![
+                    series("CPU", |size| size.cpu),
+                    series("device, with copies from and to host memory", |size| size.device.total()),
+                    series("kernel alone", |size| size.device.kernel),
+                ],
+                false => vec![series("CPU", |size| size.cpu), series("kernel", |size| size.device.kernel)],
+            },
             marks,
         }
     }

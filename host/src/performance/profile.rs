@@ -1,13 +1,15 @@
 //! Profiles: what ran on the devices while a part of a program did, when, for how long, and how well.
 //!
 //! [`profile`] takes one of a closure: of what its thread does, whatever others do meanwhile. Kernels and copies are timed by events on their streams, calls of the driver on the
-//! host's clock. What a kernel does inside is the business of `cargo xtask profile`, which counts on the software device,
-//! and of NVIDIA's profilers; ranges of [`crate::nvtx::range`] show there as well.
+//! host's clock. What a kernel does inside is the business of `cargo rumba profile`, which counts on the software device,
+//! and of NVIDIA's profilers; ranges of [`crate::nvtx::range`] show there as well. With the variable `RUMBA_PROFILE`, the runtime takes
+//! a profile of the whole process, without a change of the program.
 
 #[cfg(feature = "report")]
 mod counts;
 #[cfg(feature = "report")]
 mod page;
+pub(crate) mod process;
 #[cfg(feature = "report")]
 mod roofline;
 mod table;

@@ -301,3 +301,34 @@ fn files_can_be_read_by_those_they_are_for() {
         Ok(())
     });
 }
+
+/// A program that takes no profile of the whole, and one of a part.
+#[test]
+fn a_variable_asks_for_a_profile_of_the_process() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("of-%p").display().to_string();
+    let counts = folder.path().join("counts.json");
+    std::fs::write(&counts, COUNTS).expect("a file");
+    let printed = alone(&[("RUMBA_PROFILE", &place), ("RUMBA_PROFILE_COUNTS", &counts.display().to_string())], || {
+        let module = Device::new()?.load(PTX)?;
+        let launch = |times: usize| (0..times).try_for_each(|_| module.for_each(1000, scale(2.0, &mut [1.0; 1000])));
+        let (result, part) = profile(|| launch(1))?;
+        result?;
+        assert_eq!(part.kernels()[0].calls, 1);
+        thread::scope(|scope| scope.spawn(|| launch(2)).join()).expect("no panic")?;
+        println!("process {}", std::process::id());
+        Ok(())
+    });
+    let Some(printed) = printed else { return };
+    let process = printed.split("process ").nth(1).and_then(|rest| rest.split_whitespace().next()).expect("its number");
+    let folder = folder.path().join(format!("of-{process}"));
+    let text = std::fs::read_to_string(folder.join("profile.txt")).expect("the process has ended");
+    let row = text.lines().find(|line| line.trim_start().starts_with("scale")).expect("it was launched");
+    assert_eq!(row.split_whitespace().nth(1), Some("3"), "{text}");
+    for file in ["profile.html", "trace.json", "timeline.svg", "roofline.svg"] {
+        assert_eq!(folder.join(file).exists(), cfg!(feature = "report"), "{file}");
+    }
+}
+
+/// The counts of a launch of `scale`.
+const COUNTS: &str = r#"{"kernel":"scale","instructions":[{"instruction":"mul.rn.f32 %f2, %f1, %f3;","executions":32,"threads":1000,"global":null},{"instruction":"ld.global.f32 %f1, [%rd1];","executions":32,"threads":1000,"global":{"sectors":125}}]}"#;

@@ -68,16 +68,10 @@ impl Device {
     pub fn measure(&self) -> Result<Measured> {
         let bytes = COPY[usize::from(crate::base::driver::is_software())];
         let mut buffer = self.zeros::<u8>(bytes)?;
-        let other = self.zeros::<u8>(bytes)?;
         let mut host = vec![1_u8; bytes];
         let copy_in = best(bytes, || timed(|| buffer.copy_from(&host)))?;
         let copy_out = best(bytes, || timed(|| buffer.copy_to(&mut host)))?;
-        let memory = best(2 * bytes, || {
-            self.synchronize()?;
-            let start = self.record()?;
-            buffer.copy_from_buffer(&other)?;
-            self.record()?.since(&start)
-        })?;
+        let memory = memory(self, bytes)?;
         let stream = self.stream()?;
         let mut pinned = Some(self.pinned::<u8>(bytes)?);
         let copy_in_pinned = best(bytes, || {
@@ -101,11 +95,8 @@ impl Device {
             end.since(&start)
         })?;
         let mut rates = Vec::new();
-        for (unit, program) in Unit::ALL.into_iter().zip(&PROGRAMS) {
-            // The device lacks instructions that its compiler refuses.
-            if let Ok(module) = program.load(self) {
-                rates.push((unit, program.measure(self, &module)?));
-            }
+        for unit in Unit::ALL {
+            rates.extend(rate(self, unit)?.map(|rate| (unit, rate)));
         }
         Ok(Measured {
             device: self.name().to_owned(),
@@ -133,6 +124,25 @@ impl Device {
         }
         Ok(least)
     }
+}
+
+/// Bytes per second of a copy within the device's memory, read and written.
+pub(in crate::performance) fn memory(device: &Device, bytes: usize) -> Result<f64> {
+    let from = device.zeros::<u8>(bytes)?;
+    let mut to = device.zeros::<u8>(bytes)?;
+    best(2 * bytes, || {
+        device.synchronize()?;
+        let start = device.record()?;
+        to.copy_from_buffer(&from)?;
+        device.record()?.since(&start)
+    })
+}
+
+/// Operations per second of one kind of unit. None: the device's compiler refuses its instructions.
+pub(in crate::performance) fn rate(device: &Device, unit: Unit) -> Result<Option<f64>> {
+    let program = Unit::ALL.iter().zip(&PROGRAMS).find(|(known, _)| **known == unit).map(|(_, program)| program);
+    let loaded = program.and_then(|program| Some((program, program.load(device).ok()?)));
+    loaded.map(|(program, module)| program.measure(device, &module)).transpose()
 }
 
 fn timed(work: impl FnOnce() -> Result<()>) -> Result<Duration> {

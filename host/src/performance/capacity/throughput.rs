@@ -53,7 +53,7 @@ impl Unit {
     ];
 
     /// "FLOP/s", or "OP/s" of integers.
-    pub(super) fn operations(self) -> &'static str {
+    pub(in crate::performance) fn operations(self) -> &'static str {
         match self {
             Unit::Int32 | Unit::TensorInt8 => "OP/s",
             _ => "FLOP/s",

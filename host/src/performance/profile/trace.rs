@@ -2,8 +2,9 @@
 //! and the folder with everything.
 
 use crate::base::activity::Operation;
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::performance::capacity::Measured;
+use crate::performance::files;
 use crate::performance::profile::{Profile, page};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -53,15 +54,9 @@ impl Profile {
     /// nothing else; `trace.json`; and `roofline.svg`, `roofline.png`, if the costs of kernels and the roofs are known.
     ///
     /// # Errors
-    /// [`Error::Unwritable`] with the file.
+    /// [`crate::Error::Unwritable`] with the file.
     pub fn save(&self, folder: impl AsRef<Path>, measured: Option<&Measured>) -> Result<()> {
-        let folder = folder.as_ref();
-        std::fs::create_dir_all(folder)
-            .map_err(|source| Error::Unwritable { path: folder.to_owned(), source: source.into() })?;
-        let write = |name: &str, bytes: &[u8]| {
-            let path = folder.join(name);
-            std::fs::write(&path, bytes).map_err(|source| Error::Unwritable { path, source: source.into() })
-        };
+        let write = |name: &str, bytes: &[u8]| files::write(folder.as_ref(), name, bytes).map(drop);
         write("profile.txt", format!("{self}\n").as_bytes())?;
         write("trace.json", self.trace().as_bytes())?;
         let roofline = self.roofline(measured);
