@@ -3,7 +3,7 @@
 //! `numba`, for the engines of the software device by `engines`, for the cost of checks by `checks`, for that of launches by `launches`, and for copies of views by `arrays`.
 
 use crate::gallery::Device;
-use crate::{doctor, setup, shell, soft};
+use crate::{setup, shell, soft};
 use anyhow::Result;
 use std::process::Command;
 
@@ -69,9 +69,10 @@ pub(crate) fn run(args: Args) -> Result<()> {
         None => "bench",
     };
     let mut bench = measuring(program)?;
-    // Kernels are compiled before they run, where they can be: the table is not that of the first seconds, and the same each time.
-    if program == "bench" && std::env::var_os("RUMBA_ENGINE").is_none() && doctor::compiles() {
-        bench.env("RUMBA_ENGINE", "compiled");
+    if program == "bench" {
+        cargo_rumba::bench::compile_first(&mut bench);
+        // As cargo tells programs that they are to measure.
+        bench.arg("--bench");
     }
     if let Some(device) = args.device {
         bench.env("RUMBA_DEVICE", device.name());

@@ -3,32 +3,11 @@
 
 use crate::{shell, soft};
 use anyhow::{Context, Result, bail};
+pub(crate) use cargo_rumba::device::Device;
 use serde::Deserialize;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
-
-/// The device that a program runs on; passed on as `RUMBA_DEVICE`.
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Device {
-    /// NVIDIA's driver where it reports a GPU, otherwise the software device
-    Auto,
-    /// an NVIDIA GPU, or an error
-    Gpu,
-    /// the software device
-    Soft,
-}
-
-impl Device {
-    /// The value of `RUMBA_DEVICE`.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Device::Auto => "auto",
-            Device::Gpu => "gpu",
-            Device::Soft => "soft",
-        }
-    }
-}
 
 /// One row that a program prints with `--json`: times are in seconds.
 #[derive(Deserialize)]

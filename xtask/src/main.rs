@@ -99,6 +99,7 @@ fn main() -> std::process::ExitCode {
         sources: shell::workspace().to_owned(),
         build: shell::target(),
         output: shell::target,
+        roots: || vec![shell::workspace().to_owned(), shell::apps()],
         kernels: || Ok(shell::workspace().join("kernels-gpu")),
     });
     soft::name();

@@ -1,9 +1,6 @@
 //! `cargo rumba check`: any program that uses the CUDA driver, under every check of the software device.
-//!
-//! A program in C, C++ or Python loads `libcuda.so.1` by `LD_LIBRARY_PATH`. Python finds `check/sitecustomize.py` as well, which
-//! makes numba-cuda link PTX.
 
-use crate::{libcuda, place, setup, shell, soft};
+use crate::{place, program, setup, shell};
 use anyhow::{Context, Result, bail};
 use rumba_interface::check::{Severity, Tally, counted};
 use serde::Deserialize;
@@ -65,31 +62,12 @@ pub fn run(args: Args) -> Result<()> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn program_of_any_kind(options: &Options, program: &[String]) -> Result<()> {
-    let [name, args @ ..] = program else { bail!("which program? Name it behind `--`") };
+pub fn program_of_any_kind(options: &Options, words: &[String]) -> Result<()> {
+    let [name, args @ ..] = words else { bail!("which program? Name it behind `--`") };
     setup::ensure()?;
-    soft::ensure()?;
-    let driver = libcuda::folder()?;
-    let python = driver.join("python");
-    std::fs::create_dir_all(&python)
-        .and_then(|()| std::fs::write(python.join("sitecustomize.py"), include_str!("check/sitecustomize.py")))
-        .with_context(|| format!("could not write to {}", python.display()))?;
-    let command = || {
-        let mut command = Command::new(name);
-        command.args(args).env("RUMBA_DEVICE", "soft");
-        // Numba 0.61 and older look for the driver by a variable of their own.
-        command.env("NUMBA_CUDA_DRIVER", driver.join(libcuda::FILE));
-        // Libraries of one process share a device, as they share a GPU.
-        command.env("RUMBA_SOFT_LIBRARY", driver.join(libcuda::FILE));
-        for (variable, folder) in [("LD_LIBRARY_PATH", &driver), ("PYTHONPATH", &python)] {
-            let others = std::env::var_os(variable).unwrap_or_default();
-            let others = std::env::split_paths(&others).filter(|folder| !folder.as_os_str().is_empty());
-            let folders = std::env::join_paths(std::iter::once(folder.clone()).chain(others));
-            command.env(variable, folders.unwrap_or_else(|_| folder.clone().into()));
-        }
-        command
-    };
-    checked(options, &Program { name: &program.join(" "), again: "", args: program, command: &command })
+    let driver = program::Driver::new()?;
+    let command = || driver.command(name, args);
+    checked(options, &Program { name: &words.join(" "), again: "", args: words, command: &command })
 }
 
 /// A program to check.

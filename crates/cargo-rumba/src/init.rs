@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use cargo_rumba::source::{CUDA_BUILDER, CUDA_STD, Library, RUMBA, Source};
-use cargo_rumba::{setup, soft};
+use cargo_rumba::{project, setup, soft};
+use project::{Metadata, Package};
 
 use crate::manifest::Manifest;
-use crate::project::{self, Metadata, Package};
 
-/// Add kernels to the package in this folder: a kernel crate, its build, a first kernel and its tests
+/// Add kernels to the package in this folder: a kernel crate, its build, a first kernel, its tests and a benchmark
 ///
 /// Files and dependencies that are there stay as they are, so the command can be repeated. The package may be a program, a
 /// library or a member of a workspace.
@@ -39,8 +39,8 @@ pub(crate) struct Args {
 const KERNELS: &str = include_str!("../templates/init/kernels.rs");
 const TEST: &str = include_str!("../templates/init/test.rs");
 const CHECKS: &str = include_str!("../templates/init/checks.rs");
+const BENCH: &str = include_str!("../templates/init/bench.rs");
 const BUILD: &str = include_str!("../templates/init/build.rs");
-const BUILD_KERNELS: &str = include_str!("../templates/init/build_kernels.rs");
 
 /// Packages whose optimised code makes builds of kernels faster.
 const OPTIMISED: [&str; 2] = ["rumba-ptx", "cuda_builder"];
@@ -104,7 +104,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
     setup::ensure()?;
     // Programs load it, from where it is put now.
     soft::ensure()?;
-    println!("\nNext:\n  cargo test --package {}\n", package.name);
+    println!("\nNext:\n  cargo test --package {0}\n  cargo rumba bench --package {0}\n", package.name);
     println!("A launch from your own code:\n{LAUNCH}");
     Ok(())
 }
@@ -145,11 +145,14 @@ impl Plan<'_> {
         let kernels = folder.join(self.kernels);
         let mut changes = Vec::new();
         let mut add = |file: PathBuf, text: String| {
-            if !file.exists() {
+            let is_new = !file.exists();
+            if is_new {
                 changes.push(Change { file, before: None, after: text });
             }
+            is_new
         };
         let manifest = kernels.join("Cargo.toml");
+        let mut benches = false;
         let mut name = format!("{}-kernels", self.package.name);
         if !manifest.exists() {
             if kernels.exists() {
@@ -159,6 +162,7 @@ impl Plan<'_> {
             add(kernels.join("src/lib.rs"), KERNELS.to_owned());
             add(folder.join("tests/kernels.rs"), TEST.to_owned());
             add(folder.join("tests/kernel_checks.rs"), CHECKS.to_owned());
+            benches = add(folder.join("benches/kernels.rs"), BENCH.to_owned());
         } else {
             let metadata = project::metadata(&kernels)?;
             let package = package_in(&metadata, &kernels)?;
@@ -174,6 +178,9 @@ impl Plan<'_> {
         let own = folder.join("Cargo.toml");
         let mut manifest = Manifest::read(&own)?;
         self.depend(&mut manifest, &name)?;
+        if benches {
+            manifest.add_entry("bench", "name = \"kernels\"\nharness = false")?;
+        }
         if own == root {
             if !manifest.has(&["workspace"]) {
                 manifest.add(&["workspace"], "members", &format!("[{:?}]", self.kernels))?;
@@ -238,20 +245,19 @@ impl Plan<'_> {
 
     /// The build script with the build of the kernels, or nothing if it has that.
     fn edited_script(&self, before: Option<&str>, file: &Path) -> Result<Option<String>> {
-        let before = before.unwrap_or_else(|| if file.exists() { "" } else { BUILD });
-        let function = BUILD_KERNELS.replace("{{kernels}}", self.kernels);
-        if before == BUILD {
-            return Ok(Some(format!("{BUILD}{function}")));
-        }
+        let Some(before) = before else {
+            return Ok(Some(BUILD.replace("{{kernels}}", self.kernels)));
+        };
         if before.contains("cuda_builder") {
             return Ok(None);
         }
+        let line = format!("cuda_builder::build_kernels({:?});", self.kernels);
         let body = before.find("fn main(").and_then(|main| Some(main + before[main..].find('{')? + 1));
         let Some(body) = body else {
-            bail!("{} has no function `main`; write these lines into the build script:\n{function}", file.display());
+            bail!("{} has no function `main`; write this line into the function that builds:\n{line}", file.display());
         };
         let (head, rest) = before.split_at(body);
-        Ok(Some(format!("{head}\n    build_kernels();{rest}{function}")))
+        Ok(Some(format!("{head}\n    {line}{rest}")))
     }
 }
 

@@ -3,13 +3,18 @@
 //! Each command has its own file. [`place`] holds the only difference between the two programs: where the sources of Rumba and
 //! the files of the project are.
 
+pub mod bench;
 pub mod build_ptx;
 pub mod check;
+pub mod device;
 pub mod doctor;
 pub mod inspect;
 pub mod libcuda;
 pub mod new;
 pub mod place;
+pub mod profile;
+mod program;
+pub mod project;
 pub mod quiet;
 pub mod setup;
 pub mod shell;

@@ -1,16 +1,14 @@
-//! `cargo rumba`: CUDA kernels in Rust, in any project. The commands are those of the library; [`init`] and the folders of the
-//! project at hand are this program's own.
+//! `cargo rumba`: CUDA kernels in Rust, in any project. The commands are those of the library; [`init`] is this program's own.
 
 mod init;
 mod manifest;
-mod project;
 
 use std::process::ExitCode;
 
-use cargo_rumba::{build_ptx, check, doctor, inspect, new, place, setup};
+use cargo_rumba::{bench, build_ptx, check, doctor, inspect, new, place, profile, project, setup};
 use clap::{Parser, Subcommand};
 
-/// CUDA kernels in Rust: begin, build, check and inspect them, in any project, with or without a GPU
+/// CUDA kernels in Rust: begin, build, check, measure and inspect them, in any project, with or without a GPU
 #[derive(Parser)]
 #[command(
     name = "cargo rumba",
@@ -29,6 +27,8 @@ enum Command {
     New(new::Args),
     Init(init::Args),
     Check(check::Args),
+    Profile(profile::Args),
+    Bench(bench::Args),
     BuildPtx(build_ptx::Args),
     Inspect(inspect::Args),
     Setup(setup::Args),
@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         sources: place::compiled_sources().to_owned(),
         build: project::build_of_sources(),
         output: project::output,
+        roots: project::roots,
         kernels: project::kernels,
     });
     // Cargo passes the name of the command on.
@@ -54,6 +55,8 @@ fn main() -> ExitCode {
         Command::New(args) => new::run(args),
         Command::Init(args) => init::run(args),
         Command::Check(args) => check::run(args),
+        Command::Profile(args) => profile::run(args),
+        Command::Bench(args) => bench::run(args),
         Command::BuildPtx(args) => build_ptx::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Setup(args) => setup::run(args),

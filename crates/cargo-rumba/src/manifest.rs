@@ -62,6 +62,30 @@ impl Manifest {
         self.text = text;
         Ok(())
     }
+
+    /// Adds a table of these lines to an array of tables, at the end of the text.
+    ///
+    /// # Errors
+    /// If the array has another form than headers in lines of their own.
+    pub(crate) fn add_entry(&mut self, array: &str, lines: &str) -> Result<()> {
+        let before: Table = self.text.parse().with_context(|| format!("in {}", self.file.display()))?;
+        let text = format!("{}\n\n[[{array}]]\n{lines}\n", self.text.trim_end());
+        let mut after = text.parse::<Table>().ok();
+        let entries = after.as_mut().and_then(|after| after.get_mut(array)?.as_array_mut());
+        let is_right = entries.is_some_and(|entries| entries.pop().is_some()) && {
+            // Without the entry there is an empty array, where there was none.
+            let mut expected = before;
+            expected.entry(array).or_insert_with(|| Value::Array(Vec::new()));
+            after == Some(expected)
+        };
+        ensure!(
+            is_right,
+            "{} has `{array}` in another form than headers `[[{array}]]`; add to it:\n{lines}",
+            self.file.display()
+        );
+        self.text = text;
+        Ok(())
+    }
 }
 
 fn find<'t>(manifest: &'t Table, path: &[&str]) -> Option<&'t Table> {
@@ -104,6 +128,19 @@ mod tests {
             manifest.add(&["dependencies"], "k", "1").unwrap();
             assert_eq!(manifest.text, after);
         }
+    }
+
+    #[test]
+    fn entries_are_added_to_arrays() {
+        let added = "[[bench]]\nname = \"k\"\n";
+        for before in ["[package]\nname = \"a\"\n", "[[bench]]\nname = \"b\" # mine\n\n[features]\n"] {
+            let mut manifest = manifest(before);
+            manifest.add_entry("bench", "name = \"k\"").unwrap();
+            assert_eq!(manifest.text, format!("{before}\n{added}"));
+        }
+        let mut manifest = manifest("bench = [{ name = \"b\" }]\n");
+        let error = manifest.add_entry("bench", "name = \"k\"").unwrap_err().to_string();
+        assert!(error.contains("add to it:\nname = \"k\""), "{error}");
     }
 
     #[test]

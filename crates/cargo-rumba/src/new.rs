@@ -1,4 +1,4 @@
-//! `cargo rumba new PATH`: a workspace of one's own with a kernel, a program, tests and a CI file.
+//! `cargo rumba new PATH`: a workspace of one's own with a kernel, a program, tests, a benchmark and a CI file.
 //!
 //! The files are `templates/project` of this crate, which `cargo generate` reads too: its placeholders are filled in here. Nothing of
 //! the project is built.
@@ -8,7 +8,7 @@ use crate::source::{LIBRARIES, Source};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 
-/// Begin a project of your own: a workspace with a kernel, a program, tests and a CI file
+/// Begin a project of your own: a workspace with a kernel, a program, tests, a benchmark and a CI file
 ///
 /// Rumba is not on crates.io yet. The project depends on Rumba's sources by their path, or with `--git` on a repository that
 /// others can reach too. `cargo generate --git URL crates/cargo-rumba/templates/project` makes the same files.
@@ -48,6 +48,7 @@ const FILES: &[(&str, &str)] = files!["project":
     "kernels/src/lib.rs",
     "tests/saxpy.rs",
     "tests/checks.rs",
+    "benches/kernels.rs",
     ".github/workflows/ci.yml",
     ".gitignore",
 ];
@@ -96,7 +97,7 @@ pub fn run(Args { path, one_file, python, git }: Args) -> Result<()> {
                 "pytest",
             ],
         ),
-        _ => (FILES, &["cargo test", "cargo run"]),
+        _ => (FILES, &["cargo test", "cargo run", "cargo rumba bench"]),
     };
     for (file, text) in files {
         let file = path.join(file.trim_end_matches(ENDING));

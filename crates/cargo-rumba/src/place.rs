@@ -16,6 +16,8 @@ pub struct Place {
     pub build: PathBuf,
     /// Returns the folder for files that commands make for the user.
     pub output: fn() -> PathBuf,
+    /// Returns the folders from which kernels name their source files.
+    pub roots: fn() -> Vec<PathBuf>,
     /// Returns the kernel crate of commands that are not told one.
     pub kernels: fn() -> Result<PathBuf>,
 }
@@ -35,6 +37,7 @@ fn place() -> &'static Place {
         sources: compiled_sources().to_owned(),
         build: compiled_sources().join("target"),
         output: || compiled_sources().join("target"),
+        roots: || vec![compiled_sources().to_owned()],
         kernels: || Ok(compiled_sources().join("kernels-gpu")),
     })
 }
@@ -76,6 +79,11 @@ pub fn build() -> &'static Path {
 /// The folder for files that commands make for the user.
 pub fn output() -> PathBuf {
     (place().output)()
+}
+
+/// The folders from which kernels name their source files: the roots of their workspaces.
+pub fn roots() -> Vec<PathBuf> {
+    (place().roots)()
 }
 
 /// The kernel crate of a command: the folder that the user names, or the kernels of the project at hand.

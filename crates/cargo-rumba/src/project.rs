@@ -3,37 +3,46 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use cargo_rumba::source::{CUDA_STD, RUMBA, Source};
-use cargo_rumba::{place, shell};
 use rumba_interface::environment::cache_folder;
 use serde::Deserialize;
 
+use crate::source::{CUDA_STD, RUMBA, Source};
+use crate::{place, shell};
+
 /// The output of `cargo metadata --no-deps`.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Metadata {
+pub struct Metadata {
     /// The packages of the workspace.
-    pub(crate) packages: Vec<Package>,
-    pub(crate) workspace_root: PathBuf,
+    pub packages: Vec<Package>,
+    /// The root of the workspace.
+    pub workspace_root: PathBuf,
     target_directory: PathBuf,
 }
 
+/// A package of the workspace.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Package {
-    pub(crate) name: String,
+pub struct Package {
+    /// The package's name.
+    pub name: String,
     manifest_path: PathBuf,
-    pub(crate) targets: Vec<Target>,
+    /// What cargo builds of it.
+    pub targets: Vec<Target>,
     dependencies: Vec<Dependency>,
 }
 
+/// Something that cargo builds.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Target {
-    pub(crate) kind: Vec<String>,
-    pub(crate) src_path: PathBuf,
+pub struct Target {
+    /// The target's name.
+    pub name: String,
+    kind: Vec<String>,
+    /// The file at the root of its sources.
+    pub src_path: PathBuf,
 }
 
 impl Target {
     /// Whether the target is of a kind, as cargo names kinds: `lib`, `bin`, `custom-build`.
-    pub(crate) fn is(&self, kind: &str) -> bool {
+    pub fn is(&self, kind: &str) -> bool {
         self.kind.iter().any(|own| own == kind)
     }
 }
@@ -41,13 +50,15 @@ impl Target {
 #[derive(Debug, Deserialize)]
 struct Dependency {
     name: String,
+    /// The name of the dependency in the package, where it has another one there.
+    rename: Option<String>,
 }
 
 /// The workspace and the packages around a folder.
 ///
 /// # Errors
 /// With cargo's message, if there is no package or its manifest is wrong.
-pub(crate) fn metadata(folder: &Path) -> Result<Metadata> {
+pub fn metadata(folder: &Path) -> Result<Metadata> {
     let mut cargo = shell::cargo();
     cargo.current_dir(folder).args(["metadata", "--no-deps", "--format-version", "1"]);
     let output = cargo.output().with_context(|| format!("could not start {}", shell::describe(&cargo)))?;
@@ -60,7 +71,7 @@ pub(crate) fn metadata(folder: &Path) -> Result<Metadata> {
 
 /// The target folder for builds of Rumba's own sources: that of the clone, or a folder of the user's if cargo made the clone or
 /// took the sources from a registry.
-pub(crate) fn build_of_sources() -> PathBuf {
+pub fn build_of_sources() -> PathBuf {
     if !place::is_from_registry() && Source::checkouts().is_none() {
         return place::compiled_sources().join("target");
     }
@@ -68,7 +79,7 @@ pub(crate) fn build_of_sources() -> PathBuf {
 }
 
 /// The target folder of the project at hand; outside of projects a folder of Rumba's own.
-pub(crate) fn output() -> PathBuf {
+pub fn output() -> PathBuf {
     match metadata(Path::new(".")) {
         Ok(metadata) => metadata.target_directory,
         Err(_) => build_of_sources(),
@@ -76,18 +87,52 @@ pub(crate) fn output() -> PathBuf {
 }
 
 /// Whether a package is a kernel crate: a library that depends on the device library, and not on the runtime.
-pub(crate) fn is_kernel_crate(package: &Package) -> bool {
+pub fn is_kernel_crate(package: &Package) -> bool {
     let depends_on = |name| package.dependencies.iter().any(|dependency| dependency.name == name);
     package.targets.iter().any(|target| target.is("lib")) && depends_on(CUDA_STD.package) && !depends_on(RUMBA.package)
 }
 
+/// The folders from which kernels of the project name their source files: the roots of its workspace and of Rumba's, and the
+/// current folder.
+pub fn roots() -> Vec<PathBuf> {
+    let workspace = metadata(Path::new(".")).map(|metadata| metadata.workspace_root);
+    // The device library names its files by its own folder.
+    let sources = place::sources();
+    workspace.into_iter().chain([sources.to_owned(), sources.join("crates"), PathBuf::new()]).collect()
+}
+
+impl Package {
+    /// Cargo's name of the feature `report` of the runtime, if the package depends on the runtime.
+    pub fn report(&self) -> Option<String> {
+        let runtime = self.dependencies.iter().find(|dependency| dependency.name == RUMBA.package)?;
+        Some(format!("{}/report", runtime.rename.as_deref().unwrap_or(RUMBA.name)))
+    }
+}
+
+impl Metadata {
+    /// The package around the current folder; outside of packages none.
+    pub fn current(&self) -> Result<Option<&Package>> {
+        let current = std::env::current_dir()?;
+        let around = self.packages.iter().filter(|package| current.starts_with(folder(package)));
+        Ok(around.max_by_key(|package| folder(package).components().count()))
+    }
+
+    /// The feature `report` of the runtime, for the packages that cargo builds in the current folder.
+    pub fn report(&self) -> Result<Option<String>> {
+        Ok(match self.current()? {
+            Some(package) => package.report(),
+            None => self.packages.iter().find_map(Package::report),
+        })
+    }
+}
+
 /// The folder of a package.
-pub(crate) fn folder(package: &Package) -> PathBuf {
+pub fn folder(package: &Package) -> PathBuf {
     package.manifest_path.parent().map(Path::to_owned).unwrap_or_default()
 }
 
 /// The kernel crate of the project at hand: the package of the current folder, or the only kernel crate of its workspace.
-pub(crate) fn kernels() -> Result<PathBuf> {
+pub fn kernels() -> Result<PathBuf> {
     let metadata = metadata(Path::new(".")).context("which kernels? Name the kernel crate with --crate")?;
     let current = std::env::current_dir()?;
     let mut crates: Vec<PathBuf> =

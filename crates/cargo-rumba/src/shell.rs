@@ -22,6 +22,10 @@ pub fn cargo_of_sources() -> Result<Command> {
     for variable in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET", "CARGO_MANIFEST_PATH"] {
         command.env_remove(variable);
     }
+    for (variable, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"CARGO_PROFILE_"))
+    {
+        command.env_remove(variable);
+    }
     Ok(command)
 }
 

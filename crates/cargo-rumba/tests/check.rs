@@ -1,4 +1,4 @@
-//! `cargo rumba check -- PROGRAM`: programs of others, which load our `libcuda.so.1` as NVIDIA's driver.
+//! `cargo rumba check -- PROGRAM` and `profile -- PROGRAM`: programs of others, which load our `libcuda.so.1` as NVIDIA's driver.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -45,10 +45,16 @@ fn write(name: &str, text: &str) -> PathBuf {
 }
 
 fn check(arguments: &[&Path]) -> (bool, String) {
+    rumba("check", arguments)
+}
+
+fn rumba(command: &str, arguments: &[&Path]) -> (bool, String) {
     let mut rumba = Command::new(env!("CARGO_BIN_EXE_cargo-rumba"));
     rumba
         .env("CARGO", std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["check", "--"])
+        .arg(command)
+        .args(if command == "profile" { vec!["--folder".into(), folder().join("profile")] } else { Vec::new() })
+        .arg("--")
         .args(arguments);
     let Output { status, stdout, stderr } = rumba.output().expect("it runs");
     (status.success(), String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr))
@@ -71,6 +77,11 @@ fn programs_of_others_are_checked() {
     {
         assert!(text.contains(part), "`{part}` is missing:\n{text}");
     }
+    let (is_right, text) = rumba("profile", &[&program, &lost]);
+    assert!(is_right, "{text}");
+    for part in ["count: 1 launch", "lost.ptx:10", "times: none", "NVIDIA's Nsight Systems", "lines.html"] {
+        assert!(text.contains(part), "`{part}` is missing:\n{text}");
+    }
     // No verdict where there was nothing to check.
     let (is_clean, text) = check(&[&program]);
     assert!(!is_clean && text.contains("has launched no kernel, so nothing was checked"), "{text}");
@@ -90,7 +101,7 @@ fn python_does_not_find_nvjitlink_and_imports_what_it_would_have() {
     let pathfinder =
         "class DynamicLibNotFoundError(RuntimeError): pass\ndef load_nvidia_dynamic_lib(name): return name\n";
     for (file, text) in [
-        (own.join("sitecustomize.py"), include_str!("../src/check/sitecustomize.py")),
+        (own.join("sitecustomize.py"), include_str!("../src/program/sitecustomize.py")),
         (others.join("sitecustomize.py"), "print('the other one')\n"),
         (others.join("cuda/__init__.py"), ""),
         (others.join("cuda/pathfinder/__init__.py"), pathfinder),

@@ -8,10 +8,17 @@ use std::process::{Command, Output};
 include!("../../../tests/examples/extract.rs");
 
 fn cargo(folder: &Path) -> Command {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo
+    in_project(Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())), folder)
+}
+
+/// The target folder of these projects.
+const TARGET: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/new-project-target");
+
+/// A command in a project, with the variables of its user.
+fn in_project(mut command: Command, folder: &Path) -> Command {
+    command
         .current_dir(folder)
-        .env("CARGO_TARGET_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/new-project-target"))
+        .env("CARGO_TARGET_DIR", TARGET)
         .env("CARGO_NET_OFFLINE", "true")
         // The software device is where a project of anyone's finds it, and not where this workspace has it.
         .env("XDG_DATA_HOME", DATA)
@@ -21,10 +28,10 @@ fn cargo(folder: &Path) -> Command {
     for (name, _) in std::env::vars_os() {
         let package = name.to_string_lossy().starts_with("CARGO_PKG_");
         if package || ["CARGO_MANIFEST_DIR", "CUDA_LIBRARY_PATH", "RUMBA_DEVICE"].iter().any(|own| name == *own) {
-            cargo.env_remove(name);
+            command.env_remove(name);
         }
     }
-    cargo
+    command
 }
 
 /// The folder for data of these projects' user.
@@ -43,6 +50,13 @@ fn succeeds(mut command: Command) -> String {
     let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
     assert!(status.success(), "{command:?}\n{stdout}\n{stderr}");
     stdout.into_owned()
+}
+
+/// A command of `cargo rumba` in a project. What is measured is not optimised, so that it compiles sooner.
+fn rumba_in(folder: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-rumba"));
+    command.arg("rumba").args(words).env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
+    in_project(command, folder)
 }
 
 /// A command of `cargo rumba`, for these projects' user.
@@ -106,8 +120,63 @@ fn a_new_project_builds_and_passes_its_tests() {
     run.args(["run", "--quiet"]).env("RUMBA_DEVICE", "soft");
     assert!(succeeds(run).contains("the last is 5"));
 
+    is_profiled(&folder);
+    is_measured(&folder);
+
     // A second time the path is taken.
     fails(rumba("new").arg(&folder), "not empty");
+}
+
+/// `cargo rumba profile` in a new project, whose program was built and run before.
+fn is_profiled(folder: &Path) {
+    let files = Path::new(TARGET).join("rumba/profile");
+    let exists = |name: &str| files.join(name).exists();
+    let printed = succeeds(rumba_in(folder, &["profile", "--device", "soft"]));
+    let table = ["kernels/src/lib.rs:15", "4.0 of 4.0", "*y += a * x[i];"];
+    for part in table.into_iter().chain(["copy host to device", "GFLOP/s", "launch a kernel", "profile.html"]) {
+        assert!(printed.contains(part), "`{part}` is missing:\n{printed}");
+    }
+    for name in
+        ["lines.html", "counts.json", "profile.html", "profile.txt", "trace.json", "roofline.png", "timeline.svg"]
+    {
+        assert!(exists(name) && printed.contains(name), "{name}\n{printed}");
+    }
+    let page = std::fs::read_to_string(files.join("lines.html")).expect("it was written just now");
+    assert!(page.contains("Profile of heat-flow") && page.contains("pub fn saxpy"), "the page has the source");
+
+    // The program as `cargo run` has built it, without the feature `report`.
+    let program = format!("{TARGET}/debug/heat-flow");
+    let printed = succeeds(rumba_in(folder, &["profile", "--device", "soft", "--", &program]));
+    let missing = "`--features rumba/report` on cargo's command line";
+    for part in table.into_iter().chain(["the last is 5", "copy host to device", missing]) {
+        assert!(printed.contains(part), "`{part}` is missing:\n{printed}");
+    }
+    assert!(exists("profile.txt") && !exists("profile.html") && !exists("trace.json"), "{printed}");
+
+    let mut other = rumba_in(folder, &["profile", "--kernel", "scan", "--", &program]);
+    fails(&mut other, "launched no kernel `scan`; it launched saxpy");
+    fails(&mut rumba_in(folder, &["profile", "--", "true"]), "`cargo rumba init`");
+    fails(&mut rumba_in(folder, &["profile", "--", "false"]), "the program failed on the software device");
+    fails(&mut rumba_in(Path::new("/"), &["profile"]), "`cargo rumba profile -- PROGRAM` profiles any program");
+    if !Path::new("/dev/nvidiactl").exists() {
+        fails(&mut rumba_in(folder, &["profile", "--device", "gpu"]), "there is no NVIDIA GPU for `--device gpu`");
+    }
+}
+
+/// `cargo rumba bench` in a new project.
+fn is_measured(folder: &Path) {
+    let plot = Path::new(TARGET).join("rumba/bench/saxpy.svg");
+    let printed = succeeds(rumba_in(folder, &["bench", "--device", "soft", "sax"]));
+    let parts =
+        ["device: Rumba software device", "4194304", "GB/s", "of memory", "CPU / kernel", "limits of the device: "];
+    for part in parts.into_iter().chain(["the device is faster", &plot.display().to_string()]) {
+        assert!(printed.contains(part), "`{part}` is missing:\n{printed}");
+    }
+    assert!(plot.exists() && plot.with_extension("png").exists());
+    let printed = succeeds(rumba_in(folder, &["bench", "--device", "soft", "sort"]));
+    assert!(printed.contains("no benchmark here has `sort` in its name; there are: saxpy"), "{printed}");
+    fails(&mut rumba_in(folder, &["bench", "--package", "heat"]), "it has heat-flow, heat-flow-kernels");
+    fails(&mut rumba_in(folder, &["bench", "--package", "heat-flow-kernels"]), "harness = false");
 }
 
 /// A library in a workspace, with a build script of its own, gets kernels. A program of another workspace depends on the library with one
@@ -134,7 +203,7 @@ fn kernels_are_added_to_a_library() {
     };
     let mut dry = init();
     dry.arg("--dry-run");
-    assert!(succeeds(dry).contains("build_kernels();"));
+    assert!(succeeds(dry).contains("cuda_builder::build_kernels(\"kernels\");"));
     assert!(!library.join("kernels").exists());
     let said = succeeds(init());
     assert!(said.contains("note: ") && said.contains("rerun-if-changed"), "{said}");
@@ -173,11 +242,13 @@ fn kernels_are_added_to_a_library() {
 
     lock(&physics);
     let mut test = cargo(&physics);
-    test.args(["test", "--workspace"]);
+    // The benchmark as well, which compares results then.
+    test.args(["test", "--workspace", "--all-targets"]);
     let printed = succeeds(test);
     for name in ["amplify_multiplies_each_element", "amplify_passes_every_check"] {
         assert!(printed.contains(&format!("test {name} ... ok")), "{printed}");
     }
+    assert!(printed.contains("amplify: the CPU and the device agree, size 1024"), "{printed}");
 }
 
 /// A program with its kernels in one file: it runs, an edit reaches the device, and errors in kernels name the line of the file.

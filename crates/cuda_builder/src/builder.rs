@@ -145,7 +145,7 @@ impl CudaBuilder {
     }
 
     /// A build of the kernels in a source file of the package whose build script this is: its modules with the attribute
-    /// `#[rumba::kernels]`. [`build_file`] is a build script for such a file.
+    /// `#[rumba::kernels]`. [`build_kernels`] is a build script for such a file.
     pub fn of_file(file: impl AsRef<Path>) -> Self {
         let package = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
         Self { file: Some(file.as_ref().to_owned()), ..Self::new(package) }
@@ -478,17 +478,22 @@ impl CudaBuilder {
     }
 }
 
-/// Builds the kernels in a source file of the package: its modules with the attribute `#[rumba::kernels]`. The build script calls this function
-/// in `main`, and nothing else:
+/// Builds kernels in a build script: those of a kernel crate, named by its folder, or those of a source file of the package, its
+/// modules with the attribute `#[rumba::kernels]`. Paths begin at the folder of the package.
 ///
 /// ```no_run
-/// cuda_builder::build_file("src/main.rs")
+/// // build.rs
+/// cuda_builder::build_kernels("kernels"); // or "src/main.rs"
 /// ```
 ///
-/// The constant `PTX` of each such module then has the PTX. The kernels use the dependencies of the package that they name. A
-/// failure is printed and ends the process.
-pub fn build_file(file: impl AsRef<Path>) {
-    match CudaBuilder::of_file(file).build() {
+/// The package then has the PTX of the crate as `include_str!(env!("KERNELS_PTX"))`, and the PTX of a file as the constant `PTX`
+/// of each such module. The kernels of a file use the dependencies of the package that they name. The function prints an error
+/// and ends the build script; [`CudaBuilder::build`] has options and returns its errors.
+pub fn build_kernels(path: impl AsRef<Path>) {
+    let path = path.as_ref();
+    let is_file = path.extension().is_some_and(|extension| extension == "rs");
+    let builder = if is_file { CudaBuilder::of_file(path) } else { CudaBuilder::new(path) };
+    match builder.build() {
         Ok(ptx) => println!("cargo::rustc-env=KERNELS_PTX={}", ptx.path.display()),
         Err(error) => {
             eprintln!("error: {error}");

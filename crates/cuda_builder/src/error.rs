@@ -22,7 +22,7 @@ pub enum BuildError {
     Toolchain(#[from] NotFound),
 
     /// The path given to the builder is not a crate.
-    #[error("there is no Cargo.toml in {}: give CudaBuilder::new the directory of the kernel crate", directory.display())]
+    #[error("there is no Cargo.toml in {}: give build_kernels or CudaBuilder::new the directory of the kernel crate", directory.display())]
     NoCrate {
         /// The directory, as far as it could be resolved.
         directory: PathBuf,

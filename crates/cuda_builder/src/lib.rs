@@ -1,16 +1,11 @@
 //! Builds a crate of CUDA kernels written in Rust to PTX, with the stock Rust compiler.
 //!
 //! ```no_run
-//! # fn main() -> Result<(), cuda_builder::BuildError> {
 //! // build.rs
-//! let ptx = cuda_builder::CudaBuilder::new("../kernels").build()?;
-//! println!("cargo::rustc-env=KERNELS={}", ptx.path.display());
-//! # Ok(())
-//! # }
+//! cuda_builder::build_kernels("kernels");
 //! ```
 //!
-//! The program then has the text with `include_str!(env!("KERNELS"))`. Kernels in the program's own file are built by
-//! [`build_file`].
+//! The program then has the text with `include_str!(env!("KERNELS_PTX"))`. [`CudaBuilder`] has the options of a build.
 //!
 //! The kernel crate is a `no_std` library. Cargo compiles it and `core` to LLVM bitcode; the link
 //! stage makes PTX of that in the compiler's own LLVM. [`toolchain`] chooses the compiler and finds the
@@ -36,7 +31,7 @@ pub mod toolchain;
 pub mod wheels;
 
 pub use arch::{NvvmArch, UnknownArch};
-pub use builder::{CudaBuilder, DebugInfo, Ptx, Text, build_file};
+pub use builder::{CudaBuilder, DebugInfo, Ptx, Text, build_kernels};
 pub use error::BuildError;
 pub use llvm::OptLevel;
 pub use rumba_llvm::LoadError;

@@ -17,7 +17,7 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
         return Err(Error::new_spanned(module, wrong));
     };
     let help = "no build script builds these kernels: write build.rs with \
-                `fn main() { cuda_builder::build_file(\"src/main.rs\") }`, and `cuda_builder` into [build-dependencies]";
+                `fn main() { cuda_builder::build_kernels(\"src/main.rs\") }`, and `cuda_builder` into [build-dependencies]";
     items.push(parse_quote! {
         /// The kernels of this file as PTX, for `Device::load`.
         pub const PTX: &str = ::core::include_str!(::core::env!("KERNELS_PTX", #help));

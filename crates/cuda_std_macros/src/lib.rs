@@ -182,7 +182,7 @@ pub fn vectorize(arguments: TokenStream, item: TokenStream) -> TokenStream {
     vectorize::expand(arguments.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-/// A module of kernels in the source file of a program, whose build script is `cuda_builder::build_file("src/main.rs")`.
+/// A module of kernels in the source file of a program, whose build script is `cuda_builder::build_kernels("src/main.rs")`.
 ///
 /// The build script compiles the module for the device, without the rest of the file: the module names what it uses from other crates, and
 /// nothing outside of itself. On the host the module gets a constant `PTX`, which `Device::load` takes. The module stands at the top level

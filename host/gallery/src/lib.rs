@@ -5,12 +5,11 @@
 use anyhow::{Context, bail};
 use comfy_table::{Cell, CellAlignment, Color, Table, presets};
 use cuda_std::launch::Call;
-use rumba::{Device, Module, Profiler, Timings};
+use rumba::{Device, Module, Timings};
 use serde::Serialize;
 use std::fmt::Debug;
 use std::hint::black_box;
 use std::io::IsTerminal;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 // The programs of `src/bin` name this library, as modules of it too.
@@ -37,14 +36,6 @@ pub struct Options {
     /// Print one line of JSON for each result instead of a table
     #[arg(long)]
     json: bool,
-
-    /// Write what ran on the device, and when, into this folder: tables, a page with a timeline, a trace
-    #[arg(long, value_name = "FOLDER")]
-    profile: Option<PathBuf>,
-
-    /// What the software device counted of the same program (`RUMBA_PROFILE_JSON`), for the profile's GB/s and roofline
-    #[arg(long, value_name = "FILE", requires = "profile")]
-    counts: Option<PathBuf>,
 }
 
 /// A running program: its device, the gallery's module, and the results so far.
@@ -55,14 +46,6 @@ pub struct Showcase {
     module: Module,
     rows: Vec<Row>,
     notes: Vec<String>,
-    profiled: Option<Profiled>,
-}
-
-/// A profile that is being taken of the program.
-struct Profiled {
-    profiler: Profiler,
-    folder: PathBuf,
-    counts: Option<PathBuf>,
 }
 
 /// One result, as `cargo xtask demo` reads it.
@@ -92,11 +75,7 @@ impl Options {
         }
         let device = Device::new()?;
         let module = device.load_named("the gallery's PTX", PTX)?;
-        let profiled = match self.profile {
-            Some(folder) => Some(Profiled { profiler: Profiler::start()?, folder, counts: self.counts }),
-            None => None,
-        };
-        Ok(Showcase { name, json: self.json, device, module, rows: Vec::new(), notes: Vec::new(), profiled })
+        Ok(Showcase { name, json: self.json, device, module, rows: Vec::new(), notes: Vec::new() })
     }
 }
 
@@ -149,9 +128,6 @@ impl Showcase {
     /// # Errors
     /// If any of them is wrong.
     pub fn finish(self) -> anyhow::Result<()> {
-        if let Some(profiled) = self.profiled {
-            profiled.finish(&self.device, self.json)?;
-        }
         if self.json {
             for row in &self.rows {
                 println!("{}", serde_json::to_string(row).context("a row is plain data")?);
@@ -166,25 +142,6 @@ impl Showcase {
             0 => Ok(()),
             wrong => bail!("{wrong} of {} results are wrong", self.rows.len()),
         }
-    }
-}
-
-impl Profiled {
-    /// Writes the profile, and prints it unless the output is for machines.
-    fn finish(self, device: &Device, json: bool) -> anyhow::Result<()> {
-        let mut profile = self.profiler.finish();
-        if let Some(path) = &self.counts {
-            let counts = std::fs::read_to_string(path).with_context(|| format!("could not read {}", path.display()))?;
-            profile.set_counts(&counts);
-        }
-        // Roofs of a device that has no theoretical ones.
-        let is_software = device.capacity()?.is_software();
-        let measured = if is_software { Some(device.measure()?) } else { None };
-        profile.save(&self.folder, measured.as_ref())?;
-        if !json {
-            println!("{profile}\n\nthe timeline: {}\n", self.folder.join("profile.html").display());
-        }
-        Ok(())
     }
 }
 

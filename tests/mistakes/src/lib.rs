@@ -365,7 +365,7 @@ pub const MISTAKES: &[Mistake] = &[
         Rust,
         "#[rumba::kernels] without a build script",
         "kernels_without_build_script",
-        &["write build.rs with `fn main() { cuda_builder::build_file(\"src/main.rs\") }`"],
+        &["write build.rs with `fn main() { cuda_builder::build_kernels(\"src/main.rs\") }`"],
     ),
     program(Rust, "#[rumba::kernels] mod kernels;", "kernels_in_another_file", &["`mod kernels { .. }`"]),
     program(
@@ -381,11 +381,11 @@ pub const MISTAKES: &[Mistake] = &[
         Rust,
         "CudaBuilder::new of another folder",
         "BuildError::NoCrate",
-        &["give CudaBuilder::new the directory of the kernel crate"],
+        &["give build_kernels or CudaBuilder::new the directory of the kernel crate"],
     ),
     error(
         Rust,
-        "build_file without #[rumba::kernels]",
+        "build_kernels without #[rumba::kernels]",
         "BuildError::OneFile",
         &["`#[rumba::kernels] mod NAME { .. }`"],
     ),

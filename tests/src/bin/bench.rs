@@ -1,25 +1,19 @@
 //! The benchmark table: every case, its kernel against the limits of the device and against plain Rust on all cores,
 //! everything measured in this one run; and how long a process takes to its first result. `cargo xtask bench` builds and
 //! runs it.
-//!
-//! Kernel and plain Rust take turns, and the least time of each counts: what else the machine does then disturbs both the
-//! same, and the ratio least.
 
 use anyhow::{Context, Result, bail};
-use comfy_table::{CellAlignment, Table, presets};
-use rumba::{Device, Module};
+use rumba::compare::Contender;
+use rumba::estimate::Cost;
+use rumba::{Bench, Device, Module, Timings};
 use rumba_tests::figures::time;
-use rumba_tests::{Case, PTX, cases};
-use std::io::{BufRead, BufReader, IsTerminal};
+use rumba_tests::{PTX, Prepared, cases};
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long one measurement may take, unless a single run takes longer.
+/// How long the measurement of a launch's overhead may take, unless a single run takes longer.
 const BUDGET: Duration = Duration::from_millis(600);
-/// Bytes per second from which a memory is a GPU's.
-const FAST: f64 = 500e9;
-/// Bytes of the copy that tells the bandwidth.
-const COPY: usize = 256 << 20;
 
 /// Asks this program for a first result only, see [`first_result`].
 const FIRST_RESULT: &str = "--first-result";
@@ -30,51 +24,56 @@ fn main() -> Result<()> {
     if std::env::args().any(|word| word == FIRST_RESULT) {
         return first_result();
     }
-    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let chosen = cases::chosen(&words)?;
-    let device = Device::new()?;
+    let mut bench = Bench::new()?;
+    let device = bench.device().clone();
     let module = device.load(PTX)?;
-    let bandwidth = copy_bandwidth(&device)?;
-    println!("{}", device.name());
-    println!("copy on the device: {:.1} GB/s (bytes read and written)", bandwidth / 1e9);
-    println!("native: the same work in Rust with rayon on {} threads\n", rayon::current_num_threads());
-
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    if !std::io::stdout().is_terminal() {
-        table.force_no_tty();
-    }
-    table.set_header(["case", "n", "kernel", "GB/s", "of copy", "GFLOP/s", "native", "native / kernel"]);
-    let mut ratios = Vec::new();
+    println!("CPU: the same work in Rust with rayon on {} threads\n", rayon::current_num_threads());
+    let is_gpu = !device.capacity()?.is_software();
     for case in chosen {
-        let n = case.bench[usize::from(bandwidth > FAST)];
-        let (kernel, native) =
-            measure(&device, &module, case, n).with_context(|| format!("{} of size {n}", case.name))?;
-        let cost = (case.cost)(n);
-        let rate = cost.bytes as f64 / kernel;
-        let flops = if cost.flops == 0 { "-".into() } else { format!("{:.2}", cost.flops as f64 / kernel / 1e9) };
-        table.add_row([
-            case.name.to_owned(),
-            n.to_string(),
-            time(kernel),
-            format!("{:.1}", rate / 1e9),
-            format!("{:.0} %", 100.0 * rate / bandwidth),
-            flops,
-            time(native),
-            format!("{:.3}", native / kernel),
-        ]);
-        ratios.push(native / kernel);
+        bench.compare(case.name, [case.bench[usize::from(is_gpu)]], |n| {
+            let prepared = (case.prepare)(&device, &module, n).map_err(of_runtime)?;
+            Ok(Resident { device: device.clone(), prepared, cost: (case.cost)(n) })
+        })?;
     }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    println!("{table}");
-    let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
-    println!("geometric mean of native / kernel: {mean:.3}");
+    bench.finish();
     launch_overhead(&device, &module)?;
     start_up()
 }
 
+/// A case with its data on the device, as a contender: its times are those of the kernel alone.
+struct Resident {
+    device: Device,
+    prepared: Box<dyn Prepared>,
+    cost: Cost,
+}
+
+impl Contender for Resident {
+    fn cpu(&mut self) {
+        self.prepared.native();
+    }
+
+    fn device(&mut self) -> rumba::Result<Timings> {
+        let start = self.device.record()?;
+        self.prepared.launch().map_err(of_runtime)?;
+        let end = self.device.record()?;
+        Ok(Timings { kernel: end.since(&start)?, ..Timings::default() })
+    }
+
+    fn agree(&self) -> Result<(), String> {
+        self.prepared.verify().map_err(|difference| format!("{difference:#}"))
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost
+    }
+}
+
+/// The error of the runtime that a case returns.
+fn of_runtime(error: anyhow::Error) -> rumba::Error {
+    error.downcast().expect("data and launches of a case fail with errors of the runtime")
+}
 /// The work of a process for a first result: find the device, load the gallery, run a kernel over 32 elements.
 fn first_result() -> Result<()> {
     let device = Device::new()?;
@@ -108,45 +107,6 @@ fn start_up() -> Result<()> {
     }
     println!("start of a process to the result of a tiny kernel: {}", time(least));
     Ok(())
-}
-
-/// Bytes read plus bytes written per second by a copy from device memory to device memory.
-fn copy_bandwidth(device: &Device) -> Result<f64> {
-    let source = device.zeros::<u8>(COPY)?;
-    let mut destination = device.zeros::<u8>(COPY)?;
-    let seconds = least(|| {
-        let start = device.record()?;
-        destination.copy_from_buffer(&source)?;
-        let end = device.record()?;
-        end.synchronize()?;
-        Ok(end.since(&start)?.as_secs_f64())
-    })?;
-    Ok(2.0 * COPY as f64 / seconds)
-}
-
-/// Least seconds of the kernel and of plain Rust, which take turns; the first result of both is compared.
-fn measure(device: &Device, module: &Module, case: &Case, n: usize) -> Result<(f64, f64)> {
-    let mut prepared = (case.prepare)(device, module, n)?;
-    prepared.launch()?;
-    device.synchronize()?;
-    prepared.native();
-    prepared.verify()?;
-    let (mut kernel, mut native) = (f64::INFINITY, f64::INFINITY);
-    let started = Instant::now();
-    for round in 0.. {
-        if round >= 3 && (started.elapsed() > 2 * BUDGET || round >= 200) {
-            break;
-        }
-        let start = device.record()?;
-        prepared.launch()?;
-        let end = device.record()?;
-        end.synchronize()?;
-        kernel = kernel.min(end.since(&start)?.as_secs_f64());
-        let start = Instant::now();
-        prepared.native();
-        native = native.min(start.elapsed().as_secs_f64());
-    }
-    Ok((kernel, native))
 }
 
 /// The least of as many runs as the budget allows, at least three.

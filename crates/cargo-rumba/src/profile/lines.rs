@@ -1,55 +1,16 @@
-//! `cargo xtask profile NAME`: where a program's time goes, and what each source line of its kernels asks of memory.
-//!
-//! The program runs twice. On the software device each instruction is counted; this file makes the table and the page of source
-//! lines from that. Then it runs on the chosen device under the library's profiler, which knows the counts and writes times,
-//! timeline and roofline: what those look like is `rumba::Profile`'s business.
+//! The counts of the software device by source line, as tables and as a page.
 
-use crate::gallery::{self, Device};
-use crate::{setup, shell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
 use anyhow::{Context, Result, bail};
 use comfy_table::{CellAlignment, Table, presets};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use owo_colors::{OwoColorize, Stream};
 use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::IsTerminal;
-use std::path::PathBuf;
-use std::process::Stdio;
 
-/// Time kernels and copies, and count memory traffic, bank conflicts and divergence by source line
-#[derive(clap::Args)]
-#[command(after_help = "Examples:
-  cargo xtask profile transpose
-  cargo xtask profile transpose --device gpu
-  cargo xtask profile matmul --kernel matmul_tiled -- --n 256
-  cargo xtask profile scan --html scan.html
-
-Into target/profile/NAME: profile.html (timeline, tables, roofline), trace.json (for a browser's trace viewer),
-roofline.svg, timeline.svg, lines.html (the source with its counts). Times are those of the chosen device.
-
-sectors    32-byte pieces of global memory for each request of a warp; beyond the ideal the lanes lie too far apart
-wavefronts steps in which shared memory serves a request; beyond the ideal there are bank conflicts
-lanes      of the 32 lanes of a warp, how many took part on average
-parted     branches where some lanes went one way and some the other
-
-The counts are those of NVIDIA's profiler (tests/traffic.txt); caches are not modelled. Any program that uses
-libcuda.so.1 writes them down with RUMBA_DEVICE=soft RUMBA_PROFILE_JSON=FILE.")]
-pub(crate) struct Args {
-    /// The program: a file in host/gallery/src/bin
-    name: String,
-    /// One kernel [default: all that the program launches]
-    #[arg(long)]
-    kernel: Option<String>,
-    /// The device that is timed; the software device counts in any case
-    #[arg(long, value_enum, default_value = "auto")]
-    device: Device,
-    /// The page of source lines [default: target/profile/NAME/lines.html]
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-    /// Arguments for the program, after `--`
-    #[arg(last = true)]
-    args: Vec<String>,
-}
+use crate::place;
 
 /// A launch, as the driver writes it down.
 #[derive(Deserialize)]
@@ -184,54 +145,55 @@ impl Sums {
 /// A kernel's lines, by file and number.
 type Lines = BTreeMap<(String, u32), Sums>;
 
-pub(crate) fn run(args: Args) -> Result<()> {
-    let name = gallery::find(&args.name)?;
-    setup::ensure()?;
-    gallery::build(std::slice::from_ref(&name), gallery::Profile::Release)?;
-    let folder = shell::target().join("profile").join(&name);
-    std::fs::create_dir_all(&folder).with_context(|| format!("could not make {}", folder.display()))?;
-    let file = folder.join("counts.json");
-    std::fs::write(&file, "").with_context(|| format!("could not write {}", file.display()))?;
-    let mut command = gallery::command(&name, gallery::Profile::Release, Some(Device::Soft));
-    // Its own table would show times of a device that counts.
-    command.stdout(Stdio::null());
-    shell::run(command.env("RUMBA_PROFILE_JSON", &file).args(&args.args))?;
-    let text = std::fs::read_to_string(&file)?;
-    let launches: Vec<Launch> = text
-        .lines()
-        .map(serde_json::from_str)
-        .collect::<Result<_, _>>()
-        .with_context(|| format!("{} has another form", file.display()))?;
+/// The kernels of a program, each with its number of launches.
+pub(super) struct Kernels(BTreeMap<String, (u64, Lines)>);
 
-    let mut kernels = BTreeMap::<&str, (u64, Lines)>::new();
-    for launch in &launches {
-        let (times, lines) = kernels.entry(&launch.kernel).or_default();
-        *times += 1;
-        for instruction in &launch.instructions {
-            let place = match instruction.locations.first() {
-                Some(location) => (location.file.clone(), location.line),
-                None => (instruction.ptx.clone(), instruction.ptx_line),
-            };
-            lines.entry(place).or_default().add(instruction);
+impl Kernels {
+    /// Reads the file that `RUMBA_PROFILE_JSON` names.
+    pub(super) fn read(file: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(file).with_context(|| format!("could not read {}", file.display()))?;
+        let mut kernels = BTreeMap::<String, (u64, Lines)>::new();
+        for line in text.lines() {
+            let launch: Launch =
+                serde_json::from_str(line).with_context(|| format!("{} has another form", file.display()))?;
+            let (times, lines) = kernels.entry(launch.kernel).or_default();
+            *times += 1;
+            for instruction in &launch.instructions {
+                let place = match instruction.locations.first() {
+                    Some(location) => (location.file.clone(), location.line),
+                    None => (instruction.ptx.clone(), instruction.ptx_line),
+                };
+                lines.entry(place).or_default().add(instruction);
+            }
+        }
+        Ok(Self(kernels))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Keeps one kernel.
+    pub(super) fn keep(&mut self, program: &str, wanted: &str) -> Result<()> {
+        if !self.0.contains_key(wanted) {
+            let names: Vec<&str> = self.0.keys().map(String::as_str).collect();
+            bail!("{program} launched no kernel `{wanted}`; it launched {}", names.join(", "));
+        }
+        self.0.retain(|kernel, _| kernel == wanted);
+        Ok(())
+    }
+
+    /// Prints a table for each kernel.
+    pub(super) fn print(&self) {
+        for (kernel, (times, lines)) in &self.0 {
+            print(kernel, *times, lines);
         }
     }
-    if let Some(wanted) = &args.kernel {
-        let names = kernels.keys().copied().collect::<Vec<_>>().join(", ");
-        kernels.retain(|kernel, _| kernel == wanted);
-        if kernels.is_empty() {
-            bail!("{name} launched no kernel `{wanted}`; it launched {names}");
-        }
+
+    /// The page with the sources.
+    pub(super) fn page(&self, program: &str) -> String {
+        document(program, &self.0).into_string()
     }
-    for (kernel, (times, lines)) in &kernels {
-        print(kernel, *times, lines);
-    }
-    let page = args.html.unwrap_or_else(|| folder.join("lines.html"));
-    std::fs::write(&page, document(&name, &kernels).into_string())
-        .with_context(|| format!("could not write {}", page.display()))?;
-    println!("the whole source with these numbers: {}\n", page.display());
-    let mut timed = gallery::command(&name, gallery::Profile::Release, Some(args.device));
-    timed.args(&args.args).arg("--profile").arg(&folder).arg("--counts").arg(&file);
-    shell::run(&mut timed)
 }
 
 /// "saxpy, 2 launches: ..." in words.
@@ -290,10 +252,15 @@ fn print(kernel: &str, times: u64, lines: &Lines) {
     println!("{table}");
 }
 
-/// The text of a source file of the workspace, or of the applications.
+/// The text of a source file. Kernels name files by their path from the root of their workspace.
 fn source(file: &str) -> Option<String> {
-    let folders = [shell::workspace().to_owned(), shell::apps()];
-    folders.iter().find_map(|folder| std::fs::read_to_string(folder.join(file)).ok())
+    let roots: Vec<PathBuf> = place::roots();
+    roots.iter().find_map(|folder| std::fs::read_to_string(folder.join(file)).ok())
+}
+
+/// Whether a file is of a library, whose lines a reader wants to see less often.
+fn is_of_library(file: &str) -> bool {
+    ["cuda_std/src/", "library/core/src/", ".cargo/"].iter().any(|part| file.contains(part))
 }
 
 const STYLE: &str = "
@@ -310,7 +277,7 @@ details { margin: 1rem 0; } summary { cursor: pointer; }
 ";
 
 /// The page: every kernel with the files that it comes from.
-fn document(name: &str, kernels: &BTreeMap<&str, (u64, Lines)>) -> Markup {
+fn document(name: &str, kernels: &BTreeMap<String, (u64, Lines)>) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -332,7 +299,7 @@ fn document(name: &str, kernels: &BTreeMap<&str, (u64, Lines)>) -> Markup {
                 @for (kernel, (times, lines)) in kernels {
                     h2 { (kernel) }
                     p { (summary(*times, lines)) }
-                    @for file in lines.keys().map(|(file, _)| file).collect::<BTreeSet<_>>() {
+                    @for (_, file) in lines.keys().map(|(file, _)| (is_of_library(file), file)).collect::<BTreeSet<_>>() {
                         (listing(file, lines))
                     }
                 }
@@ -352,7 +319,7 @@ fn listing(file: &str, lines: &Lines) -> Markup {
         Some(text) => (1..).zip(text.lines()).collect(),
         None => of_file.keys().map(|line| (*line, "")).collect(),
     };
-    let is_open = file.starts_with("kernels");
+    let is_open = !is_of_library(file);
     html! {
         details open[is_open] {
             summary { (file) }

@@ -1,5 +1,5 @@
 //! Builds the kernels.
 
 fn main() {
-    build_kernels();
+    cuda_builder::build_kernels("{{kernels}}");
 }

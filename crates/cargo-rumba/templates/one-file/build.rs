@@ -1,1 +1,1 @@
-fn main() { cuda_builder::build_file("src/main.rs") }
+fn main() { cuda_builder::build_kernels("src/main.rs") }

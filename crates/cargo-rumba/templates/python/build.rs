@@ -1,1 +1,1 @@
-fn main() { cuda_builder::build_file("src/lib.rs") }
+fn main() { cuda_builder::build_kernels("src/lib.rs") }
