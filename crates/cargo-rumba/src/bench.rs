@@ -20,10 +20,10 @@ use crate::{doctor, place, project, setup, shell, soft};
   cargo rumba bench --device gpu
   cargo rumba bench --package heat
 
-A benchmark of several sizes prints a table of them and the size from which on the device is faster, and draws both versions' times
-into target/rumba/bench/NAME.svg and .png; at the end stands a table of all benchmarks, each with its largest size. Times are medians
-with half of the interquartile range. The limit is that of the memory (a copy) or of the arithmetic unit (multiply-adds), measured on
-this device. The documentation of rumba::Bench has an example.")]
+A benchmark of several sizes prints a table of them and the size from which on the device is faster, and draws the times into \
+target/rumba/bench/NAME.svg and .png. The last table has each benchmark with its largest size. Times are medians with half of the \
+interquartile range. The limit is that of the memory (a copy) or of the arithmetic unit (multiply-adds), measured on this device. The \
+documentation of rumba::Bench has an example.")]
 pub struct Args {
     /// Benchmarks whose names contain one of these words [default: all]
     words: Vec<String>,
@@ -51,7 +51,8 @@ pub fn run(args: Args) -> Result<()> {
     let packages: Vec<&project::Package> =
         metadata.packages.iter().filter(|package| chosen.is_none_or(|name| package.name == name)).collect();
     if packages.is_empty() {
-        let names: Vec<&str> = metadata.packages.iter().map(|package| package.name.as_str()).collect();
+        let mut names: Vec<&str> = metadata.packages.iter().map(|package| package.name.as_str()).collect();
+        names.sort_unstable();
         bail!("the workspace has no package `{}`; it has {}", chosen.unwrap_or_default(), names.join(", "));
     }
     let benches = |package: &project::Package| -> Vec<String> {

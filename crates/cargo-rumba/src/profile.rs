@@ -21,12 +21,11 @@ use lines::Kernels;
 /// program, the project's is built in release and run.
 #[derive(Debug, clap::Args)]
 #[command(after_help = help("Examples:
-  cargo rumba profile                            the project's program
-  cargo rumba profile --device gpu
-  cargo rumba profile --kernel saxpy -- --bin heat -- --steps 100
-                                                 one kernel; what begins with `-` goes to `cargo run`, and
-                                                 from the second `--` on to the program
-  cargo rumba profile -- python3 script.py       counts only: times are those of programs on the crate rumba"))]
+  cargo rumba profile                           the project's program
+  cargo rumba profile --device gpu              with the times of the GPU
+  cargo rumba profile --kernel saxpy            with the counts of one kernel
+  cargo rumba profile -- --bin heat -- -n 100   with options of `cargo run`, and arguments of the program
+  cargo rumba profile -- python3 script.py      a script with Numba: the counts alone"))]
 pub struct Args {
     #[command(flatten)]
     options: Options,
@@ -54,15 +53,14 @@ pub fn help(examples: &str) -> String {
     format!(
         "{examples}
 
-Files: lines.html (the source with its counts), counts.json; profile.html (timeline, tables, roofline), profile.txt, trace.json (for a
-browser's trace viewer), roofline.svg and .png, timeline.svg.
+The tables have a row for each source line:
+  lanes       the mean number of the warp's 32 lanes that took part
+  sectors     32-byte pieces of global memory for each request of a warp, and at best
+  wavefronts  steps in which shared memory serves a request, and without bank conflicts
+  parted      branches where some lanes went one way and some the other
 
-sectors    32-byte pieces of global memory for each request of a warp; beyond the ideal the lanes lie too far apart
-wavefronts steps in which shared memory serves a request; beyond the ideal there are bank conflicts
-lanes      of the 32 lanes of a warp, how many took part on average
-parted     branches where some lanes went one way and some the other
-
-The counts are those of NVIDIA's profiler; caches are not modelled."
+The counts are those of NVIDIA's profiler; caches are not modelled. The command prints the paths of its files: pages with the source \
+lines, the timeline and the roofline, a trace for a browser's viewer, pictures. Times are those of programs on the crate rumba."
     )
 }
 

@@ -52,7 +52,7 @@ fn succeeds(mut command: Command) -> String {
     stdout.into_owned()
 }
 
-/// A command of `cargo rumba` in a project. What is measured is not optimised, so that it compiles sooner.
+/// A command of `cargo rumba` in a project. Release builds are not optimised, which shortens them.
 fn rumba_in(folder: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-rumba"));
     command.arg("rumba").args(words).env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
@@ -265,6 +265,10 @@ fn a_program_in_one_file_runs() {
         run
     };
     assert!(succeeds(run()).starts_with("[12.0, 14.0, 16.0] on Rumba software device"));
+    // Lines of the file itself, and not of the copy that was compiled.
+    let program = format!("{TARGET}/debug/hello-kernels");
+    let printed = succeeds(rumba_in(&folder, &["profile", "--", &program]));
+    assert!(printed.contains("src/main.rs:12") && printed.contains("*y += a * x[i];"), "{printed}");
     let file = folder.join("src/main.rs");
     let text = std::fs::read_to_string(&file).expect("the template has it");
     let edited = |kernel: &str| text.replace("a * x[i];", kernel);
