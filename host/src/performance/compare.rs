@@ -236,7 +236,7 @@ impl Size {
     }
 
     /// Whether the device's version copies from or to host memory.
-    pub(crate) fn copies(&self) -> bool {
+    fn copies(&self) -> bool {
         self.device.total() > self.device.kernel
     }
 
@@ -317,6 +317,11 @@ impl Comparison {
         self.crossover_of(|size| size.device.kernel)
     }
 
+    /// Whether the device's version copies from or to host memory.
+    pub(crate) fn copies(&self) -> bool {
+        self.sizes.iter().any(Size::copies)
+    }
+
     fn crossover_of(&self, device: impl Fn(&Size) -> Duration) -> Option<f64> {
         // By how much the CPU is ahead, as a logarithm.
         let lead = |size: &Size| (device(size).as_secs_f64().max(1e-12) / size.cpu.as_secs_f64().max(1e-12)).ln();
@@ -340,7 +345,7 @@ impl fmt::Display for Comparison {
             Some(n) => format!("from about {n:.0} on"),
             None => "at no size here".to_owned(),
         };
-        if !self.sizes.iter().any(Size::copies) {
+        if !self.copies() {
             return write!(f, "the kernel is faster {}", sentence(self.kernel_crossover()));
         }
         write!(

@@ -228,7 +228,7 @@ impl Comparison {
             points: self.sizes.iter().map(|size| (size.n as f64, time(size).as_secs_f64())).collect(),
             style: Style::Marked,
         };
-        let has_copies = self.sizes.iter().any(|size| size.copies());
+        let has_copies = self.copies();
         let crossovers: &[(Option<f64>, &str)] = match has_copies {
             true => {
                 &[(self.kernel_crossover(), "the kernel is faster from"), (self.crossover(), "with its copies from")]
