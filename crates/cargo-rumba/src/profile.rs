@@ -1,6 +1,6 @@
 //! `cargo rumba profile`: where a program's time goes, and what each source line of its kernels asks of memory.
 //!
-//! The program runs twice, unchanged. On the software device each instruction is counted; [`lines`] makes the tables and the page
+//! The program runs twice, unchanged. On the software device each instruction is counted; `lines` makes the tables and the page
 //! of source lines from the counts. Then the program runs on the chosen device, and the runtime in it takes the times, because
 //! `RUMBA_PROFILE` asks for a profile: what its page, its trace and its roofline look like is `rumba::Profile`'s business.
 
