@@ -280,8 +280,8 @@ impl Device {
         let plain = config.seed.is_none() && !config.profile && exploration.is_none();
         let can_be_native = plain && monitor.is_none() && on != On::Interpreter;
         let compiler = config.engine.compiler().filter(|_| can_be_native);
-        let interest = compiler.map(|compiler| native::of(&function.program, launch.block, &**compiler));
-        let code = interest.and_then(|interest| interest.code());
+        let tier_up = compiler.map(|compiler| native::of(&function.program, launch.block, &**compiler));
+        let code = tier_up.and_then(|tier_up| tier_up.code());
         let lockstep =
             code.is_none() && config.lockstep && config.vector_instructions && has_avx2() && full_warps && plain;
         let progress = Progress::new();
@@ -291,7 +291,7 @@ impl Device {
             program,
             lockstep: lockstep.then(|| lockstep_build::of(program, launch.block)).flatten(),
             native: code,
-            interest: interest.filter(|_| code.is_none()),
+            tier_up: tier_up.filter(|_| code.is_none()),
             arena: &inner.arena,
             allocations: &inner.allocations,
             output,

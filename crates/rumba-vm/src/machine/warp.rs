@@ -148,9 +148,9 @@ pub struct Warp {
     pub(crate) lockstep: *const Lockstep,
     /// The native code of the program, if there is some.
     pub(crate) native: *const Native,
-    /// One more than the entry at which the warp goes on in native code, if the register file has of uniform and affine
-    /// registers no more than that entry needs; otherwise 0.
-    pub(crate) suspended: u32,
+    /// One more than the entry at which native code resumes behind a barrier, if the register file holds only the first lanes of
+    /// uniform and affine registers; otherwise 0.
+    pub(crate) resume_at: u32,
     /// Bail-outs in a row, entries that the back-off still skips, and the operations executed when the warp last entered.
     pub(crate) bail_outs: u32,
     pub(crate) back_off: u32,
@@ -216,7 +216,7 @@ impl Warp {
             saves: Vec::new(),
             lockstep: std::ptr::null(),
             native: std::ptr::null(),
-            suspended: 0,
+            resume_at: 0,
             bail_outs: 0,
             back_off: 0,
             in_lockstep_since: 0,

@@ -128,7 +128,7 @@ impl Block {
             warp.live = live;
             warp.pc = if live == FULL { full } else { entry };
             warp.in_lockstep_since = 0;
-            warp.suspended = 0;
+            warp.resume_at = 0;
             warp.stop = Stop::Turn;
             warp.turn = 0;
             warp.frames.clear();

@@ -31,7 +31,7 @@ const LONG: u64 = 1 << 22;
 
 /// The position of a candidate.
 #[derive(Clone, Copy)]
-enum Place {
+enum Position {
     Lanes { resident: usize, warp: usize, split: usize },
     Copy { resident: usize, number: u32 },
 }
@@ -286,7 +286,7 @@ impl Run<'_, '_> {
     }
 
     /// The candidates at points of choice, and the set of those that can continue.
-    fn candidates(&mut self) -> (Vec<Place>, Vec<Candidate>, Set) {
+    fn candidates(&mut self) -> (Vec<Position>, Vec<Candidate>, Set) {
         let (mut places, mut candidates) = (Vec::new(), Vec::new());
         let first = self.context.program.ops.as_ptr() as usize;
         for resident in self.residents.clone() {
@@ -323,7 +323,7 @@ impl Run<'_, '_> {
                         past: self.state.tree.hash_of(&past),
                         found: choice::contents(&accesses),
                     });
-                    places.push(Place::Lanes { resident, warp: number, split });
+                    places.push(Position::Lanes { resident, warp: number, split });
                     candidates.push(Candidate {
                         process: Process::Lanes {
                             launch: self.number,
@@ -338,7 +338,7 @@ impl Run<'_, '_> {
             }
             for tracked in &self.block_state(resident).tracked {
                 let number = tracked.number;
-                places.push(Place::Copy { resident, number });
+                places.push(Position::Copy { resident, number });
                 candidates.push(Candidate {
                     process: Process::Copy { number },
                     accesses: vec![arrival(tracked.barrier, 0)],
@@ -362,10 +362,10 @@ impl Run<'_, '_> {
         (places, candidates, enabled)
     }
 
-    fn step(&mut self, place: Place) {
+    fn step(&mut self, place: Position) {
         match place {
-            Place::Lanes { resident, warp, split } => self.lanes(resident, warp, split),
-            Place::Copy { resident, number } => self.copy(resident, number),
+            Position::Lanes { resident, warp, split } => self.lanes(resident, warp, split),
+            Position::Copy { resident, number } => self.copy(resident, number),
         }
     }
 

@@ -320,8 +320,8 @@ impl Done {
     pub(crate) fn tell(&mut self, context: &Context<'_>, progress: &Progress) {
         let Self { operations, blocks } = std::mem::take(self);
         let total = progress.executed.fetch_add(operations, Ordering::Relaxed) + operations;
-        if let Some(interest) = &context.interest {
-            interest.add(operations);
+        if let Some(tier_up) = &context.tier_up {
+            tier_up.add(operations);
         }
         if blocks > 0 {
             context.grid_barrier.finish(blocks);
