@@ -260,9 +260,9 @@ impl Function<'_> {
         }
         let fields = [
             ("active", offset_of!(Warp, active)),
-            ("fuel", offset_of!(Warp, fuel)),
+            ("fuel", offset_of!(Warp, fuel.left)),
             ("outside_guard", offset_of!(Warp, outside_guard)),
-            ("resume_at", offset_of!(Warp, resume_at)),
+            ("resume_at", offset_of!(Warp, tier.resume_at)),
         ];
         for (name, offset) in fields {
             let _ = writeln!(text, "  %{name}.place = getelementptr i8, ptr %warp, i64 {offset}");

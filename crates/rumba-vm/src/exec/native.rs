@@ -68,7 +68,7 @@ unsafe extern "C" fn go_on(warp: *mut Warp, op: *const Op) -> *const Op {
 
 unsafe extern "C" fn materialise(warp: *mut Warp, layout: u32) {
     // SAFETY: as above, and the launch holds the code as long as its warps run.
-    let (warp, native) = unsafe { (&*warp, &*(*warp).native) };
+    let (warp, native) = unsafe { (&*warp, &*(*warp).tier.native) };
     for spread in &native.layouts[layout as usize] {
         let (slot, group, stride) = (spread.slot, spread.group.into(), spread.stride);
         // SAFETY: the layout names slots of these widths.
@@ -179,11 +179,10 @@ impl<'a> Runner<'a> {
     /// # Safety
     /// The warp was set up for the program, has not parted, and its launch holds the code.
     pub(crate) unsafe fn run(&self, warp: &mut Warp, turn: i32, is_alone: bool) -> Stopped {
-        warp.counted += (warp.granted - warp.fuel) as u64;
-        (warp.budget, warp.granted, warp.fuel) = (turn, turn, turn);
+        warp.fuel.grant_all(turn);
         warp.active = warp.live;
         let ops = self.program.ops.as_ptr();
-        let entry = match std::mem::take(&mut warp.resume_at) {
+        let entry = match std::mem::take(&mut warp.tier.resume_at) {
             0 => self.entry,
             entry => entry - 1 + self.entries,
         };
@@ -199,7 +198,7 @@ impl<'a> Runner<'a> {
                 warp.pc = Pc::new(next);
                 return Stopped::AtExit;
             }
-            if warp.resume_at != 0
+            if warp.tier.resume_at != 0
                 && let Some(id) = self.barriers.get(&index)
             {
                 warp.pc = Pc::new(next);
@@ -236,14 +235,14 @@ pub(crate) fn native(ops: &[Op], entry_at: Box<[u32]>, layouts: Box<[Layout]>, c
 unsafe fn enter(warp: &mut Warp, pc: Pc) -> Pc {
     let program = warp.context().program;
     // SAFETY: the launch holds the code as long as its warps run.
-    let native = unsafe { &*warp.native };
+    let native = unsafe { &*warp.tier.native };
     // SAFETY: the compiler promises that the code is what the text says.
     let function: Function = unsafe { std::mem::transmute(native.code.entry.as_ptr()) };
     let whole = program.ops.as_ptr();
     let before = warp.executed();
     let entries = native.entry_ops.len() as u32;
     let entry = pc.imm as u32;
-    let entry = if std::mem::take(&mut warp.resume_at) == entry + 1 { entry + entries } else { entry };
+    let entry = if std::mem::take(&mut warp.tier.resume_at) == entry + 1 { entry + entries } else { entry };
     // SAFETY: the warp was set up for the program that the code was made of.
     let next = unsafe { function(warp, entry, whole, &raw const HELPERS) };
     if next.is_null() {
@@ -264,15 +263,15 @@ unsafe fn enter(warp: &mut Warp, pc: Pc) -> Pc {
 /// The number of operations in native code from which an entry was worth its cost.
 const WORTHWHILE: u64 = 64;
 
-/// The number of consecutive early exits beyond which the back-off does not grow.
-const MAX_BAIL_OUTS: u32 = 6;
+/// The number of entries in a row that did not pay beyond which the back-off does not grow.
+const MAX_FAILURES: u32 = 6;
 
 impl Warp {
     /// Enters native code, if the lanes are converged and there is an entry at `target`.
     #[inline]
     pub(crate) fn join_native(&mut self, target: Pc) -> Pc {
         // SAFETY: the launch holds the code as long as its warps run.
-        let native = unsafe { &*self.native };
+        let native = unsafe { &*self.tier.native };
         if !self.splits.is_empty() || !self.frames.is_empty() {
             self.materialise();
             return target;
@@ -287,12 +286,11 @@ impl Warp {
             self.materialise();
             return target;
         };
-        if self.resume_at == entry + 1 {
+        if self.tier.resume_at == entry + 1 {
             return Pc::new(entry_op);
         }
         self.materialise();
-        if self.back_off > 0 {
-            self.back_off -= 1;
+        if self.tier.back_off.skips() {
             return target;
         }
         Pc::new(entry_op)
@@ -301,7 +299,7 @@ impl Warp {
     /// Writes the lanes that the native code did not spill at a barrier, for the interpreter.
     #[inline]
     fn materialise(&mut self) {
-        if self.resume_at != 0 {
+        if self.tier.resume_at != 0 {
             self.materialise_registers();
         }
     }
@@ -309,8 +307,8 @@ impl Warp {
     #[cold]
     fn materialise_registers(&mut self) {
         // SAFETY: the launch holds the code as long as its warps run.
-        let native = unsafe { &*self.native };
-        let entry = std::mem::take(&mut self.resume_at) - 1 + 2 * native.entry_ops.len() as u32;
+        let native = unsafe { &*self.tier.native };
+        let entry = std::mem::take(&mut self.tier.resume_at) - 1 + 2 * native.entry_ops.len() as u32;
         // SAFETY: the compiler promises that the code is what the text says.
         let function: Function = unsafe { std::mem::transmute(native.code.entry.as_ptr()) };
         let whole = self.context().program.ops.as_ptr();
@@ -318,10 +316,9 @@ impl Warp {
         let _ = unsafe { function(self, entry, whole, &raw const HELPERS) };
     }
 
-    /// Counts an exit; after early exits, the warp skips the next entries.
+    /// Counts an exit for the back-off.
     fn note_exit(&mut self, executed: u64) {
-        self.bail_outs = if executed > WORTHWHILE { 0 } else { (self.bail_outs + 1).min(MAX_BAIL_OUTS) };
-        self.back_off = (1 << self.bail_outs) - 1;
+        self.tier.back_off.record(executed > WORTHWHILE, MAX_FAILURES);
     }
 }
 
