@@ -224,7 +224,7 @@ impl Problem {
     /// The same at speeds as [`Facts::speed`].
     fn time_at(&self, speeds: [f64; 4], plan: &Plan, size: usize, multiprocessors: f64) -> f64 {
         let (tile, speed) = (plan.algorithm.facts().tile, speeds[size.ilog2() as usize]);
-        let tiles = (self.batch * self.rows.div_ceil(tile[0]) * self.columns.div_ceil(tile[1])) as f64;
+        let tiles = self.batch as f64 * (self.rows.div_ceil(tile[0]) * self.columns.div_ceil(tile[1])) as f64;
         // Filling the first stages and writing the sums are worth some terms.
         let each = (tile[0] * tile[1]) as f64 * (self.terms as f64 + 64.0) / speed;
         let products = match plan.algorithm {
@@ -234,8 +234,9 @@ impl Problem {
         let packed = [(plan.packs[0], self.rows), (plan.packs[1], self.columns)];
         // A launch, and so many bytes in a cycle to read and to write.
         let copies = packed.into_iter().filter(|(packs, _)| *packs);
-        let copies: f64 =
-            copies.map(|(_, lines)| 5000.0 + (2 * size * self.batch * lines * self.terms) as f64 / 800.0).sum();
+        let copies: f64 = copies
+            .map(|(_, lines)| 5000.0 + (2 * size * self.batch) as f64 * (lines * self.terms) as f64 / 800.0)
+            .sum();
         products + copies
     }
 
