@@ -26,7 +26,7 @@ pub(crate) struct Args {
 }
 
 /// A folder of sources, and where what nvcc makes of one is kept.
-struct Place {
+struct SourceFolder {
     sources: &'static str,
     /// `NAME` and `ARCH` stand for themselves.
     ptx: &'static str,
@@ -34,10 +34,10 @@ struct Place {
     only: Option<&'static str>,
 }
 
-const PLACES: [Place; 3] = [
-    Place { sources: "tests/nvcc/cuda", ptx: "tests/nvcc/ptx/NAME.ptx", only: None },
-    Place { sources: "tests/ui/cuda", ptx: "tests/ui/cuda/ARCH/NAME.ptx", only: None },
-    Place { sources: "tests/baseline/cuda", ptx: "tests/baseline/NAME.ptx", only: Some("gallery") },
+const PLACES: [SourceFolder; 3] = [
+    SourceFolder { sources: "tests/nvcc/cuda", ptx: "tests/nvcc/ptx/NAME.ptx", only: None },
+    SourceFolder { sources: "tests/ui/cuda", ptx: "tests/ui/cuda/ARCH/NAME.ptx", only: None },
+    SourceFolder { sources: "tests/baseline/cuda", ptx: "tests/baseline/NAME.ptx", only: Some("gallery") },
 ];
 
 /// The version of PTX that all say they are of: the oldest that has what they use, since drivers older than the nvcc that
@@ -49,7 +49,7 @@ const OTHER_VERSION: &str = "// PTX version: ";
 const OPTIONS: &str = "// nvcc: ";
 
 pub(crate) fn run(args: Args) -> Result<()> {
-    let mut all: Vec<(String, &Place)> = Vec::new();
+    let mut all: Vec<(String, &SourceFolder)> = Vec::new();
     for place in &PLACES {
         for entry in std::fs::read_dir(shell::workspace().join(place.sources))? {
             let path = entry?.path();
@@ -75,7 +75,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
 }
 
 /// Compiles a source for each of its architectures, and says which files came out.
-fn compile(name: &str, place: &Place) -> Result<()> {
+fn compile(name: &str, place: &SourceFolder) -> Result<()> {
     let sources = shell::workspace().join(place.sources);
     let source = std::fs::read_to_string(sources.join(format!("{name}.cu")))?;
     let options = source.lines().next().and_then(|line| line.strip_prefix(OPTIONS));

@@ -1,6 +1,8 @@
 //! The device: its memory, its modules, its workers.
 
+mod admission;
 mod launching;
+mod once;
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -107,20 +109,6 @@ impl Inner {
         };
         races.launch(threads, cluster, &self.allocations.registered(&self.arena), &program.updates).map_err(refused)?;
         Ok(races)
-    }
-
-    /// Makes the memory ready in which compiled code keeps the state of a grid's barrier.
-    fn grid_workspace(&self, slot: usize) -> u64 {
-        let address = self.arena.grids.of_slot(slot).start;
-        // SAFETY: the window was committed when the device was made, and one launch has a slot's part at a time.
-        unsafe { std::ptr::write_bytes(address as *mut u8, 0, GRID_WORKSPACE_BYTES) };
-        self.allocations.register(
-            address,
-            GRID_WORKSPACE_BYTES,
-            AllocationKind::Global,
-            Some("barrier of the grid".into()),
-        );
-        address
     }
 }
 

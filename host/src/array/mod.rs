@@ -145,7 +145,7 @@ impl<T: Pod, const N: usize> Array<T, N> {
     }
 
     #[track_caller]
-    fn uninitialised(device: &Device, shape: [usize; N]) -> Result<Array<T, N>> {
+    pub(crate) fn uninitialised(device: &Device, shape: [usize; N]) -> Result<Array<T, N>> {
         let buffer = DeviceBuffer::uninitialised(device.context(), elements::<T, N>(shape)?)?;
         Ok(Array { buffer, shape })
     }

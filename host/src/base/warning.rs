@@ -111,7 +111,7 @@ static HANDLER: LazyLock<Mutex<Handler>> = LazyLock::new(|| {
 
 /// The record of a location that launches with host memory.
 #[derive(Default)]
-struct Place {
+struct LocationRecord {
     /// Addresses and lengths of the host memory of the last launch, as one number.
     memory: u64,
     launches: u32,
@@ -120,7 +120,7 @@ struct Place {
 static PLACES: LazyLock<Mutex<Places>> = LazyLock::new(Mutex::default);
 
 /// By file, line and column.
-type Places = HashMap<(&'static str, u32, u32), Place>;
+type Places = HashMap<(&'static str, u32, u32), LocationRecord>;
 
 /// Launches with the same memory that a warning takes: fewer are no loop.
 const LAUNCHES: u32 = 16;
@@ -165,7 +165,7 @@ pub(crate) fn copied(
         let mut places = PLACES.lock();
         let place = places.entry((at.file(), at.line(), at.column())).or_default();
         if place.memory != key && place.launches < LAUNCHES {
-            *place = Place { memory: key, launches: 0 };
+            *place = LocationRecord { memory: key, launches: 0 };
         }
         place.launches = place.launches.saturating_add(1);
         place.launches

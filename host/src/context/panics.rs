@@ -14,7 +14,7 @@ use crate::base::error::{Code, KernelPanic, answer};
 use crate::context::raw;
 use crate::cuda::sys;
 use bytemuck::Zeroable;
-use cuda_std::panic::{Place, RECORD_SYMBOL, Record};
+use cuda_std::panic::{PanicLocation, RECORD_SYMBOL, Record};
 use parking_lot::Mutex;
 use std::ffi::CString;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -296,7 +296,7 @@ unsafe fn read(address: u64) -> Result<KernelPanic, Code> {
     let mut record = Record::zeroed();
     // SAFETY: the caller's promise.
     unsafe { raw::copy_out(address, bytemuck::bytes_of_mut(&mut record)) }?;
-    let mut place = Place::zeroed();
+    let mut place = PanicLocation::zeroed();
     // SAFETY: a panic has the address of a constant of its module, as do the texts in and below it.
     unsafe { raw::copy_out(record.place, bytemuck::bytes_of_mut(&mut place)) }?;
     // SAFETY: as above.

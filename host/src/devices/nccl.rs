@@ -50,10 +50,10 @@ use std::sync::Arc;
 pub struct Communicator {
     /// The contexts of the devices, in order.
     contexts: Vec<Arc<Context>>,
-    way: Way,
+    transport: Transport,
 }
 
-enum Way {
+enum Transport {
     Nccl { library: &'static Library, comms: Vec<Comm> },
     ThroughHost,
 }
@@ -76,15 +76,15 @@ impl Communicator {
         if contexts.is_empty() {
             return Err(NcclError::NoDevices.into());
         }
-        let way = if driver::is_software() {
-            Way::ThroughHost
+        let transport = if driver::is_software() {
+            Transport::ThroughHost
         } else {
             let library = Library::get()?;
             let ordinals: Vec<u32> = contexts.iter().map(|context| context.ordinal).collect();
             let comms = library.join(&ordinals)?;
-            Way::Nccl { library, comms }
+            Transport::Nccl { library, comms }
         };
-        Ok(Communicator { contexts, way })
+        Ok(Communicator { contexts, transport })
     }
 
     /// How many devices there are.
@@ -105,9 +105,9 @@ impl Communicator {
     pub fn all_reduce<T: Element>(&self, buffers: &mut [DeviceBuffer<T>], op: ReduceOp) -> Result<()> {
         let parts: Vec<Part<'_, T>> = buffers.iter().map(|buffer| (buffer.as_slice(), true)).collect();
         self.check("all_reduce", &[(&parts, 1)])?;
-        match &self.way {
-            Way::ThroughHost => through_host::all_reduce(buffers, op),
-            Way::Nccl { library, comms } => self.group(library, "all_reduce", &parts, |calls| {
+        match &self.transport {
+            Transport::ThroughHost => through_host::all_reduce(buffers, op),
+            Transport::Nccl { library, comms } => self.group(library, "all_reduce", &parts, |calls| {
                 for (rank, (view, _)) in parts.iter().enumerate() {
                     let stream = self.stream(rank);
                     // SAFETY: `group` promises what the calls ask for, and the parts are as long as said.
@@ -131,9 +131,9 @@ impl Communicator {
         if root >= self.len() {
             return Err(NcclError::NoSuchRank { rank: root, count: self.len() }.into());
         }
-        match &self.way {
-            Way::ThroughHost => through_host::broadcast(buffers, root),
-            Way::Nccl { library, comms } => self.group(library, "broadcast", &parts, |calls| {
+        match &self.transport {
+            Transport::ThroughHost => through_host::broadcast(buffers, root),
+            Transport::Nccl { library, comms } => self.group(library, "broadcast", &parts, |calls| {
                 for (rank, (view, _)) in parts.iter().enumerate() {
                     let stream = self.stream(rank);
                     // SAFETY: as above.
@@ -152,9 +152,9 @@ impl Communicator {
         let sources: Vec<Part<'_, T>> = parts.iter().map(|buffer| (buffer.as_slice(), false)).collect();
         let targets: Vec<Part<'_, T>> = wholes.iter().map(|buffer| (buffer.as_slice(), true)).collect();
         self.check("all_gather", &[(&sources, 1), (&targets, self.len())])?;
-        match &self.way {
-            Way::ThroughHost => through_host::all_gather(parts, wholes),
-            Way::Nccl { library, comms } => {
+        match &self.transport {
+            Transport::ThroughHost => through_host::all_gather(parts, wholes),
+            Transport::Nccl { library, comms } => {
                 let all = [&sources[..], &targets[..]].concat();
                 self.group(library, "all_gather", &all, |calls| {
                     for (rank, ((source, _), (target, _))) in sources.iter().zip(&targets).enumerate() {
@@ -189,9 +189,9 @@ impl Communicator {
         let sources: Vec<Part<'_, T>> = wholes.iter().map(|buffer| (buffer.as_slice(), false)).collect();
         let targets: Vec<Part<'_, T>> = parts.iter().map(|buffer| (buffer.as_slice(), true)).collect();
         self.check("reduce_scatter", &[(&targets, 1), (&sources, self.len())])?;
-        match &self.way {
-            Way::ThroughHost => through_host::reduce_scatter(wholes, parts, op),
-            Way::Nccl { library, comms } => {
+        match &self.transport {
+            Transport::ThroughHost => through_host::reduce_scatter(wholes, parts, op),
+            Transport::Nccl { library, comms } => {
                 let all = [&sources[..], &targets[..]].concat();
                 self.group(library, "reduce_scatter", &all, |calls| {
                     for (rank, ((source, _), (target, _))) in sources.iter().zip(&targets).enumerate() {
@@ -229,10 +229,10 @@ impl Communicator {
                 destination_length: target.len(),
             });
         }
-        match &self.way {
-            Way::ThroughHost => destination.copy_from_device(&source),
-            Way::Nccl { .. } if from == to => destination.copy_from_device(&source),
-            Way::Nccl { library, comms } => {
+        match &self.transport {
+            Transport::ThroughHost => destination.copy_from_device(&source),
+            Transport::Nccl { .. } if from == to => destination.copy_from_device(&source),
+            Transport::Nccl { library, comms } => {
                 self.group(library, "send", &[(source, false), (target, true)], |calls| {
                     // SAFETY: as above.
                     unsafe {
@@ -312,7 +312,7 @@ impl fmt::Debug for Communicator {
 
 impl Drop for Communicator {
     fn drop(&mut self) {
-        let Way::Nccl { library, comms } = &mut self.way else {
+        let Transport::Nccl { library, comms } = &mut self.transport else {
             return;
         };
         let (library, comms, contexts) = (*library, std::mem::take(comms), std::mem::take(&mut self.contexts));

@@ -8,7 +8,7 @@ use crate::array::{Array, ArrayView, ArrayViewMut};
 use crate::base::error::{LinalgError, Result};
 use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
 use crate::launch::config::LaunchConfig;
-use crate::linalg::{Activation, Float, Linalg, product};
+use crate::linalg::{Activation, Float, Linalg, counted, product};
 use bytemuck::Pod;
 use cuda_std::half::{bf16, f16};
 use cuda_std::launch::Call;
@@ -138,6 +138,9 @@ impl<'a, T: ConvolutionElement> Convolution<'a, T> {
             };
             return Err(no_place.into());
         }
+        let stride = [0, 1].map(|axis| if [rows, columns][axis] == 1 { 1 } else { self.stride[axis] });
+        let padded = [0, 1].map(|axis| images[axis + 1].saturating_add(self.padding[axis].saturating_mul(2)));
+        counted("convolution", &[images[0], padded[0], padded[1], images[3], filter[0], stride[0], stride[1]])?;
         if let Some(bias) = self.bias {
             wanted("bias", &bias.shape(), &[filter[0]])?;
         }
@@ -151,10 +154,9 @@ impl<'a, T: ConvolutionElement> Convolution<'a, T> {
     /// devices; [`crate::Error::OutOfMemory`] and the driver's.
     pub fn eval(self) -> Result<Array<T, 4>> {
         let shape = self.shape()?;
-        let length = shape.iter().product();
-        let mut buffer = self.linalg.library.device().uninitialised(length)?;
-        self.compute(shape, buffer.slice_mut(..))?;
-        Array::from_buffer(buffer, shape)
+        let mut output = Array::uninitialised(self.linalg.library.device(), shape)?;
+        self.compute(shape, output.view_mut().into_slice().expect("the elements of a new array have no gaps"))?;
+        Ok(output)
     }
 
     /// Computes the convolution, and writes the result to an existing array.

@@ -13,6 +13,7 @@ pub use crate::base::error::LinalgError;
 pub use attention::{Attention, AttentionElement, Mask};
 pub use convolution::{Convolution, ConvolutionElement};
 
+use crate::base::error::Result;
 use crate::base::ptx::Pieces;
 use crate::devices::device::Device;
 use crate::launch::library::{Kernels, Library};
@@ -87,4 +88,12 @@ impl Linalg {
     pub fn release_memory(&self) {
         self.library.release_memory();
     }
+}
+
+/// Refuses lengths that kernels, which count in 32 bits with a sign, do not count.
+fn counted(operation: &'static str, lengths: &[usize]) -> Result<()> {
+    if lengths.iter().all(|length| i32::try_from(*length).is_ok()) {
+        return Ok(());
+    }
+    Err(LinalgError::Lengths { operation, lengths: lengths.to_vec() }.into())
 }

@@ -14,7 +14,7 @@ pub use types::{Float, Multiply};
 use crate::array::{ArrayView, ArrayViewMut};
 use crate::base::error::{LinalgError, Result};
 use crate::launch::config::LaunchConfig;
-use crate::linalg::Linalg;
+use crate::linalg::{Linalg, counted};
 use crate::modules::module::Module;
 use bytemuck::Pod;
 use choice::Problem;
@@ -236,6 +236,7 @@ impl<'a, T: Multiply<U>, U: Pod> Product<'a, T, U> {
             activation: self.activation,
             c,
         };
+        counted("product", &[batch, rows, columns, terms])?;
         let problem = Problem::new([batch, rows, columns, terms]);
         Ok((!operands.c.is_empty()).then_some((operands, problem)))
     }

@@ -639,3 +639,42 @@ fn nothing_is_wrong_under_every_check() {
         Ok(())
     });
 }
+
+#[test]
+fn sizes_beyond_31_bits_are_refused() {
+    let (device, linalg) = linalg();
+    // Arrays of one element, broadcast: shapes of any size take no memory.
+    let one = Array::full(device, [1, 1], f16::from_f32(1.0)).unwrap();
+    let mut c = Array::<f16, 2>::zeros(device, [1, 1]).unwrap();
+    for terms in [(1_usize << 31), (1 << 32) + 5, 1 << 40, 1 << 60, isize::MAX as usize] {
+        let (a, b) = (one.view().broadcast([1, terms]).unwrap(), one.view().broadcast([terms, 1]).unwrap());
+        let error = linalg.product(a, b).eval_into(&mut c).unwrap_err();
+        assert!(matches!(&error, Error::Linalg(e) if matches!(**e, LinalgError::Lengths { .. })), "{terms}: {error}");
+    }
+
+    let image = Array::full(device, [1, 1, 1, 1], 1.0_f32).unwrap();
+    let of = |filter: [usize; 4], stride: [usize; 2], padding: [usize; 2]| {
+        let filter = image.view().broadcast(filter).unwrap();
+        linalg.convolution(image.view(), filter).stride(stride).padding(padding).eval()
+    };
+    // The filter sees padding only, at places that 32 bits cannot count.
+    for (stride, padding) in [
+        ([1, 1], [1 << 63, 1 << 63]),
+        ([1, 1], [usize::MAX, 0]),
+        ([1 << 33, 1 << 33], [1 << 32, 1 << 32]),
+        ([usize::MAX, 1], [1 << 31, 0]),
+        ([1, 1], [1 << 31, 1 << 31]),
+    ] {
+        let error = of([1, 1, 1, 1], stride, padding).unwrap_err();
+        assert!(
+            matches!(&error, Error::Linalg(e) if matches!(**e, LinalgError::Lengths { .. })),
+            "{padding:?}: {error}"
+        );
+    }
+    // An output that no memory holds.
+    let error = of([1 << 20, 1, 1, 1], [1, 1], [1 << 29, 1 << 29]).unwrap_err();
+    assert!(matches!(error, Error::TooLarge { .. } | Error::OutOfMemory { .. }), "{error}");
+    // A stride beyond the image leaves one place.
+    let far = of([1, 1, 1, 1], [usize::MAX, usize::MAX], [0, 0]).unwrap();
+    assert_eq!(far.to_vec().unwrap(), [1.0]);
+}

@@ -1,7 +1,7 @@
 //! Statements of control flow, of synchronisation, and those of some lanes together.
 
 use crate::functions;
-use crate::generator::{Generator, Place};
+use crate::generator::{Generator, Participants};
 use crate::tables;
 
 impl Generator {
@@ -98,13 +98,13 @@ impl Generator {
         let has_else = self.choices.below(3) == 0;
         if has_else {
             self.line(&format!("{test}E{label};"));
-            self.nested(Place::Lanes, 3);
+            self.nested(Participants::Lanes, 3);
             self.line(&format!("bra J{label};"));
             self.line(&format!("E{label}:"));
-            self.nested(Place::Lanes, 3);
+            self.nested(Participants::Lanes, 3);
         } else {
             self.line(&format!("{test}J{label};"));
-            self.nested(Place::Lanes, 4);
+            self.nested(Participants::Lanes, 4);
         }
         self.line(&format!("J{label}:"));
     }
@@ -114,7 +114,7 @@ impl Generator {
         let label = self.label();
         let test = self.operands.expand("@<|!>$k bra<.uni|> ", &mut self.choices);
         self.line(&format!("{test}J{label};"));
-        self.nested(Place::Warp, 4);
+        self.nested(Participants::Warp, 4);
         self.line(&format!("J{label}:"));
     }
 
@@ -132,11 +132,11 @@ impl Generator {
         let count = self.operands.expand(&count, &mut self.choices);
         self.line(&format!("{count} add.u32 %c{depth}, %c{depth}, 1; // keep"));
         self.line(&format!("H{label}:"));
-        self.nested(Place::Lanes, 4);
+        self.nested(Participants::Lanes, 4);
         if self.choices.once_in(4) {
             let out = self.operands.expand("@$P bra ", &mut self.choices);
             self.line(&format!("{out}J{label};"));
-            self.nested(Place::Lanes, 2);
+            self.nested(Participants::Lanes, 2);
         }
         self.line(&format!(
             "sub.u32 %c{depth}, %c{depth}, 1; setp.ne.u32 %lp{depth}, %c{depth}, 0; @%lp{depth} bra H{label}; // keep"
@@ -151,7 +151,7 @@ impl Generator {
         let bound = self.choices.of(&["2", "3", "%n", "%n", if depth == 0 { long } else { "2" }]);
         self.line(&format!("mov.u32 %c{depth}, 0; // keep"));
         self.line(&format!("H{label}:"));
-        self.nested(Place::Block, 5);
+        self.nested(Participants::Block, 5);
         self.line(&format!(
             "add.u32 %c{depth}, %c{depth}, 1; setp.lt.u32 %lp{depth}, %c{depth}, {bound}; @%lp{depth} bra H{label}; // keep"
         ));
@@ -166,7 +166,7 @@ impl Generator {
         ));
         for case in 0..4 {
             self.line(&format!("C{label}_{case}:"));
-            self.nested(Place::Lanes, 2);
+            self.nested(Participants::Lanes, 2);
             if self.choices.below(4) != 0 {
                 self.line(&format!("bra D{label};"));
             }

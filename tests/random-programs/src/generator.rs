@@ -30,7 +30,7 @@ pub struct Program {
 
 /// The lanes that execute a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Place {
+pub(crate) enum Participants {
     /// Any.
     Lanes,
     /// All lanes of a warp that have not exited, or none of them.
@@ -44,44 +44,44 @@ struct Kind {
     name: &'static str,
     weight: u32,
     /// The least place.
-    place: Place,
+    place: Participants,
     write: fn(&mut Generator),
 }
 
 /// A row of the statements.
-const fn kind(name: &'static str, weight: u32, place: Place, write: fn(&mut Generator)) -> Kind {
+const fn kind(name: &'static str, weight: u32, place: Participants, write: fn(&mut Generator)) -> Kind {
     Kind { name, weight, place, write }
 }
 
 const STATEMENTS: &[Kind] = &[
-    kind("linear", 24, Place::Lanes, |g| g.row(tables::LINEAR)),
-    kind("uniform", 6, Place::Warp, |g| g.row(tables::UNIFORM)),
-    kind("test", 7, Place::Lanes, |g| g.row(tables::TESTS)),
-    kind("multiple", 4, Place::Lanes, |g| g.row(tables::MULTIPLES)),
-    kind("value", 20, Place::Lanes, |g| g.row(tables::VALUES)),
-    kind("form", 4, Place::Lanes, Generator::form),
-    kind("read", 8, Place::Lanes, |g| g.row(tables::READS)),
-    kind("cells", 14, Place::Lanes, Generator::cells),
-    kind("cells of several", 4, Place::Warp, Generator::cells_of_several),
-    kind("local", 4, Place::Lanes, |g| g.row(tables::LOCAL)),
-    kind("atomic", 4, Place::Lanes, Generator::atomic),
-    kind("atomic of several", 1, Place::Warp, Generator::atomic_of_several),
-    kind("counter", 4, Place::Lanes, Generator::counter),
-    kind("together", 6, Place::Warp, |g| g.row(tables::TOGETHER)),
-    kind("shuffle", 5, Place::Warp, Generator::shuffle),
-    kind("matrix", 1, Place::Warp, Generator::matrix),
-    kind("parts", 2, Place::Warp, Generator::parts),
-    kind("region", 2, Place::Warp, Generator::region),
-    kind("barrier", 3, Place::Block, Generator::barrier),
-    kind("exchange", 3, Place::Block, Generator::exchange),
-    kind("fence", 1, Place::Lanes, Generator::fence),
-    kind("if", 7, Place::Lanes, Generator::branch),
-    kind("uniform if", 3, Place::Warp, Generator::uniform_branch),
-    kind("loop", 5, Place::Lanes, Generator::repeat),
-    kind("uniform loop", 3, Place::Block, Generator::uniform_repeat),
-    kind("switch", 2, Place::Lanes, Generator::switch),
-    kind("call", 2, Place::Lanes, Generator::call),
-    kind("exit", 1, Place::Lanes, Generator::exit),
+    kind("linear", 24, Participants::Lanes, |g| g.row(tables::LINEAR)),
+    kind("uniform", 6, Participants::Warp, |g| g.row(tables::UNIFORM)),
+    kind("test", 7, Participants::Lanes, |g| g.row(tables::TESTS)),
+    kind("multiple", 4, Participants::Lanes, |g| g.row(tables::MULTIPLES)),
+    kind("value", 20, Participants::Lanes, |g| g.row(tables::VALUES)),
+    kind("form", 4, Participants::Lanes, Generator::form),
+    kind("read", 8, Participants::Lanes, |g| g.row(tables::READS)),
+    kind("cells", 14, Participants::Lanes, Generator::cells),
+    kind("cells of several", 4, Participants::Warp, Generator::cells_of_several),
+    kind("local", 4, Participants::Lanes, |g| g.row(tables::LOCAL)),
+    kind("atomic", 4, Participants::Lanes, Generator::atomic),
+    kind("atomic of several", 1, Participants::Warp, Generator::atomic_of_several),
+    kind("counter", 4, Participants::Lanes, Generator::counter),
+    kind("together", 6, Participants::Warp, |g| g.row(tables::TOGETHER)),
+    kind("shuffle", 5, Participants::Warp, Generator::shuffle),
+    kind("matrix", 1, Participants::Warp, Generator::matrix),
+    kind("parts", 2, Participants::Warp, Generator::parts),
+    kind("region", 2, Participants::Warp, Generator::region),
+    kind("barrier", 3, Participants::Block, Generator::barrier),
+    kind("exchange", 3, Participants::Block, Generator::exchange),
+    kind("fence", 1, Participants::Lanes, Generator::fence),
+    kind("if", 7, Participants::Lanes, Generator::branch),
+    kind("uniform if", 3, Participants::Warp, Generator::uniform_branch),
+    kind("loop", 5, Participants::Lanes, Generator::repeat),
+    kind("uniform loop", 3, Participants::Block, Generator::uniform_repeat),
+    kind("switch", 2, Participants::Lanes, Generator::switch),
+    kind("call", 2, Participants::Lanes, Generator::call),
+    kind("exit", 1, Participants::Lanes, Generator::exit),
 ];
 
 /// Other features.
@@ -136,7 +136,7 @@ pub fn program(choices: Choices) -> Program {
         areas: Vec::new(),
         threads: 0,
         rows_fit: false,
-        place: Place::Block,
+        place: Participants::Block,
         depth: 0,
         labels: 0,
         have_exited: false,
@@ -156,7 +156,7 @@ pub(crate) struct Generator {
     pub(crate) threads: u32,
     /// Whether the threads of a row are of one warp.
     pub(crate) rows_fit: bool,
-    pub(crate) place: Place,
+    pub(crate) place: Participants,
     pub(crate) depth: u32,
     pub(crate) labels: u32,
     /// Whether some threads may have exited.
@@ -302,17 +302,17 @@ impl Generator {
     }
 
     /// Writes statements that only some lanes, or some warps, execute.
-    pub(crate) fn nested(&mut self, place: Place, most: usize) {
+    pub(crate) fn nested(&mut self, place: Participants, most: usize) {
         let before = self.place;
         self.place = place.min(before);
-        self.operands.is_together = self.place > Place::Lanes;
+        self.operands.is_together = self.place > Participants::Lanes;
         self.depth += 1;
         for _ in 0..self.choices.below(most + 1) {
             self.statement();
         }
         self.depth -= 1;
         self.place = before;
-        self.operands.is_together = before > Place::Lanes;
+        self.operands.is_together = before > Participants::Lanes;
     }
 
     /// Writes a row of a table.

@@ -16,7 +16,7 @@ pub struct Record {
     pub count: u32,
     /// The sentence of the message: the number of a [`Kind`].
     pub kind: u32,
-    /// The address of the [`Place`].
+    /// The address of the [`PanicLocation`].
     pub place: u64,
     /// Address and length of the text, for a kind that has one.
     pub text: [u64; 2],
@@ -34,7 +34,7 @@ pub struct Record {
 /// Where in the source: the memory of a [`core::panic::Location`], which the device's side checks when it is compiled.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::AnyBitPattern, bytemuck::NoUninit)]
-pub struct Place {
+pub struct PanicLocation {
     /// Address and length of the file's name.
     pub file: [u64; 2],
     /// The line, from 1.

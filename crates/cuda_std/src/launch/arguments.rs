@@ -13,7 +13,7 @@ use std::boxed::Box;
 use std::vec::Vec;
 
 use super::ViewError;
-use super::operand::Place;
+use super::operand::RegionMemory;
 use super::reach::Reach;
 use crate::collective::tensor::SETTLED;
 
@@ -290,21 +290,21 @@ impl<'a> Arguments<'a> {
 
     /// Binds the address of a region of `elements` elements, each aligned to `align` bytes. The other parts of the
     /// parameter follow with [`push_part`](Self::push_part).
-    pub(super) fn push_place(&mut self, place: Place<'a>, align: usize, elements: usize) {
+    pub(super) fn push_place(&mut self, place: RegionMemory<'a>, align: usize, elements: usize) {
         // The address of an empty region: a reference is neither null nor unaligned.
         const NOWHERE: u64 = 256;
         self.extents.push(Extent::Slice { elements });
         let word = self.words.len();
         let address = match place {
-            Place::Device(address, borrowed) => {
+            RegionMemory::Device(address, borrowed) => {
                 self.borrow(borrowed);
                 address
             }
-            Place::Host(host) => {
+            RegionMemory::Host(host) => {
                 self.push_host(word, host, align);
                 0
             }
-            Place::Number(_) => NOWHERE,
+            RegionMemory::Number(_) => NOWHERE,
         };
         self.push_initialised(&address.to_ne_bytes());
     }

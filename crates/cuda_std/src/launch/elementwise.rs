@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::map::{Axis, PlannedCall, broadcast, join, placed};
-use super::operand::{Lengths, Place, Region, Strides};
+use super::operand::{Lengths, Region, RegionMemory, Strides};
 use super::{Arguments, Call, Kernel, ShapeError, ViewError};
 use crate::array::vectorize::{AXES, Axes, CHUNK};
 use crate::device::intrinsics::WARP_SIZE;
@@ -107,7 +107,7 @@ impl Elementwise {
 
 impl Region<'_> {
     fn is_number(&self) -> bool {
-        matches!(self.place, Place::Number(_))
+        matches!(self.place, RegionMemory::Number(_))
     }
 }
 
@@ -116,11 +116,11 @@ impl<'a> Arguments<'a> {
     fn push_operand(&mut self, operand: Region<'a>, steps: Option<&[i32; AXES]>) {
         let (elements, mut number) = (operand.elements(), SmallVec::<[u8; 16]>::from_elem(0, operand.size));
         let is_number = match &operand.place {
-            Place::Number(bytes) => {
+            RegionMemory::Number(bytes) => {
                 number.copy_from_slice(bytes);
                 true
             }
-            Place::Device(..) | Place::Host(_) => false,
+            RegionMemory::Device(..) | RegionMemory::Host(_) => false,
         };
         self.push_place(operand.place, operand.align, elements);
         if let Some(steps) = steps {

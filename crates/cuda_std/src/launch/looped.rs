@@ -5,7 +5,7 @@ use std::vec::Vec;
 use smallvec::SmallVec;
 
 use super::map::{Axis, PlannedCall, broadcast, join, placed};
-use super::operand::{Lengths, Place, Region, Strides};
+use super::operand::{Lengths, Region, RegionMemory, Strides};
 use super::{Arguments, Call, HostMemory, Kernel, ShapeError, ViewError};
 use crate::array::strided::LONGEST;
 use crate::array::vectorize::AXES;
@@ -152,7 +152,7 @@ impl Region<'_> {
     fn around(&self, core: usize) -> Region<'static> {
         let rank = self.shape.len() - core;
         Region {
-            place: Place::Number(SmallVec::new()),
+            place: RegionMemory::Number(SmallVec::new()),
             size: self.size,
             align: self.align,
             shape: self.shape[..rank].into(),
@@ -182,7 +182,7 @@ impl<'a> Arguments<'a> {
         let elements = operand.elements();
         let place = match operand.place {
             // The kernel takes an address, so the number is passed as memory.
-            Place::Number(bytes) => Place::Host(HostMemory::Owned(bytes.to_vec())),
+            RegionMemory::Number(bytes) => RegionMemory::Host(HostMemory::Owned(bytes.to_vec())),
             place => place,
         };
         self.push_place(place, operand.align, elements);

@@ -147,7 +147,7 @@ pub unsafe trait OperandMut<'a, T> {
 /// Elements with a shape and strides.
 #[derive(Debug)]
 pub struct Region<'a> {
-    pub(super) place: Place<'a>,
+    pub(super) place: RegionMemory<'a>,
     /// Bytes of an element.
     pub(super) size: usize,
     /// The alignment of an element.
@@ -162,7 +162,7 @@ pub(super) type Strides = SmallVec<[isize; 6]>;
 
 /// Where a region is.
 #[derive(Debug)]
-pub(super) enum Place<'a> {
+pub(super) enum RegionMemory<'a> {
     /// In device memory: the address of the element at index 0, and what is borrowed.
     Device(u64, Borrowed<'a>),
     /// In host memory, which is copied.
@@ -198,7 +198,7 @@ impl<'a> Region<'a> {
             bytes: if any { before + after + size_of::<T>() as u64 } else { 0 },
             writes,
         };
-        Self::new::<T>(Place::Device(address, borrowed), shape, strides)
+        Self::new::<T>(RegionMemory::Device(address, borrowed), shape, strides)
     }
 
     /// Elements in host memory that is all theirs, with strides that are not negative.
@@ -207,14 +207,14 @@ impl<'a> Region<'a> {
     /// The memory has all elements that shape and strides reach, of type `T`; if it is written, each is reached once.
     #[must_use]
     pub unsafe fn host<T>(memory: HostMemory<'a>, shape: &[usize], strides: &[isize]) -> Self {
-        Self::new::<T>(Place::Host(memory), shape, strides)
+        Self::new::<T>(RegionMemory::Host(memory), shape, strides)
     }
 
     fn number<T: Pod>(number: T) -> Self {
-        Self::new::<T>(Place::Number(bytemuck::bytes_of(&number).into()), &[], &[])
+        Self::new::<T>(RegionMemory::Number(bytemuck::bytes_of(&number).into()), &[], &[])
     }
 
-    fn new<T>(place: Place<'a>, shape: &[usize], strides: &[isize]) -> Self {
+    fn new<T>(place: RegionMemory<'a>, shape: &[usize], strides: &[isize]) -> Self {
         Self {
             place,
             size: size_of::<T>(),
@@ -277,7 +277,7 @@ impl<'a> Region<'a> {
         });
         let place = match self.place {
             // A view has an address: the number is copied to one.
-            Place::Number(bytes) => Place::Host(HostMemory::Owned(bytes.to_vec())),
+            RegionMemory::Number(bytes) => RegionMemory::Host(HostMemory::Owned(bytes.to_vec())),
             place => place,
         };
         arguments.push_place(place, self.align, elements);

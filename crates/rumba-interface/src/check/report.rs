@@ -16,7 +16,7 @@ const MOST_SIDES: usize = 8;
 
 /// The text, without a line break at its end.
 pub(crate) fn render(finding: &Finding, colour: bool) -> String {
-    let places: Vec<Place> = finding.sides.iter().take(MOST_SIDES).map(Place::of).collect();
+    let places: Vec<Excerpt> = finding.sides.iter().take(MOST_SIDES).map(Excerpt::of).collect();
     let labels = labels(finding);
     let title = match &finding.kernel {
         Some(kernel) => format!("kernel `{kernel}`: {}", finding.what),
@@ -24,7 +24,7 @@ pub(crate) fn render(finding: &Finding, colour: bool) -> String {
     };
     let (notes, id, advice) = (notes(finding), finding.kind.id(), &*finding.advice);
     let mut elements: Vec<Element<'_>> = Vec::new();
-    let mut shown: Vec<&Place> = Vec::new();
+    let mut shown: Vec<&Excerpt> = Vec::new();
     for place in &places {
         // Sides in one file share an excerpt.
         if shown.iter().any(|other| other.file == place.file && other.text == place.text) {
@@ -66,7 +66,7 @@ pub(crate) fn render(finding: &Finding, colour: bool) -> String {
 }
 
 /// The sides at a place's file, with their numbers.
-fn here<'a>(places: &'a [Place], place: &'a Place) -> impl Iterator<Item = (&'a Place, usize)> {
+fn here<'a>(places: &'a [Excerpt], place: &'a Excerpt) -> impl Iterator<Item = (&'a Excerpt, usize)> {
     let all = places.iter().enumerate();
     all.filter(|(_, other)| other.file == place.file && other.text == place.text).map(|(index, other)| (other, index))
 }
@@ -125,7 +125,7 @@ fn at(location: &Location) -> String {
 }
 
 /// The position of a side, with the source if the file can be read.
-struct Place {
+struct Excerpt {
     file: String,
     line: usize,
     column: usize,
@@ -137,7 +137,7 @@ struct Place {
     span: std::ops::Range<usize>,
 }
 
-impl Place {
+impl Excerpt {
     fn of(side: &Side) -> Self {
         let (file, line) = side.line();
         let column = side.locations.first().map_or(0, |location| location.column);

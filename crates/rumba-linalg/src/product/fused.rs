@@ -7,8 +7,8 @@
 use cuda_std::half::{bf16, e4m3, e5m2, f16};
 use cuda_std::prelude::*;
 use cuda_std::tensor::{
-    Accumulator, Across, Columns, Element, Factor, Multicast, Place, Swizzled, TensorMap, TensorOutput, TensorPipeline,
-    TensorStaging, Tiling, Width,
+    Accumulator, Across, Columns, Element, Factor, Multicast, Swizzled, TensorMap, TensorOutput, TensorPipeline,
+    TensorStaging, TileOrigin, Tiling, Width,
 };
 
 use super::Activation;
@@ -40,12 +40,12 @@ fn pair<U: Output<f32>>(bits: u32) -> [f32; 2] {
 impl Epilogue<'_> {
     /// Changes the sums of a warp group's 64 rows from `place` on: what need not be done is asked once, not for each sum.
     #[inline(always)]
-    fn finish<U: Output<f32>, const WIDTH: usize>(&self, sums: &mut Accumulator<WIDTH>, place: Place)
+    fn finish<U: Output<f32>, const WIDTH: usize>(&self, sums: &mut Accumulator<WIDTH>, place: TileOrigin)
     where
         Columns<WIDTH>: Width,
     {
         let Self { alpha, activation, .. } = *self;
-        let Place { batch, row: top, column: left } = place;
+        let TileOrigin { batch, row: top, column: left } = place;
         // A thread's numbers are neighbours by two, in each of two rows in turn: the second row has the first one's bias. What is read
         // beyond the matrix is not used.
         let (mut number, mut two) = (0_usize, [0.0; 2]);
@@ -132,7 +132,7 @@ macro_rules! products {
                     for tile in tiles {
                         sums.products(|products| products.add_all(consumer, steps, &mut writer, first));
                         let place = tile.place_in_batch();
-                        epilogue.finish::<U, $width>(&mut sums, Place { row: place.row + first, ..place });
+                        epilogue.finish::<U, $width>(&mut sums, TileOrigin { row: place.row + first, ..place });
                         writer.hold(tile, &sums);
                     }
                 },

@@ -6,7 +6,7 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 
-use super::memcpy::{Place, copy};
+use super::memcpy::{CopySide, copy};
 use crate::abi::{CUarray, CUdeviceptr, CUstream, In, Out, answer, wrong};
 use crate::code::Code;
 use crate::error::Error;
@@ -92,18 +92,18 @@ pub(crate) extern "C" fn cuArray3DGetDescriptor_v2(descriptor: Out<Descriptor>, 
 }
 
 /// The `bytes` at `offset` in an array.
-fn line(handle: CUarray, offset: usize, bytes: usize) -> Result<Place, Error> {
+fn line(handle: CUarray, offset: usize, bytes: usize) -> Result<CopySide, Error> {
     let (_, array) = array(handle)?;
     let size = array.row * array.rows * array.slices;
     if offset > size || bytes > size - offset {
         return Err(wrong("ByteCount", bytes, "the bytes must lie in the array"));
     }
-    Ok(Place::device(array.start + offset as u64))
+    Ok(CopySide::device(array.start + offset as u64))
 }
 
 pub(crate) extern "C" fn cuMemcpyHtoA_v2(target: CUarray, offset: usize, source: In<u8>, bytes: usize) -> Code {
     // SAFETY: the source's bytes are read.
-    let source = unsafe { Place::any(source.address()) };
+    let source = unsafe { CopySide::any(source.address()) };
     answer(|| copy(line(target, offset, bytes)?, source, bytes, 0, true))
 }
 
@@ -115,13 +115,13 @@ pub(crate) extern "C" fn cuMemcpyHtoAAsync_v2(
     stream: CUstream,
 ) -> Code {
     // SAFETY: as above; the caller keeps them until the copy is done.
-    let source = unsafe { Place::any(source.address()) };
+    let source = unsafe { CopySide::any(source.address()) };
     answer(|| copy(line(target, offset, bytes)?, source, bytes, stream, false))
 }
 
 pub(crate) extern "C" fn cuMemcpyAtoH_v2(target: Out<c_void>, source: CUarray, offset: usize, bytes: usize) -> Code {
     // SAFETY: the target's bytes are written.
-    let target = unsafe { Place::any(target.address()) };
+    let target = unsafe { CopySide::any(target.address()) };
     answer(|| copy(target, line(source, offset, bytes)?, bytes, 0, true))
 }
 
@@ -133,16 +133,16 @@ pub(crate) extern "C" fn cuMemcpyAtoHAsync_v2(
     stream: CUstream,
 ) -> Code {
     // SAFETY: as above; the caller keeps them until the copy is done.
-    let target = unsafe { Place::any(target.address()) };
+    let target = unsafe { CopySide::any(target.address()) };
     answer(|| copy(target, line(source, offset, bytes)?, bytes, stream, false))
 }
 
 pub(crate) extern "C" fn cuMemcpyDtoA_v2(target: CUarray, offset: usize, source: CUdeviceptr, bytes: usize) -> Code {
-    answer(|| copy(line(target, offset, bytes)?, Place::device(source), bytes, 0, true))
+    answer(|| copy(line(target, offset, bytes)?, CopySide::device(source), bytes, 0, true))
 }
 
 pub(crate) extern "C" fn cuMemcpyAtoD_v2(target: CUdeviceptr, source: CUarray, offset: usize, bytes: usize) -> Code {
-    answer(|| copy(Place::device(target), line(source, offset, bytes)?, bytes, 0, true))
+    answer(|| copy(CopySide::device(target), line(source, offset, bytes)?, bytes, 0, true))
 }
 
 pub(crate) extern "C" fn cuMemcpyAtoA_v2(

@@ -14,12 +14,12 @@ use crate::soft::work::{Grid, Transfer};
 
 /// Where one side of a copy is.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct CopySide {
     address: u64,
     may_be_of_host: bool,
 }
 
-impl Place {
+impl CopySide {
     /// Memory that the machine knows; refused where it does not.
     pub(super) fn device(address: u64) -> Self {
         Self { address, may_be_of_host: false }
@@ -53,7 +53,13 @@ impl Place {
 }
 
 /// Copies `bytes` in the order of a stream; `waits` is whether the call returns after the copy in any case.
-pub(super) fn copy(target: Place, source: Place, bytes: usize, stream: CUstream, waits: bool) -> Result<(), Error> {
+pub(super) fn copy(
+    target: CopySide,
+    source: CopySide,
+    bytes: usize,
+    stream: CUstream,
+    waits: bool,
+) -> Result<(), Error> {
     let (driver, stream) = Driver::stream(stream)?;
     if bytes == 0 {
         return Ok(());
@@ -61,7 +67,7 @@ pub(super) fn copy(target: Place, source: Place, bytes: usize, stream: CUstream,
     let side = |(start, is_device)| Grid { start, is_device, row: bytes, slice: bytes };
     let target = side(target.resolve(driver, bytes as u64, "dst")?);
     let source = side(source.resolve(driver, bytes as u64, "src")?);
-    // SAFETY: both sides were checked for so many bytes; the host's are the caller's to copy (the promise of `Place::any`).
+    // SAFETY: both sides were checked for so many bytes; the host's are the caller's to copy (the promise of `CopySide::any`).
     let transfer = unsafe { Transfer::new(target, source, [bytes, 1, 1]) };
     stream.copy(transfer, waits)
 }
@@ -70,7 +76,7 @@ pub(super) fn copy(target: Place, source: Place, bytes: usize, stream: CUstream,
 /// As cuda.h says.
 pub(crate) unsafe extern "C" fn cuMemcpy(target: CUdeviceptr, source: CUdeviceptr, bytes: usize) -> Code {
     // SAFETY: the caller's promise.
-    let (target, source) = unsafe { (Place::any(target), Place::any(source)) };
+    let (target, source) = unsafe { (CopySide::any(target), CopySide::any(source)) };
     answer(|| copy(target, source, bytes, 0, true))
 }
 
@@ -83,14 +89,14 @@ pub(crate) unsafe extern "C" fn cuMemcpyAsync(
     stream: CUstream,
 ) -> Code {
     // SAFETY: the caller's promise.
-    let (target, source) = unsafe { (Place::any(target), Place::any(source)) };
+    let (target, source) = unsafe { (CopySide::any(target), CopySide::any(source)) };
     answer(|| copy(target, source, bytes, stream, false))
 }
 
 pub(crate) extern "C" fn cuMemcpyHtoD_v2(target: CUdeviceptr, source: In<u8>, bytes: usize) -> Code {
     // SAFETY: the source's bytes are read.
-    let source = unsafe { Place::any(source.address()) };
-    answer(|| copy(Place::device(target), source, bytes, 0, true))
+    let source = unsafe { CopySide::any(source.address()) };
+    answer(|| copy(CopySide::device(target), source, bytes, 0, true))
 }
 
 pub(crate) extern "C" fn cuMemcpyHtoDAsync_v2(
@@ -100,14 +106,14 @@ pub(crate) extern "C" fn cuMemcpyHtoDAsync_v2(
     stream: CUstream,
 ) -> Code {
     // SAFETY: as above; the caller keeps them until the copy is done.
-    let source = unsafe { Place::any(source.address()) };
-    answer(|| copy(Place::device(target), source, bytes, stream, false))
+    let source = unsafe { CopySide::any(source.address()) };
+    answer(|| copy(CopySide::device(target), source, bytes, stream, false))
 }
 
 pub(crate) extern "C" fn cuMemcpyDtoH_v2(target: Out<c_void>, source: CUdeviceptr, bytes: usize) -> Code {
     // SAFETY: the target's bytes are written.
-    let target = unsafe { Place::any(target.address()) };
-    answer(|| copy(target, Place::device(source), bytes, 0, true))
+    let target = unsafe { CopySide::any(target.address()) };
+    answer(|| copy(target, CopySide::device(source), bytes, 0, true))
 }
 
 pub(crate) extern "C" fn cuMemcpyDtoHAsync_v2(
@@ -117,12 +123,12 @@ pub(crate) extern "C" fn cuMemcpyDtoHAsync_v2(
     stream: CUstream,
 ) -> Code {
     // SAFETY: as above; the caller keeps them until the copy is done.
-    let target = unsafe { Place::any(target.address()) };
-    answer(|| copy(target, Place::device(source), bytes, stream, false))
+    let target = unsafe { CopySide::any(target.address()) };
+    answer(|| copy(target, CopySide::device(source), bytes, stream, false))
 }
 
 pub(crate) extern "C" fn cuMemcpyDtoD_v2(target: CUdeviceptr, source: CUdeviceptr, bytes: usize) -> Code {
-    answer(|| copy(Place::device(target), Place::device(source), bytes, 0, true))
+    answer(|| copy(CopySide::device(target), CopySide::device(source), bytes, 0, true))
 }
 
 pub(crate) extern "C" fn cuMemcpyDtoDAsync_v2(
@@ -131,7 +137,7 @@ pub(crate) extern "C" fn cuMemcpyDtoDAsync_v2(
     bytes: usize,
     stream: CUstream,
 ) -> Code {
-    answer(|| copy(Place::device(target), Place::device(source), bytes, stream, false))
+    answer(|| copy(CopySide::device(target), CopySide::device(source), bytes, stream, false))
 }
 
 pub(crate) extern "C" fn cuMemcpyPeer(
@@ -141,7 +147,7 @@ pub(crate) extern "C" fn cuMemcpyPeer(
     _source_context: CUcontext,
     bytes: usize,
 ) -> Code {
-    answer(|| copy(Place::device(target), Place::device(source), bytes, 0, true))
+    answer(|| copy(CopySide::device(target), CopySide::device(source), bytes, 0, true))
 }
 
 pub(crate) extern "C" fn cuMemcpyPeerAsync(
@@ -152,5 +158,5 @@ pub(crate) extern "C" fn cuMemcpyPeerAsync(
     bytes: usize,
     stream: CUstream,
 ) -> Code {
-    answer(|| copy(Place::device(target), Place::device(source), bytes, stream, false))
+    answer(|| copy(CopySide::device(target), CopySide::device(source), bytes, stream, false))
 }

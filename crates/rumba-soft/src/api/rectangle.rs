@@ -4,7 +4,7 @@
 
 use crate::abi::{CUarray, CUdeviceptr, CUstream, In, answer, wrong};
 use crate::api::array::array;
-use crate::api::memcpy::Place;
+use crate::api::memcpy::CopySide;
 use crate::code::Code;
 use crate::error::Error;
 use crate::soft::driver::Driver;
@@ -142,21 +142,21 @@ impl Copy3d {
     }
 
     /// Where a side begins, the bytes of its rows, the rows of its slices, and for an array its slices.
-    fn base(&self, side: &Side3d) -> Result<(Place, usize, usize, Option<usize>), Error> {
+    fn base(&self, side: &Side3d) -> Result<(CopySide, usize, usize, Option<usize>), Error> {
         let pitch = if side.pitch == 0 { self.width } else { side.pitch };
         let height = if side.height == 0 { self.height } else { side.height };
         match side.memory {
             // SAFETY: the rows and slices of the box are read or written there; only C callers describe copies.
-            1 => Ok((unsafe { Place::any(side.host) }, pitch, height, None)),
-            2 => Ok((Place::device(side.device), pitch, height, None)),
+            1 => Ok((unsafe { CopySide::any(side.host) }, pitch, height, None)),
+            2 => Ok((CopySide::device(side.device), pitch, height, None)),
             // SAFETY: as above.
-            4 => Ok((unsafe { Place::any(side.device) }, pitch, height, None)),
+            4 => Ok((unsafe { CopySide::any(side.device) }, pitch, height, None)),
             3 => {
                 if side.array == 0 {
                     return Err(wrong("Array", 0, "there is no such array"));
                 }
                 let (_, array) = array(side.array)?;
-                Ok((Place::device(array.start), array.row, array.rows, Some(array.slices)))
+                Ok((CopySide::device(array.start), array.row, array.rows, Some(array.slices)))
             }
             other => Err(wrong("memoryType", other, "there is no such memory type")),
         }
@@ -170,7 +170,7 @@ pub(super) fn transfer(driver: &Driver, copy: Copy3d) -> Result<Option<Transfer>
     }
     let target = copy.grid(driver, &copy.target, "dst")?;
     let source = copy.grid(driver, &copy.source, "src")?;
-    // SAFETY: both sides were checked for the whole box; the host's are the caller's to copy (the promise of `Place::any`).
+    // SAFETY: both sides were checked for the whole box; the host's are the caller's to copy (the promise of `CopySide::any`).
     Ok(Some(unsafe { Transfer::new(target, source, [copy.width, copy.height, copy.depth]) }))
 }
 

@@ -112,7 +112,7 @@ unsafe impl Compiler for Native {
         entry(Ok(self.jit.find(&unit.kernel, &unit.text)?)).ok()
     }
 
-    fn patience(&self, unit: &Unit) -> u64 {
+    fn threshold(&self, unit: &Unit) -> u64 {
         if self.waits { 0 } else { INTERPRETED_PER_BYTE * unit.text.len() as u64 }
     }
 

@@ -58,7 +58,7 @@ pub unsafe trait Compiler: fmt::Debug + Send + Sync {
 
     /// The tier-up threshold: the number of operations, each for a whole warp, that are interpreted before the kernel
     /// is compiled.
-    fn patience(&self, _unit: &Unit) -> u64 {
+    fn threshold(&self, _unit: &Unit) -> u64 {
         0
     }
 

@@ -14,8 +14,9 @@ use crate::compile::memory::{Access, Memory};
 use crate::compile::registers::Written;
 use crate::compile::shape::{Copy, Shape};
 use crate::compile::variables::Variable;
+use crate::machine::fuel::POLL_COST;
 use crate::machine::op::AtomicForm;
-use crate::machine::warp::{POLL_COST, Warp};
+use crate::machine::warp::Warp;
 
 /// An operand of an atomic operation: one number, or a place in memory with one for each lane.
 enum Operand {
@@ -276,14 +277,14 @@ impl Function<'_> {
         }
     }
 
-    /// As [`Warp::poll`].
+    /// As [`crate::machine::fuel::Fuel::poll`].
     fn poll(&mut self) {
         let cost = u64::from(POLL_COST.unsigned_abs());
         let left = Variable::word("%fuel");
         let fuel = self.get(&left);
         let rest = self.w.sub_with(&fuel, cost);
         self.set(&left, &rest);
-        let place = self.offset("%warp", offset_of!(Warp, polled));
+        let place = self.offset("%warp", offset_of!(Warp, fuel.polled));
         let polled = self.w.value(Element::I64, false, format_args!("load i64, ptr {place}"));
         let polled = self.w.add_with(&polled, cost);
         self.w.line(format_args!("store {polled}, ptr {place}"));

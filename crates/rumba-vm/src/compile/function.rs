@@ -154,7 +154,7 @@ pub(super) struct Function<'a> {
     barriers: BTreeSet<usize>,
     /// The ends of the function, by the blocks at which lanes may wait and the helper that is called.
     ends: BTreeMap<(Vec<usize>, &'static str), usize>,
-    /// The layouts of registers to be completed in the register file, and their numbers.
+    /// The layouts of registers to be materialised in the register file, and their numbers.
     pub(super) layouts: BTreeMap<Layout, usize>,
     /// Blocks at which lanes may wait.
     waits: BTreeSet<usize>,
@@ -252,7 +252,7 @@ impl Function<'_> {
             ("arrive", "%helpers", offset_of!(Helpers, arrive)),
             ("put", "%helpers", offset_of!(Helpers, put)),
             ("go_on", "%helpers", offset_of!(Helpers, go_on)),
-            ("complete", "%helpers", offset_of!(Helpers, complete)),
+            ("materialise", "%helpers", offset_of!(Helpers, materialise)),
         ];
         for (name, base, offset) in pointers {
             let _ = writeln!(text, "  %{name}.place = getelementptr i8, ptr {base}, i64 {offset}");
@@ -260,9 +260,9 @@ impl Function<'_> {
         }
         let fields = [
             ("active", offset_of!(Warp, active)),
-            ("fuel", offset_of!(Warp, fuel)),
+            ("fuel", offset_of!(Warp, fuel.left)),
             ("outside_guard", offset_of!(Warp, outside_guard)),
-            ("suspended", offset_of!(Warp, suspended)),
+            ("resume_at", offset_of!(Warp, tier.resume_at)),
         ];
         for (name, offset) in fields {
             let _ = writeln!(text, "  %{name}.place = getelementptr i8, ptr %warp, i64 {offset}");
@@ -282,8 +282,8 @@ impl Function<'_> {
             let _ = write!(text, " i32 {entry}, label %entry{entry}");
         }
         for entry in &self.barriers {
-            let (resumed, completed) = (entries + entry, 2 * entries + entry);
-            let _ = write!(text, " i32 {resumed}, label %resume{entry} i32 {completed}, label %complete{entry}");
+            let (resumed, materialised) = (entries + entry, 2 * entries + entry);
+            let _ = write!(text, " i32 {resumed}, label %resume{entry} i32 {materialised}, label %materialise{entry}");
         }
         let _ = writeln!(text, " ]\nrefused:\n  ret ptr inttoptr (i64 {REFUSED} to ptr)");
         text.push_str(self.w.text());
@@ -387,12 +387,12 @@ impl Function<'_> {
                 let targets = self.kernel.targets(index).unwrap_or_default();
                 match targets.first() {
                     Some(target) => self.go(*target),
-                    None => self.leave(index),
+                    None => self.exit(index),
                 }
             }
             (Flow::Branch, _) => self.branch(index, op.d),
-            (_, OpKind::Barrier) => self.leave_at_barrier(index),
-            (Flow::Leave | Flow::Table | Flow::End, _) | (_, OpKind::Exit) => self.leave(index),
+            (_, OpKind::Barrier) => self.exit_at_barrier(index),
+            (Flow::Leave | Flow::Table | Flow::End, _) | (_, OpKind::Exit) => self.exit(index),
             (_, OpKind::GuardBegin) => self.branch(index, 0),
             (_, OpKind::GuardEnd | OpKind::Carrier { .. }) => {}
             (_, OpKind::Shuffle { lanes, form }) => self.write_shuffle(index, lanes, form),
@@ -514,7 +514,7 @@ impl Function<'_> {
         }
         let none_waits = pending.members().all(|other| other <= block);
         if none_waits && self.masked == Masked::Waiting {
-            self.leave_before(block);
+            self.exit_before(block);
         } else {
             self.reach(Copy::Masked, block, &all);
         }
@@ -537,32 +537,32 @@ impl Function<'_> {
         self.w.line(format_args!("br label %{}", label(copy, block)));
     }
 
-    /// Ends before a block of which there need be no masked copy: the interpreter goes on there. No lane waits any more.
-    fn leave_before(&mut self, block: usize) {
+    /// Exits before a block that has no masked copy: the interpreter continues there. No lane waits any more.
+    fn exit_before(&mut self, block: usize) {
         let nothing = Set::none_like(&self.pending);
         let pending = std::mem::replace(&mut self.pending, nothing);
         let live = self.kernel.liveness.before(block).clone();
-        self.hand_over(&live, &[], true);
+        self.spill(&live, &[], true);
         let position = self.position(self.kernel.blocks[block].ops.start);
-        self.give_back(&position, GO_ON);
+        self.return_at(&position, GO_ON);
         self.pending = pending;
     }
 
-    /// Before the warp goes back to a block: leaves if its turn is over.
+    /// Before the warp goes back to a block: exits if its turn is over.
     fn ask(&mut self, block: usize) {
         let fuel = self.get(&Variable::word("%fuel"));
         let good = self.w.compare_with("icmp sge", &fuel, 0);
         self.unless(&good, |function| {
             let live = function.kernel.liveness.before(block).clone();
-            function.hand_over(&live, &[], true);
+            function.spill(&live, &[], true);
             let position = function.position(function.kernel.blocks[block].ops.start);
-            function.give_back(&position, ARRIVE);
+            function.return_at(&position, ARRIVE);
         });
     }
 
-    /// Gives the interpreter what it needs to go on: the registers that active and waiting lanes need, the lanes, and what may
-    /// still be executed.
-    pub(super) fn hand_over(&mut self, live: &Set, without: &[usize], fuel: bool) {
+    /// Spills the state that the interpreter needs to continue: the live registers of active and waiting lanes, the mask of active
+    /// lanes, and the fuel.
+    pub(super) fn spill(&mut self, live: &Set, without: &[usize], fuel: bool) {
         let mut live = live.clone();
         for block in self.pending.members() {
             live.unite(self.kernel.liveness.before(block));
@@ -579,8 +579,8 @@ impl Function<'_> {
         }
     }
 
-    /// Returns a position at which the interpreter goes on, by a helper where that has to look at more.
-    pub(super) fn give_back(&mut self, position: &str, helper: &'static str) {
+    /// Returns the position at which the interpreter continues, through a helper where lanes wait.
+    pub(super) fn return_at(&mut self, position: &str, helper: &'static str) {
         let waits: Vec<usize> = self.pending.members().collect();
         if waits.is_empty() && helper == GO_ON {
             self.w.line(format_args!("ret ptr {position}"));
@@ -620,7 +620,7 @@ impl Function<'_> {
         let op = self.kernel.op(index);
         let targets = self.kernel.targets(index).unwrap_or_default();
         let (Some(place), &[target, other]) = (self.kernel.operand(index, 1), &targets[..]) else {
-            self.leave(index);
+            self.exit(index);
             return;
         };
         let is_uniform = self.kernel.shape(place, &self.shapes) == Shape::Uniform;
@@ -647,7 +647,7 @@ impl Function<'_> {
                     let (near_mask, far_mask) = if goes_far { (staying, going) } else { (going, staying) };
                     self.part(cost, (near, near_mask), (far, far_mask));
                 }
-                _ => self.leave(index),
+                _ => self.exit(index),
             }
         }
         for (label, target) in [(taken, target), (passed, other)] {
@@ -678,7 +678,7 @@ impl Function<'_> {
         if !self.stores_early {
             registers.iter().for_each(|number| self.store_bases(*number));
         }
-        self.complete(registers.iter().copied());
+        self.materialise(registers.iter().copied());
     }
 
     pub(super) fn store_fuel(&mut self) {
@@ -686,23 +686,23 @@ impl Function<'_> {
         self.set(&Variable::word("%fuel.place"), &fuel);
     }
 
-    /// Ends: the interpreter goes on with an operation.
-    pub(super) fn leave(&mut self, index: usize) {
+    /// Exits: the interpreter continues with an operation.
+    pub(super) fn exit(&mut self, index: usize) {
         let live = if self.kernel.blocks[self.block].ops.contains(&index) {
             self.kernel.live_before(self.block, index)
         } else {
             self.kernel.liveness.before(self.kernel.block_of[index]).clone()
         };
-        self.hand_over(&live, &[], true);
+        self.spill(&live, &[], true);
         let position = self.position(index);
-        self.give_back(&position, GO_ON);
+        self.return_at(&position, GO_ON);
     }
 
-    /// Ends at an operation at which the warp waits for others, and comes back behind it. Of registers that are uniform or
-    /// affine there, the register file has only the first lanes meanwhile.
-    fn leave_at_barrier(&mut self, index: usize) {
+    /// Exits at an operation at which the warp waits for other warps, and resumes behind it. Meanwhile the register file holds only
+    /// the first lanes of uniform and affine registers.
+    fn exit_at_barrier(&mut self, index: usize) {
         let Some(block) = self.kernel.block_of.get(index + 1).copied() else {
-            self.leave(index);
+            self.exit(index);
             return;
         };
         let entry = self.entries.iter().position(|entry| *entry == block);
@@ -710,7 +710,7 @@ impl Function<'_> {
         let (Copy::Full, Some(entry), Some(state), false) =
             (self.copy, entry, self.states.at(Copy::Full, block), operands.iter().any(|operand| operand.is_written))
         else {
-            self.leave(index);
+            self.exit(index);
             return;
         };
         self.barriers.insert(entry);
@@ -729,12 +729,12 @@ impl Function<'_> {
         let mask = self.mask_of_active();
         self.set(&Variable::word("%outside_guard.place"), &mask);
         let number = Value::integer(Element::I32, entry as u64 + 1);
-        self.set(&Variable::word("%suspended.place"), &number);
+        self.set(&Variable::word("%resume_at.place"), &number);
         let position = self.position(index);
         self.w.line(format_args!("ret ptr {position}"));
     }
 
-    /// Writes the entries behind barriers for warps that waited there, and what completes their registers for the interpreter.
+    /// Writes the entries behind barriers for warps that waited there, and the code that materialises their registers for the interpreter.
     fn resume_warp(&mut self) {
         self.copy = Copy::Full;
         self.pending = Set::none(self.kernel.blocks.len());
@@ -746,8 +746,8 @@ impl Function<'_> {
             };
             let live = self.kernel.liveness.before(block).clone();
             self.shapes.clone_from(&state.shapes);
-            self.w.label(&format!("complete{entry}"));
-            self.complete(live.members());
+            self.w.label(&format!("materialise{entry}"));
+            self.materialise(live.members());
             self.w.line("ret ptr null");
             self.w.label(&format!("resume{entry}"));
             for number in live.members() {

@@ -14,7 +14,7 @@ use crate::machine::program::{Layout, Spread};
 
 impl Function<'_> {
     /// Writes the other lanes of registers for which the register file holds the first lanes only.
-    pub(super) fn complete(&mut self, registers: impl Iterator<Item = usize>) {
+    pub(super) fn materialise(&mut self, registers: impl Iterator<Item = usize>) {
         let spread = registers.filter_map(|number| {
             let (Register::Slot(slot, class), Some(stride)) =
                 (self.kernel.registers[number], self.shapes[number].stride())
@@ -30,6 +30,6 @@ impl Function<'_> {
         }
         let next = self.layouts.len();
         let number = *self.layouts.entry(layout).or_insert(next);
-        self.w.line(format_args!("call void %complete(ptr %warp, i32 {number})"));
+        self.w.line(format_args!("call void %materialise(ptr %warp, i32 {number})"));
     }
 }

@@ -137,7 +137,7 @@ impl Function<'_> {
         if let Some(extent) = self.together.get(&access.index).copied() {
             if let Some(extent) = extent {
                 let good = self.is_in_shared(address, extent);
-                self.unless(&good, |function| function.leave(access.index));
+                self.unless(&good, |function| function.exit(access.index));
             }
             let addresses = self.addresses(access, address);
             inline(self, addresses);

@@ -87,7 +87,7 @@ impl Function<'_> {
             self.call_through(index);
             return;
         }
-        self.leave_if_others_wait(index);
+        self.exit_if_others_wait(index);
         let next = self.execute(index, "execute");
         let end = self.kernel.blocks[self.block].ops.end;
         let following = self.following(index);
@@ -118,13 +118,13 @@ impl Function<'_> {
             Copy::Full => (index..following).flat_map(|index| self.kernel.written(index)).collect(),
             Copy::Masked => Vec::new(),
         };
-        self.hand_over(&live, &written, false);
-        self.give_back(&next, GO_ON);
+        self.spill(&live, &written, false);
+        self.return_at(&next, GO_ON);
         self.w.label(&on);
     }
 
     /// Leaves at an operation that lanes execute together, unless all are here.
-    fn leave_if_others_wait(&mut self, index: usize) {
+    fn exit_if_others_wait(&mut self, index: usize) {
         let mut waiting: Option<Value> = None;
         for block in self.pending.clone().members() {
             let place = self.wait(block);
@@ -139,7 +139,7 @@ impl Function<'_> {
             let (on, out) = (self.w.name("l"), self.w.name("l"));
             self.w.line(format_args!("br {none}, label %{on}, label %{out}"));
             self.w.label(&out);
-            self.leave(index);
+            self.exit(index);
             self.w.label(&on);
         }
     }
@@ -220,7 +220,7 @@ impl Function<'_> {
             }
         }
         if let Some(good) = good {
-            self.unless(&good, |function| function.leave(index));
+            self.unless(&good, |function| function.exit(index));
         }
     }
 

@@ -79,7 +79,7 @@ impl Function<'_> {
             let active = self.mask_of_active();
             self.w.compare("icmp eq", &present, &active)
         };
-        self.unless(&good, |function| function.leave(index));
+        self.unless(&good, |function| function.exit(index));
     }
 
     /// Writes the results of an operation: of `dst`, and of `c`.
@@ -107,7 +107,7 @@ impl Function<'_> {
             Members::Active => None,
             Members::Warp if self.copy == Copy::Full => Some(Place::Constant(FULL.into())),
             Members::Warp => {
-                self.leave(index);
+                self.exit(index);
                 let behind = self.w.name("l");
                 self.w.label(&behind);
                 return;
@@ -255,7 +255,7 @@ impl Function<'_> {
         let facts = &self.kernel.program.facts;
         let is_started = facts.iter().any(|facts| matches!(facts.kind, OpKind::Barrier));
         if !is_started || matches!(self.kernel.shape(from, &self.shapes), Shape::Affine(_)) {
-            self.unless(&good, |function| function.leave(index));
+            self.unless(&good, |function| function.exit(index));
             self.finish_operation(index, written);
             return;
         }

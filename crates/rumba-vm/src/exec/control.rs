@@ -108,7 +108,7 @@ unsafe fn table(warp: &mut Warp, pc: Pc) -> Pc {
     match first {
         Some((target, group)) => {
             warp.active = group;
-            warp.fuel -= i32::from(pc.d);
+            warp.fuel.left -= i32::from(pc.d);
             warp.arrive(target)
         }
         None => pc.next(),
@@ -142,7 +142,7 @@ fn enter_function(warp: &mut Warp, pc: Pc, target: Pc) -> Pc {
     if warp.splits.is_empty() {
         return warp.enter(1, target);
     }
-    warp.fuel -= 1;
+    warp.fuel.left -= 1;
     warp.arrive(target)
 }
 
@@ -181,12 +181,12 @@ unsafe fn return_(warp: &mut Warp, pc: Pc) -> Pc {
     if warp.splits.is_empty() {
         return warp.enter(pc.d, target);
     }
-    warp.fuel -= i32::from(pc.d);
+    warp.fuel.left -= i32::from(pc.d);
     warp.arrive(target)
 }
 
 unsafe fn exit(warp: &mut Warp, pc: Pc) -> Pc {
-    warp.fuel -= i32::from(pc.d);
+    warp.fuel.left -= i32::from(pc.d);
     warp.exit_active(pc.source)
 }
 

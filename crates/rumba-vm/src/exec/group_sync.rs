@@ -298,7 +298,9 @@ pub(crate) fn stuck(state: *mut BlockState, warps: &[Warp]) {
     let Some(sync_history) = (unsafe { (*state).sync_history.as_deref_mut() }) else {
         return;
     };
-    for warp in warps.iter().filter(|warp| warp.live != 0 && warp.stop == Stop::Blocked && warp.failed_waits < VAIN) {
+    for warp in
+        warps.iter().filter(|warp| warp.live != 0 && warp.stop == Stop::Blocked && !warp.mbarrier_polls.is_vain(VAIN))
+    {
         let group = &mut sync_history.groups[warp.index as usize / GROUP_WARPS];
         let Some((source, other)) = group.missed_by(warp.index) else {
             continue;

@@ -1,9 +1,10 @@
-//! How warps come to native code and leave it.
+//! How warps enter native code and exit from it.
 //!
 //! Native code is a function for a whole kernel. A warp that has not parted, and that stands where the code has an entry,
-//! executes a gate: an operation outside of the program whose handler calls the function. The function ends where the warp
-//! waits or exits, where it finds a fault and where its turn is over, and says at which operation the interpreter goes on; the
-//! registers are in the register file then. Behind a barrier, a warp goes on from what it has stored there for itself.
+//! executes an entry operation (an OSR entry): an operation outside of the program whose handler calls the function. The function
+//! returns where the warp waits or exits, where it finds a fault and where its turn is over, with the operation at which the
+//! interpreter continues; before that it spills its registers into the register file. Behind a barrier, a warp resumes from
+//! registers of which it has spilled only the first lanes; the interpreter materialises the other lanes if it continues instead.
 //!
 //! A [`Runner`] calls the function without the interpreter's loop, for blocks whose warps do nothing but come to the same barriers
 //! and exit. What is written in the code is decided in [`crate::compile`].
@@ -15,7 +16,7 @@ use crate::base::engine::Code;
 use crate::base::lanes::{BARRIERS, LANES};
 use crate::exec::lane::Raw;
 use crate::machine::op::{Handler, Op, OpKind, Pc};
-use crate::machine::program::{Awaited, Facts, Fixed, Flow, Layout, NO_ENTRY, Native, Program};
+use crate::machine::program::{Compilation, Facts, Fixed, Flow, Layout, NO_ENTRY, Native, Program};
 use crate::machine::warp::{Wait, Warp};
 
 /// The result of the function if registers do not have the shapes expected at an entry: nothing was executed.
@@ -34,11 +35,11 @@ pub(crate) struct Helpers {
     pub(crate) put: unsafe extern "C" fn(*mut Warp, *const Op, u32),
     /// Goes on with an operation, or with what others do that stand further up.
     pub(crate) go_on: unsafe extern "C" fn(*mut Warp, *const Op) -> *const Op,
-    /// Completes the registers of a layout, for which the register file holds the first lanes only.
-    pub(crate) complete: unsafe extern "C" fn(*mut Warp, u32),
+    /// Materialises the registers of a layout, for which the register file holds the first lanes only.
+    pub(crate) materialise: unsafe extern "C" fn(*mut Warp, u32),
 }
 
-static HELPERS: Helpers = Helpers { execute, together: execute, arrive, put, go_on, complete };
+static HELPERS: Helpers = Helpers { execute, together: execute, arrive, put, go_on, materialise };
 
 unsafe extern "C" fn execute(warp: *mut Warp, op: *const Op) -> *const Op {
     // SAFETY: the code passes on the warp that it was called with, and an operation of its program.
@@ -65,17 +66,17 @@ unsafe extern "C" fn go_on(warp: *mut Warp, op: *const Op) -> *const Op {
     warp.reschedule(Pc::new(op)).as_ptr()
 }
 
-unsafe extern "C" fn complete(warp: *mut Warp, layout: u32) {
+unsafe extern "C" fn materialise(warp: *mut Warp, layout: u32) {
     // SAFETY: as above, and the launch holds the code as long as its warps run.
-    let (warp, native) = unsafe { (&*warp, &*(*warp).native) };
+    let (warp, native) = unsafe { (&*warp, &*(*warp).tier.native) };
     for spread in &native.layouts[layout as usize] {
         let (slot, group, stride) = (spread.slot, spread.group.into(), spread.stride);
         // SAFETY: the layout names slots of these widths.
         unsafe {
             if spread.is_wide {
-                complete_slot::<u64>(warp.lanes(slot), group, stride);
+                materialise_slot::<u64>(warp.lanes(slot), group, stride);
             } else {
-                complete_slot::<u32>(warp.lanes(slot), group, stride);
+                materialise_slot::<u32>(warp.lanes(slot), group, stride);
             }
         }
     }
@@ -85,7 +86,7 @@ unsafe extern "C" fn complete(warp: *mut Warp, layout: u32) {
 ///
 /// # Safety
 /// There are 32 lanes.
-unsafe fn complete_slot<R: Raw>(lanes: *mut R, group: usize, stride: i64) {
+unsafe fn materialise_slot<R: Raw>(lanes: *mut R, group: usize, stride: i64) {
     // SAFETY: as the caller promises.
     let lanes = unsafe { &mut *lanes.cast::<[R; LANES]>() };
     for group in lanes.chunks_mut(group) {
@@ -97,7 +98,7 @@ unsafe fn complete_slot<R: Raw>(lanes: *mut R, group: usize, stride: i64) {
 }
 
 /// The functions that the code calls in a block that was not started.
-static HELPERS_ALONE: Helpers = Helpers { execute: execute_alone, together: execute, arrive, put, go_on, complete };
+static HELPERS_ALONE: Helpers = Helpers { execute: execute_alone, together: execute, arrive, put, go_on, materialise };
 
 /// Executes an operation that asks nothing of the block. Of another one it names the position: the code ends there.
 unsafe extern "C" fn execute_alone(warp: *mut Warp, op: *const Op) -> *const Op {
@@ -166,7 +167,7 @@ impl<'a> Runner<'a> {
             program,
             function,
             entry,
-            entries: native.gates.len() as u32,
+            entries: native.entry_ops.len() as u32,
             barriers: program.facts.iter().enumerate().filter_map(of_block).collect(),
             has_barriers: program.facts.iter().any(|facts| matches!(facts.kind, OpKind::Barrier)),
         })
@@ -178,13 +179,12 @@ impl<'a> Runner<'a> {
     /// # Safety
     /// The warp was set up for the program, has not parted, and its launch holds the code.
     pub(crate) unsafe fn run(&self, warp: &mut Warp, turn: i32, is_alone: bool) -> Stopped {
-        warp.counted += (warp.granted - warp.fuel) as u64;
-        (warp.budget, warp.granted, warp.fuel) = (turn, turn, turn);
+        warp.fuel.grant_all(turn);
         warp.active = warp.live;
         let ops = self.program.ops.as_ptr();
-        let entry = match std::mem::take(&mut warp.suspended) {
+        let entry = match std::mem::take(&mut warp.tier.resume_at) {
             0 => self.entry,
-            suspended => suspended - 1 + self.entries,
+            entry => entry - 1 + self.entries,
         };
         let helpers = if is_alone { &raw const HELPERS_ALONE } else { &raw const HELPERS };
         // SAFETY: as the caller promises.
@@ -198,7 +198,7 @@ impl<'a> Runner<'a> {
                 warp.pc = Pc::new(next);
                 return Stopped::AtExit;
             }
-            if warp.suspended != 0
+            if warp.tier.resume_at != 0
                 && let Some(id) = self.barriers.get(&index)
             {
                 warp.pc = Pc::new(next);
@@ -216,65 +216,64 @@ impl<'a> Runner<'a> {
 /// The function of native code.
 type Function = unsafe extern "C" fn(*mut Warp, u32, *const Op, *const Helpers) -> *const Op;
 
-/// The code of a program with its gates, given the entries of its operations: the gate of entry `n` is the `n`th, whatever order
-/// the entries have in the program.
+/// The code of a program with its entry operations: entry `n` has the `n`th, whatever order the entries have in the program.
 pub(crate) fn native(ops: &[Op], entry_at: Box<[u32]>, layouts: Box<[Layout]>, code: Code) -> Native {
     let entries = entry_at.iter().enumerate().filter(|(_, entry)| **entry != NO_ENTRY);
-    let gate = |(index, entry): (usize, &u32)| Op {
-        handler: gate as Handler,
+    let entry_op = |(index, entry): (usize, &u32)| Op {
+        handler: enter as Handler,
         imm: u64::from(*entry) | (index as u64) << 32,
         ..ops[index]
     };
-    let mut gates: Vec<Op> = entries.map(gate).collect();
-    // Warps find gates by the numbers of entries, which the code gives in the order of its blocks and not of the program: a gate
-    // elsewhere would take them to another block than the one where they stand.
-    gates.sort_unstable_by_key(|gate| gate.imm as u32);
-    Native { gates: gates.into(), layouts, entry_at, code }
+    let mut entry_ops: Vec<Op> = entries.map(entry_op).collect();
+    // Warps find entry operations by the numbers of entries, which the code gives in the order of its blocks and not of the
+    // program: an entry operation elsewhere would take a warp to another block.
+    entry_ops.sort_unstable_by_key(|entry_op| entry_op.imm as u32);
+    Native { entry_ops: entry_ops.into(), layouts, entry_at, code }
 }
 
 /// Calls the function; `imm` is the entry, and in its upper half the operation that it stands for.
-unsafe fn gate(warp: &mut Warp, pc: Pc) -> Pc {
+unsafe fn enter(warp: &mut Warp, pc: Pc) -> Pc {
     let program = warp.context().program;
     // SAFETY: the launch holds the code as long as its warps run.
-    let native = unsafe { &*warp.native };
+    let native = unsafe { &*warp.tier.native };
     // SAFETY: the compiler promises that the code is what the text says.
     let function: Function = unsafe { std::mem::transmute(native.code.entry.as_ptr()) };
     let whole = program.ops.as_ptr();
     let before = warp.executed();
-    let entries = native.gates.len() as u32;
+    let entries = native.entry_ops.len() as u32;
     let entry = pc.imm as u32;
-    let entry = if std::mem::take(&mut warp.suspended) == entry + 1 { entry + entries } else { entry };
+    let entry = if std::mem::take(&mut warp.tier.resume_at) == entry + 1 { entry + entries } else { entry };
     // SAFETY: the warp was set up for the program that the code was made of.
     let next = unsafe { function(warp, entry, whole, &raw const HELPERS) };
     if next.is_null() {
         return Pc::STOP;
     }
     if next as usize == REFUSED {
-        warp.leave_native(0);
+        warp.note_exit(0);
         return Pc::new(whole.wrapping_add((pc.imm >> 32) as usize));
     }
     let index = index_of(program, next);
     let goes_on = |facts: &Facts| facts.flow == Flow::End || matches!(facts.kind, OpKind::Barrier);
     if warp.splits.is_empty() && !program.facts.get(index).is_some_and(goes_on) {
-        warp.leave_native(warp.executed().saturating_sub(before));
+        warp.note_exit(warp.executed().saturating_sub(before));
     }
     Pc::new(next)
 }
 
-/// Operations in native code after which it was worth the trouble to get there.
+/// The number of operations in native code from which an entry was worth its cost.
 const WORTHWHILE: u64 = 64;
 
-/// Bail-outs in a row beyond which the back-off does not grow.
-const MAX_BAIL_OUTS: u32 = 6;
+/// The number of entries in a row that did not pay beyond which the back-off does not grow.
+const MAX_FAILURES: u32 = 6;
 
 impl Warp {
-    /// Goes to native code, if the lanes are together and there is an entry at `target`.
+    /// Enters native code, if the lanes are converged and there is an entry at `target`.
     #[inline]
     pub(crate) fn join_native(&mut self, target: Pc) -> Pc {
         // SAFETY: the launch holds the code as long as its warps run.
-        let native = unsafe { &*self.native };
+        let native = unsafe { &*self.tier.native };
         if !self.splits.is_empty() || !self.frames.is_empty() {
-            self.wake();
+            self.materialise();
             return target;
         }
         // The warp asks again at the next block.
@@ -282,34 +281,34 @@ impl Warp {
         let program = self.context().program;
         let index = index_of(program, target.as_ptr());
         let entry = native.entry_at.get(index).copied().filter(|entry| *entry != NO_ENTRY);
-        let Some((entry, gate)) = entry.and_then(|entry| Some((entry, native.gates.get(entry as usize)?))) else {
-            self.wake();
+        let Some((entry, entry_op)) = entry.and_then(|entry| Some((entry, native.entry_ops.get(entry as usize)?)))
+        else {
+            self.materialise();
             return target;
         };
-        if self.suspended == entry + 1 {
-            return Pc::new(gate);
+        if self.tier.resume_at == entry + 1 {
+            return Pc::new(entry_op);
         }
-        self.wake();
-        if self.back_off > 0 {
-            self.back_off -= 1;
+        self.materialise();
+        if self.tier.back_off.skips() {
             return target;
         }
-        Pc::new(gate)
+        Pc::new(entry_op)
     }
 
-    /// Completes the register file for the interpreter.
+    /// Writes the lanes that the native code did not spill at a barrier, for the interpreter.
     #[inline]
-    fn wake(&mut self) {
-        if self.suspended != 0 {
-            self.complete_registers();
+    fn materialise(&mut self) {
+        if self.tier.resume_at != 0 {
+            self.materialise_registers();
         }
     }
 
     #[cold]
-    fn complete_registers(&mut self) {
+    fn materialise_registers(&mut self) {
         // SAFETY: the launch holds the code as long as its warps run.
-        let native = unsafe { &*self.native };
-        let entry = std::mem::take(&mut self.suspended) - 1 + 2 * native.gates.len() as u32;
+        let native = unsafe { &*self.tier.native };
+        let entry = std::mem::take(&mut self.tier.resume_at) - 1 + 2 * native.entry_ops.len() as u32;
         // SAFETY: the compiler promises that the code is what the text says.
         let function: Function = unsafe { std::mem::transmute(native.code.entry.as_ptr()) };
         let whole = self.context().program.ops.as_ptr();
@@ -317,15 +316,14 @@ impl Warp {
         let _ = unsafe { function(self, entry, whole, &raw const HELPERS) };
     }
 
-    /// Remembers whether it was worth the trouble, and comes back later where it was not.
-    fn leave_native(&mut self, executed: u64) {
-        self.bail_outs = if executed > WORTHWHILE { 0 } else { (self.bail_outs + 1).min(MAX_BAIL_OUTS) };
-        self.back_off = (1 << self.bail_outs) - 1;
+    /// Counts an exit for the back-off.
+    fn note_exit(&mut self, executed: u64) {
+        self.tier.back_off.record(executed > WORTHWHILE, MAX_FAILURES);
     }
 }
 
 /// The place of a program's code for a size of groups of lanes.
-pub(crate) fn place(program: &Program, group: usize) -> &OnceLock<Awaited> {
+pub(crate) fn place(program: &Program, group: usize) -> &OnceLock<Compilation> {
     &program.native[match group {
         32 => 0,
         16 => 1,
@@ -347,13 +345,14 @@ mod tests {
     }
 
     #[test]
-    fn gates_are_found_by_the_numbers_of_entries() {
+    fn entry_operations_are_found_by_the_numbers_of_entries() {
         let op = Op { handler: on, dst: 0, a: 0, b: 0, c: 0, d: 0, extra: 0, source: 0, imm: 0 };
         let code = Code { entry: NonNull::dangling(), owner: Arc::new(()) };
         // Blocks that come first in the code stand last in the program.
         let entry_at = [0, NO_ENTRY, 3, 1, NO_ENTRY, 2];
         let native = native(&[op; 6], entry_at.into(), Box::default(), code);
-        let stands_for: Vec<_> = native.gates.iter().map(|gate| (gate.imm as u32, gate.imm >> 32)).collect();
+        let stands_for: Vec<_> =
+            native.entry_ops.iter().map(|entry_op| (entry_op.imm as u32, entry_op.imm >> 32)).collect();
         assert_eq!(stands_for, [(0, 0), (1, 3), (2, 5), (3, 2)]);
     }
 }

@@ -20,8 +20,8 @@ impl Warp {
     /// Continues at the start of a block, after an operation that ends one.
     #[inline(always)]
     pub(crate) fn enter(&mut self, cost: u16, target: Pc) -> Pc {
-        self.fuel -= i32::from(cost);
-        if self.fuel < 0 || target.as_ptr() >= self.merge_at {
+        self.fuel.left -= i32::from(cost);
+        if self.fuel.left < 0 || target.as_ptr() >= self.merge_at {
             return self.arrive(target);
         }
         target
@@ -31,17 +31,17 @@ impl Warp {
     #[cold]
     #[inline(never)]
     pub(crate) fn arrive(&mut self, target: Pc) -> Pc {
-        let takes_turns = self.fuel < 0 && !self.splits.is_empty();
+        let takes_turns = self.fuel.left < 0 && !self.splits.is_empty();
         if takes_turns {
             self.turn += 1;
         }
         // A warp that rests has no budget left, on every engine.
-        let rests = self.budget <= 0;
-        self.settle();
-        if !rests && (takes_turns || self.budget <= 0) {
+        let rests = self.fuel.is_turn_over();
+        self.fuel.settle();
+        if !rests && (takes_turns || self.fuel.is_turn_over()) {
             self.context().variance.turns.store(true, atomic::Ordering::Relaxed);
         }
-        if self.budget <= 0 {
+        if self.fuel.is_turn_over() {
             self.pc = target;
             self.stop = Stop::Turn;
             return Pc::STOP;
@@ -49,18 +49,9 @@ impl Warp {
         self.reschedule(target)
     }
 
-    /// Subtracts the executed operations from the warp's turn.
-    fn settle(&mut self) {
-        let spent = self.granted - self.fuel;
-        self.counted += spent as u64;
-        self.budget = self.budget.saturating_sub(spent);
-        self.granted = 0;
-        self.fuel = 0;
-    }
-
     /// Starts or continues a turn of `budget` operations.
     pub(crate) fn resume(&mut self, budget: i32) -> Pc {
-        self.budget = budget;
+        self.fuel.begin(budget);
         self.stop = Stop::Turn;
         if self.active == 0 { self.pick() } else { self.reschedule(self.pc) }
     }
@@ -69,7 +60,7 @@ impl Warp {
     #[cold]
     #[inline(never)]
     pub(crate) fn diverge(&mut self, branch: Pc, taken: u32, target: Pc, other: Pc) -> Pc {
-        self.fuel -= i32::from(branch.d);
+        self.fuel.left -= i32::from(branch.d);
         let (near, near_mask, far, far_mask) = if target.as_ptr() < other.as_ptr() {
             (target, taken, other, self.active & !taken)
         } else {
@@ -84,7 +75,7 @@ impl Warp {
         }
         self.put(far, far_mask, Wait::Ready);
         self.active = near_mask;
-        if self.fuel < 0 { self.arrive(near) } else { self.reschedule(near) }
+        if self.fuel.left < 0 { self.arrive(near) } else { self.reschedule(near) }
     }
 
     /// Adds a split with the frames of the active lanes, or lets it join one that waits for the same at the same place.
@@ -110,7 +101,7 @@ impl Warp {
         let target = self.out_of_lockstep(target, self.active);
         if self.splits.is_empty() {
             self.merge_at = usize::MAX as *const _;
-            self.refuel(i32::MAX);
+            self.fuel.refill(i32::MAX);
             return self.join(target);
         }
         let mut index = 0;
@@ -173,7 +164,7 @@ impl Warp {
                 self.take(split)
             }
             None => {
-                self.settle();
+                self.fuel.settle();
                 self.stop = if self.live == 0 { Stop::Done } else { Stop::Blocked };
                 Pc::STOP
             }
@@ -219,7 +210,7 @@ impl Warp {
     /// Continues at `target` in the fastest available engine.
     #[inline]
     fn join(&mut self, target: Pc) -> Pc {
-        if self.native.is_null() { self.join_lockstep(target) } else { self.join_native(target) }
+        if self.tier.native.is_null() { self.join_lockstep(target) } else { self.join_native(target) }
     }
 
     /// Lets some of the active lanes run ahead of the others, up to the start of the next block.
@@ -247,13 +238,7 @@ impl Warp {
         }
         // Those who ran ahead ask at the start of the next block.
         self.merge_at = if self.behind == 0 { merge_at } else { 0 } as *const _;
-        self.refuel(if alone { i32::MAX } else { TURN });
-    }
-
-    fn refuel(&mut self, limit: i32) {
-        self.settle();
-        self.granted = self.budget.clamp(1, limit);
-        self.fuel = self.granted;
+        self.fuel.refill(if alone { i32::MAX } else { TURN });
     }
 
     /// Ends the active lanes, at an instruction.

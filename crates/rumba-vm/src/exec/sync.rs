@@ -202,13 +202,7 @@ impl Warp {
         // SAFETY: the block is not in use elsewhere while one of its warps runs.
         let changes = unsafe { (*self.block).mbarrier_changes };
         let now = self.executed();
-        let (before, then) = self.failed_at;
-        self.failed_waits = if then == changes && now.saturating_sub(before) <= ASKING {
-            self.failed_waits.saturating_add(1)
-        } else {
-            1
-        };
-        self.failed_at = (now, changes);
+        self.mbarrier_polls.record(now, changes, ASKING);
     }
 
     /// An mbarrier is invalidated.

@@ -120,7 +120,7 @@ where
         }
     }
     if keeps {
-        warp.poll();
+        warp.fuel.poll();
     }
     pc.next()
 }

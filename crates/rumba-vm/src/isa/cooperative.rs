@@ -97,25 +97,18 @@ impl Warp {
         };
         // SAFETY: it was just found to be that of the workspace.
         let found = unsafe { grid_counter(address) };
-        let (now, (then, before)) = (self.executed(), self.grid_asked);
-        if found == before && now.saturating_sub(then) <= ASKING {
-            self.grid_waits = self.grid_waits.saturating_add(1);
-        } else {
-            self.grid_waits = 1;
-            self.grid_rows += 1;
-        }
-        self.grid_asked = (now, found);
+        self.grid_polls.record(self.executed(), found.into(), ASKING);
     }
 
     /// Whether lanes do nothing but ask the barrier of the grid, which has not changed since they began, and all others of
     /// the warp wait.
     pub(crate) fn asks_grid(&self) -> bool {
-        let (then, found) = self.grid_asked;
-        self.grid_waits >= VAIN
-            && self.executed().saturating_sub(then) <= ASKING
+        let polls = &self.grid_polls;
+        polls.is_vain(VAIN)
+            && polls.since(self.executed()) <= ASKING
             && self.splits.iter().all(|split| split.wait != Wait::Ready)
             // SAFETY: only a launch with a workspace waits for its grid.
-            && unsafe { grid_counter(self.context().grid_workspace + GRID_COUNTER) } == found
+            && u64::from(unsafe { grid_counter(self.context().grid_workspace + GRID_COUNTER) }) == polls.found()
     }
 }
 

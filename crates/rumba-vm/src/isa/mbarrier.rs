@@ -500,9 +500,9 @@ unsafe fn wait(warp: &mut Warp, pc: Pc) -> Pc {
     if complete != warp.active {
         warp.record_failed_wait();
         if pc.extra & SUSPENDS != 0 {
-            warp.rest();
+            warp.fuel.rest();
         } else {
-            warp.poll();
+            warp.fuel.poll();
         }
     }
     next

@@ -32,7 +32,7 @@ unsafe fn after_load(warp: &mut Warp, pc: Pc) -> Pc {
         warp.poll_grid_barrier(pc);
     }
     // A thread that reads like that may be waiting for another one.
-    warp.poll();
+    warp.fuel.poll();
     pc.next()
 }
 

@@ -26,6 +26,6 @@ fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
 }
 
 unsafe fn nanosleep(warp: &mut Warp, pc: Pc) -> Pc {
-    warp.rest();
+    warp.fuel.rest();
     pc.next()
 }

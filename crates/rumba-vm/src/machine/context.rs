@@ -11,7 +11,7 @@ use crate::check::watch::Watch;
 use crate::machine::cluster::GridBarrier;
 use crate::machine::counters::Counters;
 use crate::machine::printf::Output;
-use crate::machine::program::{Interest, Lockstep, Native, Program};
+use crate::machine::program::{Lockstep, Native, Program, TierUp};
 use crate::machine::running::LongLaunches;
 use crate::machine::special::Special;
 use crate::mem::allocations::Allocations;
@@ -35,7 +35,7 @@ pub(crate) struct Context<'a> {
     /// The native code of the program, if there is some: the program for warps in lockstep is not needed then.
     pub(crate) native: Option<&'a Native>,
     /// The pending compilation, while the program has no native code yet.
-    pub(crate) interest: Option<Interest<'a>>,
+    pub(crate) tier_up: Option<TierUp<'a>>,
     pub(crate) arena: &'a Arena,
     pub(crate) allocations: &'a Allocations,
     pub(crate) output: &'a Output,

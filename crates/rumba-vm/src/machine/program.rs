@@ -242,7 +242,7 @@ pub(crate) struct Program {
     /// The lockstep programs, made when first needed: for blocks of any shape, and of rows.
     pub(crate) lockstep: [OnceLock<Option<Lockstep>>; 2],
     /// Native code, from when it is first wanted: for each size of groups of lanes.
-    pub(crate) native: [OnceLock<Awaited>; 4],
+    pub(crate) native: [OnceLock<Compilation>; 4],
     /// Index of the first operation of the kernel.
     pub(crate) entry: usize,
     /// Units of the register file of a warp, and number of predicates.
@@ -415,8 +415,8 @@ pub(crate) struct Native {
     pub(crate) code: Code,
     /// For each of the kernel's operations, the number of its entry or [`NO_ENTRY`].
     pub(crate) entry_at: Box<[u32]>,
-    /// For each entry the operation that calls the code.
-    pub(crate) gates: Box<[Op]>,
+    /// For each entry, the operation whose handler calls the code: an OSR entry.
+    pub(crate) entry_ops: Box<[Op]>,
     /// The layouts in which the code leaves registers to be completed in the register file, by numbers that the code
     /// returns.
     pub(crate) layouts: Box<[Layout]>,
@@ -427,67 +427,67 @@ pub(crate) type Request = Box<dyn FnOnce(&Arc<Program>, &dyn Compiler) + Send>;
 
 /// The native code of a program, or the pending request for it. Without a request the program is never compiled.
 #[derive(Default)]
-pub(crate) struct Awaited {
+pub(crate) struct Compilation {
     pub(crate) code: OnceLock<Native>,
     /// The request, until it is made.
     request: Mutex<Option<Request>>,
-    /// The tier-up threshold: the number of operations that are interpreted before the request is made.
-    patience: u64,
+    /// The number of operations that are interpreted before the request is made.
+    threshold: u64,
     /// The number of operations interpreted so far.
     interpreted: AtomicU64,
 }
 
-impl Awaited {
+impl Compilation {
     /// Code that the compiler already has.
     pub(crate) fn found(code: Native) -> Self {
         Self { code: OnceLock::from(code), ..Self::default() }
     }
 
-    /// Code that is requested after `patience` operations were interpreted.
-    pub(crate) fn after(patience: u64, request: Request) -> Self {
-        Self { request: Mutex::new(Some(request)), patience, ..Self::default() }
+    /// Code that is requested after `threshold` operations were interpreted.
+    pub(crate) fn after(threshold: u64, request: Request) -> Self {
+        Self { request: Mutex::new(Some(request)), threshold, ..Self::default() }
     }
 }
 
-impl fmt::Debug for Awaited {
+impl fmt::Debug for Compilation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Awaited")
+        f.debug_struct("Compilation")
             .field("code", &self.code)
-            .field("patience", &self.patience)
+            .field("threshold", &self.threshold)
             .field("interpreted", &self.interpreted)
             .finish_non_exhaustive()
     }
 }
 
-/// The request for native code by a launch that is still interpreted.
+/// Counts the operations of a launch that is still interpreted, and requests the native code when the program is hot.
 #[derive(Clone, Copy)]
-pub(crate) struct Interest<'a> {
+pub(crate) struct TierUp<'a> {
     program: &'a Arc<Program>,
     compiler: &'a dyn Compiler,
-    awaited: &'a Awaited,
+    compilation: &'a Compilation,
 }
 
-impl<'a> Interest<'a> {
-    /// The interest of a launch that begins. If the threshold is 0, requests the code at once.
-    pub(crate) fn new(program: &'a Arc<Program>, compiler: &'a dyn Compiler, awaited: &'a Awaited) -> Self {
-        let interest = Self { program, compiler, awaited };
-        if awaited.patience == 0 && awaited.code.get().is_none() {
-            interest.add(0);
+impl<'a> TierUp<'a> {
+    /// The counter of a launch that begins. If the threshold is 0, the code is requested at once.
+    pub(crate) fn new(program: &'a Arc<Program>, compiler: &'a dyn Compiler, compilation: &'a Compilation) -> Self {
+        let tier_up = Self { program, compiler, compilation };
+        if compilation.threshold == 0 && compilation.code.get().is_none() {
+            tier_up.add(0);
         }
-        interest
+        tier_up
     }
 
     /// The native code, if it is compiled.
     pub(crate) fn code(&self) -> Option<&'a Native> {
-        self.awaited.code.get()
+        self.compilation.code.get()
     }
 
     /// Counts interpreted operations, and makes the request when the threshold is reached.
     pub(crate) fn add(&self, operations: u64) {
-        let awaited = self.awaited;
-        let before = awaited.interpreted.fetch_add(operations, Ordering::Relaxed);
-        if before <= awaited.patience && before.saturating_add(operations) >= awaited.patience {
-            let request = awaited.request.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let compilation = self.compilation;
+        let before = compilation.interpreted.fetch_add(operations, Ordering::Relaxed);
+        if before <= compilation.threshold && before.saturating_add(operations) >= compilation.threshold {
+            let request = compilation.request.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(request) = request {
                 request(self.program, self.compiler);
             }

@@ -13,16 +13,14 @@ use crate::machine::block::BlockState;
 use crate::machine::bounds::Bounds;
 use crate::machine::context::Context;
 use crate::machine::fault::RawFault;
+use crate::machine::fuel::Fuel;
 use crate::machine::op::{Op, Pc};
-use crate::machine::program::{Lockstep, Native};
+use crate::machine::polls::Polls;
+use crate::machine::tier::Tier;
 use crate::mem::copies::Groups;
 
 /// Bytes of one slot unit of the register file: 32 lanes of 32 bits.
 pub const UNIT: usize = LANES * 4;
-
-/// The cost of a failed wait for another thread, in operations of the turn: a thread that polls soon yields its turn to
-/// others.
-pub(crate) const POLL_COST: i32 = 256;
 
 /// Return addresses of the functions that lanes are in.
 pub(crate) type Frames = SmallVec<[Pc; 4]>;
@@ -92,12 +90,11 @@ pub struct Warp {
     /// The first lanes of each group of lanes, for affine values; only good in lockstep.
     bases: *mut u8,
     predicates: *mut u32,
-    /// The number of operations that may be executed before the scheduler is called.
-    pub(crate) fuel: i32,
     /// Active lanes outside of the guard that is being executed.
     pub(crate) outside_guard: u32,
     /// When the warp enters a block at or behind this position, it reconverges with other lanes of its own.
     pub(crate) merge_at: *const Op,
+    pub(crate) fuel: Fuel,
     /// The bounds of the memory that each operation has accessed.
     pub(crate) caches: *mut Bounds,
     /// Where shared memory with offset 0 would lie, and the offset of its end.
@@ -123,40 +120,17 @@ pub struct Warp {
     pub(crate) turn: u32,
     pub(crate) frames: Frames,
     pub(crate) splits: Vec<Split>,
-    /// The value of `fuel` when it was last filled up, and the rest of the warp's turn beyond it.
-    pub(crate) granted: i32,
-    pub(crate) budget: i32,
-    /// Fuel that was taken for polling.
-    pub(crate) polled: u64,
-    /// How often in a row a wait at an mbarrier failed, and when it last did: operations executed, changes of mbarriers.
-    pub(crate) failed_waits: u32,
-    pub(crate) failed_at: (u64, u64),
-    /// Reads in a row of the state of the grid's barrier that found the same, how many such rows there were, and the last
-    /// of the reads: when it was, and what it found.
-    pub(crate) grid_waits: u32,
-    pub(crate) grid_rows: u64,
-    pub(crate) grid_asked: (u64, u32),
-    /// Operations executed in this block, up to the last count.
-    pub(crate) counted: u64,
+    /// Waits at mbarriers that have failed, by the number of changes of mbarriers.
+    pub(crate) mbarrier_polls: Polls,
+    /// Reads of the state of the grid's barrier.
+    pub(crate) grid_polls: Polls,
     pub(crate) fault: Option<Box<RawFault>>,
     /// Lanes that others of their warp have run ahead of, in a run with a seed, and what decides that.
     pub(crate) behind: u32,
     pub(crate) chance: Chance,
     /// Registers of recursive functions, by depth of the call.
     pub(crate) saves: Vec<Vec<u32>>,
-    /// The program to run while all lanes are in lockstep, if there is one.
-    pub(crate) lockstep: *const Lockstep,
-    /// The native code of the program, if there is some.
-    pub(crate) native: *const Native,
-    /// One more than the entry at which the warp goes on in native code, if the register file has of uniform and affine
-    /// registers no more than that entry needs; otherwise 0.
-    pub(crate) suspended: u32,
-    /// Bail-outs in a row, entries that the back-off still skips, and the operations executed when the warp last entered.
-    pub(crate) bail_outs: u32,
-    pub(crate) back_off: u32,
-    pub(crate) in_lockstep_since: u64,
-    /// Whether the values that differ from block to block exist as bases only.
-    pub(crate) lacks_of_block: bool,
+    pub(crate) tier: Tier,
     /// Copies that lanes have begun, by `cp.async` and by `cp.async.bulk`.
     pub(crate) copies: Groups,
     pub(crate) bulk_copies: Groups,
@@ -182,9 +156,9 @@ impl Warp {
             registers: std::ptr::null_mut(),
             bases: std::ptr::null_mut(),
             predicates: std::ptr::null_mut(),
-            fuel: 0,
             outside_guard: 0,
             merge_at: usize::MAX as *const Op,
+            fuel: Fuel::default(),
             caches: std::ptr::null_mut(),
             shared_base: 0,
             shared_end: 0,
@@ -201,26 +175,13 @@ impl Warp {
             turn: 0,
             frames: Frames::new(),
             splits: Vec::new(),
-            granted: 0,
-            budget: 0,
-            polled: 0,
-            failed_waits: 0,
-            failed_at: (0, 0),
-            grid_waits: 0,
-            grid_rows: 0,
-            grid_asked: (0, 0),
-            counted: 0,
+            mbarrier_polls: Polls::default(),
+            grid_polls: Polls::default(),
             fault: None,
             behind: 0,
             chance: Chance::default(),
             saves: Vec::new(),
-            lockstep: std::ptr::null(),
-            native: std::ptr::null(),
-            suspended: 0,
-            bail_outs: 0,
-            back_off: 0,
-            in_lockstep_since: 0,
-            lacks_of_block: false,
+            tier: Tier::NONE,
             copies: Groups::new(),
             bulk_copies: Groups::new(),
             wrote: false,
@@ -296,24 +257,9 @@ impl Warp {
         unsafe { &*self.context }
     }
 
-    /// Operations that the warp has executed in its block.
+    /// The operations that the warp has executed in its block.
     pub(crate) fn executed(&self) -> u64 {
-        (self.counted + (i64::from(self.granted) - i64::from(self.fuel)) as u64).saturating_sub(self.polled)
-    }
-
-    /// Notes that the lanes may be waiting for other threads.
-    #[inline(always)]
-    pub(crate) fn poll(&mut self) {
-        self.fuel -= POLL_COST;
-        self.polled += POLL_COST as u64;
-    }
-
-    /// Ends the turn of the active lanes and of the warp at the end of the block.
-    pub(crate) fn rest(&mut self) {
-        let left = self.fuel.max(0) + 1;
-        self.polled += left as u64;
-        self.fuel -= left;
-        self.budget = 0;
+        self.fuel.executed()
     }
 
     /// Ends the launch with a fault.

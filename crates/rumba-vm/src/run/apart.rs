@@ -175,7 +175,7 @@ mod tests {
         let alone = apart.compare().expect("the memory has no other user");
         std::thread::scope(|scope| {
             let other = scope.spawn(|| drop(apart.join()));
-            // The first run ends before the other's patience does.
+            // The first run ends before the other run reaches its threshold.
             assert!(alone.hold());
             assert!(!other.is_finished());
             drop(alone);

@@ -13,7 +13,9 @@ use crate::machine::block::{BlockState, RESULT_ALL, RESULT_COUNT};
 use crate::machine::cluster::{Cluster, GridBarrier};
 use crate::machine::context::Context;
 use crate::machine::fault::{FaultKind, LiveThreads, RawFault};
+use crate::machine::fuel::Fuel;
 use crate::machine::op::Pc;
+use crate::machine::polls::Polls;
 use crate::machine::warp::{Stop, Wait, Warp};
 
 /// Operations of a warp's turn.
@@ -127,8 +129,8 @@ impl Block {
             warp.active = live;
             warp.live = live;
             warp.pc = if live == FULL { full } else { entry };
-            warp.in_lockstep_since = 0;
-            warp.suspended = 0;
+            warp.tier.in_lockstep_since = 0;
+            warp.tier.resume_at = 0;
             warp.stop = Stop::Turn;
             warp.turn = 0;
             warp.frames.clear();
@@ -136,16 +138,10 @@ impl Block {
             warp.copies.clear();
             warp.bulk_copies.clear();
             warp.products.clear();
-            warp.granted = 0;
-            warp.fuel = 0;
-            warp.polled = 0;
-            warp.counted = 0;
+            warp.fuel = Fuel::default();
             warp.behind = 0;
-            warp.failed_waits = 0;
-            warp.failed_at = (0, 0);
-            warp.grid_waits = 0;
-            warp.grid_rows = 0;
-            warp.grid_asked = (0, 0);
+            warp.mbarrier_polls = Polls::default();
+            warp.grid_polls = Polls::default();
             warp.fault = None;
         }
     }
@@ -205,7 +201,7 @@ impl Block {
                     for warp in &mut self.warps {
                         let pc = warp.pc;
                         *executed += u64::from(pc.d);
-                        warp.fuel -= i32::from(pc.d);
+                        warp.fuel.left -= i32::from(pc.d);
                         warp.exit_active(pc.source);
                     }
                     return;
@@ -376,7 +372,9 @@ impl Block {
             return false;
         }
         let waits_outside = |warp: &Warp| warp.splits.iter().any(|split| matches!(split.wait, Wait::Grid { .. }));
-        let asks = |warp: &Warp| warp.failed_waits >= sync::VAIN && warp.failed_at.1 == state.mbarrier_changes;
+        let asks = |warp: &Warp| {
+            warp.mbarrier_polls.is_vain(sync::VAIN) && warp.mbarrier_polls.found() == state.mbarrier_changes
+        };
         let mut stalled = false;
         self.warps.iter().all(|warp| {
             stalled |= asks(warp);
@@ -398,7 +396,7 @@ impl Block {
             asked |= asks;
             asks || matches!(warp.stop, Stop::Done | Stop::Blocked)
         });
-        (waits && asked).then(|| self.warps.iter().map(|warp| warp.grid_rows).sum())
+        (waits && asked).then(|| self.warps.iter().map(|warp| warp.grid_polls.rows).sum())
     }
 
     /// How the turn ended of a block in which no thread can go on, if other blocks can help.
@@ -442,7 +440,7 @@ impl Block {
                     continue;
                 }
                 let state = match wait {
-                    Wait::Ready if warp.failed_waits >= sync::VAIN => {
+                    Wait::Ready if warp.mbarrier_polls.is_vain(sync::VAIN) => {
                         "waiting for a phase of an mbarrier that no thread completes".to_owned()
                     }
                     Wait::Ready if warp.asks_grid() => "waiting at the barrier of the grid".to_owned(),

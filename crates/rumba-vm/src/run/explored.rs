@@ -20,8 +20,9 @@ use crate::machine::fault::{FaultKind, RawFault};
 use crate::machine::program::ChoiceKind;
 use crate::machine::warp::{Split, Stop, Wait};
 use crate::mem::atomic::Element;
-use crate::run::launch::{Done, Progress, Worker, begin, deadlock, describe, exhausted, finish};
-use crate::run::resident::InitialState;
+use crate::run::faults::{deadlock, describe};
+use crate::run::progress::{Done, Progress, exhausted};
+use crate::run::worker::Worker;
 
 /// The largest number of blocks of an explored launch.
 pub(crate) const MOST_BLOCKS: u64 = 32;
@@ -31,7 +32,7 @@ const LONG: u64 = 1 << 22;
 
 /// The position of a candidate.
 #[derive(Clone, Copy)]
-enum Place {
+enum Position {
     Lanes { resident: usize, warp: usize, split: usize },
     Copy { resident: usize, number: u32 },
 }
@@ -46,7 +47,6 @@ struct Run<'a, 'c> {
     /// Residents whose blocks have ended, and warps that were at fault.
     ended: Vec<usize>,
     dead: Vec<(usize, usize)>,
-    idle: Vec<usize>,
     done: Done,
 }
 
@@ -62,17 +62,18 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
     if let Some(mut pasts) = pasts(context) {
         *pasts = Pasts::new(state.tree.events().len(), state.copies);
     }
-    let caches = worker.reset(context);
-    let initial = InitialState::new(context, 0, caches);
-    let mut idle: Vec<usize> = worker.idle();
-    let mut running = std::collections::VecDeque::new();
+    let initial = worker.reset(context);
+    let mut residents = Vec::new();
     let size = u64::from(context.cluster_size());
     for cluster in 0..context.blocks() / size {
         let coordinates = context.cluster_coordinates(cluster);
-        if let Err(error) = begin(&initial, worker, &mut idle, &mut running, (cluster * size, coordinates), None) {
-            progress.halt(&format!("the system refused memory for all blocks at once: {error}"));
-            state.limit(format!("a launch of `{}` could not be begun", context.program.name));
-            return;
+        match worker.begin(&initial, (cluster * size, coordinates), None) {
+            Ok(members) => residents.extend(members),
+            Err(error) => {
+                progress.halt(&format!("the system refused memory for all blocks at once: {error}"));
+                state.limit(format!("a launch of `{}` could not be begun", context.program.name));
+                return;
+            }
         }
     }
     let mut run = Run {
@@ -81,10 +82,9 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
         worker,
         state,
         number,
-        residents: running.into(),
+        residents,
         ended: Vec::new(),
         dead: Vec::new(),
-        idle,
         done: Done::default(),
     };
     run.all();
@@ -227,7 +227,7 @@ impl Run<'_, '_> {
         self.context.observe_end(index);
         self.done.blocks += 1;
         self.ended.push(resident);
-        finish(self.worker, resident, &mut self.idle);
+        self.worker.finish(resident);
     }
 
     /// Lets lanes continue that wait for other lanes of their warp to catch up, if none are left behind, or, with
@@ -286,7 +286,7 @@ impl Run<'_, '_> {
     }
 
     /// The candidates at points of choice, and the set of those that can continue.
-    fn candidates(&mut self) -> (Vec<Place>, Vec<Candidate>, Set) {
+    fn candidates(&mut self) -> (Vec<Position>, Vec<Candidate>, Set) {
         let (mut places, mut candidates) = (Vec::new(), Vec::new());
         let first = self.context.program.ops.as_ptr() as usize;
         for resident in self.residents.clone() {
@@ -323,7 +323,7 @@ impl Run<'_, '_> {
                         past: self.state.tree.hash_of(&past),
                         found: choice::contents(&accesses),
                     });
-                    places.push(Place::Lanes { resident, warp: number, split });
+                    places.push(Position::Lanes { resident, warp: number, split });
                     candidates.push(Candidate {
                         process: Process::Lanes {
                             launch: self.number,
@@ -338,7 +338,7 @@ impl Run<'_, '_> {
             }
             for tracked in &self.block_state(resident).tracked {
                 let number = tracked.number;
-                places.push(Place::Copy { resident, number });
+                places.push(Position::Copy { resident, number });
                 candidates.push(Candidate {
                     process: Process::Copy { number },
                     accesses: vec![arrival(tracked.barrier, 0)],
@@ -362,10 +362,10 @@ impl Run<'_, '_> {
         (places, candidates, enabled)
     }
 
-    fn step(&mut self, place: Place) {
+    fn step(&mut self, place: Position) {
         match place {
-            Place::Lanes { resident, warp, split } => self.lanes(resident, warp, split),
-            Place::Copy { resident, number } => self.copy(resident, number),
+            Position::Lanes { resident, warp, split } => self.lanes(resident, warp, split),
+            Position::Copy { resident, number } => self.copy(resident, number),
         }
     }
 

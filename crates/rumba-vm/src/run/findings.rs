@@ -97,12 +97,12 @@ impl Notes {
 
 /// The place of a side of a finding: the source lines, or the line of the PTX where nothing is known of these.
 #[derive(PartialEq, Eq, Hash)]
-enum Place {
+enum Origin {
     Source(Vec<Location>),
     Ptx(String, u32),
 }
 
-impl Place {
+impl Origin {
     /// Of information the innermost function is the place, wherever it was inlined; of a mistake the whole chain of functions,
     /// since the outer ones say who made it.
     fn of(side: &Side, severity: Severity) -> Self {
@@ -119,7 +119,7 @@ fn grouped(findings: impl Iterator<Item = Finding>) -> Vec<Finding> {
     let mut groups: Vec<Finding> = Vec::new();
     let mut known: HashMap<_, usize> = HashMap::new();
     for finding in findings {
-        let places: Vec<Place> = finding.sides.iter().map(|side| Place::of(side, finding.severity)).collect();
+        let places: Vec<Origin> = finding.sides.iter().map(|side| Origin::of(side, finding.severity)).collect();
         match known.entry((finding.kind, places)) {
             Entry::Occupied(place) => {
                 let group = &mut groups[*place.get()];

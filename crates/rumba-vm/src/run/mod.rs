@@ -1,14 +1,19 @@
 //! Running a launch: workers, blocks and their turns, programs for warps in lockstep, findings at the end.
 
 pub(crate) mod alive;
+pub(crate) mod alone;
 pub(crate) mod apart;
 pub(crate) mod block;
 pub(crate) mod compared;
 pub(crate) mod explored;
+pub(crate) mod faults;
 pub(crate) mod findings;
 pub(crate) mod launch;
 pub(crate) mod lockstep_analysis;
 pub(crate) mod lockstep_build;
 pub(crate) mod native;
+pub(crate) mod progress;
 pub(crate) mod resident;
+pub(crate) mod share;
 pub(crate) mod slots;
+pub(crate) mod worker;

@@ -5,36 +5,36 @@ use std::sync::Arc;
 use crate::base::engine::{Code, Compiler};
 use crate::compile::function::{self, Text};
 use crate::exec::native;
-use crate::machine::program::{Awaited, Interest, Program, Request};
+use crate::machine::program::{Compilation, Program, Request, TierUp};
 
 /// The code of a program for blocks of this shape, as far as it is there. When it is first wanted, the compiler is asked for it, or
 /// asked later.
-pub(crate) fn of<'a>(program: &'a Arc<Program>, block: [u32; 3], compiler: &'a dyn Compiler) -> Interest<'a> {
+pub(crate) fn of<'a>(program: &'a Arc<Program>, block: [u32; 3], compiler: &'a dyn Compiler) -> TierUp<'a> {
     let group = function::group_of(block);
     let place = native::place(program, group);
-    let awaited = place.get_or_init(|| match function::write(program, group) {
-        Some(text) => await_code(program, group, text, compiler),
-        None => Awaited::default(),
+    let compilation = place.get_or_init(|| match function::write(program, group) {
+        Some(text) => compilation_of(program, group, text, compiler),
+        None => Compilation::default(),
     });
-    Interest::new(program, compiler, awaited)
+    TierUp::new(program, compiler, compilation)
 }
 
 /// Finds the code of a text, or makes the request for it.
-fn await_code(program: &Program, group: usize, text: Text, compiler: &dyn Compiler) -> Awaited {
+fn compilation_of(program: &Program, group: usize, text: Text, compiler: &dyn Compiler) -> Compilation {
     let Text { unit, entry_at, layouts } = text;
     if let Some(code) = compiler.find(&unit) {
-        return Awaited::found(native::native(&program.ops, entry_at, layouts, code));
+        return Compilation::found(native::native(&program.ops, entry_at, layouts, code));
     }
-    let patience = compiler.patience(&unit);
+    let threshold = compiler.threshold(&unit);
     let request: Request = Box::new(move |program, compiler| {
         let program = program.clone();
         let done = move |code: Result<Code, String>| {
-            if let (Ok(code), Some(awaited)) = (code, native::place(&program, group).get()) {
+            if let (Ok(code), Some(compilation)) = (code, native::place(&program, group).get()) {
                 // The code is set only once.
-                let _ = awaited.code.set(native::native(&program.ops, entry_at, layouts, code));
+                let _ = compilation.code.set(native::native(&program.ops, entry_at, layouts, code));
             }
         };
         compiler.compile(unit, Box::new(done));
     });
-    Awaited::after(patience, request)
+    Compilation::after(threshold, request)
 }

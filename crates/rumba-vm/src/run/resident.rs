@@ -10,9 +10,11 @@ use crate::exec::native::{Runner, Stopped};
 use crate::machine::bounds::Bounds;
 use crate::machine::cluster::Cluster;
 use crate::machine::context::{BlockPosition, Context, thread_of};
+use crate::machine::fuel::Fuel;
 use crate::machine::op::Pc;
 use crate::machine::program::{Class, Fixed, Lockstep};
 use crate::machine::special::Special;
+use crate::machine::tier::BackOff;
 use crate::machine::warp::{UNIT, Warp};
 use crate::mem::arena::SHARED_STRIDE;
 use crate::run::block::{Begun, Block, WARP_TURN};
@@ -154,7 +156,7 @@ impl Resident {
             }
         }
         for warp in &mut self.block.warps[..initial.by_bases] {
-            warp.lacks_of_block = true;
+            warp.tier.lacks_of_block = true;
         }
         for (slot, class, special) in &initial.of_block {
             let value = place.special(*special);
@@ -245,7 +247,7 @@ impl Resident {
         }
         self.place = Some(*place);
         for (index, warp) in self.block.warps.iter_mut().enumerate() {
-            (warp.counted, warp.granted, warp.fuel, warp.polled) = (0, 0, 0, 0);
+            warp.fuel = Fuel::default();
             let begun = |pc| Begun { warp: index, pc, counted: 0 };
             // SAFETY: the warp was prepared for the launch, which holds its code.
             let stopped = unsafe { runner.run(warp, WARP_TURN, true) };
@@ -310,11 +312,10 @@ impl Resident {
             warp.block = self.block.state;
             warp.caches = initial.caches;
             warp.context = std::ptr::from_ref(context).cast();
-            warp.lockstep = context.lockstep.map_or(std::ptr::null(), std::ptr::from_ref);
-            warp.native = context.native.map_or(std::ptr::null(), std::ptr::from_ref);
-            warp.lacks_of_block = false;
-            warp.bail_outs = 0;
-            warp.back_off = 0;
+            warp.tier.lockstep = context.lockstep.map_or(std::ptr::null(), std::ptr::from_ref);
+            warp.tier.native = context.native.map_or(std::ptr::null(), std::ptr::from_ref);
+            warp.tier.lacks_of_block = false;
+            warp.tier.back_off = BackOff::default();
             warp.shared_base = context.shared.start + shared_offset as u64;
             warp.shared_end = context.shared_end();
             warp.shared_known = if context.monitor.is_some() { SHARED_START } else { warp.shared_end };

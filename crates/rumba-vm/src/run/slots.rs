@@ -8,7 +8,7 @@ use crate::mem::arena::LAUNCH_SLOTS;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::run::launch::Worker;
+use crate::run::worker::Worker;
 
 /// How long a launch waits for those before it.
 const PATIENCE: Duration = Duration::from_millis(10);

@@ -50,7 +50,7 @@ struct Patient(Reader);
 
 // SAFETY: it makes no code.
 unsafe impl Compiler for Patient {
-    fn patience(&self, _: &Unit) -> u64 {
+    fn threshold(&self, _: &Unit) -> u64 {
         1000
     }
 

@@ -68,6 +68,15 @@ pub enum LinalgError {
         wanted: Vec<usize>,
     },
 
+    /// Lengths that kernels do not count.
+    #[error("a {operation} of lengths {lengths:?}: kernels count to 2147483647 along each axis, padding included")]
+    Lengths {
+        /// The operation: a product, or a convolution.
+        operation: &'static str,
+        /// The lengths of the axes.
+        lengths: Vec<usize>,
+    },
+
     /// Arrays of an attention whose shapes do not fit.
     #[error(
         "attention of queries {queries:?}, keys {keys:?} and values {values:?} does not fit into {output:?}\n\

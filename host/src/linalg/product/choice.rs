@@ -17,10 +17,10 @@ use rumba_linalg::product::warp_group::{self, Variant};
 use smallvec::SmallVec;
 use std::time::Duration;
 
-/// A way to compute a product.
+/// An algorithm to compute a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
-pub enum Way {
+pub enum Algorithm {
     /// By threads that read the operands where they lie.
     Elements,
     /// By threads and shared memory, in large tiles.
@@ -51,9 +51,9 @@ pub enum Way {
     FusedSmall,
     /// By warp groups in parts of the sums: see [`parts`].
     Split,
-    /// [`Way::Large`] with numbers of TensorFloat-32.
+    /// [`Algorithm::Large`] with numbers of TensorFloat-32.
     LargeTf32,
-    /// [`Way::Stored`] with numbers of TensorFloat-32.
+    /// [`Algorithm::Stored`] with numbers of TensorFloat-32.
     StoredTf32,
 }
 
@@ -69,27 +69,27 @@ struct Facts {
     in_vectors: bool,
 }
 
-impl Way {
+impl Algorithm {
     fn facts(self) -> Facts {
         let (name, tile, speed, in_vectors) = match self {
-            Way::Elements => ("elements", [64, 64], [12.0, 20.0, 30.0, 24.0], false),
-            Way::Threads => ("threads", [256, 128], [0.0, 0.0, 100.0, 0.0], false),
+            Algorithm::Elements => ("elements", [64, 64], [12.0, 20.0, 30.0, 24.0], false),
+            Algorithm::Threads => ("threads", [256, 128], [0.0, 0.0, 100.0, 0.0], false),
             // Beside the speed of the same kernel where operands do not lie in vectors.
-            Way::ThreadsPacked => ("packed threads", [256, 128], [0.0, 0.0, 150.0, 0.0], true),
-            Way::ThreadsSmall => ("small threads", [64, 128], [0.0, 0.0, 80.0, 0.0], false),
-            Way::Warps => ("warps", [128, 128], [900.0, 400.0, 0.0, 0.0], true),
-            Way::WarpsF64 => ("f64 by warps", [64, 128], [0.0, 0.0, 0.0, 105.0], false),
-            Way::WarpsF64Packed => ("f64 by warps, packed", [64, 128], [0.0, 0.0, 0.0, 160.0], true),
-            Way::WarpsF64Small => ("f64 by warps, small", [64, 64], [0.0, 0.0, 0.0, 100.0], false),
-            Way::WarpsTf32 => ("tf32 by warps", [128, 128], [0.0, 0.0, 200.0, 0.0], false),
-            Way::Large => ("large", [128, 256], [3000.0, 1600.0, 0.0, 0.0], true),
-            Way::Small => ("small", [64, 128], [0.0, 1000.0, 0.0, 0.0], true),
-            Way::Stored => ("stored", [128, 256], [2600.0, 1400.0, 0.0, 0.0], true),
-            Way::Fused => ("fused", [128, 256], [3000.0, 1550.0, 0.0, 0.0], true),
-            Way::FusedSmall => ("small fused", [64, 128], [0.0, 950.0, 0.0, 0.0], true),
-            Way::Split => ("split", [128, 128], [0.0, 1600.0, 0.0, 0.0], true),
-            Way::LargeTf32 => ("large tf32", [128, 256], [0.0, 0.0, 800.0, 0.0], true),
-            Way::StoredTf32 => ("stored tf32", [128, 256], [0.0, 0.0, 700.0, 0.0], true),
+            Algorithm::ThreadsPacked => ("packed threads", [256, 128], [0.0, 0.0, 150.0, 0.0], true),
+            Algorithm::ThreadsSmall => ("small threads", [64, 128], [0.0, 0.0, 80.0, 0.0], false),
+            Algorithm::Warps => ("warps", [128, 128], [900.0, 400.0, 0.0, 0.0], true),
+            Algorithm::WarpsF64 => ("f64 by warps", [64, 128], [0.0, 0.0, 0.0, 105.0], false),
+            Algorithm::WarpsF64Packed => ("f64 by warps, packed", [64, 128], [0.0, 0.0, 0.0, 160.0], true),
+            Algorithm::WarpsF64Small => ("f64 by warps, small", [64, 64], [0.0, 0.0, 0.0, 100.0], false),
+            Algorithm::WarpsTf32 => ("tf32 by warps", [128, 128], [0.0, 0.0, 200.0, 0.0], false),
+            Algorithm::Large => ("large", [128, 256], [3000.0, 1600.0, 0.0, 0.0], true),
+            Algorithm::Small => ("small", [64, 128], [0.0, 1000.0, 0.0, 0.0], true),
+            Algorithm::Stored => ("stored", [128, 256], [2600.0, 1400.0, 0.0, 0.0], true),
+            Algorithm::Fused => ("fused", [128, 256], [3000.0, 1550.0, 0.0, 0.0], true),
+            Algorithm::FusedSmall => ("small fused", [64, 128], [0.0, 950.0, 0.0, 0.0], true),
+            Algorithm::Split => ("split", [128, 128], [0.0, 1600.0, 0.0, 0.0], true),
+            Algorithm::LargeTf32 => ("large tf32", [128, 256], [0.0, 0.0, 800.0, 0.0], true),
+            Algorithm::StoredTf32 => ("stored tf32", [128, 256], [0.0, 0.0, 700.0, 0.0], true),
         };
         Facts { name, tile, speed, in_vectors }
     }
@@ -98,56 +98,56 @@ impl Way {
     /// `f64`, and warp groups wait for each other on one processor.
     fn simulated(self) -> [f64; 4] {
         match self {
-            Way::Elements => [1.0; 4],
-            Way::Threads | Way::ThreadsPacked | Way::ThreadsSmall => [1.5; 4],
-            Way::Warps => [7.0, 9.0, 1.0, 1.0],
-            Way::WarpsF64 | Way::WarpsF64Packed | Way::WarpsF64Small => [0.3; 4],
-            Way::WarpsTf32 => [4.0; 4],
-            Way::Large
-            | Way::Small
-            | Way::Stored
-            | Way::Fused
-            | Way::FusedSmall
-            | Way::Split
-            | Way::LargeTf32
-            | Way::StoredTf32 => [0.1; 4],
+            Algorithm::Elements => [1.0; 4],
+            Algorithm::Threads | Algorithm::ThreadsPacked | Algorithm::ThreadsSmall => [1.5; 4],
+            Algorithm::Warps => [7.0, 9.0, 1.0, 1.0],
+            Algorithm::WarpsF64 | Algorithm::WarpsF64Packed | Algorithm::WarpsF64Small => [0.3; 4],
+            Algorithm::WarpsTf32 => [4.0; 4],
+            Algorithm::Large
+            | Algorithm::Small
+            | Algorithm::Stored
+            | Algorithm::Fused
+            | Algorithm::FusedSmall
+            | Algorithm::Split
+            | Algorithm::LargeTf32
+            | Algorithm::StoredTf32 => [0.1; 4],
         }
     }
 
     /// The kernel by warp groups, if it is one.
     fn group(self) -> Option<Variant> {
         match self {
-            Way::Large | Way::LargeTf32 => Some(warp_group::LARGE),
-            Way::Small => Some(warp_group::SMALL),
-            Way::Stored | Way::StoredTf32 => Some(warp_group::STORED),
-            Way::Fused => Some(fused::LARGE),
-            Way::FusedSmall => Some(fused::SMALL),
-            Way::Split => Some(PARTS),
-            Way::Elements
-            | Way::Threads
-            | Way::ThreadsPacked
-            | Way::ThreadsSmall
-            | Way::Warps
-            | Way::WarpsF64
-            | Way::WarpsF64Packed
-            | Way::WarpsF64Small
-            | Way::WarpsTf32 => None,
+            Algorithm::Large | Algorithm::LargeTf32 => Some(warp_group::LARGE),
+            Algorithm::Small => Some(warp_group::SMALL),
+            Algorithm::Stored | Algorithm::StoredTf32 => Some(warp_group::STORED),
+            Algorithm::Fused => Some(fused::LARGE),
+            Algorithm::FusedSmall => Some(fused::SMALL),
+            Algorithm::Split => Some(PARTS),
+            Algorithm::Elements
+            | Algorithm::Threads
+            | Algorithm::ThreadsPacked
+            | Algorithm::ThreadsSmall
+            | Algorithm::Warps
+            | Algorithm::WarpsF64
+            | Algorithm::WarpsF64Packed
+            | Algorithm::WarpsF64Small
+            | Algorithm::WarpsTf32 => None,
         }
     }
 
     /// Whether a kernel by warp groups does more with sums than to write them.
     fn has_epilogue(self) -> bool {
-        matches!(self, Way::Stored | Way::StoredTf32 | Way::Fused | Way::FusedSmall)
+        matches!(self, Algorithm::Stored | Algorithm::StoredTf32 | Algorithm::Fused | Algorithm::FusedSmall)
     }
 
     /// Whether it has an epilogue between products and tensor copies.
     fn is_fused(self) -> bool {
-        matches!(self, Way::Fused | Way::FusedSmall)
+        matches!(self, Algorithm::Fused | Algorithm::FusedSmall)
     }
 
     /// Whether its products are those of TensorFloat-32.
     fn is_tf32(self) -> bool {
-        matches!(self, Way::WarpsTf32 | Way::LargeTf32 | Way::StoredTf32)
+        matches!(self, Algorithm::WarpsTf32 | Algorithm::LargeTf32 | Algorithm::StoredTf32)
     }
 
     /// How it is carried out, if the operands and the device allow it.
@@ -160,11 +160,11 @@ impl Way {
             let packs = lies.map(|lies| self.facts().in_vectors && !lies);
             // Kernels that need no vectors also run without packing.
             let is_another = size_of::<T>() <= 2 || !self.facts().in_vectors || packs.contains(&true);
-            return is_another.then_some(Plan { way: self, packs });
+            return is_another.then_some(Plan { algorithm: self, packs });
         };
         let by_rows = c.shape()[2] <= 1 || c.strides()[2] == 1;
         let any = operands.a.shape()[2] > 0;
-        let is_split = self == Way::Split;
+        let is_split = self == Algorithm::Split;
         let by_rows = by_rows || is_split;
         let fits = capability == (9, 0) && any && by_rows && (!variant.copies || in_vectors(&c));
         if is_split && !parts::divides(operands) {
@@ -180,10 +180,10 @@ impl Way {
         }
         // Kernels for 16 bits that write by tensor copies take any order; with an epilogue only `b`, in large tiles.
         let any_order = size_of::<T>() == 2 && variant.copies;
-        let [any_a, any_b] = [any_order && !self.is_fused(), any_order && self != Way::FusedSmall];
+        let [any_a, any_b] = [any_order && !self.is_fused(), any_order && self != Algorithm::FusedSmall];
         let [a, b] = group::order(a, b);
         let packs = [a.is_none() || a == Some(true) && !any_a, b.is_none() || b == Some(false) && !any_b];
-        Some(Plan { way: self, packs })
+        Some(Plan { algorithm: self, packs })
     }
 }
 
@@ -215,33 +215,34 @@ impl Problem {
         })
     }
 
-    /// How long a way takes, in cycles of the device.
+    /// How long an algorithm takes, in cycles of the device.
     fn time(&self, plan: &Plan, size: usize, multiprocessors: f64) -> f64 {
-        let speeds = if driver::is_software() { plan.way.simulated() } else { plan.way.facts().speed };
+        let speeds = if driver::is_software() { plan.algorithm.simulated() } else { plan.algorithm.facts().speed };
         self.time_at(speeds, plan, size, multiprocessors)
     }
 
     /// The same at speeds as [`Facts::speed`].
     fn time_at(&self, speeds: [f64; 4], plan: &Plan, size: usize, multiprocessors: f64) -> f64 {
-        let (tile, speed) = (plan.way.facts().tile, speeds[size.ilog2() as usize]);
-        let tiles = (self.batch * self.rows.div_ceil(tile[0]) * self.columns.div_ceil(tile[1])) as f64;
+        let (tile, speed) = (plan.algorithm.facts().tile, speeds[size.ilog2() as usize]);
+        let tiles = self.batch as f64 * (self.rows.div_ceil(tile[0]) * self.columns.div_ceil(tile[1])) as f64;
         // Filling the first stages and writing the sums are worth some terms.
         let each = (tile[0] * tile[1]) as f64 * (self.terms as f64 + 64.0) / speed;
-        let products = match plan.way {
-            Way::Split => self.split(multiprocessors, speed).1,
+        let products = match plan.algorithm {
+            Algorithm::Split => self.split(multiprocessors, speed).1,
             _ => (tiles / multiprocessors).ceil() * each,
         };
         let packed = [(plan.packs[0], self.rows), (plan.packs[1], self.columns)];
         // A launch, and so many bytes in a cycle to read and to write.
         let copies = packed.into_iter().filter(|(packs, _)| *packs);
-        let copies: f64 =
-            copies.map(|(_, lines)| 5000.0 + (2 * size * self.batch * lines * self.terms) as f64 / 800.0).sum();
+        let copies: f64 = copies
+            .map(|(_, lines)| 5000.0 + (2 * size * self.batch) as f64 * (lines * self.terms) as f64 / 800.0)
+            .sum();
         products + copies
     }
 
-    /// In how many parts the sums are computed by [`Way::Split`], and how long that takes at such a speed.
+    /// In how many parts the sums are computed by [`Algorithm::Split`], and how long that takes at such a speed.
     fn split(&self, multiprocessors: f64, speed: f64) -> (usize, f64) {
-        let [rows, columns] = Way::Split.facts().tile;
+        let [rows, columns] = Algorithm::Split.facts().tile;
         let tiles = self.rows.div_ceil(2 * rows) * 2 * self.columns.div_ceil(columns);
         let elements = self.rows * self.columns;
         let time = |parts: usize| {
@@ -267,10 +268,10 @@ fn class(length: usize) -> usize {
     if length <= power / 4 * 3 { power / 4 * 3 } else { power }
 }
 
-/// A way, and which operands are copied before.
+/// An algorithm, and which operands are copied before.
 #[derive(Clone, Copy)]
 struct Plan {
-    way: Way,
+    algorithm: Algorithm,
     packs: [bool; 2],
 }
 
@@ -282,10 +283,11 @@ fn plans<T: Multiply<U>, U: Pod>(
     precision: Precision,
 ) -> SmallVec<[(f64, Plan); 4]> {
     let limits = linalg.library.device().limits();
-    let split = T::IN_PARTS.then_some(&Way::Split);
-    let ways = T::WAYS.iter().chain(split).filter(|way| !way.is_tf32() || precision == Precision::Tf32);
-    let ways = ways.filter(|way| linalg.only.is_none_or(|only| way.facts().name == only));
-    let plans = ways.filter_map(|way| way.plan(operands, limits.compute_capability));
+    let split = T::IN_PARTS.then_some(&Algorithm::Split);
+    let algorithms =
+        T::ALGORITHMS.iter().chain(split).filter(|algorithm| !algorithm.is_tf32() || precision == Precision::Tf32);
+    let algorithms = algorithms.filter(|algorithm| linalg.only.is_none_or(|only| algorithm.facts().name == only));
+    let plans = algorithms.filter_map(|algorithm| algorithm.plan(operands, limits.compute_capability));
     let mut plans: SmallVec<[(f64, Plan); 4]> = plans
         .map(|plan| (problem.time(&plan, size_of::<T>(), f64::from(limits.multiprocessors_at_once)), plan))
         .collect();
@@ -296,8 +298,8 @@ fn plans<T: Multiply<U>, U: Pod>(
 /// The approximate cycles of a product of 16-bit numbers, `[rows, columns, terms]`, whose operands need no packing.
 pub(in crate::linalg) fn cycles_of_halves([rows, columns, terms]: [usize; 3], multiprocessors: f64) -> f64 {
     let problem = Problem::new([1, rows, columns, terms]);
-    let plans = [Way::Large, Way::Small].map(|way| Plan { way, packs: [false; 2] });
-    let times = plans.map(|plan| problem.time_at(plan.way.facts().speed, &plan, 2, multiprocessors));
+    let plans = [Algorithm::Large, Algorithm::Small].map(|algorithm| Plan { algorithm, packs: [false; 2] });
+    let times = plans.map(|plan| problem.time_at(plan.algorithm.facts().speed, &plan, 2, multiprocessors));
     times[0].min(times[1])
 }
 
@@ -311,8 +313,9 @@ const BRIEF: f64 = 200_000.0;
 /// The candidates to measure, from plans in ascending order of their times.
 fn candidates(plans: &[(f64, Plan)]) -> SmallVec<[Plan; 4]> {
     let fastest = plans.first().map_or(0.0, |(time, _)| *time);
-    let measured =
-        plans.iter().filter(|(time, plan)| *time <= fastest * PERHAPS || plan.way == Way::Elements && *time <= BRIEF);
+    let measured = plans
+        .iter()
+        .filter(|(time, plan)| *time <= fastest * PERHAPS || plan.algorithm == Algorithm::Elements && *time <= BRIEF);
     measured.map(|(_, plan)| *plan).collect()
 }
 
@@ -340,13 +343,13 @@ fn choose<T: Multiply<U>, U: Pod>(
     let plans = plans(linalg, operands, problem, precision);
     // By elements everything is computed.
     let Some(&(_, first)) = plans.first() else {
-        return Plan { way: Way::Elements, packs: [false; 2] };
+        return Plan { algorithm: Algorithm::Elements, packs: [false; 2] };
     };
     let candidates = candidates(&plans);
     if linalg.tuning == Tuning::Heuristic || driver::is_software() || candidates.len() < 2 {
         return first;
     }
-    let names: SmallVec<[&'static str; 4]> = candidates.iter().map(|plan| plan.way.facts().name).collect();
+    let names: SmallVec<[&'static str; 4]> = candidates.iter().map(|plan| plan.algorithm.facts().name).collect();
     let last = |name: &'static str| name.rsplit("::").next().unwrap_or(name);
     let packs = candidates.iter().fold([false; 2], |all, plan| [all[0] | plan.packs[0], all[1] | plan.packs[1]]);
     let packs = packs.map(|packs| if packs { "packed" } else { "there" });
@@ -360,7 +363,7 @@ fn choose<T: Multiply<U>, U: Pod>(
         packs[1],
         problem.class()
     );
-    let by_name = |name: &str| candidates.iter().copied().find(|plan| plan.way.facts().name == name);
+    let by_name = |name: &str| candidates.iter().copied().find(|plan| plan.algorithm.facts().name == name);
     if let Some(known) = linalg.tuner.known(&question, &names) {
         return by_name(known).unwrap_or(first);
     }
@@ -409,7 +412,7 @@ fn carry_out<T: Multiply<U>, U: Pod>(
     problem: &Problem,
     launch: &mut Launch<'_>,
 ) -> Result<()> {
-    let tile = plan.way.facts().tile;
+    let tile = plan.algorithm.facts().tile;
     let (mut left, mut right): (Option<Packed<'_>>, Option<Packed<'_>>) = (None, None);
     let Operands { a, b, bias, residual, alpha, beta, activation, c } = operands;
     let a = match plan.packs[0] {
@@ -421,8 +424,8 @@ fn carry_out<T: Multiply<U>, U: Pod>(
         true => right.insert(pack(library, &b.permute([0, 2, 1]), launch)?).view().permute([0, 2, 1]),
     };
     let operands = Operands { a, b, bias, residual, alpha, beta, activation, c };
-    let Some(variant) = plan.way.group() else {
-        let call = T::call(plan.way, operands);
+    let Some(variant) = plan.algorithm.group() else {
+        let call = T::call(plan.algorithm, operands);
         return launch(library, LaunchConfig::grid(problem.tiles(tile)?), call);
     };
     // Clusters stay, and go through the tiles.
@@ -434,40 +437,40 @@ fn carry_out<T: Multiply<U>, U: Pod>(
         // SAFETY: kernels by warp groups do nothing but call `cuda_std::tensor::product`.
         Ok(unsafe { LaunchConfig::new(clusters * variant.cluster, variant.threads).dependent() })
     };
-    if plan.way == Way::Split {
-        let [_, speed, ..] = plan.way.facts().speed;
+    if plan.algorithm == Algorithm::Split {
+        let [_, speed, ..] = plan.algorithm.facts().speed;
         let (parts, _) = problem.split(f64::from(multiprocessors), speed);
         return parts::run(library, operands, parts, config(parts)?, launch);
     }
-    launch(library, config(1)?, T::call(plan.way, operands))
+    launch(library, config(1)?, T::call(plan.algorithm, operands))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Plan, Problem, Way, candidates};
+    use super::{Algorithm, Plan, Problem, candidates};
 
     /// The kernels measured for a product of `f16` whose operands need no packing, or need packing.
-    fn measured(problem: [usize; 4], packs: bool) -> Vec<Way> {
+    fn measured(problem: [usize; 4], packs: bool) -> Vec<Algorithm> {
         let problem = Problem::new(problem);
-        let ways = [Way::Large, Way::Small, Way::Stored, Way::Warps, Way::Elements];
-        let mut plans = Vec::from(ways.map(|way| {
-            let plan = Plan { way, packs: [packs && way != Way::Elements; 2] };
-            (problem.time_at(way.facts().speed, &plan, 2, 132.0), plan)
+        let algorithms = [Algorithm::Large, Algorithm::Small, Algorithm::Stored, Algorithm::Warps, Algorithm::Elements];
+        let mut plans = Vec::from(algorithms.map(|algorithm| {
+            let plan = Plan { algorithm, packs: [packs && algorithm != Algorithm::Elements; 2] };
+            (problem.time_at(algorithm.facts().speed, &plan, 2, 132.0), plan)
         }));
         plans.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-        candidates(&plans).into_iter().map(|plan| plan.way).collect()
+        candidates(&plans).into_iter().map(|plan| plan.algorithm).collect()
     }
 
     #[test]
     fn the_plain_kernel_is_measured_where_it_may_win() {
         for small in [[1, 1, 1, 1], [1, 64, 64, 64], [1, 1, 256, 256], [8, 100, 3, 200]] {
             for packs in [false, true] {
-                assert!(measured(small, packs).contains(&Way::Elements), "{small:?}");
+                assert!(measured(small, packs).contains(&Algorithm::Elements), "{small:?}");
             }
         }
         for large in [[1, 2048, 2048, 2048], [64, 512, 512, 512]] {
-            assert!(!measured(large, false).contains(&Way::Elements), "{large:?}");
-            assert!(measured(large, true).contains(&Way::Large), "{large:?}");
+            assert!(!measured(large, false).contains(&Algorithm::Elements), "{large:?}");
+            assert!(measured(large, true).contains(&Algorithm::Large), "{large:?}");
         }
     }
 }

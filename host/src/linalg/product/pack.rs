@@ -2,7 +2,7 @@
 
 use crate::array::ArrayView;
 use crate::array::layout::Layout;
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::launch::config::LaunchConfig;
 use crate::launch::library::{Launch, Library, Work};
 use bytemuck::Pod;
@@ -36,7 +36,10 @@ pub(super) fn pack<'l, T: Pod>(
     let ([batch, lines, terms], [apart, down, across]) = (view.shape(), view.strides());
     let matrices = if apart == 0 { batch.min(1) } else { batch };
     let (rows, columns) = (lines.next_multiple_of(TILE), terms.next_multiple_of(16 / size_of::<T>()));
-    let mut work = library.work((matrices * rows * columns * size_of::<T>()).div_ceil(4))?;
+    let elements = matrices.checked_mul(rows).and_then(|rows| rows.checked_mul(columns));
+    let bytes = elements.and_then(|elements| elements.checked_mul(size_of::<T>()));
+    let too_large = || Error::TooLarge { length: view.len(), size: size_of::<T>() };
+    let mut work = library.work(bytes.ok_or_else(too_large)?.div_ceil(4))?;
     let layout = Layout {
         offset: 0,
         shape: [batch, lines, terms],

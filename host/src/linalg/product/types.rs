@@ -1,6 +1,6 @@
 //! The element types of products, and their kernels.
 
-use super::choice::Way;
+use super::choice::Algorithm;
 use crate::array::{ArrayView, ArrayViewMut};
 use bytemuck::Pod;
 use cuda_std::half::{bf16, e4m3, e5m2, f16};
@@ -28,11 +28,11 @@ pub trait Multiply<U: Pod>: InParts<U> {
     const WHOLE: bool = Self::Sum::WHOLE;
     /// Ways there are, the last being by elements.
     #[doc(hidden)]
-    const WAYS: &'static [Way];
+    const ALGORITHMS: &'static [Algorithm];
 
     /// The launch of a kernel.
     #[doc(hidden)]
-    fn call<'c>(way: Way, operands: Operands<'c, Self, U>) -> Call<'c>;
+    fn call<'c>(algorithm: Algorithm, operands: Operands<'c, Self, U>) -> Call<'c>;
 }
 
 /// Kernels with activations.
@@ -90,18 +90,18 @@ impl<'c, T: Multiply<U>, U: Pod> Operands<'c, T, U> {
 
 /// Elements, output and sums; the kernels, which take the same arguments; and those by warp groups, of operands as tensor maps.
 macro_rules! kernels {
-    ($($ty:ident, $output:ident, $sum:ident, [$($way:ident $kernel:expr),*], [$($group:ident $tensors:expr),*];)*) => {$(
+    ($($ty:ident, $output:ident, $sum:ident, [$($algorithm:ident $kernel:expr),*], [$($group:ident $tensors:expr),*];)*) => {$(
         impl Multiply<$output> for $ty {
             type Sum = $sum;
-            const WAYS: &'static [Way] = &[$(Way::$group,)* $(Way::$way,)* Way::Elements];
+            const ALGORITHMS: &'static [Algorithm] = &[$(Algorithm::$group,)* $(Algorithm::$algorithm,)* Algorithm::Elements];
 
-            fn call<'c>(way: Way, operands: Operands<'c, Self, $output>) -> Call<'c> {
-                match way {
-                    $(Way::$way => {
+            fn call<'c>(algorithm: Algorithm, operands: Operands<'c, Self, $output>) -> Call<'c> {
+                match algorithm {
+                    $(Algorithm::$algorithm => {
                         let Operands { a, b, bias, residual, alpha, beta, activation, c } = operands;
                         $kernel(a, b, bias, residual, alpha, beta, activation, c)
                     })*
-                    $(Way::$group => {
+                    $(Algorithm::$group => {
                         let tensors: Tensors<'c, $ty, $output> = Tensors::new(operands);
                         $tensors(tensors)
                     })*

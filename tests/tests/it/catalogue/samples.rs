@@ -430,6 +430,7 @@ pub fn samples() -> Vec<(&'static str, String)> {
         ("LinalgError::AttentionScale", LinalgError::AttentionScale { scale: -0.125 }),
         ("LinalgError::AttentionSize", LinalgError::AttentionSize { queries: [1, 1, 100, 1024], keys: 77 }),
         ("LinalgError::Filter", filter()),
+        ("LinalgError::Lengths", LinalgError::Lengths { operation: "product", lengths: vec![1, 64, 64, 1 << 32] }),
         ("LinalgError::NoPlace", LinalgError::NoPlace { image: [4, 4], taps: [7, 3], stride: [1, 1], padding: [1, 0] }),
         ("LinalgError::Operand", LinalgError::Operand { operand: "bias", shape: vec![320], wanted: vec![640] }),
     ];

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use super::im2col::Im2colMap;
 use super::map::TensorMap;
-use super::output::Place;
+use super::output::TileOrigin;
 use super::pipeline::{Producer, TensorPipeline};
 use super::product::{Results, compute};
 use super::tile::{Factor, Operand, StageTile, Swizzled};
@@ -84,7 +84,7 @@ pub fn convolution<
     let channels = images.channels();
     let [down, right] = images.taps();
     let depths = channels.div_ceil(INNER as u32).max(1);
-    let bring = |producer: &mut Producer<'_, (A, B), STAGES, CLUSTER>, place: Place, steps: Range<u32>| {
+    let bring = |producer: &mut Producer<'_, (A, B), STAGES, CLUSTER>, place: TileOrigin, steps: Range<u32>| {
         let pixels = images.at(place.row);
         let tap = steps.start / depths;
         let (mut r, mut s, mut depth) = (tap / right.max(1), tap % right.max(1), steps.start % depths);

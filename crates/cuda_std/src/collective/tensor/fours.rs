@@ -6,7 +6,7 @@ use bytemuck::Pod;
 use super::accumulator::{Accumulator, register_place};
 use super::map::TensorMap;
 use super::matrix::{MatrixOutput, MatrixTile};
-use super::output::{Place, Places, TensorStaging, Tiling};
+use super::output::{Places, TensorStaging, TileOrigin, Tiling};
 use super::pipeline::{Consumer, TensorPipeline};
 use super::product::{Results, product, sealed};
 use super::tile::{Factor, Operand, StageTile, Swizzled};
@@ -163,7 +163,7 @@ impl<F, G> Writer<F, G> {
         // The same columns of neighbouring rows are in different banks: columns are exchanged in eights.
         let place = |row: u32, column: u32| buffer + (row * PART + (column ^ (row % 4 * 8))) * 4;
         let (row, pair) = (lane / 4, lane % 4 * 2);
-        let Place { batch, row: top, column: left } = tile.place();
+        let TileOrigin { batch, row: top, column: left } = tile.place();
         let mut part = 0;
         while part < COLUMNS as u32 / PART {
             sums.sums.pairs(|register, low, high| {

@@ -32,9 +32,9 @@ impl Window {
     #[must_use]
     pub fn places(&self) -> [usize; 2] {
         let along = |axis: usize| {
-            let padded = self.images[axis + 1] + 2 * self.padding[axis];
+            let padded = self.images[axis + 1].saturating_add(self.padding[axis].saturating_mul(2));
             match padded.checked_sub(self.taps[axis]) {
-                Some(room) => room / self.stride[axis].max(1) + 1,
+                Some(room) => (room / self.stride[axis].max(1)).saturating_add(1),
                 None => 0,
             }
         };

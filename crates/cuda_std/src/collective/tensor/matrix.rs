@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use bytemuck::{Pod, Zeroable};
 
 use super::accumulator::{Accumulator, first_place, register_place};
-use super::output::{Place, Places, Tiling};
+use super::output::{Places, TileOrigin, Tiling};
 use super::pipeline::{Consumer, WARP_GROUP, assert_cluster};
 use super::tile::Stored;
 use super::wait::wait_for_cluster;
@@ -175,7 +175,7 @@ pub struct MatrixTile<'l, T, const ROWS: usize, const COLUMNS: usize> {
     columns: u32,
     pairs: bool,
     pub(super) fours: bool,
-    place: Place,
+    place: TileOrigin,
     output: PhantomData<&'l mut [T]>,
 }
 
@@ -183,7 +183,7 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize> MatrixTile<'_, T, ROWS, CO
     /// Where it begins.
     #[inline(always)]
     #[must_use]
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> TileOrigin {
         self.place
     }
 
@@ -400,7 +400,7 @@ impl<const ROWS: usize, const COLUMNS: usize, const SLICES: u32> TensorExchange<
         let store = |at: u32, total: [f32; 4]| {
             if at < bound(own + 1) {
                 let (row, column) = (at / fours, at % fours * 4);
-                let Place { batch, row: above, column: left } = tile.place;
+                let TileOrigin { batch, row: above, column: left } = tile.place;
                 let value = |right: u32, sum: f32| T::round(result([batch, above + row, left + column + right], sum));
                 let values = [value(0, total[0]), value(1, total[1]), value(2, total[2]), value(3, total[3])];
                 // SAFETY: of the cluster's tile, this block's part, of which each thread has others.

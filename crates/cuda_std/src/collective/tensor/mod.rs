@@ -162,7 +162,9 @@ pub use im2col::{Im2colMap, Im2colRows, Im2colSource, Im2colTiling, Window};
 pub(crate) use map::SETTLED;
 pub use map::{Image, Source, TensorMap, TensorOutput, TensorTiling};
 pub use matrix::{ExchangeMemory, Extent, MatrixOutput, MatrixTile, MatrixTiles, TensorExchange};
-pub use output::{OutputTile, OutputTiles, Place, Places, TensorStaging, TensorStagingMemory, TensorWriter, Tiling};
+pub use output::{
+    OutputTile, OutputTiles, Places, TensorStaging, TensorStagingMemory, TensorWriter, TileOrigin, Tiling,
+};
 pub use panels::{Panels, WeightedWidth, Weights};
 pub use pipeline::{Consumer, Empty, Full, PipelineMemory, Producer, Stage, TensorPipeline, WARP_GROUP};
 pub use product::{Registers, Results, product, product_with};

@@ -82,7 +82,7 @@ pub struct Places<const ROWS: usize, const COLUMNS: usize> {
 
 /// Where a tile begins.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct TileOrigin {
     /// In which of several matrices.
     pub batch: u32,
     /// The first row.
@@ -117,7 +117,7 @@ impl<const ROWS: usize, const COLUMNS: usize> Places<ROWS, COLUMNS> {
 
     /// The next tile, of any of the matrices.
     #[inline(always)]
-    pub fn next_place(&mut self) -> Option<Place> {
+    pub fn next_place(&mut self) -> Option<TileOrigin> {
         if self.next >= self.all {
             return None;
         }
@@ -131,7 +131,7 @@ impl<const ROWS: usize, const COLUMNS: usize> Places<ROWS, COLUMNS> {
         let (_, step, rank) = cluster(self.cluster);
         self.next = self.next.saturating_add(step);
         let Self { down, across, .. } = *self;
-        Some(Place {
+        Some(TileOrigin {
             batch,
             row: (row * down + rank % down) * ROWS as u32,
             column: (column * across + rank / down % across) * COLUMNS as u32,
@@ -145,7 +145,7 @@ impl<const ROWS: usize, const COLUMNS: usize> Iterator for Places<ROWS, COLUMNS>
 
     #[inline(always)]
     fn next(&mut self) -> Option<[u32; 2]> {
-        self.next_place().map(|Place { row, column, .. }| [row, column])
+        self.next_place().map(|TileOrigin { row, column, .. }| [row, column])
     }
 }
 
@@ -201,7 +201,7 @@ impl<'l, T: Tile, const ROWS: usize, const COLUMNS: usize> Iterator for OutputTi
 #[derive(Debug)]
 pub struct OutputTile<'l, T: Tile, const ROWS: usize, const COLUMNS: usize> {
     image: *const u8,
-    place: Place,
+    place: TileOrigin,
     output: PhantomData<&'l T>,
 }
 
@@ -216,7 +216,7 @@ impl<'l, T: Tile, const ROWS: usize, const COLUMNS: usize> OutputTile<'l, T, ROW
     /// The tile's first row and column, and the number of its matrix in the batch.
     #[inline(always)]
     #[must_use]
-    pub fn place_in_batch(&self) -> Place {
+    pub fn place_in_batch(&self) -> TileOrigin {
         self.place
     }
 }
@@ -234,7 +234,7 @@ where
     full: bool,
     /// Where it is written.
     image: *const u8,
-    place: Place,
+    place: TileOrigin,
     /// Its numbers, which are only ever changed in place: a move of as many goes through memory.
     numbers: Packed<T, WIDTH>,
     role: PhantomData<(&'r T, *mut ())>,
@@ -268,7 +268,7 @@ impl<T: Element, const GROUPS: u32, const PART: usize> TensorStaging<'_, Swizzle
             warp,
             full: false,
             image: core::ptr::null(),
-            place: Place { batch: 0, row: 0, column: 0 },
+            place: TileOrigin { batch: 0, row: 0, column: 0 },
             numbers: Packed::zero(),
             role: PhantomData,
         }
@@ -411,7 +411,7 @@ where
             wgmma::fence_proxy_async();
             sync_warp(FULL_MASK);
             if lane == 0 {
-                let Place { batch, row, column } = self.place;
+                let TileOrigin { batch, row, column } = self.place;
                 let (row, column) = (row + self.warp * 16, column + (FIRST * PART) as u32);
                 wgmma::store_tile(self.image, batch, row, column, buffer);
                 wgmma::store_commit();
@@ -473,7 +473,7 @@ impl<T: Factor, const GROUPS: u32> TensorStaging<'_, Swizzled<T, 16, 32>, GROUPS
         let bytes = <Swizzled<T, 16, 32> as sealed::Tile>::BYTES;
         let warp = consumer.warp();
         let buffers = self.base + warp * 2 * bytes;
-        let Place { batch, row, column } = tile.place;
+        let TileOrigin { batch, row, column } = tile.place;
         let (first_row, first_column) = (row + warp * 16, column);
         let lane = lane_id();
         let (row, pair) = (lane / 4, lane % 4 * 2);

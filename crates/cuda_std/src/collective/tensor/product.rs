@@ -6,7 +6,7 @@ use super::accumulator::Accumulator;
 use super::map::{TensorMap, TensorOutput};
 use super::matrix::{MatrixOutput, TensorExchange};
 use super::meeting::Meet;
-use super::output::{Place, Places, TensorStaging, Tiling};
+use super::output::{Places, TensorStaging, TileOrigin, Tiling};
 use super::pipeline::{Consumer, Producer, TensorPipeline, is_joint};
 use super::tile::{Element, Factor, Operand, StageTile, Stored, Swizzled, sealed as tile};
 use super::width::{Columns, Number, Width};
@@ -150,7 +150,7 @@ where
         for tile in self.0.tiles() {
             sums.products(|products| products.add_all(consumer, steps, &mut writer, first));
             consumer.wait_for_launches();
-            let Place { batch, .. } = tile.place_in_batch();
+            let TileOrigin { batch, .. } = tile.place_in_batch();
             writer.hold_results(tile, &sums, |row, column, sum| result([batch, row, column], sum));
         }
     }
@@ -236,7 +236,7 @@ where
                 }
             });
             consumer.wait_for_launches();
-            let Place { batch, .. } = tile.place_in_batch();
+            let TileOrigin { batch, .. } = tile.place_in_batch();
             staging.write(consumer, tile, &sums, |row, column, sum| result([batch, row, column], sum));
         }
     }
@@ -313,7 +313,7 @@ where
                 }
             });
             consumer.wait_for_launches();
-            let Place { batch, .. } = tile.place();
+            let TileOrigin { batch, .. } = tile.place();
             tile.write(consumer, &sums, |row, column, sum| result([batch, row, column], sum));
         }
     }
@@ -535,8 +535,8 @@ pub fn product_with<
     // The columns of `a`, or its rows if they lie across the sum.
     let length = if <A::Tile as tile::Tile>::PANELS { a.rows() } else { a.columns() };
     let steps = length.div_ceil(INNER as u32);
-    let bring = |producer: &mut Producer<'_, (A, B), STAGES, CLUSTER>, place: Place, steps: Range<u32>| {
-        let Place { batch, row, column } = place;
+    let bring = |producer: &mut Producer<'_, (A, B), STAGES, CLUSTER>, place: TileOrigin, steps: Range<u32>| {
+        let TileOrigin { batch, row, column } = place;
         for step in steps {
             let k = step * INNER as u32;
             let a = a.at_batch(batch, <A::Tile as tile::Operand>::place(row, k));
@@ -582,7 +582,7 @@ pub(super) fn compute<
     A: StageTile<Tile: Operand<T, ROWS, INNER>>,
     B: StageTile<Tile: Operand<T, COLUMNS, INNER>>,
     R: Results<V, T::Sum, ROWS, COLUMNS, GROUPS>,
-    F: FnMut(&mut Producer<'_, (A, B), STAGES, CLUSTER>, Place, Range<u32>),
+    F: FnMut(&mut Producer<'_, (A, B), STAGES, CLUSTER>, TileOrigin, Range<u32>),
     Columns<COLUMNS>: Width,
 {
     compute_early::<T, V, A, B, R, F, ROWS, COLUMNS, INNER, STAGES, GROUPS, CLUSTER, LOW, HIGH>(
@@ -619,7 +619,7 @@ fn compute_early<
     A: StageTile<Tile: Operand<T, ROWS, INNER>>,
     B: StageTile<Tile: Operand<T, COLUMNS, INNER>>,
     R: Results<V, T::Sum, ROWS, COLUMNS, GROUPS>,
-    F: FnMut(&mut Producer<'_, (A, B), STAGES, CLUSTER>, Place, Range<u32>),
+    F: FnMut(&mut Producer<'_, (A, B), STAGES, CLUSTER>, TileOrigin, Range<u32>),
     Columns<COLUMNS>: Width,
 {
     const {

@@ -5,21 +5,21 @@
 //! formatting code of the core library stays out. The texts that only formatting could make are left out: of
 //! `assert_eq!` the values, of `unwrap` the error, of a formatted message all but the place.
 
-use crate::abi::record::{self, Kind, Place, Record};
+use crate::abi::record::{self, Kind, PanicLocation, Record};
 use crate::device::{intrinsics, waiting};
 use crate::mem::atomic::Atomic;
 use core::fmt;
 use core::mem::offset_of;
 use core::panic::{Location, PanicInfo};
 
-// The host reads a location as a `Place`.
+// The host reads a location as a `PanicLocation`.
 const _: () = {
     let location = Location::caller();
-    assert!(size_of::<Location<'_>>() == size_of::<Place>());
+    assert!(size_of::<Location<'_>>() == size_of::<PanicLocation>());
     // SAFETY: both words are inside of the location, by the assertion, and initialised: it has no room for padding.
     let (line, column) = unsafe {
         let words = core::ptr::from_ref(location).cast::<u32>();
-        (*words.add(offset_of!(Place, line) / 4), *words.add(offset_of!(Place, column) / 4))
+        (*words.add(offset_of!(PanicLocation, line) / 4), *words.add(offset_of!(PanicLocation, column) / 4))
     };
     assert!(line == location.line() && column == location.column());
 };

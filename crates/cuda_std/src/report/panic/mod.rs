@@ -19,4 +19,4 @@ mod device;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use crate::abi::record::RECORD_SYMBOL;
-pub use crate::abi::record::{Kind, Place, Record};
+pub use crate::abi::record::{Kind, PanicLocation, Record};

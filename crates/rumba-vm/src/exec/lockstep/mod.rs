@@ -18,22 +18,22 @@ use crate::machine::op::{Op, Pc};
 use crate::machine::program::{Affine, Class, Lockstep, NO_ENTRY};
 use crate::machine::warp::Warp;
 
-/// Operations in lockstep after which it was worth the trouble to get there.
+/// The number of operations in lockstep from which an entry has paid.
 const WORTHWHILE: u64 = 512;
 
-/// Bail-outs in a row beyond which the back-off does not grow.
-const MAX_BAIL_OUTS: u32 = 10;
+/// The number of entries in a row that did not pay beyond which the back-off does not grow.
+const MAX_FAILURES: u32 = 10;
 
 impl Warp {
     fn lockstep(&self) -> Option<&'static Lockstep> {
         // SAFETY: the program outlives the launch, and a warp runs within one only; the reference is not kept.
-        unsafe { self.lockstep.as_ref() }
+        unsafe { self.tier.lockstep.as_ref() }
     }
 
     /// Joins the program for lanes in lockstep at `target`, if they are and there is a way in.
     #[inline]
     pub(crate) fn join_lockstep(&mut self, target: Pc) -> Pc {
-        if self.lockstep.is_null() || self.active != FULL || !self.frames.is_empty() {
+        if self.tier.lockstep.is_null() || self.active != FULL || !self.frames.is_empty() {
             return target;
         }
         self.gather(target)
@@ -48,8 +48,7 @@ impl Warp {
         let Some(entry) = entry.map(|entry| &lockstep.entries[*entry as usize]) else {
             return target;
         };
-        if self.back_off > 0 {
-            self.back_off -= 1;
+        if self.tier.back_off.skips() {
             return target;
         }
         for value in &entry.values {
@@ -66,18 +65,14 @@ impl Warp {
                 return target;
             }
         }
-        self.in_lockstep_since = self.executed();
+        self.tier.in_lockstep_since = self.executed();
         Pc::new(lockstep.ops.as_ptr().wrapping_add(entry.op as usize))
     }
 
-    /// Remembers that it was not worth the trouble, and how often.
+    /// Counts an exit for the back-off.
     fn bail_out(&mut self) {
-        if self.executed().saturating_sub(self.in_lockstep_since) > WORTHWHILE {
-            self.bail_outs = 0;
-        } else {
-            self.bail_outs = (self.bail_outs + 1).min(MAX_BAIL_OUTS);
-        }
-        self.back_off = (1 << self.bail_outs) - 1;
+        let executed = self.executed().saturating_sub(self.tier.in_lockstep_since);
+        self.tier.back_off.record(executed > WORTHWHILE, MAX_FAILURES);
     }
 
     /// Leaves by an exit; the operation there has not been executed.
@@ -99,7 +94,7 @@ impl Warp {
     /// Where lanes of `mask`, which are not the whole warp, go on that stand at `pc`.
     #[inline]
     pub(crate) fn out_of_lockstep(&mut self, pc: Pc, mask: u32) -> Pc {
-        if mask == FULL || self.lockstep.is_null() {
+        if mask == FULL || self.tier.lockstep.is_null() {
             return pc;
         }
         self.leave_apart(pc, mask)
@@ -120,7 +115,7 @@ impl Warp {
 
     /// Writes out the values of the block that the launch has given as bases only.
     fn write_of_block(&mut self, lockstep: &Lockstep) {
-        if std::mem::take(&mut self.lacks_of_block) {
+        if std::mem::take(&mut self.tier.lacks_of_block) {
             for (slot, class) in &lockstep.of_block {
                 let (slot, class, stride) = (*slot, *class, 0);
                 self.write_out(&[Affine { slot, class, stride }], FULL);

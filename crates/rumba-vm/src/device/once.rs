@@ -1,0 +1,274 @@
+//! One run of a launch: a plan, the memory that the run takes from the device, the run itself, and what the device keeps of it.
+
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use rumba_checks::Check;
+
+use crate::base::lanes::{LANES, STACK_START};
+use crate::check::monitor::Monitor;
+use crate::check::notes::Notes;
+use crate::check::watch::Watch;
+use crate::device::{GRID_WORKSPACE_BYTES, Inner};
+use crate::explore::Exploration;
+use crate::explore::past::Pasts;
+use crate::load::module::Function;
+use crate::machine::cluster::GridBarrier;
+use crate::machine::context::{Context, Variance};
+use crate::machine::counters::Counters;
+use crate::machine::fault::LaunchError;
+use crate::machine::op::has_avx2;
+use crate::machine::printf::Output;
+use crate::machine::program::{Lockstep, Native, TierUp};
+use crate::mem::allocations::{AllocationKind, Allocations};
+use crate::run::compared::{Ended, On};
+use crate::run::launch::{self, Launch, Statistics};
+use crate::run::progress::Progress;
+use crate::run::{explored, lockstep_build, native};
+
+/// A launch that was checked, to be run once or twice.
+pub(super) struct Once<'a> {
+    pub(super) function: &'a Function,
+    pub(super) launch: &'a Launch<'a>,
+    pub(super) cluster: [u32; 3],
+    /// Blocks that a multiprocessor keeps resident.
+    pub(super) residency: u32,
+    pub(super) grid_id: u64,
+}
+
+/// The decisions about a run.
+struct Plan<'a> {
+    blocks: u64,
+    /// The workers that run blocks, and the blocks that each of them may keep resident.
+    workers: usize,
+    residency: usize,
+    /// Bytes of each thread's stack, and of all stacks.
+    stack: u64,
+    stacks: u64,
+    /// The exploration whose orders the launch follows.
+    exploration: Option<&'a Exploration>,
+    /// Whether the history of accesses is kept.
+    is_monitored: bool,
+    program: Variant<'a>,
+}
+
+/// The program that warps run while their lanes are converged.
+#[derive(Default)]
+struct Variant<'a> {
+    native: Option<&'a Native>,
+    tier_up: Option<TierUp<'a>>,
+    lockstep: Option<&'a Lockstep>,
+}
+
+impl<'a> Once<'a> {
+    fn plan(&self, device: &'a Inner, on: On, watch: Option<&Watch>) -> Plan<'a> {
+        let Once { function, launch, cluster, residency, .. } = *self;
+        let program = &*function.program;
+        let (config, checks) = (&device.config, device.config.checks);
+        let blocks = launch.grid.iter().map(|size| u64::from(*size)).product::<u64>();
+        let clusters = usize::try_from(blocks).unwrap_or(usize::MAX) / cluster.iter().product::<u32>() as usize;
+        let explores = device.exploration.as_ref();
+        let exploration = explores.filter(|_| blocks <= explored::MOST_BLOCKS);
+        if let Some(explores) = explores.filter(|_| exploration.is_none()) {
+            explores.limit(format!(
+                "a launch of `{}` has {blocks} blocks, and launches of up to {} are explored",
+                program.name,
+                explored::MOST_BLOCKS
+            ));
+        }
+        // Findings must not depend on the speed of workers.
+        let is_in_order = checks.contains(Check::Race) || config.seed.is_some() || explores.is_some() || on != On::Any;
+        let workers = if is_in_order { 1 } else { device.workers.min(clusters) };
+        let blocks_of_cluster = blocks as usize / clusters;
+        let resident_clusters =
+            if launch.cooperative { clusters.div_ceil(workers) } else { residency as usize / blocks_of_cluster };
+        let residency = resident_clusters.max(1) * blocks_of_cluster;
+        let stack = program
+            .stack_bytes
+            .unwrap_or(STACK_START + program.frame_bytes + device.stack_bytes.load(Ordering::Relaxed))
+            .next_multiple_of(program.stack_align.max(16));
+        // Blocks of an order that is explored are all there at once.
+        let most_blocks = residency.max(if exploration.is_some() { blocks as usize } else { 0 });
+        let threads = (launch.block.iter().product::<u32>() as usize).next_multiple_of(LANES) * most_blocks * workers;
+        // The interpreter tells a watch of each access.
+        let is_told = watch.is_some() && on == On::Interpreter;
+        let is_monitored =
+            checks.contains(Check::Race) || checks.contains(Check::Init) || exploration.is_some() || is_told;
+        Plan {
+            blocks,
+            workers,
+            residency,
+            stack,
+            stacks: stack.saturating_mul(threads as u64),
+            exploration,
+            is_monitored,
+            program: self.variant(device, on, is_monitored),
+        }
+    }
+
+    fn variant(&self, device: &'a Inner, on: On, is_monitored: bool) -> Variant<'a> {
+        let Once { function, launch, .. } = *self;
+        let config = &device.config;
+        if config.seed.is_some() || config.profile || device.exploration.is_some() {
+            return Variant::default();
+        }
+        let compiler = config.engine.compiler().filter(|_| !is_monitored && on != On::Interpreter);
+        let tier_up = compiler.map(|compiler| native::of(&function.program, launch.block, &**compiler));
+        if let Some(code) = tier_up.and_then(|tier_up| tier_up.code()) {
+            return Variant { native: Some(code), ..Variant::default() };
+        }
+        let full_warps = launch.block.iter().product::<u32>() >= LANES as u32;
+        let is_lockstep = config.lockstep && config.vector_instructions && has_avx2() && full_warps;
+        let lockstep = is_lockstep.then(|| lockstep_build::of(&function.program, launch.block)).flatten();
+        Variant { native: None, tier_up, lockstep }
+    }
+
+    /// Runs the kernel.
+    pub(super) fn run(
+        &self,
+        device: &Inner,
+        on: On,
+        watch: Option<&Watch>,
+        output: &Output,
+    ) -> Result<Ended, LaunchError> {
+        let Once { function, launch, cluster, grid_id, .. } = *self;
+        let program = &*function.program;
+        let config = &device.config;
+        let plan = self.plan(device, on, watch);
+        let races = if config.checks.contains(Check::Race) {
+            let threads = launch.block.iter().product();
+            Some(device.take_races(program, threads, cluster.iter().product())?)
+        } else {
+            None
+        };
+        let monitor = plan.is_monitored.then(|| Monitor::new(races, plan.exploration.map(|_| Pasts::new(0, 0))));
+        let slot = device.slots.take();
+        let parameters = Registered::parameters(device, slot.number, launch.parameters);
+        let grid = launch.cooperative.then(|| Registered::grid(device, slot.number));
+        let stacks = device.stacks.take(plan.stacks);
+        if on != On::Any {
+            // The contents of unwritten memory and registers are the same in each run.
+            device.arena.discard(stacks.window.start..stacks.window.end);
+            slot.worker(0).clear_registers();
+        }
+        let progress = Progress::new();
+        let notes = config.checks.finds().then(Notes::default);
+        let counters = config.profile.then(|| Counters::new(program.debug.points.len()));
+        let context = Context {
+            program,
+            lockstep: plan.program.lockstep,
+            native: plan.program.native,
+            tier_up: plan.program.tier_up,
+            arena: &device.arena,
+            allocations: &device.allocations,
+            output,
+            heap: &device.heap,
+            grid: launch.grid,
+            block: launch.block,
+            dynamic_shared: launch.dynamic_shared,
+            parameters: launch.parameters,
+            parameter_start: parameters.address,
+            shared: device.arena.shared.of_slot(slot.number),
+            local: stacks.window,
+            stack_stride: plan.stack,
+            number: grid_id,
+            run: device.runs.fetch_add(1, Ordering::Relaxed),
+            workers: device.workers,
+            active_workers: plan.workers,
+            next: AtomicU64::new(0),
+            residency: plan.residency,
+            cooperative: launch.cooperative,
+            cluster,
+            explicit_cluster: launch.cluster.or(program.required_cluster).is_some(),
+            grid_workspace: grid.as_ref().map_or(0, |grid| grid.address),
+            grid_barrier: GridBarrier::new(plan.blocks),
+            checks: config.checks,
+            notes: notes.as_ref(),
+            profile: counters.as_ref(),
+            seed: config.seed,
+            explores: plan.exploration.is_some(),
+            monitor: monitor.as_ref(),
+            beat: device.comparing.as_ref().map(|comparing| comparing.apart.beat()),
+            watch,
+            variance: Variance::default(),
+            instruction_limit: config.instruction_limit,
+            time_limit: config.time_limit,
+            long_launches: device.long_launches.get(),
+            printed: output.printed(),
+            started: Instant::now(),
+        };
+        device.pool.run(plan.workers, &|number| {
+            let mut worker = slot.worker(number);
+            match plan.exploration {
+                Some(exploration) => explored::work(&context, &progress, &mut worker, exploration),
+                None => launch::work(&context, &progress, &mut worker),
+            }
+        });
+        drop((parameters, grid));
+        output.flush();
+        let mut findings = Vec::new();
+        if let Some(monitor) = &monitor {
+            findings.extend(monitor.take(&context));
+        }
+        if let Some(counters) = &counters {
+            let mut profiles = device.profiles.lock().unwrap_or_else(PoisonError::into_inner);
+            profiles.push(counters.profile(&context));
+        }
+        if let Some(notes) = &notes {
+            findings.extend(notes.findings(&context));
+        }
+        let result = match progress.fault(&context) {
+            Some(fault) => Err(Box::new(fault).into()),
+            None => {
+                Ok(Statistics { warp_instructions: progress.executed(), blocks: plan.blocks, workers: plan.workers })
+            }
+        };
+        let Variance { clock, turns } = context.variance;
+        let (read_clock, took_turns) = (clock.into_inner(), turns.into_inner());
+        if let Some(races) = monitor.and_then(Monitor::into_races) {
+            device.races().push(races);
+        }
+        Ok(Ended { result, findings, text: Vec::new(), read_clock, took_turns })
+    }
+}
+
+/// Memory that threads can address as long as the run takes.
+struct Registered<'a> {
+    allocations: &'a Allocations,
+    address: u64,
+    bytes: usize,
+}
+
+impl<'a> Registered<'a> {
+    fn new(device: &'a Inner, address: u64, bytes: usize, kind: AllocationKind, name: Option<String>) -> Self {
+        if bytes != 0 {
+            device.allocations.register(address, bytes, kind, name);
+        }
+        Self { allocations: &device.allocations, address, bytes }
+    }
+
+    /// The parameters of a launch.
+    fn parameters(device: &'a Inner, slot: usize, parameters: &[u8]) -> Self {
+        let address = device.arena.parameters.of_slot(slot).start;
+        // SAFETY: a slot's window was committed when the device was made, and one launch has it at a time.
+        unsafe { std::ptr::copy_nonoverlapping(parameters.as_ptr(), address as *mut u8, parameters.len()) };
+        Self::new(device, address, parameters.len(), AllocationKind::Parameters, None)
+    }
+
+    /// The memory in which compiled code keeps the state of a grid's barrier.
+    fn grid(device: &'a Inner, slot: usize) -> Self {
+        let address = device.arena.grids.of_slot(slot).start;
+        // SAFETY: as above.
+        unsafe { std::ptr::write_bytes(address as *mut u8, 0, GRID_WORKSPACE_BYTES) };
+        Self::new(device, address, GRID_WORKSPACE_BYTES, AllocationKind::Global, Some("barrier of the grid".into()))
+    }
+}
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        if self.bytes != 0 {
+            self.allocations.unregister(self.address);
+        }
+    }
+}
