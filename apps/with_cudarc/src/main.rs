@@ -28,22 +28,24 @@ fn main() -> Result<()> {
     let module = device.load(kernels::PTX)?;
 
     // ANCHOR: program
-    // What a program on cudarc has. The context is the device's primary one, which Rumba uses too.
+    // The context is the device's primary one, which Rumba uses too.
     let context = device.to_cudarc()?;
     let stream = context.new_stream()?;
     let x = stream.clone_htod(&vec![1.0_f32; N])?;
     let mut y = stream.clone_htod(&vec![2.0_f32; N])?;
 
-    // Views are borrowed until the scope ends. The device orders the work of both libraries.
+    // Views are borrowed until the scope ends. The device orders the work.
     let (read, written) = (x.as_view(), y.as_view_mut());
     scope(&device, |scope| {
-        module.for_each(N, kernels::saxpy(3.0, scope.read(read)?, scope.write(written)?))
+        let (x, y) = (scope.read(read)?, scope.write(written)?);
+        module.for_each(N, kernels::saxpy(3.0, x, y))
     })?;
 
     // A slice changes its owner, and comes back as the same slice.
     let place = y.device_ptr(&stream).0;
     let mut buffer = DeviceBuffer::from_cudarc(&device, y)?;
-    module.for_each(N, kernels::saxpy(4.0, &device.buffer_from(&vec![1.0; N])?, &mut buffer))?;
+    let ones = device.buffer_from(&vec![1.0_f32; N])?;
+    module.for_each(N, kernels::saxpy(4.0, &ones, &mut buffer))?;
     let y = buffer.into_cudarc(&stream)?;
     ensure!(y.device_ptr(&stream).0 == place, "the slice is somewhere else");
 

@@ -182,7 +182,7 @@ impl Memory {
     /// Memory that another library has lent.
     ///
     /// # Safety
-    /// As for [`Memory::foreign`], as long as there are handles.
+    /// As for [`Memory::foreign`], until the last handle is dropped.
     pub(crate) unsafe fn lent<T>(context: Arc<Context>, address: u64, bytes: usize) -> Memory {
         Memory(OutsideHostFn::new(Arc::new(Allocation {
             uses: Uses::new(context.queues.order_id),

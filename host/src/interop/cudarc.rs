@@ -50,9 +50,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
-use theirs::{
-    CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, SyncOnDrop,
-};
+use theirs::{CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, SyncOnDrop};
 
 use crate::base::error::{DriverError, Error, InteropError, Result};
 use crate::buffers::allocation::{Kept, Memory};
@@ -75,7 +73,11 @@ fn finds_the_driver() -> bool {
         true
     }
     fn found() -> bool {
-        #[allow(clippy::wildcard_imports, unused_imports, reason = "cudarc's function, if it exists, hides the one above")]
+        #[allow(
+            clippy::wildcard_imports,
+            unused_imports,
+            reason = "cudarc's function, if it exists, hides the one above"
+        )]
         use theirs::sys::*;
         // SAFETY: the driver library is loaded and closed again; loading it has no effect of its own.
         unsafe { is_culib_present() }
@@ -163,26 +165,23 @@ impl<T: Pod> DeviceBuffer<T> {
     {
         const OPERATION: &str = "hand a buffer over to cudarc";
         let (length, memory) = (self.len(), self.into_memory());
-        let null = null_of(&memory.context, stream, OPERATION)?;
-        if memory.is_owned_by::<CudaSlice<T>>() {
-            let mut slice: CudaSlice<T> = memory.into_owner()?;
-            // The events are recorded by the context that made the slice.
-            let null = slice.context().default_stream();
-            order_before(&null, slice.stream())?;
-            mark(slice.device_ptr_mut(&null));
-            left(&null)?;
-            return Ok(slice);
-        }
-        order_before(&null, stream)?;
-        let address = match length * size_of::<T>() {
-            // SAFETY: nobody reads the byte.
-            0 => answered(unsafe { stream.alloc::<u8>(1) }, OPERATION)?.leak(),
-            _ => memory.into_raw()?,
+        let context = memory.context.clone();
+        drop(null_of(&context, stream, OPERATION)?);
+        let mut slice: CudaSlice<T> = if memory.is_owned_by::<CudaSlice<T>>() {
+            memory.into_owner()?
+        } else {
+            let address = match length * size_of::<T>() {
+                // SAFETY: nobody reads the byte.
+                0 => answered(unsafe { stream.alloc::<u8>(1) }, OPERATION)?.leak(),
+                _ => memory.into_raw()?,
+            };
+            // SAFETY: an allocation of the driver's, of at least as many bytes, of which nothing else is the owner.
+            unsafe { stream.upgrade_device_ptr(address, length) }
         };
-        // SAFETY: an allocation of the driver's, of at least as many bytes, of which nothing else is the owner.
-        let mut slice = unsafe { stream.upgrade_device_ptr(address, length) };
+        let null = slice.context().default_stream();
+        let ordered = order_before(&null, slice.stream());
         mark(slice.device_ptr_mut(&null));
-        left(&null)?;
+        settled(&context, ordered.and_then(|()| left(&null)))?;
         Ok(slice)
     }
 }
@@ -214,6 +213,17 @@ fn mark((address, recorded): (u64, SyncOnDrop<'_>)) -> u64 {
 /// The error of calls of cudarc's that give no result, which cudarc keeps.
 fn left(stream: &CudaStream) -> Result<()> {
     answered(stream.context().check_err(), "order launches and the work of cudarc")
+}
+
+/// The result of calls that order work. After an error the device does not order the work, so the host waits for all of it.
+fn settled(context: &Context, ordered: Result<()>) -> Result<()> {
+    if ordered.is_err()
+        && let Some(_entered) = context.enter_to_release()
+    {
+        // With an error the device has stopped.
+        let _ = cuda::synchronize();
+    }
+    ordered
 }
 
 impl From<Kept> for InteropError {
@@ -390,17 +400,8 @@ impl<'env> Loans<'env> {
     /// Ends all loans, and gives the first error.
     fn end(&mut self) -> Result<()> {
         let loans = std::mem::take(&mut self.all).into_vec();
-        let mut first = Ok(());
-        for mut loan in loans {
-            first = first.and(loan.end());
-        }
-        if first.is_err()
-            && let Some(_entered) = self.context.enter_to_release()
-        {
-            // The device does not order the work, so the host does. With an error the device has stopped.
-            let _ = cuda::synchronize();
-        }
-        first
+        let ordered = loans.into_iter().fold(Ok(()), |first, mut loan| first.and(loan.end()));
+        settled(&self.context, ordered)
     }
 }
 
@@ -411,7 +412,7 @@ impl Drop for Loans<'_> {
     }
 }
 
-/// Memory that one library has borrowed of the other.
+/// Memory of one library that the other library uses until the scope ends.
 trait Loan {
     /// Orders the later work of the lender after the work of the borrower.
     fn end(&mut self) -> Result<()>;

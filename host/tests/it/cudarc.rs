@@ -30,6 +30,9 @@ fn both() -> Result<(Device, Module, Arc<CudaContext>, Arc<CudaStream>), Box<dyn
     Ok((device, module, context, stream))
 }
 
+/// Elements of memory that is seen in the device's free memory, which the driver takes in pieces of 2 MiB.
+const N: usize = 4 << 20;
+
 const PAUSE: Duration = Duration::from_millis(300);
 
 unsafe extern "C" fn pause(_: *mut c_void) {
@@ -60,17 +63,17 @@ fn a_slice_is_taken_over_and_given_back_where_it_is() {
     shared(|| {
         let (device, module, context, stream) = both()?;
         assert_eq!(Device::from_cudarc(&context)?.ordinal(), device.ordinal());
-        let theirs = stream.clone_htod(&[1.0_f32, 2.0, 3.0])?;
+        let theirs = stream.clone_htod(&vec![3.0_f32; N])?;
         let place = address(&theirs);
         stream.synchronize()?;
         let free = device.memory_info()?.free;
         let mut buffer = DeviceBuffer::from_cudarc(&device, theirs)?;
-        assert_eq!((buffer.as_device_pointer().address(), buffer.len()), (place, 3));
-        module.for_each(3, scale(2.0, &mut buffer))?;
+        assert_eq!((buffer.as_device_pointer().address(), buffer.len()), (place, N));
+        module.for_each(N, scale(2.0, &mut buffer))?;
         let theirs = buffer.into_cudarc(&stream)?;
         assert_eq!((address(&theirs), theirs.stream()), (place, &stream));
-        assert_eq!(device.memory_info()?.free, free, "nothing is allocated");
-        assert_eq!(stream.clone_dtoh(&theirs)?, [2.0, 4.0, 6.0]);
+        assert!(device.memory_info()?.free + 2 * N > free, "a copy was allocated");
+        assert_eq!(stream.clone_dtoh(&theirs)?, vec![6.0; N]);
 
         // Memory of this runtime, and back.
         let own = device.buffer_from(&[7.0_f32, 8.0])?;
@@ -83,11 +86,11 @@ fn a_slice_is_taken_over_and_given_back_where_it_is() {
         drop(own);
         let before = device.memory_info()?.free;
         for _ in 0..20 {
-            drop(device.zeros::<f32>(1 << 20)?.into_cudarc(&stream)?);
+            drop(device.zeros::<f32>(N)?.into_cudarc(&stream)?);
         }
         stream.synchronize()?;
         context.check_err()?;
-        assert!(device.memory_info()?.free + (8 << 20) > before, "cudarc frees the memory");
+        assert!(device.memory_info()?.free + 8 * N > before, "cudarc has not freed the memory");
 
         let empty = device.zeros::<f32>(0)?.into_cudarc(&stream)?;
         assert_eq!(empty.len(), 0);
@@ -104,6 +107,7 @@ fn the_device_orders_the_work_and_the_host_does_not_wait() {
         let other = context.new_stream()?;
         let mut theirs = stream.clone_htod(&[0.0_f32; 4])?;
         let ones = stream.clone_htod(&[1.0_f32; 4])?;
+        let mut copy = stream.clone_htod(&[0.0_f32; 4])?;
         stream.synchronize()?;
         let start = Instant::now();
         // On another stream than the slice's own, whose event cudarc has recorded.
@@ -115,7 +119,6 @@ fn the_device_orders_the_work_and_the_host_does_not_wait() {
         launches.launch_host_fn(|| std::thread::sleep(PAUSE))?;
         module.launch(LaunchConfig::new(1, 32).stream(&launches), scale(5.0, &mut buffer))?;
         let theirs = buffer.into_cudarc(&stream)?;
-        let mut copy = stream.clone_htod(&[0.0_f32; 4])?;
         other.memcpy_dtod(&theirs, &mut copy)?;
         assert!(start.elapsed() < PAUSE, "the host has waited");
         assert_eq!(stream.clone_dtoh(&theirs)?, [15.0; 4]);
@@ -150,7 +153,6 @@ fn the_libraries_borrow_memory_of_each_other() {
         let x = stream.clone_htod(&(0..100).map(|i| i as f32).collect::<Vec<_>>())?;
         let mut y = stream.clone_htod(&[1.0_f32; 100])?;
         stream.synchronize()?;
-        let free = device.memory_info()?.free;
         // From any element on: the address is not aligned as allocations are.
         for first in [0, 1, 67] {
             occupy(&stream)?;
@@ -174,7 +176,6 @@ fn the_libraries_borrow_memory_of_each_other() {
             });
             assert!(values.iter().copied().eq(expected), "{values:?}");
         }
-        assert_eq!(device.memory_info()?.free, free, "nothing is allocated");
 
         // Memory of this runtime for cudarc: read on one stream, written on another.
         let other = context.new_stream()?;
@@ -253,8 +254,8 @@ fn what_cannot_be_passed_on_is_told() {
     shared(|| {
         let (device, module, context, stream) = both()?;
         let mut numbers = DeviceBuffer::from_cudarc(&device, stream.clone_htod(&[1.0_f32])?)?;
-        let graph =
-            device.capture(|stream| module.launch(LaunchConfig::new(1, 32).stream(stream), scale(2.0, &mut numbers)))?;
+        let graph = device
+            .capture(|stream| module.launch(LaunchConfig::new(1, 32).stream(stream), scale(2.0, &mut numbers)))?;
         assert!(matches!(error(numbers.into_cudarc(&stream)), InteropError::Shared));
         graph.launch()?;
         drop(graph);
@@ -283,10 +284,7 @@ fn what_cannot_be_passed_on_is_told() {
         assert!(matches!(error(Device::from_cudarc(&other)), InteropError::OtherPrimary { ordinal: 0 }));
         let refused = scope(&device, |scope| scope.read(theirs.as_view()).map(|_| ()));
         assert!(matches!(error(refused), InteropError::OtherPrimary { ordinal: 0 }));
-        assert!(matches!(
-            error(DeviceBuffer::from_cudarc(&device, theirs)),
-            InteropError::OtherPrimary { ordinal: 0 }
-        ));
+        assert!(matches!(error(DeviceBuffer::from_cudarc(&device, theirs)), InteropError::OtherPrimary { ordinal: 0 }));
         let own = device.zeros::<f32>(4)?;
         assert!(matches!(error(own.into_cudarc(&other.default_stream())), InteropError::OtherPrimary { ordinal: 0 }));
         Ok(())
