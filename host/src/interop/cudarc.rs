@@ -131,10 +131,7 @@ impl<T: Pod> DeviceBuffer<T> {
     ///
     /// # Errors
     /// [`InteropError::OtherPrimary`], [`InteropError::Misaligned`]; the driver's.
-    pub fn from_cudarc(device: &Device, mut slice: CudaSlice<T>) -> Result<DeviceBuffer<T>>
-    where
-        T: 'static,
-    {
+    pub fn from_cudarc(device: &Device, mut slice: CudaSlice<T>) -> Result<DeviceBuffer<T>> {
         let context = device.context();
         let null = null_of(&context, slice.stream(), "take a slice over from cudarc")?;
         order_after(slice.stream(), &null)?;
@@ -159,10 +156,7 @@ impl<T: Pod> DeviceBuffer<T> {
     /// # Errors
     /// [`InteropError::Shared`] if a graph holds the memory; [`InteropError::NotAllocated`] for memory of a pool; that `stream` is of
     /// another context: [`InteropError::OtherPrimary`]; the driver's.
-    pub fn into_cudarc(self, stream: &Arc<CudaStream>) -> Result<CudaSlice<T>>
-    where
-        T: 'static,
-    {
+    pub fn into_cudarc(self, stream: &Arc<CudaStream>) -> Result<CudaSlice<T>> {
         const OPERATION: &str = "hand a buffer over to cudarc";
         let (length, memory) = (self.len(), self.into_memory());
         let context = memory.context.clone();
@@ -303,10 +297,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         Ok(unsafe { slice.assume_mut() })
     }
 
-    fn borrow<T: Pod, V: View<T> + 'env>(&'scope self, mut view: V) -> Result<DeviceSlice<'scope, T>>
-    where
-        T: 'env,
-    {
+    fn borrow<T: Pod, V: View<T> + 'env>(&'scope self, mut view: V) -> Result<DeviceSlice<'scope, T>> {
         Memory::aligns::<T>();
         let null = null_of(self.context, view.stream(), "borrow a slice of cudarc")?;
         order_after(view.stream(), &null)?;
@@ -358,10 +349,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         &'scope self,
         slice: DeviceSlice<'env, T>,
         stream: &Arc<CudaStream>,
-    ) -> Result<NonNull<CudaSlice<T>>>
-    where
-        T: 'env,
-    {
+    ) -> Result<NonNull<CudaSlice<T>>> {
         let operation = || "lend a slice to cudarc".to_owned();
         same_context(self.context, &slice.memory().context, operation)?;
         let null = null_of(self.context, stream, &operation())?;
@@ -399,9 +387,12 @@ impl<'env> Loans<'env> {
 
     /// Ends all loans, and gives the first error.
     fn end(&mut self) -> Result<()> {
-        let loans = std::mem::take(&mut self.all).into_vec();
-        let ordered = loans.into_iter().fold(Ok(()), |first, mut loan| first.and(loan.end()));
-        settled(&self.context, ordered)
+        let mut first = Ok(());
+        // All loans end, also after an error.
+        for mut loan in std::mem::take(&mut self.all).into_vec() {
+            first = first.and(loan.end());
+        }
+        settled(&self.context, first)
     }
 }
 

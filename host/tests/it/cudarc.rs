@@ -23,10 +23,10 @@ fn shared(test: impl FnOnce() -> Outcome) {
 }
 
 /// A device whose kernels are loaded, and cudarc's context and a stream of it, with which no other stream synchronises.
-fn both() -> Result<(Device, Module, Arc<CudaContext>, Arc<CudaStream>), Box<dyn std::error::Error + Send + Sync>> {
+fn both() -> rumba::Result<(Device, Module, Arc<CudaContext>, Arc<CudaStream>)> {
     let (device, module) = ready()?;
     let context = device.to_cudarc()?;
-    let stream = context.new_stream()?;
+    let stream = context.new_stream().expect("a stream");
     Ok((device, module, context, stream))
 }
 
