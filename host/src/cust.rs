@@ -29,6 +29,7 @@
 //! ```
 
 use crate::base::error::{CustError, DriverError, Error, Result};
+use crate::buffers::allocation::Kept;
 use crate::cuda::{self, Code, sys};
 use crate::{Device, DeviceBuffer, Module, Stream};
 use ::cust as theirs;
@@ -148,7 +149,12 @@ impl<T: Pod + theirs::memory::DeviceCopy> DeviceBuffer<T> {
     /// pool, which `cust` would not give back to the pool; what a kernel did wrong meanwhile; the driver's.
     pub fn into_cust(self) -> Result<theirs::memory::DeviceBuffer<T>> {
         let length = self.len();
-        let address = self.into_raw()?;
+        let memory = self.into_memory();
+        memory.wait("hand over")?;
+        let address = memory.into_raw().map_err(|kept| match kept {
+            Kept::Shared => CustError::Shared,
+            Kept::NotAllocated => CustError::NotAllocated,
+        })?;
         let pointer = theirs::memory::DevicePointer::from_raw(address);
         // SAFETY: memory from `cuMemAlloc`, of as many elements, of which nothing else is the owner.
         Ok(unsafe { theirs::memory::DeviceBuffer::from_raw_parts(pointer, length) })

@@ -1,7 +1,7 @@
 //! The gallery's programs as commands: lists, builds and runs programs, and reads their records.
 //! A program is a file in host/gallery/src/bin; nothing else registers it. Larger programs are packages in apps.
 
-use crate::{shell, soft};
+use crate::{libcuda, shell, soft};
 use anyhow::{Context, Result, bail};
 pub(crate) use cargo_rumba::device::Device;
 use serde::Deserialize;
@@ -39,7 +39,10 @@ pub(crate) fn programs() -> Result<Vec<String>> {
 }
 
 /// The programs of apps.
-const APPS: [&str; 4] = ["diffusion", "sentences", "training", "upscale"];
+const APPS: [&str; 5] = ["diffusion", "sentences", "training", "upscale", WITH_DRIVER];
+
+/// The program whose other library looks for the driver by itself, and finds the software device in the library that the program loads.
+const WITH_DRIVER: &str = "with_cudarc";
 
 /// Whether a program belongs to apps, and not to the gallery.
 fn is_app(name: &str) -> bool {
@@ -82,6 +85,9 @@ impl Profile {
 /// Builds the programs, and the software device that they load. Cargo shows its own progress.
 pub(crate) fn build(names: &[String], profile: Profile) -> Result<()> {
     soft::ensure()?;
+    if names.iter().any(|name| name == WITH_DRIVER) {
+        libcuda::folder()?;
+    }
     compile(names, profile)
 }
 
@@ -116,6 +122,9 @@ pub(crate) fn command(name: &str, profile: Profile, device: Option<Device>) -> C
     let program: PathBuf = shell::target().join(profile.folder()).join(file);
     let mut command = Command::new(program);
     command.arg0(name).current_dir(shell::workspace());
+    if name == WITH_DRIVER {
+        command.env("RUMBA_SOFT_LIBRARY", shell::target().join("driver").join(libcuda::FILE));
+    }
     if let Some(device) = device {
         command.env("RUMBA_DEVICE", device.name());
     }

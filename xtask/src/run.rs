@@ -14,7 +14,7 @@ use anyhow::Result;
   cargo xtask run increment --device gpu -- --n 1000000
   cargo xtask run mandelbrot -- --help")]
 pub(crate) struct Args {
-    /// The program: a file in host/gallery/src/bin, or `diffusion`, `sentences`, `training`, `upscale`
+    /// The program: a file in host/gallery/src/bin, or `diffusion`, `sentences`, `training`, `upscale`, `with_cudarc`
     name: String,
     /// Where the kernels run [default: $RUMBA_DEVICE, otherwise auto]
     #[arg(long, value_enum)]

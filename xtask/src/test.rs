@@ -1,6 +1,6 @@
 //! `cargo xtask test`: every test of the workspace or of the applications, with cargo-nextest where it is installed.
 
-use crate::{conformance, setup, shell, soft};
+use crate::{conformance, libcuda, setup, shell, soft};
 use anyhow::{Context, Result, bail};
 use std::process::{Command, Stdio};
 
@@ -72,6 +72,8 @@ pub(crate) fn run(args: Args) -> Result<()> {
     let is_whole = args.package.is_empty();
     if is_whole || !of_apps.is_empty() || needs_device(&of_rumba)? {
         setup::ensure_beside(soft::ensure)?;
+        // Tests with libraries that look for the driver by themselves.
+        libcuda::folder()?;
     } else {
         setup::ensure()?;
     }

@@ -399,7 +399,7 @@ fn the_programs_of_the_book_run_in_a_new_project() {
         if name != "book_existing_project" {
             for wanted in text.split("`cargo add ").skip(1).filter_map(|rest| rest.split('`').next()) {
                 let mut add = cargo(&folder);
-                add.args(["add", "--offline", "--quiet", "--package", "warm-rod", wanted]);
+                add.args(["add", "--offline", "--quiet", "--package", "warm-rod"]).args(wanted.split_whitespace());
                 succeeds(add);
             }
         }

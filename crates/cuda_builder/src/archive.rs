@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::builder::{workspace_root, write_if_changed};
 use crate::error::BuildError;
-use crate::one_file::lock_as;
+use crate::one_file::{as_cargo_names_it, lock_as};
 
 /// The file in which an archive keeps the manifest as its author wrote it.
 const ORIGINAL: &str = "Cargo.toml.orig";
@@ -23,7 +23,7 @@ pub(crate) fn build_folder(crate_dir: PathBuf, out_dir: Option<&OsStr>) -> Resul
     let (Some(out_dir), Some(name), true) = (out_dir, crate_dir.file_name(), crate_dir.join(ORIGINAL).is_file()) else {
         return Ok(crate_dir);
     };
-    let directory = out_dir.join(name);
+    let directory = as_cargo_names_it(out_dir).join(name);
     copy(&crate_dir, &directory)?;
     // Without a target folder in a workspace the versions are those of the archive.
     lock_as(&workspace_root(out_dir).join("Cargo.lock"), &directory)?;
@@ -73,13 +73,15 @@ mod tests {
             fs::write(archive.join(file), text).unwrap();
         }
         fs::write(program.join("Cargo.lock"), "new").unwrap();
-        let folder = || build_folder(archive.clone(), Some(out_dir.as_os_str())).unwrap();
+        // As cargo gives it with `target-dir = "../program/target"`.
+        let given = program.join("../program/target/debug/build/program/out");
+        let folder = || build_folder(archive.clone(), Some(given.as_os_str())).unwrap();
         // A working copy is built where it is.
         assert_eq!(folder(), archive);
         fs::write(archive.join(ORIGINAL), "").unwrap();
         assert_eq!(build_folder(archive.clone(), None).unwrap(), archive);
         let copy = folder();
-        assert_eq!(copy, out_dir.join("kernels-0.1.0"));
+        assert_eq!(copy, out_dir.canonicalize().unwrap().join("kernels-0.1.0"));
         let read = |file: &str| fs::read_to_string(copy.join(file)).unwrap();
         assert_eq!(read("Cargo.toml"), "[package]\n\n[workspace]\n");
         assert_eq!(read("Cargo.lock"), "new");

@@ -56,7 +56,7 @@ pub(crate) fn generate(file: &Path) -> Result<Option<Generated>, BuildError> {
         let reason = "there is no module `#[rumba::kernels] mod NAME { .. }` at its top level".to_owned();
         return Err(BuildError::OneFile { file: source, reason });
     }
-    let directory = out_dir.join(ATTRIBUTE);
+    let directory = as_cargo_names_it(&out_dir).join(ATTRIBUTE);
     let manifest_file = package.join("Cargo.toml");
     let manifest = parse(&manifest_file)?;
     let root = workspace_root(&package);
@@ -66,6 +66,11 @@ pub(crate) fn generate(file: &Path) -> Result<Option<Generated>, BuildError> {
     let lock = root.join("Cargo.lock");
     lock_as(&lock, &directory)?;
     Ok(Some(Generated { directory, inputs: vec![source, manifest_file, root.join("Cargo.toml"), lock] }))
+}
+
+/// The folder without links and `..`, as cargo names the crates in the folder. Cargo gives OUT_DIR as `build.target-dir` was written.
+pub(crate) fn as_cargo_names_it(out_dir: &Path) -> PathBuf {
+    out_dir.canonicalize().unwrap_or_else(|_| out_dir.to_owned())
 }
 
 /// Gives a generated crate the versions of the program's lock file. Cargo adds and removes packages of its own copy.

@@ -107,7 +107,7 @@ impl<T: Send + 'static> OutsideHostFn<T> {
     }
 
     /// The value, of whose drop the caller takes care.
-    #[cfg(feature = "cust")]
+    #[cfg(any(feature = "cudarc", feature = "cust"))]
     pub(crate) fn into_inner(self) -> T {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: taken once, here; `this` is not dropped.

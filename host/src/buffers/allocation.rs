@@ -1,8 +1,6 @@
 //! Allocations on a device, freed with their last handle.
 
 use crate::base::driver;
-#[cfg(feature = "cust")]
-use crate::base::error::CustError;
 use crate::base::error::{Code, Error, Result};
 use crate::base::host_fn::OutsideHostFn;
 use crate::buffers::pool_handle::PoolHandle;
@@ -10,6 +8,7 @@ use crate::context::panics::Waited;
 use crate::context::raw;
 use crate::context::uses::{Access, Uses};
 use crate::context::{Context, Entered};
+use std::any::Any;
 use std::ops::Deref;
 use std::panic::Location;
 use std::sync::Arc;
@@ -46,8 +45,12 @@ pub(super) enum Origin {
     /// Another library, which frees the memory when its owner is dropped.
     Foreign {
         /// Keeps the memory alive.
-        _owner: Box<dyn Send + Sync>,
+        #[cfg_attr(not(feature = "cudarc"), expect(dead_code, reason = "only cudarc gets its owner back"))]
+        owner: Box<dyn Any + Send + Sync>,
     },
+    /// Another library, until a scope ends that outlives all handles.
+    #[cfg_attr(not(feature = "cudarc"), expect(dead_code, reason = "only cudarc lends memory"))]
+    Lent,
 }
 
 impl Memory {
@@ -112,14 +115,14 @@ impl Memory {
         context: Arc<Context>,
         address: u64,
         bytes: usize,
-        owner: Box<dyn Send + Sync>,
+        owner: Box<dyn Any + Send + Sync>,
     ) -> Memory {
         Memory(OutsideHostFn::new(Arc::new(Allocation {
             uses: Uses::new(context.queues.order_id),
             context,
             address,
             bytes,
-            origin: Origin::Foreign { _owner: owner },
+            origin: Origin::Foreign { owner },
             element: std::any::type_name::<T>(),
         })))
     }
@@ -143,19 +146,66 @@ impl Memory {
             element: std::any::type_name::<T>(),
         })))
     }
+}
 
-    /// The address, which the caller frees with `cuMemFree`; 0 if there is no memory. The device has done all work that uses it.
-    pub(super) fn into_raw(self) -> Result<u64> {
+/// Why memory is not handed over to another library.
+#[cfg(any(feature = "cudarc", feature = "cust"))]
+pub(crate) enum Kept {
+    /// A graph or a copy in the background holds it as well.
+    Shared,
+    /// It is not from `cuMemAlloc`.
+    NotAllocated,
+}
+
+#[cfg(any(feature = "cudarc", feature = "cust"))]
+impl Memory {
+    /// The address, which the caller frees with `cuMemFree`; 0 if there is no memory. The caller orders the work that uses the memory.
+    pub(crate) fn into_raw(self) -> Result<u64, Kept> {
         if !matches!(self.origin, Origin::Device) {
-            return Err(CustError::NotAllocated.into());
+            return Err(Kept::NotAllocated);
         }
-        let Ok(mut allocation) = Arc::try_unwrap(self.0.into_inner()) else {
-            return Err(CustError::Shared.into());
-        };
-        let address = if allocation.bytes == 0 { 0 } else { allocation.address };
-        // Nothing is left to free.
+        let address = if self.bytes == 0 { 0 } else { self.address };
+        self.into_allocation().map(|_| address)
+    }
+
+    /// The allocation, of which nothing is left to free.
+    fn into_allocation(self) -> Result<Allocation, Kept> {
+        let mut allocation = Arc::try_unwrap(self.0.into_inner()).map_err(|_| Kept::Shared)?;
+        // `Drop` sees no memory.
         allocation.bytes = 0;
-        Ok(address)
+        Ok(allocation)
+    }
+}
+
+#[cfg(feature = "cudarc")]
+impl Memory {
+    /// Memory that another library has lent.
+    ///
+    /// # Safety
+    /// As for [`Memory::foreign`], until the last handle is dropped.
+    pub(crate) unsafe fn lent<T>(context: Arc<Context>, address: u64, bytes: usize) -> Memory {
+        Memory(OutsideHostFn::new(Arc::new(Allocation {
+            uses: Uses::new(context.queues.order_id),
+            context,
+            address,
+            bytes,
+            origin: Origin::Lent,
+            element: std::any::type_name::<T>(),
+        })))
+    }
+
+    /// Whether another library has handed the memory over, with an owner of this type.
+    pub(crate) fn is_owned_by<O: Any>(&self) -> bool {
+        matches!(&self.origin, Origin::Foreign { owner } if owner.is::<O>())
+    }
+
+    /// The owner that another library has handed over. The caller orders the work that uses the memory.
+    pub(crate) fn into_owner<O: Any>(self) -> Result<O, Kept> {
+        let mut allocation = self.into_allocation()?;
+        match std::mem::replace(&mut allocation.origin, Origin::Lent) {
+            Origin::Foreign { owner } => owner.downcast().map(|owner| *owner).map_err(|_| Kept::NotAllocated),
+            _ => Err(Kept::NotAllocated),
+        }
     }
 }
 
@@ -184,6 +234,11 @@ impl Allocation {
     /// Whether the host reaches it by address.
     pub(crate) fn is_unified(&self) -> bool {
         matches!(self.origin, Origin::Managed | Origin::Mapped(_))
+    }
+
+    /// Whether another library has lent it until the end of a scope.
+    pub(crate) fn is_lent(&self) -> bool {
+        matches!(self.origin, Origin::Lent)
     }
 
     /// "`verb` a DeviceBuffer<…> of … bytes", for messages.
@@ -224,6 +279,8 @@ impl Drop for Allocation {
                 Origin::Mapped(host) => unsafe { raw::free_host(*host) },
                 // The owner is dropped next.
                 Origin::Foreign { .. } => crate::cuda::synchronize(),
+                // The end of the scope orders the work.
+                Origin::Lent => Ok(()),
             };
         }
     }

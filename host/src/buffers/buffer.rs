@@ -63,11 +63,10 @@ impl<T: Pod> DeviceBuffer<T> {
         DeviceBuffer::of(unsafe { Memory::from_raw::<T>(context, address, length) }, length)
     }
 
-    /// The address, after all work of the device: see [`Memory::into_raw`].
-    #[cfg(feature = "cust")]
-    pub(crate) fn into_raw(self) -> Result<u64> {
-        self.memory.wait("hand over")?;
-        self.memory.into_raw()
+    /// The memory, of which nothing of this buffer is left.
+    #[cfg(any(feature = "cudarc", feature = "cust"))]
+    pub(crate) fn into_memory(self) -> Memory {
+        self.memory
     }
 
     /// How many elements there are.

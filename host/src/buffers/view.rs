@@ -33,7 +33,7 @@ impl<T> Clone for DeviceSlice<'_, T> {
 impl<T> Copy for DeviceSlice<'_, T> {}
 
 impl<'a, T: Pod> DeviceSlice<'a, T> {
-    pub(super) fn whole(memory: &'a Memory, length: usize) -> DeviceSlice<'a, T> {
+    pub(crate) fn whole(memory: &'a Memory, length: usize) -> DeviceSlice<'a, T> {
         DeviceSlice { memory, start: 0, length, element: PhantomData }
     }
 

@@ -4,6 +4,8 @@
 //! strides, and the owner that keeps the memory alive. [`Tensor::read`] and [`Tensor::write`] check the description against the
 //! types of the program, and give arrays whose views are arguments of kernels. [`Tensor::from_array`] is the other direction.
 //!
+//! `cudarc`, with the feature of that name, passes memory of the crates cudarc and candle on; `python` does so with arrays of Python.
+//!
 //! CUDA libraries share memory if they use one driver and the primary context of a device, as this runtime does, and as PyTorch,
 //! CuPy, Numba, cudarc and candle do.
 //!
@@ -29,6 +31,8 @@
 //! # Ok::<(), rumba::Error>(())
 //! ```
 
+#[cfg(feature = "cudarc")]
+pub mod cudarc;
 pub mod dlpack;
 mod foreign;
 mod held;

@@ -57,6 +57,24 @@ pub fn saxpy<'a>(a: f32, x: impl Argument<'a, [f32]>, y: impl Argument<'a, Disjo
     call
 }
 
+/// Makes the software device of this process the one in `libcuda.so` beside the library that `RUMBA_SOFT_LIBRARY` names, which other
+/// libraries of the process find too. For the first statement of a program.
+#[cfg(feature = "cudarc")]
+pub fn share_the_driver() {
+    let Some(library) = shared_driver() else { return };
+    // SAFETY: the program has one thread yet.
+    unsafe { std::env::set_var("RUMBA_SOFT_LIBRARY", library) };
+}
+
+/// The file for [`share_the_driver`], where tests run from cargo.
+#[cfg(feature = "cudarc")]
+pub fn shared_driver() -> Option<std::path::PathBuf> {
+    let device = std::path::PathBuf::from(std::env::var_os("RUMBA_SOFT_LIBRARY")?);
+    let library = device.with_file_name("libcuda.so");
+    assert!(library.is_file(), "{} is missing: `cargo build --release -p rumba-libcuda`", library.display());
+    Some(library)
+}
+
 #[cfg(test)]
 mod tests {
     use rumba_ptx::foot;

@@ -76,6 +76,9 @@ impl Step {
         if device_memory(arguments).any(|(memory, _)| memory.is_unified()) {
             return Err(GraphError::UnifiedMemory { kernel: kernel.name }.into());
         }
+        if device_memory(arguments).any(|(memory, _)| memory.is_lent()) {
+            return Err(GraphError::Lent { kernel: kernel.name }.into());
+        }
         if kernel.contract.cooperative {
             return Err(GraphError::Cooperative { kernel: kernel.name }.into());
         }

@@ -10,6 +10,8 @@ mod common;
 mod context;
 #[cfg(feature = "linalg")]
 mod convolution;
+#[cfg(feature = "cudarc")]
+mod cudarc;
 #[cfg(feature = "cust")]
 mod cust;
 mod devices;

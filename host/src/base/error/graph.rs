@@ -28,6 +28,17 @@ pub enum GraphError {
         kernel: &'static str,
     },
 
+    /// A launch with memory of another library that is borrowed until the end of a scope.
+    #[error(
+        "cannot record the launch of `{kernel}`: among its arguments is memory that another library has lent until the end of a scope, \
+         and a graph would keep it\n\
+         help: take the memory over with `DeviceBuffer::from_cudarc`"
+    )]
+    Lent {
+        /// The kernel.
+        kernel: &'static str,
+    },
+
     /// A cooperative kernel.
     #[error(
         "cannot record the launch of `{kernel}`: graphs hold no cooperative kernels\n\

@@ -98,6 +98,47 @@ pub enum InteropError {
         ordinal: u32,
     },
 
+    /// cudarc finds no library of the driver.
+    #[error(
+        "cudarc finds no libcuda.so.1, the library of CUDA's driver\n\
+         help: without a GPU, start the program with `cargo rumba check -- PROGRAM`: both libraries then use one software device"
+    )]
+    NoDriver,
+
+    /// A context of cudarc's, or the context of a slice or a stream, is not the primary context of the device.
+    #[error(
+        "the context of cudarc is not the primary context of device {ordinal}\n\
+         help: take that of `device.to_cudarc()` or `CudaContext::new`. Where there is no GPU or `RUMBA_DEVICE=soft` is set, start the \
+         program with `cargo rumba check -- PROGRAM`, so that both libraries use one driver"
+    )]
+    OtherPrimary {
+        /// The device.
+        ordinal: u32,
+    },
+
+    /// The memory begins at an address that this runtime does not take.
+    #[error(
+        "the memory at {address:#x} does not begin at a multiple of {alignment} bytes\n\
+         help: borrow a view of it with `rumba::interop::cudarc::scope`, or copy it in the library that made it"
+    )]
+    Misaligned {
+        /// The address.
+        address: u64,
+        /// The multiple.
+        alignment: usize,
+    },
+
+    /// A buffer whose memory a graph holds as well.
+    #[error("cannot hand the buffer over to cudarc: a graph uses its memory\nhelp: drop the graph first")]
+    Shared,
+
+    /// A buffer whose memory is of a pool.
+    #[error(
+        "cannot hand the buffer over to cudarc: its memory is of a pool of this program\n\
+         help: lend it with `rumba::interop::cudarc::scope`, or copy it to a buffer of `device.zeros`"
+    )]
+    NotAllocated,
+
     /// The tensor's description contradicts itself, or has parts that this runtime does not support.
     #[error("the tensor cannot be taken: {what}")]
     Invalid {

@@ -215,6 +215,11 @@ pub fn samples() -> Vec<(&'static str, String)> {
         ("InteropError::OnDevice", InteropError::OnDevice { ordinal: 0 }),
         ("InteropError::OtherDevice", InteropError::OtherDevice { theirs: 1, ours: 0 }),
         ("InteropError::OtherContext", InteropError::OtherContext { address, ordinal: 0 }),
+        ("InteropError::NoDriver", InteropError::NoDriver),
+        ("InteropError::OtherPrimary", InteropError::OtherPrimary { ordinal: 0 }),
+        ("InteropError::Misaligned", InteropError::Misaligned { address: address + 4, alignment: 256 }),
+        ("InteropError::Shared", InteropError::Shared),
+        ("InteropError::NotAllocated", InteropError::NotAllocated),
         (
             "InteropError::Invalid",
             InteropError::Invalid { what: "it is of DLPack's version 2.0, and this program knows 1.0".into() },
@@ -223,6 +228,7 @@ pub fn samples() -> Vec<(&'static str, String)> {
     let graphs = vec![
         ("GraphError::HostMemory", GraphError::HostMemory { kernel, parameter: 1 }),
         ("GraphError::UnifiedMemory", GraphError::UnifiedMemory { kernel }),
+        ("GraphError::Lent", GraphError::Lent { kernel }),
         ("GraphError::Cooperative", GraphError::Cooperative { kernel }),
         ("GraphError::DefaultStream", GraphError::DefaultStream { operation: "launch `scale`".into() }),
         ("GraphError::NotALaunch", GraphError::NotALaunch { operation: "record an event".into() }),
