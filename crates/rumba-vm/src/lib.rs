@@ -6,6 +6,7 @@
 //! The layers below import one way only, each what stands before it; `tests/tests/it/layers.rs` keeps that:
 //!
 //! * `base`: lanes, limits, scalar types, seeds, and the control and data flow of any operations: what all layers use.
+//! * `arith`: the meaning of scalar operations, for the interpreter and for native code.
 //! * `mem`: the memory of a device, its allocations, and which bytes are unwritten.
 //! * `explore`: the orders of synchronising operations: which are to be run, and what commutes.
 //! * `check`: the detectors. They know numbers, and no warp or launch.
@@ -22,6 +23,7 @@
 #[cfg(test)]
 extern crate self as rumba_vm;
 
+mod arith;
 mod base;
 mod check;
 mod compile;

@@ -23,7 +23,8 @@ const CRATES: &[Crate] = &[
     Crate {
         folder: "crates/rumba-vm/src",
         layers: &[
-            "base", "mem", "explore", "check", "machine", "exec", "lower", "isa", "load", "compile", "run", "device",
+            "base", "arith", "mem", "explore", "check", "machine", "exec", "lower", "isa", "load", "compile", "run",
+            "device",
         ],
         cycle: 4,
     },

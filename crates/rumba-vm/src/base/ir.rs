@@ -104,6 +104,15 @@ impl Value {
         Self { text, element: element.integer(), is_vector: false, is_constant: true }
     }
 
+    /// A number with these bits.
+    pub fn constant(element: Element, bits: u64) -> Self {
+        let integer = Self::integer(element, bits);
+        if integer.element == element {
+            return integer;
+        }
+        Self { text: format!("bitcast ({integer} to {})", element.name()), element, ..integer }
+    }
+
     /// The type of its numbers.
     pub fn element(&self) -> Element {
         self.element
@@ -321,6 +330,14 @@ impl Writer {
         let written = write(self);
         self.nan_stays = false;
         (written, self.nan_stayed)
+    }
+
+    /// Writes code in which NaNs are made canonical at once, even inside of [`Self::leave_nan`].
+    pub(crate) fn at_once<R>(&mut self, write: impl FnOnce(&mut Self) -> R) -> R {
+        let stays = std::mem::replace(&mut self.nan_stays, false);
+        let written = write(self);
+        self.nan_stays = stays;
+        written
     }
 
     /// `fneg a`

@@ -236,7 +236,7 @@ impl Function<'_> {
         if memory == Memory::Shared {
             let text = format!("load {name}, ptr {place}, align {align}");
             let old = self.w.value(form.element, false, text);
-            let new = (form.update)(&mut self.w, [&old, b, c]);
+            let new = (form.update)(&mut self.w, 0, &[old.clone(), b.clone(), c.clone()]);
             self.w.line(format_args!("store {new}, ptr {place}, align {align}"));
             return old;
         }
@@ -252,7 +252,7 @@ impl Function<'_> {
         self.w.line(format_args!("br label %{again}"));
         self.w.label(&again);
         let old = self.get(&last);
-        let new = (form.update)(&mut self.w, [&old, b, c]);
+        let new = (form.update)(&mut self.w, 0, &[old.clone(), b.clone(), c.clone()]);
         let both = self.w.name("%t");
         self.w.line(format_args!("{both} = cmpxchg ptr {place}, {old}, {new} seq_cst seq_cst, align {align}"));
         let text = format!("extractvalue {{ {name}, i1 }} {both}, 0");

@@ -416,7 +416,7 @@ impl Function<'_> {
                     Some(place) => self.lanes(place, Element::I32),
                     None => Value::integer(Element::I32, 0),
                 });
-                let mask = form(&mut self.w, op.extra, [&masks[0], &masks[1]]);
+                let mask = form(&mut self.w, op.extra, &masks);
                 self.finish_operation(index, Written::Lanes(mask));
             }
             (Flow::Next, OpKind::Load { bytes, count, shared, .. }) => {

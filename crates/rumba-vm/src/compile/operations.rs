@@ -163,22 +163,13 @@ impl Function<'_> {
         let compute = |function: &mut Self, group: Option<usize>| {
             let operands: Vec<Value> = sources
                 .iter()
-                .zip(form.operands)
-                .map(|((place, raw), element)| {
-                    let value = match group {
-                        Some(group) => function.base(*place, *raw, group),
-                        None => function.lanes(*place, *raw),
-                    };
-                    function.w.bits_as(&value, *element)
+                .map(|(place, raw)| match group {
+                    Some(group) => function.base(*place, *raw, group),
+                    None => function.lanes(*place, *raw),
                 })
                 .collect();
             let stays = function.kernel.leaves_nan(index, &function.nans, &function.pending);
             let (value, _) = function.w.leave_nan(stays, |w| write(w, extra, &operands));
-            let value = if value.element().bits() > form.result.bits() {
-                function.w.bits_as(&value, form.result)
-            } else {
-                value
-            };
             function.w.extended(&value, raw(class))
         };
         let written = match result {
@@ -231,11 +222,9 @@ impl Function<'_> {
         };
         let extra = self.kernel.op(index).extra;
         let operands: Vec<Value> = (1..=form.operands.len())
-            .zip(form.operands)
-            .filter_map(|(position, element)| {
+            .filter_map(|position| {
                 let place = self.kernel.operand(index, position)?;
-                let value = self.lanes(place, self.kernel.element(index, position));
-                Some(self.w.bits_as(&value, *element))
+                Some(self.lanes(place, self.kernel.element(index, position)))
             })
             .collect();
         let truth = write(&mut self.w, extra, &operands);

@@ -3,16 +3,15 @@
 //! A lane holds raw bits, a `u32` or a `u64`; values narrower than that lie zero-extended in their lane, so that a
 //! register may be read as any type of its width or narrower. Nothing here computes.
 
+use crate::arith::Scalar;
+pub use crate::arith::{Bf16, F16};
 use crate::base::ir::Element;
 pub use crate::exec::processor::Raw;
 
 /// A type of value that a lane can hold.
-pub trait Lane: Copy + 'static {
+pub trait Lane: Scalar {
     /// The lane's bits.
     type Raw: Raw;
-
-    /// The type in native code.
-    const ELEMENT: Element;
 
     /// The value in a lane; bits above the type's width do not count.
     fn from_raw(raw: Self::Raw) -> Self;
@@ -22,10 +21,9 @@ pub trait Lane: Copy + 'static {
 }
 
 macro_rules! lane {
-    ($($ty:ty: $raw:ty, $element:ident, $from:expr, $into:expr;)*) => {$(
+    ($($ty:ty: $raw:ty, $from:expr, $into:expr;)*) => {$(
         impl Lane for $ty {
             type Raw = $raw;
-            const ELEMENT: Element = Element::$element;
 
             #[inline(always)]
             fn from_raw(raw: $raw) -> Self {
@@ -43,27 +41,38 @@ macro_rules! lane {
 }
 
 lane! {
-    u8: u32, I8, |raw| raw as u8, u32::from;
-    i8: u32, I8, |raw| raw as i8, |value| u32::from(value as u8);
-    u16: u32, I16, |raw| raw as u16, u32::from;
-    i16: u32, I16, |raw| raw as i16, |value| u32::from(value as u16);
-    u32: u32, I32, |raw| raw, |value| value;
-    i32: u32, I32, |raw| raw as i32, |value| value as u32;
-    u64: u64, I64, |raw| raw, |value| value;
-    i64: u64, I64, |raw| raw as i64, |value| value as u64;
-    f32: u32, F32, f32::from_bits, f32::to_bits;
-    f64: u64, F64, f64::from_bits, f64::to_bits;
-    F16: u32, I16, |raw| F16(raw as u16), |value| u32::from(value.0);
-    Bf16: u32, I16, |raw| Bf16(raw as u16), |value| u32::from(value.0);
+    u8: u32, |raw| raw as u8, u32::from;
+    i8: u32, |raw| raw as i8, |value| u32::from(value as u8);
+    u16: u32, |raw| raw as u16, u32::from;
+    i16: u32, |raw| raw as i16, |value| u32::from(value as u16);
+    u32: u32, |raw| raw, |value| value;
+    i32: u32, |raw| raw as i32, |value| value as u32;
+    u64: u64, |raw| raw, |value| value;
+    i64: u64, |raw| raw as i64, |value| value as u64;
+    f32: u32, f32::from_bits, f32::to_bits;
+    f64: u64, f64::from_bits, f64::to_bits;
+    F16: u32, |raw| F16(raw as u16), |value| u32::from(value.0);
+    Bf16: u32, |raw| Bf16(raw as u16), |value| u32::from(value.0);
 }
 
 /// Two 16-bit values that share a register, the first in the low half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair<T>(pub T, pub T);
 
+impl<T: Lane<Raw = u32>> Scalar for Pair<T> {
+    const ELEMENT: Element = Element::I32;
+
+    fn to_word(self) -> u64 {
+        self.into_raw().into()
+    }
+
+    fn from_word(word: u64) -> Self {
+        Self::from_raw(word as u32)
+    }
+}
+
 impl<T: Lane<Raw = u32>> Lane for Pair<T> {
     type Raw = u32;
-    const ELEMENT: Element = Element::I32;
 
     #[inline(always)]
     fn from_raw(raw: u32) -> Self {
@@ -81,27 +90,5 @@ impl<T: Copy> Pair<T> {
     #[inline(always)]
     pub fn zip<U: Copy, V>(self, other: Pair<U>, f: impl Fn(T, U) -> V) -> Pair<V> {
         Pair(f(self.0, other.0), f(self.1, other.1))
-    }
-}
-
-/// An IEEE half.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct F16(pub u16);
-
-/// The upper half of an `f32`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bf16(pub u16);
-
-impl F16 {
-    /// The same number as `f32`.
-    #[inline(always)]
-    pub(crate) fn to_f32(self) -> f32 {
-        let bits = u32::from(self.0);
-        let magnitude = (bits & 0x7fff) << 13;
-        // The multiplication moves the exponent's bias and makes subnormals normal; it is exact.
-        let finite = f32::from_bits(magnitude) * f32::from_bits(0x7780_0000);
-        let special = f32::from_bits(magnitude | 0x7f80_0000);
-        let x = std::hint::select_unpredictable(bits & 0x7c00 == 0x7c00, special, finite);
-        f32::from_bits(x.to_bits() | (bits & 0x8000) << 16)
     }
 }

@@ -14,6 +14,7 @@ pub(crate) use baseline::Baseline;
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) use baseline::Baseline as Avx2;
 
+use crate::arith::Plain;
 use crate::base::lanes::GROUP;
 use crate::machine::op::Handler;
 
@@ -76,6 +77,8 @@ impl Raw for u64 {
 /// # Safety
 /// For every function: the processor is this one.
 pub(crate) trait Processor {
+    /// The processor's arithmetic.
+    type Numbers: Plain;
     /// Eight `f32`.
     type Floats: Copy;
     /// Eight `i32`.

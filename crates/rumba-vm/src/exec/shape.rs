@@ -1,24 +1,70 @@
-//! Combinators that turn a scalar function into handlers over the 32 lanes of a warp.
+//! Combinators that turn a scalar function into handlers over the 32 lanes of a warp, and into native code.
 //!
-//! The function is given as a closure that captures nothing. It is compiled twice, for any processor of the target and
-//! for AVX2 with its companions, as a loop over the lanes that the compiler vectorises. For that the
-//! closure should be free of branches ([`std::hint::select_unpredictable`] chooses between two values), and it must be
-//! total: it also runs on the values of inactive lanes, whose results are dropped.
+//! A [`Function`] is written once, for any arithmetic ([`crate::arith`]); [`function!`] makes one of an expression. The
+//! interpreter compiles it twice, for any processor of the target and for AVX2 with its companions, as a loop over the
+//! lanes that the compiler vectorises. For that the function should be free of branches ([`select`](crate::arith::select)
+//! chooses between two values), and it must be total: it also runs on the values of inactive lanes, whose results are
+//! dropped. Native code gets the operations of the function.
+//!
+//! [`called`] is for functions that would be too large as native code: it takes a closure on Rust's numbers that
+//! captures nothing, and native code calls the interpreter's handler.
 //!
 //! This module does not decide what the scalar functions compute.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use crate::base::ir::{Element, LaneForm, Value, Writer};
+use crate::arith::float::Mode;
+use crate::arith::{Arith, Builder, Emit, Integer, Native, Operands, Plain, Scalar, V};
+use crate::base::ir::{Element, Form, LaneForm, Value, Writer};
 use crate::base::lanes::{FULL, LANES};
-use crate::exec::lane::{Lane, Raw};
+use crate::exec::lane::{Bf16, F16, Lane, Raw};
 use crate::exec::part::{Bases, CHUNK, Part, Whole};
 #[cfg(target_arch = "x86_64")]
 use crate::exec::processor::Avx2;
 use crate::exec::processor::{Baseline, Processor};
 use crate::machine::op::{Handlers, Linear, OpKind, Pc};
 use crate::machine::warp::Warp;
+
+/// A scalar function of lanes.
+///
+/// Implementations mark `call` `#[inline(always)]`: a call in the loop over lanes would keep it from being vectorised.
+pub trait Function: Copy + 'static {
+    /// The types of the operands.
+    type Operands: Operands;
+
+    /// The type of the result.
+    type Output: Scalar;
+
+    /// The result for the operation's `extra` and these operands.
+    fn call<A: Arith>(extra: u16, operands: <Self::Operands as Operands>::Of<A>) -> V<A, Self::Output>;
+}
+
+/// The [`Function`] of an expression: `function!(|a: u32, b: u32| -> u32 { a + b })`. To look at the operation's `extra`,
+/// name it first: `function!(mode; |a: f32| -> f32 { … })`.
+macro_rules! function {
+    (|$($x:ident: $T:ty),*| -> $R:ty $body:block) => {
+        $crate::exec::shape::function!(_extra; |$($x: $T),*| -> $R $body)
+    };
+    ($extra:ident; |$($x:ident: $T:ty),*| -> $R:ty $body:block) => {{
+        #[derive(Clone, Copy)]
+        struct Expression;
+
+        impl $crate::exec::shape::Function for Expression {
+            type Operands = ($($T,)*);
+            type Output = $R;
+
+            #[inline(always)]
+            fn call<Numbers: $crate::arith::Arith>(
+                $extra: u16,
+                ($($x,)*): <Self::Operands as $crate::arith::Operands>::Of<Numbers>,
+            ) -> $crate::arith::V<Numbers, $R> $body
+        }
+
+        Expression
+    }};
+}
+pub(crate) use function;
 
 /// A value of a closure type that has no state.
 #[inline(always)]
@@ -87,317 +133,333 @@ const fn whole<B: Body>() -> Handlers {
 }
 
 /// The handlers of a body whose result in a lane depends on that lane of the sources only.
-const fn handlers<B: Body>() -> Handlers {
-    whole::<B>().with_kind(OpKind::Lanes { bases: bases::<B>, linear: Linear::No, form: no_form::<B>() })
+const fn handlers<B: Body>(form: Option<Form>) -> Handlers {
+    let form = LaneForm { form, operands: B::OPERANDS, result: B::RESULT };
+    whole::<B>().with_kind(OpKind::Lanes { bases: bases::<B>, linear: Linear::No, form })
 }
 
-/// Handlers with a predicate as result.
-const fn tests<B: Body>() -> Handlers {
-    whole::<B>().with_kind(OpKind::Test { bases: bases::<B>, form: no_form::<B>() })
+/// Writes a function as native code.
+fn emit<F: Function>(w: &mut Writer, extra: u16, operands: &[Value]) -> Value {
+    let builder = Builder::new();
+    let result = F::call::<Emit<'_>>(extra, F::Operands::inputs(&builder, operands));
+    let [value] = builder.finish(w, [result.operand()]);
+    value
 }
 
-/// The types of a body that native code calls.
-const fn no_form<B: Body>() -> LaneForm {
-    LaneForm { form: None, operands: B::OPERANDS, result: B::RESULT }
+/// How a function is written as native code.
+pub fn form_of<F: Function>(_: F) -> Form {
+    emit::<F>
 }
 
-/// A scalar function as a type, for those that are too large to be inlined of the compiler's own accord.
-///
-/// Implementations mark `call` `#[inline(always)]`: a call in the loop over lanes would keep it from being vectorised.
-pub trait Scalar<Arguments> {
+/// The result of a function of numbers that does not look at `extra`.
+#[inline(always)]
+pub fn apply<F: Function>(_: F, operands: F::Operands) -> F::Output {
+    F::call::<Native<true>>(0, operands.values()).0
+}
+
+/// Operands that lie in lanes of the slots `a`, `b`, `c` and `d`.
+pub trait LaneOperands: Operands {
+    /// The types.
+    const ELEMENTS: &'static [Element];
+
+    /// Eight lanes of each operand.
+    type Chunk: Copy;
+
+    /// A truth value as a lane that is as wide as the first operand.
+    type Truth: Raw;
+
+    /// The operands of a lane.
+    ///
+    /// # Safety
+    /// As for [`Part::lane`], of the operation's slots.
+    unsafe fn read<P: Part, N: Plain>(warp: &Warp, pc: Pc, lane: usize) -> Self::Of<N>;
+
+    /// The operands of eight lanes, given the strides of the first two in the operation's `imm`.
+    ///
+    /// # Safety
+    /// As for [`Part::chunk`], of the operation's slots.
+    unsafe fn chunk<P: Part>(warp: &Warp, pc: Pc, chunk: usize) -> Self::Chunk;
+
+    /// The operands of a lane of eight.
+    fn of_chunk<N: Plain>(chunk: &Self::Chunk, lane: usize) -> Self::Of<N>;
+}
+
+macro_rules! lane_operands {
+    ($($first:ident $($T:ident $x:ident $slot:ident $stride:expr),*;)*) => {$(
+        impl<$($T: Lane),*> LaneOperands for ($($T,)*) {
+            const ELEMENTS: &'static [Element] = &[$($T::ELEMENT),*];
+
+            type Chunk = ($([$T::Raw; CHUNK],)*);
+            type Truth = $first::Raw;
+
+            #[inline(always)]
+            unsafe fn read<P: Part, N: Plain>(warp: &Warp, pc: Pc, lane: usize) -> Self::Of<N> {
+                // SAFETY: as the caller promises.
+                unsafe { ($(N::of(P::lane::<$T>(warp, pc.$slot, lane)),)*) }
+            }
+
+            #[inline(always)]
+            unsafe fn chunk<P: Part>(warp: &Warp, pc: Pc, chunk: usize) -> Self::Chunk {
+                // SAFETY: as the caller promises.
+                unsafe { ($(P::chunk::<$T>(warp, pc.$slot, chunk, (pc.imm >> $stride) as i32),)*) }
+            }
+
+            #[inline(always)]
+            fn of_chunk<N: Plain>(($($x,)*): &Self::Chunk, lane: usize) -> Self::Of<N> {
+                ($(N::of($T::from_raw($x[lane])),)*)
+            }
+        }
+    )*};
+}
+
+lane_operands! {
+    T T x a 0;
+    T T x a 0, U y b 32;
+    T T x a 0, U y b 32, W z c 63;
+    T T x a 0, U y b 32, W z c 63, X u d 63;
+}
+
+/// The body that applies a function to lanes.
+struct Lanes<F>(PhantomData<F>);
+
+impl<F: Function<Operands: LaneOperands, Output: Lane>> Body for Lanes<F> {
+    const OPERANDS: &'static [Element] = F::Operands::ELEMENTS;
+    const RESULT: Element = F::Output::ELEMENT;
+
+    #[inline(always)]
+    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
+        // SAFETY: the caller promises that the operation's slots are good.
+        unsafe {
+            P::write::<X, <F::Output as Lane>::Raw>(warp, pc.dst, |lane| {
+                let operands = F::Operands::read::<P, X::Numbers>(warp, pc, lane);
+                X::Numbers::number(F::call(pc.extra, operands)).into_raw()
+            });
+        }
+    }
+}
+
+/// `dst = f(a, …)`
+pub fn lanes<F: Function<Operands: LaneOperands, Output: Lane>>(_: F) -> Handlers {
+    handlers::<Lanes<F>>(Some(emit::<F>))
+}
+
+/// A function whose `extra` is known when the interpreter is compiled.
+#[derive(Clone, Copy)]
+struct At<F, const EXTRA: u16>(PhantomData<F>);
+
+impl<F: Function, const EXTRA: u16> Function for At<F, EXTRA> {
+    type Operands = F::Operands;
+    type Output = F::Output;
+
+    #[inline(always)]
+    fn call<A: Arith>(_: u16, operands: <Self::Operands as Operands>::Of<A>) -> V<A, Self::Output> {
+        F::call(EXTRA, operands)
+    }
+}
+
+/// `dst = f(a, …)`, where `extra` is known when the interpreter is compiled.
+pub fn at<const EXTRA: u16, F: Function<Operands: LaneOperands, Output: Lane>>(_: F) -> Handlers {
+    handlers::<Lanes<At<F, EXTRA>>>(Some(emit::<F>))
+}
+
+/// The handlers of a function by its operation's `extra`, of which the interpreter has a copy for each of these.
+macro_rules! by_extra {
+    ($extra:expr, $function:expr; $($bits:literal)*) => {{
+        let function = $function;
+        match $extra {
+            $($bits => $crate::exec::shape::at::<$bits, _>(function),)*
+            _ => $crate::exec::shape::lanes(function),
+        }
+    }};
+}
+pub(crate) use by_extra;
+
+/// `dst = f(a, …)`, with a [`Mode`] as `extra`, of which the interpreter has a copy for each mode that rounds to nearest.
+pub fn by_mode<F: Function<Operands: LaneOperands, Output: Lane>>(mode: Mode, function: F) -> Handlers {
+    by_extra!(mode.0, function; 0 4 8 12)
+}
+
+/// A function of operations whose rounding is known when the interpreter is compiled.
+#[derive(Clone, Copy)]
+struct Rounded<F, const ROUNDING: u16>(PhantomData<F>);
+
+impl<F: Function, const ROUNDING: u16> Function for Rounded<F, ROUNDING> {
+    type Operands = F::Operands;
+    type Output = F::Output;
+
+    #[inline(always)]
+    fn call<A: Arith>(mode: u16, operands: <Self::Operands as Operands>::Of<A>) -> V<A, Self::Output> {
+        F::call(mode & !3 | ROUNDING, operands)
+    }
+}
+
+/// As [`by_mode`], with copies for each directed rounding: one without other modifiers, and one for any.
+pub fn by_rounding<F: Function<Operands: LaneOperands, Output: Lane>>(mode: Mode, function: F) -> Handlers {
+    match (mode.0, mode.0 & 3) {
+        (_, 0) => by_mode(mode, function),
+        (1, _) => at::<1, _>(function),
+        (2, _) => at::<2, _>(function),
+        (3, _) => at::<3, _>(function),
+        (_, 1) => handlers::<Lanes<Rounded<F, 1>>>(Some(emit::<F>)),
+        (_, 2) => handlers::<Lanes<Rounded<F, 2>>>(Some(emit::<F>)),
+        (_, _) => handlers::<Lanes<Rounded<F, 3>>>(Some(emit::<F>)),
+    }
+}
+
+/// As [`by_mode`], for a function that only rounds: with a copy for each rounding.
+pub fn by_integral<F: Function<Operands: LaneOperands, Output: Lane>>(mode: Mode, _: F) -> Handlers {
+    match mode.0 & 3 {
+        0 => handlers::<Lanes<Rounded<F, 0>>>(Some(emit::<F>)),
+        1 => handlers::<Lanes<Rounded<F, 1>>>(Some(emit::<F>)),
+        2 => handlers::<Lanes<Rounded<F, 2>>>(Some(emit::<F>)),
+        _ => handlers::<Lanes<Rounded<F, 3>>>(Some(emit::<F>)),
+    }
+}
+
+/// Types of which a register holds two.
+pub trait Packed: Lane {
+    /// The unsigned integer of the same width.
+    type Bits: Integer;
+    /// The register.
+    type Register: Integer + Lane;
+}
+
+macro_rules! packed {
+    ($($T:ty: $bits:ty, $register:ty;)*) => {$(
+        impl Packed for $T {
+            type Bits = $bits;
+            type Register = $register;
+        }
+    )*};
+}
+
+packed! {
+    u16: u16, u32;
+    i16: u16, u32;
+    F16: u16, u32;
+    Bf16: u16, u32;
+    f32: u32, u64;
+}
+
+/// The lower of two values in a register, or the upper one.
+#[inline(always)]
+pub fn half<A: Arith, T: Packed>(register: V<A, T::Register>, is_upper: bool) -> V<A, T> {
+    let shift = if is_upper { T::Bits::BITS } else { 0 };
+    (register >> shift).cast::<T::Bits>().reinterpret()
+}
+
+/// Two values in a register.
+#[inline(always)]
+pub fn pack<A: Arith, T: Packed>(low: V<A, T>, high: V<A, T>) -> V<A, T::Register> {
+    let low = low.reinterpret::<T::Bits>().cast::<T::Register>();
+    let high = high.reinterpret::<T::Bits>().cast::<T::Register>();
+    low | high << T::Bits::BITS
+}
+
+/// Operands of which registers hold two.
+pub trait PackedOperands: Operands {
+    /// The registers.
+    type Registers: LaneOperands;
+
+    /// The lower or the upper operands.
+    fn half<A: Arith>(registers: <Self::Registers as Operands>::Of<A>, is_upper: bool) -> Self::Of<A>;
+}
+
+macro_rules! packed_operands {
+    ($($($T:ident $x:ident)*;)*) => {$(
+        impl<$($T: Packed),*> PackedOperands for ($($T,)*) {
+            type Registers = ($($T::Register,)*);
+
+            #[inline(always)]
+            fn half<A: Arith>(($($x,)*): <Self::Registers as Operands>::Of<A>, is_upper: bool) -> Self::Of<A> {
+                ($(half::<A, $T>($x, is_upper),)*)
+            }
+        }
+    )*};
+}
+
+packed_operands! {
+    T x;
+    T x U y;
+    T x U y W z;
+}
+
+/// A function of both halves of registers.
+#[derive(Clone, Copy)]
+pub struct Halves<F>(pub F);
+
+impl<F: Function<Operands: PackedOperands, Output: Packed>> Function for Halves<F> {
+    type Operands = <F::Operands as PackedOperands>::Registers;
+    type Output = <F::Output as Packed>::Register;
+
+    #[inline(always)]
+    fn call<A: Arith>(extra: u16, registers: <Self::Operands as Operands>::Of<A>) -> V<A, Self::Output> {
+        let low = F::call(extra, F::Operands::half(registers, false));
+        let high = F::call(extra, F::Operands::half(registers, true));
+        pack(low, high)
+    }
+}
+
+/// `dst = f(a, …)`, for each half of a register.
+pub fn halves<F: Function<Operands: PackedOperands, Output: Packed>>(function: F) -> Handlers {
+    lanes(Halves(function))
+}
+
+/// A closure on numbers that captures nothing, given the operation's `extra` first.
+pub trait Closure<Arguments: LaneOperands>: Copy {
     /// The type of the result.
     type Output: Lane;
 
-    /// The result for the operation's `extra` and these arguments.
-    fn call(extra: u16, arguments: Arguments) -> Self::Output;
+    /// The result.
+    fn result(&self, extra: u16, arguments: Arguments) -> Self::Output;
 }
 
-/// A closure that does not look at `extra`.
-struct Plain<F>(PhantomData<F>);
+macro_rules! closures {
+    ($($($T:ident $x:ident)*;)*) => {$(
+        impl<$($T: Lane,)* R: Lane, F: Fn(u16, $($T),*) -> R + Copy> Closure<($($T,)*)> for F {
+            type Output = R;
 
-/// A closure that is given `extra` first.
-struct WithExtra<F>(PhantomData<F>);
-
-/// The body that applies a function to lanes of these types.
-struct Lanes<T, F>(PhantomData<(T, F)>);
-
-/// The body that applies a function to both halves of registers.
-struct Halves<T, F>(PhantomData<(T, F)>);
-
-/// `dst = S(extra, a, …)`
-#[expect(private_bounds, reason = "bodies are made here only")]
-pub fn lanes<Arguments, S: Scalar<Arguments>>() -> Handlers
-where
-    Lanes<Arguments, S>: Body,
-{
-    handlers::<Lanes<Arguments, S>>()
+            #[inline(always)]
+            fn result(&self, extra: u16, ($($x,)*): ($($T,)*)) -> R {
+                self(extra, $($x),*)
+            }
+        }
+    )*};
 }
 
-/// `dst = S(extra, a, …)`, for each half of a register.
-#[expect(private_bounds, reason = "bodies are made here only")]
-pub fn halves<Arguments, S: Scalar<Arguments>>() -> Handlers
-where
-    Halves<Arguments, S>: Body,
-{
-    handlers::<Halves<Arguments, S>>()
+closures! {
+    T x;
+    T x U y;
+    T x U y W z;
+    T x U y W z X u;
 }
 
-/// `dst = f(a)`
-pub fn unary<A: Lane, R: Lane, F: Fn(A) -> R>(_: F) -> Handlers {
-    handlers::<Lanes<(A,), Plain<F>>>()
-}
+/// The body that applies a closure to lanes.
+struct Called<T, F>(PhantomData<(T, F)>);
 
-/// `dst = f(extra, a)`
-pub fn unary_with<A: Lane, R: Lane, F: Fn(u16, A) -> R>(_: F) -> Handlers {
-    handlers::<Lanes<(A,), WithExtra<F>>>()
-}
-
-/// `dst = f(a, b)`
-pub fn binary<A: Lane, B: Lane, R: Lane, F: Fn(A, B) -> R>(_: F) -> Handlers {
-    handlers::<Lanes<(A, B), Plain<F>>>()
-}
-
-/// `dst = f(extra, a, b)`
-pub fn binary_with<A: Lane, B: Lane, R: Lane, F: Fn(u16, A, B) -> R>(_: F) -> Handlers {
-    handlers::<Lanes<(A, B), WithExtra<F>>>()
-}
-
-/// `dst = f(a, b, c)`
-pub fn ternary<A: Lane, B: Lane, C: Lane, R: Lane, F: Fn(A, B, C) -> R>(_: F) -> Handlers {
-    handlers::<Lanes<(A, B, C), Plain<F>>>()
-}
-
-/// `dst = f(extra, a, b, c)`
-pub fn ternary_with<A: Lane, B: Lane, C: Lane, R: Lane, F: Fn(u16, A, B, C) -> R>(_: F) -> Handlers {
-    handlers::<Lanes<(A, B, C), WithExtra<F>>>()
-}
-
-/// `dst = f(a, b, c, d)`
-pub fn quaternary<A: Lane, B: Lane, C: Lane, D: Lane, R: Lane, F: Fn(A, B, C, D) -> R>(_: F) -> Handlers {
-    handlers::<Lanes<(A, B, C, D), Plain<F>>>()
-}
-
-/// `dst = f(extra, a, b)`, for each half of a register.
-pub fn binary_halves<A: Lane<Raw = u32>, R: Lane<Raw = u32>, F: Fn(u16, A, A) -> R>(_: F) -> Handlers {
-    handlers::<Halves<(A, A), WithExtra<F>>>()
-}
-
-impl<A, R: Lane, F: Fn(A) -> R> Scalar<(A,)> for Plain<F> {
-    type Output = R;
-
-    #[inline(always)]
-    fn call(_: u16, (a,): (A,)) -> R {
-        conjure::<F>()(a)
-    }
-}
-
-impl<A, R: Lane, F: Fn(u16, A) -> R> Scalar<(A,)> for WithExtra<F> {
-    type Output = R;
-
-    #[inline(always)]
-    fn call(extra: u16, (a,): (A,)) -> R {
-        conjure::<F>()(extra, a)
-    }
-}
-
-impl<A, B, R: Lane, F: Fn(A, B) -> R> Scalar<(A, B)> for Plain<F> {
-    type Output = R;
-
-    #[inline(always)]
-    fn call(_: u16, (a, b): (A, B)) -> R {
-        conjure::<F>()(a, b)
-    }
-}
-
-impl<A, B, R: Lane, F: Fn(u16, A, B) -> R> Scalar<(A, B)> for WithExtra<F> {
-    type Output = R;
-
-    #[inline(always)]
-    fn call(extra: u16, (a, b): (A, B)) -> R {
-        conjure::<F>()(extra, a, b)
-    }
-}
-
-impl<A, B, C, R: Lane, F: Fn(A, B, C) -> R> Scalar<(A, B, C)> for Plain<F> {
-    type Output = R;
-
-    #[inline(always)]
-    fn call(_: u16, (a, b, c): (A, B, C)) -> R {
-        conjure::<F>()(a, b, c)
-    }
-}
-
-impl<A, B, C, R: Lane, F: Fn(u16, A, B, C) -> R> Scalar<(A, B, C)> for WithExtra<F> {
-    type Output = R;
-
-    #[inline(always)]
-    fn call(extra: u16, (a, b, c): (A, B, C)) -> R {
-        conjure::<F>()(extra, a, b, c)
-    }
-}
-
-impl<A, B, C, D, R: Lane, F: Fn(A, B, C, D) -> R> Scalar<(A, B, C, D)> for Plain<F> {
-    type Output = R;
-
-    #[inline(always)]
-    fn call(_: u16, (a, b, c, d): (A, B, C, D)) -> R {
-        conjure::<F>()(a, b, c, d)
-    }
-}
-
-impl<A, B, C, D, R: Lane, F: Fn(u16, A, B, C, D) -> R> Scalar<(A, B, C, D)> for WithExtra<F> {
-    type Output = R;
-
-    #[inline(always)]
-    fn call(extra: u16, (a, b, c, d): (A, B, C, D)) -> R {
-        conjure::<F>()(extra, a, b, c, d)
-    }
-}
-
-impl<A: Lane, S: Scalar<(A,)>> Body for Lanes<(A,), S> {
-    const OPERANDS: &'static [Element] = &[A::ELEMENT];
-    const RESULT: Element = <S::Output as Lane>::ELEMENT;
+impl<T: LaneOperands, F: Closure<T>> Body for Called<T, F> {
+    const OPERANDS: &'static [Element] = T::ELEMENTS;
+    const RESULT: Element = F::Output::ELEMENT;
 
     #[inline(always)]
     unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
-            P::write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |index| {
-                S::call(pc.extra, (P::lane::<A>(warp, pc.a, index),)).into_raw()
+            P::write::<X, <F::Output as Lane>::Raw>(warp, pc.dst, |lane| {
+                let operands = T::read::<P, X::Numbers>(warp, pc, lane);
+                conjure::<F>().result(pc.extra, T::plain(operands)).into_raw()
             });
         }
     }
 }
 
-impl<A: Lane, B: Lane, S: Scalar<(A, B)>> Body for Lanes<(A, B), S> {
-    const OPERANDS: &'static [Element] = &[A::ELEMENT, B::ELEMENT];
-    const RESULT: Element = <S::Output as Lane>::ELEMENT;
-
-    #[inline(always)]
-    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
-        // SAFETY: the caller promises that the operation's slots are good.
-        unsafe {
-            P::write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |index| {
-                S::call(pc.extra, (P::lane::<A>(warp, pc.a, index), P::lane::<B>(warp, pc.b, index))).into_raw()
-            });
-        }
-    }
+/// `dst = f(extra, a, …)`, for which native code calls the handler.
+pub fn called<Arguments: LaneOperands, F: Closure<Arguments>>(_: F) -> Handlers {
+    handlers::<Called<Arguments, F>>(None)
 }
 
-impl<A: Lane, B: Lane, C: Lane, S: Scalar<(A, B, C)>> Body for Lanes<(A, B, C), S> {
-    const OPERANDS: &'static [Element] = &[A::ELEMENT, B::ELEMENT, C::ELEMENT];
-    const RESULT: Element = <S::Output as Lane>::ELEMENT;
-
-    #[inline(always)]
-    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
-        // SAFETY: the caller promises that the operation's slots are good.
-        unsafe {
-            P::write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |index| {
-                S::call(
-                    pc.extra,
-                    (P::lane::<A>(warp, pc.a, index), P::lane::<B>(warp, pc.b, index), P::lane::<C>(warp, pc.c, index)),
-                )
-                .into_raw()
-            });
-        }
-    }
-}
-
-impl<A: Lane, B: Lane, C: Lane, D: Lane, S: Scalar<(A, B, C, D)>> Body for Lanes<(A, B, C, D), S> {
-    const OPERANDS: &'static [Element] = &[A::ELEMENT, B::ELEMENT, C::ELEMENT, D::ELEMENT];
-    const RESULT: Element = <S::Output as Lane>::ELEMENT;
-
-    #[inline(always)]
-    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
-        // SAFETY: the caller promises that the operation's slots are good.
-        unsafe {
-            P::write::<X, <S::Output as Lane>::Raw>(warp, pc.dst, |index| {
-                S::call(
-                    pc.extra,
-                    (
-                        P::lane::<A>(warp, pc.a, index),
-                        P::lane::<B>(warp, pc.b, index),
-                        P::lane::<C>(warp, pc.c, index),
-                        P::lane::<D>(warp, pc.d, index),
-                    ),
-                )
-                .into_raw()
-            });
-        }
-    }
-}
-
-impl<A: Lane<Raw = u32>, S: Scalar<(A,)>> Body for Halves<(A,), S>
-where
-    S::Output: Lane<Raw = u32>,
-{
-    const OPERANDS: &'static [Element] = &[Element::I32];
-    const RESULT: Element = Element::I32;
-
-    #[inline(always)]
-    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
-        // SAFETY: the caller promises that the operation's slots are good.
-        unsafe {
-            P::write::<X, u32>(warp, pc.dst, |index| {
-                let a = P::lane::<u32>(warp, pc.a, index);
-                let low = S::call(pc.extra, (A::from_raw(a & 0xffff),)).into_raw();
-                let high = S::call(pc.extra, (A::from_raw(a >> 16),)).into_raw();
-                low | high << 16
-            });
-        }
-    }
-}
-
-impl<A: Lane<Raw = u32>, S: Scalar<(A, A)>> Body for Halves<(A, A), S>
-where
-    S::Output: Lane<Raw = u32>,
-{
-    const OPERANDS: &'static [Element] = &[Element::I32, Element::I32];
-    const RESULT: Element = Element::I32;
-
-    #[inline(always)]
-    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
-        // SAFETY: the caller promises that the operation's slots are good.
-        unsafe {
-            P::write::<X, u32>(warp, pc.dst, |index| {
-                let a = P::lane::<u32>(warp, pc.a, index);
-                let b = P::lane::<u32>(warp, pc.b, index);
-                let low = S::call(pc.extra, (A::from_raw(a & 0xffff), A::from_raw(b & 0xffff))).into_raw();
-                let high = S::call(pc.extra, (A::from_raw(a >> 16), A::from_raw(b >> 16))).into_raw();
-                low | high << 16
-            });
-        }
-    }
-}
-
-impl<A: Lane<Raw = u32>, S: Scalar<(A, A, A)>> Body for Halves<(A, A, A), S>
-where
-    S::Output: Lane<Raw = u32>,
-{
-    const OPERANDS: &'static [Element] = &[Element::I32, Element::I32, Element::I32];
-    const RESULT: Element = Element::I32;
-
-    #[inline(always)]
-    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
-        // SAFETY: the caller promises that the operation's slots are good.
-        unsafe {
-            P::write::<X, u32>(warp, pc.dst, |index| {
-                let a = P::lane::<u32>(warp, pc.a, index);
-                let b = P::lane::<u32>(warp, pc.b, index);
-                let c = P::lane::<u32>(warp, pc.c, index);
-                let low =
-                    S::call(pc.extra, (A::from_raw(a & 0xffff), A::from_raw(b & 0xffff), A::from_raw(c & 0xffff)))
-                        .into_raw();
-                let high =
-                    S::call(pc.extra, (A::from_raw(a >> 16), A::from_raw(b >> 16), A::from_raw(c >> 16))).into_raw();
-                low | high << 16
-            });
-        }
-    }
-}
-
-/// Marks a body that writes a predicate.
-struct ToPredicate<T>(PhantomData<T>);
+/// The body that writes a predicate.
+struct Test<F>(PhantomData<F>);
 
 /// All ones if bit 0 of `extra` asks for the opposite.
 #[inline(always)]
@@ -405,51 +467,27 @@ fn negation(pc: Pc) -> u32 {
     0_u32.wrapping_sub(u32::from(pc.extra & 1))
 }
 
-/// `predicate dst = f(a)`; the opposite if bit 0 of `extra` is set.
-pub fn test<A: Lane, F: Fn(A) -> bool + Copy>(_: F) -> Handlers {
-    tests::<Lanes<ToPredicate<(A,)>, F>>()
+/// `predicate dst = f(a, …)`; the opposite if bit 0 of `extra` is set.
+pub fn test<F: Function<Operands: LaneOperands, Output = bool>>(_: F) -> Handlers {
+    let form = LaneForm { form: Some(emit::<F>), operands: F::Operands::ELEMENTS, result: Element::I1 };
+    whole::<Test<F>>().with_kind(OpKind::Test { bases: bases::<Test<F>>, form })
 }
 
-impl<A: Lane, F: Fn(A) -> bool + Copy> Body for Lanes<ToPredicate<(A,)>, F> {
-    const OPERANDS: &'static [Element] = &[A::ELEMENT];
+impl<F: Function<Operands: LaneOperands, Output = bool>> Body for Test<F> {
+    const OPERANDS: &'static [Element] = F::Operands::ELEMENTS;
     const RESULT: Element = Element::I1;
 
     #[inline(always)]
     unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
-        let f = conjure::<F>();
         let mut mask = 0;
         for chunk in 0..LANES / CHUNK {
             // SAFETY: the caller promises that the operation's slots are good, and the processor is `X`.
             unsafe {
-                let a = P::chunk::<A>(warp, pc.a, chunk, pc.imm as i32);
-                let lanes = fill(|lane| A::Raw::spread(f(A::from_raw(a[lane]))));
-                mask |= X::mask(&lanes) << (chunk * CHUNK);
-            }
-        }
-        // SAFETY: the caller promises that the operation's predicates are good.
-        unsafe { warp.set_predicate(pc.dst, mask ^ negation(pc)) };
-    }
-}
-
-/// `predicate dst = f(a, b)`; the opposite if bit 0 of `extra` is set.
-pub fn compare<A: Lane, F: Fn(A, A) -> bool + Copy>(_: F) -> Handlers {
-    tests::<Lanes<ToPredicate<(A, A)>, F>>()
-}
-
-impl<A: Lane, F: Fn(A, A) -> bool + Copy> Body for Lanes<ToPredicate<(A, A)>, F> {
-    const OPERANDS: &'static [Element] = &[A::ELEMENT, A::ELEMENT];
-    const RESULT: Element = Element::I1;
-
-    #[inline(always)]
-    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
-        let f = conjure::<F>();
-        let mut mask = 0;
-        for chunk in 0..LANES / CHUNK {
-            // SAFETY: the caller promises that the operation's slots are good, and the processor is `X`.
-            unsafe {
-                let a = P::chunk::<A>(warp, pc.a, chunk, pc.imm as i32);
-                let b = P::chunk::<A>(warp, pc.b, chunk, (pc.imm >> 32) as i32);
-                let lanes = fill(|lane| A::Raw::spread(f(A::from_raw(a[lane]), A::from_raw(b[lane]))));
+                let operands = F::Operands::chunk::<P>(warp, pc, chunk);
+                let lanes = fill(|lane| {
+                    let truth = F::call(pc.extra, F::Operands::of_chunk::<X::Numbers>(&operands, lane));
+                    <F::Operands as LaneOperands>::Truth::spread(X::Numbers::number(truth))
+                });
                 mask |= X::mask(&lanes) << (chunk * CHUNK);
             }
         }
@@ -460,10 +498,13 @@ impl<A: Lane, F: Fn(A, A) -> bool + Copy> Body for Lanes<ToPredicate<(A, A)>, F>
 
 /// `dst = predicate c ? a : b`, for lanes of raw bits.
 pub fn select<R: Raw>() -> Handlers {
-    whole::<Lanes<R, ()>>().with_kind(OpKind::Select)
+    whole::<Select<R>>().with_kind(OpKind::Select)
 }
 
-impl<R: Raw> Body for Lanes<R, ()> {
+/// The body that selects lanes by a predicate.
+struct Select<R>(PhantomData<R>);
+
+impl<R: Raw> Body for Select<R> {
     #[inline(always)]
     unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
         let (out, a, b) = (warp.lanes::<R>(pc.dst), warp.lanes::<R>(pc.a), warp.lanes::<R>(pc.b));
@@ -498,10 +539,13 @@ impl CarryUse {
 
 /// `(dst, CC.CF) = f(a, b, c, CC.CF)`; `extra` says which way the flag is used (see [`CarryUse`]).
 pub fn carry<A: Lane, F: Fn(A, A, A, bool) -> (A, bool) + Copy>(_: F) -> Handlers {
-    whole::<Lanes<(A, bool), F>>()
+    whole::<Carry<A, F>>()
 }
 
-impl<A: Lane, F: Fn(A, A, A, bool) -> (A, bool) + Copy> Body for Lanes<(A, bool), F> {
+/// The body that computes with the carry flag.
+struct Carry<A, F>(PhantomData<(A, F)>);
+
+impl<A: Lane, F: Fn(A, A, A, bool) -> (A, bool) + Copy> Body for Carry<A, F> {
     #[inline(always)]
     unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
         let f = conjure::<F>();
@@ -532,16 +576,16 @@ impl<A: Lane, F: Fn(A, A, A, bool) -> (A, bool) + Copy> Body for Lanes<(A, bool)
     }
 }
 
-/// `predicate dst = f(predicate a, predicate b)`, on whole masks, and the same for native code.
-pub fn predicates<F: Fn(u32, u32) -> u32 + Copy>(_: F, form: fn(&mut Writer, u16, [&Value; 2]) -> Value) -> Handlers {
-    unsafe fn run<F: Fn(u32, u32) -> u32 + Copy>(warp: &mut Warp, pc: Pc) -> Pc {
-        let f = conjure::<F>();
+/// `predicate dst = f(predicate a, predicate b)`, on whole masks.
+pub fn masks<F: Function<Operands = (u32, u32), Output = u32>>(_: F) -> Handlers {
+    unsafe fn run<F: Function<Operands = (u32, u32), Output = u32>>(warp: &mut Warp, pc: Pc) -> Pc {
         // SAFETY: the caller promises that the operation's predicates are good.
         unsafe {
-            let mask = f(warp.predicate(pc.a), warp.predicate(pc.b));
+            let masks = (V(warp.predicate(pc.a)), V(warp.predicate(pc.b)));
+            let V(mask) = F::call::<Native<true>>(pc.extra, masks);
             warp.set_predicate(pc.dst, mask);
         }
         pc.next()
     }
-    Handlers::same(run::<F>).with_kind(OpKind::Masks { form })
+    Handlers::same(run::<F>).with_kind(OpKind::Masks { form: emit::<F> })
 }

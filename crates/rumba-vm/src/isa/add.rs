@@ -1,10 +1,12 @@
 //! `add`: sum.
 
+use crate::arith::float::{Mode, double_result, propagate};
+use crate::arith::{Arith, F32, soft};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
+use crate::isa::emit;
 use crate::isa::emit::by_type;
-use crate::isa::float::{Mode, by_mode, propagate};
-use crate::isa::{emit, form, soft};
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Carries, Form, Instruction};
@@ -71,7 +73,7 @@ pub(super) static ADD: Instruction = Instruction {
                 add{.rnd}{.ftz}.f32x2  d, a, b;
                 .rnd = { .rn, .rz, .rm, .rp };
             ",
-            lower: |l, m| f32x2::sum::<false>(l, Mode::of(m)),
+            lower: |l, m| f32x2::sum::<false>(l, emit::mode(m)),
         },
     ],
     availability: &[
@@ -99,62 +101,56 @@ fn integers(l: &mut Lowering<'_>, ty: ScalarType) -> Result<(), LowerError> {
 
 fn signed(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     if m.has(".sat") {
-        let saturating = shape::binary(|a: i32, b: i32| a.saturating_add(b));
-        return emit::lanes(l, saturating, Mode::of(m).0, ScalarType::S32, &[ScalarType::S32; 2]);
+        let saturating = shape::lanes(function!(|a: i32, b: i32| -> i32 { a.saturating_add(b) }));
+        return emit::lanes(l, saturating, emit::mode(m).0, ScalarType::S32, &[ScalarType::S32; 2]);
     }
     integers(l, ScalarType::S32)
 }
 
 fn floats(l: &mut Lowering<'_>, m: &Matched<'_>, ty: ScalarType) -> Result<(), LowerError> {
-    let mode = Mode::of(m);
+    let mode = emit::mode(m);
     emit::lanes(l, sum(mode, ty)?, mode.0, ty, &[ty, ty])
 }
 
 fn widened(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let mode = Mode::of(m);
+    let mode = emit::mode(m);
     mixed::widened(l, m.ty("atype")?, mode, sum(mode, ScalarType::F32)?)
 }
 
 fn integer(ty: ScalarType) -> Result<Handlers, LowerError> {
     Ok(match ty {
-        ScalarType::U16x2 | ScalarType::S16x2 => shape::binary_halves(|_, a: u16, b: u16| a.wrapping_add(b)),
-        _ => {
-            by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.wrapping_add(b)).linear(Linear::Sum.of_bits(T::BITS)))
-                .form(|w, _, x| w.binary("add", &x[0], &x[1]))
-        }
+        ScalarType::U16x2 | ScalarType::S16x2 => shape::halves(function!(|a: u16, b: u16| -> u16 { a + b })),
+        _ => by_type!(ty, T: U16 S16 U32 S32 U64 S64 => {
+            shape::lanes(function!(|a: T, b: T| -> T { a + b })).linear(Linear::Sum.of_bits(T::BITS))
+        }),
     })
 }
 
 fn sum(mode: Mode, ty: ScalarType) -> Result<Handlers, LowerError> {
-    match ty {
-        ScalarType::F32 => Ok(by_mode!(
-            mode,
-            M => shape::binary(|a: f32, b: f32| M.output(M.input(a) + M.input(b))).form(|w, mode, x| {
-                let [a, b] = [&x[0], &x[1]].map(|x| form::input(w, mode, x));
-                let sum = w.binary("fadd", &a, &b);
-                form::output(w, mode, &sum)
-            }),
-            D => shape::binary_with(|mode: u16, a: f32, b: f32| {
-                let mode = D.unwrap_or(Mode(mode));
-                mode.sum(mode.input(a).into(), mode.input(b).into())
-            })
-            .form(|w, mode, x| {
-                let [a, b] = [&x[0], &x[1]].map(|x| form::input(w, mode, x));
-                let [a, b] = [&a, &b].map(|x| form::wide(w, x));
-                form::sum(w, mode, &a, &b)
-            })
-        )),
-        ScalarType::F64 if mode.is_nearest() => {
-            Ok(shape::binary(|a: f64, b: f64| propagate(a + b, a, b)).form(|w, _, x| {
-                let sum = w.binary("fadd", &x[0], &x[1]);
-                form::propagate(w, &sum, &x[0], &x[1])
-            }))
+    Ok(match ty {
+        ScalarType::F32 => {
+            shape::by_rounding(mode, function!(mode; |a: f32, b: f32| -> f32 { single(Mode(mode), a, b) }))
         }
-        ScalarType::F64 => Ok(shape::binary_with(|mode: u16, a: f64, b: f64| {
-            propagate(soft::add(a, b, Mode(mode).get_rounding(), soft::Format::F64), a, b)
-        })),
-        _ => mixed::halves::<'+', _, _>(ty, mode, |a, b| a + b, |a, b| a + b),
-    }
+        ScalarType::F64 if mode.is_nearest() => {
+            shape::lanes(function!(|a: f64, b: f64| -> f64 { propagate(a + b, a, b) }))
+        }
+        ScalarType::F64 => shape::called(|mode: u16, a: f64, b: f64| {
+            double_result(soft::add(a, b, Mode(mode).get_rounding(), soft::Format::F64), a, b)
+        }),
+        _ => mixed::halves(
+            ty,
+            mode,
+            function!(|a: f32, b: f32| -> f32 { a + b }),
+            function!(|a: f64, b: f64| -> f64 { a + b }),
+        )?,
+    })
+}
+
+/// The sum of two `f32`.
+#[inline(always)]
+pub(super) fn single<A: Arith>(mode: Mode, a: F32<A>, b: F32<A>) -> F32<A> {
+    let (a, b) = (mode.input(a), mode.input(b));
+    if mode.is_nearest() { mode.output(a + b) } else { mode.sum(a.widen(), b.widen()) }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::base::lanes::lanes_of;
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction, Undefined};
@@ -46,13 +47,13 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let (mut a, mut dst) = (given, asked);
     if narrow {
         (a, dst) = (l.scratch(ScalarType::U64), l.scratch(ScalarType::U64));
-        l.emit(VirtualOp::unary(shape::unary(|size: u32| u64::from(size)), a, given));
+        l.emit(VirtualOp::unary(shape::lanes(function!(|size: u32| -> u64 { size.cast() })), a, given));
     }
     let b = l.pool.fixed(Class::W64, Fixed::StackPointer);
     l.function.has_alloca = true;
     l.emit(VirtualOp { dst, a, b, extra, ..VirtualOp::new(Handlers::same(alloca)) });
     if narrow {
-        l.emit(VirtualOp::unary(shape::unary(|start: u64| start as u32), asked, dst));
+        l.emit(VirtualOp::unary(shape::lanes(function!(|start: u64| -> u32 { start.cast() })), asked, dst));
     }
     Ok(())
 }

@@ -6,16 +6,17 @@
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::base::ir::{Element as IrElement, Value};
+use crate::arith::float::{flush, is_nan_by_bits, propagate};
+use crate::arith::{Scalar, V, select};
 use crate::base::lanes::lanes_of;
 use crate::base::report::AccessKind;
 use crate::base::types::ScalarType;
 use crate::check::order::Order;
 use crate::exec::lane::{Bf16, F16, Lane, Pair};
 use crate::exec::memory::{AddressSpace, Addresses, Flat, Shared, Space, scattered};
-use crate::exec::shape::conjure;
-use crate::isa::float::{canonical, flush, propagate};
-use crate::isa::{form, memory};
+use crate::exec::shape;
+use crate::exec::shape::{conjure, function};
+use crate::isa::memory;
 use crate::lower::address::Address;
 use crate::lower::error::LowerError;
 use crate::lower::lowering::Lowering;
@@ -210,187 +211,114 @@ pub(crate) fn reduction(name: &str, ty: ScalarType, space: Space) -> Option<Redu
     find(name, ty, space, Reductions)
 }
 
-/// Writes the native code for an operation on elements of a type.
-type FormOf = fn(IrElement) -> AtomicForm;
-
-/// Operations of several lanes on one element that are one operation.
-macro_rules! forms {
-    ($($name:ident, $instruction:expr, $reduction:expr, |$w:pat_param, $x:ident| $update:expr;)*) => {$(
-        const $name: FormOf = |element| AtomicForm {
-            element,
-            instruction: $instruction,
-            reduction: $reduction,
-            update: |$w, $x| $update,
-        };
-    )*};
-}
-
-forms! {
-    AND, Some("and"), Some(("and", u64::MAX)), |w, x| w.and(x[0], x[1]);
-    OR, Some("or"), Some(("or", 0)), |w, x| w.or(x[0], x[1]);
-    XOR, Some("xor"), Some(("xor", 0)), |w, x| w.xor(x[0], x[1]);
-    ADD, Some("add"), Some(("add", 0)), |w, x| w.add(x[0], x[1]);
-    UNSIGNED_MIN, Some("umin"), Some(("umin", u64::MAX)), |w, x| w.intrinsic("umin", &x[..2]);
-    UNSIGNED_MAX, Some("umax"), Some(("umax", 0)), |w, x| w.intrinsic("umax", &x[..2]);
-    SIGNED_MIN, Some("min"), None, |w, x| w.intrinsic("smin", &x[..2]);
-    SIGNED_MAX, Some("max"), None, |w, x| w.intrinsic("smax", &x[..2]);
-    EXCHANGE, Some("xchg"), None, |_, x| x[1].clone();
-    COMPARE, None, None, |w, x| {
-        let same = w.compare("icmp eq", x[0], x[1]);
-        w.select(&same, x[2], x[0])
-    };
-    INCREMENT, None, None, |w, x| {
-        let last = w.compare("icmp uge", x[0], x[1]);
-        let (zero, next) = (Value::integer(x[0].element(), 0), w.add_with(x[0], 1));
-        w.select(&last, &zero, &next)
-    };
-    DECREMENT, None, None, |w, x| {
-        // Zero minus one wraps to the largest value.
-        let less = w.sub_with(x[0], 1);
-        let outside = w.compare("icmp uge", &less, x[1]);
-        w.select(&outside, x[1], &less)
-    };
-    SINGLE_SUM, None, None, |w, x| {
-        let [old, b] = [x[0], x[1]].map(|x| w.bits_as(x, IrElement::F32));
-        let sum = w.binary("fadd", &old, &b);
-        let sum = form::canonical(w, &sum);
-        w.bits_as(&sum, IrElement::I32)
-    };
-    FLUSHED_SUM, None, None, |w, x| {
-        let [old, b] = [x[0], x[1]].map(|x| w.bits_as(x, IrElement::F32));
-        let [old, b] = [&old, &b].map(|x| form::flush(w, x));
-        let sum = w.binary("fadd", &old, &b);
-        let sum = form::canonical(w, &sum);
-        let sum = form::flush(w, &sum);
-        w.bits_as(&sum, IrElement::I32)
-    };
-    DOUBLE_SUM, None, None, |w, x| {
-        let [old, b] = [x[0], x[1]].map(|x| w.bits_as(x, IrElement::F64));
-        let sum = w.binary("fadd", &old, &b);
-        let sum = form::propagate(w, &sum, &b, &old);
-        w.bits_as(&sum, IrElement::I64)
-    };
-    LOUD_SUM, None, None, |w, x| {
-        let [old, b] = [x[0], x[1]].map(|x| w.bits_as(x, IrElement::F64));
-        let sum = w.binary("fadd", &old, &b);
-        let mut bits = w.bits_as(&sum, IrElement::I64);
-        for operand in &x[..2] {
-            let nan = form::is_nan_f64(w, operand);
-            bits = w.select(&nan, operand, &bits);
-        }
-        bits
-    };
-}
-
 /// The operation for a name and a type.
 fn find<M: Make>(name: &str, ty: ScalarType, space: Space, make: M) -> Option<M::Made> {
     use ScalarType::{
         B16, B32, B64, B128, Bf16 as TypeBf16, Bf16x2, F16 as TypeF16, F16x2, F32, F64, S32, S64, U32, U64,
     };
-    macro_rules! on {
+    // An operation that native code leaves to the handler.
+    macro_rules! called {
         ($ty:ty, $f:expr) => {
             make.make::<$ty, _>($f, None)
         };
-        ($ty:ty, $f:expr, $form:expr) => {
-            make.make::<$ty, _>($f, Some($form(<$ty as Lane>::ELEMENT)))
+    }
+    // An operation in any arithmetic: with the names of LLVM's atomic instruction, and of its reduction of lanes with the
+    // neutral element, where there are such.
+    macro_rules! on {
+        ($ty:ty, |$old:ident, $b:ident| $result:expr $(, $instruction:literal $(, $reduction:literal $neutral:expr)?)?) => {
+            on!($ty, |$old, $b, _c| $result $(, $instruction $(, $reduction $neutral)?)?)
         };
+        ($ty:ty, |$old:ident, $b:ident, $c:ident| $result:expr
+            $(, $instruction:literal $(, $reduction:literal $neutral:expr)?)?) => {{
+            let function = function!(|$old: $ty, $b: $ty, $c: $ty| -> $ty { $result });
+            let instruction: Option<&'static str> = [$($instruction)?].first().copied();
+            let reduction: Option<(&'static str, u64)> = [$($(($reduction, $neutral))?)?].first().copied();
+            let form = AtomicForm { element: <$ty>::ELEMENT, instruction, reduction, update: shape::form_of(function) };
+            make.make::<$ty, _>(move |old, b, c| shape::apply(function, (old, b, c)), Some(form))
+        }};
     }
     Some(match (name, ty) {
-        (".and", B32) => on!(u32, |old, b, _| old & b, AND),
-        (".and", B64) => on!(u64, |old, b, _| old & b, AND),
-        (".or", B32) => on!(u32, |old, b, _| old | b, OR),
-        (".or", B64) => on!(u64, |old, b, _| old | b, OR),
-        (".xor", B32) => on!(u32, |old, b, _| old ^ b, XOR),
-        (".xor", B64) => on!(u64, |old, b, _| old ^ b, XOR),
-        (".exch", B32) => on!(u32, |_, b, _| b, EXCHANGE),
-        (".exch", B64) => on!(u64, |_, b, _| b, EXCHANGE),
-        (".exch", B128) => on!(u128, |_, b, _| b),
-        (".cas", B16) => on!(u16, |old, b, c| if old == b { c } else { old }),
-        (".cas", B32) => on!(u32, |old, b, c| if old == b { c } else { old }, COMPARE),
-        (".cas", B64) => on!(u64, |old, b, c| if old == b { c } else { old }, COMPARE),
-        (".cas", B128) => on!(u128, |old, b, c| if old == b { c } else { old }),
-        (".add", U32 | S32) => on!(u32, |old, b, _| old.wrapping_add(b), ADD),
-        (".add", U64) => on!(u64, |old, b, _| old.wrapping_add(b), ADD),
-        (".inc", U32) => on!(u32, |old, b, _| if old >= b { 0 } else { old + 1 }, INCREMENT),
-        (".dec", U32) => on!(u32, |old, b, _| if old == 0 || old > b { b } else { old - 1 }, DECREMENT),
-        (".min", U32) => on!(u32, |old, b, _| old.min(b), UNSIGNED_MIN),
-        (".min", S32) => on!(u32, |old, b, _| (old as i32).min(b as i32) as u32, SIGNED_MIN),
-        (".min", U64) => on!(u64, |old, b, _| old.min(b), UNSIGNED_MIN),
-        (".min", S64) => on!(u64, |old, b, _| (old as i64).min(b as i64) as u64, SIGNED_MIN),
-        (".max", U32) => on!(u32, |old, b, _| old.max(b), UNSIGNED_MAX),
-        (".max", S32) => on!(u32, |old, b, _| (old as i32).max(b as i32) as u32, SIGNED_MAX),
-        (".max", U64) => on!(u64, |old, b, _| old.max(b), UNSIGNED_MAX),
-        (".max", S64) => on!(u64, |old, b, _| (old as i64).max(b as i64) as u64, SIGNED_MAX),
+        (".and", B32) => on!(u32, |old, b| old & b, "and", "and" u64::MAX),
+        (".and", B64) => on!(u64, |old, b| old & b, "and", "and" u64::MAX),
+        (".or", B32) => on!(u32, |old, b| old | b, "or", "or" 0),
+        (".or", B64) => on!(u64, |old, b| old | b, "or", "or" 0),
+        (".xor", B32) => on!(u32, |old, b| old ^ b, "xor", "xor" 0),
+        (".xor", B64) => on!(u64, |old, b| old ^ b, "xor", "xor" 0),
+        (".exch", B32) => on!(u32, |_old, b| b, "xchg"),
+        (".exch", B64) => on!(u64, |_old, b| b, "xchg"),
+        (".exch", B128) => called!(u128, |_, b, _| b),
+        (".cas", B16) => called!(u16, |old, b, c| if old == b { c } else { old }),
+        (".cas", B32) => on!(u32, |old, b, c| select(old.eq(b), c, old)),
+        (".cas", B64) => on!(u64, |old, b, c| select(old.eq(b), c, old)),
+        (".cas", B128) => called!(u128, |old, b, c| if old == b { c } else { old }),
+        (".add", U32 | S32) => on!(u32, |old, b| old + b, "add", "add" 0),
+        (".add", U64) => on!(u64, |old, b| old + b, "add", "add" 0),
+        (".inc", U32) => on!(u32, |old, b| select(old.ge(b), 0, old + 1)),
+        // Zero minus one wraps to the largest value.
+        (".dec", U32) => on!(u32, |old, b| select((old - 1).ge(b), b, old - 1)),
+        (".min", U32) => on!(u32, |old, b| old.min(b), "umin", "umin" u64::MAX),
+        (".min", S32) => on!(u32, |old, b| old.reinterpret::<i32>().min(b.reinterpret::<i32>()).reinterpret(), "min"),
+        (".min", U64) => on!(u64, |old, b| old.min(b), "umin", "umin" u64::MAX),
+        (".min", S64) => on!(u64, |old, b| old.reinterpret::<i64>().min(b.reinterpret::<i64>()).reinterpret(), "min"),
+        (".max", U32) => on!(u32, |old, b| old.max(b), "umax", "umax" 0),
+        (".max", S32) => on!(u32, |old, b| old.reinterpret::<i32>().max(b.reinterpret::<i32>()).reinterpret(), "max"),
+        (".max", U64) => on!(u64, |old, b| old.max(b), "umax", "umax" 0),
+        (".max", S64) => on!(u64, |old, b| old.reinterpret::<i64>().max(b.reinterpret::<i64>()).reinterpret(), "max"),
         // On shared memory subnormals survive, elsewhere they do not (manual, section 9.7.13.5).
         (".add", F32) if space == Space::Shared => {
-            on!(u32, |old, b, _| canonical(f32::from_bits(old) + f32::from_bits(b)).to_bits(), SINGLE_SUM)
+            on!(u32, |old, b| (V::<_, f32>::from_bits(old) + V::from_bits(b)).canonical().to_bits())
         }
-        (".add", F32) => on!(
-            u32,
-            |old, b, _| flush(canonical(flush(f32::from_bits(old)) + flush(f32::from_bits(b)))).to_bits(),
-            FLUSHED_SUM
-        ),
-        (".add", F64) if space == Space::Shared => on!(
-            u64,
-            |old, b, _| {
-                let (old, b) = (f64::from_bits(old), f64::from_bits(b));
-                propagate(old + b, b, old).to_bits()
-            },
-            DOUBLE_SUM
-        ),
-        (".add", F64) => on!(
-            u64,
-            |old, b, _| {
-                // Found on an H200: unlike an addition in a register, this one does not make NaN quiet.
-                match (f64::from_bits(old), f64::from_bits(b)) {
-                    (_, y) if y.is_nan() => b,
-                    (x, _) if x.is_nan() => old,
-                    (x, y) => (x + y).to_bits(),
-                }
-            },
-            LOUD_SUM
-        ),
-        (".add", TypeF16) => on!(u16, |old, b, _| half_sum::<F16>(old, b)),
-        (".min", TypeF16) => on!(u16, |old, b, _| half_extremum::<F16, false>(old, b)),
-        (".max", TypeF16) => on!(u16, |old, b, _| half_extremum::<F16, true>(old, b)),
-        (".add", TypeBf16) => on!(u16, |old, b, _| half_sum::<Bf16>(old, b)),
-        (".min", TypeBf16) => on!(u16, |old, b, _| half_extremum::<Bf16, false>(old, b)),
-        (".max", TypeBf16) => on!(u16, |old, b, _| half_extremum::<Bf16, true>(old, b)),
-        (".add", F16x2) => on!(u32, |old, b, _| both(old, b, half_sum::<F16>)),
-        (".min", F16x2) => on!(u32, |old, b, _| both(old, b, half_extremum::<F16, false>)),
-        (".max", F16x2) => on!(u32, |old, b, _| both(old, b, half_extremum::<F16, true>)),
-        (".add", Bf16x2) => on!(u32, |old, b, _| both(old, b, half_sum::<Bf16>)),
-        (".min", Bf16x2) => on!(u32, |old, b, _| both(old, b, half_extremum::<Bf16, false>)),
-        (".max", Bf16x2) => on!(u32, |old, b, _| both(old, b, half_extremum::<Bf16, true>)),
+        (".add", F32) => on!(u32, |old, b| {
+            let sum = flush(V::from_bits(old)) + flush(V::from_bits(b));
+            flush(sum.canonical()).to_bits()
+        }),
+        (".add", F64) if space == Space::Shared => on!(u64, |old, b| {
+            let (old, b) = (V::from_bits(old), V::from_bits(b));
+            propagate(old + b, b, old).to_bits()
+        }),
+        // Found on an H200: unlike an addition in a register, this one does not make NaN quiet.
+        (".add", F64) => on!(u64, |old, b| {
+            let sum = (V::<_, f64>::from_bits(old) + V::from_bits(b)).to_bits();
+            let sum = select(is_nan_by_bits::<_, f64>(old), old, sum);
+            select(is_nan_by_bits::<_, f64>(b), b, sum)
+        }),
+        (".add", TypeF16) => called!(u16, |old, b, _| half_sum::<F16>(old, b)),
+        (".min", TypeF16) => called!(u16, |old, b, _| half_extremum::<F16, false>(old, b)),
+        (".max", TypeF16) => called!(u16, |old, b, _| half_extremum::<F16, true>(old, b)),
+        (".add", TypeBf16) => called!(u16, |old, b, _| half_sum::<Bf16>(old, b)),
+        (".min", TypeBf16) => called!(u16, |old, b, _| half_extremum::<Bf16, false>(old, b)),
+        (".max", TypeBf16) => called!(u16, |old, b, _| half_extremum::<Bf16, true>(old, b)),
+        (".add", F16x2) => called!(u32, |old, b, _| both(old, b, half_sum::<F16>)),
+        (".min", F16x2) => called!(u32, |old, b, _| both(old, b, half_extremum::<F16, false>)),
+        (".max", F16x2) => called!(u32, |old, b, _| both(old, b, half_extremum::<F16, true>)),
+        (".add", Bf16x2) => called!(u32, |old, b, _| both(old, b, half_sum::<Bf16>)),
+        (".min", Bf16x2) => called!(u32, |old, b, _| both(old, b, half_extremum::<Bf16, false>)),
+        (".max", Bf16x2) => called!(u32, |old, b, _| both(old, b, half_extremum::<Bf16, true>)),
         _ => return None,
     })
 }
 
-/// A 16-bit floating point number.
-trait Half: Lane<Raw = u32> {
+/// A 16-bit floating-point number.
+trait Half {
     fn widen(bits: u32) -> f32;
     fn narrow(value: f32) -> u32;
 }
 
-impl Half for F16 {
-    fn widen(bits: u32) -> f32 {
-        half::f16::from_bits(bits as u16).to_f32()
-    }
+macro_rules! halves {
+    ($($T:ident)*) => {$(
+        impl Half for $T {
+            fn widen(bits: u32) -> f32 {
+                $T(bits as u16).to_f32()
+            }
 
-    fn narrow(value: f32) -> u32 {
-        if value.is_nan() { 0x7fff } else { u32::from(half::f16::from_f32(value).to_bits()) }
-    }
+            fn narrow(value: f32) -> u32 {
+                $T::nearest(value).0.into()
+            }
+        }
+    )*};
 }
 
-impl Half for Bf16 {
-    fn widen(bits: u32) -> f32 {
-        half::bf16::from_bits(bits as u16).to_f32()
-    }
-
-    fn narrow(value: f32) -> u32 {
-        if value.is_nan() { 0x7fff } else { u32::from(half::bf16::from_f32(value).to_bits()) }
-    }
-}
+halves!(F16 Bf16);
 
 fn half_sum<T: Half>(a: u32, b: u32) -> u32 {
     T::narrow(T::widen(a) + T::widen(b))

@@ -1,12 +1,11 @@
 //! `bfi`: a field of bits put into another operand.
 
-use std::hint::select_unpredictable as select;
-
-use crate::base::ir::{Element, Value, Writer};
+use crate::arith::{Arith, U32, bits};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
+use crate::isa::emit;
 use crate::isa::emit::by_type;
-use crate::isa::{emit, form};
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Extremes, Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
@@ -31,47 +30,17 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     l.expect_at_most(3, 255)?;
     l.expect_at_most(4, 255)?;
-    let inserted = by_type!(ty, T: B32 B64 => shape::quaternary(|a: T, b: T, position: u32, length: u32| {
+    let inserted = by_type!(ty, T: B32 B64 => shape::lanes(function!(|a: T, b: T, position: u32, length: u32| -> T {
         let (position, length) = (byte(T::BITS, position), byte(T::BITS, length));
-        let mask: T = select(length < T::BITS, (1 << (length & (T::BITS - 1))) - 1, T::MAX);
-        let shift = position & (T::BITS - 1);
-        let mask = select(position < T::BITS, mask << shift, 0);
-        (b & !mask) | ((a << shift) & mask)
-    }))
-    .form(insert);
+        let mask = bits::shl(bits::lowest::<_, T>(length), position);
+        (b & !mask) | (bits::shl(a, position) & mask)
+    })));
     emit::lanes(l, inserted, 0, ty, &[ty, ty, ScalarType::U32, ScalarType::U32])
-}
-
-/// Writes the native code.
-fn insert(w: &mut Writer, _: u16, x: &[Value]) -> Value {
-    let element = x[0].element();
-    let bits = u64::from(element.bits());
-    let [position, length] = [&x[2], &x[3]].map(|x| form_of_byte(w, bits, x));
-    let one = Value::integer(element, 1);
-    let above = form::shift(w, "shl", &[one, length.clone()]);
-    // Without a bit above the field, these are all.
-    let mask = w.sub_with(&above, 1);
-    let mask = form::shift(w, "shl", &[mask, position.clone()]);
-    let moved = form::shift(w, "shl", &[x[0].clone(), position]);
-    let field = w.and(&moved, &mask);
-    let others = w.xor_with(&mask, u64::MAX);
-    let others = w.and(&x[1], &others);
-    w.or(&field, &others)
-}
-
-/// As [`byte`].
-pub(super) fn form_of_byte(w: &mut Writer, width: u64, x: &Value) -> Value {
-    if width == 32 {
-        w.and_with(x, 0xff)
-    } else {
-        let most = Value::integer(Element::I32, 0xff);
-        w.intrinsic("umin", &[x, &most])
-    }
 }
 
 /// A position or a length: of forms of 32 bits the low eight bits count, of forms of 64 bits all, as on an H200.
 #[inline(always)]
-pub(super) fn byte(width: u32, value: u32) -> u32 {
+pub(super) fn byte<A: Arith>(width: u32, value: U32<A>) -> U32<A> {
     if width == 32 { value & 0xff } else { value.min(0xff) }
 }
 

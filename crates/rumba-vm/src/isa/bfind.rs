@@ -2,10 +2,10 @@
 //!
 //! With `.shiftamt`, the shift that would bring that bit to the top.
 
-use std::hint::select_unpredictable as select;
-
+use crate::arith::{Arith, Integer, U32, V, select};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
 use crate::isa::emit::by_type;
 use crate::lower::error::LowerError;
@@ -31,25 +31,23 @@ pub(super) static BFIND: Instruction = Instruction {
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     let find = if m.has(".shiftamt") {
-        by_type!(ty, T: U32 U64 S32 S64 => shape::unary(|a: T| {
-            let zeros = without_sign!(a, T).leading_zeros();
-            select(zeros == T::BITS, u32::MAX, zeros)
-        }))
+        by_type!(ty, T: U32 U64 S32 S64 => shape::lanes(function!(|a: T| -> u32 {
+            let zeros = without_sign(a).leading_zeros().cast::<u32>();
+            select(zeros.eq(T::BITS), u32::MAX, zeros)
+        })))
     } else {
-        by_type!(ty, T: U32 U64 S32 S64 => shape::unary(|a: T| {
-            (T::BITS - 1).wrapping_sub(without_sign!(a, T).leading_zeros())
-        }))
+        by_type!(ty, T: U32 U64 S32 S64 => shape::lanes(function!(|a: T| -> u32 {
+            U32::from(T::BITS - 1) - without_sign(a).leading_zeros().cast::<u32>()
+        })))
     };
     emit::lanes(l, find, 0, ScalarType::U32, &[ty])
 }
 
 /// A number whose highest one is the highest bit of `a` that differs from its sign.
-macro_rules! without_sign {
-    ($a:ident, $T:ty) => {
-        $a ^ if <$T>::MIN == 0 { 0 } else { $a >> (<$T>::BITS - 1) }
-    };
+#[inline(always)]
+fn without_sign<A: Arith, T: Integer>(a: V<A, T>) -> V<A, T> {
+    if T::IS_SIGNED { a ^ (a >> (T::BITS - 1)) } else { a }
 }
-use without_sign;
 
 #[cfg(test)]
 mod tests {

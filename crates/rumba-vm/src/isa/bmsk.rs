@@ -1,7 +1,9 @@
 //! `bmsk`: a mask of ones with a start position and a width.
 
+use crate::arith::{Arith, U32, bits};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
@@ -27,16 +29,16 @@ pub(super) static BMSK: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mask = if m.get("mode") == Some(".clamp") {
-        shape::binary(|a: u32, b: u32| mask(a.min(32), b.min(32)))
+        shape::lanes(function!(|a: u32, b: u32| -> u32 { mask(a, b) }))
     } else {
-        shape::binary(|a: u32, b: u32| mask(a & 31, b & 31))
+        shape::lanes(function!(|a: u32, b: u32| -> u32 { mask(a & 31, b & 31) }))
     };
     emit::lanes(l, mask, 0, ScalarType::B32, &[ScalarType::U32, ScalarType::U32])
 }
 
 #[inline(always)]
-fn mask(position: u32, length: u32) -> u32 {
-    (((1_u64 << length) - 1) << position) as u32
+fn mask<A: Arith>(position: U32<A>, length: U32<A>) -> U32<A> {
+    bits::shl(bits::lowest(length), position)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `brev`: the bits in reverse order.
 
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
 use crate::isa::emit::by_type;
 use crate::lower::error::LowerError;
@@ -24,8 +25,7 @@ pub(super) static BREV: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let reverse = by_type!(ty, T: B32 B64 => shape::unary(|a: T| a.reverse_bits()))
-        .form(|w, _, x| w.intrinsic("bitreverse", &[&x[0]]));
+    let reverse = by_type!(ty, T: B32 B64 => shape::lanes(function!(|a: T| -> T { a.reverse_bits() })));
     emit::lanes(l, reverse, 0, ty, &[ty])
 }
 

@@ -6,9 +6,9 @@
 
 use rumba_ptx::ast::{self, OperandKind};
 
-use crate::base::ir::Element;
 use crate::base::lanes::lanes_of;
 use crate::base::types::ScalarType;
+use crate::exec::shape::function;
 use crate::exec::{control, shape};
 use crate::isa::{memory, native};
 use crate::lower::error::LowerError;
@@ -52,10 +52,8 @@ impl<'m> Lowering<'m> {
     fn copy_slot(&mut self, to: VReg, from: VReg) {
         let handlers = match (self.class(from), self.class(to)) {
             (Class::W32, Class::W32) => memory::copy(Class::W32),
-            (Class::W32, _) => {
-                shape::unary(|value: u32| u64::from(value)).form(|w, _, x| w.extended(&x[0], Element::I64))
-            }
-            (_, Class::W32) => shape::unary(|value: u64| value as u32).form(|_, _, x| x[0].clone()),
+            (Class::W32, _) => shape::lanes(function!(|value: u32| -> u64 { value.cast() })),
+            (_, Class::W32) => shape::lanes(function!(|value: u64| -> u32 { value.cast() })),
             _ => memory::copy(Class::W64),
         };
         self.emit(VirtualOp::unary(handlers, to, from));
@@ -176,7 +174,7 @@ impl<'m> Lowering<'m> {
         let transfer = self.transfer(slot);
         if let VReg::Predicate(_) = to {
             let zero = self.constant(ScalarType::U64, 0);
-            let test = shape::compare(|a: u64, b: u64| a != b);
+            let test = shape::test(function!(|a: u64, b: u64| -> bool { a.ne(b) }));
             self.emit(VirtualOp::binary(test, to, transfer, zero));
         } else {
             self.copy_slot(to, transfer);

@@ -12,6 +12,7 @@ use crate::exec::group_sync::Bytes;
 use crate::exec::memory::Space;
 use crate::exec::range::{Range, range};
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::matrix::operands;
 use crate::isa::mbarrier::{count, update};
 use crate::isa::memory;
@@ -108,7 +109,7 @@ fn lower_try_cancel(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerEr
 fn first_ctaid(l: &mut Lowering<'_>, dst: VReg, answer: VReg, axis: usize) {
     if axis == 3 {
         let zero = l.constant(ScalarType::B32, 0);
-        l.emit(VirtualOp::unary(shape::unary(|value: u32| value), dst, zero));
+        l.emit(VirtualOp::unary(shape::lanes(function!(|value: u32| -> u32 { value })), dst, zero));
         return;
     }
     l.emit(VirtualOp { imm: axis as u64, ..VirtualOp::unary(Handlers::same(get_first_ctaid), dst, answer) });

@@ -2,6 +2,7 @@
 
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
 use crate::isa::emit::by_type;
 use crate::lower::error::LowerError;
@@ -25,8 +26,7 @@ pub(super) static CLZ: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let count = by_type!(ty, T: B32 B64 => shape::unary(|a: T| a.leading_zeros()))
-        .form(|w, _, x| w.intrinsic_with("ctlz", &[&x[0]], "i1 false"));
+    let count = by_type!(ty, T: B32 B64 => shape::lanes(function!(|a: T| -> u32 { a.leading_zeros().cast() })));
     emit::lanes(l, count, 0, ScalarType::U32, &[ty])
 }
 

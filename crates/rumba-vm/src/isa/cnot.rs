@@ -1,6 +1,7 @@
 //! `cnot`: logical complement: 1 for 0, and 0 for anything else.
 
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
 use crate::isa::emit::by_type;
 use crate::lower::error::LowerError;
@@ -24,10 +25,7 @@ pub(super) static CNOT: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let complement = by_type!(ty, T: B16 B32 B64 => shape::unary(|a: T| T::from(a == 0))).form(|w, _, x| {
-        let zero = w.compare_with("icmp eq", &x[0], 0);
-        w.convert("zext", &zero, x[0].element())
-    });
+    let complement = by_type!(ty, T: B16 B32 B64 => shape::lanes(function!(|a: T| -> T { a.eq(0).to_integer() })));
     emit::lanes(l, complement, 0, ty, &[ty])
 }
 

@@ -1,19 +1,18 @@
 //! Comparisons, shared by `setp` and `set`.
 
-use crate::base::ir::{Form, Value, Writer};
+use crate::arith::float::{Mode, flush};
+use crate::arith::{Arith, U32};
 use crate::base::types::ScalarType;
-use crate::exec::lane::{Bf16, F16, Lane, Pair};
+use crate::exec::lane::{Bf16, F16};
 use crate::exec::shape;
+use crate::exec::shape::{function, half};
+use crate::isa::emit;
 use crate::isa::emit::by_type;
-use crate::isa::float::flush;
-use crate::isa::half::Half;
-use crate::isa::{emit, form};
 use crate::lower::error::LowerError;
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::VReg;
-use crate::machine::op::{Handlers, MaskForm, OpKind, Pc};
-use crate::machine::warp::Warp;
+use crate::machine::op::Handlers;
 
 /// A comparison of two operands.
 #[derive(Clone, Copy)]
@@ -72,8 +71,7 @@ impl Comparison {
         let ftz = m.has(".ftz");
         let handlers = if integer { compare_integers(basic, ty)? } else { compare_floats(basic, ty, ftz)? };
         let upper = match ty {
-            ScalarType::F16x2 => compare_upper::<F16>(basic, ftz),
-            ScalarType::Bf16x2 => compare_upper::<Bf16>(basic, ftz),
+            ScalarType::F16x2 | ScalarType::Bf16x2 => compare_upper(basic, ty, ftz),
             _ => handlers,
         };
         Ok(Self { ty, handlers, swapped, negated, upper })
@@ -123,20 +121,19 @@ pub fn combine(
         None => (first, false),
     };
     let handlers = match m.get("BoolOp") {
-        None => combined_by::<{ Operator::None as u8 }>(|w, extra, [a, _]| complement(w, extra & 1, a)),
-        Some(_) => m.choose(
-            "BoolOp",
-            &[
-                (".and", combined_by::<{ Operator::And as u8 }>(|w, extra, x| native(w, "and", extra, x))),
-                (".or", combined_by::<{ Operator::Or as u8 }>(|w, extra, x| native(w, "or", extra, x))),
-                (".xor", combined_by::<{ Operator::Xor as u8 }>(|w, extra, x| native(w, "xor", extra, x))),
-            ],
-        )?,
+        None => shape::masks(function!(extra; |a: u32, _b: u32| -> u32 { complement(extra & 1, a) })),
+        Some(_) => {
+            let and = function!(extra; |a: u32, b: u32| -> u32 { complement(extra & 1, a) & complement(extra & 2, b) });
+            let or = function!(extra; |a: u32, b: u32| -> u32 { complement(extra & 1, a) | complement(extra & 2, b) });
+            let xor = function!(extra; |a: u32, b: u32| -> u32 { complement(extra & 1, a) ^ complement(extra & 2, b) });
+            m.choose("BoolOp", &[(".and", shape::masks(and)), (".or", shape::masks(or)), (".xor", shape::masks(xor))])?
+        }
     };
     // `c` may be `p` or `q`: it is kept where one combination would overwrite it before the other reads it.
     let c = if p != VReg::None && q != VReg::None && (c == p || c == q) {
         let copy = l.scratch(ScalarType::Pred);
-        emit::emit(l, shape::predicates(|a, _| a, |_, _, [a, _]| a.clone()), 0, copy, [c, c, VReg::None, VReg::None]);
+        let whole = shape::masks(function!(|a: u32, _b: u32| -> u32 { a }));
+        emit::emit(l, whole, 0, copy, [c, c, VReg::None, VReg::None]);
         copy
     } else {
         c
@@ -152,43 +149,10 @@ pub fn combine(
     Ok(())
 }
 
-enum Operator {
-    None,
-    And,
-    Or,
-    Xor,
-}
-
-/// The handlers of [`combined`], and what native code does instead.
-fn combined_by<const OPERATOR: u8>(form: MaskForm) -> Handlers {
-    Handlers::same(combined::<OPERATOR>).with_kind(OpKind::Masks { form })
-}
-
-fn native(w: &mut Writer, operation: &str, extra: u16, [a, b]: [&Value; 2]) -> Value {
-    let (a, b) = (complement(w, extra & 1, a), complement(w, extra & 2, b));
-    w.binary(operation, &a, &b)
-}
-
-fn complement(w: &mut Writer, negates: u16, mask: &Value) -> Value {
-    if negates == 0 { mask.clone() } else { w.binary_with("xor", mask, u64::MAX) }
-}
-
-/// `dst = a op b`; `extra` bit 0 negates `a`, bit 1 `b`.
-unsafe fn combined<const OPERATOR: u8>(warp: &mut Warp, pc: Pc) -> Pc {
-    let negate = |mask: u32, bit: u16| if pc.extra & bit != 0 { !mask } else { mask };
-    // SAFETY: the caller promises that the operation's predicates are good.
-    unsafe {
-        let a = negate(warp.predicate(pc.a), 1);
-        let b = negate(warp.predicate(pc.b), 2);
-        let mask = match OPERATOR {
-            x if x == Operator::And as u8 => a & b,
-            x if x == Operator::Or as u8 => a | b,
-            x if x == Operator::Xor as u8 => a ^ b,
-            _ => a,
-        };
-        warp.set_predicate(pc.dst, mask);
-    }
-    pc.next()
+/// A mask, or its complement.
+#[inline(always)]
+fn complement<A: Arith>(negates: u16, mask: U32<A>) -> U32<A> {
+    if negates == 0 { mask } else { !mask }
 }
 
 fn is_float(ty: ScalarType) -> bool {
@@ -198,101 +162,69 @@ fn is_float(ty: ScalarType) -> bool {
 fn compare_integers(basic: Basic, ty: ScalarType) -> Result<Handlers, LowerError> {
     Ok(match basic {
         Basic::Equal => match ty.bits() {
-            16 => shape::compare(|a: u16, b: u16| a == b),
-            32 => shape::compare(|a: u32, b: u32| a == b),
-            _ => shape::compare(|a: u64, b: u64| a == b),
-        }
-        .form(|w, _, x| w.compare("icmp eq", &x[0], &x[1])),
-        _ => {
-            let less = by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::compare(|a: T, b: T| a < b));
-            if ty.is_signed() {
-                less.form(|w, _, x| w.compare("icmp slt", &x[0], &x[1]))
-            } else {
-                less.form(|w, _, x| w.compare("icmp ult", &x[0], &x[1]))
-            }
-        }
+            16 => shape::test(function!(|a: u16, b: u16| -> bool { a.eq(b) })),
+            32 => shape::test(function!(|a: u32, b: u32| -> bool { a.eq(b) })),
+            _ => shape::test(function!(|a: u64, b: u64| -> bool { a.eq(b) })),
+        },
+        _ => by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::test(function!(|a: T, b: T| -> bool { a.lt(b) }))),
     })
+}
+
+/// The handlers of a comparison of floating-point numbers, to which an expression converts operands of a type:
+/// `compare!(basic, |x: type| expression)`.
+macro_rules! compare {
+    ($basic:expr, |$x:ident: $T:ty| $number:expr) => {{
+        macro_rules! test {
+            ($a:ident, $b:ident, $result:expr) => {
+                shape::test(function!(|a: $T, b: $T| -> bool {
+                    let $a = {
+                        let $x = a;
+                        $number
+                    };
+                    let $b = {
+                        let $x = b;
+                        $number
+                    };
+                    $result
+                }))
+            };
+        }
+        match $basic {
+            Basic::Equal => test!(a, b, a.eq(b)),
+            Basic::Less => test!(a, b, a.lt(b)),
+            Basic::LessOrEqual => test!(a, b, a.le(b)),
+            Basic::Apart => test!(a, b, a.lt(b) | b.lt(a)),
+            Basic::Ordered => test!(a, b, !(a.is_nan() | b.is_nan())),
+        }
+    }};
 }
 
 fn compare_floats(basic: Basic, ty: ScalarType, ftz: bool) -> Result<Handlers, LowerError> {
     Ok(match (ty, ftz) {
-        (ScalarType::F32, false) => compare(basic, |a: f32| a).form(form_of_floats(basic)),
-        (ScalarType::F32, true) => compare(basic, flush).form(flushed_form(basic)),
-        (ScalarType::F64, _) => compare(basic, |a: f64| a).form(form_of_floats(basic)),
-        (ScalarType::F16, false) => compare(basic, |a: F16| a.widen()).form(form_of_halves::<false>(basic)),
-        (ScalarType::F16, true) => compare(basic, flush_half::<F16>),
-        (ScalarType::Bf16, false) => compare(basic, |a: Bf16| a.widen()).form(form_of_halves::<true>(basic)),
-        (ScalarType::Bf16, true) => compare(basic, flush_half::<Bf16>),
-        (ScalarType::F16x2, false) => compare(basic, |a: Pair<F16>| a.0.widen()),
-        (ScalarType::F16x2, true) => compare(basic, |a: Pair<F16>| flush_half(a.0)),
-        (ScalarType::Bf16x2, false) => compare(basic, |a: Pair<Bf16>| a.0.widen()),
-        (ScalarType::Bf16x2, true) => compare(basic, |a: Pair<Bf16>| flush_half(a.0)),
+        (ScalarType::F32, false) => compare!(basic, |x: f32| x),
+        (ScalarType::F32, true) => compare!(basic, |x: f32| flush(x)),
+        (ScalarType::F64, _) => compare!(basic, |x: f64| x),
+        (ScalarType::F16, false) => compare!(basic, |x: F16| x.single()),
+        (ScalarType::F16, true) => compare!(basic, |x: F16| x.input(FTZ)),
+        (ScalarType::Bf16, false) => compare!(basic, |x: Bf16| x.single()),
+        (ScalarType::Bf16, true) => compare!(basic, |x: Bf16| x.input(FTZ)),
+        (ScalarType::F16x2, false) => compare!(basic, |x: u32| half::<_, F16>(x, false).single()),
+        (ScalarType::F16x2, true) => compare!(basic, |x: u32| half::<_, F16>(x, false).input(FTZ)),
+        (ScalarType::Bf16x2, false) => compare!(basic, |x: u32| half::<_, Bf16>(x, false).single()),
+        (ScalarType::Bf16x2, true) => compare!(basic, |x: u32| half::<_, Bf16>(x, false).input(FTZ)),
         (other, _) => return Err(emit::no_such(other)),
     })
 }
 
-fn flushed_form(basic: Basic) -> Form {
-    fn flushed(w: &mut Writer, comparison: &str, x: &[Value]) -> Value {
-        let [a, b] = [&x[0], &x[1]].map(|x| form::flush(w, x));
-        w.compare(comparison, &a, &b)
-    }
-    match basic {
-        Basic::Equal => |w, _, x| flushed(w, "fcmp oeq", x),
-        Basic::Less => |w, _, x| flushed(w, "fcmp olt", x),
-        Basic::LessOrEqual => |w, _, x| flushed(w, "fcmp ole", x),
-        Basic::Apart => |w, _, x| flushed(w, "fcmp one", x),
-        Basic::Ordered => |w, _, x| flushed(w, "fcmp ord", x),
+/// The handlers for the upper halves of a packed type.
+fn compare_upper(basic: Basic, ty: ScalarType, ftz: bool) -> Handlers {
+    match (ty, ftz) {
+        (ScalarType::F16x2, false) => compare!(basic, |x: u32| half::<_, F16>(x, true).single()),
+        (ScalarType::F16x2, true) => compare!(basic, |x: u32| half::<_, F16>(x, true).input(FTZ)),
+        (_, false) => compare!(basic, |x: u32| half::<_, Bf16>(x, true).single()),
+        (_, true) => compare!(basic, |x: u32| half::<_, Bf16>(x, true).input(FTZ)),
     }
 }
 
-fn form_of_halves<const BF16: bool>(basic: Basic) -> Form {
-    fn widened<const BF16: bool>(w: &mut Writer, comparison: &str, x: &[Value]) -> Value {
-        let [a, b] = [&x[0], &x[1]].map(|x| form::Half::of(BF16).widen(w, x));
-        w.compare(comparison, &a, &b)
-    }
-    match basic {
-        Basic::Equal => |w, _, x| widened::<BF16>(w, "fcmp oeq", x),
-        Basic::Less => |w, _, x| widened::<BF16>(w, "fcmp olt", x),
-        Basic::LessOrEqual => |w, _, x| widened::<BF16>(w, "fcmp ole", x),
-        Basic::Apart => |w, _, x| widened::<BF16>(w, "fcmp one", x),
-        Basic::Ordered => |w, _, x| widened::<BF16>(w, "fcmp ord", x),
-    }
-}
-
-fn form_of_floats(basic: Basic) -> Form {
-    match basic {
-        Basic::Equal => |w, _, x| w.compare("fcmp oeq", &x[0], &x[1]),
-        Basic::Less => |w, _, x| w.compare("fcmp olt", &x[0], &x[1]),
-        Basic::LessOrEqual => |w, _, x| w.compare("fcmp ole", &x[0], &x[1]),
-        Basic::Apart => |w, _, x| w.compare("fcmp one", &x[0], &x[1]),
-        Basic::Ordered => |w, _, x| w.compare("fcmp ord", &x[0], &x[1]),
-    }
-}
-
-fn compare_upper<T: Half>(basic: Basic, ftz: bool) -> Handlers {
-    if ftz { compare(basic, |a: Pair<T>| flush_half(a.1)) } else { compare(basic, |a: Pair<T>| a.1.widen()) }
-}
-
-#[inline(always)]
-fn flush_half<T: Half>(a: T) -> f32 {
-    a.input(crate::isa::float::Mode(crate::isa::float::Mode::FTZ))
-}
-
-/// The handlers of a comparison of floating point numbers, after a conversion.
-fn compare<A: Lane, N: PartialOrd + Copy, F: Fn(A) -> N + Copy + 'static>(basic: Basic, number: F) -> Handlers {
-    match basic {
-        Basic::Equal => shape::compare(move |a: A, b: A| number(a) == number(b)),
-        Basic::Less => shape::compare(move |a: A, b: A| number(a) < number(b)),
-        Basic::LessOrEqual => shape::compare(move |a: A, b: A| number(a) <= number(b)),
-        Basic::Apart => shape::compare(move |a: A, b: A| {
-            let (a, b) = (number(a), number(b));
-            (a < b) | (b < a)
-        }),
-        // Only NaN is not equal to itself.
-        Basic::Ordered => shape::compare(move |a: A, b: A| {
-            let (a, b) = (number(a), number(b));
-            #[allow(clippy::eq_op, reason = "this is the test for NaN that every format has")]
-            ((a == a) & (b == b))
-        }),
-    }
-}
+/// The mode of operands that are flushed.
+const FTZ: Mode = Mode(Mode::FTZ);

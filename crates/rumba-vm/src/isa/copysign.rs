@@ -1,6 +1,7 @@
 //! `copysign`: the second operand with the sign of the first.
 
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
 use crate::isa::emit::by_type;
 use crate::lower::error::LowerError;
@@ -24,8 +25,7 @@ pub(super) static COPYSIGN: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let copy = by_type!(ty, T: F32 F64 => shape::binary(|a: T, b: T| b.copysign(a)))
-        .form(|w, _, x| w.intrinsic("copysign", &[&x[1], &x[0]]));
+    let copy = by_type!(ty, T: F32 F64 => shape::lanes(function!(|a: T, b: T| -> T { b.copysign(a) })));
     emit::lanes(l, copy, 0, ty, &[ty, ty])
 }
 

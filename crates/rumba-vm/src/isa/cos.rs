@@ -1,9 +1,11 @@
 //! `cos`: cosine of an angle in radians, rounded from `f64` here.
 
+use crate::arith::float::Mode;
+use crate::arith::math;
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
-use crate::isa::float::{Mode, by_mode};
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction};
 use crate::lower::lowering::Lowering;
@@ -22,17 +24,13 @@ pub(super) static COS: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use crate::isa::{form, math};
-
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let mode = Mode::of(m);
-    let function = by_mode!(
+    let mode = emit::mode(m);
+    let function = shape::by_mode(
         mode,
-        M => shape::unary(|a: f32| M.output(math::cos(M.input(a)))).form(|w, mode, x| {
-            let a = form::input(w, mode, &x[0]);
-            let value = math::form_of_circular(w, &a, 1);
-            form::output(w, mode, &value)
-        })
+        function!(mode; |a: f32| -> f32 {
+            Mode(mode).output(math::cos(Mode(mode).input(a)))
+        }),
     );
     emit::lanes(l, function, mode.0, ScalarType::F32, &[ScalarType::F32])
 }

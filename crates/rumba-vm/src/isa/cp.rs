@@ -10,6 +10,7 @@ use crate::exec::group_sync::Bytes;
 use crate::exec::memory::{Addresses, Flat, Shared, Space, scattered};
 use crate::exec::range::{Range, observe_range, range, translate};
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::mbarrier::{choose_arrival, count, objects, update};
 use crate::isa::memory;
 use crate::isa::tensor;
@@ -145,7 +146,7 @@ pub(super) fn whole_address(l: &mut Lowering<'_>, index: usize, space: Space) ->
     }
     let sum = l.scratch(ScalarType::U64);
     let offset = l.constant(ScalarType::U64, u128::from(address.offset.cast_unsigned()));
-    let add = shape::binary(|a: u64, b: u64| a.wrapping_add(b));
+    let add = shape::lanes(function!(|a: u64, b: u64| -> u64 { a + b }));
     l.emit(VirtualOp::binary(add, sum, address.base, offset));
     Ok(sum)
 }

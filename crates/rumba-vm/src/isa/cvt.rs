@@ -2,18 +2,15 @@
 //!
 //! A conversion to an integer clamps to its range, with or without `.sat`.
 
-use std::hint::select_unpredictable as select;
-use std::marker::PhantomData;
-
-use crate::base::ir::{Element, Value, Writer};
+use crate::arith::float::{Mode, flush, propagate, saturate, to_odd_f32};
+use crate::arith::half::Half;
+use crate::arith::{Arith, Bool, F32, F64, U32, V, half, select};
 use crate::base::types::ScalarType;
-use crate::exec::lane::{Bf16, F16, Lane, Pair};
+use crate::exec::lane::{Bf16, F16, Lane};
 use crate::exec::shape;
-use crate::exec::shape::Scalar;
+use crate::exec::shape::{by_extra, function, pack};
 use crate::isa::emit;
 use crate::isa::emit::by_type;
-use crate::isa::float::{Mode, canonical, flush, propagate, saturate_f64, to_odd_f32};
-use crate::isa::half::Half;
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Carries, Form, Instruction, Names, Undefined};
@@ -43,7 +40,7 @@ pub(super) static CVT: Instruction = Instruction {
                 .rnd = { .rn, .rz };
                 .htype = { .f16, .bf16 };
             ",
-            lower: to_half,
+            lower: to_one_half,
         },
         Form {
             syntax: "
@@ -55,14 +52,14 @@ pub(super) static CVT: Instruction = Instruction {
         },
         Form {
             syntax: "cvt.rna{.satfinite}.tf32.f32  d, a;",
-            lower: |l, m| to_tf32(l, m, shape::unary_with(tf32_away)),
+            lower: |l, m| to_tf32(l, m, shape::lanes(function!(flags; |x: f32| -> u32 { tf32_away(flags, x) }))),
         },
         Form {
             syntax: "
                 cvt.rnd{.relu}{.satfinite}.tf32.f32  d, a;
                 .rnd = { .rn, .rz };
             ",
-            lower: |l, m| to_tf32(l, m, shape::unary_with(tf32)),
+            lower: |l, m| to_tf32(l, m, shape::lanes(function!(flags; |x: f32| -> u32 { tf32(flags, x) }))),
         },
         Form {
             syntax: "
@@ -142,18 +139,13 @@ pub(super) static CVT: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use crate::isa::cvt_integer::by_rounding;
-use crate::isa::{cvt_integer, cvt_small, cvt_stochastic, form};
+use crate::isa::{cvt_integer, cvt_small, cvt_stochastic};
 
-fn to_half(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+fn to_one_half(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("htype")?;
     let handlers = match ty {
-        ScalarType::F16 => shape::unary_with(finite_half::<F16>),
-        _ => shape::unary_with(finite_half::<Bf16>),
-    };
-    let handlers = match ty {
-        ScalarType::F16 => handlers.form(form_of_half::<false>),
-        _ => handlers.form(form_of_half::<true>),
+        ScalarType::F16 => shape::lanes(function!(flags; |a: f32| -> F16 { finite_half(flags, a) })),
+        _ => shape::lanes(function!(flags; |a: f32| -> Bf16 { finite_half(flags, a) })),
     };
     emit::lanes(l, handlers, flags(m), ty, &[ScalarType::F32])
 }
@@ -161,45 +153,17 @@ fn to_half(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 fn to_halves(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("h2type")?;
     // The first source becomes the upper half.
+    let f16 = function!(flags; |a: f32, b: f32| -> u32 {
+        pack::<_, F16>(finite_half(flags, b), finite_half(flags, a))
+    });
+    let bf16 = function!(flags; |a: f32, b: f32| -> u32 {
+        pack::<_, Bf16>(finite_half(flags, b), finite_half(flags, a))
+    });
     let handlers = match ty {
-        ScalarType::F16x2 if flags(m) == 0 => shape::binary(|a: f32, b: f32| Pair(F16::nearest(b), F16::nearest(a))),
-        ScalarType::Bf16x2 if flags(m) == 0 => shape::binary(|a: f32, b: f32| Pair(Bf16::nearest(b), Bf16::nearest(a))),
-        ScalarType::F16x2 => shape::binary_with(|flags: u16, a: f32, b: f32| {
-            Pair(finite_half::<F16>(flags, b), finite_half::<F16>(flags, a))
-        }),
-        _ => shape::binary_with(|flags: u16, a: f32, b: f32| {
-            Pair(finite_half::<Bf16>(flags, b), finite_half::<Bf16>(flags, a))
-        }),
-    };
-    let handlers = match ty {
-        ScalarType::F16x2 => handlers.form(form_of_halves::<false>),
-        _ => handlers.form(form_of_halves::<true>),
+        ScalarType::F16x2 => by_extra!(flags(m), f16; 0),
+        _ => by_extra!(flags(m), bf16; 0),
     };
     emit::lanes(l, handlers, flags(m), ty, &[ScalarType::F32; 2])
-}
-
-/// As [`finite_half`].
-fn finite(w: &mut Writer, half: form::Half, flags: u16, x: &Value) -> Value {
-    let mut bits = half.round(w, flags, x);
-    if flags & SATFINITE != 0 {
-        let size = w.and_with(&bits, 0x7fff);
-        let infinity = if half == form::Half::Bf16 { 0x7f80 } else { 0x7c00 };
-        let infinite = w.compare_with("icmp eq", &size, infinity);
-        let largest = w.sub_with(&bits, 1);
-        bits = w.select(&infinite, &largest, &bits);
-    }
-    half.finish(w, flags & Mode::RELU, &bits)
-}
-
-/// Writes the native code for one half.
-fn form_of_half<const BF16: bool>(w: &mut Writer, flags: u16, x: &[Value]) -> Value {
-    finite(w, form::Half::of(BF16), flags, &x[0])
-}
-
-/// Writes the native code for two halves.
-fn form_of_halves<const BF16: bool>(w: &mut Writer, flags: u16, x: &[Value]) -> Value {
-    let [high, low] = [&x[0], &x[1]].map(|x| finite(w, form::Half::of(BF16), flags, x));
-    form::packed(w, &low, &high)
 }
 
 fn to_tf32(l: &mut Lowering<'_>, m: &Matched<'_>, handlers: Handlers) -> Result<(), LowerError> {
@@ -220,52 +184,51 @@ pub(super) const SATFINITE: u16 = 32;
 
 /// The modifiers as bits of `extra`.
 pub(super) fn flags(m: &Matched<'_>) -> u16 {
-    Mode::of(m).0 | if m.has(".satfinite") { SATFINITE } else { 0 }
+    emit::mode(m).0 | if m.has(".satfinite") { SATFINITE } else { 0 }
 }
 
 /// A half, rounded, with `.satfinite` (no infinities) and `.relu` (no negative numbers).
 #[inline(always)]
-fn finite_half<T: Half>(flags: u16, x: f32) -> T {
-    let r = T::round(Mode(flags), x);
-    let infinite = r.widen().abs() == f32::INFINITY;
+fn finite_half<A: Arith, T: Half>(flags: u16, x: F32<A>) -> V<A, T> {
+    let bits = half::round::<A, T>(Mode(flags), x).bits();
+    let infinite = Bool::from(flags & SATFINITE != 0) & (bits & 0x7fff).eq(T::INFINITY);
     // The largest finite number lies just below infinity.
-    let largest = T::from_bits(r.to_bits().wrapping_sub(1));
-    let r = select(infinite & (flags & SATFINITE != 0), largest, r);
-    r.finish(Mode(flags & Mode::RELU))
+    let bits = select(infinite, bits - 1, bits);
+    bits.reinterpret::<T>().finish(Mode(flags & Mode::RELU))
 }
 
 /// `f32` with 10 fraction bits, rounded to nearest, ties away from zero.
 ///
 /// NaN is merely cut short, and `.satfinite` steps down from it as from infinity, as on an H200.
 #[inline(always)]
-fn tf32_away(flags: u16, x: f32) -> u32 {
+fn tf32_away<A: Arith>(flags: u16, x: F32<A>) -> U32<A> {
     let bits = x.to_bits();
-    let rounded = select(x.is_nan(), bits, bits.wrapping_add(0x1000)) & !0x1fff;
+    let rounded = select(x.is_nan(), bits, bits + 0x1000) & !0x1fff;
     finite_tf32(flags, rounded)
 }
 
 /// `f32` with 10 fraction bits, rounded to nearest even or towards zero.
 #[inline(always)]
-fn tf32(flags: u16, x: f32) -> u32 {
+fn tf32<A: Arith>(flags: u16, x: F32<A>) -> U32<A> {
     let bits = x.to_bits();
-    let nearest = bits.wrapping_add(0xfff).wrapping_add(bits >> 13 & 1);
+    let nearest = bits + 0xfff + (bits >> 13 & 1);
     let rounded = select(Mode(flags).is_nearest(), nearest, bits) & !0x1fff;
     let r = finite_tf32(flags, rounded);
-    let r = select((flags & Mode::RELU != 0) & (x <= 0.0), 0, r);
+    let r = select(Bool::from(flags & Mode::RELU != 0) & x.le(0.0), 0, r);
     select(x.is_nan(), 0x7fff_e000, r)
 }
 
 #[inline(always)]
-fn finite_tf32(flags: u16, rounded: u32) -> u32 {
-    let beyond = rounded & 0x7fff_ffff >= 0x7f80_0000;
-    select(beyond & (flags & SATFINITE != 0), rounded.wrapping_sub(0x2000), rounded)
+fn finite_tf32<A: Arith>(flags: u16, rounded: U32<A>) -> U32<A> {
+    let beyond = (rounded & 0x7fff_ffff).ge(0x7f80_0000);
+    select(beyond & Bool::from(flags & SATFINITE != 0), rounded - 0x2000, rounded)
 }
 
 fn general(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let (to, from) = (m.ty("dtype")?, m.ty("atype")?);
     let rounding = m.get("rnd");
     let integral = rounding.is_some_and(|text| text.ends_with('i'));
-    let mode = Mode::of(m);
+    let mode = emit::mode(m);
     let wanted = match (to.is_float(), from.is_float()) {
         (false, false) => "",
         (false, true) => "an integer rounding (`.rni`, `.rzi`, `.rmi` or `.rpi`)",
@@ -308,47 +271,47 @@ fn general(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 /// A floating-point format, converted to and from `f64`, which represents every number of the format exactly.
 trait Format: Lane {
     /// The number as an operand: subnormals are flushed if the mode says so and the format is `f32`.
-    fn to_f64(self, mode: Mode) -> f64;
+    fn to_f64<A: Arith>(x: V<A, Self>, mode: Mode) -> F64<A>;
 
     /// The number rounded by the mode, as a result; NaN becomes canonical.
-    fn from_f64(mode: Mode, x: f64) -> Self;
+    fn from_f64<A: Arith>(mode: Mode, x: F64<A>) -> V<A, Self>;
 
     /// A quiet NaN with the sign and the leading fraction bits of this NaN.
-    fn of_nan(x: f64) -> Self;
+    fn of_nan<A: Arith>(x: F64<A>) -> V<A, Self>;
 }
 
 impl Format for f32 {
     #[inline(always)]
-    fn to_f64(self, mode: Mode) -> f64 {
-        let canonical = canonical(flush(self));
-        select(mode.0 & Mode::FTZ != 0, canonical, self).into()
+    fn to_f64<A: Arith>(x: F32<A>, mode: Mode) -> F64<A> {
+        select(mode.has(Mode::FTZ), flush(x).canonical(), x).widen()
     }
 
     #[inline(always)]
-    fn from_f64(mode: Mode, x: f64) -> Self {
+    fn from_f64<A: Arith>(mode: Mode, x: F64<A>) -> F32<A> {
         mode.narrow(x)
     }
 
     #[inline(always)]
-    fn of_nan(x: f64) -> Self {
+    fn of_nan<A: Arith>(x: F64<A>) -> F32<A> {
         let bits = x.to_bits();
-        Self::from_bits((bits >> 32) as u32 & 0x8000_0000 | 0x7fc0_0000 | (bits >> 29) as u32 & 0x7f_ffff)
+        let sign = (bits >> 32).cast::<u32>() & 0x8000_0000;
+        F32::from_bits(sign | 0x7fc0_0000 | ((bits >> 29).cast::<u32>() & 0x7f_ffff))
     }
 }
 
 impl Format for f64 {
     #[inline(always)]
-    fn to_f64(self, _: Mode) -> f64 {
-        self
+    fn to_f64<A: Arith>(x: F64<A>, _: Mode) -> F64<A> {
+        x
     }
 
     #[inline(always)]
-    fn from_f64(mode: Mode, x: f64) -> Self {
-        select(mode.0 & Mode::SAT != 0, saturate_f64(x), propagate(x, x, x))
+    fn from_f64<A: Arith>(mode: Mode, x: F64<A>) -> F64<A> {
+        select(mode.has(Mode::SAT), saturate(x), propagate(x, x, x))
     }
 
     #[inline(always)]
-    fn of_nan(x: f64) -> Self {
+    fn of_nan<A: Arith>(x: F64<A>) -> F64<A> {
         propagate(x, x, x)
     }
 }
@@ -357,20 +320,21 @@ macro_rules! half_formats {
     ($($half:ty)*) => {$(
         impl Format for $half {
             #[inline(always)]
-            fn to_f64(self, _: Mode) -> f64 {
-                self.widen().into()
+            fn to_f64<A: Arith>(x: V<A, Self>, _: Mode) -> F64<A> {
+                x.single().widen()
             }
 
             #[inline(always)]
-            fn from_f64(mode: Mode, x: f64) -> Self {
-                Self::round(mode, to_odd_f32(x)).finish(Mode(mode.0 & Mode::SAT))
+            fn from_f64<A: Arith>(mode: Mode, x: F64<A>) -> V<A, Self> {
+                to_half(mode, to_odd_f32(x))
             }
 
             #[inline(always)]
-            fn of_nan(x: f64) -> Self {
+            fn of_nan<A: Arith>(x: F64<A>) -> V<A, Self> {
                 let bits = x.to_bits();
-                let fraction = (bits << 12 >> (65 - Self::PRECISION)) as u16;
-                Self::from_bits((bits >> 48) as u16 & 0x8000 | Self::QUIET | fraction)
+                let fraction = (bits << 12 >> (65 - Self::PRECISION)).cast::<u16>();
+                let sign = (bits >> 48).cast::<u16>() & 0x8000;
+                (sign | Self::QUIET | fraction).reinterpret()
             }
         }
     )*};
@@ -378,149 +342,65 @@ macro_rules! half_formats {
 
 half_formats!(F16 Bf16);
 
+/// A half of an exact or round-to-odd value.
+#[inline(always)]
+pub(super) fn to_half<A: Arith, T: Half>(mode: Mode, x: F32<A>) -> V<A, T> {
+    half::round::<A, T>(mode, x).finish(Mode(mode.0 & Mode::SAT))
+}
+
+/// A conversion from `f64`, which keeps the leading bits of a NaN.
+#[inline(always)]
+fn from_double<A: Arith, T: Format>(mode: Mode, a: F64<A>) -> V<A, T> {
+    let keep = a.is_nan() & Bool::from(!mode.has(Mode::SAT));
+    select(keep, T::of_nan(a), T::from_f64(mode, a))
+}
+
 fn between_floats(to: ScalarType, from: ScalarType, mode: Mode) -> Result<Handlers, LowerError> {
     use ScalarType as S;
     let plain = mode.0 == 0;
     Ok(match (to, from) {
-        (S::F32, S::F16) if plain => shape::unary(|a: F16| canonical(a.widen())).form(widened::<false>),
-        (S::F32, S::F16) => shape::unary_with(|mode: u16, a: F16| Mode(mode).output(a.widen())).form(widened::<false>),
-        (S::F32, S::Bf16) if plain => shape::unary(|a: u32| a << 16).form(|w, _, x| w.binary_with("shl", &x[0], 16)),
-        (S::F32, S::Bf16) => shape::unary_with(|mode: u16, a: Bf16| Mode(mode).output(a.widen())).form(widened::<true>),
+        (S::F32, S::F16) => by_extra!(mode.0, function!(mode; |a: F16| -> f32 { Mode(mode).output(a.single()) }); 0),
+        (S::F32, S::Bf16) if plain => shape::lanes(function!(|a: u32| -> u32 { a << 16 })),
+        (S::F32, S::Bf16) => shape::lanes(function!(mode; |a: Bf16| -> f32 { Mode(mode).output(a.single()) })),
         // Flushing the operand is not part of a conversion to a half.
-        (S::F16, S::F32) if plain => shape::unary(F16::nearest).form(narrowed::<false>),
-        (S::F16, S::F32) => shape::lanes::<(f32,), ToHalf<F16>>().form(narrowed::<false>),
-        (S::F16, S::Bf16) => shape::lanes::<(Bf16,), ToHalf<F16>>(),
-        (S::Bf16, S::F32) if plain => shape::unary(Bf16::nearest).form(narrowed::<true>),
-        (S::Bf16, S::F32) => shape::lanes::<(f32,), ToHalf<Bf16>>().form(narrowed::<true>),
-        (S::Bf16, S::F16) => shape::lanes::<(F16,), ToHalf<Bf16>>(),
-        (S::F32, S::F64) if plain => {
-            shape::unary(|a: f64| select(a.is_nan(), f32::of_nan(a).to_bits(), (a as f32).to_bits())).form(from_double)
-        }
-        (S::F32, S::F64) => shape::lanes::<(f64,), FromDouble<f32>>().form(from_double),
-        (_, S::F64) => by_type!(to, D: F16 Bf16 => shape::lanes::<(f64,), FromDouble<D>>()),
-        (S::F64, S::F32) => {
-            shape::unary_with(|mode: u16, a: f32| f64::from_f64(Mode(mode), a.to_f64(Mode(mode)))).form(to_double)
-        }
-        (_, _) => by_type!(from, A: F16 Bf16 => shape::unary_with(|mode: u16, a: A| {
-            f64::from_f64(Mode(mode), a.to_f64(Mode(mode)))
+        (S::F16, S::F32) => by_extra!(mode.0, function!(mode; |a: f32| -> F16 { to_half(Mode(mode), a) }); 0),
+        (S::F16, S::Bf16) => shape::lanes(function!(mode; |a: Bf16| -> F16 { to_half(Mode(mode), a.single()) })),
+        (S::Bf16, S::F32) => by_extra!(mode.0, function!(mode; |a: f32| -> Bf16 { to_half(Mode(mode), a) }); 0),
+        (S::Bf16, S::F16) => shape::lanes(function!(mode; |a: F16| -> Bf16 { to_half(Mode(mode), a.single()) })),
+        (S::F32, S::F64) if plain => shape::lanes(function!(|a: f64| -> u32 {
+            select(a.is_nan(), f32::of_nan(a).to_bits(), a.narrow().to_bits())
         })),
+        (_, S::F64) => by_type!(to, D: F32 F16 Bf16 => {
+            shape::lanes(function!(mode; |a: f64| -> D { from_double(Mode(mode), a) }))
+        }),
+        (_, _) => by_type!(from, A: F32 F16 Bf16 => shape::lanes(function!(mode; |a: A| -> f64 {
+            f64::from_f64(Mode(mode), A::to_f64(a, Mode(mode)))
+        }))),
     })
-}
-
-/// Writes the native code for a half as `f32`.
-fn widened<const BF16: bool>(w: &mut Writer, mode: u16, x: &[Value]) -> Value {
-    let value = form::Half::of(BF16).widen(w, &x[0]);
-    form::output(w, mode, &value)
-}
-
-/// Writes the native code for an `f32` as a half.
-fn narrowed<const BF16: bool>(w: &mut Writer, mode: u16, x: &[Value]) -> Value {
-    let bits = form::Half::of(BF16).round(w, mode, &x[0]);
-    form::Half::of(BF16).finish(w, mode & Mode::SAT, &bits)
-}
-
-/// Writes the native code for an `f64` as `f32`.
-fn from_double(w: &mut Writer, mode: u16, x: &[Value]) -> Value {
-    let value = form::narrow(w, mode, &x[0]);
-    if mode & Mode::SAT != 0 {
-        return value;
-    }
-    let bits = w.bits_as(&x[0], Element::I64);
-    let nan = form::is_nan(w, &bits);
-    let high = w.binary_with("lshr", &bits, 32);
-    let high = w.bits_as(&high, Element::I32);
-    let sign = w.and_with(&high, 0x8000_0000);
-    let fraction = w.binary_with("lshr", &bits, 29);
-    let fraction = w.bits_as(&fraction, Element::I32);
-    let fraction = w.and_with(&fraction, 0x7f_ffff);
-    let kept = w.or(&sign, &fraction);
-    let kept = w.or_with(&kept, 0x7fc0_0000);
-    let bits = w.bits_as(&value, Element::I32);
-    let bits = w.select(&nan, &kept, &bits);
-    w.bits_as(&bits, Element::F32)
-}
-
-/// Writes the native code for an `f32` as `f64`.
-fn to_double(w: &mut Writer, mode: u16, x: &[Value]) -> Value {
-    let mut a = x[0].clone();
-    if mode & Mode::FTZ != 0 {
-        a = form::flush(w, &a);
-        a = form::canonical(w, &a);
-    }
-    let value = form::wide(w, &a);
-    if mode & Mode::SAT != 0 {
-        return form::saturate(w, &value);
-    }
-    form::propagate(w, &value, &value, &value)
-}
-
-/// A conversion to a half by way of `f32`, which has them all.
-struct ToHalf<T>(PhantomData<T>);
-
-macro_rules! to_half {
-    ($($from:ty, |$a:ident| $single:expr;)*) => {$(
-        impl<T: Half> Scalar<($from,)> for ToHalf<T> {
-            type Output = T;
-
-            #[inline(always)]
-            fn call(mode: u16, ($a,): ($from,)) -> T {
-                T::round(Mode(mode), $single).finish(Mode(mode & Mode::SAT))
-            }
-        }
-    )*};
-}
-
-to_half! {
-    f32, |a| a;
-    F16, |a| a.widen();
-    Bf16, |a| a.widen();
-}
-
-/// A conversion from `f64`, which keeps what fits of a NaN.
-struct FromDouble<T>(PhantomData<T>);
-
-impl<T: Format> Scalar<(f64,)> for FromDouble<T> {
-    type Output = T;
-
-    #[inline(always)]
-    fn call(mode: u16, (a,): (f64,)) -> T {
-        let keep = a.is_nan() & (mode & Mode::SAT == 0);
-        select(keep, T::of_nan(a), T::from_f64(Mode(mode), a))
-    }
 }
 
 /// A conversion of a format to itself: a copy, saturated or rounded to an integer.
 fn same_format(ty: ScalarType, mode: Mode, integral: bool) -> Result<Handlers, LowerError> {
     Ok(match (ty, integral) {
-        (ScalarType::F32, false) if mode.0 & !3 == 0 => shape::unary(|a: u32| a).form(|_, _, x| x[0].clone()),
-        (ScalarType::F64, false) if mode.0 & !3 == 0 => shape::unary(|a: u64| a).form(|_, _, x| x[0].clone()),
+        (ScalarType::F32, false) if mode.0 & !3 == 0 => shape::lanes(function!(|a: u32| -> u32 { a })),
+        (ScalarType::F64, false) if mode.0 & !3 == 0 => shape::lanes(function!(|a: u64| -> u64 { a })),
         (ScalarType::F32, false) => {
-            shape::unary_with(|mode: u16, a: f32| Mode(mode).output(Mode(mode).input(a))).form(|w, mode, x| {
-                let a = form::input(w, mode, &x[0]);
-                form::output(w, mode, &a)
-            })
+            shape::lanes(function!(mode; |a: f32| -> f32 { Mode(mode).output(Mode(mode).input(a)) }))
         }
-        (ScalarType::F32, true) => by_rounding!(mode, R => shape::unary_with(|mode: u16, a: f32| {
-            Mode(mode).output(cvt_integer::integral_single(R, Mode(mode).input(a)))
-        }))
-        .form(|w, mode, x| {
-            let a = form::input(w, mode, &x[0]);
-            let whole = form::integral(w, mode, &a);
-            form::output(w, mode, &whole)
-        }),
-        (ScalarType::F64, true) => by_rounding!(mode, R => shape::unary_with(|mode: u16, a: f64| {
-            f64::from_f64(Mode(mode), cvt_integer::integral(R, a))
-        }))
-        .form(|w, mode, x| {
-            let whole = form::integral(w, mode, &x[0]);
-            if mode & Mode::SAT != 0 { form::saturate(w, &whole) } else { form::propagate(w, &whole, &x[0], &x[0]) }
-        }),
-        (_, true) => by_type!(ty, T: F16 Bf16 => shape::unary_with(|mode: u16, a: T| {
-            T::from_f64(Mode(mode), cvt_integer::integral(Mode(mode), a.to_f64(Mode(mode))))
-        })),
-        (_, false) => by_type!(ty, T: F16 Bf16 F64 => shape::unary_with(|mode: u16, a: T| {
-            T::from_f64(Mode(mode), a.to_f64(Mode(mode)))
-        })),
+        (ScalarType::F32, true) => shape::by_integral(
+            mode,
+            function!(mode; |a: f32| -> f32 {
+                let mode = Mode(mode);
+                mode.output(mode.input(a).round(mode.get_rounding()))
+            }),
+        ),
+        (_, true) => by_type!(ty, T: F16 Bf16 F64 => shape::by_integral(mode, function!(mode; |a: T| -> T {
+            let mode = Mode(mode);
+            T::from_f64(mode, T::to_f64(a, mode).round(mode.get_rounding()))
+        }))),
+        (_, false) => by_type!(ty, T: F16 Bf16 F64 => shape::lanes(function!(mode; |a: T| -> T {
+            T::from_f64(Mode(mode), T::to_f64(a, Mode(mode)))
+        }))),
     })
 }
 

@@ -1,12 +1,12 @@
 //! The conversions of `cvt` to and from formats of 8, 6 and 4 bits, two to a register.
 
+use crate::arith::float::Mode;
+use crate::arith::{half, native};
 use crate::base::types::ScalarType;
 use crate::exec::lane::{Bf16, F16, Pair};
 use crate::exec::shape;
 use crate::isa::cvt::{SATFINITE, flags};
 use crate::isa::emit;
-use crate::isa::float::Mode;
-use crate::isa::half::Half;
 use crate::lower::error::LowerError;
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
@@ -119,21 +119,20 @@ pub(super) fn to_halves(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Low
 }
 
 pub(super) fn to_exponents(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let encode = shape::binary_with(|flags: u16, a: f32, b: f32| {
-        u16::from(exponent(flags, a)) << 8 | u16::from(exponent(flags, b))
-    });
+    let encode =
+        shape::called(|flags: u16, a: f32, b: f32| u16::from(exponent(flags, a)) << 8 | u16::from(exponent(flags, b)));
     emit::lanes(l, encode, flags(m), ScalarType::B16, &[ScalarType::F32; 2])
 }
 
 pub(super) fn to_exponents_of_halves(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let encode = shape::unary_with(|flags: u16, a: Pair<Bf16>| {
-        u16::from(exponent(flags, a.1.widen())) << 8 | u16::from(exponent(flags, a.0.widen()))
+    let encode = shape::called(|flags: u16, a: Pair<Bf16>| {
+        u16::from(exponent(flags, a.1.to_f32())) << 8 | u16::from(exponent(flags, a.0.to_f32()))
     });
     emit::lanes(l, encode, flags(m), ScalarType::B16, &[ScalarType::Bf16x2])
 }
 
 pub(super) fn from_exponents(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
-    let decode = shape::unary(|a: u16| Pair(of_exponent(a as u8), of_exponent((a >> 8) as u8)));
+    let decode = shape::called(|_: u16, a: u16| Pair(of_exponent(a as u8), of_exponent((a >> 8) as u8)));
     emit::lanes(l, decode, 0, ScalarType::Bf16x2, &[ScalarType::B16])
 }
 
@@ -149,15 +148,15 @@ fn of_small(m: &Matched<'_>, codec: Codec) -> Result<Handlers, LowerError> {
     macro_rules! handlers {
         ($format:ident, $bits:literal) => {
             match codec {
-                Codec::FromF32 => shape::binary_with(|flags: u16, a: f32, b: f32| {
+                Codec::FromF32 => shape::called(|flags: u16, a: f32, b: f32| {
                     u16::from($format.encode(flags, a)) << $bits | u16::from($format.encode(flags, b))
                 }),
-                Codec::FromHalves => shape::unary_with(|flags: u16, a: Pair<F16>| {
-                    let (low, high) = ($format.encode(flags, a.0.widen()), $format.encode(flags, a.1.widen()));
+                Codec::FromHalves => shape::called(|flags: u16, a: Pair<F16>| {
+                    let (low, high) = ($format.encode(flags, a.0.to_f32()), $format.encode(flags, a.1.to_f32()));
                     u16::from(high) << $bits | u16::from(low)
                 }),
-                Codec::ToHalves => shape::unary_with(|flags: u16, a: u16| {
-                    let half = |code: u16| F16::output(Mode(flags), $format.decode(code as u8));
+                Codec::ToHalves => shape::called(|flags: u16, a: u16| {
+                    let half = |code: u16| half::output::<_, F16>(Mode(flags), native($format.decode(code as u8))).0;
                     Pair(half(a & ((1 << $bits) - 1)), half(a >> $bits & ((1 << $bits) - 1)))
                 }),
             }
@@ -181,7 +180,7 @@ fn exponent(flags: u16, x: f32) -> u8 {
     let bits = x.to_bits() & 0x7fff_ffff;
     let (field, fraction) = (bits >> 23, bits & 0x7f_ffff);
     // 2^-127, the smallest code, is subnormal in f32.
-    let up = Mode(flags).get_rounding() == crate::isa::float::Rounding::Up;
+    let up = Mode(flags).get_rounding() == crate::arith::Rounding::Up;
     let above = if field == 0 { fraction > 0x40_0000 } else { fraction != 0 };
     (field + u32::from(up && above)).min(if flags & SATFINITE != 0 { 0xfe } else { 0xff }) as u8
 }

@@ -4,11 +4,12 @@
 //! The manual says which bits of the operand belong to which number. It leaves open what two numbers that share 16 bits
 //! make of them; here both use them all.
 
+use crate::arith::float::Mode;
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::cvt::{SATFINITE, flags};
 use crate::isa::cvt_small::{E2M1, E2M3, E3M2, E4M3, E5M2, Small};
-use crate::isa::float::Mode;
 use crate::isa::{emit, memory};
 use crate::lower::error::LowerError;
 use crate::lower::lowering::Lowering;
@@ -87,10 +88,10 @@ impl Layout {
 pub(super) fn halves(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("h2type")?;
     let handlers = match ty {
-        ScalarType::F16x2 => shape::ternary_with(|flags: u16, a: f32, b: f32, random: u32| {
+        ScalarType::F16x2 => shape::called(|flags: u16, a: f32, b: f32, random: u32| {
             F16.encode(flags, a, random >> 16) << 16 | F16.encode(flags, b, random)
         }),
-        _ => shape::ternary_with(|flags: u16, a: f32, b: f32, random: u32| {
+        _ => shape::called(|flags: u16, a: f32, b: f32, random: u32| {
             BF16.encode(flags, a, random >> 16) << 16 | BF16.encode(flags, b, random)
         }),
     };
@@ -106,7 +107,7 @@ pub(super) fn fours(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerEr
     // Two numbers, each in `bits` bits, and which random bits they share.
     macro_rules! pair {
         ($format:ident, $bits:literal, $random:expr) => {
-            shape::ternary_with(|flags: u16, a: f32, b: f32, random: u32| {
+            shape::called(|flags: u16, a: f32, b: f32, random: u32| {
                 const FORMAT: Layout = Layout::small($format);
                 let random = $random(random, flags & FIRST != 0);
                 FORMAT.encode(flags, a, random) << $bits | FORMAT.encode(flags, b, random)
@@ -131,7 +132,7 @@ pub(super) fn fours(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerEr
         emit::emit(l, handlers, flags(m) | mark, place, [pair[0], pair[1], random, VReg::None]);
     }
     let dst = l.destination(0, dst)?;
-    let join = shape::binary_with(|bits: u16, high: u32, low: u32| high << bits | low);
+    let join = shape::lanes(function!(bits; |high: u32, low: u32| -> u32 { high << u32::from(bits) | low }));
     l.emit(VirtualOp { extra: bits, ..VirtualOp::binary(join, dst, first, second) });
     Ok(())
 }

@@ -9,6 +9,7 @@ use crate::base::lanes::lanes_of;
 use crate::base::types::ScalarType;
 use crate::exec::memory::Space;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::memory::{copy, in_space, modifier_space, named_space};
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Carries, Form, Instruction, Names};
@@ -51,11 +52,8 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mut from = l.source(1, size)?;
     if narrow {
         let wide = l.scratch(ScalarType::U64);
-        l.emit(VirtualOp::unary(
-            shape::unary(|address: u32| u64::from(address)).form(|_, _, x| x[0].clone()),
-            wide,
-            from,
-        ));
+        let extend = shape::lanes(function!(|address: u32| -> u64 { address.cast() }));
+        l.emit(VirtualOp::unary(extend, wide, from));
         from = wide;
     }
     let of_local = Handlers::same(if back { local::<true> } else { local::<false> })
@@ -77,7 +75,8 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     if narrow {
         let wide = l.scratch(ScalarType::U64);
         l.emit(VirtualOp::unary(handlers, wide, from));
-        l.emit(VirtualOp::unary(shape::unary(|address: u64| address as u32).form(|_, _, x| x[0].clone()), to, wide));
+        let cut = shape::lanes(function!(|address: u64| -> u32 { address.cast() }));
+        l.emit(VirtualOp::unary(cut, to, wide));
     } else {
         l.emit(VirtualOp::unary(handlers, to, from));
     }

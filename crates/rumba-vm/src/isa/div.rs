@@ -3,13 +3,13 @@
 //! The manual leaves integer division by zero open; the hardware gives all ones.
 //! `div.full` and `div.approx` are correctly rounded here, except that `div.approx` gives 0 for divisors above 2^126.
 
-use std::hint::select_unpredictable as select;
-
-use crate::base::ir::Element;
+use crate::arith::float::{Mode, SCALE, double_result, propagate_invalid};
+use crate::arith::{Arith, F32, select, soft};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
-use crate::isa::float::{Mode, Rounding, SCALE, by_mode, propagate};
-use crate::isa::{emit, form, soft};
+use crate::exec::shape::function;
+use crate::isa::emit;
+use crate::isa::emit::by_type;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Hazard, Instruction};
 use crate::lower::lowering::Lowering;
@@ -49,117 +49,61 @@ pub(super) static DIV: Instruction = Instruction {
 };
 
 fn approximate_single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let mode = Mode::of(m);
-    let quotient = by_mode!(mode, M => shape::binary(|a: f32, b: f32| M.output(approximate(M.input(a), M.input(b)))))
-        .form(|w, mode, x| {
-            let [a, b] = [&x[0], &x[1]].map(|x| form::input(w, mode, x));
-            let [a_bits, b_bits] = [&a, &b].map(|x| w.bits_as(x, Element::I32));
-            let [a_size, b_size] = [&a_bits, &b_bits].map(|bits| w.and_with(bits, 0x7fff_ffff));
-            let above = w.compare_with("icmp ugt", &b_size, 0x7e80_0000);
-            let [a_finite, b_finite] = [&a_size, &b_size].map(|size| w.compare_with("icmp ult", size, 0x7f80_0000));
-            let large = w.and(&above, &a_finite);
-            let large = w.and(&large, &b_finite);
-            let sign = w.xor(&a_bits, &b_bits);
-            let sign = w.and_with(&sign, 0x8000_0000);
-            let sign = w.bits_as(&sign, Element::F32);
-            let quotient = w.binary("fdiv", &a, &b);
-            let quotient = w.select(&large, &sign, &quotient);
-            form::output(w, mode, &quotient)
-        });
+    let mode = emit::mode(m);
+    let quotient = shape::by_mode(
+        mode,
+        function!(mode; |a: f32, b: f32| -> f32 {
+            let mode = Mode(mode);
+            mode.output(approximate(mode.input(a), mode.input(b)))
+        }),
+    );
     emit::lanes(l, quotient, mode.0, ScalarType::F32, &[ScalarType::F32; 2])
 }
 
 fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let mode = Mode::of(m);
-    let quotient = by_mode!(mode, M => shape::binary(|a: f32, b: f32| {
-        let (a, b) = (M.input(a), M.input(b));
-        M.flushed(a / b, (a * SCALE) / (b / SCALE))
-    })
-    .form(|w, mode, x| {
-        let [a, b] = [&x[0], &x[1]].map(|x| form::input(w, mode, x));
-        let quotient = w.binary("fdiv", &a, &b);
-        form::flushed(w, mode, &quotient, |w| {
-            let a = form::scaled(w, &a, 1);
-            let scale = w.number(Element::F32, SCALE.to_bits().into());
-            let b = w.binary("fdiv", &b, &scale);
-            w.binary("fdiv", &a, &b)
-        })
-    }), D => shape::binary_with(|mode: u16, a: f32, b: f32| directed(D.unwrap_or(Mode(mode)), a, b)).form(|w, mode, x| {
-        let [a, b] = [&x[0], &x[1]].map(|x| form::input(w, mode, x));
-        let [a, b] = [&a, &b].map(|x| form::wide(w, x));
-        let quotient = w.binary("fdiv", &a, &b);
-        form::narrow(w, mode, &quotient)
-    }));
+    let mode = emit::mode(m);
+    let quotient = shape::by_rounding(
+        mode,
+        function!(mode; |a: f32, b: f32| -> f32 {
+            let mode = Mode(mode);
+            let (a, b) = (mode.input(a), mode.input(b));
+            if mode.is_nearest() {
+                mode.flushed(a / b, (a * SCALE) / (b / SCALE))
+            } else {
+                // A quotient of `f32` numbers in `f64` is exact or not close to any `f32`.
+                mode.narrow(a.widen() / b.widen())
+            }
+        }),
+    );
     emit::lanes(l, quotient, mode.0, ScalarType::F32, &[ScalarType::F32; 2])
 }
 
 fn double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let quotient = match Rounding::from_modifier(m.get("rnd")) {
-        Rounding::Nearest => shape::binary(|a: f64, b: f64| propagate(a / b, b, a)).form(|w, _, x| {
-            let quotient = w.binary("fdiv", &x[0], &x[1]);
-            form::processor_nan(w, &quotient, &[&x[0], &x[1]])
-        }),
-        Rounding::Zero => shape::binary(|a, b| directed_double(a, b, Rounding::Zero)),
-        Rounding::Down => shape::binary(|a, b| directed_double(a, b, Rounding::Down)),
-        Rounding::Up => shape::binary(|a, b| directed_double(a, b, Rounding::Up)),
+    let mode = emit::mode(m);
+    let quotient = if mode.is_nearest() {
+        shape::lanes(function!(|a: f64, b: f64| -> f64 { propagate_invalid(a / b, b, a) }))
+    } else {
+        shape::called(|mode: u16, a: f64, b: f64| {
+            double_result(soft::div(a, b, Mode(mode).get_rounding(), soft::Format::F64), b, a)
+        })
     };
-    emit::lanes(l, quotient, 0, ScalarType::F64, &[ScalarType::F64; 2])
-}
-
-fn directed_double(a: f64, b: f64, rounding: Rounding) -> f64 {
-    propagate(soft::div(a, b, rounding, soft::Format::F64), b, a)
+    emit::lanes(l, quotient, mode.0, ScalarType::F64, &[ScalarType::F64; 2])
 }
 
 fn integer(l: &mut Lowering<'_>, ty: ScalarType) -> Result<(), LowerError> {
-    let quotient = match ty {
-        ScalarType::U16 => shape::binary(|a: u16, b: u16| divide_u32(a.into(), b.into()) as u16),
-        ScalarType::S16 => shape::binary(|a: i16, b: i16| divide_s32(a.into(), b.into()) as i16),
-        ScalarType::U32 => shape::binary(divide_u32),
-        ScalarType::S32 => shape::binary(divide_s32),
-        ScalarType::U64 => shape::binary(|a: u64, b: u64| a.checked_div(b).unwrap_or(u64::MAX)),
-        ScalarType::S64 => shape::binary(|a: i64, b: i64| if b == 0 { -1 } else { a.wrapping_div(b) }),
-        other => return Err(emit::no_such(other)),
-    };
-    let quotient = if ty.is_signed() {
-        quotient.form(|w, _, x| form::quotient(w, true, x))
-    } else {
-        quotient.form(|w, _, x| form::quotient(w, false, x))
-    };
+    let quotient = by_type!(ty, T: U16 S16 U32 S32 U64 S64 => {
+        shape::lanes(function!(|a: T, b: T| -> T { a.quotient(b) }))
+    });
     emit::lanes(l, quotient, 0, ty, &[ty, ty])
-}
-
-/// The quotient; all ones for a divisor of zero.
-///
-/// A quotient of 32-bit numbers that is no integer is further from the next integer than `f64` rounds.
-#[inline(always)]
-pub(super) fn divide_u32(a: u32, b: u32) -> u32 {
-    let quotient = f64::from(a) / f64::from(select(b == 0, 1, b));
-    // SAFETY: the quotient of two `u32` with a divisor of at least one is within 0..2^32.
-    let quotient = unsafe { quotient.to_int_unchecked::<i64>() } as u32;
-    select(b == 0, u32::MAX, quotient)
-}
-
-/// The quotient towards zero; -1 for a divisor of zero, wrapping for `MIN / -1`.
-#[inline(always)]
-pub(super) fn divide_s32(a: i32, b: i32) -> i32 {
-    let quotient = f64::from(a) / f64::from(select(b == 0, 1, b));
-    // SAFETY: the quotient is within ±2^31.
-    let quotient = unsafe { quotient.to_int_unchecked::<i64>() } as i32;
-    select(b == 0, -1, quotient)
 }
 
 /// `a / b` by the rules of `div.approx`: zero for finite `a` if the magnitude of `b` is above 2^126.
 #[inline(always)]
-fn approximate(a: f32, b: f32) -> f32 {
-    let large = (b.abs() > f32::from_bits(0x7e80_0000)) & b.is_finite() & a.is_finite();
-    let sign = f32::from_bits((a.to_bits() ^ b.to_bits()) & 0x8000_0000);
+fn approximate<A: Arith>(a: F32<A>, b: F32<A>) -> F32<A> {
+    let (a_size, b_size) = (a.abs(), b.abs());
+    let large = b_size.gt(f32::from_bits(0x7e80_0000)) & b_size.lt(f32::INFINITY) & a_size.lt(f32::INFINITY);
+    let sign = F32::from_bits((a.to_bits() ^ b.to_bits()) & 0x8000_0000);
     select(large, sign, a / b)
-}
-
-/// A quotient in a directed rounding: an `f64` quotient of `f32` numbers is exact or not close to any `f32`.
-#[inline(always)]
-fn directed(mode: Mode, a: f32, b: f32) -> f32 {
-    mode.narrow(f64::from(mode.input(a)) / f64::from(mode.input(b)))
 }
 
 #[cfg(test)]

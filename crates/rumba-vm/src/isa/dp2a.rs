@@ -1,7 +1,10 @@
 //! `dp2a`: sum of the products of two 16-bit halves with two bytes, added to a third operand.
 
+use crate::arith::bits::{byte, extended};
+use crate::arith::{Arith, U32};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
@@ -26,32 +29,31 @@ pub(super) static DP2A: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use crate::isa::dp4a::byte;
-
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let (a, b) = (m.ty("atype")?, m.ty("btype")?);
     let high = m.get("mode") == Some(".hi");
     let dot = match (a.is_signed(), b.is_signed()) {
-        (false, false) => shape::ternary_with(|high: u16, a: u32, b: u32, c: u32| dot::<false, false>(high, a, b, c)),
-        (false, true) => shape::ternary_with(|high: u16, a: u32, b: u32, c: u32| dot::<false, true>(high, a, b, c)),
-        (true, false) => shape::ternary_with(|high: u16, a: u32, b: u32, c: u32| dot::<true, false>(high, a, b, c)),
-        (true, true) => shape::ternary_with(|high: u16, a: u32, b: u32, c: u32| dot::<true, true>(high, a, b, c)),
+        (false, false) => {
+            shape::lanes(function!(high; |a: u32, b: u32, c: u32| -> u32 { dot::<_, false, false>(high, a, b, c) }))
+        }
+        (false, true) => {
+            shape::lanes(function!(high; |a: u32, b: u32, c: u32| -> u32 { dot::<_, false, true>(high, a, b, c) }))
+        }
+        (true, false) => {
+            shape::lanes(function!(high; |a: u32, b: u32, c: u32| -> u32 { dot::<_, true, false>(high, a, b, c) }))
+        }
+        (true, true) => {
+            shape::lanes(function!(high; |a: u32, b: u32, c: u32| -> u32 { dot::<_, true, true>(high, a, b, c) }))
+        }
     };
     emit::lanes(l, dot, u16::from(high), ScalarType::B32, &[a, b, ScalarType::B32])
 }
 
 #[inline(always)]
-fn half<const SIGNED: bool>(word: u32, index: u32) -> i32 {
-    let top = (word << (16 - 16 * index)) as i32;
-    if SIGNED { top >> 16 } else { (top as u32 >> 16) as i32 }
-}
-
-#[inline(always)]
-fn dot<const A: bool, const B: bool>(high: u16, a: u32, b: u32, c: u32) -> u32 {
+fn dot<N: Arith, const A: bool, const B: bool>(high: u16, a: U32<N>, b: U32<N>, c: U32<N>) -> U32<N> {
     let b = b >> (u32::from(high) * 16);
-    let low = half::<A>(a, 0).wrapping_mul(byte::<B>(b, 0));
-    let high = half::<A>(a, 1).wrapping_mul(byte::<B>(b, 1));
-    (c as i32).wrapping_add(low).wrapping_add(high) as u32
+    let half = |index: u32| extended::<N, A>(a << (16 - 16 * index), 16);
+    c + half(0) * byte::<N, B>(b, 0) + half(1) * byte::<N, B>(b, 1)
 }
 
 #[cfg(test)]

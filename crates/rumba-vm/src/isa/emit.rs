@@ -1,8 +1,11 @@
 //! Helpers for lowering in instruction files: operands by position, and dispatch on types.
 
+use crate::arith::Rounding;
+use crate::arith::float::Mode;
 use crate::base::types::ScalarType;
 use crate::lower::error::LowerError;
 use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 use crate::lower::virtual_op::{VReg, VirtualOp};
 use crate::machine::op::Handlers;
 
@@ -31,6 +34,29 @@ pub fn emit(l: &mut Lowering<'_>, handlers: Handlers, extra: u16, dst: VReg, [a,
 /// The error for a combination that a form's notation allows by itself but the instruction does not have.
 pub fn no_such(what: impl std::fmt::Display) -> LowerError {
     LowerError::new(format!("the instruction does not exist for {what}"))
+}
+
+/// The rounding that a modifier names; to nearest if there is none.
+///
+/// Accepts `.rn`, `.rz`, `.rm`, `.rp` and the integer roundings `.rni`, `.rzi`, `.rmi`, `.rpi`.
+pub fn rounding(modifier: Option<&str>) -> Rounding {
+    match modifier {
+        Some(".rz" | ".rzi") => Rounding::Zero,
+        Some(".rm" | ".rmi") => Rounding::Down,
+        Some(".rp" | ".rpi") => Rounding::Up,
+        _ => Rounding::Nearest,
+    }
+}
+
+/// The mode that the modifiers of an instruction ask for: placeholder `rnd`, literals `.ftz`, `.sat`, `.relu`.
+pub fn mode(matched: &Matched<'_>) -> Mode {
+    let bit = |literal, bit| if matched.has(literal) { bit } else { 0 };
+    Mode(
+        rounding(matched.get("rnd")) as u16
+            | bit(".ftz", Mode::FTZ)
+            | bit(".sat", Mode::SAT)
+            | bit(".relu", Mode::RELU),
+    )
 }
 
 /// The Rust type of a scalar type's values.

@@ -1,9 +1,11 @@
 //! `ex2`: power of 2, rounded from `f64` here.
 
+use crate::arith::float::Mode;
+use crate::arith::math;
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
-use crate::isa::float::{Mode, by_mode};
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction};
 use crate::lower::lowering::Lowering;
@@ -29,24 +31,22 @@ pub(super) static EX2: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use crate::isa::{form, math, mixed};
+use crate::isa::mixed;
 
 fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let mode = Mode::of(m);
-    let power = by_mode!(
+    let mode = emit::mode(m);
+    let power = shape::by_mode(
         mode,
-        M => shape::unary(|a: f32| M.output(math::ex2(M.input(a)))).form(|w, mode, x| {
-            let a = form::input(w, mode, &x[0]);
-            let power = math::form_of_ex2(w, &a);
-            form::output(w, mode, &power)
-        })
+        function!(mode; |a: f32| -> f32 {
+            Mode(mode).output(math::ex2(Mode(mode).input(a)))
+        }),
     );
     emit::lanes(l, power, mode.0, ScalarType::F32, &[ScalarType::F32])
 }
 
 fn halves(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    emit::lanes(l, mixed::half_function(ty, math::ex2)?, Mode::of(m).0, ty, &[ty])
+    emit::lanes(l, mixed::half_function(ty, function!(|a: f32| -> f32 { math::ex2(a) }))?, emit::mode(m).0, ty, &[ty])
 }
 
 #[cfg(test)]

@@ -1,87 +1,39 @@
 //! The forms of `add`, `sub`, `mul` and `fma` that compute on two `f32` at once, which share a 64-bit register.
 
-use crate::base::ir::Element;
+use crate::arith::float::Mode;
 use crate::base::types::ScalarType;
-use crate::exec::lane::Lane;
 use crate::exec::shape;
-use crate::isa::emit;
-use crate::isa::float::{Mode, SCALE};
+use crate::exec::shape::function;
+use crate::isa::{add, emit, fma, mul, sub};
 use crate::lower::error::LowerError;
 use crate::lower::lowering::Lowering;
 use crate::machine::op::Handlers;
 
-/// Two `f32`, the first in the low half of the register.
-#[derive(Clone, Copy)]
-struct Two(f32, f32);
-
-impl Lane for Two {
-    type Raw = u64;
-    const ELEMENT: Element = Element::I64;
-
-    #[inline(always)]
-    fn from_raw(raw: u64) -> Self {
-        Self(f32::from_bits(raw as u32), f32::from_bits((raw >> 32) as u32))
-    }
-
-    #[inline(always)]
-    fn into_raw(self) -> u64 {
-        u64::from(self.0.to_bits()) | u64::from(self.1.to_bits()) << 32
-    }
-}
-
 /// Lowers `add` and, if the second operand is to be taken away, `sub`.
 pub(super) fn sum<const NEGATE: bool>(l: &mut Lowering<'_>, mode: Mode) -> Result<(), LowerError> {
-    lower(
-        l,
-        mode,
-        shape::binary_with(|mode: u16, a: Two, b: Two| {
-            Two(sum_of_one::<NEGATE>(Mode(mode), a.0, b.0), sum_of_one::<NEGATE>(Mode(mode), a.1, b.1))
-        }),
-        2,
-    )
+    let sum = if NEGATE {
+        shape::halves(function!(mode; |a: f32, b: f32| -> f32 { sub::single(Mode(mode), a, b) }))
+    } else {
+        shape::halves(function!(mode; |a: f32, b: f32| -> f32 { add::single(Mode(mode), a, b) }))
+    };
+    lower(l, mode, sum, 2)
 }
 
 /// Lowers `mul`.
 pub(super) fn product(l: &mut Lowering<'_>, mode: Mode) -> Result<(), LowerError> {
-    let product = shape::binary_with(|mode: u16, a: Two, b: Two| {
-        Two(product_of_one(Mode(mode), a.0, b.0), product_of_one(Mode(mode), a.1, b.1))
-    });
+    let product = shape::halves(function!(mode; |a: f32, b: f32| -> f32 { mul::product(Mode(mode), a, b) }));
     lower(l, mode, product, 2)
 }
 
 /// Lowers `fma`.
 pub(super) fn fused(l: &mut Lowering<'_>, mode: Mode) -> Result<(), LowerError> {
-    let sum = shape::ternary_with(|mode: u16, a: Two, b: Two, c: Two| {
-        Two(fused_of_one(Mode(mode), a.0, b.0, c.0), fused_of_one(Mode(mode), a.1, b.1, c.1))
-    });
+    let sum = shape::halves(function!(mode; |a: f32, b: f32, c: f32| -> f32 { fma::of_singles(Mode(mode), a, b, c) }));
     lower(l, mode, sum, 3)
 }
 
 fn lower(l: &mut Lowering<'_>, mode: Mode, handlers: Handlers, sources: usize) -> Result<(), LowerError> {
     let ty = ScalarType::F32x2;
     emit::lanes(l, handlers, mode.0, ty, &[ty; 3][..sources])
-}
-
-#[inline(always)]
-fn sum_of_one<const NEGATE: bool>(mode: Mode, a: f32, b: f32) -> f32 {
-    let (a, b) = (mode.input(a), mode.input(if NEGATE { -b } else { b }));
-    if mode.is_nearest() { mode.output(a + b) } else { mode.sum(a.into(), b.into()) }
-}
-
-#[inline(always)]
-fn product_of_one(mode: Mode, a: f32, b: f32) -> f32 {
-    let (a, b) = (mode.input(a), mode.input(b));
-    if mode.is_nearest() {
-        mode.flushed(a * b, (a * SCALE) * (b * SCALE))
-    } else {
-        mode.narrow(f64::from(a) * f64::from(b))
-    }
-}
-
-#[inline(always)]
-fn fused_of_one(mode: Mode, a: f32, b: f32, c: f32) -> f32 {
-    let product = f64::from(mode.input(a)) * f64::from(mode.input(b));
-    mode.sum(product, mode.input(c).into())
 }
 
 #[cfg(test)]

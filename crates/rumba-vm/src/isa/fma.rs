@@ -2,14 +2,14 @@
 //!
 //! Without a fused instruction in the processor, the sum of the exact product in `f64` is rounded to odd first.
 
-use crate::base::ir::{Value, Writer};
+use crate::arith::float::{Mode, SCALE, keep, propagate, sum_to_odd};
+use crate::arith::half::Half;
+use crate::arith::{Arith, F32, V, half, native, soft};
 use crate::base::types::ScalarType;
 use crate::exec::lane::{Bf16, F16};
 use crate::exec::shape;
-use crate::exec::shape::Scalar;
-use crate::isa::float::{Mode, SCALE, by_mode, keep, propagate, sum_to_odd};
-use crate::isa::half::Half;
-use crate::isa::{emit, form, soft};
+use crate::exec::shape::function;
+use crate::isa::emit;
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction};
@@ -26,14 +26,14 @@ pub(super) static FMA: Instruction = Instruction {
                 fma.rnd{.ftz}{.sat}.f32  d, a, b, c;
                 .rnd = { .rn, .rz, .rm, .rp };
             ",
-            lower: |l, m| single(l, Mode::of(m)),
+            lower: |l, m| single(l, emit::mode(m)),
         },
         Form {
             syntax: "
                 fma.rnd.f64  d, a, b, c;
                 .rnd = { .rn, .rz, .rm, .rp };
             ",
-            lower: |l, m| double(l, Mode::of(m)),
+            lower: |l, m| double(l, emit::mode(m)),
         },
         Form {
             syntax: "
@@ -46,7 +46,7 @@ pub(super) static FMA: Instruction = Instruction {
                 .rnd = { .rn };
                 .type = { .bf16, .bf16x2 };
             ",
-            lower: |l, m| half(l, Mode::of(m), m.ty("type")?),
+            lower: |l, m| half(l, emit::mode(m), m.ty("type")?),
         },
         Form {
             syntax: "
@@ -55,7 +55,7 @@ pub(super) static FMA: Instruction = Instruction {
                 .atype = { .f16, .bf16 };
             ",
             lower: |l, m| {
-                let mode = Mode::of(m);
+                let mode = emit::mode(m);
                 mixed::widened_product(l, m.ty("atype")?, mode, fused(mode))
             },
         },
@@ -64,7 +64,7 @@ pub(super) static FMA: Instruction = Instruction {
                 fma.rnd{.ftz}.f32x2  d, a, b, c;
                 .rnd = { .rn, .rz, .rm, .rp };
             ",
-            lower: |l, m| f32x2::fused(l, Mode::of(m)),
+            lower: |l, m| f32x2::fused(l, emit::mode(m)),
         },
     ],
     availability: &[
@@ -87,96 +87,50 @@ pub(super) fn single(l: &mut Lowering<'_>, mode: Mode) -> Result<(), LowerError>
 }
 
 fn fused(mode: Mode) -> Handlers {
-    by_mode!(
-        mode,
-        M => Handlers {
-            baseline: shape::ternary(|a: f32, b: f32, c: f32| exact(M, a, b, c)).baseline,
-            ..shape::ternary(|a: f32, b: f32, c: f32| {
-                let (a, b, c) = (M.input(a), M.input(b), M.input(c));
-                M.flushed(a.mul_add(b, c), (a * SCALE).mul_add(b * SCALE, c * SCALE * SCALE))
-            })
-            .form(form_of_single)
-        },
-        D => shape::ternary_with(|mode: u16, a: f32, b: f32, c: f32| exact(D.unwrap_or(Mode(mode)), a, b, c))
-            .form(|w, mode, x| {
-                let [a, b, c] = [&x[0], &x[1], &x[2]].map(|x| form::input(w, mode, x));
-                let [a, b, c] = [&a, &b, &c].map(|x| form::wide(w, x));
-                let product = w.binary("fmul", &a, &b);
-                form::sum(w, mode, &product, &c)
-            })
-    )
+    shape::by_rounding(mode, function!(mode; |a: f32, b: f32, c: f32| -> f32 { of_singles(Mode(mode), a, b, c) }))
 }
 
-/// Writes the native code for `fma.rn.f32`.
-fn form_of_single(w: &mut Writer, mode: u16, x: &[Value]) -> Value {
-    let [a, b, c] = [&x[0], &x[1], &x[2]].map(|x| form::input(w, mode, x));
-    let sum = w.intrinsic("fma", &[&a, &b, &c]);
-    form::flushed(w, mode, &sum, |w| {
-        let [a, b, c] = [(&a, 1), (&b, 1), (&c, 2)].map(|(x, times)| form::scaled(w, x, times));
-        w.intrinsic("fma", &[&a, &b, &c])
-    })
-}
-
+/// `fma` of `f32`.
 #[inline(always)]
-fn exact(mode: Mode, a: f32, b: f32, c: f32) -> f32 {
-    let product = f64::from(mode.input(a)) * f64::from(mode.input(b));
-    mode.sum(product, mode.input(c).into())
+pub(super) fn of_singles<A: Arith>(mode: Mode, a: F32<A>, b: F32<A>, c: F32<A>) -> F32<A> {
+    let (a, b, c) = (mode.input(a), mode.input(b), mode.input(c));
+    if mode.is_nearest() {
+        mode.flushed(a.mul_add(b, c), (a * SCALE).mul_add(b * SCALE, c * SCALE * SCALE))
+    } else {
+        mode.sum(a.widen() * b.widen(), c.widen())
+    }
 }
 
 /// `fma` of `f64`.
 pub(super) fn double(l: &mut Lowering<'_>, mode: Mode) -> Result<(), LowerError> {
     let sum = if mode.is_nearest() {
-        shape::ternary(|a: f64, b: f64, c: f64| keep(propagate(a.mul_add(b, c), a, c), b)).form(|w, _, x| {
-            let sum = w.intrinsic("fma", &[&x[0], &x[1], &x[2]]);
-            let sum = form::propagate(w, &sum, &x[0], &x[2]);
-            form::keep(w, &sum, &x[1])
-        })
+        shape::lanes(function!(|a: f64, b: f64, c: f64| -> f64 { keep(propagate(a.mul_add(b, c), a, c), b) }))
     } else {
-        shape::ternary_with(|mode: u16, a: f64, b: f64, c: f64| {
+        shape::called(|mode: u16, a: f64, b: f64, c: f64| {
             let sum = soft::fma(a, b, c, Mode(mode).get_rounding(), soft::Format::F64);
-            keep(propagate(sum, a, c), b)
+            keep(propagate(native(sum), native(a), native(c)), native(b)).0
         })
     };
     emit::lanes(l, sum, mode.0, ScalarType::F64, &[ScalarType::F64; 3])
 }
 
 fn half(l: &mut Lowering<'_>, mode: Mode, ty: ScalarType) -> Result<(), LowerError> {
+    let f16 = function!(mode; |a: F16, b: F16, c: F16| -> F16 { of_halves(Mode(mode), a, b, c) });
+    let bf16 = function!(mode; |a: Bf16, b: Bf16, c: Bf16| -> Bf16 { of_halves(Mode(mode), a, b, c) });
     let sum = match ty {
-        ScalarType::F16 => shape::lanes::<(F16, F16, F16), OfHalves>().form(form_of_halves::<false, false>),
-        ScalarType::Bf16 => shape::lanes::<(Bf16, Bf16, Bf16), OfHalves>().form(form_of_halves::<true, false>),
-        ScalarType::F16x2 => shape::halves::<(F16, F16, F16), OfHalves>().form(form_of_halves::<false, true>),
-        _ => shape::halves::<(Bf16, Bf16, Bf16), OfHalves>().form(form_of_halves::<true, true>),
+        ScalarType::F16 => shape::lanes(f16),
+        ScalarType::Bf16 => shape::lanes(bf16),
+        ScalarType::F16x2 => shape::halves(f16),
+        _ => shape::halves(bf16),
     };
     emit::lanes(l, sum, mode.0, ty, &[ty, ty, ty])
 }
 
 /// `fma` of halves: the sum of the exact product, rounded to odd before it is rounded.
-/// Writes the native code.
-fn form_of_halves<const BF16: bool, const PACKED: bool>(w: &mut Writer, mode: u16, x: &[Value]) -> Value {
-    let half = form::Half::of(BF16);
-    let one = |w: &mut Writer, x: &[Value]| {
-        let [a, b, c] = [0, 1, 2].map(|operand| {
-            let x = half.input(w, mode, &x[operand]);
-            form::wide(w, &x)
-        });
-        let product = w.binary("fmul", &a, &b);
-        let sum = form::sum_to_odd(w, &product, &c);
-        half.output_wide(w, mode, &sum)
-    };
-    if PACKED { form::by_halves(w, x, one) } else { one(w, x) }
-}
-
-struct OfHalves;
-
-impl<T: Half> Scalar<(T, T, T)> for OfHalves {
-    type Output = T;
-
-    #[inline(always)]
-    fn call(mode: u16, (a, b, c): (T, T, T)) -> T {
-        let mode = Mode(mode);
-        let product = f64::from(a.input(mode)) * f64::from(b.input(mode));
-        T::output_f64(mode, sum_to_odd(product, c.input(mode).into()))
-    }
+#[inline(always)]
+fn of_halves<A: Arith, T: Half>(mode: Mode, a: V<A, T>, b: V<A, T>, c: V<A, T>) -> V<A, T> {
+    let product = a.input(mode).widen() * b.input(mode).widen();
+    half::output_f64(mode, sum_to_odd(product, c.input(mode).widen()))
 }
 
 #[cfg(test)]

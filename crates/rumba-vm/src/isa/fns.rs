@@ -25,11 +25,11 @@ pub(super) static FNS: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
     use ScalarType::{B32, S32, U32};
-    emit::lanes(l, shape::ternary(find), 0, B32, &[B32, U32, S32])
+    emit::lanes(l, shape::called(find), 0, B32, &[B32, U32, S32])
 }
 
 /// The manual's procedure; a base beyond 31 is undefined there and finds nothing here.
-fn find(mask: u32, base: u32, offset: i32) -> u32 {
+fn find(_: u16, mask: u32, base: u32, offset: i32) -> u32 {
     if offset == i32::MIN {
         // As on an H200.
         return 0;

@@ -4,6 +4,7 @@ use crate::base::lanes::lanes_of;
 use crate::base::types::ScalarType;
 use crate::exec::memory::Space;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::memory::modifier_space;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction};
@@ -37,7 +38,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mut address = l.source(1, if narrow { ScalarType::U32 } else { ScalarType::U64 })?;
     if narrow {
         let wide = l.scratch(ScalarType::U64);
-        l.emit(VirtualOp::unary(shape::unary(|address: u32| u64::from(address)), wide, address));
+        l.emit(VirtualOp::unary(shape::lanes(function!(|address: u32| -> u64 { address.cast() })), wide, address));
         address = wide;
     }
     let to = l.destination(0, ScalarType::Pred)?;

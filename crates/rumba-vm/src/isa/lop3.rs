@@ -1,9 +1,10 @@
 //! `lop3`: any function of three operands, bit by bit, by its truth table; optionally whether the result is not zero, combined
 //! with a predicate.
 
-use crate::base::ir::{Value, Writer};
+use crate::arith::{Arith, U32};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
@@ -58,10 +59,10 @@ impl Bitwise {
             .ok_or_else(|| LowerError::new("the truth table of `lop3` has to be a constant"))?;
         let (a, b, c) = (l.source(1, B32)?, l.source(2, B32)?, l.source(3, B32)?);
         let function = match table {
-            0x96 => shape::ternary(|a: u32, b: u32, c: u32| a ^ b ^ c).form(form),
-            0xe8 => shape::ternary(|a: u32, b: u32, c: u32| (a & b) | (c & (a | b))).form(form),
-            0xca => shape::ternary(|a: u32, b: u32, c: u32| (a & b) | (!a & c)).form(form),
-            _ => shape::ternary_with(by_table).form(form),
+            0x96 => shape::lanes(function!(|a: u32, b: u32, c: u32| -> u32 { a ^ b ^ c })),
+            0xe8 => shape::lanes(function!(|a: u32, b: u32, c: u32| -> u32 { (a & b) | (c & (a | b)) })),
+            0xca => shape::lanes(function!(|a: u32, b: u32, c: u32| -> u32 { (a & b) | (!a & c) })),
+            _ => shape::lanes(function!(table; |a: u32, b: u32, c: u32| -> u32 { by_table(table, a, b, c) })),
         };
         Ok(Self { function, table: table.into(), sources: [a, b, c, VReg::None] })
     }
@@ -80,15 +81,13 @@ fn lower_with_predicate(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Low
     let some = l.scratch(ScalarType::Pred);
     emit::emit(
         l,
-        shape::test(|a: u32| a != 0).form(|w, _, x| w.compare_with("icmp ne", &x[0], 0)),
+        shape::test(function!(|a: u32| -> bool { a.ne(0) })),
         0,
         some,
         [dst, VReg::None, VReg::None, VReg::None],
     );
-    let (or, and) = (
-        shape::predicates(|a, b| a | b, |w, _, [a, b]| w.binary("or", a, b)),
-        shape::predicates(|a, b| a & b, |w, _, [a, b]| w.binary("and", a, b)),
-    );
+    let or = shape::masks(function!(|a: u32, b: u32| -> u32 { a | b }));
+    let and = shape::masks(function!(|a: u32, b: u32| -> u32 { a & b }));
     let combine = m.choose("BoolOp", &[(".or", or), (".and", and)])?;
     if p == VReg::None && !matches!(l.operand(0)?.kind, rumba_ptx::ast::OperandKind::Pair(_)) {
         let message = "a predicate is needed here besides the register: `d|p`";
@@ -100,32 +99,11 @@ fn lower_with_predicate(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Low
     Ok(())
 }
 
-/// Native code for [`by_table`].
-fn form(w: &mut Writer, table: u16, x: &[Value]) -> Value {
-    let bit = |index: u16| {
-        if table >> index & 1 == 0 { 0 } else { u64::from(u32::MAX) }
-    };
-    let by_c = |w: &mut Writer, index: u16| {
-        let differing = w.and_with(&x[2], bit(index) ^ bit(index + 1));
-        w.xor_with(&differing, bit(index))
-    };
-    let by_b = |w: &mut Writer, index: u16| {
-        let (off, on) = (by_c(w, index), by_c(w, index + 2));
-        let differing = w.xor(&off, &on);
-        let differing = w.and(&x[1], &differing);
-        w.xor(&off, &differing)
-    };
-    let (off, on) = (by_b(w, 0), by_b(w, 4));
-    let differing = w.xor(&off, &on);
-    let differing = w.and(&x[0], &differing);
-    w.xor(&off, &differing)
-}
-
 /// Bit `4 a + 2 b + c` of the table is the result for bits `a`, `b` and `c`.
 #[inline(always)]
-fn by_table(table: u16, a: u32, b: u32, c: u32) -> u32 {
+fn by_table<A: Arith>(table: u16, a: U32<A>, b: U32<A>, c: U32<A>) -> U32<A> {
     let bit = |index: u16| 0_u32.wrapping_sub(u32::from(table >> index & 1));
-    let by_c = |index: u16| bit(index) ^ (c & (bit(index) ^ bit(index + 1)));
+    let by_c = |index: u16| (c & (bit(index) ^ bit(index + 1))) ^ bit(index);
     let by_b = |index: u16| by_c(index) ^ (b & (by_c(index) ^ by_c(index + 2)));
     by_b(0) ^ (a & (by_b(0) ^ by_b(4)))
 }

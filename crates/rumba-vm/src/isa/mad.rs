@@ -1,11 +1,10 @@
 //! `mad`: product plus a third operand: of integers, or of floating point numbers with one rounding (as `fma`).
 
-use crate::base::ir::{Value, Writer};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
 use crate::isa::emit::by_type;
-use crate::isa::float::Mode;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Carries, Extremes, Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
@@ -46,14 +45,14 @@ pub(super) static MAD: Instruction = Instruction {
                 mad.rnd{.ftz}{.sat}.f32  d, a, b, c;
                 .rnd = { .rn, .rz, .rm, .rp };
             ",
-            lower: |l, m| fma::single(l, Mode::of(m)),
+            lower: |l, m| fma::single(l, emit::mode(m)),
         },
         Form {
             syntax: "
                 mad.rnd.f64  d, a, b, c;
                 .rnd = { .rn, .rz, .rm, .rp };
             ",
-            lower: |l, m| fma::double(l, Mode::of(m)),
+            lower: |l, m| fma::double(l, emit::mode(m)),
         },
     ],
     undefined: Undefined::Absorbs(Extremes::Bits),
@@ -61,8 +60,8 @@ pub(super) static MAD: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use crate::isa::mul::{High, wide};
-use crate::isa::{fma, form, madc};
+use crate::isa::mul::wide;
+use crate::isa::{fma, madc};
 use shape::CarryUse;
 
 fn is_high(m: &Matched<'_>) -> bool {
@@ -72,43 +71,31 @@ fn is_high(m: &Matched<'_>) -> bool {
 fn one_half(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     let sum = if is_high(m) {
-        by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::ternary(|a: T, b: T, c: T| T::high(a, b).wrapping_add(c)))
+        by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::lanes(function!(|a: T, b: T, c: T| -> T { a.high(b) + c })))
     } else {
-        by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::ternary(|a: T, b: T, c: T| a.wrapping_mul(b).wrapping_add(c)).linear(Linear::ProductSum.of_bits(T::BITS)))
-            .form(|w, _, x| {
-                let product = w.binary("mul", &x[0], &x[1]);
-                w.binary("add", &product, &x[2])
-            })
+        by_type!(ty, T: U16 S16 U32 S32 U64 S64 => {
+            shape::lanes(function!(|a: T, b: T, c: T| -> T { a * b + c })).linear(Linear::ProductSum.of_bits(T::BITS))
+        })
     };
     emit::lanes(l, sum, 0, ty, &[ty, ty, ty])
 }
 
 fn saturating(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
-    let sum = shape::ternary(|a: i32, b: i32, c: i32| i32::high(a, b).saturating_add(c));
+    let sum = shape::lanes(function!(|a: i32, b: i32, c: i32| -> i32 { a.high(b).saturating_add(c) }));
     emit::lanes(l, sum, 0, ScalarType::S32, &[ScalarType::S32; 3])
 }
 
 fn whole(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     let sum = match ty {
-        ScalarType::U16 => shape::ternary(|a: u16, b: u16, c: u32| (u32::from(a) * u32::from(b)).wrapping_add(c))
-            .form(|w, _, x| sum(w, "zext", x)),
-        ScalarType::S16 => shape::ternary(|a: i16, b: i16, c: i32| (i32::from(a) * i32::from(b)).wrapping_add(c))
-            .form(|w, _, x| sum(w, "sext", x)),
-        ScalarType::U32 => shape::ternary(|a: u32, b: u32, c: u64| (u64::from(a) * u64::from(b)).wrapping_add(c))
-            .linear(Linear::WideProductSum)
-            .form(|w, _, x| sum(w, "zext", x)),
-        _ => shape::ternary(|a: i32, b: i32, c: i64| (i64::from(a) * i64::from(b)).wrapping_add(c))
-            .linear(Linear::SignedWideProductSum)
-            .form(|w, _, x| sum(w, "sext", x)),
+        ScalarType::U16 => shape::lanes(function!(|a: u16, b: u16, c: u32| -> u32 { a.cast::<u32>() * b.cast() + c })),
+        ScalarType::S16 => shape::lanes(function!(|a: i16, b: i16, c: i32| -> i32 { a.cast::<i32>() * b.cast() + c })),
+        ScalarType::U32 => shape::lanes(function!(|a: u32, b: u32, c: u64| -> u64 { a.cast::<u64>() * b.cast() + c }))
+            .linear(Linear::WideProductSum),
+        _ => shape::lanes(function!(|a: i32, b: i32, c: i64| -> i64 { a.cast::<i64>() * b.cast() + c }))
+            .linear(Linear::SignedWideProductSum),
     };
     emit::lanes(l, sum, 0, wide(ty), &[ty, ty, wide(ty)])
-}
-
-/// Writes the native code for `mad.wide`.
-fn sum(w: &mut Writer, extension: &str, x: &[Value]) -> Value {
-    let product = form::wide_product(w, extension, x);
-    w.binary("add", &product, &x[2])
 }
 
 fn with_carry(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {

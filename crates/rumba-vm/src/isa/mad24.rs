@@ -1,8 +1,8 @@
 //! `mad24`: a 24-bit product (see `mul24`) plus a third operand.
 
-use crate::base::ir::{Value, Writer};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Extremes, Form, Instruction, Undefined};
@@ -28,32 +28,24 @@ pub(super) static MAD24: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use crate::isa::mul24::{form_of_product, product_s24, product_u24};
+use crate::isa::mul24::product;
 
 fn saturating(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
-    let sum = shape::ternary(|a: i32, b: i32, c: i32| ((product_s24(a, b) >> 16) as i32).saturating_add(c));
+    let sum = shape::lanes(function!(|a: i32, b: i32, c: i32| -> i32 {
+        product(a, b, 16).reinterpret::<i32>().saturating_add(c)
+    }));
     emit::lanes(l, sum, 0, ScalarType::S32, &[ScalarType::S32; 3])
-}
-
-/// Writes the native code.
-fn form_of_sum(w: &mut Writer, shift: &str, x: &[Value], from: u64) -> Value {
-    let product = form_of_product(w, shift, x, from);
-    w.add(&product, &x[2])
 }
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     let sum = match (m.get("mode"), ty) {
         (Some(".hi"), ScalarType::U32) => {
-            shape::ternary(|a: u32, b: u32, c: u32| ((product_u24(a, b) >> 16) as u32).wrapping_add(c))
-                .form(|w, _, x| form_of_sum(w, "lshr", x, 16))
+            shape::lanes(function!(|a: u32, b: u32, c: u32| -> u32 { product(a, b, 16) + c }))
         }
-        (Some(".hi"), _) => shape::ternary(|a: i32, b: i32, c: u32| ((product_s24(a, b) >> 16) as u32).wrapping_add(c))
-            .form(|w, _, x| form_of_sum(w, "ashr", x, 16)),
-        (_, ScalarType::U32) => shape::ternary(|a: u32, b: u32, c: u32| (product_u24(a, b) as u32).wrapping_add(c))
-            .form(|w, _, x| form_of_sum(w, "lshr", x, 0)),
-        (_, _) => shape::ternary(|a: i32, b: i32, c: u32| (product_s24(a, b) as u32).wrapping_add(c))
-            .form(|w, _, x| form_of_sum(w, "ashr", x, 0)),
+        (Some(".hi"), _) => shape::lanes(function!(|a: i32, b: i32, c: u32| -> u32 { product(a, b, 16) + c })),
+        (_, ScalarType::U32) => shape::lanes(function!(|a: u32, b: u32, c: u32| -> u32 { product(a, b, 0) + c })),
+        (_, _) => shape::lanes(function!(|a: i32, b: i32, c: u32| -> u32 { product(a, b, 0) + c })),
     };
     emit::lanes(l, sum, 0, ty, &[ty, ty, ty])
 }

@@ -1,10 +1,11 @@
 //! `max`: the larger of two operands, or of three.
 
+use crate::arith::float::{Extremum, extremum};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
 use crate::isa::emit::by_type;
-use crate::isa::float::{Extremum, extremum};
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Extremes, Form, Instruction, Undefined};
@@ -54,30 +55,22 @@ pub(super) static MAX: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use crate::isa::{form, mixed};
+use crate::isa::mixed;
 
 fn integers(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     let result = match (ty, m.has(".relu")) {
-        (ScalarType::S32, true) => shape::binary(|a: i32, b: i32| a.max(b).max(0)),
-        (ScalarType::S16x2, true) => shape::binary_halves(|_, a: i16, b: i16| a.max(b).max(0)),
-        (ScalarType::S16x2, false) => shape::binary_halves(|_, a: i16, b: i16| a.max(b)),
-        (ScalarType::U16x2, _) => shape::binary_halves(|_, a: u16, b: u16| a.max(b)),
-        _ => {
-            let result = by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.max(b)));
-            if ty.is_signed() {
-                result.form(|w, _, x| form::lesser(w, "icmp slt", x, true))
-            } else {
-                result.form(|w, _, x| form::lesser(w, "icmp ult", x, true))
-            }
-        }
+        (ScalarType::S32, true) => shape::lanes(function!(|a: i32, b: i32| -> i32 { a.max(b).max(0) })),
+        (ScalarType::S16x2, true) => shape::halves(function!(|a: i16, b: i16| -> i16 { a.max(b).max(0) })),
+        (ScalarType::S16x2, false) => shape::halves(function!(|a: i16, b: i16| -> i16 { a.max(b) })),
+        (ScalarType::U16x2, _) => shape::halves(function!(|a: u16, b: u16| -> u16 { a.max(b) })),
+        _ => by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::lanes(function!(|a: T, b: T| -> T { a.max(b) }))),
     };
     emit::lanes(l, result, 0, ty, &[ty, ty])
 }
 
 fn double(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
-    let which = shape::binary(|a: f64, b: f64| extremum(Extremum { max: true, nan: false }, a, b))
-        .form(|w, _, x| form::extremum(w, Extremum { max: true, nan: false }, &x[0], &x[1]));
+    let which = shape::lanes(function!(|a: f64, b: f64| -> f64 { extremum(Extremum { max: true, nan: false }, a, b) }));
     emit::lanes(l, which, 0, ScalarType::F64, &[ScalarType::F64; 2])
 }
 

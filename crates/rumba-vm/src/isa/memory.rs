@@ -4,10 +4,10 @@
 
 use rumba_ptx::ast::{Literal, OperandKind, StateSpace};
 
-use crate::base::ir::{Element, Value, Writer};
 use crate::base::types::ScalarType;
 use crate::check::order::Order;
 use crate::exec::memory::Space;
+use crate::exec::shape::function;
 use crate::exec::{access, shape};
 use crate::lower::address::Address;
 use crate::lower::error::LowerError;
@@ -112,9 +112,7 @@ pub(crate) fn address(l: &mut Lowering<'_>, index: usize, space: Space) -> Resul
     }
     let base = l.scratch(ScalarType::U64);
     l.emit(VirtualOp::unary(
-        shape::unary(|address: u32| u64::from(address))
-            .linear(Linear::ZeroExtended)
-            .form(|w, _, x| w.extended(&x[0], Element::I64)),
+        shape::lanes(function!(|address: u32| -> u64 { address.cast() })).linear(Linear::ZeroExtended),
         base,
         address.base,
     ));
@@ -354,8 +352,8 @@ fn load_entry_parameter<'m>(
 /// Copies a slot.
 pub(crate) fn copy(class: Class) -> Handlers {
     match class {
-        Class::W32 => shape::unary(|value: u32| value).linear(Linear::Copy).form(|_, _, x| x[0].clone()),
-        Class::W64 => shape::unary(|value: u64| value).linear(Linear::Copy).form(|_, _, x| x[0].clone()),
+        Class::W32 => shape::lanes(function!(|value: u32| -> u32 { value })).linear(Linear::Copy),
+        Class::W64 => shape::lanes(function!(|value: u64| -> u64 { value })).linear(Linear::Copy),
         Class::W128 => Handlers::same(copy_wide),
     }
 }
@@ -391,25 +389,20 @@ fn store_slot(l: &mut Lowering<'_>, place: VReg, declared: ScalarType, ty: Scala
     Ok(())
 }
 
-/// Native code: the value, which is truncated or extended when it is written.
-fn cut(_: &mut Writer, _: u16, x: &[Value]) -> Value {
-    x[0].clone()
-}
-
 /// Copies a value of type `from` as one of type `to`, cut to the narrower of the two.
 fn resize(from: ScalarType, to: ScalarType) -> Result<Handlers, LowerError> {
     let bits = from.bits().min(to.bits());
     Ok(match (Class::of(from), Class::of(to), bits) {
-        (Class::W32, Class::W32, 8) => shape::unary(|value: u8| value).form(cut),
-        (Class::W32, Class::W32, 16) => shape::unary(|value: u16| value).form(cut),
-        (Class::W32, Class::W32, _) => shape::unary(|value: u32| value).form(cut),
-        (Class::W32, Class::W64, 8) => shape::unary(|value: u8| u64::from(value)).form(cut),
-        (Class::W32, Class::W64, 16) => shape::unary(|value: u16| u64::from(value)).form(cut),
-        (Class::W32, Class::W64, _) => shape::unary(|value: u32| u64::from(value)).form(cut),
-        (Class::W64, Class::W32, 8) => shape::unary(|value: u64| value as u8).form(cut),
-        (Class::W64, Class::W32, 16) => shape::unary(|value: u64| value as u16).form(cut),
-        (Class::W64, Class::W32, _) => shape::unary(|value: u64| value as u32).form(cut),
-        (Class::W64, Class::W64, _) => shape::unary(|value: u64| value).form(cut),
+        (Class::W32, Class::W32, 8) => shape::lanes(function!(|value: u8| -> u8 { value })),
+        (Class::W32, Class::W32, 16) => shape::lanes(function!(|value: u16| -> u16 { value })),
+        (Class::W32, Class::W32, _) => shape::lanes(function!(|value: u32| -> u32 { value })),
+        (Class::W32, Class::W64, 8) => shape::lanes(function!(|value: u8| -> u64 { value.cast() })),
+        (Class::W32, Class::W64, 16) => shape::lanes(function!(|value: u16| -> u64 { value.cast() })),
+        (Class::W32, Class::W64, _) => shape::lanes(function!(|value: u32| -> u64 { value.cast() })),
+        (Class::W64, Class::W32, 8) => shape::lanes(function!(|value: u64| -> u8 { value.cast() })),
+        (Class::W64, Class::W32, 16) => shape::lanes(function!(|value: u64| -> u16 { value.cast() })),
+        (Class::W64, Class::W32, _) => shape::lanes(function!(|value: u64| -> u32 { value.cast() })),
+        (Class::W64, Class::W64, _) => shape::lanes(function!(|value: u64| -> u64 { value })),
         (Class::W128, ..) | (_, Class::W128, _) => {
             return Err(LowerError::new("a parameter of 128 bits is not supported here"));
         }

@@ -3,7 +3,7 @@
 //! [`crate::isa::matrix::product`] has the arithmetic. Other instructions, `wgmma` and `tcgen05`, multiply matrices in
 //! shared and in tensor memory.
 
-use crate::isa::float::Rounding;
+use crate::isa::emit;
 use crate::isa::matrix::element::ElementType;
 use crate::isa::matrix::fragment::{Fragment, Order, Quads};
 use crate::isa::matrix::operands;
@@ -212,7 +212,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
             let (of_a, of_b) = (m.get("alayout") == Some(".row"), m.get("blayout") == Some(".col"));
             Rule::Quads([sum(d), factor(of_a), factor(of_b), sum(c)])
         }
-        (_, ElementType::F64) => Rule::Double(Rounding::from_modifier(m.get("rnd"))),
+        (_, ElementType::F64) => Rule::Double(emit::rounding(m.get("rnd"))),
         (_, ElementType::S8 | ElementType::U8 | ElementType::S4 | ElementType::U4) => {
             Rule::Integer { saturate: m.has(".satfinite") }
         }

@@ -2,10 +2,11 @@
 
 use rumba_ptx::ast::{Operand, OperandKind};
 
-use crate::base::ir::{Element, Value, Writer};
+use crate::arith::{Arith, Integer, V};
 use crate::base::lanes::lanes_of;
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::memory;
 use crate::isa::memory::copy;
 use crate::lower::error::LowerError;
@@ -13,7 +14,7 @@ use crate::lower::instruction::{Carries, Form, Instruction, Names, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::{VReg, VirtualOp};
-use crate::machine::op::{Handlers, OpKind, Pc};
+use crate::machine::op::{Handlers, Pc};
 use crate::machine::program::Class;
 use crate::machine::warp::Warp;
 
@@ -55,7 +56,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         _ if ty == ScalarType::Pred => {
             let from = l.source(1, ty)?;
             let to = l.destination(0, ty)?;
-            let copy = Handlers::same(copy_predicate).with_kind(OpKind::Masks { form: |_, _, [a, _]| a.clone() });
+            let copy = shape::masks(function!(|a: u32, _b: u32| -> u32 { a }));
             l.emit(VirtualOp::unary(copy, to, from));
             Ok(())
         }
@@ -89,15 +90,6 @@ fn elementwise(l: &mut Lowering<'_>, ty: ScalarType, count: usize) -> Result<(),
     Ok(())
 }
 
-unsafe fn copy_predicate(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: the caller promises that both are predicates.
-    unsafe {
-        let mask = warp.predicate(pc.a);
-        warp.set_predicate(pc.dst, mask);
-    }
-    pc.next()
-}
-
 /// The type of one of `count` parts of a value of type `ty`.
 fn part_type(ty: ScalarType, count: usize) -> Result<ScalarType, LowerError> {
     Ok(match ty.bits() as usize / count.max(1) {
@@ -121,12 +113,12 @@ fn unpack<'m>(l: &mut Lowering<'m>, ty: ScalarType, parts: &'m [Operand<'m>]) ->
         let to = l.destination_operand(operand, part, false)?;
         let extra = (index as u32 * part.bits()) as u16;
         let handlers = match (ty.bits(), part.bits()) {
-            (16, _) => shape::unary_with(|shift, value: u16| (value >> shift) as u8).form(taken),
-            (32, 8) => shape::unary_with(|shift, value: u32| (value >> shift) as u8).form(taken),
-            (32, _) => shape::unary_with(|shift, value: u32| (value >> shift) as u16).form(taken),
-            (64, 8) => shape::unary_with(|shift, value: u64| (value >> shift) as u8).form(taken),
-            (64, 16) => shape::unary_with(|shift, value: u64| (value >> shift) as u16).form(taken),
-            (64, _) => shape::unary_with(|shift, value: u64| (value >> shift) as u32).form(taken),
+            (16, _) => shape::lanes(function!(shift; |value: u16| -> u8 { (value >> u32::from(shift)).cast() })),
+            (32, 8) => shape::lanes(function!(shift; |value: u32| -> u8 { (value >> u32::from(shift)).cast() })),
+            (32, _) => shape::lanes(function!(shift; |value: u32| -> u16 { (value >> u32::from(shift)).cast() })),
+            (64, 8) => shape::lanes(function!(shift; |value: u64| -> u8 { (value >> u32::from(shift)).cast() })),
+            (64, 16) => shape::lanes(function!(shift; |value: u64| -> u16 { (value >> u32::from(shift)).cast() })),
+            (64, _) => shape::lanes(function!(shift; |value: u64| -> u32 { (value >> u32::from(shift)).cast() })),
             (128, 64) => Handlers::same(part_of_wide::<u64>),
             _ => Handlers::same(part_of_wide::<u32>),
         };
@@ -135,16 +127,10 @@ fn unpack<'m>(l: &mut Lowering<'m>, ty: ScalarType, parts: &'m [Operand<'m>]) ->
     Ok(())
 }
 
-/// Writes the native code for a part: the bits from `shift` on, which are cut when they are written.
-fn taken(w: &mut Writer, shift: u16, x: &[Value]) -> Value {
-    w.binary_with("lshr", &x[0], shift.into())
-}
-
-/// Writes the native code for two parts that become one value.
-fn joined(w: &mut Writer, shift: u16, x: &[Value]) -> Value {
-    let [high, low] = [&x[0], &x[1]].map(|x| w.extended(x, Element::I64));
-    let high = w.binary_with("shl", &high, shift.into());
-    w.binary("or", &high, &low)
+/// Two parts as one value.
+#[inline(always)]
+fn joined<A: Arith, H: Integer, L: Integer, W: Integer>(shift: u16, high: V<A, H>, low: V<A, L>) -> V<A, W> {
+    high.cast::<W>() << u32::from(shift) | low.cast()
 }
 
 trait Narrow: Copy {
@@ -186,24 +172,16 @@ fn pack<'m>(l: &mut Lowering<'m>, ty: ScalarType, parts: &'m [Operand<'m>]) -> R
     while let Some(below) = values.pop() {
         let sum = if values.is_empty() { to } else { l.scratch(ty) };
         let handlers = match (ty.bits(), part.bits(), first) {
-            (16, ..) => shape::binary_with(|shift, high: u16, low: u8| (high << shift) | u16::from(low)).form(joined),
-            (32, 8, _) => shape::binary_with(|shift, high: u32, low: u8| (high << shift) | u32::from(low)).form(joined),
-            (32, ..) => shape::binary_with(|shift, high: u32, low: u16| (high << shift) | u32::from(low)).form(joined),
-            (64, 16, true) => {
-                shape::binary_with(|shift, high: u16, low: u16| u64::from(high) << shift | u64::from(low)).form(joined)
-            }
+            (16, ..) => shape::lanes(function!(shift; |high: u16, low: u8| -> u16 { joined(shift, high, low) })),
+            (32, 8, _) => shape::lanes(function!(shift; |high: u32, low: u8| -> u32 { joined(shift, high, low) })),
+            (32, ..) => shape::lanes(function!(shift; |high: u32, low: u16| -> u32 { joined(shift, high, low) })),
+            (64, 16, true) => shape::lanes(function!(shift; |high: u16, low: u16| -> u64 { joined(shift, high, low) })),
             (64, 16, false) => {
-                shape::binary_with(|shift, high: u64, low: u16| (high << shift) | u64::from(low)).form(joined)
+                shape::lanes(function!(shift; |high: u64, low: u16| -> u64 { joined(shift, high, low) }))
             }
-            (64, 8, true) => {
-                shape::binary_with(|shift, high: u8, low: u8| u64::from(high) << shift | u64::from(low)).form(joined)
-            }
-            (64, 8, false) => {
-                shape::binary_with(|shift, high: u64, low: u8| (high << shift) | u64::from(low)).form(joined)
-            }
-            (64, ..) => {
-                shape::binary_with(|shift, high: u32, low: u32| u64::from(high) << shift | u64::from(low)).form(joined)
-            }
+            (64, 8, true) => shape::lanes(function!(shift; |high: u8, low: u8| -> u64 { joined(shift, high, low) })),
+            (64, 8, false) => shape::lanes(function!(shift; |high: u64, low: u8| -> u64 { joined(shift, high, low) })),
+            (64, ..) => shape::lanes(function!(shift; |high: u32, low: u32| -> u64 { joined(shift, high, low) })),
             (_, 64, _) => Handlers::same(pack_wide::<u64, u64>),
             (_, _, true) => Handlers::same(pack_wide::<u32, u32>),
             _ => Handlers::same(pack_wide::<u128, u32>),

@@ -1,10 +1,12 @@
 //! `mul`: product: its low half, its high half, all of it, or rounded.
 
+use crate::arith::float::{Mode, SCALE, double_result, propagate};
+use crate::arith::{Arith, F32, soft};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
+use crate::isa::emit;
 use crate::isa::emit::by_type;
-use crate::isa::float::{Mode, SCALE, by_mode, propagate};
-use crate::isa::{emit, form, soft};
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Extremes, Form, Instruction, Undefined};
@@ -63,7 +65,7 @@ pub(super) static MUL: Instruction = Instruction {
                 mul{.rnd}{.ftz}.f32x2  d, a, b;
                 .rnd = { .rn, .rz, .rm, .rp };
             ",
-            lower: |l, m| f32x2::product(l, Mode::of(m)),
+            lower: |l, m| f32x2::product(l, emit::mode(m)),
         },
     ],
     availability: &[
@@ -87,70 +89,51 @@ fn one_half(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 
 fn whole(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let product =
-        match ty {
-            ScalarType::U16 => shape::binary(|a: u16, b: u16| u32::from(a) * u32::from(b))
-                .form(|w, _, x| form::wide_product(w, "zext", x)),
-            ScalarType::S16 => shape::binary(|a: i16, b: i16| i32::from(a) * i32::from(b))
-                .form(|w, _, x| form::wide_product(w, "sext", x)),
-            ScalarType::U32 => shape::binary(|a: u32, b: u32| u64::from(a) * u64::from(b))
-                .linear(Linear::WideProduct)
-                .form(|w, _, x| form::wide_product(w, "zext", x)),
-            _ => shape::binary(|a: i32, b: i32| i64::from(a) * i64::from(b))
-                .linear(Linear::SignedWideProduct)
-                .form(|w, _, x| form::wide_product(w, "sext", x)),
-        };
+    let product = match ty {
+        ScalarType::U16 => shape::lanes(function!(|a: u16, b: u16| -> u32 { a.cast::<u32>() * b.cast() })),
+        ScalarType::S16 => shape::lanes(function!(|a: i16, b: i16| -> i32 { a.cast::<i32>() * b.cast() })),
+        ScalarType::U32 => {
+            shape::lanes(function!(|a: u32, b: u32| -> u64 { a.cast::<u64>() * b.cast() })).linear(Linear::WideProduct)
+        }
+        _ => shape::lanes(function!(|a: i32, b: i32| -> i64 { a.cast::<i64>() * b.cast() }))
+            .linear(Linear::SignedWideProduct),
+    };
     emit::lanes(l, product, 0, wide(ty), &[ty, ty])
 }
 
 fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let mode = Mode::of(m);
-    let product = by_mode!(
-        mode,
-        M => shape::binary(|a: f32, b: f32| {
-            let (a, b) = (M.input(a), M.input(b));
-            M.flushed(a * b, (a * SCALE) * (b * SCALE))
-        })
-        .form(|w, mode, x| {
-            let [a, b] = [&x[0], &x[1]].map(|x| form::input(w, mode, x));
-            let product = w.binary("fmul", &a, &b);
-            form::flushed(w, mode, &product, |w| {
-                let [a, b] = [&a, &b].map(|x| form::scaled(w, x, 1));
-                w.binary("fmul", &a, &b)
-            })
-        }),
-        D => shape::binary_with(|mode: u16, a: f32, b: f32| {
-            let mode = D.unwrap_or(Mode(mode));
-            mode.narrow(f64::from(mode.input(a)) * f64::from(mode.input(b)))
-        })
-        .form(|w, mode, x| {
-            let [a, b] = [&x[0], &x[1]].map(|x| form::input(w, mode, x));
-            let [a, b] = [&a, &b].map(|x| form::wide(w, x));
-            let product = w.binary("fmul", &a, &b);
-            form::narrow(w, mode, &product)
-        })
-    );
+    let mode = emit::mode(m);
+    let product = shape::by_rounding(mode, function!(mode; |a: f32, b: f32| -> f32 { product(Mode(mode), a, b) }));
     emit::lanes(l, product, mode.0, ScalarType::F32, &[ScalarType::F32; 2])
 }
 
+/// The product of two `f32`.
+#[inline(always)]
+pub(super) fn product<A: Arith>(mode: Mode, a: F32<A>, b: F32<A>) -> F32<A> {
+    let (a, b) = (mode.input(a), mode.input(b));
+    if mode.is_nearest() { mode.flushed(a * b, (a * SCALE) * (b * SCALE)) } else { mode.narrow(a.widen() * b.widen()) }
+}
+
 fn double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let mode = Mode::of(m);
+    let mode = emit::mode(m);
     let product = if mode.is_nearest() {
-        shape::binary(|a: f64, b: f64| propagate(a * b, a, b)).form(|w, _, x| {
-            let product = w.binary("fmul", &x[0], &x[1]);
-            form::propagate(w, &product, &x[0], &x[1])
-        })
+        shape::lanes(function!(|a: f64, b: f64| -> f64 { propagate(a * b, a, b) }))
     } else {
-        shape::binary_with(|mode: u16, a: f64, b: f64| {
-            propagate(soft::mul(a, b, Mode(mode).get_rounding(), soft::Format::F64), a, b)
+        shape::called(|mode: u16, a: f64, b: f64| {
+            double_result(soft::mul(a, b, Mode(mode).get_rounding(), soft::Format::F64), a, b)
         })
     };
     emit::lanes(l, product, mode.0, ScalarType::F64, &[ScalarType::F64; 2])
 }
 
 fn halves(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let (mode, ty) = (Mode::of(m), m.ty("type")?);
-    let product = mixed::halves::<'*', _, _>(ty, mode, |a, b| a * b, |a, b| a * b)?;
+    let (mode, ty) = (emit::mode(m), m.ty("type")?);
+    let product = mixed::halves(
+        ty,
+        mode,
+        function!(|a: f32, b: f32| -> f32 { a * b }),
+        function!(|a: f64, b: f64| -> f64 { a * b }),
+    )?;
     emit::lanes(l, product, mode.0, ty, &[ty, ty])
 }
 
@@ -165,45 +148,13 @@ pub(super) fn wide(ty: ScalarType) -> ScalarType {
 }
 
 fn low(ty: ScalarType) -> Result<Handlers, LowerError> {
-    Ok(
-        by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| a.wrapping_mul(b)).linear(Linear::Product.of_bits(T::BITS)))
-            .form(|w, _, x| w.binary("mul", &x[0], &x[1])),
-    )
+    Ok(by_type!(ty, T: U16 S16 U32 S32 U64 S64 => {
+        shape::lanes(function!(|a: T, b: T| -> T { a * b })).linear(Linear::Product.of_bits(T::BITS))
+    }))
 }
 
 fn high(ty: ScalarType) -> Result<Handlers, LowerError> {
-    let high = by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::binary(|a: T, b: T| T::high(a, b)));
-    Ok(if ty.is_signed() {
-        high.form(|w, _, x| form::high(w, "sext", x))
-    } else {
-        high.form(|w, _, x| form::high(w, "zext", x))
-    })
-}
-
-/// Integers that have a product of twice their width.
-pub(super) trait High {
-    /// The upper half of the product.
-    fn high(a: Self, b: Self) -> Self;
-}
-
-macro_rules! high {
-    ($($narrow:ty, $wide:ty;)*) => {$(
-        impl High for $narrow {
-            #[inline(always)]
-            fn high(a: Self, b: Self) -> Self {
-                ((<$wide>::from(a) * <$wide>::from(b)) >> Self::BITS) as Self
-            }
-        }
-    )*};
-}
-
-high! {
-    u16, u32;
-    i16, i32;
-    u32, u64;
-    i32, i64;
-    u64, u128;
-    i64, i128;
+    Ok(by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::lanes(function!(|a: T, b: T| -> T { a.high(b) }))))
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! `mul24`: the product of the low 24 bits of two operands, bits 31..0 or 47..16 of it.
 
-use crate::base::ir::{Element, Value, Writer};
+use crate::arith::{Arith, Integer, U32, V};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Extremes, Form, Instruction, Undefined};
@@ -27,43 +28,20 @@ pub(super) static MUL24: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let product =
-        match (m.get("mode"), ty) {
-            (Some(".hi"), ScalarType::U32) => shape::binary(|a: u32, b: u32| (product_u24(a, b) >> 16) as u32)
-                .form(|w, _, x| form_of_product(w, "lshr", x, 16)),
-            (Some(".hi"), _) => shape::binary(|a: i32, b: i32| (product_s24(a, b) >> 16) as u32)
-                .form(|w, _, x| form_of_product(w, "ashr", x, 16)),
-            (_, ScalarType::U32) => shape::binary(|a: u32, b: u32| product_u24(a, b) as u32)
-                .form(|w, _, x| form_of_product(w, "lshr", x, 0)),
-            (_, _) => shape::binary(|a: i32, b: i32| product_s24(a, b) as u32)
-                .form(|w, _, x| form_of_product(w, "ashr", x, 0)),
-        };
+    let product = match (m.get("mode"), ty) {
+        (Some(".hi"), ScalarType::U32) => shape::lanes(function!(|a: u32, b: u32| -> u32 { product(a, b, 16) })),
+        (Some(".hi"), _) => shape::lanes(function!(|a: i32, b: i32| -> u32 { product(a, b, 16) })),
+        (_, ScalarType::U32) => shape::lanes(function!(|a: u32, b: u32| -> u32 { product(a, b, 0) })),
+        (_, _) => shape::lanes(function!(|a: i32, b: i32| -> u32 { product(a, b, 0) })),
+    };
     emit::lanes(l, product, 0, ty, &[ty, ty])
 }
 
-/// The native code: 32 bits of a product of 24-bit numbers, which a shift extends, from a bit on.
-pub(super) fn form_of_product(w: &mut Writer, shift: &str, x: &[Value], from: u64) -> Value {
-    let extension = if shift == "ashr" { "sext" } else { "zext" };
-    let [a, b] = [&x[0], &x[1]].map(|x| {
-        let top = w.binary_with("shl", x, 8);
-        let number = w.binary_with(shift, &top, 8);
-        w.convert(extension, &number, Element::I64)
-    });
-    let product = w.mul(&a, &b);
-    let moved = w.binary_with("lshr", &product, from);
-    w.bits_as(&moved, Element::I32)
-}
-
-/// The product of two unsigned 24-bit numbers; the bits above them do not count.
+/// 32 bits of the product of two 24-bit numbers, from bit `from` on; the bits above the numbers do not count.
 #[inline(always)]
-pub(super) fn product_u24(a: u32, b: u32) -> u64 {
-    u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)
-}
-
-/// The product of two signed 24-bit numbers; the bits above them do not count.
-#[inline(always)]
-pub(super) fn product_s24(a: i32, b: i32) -> i64 {
-    i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)
+pub(super) fn product<A: Arith, T: Integer>(a: V<A, T>, b: V<A, T>, from: u32) -> U32<A> {
+    let (a, b) = ((a << 8 >> 8).cast::<u64>(), (b << 8 >> 8).cast::<u64>());
+    (a * b >> from).cast()
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! `neg`: negative. NaN becomes canonical, except in `f64`, where it stays as it is.
 
-use crate::base::ir::Value;
+use crate::arith::float::{Mode, propagate};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
 use crate::isa::emit::by_type;
-use crate::isa::float::{Mode, canonical, flush, propagate};
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction};
 use crate::lower::lowering::Lowering;
@@ -39,39 +39,28 @@ pub(super) static NEG: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use crate::isa::{form, mixed};
+use crate::isa::mixed;
 
 fn integers(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let function = by_type!(ty, T: S16 S32 S64 => shape::unary(|a: T| a.wrapping_neg())).form(|w, _, x| {
-        let zero = Value::integer(x[0].element(), 0);
-        w.binary("sub", &zero, &x[0])
-    });
+    let function = by_type!(ty, T: S16 S32 S64 => shape::lanes(function!(|a: T| -> T { -a })));
     emit::lanes(l, function, 0, ty, &[ty])
 }
 
 fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let function =
-        if m.has(".ftz") { shape::unary(|a: f32| canonical(-flush(a))) } else { shape::unary(|a: f32| canonical(-a)) }
-            .form(|w, mode, x| {
-                let x = form::input(w, mode, &x[0]);
-                let x = w.negated(&x);
-                form::canonical(w, &x)
-            });
-    emit::lanes(l, function, Mode::of(m).0, ScalarType::F32, &[ScalarType::F32])
+    let mode = emit::mode(m);
+    let function = shape::by_mode(mode, function!(mode; |a: f32| -> f32 { (-Mode(mode).input(a)).canonical() }));
+    emit::lanes(l, function, mode.0, ScalarType::F32, &[ScalarType::F32])
 }
 
 fn double(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
-    let function = shape::unary(|a: f64| propagate(-a, a, a)).form(|w, _, x| {
-        let negated = w.negated(&x[0]);
-        form::propagate(w, &negated, &x[0], &x[0])
-    });
+    let function = shape::lanes(function!(|a: f64| -> f64 { propagate(-a, a, a) }));
     emit::lanes(l, function, 0, ScalarType::F64, &[ScalarType::F64])
 }
 
 fn halves(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    emit::lanes(l, mixed::signs(ty, |sign| sign ^ 0x8000)?, Mode::of(m).0, ty, &[ty])
+    emit::lanes(l, mixed::signs(ty, function!(|bits: u16| -> u16 { bits ^ 0x8000 }))?, emit::mode(m).0, ty, &[ty])
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
 use crate::isa::emit::by_type;
 use crate::lower::error::LowerError;
@@ -30,16 +31,11 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     if ty == ScalarType::Pred {
         // Both sources are the operand.
         let (dst, a) = (l.destination(0, ty)?, l.source(1, ty)?);
-        l.emit(VirtualOp::binary(
-            shape::predicates(|a, _| !a, |w, _, [a, _]| w.binary_with("xor", a, u64::MAX)),
-            dst,
-            a,
-            a,
-        ));
+        let complement = shape::masks(function!(|a: u32, _b: u32| -> u32 { !a }));
+        l.emit(VirtualOp::binary(complement, dst, a, a));
         return Ok(());
     }
-    let complement =
-        by_type!(ty, T: B16 B32 B64 => shape::unary(|a: T| !a).form(|w, _, x| w.binary_with("xor", &x[0], u64::MAX)));
+    let complement = by_type!(ty, T: B16 B32 B64 => shape::lanes(function!(|a: T| -> T { !a })));
     emit::lanes(l, complement, 0, ty, &[ty])
 }
 

@@ -2,6 +2,7 @@
 
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Carries, Chooses, Extremes, Form, Instruction, Undefined};
@@ -30,11 +31,9 @@ pub(super) static OR: Instruction = Instruction {
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     let combine = match ty {
-        ScalarType::Pred => shape::predicates(|a, b| a | b, |w, _, [a, b]| w.binary("or", a, b)),
-        ScalarType::B64 => {
-            shape::binary(|a: u64, b: u64| a | b).linear(Linear::Union).form(|w, _, x| w.binary("or", &x[0], &x[1]))
-        }
-        _ => shape::binary(|a: u32, b: u32| a | b).linear(Linear::Union).form(|w, _, x| w.binary("or", &x[0], &x[1])),
+        ScalarType::Pred => shape::masks(function!(|a: u32, b: u32| -> u32 { a | b })),
+        ScalarType::B64 => shape::lanes(function!(|a: u64, b: u64| -> u64 { a | b })).linear(Linear::Union),
+        _ => shape::lanes(function!(|a: u32, b: u32| -> u32 { a | b })).linear(Linear::Union),
     };
     emit::lanes(l, combine, 0, ty, &[ty, ty])
 }

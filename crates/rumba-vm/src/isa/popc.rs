@@ -2,6 +2,7 @@
 
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
 use crate::isa::emit::by_type;
 use crate::lower::error::LowerError;
@@ -25,8 +26,7 @@ pub(super) static POPC: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let count =
-        by_type!(ty, T: B32 B64 => shape::unary(|a: T| a.count_ones())).form(|w, _, x| w.intrinsic("ctpop", &[&x[0]]));
+    let count = by_type!(ty, T: B32 B64 => shape::lanes(function!(|a: T| -> u32 { a.count_ones().cast() })));
     emit::lanes(l, count, 0, ScalarType::U32, &[ty])
 }
 

@@ -2,14 +2,12 @@
 //!
 //! The approximate forms are correctly rounded here; `rcp.approx.ftz.f64` to the 20 fraction bits that it has.
 
-use std::hint::select_unpredictable as select;
-
-use crate::base::ir::Element;
-use crate::base::ir::{Value, Writer};
+use crate::arith::float::{Mode, double_result, propagate_invalid};
+use crate::arith::{Arith, F32, F64, select, soft};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
-use crate::isa::float::{Mode, by_mode, propagate};
-use crate::isa::{emit, form, soft};
+use crate::exec::shape::function;
+use crate::isa::emit;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction};
 use crate::lower::lowering::Lowering;
@@ -41,80 +39,42 @@ pub(super) static RCP: Instruction = Instruction {
 };
 
 fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let mode = Mode::of(m);
-    let reciprocal = by_mode!(
+    let mode = emit::mode(m);
+    let reciprocal = shape::by_rounding(
         mode,
-        M => shape::unary(|a: f32| M.output(1.0 / M.input(a))).form(|w, mode, x| {
-            let a = form::input(w, mode, &x[0]);
-            let one = w.number(Element::F32, 1_f32.to_bits().into());
-            let quotient = w.binary("fdiv", &one, &a);
-            form::output(w, mode, &quotient)
+        function!(mode; |a: f32| -> f32 {
+            let mode = Mode(mode);
+            let a = mode.input(a);
+            if mode.is_nearest() { mode.output(F32::from(1.0) / a) } else { mode.narrow(F64::from(1.0) / a.widen()) }
         }),
-        D => shape::unary_with(|mode: u16, a: f32| {
-            let mode = D.unwrap_or(Mode(mode));
-            mode.narrow(1.0 / f64::from(mode.input(a)))
-        })
-        .form(|w, mode, x| {
-            let a = form::input(w, mode, &x[0]);
-            let a = form::wide(w, &a);
-            let reciprocal = inverse(w, &a);
-            form::narrow(w, mode, &reciprocal)
-        })
     );
     emit::lanes(l, reciprocal, mode.0, ScalarType::F32, &[ScalarType::F32])
 }
 
 fn double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let mode = Mode::of(m);
+    let mode = emit::mode(m);
     let reciprocal = if mode.is_nearest() {
-        shape::unary(|a: f64| propagate(1.0 / a, a, a)).form(|w, _, x| {
-            let reciprocal = inverse(w, &x[0]);
-            form::processor_nan(w, &reciprocal, &[&x[0]])
-        })
+        shape::lanes(function!(|a: f64| -> f64 { propagate_invalid(F64::from(1.0) / a, a, a) }))
     } else {
-        shape::unary_with(|mode: u16, a: f64| {
-            propagate(soft::div(1.0, a, Mode(mode).get_rounding(), soft::Format::F64), a, a)
+        shape::called(|mode: u16, a: f64| {
+            double_result(soft::div(1.0, a, Mode(mode).get_rounding(), soft::Format::F64), a, a)
         })
     };
     emit::lanes(l, reciprocal, mode.0, ScalarType::F64, &[ScalarType::F64])
 }
 
 fn approximate_double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let reciprocal = shape::unary(|a: f64| coarse(1.0 / coarse(a))).form(|w, _, x| {
-        let a = form_of_coarse(w, &x[0]);
-        let reciprocal = inverse(w, &a);
-        form_of_coarse(w, &reciprocal)
-    });
-    emit::lanes(l, reciprocal, Mode::of(m).0, ScalarType::F64, &[ScalarType::F64])
-}
-
-/// Writes the native code for a reciprocal.
-fn inverse(w: &mut Writer, x: &Value) -> Value {
-    let one = w.number(Element::F64, 1_f64.to_bits());
-    w.binary("fdiv", &one, x)
-}
-
-/// As [`coarse`].
-pub(super) fn form_of_coarse(w: &mut Writer, x: &Value) -> Value {
-    let bits = w.bits_as(x, Element::I64);
-    let upper = w.and_with(&bits, 0xffff_ffff << 32);
-    let size = w.and_with(&upper, u64::MAX >> 1);
-    let tiny = w.compare_with("icmp ult", &size, f64::MIN_POSITIVE.to_bits());
-    let sign = w.and_with(&bits, 1 << 63);
-    let number = w.select(&tiny, &sign, &upper);
-    let nan = w.compare_with("icmp ugt", &size, f64::INFINITY.to_bits());
-    let canonical = Value::integer(Element::I64, 0x7fff_ffff_0000_0000);
-    let bits = w.select(&nan, &canonical, &number);
-    w.bits_as(&bits, Element::F64)
+    let reciprocal = shape::lanes(function!(|a: f64| -> f64 { coarse(F64::from(1.0) / coarse(a)) }));
+    emit::lanes(l, reciprocal, emit::mode(m).0, ScalarType::F64, &[ScalarType::F64])
 }
 
 /// Only the upper half of a number's bits, or a zero of its sign for a subnormal. A NaN with nothing there is an infinity.
 #[inline(always)]
-pub(super) fn coarse(x: f64) -> f64 {
-    let upper = f64::from_bits(x.to_bits() & 0xffff_ffff_0000_0000);
-    let zero = f64::from_bits(x.to_bits() & 1 << 63);
-    let number = select(upper.abs() < f64::MIN_POSITIVE, zero, upper);
-    select(upper.is_nan(), f64::from_bits(0x7fff_ffff_0000_0000), number)
+pub(super) fn coarse<A: Arith>(x: F64<A>) -> F64<A> {
+    let upper = x.to_bits() & 0xffff_ffff_0000_0000;
+    let (size, sign) = (upper & (u64::MAX >> 1), upper & (1 << 63));
+    let number = select(size.lt(f64::MIN_POSITIVE.to_bits()), sign, upper);
+    F64::from_bits(select(size.gt(f64::INFINITY.to_bits()), 0x7fff_ffff_0000_0000, number))
 }
 
 #[cfg(test)]

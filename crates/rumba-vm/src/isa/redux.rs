@@ -1,11 +1,12 @@
 //! `redux`: a reduction over the lanes of a warp.
 
+use crate::arith::float::{Extremum, extremum};
+use crate::arith::native;
 use crate::base::ir::{Element, Value};
 use crate::base::lanes::{LANES, lanes_of};
 use crate::base::types::ScalarType;
 use crate::exec::rendezvous;
 use crate::exec::shape::conjure;
-use crate::isa::float::{Extremum, extremum};
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction, Undefined};
@@ -95,7 +96,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, handlers: Handlers) -> Result<()
 
 #[inline(always)]
 fn float<const MAX: bool, const NAN: bool>(a: u32, b: u32) -> u32 {
-    extremum(Extremum { max: MAX, nan: NAN }, f32::from_bits(a), f32::from_bits(b)).to_bits()
+    extremum(Extremum { max: MAX, nan: NAN }, native(f32::from_bits(a)), native(f32::from_bits(b))).0.to_bits()
 }
 
 fn reduce<F: Fn(u32, u32) -> u32 + Copy>(_: F, form: Option<(TogetherForm, bool)>) -> Handlers {

@@ -2,11 +2,11 @@
 //!
 //! The manual leaves a divisor of zero open; the hardware gives all ones.
 
-use std::hint::select_unpredictable as select;
-
-use crate::base::types::ScalarType;
+use crate::arith::select;
 use crate::exec::shape;
-use crate::isa::{emit, form};
+use crate::exec::shape::function;
+use crate::isa::emit;
+use crate::isa::emit::by_type;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Hazard, Instruction};
 use crate::lower::lowering::Lowering;
@@ -27,35 +27,12 @@ pub(super) static REM: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use crate::isa::div::{divide_s32, divide_u32};
-
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let remainder = match ty {
-        ScalarType::U16 => shape::binary(|a: u16, b: u16| remainder_u32(a.into(), b.into()) as u16),
-        ScalarType::S16 => shape::binary(|a: i16, b: i16| remainder_s32(a.into(), b.into()) as i16),
-        ScalarType::U32 => shape::binary(remainder_u32),
-        ScalarType::S32 => shape::binary(remainder_s32),
-        ScalarType::U64 => shape::binary(|a: u64, b: u64| a.checked_rem(b).unwrap_or(u64::MAX)),
-        ScalarType::S64 => shape::binary(|a: i64, b: i64| if b == 0 { -1 } else { a.wrapping_rem(b) }),
-        other => return Err(emit::no_such(other)),
-    };
-    let remainder = if ty.is_signed() {
-        remainder.form(|w, _, x| form::remainder(w, true, x))
-    } else {
-        remainder.form(|w, _, x| form::remainder(w, false, x))
-    };
+    let remainder = by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::lanes(function!(|a: T, b: T| -> T {
+        select(b.eq(0), !0, a - a.quotient(b) * b)
+    })));
     emit::lanes(l, remainder, 0, ty, &[ty, ty])
-}
-
-#[inline(always)]
-fn remainder_u32(a: u32, b: u32) -> u32 {
-    select(b == 0, u32::MAX, a.wrapping_sub(divide_u32(a, b).wrapping_mul(b)))
-}
-
-#[inline(always)]
-fn remainder_s32(a: i32, b: i32) -> i32 {
-    select(b == 0, -1, a.wrapping_sub(divide_s32(a, b).wrapping_mul(b)))
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 //!
 //! Rounded from `f64` here; `rsqrt.approx.ftz.f64` has 20 fraction bits.
 
-use crate::base::ir::Element;
+use crate::arith::F64;
+use crate::arith::float::Mode;
 use crate::base::types::ScalarType;
 use crate::exec::shape;
-use crate::isa::float::{Mode, by_mode};
-use crate::isa::{emit, form};
+use crate::exec::shape::function;
+use crate::isa::emit;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction};
 use crate::lower::lowering::Lowering;
@@ -26,26 +27,23 @@ pub(super) static RSQRT: Instruction = Instruction {
 use crate::isa::rcp::coarse;
 
 fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let root = by_mode!(
-        Mode::of(m),
-        M => shape::unary(|a: f32| M.output((1.0 / f64::from(M.input(a)).sqrt()) as f32)).form(|w, mode, x| {
-            let a = form::input(w, mode, &x[0]);
-            let wide = w.convert("fpext", &a, Element::F64);
-            let root = w.intrinsic("sqrt", &[&wide]);
-            let one = w.number(Element::F64, 1_f64.to_bits());
-            let quotient = w.binary("fdiv", &one, &root);
-            let root = w.convert("fptrunc", &quotient, Element::F32);
-            form::output(w, mode, &root)
-        })
+    let mode = emit::mode(m);
+    let root = shape::by_mode(
+        mode,
+        function!(mode; |a: f32| -> f32 {
+            let mode = Mode(mode);
+            mode.output((F64::from(1.0) / mode.input(a).widen().sqrt()).narrow())
+        }),
     );
-    emit::lanes(l, root, Mode::of(m).0, ScalarType::F32, &[ScalarType::F32])
+    emit::lanes(l, root, mode.0, ScalarType::F32, &[ScalarType::F32])
 }
 
 fn double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let root = if m.has(".ftz") {
-        shape::unary(|a: f64| coarse(1.0 / coarse(a).sqrt()))
+        shape::lanes(function!(|a: f64| -> f64 { coarse(F64::from(1.0) / coarse(a).sqrt()) }))
     } else {
-        shape::unary(|a: f64| 1.0 / a.sqrt())
+        // The NaN of this form is that of the processor.
+        shape::called(|_: u16, a: f64| 1.0 / a.sqrt())
     };
     emit::lanes(l, root, 0, ScalarType::F64, &[ScalarType::F64])
 }

@@ -1,9 +1,8 @@
 //! `sad`: `|a - b| + c`.
 
-use std::hint::select_unpredictable as select;
-
-use crate::base::ir::{Value, Writer};
+use crate::arith::select;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
 use crate::isa::emit::by_type;
 use crate::lower::error::LowerError;
@@ -25,25 +24,11 @@ pub(super) static SAD: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-/// Writes the native code.
-fn form_of_sum(w: &mut Writer, less: &str, x: &[Value]) -> Value {
-    let less = w.compare(less, &x[0], &x[1]);
-    let (down, up) = (w.sub(&x[0], &x[1]), w.sub(&x[1], &x[0]));
-    let difference = w.select(&less, &up, &down);
-    w.add(&difference, &x[2])
-}
-
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let sum = by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::ternary(|a: T, b: T, c: T| {
-        let difference = select(a < b, b.wrapping_sub(a), a.wrapping_sub(b));
-        difference.wrapping_add(c)
-    }));
-    let sum = if ty.is_signed() {
-        sum.form(|w, _, x| form_of_sum(w, "icmp slt", x))
-    } else {
-        sum.form(|w, _, x| form_of_sum(w, "icmp ult", x))
-    };
+    let sum = by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::lanes(function!(|a: T, b: T, c: T| -> T {
+        select(a.lt(b), b - a, a - b) + c
+    })));
     emit::lanes(l, sum, 0, ty, &[ty, ty, ty])
 }
 

@@ -2,6 +2,7 @@
 
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction};
@@ -60,7 +61,13 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let (first, second) = (l.scratch(ScalarType::B32), l.scratch(ScalarType::B32));
     emit::emit(l, choose, 0, first, [low, zero, p, VReg::None]);
     emit::emit(l, choose, 0, second, [high, zero, q, VReg::None]);
-    emit::emit(l, shape::binary(|a: u32, b: u32| a | b), 0, dst, [first, second, VReg::None, VReg::None]);
+    emit::emit(
+        l,
+        shape::lanes(function!(|a: u32, b: u32| -> u32 { a | b })),
+        0,
+        dst,
+        [first, second, VReg::None, VReg::None],
+    );
     Ok(())
 }
 

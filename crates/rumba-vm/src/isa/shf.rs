@@ -1,8 +1,9 @@
 //! `shf`: shift of a pair of registers, which keeps one half: the upper half for `.l`, the lower half for `.r`.
 
-use crate::base::ir::{Value, Writer};
+use crate::arith::select;
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Extremes, Form, Instruction, Undefined};
@@ -26,40 +27,18 @@ pub(super) static SHF: Instruction = Instruction {
 };
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let shift =
-        match (m.get("dir"), m.get("mode")) {
-            (Some(".l"), Some(".clamp")) => shape::ternary(|a: u32, b: u32, c: u32| left(a, b, c.min(32)))
-                .form(|w, _, x| form_of_clamped(w, x, true)),
-            (Some(".l"), _) => shape::ternary(|a: u32, b: u32, c: u32| left(a, b, c & 31))
-                .form(|w, _, x| w.intrinsic("fshl", &[&x[1], &x[0], &x[2]])),
-            (_, Some(".clamp")) => shape::ternary(|a: u32, b: u32, c: u32| right(a, b, c.min(32)))
-                .form(|w, _, x| form_of_clamped(w, x, false)),
-            (_, _) => shape::ternary(|a: u32, b: u32, c: u32| right(a, b, c & 31))
-                .form(|w, _, x| w.intrinsic("fshr", &[&x[1], &x[0], &x[2]])),
-        };
+    // A shift by 32, which a clamped amount may ask for, gives all of the other operand.
+    let shift = match (m.get("dir"), m.get("mode")) {
+        (Some(".l"), Some(".clamp")) => {
+            shape::lanes(function!(|a: u32, b: u32, c: u32| -> u32 { select(c.gt(31), a, b.funnel_left(a, c)) }))
+        }
+        (Some(".l"), _) => shape::lanes(function!(|a: u32, b: u32, c: u32| -> u32 { b.funnel_left(a, c) })),
+        (_, Some(".clamp")) => {
+            shape::lanes(function!(|a: u32, b: u32, c: u32| -> u32 { select(c.gt(31), b, b.funnel_right(a, c)) }))
+        }
+        (_, _) => shape::lanes(function!(|a: u32, b: u32, c: u32| -> u32 { b.funnel_right(a, c) })),
+    };
     emit::lanes(l, shift, 0, ScalarType::B32, &[ScalarType::B32, ScalarType::B32, ScalarType::U32])
-}
-
-/// Writes the native code for an amount that may be 32: all of the other operand.
-fn form_of_clamped(w: &mut Writer, x: &[Value], to_left: bool) -> Value {
-    let shifted = w.intrinsic(if to_left { "fshl" } else { "fshr" }, &[&x[1], &x[0], &x[2]]);
-    let beyond = w.compare_with("icmp ugt", &x[2], 31);
-    w.select(&beyond, &x[usize::from(!to_left)], &shifted)
-}
-
-#[inline(always)]
-fn pair(low: u32, high: u32) -> u64 {
-    u64::from(high) << 32 | u64::from(low)
-}
-
-#[inline(always)]
-fn left(a: u32, b: u32, count: u32) -> u32 {
-    ((pair(a, b) << count) >> 32) as u32
-}
-
-#[inline(always)]
-fn right(a: u32, b: u32, count: u32) -> u32 {
-    (pair(a, b) >> count) as u32
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! `shfl`: values from other lanes of the warp.
 
-use crate::base::ir::{Value, Writer};
+use crate::arith::{Arith, Bool, Builder, U32, V, native, select};
 use crate::base::lanes::{FULL, LANES, lanes_of};
 use crate::base::types::ScalarType;
+use crate::exec::shape::function;
 use crate::exec::{rendezvous, shape};
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
@@ -70,16 +71,11 @@ fn virtual_op(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<VirtualOp, LowerE
     let a = l.source(1, ty)?;
     // Lane and clamp travel in one slot.
     let b = match (l.literal(2), l.literal(3)) {
-        (Some(lane), Some(clamp)) => l.constant(ty, pack(lane as u32, clamp as u32).into()),
+        (Some(lane), Some(clamp)) => l.constant(ty, pack(native(lane as u32), native(clamp as u32)).0.into()),
         _ => {
             let (lane, clamp) = (l.source(2, ty)?, l.source(3, ty)?);
             let packed = l.scratch(ty);
-            let handlers = shape::binary(pack).form(|w, _, x| {
-                let lane = w.and_with(&x[0], 31);
-                let clamp = w.and_with(&x[1], 0x1f1f);
-                let clamp = w.binary_with("shl", &clamp, 16);
-                w.or(&lane, &clamp)
-            });
+            let handlers = shape::lanes(function!(|lane: u32, clamp: u32| -> u32 { pack(lane, clamp) }));
             l.emit(VirtualOp::binary(handlers, packed, lane, clamp));
             packed
         }
@@ -102,62 +98,47 @@ fn of_all(handler: Handler) -> Handlers {
         lanes: |mode, packed| {
             let mut inside = 0;
             let sources = std::array::from_fn(|lane| {
-                let (from, valid) = source(mode, lane as u32, packed);
+                let (V(from), V(valid)) = source(mode, native(lane as u32), native(packed));
                 inside |= u32::from(valid) << lane;
                 if valid { from as usize % LANES } else { lane }
             });
             (sources, inside)
         },
-        form: form_of_source,
+        form: |w, mode, own, packed| {
+            let builder = Builder::new();
+            let (own, packed) = (V(builder.input(own)), V(builder.input(packed)));
+            let (from, valid) = source(mode, own, packed);
+            // Lanes outside of their segment read themselves.
+            let from = select(valid, from & 31, own);
+            let [from, valid] = builder.finish(w, [from.operand(), valid.operand()]);
+            (from, valid)
+        },
     })
-}
-
-/// Writes the native code for `source`, of all lanes; lanes outside of their segment read themselves.
-fn form_of_source(w: &mut Writer, mode: u16, own: &Value, packed: &Value) -> (Value, Value) {
-    let b = w.and_with(packed, 31);
-    let clamp = w.binary_with("lshr", packed, 16);
-    let segment = w.binary_with("lshr", packed, 24);
-    let (clamp, segment) = (w.and_with(&clamp, 31), w.and_with(&segment, 31));
-    let outside = w.xor_with(&segment, u64::MAX);
-    let (min, clamped) = (w.and(own, &segment), w.and(&clamp, &outside));
-    let max = w.or(&min, &clamped);
-    let (from, comparison) = match mode {
-        UP => (w.sub(own, &b), "icmp sge"),
-        DOWN => (w.add(own, &b), "icmp ule"),
-        BUTTERFLY => (w.xor(own, &b), "icmp ule"),
-        _ => {
-            let within = w.and(&b, &outside);
-            (w.or(&min, &within), "icmp ule")
-        }
-    };
-    let valid = w.compare(comparison, &from, &max);
-    let from = w.and_with(&from, 31);
-    (w.select(&valid, &from, own), valid)
 }
 
 /// The lane that a lane reads, and whether it is one of its segment: the pseudocode of the manual.
 #[inline(always)]
-fn source(mode: u16, own: u32, packed: u32) -> (u32, bool) {
-    let (b, c) = (packed & 31, packed >> 16);
-    let (clamp, segment) = (c & 31, c >> 8 & 31);
-    let max = (own & segment) | (clamp & !segment);
+fn source<A: Arith>(mode: u16, own: U32<A>, packed: U32<A>) -> (U32<A>, Bool<A>) {
+    let b = packed & 31;
+    let (clamp, segment) = (packed >> 16 & 31, packed >> 24 & 31);
     let min = own & segment;
+    let max = min | (clamp & !segment);
     match mode {
         UP => {
-            let from = own.wrapping_sub(b);
-            (from, (from as i32) >= max as i32)
+            let from = own - b;
+            (from, from.reinterpret::<i32>().ge(max.reinterpret::<i32>()))
         }
-        DOWN => (own + b, own + b <= max),
-        BUTTERFLY => (own ^ b, own ^ b <= max),
+        DOWN => (own + b, (own + b).le(max)),
+        BUTTERFLY => (own ^ b, (own ^ b).le(max)),
         _ => {
             let from = min | (b & !segment);
-            (from, from <= max)
+            (from, from.le(max))
         }
     }
 }
 
 #[inline(always)]
-fn pack(lane: u32, clamp: u32) -> u32 {
+fn pack<A: Arith>(lane: U32<A>, clamp: U32<A>) -> U32<A> {
     (lane & 31) | (clamp & 0x1f1f) << 16
 }
 
@@ -217,7 +198,7 @@ unsafe fn exchange<const FOLLOWED: bool>(warp: &mut Warp, pc: Pc, group: u32) {
     let mut strange = 0;
     for lane in 0..LANES {
         let own = lane as u32;
-        let (from, valid) = source(pc.extra, own, packed[lane]);
+        let (V(from), V(valid)) = source(pc.extra, native(own), native(packed[lane]));
         inside |= u32::from(valid) << lane;
         let present = valid & (group >> (from & 31) & 1 != 0);
         strange |= u32::from(valid & !present) << lane;

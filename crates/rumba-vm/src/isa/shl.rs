@@ -1,11 +1,11 @@
 //! `shl`: shift left; an amount beyond the width gives zero.
 
-use std::hint::select_unpredictable as select;
-
+use crate::arith::bits;
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
+use crate::isa::emit;
 use crate::isa::emit::by_type;
-use crate::isa::{emit, form};
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Carries, Extremes, Form, Hazard, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
@@ -31,9 +31,9 @@ pub(super) static SHL: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let shift = by_type!(ty, T: B16 B32 B64 => shape::binary(|a: T, b: u32| {
-        select(b < T::BITS, a << (b & (T::BITS - 1)), 0)
-    }).linear(Linear::Shift.of_bits(T::BITS)).form(|w, _, x| form::shift(w, "shl", x)));
+    let shift = by_type!(ty, T: B16 B32 B64 => {
+        shape::lanes(function!(|a: T, b: u32| -> T { bits::shl(a, b) })).linear(Linear::Shift.of_bits(T::BITS))
+    });
     emit::lanes(l, shift, 0, ty, &[ty, ScalarType::U32])
 }
 

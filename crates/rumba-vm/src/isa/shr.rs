@@ -1,11 +1,11 @@
 //! `shr`: shift right, filling with the sign or with zeros; an amount beyond the width leaves the fill only.
 
-use std::hint::select_unpredictable as select;
-
+use crate::arith::bits;
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
+use crate::isa::emit;
 use crate::isa::emit::by_type;
-use crate::isa::{emit, form};
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Carries, Extremes, Form, Hazard, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
@@ -30,15 +30,9 @@ pub(super) static SHR: Instruction = Instruction {
 
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    let shift = if ty.is_signed() {
-        by_type!(ty, T: S16 S32 S64 => shape::binary(|a: T, b: u32| a >> b.min(T::BITS - 1)))
-            .form(|w, _, x| form::shift(w, "ashr", x))
-    } else {
-        by_type!(ty, T: B16 B32 B64 U16 U32 U64 => shape::binary(|a: T, b: u32| {
-            select(b < T::BITS, a >> (b & (T::BITS - 1)), 0)
-        }))
-        .form(|w, _, x| form::shift(w, "lshr", x))
-    };
+    let shift = by_type!(ty, T: B16 B32 B64 U16 U32 U64 S16 S32 S64 => {
+        shape::lanes(function!(|a: T, b: u32| -> T { bits::shr(a, b) }))
+    });
     emit::lanes(l, shift, 0, ty, &[ty, ScalarType::U32])
 }
 

@@ -1,12 +1,11 @@
 //! `slct`: one of two operands, by the sign of a third: the first if it is zero or more.
 
-use std::hint::select_unpredictable as select;
-
-use crate::base::ir::{Element, Value, Writer};
+use crate::arith::float::flush;
+use crate::arith::select;
 use crate::base::types::ScalarType;
 use crate::exec::shape;
-use crate::isa::float::flush;
-use crate::isa::{emit, form};
+use crate::exec::shape::function;
+use crate::isa::emit;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Extremes, Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
@@ -36,28 +35,12 @@ pub(super) static SLCT: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-fn form_by_integer(w: &mut Writer, _: u16, x: &[Value]) -> Value {
-    let positive = w.compare_with("icmp sge", &x[2], 0);
-    w.select(&positive, &x[0], &x[1])
-}
-
-fn form_by_float(w: &mut Writer, _: u16, x: &[Value]) -> Value {
-    let zero = w.number(Element::F32, 0);
-    let positive = w.compare("fcmp oge", &x[2], &zero);
-    w.select(&positive, &x[0], &x[1])
-}
-
-fn form_by_flushed(w: &mut Writer, mode: u16, x: &[Value]) -> Value {
-    let c = form::flush(w, &x[2]);
-    form_by_float(w, mode, &[x[0].clone(), x[1].clone(), c])
-}
-
 fn by_integer(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("dtype")?;
     let choose = if ty.bits() == 64 {
-        shape::ternary(|a: u64, b: u64, c: i32| select(c >= 0, a, b)).form(form_by_integer)
+        shape::lanes(function!(|a: u64, b: u64, c: i32| -> u64 { select(c.ge(0), a, b) }))
     } else {
-        shape::ternary(|a: u32, b: u32, c: i32| select(c >= 0, a, b)).form(form_by_integer)
+        shape::lanes(function!(|a: u32, b: u32, c: i32| -> u32 { select(c.ge(0), a, b) }))
     };
     emit::lanes(l, choose, 0, ty, &[ty, ty, ScalarType::S32])
 }
@@ -65,10 +48,10 @@ fn by_integer(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 fn by_float(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("dtype")?;
     let choose = match (m.has(".ftz"), ty.bits()) {
-        (false, 64) => shape::ternary(|a: u64, b: u64, c: f32| select(c >= 0.0, a, b)).form(form_by_float),
-        (false, _) => shape::ternary(|a: u32, b: u32, c: f32| select(c >= 0.0, a, b)).form(form_by_float),
-        (true, 64) => shape::ternary(|a: u64, b: u64, c: f32| select(flush(c) >= 0.0, a, b)).form(form_by_flushed),
-        (true, _) => shape::ternary(|a: u32, b: u32, c: f32| select(flush(c) >= 0.0, a, b)).form(form_by_flushed),
+        (false, 64) => shape::lanes(function!(|a: u64, b: u64, c: f32| -> u64 { select(c.ge(0.0), a, b) })),
+        (false, _) => shape::lanes(function!(|a: u32, b: u32, c: f32| -> u32 { select(c.ge(0.0), a, b) })),
+        (true, 64) => shape::lanes(function!(|a: u64, b: u64, c: f32| -> u64 { select(flush(c).ge(0.0), a, b) })),
+        (true, _) => shape::lanes(function!(|a: u32, b: u32, c: f32| -> u32 { select(flush(c).ge(0.0), a, b) })),
     };
     emit::lanes(l, choose, 0, ty, &[ty, ty, ScalarType::F32])
 }

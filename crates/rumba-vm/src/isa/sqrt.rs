@@ -1,9 +1,11 @@
 //! `sqrt`: square root. The approximate form is correctly rounded here.
 
+use crate::arith::float::{Mode, double_result, propagate_invalid};
+use crate::arith::soft;
 use crate::base::types::ScalarType;
 use crate::exec::shape;
-use crate::isa::float::{Mode, by_mode, propagate};
-use crate::isa::{emit, form, soft};
+use crate::exec::shape::function;
+use crate::isa::emit;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction};
 use crate::lower::lowering::Lowering;
@@ -34,38 +36,25 @@ pub(super) static SQRT: Instruction = Instruction {
 };
 
 fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let mode = Mode::of(m);
-    let root = by_mode!(
+    let mode = emit::mode(m);
+    let root = shape::by_rounding(
         mode,
-        M => shape::unary(|a: f32| M.output(M.input(a).sqrt())).form(|w, mode, x| {
-            let a = form::input(w, mode, &x[0]);
-            let root = w.intrinsic("sqrt", &[&a]);
-            form::output(w, mode, &root)
+        function!(mode; |a: f32| -> f32 {
+            let mode = Mode(mode);
+            let a = mode.input(a);
+            if mode.is_nearest() { mode.output(a.sqrt()) } else { mode.narrow(a.widen().sqrt()) }
         }),
-        D => shape::unary_with(|mode: u16, a: f32| {
-            let mode = D.unwrap_or(Mode(mode));
-            mode.narrow(f64::from(mode.input(a)).sqrt())
-        })
-        .form(|w, mode, x| {
-            let a = form::input(w, mode, &x[0]);
-            let a = form::wide(w, &a);
-            let root = w.intrinsic("sqrt", &[&a]);
-            form::narrow(w, mode, &root)
-        })
     );
     emit::lanes(l, root, mode.0, ScalarType::F32, &[ScalarType::F32])
 }
 
 fn double(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    let mode = Mode::of(m);
+    let mode = emit::mode(m);
     let root = if mode.is_nearest() {
-        shape::unary(|a: f64| propagate(a.sqrt(), a, a)).form(|w, _, x| {
-            let root = w.intrinsic("sqrt", &[&x[0]]);
-            form::processor_nan(w, &root, &[&x[0]])
-        })
+        shape::lanes(function!(|a: f64| -> f64 { propagate_invalid(a.sqrt(), a, a) }))
     } else {
-        shape::unary_with(|mode: u16, a: f64| {
-            propagate(soft::sqrt(a, Mode(mode).get_rounding(), soft::Format::F64), a, a)
+        shape::called(|mode: u16, a: f64| {
+            double_result(soft::sqrt(a, Mode(mode).get_rounding(), soft::Format::F64), a, a)
         })
     };
     emit::lanes(l, root, mode.0, ScalarType::F64, &[ScalarType::F64])

@@ -7,6 +7,7 @@ use crate::base::types::ScalarType;
 use crate::exec::memory::Space;
 use crate::exec::range::written_range;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::{mbarrier, memory};
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
@@ -89,7 +90,7 @@ fn lower_bulk(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mut size = l.source(1, ty)?;
     if ty == ScalarType::U32 {
         let wide = l.scratch(ScalarType::U64);
-        l.emit(VirtualOp::unary(shape::unary(|size: u32| u64::from(size)), wide, size));
+        l.emit(VirtualOp::unary(shape::lanes(function!(|size: u32| -> u64 { size.cast() })), wide, size));
         size = wide;
     }
     if l.literal(2) != Some(0) {

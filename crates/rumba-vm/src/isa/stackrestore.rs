@@ -2,6 +2,7 @@
 
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::memory::copy;
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
@@ -25,7 +26,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let saved = l.source(0, ty)?;
     let pointer = l.pool.fixed(Class::W64, Fixed::StackPointer);
     let handlers = match ty {
-        ScalarType::U32 => shape::unary(|saved: u32| u64::from(saved)),
+        ScalarType::U32 => shape::lanes(function!(|saved: u32| -> u64 { saved.cast() })),
         _ => copy(Class::W64),
     };
     l.emit(VirtualOp::unary(handlers, pointer, saved));

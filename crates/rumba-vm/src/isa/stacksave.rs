@@ -2,6 +2,7 @@
 
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::memory::copy;
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
@@ -26,7 +27,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let dst = l.destination(0, ty)?;
     l.function.has_alloca = true;
     let handlers = match ty {
-        ScalarType::U32 => shape::unary(|pointer: u64| pointer as u32),
+        ScalarType::U32 => shape::lanes(function!(|pointer: u64| -> u32 { pointer.cast() })),
         _ => copy(Class::W64),
     };
     l.emit(VirtualOp::unary(handlers, dst, pointer));

@@ -1,9 +1,9 @@
 //! `szext`: the low bits of an operand, extended with zeros or with their sign.
 
-use std::hint::select_unpredictable as select;
-
+use crate::arith::{Arith, Integer, U32, V, bits};
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
@@ -30,23 +30,19 @@ pub(super) static SZEXT: Instruction = Instruction {
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     let extend = match (m.get("mode"), ty) {
-        (Some(".clamp"), ScalarType::U32) => shape::binary(|a: u32, b: u32| unsigned(a, b.min(32))),
-        (Some(".clamp"), _) => shape::binary(|a: i32, b: u32| signed(a, b.min(32))),
-        (_, ScalarType::U32) => shape::binary(|a: u32, b: u32| unsigned(a, b & 31)),
-        (_, _) => shape::binary(|a: i32, b: u32| signed(a, b & 31)),
+        (Some(".clamp"), ScalarType::U32) => shape::lanes(function!(|a: u32, b: u32| -> u32 { extended(a, b) })),
+        (Some(".clamp"), _) => shape::lanes(function!(|a: i32, b: u32| -> i32 { extended(a, b) })),
+        (_, ScalarType::U32) => shape::lanes(function!(|a: u32, b: u32| -> u32 { extended(a, b & 31) })),
+        (_, _) => shape::lanes(function!(|a: i32, b: u32| -> i32 { extended(a, b & 31) })),
     };
     emit::lanes(l, extend, 0, ty, &[ty, ScalarType::U32])
 }
 
+/// The lowest bits of a number, up to 32 of them.
 #[inline(always)]
-fn unsigned(a: u32, bits: u32) -> u32 {
-    select(bits == 32, a, a & ((1 << (bits & 31)) - 1))
-}
-
-#[inline(always)]
-fn signed(a: i32, bits: u32) -> i32 {
-    let unused = (32 - bits) & 31;
-    select(bits == 0, 0, (a << unused) >> unused)
+fn extended<A: Arith, T: Integer>(a: V<A, T>, bits: U32<A>) -> V<A, T> {
+    let unused = U32::from(32) - bits.min(32);
+    bits::shr(bits::shl(a, unused), unused)
 }
 
 #[cfg(test)]

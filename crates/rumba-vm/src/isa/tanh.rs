@@ -1,9 +1,10 @@
 //! `tanh`: hyperbolic tangent, rounded from `f64` here.
 
+use crate::arith::math;
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
-use crate::isa::float::canonical;
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction};
@@ -28,19 +29,16 @@ pub(super) static TANH: Instruction = Instruction {
     ..Instruction::NEW
 };
 
-use crate::isa::{form, math, mixed};
+use crate::isa::mixed;
 
 fn single(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
-    let tangent = shape::unary(|a: f32| canonical(math::tanh(a))).form(|w, _, x| {
-        let value = math::form_of_tanh(w, &x[0]);
-        form::canonical(w, &value)
-    });
+    let tangent = shape::lanes(function!(|a: f32| -> f32 { math::tanh(a).canonical() }));
     emit::lanes(l, tangent, 0, ScalarType::F32, &[ScalarType::F32])
 }
 
 fn halves(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
-    emit::lanes(l, mixed::half_function(ty, math::tanh)?, 0, ty, &[ty])
+    emit::lanes(l, mixed::half_function(ty, function!(|a: f32| -> f32 { math::tanh(a) }))?, 0, ty, &[ty])
 }
 
 #[cfg(test)]

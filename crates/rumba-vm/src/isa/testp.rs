@@ -2,6 +2,7 @@
 
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
 use crate::isa::emit::by_type;
 use crate::lower::error::LowerError;
@@ -27,12 +28,12 @@ pub(super) static TESTP: Instruction = Instruction {
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     let test = by_type!(ty, T: F32 F64 => m.choose("op", &[
-        (".finite", shape::test(|a: T| a.is_finite())),
-        (".infinite", shape::test(|a: T| a.abs() == T::INFINITY)),
-        (".number", shape::test(|a: T| !a.is_nan())),
-        (".notanumber", shape::test(|a: T| a.is_nan())),
-        (".normal", shape::test(|a: T| a.is_finite() & ((a.abs() >= T::MIN_POSITIVE) | (a == 0.0)))),
-        (".subnormal", shape::test(|a: T| (a.abs() < T::MIN_POSITIVE) & (a != 0.0))),
+        (".finite", shape::test(function!(|a: T| -> bool { a.abs().lt(T::INFINITY) }))),
+        (".infinite", shape::test(function!(|a: T| -> bool { a.abs().eq(T::INFINITY) }))),
+        (".number", shape::test(function!(|a: T| -> bool { !a.is_nan() }))),
+        (".notanumber", shape::test(function!(|a: T| -> bool { a.is_nan() }))),
+        (".normal", shape::test(function!(|a: T| -> bool { a.abs().lt(T::INFINITY) & (a.abs().ge(T::MIN_POSITIVE) | a.eq(0.0)) }))),
+        (".subnormal", shape::test(function!(|a: T| -> bool { a.abs().lt(T::MIN_POSITIVE) & a.abs().gt(0.0) }))),
     ])?);
     emit::lanes(l, test, 0, ScalarType::Pred, &[ty])
 }

@@ -7,6 +7,7 @@ use rumba_ptx::ast::{Operand, OperandKind};
 
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction};
 use crate::lower::lowering::Lowering;
@@ -16,7 +17,7 @@ use crate::lower::virtual_op::{VReg, VirtualOp};
 use crate::machine::op::Handlers;
 
 macro_rules! scalar {
-    ($($name:ident $mnemonic:literal $operation:expr;)*) => {$(
+    ($($name:ident $mnemonic:literal ($($operation:tt)*);)*) => {$(
         #[doc = concat!("`", $mnemonic, "`")]
         pub(super) static $name: Instruction = Instruction {
             name: $mnemonic,
@@ -30,7 +31,7 @@ macro_rules! scalar {
                     .btype = { .u32, .s32 };
                     .op2 = { .add, .min, .max };
                 "),
-                lower: |l, m| lower(l, m, shape::binary($operation)),
+                lower: |l, m| lower(l, m, shape::lanes(function!($($operation)*))),
             }],
             ..Instruction::NEW
         };
@@ -38,15 +39,15 @@ macro_rules! scalar {
 }
 
 scalar! {
-    VADD "vadd" |a: i64, b: i64| a.wrapping_add(b);
-    VSUB "vsub" |a: i64, b: i64| a.wrapping_sub(b);
-    VABSDIFF "vabsdiff" |a: i64, b: i64| a.wrapping_sub(b).wrapping_abs();
-    VMIN "vmin" |a: i64, b: i64| a.min(b);
-    VMAX "vmax" |a: i64, b: i64| a.max(b);
+    VADD "vadd" (|a: i64, b: i64| -> i64 { a + b });
+    VSUB "vsub" (|a: i64, b: i64| -> i64 { a - b });
+    VABSDIFF "vabsdiff" (|a: i64, b: i64| -> i64 { (a - b).max(b - a) });
+    VMIN "vmin" (|a: i64, b: i64| -> i64 { a.min(b) });
+    VMAX "vmax" (|a: i64, b: i64| -> i64 { a.max(b) });
 }
 
 macro_rules! shift {
-    ($($name:ident $mnemonic:literal $clamp:expr, $wrap:expr;)*) => {$(
+    ($($name:ident $mnemonic:literal ($($clamp:tt)*), ($($wrap:tt)*);)*) => {$(
         #[doc = concat!("`", $mnemonic, "`")]
         pub(super) static $name: Instruction = Instruction {
             name: $mnemonic,
@@ -62,7 +63,7 @@ macro_rules! shift {
                     .op2 = { .add, .min, .max };
                 "),
                 lower: |l, m| {
-                    let modes = [(".clamp", shape::binary($clamp)), (".wrap", shape::binary($wrap))];
+                    let modes = [(".clamp", shape::lanes(function!($($clamp)*))), (".wrap", shape::lanes(function!($($wrap)*)))];
                     lower(l, m, m.choose("mode", &modes)?)
                 },
             }],
@@ -72,8 +73,12 @@ macro_rules! shift {
 }
 
 shift! {
-    VSHL "vshl" |a: i64, b: i64| a.wrapping_shl(b.min(32) as u32), |a: i64, b: i64| a.wrapping_shl(b as u32 & 31);
-    VSHR "vshr" |a: i64, b: i64| a >> b.min(32), |a: i64, b: i64| a >> (b & 31);
+    VSHL "vshl"
+        (|a: i64, b: i64| -> i64 { a << b.min(32).cast::<u32>() }),
+        (|a: i64, b: i64| -> i64 { a << (b & 31).cast::<u32>() });
+    VSHR "vshr"
+        (|a: i64, b: i64| -> i64 { a >> b.min(32).cast::<u32>() }),
+        (|a: i64, b: i64| -> i64 { a >> (b & 31).cast::<u32>() });
 }
 
 /// `vset`
@@ -91,12 +96,12 @@ pub(super) static VSET: Instruction = Instruction {
         ",
         lower: |l, m| {
             let comparisons = [
-                (".eq", shape::binary(|a: i64, b: i64| i64::from(a == b))),
-                (".ne", shape::binary(|a: i64, b: i64| i64::from(a != b))),
-                (".lt", shape::binary(|a: i64, b: i64| i64::from(a < b))),
-                (".le", shape::binary(|a: i64, b: i64| i64::from(a <= b))),
-                (".gt", shape::binary(|a: i64, b: i64| i64::from(a > b))),
-                (".ge", shape::binary(|a: i64, b: i64| i64::from(a >= b))),
+                (".eq", shape::lanes(function!(|a: i64, b: i64| -> i64 { a.eq(b).to_integer() }))),
+                (".ne", shape::lanes(function!(|a: i64, b: i64| -> i64 { a.ne(b).to_integer() }))),
+                (".lt", shape::lanes(function!(|a: i64, b: i64| -> i64 { a.lt(b).to_integer() }))),
+                (".le", shape::lanes(function!(|a: i64, b: i64| -> i64 { a.le(b).to_integer() }))),
+                (".gt", shape::lanes(function!(|a: i64, b: i64| -> i64 { a.gt(b).to_integer() }))),
+                (".ge", shape::lanes(function!(|a: i64, b: i64| -> i64 { a.ge(b).to_integer() }))),
             ];
             lower(l, m, m.choose("cmp", &comparisons)?)
         },
@@ -204,12 +209,12 @@ fn number<'m>(l: &mut Lowering<'m>, operand: &'m Operand<'m>, sign: u16) -> Resu
         None => (l.source_operand(operand, ScalarType::U32, false)?, Part::WHOLE),
     };
     let value = l.scratch(ScalarType::S64);
-    let select = shape::unary_with(|extra: u16, a: u32| {
+    let select = shape::lanes(function!(extra; |a: u32| -> i64 {
         let part = Part::of_code(extra);
         let above = 64 - u32::from(part.bits);
-        let bits = u64::from(a) >> part.shift << above;
-        if extra & SIGNED == 0 { (bits >> above) as i64 } else { (bits as i64) >> above }
-    });
+        let bits = a.cast::<u64>() >> u32::from(part.shift) << above;
+        if extra & SIGNED == 0 { (bits >> above).reinterpret() } else { bits.reinterpret::<i64>() >> above }
+    }));
     l.emit(VirtualOp { extra: part.code() | sign, ..VirtualOp::unary(select, value, place) });
     Ok(value)
 }
@@ -271,7 +276,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>, operation: Handlers) -> Result<(
     let saturate = if m.has(".sat") { SATURATE } else { 0 };
     l.emit(VirtualOp {
         extra: part.code() | signed(m, "dtype") | saturate | second,
-        ..VirtualOp::binary(shape::binary_with(finish), dst, result, c)
+        ..VirtualOp::binary(shape::called(finish), dst, result, c)
     });
     Ok(())
 }
@@ -342,7 +347,7 @@ fn lower_vmad(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let (a, b) = (number(l, a, sign_a)?, number(l, b, sign_b)?);
     let c = l.source_operand(c, ScalarType::U32, false)?;
     let dst = l.destination(0, ScalarType::U32)?;
-    l.emit(VirtualOp { extra, ..VirtualOp::ternary(shape::ternary_with(multiply), dst, a, b, c) });
+    l.emit(VirtualOp { extra, ..VirtualOp::ternary(shape::called(multiply), dst, a, b, c) });
     Ok(())
 }
 

@@ -223,7 +223,7 @@ fn lower<const COUNT: u32>(l: &mut Lowering<'_>, m: &Matched<'_>, operation: Ope
         };
         let extra = chosen.iter().rev().fold(0, |bits, element| bits << 4 | element);
         *slot = l.scratch(ScalarType::U32);
-        l.emit(VirtualOp { extra, ..VirtualOp::binary(shape::binary_with(gather::<COUNT>), *slot, a.0, b.0) });
+        l.emit(VirtualOp { extra, ..VirtualOp::binary(shape::called(gather::<COUNT>), *slot, a.0, b.0) });
     }
     let c = operand(l, l.operand(3)?)?.0;
     let target = l.operand(0)?;
@@ -248,10 +248,7 @@ fn lower<const COUNT: u32>(l: &mut Lowering<'_>, m: &Matched<'_>, operation: Ope
         | flag(".sat", SATURATE)
         | flag(".add", ADD)
         | mask << MASK;
-    l.emit(VirtualOp {
-        extra,
-        ..VirtualOp::ternary(shape::ternary_with(combine::<COUNT>), dst, packed[0], packed[1], c)
-    });
+    l.emit(VirtualOp { extra, ..VirtualOp::ternary(shape::called(combine::<COUNT>), dst, packed[0], packed[1], c) });
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use crate::base::lanes::LANES;
 use crate::base::report::AccessKind;
 use crate::base::types::ScalarType;
 use crate::exec::memory::{Addresses, Space, at_addresses};
-use crate::isa::float::Rounding;
+use crate::isa::emit;
 use crate::isa::matrix::element::ElementType;
 use crate::isa::matrix::fragment::{Fragment, Order};
 use crate::isa::matrix::operands;
@@ -129,7 +129,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         _ => return Err(LowerError::new("the types of this form are not understood")),
     };
     let rule = match types[1] {
-        ElementType::F64 => Rule::Double(Rounding::from_modifier(m.get("rnd"))),
+        ElementType::F64 => Rule::Double(emit::rounding(m.get("rnd"))),
         ElementType::S8 | ElementType::U8 | ElementType::S4 | ElementType::U4 => {
             Rule::Integer { saturate: m.has(".satfinite") }
         }

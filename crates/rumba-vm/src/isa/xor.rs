@@ -2,6 +2,7 @@
 
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::isa::emit;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Carries, Form, Instruction};
@@ -26,9 +27,9 @@ pub(super) static XOR: Instruction = Instruction {
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     let combine = match ty {
-        ScalarType::Pred => shape::predicates(|a, b| a ^ b, |w, _, [a, b]| w.binary("xor", a, b)),
-        ScalarType::B64 => shape::binary(|a: u64, b: u64| a ^ b).form(|w, _, x| w.binary("xor", &x[0], &x[1])),
-        _ => shape::binary(|a: u32, b: u32| a ^ b).form(|w, _, x| w.binary("xor", &x[0], &x[1])),
+        ScalarType::Pred => shape::masks(function!(|a: u32, b: u32| -> u32 { a ^ b })),
+        ScalarType::B64 => shape::lanes(function!(|a: u64, b: u64| -> u64 { a ^ b })),
+        _ => shape::lanes(function!(|a: u32, b: u32| -> u32 { a ^ b })),
     };
     emit::lanes(l, combine, 0, ty, &[ty, ty])
 }

@@ -4,6 +4,7 @@ use rumba_ptx::ast::{Literal, OperandKind, StateSpace};
 
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::lower::error::LowerError;
 use crate::lower::fit;
 use crate::lower::fixed::Reference;
@@ -58,8 +59,7 @@ impl<'m> Lowering<'m> {
         }
         let sum = self.new_slot(Class::W64);
         let offset = self.constant(ScalarType::U64, u128::from(address.offset.cast_unsigned()));
-        let add =
-            shape::binary(|a: u64, b: u64| a.wrapping_add(b)).linear(Linear::Sum).form(|w, _, x| w.add(&x[0], &x[1]));
+        let add = shape::lanes(function!(|a: u64, b: u64| -> u64 { a + b })).linear(Linear::Sum);
         self.emit(VirtualOp::binary(add, sum, address.base, offset));
         sum
     }

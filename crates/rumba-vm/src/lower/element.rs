@@ -8,6 +8,7 @@ use rumba_ptx::ast::{self, OperandKind};
 
 use crate::base::types::ScalarType;
 use crate::exec::shape;
+use crate::exec::shape::function;
 use crate::lower::address::Address;
 use crate::lower::error::LowerError;
 use crate::lower::lowering::Lowering;
@@ -37,14 +38,12 @@ impl<'m> Lowering<'m> {
         let count = self.scratch(ScalarType::U64);
         match Class::of(declared) {
             Class::W32 if declared.bits() == 32 => {
-                let sum = shape::binary(|index: u32, further: u32| u64::from(index.wrapping_add(further)))
-                    .form(|w, _, x| w.add(&x[0], &x[1]));
+                let sum = shape::lanes(function!(|index: u32, further: u32| -> u64 { (index + further).cast() }));
                 self.emit(VirtualOp::binary(sum, count, index, further));
             }
             Class::W64 => {
-                let sum = shape::binary(|index: u64, further: u64| index.wrapping_add(further))
-                    .linear(Linear::Sum)
-                    .form(|w, _, x| w.add(&x[0], &x[1]));
+                let sum =
+                    shape::lanes(function!(|index: u64, further: u64| -> u64 { index + further })).linear(Linear::Sum);
                 self.emit(VirtualOp::binary(sum, count, index, further));
             }
             _ => {
@@ -54,12 +53,8 @@ impl<'m> Lowering<'m> {
         }
         let base = self.scratch(ScalarType::U64);
         let scale = self.constant(ScalarType::U64, u128::from(scale));
-        let place = shape::ternary(|count: u64, scale: u64, base: u64| count.wrapping_mul(scale).wrapping_add(base))
-            .linear(Linear::ProductSum)
-            .form(|w, _, x| {
-                let product = w.mul(&x[0], &x[1]);
-                w.add(&product, &x[2])
-            });
+        let place = shape::lanes(function!(|count: u64, scale: u64, base: u64| -> u64 { count * scale + base }))
+            .linear(Linear::ProductSum);
         self.emit(VirtualOp::ternary(place, base, count, scale, array.base));
         Ok(Address { base, ..array })
     }

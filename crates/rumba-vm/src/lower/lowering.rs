@@ -3,22 +3,22 @@
 //! Slots are virtual here; liveness, slot assignment and the order of blocks come afterwards. This module does not know
 //! the semantics of instructions.
 
-use crate::lower::error::LowerError;
-use crate::lower::virtual_op::{Control, LabelId, Node, VReg, VirtualOp};
-use rumba_checks::Check;
 use std::collections::{HashMap, HashSet};
 
+use rumba_checks::Check;
 use rumba_ptx::ast::{self, Literal, OperandKind};
 
-use crate::base::ir::{Element, Value, Writer};
 use crate::base::types::ScalarType;
 use crate::exec::memory::Space;
+use crate::exec::shape::function;
 use crate::exec::{choice, shape};
+use crate::lower::error::LowerError;
 use crate::lower::fit;
 use crate::lower::fixed::ProgramBuilder;
 use crate::lower::instruction::{Names, Occurrence};
 use crate::lower::scope::{Binding, NameScope, Register};
 use crate::lower::symbols::Located;
+use crate::lower::virtual_op::{Control, LabelId, Node, VReg, VirtualOp};
 use crate::machine::op::{Handlers, Linear};
 use crate::machine::program::{ChoiceKind, ChoicePoint, Class, Fixed};
 use crate::machine::special::Special;
@@ -420,11 +420,11 @@ impl<'m> Lowering<'m> {
         }
         let handlers = match (from, to) {
             (Class::W64, Class::W32) => {
-                shape::unary(|value: u64| value as u32).linear(Linear::Copy).form(|_, _, x| x[0].clone())
+                shape::lanes(function!(|value: u64| -> u32 { value.cast() })).linear(Linear::Copy)
             }
-            (Class::W32, Class::W64) => shape::unary(|value: u32| u64::from(value))
-                .linear(Linear::ZeroExtended)
-                .form(|w, _, x| w.extended(&x[0], Element::I64)),
+            (Class::W32, Class::W64) => {
+                shape::lanes(function!(|value: u32| -> u64 { value.cast() })).linear(Linear::ZeroExtended)
+            }
             _ => {
                 return Err(LowerError::new(format!("a value of type {declared} cannot be read as {ty}")));
             }
@@ -466,7 +466,7 @@ impl<'m> Lowering<'m> {
                 let value = self.source_operand(inner, ty, false)?;
                 let not = self.new_predicate();
                 self.emit(VirtualOp::unary(
-                    shape::predicates(|value, _| !value, |w, _, [value, _]| w.xor_with(value, u64::MAX)),
+                    shape::masks(function!(|value: u32, _b: u32| -> u32 { !value })),
                     not,
                     value,
                 ));
@@ -497,13 +497,9 @@ impl<'m> Lowering<'m> {
         fit::register(name, declared, ty, wide)?;
         register.used = true;
         let handlers = match declared.bits() {
-            64 => shape::binary(|a: u64, b: u64| a.wrapping_add(b))
-                .linear(Linear::Sum)
-                .form(|w, _, x| w.add(&x[0], &x[1])),
-            32 => shape::binary(|a: u32, b: u32| a.wrapping_add(b))
-                .linear(Linear::Sum)
-                .form(|w, _, x| w.add(&x[0], &x[1])),
-            _ => shape::binary(|a: u16, b: u16| a.wrapping_add(b)).form(|w, _, x| w.add(&x[0], &x[1])),
+            64 => shape::lanes(function!(|a: u64, b: u64| -> u64 { a + b })).linear(Linear::Sum),
+            32 => shape::lanes(function!(|a: u32, b: u32| -> u32 { a + b })).linear(Linear::Sum),
+            _ => shape::lanes(function!(|a: u16, b: u16| -> u16 { a + b })),
         };
         let sum = self.scratch(declared);
         let addend = self.constant(declared, u128::from(addend.cast_unsigned()));
@@ -529,36 +525,21 @@ impl<'m> Lowering<'m> {
     }
 }
 
-/// The low bits of a number, `from`, with copies of their sign.
-fn extended(w: &mut Writer, x: &Value, from: Element, to: Element) -> Value {
-    let low = w.bits_as(x, from);
-    w.convert("sext", &low, to)
-}
-
 /// How a value of type `ty` becomes one of the width of `declared`.
 fn extension(ty: ScalarType, declared: ScalarType) -> Option<Handlers> {
-    let handlers =
-        match (ty.bits(), declared.bits(), ty.is_signed()) {
-            (8, 16, true) => shape::unary(|value: u32| u32::from(value as i8 as u16)).form(|w, _, x| {
-                let value = extended(w, &x[0], Element::I8, Element::I16);
-                w.extended(&value, Element::I32)
-            }),
-            (8, 32, true) => shape::unary(|value: u32| value as i8 as u32)
-                .form(|w, _, x| extended(w, &x[0], Element::I8, Element::I32)),
-            (8, 64, true) => shape::unary(|value: u32| value as i8 as u64)
-                .form(|w, _, x| extended(w, &x[0], Element::I8, Element::I64)),
-            (16, 32, true) => shape::unary(|value: u32| value as i16 as u32)
-                .form(|w, _, x| extended(w, &x[0], Element::I16, Element::I32)),
-            (16, 64, true) => shape::unary(|value: u32| value as i16 as u64)
-                .form(|w, _, x| extended(w, &x[0], Element::I16, Element::I64)),
-            (32, 64, true) => shape::unary(|value: u32| value as i32 as u64)
-                .linear(Linear::SignExtended)
-                .form(|w, _, x| extended(w, &x[0], Element::I32, Element::I64)),
-            (8 | 16 | 32, 64, false) => shape::unary(|value: u32| u64::from(value))
-                .linear(Linear::ZeroExtended)
-                .form(|w, _, x| w.extended(&x[0], Element::I64)),
-            _ => return None,
-        };
+    // The low bits of the slot are the value.
+    let handlers = match (ty.bits(), declared.bits(), ty.is_signed()) {
+        (8, 16, true) => shape::lanes(function!(|value: i8| -> u16 { value.cast() })),
+        (8, 32, true) => shape::lanes(function!(|value: i8| -> u32 { value.cast() })),
+        (8, 64, true) => shape::lanes(function!(|value: i8| -> u64 { value.cast() })),
+        (16, 32, true) => shape::lanes(function!(|value: i16| -> u32 { value.cast() })),
+        (16, 64, true) => shape::lanes(function!(|value: i16| -> u64 { value.cast() })),
+        (32, 64, true) => shape::lanes(function!(|value: i32| -> u64 { value.cast() })).linear(Linear::SignExtended),
+        (8 | 16 | 32, 64, false) => {
+            shape::lanes(function!(|value: u32| -> u64 { value.cast() })).linear(Linear::ZeroExtended)
+        }
+        _ => return None,
+    };
     Some(handlers)
 }
 

@@ -65,36 +65,6 @@ impl Handlers {
         }
     }
 
-    /// The same handlers with native code for a function over lanes.
-    #[must_use]
-    pub const fn form(self, form: Form) -> Self {
-        match self.kind {
-            OpKind::Lanes { bases, linear, form: LaneForm { operands, result, .. } } => {
-                self.with_kind(OpKind::Lanes { bases, linear, form: LaneForm { form: Some(form), operands, result } })
-            }
-            OpKind::Test { bases, form: LaneForm { operands, result, .. } } => {
-                self.with_kind(OpKind::Test { bases, form: LaneForm { form: Some(form), operands, result } })
-            }
-            OpKind::Opaque
-            | OpKind::Carrier { .. }
-            | OpKind::Select
-            | OpKind::Masks { .. }
-            | OpKind::UniformBranch
-            | OpKind::Barrier
-            | OpKind::Shuffle { .. }
-            | OpKind::Together { .. }
-            | OpKind::Window { .. }
-            | OpKind::Atomic { .. }
-            | OpKind::Local { .. }
-            | OpKind::Fence { .. }
-            | OpKind::Load { .. }
-            | OpKind::Store { .. }
-            | OpKind::GuardBegin
-            | OpKind::GuardEnd
-            | OpKind::Exit => self,
-        }
-    }
-
     /// The same handlers for an operation of these lanes together, with its native code, if it has some, and whether
     /// the result is uniform.
     #[must_use]
@@ -233,7 +203,7 @@ pub enum OpKind {
     /// The predicate `dst` is a function of the predicates `a` and `b`, on whole masks.
     Masks {
         /// Writes the native code.
-        form: MaskForm,
+        form: Form,
     },
     /// Loads from the address in `a`.
     Load {
@@ -374,11 +344,8 @@ pub struct AtomicForm {
     /// element.
     pub reduction: Option<(&'static str, u64)>,
     /// The new value, given the old value and the operands.
-    pub update: fn(&mut Writer, [&Value; 3]) -> Value,
+    pub update: Form,
 }
-
-/// How a function of masks is written.
-pub type MaskForm = fn(&mut Writer, u16, [&Value; 2]) -> Value;
 
 /// How a function's result depends on the strides of its operands, in the arithmetic of its width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

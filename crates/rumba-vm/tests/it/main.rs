@@ -28,6 +28,7 @@ mod progress;
 mod ptxas;
 mod races;
 mod random;
+mod readings;
 mod registers;
 mod seeds;
 mod sizes;

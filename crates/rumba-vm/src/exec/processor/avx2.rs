@@ -23,6 +23,7 @@ pub(crate) struct Avx2;
 // references.
 #[allow(clippy::undocumented_unsafe_blocks, reason = "said once, above")]
 impl Processor for Avx2 {
+    type Numbers = crate::arith::Native<true>;
     type Floats = __m256;
     type Integers = __m256i;
 

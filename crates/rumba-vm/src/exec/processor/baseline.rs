@@ -21,6 +21,7 @@ fn both<A: Copy, B: Copy, R>(a: [A; GROUP], b: [B; GROUP], f: impl Fn(A, B) -> R
 }
 
 impl Processor for Baseline {
+    type Numbers = crate::arith::Native<false>;
     type Floats = [f32; GROUP];
     type Integers = [i32; GROUP];
 

@@ -11,9 +11,10 @@
 //! needs terms that are not too far from one for `f32`; [`sum`] is the plain way, which serves the others, and the
 //! reference.
 
+use crate::arith::float::{NAN_F32, to_odd_f32};
+use crate::arith::native;
 use crate::base::lanes::GROUP;
 use crate::exec::processor::Processor;
-use crate::isa::float::{NAN_F32, to_odd_f32};
 
 /// Rows of a block.
 pub(super) const ROWS: usize = 16;
@@ -363,7 +364,7 @@ pub(super) fn sum(
         .sum();
     // The sum has at most 32 bits, and the power is that of an `f64`.
     let total = total as f64 * f64::from_bits(((unit + 1023) as u64) << 52);
-    if odd { to_odd_f32(total) } else { f32::from_bits(cut(total).to_bits() & precision.result) }
+    if odd { to_odd_f32(native(total)).0 } else { f32::from_bits(cut(total).to_bits() & precision.result) }
 }
 
 #[cfg(test)]

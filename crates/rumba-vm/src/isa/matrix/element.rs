@@ -6,7 +6,6 @@ use std::sync::LazyLock;
 
 use crate::exec::lane::{Bf16, F16};
 use crate::isa::cvt_small;
-use crate::isa::half::Half;
 
 /// The type of a matrix's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -87,8 +86,8 @@ impl ElementType {
     #[inline(always)]
     pub(crate) fn numbers(self, bits: &[u32], numbers: &mut [f32]) {
         match self {
-            Self::F16 => map(bits, numbers, |bits| F16(bits as u16).widen()),
-            Self::Bf16 => map(bits, numbers, |bits| Bf16(bits as u16).widen()),
+            Self::F16 => map(bits, numbers, |bits| F16(bits as u16).to_f32()),
+            Self::Bf16 => map(bits, numbers, |bits| Bf16(bits as u16).to_f32()),
             // The tensor cores ignore what a tf32 has no room for.
             Self::Tf32 => map(bits, numbers, |bits| f32::from_bits(bits & 0xffff_e000)),
             Self::F32 => map(bits, numbers, f32::from_bits),
@@ -96,7 +95,7 @@ impl ElementType {
             Self::U8 => map(bits, numbers, |bits| f32::from(bits as u8)),
             Self::S4 => map(bits, numbers, |bits| ((bits << 28) as i32 >> 28) as f32),
             Self::U4 => map(bits, numbers, |bits| (bits & 15) as f32),
-            Self::E5m2 => map(bits, numbers, |bits| F16((bits << 8) as u16).widen()),
+            Self::E5m2 => map(bits, numbers, |bits| F16((bits << 8) as u16).to_f32()),
             Self::E4m3 => looked_up(0, bits, numbers),
             Self::E3m2 => looked_up(1, bits, numbers),
             Self::E2m3 => looked_up(2, bits, numbers),

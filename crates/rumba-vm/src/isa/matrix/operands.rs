@@ -9,6 +9,7 @@ use rumba_ptx::ast::{Operand, OperandKind};
 use crate::base::lanes::FULL;
 use crate::base::types::ScalarType;
 use crate::exec::memory::Space;
+use crate::exec::shape::function;
 use crate::exec::{rendezvous, shape};
 use crate::isa::matrix::fragment::{Register, Wide};
 use crate::isa::memory;
@@ -223,7 +224,7 @@ pub(crate) fn address(l: &mut Lowering<'_>, index: usize, space: Space) -> Resul
     }
     let offset = l.constant(ScalarType::U64, u128::from(address.offset.cast_unsigned()));
     let sum = l.scratch(ScalarType::U64);
-    let add = shape::binary(|a: u64, b: u64| a.wrapping_add(b));
+    let add = shape::lanes(function!(|a: u64, b: u64| -> u64 { a + b }));
     l.emit(VirtualOp::binary(add, sum, address.base, offset));
     Ok(sum)
 }

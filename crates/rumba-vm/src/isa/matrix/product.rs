@@ -8,12 +8,12 @@
 
 use std::cell::UnsafeCell;
 
+use crate::arith::float::{NAN_F32, double_result, keep, to_odd_f32};
+use crate::arith::{Rounding, native, soft};
 use crate::base::lanes::LANES;
 use crate::exec::body::{Body, handlers};
 use crate::exec::lane::F16;
 use crate::exec::processor::Processor;
-use crate::isa::float::{NAN_F32, Rounding, keep, propagate, to_odd_f32};
-use crate::isa::half::Half;
 use crate::isa::matrix::dot::{CHOICE, COLUMNS, DEPTH, ROWS, Terms};
 use crate::isa::matrix::element::{ElementType, ue4m3, ue8m0};
 use crate::isa::matrix::fragment::{Fragment, Quads};
@@ -21,7 +21,6 @@ use crate::isa::matrix::halves::Halves;
 use crate::isa::matrix::interned::Interned;
 use crate::isa::matrix::operands::{Slots, done, is_whole, wait};
 use crate::isa::matrix::sparse::Sparsity;
-use crate::isa::soft;
 use crate::machine::op::{Handlers, Pc};
 use crate::machine::warp::Warp;
 
@@ -244,7 +243,7 @@ impl Work {
         c.gather(|index| registers.source(first + index), &mut self.c, c.columns);
         if product.types[3] == ElementType::F16 {
             for bits in &mut self.c {
-                *bits = F16(*bits as u16).widen().to_bits();
+                *bits = F16(*bits as u16).to_f32().to_bits();
             }
         }
         if product.has_plain_halves() {
@@ -277,7 +276,7 @@ impl Work {
 /// A number rounded to odd as `f16`; zero has no sign.
 #[inline(always)]
 fn half(x: f32) -> f32 {
-    F16::nearest(x).widen() + 0.0
+    F16::nearest(x).to_f32() + 0.0
 }
 
 /// Says to the terms which exponents subnormal numbers of a product have.
@@ -387,9 +386,9 @@ unsafe fn float<X: Processor>(work: &mut Work, registers: &Registers<'_>) {
                     let mut x = sum[column];
                     if small {
                         let c = f32::from_bits(to[column]);
-                        x = if odd { to_odd_f32(f64::from(x) + f64::from(c)) } else { canonical(x + c) };
+                        x = if odd { to_odd_f32(native(f64::from(x) + f64::from(c))).0 } else { canonical(x + c) };
                     }
-                    to[column] = if d == ElementType::F16 { u32::from(F16::nearest(x).to_bits()) } else { x.to_bits() };
+                    to[column] = if d == ElementType::F16 { u32::from(F16::nearest(x).0) } else { x.to_bits() };
                 }
             }
         }
@@ -480,7 +479,7 @@ fn double(registers: &Registers<'_>, rounding: Rounding) {
                     Rounding::Nearest => x.mul_add(y, z),
                     Rounding::Zero | Rounding::Down | Rounding::Up => soft::fma(x, y, z, rounding, soft::Format::F64),
                 };
-                *sum = keep(propagate(total, x, z), y).to_bits();
+                *sum = keep(native(double_result(total, x, z)), native(y)).0.to_bits();
             }
         }
     }
@@ -505,7 +504,7 @@ fn quads(work: &mut Work, registers: &Registers<'_>, places: &[Quads; 4]) {
                 let x = if wide {
                     f32::from_bits(registers.source(first + index)[lane])
                 } else {
-                    F16((registers.source(first + index / 2)[lane] >> (index % 2 * 16)) as u16).widen()
+                    F16((registers.source(first + index / 2)[lane] >> (index % 2 * 16)) as u16).to_f32()
                 };
                 matrix[(number * 8 + row) * columns + column] = x;
             }
@@ -534,7 +533,7 @@ fn quads(work: &mut Work, registers: &Registers<'_>, places: &[Quads; 4]) {
             if wide {
                 return at(register);
             }
-            let part = |index: usize| u32::from(F16::nearest(f32::from_bits(at(index))).to_bits());
+            let part = |index: usize| u32::from(F16::nearest(f32::from_bits(at(index))).0);
             part(2 * register) | part(2 * register + 1) << 16
         });
         registers.write(register, &values);

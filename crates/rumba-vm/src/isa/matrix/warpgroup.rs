@@ -12,7 +12,6 @@ use crate::check::agent::{Agent, Completion};
 use crate::exec::body::{Body, handlers};
 use crate::exec::lane::F16;
 use crate::exec::processor::Processor;
-use crate::isa::half::Half;
 use crate::isa::matrix::descriptor::{Descriptor, LINE, read_line};
 use crate::isa::matrix::dot::{COLUMNS, Precision, ROWS, Terms};
 use crate::isa::matrix::element::ElementType;
@@ -492,7 +491,7 @@ fn block_of(
         for (lane, bits) in lanes.iter().enumerate() {
             let (row, column) = (lane / 4, lane % 4 * 2);
             if halves {
-                let half = |bits: u32| F16(bits as u16).widen().to_bits();
+                let half = |bits: u32| F16(bits as u16).to_f32().to_bits();
                 c[row + 8 * index][column] = half(*bits);
                 c[row + 8 * index][column + 1] = half(bits >> 16);
             } else {
@@ -513,7 +512,7 @@ fn set_block(warp: &Warp, slots: Slots, product: &GroupProduct, block: usize, c:
             let (row, column) = (lane / 4, lane % 4 * 2);
             if halves {
                 // Zero has no sign.
-                let half = |bits: u32| u32::from(F16::nearest(f32::from_bits(bits)).to_bits());
+                let half = |bits: u32| u32::from(F16::nearest(f32::from_bits(bits)).0);
                 let half = |bits: u32| half(bits) * u32::from(half(bits) != 0x8000);
                 let row = c[row + 8 * index];
                 half(row[column]) | half(row[column + 1]) << 16

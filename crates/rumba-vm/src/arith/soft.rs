@@ -4,7 +4,7 @@
 //! it is the reference that the fast ways of the narrower formats are tested against. Inputs are `f64`; the result is
 //! rounded once, to any format up to `f64`.
 
-use crate::isa::float::Rounding;
+use crate::arith::scalar::Rounding;
 
 /// A binary format with subnormals, infinities and NaN.
 #[derive(Clone, Copy, Debug)]
@@ -21,10 +21,13 @@ impl Format {
     /// IEEE double precision.
     pub const F64: Self = Self { precision: 53, least: -1022, most: 1023 };
     /// IEEE single precision.
+    #[cfg(test)]
     pub const F32: Self = Self { precision: 24, least: -126, most: 127 };
     /// IEEE half precision.
+    #[cfg(test)]
     pub const F16: Self = Self { precision: 11, least: -14, most: 15 };
     /// The upper half of single precision.
+    #[cfg(test)]
     pub const BF16: Self = Self { precision: 8, least: -126, most: 127 };
 }
 

@@ -1,0 +1,218 @@
+//! Functions as native code: values are constants, or handles into a builder.
+
+use std::cell::RefCell;
+
+use crate::arith::primitive::{Primitive, Write};
+use crate::arith::scalar::Scalar;
+use crate::arith::{Arith, Operands, V};
+use crate::base::ir::{Element, Value, Writer};
+
+/// The arithmetic of code that is being written.
+#[derive(Clone, Copy)]
+pub struct Emit<'b>(std::marker::PhantomData<&'b Builder>);
+
+/// A value: a constant, or the result of an operation of a builder.
+#[derive(Clone, Copy)]
+pub enum Handle<'b, T> {
+    /// A constant.
+    Constant(T),
+    /// A result.
+    Result(&'b Builder, u32),
+}
+
+/// An operand, as a builder stores it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operand {
+    /// A constant with these bits.
+    Constant(Element, u64),
+    /// The result of the operation at this position.
+    Result(u32),
+}
+
+/// The operands of an operation, not all of which are constants.
+#[derive(Clone, Copy)]
+pub struct Given<'b> {
+    builder: Option<&'b Builder>,
+    operands: [Operand; 4],
+    count: u8,
+}
+
+impl<'b> Given<'b> {
+    pub(super) fn new() -> Self {
+        Self { builder: None, operands: [Operand::Constant(Element::I1, 0); 4], count: 0 }
+    }
+
+    /// Adds an operand; returns its number, if the operand is a constant.
+    pub(super) fn take<T: Scalar>(&mut self, handle: Handle<'b, T>) -> T {
+        let (operand, constant) = match handle {
+            Handle::Constant(x) => (Operand::Constant(T::ELEMENT, x.to_word()), x),
+            Handle::Result(builder, position) => {
+                self.builder = Some(builder);
+                (Operand::Result(position), T::from_word(0))
+            }
+        };
+        self.operands[usize::from(self.count)] = operand;
+        self.count += 1;
+        constant
+    }
+
+    pub(super) fn is_known(&self) -> bool {
+        self.builder.is_none()
+    }
+}
+
+/// What a builder has at a position.
+enum Node {
+    /// A value that is given, of this type.
+    Input(Value, Element),
+    /// An operation.
+    Operation {
+        write: Write,
+        operands: [Operand; 4],
+        count: u8,
+        /// The operand that has the same bits, for an operation that takes bits as another type.
+        source: Option<(Operand, Element)>,
+    },
+}
+
+/// The operations of a function that is being written.
+#[derive(Default)]
+pub struct Builder {
+    nodes: RefCell<Vec<Node>>,
+}
+
+impl<'b> Arith for Emit<'b> {
+    type Of<T: Scalar> = Handle<'b, T>;
+
+    fn constant<T: Scalar>(x: T) -> Handle<'b, T> {
+        Handle::Constant(x)
+    }
+
+    // Functions are long sequences of these calls, and each is compiled for many types.
+    #[inline(never)]
+    fn apply<P: Primitive>(operands: <P::Operands as Operands>::Of<Self>) -> V<Self, P::Result> {
+        V(match P::Operands::known(operands) {
+            // Constants are folded by the native meaning.
+            Ok(numbers) => Handle::Constant(P::native::<true>(numbers)),
+            Err(given) => given.apply::<P>(),
+        })
+    }
+}
+
+impl<'b> Given<'b> {
+    /// The result of an operation on these operands.
+    fn apply<P: Primitive>(self) -> Handle<'b, P::Result> {
+        let Some(builder) = self.builder else { unreachable!("constants are folded") };
+        let operands = &self.operands[..usize::from(self.count)];
+        let element = P::Result::ELEMENT;
+        let result = match (P::simplify(operands), P::REINTERPRETS) {
+            (Some(operand), _) => operand,
+            (None, Some(from)) => builder.reinterpret(P::write, self, from, element),
+            (None, None) => builder.push(P::write, self, None),
+        };
+        match result {
+            Operand::Constant(_, bits) => Handle::Constant(P::Result::from_word(bits)),
+            Operand::Result(position) => Handle::Result(builder, position),
+        }
+    }
+}
+
+impl Builder {
+    /// A builder without operations.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An operand of the function.
+    #[inline(never)]
+    pub fn input<T: Scalar>(&self, value: &Value) -> Handle<'_, T> {
+        match value.number() {
+            Some(bits) => Handle::Constant(T::from_word(bits)),
+            None => Handle::Result(self, self.add(Node::Input(value.clone(), T::ELEMENT))),
+        }
+    }
+
+    fn add(&self, node: Node) -> u32 {
+        let mut nodes = self.nodes.borrow_mut();
+        nodes.push(node);
+        (nodes.len() - 1) as u32
+    }
+
+    fn push(&self, write: Write, given: Given<'_>, source: Option<(Operand, Element)>) -> Operand {
+        let Given { operands, count, .. } = given;
+        Operand::Result(self.add(Node::Operation { write, operands, count, source }))
+    }
+
+    /// Takes bits as another type; taken back, they are the operand that they came from.
+    fn reinterpret(&self, write: Write, given: Given<'_>, from: Element, to: Element) -> Operand {
+        let operand = given.operands[0];
+        if from == to {
+            return operand;
+        }
+        if let Operand::Result(position) = operand
+            && let Node::Operation { source: Some((source, element)), .. } = self.nodes.borrow()[position as usize]
+            && element == to
+        {
+            return source;
+        }
+        self.push(write, given, Some((operand, from)))
+    }
+
+    /// Writes the operations on which results depend; returns these.
+    pub fn finish<const N: usize>(&self, w: &mut Writer, results: [Operand; N]) -> [Value; N] {
+        let nodes = self.nodes.borrow();
+        let mut wanted = vec![false; nodes.len()];
+        for result in results {
+            if let Operand::Result(position) = result {
+                wanted[position as usize] = true;
+            }
+        }
+        for position in (0..nodes.len()).rev() {
+            if let (true, Node::Operation { operands, count, .. }) = (wanted[position], &nodes[position]) {
+                for operand in &operands[..usize::from(*count)] {
+                    if let Operand::Result(operand) = operand {
+                        wanted[*operand as usize] = true;
+                    }
+                }
+            }
+        }
+        let mut values: Vec<Option<Value>> = Vec::with_capacity(nodes.len());
+        for (position, (node, wanted)) in nodes.iter().zip(wanted).enumerate() {
+            let value = wanted.then(|| match node {
+                Node::Input(value, element) => w.bits_as(value, *element),
+                Node::Operation { write, operands, count, .. } => {
+                    let operands = operands[..usize::from(*count)].iter();
+                    let operands: Vec<_> = operands.map(|operand| value_of(*operand, &values)).collect();
+                    if results.contains(&Operand::Result(position as u32)) {
+                        write(w, &operands)
+                    } else {
+                        // Other operations may look at the bits of a NaN.
+                        w.at_once(|w| write(w, &operands))
+                    }
+                }
+            });
+            values.push(value);
+        }
+        results.map(|result| value_of(result, &values))
+    }
+}
+
+/// The value of an operand, given the values that were written.
+fn value_of(operand: Operand, values: &[Option<Value>]) -> Value {
+    match operand {
+        Operand::Constant(element, bits) => Value::constant(element, bits),
+        Operand::Result(position) => {
+            values[position as usize].clone().expect("operations come after those on which they depend")
+        }
+    }
+}
+
+impl<'b, T: Scalar> V<Emit<'b>, T> {
+    /// The value as an operand, for [`Builder::finish`].
+    pub fn operand(self) -> Operand {
+        match self.0 {
+            Handle::Constant(x) => Operand::Constant(T::ELEMENT, x.to_word()),
+            Handle::Result(_, position) => Operand::Result(position),
+        }
+    }
+}

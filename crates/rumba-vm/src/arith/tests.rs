@@ -1,0 +1,293 @@
+//! Both readings of every operation, over edges, constants and random operands: as numbers of Rust, and as code of LLVM.
+
+use std::collections::BTreeSet;
+use std::ffi::c_void;
+use std::fmt::Write as _;
+
+use rumba_jit::{Code, Jit, Settings};
+use rumba_llvm::Pipeline;
+
+use crate::arith::primitive as p;
+use crate::arith::primitive::{NAMES, Primitive};
+use crate::arith::{Arith, Builder, Emit, Operands, Scalar};
+use crate::base::ir::{Element, Value, Writer};
+use crate::base::lanes::LANES;
+
+/// Operands at the edges of some type.
+const EDGES: [u64; 40] = [
+    0,
+    1,
+    2,
+    3,
+    31,
+    32,
+    33,
+    63,
+    64,
+    127,
+    128,
+    255,
+    0x7fff,
+    0x8000,
+    0xffff,
+    0x0001_0000,
+    0x007f_ffff,
+    0x0080_0000,
+    0x3f00_0000,
+    0x3f80_0000,
+    0xbf80_0000,
+    0x4b00_0001,
+    0x4f00_0000,
+    0x5f00_0000,
+    0x7f7f_ffff,
+    0x7f80_0000,
+    0xff80_0000,
+    0x7f80_0001,
+    0x7fc0_0000,
+    0x7fff_ffff,
+    0x8000_0000,
+    0xffff_ffff,
+    0x3fe0_0000_0000_0000,
+    0x3ff0_0000_0000_0000,
+    0xbff8_0000_0000_0000,
+    0x41df_ffff_ffc0_0000,
+    0x7ff0_0000_0000_0000,
+    0x7ff0_0000_0000_0001,
+    0x8000_0000_0000_0000,
+    u64::MAX,
+];
+
+/// How the operands of a function are given.
+#[derive(Clone, Copy, Debug)]
+enum Variant {
+    /// As vectors.
+    Vectors,
+    /// As one number each.
+    Numbers,
+    /// As vectors, except for a constant at this position.
+    Constant(usize, u64),
+}
+
+/// The variants of a function of so many operands.
+fn variants(count: usize) -> Vec<Variant> {
+    let constants = [0, 1, 31, 0xffff_ffff, 0x3f80_0000, 0x3ff0_0000_0000_0000, u64::MAX];
+    let positions = if count == 1 { 0..0 } else { 0..count };
+    let with_constant = positions.flat_map(|at| constants.map(|constant| Variant::Constant(at, constant)));
+    [Variant::Vectors, Variant::Numbers].into_iter().chain(with_constant).collect()
+}
+
+/// Writes a function that applies an operation to the operands at `in`, 32 words for each.
+fn write<P: Primitive>(w: &mut Writer, name: &str, variant: Variant) {
+    let is_vector = !matches!(variant, Variant::Numbers);
+    w.line(format_args!("define void @{name}(ptr %in, ptr %out) {{"));
+    let operands: Vec<Value> = (0..P::Operands::COUNT)
+        .map(|position| match variant {
+            Variant::Constant(at, constant) if at == position => Value::integer(Element::I64, constant),
+            Variant::Vectors | Variant::Numbers | Variant::Constant(..) => {
+                let place = w.name("%p");
+                w.line(format_args!("{place} = getelementptr i8, ptr %in, i64 {}", position * LANES * 8));
+                let ty = if is_vector { "<32 x i64>" } else { "i64" };
+                w.value(Element::I64, is_vector, format_args!("load {ty}, ptr {place}, align 8"))
+            }
+        })
+        .collect();
+    let builder = Builder::new();
+    let result = Emit::apply::<P>(P::Operands::inputs(&builder, &operands));
+    let [result] = builder.finish(w, [result.operand()]);
+    let result = w.extended(&result, Element::I64);
+    let result = if is_vector { w.spread(&result) } else { result };
+    w.line(format_args!("store {result}, ptr %out, align 8"));
+    w.line("ret void");
+    w.line("}");
+}
+
+/// The result of the native reading for words as operands.
+fn native<P: Primitive>(words: &[u64]) -> u64 {
+    let builder = Builder::new();
+    let constants: Vec<_> = words.iter().map(|word| Value::integer(Element::I64, *word)).collect();
+    let Ok(operands) = P::Operands::known(P::Operands::inputs(&builder, &constants)) else {
+        panic!("all operands are constants")
+    };
+    let [fused, unfused] =
+        [P::native::<true>(clone::<P>(&operands)), P::native::<false>(operands)].map(Scalar::to_word);
+    assert!(is_same::<P>(fused, unfused), "{} of {words:x?}: {fused:#x} fused, {unfused:#x} otherwise", P::NAME);
+    fused
+}
+
+fn clone<P: Primitive>(operands: &P::Operands) -> P::Operands {
+    *operands
+}
+
+/// Whether results agree: the bits of most NaNs are unspecified.
+fn is_same<P: Primitive>(a: u64, b: u64) -> bool {
+    let is_exact = matches!(P::NAME, "Canonical" | "Select" | "Neg" | "Abs" | "Copysign" | "Reinterpret");
+    let is_nan = |word| match P::Result::ELEMENT {
+        Element::F32 => f32::from_bits(word as u32).is_nan(),
+        Element::F64 => f64::from_bits(word).is_nan(),
+        _ => false,
+    };
+    a == b || !is_exact && is_nan(a) && is_nan(b)
+}
+
+/// The operations that were compared.
+struct Compared(BTreeSet<&'static str>);
+
+impl Compared {
+    /// Compares the readings of an operation.
+    fn compare<P: Primitive>(&mut self) {
+        self.0.insert(P::NAME);
+        let variants = variants(P::Operands::COUNT);
+        let mut w = Writer::new();
+        for (index, variant) in variants.iter().enumerate() {
+            write::<P>(&mut w, &format!("f{index}"), *variant);
+        }
+        let mut text = String::new();
+        for declaration in w.declarations() {
+            writeln!(text, "{declaration}").unwrap();
+        }
+        text.push_str(w.text());
+        let jit = Jit::new(Settings {
+            library: rumba_llvm::find::library,
+            cache: None,
+            build: "test".to_owned(),
+            pipeline: Pipeline { passes: c"default<O2>", widens_loops: false },
+            log: |_| (),
+        });
+        let code = jit.compile_now(P::NAME, &text).unwrap_or_else(|error| panic!("{}: {error}\n{text}", P::NAME));
+        let rounds = operands(P::Operands::COUNT);
+        for (index, variant) in variants.into_iter().enumerate() {
+            for round in &rounds {
+                let results = run(&code, &format!("f{index}"), variant, round);
+                for (lane, result) in results.into_iter().enumerate() {
+                    let mut words: Vec<u64> = round.iter().map(|operand| operand[lane]).collect();
+                    if let Variant::Constant(at, constant) = variant {
+                        words[at] = constant;
+                    }
+                    let expected = native::<P>(&words);
+                    assert!(
+                        is_same::<P>(result, expected),
+                        "{} of {words:x?} ({variant:?}) is {result:#x} in native code and {expected:#x} in Rust",
+                        P::NAME
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Runs a function on operands, 32 words each.
+fn run(code: &Code, name: &str, variant: Variant, operands: &[[u64; LANES]]) -> [u64; LANES] {
+    let symbol = code.symbol(name).expect("the text defines it");
+    // SAFETY: the text defines the function with these parameters.
+    let function =
+        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const u64, *mut u64)>(symbol.as_ptr()) };
+    let words: Vec<u64> = operands.concat();
+    let mut results = [0; LANES];
+    // SAFETY: the function reads 32 words for each operand, or one word of each, and writes as many.
+    unsafe {
+        match variant {
+            Variant::Numbers => {
+                for lane in 0..LANES {
+                    function(words.as_ptr().add(lane), results.as_mut_ptr().add(lane));
+                }
+            }
+            Variant::Vectors | Variant::Constant(..) => function(words.as_ptr(), results.as_mut_ptr()),
+        }
+    }
+    results
+}
+
+/// Rounds of operands: all pairs of edges, and random words.
+fn operands(count: usize) -> Vec<Vec<[u64; LANES]>> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let mut word = move || {
+        let (kind, bits) = (random(), random());
+        match kind % 8 {
+            0 | 1 => EDGES[(bits % EDGES.len() as u64) as usize],
+            2 => bits % 100,
+            3 => f64::from(bits as i32 >> 20).to_bits(),
+            4 => u64::from((bits as i32 as f32 / 65536.0).to_bits()),
+            5 => bits >> 32,
+            _ => bits,
+        }
+    };
+    let pairs: Vec<[u64; 2]> = EDGES.iter().flat_map(|a| EDGES.map(|b| [*a, b])).collect();
+    let of_edges = pairs.chunks(LANES).map(|pairs| {
+        let of = |position: usize, lane: usize| pairs[lane % pairs.len()][position];
+        (0..count)
+            .map(|position| match position {
+                0 | 1 => std::array::from_fn(|lane| of(position, lane)),
+                _ => std::array::from_fn(|lane| EDGES[lane % EDGES.len()]),
+            })
+            .collect::<Vec<_>>()
+    });
+    let mut rounds: Vec<_> = of_edges.collect();
+    rounds.extend((0..32).map(|_| (0..count).map(|_| std::array::from_fn(|_| word())).collect::<Vec<_>>()));
+    rounds
+}
+
+/// Compares operations at types: `Name<type>`, for each of some types.
+macro_rules! compare {
+    ($compared:ident: $($name:ident)*; $types:tt) => {$(
+        compare!(@types $compared $name $types);
+    )*};
+    (@types $compared:ident $name:ident [$($T:ty),*]) => {$(
+        $compared.compare::<p::$name<$T>>();
+    )*};
+}
+
+#[test]
+fn readings_of_operations_agree() {
+    if cfg!(miri) || rumba_llvm::find::library().is_none() {
+        return;
+    }
+    let mut compared = Compared(BTreeSet::new());
+    compare!(compared: Add Sub Mul Neg Equal Less LessOrEqual; [u16, i16, u32, i32, u64, i64, f32, f64]);
+    compare!(compared: And Or Xor; [bool, u16, u32, u64]);
+    compare!(compared: Select; [bool, u16, u32, u64, f32, f64]);
+    compare!(compared: OfBool; [u16, u32, i64]);
+    compare!(compared: Shl Shr High Quotient Min Max; [u16, i16, u32, i32, u64, i64]);
+    compare!(compared: SaturatingAdd SaturatingSub; [i32, u32]);
+    compare!(compared: CountOnes LeadingZeros ReverseBits; [u32, u64, i32, i64]);
+    compare!(compared: FunnelLeft FunnelRight; [u32, u64]);
+    compare!(compared: Div IsNan Abs Copysign Sqrt Fma RoundEven Truncate Floor Ceiling; [f32, f64]);
+    macro_rules! conversions {
+        ($($T:ty)*) => {$(
+            compared.compare::<p::Cast<$T, u8>>();
+            compared.compare::<p::Cast<$T, i16>>();
+            compared.compare::<p::Cast<$T, u32>>();
+            compared.compare::<p::Cast<$T, i64>>();
+            compared.compare::<p::OfInteger<f32, $T>>();
+            compared.compare::<p::OfInteger<f64, $T>>();
+            compared.compare::<p::ToInteger<f32, $T>>();
+            compared.compare::<p::ToInteger<f64, $T>>();
+        )*};
+    }
+    conversions!(u8 i8 u16 i16 u32 i32 u64 i64);
+    compared.compare::<p::Widen>();
+    compared.compare::<p::Narrow>();
+    compared.compare::<p::Canonical>();
+    compared.compare::<p::Invalid>();
+    compared.compare::<p::Reinterpret<u32, f32>>();
+    compared.compare::<p::Reinterpret<f64, u64>>();
+    compared.0.remove("Reinterpret");
+    assert_eq!(compared.0, NAMES.iter().copied().collect(), "operations of the table that are not compared");
+}
+
+#[test]
+fn constants_are_folded_and_unused_operations_dropped() {
+    let mut w = Writer::new();
+    let builder = Builder::new();
+    let x = crate::arith::V::<Emit<'_>, u32>(builder.input(&Value::named("%x", Element::I32, true)));
+    let unused = x * 3;
+    let selected = crate::arith::select(false, unused, (x & u32::MAX) + 0);
+    let back = selected.reinterpret::<f32>().to_bits();
+    let [value] = builder.finish(&mut w, [back.operand()]);
+    assert_eq!((value.text(), w.text()), ("%x", ""));
+}

@@ -1,0 +1,318 @@
+//! Every form of the scalar instructions in both engines: on edges and random numbers, which differ by lane, are the same in
+//! all lanes, or are constants.
+//!
+//! The forms are those of the lists in `coverage`, so a new form is compared without a change here.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use rumba_vm::{Config, Device, Engine, Launch, Source};
+
+use crate::common::compiler;
+use crate::coverage;
+
+/// Instructions that are no functions of registers of a lane, or whose operands are more than registers.
+const OTHERS: &[&str] = &[
+    "activemask",
+    "alloca",
+    "applypriority",
+    "atom",
+    "bar",
+    "barrier",
+    "bra",
+    "brkpt",
+    "brx",
+    "call",
+    "clusterlaunchcontrol",
+    "cp",
+    "createpolicy",
+    "cvta",
+    "discard",
+    "elect",
+    "exit",
+    "fence",
+    "getctarank",
+    "griddepcontrol",
+    "isspacep",
+    "ld",
+    "ldmatrix",
+    "ldu",
+    "mapa",
+    "match",
+    "mbarrier",
+    "membar",
+    "mma",
+    "movmatrix",
+    "multimem",
+    "nanosleep",
+    "pmevent",
+    "prefetch",
+    "prefetchu",
+    "red",
+    "redux",
+    "ret",
+    "setmaxnreg",
+    "shfl",
+    "st",
+    "stackrestore",
+    "stacksave",
+    "stmatrix",
+    "tensormap",
+    "trap",
+    "vote",
+    "wgmma",
+    "wmma",
+];
+
+/// Statements of a kernel.
+const BATCH: usize = 24;
+
+/// The most registers that a statement names.
+const REGISTERS: usize = 8;
+
+/// Numbers that are edges of some type.
+const EDGES: [u64; 32] = [
+    0,
+    1,
+    2,
+    31,
+    32,
+    33,
+    63,
+    64,
+    255,
+    0x3c00,
+    0x7c00,
+    0x7c01,
+    0x7fff,
+    0x8000,
+    0xffff,
+    0x3f80_0000,
+    0xbf80_0000,
+    0x0080_0000,
+    0x007f_ffff,
+    0x7f80_0000,
+    0xff80_0000,
+    0x7f80_0001,
+    0x7e80_0001,
+    0x7fff_ffff,
+    0x8000_0000,
+    0xffff_ffff,
+    0x3ff0_0000_0000_0000,
+    0x7ff0_0000_0000_0000,
+    0x7ff0_0000_0000_0001,
+    0x8000_0000_0000_0000,
+    0x3c00_7c01_8000_ffff,
+    u64::MAX,
+];
+
+/// How the sources are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Given {
+    /// Each lane has its own.
+    ByLane,
+    /// All lanes have the same.
+    Uniform,
+    /// The last source is a constant.
+    Constant(u64),
+}
+
+/// The registers that a statement names, in their order and without repetitions.
+fn registers(statement: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (at, _) in statement.match_indices('%') {
+        let rest = &statement[at..];
+        let end = rest[1..].find(|c: char| !c.is_ascii_alphanumeric()).map_or(rest.len(), |end| end + 1);
+        let name = rest[..end].to_owned();
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
+}
+
+/// The statements of scalar instructions.
+fn statements() -> BTreeSet<String> {
+    let forms = coverage::LISTS.iter().flat_map(|list| list.forms());
+    let scalar =
+        forms.filter(|form| coverage::out_of_scope(form).is_none() && !OTHERS.contains(&coverage::family(form)));
+    let statements = scalar.flat_map(|form| coverage::statements(&form)).flatten();
+    statements
+        .filter(|statement| {
+            let names = registers(statement);
+            let is_plain = |name: &String| ["%p", "%b", "%h", "%r"].iter().any(|prefix| name.starts_with(prefix));
+            !statement.contains("mem") && names.len() <= REGISTERS && !names.is_empty() && names.iter().all(is_plain)
+        })
+        .collect()
+}
+
+/// Replaces a register by another.
+fn renamed(statement: &str, from: &str, to: &str) -> String {
+    let mut text = String::new();
+    let mut rest = statement;
+    while let Some(at) = rest.find(from) {
+        let (before, after) = (&rest[..at], &rest[at + from.len()..]);
+        text.push_str(before);
+        text.push_str(if after.starts_with(|c: char| c.is_ascii_alphanumeric()) { from } else { to });
+        rest = after;
+    }
+    text + rest
+}
+
+/// A kernel that loads the registers of each statement, executes it, and stores the registers.
+fn kernel(statements: &[&String], given: Given) -> String {
+    let mut body = String::new();
+    let mut constants = String::new();
+    for (index, statement) in statements.iter().enumerate() {
+        let mut statement = (*statement).clone();
+        let mut names = registers(&statement);
+        if let Given::Constant(bits) = given
+            && names.len() > 1
+            && let Some(last) = names.pop()
+        {
+            let prefix = last.trim_end_matches(|c: char| c.is_ascii_digit());
+            let constant = format!("{prefix}9{index:03}");
+            match prefix {
+                "%rd" => writeln!(constants, "    .reg .b64 {constant}; mov.b64 {constant}, {bits};").unwrap(),
+                "%r" => writeln!(constants, "    .reg .b32 {constant}; mov.b32 {constant}, {};", bits as u32).unwrap(),
+                "%h" => writeln!(constants, "    .reg .b16 {constant}; mov.b16 {constant}, {};", bits as u16).unwrap(),
+                // A byte or a predicate has no constant of its own.
+                _ => names.push(last.clone()),
+            }
+            if names.last() != Some(&last) {
+                statement = renamed(&statement, &last, &constant);
+            }
+        }
+        let offset = |position: usize| (index * REGISTERS + position) * 256;
+        for (position, name) in names.iter().enumerate() {
+            let from = if given == Given::Uniform { "%rd90" } else { "%rd91" };
+            writeln!(body, "    ld.global.u64 %rd95, [{from}+{}];", offset(position)).unwrap();
+            let load = match name.trim_end_matches(|c: char| c.is_ascii_digit()) {
+                "%rd" => format!("mov.b64 {name}, %rd95;"),
+                "%r" => format!("cvt.u32.u64 {name}, %rd95;"),
+                "%h" => format!("cvt.u16.u64 {name}, %rd95;"),
+                "%b" => format!("cvt.u16.u64 %h95, %rd95; mov.b16 {{{name}, %b95}}, %h95;"),
+                _ => format!("and.b64 %rd95, %rd95, 1; setp.ne.u64 {name}, %rd95, 0;"),
+            };
+            writeln!(body, "    {load}").unwrap();
+        }
+        writeln!(body, "    {}", statement.trim_end().trim_end_matches(';').to_owned() + ";").unwrap();
+        for (position, name) in names.iter().enumerate() {
+            let store = match name.trim_end_matches(|c: char| c.is_ascii_digit()) {
+                "%rd" => format!("mov.b64 %rd95, {name};"),
+                "%r" => format!("cvt.u64.u32 %rd95, {name};"),
+                "%h" => format!("cvt.u64.u16 %rd95, {name};"),
+                "%b" => format!("mov.b16 %h95, {{{name}, 0}}; cvt.u64.u16 %rd95, %h95;"),
+                _ => format!("selp.u64 %rd95, 1, 0, {name};"),
+            };
+            writeln!(body, "    {store} st.global.u64 [%rd92+{}], %rd95;", offset(position)).unwrap();
+        }
+    }
+    format!(
+        ".version 9.1
+.target sm_100a
+.address_size 64
+.visible .entry k(.param .u64 in, .param .u64 out)
+{{
+    .reg .pred %p<10>;
+    .reg .b8 %b<100>;
+    .reg .b16 %h<100>;
+    .reg .b32 %r<160>;
+    .reg .b64 %rd<100>;
+{constants}
+    ld.param.u64 %rd90, [in]; ld.param.u64 %rd92, [out];
+    mov.u32 %r150, %tid.x; mul.wide.u32 %rd93, %r150, 8;
+    add.u64 %rd91, %rd90, %rd93; add.u64 %rd92, %rd92, %rd93;
+{body}
+    ret;
+}}
+"
+    )
+}
+
+/// The registers of all statements and lanes after a launch of one warp; an error for a module that is refused.
+fn run(device: &Device, ptx: &str, input: &[u8]) -> Result<Vec<u64>, String> {
+    let module = device.load(&[Source { name: "readings.ptx", ptx }]).map_err(|error| format!("{error}\n{ptx}"))?;
+    let [from, to] = [(); 2].map(|()| device.allocate(input.len()).unwrap());
+    let mut output = vec![0; input.len()];
+    // SAFETY: no launch runs meanwhile, and the places have as many bytes.
+    unsafe {
+        device.write(from, input).unwrap();
+        device.write(to, &output).unwrap();
+    }
+    let parameters: Vec<u8> = [from, to].iter().flat_map(|place| place.to_le_bytes()).collect();
+    let function = module.function("k").ok_or("the kernel is missing")?;
+    let launch = Launch {
+        grid: [1, 1, 1],
+        block: [32, 1, 1],
+        dynamic_shared: 0,
+        parameters: &parameters,
+        cooperative: false,
+        cluster: None,
+    };
+    device.launch(&function, &launch).map_err(|error| format!("{error}\n{ptx}"))?;
+    // SAFETY: as above.
+    unsafe { device.read(to, &mut output).unwrap() };
+    device.free(from).unwrap();
+    device.free(to).unwrap();
+    Ok(output.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect())
+}
+
+#[test]
+fn engines_agree_about_every_scalar_form() {
+    let Some(native) = compiler::native() else { return };
+    let engines = [
+        ("baseline", false, Engine::interpreter()),
+        ("vectors", true, Engine::interpreter()),
+        ("native", true, native),
+    ];
+    let devices = engines.map(|(name, vector_instructions, engine)| {
+        let config = Config { memory_bytes: 64 << 20, workers: 1, vector_instructions, engine, ..Config::default() };
+        (name, Device::new(config).unwrap())
+    });
+    let statements = statements();
+    assert!(statements.len() > 1000, "only {} statements were found", statements.len());
+    let all: Vec<&String> = statements.iter().collect();
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let mut word = move || {
+        let (kind, bits) = (random(), random());
+        match kind % 8 {
+            0..=2 => EDGES[(bits % EDGES.len() as u64) as usize],
+            3 => bits % 100,
+            4 => f64::from(bits as i32 >> 20).to_bits(),
+            5 => u64::from((bits as i32 as f32 / 65536.0).to_bits()),
+            _ => bits,
+        }
+    };
+    let constants = [0x3f80_0001, 3, u64::MAX, 0x7f80_0000, 0x3ff8_0000_0000_0000];
+    let mut differences = Vec::new();
+    for (batch, statements) in all.chunks(BATCH).enumerate() {
+        let constant = constants[batch % constants.len()];
+        for given in [Given::ByLane, Given::Uniform, Given::Constant(constant)] {
+            let ptx = kernel(statements, given);
+            let words = (0..BATCH * REGISTERS * 32).map(|_| word());
+            let input: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+            let [expected, others @ ..] = devices.each_ref().map(|(name, device)| match run(device, &ptx, &input) {
+                Ok(results) => (*name, results),
+                Err(error) => panic!("{name}: {error}"),
+            });
+            for (name, results) in others {
+                for (place, (result, expected)) in results.iter().zip(&expected.1).enumerate() {
+                    if result != expected {
+                        let statement = statements[place / (REGISTERS * 32)];
+                        differences
+                            .push(format!("{statement} ({name}, {given:?}): {result:#x} instead of {expected:#x}"));
+                    }
+                }
+            }
+        }
+    }
+    differences.truncate(40);
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
