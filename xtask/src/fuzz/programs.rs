@@ -13,9 +13,10 @@ use serde::Deserialize;
 
 use crate::shell;
 
-/// Sources, below crates/rumba-vm/src, whose code distinguishes engines: the analyses of patterns, the interpreter's
+/// Sources, below crates/rumba-vm/src, whose code distinguishes engines: scalar functions, the analyses of patterns, the interpreter's
 /// fast paths, and native code.
-const FAST_PATHS: [&str; 12] = [
+const FAST_PATHS: [&str; 13] = [
+    "arith/",
     "compile/",
     "exec/lockstep/",
     "run/lockstep_analysis.rs",
