@@ -133,7 +133,7 @@ fn registers(statement: &str) -> Vec<String> {
 
 /// The statements of scalar instructions.
 fn statements() -> BTreeSet<String> {
-    let forms = coverage::LISTS.iter().flat_map(|list| list.forms());
+    let forms = coverage::LISTS.iter().flat_map(coverage::List::forms);
     let scalar =
         forms.filter(|form| coverage::out_of_scope(form).is_none() && !OTHERS.contains(&coverage::family(form)));
     let statements = scalar.flat_map(|form| coverage::statements(&form)).flatten();
