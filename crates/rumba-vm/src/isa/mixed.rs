@@ -16,7 +16,7 @@ use crate::lower::notation::Matched;
 use crate::lower::virtual_op::VReg;
 use crate::machine::op::Handlers;
 
-/// Handlers of a half precision operation with two operands; [`Mode`] in `extra`.
+/// Handlers of a half precision operation with two operands; a `Mode` in `extra`.
 ///
 /// `f` and `g` are the same sum, difference or product: in a format of more than twice the precision, rounding it and
 /// then once more to a half is as good as rounding once, as long as the wider result is not subnormal.
@@ -79,7 +79,7 @@ impl<F: Function<Operands = (f32,), Output = f32>, T: Half> Function for OfSingl
     }
 }
 
-/// Handlers of a half precision function; [`Mode`] in `extra`.
+/// Handlers of a half precision function; a `Mode` in `extra`.
 pub fn half_function<F: Function<Operands = (f32,), Output = f32>>(
     ty: ScalarType,
     f: F,

@@ -41,7 +41,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 #[inline(always)]
 pub(super) fn product<A: Arith, T: Integer>(a: V<A, T>, b: V<A, T>, from: u32) -> U32<A> {
     let (a, b) = ((a << 8 >> 8).cast::<u64>(), (b << 8 >> 8).cast::<u64>());
-    (a * b >> from).cast()
+    ((a * b) >> from).cast()
 }
 
 #[cfg(test)]

@@ -84,7 +84,16 @@ fn the_machine_accepts_and_refuses_what_nvidias_assembler_does() {
 }
 
 /// Words outside of the instruction set that are mnemonics, too, with the files that have them.
-const OTHER_WORDS: [(&str, &str); 3] = [
+const OTHER_WORDS: [(&str, &str); 11] = [
+    // Instructions of LLVM.
+    ("arith/primitive.rs", "add"),
+    ("arith/primitive.rs", "and"),
+    ("arith/primitive.rs", "copysign"),
+    ("arith/primitive.rs", "fma"),
+    ("arith/primitive.rs", "mul"),
+    ("arith/primitive.rs", "shl"),
+    ("arith/primitive.rs", "sqrt"),
+    ("arith/primitive.rs", "sub"),
     // Words for actions of threads in reports.
     ("exec/sync.rs", "barrier"),
     ("exec/sync.rs", "exit"),
