@@ -2,38 +2,15 @@
 
 use crate::arith::float::Mode;
 use crate::base::types::ScalarType;
-use crate::exec::shape;
-use crate::exec::shape::function;
-use crate::isa::{add, emit, fma, mul, sub};
+use crate::isa::emit;
 use crate::lower::error::LowerError;
 use crate::lower::lowering::Lowering;
 use crate::machine::op::Handlers;
 
-/// Lowers `add` and, if the second operand is to be taken away, `sub`.
-pub(super) fn sum<const NEGATE: bool>(l: &mut Lowering<'_>, mode: Mode) -> Result<(), LowerError> {
-    let sum = if NEGATE {
-        shape::halves(function!(mode; |a: f32, b: f32| -> f32 { sub::single(Mode(mode), a, b) }))
-    } else {
-        shape::halves(function!(mode; |a: f32, b: f32| -> f32 { add::single(Mode(mode), a, b) }))
-    };
-    lower(l, mode, sum, 2)
-}
-
-/// Lowers `mul`.
-pub(super) fn product(l: &mut Lowering<'_>, mode: Mode) -> Result<(), LowerError> {
-    let product = shape::halves(function!(mode; |a: f32, b: f32| -> f32 { mul::product(Mode(mode), a, b) }));
-    lower(l, mode, product, 2)
-}
-
-/// Lowers `fma`.
-pub(super) fn fused(l: &mut Lowering<'_>, mode: Mode) -> Result<(), LowerError> {
-    let sum = shape::halves(function!(mode; |a: f32, b: f32, c: f32| -> f32 { fma::of_singles(Mode(mode), a, b, c) }));
-    lower(l, mode, sum, 3)
-}
-
-fn lower(l: &mut Lowering<'_>, mode: Mode, handlers: Handlers, sources: usize) -> Result<(), LowerError> {
+/// Lowers an instruction, given the handlers of its function for the halves of registers.
+pub(super) fn lower(l: &mut Lowering<'_>, mode: Mode, halves: Handlers, sources: usize) -> Result<(), LowerError> {
     let ty = ScalarType::F32x2;
-    emit::lanes(l, handlers, mode.0, ty, &[ty; 3][..sources])
+    emit::lanes(l, halves, mode.0, ty, &[ty; 3][..sources])
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction};
 use crate::lower::lowering::Lowering;
+use crate::lower::notation::Matched;
 use crate::machine::op::Handlers;
 
 /// `fma`
@@ -64,7 +65,7 @@ pub(super) static FMA: Instruction = Instruction {
                 fma.rnd{.ftz}.f32x2  d, a, b, c;
                 .rnd = { .rn, .rz, .rm, .rp };
             ",
-            lower: |l, m| f32x2::fused(l, emit::mode(m)),
+            lower: pairs,
         },
     ],
     availability: &[
@@ -81,6 +82,13 @@ pub(super) static FMA: Instruction = Instruction {
 
 use crate::isa::{f32x2, mixed};
 
+/// Of two numbers at once.
+fn pairs(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let mode = emit::mode(m);
+    let halves = shape::halves(function!(mode; |a: f32, b: f32, c: f32| -> f32 { of_singles(Mode(mode), a, b, c) }));
+    f32x2::lower(l, mode, halves, 3)
+}
+
 /// `fma` of `f32`.
 pub(super) fn single(l: &mut Lowering<'_>, mode: Mode) -> Result<(), LowerError> {
     emit::lanes(l, fused(mode), mode.0, ScalarType::F32, &[ScalarType::F32; 3])
@@ -92,7 +100,7 @@ fn fused(mode: Mode) -> Handlers {
 
 /// `fma` of `f32`.
 #[inline(always)]
-pub(super) fn of_singles<A: Arith>(mode: Mode, a: F32<A>, b: F32<A>, c: F32<A>) -> F32<A> {
+fn of_singles<A: Arith>(mode: Mode, a: F32<A>, b: F32<A>, c: F32<A>) -> F32<A> {
     let (a, b, c) = (mode.input(a), mode.input(b), mode.input(c));
     if mode.is_nearest() {
         mode.flushed(a.mul_add(b, c), (a * SCALE).mul_add(b * SCALE, c * SCALE * SCALE))

@@ -65,7 +65,7 @@ pub(super) static MUL: Instruction = Instruction {
                 mul{.rnd}{.ftz}.f32x2  d, a, b;
                 .rnd = { .rn, .rz, .rm, .rp };
             ",
-            lower: |l, m| f32x2::product(l, emit::mode(m)),
+            lower: pairs,
         },
     ],
     availability: &[
@@ -107,9 +107,16 @@ fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     emit::lanes(l, product, mode.0, ScalarType::F32, &[ScalarType::F32; 2])
 }
 
+/// Of two numbers at once.
+fn pairs(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let mode = emit::mode(m);
+    let halves = shape::halves(function!(mode; |a: f32, b: f32| -> f32 { product(Mode(mode), a, b) }));
+    f32x2::lower(l, mode, halves, 2)
+}
+
 /// The product of two `f32`.
 #[inline(always)]
-pub(super) fn product<A: Arith>(mode: Mode, a: F32<A>, b: F32<A>) -> F32<A> {
+fn product<A: Arith>(mode: Mode, a: F32<A>, b: F32<A>) -> F32<A> {
     let (a, b) = (mode.input(a), mode.input(b));
     if mode.is_nearest() { mode.flushed(a * b, (a * SCALE) * (b * SCALE)) } else { mode.narrow(a.widen() * b.widen()) }
 }

@@ -73,7 +73,7 @@ pub(super) static SUB: Instruction = Instruction {
                 sub{.rnd}{.ftz}.f32x2  d, a, b;
                 .rnd = { .rn, .rz, .rm, .rp };
             ",
-            lower: |l, m| f32x2::sum::<true>(l, emit::mode(m)),
+            lower: pairs,
         },
     ],
     availability: &[
@@ -141,9 +141,16 @@ fn difference(mode: Mode, ty: ScalarType) -> Result<Handlers, LowerError> {
     })
 }
 
+/// Of two numbers at once.
+fn pairs(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
+    let mode = emit::mode(m);
+    let halves = shape::halves(function!(mode; |a: f32, b: f32| -> f32 { single(Mode(mode), a, b) }));
+    f32x2::lower(l, mode, halves, 2)
+}
+
 /// The difference of two `f32`.
 #[inline(always)]
-pub(super) fn single<A: Arith>(mode: Mode, a: F32<A>, b: F32<A>) -> F32<A> {
+fn single<A: Arith>(mode: Mode, a: F32<A>, b: F32<A>) -> F32<A> {
     let (a, b) = (mode.input(a), mode.input(b));
     if mode.is_nearest() { mode.output(a - b) } else { mode.sum(a.widen(), (-b).widen()) }
 }

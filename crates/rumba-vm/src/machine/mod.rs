@@ -1,6 +1,7 @@
 //! The state of the machine, as handlers see it: operations, programs, warps, blocks, clusters, and the launch that
 //! they are in.
 
+pub(crate) mod back_off;
 pub(crate) mod block;
 pub(crate) mod bounds;
 pub(crate) mod cluster;
@@ -15,5 +16,4 @@ pub(crate) mod printf;
 pub(crate) mod program;
 pub(crate) mod running;
 pub(crate) mod special;
-pub(crate) mod tier;
 pub(crate) mod warp;

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use crate::base::lanes::GROUP;
 use crate::base::seed::Chance;
 use crate::check::products::Products;
+use crate::machine::back_off::BackOff;
 use crate::machine::block::BlockState;
 use crate::machine::bounds::Bounds;
 use crate::machine::context::Context;
@@ -16,7 +17,7 @@ use crate::machine::fault::RawFault;
 use crate::machine::fuel::Fuel;
 use crate::machine::op::{Op, Pc};
 use crate::machine::polls::Polls;
-use crate::machine::tier::Tier;
+use crate::machine::program::{Lockstep, Native};
 use crate::mem::copies::Groups;
 
 /// Bytes of one slot unit of the register file: 32 lanes of 32 bits.
@@ -70,6 +71,35 @@ pub(crate) enum Stop {
     Done,
     /// An operation found a fault.
     Fault,
+}
+
+/// The state of a warp's entries into native code and into the program for lanes in lockstep.
+#[derive(Debug)]
+pub(crate) struct Tier {
+    /// The program to run while all lanes are in lockstep, if there is one.
+    pub(crate) lockstep: *const Lockstep,
+    /// The native code of the program, if there is some.
+    pub(crate) native: *const Native,
+    /// One more than the entry at which native code resumes behind a barrier, if the register file holds only the first lanes of
+    /// uniform and affine registers; otherwise 0.
+    pub(crate) resume_at: u32,
+    pub(crate) back_off: BackOff,
+    /// The number of operations that the warp had executed when it last entered the lockstep program.
+    pub(crate) in_lockstep_since: u64,
+    /// Whether the values that differ from block to block exist as bases only.
+    pub(crate) lacks_of_block: bool,
+}
+
+impl Tier {
+    /// The interpreter alone.
+    pub(crate) const NONE: Self = Self {
+        lockstep: std::ptr::null(),
+        native: std::ptr::null(),
+        resume_at: 0,
+        back_off: BackOff::NONE,
+        in_lockstep_since: 0,
+        lacks_of_block: false,
+    };
 }
 
 /// A warp.
