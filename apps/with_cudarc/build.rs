@@ -1,5 +1,5 @@
 //! Builds the kernels of the program.
 
 fn main() {
-    cuda_builder::build_file("src/main.rs");
+    cuda_builder::build_kernels("src/main.rs");
 }

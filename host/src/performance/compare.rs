@@ -2,7 +2,7 @@
 //! copies of host memory and without; and where the one overtakes the other. [`crate::Bench`] runs comparisons as benchmarks.
 //!
 //! Both versions run in turns, so that other work of the machine slows both down alike, and the medians count. Drawing is behind
-//! the feature `report` ([`Comparison::svg`], [`Comparison::png`]).
+//! the feature `report` (`Comparison::svg`, `Comparison::png`).
 
 use crate::base::error::{Error, Result};
 use crate::base::{units, warning};

@@ -136,7 +136,7 @@ impl Drop for Profiler {
 /// The activities and their times: the result of [`profile`]. Prints as tables.
 ///
 /// [`Profile::kernels`] and [`Profile::copies`] sum it up; [`Profile::activities`] has each launch and copy by itself.
-/// With the feature `report`, [`Profile::save`] writes a page with a timeline, and a trace for a browser's viewer.
+/// With the feature `report`, `Profile::save` writes a page with a timeline, and a trace for a browser's viewer.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     wall: Duration,
