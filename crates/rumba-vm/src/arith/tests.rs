@@ -12,50 +12,10 @@ use crate::arith::primitive::{NAMES, Primitive};
 use crate::arith::{Arith, Builder, Emit, Operands, Scalar};
 use crate::base::ir::{Element, Value, Writer};
 use crate::base::lanes::LANES;
+use words::{EDGES, Words};
 
-/// Operands at the edges of some type.
-const EDGES: [u64; 40] = [
-    0,
-    1,
-    2,
-    3,
-    31,
-    32,
-    33,
-    63,
-    64,
-    127,
-    128,
-    255,
-    0x7fff,
-    0x8000,
-    0xffff,
-    0x0001_0000,
-    0x007f_ffff,
-    0x0080_0000,
-    0x3f00_0000,
-    0x3f80_0000,
-    0xbf80_0000,
-    0x4b00_0001,
-    0x4f00_0000,
-    0x5f00_0000,
-    0x7f7f_ffff,
-    0x7f80_0000,
-    0xff80_0000,
-    0x7f80_0001,
-    0x7fc0_0000,
-    0x7fff_ffff,
-    0x8000_0000,
-    0xffff_ffff,
-    0x3fe0_0000_0000_0000,
-    0x3ff0_0000_0000_0000,
-    0xbff8_0000_0000_0000,
-    0x41df_ffff_ffc0_0000,
-    0x7ff0_0000_0000_0000,
-    0x7ff0_0000_0000_0001,
-    0x8000_0000_0000_0000,
-    u64::MAX,
-];
+#[path = "../../tests/it/common/words.rs"]
+mod words;
 
 /// How the operands of a function are given.
 #[derive(Clone, Copy, Debug)]
@@ -199,24 +159,7 @@ fn run(code: &Code, name: &str, variant: Variant, operands: &[[u64; LANES]]) -> 
 
 /// Rounds of operands: all pairs of edges, and random words.
 fn operands(count: usize) -> Vec<Vec<[u64; LANES]>> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut random = move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
-    let mut word = move || {
-        let (kind, bits) = (random(), random());
-        match kind % 8 {
-            0 | 1 => EDGES[(bits % EDGES.len() as u64) as usize],
-            2 => bits % 100,
-            3 => f64::from(bits as i32 >> 20).to_bits(),
-            4 => u64::from((bits as i32 as f32 / 65536.0).to_bits()),
-            5 => bits >> 32,
-            _ => bits,
-        }
-    };
+    let mut words = Words::new(0x9e37_79b9_7f4a_7c15);
     let pairs: Vec<[u64; 2]> = EDGES.iter().flat_map(|a| EDGES.map(|b| [*a, b])).collect();
     let of_edges = pairs.chunks(LANES).map(|pairs| {
         let of = |position: usize, lane: usize| pairs[lane % pairs.len()][position];
@@ -228,7 +171,7 @@ fn operands(count: usize) -> Vec<Vec<[u64; LANES]>> {
             .collect::<Vec<_>>()
     });
     let mut rounds: Vec<_> = of_edges.collect();
-    rounds.extend((0..32).map(|_| (0..count).map(|_| std::array::from_fn(|_| word())).collect::<Vec<_>>()));
+    rounds.extend((0..32).map(|_| (0..count).map(|_| std::array::from_fn(|_| words.word())).collect::<Vec<_>>()));
     rounds
 }
 

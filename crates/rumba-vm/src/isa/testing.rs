@@ -6,10 +6,14 @@
 use std::fmt::Write;
 use std::sync::OnceLock;
 
+use words::Words;
+
 use crate::{Config, Device, Engine, Launch, Module, Source};
 
 #[path = "../../tests/it/common/compiler.rs"]
 mod compiler;
+#[path = "../../tests/it/common/words.rs"]
+mod words;
 
 /// The initial value of the destination.
 const BEFORE: u64 = 0x5a5a_a5a5_5a5a_a5a5;
@@ -85,59 +89,9 @@ fn check_masks(before: &str, instruction: &str, cases: &[(&[u64], u64)], masks: 
     }
 }
 
-/// Numbers that are edges of some type.
-const EDGES: [u64; 30] = [
-    0,
-    1,
-    2,
-    31,
-    32,
-    33,
-    63,
-    64,
-    255,
-    0x3c00,
-    0x7c00,
-    0x7fff,
-    0x8000,
-    0xffff,
-    0x3f80_0000,
-    0xbf80_0000,
-    0x0080_0000,
-    0x007f_ffff,
-    0x7f80_0000,
-    0xff80_0000,
-    0x7f80_0001,
-    0x7e80_0001,
-    0x7fff_ffff,
-    0x8000_0000,
-    0xffff_ffff,
-    0x3ff0_0000_0000_0000,
-    0x7ff0_0000_0000_0000,
-    0x7ff0_0000_0000_0001,
-    0x8000_0000_0000_0000,
-    u64::MAX,
-];
-
 /// Checks that native code computes what the handlers compute, of edges and of numbers from a generator (xorshift).
 pub(super) fn compare_engines(instructions: &[&str]) {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut random = move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
-    let mut number = move || {
-        let (kind, bits) = (random(), random());
-        match kind % 8 {
-            0 | 1 => EDGES[(bits % EDGES.len() as u64) as usize],
-            2 => bits % 100,
-            3 => f64::from(bits as i32 >> 20).to_bits(),
-            4 => u64::from((bits as i32 as f32 / 65536.0).to_bits()),
-            _ => bits,
-        }
-    };
+    let mut words = Words::new(0x9e37_79b9_7f4a_7c15);
     for instruction in instructions {
         let is_source = |position: &usize| {
             ["%rd", "%r", "%h", "%p"].iter().any(|prefix| instruction.contains(&format!("{prefix}{position}")))
@@ -153,7 +107,7 @@ pub(super) fn compare_engines(instructions: &[&str]) {
             })
             .collect();
         for round in 0..8 {
-            let operands: Vec<Vec<u64>> = (0..32).map(|_| (0..sources).map(|_| number()).collect()).collect();
+            let operands: Vec<Vec<u64>> = (0..32).map(|_| (0..sources).map(|_| words.word()).collect()).collect();
             let cases: Vec<(&[u64], u64)> = operands.iter().map(|operands| (&operands[..], 0)).collect();
             let mask = MASKS[round % MASKS.len()];
             let mut expected: Option<Vec<u64>> = None;

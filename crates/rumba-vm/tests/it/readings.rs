@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use rumba_vm::{Config, Device, Engine, Launch, Source};
 
 use crate::common::compiler;
+use crate::common::words::Words;
 use crate::coverage;
 
 /// Instructions that are no functions of registers of a lane, or whose operands are more than registers.
@@ -69,42 +70,6 @@ const BATCH: usize = 24;
 
 /// The most registers that a statement names.
 const REGISTERS: usize = 8;
-
-/// Numbers that are edges of some type.
-const EDGES: [u64; 32] = [
-    0,
-    1,
-    2,
-    31,
-    32,
-    33,
-    63,
-    64,
-    255,
-    0x3c00,
-    0x7c00,
-    0x7c01,
-    0x7fff,
-    0x8000,
-    0xffff,
-    0x3f80_0000,
-    0xbf80_0000,
-    0x0080_0000,
-    0x007f_ffff,
-    0x7f80_0000,
-    0xff80_0000,
-    0x7f80_0001,
-    0x7e80_0001,
-    0x7fff_ffff,
-    0x8000_0000,
-    0xffff_ffff,
-    0x3ff0_0000_0000_0000,
-    0x7ff0_0000_0000_0000,
-    0x7ff0_0000_0000_0001,
-    0x8000_0000_0000_0000,
-    0x3c00_7c01_8000_ffff,
-    u64::MAX,
-];
 
 /// How the sources are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -274,23 +239,7 @@ fn compare(part: usize) {
     let statements = statements();
     assert!(statements.len() > 1000, "only {} statements were found", statements.len());
     let all: Vec<&String> = statements.iter().collect();
-    let mut state = 0x2545_f491_4f6c_dd1d_u64;
-    let mut random = move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
-    let mut word = move || {
-        let (kind, bits) = (random(), random());
-        match kind % 8 {
-            0..=2 => EDGES[(bits % EDGES.len() as u64) as usize],
-            3 => bits % 100,
-            4 => f64::from(bits as i32 >> 20).to_bits(),
-            5 => u64::from((bits as i32 as f32 / 65536.0).to_bits()),
-            _ => bits,
-        }
-    };
+    let mut words = Words::new(0x2545_f491_4f6c_dd1d);
     let constants = [0x3f80_0001, 3, u64::MAX, 0x7f80_0000, 0x3ff8_0000_0000_0000];
     let mut differences = Vec::new();
     for (batch, statements) in all.chunks(BATCH).enumerate().skip(part).step_by(4) {
@@ -299,8 +248,8 @@ fn compare(part: usize) {
         let other = if batch / 4 % 4 < 2 { Given::Uniform } else { Given::Constant(constant) };
         for given in [Given::ByLane, other].into_iter().take(1 + batch / 4 % 2) {
             let ptx = kernel(statements, given);
-            let words = (0..BATCH * REGISTERS * 32).map(|_| word());
-            let input: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+            let numbers = (0..BATCH * REGISTERS * 32).map(|_| words.word());
+            let input: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
             let [expected, others @ ..] = devices.each_ref().map(|(name, device)| match run(device, &ptx, &input) {
                 Ok(results) => (*name, results),
                 Err(error) => panic!("{name}: {error}"),

@@ -1,6 +1,7 @@
 //! Common code of the tests of kernels: a device with a module, buffers, launches.
 
 pub(crate) mod compiler;
+pub(crate) mod words;
 
 use rumba_vm::{Config, Device, Engine, Fault, Launch, LaunchFailure, MemoryError, Module, Source, Statistics};
 
