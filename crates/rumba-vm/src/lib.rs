@@ -23,6 +23,11 @@
 #[cfg(test)]
 extern crate self as rumba_vm;
 
+#[cfg(test)]
+// Operands that the integration tests use as well.
+#[path = "../tests/it/common/words.rs"]
+mod words;
+
 mod arith;
 mod base;
 mod check;

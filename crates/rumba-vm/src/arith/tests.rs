@@ -12,10 +12,7 @@ use crate::arith::primitive::{NAMES, Primitive};
 use crate::arith::{Arith, Builder, Emit, Operands, Scalar};
 use crate::base::ir::{Element, Value, Writer};
 use crate::base::lanes::LANES;
-use words::{EDGES, Words};
-
-#[path = "../../tests/it/common/words.rs"]
-mod words;
+use crate::words::{EDGES, Words};
 
 /// How the operands of a function are given.
 #[derive(Clone, Copy, Debug)]

@@ -6,14 +6,12 @@
 use std::fmt::Write;
 use std::sync::OnceLock;
 
-use words::Words;
+use crate::words::Words;
 
 use crate::{Config, Device, Engine, Launch, Module, Source};
 
 #[path = "../../tests/it/common/compiler.rs"]
 mod compiler;
-#[path = "../../tests/it/common/words.rs"]
-mod words;
 
 /// The initial value of the destination.
 const BEFORE: u64 = 0x5a5a_a5a5_5a5a_a5a5;
