@@ -165,7 +165,7 @@ impl<T: Pod> DeviceBuffer<T> {
             memory.into_owner()?
         } else {
             let address = match length * size_of::<T>() {
-                // SAFETY: nobody reads the byte.
+                // SAFETY: the contents of the allocation are not read.
                 0 => answered(unsafe { stream.alloc::<u8>(1) }, OPERATION)?.leak(),
                 _ => memory.into_raw()?,
             };

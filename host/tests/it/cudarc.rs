@@ -1,6 +1,6 @@
 //! Memory that this runtime and the crate `cudarc` pass on to each other. Both use one driver, so the tests run in processes of their own.
 
-use crate::common::ready;
+use crate::common::{interop_error, ready};
 use cudarc::driver::result::stream::launch_host_function;
 use cudarc::driver::{CudaContext, CudaStream, DevicePtr, LaunchConfig as TheirConfig, PushKernelArg, sys};
 use cudarc::nvrtc::Ptx;
@@ -48,14 +48,6 @@ fn occupy(stream: &CudaStream) -> Outcome {
 
 fn address(slice: &cudarc::driver::CudaSlice<f32>) -> u64 {
     slice.device_ptr(slice.stream()).0
-}
-
-fn error<T>(result: rumba::Result<T>) -> InteropError {
-    match result {
-        Err(Error::Interop(error)) => error,
-        Err(other) => panic!("another error: {other}"),
-        Ok(_) => panic!("no error"),
-    }
 }
 
 #[test]
@@ -228,7 +220,7 @@ fn loans_end_however_their_scope_does() {
                 })
             };
             match (catch_unwind(AssertUnwindSafe(work)), failure) {
-                (Ok(ended), None) => assert!(matches!(error(ended), InteropError::ReadOnly)),
+                (Ok(ended), None) => assert!(matches!(interop_error(ended), InteropError::ReadOnly)),
                 (Err(payload), Some(message)) => assert_eq!(payload.downcast_ref(), Some(&message)),
                 (other, _) => panic!("{other:?}"),
             }
@@ -256,11 +248,11 @@ fn what_cannot_be_passed_on_is_told() {
         let mut numbers = DeviceBuffer::from_cudarc(&device, stream.clone_htod(&[1.0_f32])?)?;
         let graph = device
             .capture(|stream| module.launch(LaunchConfig::new(1, 32).stream(stream), scale(2.0, &mut numbers)))?;
-        assert!(matches!(error(numbers.into_cudarc(&stream)), InteropError::Shared));
+        assert!(matches!(interop_error(numbers.into_cudarc(&stream)), InteropError::Shared));
         graph.launch()?;
         drop(graph);
         let pooled = device.memory_pool()?.zeros::<f32>(4)?;
-        assert!(matches!(error(pooled.into_cudarc(&stream)), InteropError::NotAllocated));
+        assert!(matches!(interop_error(pooled.into_cudarc(&stream)), InteropError::NotAllocated));
 
         let whole = stream.clone_htod(&[1.0_f32; 8])?;
         let place = whole.leak();
@@ -268,7 +260,7 @@ fn what_cannot_be_passed_on_is_told() {
         let part = unsafe { stream.upgrade_device_ptr::<f32>(place + 4, 4) };
         let part = std::mem::ManuallyDrop::new(part);
         // SAFETY: the copy is dropped nowhere: cudarc notes an error of the driver instead.
-        let refused = error(DeviceBuffer::from_cudarc(&device, unsafe { std::ptr::read(&raw const *part) }));
+        let refused = interop_error(DeviceBuffer::from_cudarc(&device, unsafe { std::ptr::read(&raw const *part) }));
         assert!(matches!(refused, InteropError::Misaligned { alignment: 256, .. }), "{refused}");
         let _ = context.check_err();
         // SAFETY: from `leak`.
@@ -281,12 +273,18 @@ fn what_cannot_be_passed_on_is_told() {
             CudaContext::from_raw_context(0, context.cu_device(), raw)?
         };
         let theirs = other.new_stream()?.clone_htod(&[1.0_f32])?;
-        assert!(matches!(error(Device::from_cudarc(&other)), InteropError::OtherPrimary { ordinal: 0 }));
+        assert!(matches!(interop_error(Device::from_cudarc(&other)), InteropError::OtherPrimary { ordinal: 0 }));
         let refused = scope(&device, |scope| scope.read(theirs.as_view()).map(|_| ()));
-        assert!(matches!(error(refused), InteropError::OtherPrimary { ordinal: 0 }));
-        assert!(matches!(error(DeviceBuffer::from_cudarc(&device, theirs)), InteropError::OtherPrimary { ordinal: 0 }));
+        assert!(matches!(interop_error(refused), InteropError::OtherPrimary { ordinal: 0 }));
+        assert!(matches!(
+            interop_error(DeviceBuffer::from_cudarc(&device, theirs)),
+            InteropError::OtherPrimary { ordinal: 0 }
+        ));
         let own = device.zeros::<f32>(4)?;
-        assert!(matches!(error(own.into_cudarc(&other.default_stream())), InteropError::OtherPrimary { ordinal: 0 }));
+        assert!(matches!(
+            interop_error(own.into_cudarc(&other.default_stream())),
+            InteropError::OtherPrimary { ordinal: 0 }
+        ));
         Ok(())
     });
 }
@@ -295,7 +293,7 @@ fn what_cannot_be_passed_on_is_told() {
 fn two_drivers_in_one_process_are_told() {
     // Cudarc loads NVIDIA's driver, if there is one, and not the software device.
     alone(&[("RUMBA_DEVICE", "soft"), ("LD_LIBRARY_PATH", "")], || {
-        let refused = error(Device::new()?.to_cudarc());
+        let refused = interop_error(Device::new()?.to_cudarc());
         assert!(matches!(refused, InteropError::NoDriver | InteropError::OtherPrimary { ordinal: 0 }), "{refused}");
         assert!(refused.to_string().contains("cargo rumba check"), "{refused}");
         Ok(())

@@ -1,10 +1,11 @@
 //! Tensors of other libraries: memory by its address, and DLPack in both directions.
 
+use crate::common::interop_error;
 use rumba::array::Array;
 use rumba::error::InteropError;
 use rumba::interop::{DType, Place, Tensor, dlpack};
 use rumba::test_kernels::{PTX, saxpy, scale};
-use rumba::{Device, DeviceBuffer, Error};
+use rumba::{Device, DeviceBuffer};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,14 +36,6 @@ fn tensor(device: &Device, address: u64, shape: &[usize], strides: Option<&[isiz
     unsafe { Tensor::new(place, address, DType::F32, shape, strides, owner) }.expect("a tensor")
 }
 
-fn error<T>(result: rumba::Result<T>) -> InteropError {
-    match result {
-        Err(Error::Interop(error)) => error,
-        Err(other) => panic!("another error: {other}"),
-        Ok(_) => panic!("no error"),
-    }
-}
-
 #[test]
 fn a_kernel_writes_the_memory_itself_and_its_owner_gets_it_back() {
     let device = Device::new().expect("a device");
@@ -53,8 +46,8 @@ fn a_kernel_writes_the_memory_itself_and_its_owner_gets_it_back() {
         let part = tensor(&device, address + 4 * first, &[20], None, owner);
         let watched = part.clone().read_only();
         let mut numbers = part.write::<f32, 1>(&device).expect("memory of this device");
-        assert!(matches!(error(watched.clone().read::<f32, 1>(&device)), InteropError::InUse));
-        assert!(matches!(error(watched.clone().write::<f32, 1>(&device)), InteropError::ReadOnly));
+        assert!(matches!(interop_error(watched.clone().read::<f32, 1>(&device)), InteropError::InUse));
+        assert!(matches!(interop_error(watched.clone().write::<f32, 1>(&device)), InteropError::ReadOnly));
         module.for_each(20, scale(10.0, numbers.as_slice_mut().expect("contiguous"))).expect("it fits");
         let expected: Vec<f32> = (first..first + 20).map(|i| 10.0 * i as f32).collect();
         assert_eq!(numbers.view().to_vec().expect("a copy"), expected);
@@ -78,8 +71,8 @@ fn views_have_the_strides_of_the_tensor() {
     let turned = tensor(&device, address + 4 * 8, &[4, 3], Some(&[1, -4]), owner);
     assert!(!turned.is_contiguous());
     let mut matrix = turned.write::<f32, 2>(&device).expect("each index has its element");
-    assert!(matches!(error(matrix.as_slice()), InteropError::NotContiguous { .. }));
-    assert!(matches!(error(matrix.as_slice_mut()), InteropError::NotContiguous { .. }));
+    assert!(matches!(interop_error(matrix.as_slice()), InteropError::NotContiguous { .. }));
+    assert!(matches!(interop_error(matrix.as_slice_mut()), InteropError::NotContiguous { .. }));
     let values = [8.0, 4.0, 0.0, 9.0, 5.0, 1.0, 10.0, 6.0, 2.0, 11.0, 7.0, 3.0];
     assert_eq!(matrix.view().to_vec().expect("a copy"), values);
     matrix.view_mut().slice_mut((1..2, ..)).fill(-1.0).expect("a kernel of the runtime");
@@ -87,7 +80,7 @@ fn views_have_the_strides_of_the_tensor() {
 
     let (address, owner, _) = library(&device, 12);
     let broadcast = tensor(&device, address, &[3, 4], Some(&[0, 1]), owner);
-    assert!(matches!(error(broadcast.clone().write::<f32, 2>(&device)), InteropError::Overlaps { .. }));
+    assert!(matches!(interop_error(broadcast.clone().write::<f32, 2>(&device)), InteropError::Overlaps { .. }));
     let rows = broadcast.read::<f32, 2>(&device).expect("it is only read");
     assert_eq!(rows.view().index_axis(0, 2).to_vec().expect("a copy"), [0.0, 1.0, 2.0, 3.0]);
 }
@@ -97,36 +90,39 @@ fn what_does_not_fit_is_told() {
     let device = Device::new().expect("a device");
     let (address, owner, _) = library(&device, 12);
     let matrix = tensor(&device, address, &[3, 4], None, owner);
-    let of_doubles = error(matrix.clone().read::<f64, 2>(&device));
+    let of_doubles = interop_error(matrix.clone().read::<f64, 2>(&device));
     assert!(of_doubles.to_string().contains("float32, and the program expects float64"), "{of_doubles}");
-    let of_one_axis = error(matrix.clone().read::<f32, 1>(&device));
+    let of_one_axis = interop_error(matrix.clone().read::<f32, 1>(&device));
     assert!(
         of_one_axis.to_string().contains("2 dimensions, of shape [3, 4], and the program expects 1"),
         "{of_one_axis}"
     );
-    assert!(matches!(error(matrix.host_slice::<f32>()), InteropError::OnDevice { ordinal: 0 }));
+    assert!(matches!(interop_error(matrix.host_slice::<f32>()), InteropError::OnDevice { ordinal: 0 }));
     let place = Place::Device(device.ordinal() + 1);
     // SAFETY: the owner has these elements.
     let elsewhere = unsafe { Tensor::new(place, address, DType::F32, &[12], None, matrix.clone()) }.expect("a tensor");
-    assert!(matches!(error(elsewhere.read::<f32, 1>(&device)), InteropError::OtherDevice { theirs: 1, ours: 0 }));
+    assert!(matches!(
+        interop_error(elsewhere.read::<f32, 1>(&device)),
+        InteropError::OtherDevice { theirs: 1, ours: 0 }
+    ));
 
     let mut host = vec![1.0_f32, 2.0, 3.0];
     let (place, address) = (Place::Device(device.ordinal()), host.as_mut_ptr().expose_provenance() as u64);
     // SAFETY: nothing reads the elements: that the address is wrong is found before.
     let wrong = unsafe { Tensor::new(place, address, DType::F32, &[3], None, ()) }.expect("a tensor");
-    assert!(matches!(error(wrong.read::<f32, 1>(&device)), InteropError::OtherContext { .. }));
+    assert!(matches!(interop_error(wrong.read::<f32, 1>(&device)), InteropError::OtherContext { .. }));
     // SAFETY: the elements outlive the tensor.
     let mut on_host = unsafe { Tensor::new(Place::Host, address, DType::F32, &[3], None, ()) }.expect("a tensor");
-    assert!(matches!(error(on_host.clone().read::<f32, 1>(&device)), InteropError::OnHost));
+    assert!(matches!(interop_error(on_host.clone().read::<f32, 1>(&device)), InteropError::OnHost));
     on_host.host_slice_mut::<f32>().expect("no clone is left")[1] = 7.0;
     assert_eq!(on_host.host_slice::<f32>().expect("contiguous"), [1.0, 7.0, 3.0]);
     let clone = on_host.clone();
-    assert!(matches!(error(on_host.host_slice_mut::<f32>()), InteropError::InUse));
+    assert!(matches!(interop_error(on_host.host_slice_mut::<f32>()), InteropError::InUse));
     drop(clone);
 
     // SAFETY: no tensor comes of it.
     let invalid = |address: u64, dtype, shape: &[usize], strides: Option<&[isize]>| unsafe {
-        error(Tensor::new(Place::Host, address, dtype, shape, strides, ())).to_string()
+        interop_error(Tensor::new(Place::Host, address, dtype, shape, strides, ())).to_string()
     };
     assert!(invalid(8, DType::F32, &[1, 2], Some(&[1])).contains("1 strides for 2 axes"));
     assert!(invalid(6, DType::F32, &[1], None).contains("0x6 is not the address"));
@@ -161,7 +157,7 @@ fn dlpack_hands_arrays_over_and_takes_them_back() {
     // SAFETY: as above.
     let read_only = unsafe { Tensor::from_dlpack(tensor.clone().read_only().into_dlpack()) }.expect("the same");
     assert!(read_only.is_read_only());
-    assert!(matches!(error(tensor.clone().read_only().into_dlpack_unversioned()), InteropError::ReadOnly));
+    assert!(matches!(interop_error(tensor.clone().read_only().into_dlpack_unversioned()), InteropError::ReadOnly));
     // SAFETY: as above.
     let old = unsafe { Tensor::from_dlpack_unversioned(tensor.into_dlpack_unversioned().expect("it may be written")) };
     assert_eq!(old.expect("the same").address(), address);
@@ -239,11 +235,11 @@ fn structures_of_other_libraries_are_checked_and_always_given_back() {
     let mut last = 1;
     for (change, words) in cases {
         let (found, taken) = take(change);
-        let message = error(found).to_string();
+        let message = interop_error(found).to_string();
         assert!(message.contains(words), "{message}");
         last = taken;
     }
     let (found, _) = take(&|theirs| theirs.dtype = (2, 64, 1));
-    assert!(matches!(error(found.expect("a tensor")), InteropError::Type { .. }));
+    assert!(matches!(interop_error(found.expect("a tensor")), InteropError::Type { .. }));
     assert_eq!(deleted.load(Ordering::Relaxed), last + 1);
 }

@@ -98,13 +98,13 @@ primitives! {
         };
     /// Whether two numbers are equal; false for NaN.
     Equal<T: Number>(a: T, b: T) -> bool
-        { a.equal(b) } |w, x| w.compare(T::name(["icmp eq", "icmp eq", "fcmp oeq"]), &x[0], &x[1]);
+        { a == b } |w, x| w.compare(T::name(["icmp eq", "icmp eq", "fcmp oeq"]), &x[0], &x[1]);
     /// Whether the first number is smaller; false for NaN.
     Less<T: Number>(a: T, b: T) -> bool
-        { a.less(b) } |w, x| w.compare(T::name(["icmp ult", "icmp slt", "fcmp olt"]), &x[0], &x[1]);
+        { a < b } |w, x| w.compare(T::name(["icmp ult", "icmp slt", "fcmp olt"]), &x[0], &x[1]);
     /// Whether the first number is not larger; false for NaN.
     LessOrEqual<T: Number>(a: T, b: T) -> bool
-        { a.less_or_equal(b) } |w, x| w.compare(T::name(["icmp ule", "icmp sle", "fcmp ole"]), &x[0], &x[1]);
+        { a <= b } |w, x| w.compare(T::name(["icmp ule", "icmp sle", "fcmp ole"]), &x[0], &x[1]);
     /// The bits that are set in both operands.
     And<T: Bits>(a: T, b: T) -> T where [conjunction::<T>]
         { a.and(b) } |w, x| w.and(&x[0], &x[1]);

@@ -49,7 +49,7 @@ pub trait Bits: Scalar {
 }
 
 /// Types with arithmetic and an order.
-pub trait Number: Scalar {
+pub trait Number: Scalar + PartialOrd {
     /// Selects the name of an operation: of unsigned integers, of signed integers, or of floating-point numbers.
     fn name(names: [&'static str; 3]) -> &'static str;
 
@@ -57,9 +57,6 @@ pub trait Number: Scalar {
     fn sub(self, other: Self) -> Self;
     fn mul(self, other: Self) -> Self;
     fn neg(self) -> Self;
-    fn equal(self, other: Self) -> bool;
-    fn less(self, other: Self) -> bool;
-    fn less_or_equal(self, other: Self) -> bool;
 }
 
 /// Integers.
@@ -225,21 +222,6 @@ macro_rules! integers {
             #[inline(always)]
             fn neg(self) -> Self {
                 self.wrapping_neg()
-            }
-
-            #[inline(always)]
-            fn equal(self, other: Self) -> bool {
-                self == other
-            }
-
-            #[inline(always)]
-            fn less(self, other: Self) -> bool {
-                self < other
-            }
-
-            #[inline(always)]
-            fn less_or_equal(self, other: Self) -> bool {
-                self <= other
             }
         }
 
@@ -440,21 +422,6 @@ macro_rules! floats {
             #[inline(always)]
             fn neg(self) -> Self {
                 -self
-            }
-
-            #[inline(always)]
-            fn equal(self, other: Self) -> bool {
-                self == other
-            }
-
-            #[inline(always)]
-            fn less(self, other: Self) -> bool {
-                self < other
-            }
-
-            #[inline(always)]
-            fn less_or_equal(self, other: Self) -> bool {
-                self <= other
             }
         }
 
