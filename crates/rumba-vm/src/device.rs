@@ -107,7 +107,8 @@ impl Inner {
             Some(races) => races,
             None => Races::new(&self.arena).map_err(refused)?,
         };
-        races.launch(threads, cluster, &self.allocations.registered(&self.arena), &program.updates).map_err(refused)?;
+        let (host, allocations) = (self.allocations.registered(&self.arena), self.allocations.writable());
+        races.launch(threads, cluster, &host, allocations, &program.updates).map_err(refused)?;
         Ok(races)
     }
 }

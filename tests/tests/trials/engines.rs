@@ -1,5 +1,6 @@
-//! The corpus of tests/ui on both engines of the software device, launched as programs launch kernels: the outcomes are the same
-//! word by word, with the same lines. With checks that watch a launch, or with a seed, kernels are interpreted in any case: ui.rs.
+//! The corpus of tests/ui on both engines of the software device, launched as programs launch kernels, by default and under
+//! all checks: the outcomes and the reports are the same word by word, with the same lines. Launches with a seed are
+//! interpreted in any case: ui.rs.
 
 use anyhow::Context;
 use libtest_mimic::{Failed, Trial};
@@ -16,8 +17,16 @@ const OUTCOME: &str = "outcome of ";
 fn trials() -> anyhow::Result<Vec<Trial>> {
     // LLVM of the toolchain is for the processor that tests are compiled on.
     let sources = SOURCES.iter().filter(|_| cfg!(target_arch = "x86_64"));
-    Ok(sources.map(|source| Trial::test(format!("engines::{}", id(source)), move || compare(source))).collect())
+    let trials = sources.flat_map(|source| {
+        CHECKS.map(|(name, checks)| {
+            Trial::test(format!("engines::{name}{}", id(source)), move || compare(source, checks))
+        })
+    });
+    Ok(trials.collect())
 }
+
+/// The choices of checks: a part of the trial's name, and the value of `RUMBA_CHECK`.
+const CHECKS: [(&str, &str); 2] = [("", ""), ("checked::", "all")];
 
 fn id(source: &Source) -> String {
     format!("{}::{}", source.check, source.file)
@@ -27,11 +36,11 @@ fn id(source: &Source) -> String {
 /// what differs because the machine is busy is the same in the second attempt.
 const LIMITS: [&str; 2] = ["0.5", "10"];
 
-fn compare(source: &Source) -> Result<(), Failed> {
+fn compare(source: &Source, checks: &str) -> Result<(), Failed> {
     let mut difference = None;
     for limit in LIMITS {
-        let interpreted = outcomes(source, "interpreter", limit)?;
-        let compiled = outcomes(source, "compiled", limit)?;
+        let interpreted = outcomes(source, ("interpreter", checks), limit)?;
+        let compiled = outcomes(source, ("compiled", checks), limit)?;
         difference = interpreted.difference(&compiled);
         if difference.is_none() {
             let (kernels, functions) = (compiled.of_kernels.len(), compiled.functions);
@@ -48,6 +57,8 @@ fn compare(source: &Source) -> Result<(), Failed> {
 /// The launches of a process.
 struct Outcomes {
     of_kernels: Vec<String>,
+    /// The reports of checks.
+    reports: String,
     /// How many functions were compiled or found on disk.
     functions: usize,
 }
@@ -59,6 +70,9 @@ impl Outcomes {
         if let Some((interpreted, compiled)) = pairs.find(|(interpreted, compiled)| interpreted != compiled) {
             return Some(format!("interpreted: {interpreted}\ncompiled: {compiled}"));
         }
+        if self.reports != compiled.reports {
+            return Some(format!("interpreted:\n{}\ncompiled:\n{}", self.reports, compiled.reports));
+        }
         let [of, and] = [self, compiled].map(|outcomes| outcomes.of_kernels.len());
         let is_compared = of > 0 && of == and && compiled.functions > 0;
         (!is_compared).then(|| format!("{of} outcomes, and {and} of {} compiled functions", compiled.functions))
@@ -66,10 +80,13 @@ impl Outcomes {
 }
 
 /// The outcomes of the kernels of a source.
-fn outcomes(source: &Source, engine: &str, limit: &str) -> Result<Outcomes, Failed> {
+fn outcomes(source: &Source, (engine, checks): (&str, &str), limit: &str) -> Result<Outcomes, Failed> {
     let environment = [
         ("RUMBA_DEVICE", "soft"),
         ("RUMBA_ENGINE", engine),
+        ("RUMBA_CHECK", checks),
+        // The exit code says whether the trial could be run.
+        ("RUMBA_CHECK_EXIT", "0"),
         ("RUMBA_LOG", "errors"),
         // One order of the blocks.
         ("RUMBA_WORKERS", "1"),
@@ -81,8 +98,19 @@ fn outcomes(source: &Source, engine: &str, limit: &str) -> Result<Outcomes, Fail
     let printed = String::from_utf8_lossy(&output.stdout);
     Ok(Outcomes {
         of_kernels: printed.split(OUTCOME).skip(1).map(without_addresses).collect(),
+        reports: reports(&String::from_utf8_lossy(&output.stderr)),
         functions: text.lines().filter(|line| line.contains("`: compiled ")).count(),
     })
+}
+
+/// The reports in what a process has printed: all but the lines of the log.
+fn reports(text: &str) -> String {
+    let is_log = |line: &&str| {
+        let line = line.trim_start_matches("rumba: ");
+        line.starts_with("kernel `") || line.starts_with("device: ") || line.starts_with("software device: ")
+    };
+    let lines: Vec<&str> = text.lines().filter(|line| !is_log(line)).collect();
+    without_addresses(&lines.join("\n"))
 }
 
 /// The same with a word for each address, which the system chooses.

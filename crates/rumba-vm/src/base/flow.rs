@@ -43,74 +43,6 @@ pub(crate) fn holding(blocks: &[BasicBlock], operation: usize) -> usize {
     blocks.partition_point(|block| block.ops.end <= operation)
 }
 
-/// The blocks in an order in which those of a loop stand together, its head first, and every block behind those that lead to it
-/// unless they are in a loop with it: a weak topological order (Bourdoncle, "Efficient chaotic iteration strategies with
-/// widenings", 1993). Of blocks that may stand in any order those stand first that come first. Blocks that are not reached stand last.
-pub(crate) fn weak_topological_order(blocks: &[BasicBlock]) -> Vec<usize> {
-    let mut search = OrderSearch { blocks, numbers: vec![0; blocks.len()], stack: Vec::new(), count: 0 };
-    let mut reversed = Vec::with_capacity(blocks.len());
-    for block in 0..blocks.len() {
-        if search.numbers[block] == 0 {
-            let mut order = Vec::new();
-            search.visit(block, &mut order);
-            order.append(&mut reversed);
-            reversed = order;
-        }
-    }
-    reversed.reverse();
-    reversed
-}
-
-/// A depth-first search for strongly connected components, and for those within each without its head.
-struct OrderSearch<'a> {
-    blocks: &'a [BasicBlock],
-    /// When a block was found, from 1; 0 before, and [`usize::MAX`] when it is in the order.
-    numbers: Vec<usize>,
-    stack: Vec<usize>,
-    count: usize,
-}
-
-impl OrderSearch<'_> {
-    /// Visits a block, and adds components that are complete to the order, the last ones first. The least number that is reached.
-    fn visit(&mut self, block: usize, reversed: &mut Vec<usize>) -> usize {
-        self.stack.push(block);
-        self.count += 1;
-        self.numbers[block] = self.count;
-        let (mut head, mut is_loop) = (self.count, false);
-        for successor in self.successors(block) {
-            let least = match self.numbers[successor] {
-                0 => self.visit(successor, reversed),
-                number => number,
-            };
-            if least <= head {
-                (head, is_loop) = (least, true);
-            }
-        }
-        if head == self.numbers[block] {
-            self.numbers[block] = usize::MAX;
-            while let Some(member) = self.stack.pop().filter(|member| *member != block) {
-                self.numbers[member] = 0;
-            }
-            if is_loop {
-                for successor in self.successors(block) {
-                    if self.numbers[successor] == 0 {
-                        self.visit(successor, reversed);
-                    }
-                }
-            }
-            reversed.push(block);
-        }
-        head
-    }
-
-    /// The successors of a block in the order of the visit: the successor visited first comes last in the result.
-    fn successors(&self, block: usize) -> Vec<usize> {
-        let mut successors = self.blocks[block].successors.clone();
-        successors.sort_unstable_by(|a, b| b.cmp(a));
-        successors
-    }
-}
-
 /// The strongly connected components of a graph, each behind those that it leads to (Tarjan, "Depth-first search and linear graph
 /// algorithms", 1972). `edges` has the nodes that each node leads to.
 pub(crate) fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
@@ -262,26 +194,6 @@ impl Liveness {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn order(successors: &[&[usize]]) -> Vec<usize> {
-        let blocks = successors
-            .iter()
-            .enumerate()
-            .map(|(number, successors)| BasicBlock { ops: number..number + 1, successors: successors.to_vec() });
-        weak_topological_order(&blocks.collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn loops_come_before_what_is_behind_them() {
-        // The block behind the inner loop stands before it and leads back to the head of the outer one.
-        assert_eq!(order(&[&[2], &[2, 5], &[3], &[4], &[4, 1], &[]]), [0, 2, 3, 4, 1, 5]);
-        // The targets of a branch come at the end.
-        assert_eq!(order(&[&[1, 3], &[2], &[], &[1]]), [0, 3, 1, 2]);
-        // Two ways, and a block that nothing leads to.
-        assert_eq!(order(&[&[1, 2], &[3], &[3], &[], &[3]]), [0, 1, 2, 3, 4]);
-        // A block that leads to itself.
-        assert_eq!(order(&[&[1, 0], &[]]), [0, 1]);
-    }
 
     #[test]
     fn components_come_behind_those_that_they_lead_to() {

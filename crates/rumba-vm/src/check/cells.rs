@@ -6,10 +6,14 @@
 //! kept. [`crate::check::clock`] has the clocks of threads; [`crate::check::race`] says when a cell is queried.
 
 use std::io;
+use std::ops::Range;
 
-use crate::base::lanes::lanes_of;
+use crate::base::lanes::{GROUP, GROUPS, lanes_of};
+use crate::check::batch::{EACH, IN_A_ROW, MASK, parts};
+use crate::check::clock::VectorClock;
 use crate::check::order::Scope;
 use crate::check::proxy::{AGENT, Proxy};
+use crate::check::reads::{GroupAccess, Pattern, Reads};
 use crate::check::record::{Conflict, ConflictKind, Record, View, WORD, WORDS, bytes_of};
 use crate::mem::arena::{Arena, Window};
 use crate::mem::shadow::Shadow;
@@ -66,6 +70,11 @@ pub(crate) struct Cells {
     /// Whether operations of proxies other than the generic proxy may query the cells: accesses that a block knows of
     /// are then kept.
     keeps: bool,
+    reads: Reads,
+    /// Where the device's memory begins, which is another address in each process.
+    origin: u64,
+    /// What reads know that are noted before they become records: nothing beyond their block.
+    nothing: VectorClock,
 }
 
 /// The narrowest scope around one block that includes the other block, with clusters of this many blocks.
@@ -104,12 +113,15 @@ impl Cells {
             generation: 0,
             cluster: 1,
             keeps: false,
+            reads: Reads::new(),
+            origin: arena.functions.start,
+            nothing: VectorClock::default(),
         })
     }
 
     /// Begins a launch with clusters of `cluster` blocks: forgets all accesses. Kernels can also access these ranges of
-    /// the host's own memory.
-    pub(crate) fn begin(&mut self, cluster: u32, host: &[Window]) -> io::Result<()> {
+    /// the host's own memory, and `allocations` in all.
+    pub(crate) fn begin(&mut self, cluster: u32, host: &[Window], allocations: Vec<Window>) -> io::Result<()> {
         let whole =
             |window: &Window| Window { start: window.start / CELL * CELL, end: window.end.next_multiple_of(CELL) };
         let mut rest = self.windows.split_off(OWN);
@@ -121,6 +133,7 @@ impl Cells {
         self.used = 0;
         self.cluster = cluster;
         self.keeps = false;
+        self.reads.begin(self.windows[SHARED].0, allocations);
         self.generation = self.generation.wrapping_add(1);
         if self.generation == 0 {
             // Launch numbers start again, and old cells must not be taken for cells of the new launch.
@@ -142,10 +155,86 @@ impl Cells {
 
     /// Forgets the accesses to a range of shared memory, which another block gets.
     pub(crate) fn forget(&mut self, start: u64, end: u64) {
+        if start < end {
+            self.reads.settle(start);
+        }
         for number in start / CELL..end.div_ceil(CELL) {
             if let Some((cell, _)) = self.cell(number * CELL) {
                 // SAFETY: the cell belongs to `self`, and is not read elsewhere.
                 unsafe { (*cell).lengths = [0; 2] };
+            }
+        }
+    }
+
+    /// All threads of a block know of all accesses to its shared memory.
+    pub(super) fn settle(&mut self, shared: &Range<u64>) {
+        // Other blocks of a cluster and operations under way know nothing of that.
+        if self.cluster == 1 && !self.keeps && !shared.is_empty() {
+            self.reads.settle(shared.start);
+        }
+    }
+
+    /// Reads by all lanes of a warp.
+    pub(super) fn put_reads(&mut self, reads: &GroupAccess, view: &View<'_>, found: &mut Vec<Conflict>) {
+        if self.keeps || !self.reads.note(reads) {
+            self.put_groups(reads, view, found);
+        }
+    }
+
+    /// Makes the reads of a region records, before the first write to it.
+    #[cold]
+    #[inline(never)]
+    fn put_noted(&mut self, patterns: Vec<Pattern>, found: &mut Vec<Conflict>) {
+        let nothing = std::mem::take(&mut self.nothing);
+        for reads in patterns.iter().flat_map(Pattern::reads) {
+            let view = View { block: reads.block, warp: 0, plain: true, known: &nothing, proxy: None };
+            self.put_groups(&reads, &view, found);
+        }
+        self.nothing = nothing;
+    }
+
+    /// Accesses by all lanes of a warp: lanes with a stride write to places of their own.
+    #[inline(always)]
+    pub(super) fn put_groups(&mut self, access: &GroupAccess, view: &View<'_>, found: &mut Vec<Conflict>) {
+        let GroupAccess { record, bytes, stride, hosts, .. } = access;
+        let bytes = u64::from(*bytes);
+        if *stride == 0 {
+            let mut left: u32 = (1 << GROUPS) - 1;
+            while left != 0 {
+                let host = hosts[left.trailing_zeros() as usize];
+                let mut lanes = 0;
+                for group in lanes_of(left).filter(|group| hosts[*group] == host) {
+                    lanes |= 0xff << (group * GROUP);
+                    left &= !(1 << group);
+                }
+                for (start, bytes) in parts(host, bytes) {
+                    self.put(start, &record.by_set(bytes, lanes), view, found);
+                }
+            }
+            return;
+        }
+        let shift = bytes.trailing_zeros();
+        for (group, host) in hosts.iter().enumerate() {
+            let own = (group * GROUP) as u64 * EACH;
+            for (start, bytes) in parts(*host, bytes * GROUP as u64) {
+                // The words of the cell from the start of the group: negative before that, where nothing is read.
+                let first = (start as i64 - *host as i64) / 4;
+                let words = shift - 2;
+                let mut table = 0;
+                if words == 0 {
+                    // One lane for each word: the lanes in a row, moved to where they are.
+                    table = if first < 0 {
+                        IN_A_ROW << (8 * first.unsigned_abs())
+                    } else {
+                        IN_A_ROW.wrapping_add(first as u64 * EACH) & MASK
+                    };
+                } else {
+                    for word in 0..8 {
+                        let lane = (first + word).max(0) as u64 >> words & (GROUP as u64 - 1);
+                        table |= lane << (8 * word);
+                    }
+                }
+                self.put(start, &record.by_word(bytes, table + own), view, found);
             }
         }
     }
@@ -211,6 +300,11 @@ impl Cells {
         // SAFETY: `self`, which is borrowed mutably, owns the cells, and any bytes are a valid cell.
         let cell = unsafe { &mut *place };
         let list = usize::from(mine.is_read());
+        if list == WRITES
+            && let Some(patterns) = self.reads.before_write(address)
+        {
+            self.put_noted(patterns, found);
+        }
         let is_new = cell.generation != self.generation;
         if is_new {
             cell.generation = self.generation;
@@ -223,7 +317,7 @@ impl Cells {
                 && if list == READS { writes == 0 } else { is_over(writes, &cell.write) };
             if !is_over {
                 let (mine_many, others) = (cell.lengths[list], cell.lengths[1 - list]);
-                if mine_many >= MANY && others == 0 && is_left_out(address, mine) {
+                if mine_many >= MANY && others == 0 && is_left_out(address.wrapping_sub(self.origin), mine) {
                     let flags = mine.nature();
                     if list == READS || cell.common == flags && mine.is_harmless(private) {
                         return;
@@ -243,6 +337,10 @@ impl Cells {
 
     /// [`put`](Self::put) for an asynchronous operation, which is not in the program order of a thread.
     pub(crate) fn put_apart(&mut self, address: u64, mine: &Record, view: &View<'_>, found: &mut Vec<Conflict>) {
+        // Others may have read the memory while the operation is under way, without being ordered with it.
+        if let Some(patterns) = self.reads.before_write(address) {
+            self.put_noted(patterns, found);
+        }
         let Some(place) = self.cell(address) else {
             return;
         };
@@ -571,9 +669,9 @@ struct At {
 }
 
 /// Whether an access is among the three of four that are skipped when a cell has many: the choice is fixed for each
-/// warp and cell, and differs from cell to cell.
+/// warp and cell, given by its offset in the device's memory, and differs from cell to cell.
 #[inline(always)]
-fn is_left_out(address: u64, mine: &Record) -> bool {
-    let place = (address / CELL) as u32 ^ mine.block.wrapping_mul(0x9e37_79b9) ^ u32::from(mine.warp) << 16;
+fn is_left_out(offset: u64, mine: &Record) -> bool {
+    let place = (offset / CELL) as u32 ^ mine.block.wrapping_mul(0x9e37_79b9) ^ u32::from(mine.warp) << 16;
     place.wrapping_mul(0x85eb_ca6b) >> 30 != 0
 }

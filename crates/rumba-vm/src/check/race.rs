@@ -16,6 +16,7 @@
 
 use std::collections::hash_map::Entry;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
@@ -23,12 +24,13 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use crate::base::lanes::{GROUP, GROUPS, LANES, lanes_of, mask_of};
 use crate::base::report::AccessKind;
 use crate::check::agent::{Agent, Agents};
-use crate::check::batch::{Batch, EACH, IN_A_ROW, MASK, parts};
+use crate::check::batch::{Batch, parts};
 use crate::check::cells::{CELL, Cells, includes, narrowest};
 use crate::check::clock::{Thread, VectorClock};
 use crate::check::order::{Order, SCOPES, Scope};
 use crate::check::proxy::AGENT;
 use crate::check::published::{NEAR, Published, gather};
+use crate::check::reads::GroupAccess;
 use crate::check::record::{Conflict, Record, ThreadAccess};
 use crate::check::thread_state::{ArrivedLanes, BarrierState, ThreadState, WarpState, thread};
 pub(crate) use crate::check::thread_state::{Arriving, BarrierPhase};
@@ -76,6 +78,8 @@ pub(crate) struct Races {
     /// The block that was looked up last.
     last: (u32, usize),
     warps: Vec<Vec<WarpState>>,
+    /// Their shared memory, in the same order.
+    shared: Vec<Range<u64>>,
     free: Vec<usize>,
     nothing: Arc<VectorClock>,
     pub(super) cells: Cells,
@@ -105,6 +109,7 @@ impl Races {
             blocks: HashMap::default(),
             last: (u32::MAX, 0),
             warps: Vec::new(),
+            shared: Vec::new(),
             free: Vec::new(),
             nothing: Arc::default(),
             cells: Cells::new(arena)?,
@@ -130,13 +135,14 @@ impl Races {
         threads: u32,
         cluster: u32,
         host: &[Window],
+        allocations: Vec<Window>,
         updates: &Arc<UpdatePairs>,
     ) -> io::Result<()> {
         (self.threads, self.cluster) = (threads, cluster);
         self.blocks.clear();
         self.last = (u32::MAX, 0);
         self.free = (0..self.warps.len()).collect();
-        self.cells.begin(cluster, host)?;
+        self.cells.begin(cluster, host, allocations)?;
         self.published.clear();
         self.mbarriers.clear();
         self.arriving.clear();
@@ -155,12 +161,14 @@ impl Races {
     }
 
     /// A block begins, with shared memory that another block had before.
-    pub(crate) fn begin(&mut self, block: u32, shared: std::ops::Range<u64>) {
+    pub(crate) fn begin(&mut self, block: u32, shared: Range<u64>) {
         let place = self.free.pop().unwrap_or_else(|| {
             self.warps.push(Vec::new());
+            self.shared.push(0..0);
             self.warps.len() - 1
         });
         self.blocks.insert(block, place);
+        self.shared[place] = shared.clone();
         let (threads, nothing) = (self.threads, &self.nothing);
         let warps = &mut self.warps[place];
         warps.clear();
@@ -227,45 +235,12 @@ impl Races {
         let view = clock.view();
         let what = (access.bytes, access.kind, access.order);
         let record = Record::new(access.block, access.warp, clock.epoch, access.source, what);
-        let (cells, found) = (&mut self.cells, &mut self.found);
-        if is_read {
-            let mut left: u32 = (1 << GROUPS) - 1;
-            while left != 0 {
-                let host = hosts[left.trailing_zeros() as usize];
-                let mut lanes = 0;
-                for group in lanes_of(left).filter(|group| hosts[*group] == host) {
-                    lanes |= 0xff << (group * GROUP);
-                    left &= !(1 << group);
-                }
-                for (start, bytes) in parts(host, access.bytes) {
-                    cells.put(start, &record.by_set(bytes, lanes), &view, found);
-                }
-            }
-            return;
-        }
-        let shift = access.bytes.trailing_zeros();
-        for (group, host) in hosts.into_iter().enumerate() {
-            let own = (group * GROUP) as u64 * EACH;
-            for (start, bytes) in parts(host, access.bytes * GROUP as u64) {
-                // The words of the cell from the start of the group: negative before that, where nothing is read.
-                let first = (start as i64 - host as i64) / 4;
-                let words = shift - 2;
-                let mut table = 0;
-                if words == 0 {
-                    // One lane for each word: the lanes in a row, moved to where they are.
-                    table = if first < 0 {
-                        IN_A_ROW << (8 * first.unsigned_abs())
-                    } else {
-                        IN_A_ROW.wrapping_add(first as u64 * EACH) & MASK
-                    };
-                } else {
-                    for word in 0..8 {
-                        let lane = (first + word).max(0) as u64 >> words & (GROUP as u64 - 1);
-                        table |= lane << (8 * word);
-                    }
-                }
-                cells.put(start, &record.by_word(bytes, table + own), &view, found);
-            }
+        let (block, bytes, stride) = (view.block, access.bytes as u32, stride as u32);
+        let accesses = GroupAccess { record, block, bytes, stride, hosts };
+        if access.kind == AccessKind::Read {
+            self.cells.put_reads(&accesses, &view, &mut self.found);
+        } else {
+            self.cells.put_groups(&accesses, &view, &mut self.found);
         }
     }
 
@@ -635,6 +610,12 @@ impl Races {
         let keeps = matches!(barrier, BarrierPhase::Cluster { .. });
         let whole_block =
             matches!(barrier, BarrierPhase::Block { .. }) && arrived.waiting == threads && !arrived.passing;
+        if whole_block
+            && arrived.result.is_none()
+            && let Some(place) = self.blocks.get(&block)
+        {
+            self.cells.settle(&self.shared[*place]);
+        }
         let known = arrived.result(whole_block.then_some(block));
         let epoch = arrived.epoch;
         let (sequential, seen) = (arrived.sequential.clone(), arrived.sequential_seen.clone());

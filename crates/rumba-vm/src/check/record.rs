@@ -266,6 +266,13 @@ impl Record {
         !self.is_strong() || earlier.is_strong() && self.order().scope <= earlier.order().scope
     }
 
+    /// Whether both belong to one instruction of one warp in one epoch.
+    #[inline(always)]
+    pub(super) fn is_of_access(&self, other: &Self) -> bool {
+        (self.source, self.epoch, self.block, self.warp, self.flags, self.width)
+            == (other.source, other.epoch, other.block, other.warp, other.flags, other.width)
+    }
+
     /// Whether both accesses are by the same lanes of the same warp, and each lane accesses the same bytes where both
     /// have any.
     #[inline(always)]

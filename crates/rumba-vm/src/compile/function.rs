@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::mem::offset_of;
 
+use rumba_checks::Check;
+
 use crate::base::engine::{ENTRY_POINT, Unit};
 use crate::base::flow::Set;
 use crate::base::ir::{Element, Value, Writer};
@@ -74,6 +76,10 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
     }
     let kernel = Kernel::new(program, group);
     if kernel.blocks.len() * kernel.registers.len() > MAX_CELLS {
+        return None;
+    }
+    // How often a thread polls depends on the engine, and on that what the check of races finds.
+    if program.checks.contains(Check::Race) && kernel.polls() {
         return None;
     }
     WAYS.into_iter().find_map(|(masked, stores_early, most)| {
@@ -252,6 +258,7 @@ impl Function<'_> {
             ("arrive", "%helpers", offset_of!(Helpers, arrive)),
             ("put", "%helpers", offset_of!(Helpers, put)),
             ("go_on", "%helpers", offset_of!(Helpers, go_on)),
+            ("report", "%helpers", offset_of!(Helpers, report)),
             ("materialise", "%helpers", offset_of!(Helpers, materialise)),
         ];
         for (name, base, offset) in pointers {
@@ -411,6 +418,7 @@ impl Function<'_> {
             (Flow::Next, OpKind::Lanes { linear, form, .. }) => self.write_lanes(index, linear, form),
             (Flow::Next, OpKind::Test { form, .. }) => self.write_test(index, form),
             (Flow::Next, OpKind::Select) => self.write_select(index),
+            (Flow::Next, OpKind::Check(form)) => self.write_check(index, form),
             (Flow::Next, OpKind::Masks { form }) => {
                 let masks = [1, 2].map(|position| match self.kernel.operand(index, position) {
                     Some(place) => self.lanes(place, Element::I32),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::base::flow::{BasicBlock, Liveness, Set, basic_blocks, weak_topological_order};
+use crate::base::flow::{BasicBlock, Liveness, Set, basic_blocks, holding};
 use crate::base::lanes::LANES;
 use crate::compile::bits;
 use crate::compile::nan::is_arithmetic;
@@ -43,9 +43,6 @@ pub(super) struct Operand {
 
 const NONE: u32 = u32::MAX;
 
-/// Blocks beyond which they stay in the order of the program: the search for an order is recursive.
-const MAX_ORDERED: usize = 4096;
-
 /// Addresses of this process: the lower half of the 48 bits that pointers have, less what 32 bits can say.
 const ADDRESSES: Range<u128> = 1 << 32..1 << 47;
 
@@ -54,7 +51,8 @@ pub(super) struct Kernel<'a> {
     pub(super) program: &'a Program,
     /// Lanes of a group: neighbours in the first dimension of the block.
     pub(super) group: usize,
-    /// In the order in which lanes run that have parted: those first that are in an earlier block.
+    /// In the order of the program, in which divergent lanes run: those first that are in an earlier block
+    /// ([`crate::load::cfg`]).
     pub(super) blocks: Vec<BasicBlock>,
     /// The block of each operation.
     pub(super) block_of: Vec<usize>,
@@ -98,7 +96,7 @@ impl<'a> Kernel<'a> {
             kernel.number(index);
         }
         kernel.blocks = basic_blocks(program.kernel_ops, |index| kernel.targets(index));
-        kernel.order_blocks();
+        kernel.block_of = (0..program.kernel_ops).map(|index| holding(&kernel.blocks, index)).collect();
         kernel.liveness = Liveness::new(&kernel.blocks, kernel.registers.len(), |live, index| {
             kernel.before(live, index);
         });
@@ -111,30 +109,6 @@ impl<'a> Kernel<'a> {
             }
         }
         kernel
-    }
-
-    /// Orders the blocks such that lanes that leave a loop wait for those that are in it, wherever it stands: priorities of thread
-    /// frontiers (Diamos et al., "SIMD re-convergence at thread frontiers", MICRO 2011).
-    fn order_blocks(&mut self) {
-        let order = if self.blocks.len() <= MAX_ORDERED {
-            weak_topological_order(&self.blocks)
-        } else {
-            (0..self.blocks.len()).collect()
-        };
-        let mut rank = vec![0; order.len()];
-        for (number, block) in order.iter().enumerate() {
-            rank[*block] = number;
-        }
-        self.block_of = vec![0; self.program.kernel_ops];
-        let ordered = order.iter().map(|block| BasicBlock {
-            ops: self.blocks[*block].ops.clone(),
-            successors: self.blocks[*block].successors.iter().map(|to| rank[*to]).collect(),
-        });
-        let ordered: Vec<_> = ordered.collect();
-        for (number, block) in ordered.iter().enumerate() {
-            self.block_of[block.ops.clone()].fill(number);
-        }
-        self.blocks = ordered;
     }
 
     /// Finds the registers from which addresses are computed: those that accesses name, and the terms and factors of
@@ -171,6 +145,15 @@ impl<'a> Kernel<'a> {
             }
         }
         self.is_address = found;
+    }
+
+    /// Whether threads may wait for others by reading memory in a loop.
+    pub(super) fn polls(&self) -> bool {
+        (0..self.program.kernel_ops).any(|index| {
+            let may_poll =
+                matches!(self.facts(index).kind, OpKind::Fence { polls: true } | OpKind::Atomic { keeps: true, .. });
+            may_poll && self.is_in_loop[self.block_of[index]]
+        })
     }
 
     /// Groups of a warp.
@@ -226,6 +209,11 @@ impl<'a> Kernel<'a> {
 
     pub(super) fn facts(&self, index: usize) -> &'a Facts {
         &self.program.facts[index]
+    }
+
+    /// Whether an operation carries operands of the operation before it.
+    pub(super) fn is_carrier(&self, index: usize) -> bool {
+        index < self.program.kernel_ops && matches!(self.facts(index).kind, OpKind::Carrier { .. })
     }
 
     /// The operands of an operation. The constant predicates are the numbers 0 and all ones.

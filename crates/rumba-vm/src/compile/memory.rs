@@ -8,12 +8,16 @@ use std::collections::HashMap;
 use std::mem::offset_of;
 
 use crate::base::ir::{Element, Value};
-use crate::base::lanes::{LANES, SHARED_START, STACK_START};
+use crate::base::lanes::{GROUP, GROUPS, LANES, SHARED_START, STACK_START};
 use crate::base::report::AccessKind;
 use crate::compile::function::Function;
 use crate::compile::kernel::Place;
 use crate::compile::registers::{Written, raw};
 use crate::compile::shape::{Copy, Shape};
+use crate::compile::variables::Variable;
+use crate::exec::memory::Space;
+use crate::exec::native::{SCATTERED, report_bits};
+use crate::machine::block::BlockState;
 use crate::machine::bounds::{Bounds, CACHES};
 use crate::machine::op::OpKind;
 use crate::machine::program::Class;
@@ -33,6 +37,14 @@ pub(super) enum Memory {
 impl Memory {
     pub(super) fn of(is_shared: bool) -> Self {
         if is_shared { Self::Shared } else { Self::Flat }
+    }
+
+    pub(super) fn of_space(space: Space) -> Self {
+        match space {
+            Space::Shared => Self::Shared,
+            Space::Local => Self::Local,
+            Space::Generic | Space::Global | Space::Const | Space::Param => Self::Flat,
+        }
     }
 }
 
@@ -74,6 +86,19 @@ pub(super) struct Extent {
     /// The alignment: the address plus the first number must be a multiple of the second, a power of two.
     aligned: i64,
     align: u64,
+}
+
+impl Extent {
+    /// The extent of `bytes` bytes, a power of two, at an offset from an address, which need be aligned.
+    fn aligned(offset: u64, bytes: u64) -> Self {
+        Self { aligned: offset.cast_signed(), align: bytes, ..Self::unaligned(offset, bytes) }
+    }
+
+    /// The same extent, whatever its alignment.
+    pub(super) fn unaligned(offset: u64, bytes: u64) -> Self {
+        let low = offset.cast_signed();
+        Self { low, end: low.wrapping_add(bytes.cast_signed()), aligned: 0, align: 1 }
+    }
 }
 
 /// The largest offset of accesses that are compared with the bounds of shared memory together.
@@ -143,28 +168,116 @@ impl Function<'_> {
             inline(self, addresses);
             return;
         }
-        let offset = self.kernel.op(access.index).imm.cast_signed();
-        let extent = Extent {
-            low: offset,
-            end: offset.wrapping_add(access.bytes.cast_signed()),
-            aligned: offset,
-            align: access.bytes,
-        };
-        let good = match access.memory {
-            Memory::Flat => self.is_in_cache(access, address, extent),
+        let good = self.is_known(access, address);
+        let good = if self.kernel.program.is_monitored() { self.or_report(access, address, good) } else { good };
+        self.inline_if(access.index, &good, |function| {
+            let addresses = function.addresses(access, address);
+            inline(function, addresses);
+        });
+    }
+
+    /// Whether an access needs no further check.
+    pub(super) fn is_known(&mut self, access: &Access, address: Place) -> Value {
+        let extent = Extent::aligned(self.kernel.op(access.index).imm, access.bytes);
+        match access.memory {
+            Memory::Flat => self.is_in_cache(access, address, extent, 0),
             Memory::Shared => self.is_in_shared(address, extent),
             Memory::Local => self.is_in_stack(address, extent),
+        }
+    }
+
+    /// Whether an access needs no further check, which the interpreter finds as well, or is one to monitored memory: then it is reported.
+    fn or_report(&mut self, access: &Access, address: Place, known: Value) -> Value {
+        let (test, report, on) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
+        let good = self.variable(Variable::one("%is_good".to_owned(), Element::I1));
+        self.set(&good, &known);
+        self.w.line(format_args!("br {known}, label %{on}, label %{test}"));
+        self.w.label(&test);
+        let extent = Extent::aligned(self.kernel.op(access.index).imm, access.bytes);
+        let monitored = match access.memory {
+            Memory::Flat => self.is_in_cache(access, address, extent, 2 * CACHES),
+            Memory::Shared => {
+                let end = self.field("shared_end", offset_of!(Warp, shared_end), Element::I64);
+                self.is_in_window(address, extent, SHARED_START, &end)
+            }
+            Memory::Local => {
+                let end = self.field("stack_stride", offset_of!(Warp, stack_stride), Element::I64);
+                self.is_in_window(address, extent, STACK_START, &end)
+            }
         };
+        self.set(&good, &monitored);
+        self.w.line(format_args!("br {monitored}, label %{report}, label %{on}"));
+        self.w.label(&report);
+        self.report(access, address);
+        self.w.line(format_args!("br label %{on}"));
+        self.w.label(&on);
+        self.get(&good)
+    }
+
+    /// Reports an access to the monitor.
+    fn report(&mut self, access: &Access, address: Place) {
+        if access.kind == AccessKind::Write {
+            // The check of races compares values that are stored.
+            access.places.iter().for_each(|place| self.store(*place));
+        }
+        if self.copy == Copy::Masked {
+            let mask = self.mask_of_active();
+            self.set(&Variable::word("%active.place"), &mask);
+        }
+        let addresses = self.addresses(access, address);
+        let affine = match addresses {
+            Addresses::Same(bases) if self.copy == Copy::Full => Some((bases, 0)),
+            Addresses::Neighbouring(bases) if self.copy == Copy::Full => Some((bases, access.bytes)),
+            _ => None,
+        };
+        let affine = affine.filter(|(bases, _)| bases.len() <= GROUPS);
+        let (hosts, stride) = match affine {
+            Some((bases, stride)) => {
+                let bases = self.hosts(access, bases);
+                let each = GROUPS / bases.len();
+                let step = if bases.len() == 1 && stride == 0 { 0 } else { stride * GROUP as u64 };
+                let hosts = (0..GROUPS).map(|group| {
+                    let offset = (group % each) as u64 * step;
+                    self.w.add_with(&bases[group / each], offset)
+                });
+                let hosts: Vec<_> = hosts.collect();
+                let place = self.variable(Variable::lanes("%hosts".to_owned(), Element::I64));
+                for (group, host) in hosts.iter().enumerate() {
+                    let to = self.offset(&place.pointer, group * 8);
+                    self.w.line(format_args!("store {host}, ptr {to}"));
+                }
+                (place, stride as i64)
+            }
+            None => {
+                let lanes = self.lanes(address, Element::I64);
+                let lanes = self.w.add_with(&lanes, self.kernel.op(access.index).imm);
+                let lanes = self.host(access, &lanes);
+                let lanes = self.w.spread(&lanes);
+                let place = self.variable(Variable::lanes("%hosts".to_owned(), Element::I64));
+                self.set(&place, &lanes);
+                (place, SCATTERED)
+            }
+        };
+        let position = self.position(access.index);
+        let what = report_bits(access.bytes, access.kind);
+        self.w.line(format_args!(
+            "call void %report(ptr %warp, ptr {position}, ptr {}, i64 {stride}, i32 {what})",
+            hosts.pointer
+        ));
+    }
+
+    /// Writes an operation that is executed `inline` if a value is true, as it nearly always is, and by its handler
+    /// otherwise.
+    pub(super) fn inline_if(&mut self, index: usize, good: &Value, inline: impl FnOnce(&mut Self)) {
         let (fast, slow, on) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
         self.w.line(format_args!("br {good}, label %{fast}, label %{slow}, !prof !0"));
         self.w.label(&slow);
         let before = self.shapes.clone();
-        self.call_through(access.index);
+        self.call_through(index);
         self.w.line(format_args!("br label %{on}"));
         let after = std::mem::replace(&mut self.shapes, before);
         self.w.label(&fast);
-        let addresses = self.addresses(access, address);
-        inline(self, addresses);
+        inline(self);
         self.shapes = after;
         self.w.line(format_args!("br label %{on}"));
         self.w.label(&on);
@@ -176,6 +289,10 @@ impl Function<'_> {
     /// out of bounds.
     pub(super) fn accesses_together(&self, block: usize) -> HashMap<usize, Option<Extent>> {
         let mut found = HashMap::new();
+        // The handlers report monitored accesses, which are outside of the known bounds.
+        if self.kernel.program.is_monitored() {
+            return found;
+        }
         let mut known: HashMap<usize, (Vec<usize>, Extent)> = HashMap::new();
         let mut take = |(members, extent): (Vec<usize>, Extent)| {
             if members.len() > 1 {
@@ -345,29 +462,52 @@ impl Function<'_> {
         }
     }
 
+    /// The end of the shared memory that needs no further check. A store of an undefined value may change it.
+    fn shared_known(&mut self) -> Value {
+        let block = self.field("block", offset_of!(Warp, block), Element::I64);
+        let load = |function: &mut Self| {
+            let place = function.pointer(&block);
+            function.load_field(&place, offset_of!(BlockState, shared_known))
+        };
+        if self.kernel.program.undefines {
+            return load(self);
+        }
+        let name = "%field.shared_known";
+        if self.known.insert(name.to_owned()) {
+            self.in_prologue(|function| {
+                let value = load(function);
+                function.w.line(format_args!("{name} = add {value}, 0"));
+            });
+        }
+        Value::named(name.to_owned(), Element::I64, false)
+    }
+
     /// Whether the active lanes access shared memory of the block.
     fn is_in_shared(&mut self, place: Place, extent: Extent) -> Value {
-        let end = self.field("shared_known", offset_of!(Warp, shared_known), Element::I64);
-        let size = self.w.sub_with(&end, SHARED_START);
-        let start = Value::integer(Element::I64, SHARED_START);
+        let end = self.shared_known();
+        self.is_in_window(place, extent, SHARED_START, &end)
+    }
+
+    /// Whether the active lanes access a part of a window, from `start` to `end`.
+    fn is_in_window(&mut self, place: Place, extent: Extent, start: u64, end: &Value) -> Value {
+        let size = self.w.sub_with(end, start);
+        let start = Value::integer(Element::I64, start);
         self.is_inside(place, extent, (&start, &size))
     }
 
     /// Whether the active lanes access their stacks.
     fn is_in_stack(&mut self, place: Place, extent: Extent) -> Value {
         let end = self.field("stack_known", offset_of!(Warp, stack_known), Element::I64);
-        let size = self.w.sub_with(&end, STACK_START);
-        let start = Value::integer(Element::I64, STACK_START);
-        self.is_inside(place, extent, (&start, &size))
+        self.is_in_window(place, extent, STACK_START, &end)
     }
 
-    /// Whether the active lanes access memory that the operation has accessed before.
-    fn is_in_cache(&mut self, access: &Access, place: Place, extent: Extent) -> Value {
+    /// Whether the active lanes access memory that the operation has accessed before, by the bounds in a table.
+    fn is_in_cache(&mut self, access: &Access, place: Place, extent: Extent, table: usize) -> Value {
         let half = match access.kind {
             AccessKind::Read => 0,
             AccessKind::Write | AccessKind::Atomic => CACHES,
         };
-        let number = self.kernel.op(access.index).source as usize % CACHES + half;
+        let number = self.kernel.op(access.index).source as usize % CACHES + half + table;
         let cache = self.offset("%caches", number * size_of::<Bounds>());
         let start = self.load_field(&cache, offset_of!(Bounds, start));
         let size = self.load_field(&cache, offset_of!(Bounds, bytes));
@@ -375,7 +515,7 @@ impl Function<'_> {
     }
 
     /// Whether what the active lanes access around their addresses is aligned and in bounds.
-    fn is_inside(&mut self, place: Place, extent: Extent, (start, size): (&Value, &Value)) -> Value {
+    pub(super) fn is_inside(&mut self, place: Place, extent: Extent, (start, size): (&Value, &Value)) -> Value {
         let shape = self.kernel.shape(place, &self.shapes);
         let groups = if shape == Shape::Uniform { 1 } else { self.kernel.groups() };
         let Extent { low, end, align, .. } = extent;

@@ -3,7 +3,7 @@
 //! A warp is one thread of the code, and a register a vector of 32 lanes, or one number where all lanes hold the same or
 //! neighbouring numbers (`shape`). Each basic block is written twice, for warps whose 32 lanes are all there and for some of
 //! them. Lanes that part wait at the block that comes later, and those run first that are in an earlier one: as in
-//! [`crate::exec::schedule`], but the blocks of a loop come before those behind it. Where a warp waits for others or ends, where its turn is over and where lanes do what they have to
+//! [`crate::exec::schedule`]. Where a warp waits for others or ends, where its turn is over and where lanes do what they have to
 //! do together while some wait, the code stores the registers and names the operation at which the interpreter goes on. How
 //! warps come to native code and leave it is told in [`crate::exec::native`].
 //!
@@ -14,6 +14,7 @@
 
 mod atomic;
 mod bits;
+mod checks;
 pub(crate) mod function;
 mod kernel;
 mod layout;

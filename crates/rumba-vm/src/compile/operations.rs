@@ -69,9 +69,17 @@ impl Function<'_> {
         if let OpKind::Lanes { .. } | OpKind::Test { .. } | OpKind::Select | OpKind::Masks { .. } = facts.kind {
             return;
         }
-        let following = self.position(self.following(index));
-        let same = self.w.value(Element::I1, false, format_args!("icmp eq ptr {next}, {following}"));
-        self.unless(&same, |function| function.w.line(format_args!("ret ptr {next}")));
+        let good = self.is_behind(index, &next);
+        self.unless(&good, |function| function.w.line(format_args!("ret ptr {next}")));
+    }
+
+    /// Whether a position is the one behind an operation: that of its carriers, or the one behind these.
+    fn is_behind(&mut self, index: usize, position: &str) -> Value {
+        let [first, last] = [index + 1, self.following(index)].map(|index| {
+            let expected = self.position(index);
+            self.w.value(Element::I1, false, format_args!("icmp eq ptr {position}, {expected}"))
+        });
+        self.w.or(&first, &last)
     }
 
     /// The operation behind another one and its carriers.
@@ -91,16 +99,7 @@ impl Function<'_> {
         let next = self.execute(index, "execute");
         let end = self.kernel.blocks[self.block].ops.end;
         let following = self.following(index);
-        let mut good: Option<Value> = None;
-        for expected in [index + 1, following] {
-            let expected = self.position(expected);
-            let same = self.w.value(Element::I1, false, format_args!("icmp eq ptr {next}, {expected}"));
-            good = Some(match good {
-                None => same,
-                Some(good) => self.w.or(&good, &same),
-            });
-        }
-        let good = good.unwrap_or_else(|| Value::integer(Element::I1, 0));
+        let good = self.is_behind(index, &next);
         let active = self.get(&Variable::word("%active.place"));
         let mask = self.mask_of_active();
         let same = self.w.compare("icmp eq", &active, &mask);

@@ -17,7 +17,7 @@ use crate::compile::bits;
 use crate::compile::bits::Bits;
 use crate::compile::kernel::{Kernel, Place};
 use crate::compile::nan::Nans;
-use crate::machine::op::{Linear, OpKind};
+use crate::machine::op::{CheckForm, Linear, OpKind};
 use crate::machine::program::{Class, Flow};
 
 /// The largest distance between the first and the last lane of a group for which only these two lanes are compared with
@@ -298,7 +298,9 @@ impl Kernel<'_> {
                 address.map_or(Shape::Varying, |place| self.shape(place, shapes))
             }
             OpKind::Lanes { linear, form, .. } => self.plan_lanes(index, linear, form, shapes, bits).result,
-            OpKind::Test { .. } | OpKind::Masks { .. } => self.uniform_if_all_are(index, shapes),
+            OpKind::Test { .. } | OpKind::Masks { .. } | OpKind::Check(CheckForm::Shadow(_)) => {
+                self.uniform_if_all_are(index, shapes)
+            }
             OpKind::Select => self.plan_select(index, shapes),
             OpKind::Load { .. } => match self.operand(index, 1).map(|place| self.shape(place, shapes)) {
                 Some(Shape::Uniform) => Shape::Uniform,
@@ -315,6 +317,7 @@ impl Kernel<'_> {
             | OpKind::Fence { .. }
             | OpKind::Carrier { .. }
             | OpKind::Store { .. }
+            | OpKind::Check(CheckForm::ShadowOfMemory | CheckForm::Defined(_) | CheckForm::Bounds)
             | OpKind::GuardBegin
             | OpKind::GuardEnd
             | OpKind::Exit => Shape::Varying,

@@ -5,6 +5,8 @@
 
 use std::mem::offset_of;
 
+use rumba_checks::Check;
+
 use crate::base::ir::{Element, Value, Writer};
 use crate::base::lanes::{FULL, LANES};
 use crate::compile::function::Function;
@@ -149,9 +151,33 @@ impl Function<'_> {
         let (Some(from), Some(packed), Copy::Full) =
             (self.kernel.operand(index, 1), self.kernel.operand(index, 2), self.copy)
         else {
-            self.call_through(index);
+            if self.kernel.program.checks.contains(Check::Sync) && !self.pending.is_empty() {
+                // The check tells where the lanes wait that are read.
+                self.exit(index);
+                let behind = self.w.name("l");
+                self.w.label(&behind);
+            } else {
+                self.call_through(index);
+            }
             return;
         };
+        let exchange = |function: &mut Self| function.exchange(index, (from, packed), lanes, form);
+        // The shadow of the value goes along.
+        match self.kernel.operand(index + 1, 1).filter(|_| self.kernel.is_carrier(index + 1)) {
+            None => exchange(self),
+            Some(shadow) => {
+                let shadow = self.lanes(shadow, Element::I32);
+                let good = self.is_defined(&shadow);
+                self.inline_if(index, &good, |function| {
+                    exchange(function);
+                    function.finish_operation(index + 1, Written::Lanes(Value::integer(Element::I32, FULL.into())));
+                });
+            }
+        }
+    }
+
+    /// Writes a shuffle of all lanes.
+    fn exchange(&mut self, index: usize, (from, packed): (Place, Place), lanes: Sources, form: SourceForm) {
         let value = self.lanes(from, Element::I32);
         let value = self.w.spread(&value);
         let Place::Constant(packed) = packed else {

@@ -93,8 +93,7 @@ impl<'a> Once<'a> {
         let threads = (launch.block.iter().product::<u32>() as usize).next_multiple_of(LANES) * most_blocks * workers;
         // The interpreter tells a watch of each access.
         let is_told = watch.is_some() && on == On::Interpreter;
-        let is_monitored =
-            checks.contains(Check::Race) || checks.contains(Check::Init) || exploration.is_some() || is_told;
+        let is_monitored = program.is_monitored() || exploration.is_some() || is_told;
         Plan {
             blocks,
             workers,
@@ -103,17 +102,17 @@ impl<'a> Once<'a> {
             stacks: stack.saturating_mul(threads as u64),
             exploration,
             is_monitored,
-            program: self.variant(device, on, is_monitored),
+            program: self.variant(device, on),
         }
     }
 
-    fn variant(&self, device: &'a Inner, on: On, is_monitored: bool) -> Variant<'a> {
+    fn variant(&self, device: &'a Inner, on: On) -> Variant<'a> {
         let Once { function, launch, .. } = *self;
         let config = &device.config;
         if config.seed.is_some() || config.profile || device.exploration.is_some() {
             return Variant::default();
         }
-        let compiler = config.engine.compiler().filter(|_| !is_monitored && on != On::Interpreter);
+        let compiler = config.engine.compiler().filter(|_| on != On::Interpreter);
         let tier_up = compiler.map(|compiler| native::of(&function.program, launch.block, &**compiler));
         if let Some(code) = tier_up.and_then(|tier_up| tier_up.code()) {
             return Variant { native: Some(code), ..Variant::default() };

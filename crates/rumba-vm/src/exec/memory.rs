@@ -122,7 +122,7 @@ impl AddressSpace for Shared {
 
     #[inline(always)]
     unsafe fn bounds(warp: &Warp, _: Pc, _: AccessKind) -> Bounds {
-        Bounds { start: SHARED_START, bytes: warp.shared_known - SHARED_START }
+        Bounds { start: SHARED_START, bytes: warp.shared_known() - SHARED_START }
     }
 
     unsafe fn monitored(warp: &Warp, _: Pc, _: AccessKind) -> Bounds {

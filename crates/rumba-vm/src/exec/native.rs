@@ -13,8 +13,11 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::base::engine::Code;
-use crate::base::lanes::{BARRIERS, LANES};
+use crate::base::lanes::{BARRIERS, GROUPS, LANES};
+use crate::base::report::AccessKind;
+use crate::check::order::Order;
 use crate::exec::lane::Raw;
+use crate::exec::memory::{Space, describe};
 use crate::machine::op::{Handler, Op, OpKind, Pc};
 use crate::machine::program::{Compilation, Facts, Fixed, Flow, Layout, NO_ENTRY, Native, Program};
 use crate::machine::warp::{Wait, Warp};
@@ -35,11 +38,14 @@ pub(crate) struct Helpers {
     pub(crate) put: unsafe extern "C" fn(*mut Warp, *const Op, u32),
     /// Goes on with an operation, or with what others do that stand further up.
     pub(crate) go_on: unsafe extern "C" fn(*mut Warp, *const Op) -> *const Op,
+    /// Reports an access to monitored memory, by its host addresses: one for each group of lanes with this stride, or
+    /// one for each lane if the stride is [`SCATTERED`].
+    pub(crate) report: unsafe extern "C" fn(*mut Warp, *const Op, *const u64, i64, u32),
     /// Materialises the registers of a layout, for which the register file holds the first lanes only.
     pub(crate) materialise: unsafe extern "C" fn(*mut Warp, u32),
 }
 
-static HELPERS: Helpers = Helpers { execute, together: execute, arrive, put, go_on, materialise };
+static HELPERS: Helpers = Helpers { execute, together: execute, arrive, put, go_on, report, materialise };
 
 unsafe extern "C" fn execute(warp: *mut Warp, op: *const Op) -> *const Op {
     // SAFETY: the code passes on the warp that it was called with, and an operation of its program.
@@ -64,6 +70,33 @@ unsafe extern "C" fn go_on(warp: *mut Warp, op: *const Op) -> *const Op {
         return op;
     }
     warp.reschedule(Pc::new(op)).as_ptr()
+}
+
+/// The stride of accesses that are reported by an address for each lane.
+pub(crate) const SCATTERED: i64 = -1;
+
+const KINDS: [AccessKind; 3] = [AccessKind::Read, AccessKind::Write, AccessKind::Atomic];
+
+/// The bytes of a lane's access and its kind, as the code passes them on.
+pub(crate) fn report_bits(bytes: u64, kind: AccessKind) -> u32 {
+    bytes as u32 * KINDS.len() as u32 + kind as u32
+}
+
+unsafe extern "C" fn report(warp: *mut Warp, op: *const Op, hosts: *const u64, stride: i64, what: u32) {
+    // SAFETY: as above.
+    let (warp, op) = unsafe { (&*warp, &*op) };
+    let (bytes, kind) = (u64::from(what / KINDS.len() as u32), KINDS[what as usize % KINDS.len()]);
+    let what = (bytes, kind, Order::from_bits(op.extra, kind));
+    let place = |address| describe(warp, address, 1, Space::Generic);
+    if stride == SCATTERED {
+        // SAFETY: the code passes on an address for each lane.
+        let host = |lane| unsafe { *hosts.add(lane) };
+        warp.observe(op.source, warp.active, host, what, None, place);
+    } else {
+        // SAFETY: the code passes on an address for each group.
+        let hosts = unsafe { *hosts.cast::<[u64; GROUPS]>() };
+        warp.observe_groups(op.source, hosts, stride.cast_unsigned(), what, place);
+    }
 }
 
 unsafe extern "C" fn materialise(warp: *mut Warp, layout: u32) {
@@ -98,7 +131,8 @@ unsafe fn materialise_slot<R: Raw>(lanes: *mut R, group: usize, stride: i64) {
 }
 
 /// The functions that the code calls in a block that was not started.
-static HELPERS_ALONE: Helpers = Helpers { execute: execute_alone, together: execute, arrive, put, go_on, materialise };
+static HELPERS_ALONE: Helpers =
+    Helpers { execute: execute_alone, together: execute, arrive, put, go_on, report, materialise };
 
 /// Executes an operation that asks nothing of the block. Of another one it names the position: the code ends there.
 unsafe extern "C" fn execute_alone(warp: *mut Warp, op: *const Op) -> *const Op {
@@ -216,7 +250,8 @@ impl<'a> Runner<'a> {
 /// The function of native code.
 type Function = unsafe extern "C" fn(*mut Warp, u32, *const Op, *const Helpers) -> *const Op;
 
-/// The code of a program with its entry operations: entry `n` has the `n`th, whatever order the entries have in the program.
+/// The code of a program with its entry operations: entry `n` has the `n`th, since entries have numbers in the order of the
+/// program.
 pub(crate) fn native(ops: &[Op], entry_at: Box<[u32]>, layouts: Box<[Layout]>, code: Code) -> Native {
     let entries = entry_at.iter().enumerate().filter(|(_, entry)| **entry != NO_ENTRY);
     let entry_op = |(index, entry): (usize, &u32)| Op {
@@ -224,11 +259,7 @@ pub(crate) fn native(ops: &[Op], entry_at: Box<[u32]>, layouts: Box<[Layout]>, c
         imm: u64::from(*entry) | (index as u64) << 32,
         ..ops[index]
     };
-    let mut entry_ops: Vec<Op> = entries.map(entry_op).collect();
-    // Warps find entry operations by the numbers of entries, which the code gives in the order of its blocks and not of the
-    // program: an entry operation elsewhere would take a warp to another block.
-    entry_ops.sort_unstable_by_key(|entry_op| entry_op.imm as u32);
-    Native { entry_ops: entry_ops.into(), layouts, entry_at, code }
+    Native { entry_ops: entries.map(entry_op).collect(), layouts, entry_at, code }
 }
 
 /// Calls the function; `imm` is the entry, and in its upper half the operation that it stands for.
@@ -330,29 +361,4 @@ pub(crate) fn place(program: &Program, group: usize) -> &OnceLock<Compilation> {
         8 => 2,
         _ => 3,
     }]
-}
-
-#[cfg(test)]
-mod tests {
-    use std::ptr::NonNull;
-    use std::sync::Arc;
-
-    use super::{NO_ENTRY, Op, Pc, Warp, native};
-    use crate::base::engine::Code;
-
-    unsafe fn on(_: &mut Warp, pc: Pc) -> Pc {
-        pc.next()
-    }
-
-    #[test]
-    fn entry_operations_are_found_by_the_numbers_of_entries() {
-        let op = Op { handler: on, dst: 0, a: 0, b: 0, c: 0, d: 0, extra: 0, source: 0, imm: 0 };
-        let code = Code { entry: NonNull::dangling(), owner: Arc::new(()) };
-        // Blocks that come first in the code stand last in the program.
-        let entry_at = [0, NO_ENTRY, 3, 1, NO_ENTRY, 2];
-        let native = native(&[op; 6], entry_at.into(), Box::default(), code);
-        let stands_for: Vec<_> =
-            native.entry_ops.iter().map(|entry_op| (entry_op.imm as u32, entry_op.imm >> 32)).collect();
-        assert_eq!(stands_for, [(0, 0), (1, 3), (2, 5), (3, 2)]);
-    }
 }

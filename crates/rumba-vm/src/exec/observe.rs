@@ -152,9 +152,7 @@ impl Warp {
     /// Whether accesses to an allocation must be reported, even if they are in bounds.
     pub(crate) fn watches(&self, start: u64, bytes: u64) -> bool {
         let context = self.context();
-        // Written memory may become undefined again.
-        let undefines = context.program.undefines;
-        let is_partial = |map: &Unwritten| map.knows(start) && (undefines || !map.is_written(start, start + bytes));
+        let is_partial = |map: &Unwritten| map.knows(start) && !map.is_written(start, start + bytes);
         context.monitor.is_some_and(|monitor| {
             context.watch.is_some()
                 || monitor.knows(start)
@@ -167,15 +165,29 @@ impl Warp {
         let context = self.context();
         if let Some(monitor) = context.monitor
             && !monitor.seeks_races()
-            && !context.program.undefines
-            && self.shared_known < self.shared_end
+            && self.shared_known() < self.shared_end
             && let Some(map) = &context.allocations.unwritten
         {
             let bytes = self.shared_end - SHARED_START;
             if !map.any(self.shared_base + SHARED_START, bytes) {
-                self.shared_known = self.shared_end;
+                // SAFETY: the block is not in use elsewhere while one of its warps runs.
+                unsafe { (*self.block).shared_known = self.shared_end };
             }
         }
+    }
+
+    /// Monitors memory again in which a byte at a host address has become undefined. Other workers learn of it with their next
+    /// turn: a thread that waits for this one ends its turn.
+    pub(crate) fn monitor_again(&self, host: u64) {
+        self.forget_bounds();
+        // SAFETY: the block and its cluster belong to the worker that runs this warp.
+        unsafe {
+            let cluster = (*self.block).cluster();
+            if let Some(state) = cluster.owner(host).and_then(|(rank, _)| cluster.state(rank)) {
+                (*state).shared_known = SHARED_START;
+            }
+        }
+        self.context().allocations.forget_bounds();
     }
 
     /// A fence of the active lanes.

@@ -1,5 +1,7 @@
 //! `bar`: barriers between the warps of a block, and `bar.warp.sync` between the lanes of a warp.
 
+use rumba_checks::Check;
+
 use crate::base::types::ScalarType;
 use crate::exec::rendezvous;
 use crate::isa::barrier;
@@ -39,14 +41,13 @@ pub(super) static BAR: Instruction = Instruction {
 
 fn lower_warp_sync(l: &mut Lowering<'_>, _: &Matched<'_>) -> Result<(), LowerError> {
     let a = l.source(0, ScalarType::U32)?;
-    l.emit_control(
-        VirtualOp { a, ..VirtualOp::new(Handlers::same(warp_sync).together(Members::Operand(1), FORM)) },
-        Control::Park,
-    );
+    let form = FORM.filter(|_| !l.pool.instruments.checks.contains(Check::Race));
+    let handlers = Handlers::same(warp_sync).together(Members::Operand(1), form);
+    l.emit_control(VirtualOp { a, ..VirtualOp::new(handlers) }, Control::Park);
     Ok(())
 }
 
-/// Native code does nothing: the handler only reports to the monitor, and monitored launches run no native code.
+/// Native code does nothing: the handler of lanes that are all there only reports to the check of races.
 const FORM: Option<(TogetherForm, bool)> = Some((|_, _, lanes, _| (lanes.clone(), None), true));
 
 unsafe fn warp_sync(warp: &mut Warp, pc: Pc) -> Pc {

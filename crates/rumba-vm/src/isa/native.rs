@@ -173,12 +173,7 @@ unsafe fn free(warp: &mut Warp, pc: Pc) -> Pc {
             return warp.raise(RawFault::new(FaultKind::IllegalAddress, pc.source, lane, error.to_string()));
         }
         context.heap.give_back(bytes.unwrap_or(0));
-        // What this worker learnt may be about the block that is gone.
-        // SAFETY: a worker has that many.
-        unsafe {
-            std::slice::from_raw_parts_mut(warp.caches, crate::machine::bounds::TABLES * crate::machine::bounds::CACHES)
-        }
-        .fill(Default::default());
+        warp.forget_bounds();
     }
     pc.next()
 }

@@ -143,7 +143,7 @@ fn pack<A: Arith>(lane: U32<A>, clamp: U32<A>) -> U32<A> {
 }
 
 /// The operation beside a shuffle that is followed: in `dst` and `a`, the predicates of the values in the shuffle's.
-const BESIDE: Handlers = Handlers::same(beside);
+const BESIDE: Handlers = Handlers::same(beside).with_kind(OpKind::Carrier { optional: true });
 
 unsafe fn beside(_: &mut Warp, pc: Pc) -> Pc {
     pc.next()
@@ -152,9 +152,8 @@ unsafe fn beside(_: &mut Warp, pc: Pc) -> Pc {
 /// The same shuffle, which also copies the predicate `a` of the source lanes to the predicate `dst`, and the operation
 /// that has to come right after it.
 fn follow(shuffle: &VirtualOp, dst: VReg, a: VReg) -> (VirtualOp, VirtualOp) {
-    let handlers =
-        if shuffle.d == VReg::None { Handlers::same(without_members::<true>) } else { Handlers::same(shfl::<true>) };
-    (VirtualOp { handlers, ..*shuffle }, VirtualOp::unary(BESIDE, dst, a))
+    let handler = if shuffle.d == VReg::None { without_members::<true> } else { shfl::<true> };
+    (VirtualOp { handlers: of_all(handler), ..*shuffle }, VirtualOp::unary(BESIDE, dst, a))
 }
 
 unsafe fn shfl<const FOLLOWED: bool>(warp: &mut Warp, pc: Pc) -> Pc {

@@ -139,6 +139,7 @@ pub(crate) fn program<'m>(
         max_cluster: limits.max_cluster,
         explicit_cluster: limits.explicit_cluster,
         blocks_are_clusters: limits.blocks_are_clusters,
+        checks: pool.instruments.checks,
         undefines: pool.undefines,
         followed: pool.followed.clone(),
         updates: Arc::new(pool.updates.clone()),

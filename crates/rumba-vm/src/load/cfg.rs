@@ -15,6 +15,7 @@ use crate::lower::virtual_op::{Control, Node};
 pub(crate) struct Graph {
     /// Runs of the function's nodes, with labels among them. Successors begin with the block that control falls into.
     pub(crate) blocks: Vec<BasicBlock>,
+    /// Blocks that can be reached from the first, and lead here.
     pub(crate) predecessors: Vec<Vec<usize>>,
     /// The block that control falls into at the end of each.
     pub(crate) falls_into: Vec<Option<usize>>,
@@ -59,13 +60,28 @@ pub(crate) fn graph(function: &Function<'_>) -> Graph {
         let mut successors: Vec<usize> = blocks[index].successors.iter().map(|block| through[*block]).collect();
         successors.sort_unstable_by_key(|block| (Some(*block) != falls_into[index], *block));
         successors.dedup();
-        for successor in &successors {
+        blocks[index].successors = successors;
+    }
+    // Loops have their headers where control enters them, which it does from blocks that are reached.
+    for index in reached(&blocks) {
+        for successor in &blocks[index].successors {
             predecessors[*successor].push(index);
         }
-        blocks[index].successors = successors;
     }
     let order = order(&blocks, &predecessors);
     Graph { blocks, predecessors, falls_into, labels, order }
+}
+
+/// The blocks that can be reached from the first.
+fn reached(blocks: &[BasicBlock]) -> Vec<usize> {
+    let mut is_reached = vec![false; blocks.len()];
+    let mut work: Vec<usize> = (0..blocks.len()).take(1).collect();
+    while let Some(block) = work.pop() {
+        if !std::mem::replace(&mut is_reached[block], true) {
+            work.extend(&blocks[block].successors);
+        }
+    }
+    (0..blocks.len()).filter(|block| is_reached[*block]).collect()
 }
 
 /// Jumps that are followed at most: they may go in a circle.
@@ -299,6 +315,14 @@ mod tests {
         let found = order(&blocks);
         let position = |block: usize| found.iter().position(|known| *known == block);
         assert!(position(5) > position(3) && position(5) > position(2), "{found:?}");
+    }
+
+    #[test]
+    fn blocks_that_are_left_out_enter_no_loop() {
+        use Control::{Branch, End, Jump};
+        // 0 goes to the loop's head 4 by way of 1, which only jumps; so does 2, which nothing reaches, to the latch 3.
+        let graph = graph(&function(&[Branch(1), Jump(4), Jump(3), Branch(5), Branch(3), End], 1));
+        assert_eq!(graph.order, [0, 4, 3, 5]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The state that the warps of a block share: its barriers, its cluster, and its asynchronous copies.
 
-use crate::base::lanes::{BARRIERS, FULL, LANES, MAX_WARPS, lanes_of, mask_of};
+use crate::base::lanes::{BARRIERS, FULL, LANES, MAX_WARPS, SHARED_START, lanes_of, mask_of};
 use crate::check::arrivals::SyncHistory;
 use crate::check::flight::Flight;
 use crate::machine::cluster::{Cluster, GridBarrier};
@@ -53,6 +53,8 @@ pub(crate) struct BlockState {
     pub(crate) cluster: *mut Cluster,
     pub(crate) rank: u32,
     pub(crate) grid: *const GridBarrier,
+    /// The end of the shared memory that needs no further check: all of it, or nothing if accesses are monitored.
+    pub(crate) shared_known: u64,
     /// Host addresses of the mbarriers in the block's shared memory.
     pub(crate) mbarriers: Vec<u64>,
     /// Copies that these keep track of.
@@ -87,6 +89,7 @@ impl BlockState {
             cluster: std::ptr::null_mut(),
             rank: 0,
             grid: std::ptr::null(),
+            shared_known: SHARED_START,
             mbarriers: Vec::new(),
             tracked: Vec::new(),
             flights: Vec::new(),
@@ -218,6 +221,14 @@ impl BlockState {
         self.used |= 1 << id;
         self.complete(id);
         Ok(())
+    }
+
+    /// Completes a barrier at which all threads have arrived at once. The phase that ended.
+    pub(crate) fn pass(&mut self, id: usize) -> u32 {
+        let phase = self.barriers[id].phase;
+        self.barriers[id].phase = phase + 1;
+        self.used |= 1 << id;
+        phase
     }
 
     fn complete(&mut self, id: usize) {

@@ -59,6 +59,7 @@ impl Handlers {
             | OpKind::Fence { .. }
             | OpKind::Load { .. }
             | OpKind::Store { .. }
+            | OpKind::Check(_)
             | OpKind::GuardBegin
             | OpKind::GuardEnd
             | OpKind::Exit => self,
@@ -284,6 +285,8 @@ pub enum OpKind {
         /// The former, by a thread that may be waiting for others.
         polls: bool,
     },
+    /// An operation of a check.
+    Check(CheckForm),
     /// Restricts the active lanes to those of predicate `a`, negated if `extra` is not 0, for `imm` operations.
     GuardBegin,
     /// Ends what [`OpKind::GuardBegin`] began.
@@ -311,11 +314,28 @@ impl OpKind {
             | Self::Atomic { .. }
             | Self::Local { .. }
             | Self::Fence { .. }
+            | Self::Check(_)
             | Self::GuardBegin
             | Self::GuardEnd
             | Self::Exit => true,
         }
     }
+}
+
+/// What an operation of a check does for lanes that pass the check: native code calls the handler for others only.
+///
+/// A shadow is the predicate of the lanes in which a register is defined, as in MemorySanitizer.
+#[derive(Debug, Clone, Copy)]
+pub enum CheckForm {
+    /// The shadow `dst` is a function of the predicates `a`, `b` and `c`. Of undefined lanes the handler carries the
+    /// origin along.
+    Shadow(Form),
+    /// The shadow `dst` is that of the memory that a [`Probe`](crate::load::instrument::Probe) accesses.
+    ShadowOfMemory,
+    /// All active lanes are in the shadow at this position: 1 for `a`.
+    Defined(usize),
+    /// The memory that a probe accesses lies between the constants `b` and `d` in shared memory.
+    Bounds,
 }
 
 /// The lanes that take part in an operation of lanes together.

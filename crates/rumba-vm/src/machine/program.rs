@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use rumba_checks::{Check, CheckSet};
 use rustc_hash::FxHashSet;
 
 use crate::base::engine::{Code, Compiler};
@@ -281,6 +282,8 @@ pub(crate) struct Program {
     pub(crate) explicit_cluster: bool,
     /// `.blocksareclusters`: the grid that a launch asks for is one of clusters.
     pub(crate) blocks_are_clusters: bool,
+    /// The checks whose operations are among the program's.
+    pub(crate) checks: CheckSet,
     /// Whether memory may be given values that are undefined, and loads go on from there; see [`crate::load::instrument::registers`].
     pub(crate) undefines: bool,
     /// The loads after which it is known whether their values are undefined.
@@ -303,6 +306,11 @@ impl std::fmt::Debug for Program {
 }
 
 impl Program {
+    /// Whether launches report accesses and synchronisation to a monitor.
+    pub(crate) fn is_monitored(&self) -> bool {
+        self.checks.contains(Check::Race) || self.checks.contains(Check::Init)
+    }
+
     /// The fixed slots that hold another value in each block.
     pub(crate) fn of_block(&self) -> impl Iterator<Item = (u16, Class, Special)> {
         self.fixed.iter().filter_map(|(slot, class, value)| match value {

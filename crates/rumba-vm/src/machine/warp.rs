@@ -11,7 +11,7 @@ use crate::base::seed::Chance;
 use crate::check::products::Products;
 use crate::machine::back_off::BackOff;
 use crate::machine::block::BlockState;
-use crate::machine::bounds::Bounds;
+use crate::machine::bounds::{Bounds, CACHES, TABLES};
 use crate::machine::context::Context;
 use crate::machine::fault::RawFault;
 use crate::machine::fuel::Fuel;
@@ -130,12 +130,10 @@ pub struct Warp {
     /// Where shared memory with offset 0 would lie, and the offset of its end.
     pub(crate) shared_base: u64,
     pub(crate) shared_end: u64,
-    /// The end of the shared memory that needs no further check: all of it, or nothing if accesses are monitored.
-    pub(crate) shared_known: u64,
     /// Where the stack of lane 0 lies, and how far apart the stacks of lanes are.
     pub(crate) stack_base: u64,
     pub(crate) stack_stride: u64,
-    /// The end of the part of the stacks that needs no further check, as for shared memory.
+    /// The end of the part of the stacks that needs no further check; see [`BlockState::shared_known`].
     pub(crate) stack_known: u64,
     pub(crate) context: *const Context<'static>,
     pub(crate) block: *mut BlockState,
@@ -192,7 +190,6 @@ impl Warp {
             caches: std::ptr::null_mut(),
             shared_base: 0,
             shared_end: 0,
-            shared_known: 0,
             stack_base: 0,
             stack_stride: 0,
             stack_known: 0,
@@ -253,6 +250,19 @@ impl Warp {
     pub unsafe fn predicate(&self, index: u16) -> u32 {
         // SAFETY: as the caller promises.
         unsafe { *self.predicates.add(index as usize) }
+    }
+
+    /// Forgets the bounds that operations have cached on this worker.
+    pub(crate) fn forget_bounds(&self) {
+        // SAFETY: a worker has that many, and no reference to them exists: they are read and written through this pointer.
+        unsafe { std::slice::from_raw_parts_mut(self.caches, TABLES * CACHES) }.fill(Bounds::default());
+    }
+
+    /// See [`BlockState::shared_known`].
+    #[inline(always)]
+    pub(crate) fn shared_known(&self) -> u64 {
+        // SAFETY: the block outlives its warps' turns, and is not in use elsewhere while one of them runs.
+        unsafe { (*self.block).shared_known }
     }
 
     /// Sets a predicate to `mask` in the active lanes.

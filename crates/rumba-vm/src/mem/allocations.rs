@@ -203,7 +203,7 @@ pub(crate) struct Allocations {
     state: RwLock<State>,
     limit: u64,
     quarantine_limit: u64,
-    /// Grows whenever an allocation disappears; earlier lookups may be wrong then.
+    /// Grows whenever an allocation disappears or bytes become undefined; earlier lookups may be wrong then.
     epoch: AtomicU64,
     /// The map of device memory that was never written, if a check needs it.
     pub(crate) unwritten: Option<Unwritten>,
@@ -243,6 +243,11 @@ impl Allocations {
         self.epoch.load(Ordering::Acquire)
     }
 
+    /// Makes earlier lookups invalid.
+    pub(crate) fn forget_bounds(&self) {
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+    }
+
     /// Free and total bytes.
     pub(crate) fn info(&self) -> (usize, usize) {
         let used = self.read().used;
@@ -259,7 +264,7 @@ impl Allocations {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         if state.by_kernels != saved.0.by_kernels {
             state.clone_from(&saved.0);
-            self.epoch.fetch_add(1, Ordering::AcqRel);
+            self.forget_bounds();
         }
     }
 
@@ -357,7 +362,7 @@ impl Allocations {
     pub(crate) fn unregister(&self, start: u64) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         state.live.remove(&start);
-        self.epoch.fetch_add(1, Ordering::AcqRel);
+        self.forget_bounds();
     }
 
     /// Frees an allocation of one of `kinds`.
@@ -371,7 +376,7 @@ impl Allocations {
         let Some(allocation) = state.live.remove(&address) else {
             return Err(MemoryError::NotAnAllocation { address, place: "it was just freed".into() });
         };
-        self.epoch.fetch_add(1, Ordering::AcqRel);
+        self.forget_bounds();
         let bytes = allocation.bytes as u64;
         state.used -= bytes;
         state.by_kernels += u64::from(allocation.kind == AllocationKind::Device);

@@ -195,6 +195,7 @@ impl Block {
             match common {
                 // SAFETY: no warp runs.
                 Some((Stopped::AtBarrier(id), pc)) if unsafe { (*self.state).barriers[id].threads } == 0 => {
+                    self.pass(id);
                     self.warps.iter_mut().for_each(|warp| warp.pc = pc.next());
                 }
                 Some((Stopped::AtExit, _)) => {
@@ -208,6 +209,19 @@ impl Block {
                 }
                 _ => return,
             }
+        }
+    }
+
+    /// Completes a barrier at which all warps stand with all their lanes.
+    fn pass(&mut self, id: usize) {
+        if self.warps.first().is_none_or(|warp| !warp.is_monitored()) {
+            return;
+        }
+        // SAFETY: no warp runs.
+        let phase = unsafe { (*self.state).pass(id) };
+        self.warps.iter().for_each(|warp| warp.observe_arrival(id as u8, phase, warp.live, false));
+        for warp in &mut self.warps {
+            warp.observe_departure(id as u8, phase, warp.live);
         }
     }
 

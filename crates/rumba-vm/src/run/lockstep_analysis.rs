@@ -270,6 +270,7 @@ impl<'a> Analysis<'a> {
             | OpKind::Atomic { .. }
             | OpKind::Local { .. }
             | OpKind::Fence { .. }
+            | OpKind::Check(_)
             | OpKind::GuardBegin
             | OpKind::GuardEnd
             | OpKind::Exit => Plan::Whole,

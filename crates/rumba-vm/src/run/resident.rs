@@ -51,7 +51,9 @@ impl<'a> InitialState<'a> {
         let bases_do = context.lockstep.is_some_and(|lockstep| !lockstep.reads_of_block);
         let stack_pointer = program.fixed.iter().filter(|(.., value)| *value == Fixed::StackPointer);
         let shared_bytes = (context.shared_end() - SHARED_START) as usize;
-        let runner = context.native.and_then(|native| Runner::of(program, native));
+        // The check of products tells which warps of a group have exited, which a runner lets warps do together.
+        let native = context.native.filter(|_| program.products.is_empty());
+        let runner = native.and_then(|native| Runner::of(program, native));
         let is_alone = runner.as_ref().is_some_and(|runner| !runner.has_barriers)
             && context.cluster_size() == 1
             && !context.cooperative
@@ -179,10 +181,11 @@ impl Resident {
             // SAFETY: this part of the window was committed for this resident alone.
             unsafe { std::ptr::write_bytes(start as *mut u8, crate::mem::allocations::FRESH, initial.shared_bytes) };
             context.observe_fresh(start, initial.shared_bytes as u64);
-            if context.monitor.is_some() {
-                let warps = self.block.warps.iter_mut();
-                warps.for_each(|warp| warp.shared_known = SHARED_START);
-            }
+        }
+        // SAFETY: no warp runs.
+        unsafe {
+            (*self.block.state).shared_known =
+                if context.monitor.is_some() { SHARED_START } else { context.shared_end() };
         }
         let shared_start = context.program.shared_start;
         if shared_start < SHARED_START {
@@ -318,7 +321,6 @@ impl Resident {
             warp.tier.back_off = BackOff::NONE;
             warp.shared_base = context.shared.start + shared_offset as u64;
             warp.shared_end = context.shared_end();
-            warp.shared_known = if context.monitor.is_some() { SHARED_START } else { warp.shared_end };
             warp.stack_stride = context.stack_stride;
             warp.stack_known = if context.allocations.unwritten.is_some() {
                 STACK_START

@@ -67,7 +67,7 @@ impl Descriptor {
 /// The sixteen bytes at an address in the shared memory of the warp's block.
 #[inline(always)]
 pub(crate) fn read_line(warp: &mut Warp, pc: Pc, address: u64, agent: Option<Agent>) -> Result<[u8; LINE], Pc> {
-    let is_inside = address >= warp.context().program.shared_start && address + LINE as u64 <= warp.shared_known;
+    let is_inside = address >= warp.context().program.shared_start && address + LINE as u64 <= warp.shared_known();
     let host = if is_inside {
         warp.shared_base + address
     } else {

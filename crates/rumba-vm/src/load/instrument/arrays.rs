@@ -15,7 +15,7 @@ use crate::lower::instruction::{Chooses, Instruction};
 use crate::lower::lowering::Function;
 use crate::lower::virtual_op::{FIXED, Node, VReg, VirtualOp};
 use crate::machine::fault::{FaultKind, RawFault};
-use crate::machine::op::{Handlers, OpKind, Pc};
+use crate::machine::op::{CheckForm, Handlers, OpKind, Pc};
 use crate::machine::program::{Class, Fixed};
 use crate::machine::warp::Warp;
 
@@ -120,7 +120,7 @@ impl Origins<'_> {
 }
 
 /// A [`Probe`] that compares offsets in shared memory with those from `b` to `d`.
-const LOOK: Handlers = Handlers::same(look);
+const LOOK: Handlers = Handlers::same(look).with_kind(OpKind::Check(CheckForm::Bounds));
 
 /// Lets loads and stores of a function look at the bounds of the array that they are in.
 pub(crate) fn bound<'m>(function: &mut Function<'m>, pool: &mut ProgramBuilder<'m>) {

@@ -127,6 +127,7 @@ impl Rewriter {
                 | OpKind::Atomic { .. }
                 | OpKind::Local { .. }
                 | OpKind::Fence { .. }
+                | OpKind::Check(_)
                 | OpKind::Load { .. }
                 | OpKind::Store { .. } => {}
             }

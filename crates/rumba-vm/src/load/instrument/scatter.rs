@@ -77,6 +77,7 @@ pub(crate) fn scatter(function: &mut Function<'_>) {
                 | OpKind::Atomic { .. }
                 | OpKind::Local { .. }
                 | OpKind::Fence { .. }
+                | OpKind::Check(_)
                 | OpKind::Load { .. }
                 | OpKind::Store { .. } => {}
             }

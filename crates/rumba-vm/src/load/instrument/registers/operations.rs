@@ -1,23 +1,24 @@
 //! The operations that keep track of which registers hold something: put into programs by [`crate::load::instrument::registers::track`], one predicate
 //! for each register.
 
+use crate::base::ir::{Element, Value};
 use crate::base::lanes::{FULL, LANES, lanes_of};
 use crate::check::notes::Actor;
 use crate::exec::memory::{Space, describe};
 use crate::load::instrument::Probe;
 use crate::machine::cluster::{Cluster, RANK_SHIFT};
-use crate::machine::op::{Handlers, Pc};
+use crate::machine::op::{CheckForm, Handler, Handlers, OpKind, Pc};
 use crate::machine::warp::{Origin, Warp};
 use rumba_checks::FindingKind;
 
 /// `dst` = the lanes of no value
-pub(super) const CLEAR: Handlers = Handlers::same(clear);
+pub(super) const CLEAR: Handlers = check(clear, CheckForm::Shadow(|_, _, _| Value::integer(Element::I32, 0)));
 /// `dst` = all lanes
-pub(super) const SET: Handlers = Handlers::same(set);
+pub(super) const SET: Handlers = check(set, CheckForm::Shadow(|_, _, _| Value::integer(Element::I32, FULL.into())));
 /// `dst = a & b`
-pub(super) const BOTH: Handlers = Handlers::same(both);
+pub(super) const BOTH: Handlers = check(both, CheckForm::Shadow(|w, _, x| w.and(&x[0], &x[1])));
 /// `dst = a | b`
-pub(super) const EITHER: Handlers = Handlers::same(either);
+pub(super) const EITHER: Handlers = check(either, CheckForm::Shadow(|w, _, x| w.or(&x[0], &x[1])));
 /// `dst = a | !b`
 pub(super) const UNLESS: Handlers = Handlers::same(unless);
 /// `dst` = the lanes of `c` for which the predicates `a` and `b` are equal
@@ -27,11 +28,15 @@ pub(super) const FILL: [Handlers; 2] = [Handlers::same(fill::<u32>), Handlers::s
 /// `dst` = the lanes of `c` in which `a` and `b` are equal
 pub(super) const SAME: [Handlers; 2] = [Handlers::same(same::<u32>), Handlers::same(same::<u64>)];
 /// Marks memory as undefined for the lanes outside of `b`: a [`Probe`].
-pub(super) const UNDEFINE: Handlers = Handlers::same(undefine);
+pub(super) const UNDEFINE: Handlers = check(undefine, CheckForm::Defined(2));
 /// `dst` = the lanes whose memory is defined: a [`Probe`].
-pub(super) const DEFINED: Handlers = Handlers::same(defined);
+pub(super) const DEFINED: Handlers = check(defined, CheckForm::ShadowOfMemory);
 /// Looks whether all active lanes are in `a`; `imm` is the number of the register.
-pub(super) const LOOK: Handlers = Handlers::same(look);
+pub(super) const LOOK: Handlers = check(look, CheckForm::Defined(1));
+
+const fn check(handler: Handler, form: CheckForm) -> Handlers {
+    Handlers::same(handler).with_kind(OpKind::Check(form))
+}
 
 unsafe fn clear(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: the destination is a predicate of the program.
@@ -270,6 +275,7 @@ unsafe fn undefine_lanes(warp: &Warp, pc: Pc, without: u32) {
                 });
             }
         }
+        warp.monitor_again(host);
     }
     if let Some(origin) = origin.filter(|_| observable != 0) {
         let store = warp.actor(pc.source, observable, "store of it to global memory");

@@ -1,0 +1,85 @@
+//! Operations of checks: native code computes what they do for lanes that pass the check, and calls the handler for others.
+//!
+//! A shadow is the predicate of the lanes in which a register is defined.
+
+use crate::base::ir::{Element, Form, Value};
+use crate::base::lanes::FULL;
+use crate::base::report::AccessKind;
+use crate::compile::function::Function;
+use crate::compile::kernel::Place;
+use crate::compile::memory::{Access, Extent, Memory};
+use crate::compile::registers::Written;
+use crate::exec::memory::Space;
+use crate::load::instrument::Probe;
+use crate::machine::op::CheckForm;
+
+impl Function<'_> {
+    pub(super) fn write_check(&mut self, index: usize, form: CheckForm) {
+        match form {
+            CheckForm::Shadow(form) => self.compute_shadow(index, form),
+            CheckForm::ShadowOfMemory => self.load_shadow(index),
+            CheckForm::Defined(position) => match self.kernel.operand(index, position) {
+                Some(place) => {
+                    let shadow = self.lanes(place, Element::I32);
+                    let good = self.is_defined(&shadow);
+                    self.inline_if(index, &good, |_| ());
+                }
+                None => self.call_through(index),
+            },
+            CheckForm::Bounds => self.compare_bounds(index),
+        }
+    }
+
+    /// Whether all active lanes are in a shadow.
+    pub(super) fn is_defined(&mut self, shadow: &Value) -> Value {
+        let active = self.mask_of_active();
+        let defined = self.w.and(shadow, &active);
+        self.w.compare("icmp eq", &defined, &active)
+    }
+
+    fn compute_shadow(&mut self, index: usize, form: Form) {
+        let sources = (1..=3).filter_map(|position| self.kernel.operand(index, position));
+        let sources: Vec<_> = sources.map(|place| self.lanes(place, Element::I32)).collect();
+        let shadow = form(&mut self.w, 0, &sources);
+        let good = self.is_defined(&shadow);
+        self.inline_if(index, &good, |function| function.finish_operation(index, Written::Lanes(shadow)));
+    }
+
+    /// Memory whose accesses need no report is defined.
+    fn load_shadow(&mut self, index: usize) {
+        let probe = Probe::of(&self.kernel.op(index));
+        let access = Access {
+            index,
+            places: Vec::new(),
+            element: probe.bytes,
+            bytes: probe.bytes,
+            kind: AccessKind::Read,
+            memory: Memory::of_space(probe.space),
+        };
+        let Some(address) = self.kernel.operand(index, 1) else {
+            self.call_through(index);
+            return;
+        };
+        let good = self.is_known(&access, address);
+        self.inline_if(index, &good, |function| {
+            function.finish_operation(index, Written::Lanes(Value::integer(Element::I32, FULL.into())));
+        });
+    }
+
+    fn compare_bounds(&mut self, index: usize) {
+        let op = self.kernel.op(index);
+        let probe = Probe::of(&op);
+        let places = [1, 2, 4].map(|position| self.kernel.operand(index, position));
+        let [Some(address), Some(Place::Constant(start)), Some(Place::Constant(end))] = places else {
+            self.call_through(index);
+            return;
+        };
+        if probe.space != Space::Shared {
+            self.call_through(index);
+            return;
+        }
+        let [start, size] = [start, end - start].map(|number| Value::integer(Element::I64, number));
+        let good = self.is_inside(address, Extent::unaligned(op.imm, probe.bytes), (&start, &size));
+        self.inline_if(index, &good, |_| ());
+    }
+}
