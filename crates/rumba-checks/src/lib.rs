@@ -47,8 +47,7 @@ checks! {
     /// Bounds, alignment and lifetime of every access. Without this check, only accesses that would crash the process
     /// are found.
     Mem: ByDefault,
-    /// Memory that was never written: reads of global, shared and local memory, and copies to the host. Launches are
-    /// interpreted: 1.5 times the interpreter's time without checks, 5.0 times that of compiled code (geometric means).
+    /// Memory that was never written: reads of global, shared and local memory, and copies to the host.
     Init: InCheckedRuns,
     /// Data races, in shared and in global memory, by happens-before. Launches run on one worker, several times slower.
     Race: InCheckedRuns,

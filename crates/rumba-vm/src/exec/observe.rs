@@ -25,6 +25,12 @@ use crate::mem::unwritten::Unwritten;
 use rumba_checks::FindingKind;
 use std::ops::Range;
 
+/// The mask of some lanes.
+#[inline(always)]
+fn mask_of_lanes(lanes: impl Iterator<Item = usize>) -> u32 {
+    lanes.fold(0, |mask, lane| mask | 1 << lane)
+}
+
 impl Warp {
     /// Whether the launch is monitored.
     #[inline(always)]
@@ -66,7 +72,9 @@ impl Warp {
                         || is_private(address) && program.followed.contains(&source))
             };
             let place = |address| map.explain(address, place(address));
-            for lane in lanes_of(lanes) {
+            // Mostly every byte was written before.
+            let unwritten = lanes_of(lanes).filter(|lane| map.any(host(*lane), bytes));
+            for lane in lanes_of(mask_of_lanes(unwritten)) {
                 let address = host(lane);
                 if kind != AccessKind::Write
                     && let Some(first) = map.met(address, bytes)

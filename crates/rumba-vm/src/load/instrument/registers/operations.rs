@@ -304,7 +304,7 @@ unsafe fn defined(warp: &mut Warp, pc: Pc) -> Pc {
         }
         let span = high.wrapping_sub(low);
         if span > NEARBY || map.any(low, span + bytes) {
-            for lane in lanes_of(warp.active) {
+            for lane in lanes_of(warp.active).filter(|lane| map.any(hosts[*lane], bytes)) {
                 let host = hosts[lane];
                 if let Some(address) = map.met(host, bytes).filter(|_| warp.is_private(host))
                     && !map.is_undefined(address, 1)
