@@ -23,6 +23,9 @@ fn in_project(mut command: Command, folder: &Path) -> Command {
     command
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", TARGET)
+        // Some of these projects state this in their profiles: with the same profile, they share what is compiled.
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
+        .env("CARGO_PROFILE_DEV_LTO", "off")
         .env("CARGO_NET_OFFLINE", "true")
         // The software device is where a project of anyone's finds it, and not where this workspace has it.
         .env("XDG_DATA_HOME", DATA)
@@ -444,7 +447,7 @@ fn main() {
 #[test]
 fn a_project_that_exists_takes_the_steps_of_the_book() {
     takes_the_steps_of_the_book(|command, _| {
-        command.env("RUMBA_SOFT_LIBRARY", std::env::var_os("RUMBA_SOFT_LIBRARY").unwrap_or_default())
+        command.env("RUMBA_SOFT_LIBRARY", std::env::var_os("RUMBA_SOFT_LIBRARY").unwrap_or_default());
     });
 }
 
@@ -455,12 +458,12 @@ fn a_project_that_exists_takes_the_steps_of_the_book() {
 fn the_software_device_is_in_the_program() {
     takes_the_steps_of_the_book(|command, empty| {
         command.args(["--features", "rumba/linked", "--config", "profile.dev.package.rumba-vm.opt-level=0"]);
-        command.env("XDG_DATA_HOME", empty)
+        command.env("XDG_DATA_HOME", empty);
     });
 }
 
 /// `with_device` gives a command of cargo a device, and is told a folder without one.
-fn takes_the_steps_of_the_book(with_device: fn(&mut Command, &Path) -> &mut Command) {
+fn takes_the_steps_of_the_book(with_device: fn(&mut Command, &Path)) {
     // Not below this workspace, of which cargo would make it a member.
     let place = tempfile::tempdir().expect("a folder");
     let folder = place.path().join("my-program");
