@@ -8,13 +8,16 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rustc_hash::FxHashSet;
 
 use crate::load::error::Source;
 
-/// A longer file is begun anew.
-const MOST_BYTES: u64 = 1 << 20;
+/// A longer file is begun anew: each process reads it.
+const MOST_BYTES: u64 = 64 << 10;
+/// Files of other builds that were not written for so long are removed.
+const MONTH: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 #[derive(Debug, Default)]
 struct Passed {
@@ -41,10 +44,25 @@ pub fn remember_texts(file: PathBuf) {
 }
 
 fn read(file: &Path) -> io::Result<Vec<u8>> {
+    if !file.exists()
+        && let Some(folder) = file.parent()
+    {
+        tidy(folder)?;
+    }
     if file.metadata()?.len() > MOST_BYTES {
         std::fs::remove_file(file)?;
     }
     std::fs::read(file)
+}
+
+fn tidy(folder: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.metadata()?.modified()?.elapsed().is_ok_and(|age| age > MONTH) {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether sources of these texts have passed.
@@ -84,7 +102,10 @@ fn key(sources: &[Source<'_>]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Source, add, has_passed, key, passed, remember_texts};
+    use std::fs::File;
+    use std::time::SystemTime;
+
+    use super::{MONTH, Source, add, has_passed, key, passed, remember_texts};
 
     #[test]
     fn a_file_has_the_texts_for_the_next_process() {
@@ -100,6 +121,14 @@ mod tests {
         add(&new);
         let held = std::fs::read(&file).expect("it was written again");
         assert!(held.chunks_exact(8).any(|text| text == key(&new).to_le_bytes()));
+        // The file of another build that is not used any more.
+        let [old, recent] = ["old", "recent"].map(|name| folder.join("texts").join(name));
+        for (file, age) in [(&old, 2 * MONTH), (&recent, MONTH / 2)] {
+            let written = File::create(file).and_then(|file| file.set_modified(SystemTime::now() - age));
+            written.expect("a file of this test");
+        }
+        remember_texts(folder.join("texts").join("next build"));
+        assert!(!old.exists() && recent.exists() && file.exists());
         passed().file = None;
         std::fs::remove_dir_all(&folder).expect("it is there");
     }
