@@ -91,10 +91,10 @@ pub(crate) fn run(args: Args) -> Result<()> {
         let workspace = if args.apps { Workspace::Apps } else { Workspace::Rumba };
         failed |= shell::run(workspace.cargo().args(["test", "--workspace", "--doc", "--quiet"])).is_err();
         if args.apps {
-            // A project for Python, whose test compiles PyO3.
-            let mut python = Workspace::Rumba.cargo();
-            python.args(["test", "--package", "cargo-rumba", "--test", "projects", "--", "--ignored"]);
-            failed |= shell::run(&mut python).is_err();
+            // Projects that compile PyO3, or the software device once more.
+            let mut projects = Workspace::Rumba.cargo();
+            projects.args(["test", "--package", "cargo-rumba", "--test", "projects", "--", "--ignored"]);
+            failed |= shell::run(&mut projects).is_err();
         } else {
             failed |= conformance::slices().inspect_err(|error| eprintln!("error: {error:#}")).is_err();
         }

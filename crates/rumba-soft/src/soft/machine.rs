@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use rumba_interface::check::{Explored, Finding, Options, Order, counted};
+use rumba_interface::environment::cache_folder;
 use rumba_vm::{
     Beside, Comparisons, Config, Device, Exploration, ExplorationBound, FaultKind, LaunchError, LaunchFailure,
     LoadError, MemoryError, Running,
@@ -107,6 +108,9 @@ impl Machine {
             comparison::count_at_exit();
         }
         watch_the_end()?;
+        if let Some(folder) = cache_folder() {
+            rumba_vm::remember_texts(folder.join("texts").join(table::SOURCES));
+        }
         Ok(Self {
             device: match &orders {
                 None => make(config.clone())?,
@@ -496,7 +500,7 @@ impl Program {
 
     /// The names of all kernels that can run.
     pub(crate) fn kernel_names(&self) -> Vec<String> {
-        self.module.functions().map(|function| function.name().to_owned()).collect()
+        self.module.names().map(str::to_owned).collect()
     }
 
     /// Address and size of a variable.

@@ -128,7 +128,10 @@ mod wgmma;
 mod wmma;
 mod xor;
 
+use std::sync::LazyLock;
+
 use rumba_ptx::ast::{self, Version};
+use rustc_hash::FxHashMap;
 
 use crate::lower::availability::Target;
 pub use crate::lower::instruction::{Form, Instruction};
@@ -266,8 +269,9 @@ pub static INSTRUCTIONS: &[&Instruction] = &[
 
 /// The instruction of a mnemonic.
 pub fn find(name: &str) -> Option<&'static Instruction> {
-    let position = INSTRUCTIONS.binary_search_by(|instruction| instruction.name.cmp(name));
-    position.ok().map(|index| INSTRUCTIONS[index])
+    static BY_NAME: LazyLock<FxHashMap<&'static str, &'static Instruction>> =
+        LazyLock::new(|| INSTRUCTIONS.iter().map(|instruction| (instruction.name, *instruction)).collect());
+    BY_NAME.get(name).copied()
 }
 
 /// The reason why a module cannot have this instruction, as a sentence.

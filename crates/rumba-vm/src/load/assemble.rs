@@ -13,7 +13,7 @@ use crate::exec::group_sync::register_cap;
 use crate::load::cfg::Graph;
 use crate::load::instrument::scatter::may_run_ahead;
 use crate::load::liveness::{Assignment, LiveOp};
-use crate::load::{cfg, choices, function, instrument, liveness};
+use crate::load::{cfg, choices, function, instrument, liveness, survey};
 use crate::lower::fixed::{Instruments, ProgramBuilder};
 use crate::lower::lowering::{Function, Lowering};
 use crate::lower::sources::SourceText;
@@ -46,14 +46,12 @@ pub(crate) enum Refusal {
     Unsupported(Vec<Located>),
 }
 
-/// Builds the program of a kernel. Calls through pointers reach functions of `addressed` only; adds all functions that
-/// the kernel may call to `reached`.
+/// Builds the program of a kernel. Adds all functions that the kernel may call to `reached`.
 pub(crate) fn program<'m>(
     symbols: &'m Symbols<'m>,
     sources: &[SourceText<'m>],
     names: &[String],
     kernel: FunctionId,
-    addressed: &[FunctionId],
     target: &ProgramOptions,
     reached: &mut Vec<FunctionId>,
 ) -> Result<Program, Refusal> {
@@ -71,7 +69,7 @@ pub(crate) fn program<'m>(
             Ok(mut function) => {
                 instrument::function(&mut function, &mut lowering.pool);
                 if function.calls_indirectly && !std::mem::replace(&mut calls_indirectly, true) {
-                    addressed.iter().for_each(|id| lowering.pool.point_at(*id));
+                    survey::addressed(symbols).iter().for_each(|id| lowering.pool.point_at(*id));
                 }
                 functions.push(function);
             }

@@ -3,10 +3,13 @@
 pub(crate) mod assemble;
 pub(crate) mod cfg;
 mod choices;
+pub(crate) mod error;
 pub(crate) mod function;
 pub(crate) mod instrument;
 pub(crate) mod liveness;
 pub(crate) mod module;
+pub(crate) mod passed;
 pub(crate) mod resources;
 pub(crate) mod survey;
+mod unit;
 pub(crate) mod verify;

@@ -1,109 +1,72 @@
 //! From PTX sources to a module: parsing, linking, variables, programs; and the errors in these steps.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use rumba_ptx::ast::{self, Constant, FunctionKind, Initializer, Linkage, Literal, StateSpace};
-use rumba_ptx::{Diagnostic, Report};
-use thiserror::Error;
+use rumba_ptx::Diagnostic;
+use rumba_ptx::ast::{Constant, FunctionKind, Initializer, Linkage, Literal, StateSpace};
 
 use crate::base::lanes::SHARED_START;
 use crate::base::types::ScalarType;
 use crate::load::assemble::Refusal;
+use crate::load::error::{LoadError, Source};
 use crate::load::resources::Resources;
-use crate::load::{assemble, survey, verify};
+use crate::load::unit::Unit;
+use crate::load::{assemble, passed, verify};
 use crate::lower::fit::literal_bits;
-use crate::lower::fixed::Instruments;
-use crate::lower::sources::SourceText;
-use crate::lower::symbols::{FunctionId, Located, Symbol, Symbols};
-use crate::lower::vectors;
+use crate::lower::symbols::{FunctionId, FunctionSymbol, Located, Symbol, Symbols};
 use crate::machine::program::{Flow, Parameter, Program};
-use crate::mem::allocations::{AllocationKind, MemoryError};
-
-/// A PTX source.
-#[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
-    /// The name of the source in reports.
-    pub name: &'a str,
-    /// The text.
-    pub ptx: &'a str,
-}
-
-/// The errors of one source.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SourceErrors {
-    /// The source.
-    pub name: String,
-    /// The faults.
-    pub diagnostics: Vec<Diagnostic>,
-    /// The faults at length, with excerpts.
-    pub report: String,
-    /// The faults as NVIDIA's assembler would print them.
-    pub short: String,
-    /// Line and column of the first fault.
-    pub position: (u32, u32),
-}
-
-/// Why a module cannot be loaded.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum LoadError {
-    /// A source is wrong.
-    #[error("{}", .0.iter().map(|errors| errors.report.as_str()).collect::<Vec<_>>().join("\n\n"))]
-    Source(Vec<SourceErrors>),
-    /// There is no room for the module's variables.
-    #[error("no room for the variable `{name}`: {error}")]
-    Memory {
-        /// The variable.
-        name: String,
-        /// The cause.
-        error: MemoryError,
-    },
-}
-
-impl LoadError {
-    /// The faults as NVIDIA's assembler would print them.
-    pub fn short(&self) -> String {
-        match self {
-            Self::Source(list) => list.iter().map(|errors| errors.short.as_str()).collect(),
-            Self::Memory { .. } => format!("{self}\n"),
-        }
-    }
-
-    fn new(sources: &[Source<'_>], errors: Vec<Located>) -> Self {
-        let mut list = Vec::new();
-        for (index, source) in sources.iter().enumerate() {
-            let mut own: Vec<Diagnostic> =
-                errors.iter().filter(|(at, _)| *at == index).map(|(_, error)| error.clone()).collect();
-            own.sort_by_key(|error| error.span.start);
-            own.dedup_by(|a, b| a.span.start == b.span.start && a.message == b.message);
-            let Some(first) = own.first() else { continue };
-            let report = Report::new(source.name, source.ptx);
-            let position = report.position(first);
-            list.push(SourceErrors {
-                name: source.name.to_owned(),
-                report: own.iter().map(|error| report.render(error)).collect::<Vec<_>>().join("\n\n"),
-                short: report.short_log(&own),
-                position: (position.line, position.column),
-                diagnostics: own,
-            });
-        }
-        Self::Source(list)
-    }
-}
+use crate::mem::allocations::AllocationKind;
 
 /// A module's memory and programs.
 #[derive(Debug)]
 pub(crate) struct ModuleInner {
     pub(crate) device: Arc<Resources>,
-    pub(crate) kernels: Vec<Arc<Program>>,
-    /// Kernels with instructions that the machine does not execute, by name.
-    refused: HashMap<String, LoadError>,
+    /// The kernels in the order of the sources.
+    kernels: Vec<Kernel>,
+    /// The sources, while some kernel has no program yet.
+    unit: Mutex<Option<Arc<Unit>>>,
     /// Variables by name: address, size.
     pub(crate) globals: HashMap<String, (u64, usize)>,
     allocations: Vec<u64>,
     /// The numbers of the targets of the module's sources.
     targets: Vec<u32>,
     const_bytes: usize,
+}
+
+/// A kernel of a module, and its program once it is wanted.
+#[derive(Debug)]
+struct Kernel {
+    id: FunctionId,
+    name: String,
+    /// Refused if the kernel has instructions that the machine does not execute.
+    program: OnceLock<Result<Arc<Program>, LoadError>>,
+}
+
+impl ModuleInner {
+    fn kernel(&self, name: &str) -> Option<&Result<Arc<Program>, LoadError>> {
+        let kernel = self.kernels.iter().find(|kernel| kernel.name == name)?;
+        Some(self.program(kernel))
+    }
+
+    /// The program of a kernel, which is built if it was not wanted before. With the last program the sources go.
+    fn program<'k>(&self, kernel: &'k Kernel) -> &'k Result<Arc<Program>, LoadError> {
+        if let Some(program) = kernel.program.get() {
+            return program;
+        }
+        let unit = || self.unit.lock().unwrap_or_else(PoisonError::into_inner);
+        let program = kernel.program.get_or_init(|| {
+            let unit = unit().clone().expect("the sources are there while a kernel has no program");
+            match unit.program(kernel.id, &self.device, &mut Vec::new()) {
+                Ok(program) => Ok(Arc::new(program)),
+                Err(Refusal::Wrong(found) | Refusal::Unsupported(found)) => Err(unit.error(found)),
+            }
+        });
+        if self.kernels.iter().all(|kernel| kernel.program.get().is_some()) {
+            *unit() = None;
+        }
+        program
+    }
 }
 
 impl Drop for ModuleInner {
@@ -125,22 +88,26 @@ pub struct Module {
 impl Module {
     /// A kernel that can be launched.
     pub fn function(&self, name: &str) -> Option<Function> {
-        let program = self.inner.kernels.iter().find(|program| program.name == name)?;
+        let program = self.inner.kernel(name)?.as_ref().ok()?;
         Some(Function { module: Arc::clone(&self.inner), program: Arc::clone(program) })
     }
 
     /// The instructions for which the machine cannot execute a kernel of the module, so that [`Self::function`] does
     /// not return it.
     pub fn refusal(&self, name: &str) -> Option<&LoadError> {
-        self.inner.refused.get(name)
+        self.inner.kernel(name)?.as_ref().err()
     }
 
     /// All kernels that can be launched, in the order of the sources.
     pub fn functions(&self) -> impl Iterator<Item = Function> + '_ {
-        self.inner
-            .kernels
-            .iter()
-            .map(|program| Function { module: Arc::clone(&self.inner), program: Arc::clone(program) })
+        let programs = self.inner.kernels.iter().filter_map(|kernel| self.inner.program(kernel).as_ref().ok());
+        programs.map(|program| Function { module: Arc::clone(&self.inner), program: Arc::clone(program) })
+    }
+
+    /// The names of these kernels, whose programs are not built for it.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let is_refused = |kernel: &&Kernel| kernel.program.get().is_some_and(Result::is_err);
+        self.inner.kernels.iter().filter(move |kernel| !is_refused(kernel)).map(|kernel| kernel.name.as_str())
     }
 
     /// Address and size of a variable in `.global` or `.const`.
@@ -224,92 +191,69 @@ impl Function {
     }
 }
 
-/// Loads a module.
+/// Loads a module. All of its kernels are lowered and assembled, in which the errors in their bodies are found, unless sources of
+/// this text have passed before: then a kernel is lowered and assembled when it is wanted.
 pub(crate) fn load(device: &Arc<Resources>, sources: &[Source<'_>]) -> Result<Module, LoadError> {
-    let mut modules = Vec::new();
-    let mut errors: Vec<Located> = Vec::new();
-    for (index, source) in sources.iter().enumerate() {
-        match rumba_ptx::parse(source.ptx) {
-            Ok(mut module) => {
-                vectors::expand(&mut module);
-                modules.push(module);
-            }
-            Err(found) => errors.extend(found.into_iter().map(|error| (index, error))),
-        }
-    }
-    if !errors.is_empty() {
-        return Err(LoadError::new(sources, errors));
-    }
-    for (index, module) in modules.iter().enumerate() {
-        if module.address_size == Some(32) {
-            let error = Diagnostic::new(ast::Span::default(), "32-bit addresses are not supported")
-                .with_help("compile for `.address_size 64`");
-            errors.push((index, error));
-        }
-    }
-    for (index, module) in modules.iter().enumerate() {
-        errors.extend(verify::module(module).into_iter().map(|error| (index, error)));
-    }
-    if !errors.is_empty() {
-        return Err(LoadError::new(sources, errors));
-    }
-    let mut symbols = Symbols::collect(&modules).map_err(|errors| LoadError::new(sources, errors))?;
-    for function in &mut symbols.functions {
+    let mut unit = Unit::parse(sources)?;
+    for function in &mut unit.symbols_mut().functions {
         function.handle = device.next_handle();
     }
     let mut inner = ModuleInner {
         device: Arc::clone(device),
         kernels: Vec::new(),
-        refused: HashMap::new(),
+        unit: Mutex::default(),
         globals: HashMap::new(),
         allocations: Vec::new(),
-        targets: modules.iter().map(verify::target).collect(),
+        targets: unit.modules().iter().map(verify::target).collect(),
         const_bytes: 0,
     };
-    place_variables(&mut inner, &mut symbols)?;
-    initialise(&symbols).map_err(|errors| LoadError::new(sources, errors))?;
-    let texts: Vec<SourceText<'_>> =
-        modules.iter().zip(sources).map(|(module, source)| SourceText::new(source.ptx, module)).collect();
-    let names: Vec<String> = sources.iter().map(|source| source.name.to_owned()).collect();
-    let target = assemble::ProgramOptions {
-        vector_instructions: device.config.vector_instructions,
-        instruments: Instruments {
-            checks: device.config.checks,
-            profile: device.config.profile,
-            scatter: device.config.seed.is_some(),
-            choices: device.exploration.is_some(),
-        },
-    };
-    let addressed = survey::addressed(&symbols);
-    let kernels = symbols.functions.iter().enumerate();
+    place_variables(&mut inner, unit.symbols_mut())?;
+    initialise(unit.symbols()).map_err(|errors| unit.error(errors))?;
+    let kernels = unit.symbols().functions.iter().enumerate();
     let kernels =
         kernels.filter(|(_, function)| function.ast.kind == FunctionKind::Entry && function.ast.body.is_some());
-    let kernels: Vec<FunctionId> = kernels.map(|(id, _)| id).collect();
-    let programs = device.pool.map(&kernels, |id| {
+    let kernel = |(id, function): (FunctionId, &FunctionSymbol<'_>)| Kernel {
+        id,
+        name: function.ast.name.to_owned(),
+        program: OnceLock::new(),
+    };
+    inner.kernels = kernels.map(kernel).collect();
+    if passed::has_passed(sources) {
+        inner.unit = Mutex::new(Some(Arc::new(unit)));
+        return Ok(Module { inner: Arc::new(inner) });
+    }
+    let programs = device.pool.map(&inner.kernels, |kernel| {
         let mut reached = Vec::new();
-        let program = assemble::program(&symbols, &texts, &names, *id, &addressed, &target, &mut reached);
+        let program = unit.program(kernel.id, device, &mut reached);
         (program, reached)
     });
+    let mut errors: Vec<Located> = Vec::new();
     let mut reached = HashSet::new();
-    for (id, (program, functions)) in kernels.into_iter().zip(programs) {
+    let mut all_run = true;
+    for (kernel, (program, functions)) in inner.kernels.iter().zip(programs) {
         reached.extend(functions);
-        match program {
-            Ok(program) => inner.kernels.push(Arc::new(program)),
-            Err(Refusal::Wrong(found)) => errors.extend(found),
-            Err(Refusal::Unsupported(found)) => {
-                let name = symbols.functions[id].ast.name.to_owned();
-                inner.refused.insert(name, LoadError::new(sources, found));
+        let program = match program {
+            Ok(program) => Ok(Arc::new(program)),
+            Err(Refusal::Wrong(found)) => {
+                errors.extend(found);
+                continue;
             }
-        }
+            Err(Refusal::Unsupported(found)) => Err(unit.error(found)),
+        };
+        all_run &= program.is_ok();
+        kernel.program.set(program).expect("nobody else has the module yet");
     }
-    for (id, function) in symbols.functions.iter().enumerate() {
+    for (id, function) in unit.symbols().functions.iter().enumerate() {
         let is_checked = function.ast.kind == FunctionKind::Entry || reached.contains(&id);
         if !is_checked && function.ast.body.is_some() {
-            errors.extend(assemble::check(&symbols, &texts, id));
+            errors.extend(assemble::check(unit.symbols(), unit.texts(), id));
         }
     }
     if !errors.is_empty() {
-        return Err(LoadError::new(sources, errors));
+        return Err(unit.error(errors));
+    }
+    if all_run {
+        passed::add(sources);
     }
     Ok(Module { inner: Arc::new(inner) })
 }
@@ -431,6 +375,67 @@ impl Image<'_, '_> {
                 };
                 Ok(u128::from(value))
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::base::config::Config;
+    use crate::device::Device;
+    use crate::load::error::Source;
+    use crate::load::module::Module;
+
+    const HEADER: &str = ".version 7.8\n.target sm_90\n.address_size 64\n";
+
+    fn load(device: &Device, body: &str) -> Module {
+        let ptx = format!("{HEADER}.global .u32 x;\n.func f() {{ ret; }}\n{body}");
+        device.load(&[Source { name: "test", ptx: &ptx }]).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn built(module: &Module) -> Vec<bool> {
+        module.inner.kernels.iter().map(|kernel| kernel.program.get().is_some()).collect()
+    }
+
+    #[test]
+    fn kernels_of_a_text_that_has_passed_are_built_when_they_are_wanted() {
+        let device = Device::new(Config::default()).expect("a device");
+        let body = ".entry a(.param .u64 p) { .reg .u32 %r; ld.global.u32 %r, [x]; call f; ret; }\n.entry b() { ret; }";
+        let first = load(&device, body);
+        assert_eq!(built(&first), [true, true]);
+        let second = load(&device, body);
+        assert_eq!(built(&second), [false, false]);
+        assert_eq!(second.names().collect::<Vec<_>>(), ["a", "b"]);
+        assert_ne!(first.global("x"), second.global("x"));
+        assert!(second.function("c").is_none() && second.refusal("c").is_none());
+        let function = second.function("a").expect("it is there");
+        assert_eq!(built(&second), [true, false]);
+        assert_eq!(function.attributes(), first.function("a").expect("it is there").attributes());
+        assert_eq!(function.program.ops.len(), first.function("a").expect("it is there").program.ops.len());
+        assert!(second.inner.unit.lock().expect("nobody panics").is_some());
+        assert_eq!(second.functions().count(), 2);
+        assert!(second.inner.unit.lock().expect("nobody panics").is_none(), "the sources are not needed any more");
+    }
+
+    #[test]
+    fn a_text_with_an_unsupported_kernel_is_built_at_each_load() {
+        let device = Device::new(Config::default()).expect("a device");
+        let body = ".entry a() { .reg .b64 %r; suq.width.b32 %r, [%r]; ret; }\n.entry b() { ret; }";
+        for _ in 0..2 {
+            let module = load(&device, body);
+            assert_eq!(built(&module), [true, true]);
+            assert_eq!(module.names().collect::<Vec<_>>(), ["b"]);
+            assert!(module.refusal("a").is_some() && module.function("b").is_some());
+        }
+    }
+
+    #[test]
+    fn a_wrong_text_is_wrong_each_time() {
+        let device = Device::new(Config::default()).expect("a device");
+        let ptx = format!("{HEADER}.entry a() {{ .reg .u32 %r; add.f32 %r, %r, %q; ret; }}");
+        for _ in 0..2 {
+            let error = device.load(&[Source { name: "test", ptx: &ptx }]).expect_err("%q is not declared");
+            assert!(error.to_string().contains("%q"), "{error}");
         }
     }
 }

@@ -103,8 +103,12 @@ fn names_callee(instruction: &ast::Instruction<'_>) -> bool {
 }
 
 /// The functions whose address is taken anywhere, by code or by the initial value of a variable: what a call through a
-/// pointer may reach, whichever kernel makes it.
-pub(crate) fn addressed(symbols: &Symbols<'_>) -> Vec<FunctionId> {
+/// pointer may reach, whichever kernel makes it. They are looked for once, when a kernel has such a call.
+pub(crate) fn addressed<'s>(symbols: &'s Symbols<'_>) -> &'s [FunctionId] {
+    symbols.addressed.get_or_init(|| all_addressed(symbols))
+}
+
+fn all_addressed(symbols: &Symbols<'_>) -> Vec<FunctionId> {
     let mut found = Found { symbols, functions: Vec::new(), known: FxHashSet::default() };
     for variable in &symbols.variables {
         if let Some(initializer) = &variable.ast.initializer {

@@ -1,7 +1,6 @@
 //! The state that the functions of a program share while they are lowered: fixed slots, shared variables, references.
 
 use rumba_checks::CheckSet;
-use std::collections::HashMap;
 
 use rumba_ptx::ast::{self, StateSpace};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -28,8 +27,8 @@ pub(crate) enum Reference {
 pub(crate) struct ProgramBuilder<'m> {
     pub(crate) symbols: &'m Symbols<'m>,
     pub(crate) fixed: Vec<(Class, Fixed)>,
-    interned: HashMap<(Class, Fixed), u32>,
-    shared: HashMap<*const ast::Variable<'m>, VReg>,
+    interned: FxHashMap<(Class, Fixed), u32>,
+    shared: FxHashMap<*const ast::Variable<'m>, VReg>,
     /// End of static shared memory, counted from offset 0.
     pub(crate) shared_end: u64,
     /// Alignment that dynamic shared memory wants.
@@ -63,8 +62,8 @@ impl<'m> ProgramBuilder<'m> {
         Self {
             symbols,
             fixed: Vec::new(),
-            interned: HashMap::new(),
-            shared: HashMap::new(),
+            interned: FxHashMap::default(),
+            shared: FxHashMap::default(),
             shared_end: SHARED_START,
             dynamic_align: 16,
             functions: Vec::new(),

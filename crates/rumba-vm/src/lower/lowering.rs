@@ -3,7 +3,7 @@
 //! Slots are virtual here; liveness, slot assignment and the order of blocks come afterwards. This module does not know
 //! the semantics of instructions.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use rumba_checks::Check;
 use rumba_ptx::ast::{self, Literal, OperandKind};
@@ -56,7 +56,7 @@ pub(crate) struct Function<'m> {
     /// Points of choice, if orders are explored.
     pub(crate) choices: Vec<ChoicePoint>,
     /// The instructions by their index in the program's table, if the checks want to know them.
-    pub(crate) occurrences: HashMap<u32, Occurrence>,
+    pub(crate) occurrences: std::collections::HashMap<u32, Occurrence>,
     /// Declared return and input parameters.
     pub(crate) returns: Vec<Binding<'m>>,
     pub(crate) parameters: Vec<Binding<'m>>,
@@ -547,9 +547,9 @@ fn extension(ty: ScalarType, declared: ScalarType) -> Option<Handlers> {
 #[derive(Debug, Default)]
 pub(crate) struct Survey<'m> {
     /// How often the body seems to write each name.
-    pub(crate) definitions: HashMap<&'m str, u32>,
+    pub(crate) definitions: FxHashMap<&'m str, u32>,
     /// Variables in `.param` that need an address.
-    pub(crate) in_memory: HashSet<*const ast::Variable<'m>>,
+    pub(crate) in_memory: FxHashSet<*const ast::Variable<'m>>,
     /// The variables in `.param` of each level of braces that is open.
-    pub(crate) scopes: Vec<HashMap<&'m str, *const ast::Variable<'m>>>,
+    pub(crate) scopes: Vec<FxHashMap<&'m str, *const ast::Variable<'m>>>,
 }

@@ -21,7 +21,7 @@
 
 mod parse;
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
 use std::sync::{LazyLock, PoisonError, RwLock};
 
@@ -323,7 +323,7 @@ impl Syntax {
 
 /// The syntax of an instruction's forms; it is parsed once.
 fn parsed(forms: &'static [Form]) -> &'static Syntax {
-    static PARSED: LazyLock<RwLock<HashMap<(usize, usize), &'static Syntax>>> = LazyLock::new(RwLock::default);
+    static PARSED: LazyLock<RwLock<FxHashMap<(usize, usize), &'static Syntax>>> = LazyLock::new(RwLock::default);
     // Forms live forever, so an address and a length name one list.
     let key = (forms.as_ptr() as usize, forms.len());
     let known = PARSED.read().unwrap_or_else(PoisonError::into_inner);

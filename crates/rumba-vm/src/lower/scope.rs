@@ -3,7 +3,7 @@
 //! Names at module scope are found through [`crate::lower::symbols`].
 
 use crate::lower::vectors::in_range;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 
 use rumba_ptx::ast::{self, StateSpace, Statement};
@@ -83,7 +83,7 @@ impl Range<'_> {
 /// One level of braces.
 #[derive(Debug, Default)]
 pub(crate) struct NameScope<'m> {
-    names: HashMap<&'m str, Binding<'m>>,
+    names: FxHashMap<&'m str, Binding<'m>>,
     /// `%r<100>`.
     ranges: Vec<Range<'m>>,
 }

@@ -1,27 +1,29 @@
 //! The texts that a module was loaded from: line numbers, file names, strings of the debugging information.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use rumba_ptx::ast::{self, Constant, Item, Literal, SectionEntry};
 
 use crate::machine::program::Debug;
 
 /// One source.
+#[derive(Debug)]
 pub(crate) struct SourceText<'m> {
     text: &'m str,
     /// Offsets of line breaks.
     breaks: Vec<u32>,
-    files: HashMap<u32, &'m str>,
+    files: FxHashMap<u32, &'m str>,
     /// `.debug_str`, and where its labels stand in it.
     strings: Vec<u8>,
-    labels: HashMap<&'m str, usize>,
+    labels: FxHashMap<&'m str, usize>,
 }
 
 impl<'m> SourceText<'m> {
     /// Indexes a source.
     pub(crate) fn new(text: &'m str, module: &'m ast::Module<'m>) -> Self {
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at as u32).collect();
-        let mut this = Self { text, breaks, files: HashMap::new(), strings: Vec::new(), labels: HashMap::new() };
+        let mut this =
+            Self { text, breaks, files: FxHashMap::default(), strings: Vec::new(), labels: FxHashMap::default() };
         for item in &module.items {
             match item {
                 Item::File(file) => {

@@ -3,10 +3,11 @@
 //! Function bodies are ignored, except that their variables in `.global` and `.const` are collected, too: these
 //! variables live as long as the module.
 
-use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use rumba_ptx::Diagnostic;
 use rumba_ptx::ast::{self, FunctionKind, Item, Linkage, StateSpace, Statement};
+use rustc_hash::FxHashMap;
 
 use crate::base::types::ScalarType;
 
@@ -46,11 +47,13 @@ pub(crate) struct Symbols<'s> {
     pub(crate) functions: Vec<FunctionSymbol<'s>>,
     pub(crate) variables: Vec<VariableSymbol<'s>>,
     /// The names visible in each source.
-    scopes: Vec<HashMap<&'s str, Symbol>>,
+    scopes: Vec<FxHashMap<&'s str, Symbol>>,
     /// The position of the first declaration of each name in each source.
-    declared: HashMap<(usize, &'s str), u32>,
+    declared: FxHashMap<(usize, &'s str), u32>,
     /// Variables that are declared in function bodies, by the address of their declaration.
-    inner: HashMap<usize, VariableId>,
+    inner: FxHashMap<usize, VariableId>,
+    /// The functions whose address is taken, once they were looked for.
+    pub(crate) addressed: OnceLock<Vec<FunctionId>>,
 }
 
 /// A diagnostic, and the source that contains the fault.
@@ -61,9 +64,9 @@ impl<'s> Symbols<'s> {
     pub(crate) fn collect(modules: &'s [ast::Module<'s>]) -> Result<Self, Vec<Located>> {
         let mut symbols = Self::default();
         let mut errors = Vec::new();
-        let mut shared: HashMap<&'s str, Symbol> = HashMap::new();
+        let mut shared: FxHashMap<&'s str, Symbol> = FxHashMap::default();
         for (source, module) in modules.iter().enumerate() {
-            symbols.scopes.push(HashMap::new());
+            symbols.scopes.push(FxHashMap::default());
             for item in &module.items {
                 let outcome = match item {
                     Item::Function(function) => symbols.function(source, function, &mut shared),
@@ -135,7 +138,7 @@ impl<'s> Symbols<'s> {
         &mut self,
         source: usize,
         ast: &'s ast::Function<'s>,
-        shared: &mut HashMap<&'s str, Symbol>,
+        shared: &mut FxHashMap<&'s str, Symbol>,
     ) -> Result<(), Diagnostic> {
         let known = self.known(source, ast.name, ast.linkage.is_some(), shared);
         self.declared.entry((source, ast.name)).or_insert(ast.name_span.start);
@@ -218,7 +221,7 @@ impl<'s> Symbols<'s> {
         &mut self,
         source: usize,
         ast: &'s ast::Variable<'s>,
-        shared: &mut HashMap<&'s str, Symbol>,
+        shared: &mut FxHashMap<&'s str, Symbol>,
     ) -> Result<(), Diagnostic> {
         if !matches!(ast.space, StateSpace::Global | StateSpace::Const | StateSpace::Shared) {
             let message = format!("`{}` is declared in a state space that is not allowed at module scope", ast.name);
@@ -272,7 +275,7 @@ impl<'s> Symbols<'s> {
         Ok(())
     }
 
-    fn known(&self, source: usize, name: &str, linked: bool, shared: &HashMap<&'s str, Symbol>) -> Option<Symbol> {
+    fn known(&self, source: usize, name: &str, linked: bool, shared: &FxHashMap<&'s str, Symbol>) -> Option<Symbol> {
         let own = self.scopes[source].get(name).copied();
         own.or_else(|| if linked { shared.get(name).copied() } else { None })
     }
@@ -283,7 +286,7 @@ impl<'s> Symbols<'s> {
         name: &'s str,
         linked: bool,
         symbol: Symbol,
-        shared: &mut HashMap<&'s str, Symbol>,
+        shared: &mut FxHashMap<&'s str, Symbol>,
     ) {
         self.scopes[source].insert(name, symbol);
         if linked {

@@ -1,7 +1,7 @@
 //! Faults, which end a launch, and the wording of their reports.
 //!
 //! A fault is the kernel's mistake. Mistakes in asking for a launch are [`LaunchError`], mistakes in a module
-//! [`crate::load::module::LoadError`].
+//! [`crate::load::error::LoadError`].
 
 use crate::base::report::{Access, Location, triple};
 use std::collections::hash_map::Entry;

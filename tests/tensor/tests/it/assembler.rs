@@ -4,19 +4,23 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::process::Command;
 
+use rumba_interface::environment::cache_folder;
+
 use crate::{attention, products, text};
 
-/// The assembler's report about a text, which takes half a minute, and is cached because it never changes.
+/// The assembler's report about a text, which takes half a minute, and is cached for all clones because it never changes.
 fn assembled(ptxas: &Path, text: &str) -> String {
     let file = ptxas.metadata().expect("an installed assembler");
     let mut hasher = DefaultHasher::new();
     (text, ptxas, file.len(), file.modified().ok()).hash(&mut hasher);
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let folder = cache_folder().map(|folder| folder.join("tests"));
+    let folder = folder.unwrap_or_else(|| env!("CARGO_TARGET_TMPDIR").into());
+    std::fs::create_dir_all(&folder).expect("a folder of the user's");
     let known = folder.join(format!("assembled-{:016x}.txt", hasher.finish()));
     if let Ok(said) = std::fs::read_to_string(&known) {
         return said;
     }
-    let folder = tempfile::tempdir_in(folder).expect("a temporary folder");
+    let folder = tempfile::tempdir_in(&folder).expect("a temporary folder");
     let path = |name| folder.path().join(name);
     std::fs::write(path("k.ptx"), text).expect("the folder is ours");
     let output = Command::new(ptxas)

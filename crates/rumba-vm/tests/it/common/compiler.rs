@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use rumba_interface::environment::cache_folder;
 use rumba_jit::{Cache, Jit, Settings};
 use rumba_llvm::Pipeline;
 use rumba_vm::Engine;
@@ -54,8 +55,8 @@ pub(crate) fn of_edited(edit: fn(&str) -> String) -> Option<Arc<dyn Compiler>> {
         rumba_llvm::find::library()?;
         let jit = Jit::new(Settings {
             library: rumba_llvm::find::library,
-            // Thousands of small kernels are compiled once for all runs of the tests.
-            cache: option_env!("CARGO_TARGET_TMPDIR").map(|folder| Cache::new(Path::new(folder).join("native"))),
+            // Thousands of small kernels are compiled once for all runs of the tests, and for all clones.
+            cache: cache_folder().map(|folder| Cache::new(folder.join("tests/native"))),
             build: "test".to_owned(),
             pipeline: Pipeline { passes: c"default<O2>", widens_loops: false },
             log: |_| (),

@@ -10,6 +10,8 @@ mod group;
 mod tiles;
 mod warp;
 
+use std::collections::HashSet;
+
 use crate::common::bytes_of;
 use form::{Form, KINDS, TILES};
 use rumba_vm::{Config, Device, Launch, Source};
@@ -72,19 +74,26 @@ fn results_on(device: &Device, text: &str, kernel: &warp::Kernel, inputs: &[Vec<
     Ok(hashes)
 }
 
+/// The lines of `h200.txt`: the instruction, and the hashes for the operands of each kind.
+fn goldens() -> impl Iterator<Item = (String, Vec<&'static str>)> {
+    let lines = include_str!("../../matrix/h200.txt").lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| {
+        let mut words: Vec<&str> = line.split(' ').collect();
+        let hashes = words.split_off(words.len() - KINDS.len());
+        (words.join(" "), hashes)
+    })
+}
+
 #[test]
 fn matrices_are_those_of_an_h200() {
     let mut wrong = Vec::new();
     let devices = devices();
-    for line in include_str!("../../matrix/h200.txt").lines().filter(|line| !line.starts_with('#')) {
-        let words: Vec<&str> = line.split(' ').collect();
-        let (text, hashes) = words.split_at(words.len() - KINDS.len());
-        let text = text.join(" ");
+    for (text, hashes) in goldens() {
         for (results, how) in results(&devices, &text).into_iter().zip(["with", "without"]) {
             match results {
                 Err(error) => wrong.push(format!("{text}: {error}")),
                 Ok(results) => {
-                    for ((kind, hash), result) in KINDS.iter().zip(hashes).zip(results) {
+                    for ((kind, hash), result) in KINDS.iter().zip(&hashes).zip(results) {
                         if u64::from_str_radix(hash, 16) != Ok(result) {
                             wrong.push(format!("{text}: {kind} operands ({how} vector instructions)"));
                         }
@@ -96,11 +105,12 @@ fn matrices_are_those_of_an_h200() {
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// The lines that an H200 is to be asked for are the same in both copies of the handler.
+/// The lines that an H200 is still to be asked for are the same in both copies of the handler, as those are that it was asked for.
 #[test]
 fn products_of_warp_groups_do_not_depend_on_the_processor() {
     let devices = devices();
-    for line in group::lines() {
+    let known: HashSet<String> = goldens().map(|(text, _)| text).collect();
+    for line in group::lines().into_iter().filter(|line| !known.contains(line)) {
         let [one, other] = results(&devices, &line).map(Result::unwrap);
         assert_eq!(one, other, "{line}");
     }
