@@ -3,7 +3,7 @@
 use crate::base::error::{Error, Result};
 use crate::buffers::allocation::Memory;
 use crate::buffers::buffer::DeviceBuffer;
-use crate::context::panics::Waited;
+use crate::context::users::Waited;
 use crate::context::uses::Access;
 use crate::context::{raw, same_context, staging};
 use bytemuck::Pod;
@@ -133,6 +133,18 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
 
     pub(crate) fn access(&self, writes: bool) -> Access {
         self.memory.access(self.address(), self.bytes() as u64, writes)
+    }
+}
+
+impl<'a, T: Pod> From<&'a DeviceBuffer<T>> for DeviceSlice<'a, T> {
+    fn from(buffer: &'a DeviceBuffer<T>) -> DeviceSlice<'a, T> {
+        buffer.as_slice()
+    }
+}
+
+impl<'a, T: Pod> From<&'a mut DeviceBuffer<T>> for DeviceSliceMut<'a, T> {
+    fn from(buffer: &'a mut DeviceBuffer<T>) -> DeviceSliceMut<'a, T> {
+        buffer.as_slice_mut()
     }
 }
 

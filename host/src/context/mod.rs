@@ -6,6 +6,7 @@
 
 mod builtin;
 pub(crate) mod capture;
+pub(crate) mod failures;
 pub(crate) mod function;
 pub(crate) mod limits;
 mod order;
@@ -14,6 +15,7 @@ mod pool;
 pub(crate) mod queue;
 pub(crate) mod raw;
 pub(crate) mod staging;
+pub(crate) mod users;
 pub(crate) mod uses;
 mod wait;
 
@@ -21,6 +23,7 @@ use crate::base::error::{Code, DriverError, Error, Fault, Result};
 use crate::base::host_fn;
 use crate::base::{driver, recording};
 use crate::context::builtin::Builtin;
+use crate::context::failures::Failures;
 use crate::context::limits::Limits;
 use crate::context::panics::Panics;
 use crate::context::pool::Pool;
@@ -53,6 +56,8 @@ pub(crate) struct Context {
     pub(crate) queues: ManuallyDrop<Queues>,
     /// The records of threads that panicked.
     pub(crate) panics: Panics,
+    /// The errors of groups of ranks with work in this context.
+    pub(crate) failures: Failures,
     /// The runtime's own kernels that were launched.
     pub(crate) builtin: Builtin,
     /// The kernel that was launched last, for reports of faults that arrive later.
@@ -93,6 +98,7 @@ impl Context {
             staging: Staging::default(),
             queues: ManuallyDrop::new(queues),
             panics: Panics::default(),
+            failures: Failures::default(),
             builtin: Builtin::default(),
             last_kernel: AtomicPtr::default(),
             lost: OnceLock::new(),
