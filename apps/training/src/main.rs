@@ -96,7 +96,7 @@ fn train(args: &Args) -> Result<ExitCode> {
     let nn = Nn::new(&device)?;
     let network = Network::default();
     let mut parameters = network.parameters(&device, args.seed)?;
-    let mut group = ProcessGroup::join(&place)?;
+    let group = ProcessGroup::join(&place)?;
     if let Some(file) = args.checkpoint.as_ref().filter(|file| args.resume && file.exists()) {
         parameters.restore(&nn, file)?;
     }
@@ -166,7 +166,7 @@ fn train(args: &Args) -> Result<ExitCode> {
         bar.inc(1);
         let done = parameters.steps();
         if done.is_multiple_of(per_epoch) || done == end {
-            let share = recognised(&mut test, &tested, &mut group, &device)?;
+            let share = recognised(&mut test, &tested, &group, &device)?;
             curve.recognised.push((done, 100.0 * share));
             if reports {
                 bar.suspend(|| {
@@ -197,7 +197,7 @@ fn train(args: &Args) -> Result<ExitCode> {
 }
 
 /// The share of the tested digits that all ranks together recognise.
-fn recognised(test: &mut Test, tested: &Digits, group: &mut ProcessGroup, device: &rumba::Device) -> Result<f64> {
+fn recognised(test: &mut Test, tested: &Digits, group: &ProcessGroup, device: &rumba::Device) -> Result<f64> {
     let all: Vec<usize> = (0..tested.len()).collect();
     let own = tested.select(share(&all, group.rank(), group.size()));
     let mut right = device.buffer_from(&[test.recognised(&own)?])?;

@@ -120,7 +120,7 @@ impl ProcessGroup {
         wire.count_from_here();
         let place = wire.place().clone();
         let way = match rank {
-            Some(rank) => Way::Nccl(Exchanges::new(rank, wire)),
+            Some(rank) => Way::Nccl(Exchanges::new(rank, wire)?),
             None => Way::Tcp(Mutex::new(wire)),
         };
         Ok(ProcessGroup { group: Arc::new(Group { place, transport, way }), stream: None })

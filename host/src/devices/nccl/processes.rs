@@ -5,8 +5,8 @@
 
 use crate::base::error::Result;
 use crate::buffers::view::DeviceSlice;
-use crate::context::Context;
 use crate::context::queue::Queue;
+use crate::context::{Context, Entered};
 use crate::devices::nccl::library::{Calls, Comm, Library, parts};
 use crate::devices::nccl::{Element, NcclError, ReduceOp};
 use bytemuck::{Pod, Zeroable};
@@ -173,7 +173,7 @@ impl Rank {
         &self.context
     }
 
-    /// Puts an operation on a queue behind the other uses of its memory.
+    /// Puts an operation on a queue behind the other uses of its memory, and a mark behind the operation.
     ///
     /// All ranks come to the same operation, with as many elements: the shorter one of both views is as long on all of them.
     pub(in crate::devices) fn put<T: Element>(
@@ -183,6 +183,7 @@ impl Rank {
         source: &DeviceSlice<'_, T>,
         target: &DeviceSlice<'_, T>,
         queue: &Queue,
+        mark: impl FnOnce(&Entered<'_>) -> Result<()>,
     ) -> Result<()> {
         let comm = self.comm.lock();
         let comm = comm.ok_or_else(|| aborted(operation))?;
@@ -203,7 +204,8 @@ impl Rank {
                 Collective::ReduceScatter(op) => calls.reduce_scatter::<T>(from, to, target.len(), op, comm, stream),
             }
         };
-        Ok(put?)
+        put?;
+        mark(&entered)
     }
 
     /// An error that NCCL has noticed since, as that of a connection to another machine, which no stream reports.
@@ -220,8 +222,8 @@ impl Rank {
 
     /// Ends the communicator, and with it what waits for other ranks on streams.
     ///
-    /// A call of NCCL that is still in progress after [`ABORT`], as one that connects two ranks of which one hangs, keeps the
-    /// communicator: NCCL does not allow to free it meanwhile.
+    /// A call of NCCL that is still in progress after [`ABORT`] keeps the communicator, which NCCL does not allow to free meanwhile. Such
+    /// a call connects two ranks of which one hangs, or waits for the driver while another thread copies to the host behind an operation.
     pub(in crate::devices) fn abort(&self) {
         let Some(comm) = self.comm.try_lock_for(ABORT).and_then(|mut comm| comm.take()) else { return };
         if let Some(_entered) = self.context.enter_to_release() {

@@ -1,8 +1,8 @@
 //! Operations by NCCL on streams, and the thread of a group that watches them.
 //!
-//! The caller of an operation notes the call and puts the operation on a stream. The watcher sends the calls of its rank to rank 0,
-//! whose watcher compares them with its own; it marks the streams, and while operations are on them it looks for lost, late and failed
-//! ranks. The first error ends the group: the watcher keeps the error for the next wait, and aborts what is on the streams.
+//! The caller of an operation notes the call, and puts the operation and a mark on a stream. The watcher sends the calls of its rank to
+//! rank 0, whose watcher compares them with its own, and looks for lost, late and failed ranks until the marks say that all operations
+//! are done. The first error ends the group: the watcher keeps the error for the next wait, and aborts what is on the streams.
 //!
 //! Memory is safe before calls are compared: a kernel of NCCL writes to the buffers of its own rank, by the length that its own rank
 //! has passed, and to NCCL's buffers of other ranks. So ranks with different lengths get wrong elements, or wait.
@@ -12,9 +12,9 @@ use crate::base::error::{Error, RankError, Result};
 use crate::base::host_fn::outside_host_fn;
 use crate::buffers::view::DeviceSlice;
 use crate::context::failures::Failure;
-use crate::context::same_context;
-use crate::cuda::Event;
+use crate::context::{Entered, same_context};
 use crate::devices::nccl::Element;
+use crate::devices::nccl::marks::Marks;
 use crate::devices::nccl::processes::{Collective, Rank};
 use crate::streams::stream::Stream;
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -42,6 +42,7 @@ pub(super) struct Exchanges {
 struct Shared {
     rank: Rank,
     failure: Arc<Failure>,
+    marks: Mutex<Marks>,
     /// Held from the note of a call until the operation is on its stream, so that both have one order.
     calling: Mutex<()>,
     log: Mutex<Log>,
@@ -56,8 +57,6 @@ struct Log {
     done: u64,
     /// The calls that the watcher has yet to see.
     calls: Vec<Call>,
-    /// The streams that operations were put on since the watcher marked them, with the number of the last call of each.
-    put: Vec<(Option<Stream>, u64)>,
     /// An operation that this rank could not put on its stream, and why.
     broken: Option<(Operation, Error)>,
     /// Whether the host waits for the other ranks.
@@ -69,12 +68,14 @@ struct Log {
 }
 
 impl Exchanges {
-    pub(super) fn new(rank: Rank, wire: Wire) -> Exchanges {
+    pub(super) fn new(rank: Rank, wire: Wire) -> Result<Exchanges> {
+        let marks = Mutex::new(Marks::new(rank.context())?);
         let failure = Arc::new(Failure::default());
         rank.context().failures.attach(&failure);
         let shared = Arc::new(Shared {
             rank,
             failure,
+            marks,
             calling: Mutex::default(),
             log: Mutex::default(),
             changed: Condvar::new(),
@@ -82,7 +83,7 @@ impl Exchanges {
         let watcher = Watcher::new(shared.clone(), wire);
         let started = thread::Builder::new().name("rumba-ranks".to_owned()).spawn(|| watcher.run());
         started.expect("the system has room for one more thread");
-        Exchanges { shared }
+        Ok(Exchanges { shared })
     }
 
     /// Puts an operation on a stream, or on the default stream.
@@ -114,13 +115,13 @@ impl Exchanges {
         let _calling = shared.calling.lock();
         let number = shared.begin(call)?;
         shared.failure.users.note(queue.id());
-        if call.length > 0
-            && let Err(error) = shared.rank.put(what, operation, source, target, queue)
-        {
-            return Err(shared.broken(call.operation, error));
+        if call.length == 0 {
+            shared.marks.lock().skip(number);
+            return Ok(());
         }
-        shared.log.lock().put(stream, number);
-        Ok(())
+        let mark = |entered: &Entered<'_>| shared.marks.lock().put(queue, number, entered);
+        let put = shared.rank.put(what, operation, source, target, queue, mark);
+        put.map_err(|error| shared.broken(call.operation, error))
     }
 
     /// Waits until all ranks have come to a barrier, with all earlier operations done.
@@ -179,20 +180,15 @@ impl Shared {
     }
 }
 
-impl Log {
-    fn put(&mut self, stream: Option<&Stream>, number: u64) {
-        match self.put.last_mut() {
-            Some((last, of_last)) if last.as_ref() == stream => *of_last = number,
-            _ => self.put.push((stream.cloned(), number)),
-        }
-    }
-}
-
 impl Drop for Exchanges {
     /// Waits until the operations are done or aborted, as the drop of a stream does.
     fn drop(&mut self) {
         let shared = self.shared.clone();
         outside_host_fn(move || {
+            if let Some(entered) = shared.rank.context().enter_to_release() {
+                // A fault of the device ends the operations, too, and this wait notices it.
+                let _ = entered.check(crate::cuda::synchronize(), || "wait for a group of ranks".to_owned());
+            }
             let mut log = shared.log.lock();
             log.is_closing = true;
             shared.changed.notify_all();
@@ -228,8 +224,6 @@ struct Watcher {
     done: u64,
     /// At rank 0, the calls of the other ranks, from rank 1.
     come: Vec<Come>,
-    /// Marks on streams behind operations, with the number of the last operation before each.
-    marks: VecDeque<(u64, Event)>,
     /// When a call was done last, or begun with no other in progress.
     progress: Instant,
     /// When a call was seen last.
@@ -249,7 +243,6 @@ impl Watcher {
             begun: 0,
             done: 0,
             come: (0..others).map(|_| Come::default()).collect(),
-            marks: VecDeque::new(),
             progress: now,
             used: now,
             is_awaited: false,
@@ -296,10 +289,11 @@ impl Watcher {
 
     /// Looks once at the operations and the other ranks. True: the group is closed, and its operations are done.
     fn look(&mut self) -> Result<bool, RankError> {
-        let (calls, put, broken, is_closing) = {
+        // The calls before the marks of their operations.
+        let (calls, broken, is_closing) = {
             let mut log = self.shared.log.lock();
             self.is_awaited = log.is_awaited;
-            (std::mem::take(&mut log.calls), std::mem::take(&mut log.put), log.broken.take(), log.is_closing)
+            (std::mem::take(&mut log.calls), log.broken.take(), log.is_closing)
         };
         let now = Instant::now();
         if !calls.is_empty() {
@@ -318,13 +312,7 @@ impl Watcher {
                 error => self.failed(operation, &error),
             });
         }
-        for (stream, number) in put {
-            match self.mark(stream.as_ref()) {
-                Ok(mark) => self.marks.push_back((number, mark)),
-                Err(error) => return Err(self.failed(self.operation(), &error)),
-            }
-        }
-        self.take_marks(now)?;
+        self.take_marks(now);
         self.pass_barrier(now)?;
         if self.done == self.begun {
             return Ok(is_closing);
@@ -365,37 +353,13 @@ impl Watcher {
         Ok(())
     }
 
-    /// Marks what is on a stream now.
-    fn mark(&self, stream: Option<&Stream>) -> Result<Event> {
-        let text = || "mark an exchange between ranks".to_owned();
-        let context = self.shared.rank.context();
-        let queue = match stream {
-            Some(stream) => stream.queue(text)?,
-            None => &context.queues.default,
-        };
-        let entered = context.enter(text)?;
-        entered.check(queue.mark(), text)
-    }
-
     /// Notes the operations that are done.
-    fn take_marks(&mut self, now: Instant) -> Result<(), RankError> {
-        while let Some((number, mark)) = self.marks.front() {
-            let text = || "ask for an exchange between ranks".to_owned();
-            let context = self.shared.rank.context().clone();
-            let is_done = context.enter(text).and_then(|entered| entered.check(mark.is_done(), text));
-            match is_done {
-                Ok(false) => return Ok(()),
-                Ok(true) => {
-                    let number = *number;
-                    // The event is destroyed in its context, if that is still there.
-                    let _entered = context.enter_to_release();
-                    self.marks.pop_front();
-                    self.progressed(number, now);
-                }
-                Err(error) => return Err(self.failed(self.operation(), &error)),
-            }
+    fn take_marks(&mut self, now: Instant) {
+        // The caller of an operation that holds the marks may wait for the driver.
+        let Some(done) = self.shared.marks.try_lock().map(|marks| marks.look()) else { return };
+        if done > self.done {
+            self.progressed(done, now);
         }
-        Ok(())
     }
 
     /// Rank 0 lets all ranks go on when all have come to a barrier; the others hear that.
@@ -420,6 +384,12 @@ impl Watcher {
     /// Looks for a reason why operations in progress do not end.
     fn find_lost(&mut self) -> Result<(), RankError> {
         let (operation, timeout) = (self.operation(), self.wire.place().timeout);
+        let context = self.shared.rank.context().clone();
+        if !context.is_usable()
+            && let Err(error) = context.enter(|| format!("{} with other ranks", operation.name()))
+        {
+            return Err(self.failed(operation, &error));
+        }
         if let Err(error) = self.shared.rank.check(operation.name()) {
             return Err(self.wire.fail(operation, &error));
         }
