@@ -19,6 +19,20 @@ pub struct DeviceSlice<'a, T> {
     element: PhantomData<T>,
 }
 
+/// The elements of a view, without the borrow: the memory stays allocated.
+pub(crate) struct Kept<T> {
+    memory: Memory,
+    start: usize,
+    length: usize,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T: Pod> Kept<T> {
+    pub(crate) fn view(&self) -> DeviceSlice<'_, T> {
+        DeviceSlice { memory: &self.memory, start: self.start, length: self.length, element: PhantomData }
+    }
+}
+
 /// A mutable view of elements in device memory.
 pub struct DeviceSliceMut<'a, T> {
     view: DeviceSlice<'a, T>,
@@ -113,6 +127,10 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
 
     pub(crate) fn memory(&self) -> &'a Memory {
         self.memory
+    }
+
+    pub(crate) fn keep(&self) -> Kept<T> {
+        Kept { memory: self.memory.clone(), start: self.start, length: self.length, element: PhantomData }
     }
 
     /// A mutable view of the elements.

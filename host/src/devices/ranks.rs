@@ -19,11 +19,12 @@ pub use transport::Transport;
 
 #[cfg(doc)]
 use crate::base::error::Error;
-use crate::base::error::Result;
+use crate::base::error::{GraphError, Result};
 use crate::buffers::view::{DeviceSlice, DeviceSliceMut, same_length};
 use crate::devices::device::Device;
 use crate::devices::nccl::element;
 use crate::devices::nccl::processes::Collective;
+use crate::streams::recorded::{Exchange, Recorded};
 use crate::streams::stream::Stream;
 use bytemuck::{cast_slice, cast_slice_mut};
 use parking_lot::Mutex;
@@ -127,6 +128,8 @@ impl ProcessGroup {
     }
 
     /// The same group, whose operations through this handle go on `stream`. By TCP the host waits for the operations in any case.
+    ///
+    /// On the stream of [`Device::capture`], operations become part of the graph.
     ///
     /// # Examples
     /// An exchange beside kernels of the default stream:
@@ -310,11 +313,44 @@ impl ProcessGroup {
     }
 
     fn put<T: Element>(&self, call: Call, what: Collective, operands: &Operands<'_, T>) -> Result<()> {
+        if let Some(stream) = &self.stream
+            && let Some(recording) = stream.records()
+        {
+            return recording.add(self.recorded(stream, call, what, operands)?);
+        }
         let Operands { source, target } = operands;
         match &self.group.way {
             Way::Tcp(wire) => through_rank_0(&mut wire.lock(), call, what, operands),
             Way::Nccl(exchanges) => exchanges.put(call, what, source, target, self.stream.as_ref()),
         }
+    }
+}
+
+impl ProcessGroup {
+    /// An operation for a graph, which keeps the memory and the group.
+    fn recorded<T: Element>(
+        &self,
+        stream: &Stream,
+        call: Call,
+        what: Collective,
+        operands: &Operands<'_, T>,
+    ) -> Result<Recorded> {
+        let name = call.operation.name();
+        for memory in [operands.source.memory(), operands.target.memory()] {
+            stream.belongs_to(&memory.context, || memory.operation(&format!("{name} with")))?;
+            if memory.is_unified() {
+                return Err(GraphError::UnifiedMemory { kernel: name }.into());
+            }
+            if memory.is_lent() {
+                return Err(GraphError::Lent { kernel: name }.into());
+            }
+        }
+        let (source, target) = (operands.source.keep(), operands.target.keep());
+        let group = ProcessGroup { group: self.group.clone(), stream: None };
+        let put = move |stream: &Stream| {
+            group.on(stream).put(call, what, &Operands::<T> { source: source.view(), target: target.view() })
+        };
+        Ok(Recorded::Exchange(Exchange { name, put: Box::new(put) }))
     }
 }
 

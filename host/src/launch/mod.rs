@@ -28,7 +28,7 @@ use crate::context::{Context, Entered, same_context, staging};
 use crate::cuda::sys;
 use crate::modules::module::Module;
 use crate::streams::event::Event;
-use crate::streams::recorded::Step;
+use crate::streams::recorded::{Recorded, Step};
 use config::{Extent, IntoLaunchConfig, LaunchConfig};
 use cuda_std::launch::{Arguments, Call, IntoCall, Kernel};
 use smallvec::SmallVec;
@@ -162,7 +162,7 @@ impl Module {
                 if let Some(recording) = stream.records().filter(|_| timings.is_none()) {
                     let function = function.raw.raw();
                     let step = Step::new(kernel, self, function, (grid, block, shared), dependent, call.arguments())?;
-                    return recording.add(step);
+                    return recording.add(Recorded::Launch(step));
                 }
                 stream.queue(operation)?
             }

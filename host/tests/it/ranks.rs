@@ -1,7 +1,8 @@
 //! Process groups, with a thread for each rank; processes are started and killed by the tests of the training program.
 
 use rumba::ranks::{Choice, Element, Place, ProcessGroup, RankError, ReduceOp};
-use rumba::{Device, Error};
+use rumba::test_kernels::{PTX, saxpy, scale};
+use rumba::{Device, Error, LaunchConfig};
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::thread;
@@ -128,6 +129,43 @@ pub(crate) fn in_place_and_not(group: &ProcessGroup, device: &Device) -> rumba::
     group.all_reduce(whole.slice_mut(1..3), ReduceOp::Sum)?;
     assert_eq!(whole.to_vec()?, [&own[..1], &sums[1..3], &own[3..]].concat());
     Ok(())
+}
+
+/// A graph with launches and exchanges, launched several times.
+pub(crate) fn graph_with_exchanges(group: &ProcessGroup, device: &Device) -> rumba::Result<()> {
+    let (rank, size) = (group.rank(), group.size());
+    let module = device.load(PTX)?;
+    let mut first = device.buffer_from(&vec![1.0 + rank as f32; 100])?;
+    let mut second = device.buffer_from(&vec![1.0_f32; 50])?;
+    let half = LaunchConfig::for_each(50);
+    let graph = device.capture(|stream| {
+        module.launch(LaunchConfig::for_each(100).stream(stream), scale(2.0, &mut first))?;
+        group.on(stream).all_reduce(first.slice_mut(50..), ReduceOp::Max)?;
+        module.launch(half.stream(stream), scale(3.0, &mut second))?;
+        group.on(stream).all_reduce(&mut second, ReduceOp::Sum)?;
+        module.launch(half.stream(stream), saxpy(1.0, &second, first.slice_mut(..50)))
+    })?;
+    assert_eq!((graph.len(), graph.exchanges()), (3, 2));
+    assert_eq!(graph.kernels().collect::<Vec<_>>(), ["scale", "scale", "saxpy"]);
+    let (mut own, mut most, mut sum) = (1.0 + rank as f32, size as f32, 1.0);
+    for _ in 0..3 {
+        graph.launch()?;
+        sum *= 3.0 * size as f32;
+        (own, most) = (2.0 * own + sum, 2.0 * most);
+    }
+    assert_eq!(first.to_vec()?, [vec![own; 50], vec![most; 50]].concat());
+    // The group is there as long as the graph.
+    group.barrier()
+}
+
+#[test]
+fn graphs_have_exchanges() {
+    let device = Device::new().expect("there is a device");
+    for size in [1, 2] {
+        for result in each(&places(size, 20_000), |place| graph_with_exchanges(&ProcessGroup::join(place)?, &device)) {
+            result.expect("all is in order");
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Process groups that exchange data by NCCL: a stand-in for it, with a software device and a thread for each rank.
 
-use crate::ranks::{each, in_place_and_not, of_ranks, places};
+use crate::ranks::{each, graph_with_exchanges, in_place_and_not, of_ranks, places};
 use rumba::ranks::{Choice, Place, ProcessGroup, RankError, ReduceOp, TcpReason, Transport};
 use rumba::test_kernels::{PTX, scale};
 use rumba::{Device, DeviceBuffer, Error, LaunchConfig, Stream};
@@ -69,6 +69,7 @@ fn the_same_operations_by_nccl() {
                 assert_eq!(whole.to_vec().unwrap(), ranks);
                 if size > 1 {
                     in_place_and_not(&group, &device).unwrap();
+                    graph_with_exchanges(&group, &device).unwrap();
                 }
                 group.barrier().unwrap();
             });
