@@ -226,9 +226,9 @@ fn train(args: &Args) -> Result<ExitCode> {
             let [_, _, with, without] = times.map(|time| time.as_secs_f64());
             println!(
                 "exchanges:  {:.1} µs of a step of {:.1} µs are not hidden, {:.1} %",
-                1e6 * (with - without),
+                1e6 * (with - without).max(0.0),
                 1e6 * with,
-                100.0 * (with - without) / with
+                100.0 * (with - without).max(0.0) / with
             );
         }
     }

@@ -61,6 +61,11 @@ impl Failures {
         }
     }
 
+    /// Whether a group has work on streams of the context, which other processes could end.
+    pub(crate) fn are_possible(&self) -> bool {
+        !self.0.lock().is_empty()
+    }
+
     /// The error of a group that used what this thread has waited for.
     #[inline]
     pub(crate) fn take(&self, waited: Waited) -> Option<RankError> {

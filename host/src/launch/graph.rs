@@ -56,7 +56,7 @@ use std::sync::Arc;
 pub struct Graph {
     context: Arc<Context>,
     parts: Vec<Part>,
-    /// The stream of the exchanges, if there are any.
+    /// The stream of the exchanges that launches follow, if there are any.
     beside: Option<Stream>,
 }
 
@@ -221,7 +221,7 @@ impl Graph {
         if !steps.is_empty() || graph.parts.is_empty() {
             graph.parts.push(launches(&mut steps)?);
         }
-        if graph.parts.iter().any(|part| matches!(part, Part::Exchange(_))) {
+        if graph.parts[..graph.last()].iter().any(|part| matches!(part, Part::Exchange(_))) {
             // First in line, since other ranks wait for it.
             let priorities = {
                 let entered = context.enter(launching)?;
@@ -232,12 +232,23 @@ impl Graph {
         Ok(graph)
     }
 
-    fn put(&self, queue: &Queue) -> Result<()> {
-        for part in &self.parts {
-            match (part, &self.beside) {
-                (Part::Launches(launches), _) => launches.put(queue, &self.context.enter(launching)?)?,
-                (Part::Exchange(exchange), Some(beside)) => (exchange.put)(beside)?,
-                (Part::Exchange(_), None) => {}
+    /// The number of parts up to the last launches, behind which exchanges have nothing to overlap with.
+    fn last(&self) -> usize {
+        self.parts.iter().rposition(|part| matches!(part, Part::Launches(_))).map_or(0, |last| last + 1)
+    }
+
+    /// Puts all parts on a stream, or on the default stream.
+    fn put(&self, stream: Option<&Stream>) -> Result<()> {
+        let queue = match stream {
+            Some(stream) => stream.queue(launching)?,
+            None => &self.context.queues.default,
+        };
+        let last = self.last();
+        for (index, part) in self.parts.iter().enumerate() {
+            match part {
+                Part::Launches(launches) => launches.put(queue, &self.context.enter(launching)?)?,
+                Part::Exchange(exchange) if index < last => (exchange.put)(self.beside.as_ref())?,
+                Part::Exchange(exchange) => (exchange.put)(stream)?,
             }
         }
         if let Some(beside) = &self.beside {
@@ -280,7 +291,7 @@ impl Graph {
     /// The driver's errors, or a lost context. Errors in a kernel are returned by the next wait.
     pub fn launch(&self) -> Result<()> {
         self.context.enter(launching)?.not_captured(launching)?;
-        self.put(&self.context.queues.default)
+        self.put(None)
     }
 
     /// Puts all launches on a stream.
@@ -289,7 +300,7 @@ impl Graph {
     /// As [`Graph::launch`]; [`crate::Error::OtherDevice`] for a stream of another device.
     pub fn launch_on(&self, stream: &Stream) -> Result<()> {
         stream.belongs_to(&self.context, launching)?;
-        self.put(stream.queue(launching)?)
+        self.put(Some(stream))
     }
 
     /// Records again and takes over the new arguments, grids and blocks. Where the kernels are the same, which is the

@@ -40,8 +40,11 @@ unsafe impl Send for Step {}
 /// An operation of a group of ranks, which a graph puts on a stream between launches.
 pub(crate) struct Exchange {
     pub(crate) name: &'static str,
-    pub(crate) put: Box<dyn Fn(&Stream) -> Result<()> + Send + Sync>,
+    pub(crate) put: PutExchange,
 }
+
+/// Puts an operation on a stream, or on the default stream.
+pub(crate) type PutExchange = Box<dyn Fn(Option<&Stream>) -> Result<()> + Send + Sync>;
 
 /// A note of a recording.
 pub(crate) enum Recorded {

@@ -136,7 +136,7 @@ pub(crate) fn graph_with_exchanges(group: &ProcessGroup, device: &Device) -> rum
     let (rank, size) = (group.rank(), group.size());
     let module = device.load(PTX)?;
     let mut first = device.buffer_from(&vec![1.0 + rank as f32; 100])?;
-    let mut second = device.buffer_from(&vec![1.0_f32; 50])?;
+    let mut second = device.buffer_from(&[1.0_f32; 50])?;
     let half = LaunchConfig::for_each(50);
     let graph = device.capture(|stream| {
         module.launch(LaunchConfig::for_each(100).stream(stream), scale(2.0, &mut first))?;

@@ -223,7 +223,7 @@ impl Rank {
     /// Ends the communicator, and with it what waits for other ranks on streams.
     ///
     /// A call of NCCL that is still in progress after [`ABORT`] keeps the communicator, which NCCL does not allow to free meanwhile. Such
-    /// a call connects two ranks of which one hangs, or waits for the driver while another thread copies to the host behind an operation.
+    /// a call connects two ranks of which one hangs, or waits for the driver while another thread copies to the device behind an operation.
     pub(in crate::devices) fn abort(&self) {
         let Some(comm) = self.comm.try_lock_for(ABORT).and_then(|mut comm| comm.take()) else { return };
         if let Some(_entered) = self.context.enter_to_release() {
