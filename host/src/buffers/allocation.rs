@@ -236,6 +236,11 @@ impl Allocation {
         matches!(self.origin, Origin::Managed | Origin::Mapped(_))
     }
 
+    /// Whether devices with access to this device reach it: memory of pools and of other libraries may have other rules.
+    pub(crate) fn is_for_peers(&self) -> bool {
+        matches!(self.origin, Origin::Device)
+    }
+
     /// Whether another library has lent it until the end of a scope.
     pub(crate) fn is_lent(&self) -> bool {
         matches!(self.origin, Origin::Lent)

@@ -58,6 +58,8 @@ pub(crate) struct Context {
     pub(crate) panics: Panics,
     /// The errors of groups of ranks with work in this context.
     pub(crate) failures: Failures,
+    /// The contexts whose memory kernels of this context can use, by number.
+    peers: Mutex<Vec<u64>>,
     /// The runtime's own kernels that were launched.
     pub(crate) builtin: Builtin,
     /// The kernel that was launched last, for reports of faults that arrive later.
@@ -99,6 +101,7 @@ impl Context {
             queues: ManuallyDrop::new(queues),
             panics: Panics::default(),
             failures: Failures::default(),
+            peers: Mutex::default(),
             builtin: Builtin::default(),
             last_kernel: AtomicPtr::default(),
             lost: OnceLock::new(),
@@ -173,6 +176,16 @@ impl Context {
             return Ok(alive);
         }
         Err(Error::ContextDestroyed { operation: operation(), device: self.ordinal })
+    }
+
+    /// Notes that kernels of this context can use the memory of another one.
+    pub(crate) fn reaches_from_now(&self, other: &Context) {
+        self.peers.lock().push(other.id);
+    }
+
+    /// Whether kernels of this context can use the memory of another one.
+    pub(crate) fn reaches(&self, other: &Context) -> bool {
+        self.peers.lock().contains(&other.id)
     }
 
     /// The driver's name of it.

@@ -323,6 +323,21 @@ fn a_late_rank_is_named() {
     });
 }
 
+/// Other ranks have joined, and say so, before rank 0 has.
+#[test]
+fn rank_0_may_join_last() {
+    by_stand_in("slow:0", || {
+        each(&places(3, 20_000), |place| {
+            let group = ProcessGroup::join(place).unwrap();
+            let mut buffer = place.device().unwrap().buffer_from(&[1_u32]).unwrap();
+            group.all_reduce(&mut buffer, ReduceOp::Sum).unwrap();
+            assert_eq!(buffer.to_vec().unwrap(), [3]);
+            group.barrier().unwrap();
+        });
+        Ok(())
+    });
+}
+
 /// A rank that comes to another operation is noticed although NCCL waits.
 #[test]
 fn ranks_at_different_operations_are_told() {

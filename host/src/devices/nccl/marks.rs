@@ -1,13 +1,14 @@
-//! Marks of streams in host memory: each stream writes the numbers of the operations that are done to a word of its own.
+//! Marks of streams in host memory: each stream writes the numbers of operations that are done to a word of its own.
 //!
-//! A thread that waits for other processes reads the words. It must not ask the driver: while another thread of the process copies to
-//! the host, the driver lets calls of the context wait for that copy, and the copy may wait for an operation that only the end of the
-//! other processes ends.
+//! A thread that watches other processes reads the words. It must not ask the driver: while another thread of the process copies between
+//! host and device, the driver lets calls of the context wait for that copy, and the copy may wait for an operation that only the watcher
+//! ends. So another thread puts the marks on streams. A mark takes a stream several microseconds, as long as a small operation, so many
+//! operations share a mark.
 
 use crate::base::error::{Code, Result, answer};
-use crate::context::queue::Queue;
-use crate::context::{Context, Entered};
+use crate::context::Context;
 use crate::cuda::sys;
+use crate::streams::stream::Stream;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,11 +22,11 @@ pub(in crate::devices) struct Marks {
     address: u64,
     /// The streams that words belong to.
     streams: Vec<Marked>,
-    /// The number of the last operation.
+    /// The number of the last operation before a mark.
     last: u64,
 }
 
-/// A stream, and the last operation on it.
+/// A stream, and the last operation before its last mark.
 struct Marked {
     queue: u64,
     number: u64,
@@ -63,7 +64,7 @@ impl Marks {
         number - u64::from((number as u32).wrapping_sub(self.word(index).load(Ordering::Acquire)))
     }
 
-    /// The number of the last operation that is done. NCCL does the operations of a rank in order.
+    /// The number of the last operation that is known to be done. NCCL does the operations of a rank in order.
     pub(in crate::devices) fn look(&self) -> u64 {
         let indices = 0..self.streams.len();
         if indices.clone().all(|index| self.done(index) == self.streams[index].number) {
@@ -72,40 +73,42 @@ impl Marks {
         indices.map(|index| self.done(index)).max().unwrap_or(0)
     }
 
-    /// Notes the number of an operation that has nothing to do.
-    pub(in crate::devices) fn skip(&mut self, number: u64) {
-        self.last = number;
-    }
-
-    /// The word for an operation on a queue.
-    fn index(&mut self, queue: u64, before: u64) -> usize {
+    /// The word for operations on a queue. A new word says what is known to be done.
+    fn index(&mut self, queue: u64, known: u64) -> usize {
         if let Some(index) = self.streams.iter().position(|marked| marked.queue == queue) {
             return index;
         }
         loop {
             if self.streams.len() < STREAMS {
-                // Nothing is on the stream: all operations before are done, as far as this word says.
-                self.word(self.streams.len()).store(before as u32, Ordering::Release);
-                self.streams.push(Marked { queue, number: before });
+                self.word(self.streams.len()).store(known as u32, Ordering::Release);
+                self.streams.push(Marked { queue, number: known });
                 return self.streams.len() - 1;
             }
             let idle = (0..STREAMS).find(|&index| self.done(index) == self.streams[index].number);
             if let Some(index) = idle {
-                self.word(index).store(before as u32, Ordering::Release);
-                self.streams[index] = Marked { queue, number: before };
+                self.word(index).store(known as u32, Ordering::Release);
+                self.streams[index] = Marked { queue, number: known };
                 return index;
             }
             std::thread::yield_now();
         }
     }
 
-    /// Puts a mark on a queue, behind the operation of a number. Numbers grow.
-    pub(in crate::devices) fn put(&mut self, queue: &Queue, number: u64, entered: &Entered<'_>) -> Result<()> {
-        let index = self.index(queue.id(), number - 1);
+    /// Puts a mark on a stream, or on the default stream, behind the operation of a number. Numbers grow.
+    pub(in crate::devices) fn put(&mut self, stream: Option<&Stream>, number: u64) -> Result<()> {
+        let operation = || "mark an operation of a group of ranks".to_owned();
+        let context = self.context.clone();
+        let queue = match stream {
+            Some(stream) => stream.queue(operation)?,
+            None => &context.queues.default,
+        };
+        let entered = context.enter(operation)?;
+        let known = self.look();
+        let index = self.index(queue.id(), known);
         let address = self.address + (index * size_of::<u32>()) as u64;
         // SAFETY: the word stays until `drop`, which waits for the stream.
         let written = answer(unsafe { sys::cuStreamWriteValue32_v2(queue.raw.raw(), address, number as u32, 0) });
-        entered.check(written, || "mark an operation of a group of ranks".to_owned())?;
+        entered.check(written, operation)?;
         self.streams[index].number = number;
         self.last = number;
         Ok(())

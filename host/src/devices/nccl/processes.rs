@@ -5,8 +5,8 @@
 
 use crate::base::error::Result;
 use crate::buffers::view::DeviceSlice;
+use crate::context::Context;
 use crate::context::queue::Queue;
-use crate::context::{Context, Entered};
 use crate::devices::nccl::library::{Calls, Comm, Library, parts};
 use crate::devices::nccl::{Element, NcclError, ReduceOp};
 use bytemuck::{Pod, Zeroable};
@@ -173,7 +173,7 @@ impl Rank {
         &self.context
     }
 
-    /// Puts an operation on a queue behind the other uses of its memory, and a mark behind the operation.
+    /// Puts an operation on a queue behind the other uses of its memory.
     ///
     /// All ranks come to the same operation, with as many elements: the shorter one of both views is as long on all of them.
     pub(in crate::devices) fn put<T: Element>(
@@ -183,7 +183,6 @@ impl Rank {
         source: &DeviceSlice<'_, T>,
         target: &DeviceSlice<'_, T>,
         queue: &Queue,
-        mark: impl FnOnce(&Entered<'_>) -> Result<()>,
     ) -> Result<()> {
         let comm = self.comm.lock();
         let comm = comm.ok_or_else(|| aborted(operation))?;
@@ -204,8 +203,7 @@ impl Rank {
                 Collective::ReduceScatter(op) => calls.reduce_scatter::<T>(from, to, target.len(), op, comm, stream),
             }
         };
-        put?;
-        mark(&entered)
+        Ok(put?)
     }
 
     /// An error that NCCL has noticed since, as that of a connection to another machine, which no stream reports.

@@ -1,8 +1,9 @@
 //! Operations by NCCL on streams, and the thread of a group that watches them.
 //!
-//! The caller of an operation notes the call, and puts the operation and a mark on a stream. The watcher sends the calls of its rank to
-//! rank 0, whose watcher compares them with its own, and looks for lost, late and failed ranks until the marks say that all operations
-//! are done. The first error ends the group: the watcher keeps the error for the next wait, and aborts what is on the streams.
+//! The caller of an operation notes the call, and puts the operation on a stream. The watcher sends the calls of its rank to rank 0, whose
+//! watcher compares them with its own, and looks for lost, late and failed ranks until marks on the streams, which a thread of the
+//! watcher's puts there, say that all operations are done. The first error ends the group: the watcher keeps the error for the next wait,
+//! and aborts what is on the streams.
 //!
 //! Memory is safe before calls are compared: a kernel of NCCL writes to the buffers of its own rank, by the length that its own rank
 //! has passed, and to NCCL's buffers of other ranks. So ranks with different lengths get wrong elements, or wait.
@@ -12,7 +13,7 @@ use crate::base::error::{Error, RankError, Result};
 use crate::base::host_fn::outside_host_fn;
 use crate::buffers::view::DeviceSlice;
 use crate::context::failures::Failure;
-use crate::context::{Entered, same_context};
+use crate::context::same_context;
 use crate::devices::nccl::Element;
 use crate::devices::nccl::marks::Marks;
 use crate::devices::nccl::processes::{Collective, Rank};
@@ -20,6 +21,7 @@ use crate::streams::stream::Stream;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -57,6 +59,8 @@ struct Log {
     done: u64,
     /// The calls that the watcher has yet to see.
     calls: Vec<Call>,
+    /// The streams that operations were put on since the watcher looked, with the last operation of each.
+    put: Vec<Put>,
     /// An operation that this rank could not put on its stream, and why.
     broken: Option<(Operation, Error)>,
     /// Whether the host waits for the other ranks.
@@ -65,6 +69,13 @@ struct Log {
     is_closing: bool,
     /// Whether the watcher has ended.
     is_over: bool,
+}
+
+/// The last operation on a stream, or on the default stream.
+struct Put {
+    stream: Option<Stream>,
+    number: u64,
+    operation: Operation,
 }
 
 impl Exchanges {
@@ -80,9 +91,11 @@ impl Exchanges {
             log: Mutex::default(),
             changed: Condvar::new(),
         });
-        let watcher = Watcher::new(shared.clone(), wire);
-        let started = thread::Builder::new().name("rumba-ranks".to_owned()).spawn(|| watcher.run());
-        started.expect("the system has room for one more thread");
+        let (to_mark, marks) = channel();
+        let watcher = Watcher::new(shared.clone(), wire, to_mark);
+        let marked = shared.clone();
+        start("rumba-marks", move || marks.iter().for_each(|put| marked.mark(&put)));
+        start("rumba-ranks", || watcher.run());
         Ok(Exchanges { shared })
     }
 
@@ -115,13 +128,13 @@ impl Exchanges {
         let _calling = shared.calling.lock();
         let number = shared.begin(call)?;
         shared.failure.users.note(queue.id());
-        if call.length == 0 {
-            shared.marks.lock().skip(number);
-            return Ok(());
+        if call.length > 0
+            && let Err(error) = shared.rank.put(what, operation, source, target, queue)
+        {
+            return Err(shared.broken(call.operation, error));
         }
-        let mark = |entered: &Entered<'_>| shared.marks.lock().put(queue, number, entered);
-        let put = shared.rank.put(what, operation, source, target, queue, mark);
-        put.map_err(|error| shared.broken(call.operation, error))
+        shared.log.lock().put(stream, number, call.operation);
+        Ok(())
     }
 
     /// Waits until all ranks have come to a barrier, with all earlier operations done.
@@ -132,6 +145,11 @@ impl Exchanges {
         let number = self.shared.begin(call)?;
         self.shared.wait_for(number)
     }
+}
+
+fn start(name: &str, work: impl FnOnce() + Send + 'static) {
+    let started = thread::Builder::new().name(name.to_owned()).spawn(work);
+    started.expect("the system has room for one more thread");
 }
 
 impl Shared {
@@ -163,6 +181,14 @@ impl Shared {
         }
     }
 
+    /// Marks a stream behind an operation.
+    fn mark(&self, put: &Put) {
+        let marked = self.marks.lock().put(put.stream.as_ref(), put.number);
+        if let Err(error) = marked {
+            self.log.lock().broken.get_or_insert((put.operation, error));
+        }
+    }
+
     /// Ends the group because an operation could not be put on its stream. Returns the error of the group, or the driver's own error.
     fn broken(&self, operation: Operation, error: Error) -> Error {
         let is_of_nccl = matches!(error, Error::Nccl(_));
@@ -176,6 +202,15 @@ impl Shared {
         match self.failure.tell() {
             Some(of_group) if is_of_nccl => of_group.into(),
             _ => error,
+        }
+    }
+}
+
+impl Log {
+    fn put(&mut self, stream: Option<&Stream>, number: u64, operation: Operation) {
+        match self.put.last_mut() {
+            Some(last) if last.stream.as_ref() == stream => (last.number, last.operation) = (number, operation),
+            _ => self.put.push(Put { stream: stream.cloned(), number, operation }),
         }
     }
 }
@@ -218,6 +253,8 @@ struct Come {
 struct Watcher {
     shared: Arc<Shared>,
     wire: Wire,
+    /// Streams to be marked.
+    to_mark: Sender<Put>,
     /// The calls that are not done, or that some rank has not come to. The last one has the number `begun`.
     calls: VecDeque<Call>,
     begun: u64,
@@ -233,12 +270,13 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn new(shared: Arc<Shared>, wire: Wire) -> Watcher {
+    fn new(shared: Arc<Shared>, wire: Wire, to_mark: Sender<Put>) -> Watcher {
         let others = if wire.place().rank == 0 { wire.place().size - 1 } else { 0 };
         let now = Instant::now();
         Watcher {
             shared,
             wire,
+            to_mark,
             calls: VecDeque::new(),
             begun: 0,
             done: 0,
@@ -289,12 +327,15 @@ impl Watcher {
 
     /// Looks once at the operations and the other ranks. True: the group is closed, and its operations are done.
     fn look(&mut self) -> Result<bool, RankError> {
-        // The calls before the marks of their operations.
-        let (calls, broken, is_closing) = {
+        let (calls, put, broken, is_closing) = {
             let mut log = self.shared.log.lock();
             self.is_awaited = log.is_awaited;
-            (std::mem::take(&mut log.calls), log.broken.take(), log.is_closing)
+            (std::mem::take(&mut log.calls), std::mem::take(&mut log.put), log.broken.take(), log.is_closing)
         };
+        for put in put {
+            // The receiver lives as long as this sender.
+            let _ = self.to_mark.send(put);
+        }
         let now = Instant::now();
         if !calls.is_empty() {
             self.used = now;
@@ -355,7 +396,7 @@ impl Watcher {
 
     /// Notes the operations that are done.
     fn take_marks(&mut self, now: Instant) {
-        // The caller of an operation that holds the marks may wait for the driver.
+        // The thread that holds the marks may wait for the driver.
         let Some(done) = self.shared.marks.try_lock().map(|marks| marks.look()) else { return };
         if done > self.done {
             self.progressed(done, now);

@@ -518,7 +518,9 @@ impl Wire {
 
     /// At other ranks: whether rank 0 lets them go on. The error of rank 0, if it has ended the group.
     pub(super) fn heard(&mut self, operation: Operation) -> Result<bool, RankError> {
-        match self.links.first().map(peek) {
+        // At rank 0, bytes are calls of another rank.
+        let link = self.links.first().filter(|_| self.place.rank > 0);
+        match link.map(peek) {
             Some(Peeked::Bytes) => self.status(operation, Instant::now() + LAST_WORDS).map(|()| true),
             _ => Ok(false),
         }

@@ -2,7 +2,7 @@
 //! operations behind it do, by TCP. Compiled by itself, as a library that programs load.
 //!
 //! Like NCCL, it does its work in a stream's order, answers before that is done, and waits for a rank that is gone until it is aborted.
-//! `STAND_IN_NCCL` makes a rank fail: `join:RANK` when ranks are joined, `put:RANK` when an operation is put on a stream, `operation:RANK`
+//! `STAND_IN_NCCL` makes a rank `slow:RANK` when ranks are joined, or fail: `join:RANK` when ranks are joined, `put:RANK` when an operation is put on a stream, `operation:RANK`
 //! while one runs, which `hang:RANK` does not end.
 
 #![allow(non_snake_case, clippy::missing_safety_doc)]
@@ -243,6 +243,9 @@ unsafe extern "C" fn ncclCommInitRankConfig(
         return REMOTE_ERROR;
     }
     *own.link.lock().expect("no thread panics") = Some(link);
+    if fails("slow", own.rank) {
+        thread::sleep(Duration::from_millis(200));
+    }
     SUCCESS
 }
 
