@@ -39,8 +39,8 @@ use wire::{Call, Operation, Wire};
 /// [`transport`](Self::transport) returns the path of the data, which is the same for all ranks:
 ///
 /// * NCCL, if each rank has a GPU of its own and NCCL 2.14 or newer (`libnccl.so.2`, or the file that `RUMBA_NCCL_LIBRARY` names).
-///   An operation is put on a stream, as a kernel launch is: the host does not wait, and later uses of the buffers do. The stream is
-///   the default stream, or the stream of [`on`](Self::on). NCCL chooses the order in which floating-point numbers are added.
+///   An operation is put on a stream, as a kernel launch is: the host does not wait unless 64 are in progress, and later uses of the
+///   buffers do. The stream is the default stream, or the stream of [`on`](Self::on). NCCL chooses the order in which floating-point numbers are added.
 /// * TCP otherwise, through the host and rank 0. An operation returns with its result. Elements are combined in the order of the
 ///   ranks.
 ///

@@ -158,6 +158,37 @@ fn a_wait_says_that_a_rank_is_lost() {
     });
 }
 
+/// A program that puts operations on streams and never waits: few are in progress, and the end of another rank ends the loop.
+#[test]
+fn a_rank_that_does_not_wait_is_told() {
+    by_stand_in("", || {
+        each(&places(3, 60_000), |place| {
+            let device = place.device().unwrap();
+            let group = ProcessGroup::join(place).unwrap();
+            let (mut most, one) = (device.zeros::<u32>(1).unwrap(), device.stream().unwrap());
+            for turn in 0..200 {
+                let group = if turn % 3 == 0 { group.on(&one) } else { group.clone() };
+                group.all_reduce(&mut most, ReduceOp::Max).unwrap();
+            }
+            assert_eq!(most.to_vec().unwrap(), [0]);
+            group.barrier().unwrap();
+            if place.rank == 2 {
+                return;
+            }
+            let begin = Instant::now();
+            let error = loop {
+                let put = group.all_reduce(&mut most, ReduceOp::Max);
+                if put.is_err() {
+                    break of_ranks(put);
+                }
+            };
+            assert!(matches!(error, RankError::Lost { rank: 2, operation: "all_reduce" }), "{error}");
+            assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+        });
+        Ok(())
+    });
+}
+
 #[test]
 fn memory_of_another_device_is_refused() {
     by_stand_in("", || {

@@ -94,7 +94,7 @@ impl Marks {
         }
     }
 
-    /// Puts a mark on a stream, or on the default stream, behind the operation of a number. Numbers grow.
+    /// Puts a mark on a stream, or on the default stream, behind the operation of a number, unless a later operation there has one.
     pub(in crate::devices) fn put(&mut self, stream: Option<&Stream>, number: u64) -> Result<()> {
         let operation = || "mark an operation of a group of ranks".to_owned();
         let context = self.context.clone();
@@ -105,12 +105,15 @@ impl Marks {
         let entered = context.enter(operation)?;
         let known = self.look();
         let index = self.index(queue.id(), known);
+        if number <= self.streams[index].number {
+            return Ok(());
+        }
         let address = self.address + (index * size_of::<u32>()) as u64;
         // SAFETY: the word stays until `drop`, which waits for the stream.
         let written = answer(unsafe { sys::cuStreamWriteValue32_v2(queue.raw.raw(), address, number as u32, 0) });
         entered.check(written, operation)?;
         self.streams[index].number = number;
-        self.last = number;
+        self.last = self.last.max(number);
         Ok(())
     }
 }

@@ -14,6 +14,7 @@ use libloading::os::unix::Library as Loaded;
 use parking_lot::Mutex;
 use std::ffi::c_int;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -138,7 +139,7 @@ impl Nccl {
         let answer = unsafe { (self.processes.init)(&mut comm, size as c_int, id, rank as c_int, &mut config) };
         self.library.check(JOIN, None, answer)?;
         drop(entered);
-        Ok(Rank { nccl: self, context, comm: Mutex::new(Some(comm)) })
+        Ok(Rank { nccl: self, context, comm: Mutex::new(Some(comm)), raw: comm, was_torn: AtomicBool::new(false) })
     }
 }
 
@@ -157,6 +158,9 @@ pub(in crate::devices) struct Rank {
     context: Arc<Context>,
     /// None after the communicator's end. Held during calls of NCCL, which it allows from one thread at a time.
     comm: Mutex<Option<Comm>>,
+    /// The communicator, for an abort while a call is in progress, and whether there was one.
+    raw: Comm,
+    was_torn: AtomicBool,
 }
 
 /// The operation that joins ranks, for messages.
@@ -185,7 +189,7 @@ impl Rank {
         queue: &Queue,
     ) -> Result<()> {
         let comm = self.comm.lock();
-        let comm = comm.ok_or_else(|| aborted(operation))?;
+        let comm = comm.filter(|_| !self.was_torn.load(Ordering::SeqCst)).ok_or_else(|| aborted(operation))?;
         let mut order = self.context.queues.order.lock();
         let entered = self.context.enter(|| format!("{operation} with other ranks"))?;
         for (view, writes) in [(source, false), (target, true)] {
@@ -220,12 +224,18 @@ impl Rank {
 
     /// Ends the communicator, and with it what waits for other ranks on streams.
     ///
-    /// A call of NCCL that is still in progress after [`ABORT`] keeps the communicator, which NCCL does not allow to free meanwhile. Such
-    /// a call connects two ranks of which one hangs, or waits for the driver while another thread copies to the device behind an operation.
+    /// A call of NCCL may be in progress that only the abort ends: the driver lets the call wait for room on a stream, or NCCL lets it wait
+    /// for a rank that hangs while it connects. After [`ABORT`] the communicator is aborted under the call.
     pub(in crate::devices) fn abort(&self) {
-        let Some(comm) = self.comm.try_lock_for(ABORT).and_then(|mut comm| comm.take()) else { return };
+        let comm = match self.comm.try_lock_for(ABORT) {
+            Some(mut comm) => comm.take().filter(|_| !self.was_torn.load(Ordering::SeqCst)),
+            None => (!self.was_torn.swap(true, Ordering::SeqCst)).then_some(self.raw),
+        };
+        let Some(comm) = comm else { return };
         if let Some(_entered) = self.context.enter_to_release() {
-            // SAFETY: it is alive, and is not used any more. An error has no consequence but a leak.
+            // SAFETY: it is alive: only an abort and `leave` end it, once. No call begins any more. A call in progress ends first: the
+            // abort sets the flag for which kernels and connections of NCCL look, and frees the communicator when its streams are idle
+            // and its threads have ended, as PyTorch's watchdog relies on too. An error has no consequence but a leak.
             let _ = unsafe { (self.nccl.processes.abort)(comm) };
         }
     }

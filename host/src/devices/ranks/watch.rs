@@ -35,6 +35,13 @@ const MOMENT: Duration = Duration::from_millis(100);
 /// How long the end of a group may take after its operations: other ranks may have ended without it.
 const END: Duration = Duration::from_secs(2);
 
+/// The operations of a rank that may be on streams and not done. The driver lets a call wait when about a thousand pieces of work are
+/// on a stream, and the host does better to wait here.
+const IN_PROGRESS: u64 = 64;
+
+/// After as many operations, the caller marks the stream itself.
+const MARKED: u64 = 16;
+
 /// The operations of a rank by NCCL.
 pub(super) struct Exchanges {
     shared: Arc<Shared>,
@@ -126,12 +133,17 @@ impl Exchanges {
             }
         };
         let _calling = shared.calling.lock();
+        shared.wait_for_room()?;
         let number = shared.begin(call)?;
         shared.failure.users.note(queue.id());
         if call.length > 0
             && let Err(error) = shared.rank.put(what, operation, source, target, queue)
         {
             return Err(shared.broken(call.operation, error));
+        }
+        if number.is_multiple_of(MARKED) {
+            let marked = shared.marks.lock().put(stream, number);
+            marked.map_err(|error| shared.broken(call.operation, error))?;
         }
         shared.log.lock().put(stream, number, call.operation);
         Ok(())
@@ -162,6 +174,24 @@ impl Shared {
         log.begun += 1;
         log.calls.push(call);
         Ok(log.begun)
+    }
+
+    /// Waits until few enough operations are in progress. When the group has ended, the next call says so.
+    fn wait_for_room(&self) -> Result<(), RankError> {
+        let begun = self.log.lock().begun;
+        let is_full = || {
+            let done = self.marks.try_lock().map(|marks| marks.look());
+            done.unwrap_or(0).max(self.log.lock().done) + IN_PROGRESS <= begun
+        };
+        let begin = Instant::now();
+        while begun >= IN_PROGRESS && is_full() {
+            if let Some(error) = self.failure.tell() {
+                return Err(error);
+            }
+            // Most operations take less.
+            if begin.elapsed() < PAUSES[1] { thread::yield_now() } else { thread::sleep(PAUSES[0]) }
+        }
+        Ok(())
     }
 
     /// Waits until a call is done, or the group has ended.
