@@ -301,7 +301,7 @@ impl ProcessGroup {
         self.put(call, Collective::ReduceScatter(op), &operands)
     }
 
-    /// This rank's part of a whole, which has as many parts as there are ranks.
+    /// This rank's part of a whole, which has a part for each rank.
     fn own_part<'w, T: Element>(
         &self,
         operation: &'static str,

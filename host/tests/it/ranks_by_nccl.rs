@@ -354,7 +354,7 @@ fn a_late_rank_is_named() {
     });
 }
 
-/// Other ranks have joined, and say so, before rank 0 has.
+/// The other ranks have joined and say so while rank 0 still joins.
 #[test]
 fn rank_0_may_join_last() {
     by_stand_in("slow:0", || {

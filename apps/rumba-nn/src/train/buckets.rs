@@ -34,7 +34,7 @@ pub struct Buckets<'g> {
 }
 
 impl<'g> Buckets<'g> {
-    /// For one backward pass, which is recorded or run: no gradients are there yet. A bucket is exchanged when it has as many bytes.
+    /// For one backward pass, which is recorded or run: no gradients are there yet. A bucket is exchanged when its size reaches `bytes`.
     /// Without a group nothing is exchanged.
     #[must_use]
     pub fn new(group: Option<&'g ProcessGroup>, gradients: &Gradients, bytes: usize) -> Buckets<'g> {
