@@ -31,6 +31,13 @@ impl Digits {
         self.labels.is_empty()
     }
 
+    /// The numbers of digits, and behind them the labels: what a step needs to know of its batch.
+    #[must_use]
+    pub fn batch(&self, numbers: &[usize]) -> Vec<u32> {
+        let labels = numbers.iter().map(|&number| self.labels[number]);
+        numbers.iter().map(|&number| number as u32).chain(labels).collect()
+    }
+
     /// The digits of these numbers.
     #[must_use]
     pub fn select(&self, numbers: &[usize]) -> Digits {

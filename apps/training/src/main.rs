@@ -1,8 +1,9 @@
-//! Trains a classifier of handwritten digits: one process for each device, whose gradients are averaged after each step.
+//! Trains a classifier of handwritten digits: one process for each device, whose gradients are averaged in each step.
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rumba::array::Array;
 use rumba::ranks::{Place, ProcessGroup, ReduceOp};
 use rumba_nn::Nn;
 use rumba_nn::train::Adam;
@@ -10,8 +11,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use training::data::{Digits, digits, order};
-use training::network::{Network, Step, Test};
+use training::data::{Digits, SIZE, digits, order};
+use training::network::{Exchange, Network, Step, Test};
 use training::{plot, start};
 
 /// Trains a classifier of handwritten digits, on one device or with a process for each of several
@@ -37,6 +38,9 @@ struct Args {
     /// How far a step of Adam goes
     #[arg(long, default_value_t = 3e-3)]
     rate: f32,
+    /// Gradients of layers are exchanged together until they have so many KiB
+    #[arg(long, value_name = "KIB", default_value_t = 1024)]
+    bucket: usize,
     /// The first parameters and the order of the digits
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -59,6 +63,9 @@ struct Args {
     #[arg(long, value_name = "FILE")]
     losses: Option<PathBuf>,
 }
+
+/// The host waits for the device after so many steps.
+const STEPS: u64 = 100;
 
 fn main() -> ExitCode {
     sigpipe::reset();
@@ -96,7 +103,7 @@ fn train(args: &Args) -> Result<ExitCode> {
     let nn = Nn::new(&device)?;
     let network = Network::default();
     let mut parameters = network.parameters(&device, args.seed)?;
-    let mut group = ProcessGroup::join(&place)?;
+    let group = ProcessGroup::join(&place)?;
     if let Some(file) = args.checkpoint.as_ref().filter(|file| args.resume && file.exists()) {
         parameters.restore(&nn, file)?;
     }
@@ -113,7 +120,9 @@ fn train(args: &Args) -> Result<ExitCode> {
 
     let per_epoch = (learned.len() / args.batch) as u64;
     let end = args.steps.unwrap_or(u64::MAX).min(args.epochs * per_epoch);
-    let mut step = Step::new(&nn, &network, &parameters, args.batch / size)?;
+    let images = Array::from_slice(&device, [learned.len(), SIZE * SIZE], &learned.pixels)?;
+    let exchange = Exchange { group: &group, bucket: args.bucket << 10 };
+    let mut step = Step::new(&nn, &network, &parameters, &images, args.batch / size, Some(exchange))?;
     let mut test = Test::new(&nn, &network, &parameters, args.batch / size)?;
     let adam = Adam { rate: args.rate, ..Adam::default() };
     let reports = rank == 0;
@@ -125,10 +134,13 @@ fn train(args: &Args) -> Result<ExitCode> {
         );
         println!("exchange:   {}", group.transport());
         println!("digits:     {} to learn, {} to test", learned.len(), tested.len());
+        let graph = step.program().graph();
         println!(
-            "parameters: {}, a graph of {} launches for each step",
+            "parameters: {}, a graph of {} launches and {} exchange{} for each step",
             parameters.count(),
-            step.program().graph().len()
+            graph.len(),
+            graph.exchanges(),
+            if graph.exchanges() == 1 { "" } else { "s" }
         );
     }
     let bar = ProgressBar::new(end).with_style(
@@ -141,32 +153,39 @@ fn train(args: &Args) -> Result<ExitCode> {
     bar.set_position(begin);
     bar.reset_eta();
     let mut curve = Curve::default();
-    let (mut computing, mut exchanging) = (Duration::ZERO, Duration::ZERO);
+    let mut spent = Duration::ZERO;
     while parameters.steps() < end {
+        // The host waits for the device after some steps, and at the end of an epoch.
         let now = parameters.steps();
-        let epoch = now / per_epoch;
-        let order = order(learned.len(), args.seed, epoch);
-        let first = (now % per_epoch) as usize * args.batch;
+        let first = now % per_epoch;
+        let count = STEPS.min(per_epoch - first).min(end - now) as usize;
+        let order = order(learned.len(), args.seed, now / per_epoch);
+        let digits = order.chunks(args.batch).skip(first as usize).take(count);
+        let batches: Vec<u32> = digits.flat_map(|digits| learned.batch(share(digits, rank, size))).collect();
+        let (batches, mut losses) = (device.buffer_from(&batches)?, device.zeros::<f32>(count)?);
+        let length = batches.len() / count;
         let begin = Instant::now();
-        // ANCHOR: step
-        step.run(&learned.select(share(&order[first..first + args.batch], rank, size)))?;
-        device.synchronize()?;
-        let computed = Instant::now();
-        group.all_reduce(step.gradients.buffer_mut(), ReduceOp::Average)?;
-        exchanging += computed.elapsed();
-        adam.step(&nn, &mut parameters, &step.gradients)?;
-        // ANCHOR_END: step
-        computing += computed - begin;
-        let loss = step.gradients.loss()?;
-        if !loss.is_finite() {
-            bail!("the loss of step {now} is {loss}; a smaller --rate may help");
+        for index in 0..count {
+            // ANCHOR: step
+            step.run(batches.slice(index * length..(index + 1) * length))?;
+            adam.step(&nn, &mut parameters, &step.gradients)?;
+            // ANCHOR_END: step
+            losses.slice_mut(index..index + 1).copy_from_device(&step.gradients.loss_slice())?;
         }
-        curve.losses.push((now, loss));
+        let losses = losses.to_vec()?;
+        spent += begin.elapsed();
+        for (step, &loss) in (now..).zip(&losses) {
+            if !loss.is_finite() {
+                bail!("the loss of step {step} is {loss}; a smaller --rate may help");
+            }
+            curve.losses.push((step, loss));
+        }
+        let loss = losses[count - 1];
         bar.set_message(format!("loss {loss:.3}"));
-        bar.inc(1);
+        bar.inc(count as u64);
         let done = parameters.steps();
         if done.is_multiple_of(per_epoch) || done == end {
-            let share = recognised(&mut test, &tested, &mut group, &device)?;
+            let share = recognised(&mut test, &tested, &group, &device)?;
             curve.recognised.push((done, 100.0 * share));
             if reports {
                 bar.suspend(|| {
@@ -179,17 +198,39 @@ fn train(args: &Args) -> Result<ExitCode> {
         }
     }
     bar.finish_and_clear();
+    let steps = curve.losses.len();
     if reports {
-        let steps = curve.losses.len();
-        let all = (computing + exchanging).as_secs_f64();
         if steps > 0 {
-            println!(
-                "speed:      {:.0} digits/s, {:.1} % of the time in exchanges",
-                (steps * args.batch) as f64 / all,
-                100.0 * exchanging.as_secs_f64() / all
-            );
+            println!("speed:      {:.0} digits/s", (steps * args.batch) as f64 / spent.as_secs_f64());
         }
         curve.save(args)?;
+    }
+    if size > 1 && steps > 0 {
+        let mut alone = Step::new(&nn, &network, &parameters, &images, args.batch / size, None)?;
+        let steps = steps.min(STEPS as usize);
+        let batch = device.buffer_from(&learned.batch(share(&order(args.batch, 0, 0), rank, size)))?;
+        // Each once more, since the first runs may load kernels and connect the ranks.
+        let mut times = [Duration::ZERO; 4];
+        for (index, time) in times.iter_mut().enumerate() {
+            let step = if index % 2 == 0 { &mut step } else { &mut alone };
+            group.barrier()?;
+            let begin = Instant::now();
+            for _ in 0..steps {
+                step.run(batch.as_slice())?;
+                adam.step(&nn, &mut parameters, &step.gradients)?;
+            }
+            device.synchronize()?;
+            *time = begin.elapsed() / steps as u32;
+        }
+        if reports {
+            let [_, _, with, without] = times.map(|time| time.as_secs_f64());
+            println!(
+                "exchanges:  {:.1} µs of a step of {:.1} µs are not hidden, {:.1} %",
+                1e6 * (with - without).max(0.0),
+                1e6 * with,
+                100.0 * (with - without).max(0.0) / with
+            );
+        }
     }
     // No rank ends, and with it its connections, before all are done.
     group.barrier()?;
@@ -197,7 +238,7 @@ fn train(args: &Args) -> Result<ExitCode> {
 }
 
 /// The share of the tested digits that all ranks together recognise.
-fn recognised(test: &mut Test, tested: &Digits, group: &mut ProcessGroup, device: &rumba::Device) -> Result<f64> {
+fn recognised(test: &mut Test, tested: &Digits, group: &ProcessGroup, device: &rumba::Device) -> Result<f64> {
     let all: Vec<usize> = (0..tested.len()).collect();
     let own = tested.select(share(&all, group.rank(), group.size()));
     let mut right = device.buffer_from(&[test.recognised(&own)?])?;

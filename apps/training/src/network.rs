@@ -3,8 +3,9 @@
 
 use crate::data::{Digits, SIZE};
 use rumba::array::Array;
-use rumba::{Device, DeviceBuffer};
-use rumba_nn::train::{Convolution, Gradients, Layout, Linear, Parameters};
+use rumba::ranks::ProcessGroup;
+use rumba::{Device, DeviceBuffer, DeviceSlice};
+use rumba_nn::train::{Buckets, Convolution, Gradients, Layout, Linear, Parameters};
 use rumba_nn::{Nn, Program, Result, Run, Tensor};
 
 /// Classes of digits.
@@ -70,15 +71,19 @@ impl Network {
         forward: Forward,
         gradient: &Tensor<f32, 2>,
         gradients: &mut Gradients,
+        mut buckets: Buckets<'_>,
     ) -> Result<()> {
         let Forward { convolved: [first, second], flat, .. } = forward;
         self.linear.backward(run, &flat, gradient, gradients)?;
+        buckets.ready(run, gradients, &self.linear)?;
         let pooled = [flat.shape()[0], LAST, LAST, CHANNELS[1]];
         let gradient = self.linear.input_gradient(run, parameters, gradient)?.reshape(pooled);
         let gradient = run.largest_gradient(&second.0, &gradient)?;
         let gradient = self.convolutions[1].backward(run, parameters, &second, &gradient, gradients)?;
+        buckets.ready(run, gradients, &self.convolutions[1])?;
         let gradient = run.largest_gradient(&first.0, &gradient)?;
-        self.convolutions[0].backward_to_filters(run, &first, &gradient, gradients)
+        self.convolutions[0].backward_to_filters(run, &first, &gradient, gradients)?;
+        buckets.finish(run, gradients)
     }
 }
 
@@ -100,37 +105,58 @@ impl Batch {
     }
 }
 
-/// A forward and a backward pass over a batch, as one graph.
+/// The ranks that average the gradients of a step, and the fewest bytes of a bucket.
+#[derive(Clone, Copy, Debug)]
+pub struct Exchange<'g> {
+    /// All ranks.
+    pub group: &'g ProcessGroup,
+    /// The fewest bytes of a bucket.
+    pub bucket: usize,
+}
+
+/// A forward and a backward pass over a batch of stored digits, and the exchange of the gradients, as one graph.
 #[derive(Debug)]
 pub struct Step {
-    batch: Batch,
+    /// The numbers of the digits, and behind them their labels.
+    batch: DeviceBuffer<u32>,
     /// The gradients of the last pass.
     pub gradients: Gradients,
     program: Program,
 }
 
 impl Step {
-    /// Records the pass for a number of digits. The program reads the parameters in place.
+    /// Records the pass for a number of digits, which are rows of `images`. The program reads the parameters in place.
     ///
     /// # Errors
     /// The runtime's.
-    pub fn new(nn: &Nn, network: &Network, parameters: &Parameters, count: usize) -> Result<Step> {
-        let batch = Batch::new(nn.device(), count)?;
+    pub fn new(
+        nn: &Nn,
+        network: &Network,
+        parameters: &Parameters,
+        images: &Array<f32, 2>,
+        count: usize,
+        exchange: Option<Exchange<'_>>,
+    ) -> Result<Step> {
+        let batch = nn.device().zeros::<u32>(2 * count)?;
         let mut gradients = Gradients::new(nn.device(), &network.layout)?;
         let program = nn.program(|run| {
-            let forward = network.forward(run, parameters, &run.tensor(batch.images.view())?)?;
-            let gradient = run.cross_entropy(&forward.logits, batch.labels.as_slice(), &mut gradients)?;
-            network.backward(run, parameters, forward, &gradient, &mut gradients)
+            let (numbers, labels) = (batch.slice(..count), batch.slice(count..));
+            let images = run.rows(images.view(), numbers)?.reshape([count, SIZE, SIZE, 1]);
+            let forward = network.forward(run, parameters, &images)?;
+            let gradient = run.cross_entropy(&forward.logits, labels, &mut gradients)?;
+            let (group, bytes) = exchange.map_or((None, 0), |exchange| (Some(exchange.group), exchange.bucket));
+            let buckets = Buckets::new(group, &gradients, bytes);
+            network.backward(run, parameters, forward, &gradient, &mut gradients, buckets)
         })?;
         Ok(Step { batch, gradients, program })
     }
 
-    /// Computes the gradients of a batch. The host does not wait.
+    /// Computes the gradients of a [batch](Digits::batch). The host does not wait for the device.
     ///
     /// # Errors
     /// The runtime's.
-    pub fn run(&mut self, digits: &Digits) -> Result<()> {
-        self.batch.set(digits)?;
+    pub fn run(&mut self, batch: DeviceSlice<'_, u32>) -> Result<()> {
+        self.batch.as_slice_mut().copy_from_device(&batch)?;
         self.program.launch()
     }
 

@@ -1,8 +1,9 @@
 //! The network's passes over batches of several sizes.
 
 use rumba::Device;
+use rumba::array::Array;
 use rumba_nn::Nn;
-use training::data::digits;
+use training::data::{SIZE, digits};
 use training::network::{Network, Step};
 
 #[test]
@@ -12,13 +13,16 @@ fn the_loss_of_a_batch_is_the_mean_of_those_of_its_parts() {
     let network = Network::default();
     let parameters = network.parameters(&device, 3).expect("there is memory");
     let [learned, _] = digits();
+    let shape = [learned.len(), SIZE * SIZE];
+    let images = Array::from_slice(&device, shape, &learned.pixels).expect("there is memory");
     let numbers: Vec<usize> = (0..64).map(|i| i * 61).collect();
     let mut means: Vec<Vec<f64>> = Vec::new();
     for count in [64, 32, 16, 8, 1] {
-        let mut step = Step::new(&nn, &network, &parameters, count).expect("shapes fit");
+        let mut step = Step::new(&nn, &network, &parameters, &images, count, None).expect("shapes fit");
         let mut sums: Vec<f64> = Vec::new();
         for part in numbers.chunks(count) {
-            step.run(&learned.select(part)).expect("it is launched");
+            let batch = device.buffer_from(&learned.batch(part)).expect("there is memory");
+            step.run(batch.as_slice()).expect("it is launched");
             let all = step.gradients.buffer_mut().to_vec().expect("they are there");
             sums.resize(all.len(), 0.0);
             sums.iter_mut().zip(all).for_each(|(sum, own)| *sum += f64::from(own));

@@ -4,8 +4,8 @@ use crate::base::driver;
 use crate::base::error::{Code, Error, Result};
 use crate::base::host_fn::OutsideHostFn;
 use crate::buffers::pool_handle::PoolHandle;
-use crate::context::panics::Waited;
 use crate::context::raw;
+use crate::context::users::Waited;
 use crate::context::uses::{Access, Uses};
 use crate::context::{Context, Entered};
 use std::any::Any;
@@ -234,6 +234,11 @@ impl Allocation {
     /// Whether the host reaches it by address.
     pub(crate) fn is_unified(&self) -> bool {
         matches!(self.origin, Origin::Managed | Origin::Mapped(_))
+    }
+
+    /// Whether devices with access to this device reach it: memory of pools and of other libraries may have other rules.
+    pub(crate) fn is_for_peers(&self) -> bool {
+        matches!(self.origin, Origin::Device)
     }
 
     /// Whether another library has lent it until the end of a scope.

@@ -10,7 +10,7 @@ use crate::buffers::allocation::{Memory, Origin, allocate_by};
 use crate::buffers::buffer::DeviceBuffer;
 use crate::buffers::pool_handle::PoolHandle;
 use crate::context::Context;
-use crate::context::panics::Waited;
+use crate::context::users::Waited;
 use crate::cuda::sys;
 use bytemuck::Pod;
 use std::ffi::c_void;

@@ -7,7 +7,7 @@
 use crate::base::error::{Result, answer};
 use crate::buffers::allocation::{Memory, Origin, allocate_by};
 use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
-use crate::context::panics::Waited;
+use crate::context::users::Waited;
 use crate::context::{Context, Entered};
 use crate::cuda::sys;
 use bytemuck::Pod;

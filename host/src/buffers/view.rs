@@ -3,7 +3,7 @@
 use crate::base::error::{Error, Result};
 use crate::buffers::allocation::Memory;
 use crate::buffers::buffer::DeviceBuffer;
-use crate::context::panics::Waited;
+use crate::context::users::Waited;
 use crate::context::uses::Access;
 use crate::context::{raw, same_context, staging};
 use bytemuck::Pod;
@@ -17,6 +17,20 @@ pub struct DeviceSlice<'a, T> {
     start: usize,
     length: usize,
     element: PhantomData<T>,
+}
+
+/// The elements of a view, without the borrow: the memory stays allocated.
+pub(crate) struct Kept<T> {
+    memory: Memory,
+    start: usize,
+    length: usize,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T: Pod> Kept<T> {
+    pub(crate) fn view(&self) -> DeviceSlice<'_, T> {
+        DeviceSlice { memory: &self.memory, start: self.start, length: self.length, element: PhantomData }
+    }
 }
 
 /// A mutable view of elements in device memory.
@@ -115,6 +129,10 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         self.memory
     }
 
+    pub(crate) fn keep(&self) -> Kept<T> {
+        Kept { memory: self.memory.clone(), start: self.start, length: self.length, element: PhantomData }
+    }
+
     /// A mutable view of the elements.
     ///
     /// # Safety
@@ -133,6 +151,18 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
 
     pub(crate) fn access(&self, writes: bool) -> Access {
         self.memory.access(self.address(), self.bytes() as u64, writes)
+    }
+}
+
+impl<'a, T: Pod> From<&'a DeviceBuffer<T>> for DeviceSlice<'a, T> {
+    fn from(buffer: &'a DeviceBuffer<T>) -> DeviceSlice<'a, T> {
+        buffer.as_slice()
+    }
+}
+
+impl<'a, T: Pod> From<&'a mut DeviceBuffer<T>> for DeviceSliceMut<'a, T> {
+    fn from(buffer: &'a mut DeviceBuffer<T>) -> DeviceSliceMut<'a, T> {
+        buffer.as_slice_mut()
     }
 }
 

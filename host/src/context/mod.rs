@@ -6,6 +6,7 @@
 
 mod builtin;
 pub(crate) mod capture;
+pub(crate) mod failures;
 pub(crate) mod function;
 pub(crate) mod limits;
 mod order;
@@ -14,6 +15,7 @@ mod pool;
 pub(crate) mod queue;
 pub(crate) mod raw;
 pub(crate) mod staging;
+pub(crate) mod users;
 pub(crate) mod uses;
 mod wait;
 
@@ -21,6 +23,7 @@ use crate::base::error::{Code, DriverError, Error, Fault, Result};
 use crate::base::host_fn;
 use crate::base::{driver, recording};
 use crate::context::builtin::Builtin;
+use crate::context::failures::Failures;
 use crate::context::limits::Limits;
 use crate::context::panics::Panics;
 use crate::context::pool::Pool;
@@ -53,6 +56,10 @@ pub(crate) struct Context {
     pub(crate) queues: ManuallyDrop<Queues>,
     /// The records of threads that panicked.
     pub(crate) panics: Panics,
+    /// The errors of groups of ranks with work in this context.
+    pub(crate) failures: Failures,
+    /// The contexts whose memory kernels of this context can use, by number.
+    peers: Mutex<Vec<u64>>,
     /// The runtime's own kernels that were launched.
     pub(crate) builtin: Builtin,
     /// The kernel that was launched last, for reports of faults that arrive later.
@@ -93,6 +100,8 @@ impl Context {
             staging: Staging::default(),
             queues: ManuallyDrop::new(queues),
             panics: Panics::default(),
+            failures: Failures::default(),
+            peers: Mutex::default(),
             builtin: Builtin::default(),
             last_kernel: AtomicPtr::default(),
             lost: OnceLock::new(),
@@ -167,6 +176,16 @@ impl Context {
             return Ok(alive);
         }
         Err(Error::ContextDestroyed { operation: operation(), device: self.ordinal })
+    }
+
+    /// Notes that kernels of this context can use the memory of another one.
+    pub(crate) fn reaches_from_now(&self, other: &Context) {
+        self.peers.lock().push(other.id);
+    }
+
+    /// Whether kernels of this context can use the memory of another one.
+    pub(crate) fn reaches(&self, other: &Context) -> bool {
+        self.peers.lock().contains(&other.id)
     }
 
     /// The driver's name of it.

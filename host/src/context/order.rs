@@ -2,8 +2,8 @@
 
 use crate::base::error::Result;
 use crate::context::Entered;
-use crate::context::panics::Waited;
 use crate::context::queue::{Queue, Queues};
+use crate::context::users::Waited;
 use crate::context::uses::{Access, Order, Uses};
 
 impl Entered<'_> {

@@ -12,13 +12,14 @@
 
 use crate::base::error::{Code, KernelPanic, answer};
 use crate::context::raw;
+use crate::context::users::{Users, Waited};
 use crate::cuda::sys;
 use bytemuck::Zeroable;
 use cuda_std::panic::{PanicLocation, RECORD_SYMBOL, Record};
 use parking_lot::Mutex;
 use std::ffi::CString;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 
 /// The longest text that is believed.
 const MAX_TEXT: u64 = 1 << 16;
@@ -41,45 +42,7 @@ pub(crate) struct Bell {
     /// Held while the word is read, so that a panic is taken by the launch that waits for it.
     heard: Mutex<Heard>,
     /// The threads that have launched kernels of the module.
-    launched: Mutex<Vec<Launched>>,
-    /// The [`Launched::key`] of the last launch: most launches repeat the thread and stream of the previous launch.
-    last: AtomicU64,
-}
-
-/// A thread that has launched kernels of a module, and the stream that they were put on.
-struct Launched {
-    thread: u64,
-    /// Gone when the thread has ended.
-    alive: Weak<()>,
-    stream: u64,
-}
-
-impl Launched {
-    fn key(thread: u64, stream: u64) -> u64 {
-        thread << 32 | stream & 0xffff_ffff
-    }
-}
-
-/// The object of a wait.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Waited {
-    /// Memory, the default stream, or the whole device, which threads share that know nothing of each other.
-    Device,
-    /// The stream of this number, an event on it, or work on it that a callback was put behind.
-    Stream(u64),
-}
-
-thread_local! {
-    /// A unique number of this thread, and a reference count that lives as long as the thread.
-    static THREAD: (u64, Arc<()>) = {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        (NEXT.fetch_add(1, Ordering::Relaxed), Arc::default())
-    };
-}
-
-/// The number of this thread; 0 while it ends.
-fn this_thread() -> u64 {
-    THREAD.try_with(|(number, _)| *number).unwrap_or(0)
+    users: Users,
 }
 
 /// The launches that wait for a bell, and what it has rung for.
@@ -118,8 +81,7 @@ impl Bell {
                 return Err(error);
             }
         }
-        let bell =
-            Bell { word: word.cast(), heard: Mutex::default(), launched: Mutex::default(), last: AtomicU64::new(0) };
+        let bell = Bell { word: word.cast(), heard: Mutex::default(), users: Users::default() };
         bell.word().store(0, Ordering::Relaxed);
         Ok((bell, address))
     }
@@ -140,38 +102,13 @@ impl Bell {
     /// Notes the thread and the stream of a launch, before it.
     #[inline]
     pub(crate) fn launch(&self, stream: u64) {
-        let thread = this_thread();
-        if self.last.load(Ordering::Relaxed) != Launched::key(thread, stream) {
-            self.note_launch(thread, stream);
-        }
-    }
-
-    #[cold]
-    fn note_launch(&self, thread: u64, stream: u64) {
-        let mut launched = self.launched.lock();
-        launched.retain(|known| known.alive.strong_count() > 0);
-        if !launched.iter().any(|known| (known.thread, known.stream) == (thread, stream)) {
-            let alive = THREAD.try_with(|(_, alive)| Arc::downgrade(alive)).unwrap_or_default();
-            launched.push(Launched { thread, alive, stream });
-        }
-        self.last.store(Launched::key(thread, stream), Ordering::Relaxed);
-    }
-
-    /// Whether a panic of the module's kernels is for this thread, which has waited.
-    fn is_for(&self, waited: Waited) -> bool {
-        let thread = this_thread();
-        let launched = self.launched.lock();
-        let is_for = |known: &Launched| match waited {
-            Waited::Stream(stream) => known.thread == thread || known.stream == stream,
-            Waited::Device => known.thread == thread,
-        };
-        launched.iter().any(is_for) || launched.iter().all(|known| known.alive.strong_count() == 0)
+        self.users.note(stream);
     }
 
     /// The panic it rang for, unless a launch in progress will take it, or another thread.
     fn take_if_idle(&self, waited: Waited) -> Result<Option<KernelPanic>, Code> {
         let heard = self.heard.lock();
-        if heard.waiting > 0 || self.word().load(Ordering::Relaxed) == 0 || !self.is_for(waited) {
+        if heard.waiting > 0 || self.word().load(Ordering::Relaxed) == 0 || !self.users.include(waited) {
             return Ok(None);
         }
         self.take()

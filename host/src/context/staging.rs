@@ -42,6 +42,11 @@ pub(crate) unsafe fn copy_in(entered: &Entered<'_>, address: u64, source: &[u8])
 /// # Safety
 /// As [`raw::copy_out`].
 pub(crate) unsafe fn copy_out(entered: &Entered<'_>, address: u64, destination: &mut [u8]) -> Result<(), Code> {
+    if entered.context.failures.are_possible() {
+        // While a copy waits for the device, the driver lets no other thread of the process put work on a stream. A wait without a copy
+        // does, so a thread can still end operations that wait for a lost rank.
+        crate::cuda::synchronize()?;
+    }
     let (to, bytes) = (Host(destination.as_mut_ptr()), destination.len());
     let described = || Operation::CopyOut { bytes: bytes as u64 };
     let staged = entered.context.staging.with(bytes, described, |threads| {

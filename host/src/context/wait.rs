@@ -1,11 +1,13 @@
-//! Waits for the device: what they say of a kernel that panicked.
+//! Waits for the device: what they say of a kernel that panicked, and of a group of ranks that ended.
 
 use crate::base::error::{Code, Result};
 use crate::context::Entered;
-use crate::context::panics::{Waited, Waiting};
+use crate::context::panics::Waiting;
+use crate::context::users::Waited;
 
 impl Entered<'_> {
-    /// As [`Entered::check`], for a wait: a panic of a kernel that is now done is an error too.
+    /// As [`Entered::check`], for a wait: a panic of a kernel that is now done is an error too, and the end of a group of ranks whose
+    /// operations are among the work.
     pub(crate) fn check_wait<T>(
         &self,
         waited: Waited,
@@ -13,9 +15,12 @@ impl Entered<'_> {
         operation: impl Fn() -> String,
     ) -> Result<T> {
         let value = self.check(result, &operation)?;
-        match self.check(self.context.panics.take(waited), operation)? {
+        if let Some(panic) = self.check(self.context.panics.take(waited), operation)? {
+            return Err(panic.into());
+        }
+        match self.context.failures.take(waited) {
             None => Ok(value),
-            Some(panic) => Err(panic.into()),
+            Some(error) => Err(error.into()),
         }
     }
 

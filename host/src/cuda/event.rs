@@ -25,16 +25,6 @@ impl Event {
         answer(unsafe { sys::cuEventRecord(self.0, stream) })
     }
 
-    /// Whether the work before it is done (`cuEventQuery`).
-    pub(crate) fn is_done(&self) -> Result<bool, Code> {
-        // SAFETY: the event is alive.
-        match answer(unsafe { sys::cuEventQuery(self.0) }) {
-            Ok(()) => Ok(true),
-            Err(Code::NOT_READY) => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
     /// Waits for the work before it (`cuEventSynchronize`).
     pub(crate) fn synchronize(&self) -> Result<(), Code> {
         // SAFETY: the event is alive.

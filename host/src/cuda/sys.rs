@@ -296,6 +296,12 @@ unsafe extern "C" {
     pub(crate) fn cuMemPoolCreate(pool: *mut CUmemoryPool, pool_props: *const CUmemPoolProps) -> CUresult;
     pub(crate) fn cuMemHostUnregister(memory: *mut c_void) -> CUresult;
     pub(crate) fn cuMemHostRegister_v2(memory: *mut c_void, bytes: usize, flags: c_uint) -> CUresult;
+    pub(crate) fn cuStreamWriteValue32_v2(
+        stream: CUstream,
+        address: CUdeviceptr,
+        value: c_uint,
+        flags: c_uint,
+    ) -> CUresult;
     pub(crate) fn cuMemHostAlloc(memory: *mut *mut c_void, bytes: usize, flags: c_uint) -> CUresult;
     pub(crate) fn cuMemFreeHost(memory: *mut c_void) -> CUresult;
     pub(crate) fn cuMemHostGetDevicePointer_v2(

@@ -14,7 +14,7 @@ use crate::base::{driver, recording};
 use crate::buffers::buffer::DeviceBuffer;
 use crate::buffers::pinned::PinnedBuffer;
 use crate::context::Context;
-use crate::context::panics::Waited;
+use crate::context::users::Waited;
 use crate::cuda;
 use crate::modules::link::Linker;
 use crate::modules::module::{Module, Text};

@@ -6,6 +6,7 @@
 
 pub(super) mod element;
 mod library;
+pub(super) mod marks;
 pub(super) mod processes;
 mod through_host;
 

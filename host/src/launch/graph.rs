@@ -1,7 +1,9 @@
 //! Graphs: launches that are recorded once and put on a stream again and again in one call.
 //!
 //! Recording happens here and not in the driver's stream capture, during which calls of other threads fail. A graph
-//! consists of launches with device memory, in the order of the recording; copies and waits are not among them.
+//! consists of launches with device memory, in the order of the recording; copies and waits are not among them. Exchanges between
+//! ranks divide a graph into several graphs of the driver: an exchange by TCP needs the host, and a group that ends by an error frees
+//! what kernels of NCCL use, which a graph of the driver could still launch.
 
 use crate::base::activity::Operation;
 use crate::base::error::{Result, answer};
@@ -15,7 +17,7 @@ use crate::context::{Context, Entered};
 use crate::cuda::sys;
 use crate::devices::device::Device;
 use crate::launch::dependent;
-use crate::streams::recorded::{Recording, Step};
+use crate::streams::recorded::{Exchange, Recorded, Recording, Step};
 use crate::streams::stream::Stream;
 use std::fmt;
 use std::ptr;
@@ -52,9 +54,18 @@ use std::sync::Arc;
 /// # Ok::<(), rumba::Error>(())
 /// ```
 pub struct Graph {
-    inner: OutsideHostFn<Inner>,
+    context: Arc<Context>,
+    parts: Vec<Part>,
+    /// The stream of the exchanges that launches follow, if there are any.
+    beside: Option<Stream>,
 }
 
+enum Part {
+    Launches(OutsideHostFn<Inner>),
+    Exchange(Exchange),
+}
+
+/// Launches in one graph of the driver.
 struct Inner {
     context: Arc<Context>,
     raw: sys::CUgraph,
@@ -83,19 +94,18 @@ impl Device {
     /// That of `work`; [`crate::error::GraphError`] for a launch that cannot be recorded; the driver's.
     pub fn capture(&self, work: impl FnOnce(&Stream) -> Result<()>) -> Result<Graph> {
         let context = self.context();
-        let steps = record(&context, work)?;
-        let inner = OutsideHostFn::new(Inner::new(context, steps)?);
-        Ok(Graph { inner })
+        let recorded = record(&context, work)?;
+        Graph::new(context, recorded)
     }
 }
 
-fn record(context: &Arc<Context>, work: impl FnOnce(&Stream) -> Result<()>) -> Result<Vec<Step>> {
+fn record(context: &Arc<Context>, work: impl FnOnce(&Stream) -> Result<()>) -> Result<Vec<Recorded>> {
     let stream = Stream::recording(context.clone())?;
     let capture = Capture::begin(context);
     let done = work(&stream);
     drop(capture);
-    let steps = stream.records().map(Recording::end).unwrap_or_default();
-    done.map(|()| steps)
+    let recorded = stream.records().map(Recording::end).unwrap_or_default();
+    done.map(|()| recorded)
 }
 
 impl Inner {
@@ -137,85 +147,9 @@ impl Inner {
         Ok(graph)
     }
 
-    fn put(&self, queue: &Queue, entered: &Entered<'_>) -> Result<()> {
-        let mut order = self.context.queues.order.lock();
-        for (memory, access) in &self.uses {
-            queue.next_to_use(&memory.uses, access, &mut order, entered)?;
-        }
-        if let Some(last) = self.steps.last() {
-            self.context.launching(last.kernel);
-        }
-        for bell in self.steps.iter().filter_map(|step| step.module.bell()) {
-            bell.launch(queue.id());
-        }
-        // SAFETY: graph and stream are alive, their context current; the graph keeps what its launches use until the
-        // work is done.
-        let launch = || answer(unsafe { sys::cuGraphLaunch(self.executable, queue.raw.raw()) });
-        let launched = recording::on_stream(Some(&queue.raw), || Operation::Graph, launch);
-        entered.check(launched, launching)
-    }
-}
-
-impl Graph {
-    /// How many launches it has.
-    pub fn len(&self) -> usize {
-        self.inner.steps.len()
-    }
-
-    /// Whether it has none.
-    pub fn is_empty(&self) -> bool {
-        self.inner.steps.is_empty()
-    }
-
-    /// The names of the kernels that it launches, in order.
-    pub fn kernels(&self) -> impl Iterator<Item = &'static str> {
-        self.inner.steps.iter().map(|step| step.kernel.name)
-    }
-
-    /// Puts all launches on the default stream.
-    ///
-    /// # Errors
-    /// The driver's errors, or a lost context. Errors in a kernel are returned by the next wait.
-    pub fn launch(&self) -> Result<()> {
-        let context = &self.inner.context;
-        let entered = context.enter(launching)?;
-        entered.not_captured(launching)?;
-        self.inner.put(&context.queues.default, &entered)
-    }
-
-    /// Puts all launches on a stream.
-    ///
-    /// # Errors
-    /// As [`Graph::launch`]; [`crate::Error::OtherDevice`] for a stream of another device.
-    pub fn launch_on(&self, stream: &Stream) -> Result<()> {
-        let context = &self.inner.context;
-        stream.belongs_to(context, launching)?;
-        self.inner.put(stream.queue(launching)?, &context.enter(launching)?)
-    }
-
-    /// Records again and takes over the new arguments, grids and blocks. Where the kernels are the same, which is the
-    /// purpose, that costs a fraction of making a new graph.
-    ///
-    /// # Errors
-    /// As [`Device::capture`]; the graph is then as it was, or, where the driver does not allow even that, one that cannot be
-    /// launched.
-    ///
-    /// # Examples
-    /// ```
-    /// # use rumba::{LaunchConfig, test_kernels::{PTX, scale}};
-    /// # let device = rumba::Device::new()?;
-    /// # let module = device.load(PTX)?;
-    /// let mut values = device.buffer_from(&[1.0_f32; 8])?;
-    /// let mut graph = device.capture(|stream| module.launch(LaunchConfig::for_each(8).stream(stream), scale(2.0, &mut values)))?;
-    /// graph.launch()?;
-    /// graph.update(|stream| module.launch(LaunchConfig::for_each(8).stream(stream), scale(10.0, &mut values)))?;
-    /// graph.launch()?;
-    /// assert_eq!(values.to_vec()?, [20.0; 8]);
-    /// # Ok::<(), rumba::Error>(())
-    /// ```
-    pub fn update(&mut self, work: impl FnOnce(&Stream) -> Result<()>) -> Result<()> {
-        let graph = &mut *self.inner;
-        let mut steps = record(&graph.context, work)?;
+    /// Takes over the arguments, grids and blocks of other launches.
+    fn update(&mut self, mut steps: Vec<Step>) -> Result<()> {
+        let graph = self;
         // The contents of an executable graph: the kernels, and the dependency of each on the kernel before it.
         let kept = |step: &Step| (step.function, step.dependent);
         if !steps.iter().map(kept).eq(graph.steps.iter().map(kept)) {
@@ -246,6 +180,166 @@ impl Graph {
         drop((old_steps, old_uses));
         Ok(())
     }
+
+    fn put(&self, queue: &Queue, entered: &Entered<'_>) -> Result<()> {
+        let mut order = self.context.queues.order.lock();
+        for (memory, access) in &self.uses {
+            queue.next_to_use(&memory.uses, access, &mut order, entered)?;
+        }
+        if let Some(last) = self.steps.last() {
+            self.context.launching(last.kernel);
+        }
+        for bell in self.steps.iter().filter_map(|step| step.module.bell()) {
+            bell.launch(queue.id());
+        }
+        // SAFETY: graph and stream are alive, their context current; the graph keeps what its launches use until the
+        // work is done.
+        let launch = || answer(unsafe { sys::cuGraphLaunch(self.executable, queue.raw.raw()) });
+        let launched = recording::on_stream(Some(&queue.raw), || Operation::Graph, launch);
+        entered.check(launched, launching)
+    }
+}
+
+impl Graph {
+    fn new(context: Arc<Context>, recorded: Vec<Recorded>) -> Result<Graph> {
+        let mut graph = Graph { context: context.clone(), parts: Vec::new(), beside: None };
+        let mut steps = Vec::new();
+        let launches = |steps: &mut Vec<Step>| {
+            Inner::new(context.clone(), std::mem::take(steps)).map(|inner| Part::Launches(OutsideHostFn::new(inner)))
+        };
+        for recorded in recorded {
+            match recorded {
+                Recorded::Launch(step) => steps.push(step),
+                Recorded::Exchange(exchange) => {
+                    if !steps.is_empty() {
+                        graph.parts.push(launches(&mut steps)?);
+                    }
+                    graph.parts.push(Part::Exchange(exchange));
+                }
+            }
+        }
+        if !steps.is_empty() || graph.parts.is_empty() {
+            graph.parts.push(launches(&mut steps)?);
+        }
+        if graph.parts[..graph.last()].iter().any(|part| matches!(part, Part::Exchange(_))) {
+            // First in line, since other ranks wait for it.
+            let priorities = {
+                let entered = context.enter(launching)?;
+                entered.check(crate::cuda::stream_priorities(), launching)?
+            };
+            graph.beside = Some(Stream::new(context, Some(priorities.1))?);
+        }
+        Ok(graph)
+    }
+
+    /// The number of parts up to the last launches, behind which exchanges have nothing to overlap with.
+    fn last(&self) -> usize {
+        self.parts.iter().rposition(|part| matches!(part, Part::Launches(_))).map_or(0, |last| last + 1)
+    }
+
+    /// Puts all parts on a stream, or on the default stream.
+    fn put(&self, stream: Option<&Stream>) -> Result<()> {
+        let queue = match stream {
+            Some(stream) => stream.queue(launching)?,
+            None => &self.context.queues.default,
+        };
+        let last = self.last();
+        for (index, part) in self.parts.iter().enumerate() {
+            match part {
+                Part::Launches(launches) => launches.put(queue, &self.context.enter(launching)?)?,
+                Part::Exchange(exchange) if index < last => (exchange.put)(self.beside.as_ref())?,
+                Part::Exchange(exchange) => (exchange.put)(stream)?,
+            }
+        }
+        if let Some(beside) = &self.beside {
+            let entered = self.context.enter(launching)?;
+            entered.check(queue.wait_for(beside.queue(launching)?), launching)?;
+        }
+        Ok(())
+    }
+
+    fn launches(&self) -> impl Iterator<Item = &Inner> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Launches(launches) => Some(&**launches),
+            Part::Exchange(_) => None,
+        })
+    }
+
+    /// How many launches it has.
+    pub fn len(&self) -> usize {
+        self.launches().map(|launches| launches.steps.len()).sum()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number of operations of a group of ranks.
+    pub fn exchanges(&self) -> usize {
+        self.parts.iter().filter(|part| matches!(part, Part::Exchange(_))).count()
+    }
+
+    /// The names of the kernels that it launches, in order.
+    pub fn kernels(&self) -> impl Iterator<Item = &'static str> {
+        self.launches().flat_map(|launches| launches.steps.iter().map(|step| step.kernel.name))
+    }
+
+    /// Puts all launches on the default stream.
+    ///
+    /// # Errors
+    /// The driver's errors, or a lost context. Errors in a kernel are returned by the next wait.
+    pub fn launch(&self) -> Result<()> {
+        self.context.enter(launching)?.not_captured(launching)?;
+        self.put(None)
+    }
+
+    /// Puts all launches on a stream.
+    ///
+    /// # Errors
+    /// As [`Graph::launch`]; [`crate::Error::OtherDevice`] for a stream of another device.
+    pub fn launch_on(&self, stream: &Stream) -> Result<()> {
+        stream.belongs_to(&self.context, launching)?;
+        self.put(Some(stream))
+    }
+
+    /// Records again and takes over the new arguments, grids and blocks. Where the kernels are the same, which is the
+    /// purpose, that costs a fraction of making a new graph.
+    ///
+    /// # Errors
+    /// As [`Device::capture`]; the graph is then as it was, or, where the driver does not allow even that, one that cannot be
+    /// launched.
+    ///
+    /// # Examples
+    /// ```
+    /// # use rumba::{LaunchConfig, test_kernels::{PTX, scale}};
+    /// # let device = rumba::Device::new()?;
+    /// # let module = device.load(PTX)?;
+    /// let mut values = device.buffer_from(&[1.0_f32; 8])?;
+    /// let mut graph = device.capture(|stream| module.launch(LaunchConfig::for_each(8).stream(stream), scale(2.0, &mut values)))?;
+    /// graph.launch()?;
+    /// graph.update(|stream| module.launch(LaunchConfig::for_each(8).stream(stream), scale(10.0, &mut values)))?;
+    /// graph.launch()?;
+    /// assert_eq!(values.to_vec()?, [20.0; 8]);
+    /// # Ok::<(), rumba::Error>(())
+    /// ```
+    pub fn update(&mut self, work: impl FnOnce(&Stream) -> Result<()>) -> Result<()> {
+        let recorded = record(&self.context, work)?;
+        let mut steps = Vec::new();
+        let [Part::Launches(launches)] = &mut self.parts[..] else {
+            *self = Graph::new(self.context.clone(), recorded)?;
+            return Ok(());
+        };
+        if recorded.iter().any(|recorded| matches!(recorded, Recorded::Exchange(_))) {
+            *self = Graph::new(self.context.clone(), recorded)?;
+            return Ok(());
+        }
+        steps.extend(recorded.into_iter().filter_map(|recorded| match recorded {
+            Recorded::Launch(step) => Some(step),
+            Recorded::Exchange(_) => None,
+        }));
+        launches.update(steps)
+    }
 }
 
 fn launching() -> String {
@@ -256,7 +350,7 @@ fn launching() -> String {
 impl Graph {
     /// For each launch and each of its inputs, whether the launch was told that no running launch may write the input.
     pub(crate) fn told(&self) -> Vec<&[bool]> {
-        self.inner.steps.iter().map(|step| &*step.told).collect()
+        self.launches().flat_map(|launches| launches.steps.iter().map(|step| &*step.told)).collect()
     }
 }
 

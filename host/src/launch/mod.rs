@@ -10,6 +10,7 @@ mod dependent;
 pub(crate) mod graph;
 #[cfg(any(feature = "algorithms", feature = "linalg"))]
 pub(crate) mod library;
+mod peer;
 mod reach;
 #[doc(hidden)]
 pub mod test_kernels;
@@ -21,13 +22,14 @@ use crate::base::{recording, warning};
 use crate::buffers::allocation::{Memory, allocate};
 use crate::buffers::argument::device_memory;
 use crate::context::function::Function;
-use crate::context::panics::{Bell, Waited, Waiting};
+use crate::context::panics::{Bell, Waiting};
 use crate::context::queue::Queue;
+use crate::context::users::Waited;
 use crate::context::{Context, Entered, same_context, staging};
 use crate::cuda::sys;
 use crate::modules::module::Module;
 use crate::streams::event::Event;
-use crate::streams::recorded::Step;
+use crate::streams::recorded::{Recorded, Step};
 use config::{Extent, IntoLaunchConfig, LaunchConfig};
 use cuda_std::launch::{Arguments, Call, IntoCall, Kernel};
 use smallvec::SmallVec;
@@ -142,10 +144,13 @@ impl Module {
                 return Err(error.into());
             }
         }
+        let is_recorded = config.stream.is_some_and(|stream| stream.records().is_some());
         for (memory, _) in device_memory(call.arguments()) {
-            same_context(self.context(), &memory.context, || {
-                memory.operation(&format!("launch `{}` with", kernel.name))
-            })?;
+            if is_recorded || !memory.is_for_peers() || !self.context().reaches(&memory.context) {
+                same_context(self.context(), &memory.context, || {
+                    memory.operation(&format!("launch `{}` with", kernel.name))
+                })?;
+            }
         }
         let dependent = config.dependent || kernel.contract.dependent;
         let queue = match config.stream {
@@ -161,7 +166,7 @@ impl Module {
                 if let Some(recording) = stream.records().filter(|_| timings.is_none()) {
                     let function = function.raw.raw();
                     let step = Step::new(kernel, self, function, (grid, block, shared), dependent, call.arguments())?;
-                    return recording.add(step);
+                    return recording.add(Recorded::Launch(step));
                 }
                 stream.queue(operation)?
             }
@@ -335,11 +340,19 @@ struct Launch<'l> {
 impl Launch<'_> {
     /// Puts the kernel on its stream.
     fn enqueue(&self, arguments: &mut Arguments<'_>) -> Result<()> {
-        let context = self.entered.context;
-        let mut order = context.queues.order.lock();
+        if device_memory(arguments).any(|(memory, _)| memory.context.id != self.entered.context.id) {
+            return peer::enqueue(self, arguments);
+        }
+        let mut order = self.entered.context.queues.order.lock();
         for (memory, access) in device_memory(arguments) {
             self.queue.next_to_use(&memory.uses, &access, &mut order, self.entered)?;
         }
+        self.put(arguments)
+    }
+
+    /// Puts the kernel on its stream, whose order with other uses of the memory is noted.
+    fn put(&self, arguments: &mut Arguments<'_>) -> Result<()> {
+        let context = self.entered.context;
         context.launching(self.kernel);
         if let Some(bell) = self.bell {
             bell.launch(self.queue.id());

@@ -7,7 +7,7 @@
 use crate::base::error::{Result, answer};
 use crate::base::host_fn::{self, Task, worker};
 use crate::base::recording::{self, Recorder};
-use crate::context::panics::Waited;
+use crate::context::users::Waited;
 use crate::cuda::sys;
 use crate::streams::stream::Stream;
 use std::ffi::c_void;

@@ -6,8 +6,8 @@
 use crate::base::error::{Code, Result, answer};
 use crate::base::host_fn::OutsideHostFn;
 use crate::base::recording;
-use crate::context::panics::Waited;
 use crate::context::queue::Queue;
+use crate::context::users::Waited;
 use crate::context::{Context, same_context};
 use crate::cuda::sys;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Launches that a recording stream takes note of, for a graph.
+//! Launches, and exchanges between ranks, that a recording stream takes note of, for a graph.
 
 use crate::base::error::{Code, GraphError, Result, answer};
 use crate::buffers::allocation::Memory;
@@ -6,6 +6,7 @@ use crate::buffers::argument::{device_memory, settling};
 use crate::context::uses::Access;
 use crate::cuda::sys;
 use crate::modules::module::Module;
+use crate::streams::stream::Stream;
 use cuda_std::launch::{Arguments, Kernel, ParameterBytes, Settling};
 use parking_lot::Mutex;
 use std::ffi::c_void;
@@ -36,24 +37,42 @@ pub(crate) struct Step {
 // SAFETY: the function is a name that the driver looks up; the module keeps it.
 unsafe impl Send for Step {}
 
-/// The launches of a recording in progress. None: it has ended.
-pub(crate) struct Recording(Mutex<Option<Vec<Step>>>);
+/// An operation of a group of ranks, which a graph puts on a stream between launches.
+pub(crate) struct Exchange {
+    pub(crate) name: &'static str,
+    pub(crate) put: PutExchange,
+}
+
+/// Puts an operation on a stream, or on the default stream.
+pub(crate) type PutExchange = Box<dyn Fn(Option<&Stream>) -> Result<()> + Send + Sync>;
+
+/// A note of a recording.
+pub(crate) enum Recorded {
+    Launch(Step),
+    Exchange(Exchange),
+}
+
+/// The notes of a recording in progress. None: it has ended.
+pub(crate) struct Recording(Mutex<Option<Vec<Recorded>>>);
 
 impl Recording {
     pub(crate) fn new() -> Recording {
         Recording(Mutex::new(Some(Vec::new())))
     }
 
-    pub(crate) fn add(&self, step: Step) -> Result<()> {
-        let kernel = step.kernel.name;
+    pub(crate) fn add(&self, recorded: Recorded) -> Result<()> {
+        let kernel = match &recorded {
+            Recorded::Launch(step) => step.kernel.name,
+            Recorded::Exchange(exchange) => exchange.name,
+        };
         match &mut *self.0.lock() {
-            Some(steps) => steps.push(step),
+            Some(all) => all.push(recorded),
             None => return Err(GraphError::Ended { kernel }.into()),
         }
         Ok(())
     }
 
-    pub(crate) fn end(&self) -> Vec<Step> {
+    pub(crate) fn end(&self) -> Vec<Recorded> {
         self.0.lock().take().unwrap_or_default()
     }
 }

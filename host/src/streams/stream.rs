@@ -7,8 +7,8 @@
 use crate::base::error::{Code, GraphError, Result, answer};
 use crate::base::host_fn::OutsideHostFn;
 use crate::base::recording;
-use crate::context::panics::Waited;
 use crate::context::queue::Queue;
+use crate::context::users::Waited;
 use crate::context::{Context, same_context};
 use crate::cuda::sys;
 use crate::streams::event::Event;

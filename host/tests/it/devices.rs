@@ -2,7 +2,7 @@
 //! devices, or all GPUs; a single GPU passes too.
 
 use rumba::nccl::{Communicator, NcclError, ReduceOp};
-use rumba::test_kernels::{PTX, scale};
+use rumba::test_kernels::{PTX, saxpy, scale};
 use rumba::{Device, DeviceBuffer, Error, LaunchConfig, split, split_mut};
 use test_processes::{Outcome, alone};
 
@@ -83,6 +83,77 @@ fn memory_of_another_device_is_no_argument() {
         let launched = one.load(PTX)?.for_each(N, scale(1.0, &mut buffer));
         assert!(matches!(launched, Err(Error::OtherDevice { .. })), "{launched:?}");
         Ok(())
+    });
+}
+
+/// Kernels read and write memory of other devices, and the work of all devices keeps its order without a wait of the host.
+#[test]
+fn kernels_use_memory_of_peers() {
+    with_devices(|| {
+        let devices = Device::all()?;
+        for (one, other) in devices.iter().zip(devices.iter().cycle().skip(1)) {
+            if !one.can_access_peer(other)? {
+                continue;
+            }
+            one.enable_peer_access(other)?;
+            let (module, there) = (one.load(PTX)?, other.load(PTX)?);
+            let (stream, streams) = (one.stream()?, [one.stream()?, other.stream()?]);
+            let threads = LaunchConfig::for_each(N);
+            let (mut ours, mut theirs) = (one.zeros::<f32>(N)?, other.buffer_from(&[1.0_f32; N])?);
+            let mut sum = 0.0;
+            for turn in 0..10 {
+                // Written there, read and written here, and written there again, on streams that only the buffers order.
+                there.launch(threads.stream(&streams[1]), scale(2.0, &mut theirs))?;
+                module.launch(threads.stream(&stream), saxpy(1.0, &theirs, &mut ours))?;
+                module.launch(threads.stream(&streams[0]), scale(0.5, &mut theirs))?;
+                there.launch(threads, scale(2.0, &mut theirs))?;
+                sum += 2.0_f32.powi(turn + 1);
+            }
+            assert_eq!((ours.to_vec()?, theirs.to_vec()?), (vec![sum; N], vec![1024.0; N]));
+            // Parts of a buffer, and a buffer that is dropped behind the launch.
+            let part = other.buffer_from(&[3.0_f32; 2 * N])?;
+            module.launch(threads, saxpy(1.0, part.slice(N..), &mut ours))?;
+            drop(part);
+            assert_eq!(ours.to_vec()?, [sum + 3.0; N]);
+
+            let recorded = one.capture(|stream| module.launch(threads.stream(stream), scale(1.0, &mut theirs)));
+            assert!(matches!(recorded, Err(Error::OtherDevice { .. })), "{recorded:?}");
+            let pool = other.memory_pool()?;
+            let mut pooled = pool.zeros::<f32>(N)?;
+            let launched = module.launch(threads, scale(1.0, &mut pooled));
+            assert!(matches!(launched, Err(Error::OtherDevice { .. })), "{launched:?}");
+        }
+        Ok(())
+    });
+}
+
+/// Two threads that launch kernels of two devices with memory of both do not wait for each other.
+#[test]
+fn launches_both_ways_do_not_wait_for_each_other() {
+    with_devices(|| {
+        let devices = Device::all()?;
+        let [one, two, ..] = &devices[..] else { return Ok(()) };
+        if !one.can_access_peer(two)? || !two.can_access_peer(one)? {
+            return Ok(());
+        }
+        one.enable_peer_access(two)?;
+        two.enable_peer_access(one)?;
+        let (first, second) = (one.buffer_from(&[1.0_f32; N])?, two.buffer_from(&[2.0_f32; N])?);
+        let add_both = |device: &Device| -> rumba::Result<Vec<f32>> {
+            let (module, mut sum) = (device.load(PTX)?, device.zeros::<f32>(N)?);
+            for _ in 0..100 {
+                module.launch(LaunchConfig::for_each(N), saxpy(1.0, &first, &mut sum))?;
+                module.launch(LaunchConfig::for_each(N), saxpy(1.0, &second, &mut sum))?;
+            }
+            sum.to_vec()
+        };
+        std::thread::scope(|scope| {
+            let threads = [one, two].map(|device| scope.spawn(|| add_both(device)));
+            for thread in threads {
+                assert_eq!(thread.join().expect("no thread panics")?, [300.0; N]);
+            }
+            Ok(())
+        })
     });
 }
 

@@ -1,7 +1,8 @@
 //! Process groups, with a thread for each rank; processes are started and killed by the tests of the training program.
 
 use rumba::ranks::{Choice, Element, Place, ProcessGroup, RankError, ReduceOp};
-use rumba::{Device, Error};
+use rumba::test_kernels::{PTX, saxpy, scale};
+use rumba::{Device, Error, LaunchConfig};
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::thread;
@@ -35,7 +36,7 @@ pub(crate) fn each<R: Send>(places: &[Place], work: impl Fn(&Place) -> R + Sync)
 fn all_reduce<T: Element>(size: usize, op: ReduceOp, own: impl Fn(usize) -> Vec<T> + Sync) -> Vec<Vec<T>> {
     let device = Device::new().expect("there is a device");
     each(&places(size, 20_000), |place| {
-        let mut group = ProcessGroup::join(place).expect("all ranks come");
+        let group = ProcessGroup::join(place).expect("all ranks come");
         let mut buffer = device.buffer_from(&own(place.rank)).expect("there is memory");
         group.all_reduce(&mut buffer, op).expect("all ranks call this");
         buffer.to_vec().expect("it is there")
@@ -67,7 +68,7 @@ fn floats_are_added_in_the_order_of_ranks() {
 fn values_are_broadcast_and_gathered() {
     let device = Device::new().expect("there is a device");
     let results = each(&places(3, 20_000), |place| -> rumba::Result<_> {
-        let mut group = ProcessGroup::join(place)?;
+        let group = ProcessGroup::join(place)?;
         assert_eq!((group.rank(), group.size()), (place.rank, 3));
         group.barrier()?;
         let mut gathered = device.zeros(6)?;
@@ -79,10 +80,19 @@ fn values_are_broadcast_and_gathered() {
             sent.extend(buffer.to_vec()?);
         }
         let (few, mut many) = (device.zeros::<u8>(2)?, device.zeros(5)?);
-        let wrong = [group.all_gather(&few, &mut many), group.broadcast(&mut many, 3)];
-        let wrong = wrong.map(|result| result.expect_err("neither is possible"));
-        assert!(matches!(wrong[0], Error::LengthMismatch { .. }), "{:?}", wrong[0]);
-        assert_eq!(wrong[1].to_string(), "there is no rank 3 in a group of 3: ranks are counted from 0");
+        let wrong = [
+            group.all_gather(&few, &mut many),
+            group.all_gather_in_place(&mut many),
+            group.all_reduce_into(&few, &mut many, ReduceOp::Sum),
+            group.reduce_scatter(&few, &mut many, ReduceOp::Sum),
+            group.reduce_scatter_in_place(&mut many, ReduceOp::Sum),
+            group.broadcast(&mut many, 3),
+        ];
+        let [mismatches @ .., no_rank] = wrong.map(|result| result.expect_err("none is possible"));
+        for error in mismatches {
+            assert!(matches!(error, Error::LengthMismatch { .. }), "{error:?}");
+        }
+        assert_eq!(no_rank.to_string(), "there is no rank 3 in a group of 3: ranks are counted from 0");
         group.barrier()?;
         Ok((gathered.to_vec()?, sent))
     });
@@ -91,11 +101,88 @@ fn values_are_broadcast_and_gathered() {
     }
 }
 
+/// The same operations with results in other buffers, in place, and in parts of a buffer.
+pub(crate) fn in_place_and_not(group: &ProcessGroup, device: &Device) -> rumba::Result<()> {
+    let (rank, size) = (group.rank(), group.size());
+    let sum = (size * (size + 1) / 2) as i32;
+    let own: Vec<i32> = (0..2 * size as i32).map(|index| index * (rank as i32 + 1)).collect();
+    let sums: Vec<i32> = (0..2 * size as i32).map(|index| index * sum).collect();
+    let part = 2 * rank..2 * rank + 2;
+
+    let (source, mut target) = (device.buffer_from(&own)?, device.zeros(own.len())?);
+    group.all_reduce_into(&source, &mut target, ReduceOp::Sum)?;
+    assert_eq!((source.to_vec()?, target.to_vec()?), (own.clone(), sums.clone()));
+
+    let mut scattered = device.zeros(2)?;
+    group.reduce_scatter(&source, &mut scattered, ReduceOp::Sum)?;
+    assert_eq!(scattered.to_vec()?, sums[part.clone()]);
+    group.reduce_scatter_in_place(&mut target, ReduceOp::Max)?;
+    let most: Vec<i32> = sums[part.clone()].to_vec();
+    assert_eq!(target.slice(part.clone()).to_vec()?, most);
+
+    let mut gathered = device.zeros(own.len())?;
+    gathered.slice_mut(part).copy_from(&most)?;
+    group.all_gather_in_place(&mut gathered)?;
+    assert_eq!(gathered.to_vec()?, sums);
+
+    let mut whole = device.buffer_from(&own)?;
+    group.all_reduce(whole.slice_mut(1..3), ReduceOp::Sum)?;
+    assert_eq!(whole.to_vec()?, [&own[..1], &sums[1..3], &own[3..]].concat());
+    Ok(())
+}
+
+/// A graph with launches and exchanges, launched several times.
+pub(crate) fn graph_with_exchanges(group: &ProcessGroup, device: &Device) -> rumba::Result<()> {
+    let (rank, size) = (group.rank(), group.size());
+    let module = device.load(PTX)?;
+    let mut first = device.buffer_from(&vec![1.0 + rank as f32; 100])?;
+    let mut second = device.buffer_from(&[1.0_f32; 50])?;
+    let half = LaunchConfig::for_each(50);
+    let graph = device.capture(|stream| {
+        module.launch(LaunchConfig::for_each(100).stream(stream), scale(2.0, &mut first))?;
+        group.on(stream).all_reduce(first.slice_mut(50..), ReduceOp::Max)?;
+        module.launch(half.stream(stream), scale(3.0, &mut second))?;
+        group.on(stream).all_reduce(&mut second, ReduceOp::Sum)?;
+        module.launch(half.stream(stream), saxpy(1.0, &second, first.slice_mut(..50)))
+    })?;
+    assert_eq!((graph.len(), graph.exchanges()), (3, 2));
+    assert_eq!(graph.kernels().collect::<Vec<_>>(), ["scale", "scale", "saxpy"]);
+    let (mut own, mut most, mut sum) = (1.0 + rank as f32, size as f32, 1.0);
+    for _ in 0..3 {
+        graph.launch()?;
+        sum *= 3.0 * size as f32;
+        (own, most) = (2.0 * own + sum, 2.0 * most);
+    }
+    assert_eq!(first.to_vec()?, [vec![own; 50], vec![most; 50]].concat());
+    // The group is there as long as the graph.
+    group.barrier()
+}
+
+#[test]
+fn graphs_have_exchanges() {
+    let device = Device::new().expect("there is a device");
+    for size in [1, 2] {
+        for result in each(&places(size, 20_000), |place| graph_with_exchanges(&ProcessGroup::join(place)?, &device)) {
+            result.expect("all is in order");
+        }
+    }
+}
+
+#[test]
+fn results_go_to_other_buffers_and_in_place() {
+    let device = Device::new().expect("there is a device");
+    for size in [2, 3] {
+        for result in each(&places(size, 20_000), |place| in_place_and_not(&ProcessGroup::join(place)?, &device)) {
+            result.expect("all is in order");
+        }
+    }
+}
+
 /// The error of each rank that joined and then did its work.
-fn errors(places: &[Place], work: impl Fn(usize, &mut ProcessGroup) -> rumba::Result<()> + Sync) -> Vec<RankError> {
+fn errors(places: &[Place], work: impl Fn(usize, &ProcessGroup) -> rumba::Result<()> + Sync) -> Vec<RankError> {
     each(places, |place| {
-        let mut group = ProcessGroup::join(place).expect("all ranks come");
-        let error = of_ranks(work(place.rank, &mut group));
+        let group = ProcessGroup::join(place).expect("all ranks come");
+        let error = of_ranks(work(place.rank, &group));
         let again = of_ranks(group.barrier());
         assert_eq!(error.to_string(), again.to_string(), "an error ends the group");
         error
@@ -159,7 +246,7 @@ fn a_late_rank_0_is_named_too() {
 #[test]
 fn a_rank_that_ends_is_named_on_all_others() {
     let results = each(&places(4, 20_000), |place| {
-        let mut group = ProcessGroup::join(place).expect("all ranks come");
+        let group = ProcessGroup::join(place).expect("all ranks come");
         (place.rank != 2).then(|| of_ranks(group.barrier()))
     });
     for error in results.into_iter().flatten() {
@@ -191,7 +278,7 @@ fn strangers_at_the_port_are_let_go() {
     let address = places[0].address.clone();
     let begin = Instant::now();
     thread::scope(|scope| {
-        let rank_0 = scope.spawn(|| ProcessGroup::join(&places[0]).and_then(|mut group| group.barrier()));
+        let rank_0 = scope.spawn(|| ProcessGroup::join(&places[0]).and_then(|group| group.barrier()));
         let stranger = || loop {
             if let Ok(stream) = TcpStream::connect(&address) {
                 return stream;
@@ -202,7 +289,7 @@ fn strangers_at_the_port_are_let_go() {
         let _ = slow.write_all(b"rumba");
         let mut rude = stranger();
         let _ = rude.write_all(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n");
-        let other = ProcessGroup::join(&places[1]).and_then(|mut group| group.barrier());
+        let other = ProcessGroup::join(&places[1]).and_then(|group| group.barrier());
         other.expect("rank 0 waits for rank 1");
         rank_0.join().expect("it does not panic").expect("rank 1 comes");
         assert!(begin.elapsed() < Duration::from_secs(10), "strangers are not waited for");
@@ -215,7 +302,7 @@ fn strangers_at_the_port_are_let_go() {
 fn places_beyond_all_bounds() {
     let mut patient = places(2, 0);
     patient.iter_mut().for_each(|place| place.timeout = Duration::MAX);
-    for met in each(&patient, |place| ProcessGroup::join(place).and_then(|mut group| group.barrier())) {
+    for met in each(&patient, |place| ProcessGroup::join(place).and_then(|group| group.barrier())) {
         met.expect("both ranks come");
     }
     for size in [usize::MAX, 1 << 60, (1 << 16) + 1] {
@@ -252,7 +339,7 @@ fn ranks_meet_by_any_address_of_the_machine() {
         }
         places[0].address = address;
         places[1].address = format!("{reached}:{port}");
-        let met = each(&places, |place| ProcessGroup::join(place).and_then(|mut group| group.barrier()));
+        let met = each(&places, |place| ProcessGroup::join(place).and_then(|group| group.barrier()));
         for result in met {
             result.unwrap_or_else(|error| panic!("{named}: {error}"));
         }

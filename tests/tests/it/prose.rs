@@ -203,12 +203,12 @@ fn paths_that_are_mentioned_exist() {
 /// How names of other projects begin: of CUDA, its libraries and headers, of DLPack, and of functions that a build makes.
 const FOREIGN: [&str; 9] = ["CU", "DL", "cuda", "curand", "nccl", "nvml", "Nvtx", "__rumba_", "__threadfence"];
 
-/// Other names of other projects: LLVM's, Rust's core library, Numba's, diffusers', PTX's; and placeholders.
+/// Other names of other projects: LLVM's, Rust's core library, Numba's, PyTorch's, diffusers', PTX's; and placeholders.
 const FOREIGN_NAMES: &str = "AtomicRMWInst BinOp DAGCombiner visitMSCATTER refineUniformBase SelectionDAG getSplatValue \
     panic_bounds_check slice_index_fail expect_failed unwrap_failed assert_failed_inner AssertKind secure_getenv \
     kat_vectors xoroshiro128p_normal_float32 xoroshiro128p_normal_float64 xoroshiro128p_uniform_float32 \
     create_xoroshiro128p_states init_xoroshiro128p_state init_xoroshiro128p_states_cpu NumbaPerformanceWarning \
-    get_memory_info norm_sqr cust_raw cuLink ResnetBlock2D DiagonalGaussianDistribution im2colInfo wOffset \
+    get_memory_info norm_sqr DistributedDataParallel cust_raw cuLink ResnetBlock2D DiagonalGaussianDistribution im2colInfo wOffset \
     hypotenuse_flat hypotenuse_strided name_reduce name_scan double_first box_filter _vN Enum CHECK ATTACK";
 
 /// The words of a text that can be names.

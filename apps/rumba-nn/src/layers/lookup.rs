@@ -7,7 +7,7 @@ use crate::run::element::{Element, in_one_piece};
 use crate::run::tensor::Tensor;
 use crate::weights::Weights;
 use rumba::DeviceSlice;
-use rumba::array::Array;
+use rumba::array::{Array, ArrayView};
 
 /// A row of a table for each number: PyTorch's `nn.Embedding`.
 #[derive(Debug)]
@@ -35,15 +35,24 @@ impl<T: Element> Embedding<T> {
     /// # Errors
     /// The runtime's.
     pub fn forward(&self, run: &Run, ids: DeviceSlice<'_, u32>) -> Result<Tensor<T, 2>> {
-        let shape = [ids.len(), self.table.shape()[1]];
-        run.make(shape, |_, y| {
-            let call = T::embedding(ids, self.table.view(), (in_one_piece(y), shape));
-            run.launch_rows(shape[0], call)
-        })
+        run.rows(self.table.view(), ids)
     }
 }
 
 impl Run {
+    /// The rows of a table that have these numbers. The table and the numbers lie outside of the run. A number that has no row is a panic
+    /// of the kernel, which the next wait reports.
+    ///
+    /// # Errors
+    /// The runtime's.
+    pub fn rows<T: Element>(&self, table: ArrayView<'_, T, 2>, numbers: DeviceSlice<'_, u32>) -> Result<Tensor<T, 2>> {
+        let shape = [numbers.len(), table.shape()[1]];
+        self.make(shape, |_, y| {
+            let call = T::embedding(numbers, table, (in_one_piece(y), shape));
+            self.launch_rows(shape[0], call)
+        })
+    }
+
     /// Each time as a row of `columns` numbers: half of them cosines, then as many sines, whose frequencies go down from 1 to 1 /
     /// 10,000. This is what diffusers' `Timesteps` computes with `flip_sin_to_cos`.
     ///

@@ -308,6 +308,11 @@ impl Run {
         }?)
     }
 
+    /// The stream of the run's launches, if it is not the default stream.
+    pub(crate) fn stream(&self) -> Option<&Stream> {
+        self.stream.as_ref()
+    }
+
     /// Linear algebra on the run's stream.
     pub fn linalg(&self) -> &Linalg {
         &self.nn.linalg

@@ -92,6 +92,12 @@ impl Linear {
     }
 }
 
+impl super::buckets::sealed::Layer for Linear {
+    fn start(&self) -> usize {
+        self.weight.start()
+    }
+}
+
 /// A convolution with filters of 3 by 3, and the larger of each result and zero: see
 /// [`Layout::convolution`](super::Layout::convolution). Images are `[images, rows, columns, channels]`.
 ///
@@ -100,6 +106,12 @@ impl Linear {
 pub struct Convolution {
     weight: Slot,
     bias: Slot,
+}
+
+impl super::buckets::sealed::Layer for Convolution {
+    fn start(&self) -> usize {
+        self.weight.start()
+    }
 }
 
 /// Rows of a part of a gradient that is summed in parts.

@@ -1,8 +1,8 @@
 //! Training in `f32`: parameters and their gradients, each in one piece of memory, layers with a backward pass, and Adam.
 //!
 //! There is no automatic differentiation. A network has a forward and a backward pass, which it writes as one function of a [`Run`](crate::Run):
-//! each layer's `backward` takes the gradient of its result, writes those of its parameters, and makes that of its input. As all
-//! gradients lie in one buffer, processes that train together exchange them in one operation: `rumba::ranks::ProcessGroup::all_reduce`.
+//! each layer's `backward` takes the gradient of its result, writes those of its parameters, and makes that of its input. Processes that
+//! train together average their gradients with [`Buckets`], as part of the program.
 //!
 //! ```
 //! use rumba::array::Array;
@@ -37,10 +37,12 @@
 //! # Ok::<(), rumba_nn::Error>(())
 //! ```
 
+mod buckets;
 mod layers;
 mod optimizer;
 mod parameters;
 
+pub use buckets::{Buckets, Layer};
 pub use layers::{Convolution, Linear};
 pub use optimizer::Adam;
 pub use parameters::{Gradients, Layout, Parameters};

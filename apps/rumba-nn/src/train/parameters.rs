@@ -21,6 +21,10 @@ pub(super) struct Slot {
 }
 
 impl Slot {
+    pub(super) fn start(&self) -> usize {
+        self.start
+    }
+
     pub(super) fn shape(&self) -> [usize; 2] {
         self.shape
     }
@@ -197,14 +201,23 @@ impl Gradients {
         &mut self.buffer
     }
 
+    /// The number of gradients, and the loss.
+    pub(super) fn len(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// The place of the loss in device memory.
+    pub fn loss_slice(&self) -> DeviceSlice<'_, f32> {
+        self.buffer.slice(self.buffer.len() - 1..)
+    }
+
     /// The loss of the last step. Waits for the device.
     ///
     /// # Errors
     /// The runtime's.
     pub fn loss(&self) -> Result<f32> {
-        let last = self.buffer.len() - 1;
         let mut loss = [0.0];
-        self.buffer.slice(last..).copy_to(&mut loss)?;
+        self.loss_slice().copy_to(&mut loss)?;
         Ok(loss[0])
     }
 

@@ -1,6 +1,5 @@
-//! Devices that reach each other's memory, and copies between devices.
-//!
-//! Kernels get memory of their own device only: passing another's is an error also where the device could reach it.
+//! Devices that reach each other's memory: for copies, and for kernels. Passing a kernel the memory of another device is an error until
+//! access is enabled.
 
 use crate::base::error::{Code, Result, answer};
 use crate::cuda::sys;
@@ -23,8 +22,12 @@ impl Device {
         Ok(can != 0)
     }
 
-    /// Lets this device use the memory of another one, so that copies from there go the direct way instead of through the
-    /// host. It is one direction, and lasts as long as the contexts of both; doing it again changes nothing.
+    /// Lets this device use the memory of another one: copies from there go the direct way instead of through the host, and kernels of
+    /// this device read and write buffers of the other one, over NVLink where the devices have it. It is one direction, and lasts as long
+    /// as the contexts of both; doing it again changes nothing.
+    ///
+    /// A launch with buffers of other devices is ordered as any launch: it waits for earlier uses of the buffers that are in conflict, on
+    /// all devices, and later uses wait for it. Such a launch cannot be part of a graph.
     ///
     /// # Errors
     /// The driver's, for example where the device [cannot](Device::can_access_peer).
@@ -41,15 +44,34 @@ impl Device {
     /// }
     /// # Ok::<(), rumba::Error>(())
     /// ```
+    /// A kernel that adds a buffer of another device to its own:
+    /// ```
+    /// # use rumba::test_kernels::{PTX, saxpy};
+    /// # use rumba::{Device, LaunchConfig};
+    /// let devices = Device::all()?;
+    /// if let [one, other, ..] = &devices[..]
+    ///     && one.can_access_peer(other)?
+    /// {
+    ///     one.enable_peer_access(other)?;
+    ///     let (theirs, mut ours) = (other.buffer_from(&[2.0_f32; 100])?, one.buffer_from(&[1.0_f32; 100])?);
+    ///     one.load(PTX)?.launch(LaunchConfig::for_each(100), saxpy(10.0, &theirs, &mut ours))?;
+    ///     assert_eq!(ours.to_vec()?, [21.0; 100]);
+    /// }
+    /// # Ok::<(), rumba::Error>(())
+    /// ```
     pub fn enable_peer_access(&self, other: &Device) -> Result<()> {
         let operation = || self.and("enable access of device", other);
         let (ours, theirs) = (self.context(), other.context());
         let (entered, _alive) = (ours.enter(operation)?, theirs.enter_beside(operation)?);
         // SAFETY: our context is current, the other one alive.
         match answer(unsafe { sys::cuCtxEnablePeerAccess(theirs.handle().raw(), 0) }) {
-            Err(Code::PEER_ACCESS_ALREADY_ENABLED) => Ok(()),
-            enabled => entered.check(enabled, operation),
+            Err(Code::PEER_ACCESS_ALREADY_ENABLED) => {}
+            enabled => entered.check(enabled, operation)?,
         }
+        if !ours.reaches(&theirs) {
+            ours.reaches_from_now(&theirs);
+        }
+        Ok(())
     }
 
     fn and(&self, verb: &str, other: &Device) -> String {

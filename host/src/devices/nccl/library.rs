@@ -84,8 +84,8 @@ pub(super) struct Calls<'l> {
     pub(super) operation: &'static str,
 }
 
-/// `ncclInProgress`: what a communicator that does not block answers before it has done what was asked for.
-pub(super) const IN_PROGRESS: c_int = 7;
+/// `ncclInProgress`: the state of a communicator with a call in progress.
+const IN_PROGRESS: c_int = 7;
 
 impl Library {
     /// The library of this process, loaded at the first call.

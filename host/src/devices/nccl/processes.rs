@@ -1,19 +1,23 @@
-//! A communicator of several processes; this process has one rank. Calls never block, so that a lost rank is noticed.
+//! A communicator of several processes; this process has one rank.
 //!
-//! [`ranks`](crate::ranks) knows the other ranks, and how long to wait for them.
+//! The communicator is one that blocks: a communicator that does not block starts a thread for each operation, which takes longer than
+//! a small operation. Ranks are joined on a thread of their own, so that [`ranks`](crate::ranks), which knows the other ranks, can give up.
 
 use crate::base::error::Result;
-use crate::base::host_fn::outside_host_fn;
 use crate::buffers::view::DeviceSlice;
 use crate::context::Context;
-use crate::context::panics::Waited;
-use crate::devices::nccl::library::{Calls, Comm, IN_PROGRESS, Library, parts};
+use crate::context::queue::Queue;
+use crate::devices::nccl::library::{Calls, Comm, Library, parts};
 use crate::devices::nccl::{Element, NcclError, ReduceOp};
 use bytemuck::{Pod, Zeroable};
 use libloading::os::unix::Library as Loaded;
+use parking_lot::Mutex;
 use std::ffi::c_int;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
 /// The identifier by which ranks find each other: `ncclUniqueId`.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -100,22 +104,42 @@ impl Nccl {
         Ok(id)
     }
 
-    /// Begins to join the ranks; [`Rank::is_idle`] reports when all ranks have joined.
+    /// Joins the ranks. Until all ranks have joined, `watch` is called again and again, and its error gives up.
     pub(in crate::devices) fn join(
         self,
         context: &Arc<Context>,
         id: UniqueId,
         rank: usize,
         size: usize,
+        watch: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Rank> {
-        let _entered = context.enter(|| "join the ranks by NCCL".to_owned())?;
+        let (sender, joined) = channel();
+        let of_thread = context.clone();
+        let join = move || {
+            // A rank that nobody waits for any more leaves.
+            let _ = sender.send(self.join_blocking(of_thread, id, rank, size));
+        };
+        let started = thread::Builder::new().name("rumba-join".to_owned()).spawn(join);
+        started.expect("the system has room for one more thread");
+        loop {
+            match joined.recv_timeout(WATCH) {
+                Ok(joined) => return joined,
+                Err(RecvTimeoutError::Timeout) => watch()?,
+                Err(RecvTimeoutError::Disconnected) => return Err(aborted(JOIN).into()),
+            }
+        }
+    }
+
+    fn join_blocking(self, context: Arc<Context>, id: UniqueId, rank: usize, size: usize) -> Result<Rank> {
+        let entered = context.enter(|| format!("{JOIN} by NCCL"))?;
         let mut config =
-            Config { size: size_of::<Config>(), magic: 0xcafe_beef, version: 21_400, blocking: 0, padding: c_int::MIN };
+            Config { size: size_of::<Config>(), magic: 0xcafe_beef, version: 21_400, blocking: 1, padding: c_int::MIN };
         let mut comm = Comm(std::ptr::null_mut());
         // SAFETY: the places are valid during the call, and the device of the context that is current is this rank's.
         let answer = unsafe { (self.processes.init)(&mut comm, size as c_int, id, rank as c_int, &mut config) };
-        self.library.check("join the ranks", None, answer)?;
-        Ok(Rank { nccl: self, context: context.clone(), comm: Some(comm) })
+        self.library.check(JOIN, None, answer)?;
+        drop(entered);
+        Ok(Rank { nccl: self, context, comm: Mutex::new(Some(comm)), raw: comm, was_torn: AtomicBool::new(false) })
     }
 }
 
@@ -125,127 +149,110 @@ pub(in crate::devices) enum Collective {
     AllReduce(ReduceOp),
     Broadcast { root: usize },
     AllGather,
+    ReduceScatter(ReduceOp),
 }
 
 /// This process's rank in a communicator.
 pub(in crate::devices) struct Rank {
     nccl: Nccl,
     context: Arc<Context>,
-    /// None after an abort.
-    comm: Option<Comm>,
+    /// None after the communicator's end. Held during calls of NCCL, which it allows from one thread at a time.
+    comm: Mutex<Option<Comm>>,
+    /// The communicator, for an abort while a call is in progress, and whether there was one.
+    raw: Comm,
+    was_torn: AtomicBool,
 }
 
-/// How long the end of a communicator may take: other ranks may have ended without it.
-const END: Duration = Duration::from_secs(2);
+/// The operation that joins ranks, for messages.
+const JOIN: &str = "join the ranks";
 
-/// Between two questions of what takes longer.
-const PAUSE: Duration = Duration::from_micros(50);
-
-/// How long the first questions follow each other without a pause: most operations take less.
-const NO_PAUSE: Duration = Duration::from_micros(200);
-
-/// Between two looks at the other ranks.
+/// Between two looks at the other ranks while this rank joins them.
 const WATCH: Duration = Duration::from_millis(2);
 
-/// Asks until it is so; `watch` says when to give up.
-fn until(mut is_so: impl FnMut() -> Result<bool>, watch: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-    let begin = Instant::now();
-    let mut watched = begin;
-    while !is_so()? {
-        if begin.elapsed() < NO_PAUSE {
-            std::thread::yield_now();
-            continue;
-        }
-        if watched.elapsed() >= WATCH {
-            watch()?;
-            watched = Instant::now();
-        }
-        std::thread::sleep(PAUSE);
-    }
-    Ok(())
-}
+/// How long an abort waits for a call of NCCL in progress.
+const ABORT: Duration = Duration::from_secs(2);
 
 impl Rank {
     pub(in crate::devices) fn context(&self) -> &Arc<Context> {
         &self.context
     }
 
-    /// Whether all that was asked for is begun, or the ranks are joined.
-    fn is_idle(&self, operation: &'static str) -> Result<bool> {
-        let library = self.nccl.library;
-        let comm = self.comm.ok_or_else(|| aborted(operation))?;
-        let mut state = 0;
-        // SAFETY: the communicator is alive, and `state` a valid place.
-        let answer = unsafe { (self.nccl.processes.state)(comm, &mut state) };
-        library.check(operation, Some(comm), answer)?;
-        library.check(operation, Some(comm), state)?;
-        Ok(state != IN_PROGRESS)
-    }
-
-    /// Waits until all ranks have joined.
-    pub(in crate::devices) fn joined(&self, watch: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-        until(|| self.is_idle("join the ranks"), watch)
-    }
-
-    /// Puts an operation on the default stream behind the other uses of its memory, and waits until it is done.
+    /// Puts an operation on a queue behind the other uses of its memory.
     ///
-    /// All ranks come to the same operation, with as many elements: `source` is as long on all of them.
-    pub(in crate::devices) fn run<T: Element>(
+    /// All ranks come to the same operation, with as many elements: the shorter one of both views is as long on all of them.
+    pub(in crate::devices) fn put<T: Element>(
         &self,
         what: Collective,
         operation: &'static str,
         source: &DeviceSlice<'_, T>,
         target: &DeviceSlice<'_, T>,
-        watch: &mut dyn FnMut() -> Result<()>,
+        queue: &Queue,
     ) -> Result<()> {
-        let comm = self.comm.ok_or_else(|| aborted(operation))?;
-        let text = || format!("{operation} with other ranks");
-        let queue = &self.context.queues.default;
-        let mark = {
-            let mut order = self.context.queues.order.lock();
-            let entered = self.context.enter(text)?;
-            for (view, writes) in [(source, false), (target, true)] {
-                queue.next_to_use(&view.memory().uses, &view.access(writes), &mut order, &entered)?;
+        let comm = self.comm.lock();
+        let comm = comm.filter(|_| !self.was_torn.load(Ordering::SeqCst)).ok_or_else(|| aborted(operation))?;
+        let mut order = self.context.queues.order.lock();
+        let entered = self.context.enter(|| format!("{operation} with other ranks"))?;
+        for (view, writes) in [(source, false), (target, true)] {
+            queue.next_to_use(&view.memory().uses, &view.access(writes), &mut order, &entered)?;
+        }
+        let calls = Calls { library: self.nccl.library, operation };
+        let (from, to, stream) = (source.address(), target.address(), queue.raw.raw());
+        // SAFETY: all ranks come to this with as many elements, which both views have. The order that was noted above keeps
+        // their memory until the stream has done the work. With the lock held, no other call uses the communicator.
+        let put = unsafe {
+            match what {
+                Collective::AllReduce(op) => calls.all_reduce::<T>(from, to, target.len(), op, comm, stream),
+                Collective::Broadcast { root } => calls.broadcast::<T>(to, target.len(), root, comm, stream),
+                Collective::AllGather => calls.all_gather::<T>(from, to, source.len(), comm, stream),
+                Collective::ReduceScatter(op) => calls.reduce_scatter::<T>(from, to, target.len(), op, comm, stream),
             }
-            let calls = Calls { library: self.nccl.library, operation };
-            let (from, to, count, stream) = (source.address(), target.address(), source.len(), queue.raw.raw());
-            // SAFETY: all ranks come to this with as many elements, which both parts have. They are borrowed until the
-            // stream has done the work, which is waited for below, and no other communicator of this rank is in use.
-            unsafe {
-                match what {
-                    Collective::AllReduce(op) => calls.all_reduce::<T>(from, to, count, op, comm, stream),
-                    Collective::Broadcast { root } => calls.broadcast::<T>(to, count, root, comm, stream),
-                    Collective::AllGather => calls.all_gather::<T>(from, to, count, comm, stream),
-                }
-            }?;
-            // A communicator that does not block may put its work on the stream later.
-            until(|| self.is_idle(operation), watch)?;
-            entered.check(queue.mark(), text)?
         };
-        let mut asked = Instant::now();
-        until(
-            || {
-                let entered = self.context.enter(text)?;
-                let is_done = entered.check(mark.is_done(), text)?;
-                // The stream does not report errors on the way to another machine.
-                if !is_done && asked.elapsed() >= WATCH {
-                    asked = Instant::now();
-                    self.is_idle(operation)?;
-                }
-                Ok(is_done)
-            },
-            watch,
-        )?;
-        let entered = self.context.enter(text)?;
-        entered.check_wait(Waited::Device, Ok::<_, crate::base::error::Code>(()), text)
+        Ok(put?)
     }
 
-    /// Ends the communicator, and with it what waits for other ranks on the stream.
-    pub(in crate::devices) fn abort(&mut self) {
-        let Some(comm) = self.comm.take() else { return };
+    /// An error that NCCL has noticed since, as that of a connection to another machine, which no stream reports.
+    pub(in crate::devices) fn check(&self, operation: &'static str) -> Result<(), NcclError> {
+        // A call in progress returns its own error.
+        let Some(comm) = self.comm.try_lock() else { return Ok(()) };
+        let Some(comm) = *comm else { return Ok(()) };
+        let mut state = 0;
+        // SAFETY: the communicator is alive, and `state` a valid place.
+        let answer = unsafe { (self.nccl.processes.state)(comm, &mut state) };
+        self.nccl.library.check(operation, Some(comm), answer)?;
+        self.nccl.library.check(operation, Some(comm), state)
+    }
+
+    /// Ends the communicator, and with it what waits for other ranks on streams.
+    ///
+    /// A call of NCCL may be in progress that only the abort ends: the driver lets the call wait for room on a stream, or NCCL lets it wait
+    /// for a rank that hangs while it connects. After [`ABORT`] the communicator is aborted under the call.
+    pub(in crate::devices) fn abort(&self) {
+        let comm = match self.comm.try_lock_for(ABORT) {
+            Some(mut comm) => comm.take().filter(|_| !self.was_torn.load(Ordering::SeqCst)),
+            None => (!self.was_torn.swap(true, Ordering::SeqCst)).then_some(self.raw),
+        };
+        let Some(comm) = comm else { return };
         if let Some(_entered) = self.context.enter_to_release() {
-            // SAFETY: it is alive, and is not used any more. An error has no consequence but a leak.
+            // SAFETY: it is alive: only an abort and `leave` end it, once. No call begins any more. A call in progress ends first: the
+            // abort sets the flag for which kernels and connections of NCCL look, and frees the communicator when its streams are idle
+            // and its threads have ended, as PyTorch's watchdog relies on too. An error has no consequence but a leak.
             let _ = unsafe { (self.nccl.processes.abort)(comm) };
+        }
+    }
+
+    /// Leaves the other ranks, when all operations are done. Waits for ranks that have not left.
+    pub(in crate::devices) fn leave(&self) {
+        let Some(comm) = self.comm.lock().take() else { return };
+        if let Some(_entered) = self.context.enter_to_release() {
+            // SAFETY: the communicator is alive, and all its operations are done.
+            let answer = unsafe { (self.nccl.processes.finalize)(comm) };
+            if self.nccl.library.check("end a communicator", Some(comm), answer).is_ok() {
+                // SAFETY: made by `join`, destroyed once, in a living context.
+                unsafe { self.nccl.library.leave(comm) };
+            } else {
+                // SAFETY: as above. An error has no consequence but a leak.
+                let _ = unsafe { (self.nccl.processes.abort)(comm) };
+            }
         }
     }
 }
@@ -257,32 +264,6 @@ fn aborted(operation: &'static str) -> NcclError {
 
 impl Drop for Rank {
     fn drop(&mut self) {
-        let Some(comm) = self.comm.take() else { return };
-        let (nccl, context) = (self.nccl, self.context.clone());
-        outside_host_fn(move || {
-            let mut rank = Rank { nccl, context: context.clone(), comm: Some(comm) };
-            let Some(_entered) = context.enter_to_release() else {
-                rank.comm = None;
-                return;
-            };
-            let begin = Instant::now();
-            // SAFETY: the communicator is alive; each operation has waited for its end, so all are done.
-            let answer = unsafe { (nccl.processes.finalize)(comm) };
-            let ended = nccl.library.check("end a communicator", Some(comm), answer).is_ok()
-                && loop {
-                    match rank.is_idle("end a communicator") {
-                        Ok(true) => break true,
-                        Ok(false) if begin.elapsed() < END => std::thread::sleep(PAUSE),
-                        _ => break false,
-                    }
-                };
-            if ended {
-                rank.comm = None;
-                // SAFETY: made by `join`, destroyed once, in a living context.
-                unsafe { nccl.library.leave(comm) };
-            } else {
-                rank.abort();
-            }
-        });
+        self.abort();
     }
 }

@@ -198,10 +198,9 @@ pub(super) fn choose(wire: &mut Wire, device: impl FnOnce() -> Result<Device>) -
     };
     let call = Call { operation: Operation::Connect, element: 0, length: 0, argument: 0 };
     wire.agree(call)?;
-    let joined = nccl.join(&device.context(), answer.id, rank, size).and_then(|mut joined| {
-        let watched = joined.joined(&mut || Ok(wire.watch(call.operation)?));
-        watched.inspect_err(|_| joined.abort())?;
-        Ok(joined)
+    let joined = nccl.join(&device.context(), answer.id, rank, size, &mut || {
+        wire.heard(call.operation)?;
+        Ok(wire.watch(call.operation)?)
     });
     let joined = joined.map_err(|error| failed(wire, call.operation, error))?;
     // All of them, before any begins.

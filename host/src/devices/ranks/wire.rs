@@ -10,6 +10,7 @@ use bytemuck::{bytes_of, bytes_of_mut, cast_slice, cast_slice_mut};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream, ToSocketAddrs};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// How a rank's first words begin: a name, the version of what is said here, and the order of bytes.
@@ -43,9 +44,10 @@ pub(super) enum Operation {
     AllReduce,
     Broadcast,
     AllGather,
+    ReduceScatter,
 }
 
-const OPERATIONS: [(Operation, &str); 7] = [
+const OPERATIONS: [(Operation, &str); 8] = [
     (Operation::Join, "the meeting of all ranks"),
     (Operation::Offer, "the choice of a transport"),
     (Operation::Connect, "the meeting of all ranks by NCCL"),
@@ -53,6 +55,7 @@ const OPERATIONS: [(Operation, &str); 7] = [
     (Operation::AllReduce, "all_reduce"),
     (Operation::Broadcast, "broadcast"),
     (Operation::AllGather, "all_gather"),
+    (Operation::ReduceScatter, "reduce_scatter"),
 ];
 
 impl Operation {
@@ -72,7 +75,8 @@ pub(super) struct Call {
     pub(super) argument: u32,
 }
 
-type Words = [u64; 3];
+/// A call as it is sent.
+pub(super) type Words = [u64; 3];
 
 impl Call {
     pub(super) fn of<T: Element>(operation: Operation, length: usize, argument: u32) -> Call {
@@ -411,11 +415,32 @@ impl Wire {
 
     /// The bytes of rank 0 for all other ranks.
     pub(super) fn deliver(&mut self, operation: Operation, bytes: &mut [u8]) -> Result<(), RankError> {
+        let length = bytes.len();
+        self.deliver_each(operation, bytes, |_| 0..length)
+    }
+
+    /// The bytes of rank 0, of which each rank gets its part, at the front.
+    pub(super) fn deliver_parts(
+        &mut self,
+        operation: Operation,
+        bytes: &mut [u8],
+        length: usize,
+    ) -> Result<(), RankError> {
+        let own = if self.place.rank == 0 { bytes } else { &mut bytes[..length] };
+        self.deliver_each(operation, own, |rank| rank * length..(rank + 1) * length)
+    }
+
+    fn deliver_each(
+        &mut self,
+        operation: Operation,
+        bytes: &mut [u8],
+        part: impl Fn(usize) -> Range<usize>,
+    ) -> Result<(), RankError> {
         let timeout = self.place.timeout;
         if self.place.rank == 0 {
             let end = Instant::now() + timeout;
             let broken = self.links.iter().zip(1..).find_map(|(link, rank)| {
-                let sent = write(link, bytes_of(&0_u64), end).and_then(|()| write(link, bytes, end));
+                let sent = write(link, bytes_of(&0_u64), end).and_then(|()| write(link, &bytes[part(rank)], end));
                 sent.err().map(|broken| (broken, rank))
             });
             return match broken {
@@ -452,6 +477,61 @@ impl Wire {
         Err(self.end(error))
     }
 
+    /// Sends the calls of this rank to rank 0, the first of which is the one after `number`.
+    pub(super) fn tell_calls(&mut self, calls: &[Call], number: u64) -> Result<(), RankError> {
+        let (Some(link), Some(last)) = (self.links.first(), calls.last()) else { return Ok(()) };
+        if self.place.rank == 0 {
+            return Ok(());
+        }
+        let end = Instant::now() + 2 * self.place.timeout;
+        let words: Vec<Words> = calls.iter().zip(number + 1..).map(|(call, number)| call.words(number)).collect();
+        if write(link, cast_slice(&words), end).is_ok() {
+            return Ok(());
+        }
+        // Rank 0 may have said why before it went.
+        self.status(last.operation, Instant::now() + LAST_WORDS)?;
+        let error = self.error(Broken::Lost, 0, last.operation);
+        Err(self.end(error))
+    }
+
+    /// At rank 0: the next call of another rank, if it has come.
+    pub(super) fn come(&self, rank: usize) -> Option<Words> {
+        let (link, mut words) = (&self.links[rank - 1], Words::default());
+        let peeked = link.set_nonblocking(true).and_then(|()| link.peek(bytes_of_mut(&mut words)));
+        // Later reads block, with timeouts.
+        link.set_nonblocking(false).ok()?;
+        if peeked.ok()? < size_of::<Words>() {
+            return None;
+        }
+        read(link, bytes_of_mut(&mut words), Instant::now() + LAST_WORDS).ok()?;
+        Some(words)
+    }
+
+    /// At rank 0: compares the call of another rank with its own.
+    pub(super) fn compare(&mut self, rank: usize, theirs: Words, ours: Call, number: u64) -> Result<(), RankError> {
+        let ours = ours.words(number);
+        if theirs == ours {
+            return Ok(());
+        }
+        Err(self.end(RankError::Disagreement { rank, theirs: described(theirs), ours: described(ours) }))
+    }
+
+    /// At other ranks: whether rank 0 lets them go on. The error of rank 0, if it has ended the group.
+    pub(super) fn heard(&mut self, operation: Operation) -> Result<bool, RankError> {
+        // At rank 0, bytes are calls of another rank.
+        let link = self.links.first().filter(|_| self.place.rank > 0);
+        match link.map(peek) {
+            Some(Peeked::Bytes) => self.status(operation, Instant::now() + LAST_WORDS).map(|()| true),
+            _ => Ok(false),
+        }
+    }
+
+    /// [`watch`](Self::watch) counts from here.
+    pub(super) fn begin_watch(&mut self, now: Instant) {
+        self.begun = now;
+        self.gone = None;
+    }
+
     /// Comes to a call together with all other ranks, without any bytes.
     pub(super) fn agree(&mut self, call: Call) -> Result<(), RankError> {
         self.begin()?;
@@ -463,8 +543,8 @@ impl Wire {
         self.deliver(call.operation, &mut [])
     }
 
-    /// Called while an operation of all ranks runs elsewhere: returns an error if a rank is lost, or the operation
-    /// takes too long.
+    /// Called while an operation of all ranks runs elsewhere, after [`heard`](Self::heard): returns an error if a rank is lost, or the
+    /// operation takes too long.
     ///
     /// A rank that has done its part may end before this rank has, so the end of a connection is tolerated a little
     /// longer.
@@ -473,13 +553,11 @@ impl Wire {
             return Err(error.clone());
         }
         for index in 0..self.links.len() {
-            match (peek(&self.links[index]), self.place.rank) {
-                // At rank 0, bytes are the next operation of a rank that is ahead. At other ranks, bytes are the
-                // group's error.
-                (Peeked::Nothing, _) | (Peeked::Bytes, 0) => {}
-                (Peeked::Bytes, _) => self.status(operation, Instant::now() + LAST_WORDS)?,
-                (Peeked::End, rank) => {
-                    let lost = if rank == 0 { index + 1 } else { 0 };
+            match peek(&self.links[index]) {
+                // At rank 0, bytes are the next operation of a rank that is ahead. At other ranks `heard` reads them.
+                Peeked::Nothing | Peeked::Bytes => {}
+                Peeked::End => {
+                    let lost = if self.place.rank == 0 { index + 1 } else { 0 };
                     self.gone.get_or_insert((lost, Instant::now()));
                 }
             }
@@ -497,7 +575,7 @@ impl Wire {
     pub(super) fn fail(&mut self, operation: Operation, cause: &dyn std::error::Error) -> RankError {
         let begin = Instant::now();
         loop {
-            if let Err(error) = self.watch(operation) {
+            if let Err(error) = self.heard(operation).and_then(|_| self.watch(operation)) {
                 return error;
             }
             if let Some((rank, _)) = self.gone {

@@ -90,7 +90,7 @@ pub(super) fn ranks(world: &World) -> Result<()> {
             timeout: Duration::from_secs(30),
             transport: Choice::Tcp,
         };
-        let mut group = ProcessGroup::join_on(&place, &world.device)?;
+        let group = ProcessGroup::join_on(&place, &world.device)?;
         let mut buffer = world.device.buffer_from(&[rank as f32 + 1.0; 8])?;
         group.all_reduce(&mut buffer, ReduceOp::Sum)?;
         let mut whole = world.device.zeros::<f32>(16)?;

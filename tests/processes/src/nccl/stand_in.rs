@@ -2,7 +2,8 @@
 //! operations behind it do, by TCP. Compiled by itself, as a library that programs load.
 //!
 //! Like NCCL, it does its work in a stream's order, answers before that is done, and waits for a rank that is gone until it is aborted.
-//! `STAND_IN_NCCL` makes a rank fail: `join:RANK` when ranks are joined, `operation:RANK` while one runs, which `hang:RANK` does not end.
+//! `STAND_IN_NCCL` makes a rank `slow:RANK` when ranks are joined, or fail: `join:RANK` when ranks are joined, `put:RANK` when an operation is put on a stream, `operation:RANK`
+//! while one runs, which `hang:RANK` does not end.
 
 #![allow(non_snake_case, clippy::missing_safety_doc)]
 
@@ -18,7 +19,6 @@ const SUCCESS: c_int = 0;
 const INVALID_ARGUMENT: c_int = 4;
 const INVALID_USAGE: c_int = 5;
 const REMOTE_ERROR: c_int = 6;
-const IN_PROGRESS: c_int = 7;
 
 type HostFunction = unsafe extern "C" fn(*mut c_void);
 type LaunchHostFunc = unsafe extern "C" fn(*mut c_void, HostFunction, *mut c_void) -> c_int;
@@ -51,6 +51,7 @@ struct Head {
 const ALL_REDUCE: u64 = 1;
 const BROADCAST: u64 = 2;
 const ALL_GATHER: u64 = 3;
+const REDUCE_SCATTER: u64 = 4;
 
 impl Head {
     fn new(kind: u64, element: c_int, argument: c_int, bytes: usize) -> Head {
@@ -105,12 +106,14 @@ fn hub(listener: TcpListener) -> std::io::Result<()> {
         assert!(heads.iter().all(|head| *head == heads[0]), "ranks are at different operations");
         let head = heads[0];
         let result = match head.kind {
-            ALL_REDUCE => reduce(&parts, head.element, head.argument),
+            ALL_REDUCE | REDUCE_SCATTER => reduce(&parts, head.element, head.argument),
             BROADCAST => parts[head.argument as usize].clone(),
             _ => parts.concat(),
         };
-        for link in &mut links {
-            link.write_all(&result)?;
+        for (link, rank) in links.iter_mut().zip(0..) {
+            let part = result.len() / parts.len();
+            let all = if head.kind == REDUCE_SCATTER { rank * part..(rank + 1) * part } else { 0..result.len() };
+            link.write_all(&result[all])?;
         }
     }
 }
@@ -216,33 +219,34 @@ unsafe extern "C" fn ncclCommInitRankConfig(
     if config.magic != 0xcafe_beef || config.version != 21_400 || config.size != 24 || id.0[127] != 7 {
         return INVALID_ARGUMENT;
     }
-    // Refuses blocking communicators, which would not notice that a rank is lost.
-    if config.blocking != 0 || size < 1 || rank >= size {
+    // Refuses communicators that do not block, which start a thread for each operation.
+    if config.blocking != 1 || size < 1 || rank >= size {
         return INVALID_USAGE;
     }
     let own = Arc::new(Comm {
         rank: rank as usize,
         size: size as usize,
-        state: AtomicI32::new(IN_PROGRESS),
+        state: AtomicI32::new(SUCCESS),
         aborted: AtomicBool::new(false),
         link: Mutex::new(None),
     });
     unsafe { *comm = Arc::into_raw(own.clone()) };
     let port = u16::from_le_bytes([id.0[0], id.0[1]]);
-    thread::spawn(move || {
-        if fails("join", own.rank) {
-            own.state.store(REMOTE_ERROR, SeqCst);
-            return;
-        }
-        let Ok(mut link) = TcpStream::connect(("127.0.0.1", port)) else {
-            return own.state.store(REMOTE_ERROR, SeqCst);
-        };
-        let hello = [rank as u64, size as u64].map(u64::to_le_bytes).concat();
-        let joined = link.write_all(&hello).is_ok() && receive(&own, &mut link, &mut [0]);
-        *own.link.lock().expect("no thread panics") = Some(link);
-        own.state.store(if joined { SUCCESS } else { REMOTE_ERROR }, SeqCst);
-    });
-    IN_PROGRESS
+    if fails("join", own.rank) {
+        return REMOTE_ERROR;
+    }
+    let Ok(mut link) = TcpStream::connect(("127.0.0.1", port)) else {
+        return REMOTE_ERROR;
+    };
+    let hello = [rank as u64, size as u64].map(u64::to_le_bytes).concat();
+    if link.write_all(&hello).is_err() || !receive(&own, &mut link, &mut [0]) {
+        return REMOTE_ERROR;
+    }
+    *own.link.lock().expect("no thread panics") = Some(link);
+    if fails("slow", own.rank) {
+        thread::sleep(Duration::from_millis(200));
+    }
+    SUCCESS
 }
 
 /// Waits for bytes, until the communicator is aborted.
@@ -271,7 +275,6 @@ struct Job {
     source: usize,
     target: usize,
     result: usize,
-    stream: usize,
 }
 
 /// In the stream's order.
@@ -298,29 +301,18 @@ unsafe extern "C" fn work(job: *mut c_void) {
     }
 }
 
+/// Puts an operation on a stream, as a communicator that blocks does.
 fn begin(comm: *const Comm, head: Head, source: u64, target: u64, result: usize, stream: *mut c_void) -> c_int {
     let own = unsafe {
         Arc::increment_strong_count(comm);
         Arc::from_raw(comm)
     };
-    let job = Job {
-        comm: own.clone(),
-        head,
-        source: source as usize,
-        target: target as usize,
-        result,
-        stream: stream as usize,
-    };
-    // As NCCL does when it first has to connect two devices.
-    own.state.store(IN_PROGRESS, SeqCst);
-    thread::spawn(move || {
-        thread::sleep(Duration::from_millis(1));
-        let (own, stream) = (job.comm.clone(), job.stream as *mut c_void);
-        let launch = LAUNCH.get().expect("the program is Rumba's");
-        let launched = unsafe { launch(stream, work, Box::into_raw(Box::new(job)).cast()) };
-        let _ = own.state.compare_exchange(IN_PROGRESS, if launched == 0 { SUCCESS } else { 1 }, SeqCst, SeqCst);
-    });
-    IN_PROGRESS
+    if fails("put", own.rank) {
+        return REMOTE_ERROR;
+    }
+    let job = Job { comm: own, head, source: source as usize, target: target as usize, result };
+    let launch = LAUNCH.get().expect("the program is Rumba's");
+    unsafe { launch(stream, work, Box::into_raw(Box::new(job)).cast()) }
 }
 
 fn size_of_element(element: c_int) -> usize {
@@ -371,6 +363,21 @@ unsafe extern "C" fn ncclAllGather(
 }
 
 #[unsafe(no_mangle)]
+unsafe extern "C" fn ncclReduceScatter(
+    source: u64,
+    target: u64,
+    count: usize,
+    element: c_int,
+    op: c_int,
+    comm: *const Comm,
+    stream: *mut c_void,
+) -> c_int {
+    let bytes = count * size_of_element(element);
+    let size = unsafe { (*comm).size };
+    begin(comm, Head::new(REDUCE_SCATTER, element, op, bytes * size), source, target, bytes, stream)
+}
+
+#[unsafe(no_mangle)]
 unsafe extern "C" fn ncclCommGetAsyncError(comm: *const Comm, state: *mut c_int) -> c_int {
     unsafe { *state = (*comm).state.load(SeqCst) };
     SUCCESS
@@ -405,4 +412,4 @@ macro_rules! unserved {
     )*};
 }
 
-unserved!(ncclCommInitAll ncclGroupStart ncclGroupEnd ncclReduceScatter ncclSend ncclRecv);
+unserved!(ncclCommInitAll ncclGroupStart ncclGroupEnd ncclSend ncclRecv);
