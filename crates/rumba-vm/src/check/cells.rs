@@ -294,17 +294,17 @@ impl Cells {
     /// Compares an access to one cell with earlier accesses, and remembers it. `address` is in the cell.
     #[inline(always)]
     pub(crate) fn put(&mut self, address: u64, mine: &Record, view: &View<'_>, found: &mut Vec<Conflict>) {
-        let Some((place, private)) = self.cell(address) else {
-            return;
-        };
-        // SAFETY: `self`, which is borrowed mutably, owns the cells, and any bytes are a valid cell.
-        let cell = unsafe { &mut *place };
         let list = usize::from(mine.is_read());
         if list == WRITES
             && let Some(patterns) = self.reads.before_write(address)
         {
             self.put_noted(patterns, found);
         }
+        let Some((place, private)) = self.cell(address) else {
+            return;
+        };
+        // SAFETY: `self`, which is borrowed mutably, owns the cells, and any bytes are a valid cell.
+        let cell = unsafe { &mut *place };
         let is_new = cell.generation != self.generation;
         if is_new {
             cell.generation = self.generation;

@@ -186,7 +186,7 @@ impl Function<'_> {
         }
     }
 
-    /// Whether an access needs no further check, which the interpreter finds as well, or is one to monitored memory: then it is reported.
+    /// Whether an access is to known memory, or to monitored memory, which is then reported.
     fn or_report(&mut self, access: &Access, address: Place, known: Value) -> Value {
         let (test, report, on) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
         let good = self.variable(Variable::one("%is_good".to_owned(), Element::I1));
@@ -235,7 +235,7 @@ impl Function<'_> {
             Some((bases, stride)) => {
                 let bases = self.hosts(access, bases);
                 let each = GROUPS / bases.len();
-                let step = if bases.len() == 1 && stride == 0 { 0 } else { stride * GROUP as u64 };
+                let step = stride * GROUP as u64;
                 let hosts = (0..GROUPS).map(|group| {
                     let offset = (group % each) as u64 * step;
                     self.w.add_with(&bases[group / each], offset)
