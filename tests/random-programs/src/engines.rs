@@ -12,10 +12,6 @@ use crate::compiler::{AtOnce, library};
 /// Warp instructions that a launch may execute.
 const LIMIT: u64 = 3_000_000;
 
-/// The ways of which native code is compared as well.
-const INTERPRETER: &str = "the interpreter";
-const CHECKED: &str = "the interpreter with checks";
-
 /// A way to run cases.
 #[derive(Debug, Clone)]
 pub struct Way {
@@ -46,10 +42,10 @@ impl Engines {
         let checks = [Check::Mem, Check::Init, Check::Race, Check::Sync].into_iter().collect();
         let checked = Config { checks, lockstep: true, ..plain.clone() };
         Self(vec![
-            way(INTERPRETER, plain.clone()),
+            way("the interpreter", plain.clone()),
             way("the interpreter in lockstep", Config { lockstep: true, ..plain.clone() }),
             way("the interpreter without vector instructions", Config { vector_instructions: false, ..plain }),
-            Way { finds: true, ..way(CHECKED, checked) },
+            Way { finds: true, ..way("the interpreter with checks", checked) },
         ])
         .limited(LIMIT)
     }
@@ -68,12 +64,10 @@ impl Engines {
     fn with(compiler: AtOnce) -> Self {
         let compiler = Arc::new(compiler);
         let mut all = Self::interpreters();
-        let compiled = all.0.iter().filter_map(|way| {
-            let name = match way.name {
-                INTERPRETER => "native code",
-                CHECKED => "native code with checks",
-                _ => return None,
-            };
+        let checked = all.0.iter().find(|way| way.finds);
+        let both = [("native code", all.0.first()), ("native code with checks", checked)];
+        let compiled = both.into_iter().filter_map(|(name, way)| {
+            let way = way?;
             let config = Config { engine: Engine::compiled(compiler.clone()), ..way.config.clone() };
             Some(Way { name, config, compiler: Some(compiler.clone()), ..*way })
         });

@@ -73,8 +73,6 @@ pub(crate) struct Cells {
     reads: Reads,
     /// Where the device's memory begins, which is another address in each process.
     origin: u64,
-    /// What reads know that are noted before they become records: nothing beyond their block.
-    nothing: VectorClock,
 }
 
 /// The narrowest scope around one block that includes the other block, with clusters of this many blocks.
@@ -115,7 +113,6 @@ impl Cells {
             keeps: false,
             reads: Reads::new(),
             origin: arena.functions.start,
-            nothing: VectorClock::default(),
         })
     }
 
@@ -185,12 +182,12 @@ impl Cells {
     #[cold]
     #[inline(never)]
     fn put_noted(&mut self, patterns: Vec<Pattern>, found: &mut Vec<Conflict>) {
-        let nothing = std::mem::take(&mut self.nothing);
+        // No earlier write of the region is unordered, so that nothing else needs to be known.
+        let nothing = VectorClock::default();
         for reads in patterns.iter().flat_map(Pattern::reads) {
             let view = View { block: reads.block, warp: 0, plain: true, known: &nothing, proxy: None };
             self.put_groups(&reads, &view, found);
         }
-        self.nothing = nothing;
     }
 
     /// Accesses by all lanes of a warp: lanes with a stride write to places of their own.

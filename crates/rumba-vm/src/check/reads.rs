@@ -1,9 +1,10 @@
 //! Reads that no write can race with yet, as patterns: a warp that reads in a loop is one entry.
 //!
-//! A region is a part of an allocation, or the shared memory of a block. It is clean as long as no thread has written to it since the launch began, or, in the shared memory of
-//! one block, since all threads of the block have met at a barrier. A read of a clean region is ordered after all earlier
-//! writes, so that the read matters only for writes that follow. Before the first of them the region's reads become
-//! records of cells ([`crate::check::cells`]), and the region is clean no more. A barrier of the whole block drops them.
+//! A region is a part of an allocation, or the shared memory of a block. A region is clean as long as no thread has written
+//! to it since the launch began, or, in the shared memory of one block, since all threads of the block have met at a
+//! barrier. A read of a clean region is ordered after all earlier writes, so that the read matters only for later writes.
+//! Before the first of them the region's reads become records of cells ([`crate::check::cells`]), and the region is clean
+//! no more. A barrier of the whole block drops them.
 
 use rustc_hash::FxHashMap;
 

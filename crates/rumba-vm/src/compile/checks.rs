@@ -5,9 +5,10 @@
 use crate::base::ir::{Element, Form, Value};
 use crate::base::lanes::FULL;
 use crate::base::report::AccessKind;
+use crate::compile::bounds::Extent;
 use crate::compile::function::Function;
 use crate::compile::kernel::Place;
-use crate::compile::memory::{Access, Extent, Memory};
+use crate::compile::memory::{Access, Memory};
 use crate::compile::registers::Written;
 use crate::exec::memory::Space;
 use crate::load::instrument::Probe;

@@ -8,12 +8,13 @@
 //! warps come to native code and leave it is told in [`crate::exec::native`].
 //!
 //! Three analyses say what the text may leave out: `shape`, what is the same in all lanes; `bits`, which bits may be set; `nan`,
-//! whose NaNs are seen. Accesses and their bounds are written in `memory`, what is left in the register file in `layout`.
+//! whose NaNs are seen. Accesses are written in `memory`, the comparison with their bounds in `bounds`, what is left in the register file in `layout`.
 //!
 //! How an instruction is written stands beside its handler, in the kind of its operations; no instruction is named here.
 
 mod atomic;
 mod bits;
+mod bounds;
 mod checks;
 pub(crate) mod function;
 mod kernel;

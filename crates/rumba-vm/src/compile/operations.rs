@@ -35,8 +35,7 @@ impl Function<'_> {
     /// Lets the interpreter's handler execute an operation. The position that it names next.
     fn execute(&mut self, index: usize, helper: &str) -> String {
         let end = self.kernel.blocks[self.block].ops.end;
-        let carriers =
-            (index + 1..end).take_while(|next| matches!(self.kernel.facts(*next).kind, OpKind::Carrier { .. }));
+        let carriers = (index + 1..end).take_while(|next| self.kernel.is_carrier(*next));
         let all: Vec<usize> = std::iter::once(index).chain(carriers).collect();
         let mut operands: Vec<_> = all.iter().flat_map(|index| self.kernel.operands(*index)).collect();
         operands.retain(|operand| !operand.is_written);
@@ -85,7 +84,7 @@ impl Function<'_> {
     /// The operation behind another one and its carriers.
     fn following(&self, index: usize) -> usize {
         let end = self.kernel.blocks[self.block].ops.end;
-        (index + 1..end).find(|next| !matches!(self.kernel.facts(*next).kind, OpKind::Carrier { .. })).unwrap_or(end)
+        (index + 1..end).find(|next| !self.kernel.is_carrier(*next)).unwrap_or(end)
     }
 
     /// Calls the handler of an operation, and goes on if that does.

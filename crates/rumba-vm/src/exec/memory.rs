@@ -10,7 +10,7 @@ use crate::base::lanes::{FULL, GROUP, GROUPS, LANES, MAX_CLUSTER, SHARED_START, 
 use crate::base::report::{Access, AccessKind};
 use crate::check::order::Order;
 use crate::exec::processor::{Processor, Raw};
-use crate::machine::bounds::{Bounds, BoundsCheck, CACHES};
+use crate::machine::bounds::{self, Bounds, BoundsCheck};
 use crate::machine::cluster::{Cluster, RANK_SHIFT};
 use crate::machine::fault::{FaultKind, RawFault};
 use crate::machine::op::Pc;
@@ -20,14 +20,13 @@ use crate::mem::allocations::AllocationKind;
 /// The worker's [`Bounds`] for an operation.
 #[inline(always)]
 fn cache_of(warp: &Warp, pc: Pc, kind: AccessKind) -> *mut Bounds {
-    let half = if let AccessKind::Read = kind { 0 } else { CACHES };
-    warp.caches.wrapping_add(pc.source as usize % CACHES + half)
+    warp.caches.wrapping_add(bounds::index_of(pc.source, kind, false))
 }
 
 /// The same for monitored memory: accesses within these bounds are valid, but must be reported to the monitor.
 #[inline(always)]
 fn monitored_cache_of(warp: &Warp, pc: Pc, kind: AccessKind) -> *mut Bounds {
-    cache_of(warp, pc, kind).wrapping_add(2 * CACHES)
+    warp.caches.wrapping_add(bounds::index_of(pc.source, kind, true))
 }
 
 /// A state space as an access names it.

@@ -241,7 +241,7 @@ pub(crate) fn load(device: &Arc<Resources>, sources: &[Source<'_>]) -> Result<Mo
             Err(Refusal::Unsupported(found)) => Err(unit.error(found)),
         };
         all_run &= program.is_ok();
-        kernel.program.set(program).expect("nobody else has the module yet");
+        kernel.program.set(program).expect("the module is not shared yet");
     }
     for (id, function) in unit.symbols().functions.iter().enumerate() {
         let is_checked = function.ast.kind == FunctionKind::Entry || reached.contains(&id);
@@ -412,9 +412,9 @@ mod tests {
         assert_eq!(built(&second), [true, false]);
         assert_eq!(function.attributes(), first.function("a").expect("it is there").attributes());
         assert_eq!(function.program.ops.len(), first.function("a").expect("it is there").program.ops.len());
-        assert!(second.inner.unit.lock().expect("nobody panics").is_some());
+        assert!(second.inner.unit.lock().expect("no thread panicked").is_some());
         assert_eq!(second.functions().count(), 2);
-        assert!(second.inner.unit.lock().expect("nobody panics").is_none(), "the sources are not needed any more");
+        assert!(second.inner.unit.lock().expect("no thread panicked").is_none(), "all programs are built");
     }
 
     #[test]

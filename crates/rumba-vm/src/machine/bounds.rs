@@ -1,5 +1,7 @@
 //! Bounds of the memory that operations accessed last, cached by each worker, and the comparison of addresses with them.
 
+use crate::base::report::AccessKind;
+
 /// A range of memory in which an operation's accesses need no further check.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
@@ -50,3 +52,12 @@ pub(crate) const CACHES: usize = 4096;
 
 /// A worker's tables: for reads and for writes, each of memory that needs no further check and of memory whose accesses the monitor is told of.
 pub(crate) const TABLES: usize = 4;
+
+/// The index of an operation's bounds among all tables, given the number of its instruction. `is_monitored` says that the
+/// monitor is told of the accesses.
+#[inline(always)]
+pub(crate) fn index_of(source: u32, kind: AccessKind, is_monitored: bool) -> usize {
+    let writes = !matches!(kind, AccessKind::Read);
+    let table = usize::from(writes) + 2 * usize::from(is_monitored);
+    table * CACHES + source as usize % CACHES
+}

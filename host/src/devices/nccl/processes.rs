@@ -116,7 +116,7 @@ impl Nccl {
         let (sender, joined) = channel();
         let of_thread = context.clone();
         let join = move || {
-            // A rank that nobody waits for any more leaves.
+            // If the caller has given up, the rank leaves.
             let _ = sender.send(self.join_blocking(of_thread, id, rank, size));
         };
         let started = thread::Builder::new().name("rumba-join".to_owned()).spawn(join);

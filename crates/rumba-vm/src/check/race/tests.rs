@@ -147,7 +147,7 @@ fn races_of_whole_warps_are_found() {
         let mut all = 0;
         for seed in 0..200 {
             let (real, found) = compare(seed, true, memory);
-            assert!(found > 0 || real == 0, "seed {seed}, {memory:?}: {found} of {real}");
+            assert!(found >= real, "seed {seed}, {memory:?}: {found} of {real}");
             all += real;
         }
         assert!(all > 100, "{memory:?}");

@@ -260,6 +260,8 @@ unsafe fn undefine_lanes(warp: &Warp, pc: Pc, without: u32) {
         let Some(host) = warp.host_address(space, addresses[lane], lane, bytes) else {
             continue;
         };
+        // Memory with an undefined byte is monitored in any case.
+        let was_written = !map.any(host, bytes);
         let kernel = &context.program.name;
         let place = || warp.location(pc.source);
         match origin {
@@ -275,7 +277,9 @@ unsafe fn undefine_lanes(warp: &Warp, pc: Pc, without: u32) {
                 });
             }
         }
-        warp.monitor_again(host);
+        if was_written {
+            warp.monitor_again(host);
+        }
     }
     if let Some(origin) = origin.filter(|_| observable != 0) {
         let store = warp.actor(pc.source, observable, "store of it to global memory");

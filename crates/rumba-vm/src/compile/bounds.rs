@@ -1,0 +1,188 @@
+//! The comparison of accesses with bounds: of the memory that an operation has accessed before, of the block's shared
+//! memory, and of the threads' stacks.
+
+use std::mem::offset_of;
+
+use crate::base::ir::{Element, Value};
+use crate::base::lanes::{SHARED_START, STACK_START};
+use crate::compile::function::Function;
+use crate::compile::kernel::Place;
+use crate::compile::memory::{Access, Memory};
+use crate::compile::shape::{Copy, Shape};
+use crate::machine::block::BlockState;
+use crate::machine::bounds::{self, Bounds};
+use crate::machine::warp::Warp;
+
+/// The bytes that accesses touch, counted from an address.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Extent {
+    pub(super) low: i64,
+    pub(super) end: i64,
+    /// The alignment: the address plus the first number must be a multiple of the second, a power of two.
+    pub(super) aligned: i64,
+    pub(super) align: u64,
+}
+
+impl Extent {
+    /// The extent of `bytes` bytes, a power of two, at an offset from an address, which need be aligned.
+    pub(super) fn aligned(offset: u64, bytes: u64) -> Self {
+        Self { aligned: offset.cast_signed(), align: bytes, ..Self::unaligned(offset, bytes) }
+    }
+
+    /// The same extent, whatever its alignment.
+    pub(super) fn unaligned(offset: u64, bytes: u64) -> Self {
+        let low = offset.cast_signed();
+        Self { low, end: low.wrapping_add(bytes.cast_signed()), aligned: 0, align: 1 }
+    }
+}
+
+impl Function<'_> {
+    /// Whether an access needs no further check.
+    pub(super) fn is_known(&mut self, access: &Access, address: Place) -> Value {
+        let extent = Extent::aligned(self.kernel.op(access.index).imm, access.bytes);
+        match access.memory {
+            Memory::Flat => self.is_in_cache(access, address, extent, false),
+            Memory::Shared => self.is_in_shared(address, extent),
+            Memory::Local => self.is_in_stack(address, extent),
+        }
+    }
+
+    /// The end of the shared memory that needs no further check. A store of an undefined value may change it.
+    fn shared_known(&mut self) -> Value {
+        let block = self.field("block", offset_of!(Warp, block), Element::I64);
+        let load = |function: &mut Self| {
+            let place = function.pointer(&block);
+            function.load_field(&place, offset_of!(BlockState, shared_known))
+        };
+        if self.kernel.program.undefines {
+            return load(self);
+        }
+        let name = "%field.shared_known";
+        if self.known.insert(name.to_owned()) {
+            self.in_prologue(|function| {
+                let value = load(function);
+                function.w.line(format_args!("{name} = add {value}, 0"));
+            });
+        }
+        Value::named(name.to_owned(), Element::I64, false)
+    }
+
+    /// Whether the active lanes access shared memory of the block.
+    pub(super) fn is_in_shared(&mut self, place: Place, extent: Extent) -> Value {
+        let end = self.shared_known();
+        self.is_in_window(place, extent, SHARED_START, &end)
+    }
+
+    /// Whether the active lanes access a part of a window, from `start` to `end`.
+    pub(super) fn is_in_window(&mut self, place: Place, extent: Extent, start: u64, end: &Value) -> Value {
+        let size = self.w.sub_with(end, start);
+        let start = Value::integer(Element::I64, start);
+        self.is_inside(place, extent, (&start, &size))
+    }
+
+    /// Whether the active lanes access their stacks.
+    fn is_in_stack(&mut self, place: Place, extent: Extent) -> Value {
+        let end = self.field("stack_known", offset_of!(Warp, stack_known), Element::I64);
+        self.is_in_window(place, extent, STACK_START, &end)
+    }
+
+    /// Whether the active lanes access memory that the operation has accessed before.
+    pub(super) fn is_in_cache(&mut self, access: &Access, place: Place, extent: Extent, is_monitored: bool) -> Value {
+        let number = bounds::index_of(self.kernel.op(access.index).source, access.kind, is_monitored);
+        let cache = self.offset("%caches", number * size_of::<Bounds>());
+        let start = self.load_field(&cache, offset_of!(Bounds, start));
+        let size = self.load_field(&cache, offset_of!(Bounds, bytes));
+        self.is_inside(place, extent, (&start, &size))
+    }
+
+    /// Whether what the active lanes access around their addresses is aligned and in bounds.
+    pub(super) fn is_inside(&mut self, place: Place, extent: Extent, (start, size): (&Value, &Value)) -> Value {
+        let shape = self.kernel.shape(place, &self.shapes);
+        let groups = if shape == Shape::Uniform { 1 } else { self.kernel.groups() };
+        let Extent { low, end, align, .. } = extent;
+        let one = end.wrapping_sub(low).cast_unsigned();
+        let way = shape.way(self.kernel.group);
+        let way = way.filter(|way| way % align.cast_signed() == 0);
+        let (each, whole) = match (way, self.copy) {
+            (Some(way), copy) if copy == Copy::Full || shape == Shape::Uniform => {
+                let first = low.wrapping_add(way.min(0)).cast_unsigned();
+                let each = (0..groups).map(|group| {
+                    let base = self.base(place, Element::I64, group);
+                    self.w.add_with(&base, first)
+                });
+                (each.collect(), one + way.unsigned_abs())
+            }
+            (Some(_), _) if groups == 1 => {
+                // Of the first and of the last active lane.
+                let stride = shape.stride().unwrap_or(0).cast_unsigned();
+                let base = self.base(place, Element::I64, 0);
+                let base = self.w.add_with(&base, low.cast_unsigned());
+                let active = self.mask_of_active();
+                let first = self.w.intrinsic_with("cttz", &[&active], "i1 false");
+                let behind = self.w.intrinsic_with("ctlz", &[&active], "i1 false");
+                let last = self.w.xor_with(&behind, 31);
+                let ends = [first, last].map(|lane| {
+                    let lane = self.w.convert("zext", &lane, Element::I64);
+                    let way = self.w.mul_with(&lane, stride);
+                    self.w.add(&base, &way)
+                });
+                (ends.to_vec(), one)
+            }
+            _ => {
+                let lanes = self.lanes(place, Element::I64);
+                let address = self.w.add_with(&lanes, low.cast_unsigned());
+                let aligned = self.w.add_with(&lanes, extent.aligned.cast_unsigned());
+                return self.are_inside((&address, one), (&aligned, align), (start, size));
+            }
+        };
+        let mut good = self.w.compare_with("icmp uge", size, whole);
+        let room = self.w.sub_with(size, whole);
+        for address in &each {
+            let distance = self.w.sub(address, start);
+            let inside = self.w.compare("icmp ule", &distance, &room);
+            good = self.w.and(&good, &inside);
+        }
+        if align > 1 {
+            // The strides are multiples, too.
+            let bases: Vec<_> = (0..groups).map(|group| self.base(place, Element::I64, group)).collect();
+            let mut odd = Value::integer(Element::I64, 0);
+            for base in &bases {
+                let address = self.w.add_with(base, extent.aligned.cast_unsigned());
+                odd = self.w.or(&address, &odd);
+            }
+            let odd = self.w.and_with(&odd, align - 1);
+            let aligned = self.w.compare_with("icmp eq", &odd, 0);
+            good = self.w.and(&good, &aligned);
+        }
+        good
+    }
+
+    /// Whether accesses at an address for each lane are aligned and in bounds.
+    fn are_inside(
+        &mut self,
+        (address, bytes): (&Value, u64),
+        (aligned, align): (&Value, u64),
+        (start, size): (&Value, &Value),
+    ) -> Value {
+        let good = self.w.compare_with("icmp uge", size, bytes);
+        let room = self.w.sub_with(size, bytes);
+        let distance = self.w.sub(address, start);
+        let outside = self.w.compare("icmp ugt", &distance, &room);
+        let mut wrong = self.mask(&outside);
+        if align > 1 {
+            let low = self.w.and_with(aligned, align - 1);
+            let odd = self.w.compare_with("icmp ne", &low, 0);
+            let odd = self.mask(&odd);
+            wrong = self.w.or(&wrong, &odd);
+        }
+        let active = self.mask_of_active();
+        let wrong = self.w.and(&wrong, &active);
+        let inside = self.w.compare_with("icmp eq", &wrong, 0);
+        self.w.and(&good, &inside)
+    }
+
+    fn load_field(&mut self, place: &str, offset: usize) -> Value {
+        let place = self.offset(place, offset);
+        self.w.value(Element::I64, false, format_args!("load i64, ptr {place}"))
+    }
+}
