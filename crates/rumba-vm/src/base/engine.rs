@@ -12,6 +12,9 @@ use std::sync::Arc;
 /// The name of the function that a [`Unit`] defines.
 pub const ENTRY_POINT: &str = "rumba_warp";
 
+/// Bytes of a line of a processor's cache.
+pub(crate) const LINE: usize = 64;
+
 /// One function to compile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unit {

@@ -20,7 +20,7 @@ use crate::compile::shape::{Copy, Masked, Shape, Shapes, States};
 use crate::compile::variables::Variable;
 use crate::exec::native::{Helpers, REFUSED};
 use crate::machine::op::{Op, OpKind};
-use crate::machine::program::{Flow, Layout, NO_ENTRY, Program};
+use crate::machine::program::{Flow, Layout, NO_ENTRY, NativeFacts, Program};
 use crate::machine::warp::Warp;
 
 /// Operations of a kernel beyond which there is no copy for warps that have parted: the interpreter runs those.
@@ -51,12 +51,10 @@ const WAYS: [(Masked, bool, usize); 6] = [
 pub(super) const GO_ON: &str = "go_on";
 const ARRIVE: &str = "arrive";
 
-/// A kernel as text, and where warps may come in.
+/// A kernel as text.
 pub(crate) struct Text {
     pub(crate) unit: Unit,
-    /// For each operation of the kernel, the number of its entry or [`NO_ENTRY`].
-    pub(crate) entry_at: Box<[u32]>,
-    pub(crate) layouts: Box<[Layout]>,
+    pub(crate) facts: NativeFacts,
 }
 
 /// Lanes that are neighbours in the first dimension of blocks of this shape: a power of two that divides the warp.
@@ -112,6 +110,7 @@ fn write_copies(kernel: &Kernel<'_>, masked: Masked, stores_early: bool, most: u
         barriers: BTreeSet::new(),
         ends: BTreeMap::new(),
         layouts: BTreeMap::new(),
+        sites: Vec::new(),
         known: HashSet::new(),
         shapes: Shapes::new(),
         bits: Bits::new(),
@@ -138,11 +137,13 @@ fn write_copies(kernel: &Kernel<'_>, masked: Masked, stores_early: bool, most: u
     }
     let mut layouts: Vec<_> = std::mem::take(&mut function.layouts).into_iter().collect();
     layouts.sort_by_key(|(_, number)| *number);
-    Some(Text {
-        layouts: layouts.into_iter().map(|(layout, _)| layout).collect(),
-        unit: Unit { kernel: program.name.clone(), text: function.finish() },
+    let facts = NativeFacts {
         entry_at,
-    })
+        layouts: layouts.into_iter().map(|(layout, _)| layout).collect(),
+        sites: function.sites.iter().map(|(_, bytes)| *bytes).collect(),
+        waits: kernel.waits(),
+    };
+    Some(Text { unit: Unit { kernel: program.name.clone(), text: function.finish() }, facts })
 }
 
 /// A function that is being written.
@@ -163,6 +164,8 @@ pub(super) struct Function<'a> {
     ends: BTreeMap<(Vec<usize>, &'static str), usize>,
     /// The layouts of registers to be materialised in the register file, and their numbers.
     pub(super) layouts: BTreeMap<Layout, usize>,
+    /// The sites: the operation of each, and the bytes that a warp accesses.
+    pub(super) sites: Vec<(usize, u32)>,
     /// Blocks at which lanes may wait.
     waits: BTreeSet<usize>,
     /// Values of the prologue.
@@ -254,6 +257,7 @@ impl Function<'_> {
             ("registers", "%warp", Warp::REGISTERS),
             ("predicates", "%warp", Warp::PREDICATES),
             ("caches", "%warp", offset_of!(Warp, caches)),
+            ("sites", "%warp", offset_of!(Warp, sites)),
             ("execute", "%helpers", offset_of!(Helpers, execute)),
             ("together", "%helpers", offset_of!(Helpers, together)),
             ("arrive", "%helpers", offset_of!(Helpers, arrive)),

@@ -147,13 +147,19 @@ impl<'a> Kernel<'a> {
         self.is_address = found;
     }
 
-    /// Whether threads may wait for others by reading memory in a loop.
+    /// Whether threads may wait for others by reading memory in a loop, with an order or by atomic operations.
     pub(super) fn polls(&self) -> bool {
-        (0..self.program.kernel_ops).any(|index| {
-            let may_poll =
-                matches!(self.facts(index).kind, OpKind::Fence { polls: true } | OpKind::Atomic { keeps: true, .. });
-            may_poll && self.is_in_loop[self.block_of[index]]
-        })
+        self.waits() || self.is_any_in_loop(|kind| matches!(kind, OpKind::Atomic { keeps: true, .. }))
+    }
+
+    /// Whether loops load from memory in an order.
+    pub(super) fn waits(&self) -> bool {
+        self.is_any_in_loop(|kind| matches!(kind, OpKind::Fence { polls: true }))
+    }
+
+    fn is_any_in_loop(&self, is_kind: impl Fn(&OpKind) -> bool) -> bool {
+        (0..self.program.kernel_ops)
+            .any(|index| self.is_in_loop[self.block_of[index]] && is_kind(&self.facts(index).kind))
     }
 
     /// Groups of a warp.

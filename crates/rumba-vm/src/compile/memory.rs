@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::mem::offset_of;
 
+use crate::base::engine::LINE;
 use crate::base::ir::{Element, Value};
 use crate::base::lanes::{GROUP, GROUPS, LANES, SHARED_START, STACK_START};
 use crate::base::report::AccessKind;
@@ -20,6 +21,7 @@ use crate::exec::memory::Space;
 use crate::exec::native::{SCATTERED, report_bits};
 use crate::machine::op::OpKind;
 use crate::machine::program::Class;
+use crate::machine::program::SITES;
 use crate::machine::warp::Warp;
 
 /// The memory that an access names.
@@ -80,12 +82,9 @@ pub(super) enum Scattered {
 /// The largest offset of accesses that are compared with the bounds of shared memory together.
 const MOST_SHARED: u64 = 1 << 20;
 
-/// The prefetch distance of loads: the bytes that a block of 256 threads loads with four elements of four bytes per
-/// thread.
+/// The prefetch distance of loads in blocks that are started: the bytes that a block of 256 threads loads with four elements of
+/// four bytes per thread.
 const PREFETCHED: u64 = 4096;
-
-/// Bytes of a line of a processor's cache.
-const LINE: usize = 64;
 
 /// The integer of `bytes` bytes.
 fn integer(bytes: u64) -> Element {
@@ -311,10 +310,8 @@ impl Function<'_> {
             }
             Addresses::Neighbouring(addresses) => {
                 let addresses = self.hosts(access, addresses);
+                self.look_ahead(access, &addresses);
                 let parts = if self.copy == Copy::Full {
-                    if access.memory == Memory::Flat && !self.kernel.is_in_loop[self.block] {
-                        self.prefetch(&addresses, access.bytes);
-                    }
                     self.load_groups(&addresses, element, places.len())
                 } else {
                     self.load_masked(&addresses[0], element, places.len())
@@ -382,6 +379,7 @@ impl Function<'_> {
             }
             Addresses::Neighbouring(addresses) => {
                 let addresses = self.hosts(access, addresses);
+                self.look_ahead(access, &addresses);
                 if self.copy == Copy::Full {
                     self.store_groups(&addresses, element, &values);
                 } else {
@@ -457,9 +455,35 @@ impl Function<'_> {
         name
     }
 
-    /// Prefetches memory that warps of the next blocks will load, which usually lies behind the memory that this warp
-    /// loads. The processor's prefetcher follows a sequence of addresses, but not threads with several elements at a
-    /// distance from each other, which read a page in many short sequences.
+    /// Lets the memory be prefetched that warps of the next blocks will access outside of loops. Notes the address at the
+    /// access's site for [`crate::run::ahead`], which knows blocks that run without being started. Other blocks prefetch
+    /// at a fixed distance what they load, since the processor's prefetcher does not follow the many short sequences of
+    /// threads whose elements are far apart.
+    fn look_ahead(&mut self, access: &Access, addresses: &[Value]) {
+        if self.copy != Copy::Full || access.memory != Memory::Flat || self.kernel.is_in_loop[self.block] {
+            return;
+        }
+        if !self.kernel.program.has_barriers {
+            self.note_site(access, addresses);
+        } else if access.kind == AccessKind::Read {
+            self.prefetch(addresses, access.bytes);
+        }
+    }
+
+    fn note_site(&mut self, access: &Access, addresses: &[Value]) {
+        let [address] = addresses else { return };
+        let known = self.sites.iter().position(|(index, _)| *index == access.index);
+        let site = known.unwrap_or(self.sites.len());
+        if site == SITES {
+            return;
+        }
+        if known.is_none() {
+            self.sites.push((access.index, LANES as u32 * access.bytes as u32));
+        }
+        let place = self.offset("%sites", site * size_of::<u64>());
+        self.w.line(format_args!("store {address}, ptr {place}"));
+    }
+
     fn prefetch(&mut self, addresses: &[Value], bytes: u64) {
         self.w.declare("declare void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)".to_owned());
         let group = (LANES / addresses.len()) as u64;

@@ -9,7 +9,6 @@
 //! A [`Runner`] calls the function without the interpreter's loop, for blocks whose warps do nothing but come to the same barriers
 //! and exit. What is written in the code is decided in [`crate::compile`].
 
-use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::base::engine::Code;
@@ -19,7 +18,7 @@ use crate::check::order::Order;
 use crate::exec::lane::Raw;
 use crate::exec::memory::{Space, describe};
 use crate::machine::op::{Handler, Op, OpKind, Pc};
-use crate::machine::program::{Compilation, Facts, Fixed, Flow, Layout, NO_ENTRY, Native, Program};
+use crate::machine::program::{Compilation, Facts, Fixed, Flow, NO_ENTRY, Native, NativeFacts, Program};
 use crate::machine::warp::{Wait, Warp};
 
 /// The result of the function if registers do not have the shapes expected at an entry: nothing was executed.
@@ -102,7 +101,7 @@ unsafe extern "C" fn report(warp: *mut Warp, op: *const Op, hosts: *const u64, s
 unsafe extern "C" fn materialise(warp: *mut Warp, layout: u32) {
     // SAFETY: as above, and the launch holds the code as long as its warps run.
     let (warp, native) = unsafe { (&*warp, &*(*warp).tier.native) };
-    for spread in &native.layouts[layout as usize] {
+    for spread in &native.facts.layouts[layout as usize] {
         let (slot, group, stride) = (spread.slot, spread.group.into(), spread.stride);
         // SAFETY: the layout names slots of these widths.
         unsafe {
@@ -160,10 +159,7 @@ pub(crate) struct Runner<'a> {
     function: Function,
     entry: u32,
     entries: u32,
-    /// The barriers at which whole blocks wait, by the operations.
-    barriers: HashMap<usize, usize>,
-    /// Whether there are barriers of any kind.
-    pub(crate) has_barriers: bool,
+    barriers: &'a [u8],
 }
 
 /// Where a warp stops that a [`Runner`] has run.
@@ -179,32 +175,11 @@ pub(crate) enum Stopped {
 
 impl<'a> Runner<'a> {
     /// The runner of a program.
-    pub(crate) fn of(program: &'a Program, native: &Native) -> Option<Self> {
-        let entry = native.entry_at.first().copied().filter(|entry| *entry != NO_ENTRY)?;
+    pub(crate) fn of(program: &'a Program, native: &'a Native) -> Option<Self> {
+        let entry = native.facts.entry_at.first().copied().filter(|entry| *entry != NO_ENTRY)?;
         // SAFETY: the compiler promises that the code is what the text says.
         let function = unsafe { std::mem::transmute::<*mut std::ffi::c_void, Function>(native.code.entry.as_ptr()) };
-        let constant = |slot: u16| {
-            let mut fixed = program.fixed.iter();
-            let (.., value) = fixed.find(|(known, ..)| *known == slot)?;
-            match value {
-                Fixed::Constant(bits) => Some(*bits),
-                _ => None,
-            }
-        };
-        let of_block = |(index, facts): (usize, &Facts)| {
-            let op = program.ops[index];
-            let is_whole = matches!(facts.kind, OpKind::Barrier) && op.imm == 0 && constant(op.b) == Some(0);
-            let id = constant(op.a).filter(|id| is_whole && *id < BARRIERS as u128)?;
-            Some((index, id as usize))
-        };
-        Some(Self {
-            program,
-            function,
-            entry,
-            entries: native.entry_ops.len() as u32,
-            barriers: program.facts.iter().enumerate().filter_map(of_block).collect(),
-            has_barriers: program.facts.iter().any(|facts| matches!(facts.kind, OpKind::Barrier)),
-        })
+        Some(Self { program, function, entry, entries: native.entry_ops.len() as u32, barriers: &native.barriers })
     }
 
     /// Runs a warp from the start of the kernel, or from behind the barrier at which it has stopped, for so many operations at
@@ -233,10 +208,10 @@ impl<'a> Runner<'a> {
                 return Stopped::AtExit;
             }
             if warp.tier.resume_at != 0
-                && let Some(id) = self.barriers.get(&index)
+                && let Some(id) = self.barriers[index].checked_sub(1)
             {
                 warp.pc = Pc::new(next);
-                return Stopped::AtBarrier(*id);
+                return Stopped::AtBarrier(id.into());
             }
         }
         Stopped::At(match next as usize {
@@ -252,14 +227,29 @@ type Function = unsafe extern "C" fn(*mut Warp, u32, *const Op, *const Helpers) 
 
 /// The code of a program with its entry operations: entry `n` has the `n`th, since entries have numbers in the order of the
 /// program.
-pub(crate) fn native(ops: &[Op], entry_at: Box<[u32]>, layouts: Box<[Layout]>, code: Code) -> Native {
-    let entries = entry_at.iter().enumerate().filter(|(_, entry)| **entry != NO_ENTRY);
+pub(crate) fn native(program: &Program, facts: NativeFacts, code: Code) -> Native {
+    let entries = facts.entry_at.iter().enumerate().filter(|(_, entry)| **entry != NO_ENTRY);
     let entry_op = |(index, entry): (usize, &u32)| Op {
         handler: enter as Handler,
         imm: u64::from(*entry) | (index as u64) << 32,
-        ..ops[index]
+        ..program.ops[index]
     };
-    Native { entry_ops: entries.map(entry_op).collect(), layouts, entry_at, code }
+    let barriers = (0..program.facts.len()).map(|index| barrier(program, index).map_or(0, |id| id + 1));
+    Native { entry_ops: entries.map(entry_op).collect(), barriers: barriers.collect(), facts, code }
+}
+
+/// The number of the barrier at an operation if whole blocks wait there.
+fn barrier(program: &Program, index: usize) -> Option<u8> {
+    let op = program.ops[index];
+    let constant = |slot: u16| {
+        let (.., value) = program.fixed.iter().find(|(known, ..)| *known == slot)?;
+        match value {
+            Fixed::Constant(bits) => Some(*bits),
+            _ => None,
+        }
+    };
+    let is_whole = matches!(program.facts[index].kind, OpKind::Barrier) && op.imm == 0 && constant(op.b) == Some(0);
+    constant(op.a).filter(|id| is_whole && *id < BARRIERS as u128).map(|id| id as u8)
 }
 
 /// Calls the function; `imm` is the entry, and in its upper half the operation that it stands for.
@@ -311,7 +301,7 @@ impl Warp {
         self.merge_at = std::ptr::null();
         let program = self.context().program;
         let index = index_of(program, target.as_ptr());
-        let entry = native.entry_at.get(index).copied().filter(|entry| *entry != NO_ENTRY);
+        let entry = native.facts.entry_at.get(index).copied().filter(|entry| *entry != NO_ENTRY);
         let Some((entry, entry_op)) = entry.and_then(|entry| Some((entry, native.entry_ops.get(entry as usize)?)))
         else {
             self.materialise();

@@ -20,7 +20,7 @@ use crate::lower::sources::SourceText;
 use crate::lower::symbols;
 use crate::lower::symbols::{FunctionId, Located, Symbols};
 use crate::lower::virtual_op::{Control, FIXED, Node, VReg, VirtualOp};
-use crate::machine::op::Op;
+use crate::machine::op::{Op, OpKind};
 use crate::machine::program::{ChoicePoint, Class, Debug, Facts, Fixed, Flow, Parameter, Program, SaveRange};
 use crate::machine::special::Special;
 
@@ -138,6 +138,7 @@ pub(crate) fn program<'m>(
         explicit_cluster: limits.explicit_cluster,
         blocks_are_clusters: limits.blocks_are_clusters,
         checks: pool.instruments.checks,
+        has_barriers: assembly.facts.iter().any(|facts| matches!(facts.kind, OpKind::Barrier)),
         undefines: pool.undefines,
         followed: pool.followed.clone(),
         updates: Arc::new(pool.updates.clone()),

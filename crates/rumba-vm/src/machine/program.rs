@@ -284,6 +284,8 @@ pub(crate) struct Program {
     pub(crate) blocks_are_clusters: bool,
     /// The checks whose operations are among the program's.
     pub(crate) checks: CheckSet,
+    /// Whether there are barriers of any kind.
+    pub(crate) has_barriers: bool,
     /// Whether memory may be given values that are undefined, and loads go on from there; see [`crate::load::instrument::registers`].
     pub(crate) undefines: bool,
     /// The loads after which it is known whether their values are undefined.
@@ -421,14 +423,29 @@ impl std::fmt::Debug for Lockstep {
 #[derive(Debug)]
 pub(crate) struct Native {
     pub(crate) code: Code,
-    /// For each of the kernel's operations, the number of its entry or [`NO_ENTRY`].
-    pub(crate) entry_at: Box<[u32]>,
     /// For each entry, the operation whose handler calls the code: an OSR entry.
     pub(crate) entry_ops: Box<[Op]>,
+    /// For each of the kernel's operations, the number of the barrier at which whole blocks wait there, plus one; otherwise 0.
+    pub(crate) barriers: Box<[u8]>,
+    pub(crate) facts: NativeFacts,
+}
+
+/// What is known of native code from its text.
+#[derive(Debug)]
+pub(crate) struct NativeFacts {
+    /// For each of the kernel's operations, the number of its entry or [`NO_ENTRY`].
+    pub(crate) entry_at: Box<[u32]>,
     /// The layouts in which the code leaves registers to be completed in the register file, by numbers that the code
     /// returns.
     pub(crate) layouts: Box<[Layout]>,
+    /// The sites of the code: for each, the bytes that a warp accesses there. See [`crate::run::ahead`].
+    pub(crate) sites: Box<[u32]>,
+    /// Whether loops load from memory in an order, as threads do that wait for other blocks.
+    pub(crate) waits: bool,
 }
+
+/// The most sites at which the code of a kernel notes addresses.
+pub(crate) const SITES: usize = 16;
 
 /// Requests the native code of a program from a compiler.
 pub(crate) type Request = Box<dyn FnOnce(&Arc<Program>, &dyn Compiler) + Send>;

@@ -127,6 +127,8 @@ pub struct Warp {
     pub(crate) fuel: Fuel,
     /// The bounds of the memory that each operation has accessed.
     pub(crate) caches: *mut Bounds,
+    /// Where native code notes the addresses that the warp accesses at its sites.
+    pub(crate) sites: *mut u64,
     /// Where shared memory with offset 0 would lie, and the offset of its end.
     pub(crate) shared_base: u64,
     pub(crate) shared_end: u64,
@@ -188,6 +190,7 @@ impl Warp {
             merge_at: usize::MAX as *const Op,
             fuel: Fuel::default(),
             caches: std::ptr::null_mut(),
+            sites: std::ptr::null_mut(),
             shared_base: 0,
             shared_end: 0,
             stack_base: 0,

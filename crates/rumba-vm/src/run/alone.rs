@@ -1,5 +1,6 @@
 //! Blocks that run from their first operation to their last without being started: nothing is prepared for warps that wait.
 
+use crate::run::ahead::Ahead;
 use crate::run::block::Begun;
 use crate::run::progress::Done;
 use crate::run::resident::InitialState;
@@ -24,15 +25,18 @@ pub(super) enum Attempt {
 pub(super) struct Attempts {
     ended: u64,
     begun: u64,
+    ahead: Ahead,
 }
 
 impl Attempts {
-    /// Tries to run a block without starting it, given its number and its coordinates.
+    /// Tries to run a block without starting it, given its number and its coordinates, and the end of the blocks that the worker
+    /// runs next.
     pub(super) fn run(
         &mut self,
         initial: &InitialState<'_>,
         worker: &mut Worker,
         (number, coordinates): (u64, [u32; 3]),
+        end: u64,
         done: &mut Done,
     ) -> Attempt {
         let context = initial.context;
@@ -46,9 +50,13 @@ impl Attempts {
         }
         let place = context.place(coordinates, 0);
         resident.index = number;
-        match resident.run_alone(initial, runner, &place, &mut done.operations) {
+        let ahead = |warp| self.ahead.before(warp, number, end);
+        match resident.run_alone(initial, runner, &place, ahead, &mut done.operations) {
             Ok(()) => {
                 self.ended += 1;
+                if let (Some(native), Some(sites)) = (context.native, worker.sites()) {
+                    self.ahead.after(number, sites, &native.facts.sites, initial.warps);
+                }
                 done.block(context);
                 Attempt::Ended
             }

@@ -122,7 +122,7 @@ impl Work<'_, '_> {
                 self.is_drained = true;
                 return;
             };
-            let begun = match self.alone.run(&self.initial, self.worker, cluster, &mut self.done) {
+            let begun = match self.alone.run(&self.initial, self.worker, cluster, self.share.end(), &mut self.done) {
                 Attempt::Ended => continue,
                 Attempt::Begun(begun) => Some(begun),
                 Attempt::None => None,

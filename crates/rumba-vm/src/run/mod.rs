@@ -1,5 +1,6 @@
 //! Running a launch: workers, blocks and their turns, programs for warps in lockstep, findings at the end.
 
+pub(crate) mod ahead;
 pub(crate) mod alive;
 pub(crate) mod alone;
 pub(crate) mod apart;

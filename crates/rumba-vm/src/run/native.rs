@@ -21,9 +21,9 @@ pub(crate) fn of<'a>(program: &'a Arc<Program>, block: [u32; 3], compiler: &'a d
 
 /// Finds the code of a text, or makes the request for it.
 fn compilation_of(program: &Program, group: usize, text: Text, compiler: &dyn Compiler) -> Compilation {
-    let Text { unit, entry_at, layouts } = text;
+    let Text { unit, facts } = text;
     if let Some(code) = compiler.find(&unit) {
-        return Compilation::found(native::native(&program.ops, entry_at, layouts, code));
+        return Compilation::found(native::native(program, facts, code));
     }
     let threshold = compiler.threshold(&unit);
     let request: Request = Box::new(move |program, compiler| {
@@ -31,7 +31,7 @@ fn compilation_of(program: &Program, group: usize, text: Text, compiler: &dyn Co
         let done = move |code: Result<Code, String>| {
             if let (Ok(code), Some(compilation)) = (code, native::place(&program, group).get()) {
                 // The code is set only once.
-                let _ = compilation.code.set(native::native(&program.ops, entry_at, layouts, code));
+                let _ = compilation.code.set(native::native(&program, facts, code));
             }
         };
         compiler.compile(unit, Box::new(done));

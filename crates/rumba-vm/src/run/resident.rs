@@ -25,7 +25,8 @@ pub(crate) struct InitialState<'a> {
     pub(crate) context: &'a Context<'a>,
     worker: usize,
     caches: *mut Bounds,
-    warps: usize,
+    sites: *mut u64,
+    pub(crate) warps: usize,
     threads: u32,
     /// Bytes of shared memory.
     shared_bytes: usize,
@@ -43,8 +44,8 @@ pub(crate) struct InitialState<'a> {
 }
 
 impl<'a> InitialState<'a> {
-    /// The initial state of a launch on a worker, whose bounds are at `caches`.
-    pub(crate) fn new(context: &'a Context<'a>, worker: usize, caches: *mut Bounds) -> Self {
+    /// The initial state of a launch on a worker, whose bounds are at `caches` and whose sites are at `sites`.
+    pub(crate) fn new(context: &'a Context<'a>, worker: usize, caches: *mut Bounds, sites: *mut u64) -> Self {
         let program = context.program;
         let threads = context.threads();
         let entry = Pc::new(program.ops.as_ptr().wrapping_add(program.entry));
@@ -54,7 +55,8 @@ impl<'a> InitialState<'a> {
         // The check of products tells which warps of a group have exited, which a runner lets warps do together.
         let native = context.native.filter(|_| program.products.is_empty());
         let runner = native.and_then(|native| Runner::of(program, native));
-        let is_alone = runner.as_ref().is_some_and(|runner| !runner.has_barriers)
+        let is_alone = runner.is_some()
+            && !program.has_barriers
             && context.cluster_size() == 1
             && !context.cooperative
             && context.monitor.is_none()
@@ -66,6 +68,7 @@ impl<'a> InitialState<'a> {
             context,
             worker,
             caches,
+            sites,
             warps: threads.div_ceil(LANES as u32) as usize,
             threads,
             shared_bytes,
@@ -226,13 +229,15 @@ impl Resident {
         self.prepared == context.run
     }
 
-    /// Runs the block at `place` without starting it, and adds the executed operations to `executed`. If a warp reaches
+    /// Runs the block at `place` without starting it, and adds the executed operations to `executed`. Each warp runs after a
+    /// call of `before` with its index. If a warp reaches
     /// an operation that needs a started block, the block must be started with this warp as the one that has begun.
     pub(crate) fn run_alone(
         &mut self,
         initial: &InitialState<'_>,
         runner: &Runner<'_>,
         place: &BlockPosition,
+        before: impl Fn(usize),
         executed: &mut u64,
     ) -> Result<(), Begun> {
         if !self.is_fresh {
@@ -251,6 +256,7 @@ impl Resident {
         self.place = Some(*place);
         for (index, warp) in self.block.warps.iter_mut().enumerate() {
             warp.fuel = Fuel::default();
+            before(index);
             let begun = |pc| Begun { warp: index, pc, counted: 0 };
             // SAFETY: the warp was prepared for the launch, which holds its code.
             let stopped = unsafe { runner.run(warp, WARP_TURN, true) };
@@ -314,6 +320,7 @@ impl Resident {
             warp.index = index as u32;
             warp.block = self.block.state;
             warp.caches = initial.caches;
+            warp.sites = initial.sites;
             warp.context = std::ptr::from_ref(context).cast();
             warp.tier.lockstep = context.lockstep.map_or(std::ptr::null(), std::ptr::from_ref);
             warp.tier.native = context.native.map_or(std::ptr::null(), std::ptr::from_ref);

@@ -28,13 +28,23 @@ impl Share {
             coordinates: [0; 3],
             clusters: context.clusters(),
             count,
-            size: (count / (context.workers as u64 * SHARES)).clamp(1, MAX_SHARE),
+            size: if context.native.is_some_and(|native| native.facts.waits) {
+                // A block that waits for an earlier block waits the shorter, the earlier that block has begun.
+                1
+            } else {
+                (count / (context.workers as u64 * SHARES)).clamp(1, MAX_SHARE)
+            },
         }
     }
 
     /// Whether the next cluster comes from the counter that all workers share.
     pub(super) fn is_used_up(&self) -> bool {
         self.next == self.end
+    }
+
+    /// The end of the clusters that the worker has taken.
+    pub(super) fn end(&self) -> u64 {
+        self.end
     }
 
     /// The number and the coordinates of a cluster to begin, if one is left.

@@ -5,6 +5,7 @@ use std::cell::UnsafeCell;
 use crate::machine::bounds::{Bounds, CACHES, TABLES};
 use crate::machine::cluster::Cluster;
 use crate::machine::context::Context;
+use crate::machine::program::SITES;
 use crate::run::block::Begun;
 use crate::run::resident::{InitialState, Resident};
 
@@ -31,6 +32,8 @@ impl ResidentCluster {
 pub(crate) struct Worker {
     number: usize,
     caches: Vec<Bounds>,
+    /// The addresses that native code has last accessed at its sites.
+    sites: Vec<u64>,
     epoch: u64,
     residents: Vec<Resident>,
     /// For each resident, a cluster that is free whenever the resident is.
@@ -41,7 +44,15 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) fn new(number: usize) -> Self {
-        Self { number, caches: Vec::new(), epoch: 0, residents: Vec::new(), clusters: Vec::new(), idle: Vec::new() }
+        Self {
+            number,
+            caches: Vec::new(),
+            sites: Vec::new(),
+            epoch: 0,
+            residents: Vec::new(),
+            clusters: Vec::new(),
+            idle: Vec::new(),
+        }
     }
 
     /// The initial state of the blocks of a launch. All residents are idle: the blocks of other launches have ended, and bounds
@@ -55,7 +66,9 @@ impl Worker {
             half[..caches].fill(Bounds::default());
         }
         self.epoch = context.allocations.epoch();
-        InitialState::new(context, self.number, self.caches.as_mut_ptr())
+        self.sites.clear();
+        self.sites.resize(SITES, 0);
+        InitialState::new(context, self.number, self.caches.as_mut_ptr(), self.sites.as_mut_ptr())
     }
 
     /// Forgets the bounds that operations have cached if memory was freed meanwhile.
@@ -65,6 +78,11 @@ impl Worker {
             self.epoch = epoch;
             self.caches.fill(Bounds::default());
         }
+    }
+
+    /// The addresses that native code has last accessed at its sites.
+    pub(super) fn sites(&self) -> Option<&[u64; SITES]> {
+        self.sites.first_chunk()
     }
 
     /// Zeros all registers, so that a block finds the same values in unwritten registers in each run.
