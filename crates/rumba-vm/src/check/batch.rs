@@ -1,6 +1,7 @@
 //! Accesses of the lanes of a warp, put together into as few records as their addresses allow: one for each cell, by word or
 //! by the set of lanes.
 
+use crate::base::lanes::lanes_of;
 use crate::check::cells::{CELL, Cells};
 use crate::check::record::{Conflict, Record, View, words_of};
 
@@ -30,7 +31,7 @@ pub(super) fn parts(start: u64, bytes: u64) -> impl Iterator<Item = (u64, u32)> 
 
 /// Accesses of lanes to one cell that make one record.
 #[derive(Default)]
-pub(super) struct Batch {
+struct Batch {
     cell: u64,
     bytes: u32,
     /// The lanes, if all access the same bytes.
@@ -43,7 +44,7 @@ pub(super) struct Batch {
 impl Batch {
     /// Adds an access of a lane, unless that makes another record.
     #[inline(always)]
-    pub(super) fn add(&mut self, cell: u64, bytes: u32, lane: usize, may_share: bool) -> bool {
+    fn add(&mut self, cell: u64, bytes: u32, lane: usize, may_share: bool) -> bool {
         if self.bytes == 0 {
             (self.cell, self.bytes, self.lanes) = (cell, bytes, 1 << lane);
             return true;
@@ -83,7 +84,7 @@ impl Batch {
     }
 
     #[inline(always)]
-    pub(super) fn put(&self, record: &Record, view: &View<'_>, cells: &mut Cells, found: &mut Vec<Conflict>) {
+    fn put(&self, record: &Record, view: &View<'_>, cells: &mut Cells, found: &mut Vec<Conflict>) {
         if self.bytes == 0 {
             return;
         }
@@ -96,4 +97,32 @@ impl Batch {
         };
         cells.put(self.cell, &record, view, found);
     }
+}
+
+/// Accesses of so many bytes by lanes that know the same, of each at a host address. Lanes share a record if they may.
+pub(super) fn put_lanes(
+    cells: &mut Cells,
+    (record, view): (&Record, &View<'_>),
+    (lanes, bytes, may_share): (u32, u64, bool),
+    host: impl Fn(usize) -> u64,
+    found: &mut Vec<Conflict>,
+) {
+    let mut batch = Batch::default();
+    let mut add = |start, bytes, lane| {
+        if !batch.add(start, bytes, lane, may_share) {
+            batch.put(record, view, cells, found);
+            batch = Batch::default();
+            batch.add(start, bytes, lane, may_share);
+        }
+    };
+    for lane in lanes_of(lanes) {
+        let address = host(lane);
+        let first = address % CELL;
+        if bytes < CELL && first + bytes <= CELL {
+            add(address - first, ((1 << bytes) - 1) << first, lane);
+        } else {
+            parts(address, bytes).for_each(|(start, bytes)| add(start, bytes, lane));
+        }
+    }
+    batch.put(record, view, cells, found);
 }

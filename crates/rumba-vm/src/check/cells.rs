@@ -9,7 +9,7 @@ use std::io;
 use std::ops::Range;
 
 use crate::base::lanes::{GROUP, GROUPS, lanes_of};
-use crate::check::batch::{EACH, IN_A_ROW, MASK, parts};
+use crate::check::batch::{EACH, IN_A_ROW, MASK, parts, put_lanes};
 use crate::check::clock::VectorClock;
 use crate::check::order::Scope;
 use crate::check::proxy::{AGENT, Proxy};
@@ -171,11 +171,10 @@ impl Cells {
         }
     }
 
-    /// Reads by all lanes of a warp.
-    pub(super) fn put_reads(&mut self, reads: &GroupAccess, view: &View<'_>, found: &mut Vec<Conflict>) {
-        if self.keeps || !self.reads.note(reads) {
-            self.put_groups(reads, view, found);
-        }
+    /// Notes reads by all lanes of a warp, if no write can race with them yet.
+    #[inline(always)]
+    pub(super) fn note(&mut self, reads: &GroupAccess) -> bool {
+        !self.keeps && self.reads.note(reads)
     }
 
     /// Makes the reads of a region records, before the first write to it.
@@ -186,11 +185,16 @@ impl Cells {
         let nothing = VectorClock::default();
         for reads in patterns.iter().flat_map(Pattern::reads) {
             let view = View { block: reads.block, warp: 0, plain: true, known: &nothing, proxy: None };
-            self.put_groups(&reads, &view, found);
+            if reads.stride == 0 || reads.is_in_a_row() {
+                self.put_groups(&reads, &view, found);
+            } else {
+                let what = (u32::MAX, reads.bytes.into(), true);
+                put_lanes(self, (&reads.record, &view), what, |lane| reads.host(lane), found);
+            }
         }
     }
 
-    /// Accesses by all lanes of a warp: lanes with a stride write to places of their own.
+    /// Accesses by all lanes of a warp, whose groups are in a row or read one place.
     #[inline(always)]
     pub(super) fn put_groups(&mut self, access: &GroupAccess, view: &View<'_>, found: &mut Vec<Conflict>) {
         let GroupAccess { record, bytes, stride, hosts, .. } = access;

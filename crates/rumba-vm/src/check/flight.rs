@@ -14,3 +14,27 @@ pub(crate) struct Flight {
     pub(crate) to: Range<u64>,
     pub(crate) from: Range<u64>,
 }
+
+/// The copies of a block that are under way.
+#[derive(Debug, Default)]
+pub(crate) struct Flights {
+    all: Vec<Flight>,
+    /// Their number, where native code finds it.
+    pub(crate) count: u64,
+}
+
+impl Flights {
+    pub(crate) fn all(&self) -> &[Flight] {
+        &self.all
+    }
+
+    pub(crate) fn push(&mut self, flight: Flight) {
+        self.all.push(flight);
+        self.count = self.all.len() as u64;
+    }
+
+    pub(crate) fn retain(&mut self, is_under_way: impl Fn(&Flight) -> bool) {
+        self.all.retain(is_under_way);
+        self.count = self.all.len() as u64;
+    }
+}

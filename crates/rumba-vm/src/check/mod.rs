@@ -15,7 +15,7 @@ pub(crate) mod products;
 pub(crate) mod proxy;
 pub(crate) mod published;
 pub(crate) mod race;
-mod reads;
+pub(crate) mod reads;
 pub(crate) mod record;
 mod stores;
 pub(crate) mod thread_state;

@@ -21,16 +21,16 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
-use crate::base::lanes::{GROUP, GROUPS, LANES, lanes_of, mask_of};
+use crate::base::lanes::{GROUPS, LANES, lanes_of, mask_of};
 use crate::base::report::AccessKind;
 use crate::check::agent::{Agent, Agents};
-use crate::check::batch::{Batch, parts};
-use crate::check::cells::{CELL, Cells, includes, narrowest};
+use crate::check::batch::put_lanes;
+use crate::check::cells::{Cells, includes, narrowest};
 use crate::check::clock::{Thread, VectorClock};
 use crate::check::order::{Order, SCOPES, Scope};
 use crate::check::proxy::AGENT;
 use crate::check::published::{NEAR, Published, gather};
-use crate::check::reads::GroupAccess;
+use crate::check::reads::{GroupAccess, MOST_STRIDE};
 use crate::check::record::{Conflict, Record, ThreadAccess};
 use crate::check::thread_state::{ArrivedLanes, BarrierState, ThreadState, WarpState, thread};
 pub(crate) use crate::check::thread_state::{Arriving, BarrierPhase};
@@ -219,29 +219,26 @@ impl Races {
         &mut self.warps[block][warp]
     }
 
-    /// Accesses by all lanes of a warp. Each group of lanes starts at an address and goes on with a stride: as many bytes as
-    /// a lane accesses, or none.
+    /// Accesses by all lanes of a warp. Each group of lanes starts at an address and continues with a stride.
     pub(crate) fn groups(&mut self, access: &Access, hosts: [u64; GROUPS], stride: u64) {
         let (block, warp) = self.place(access.block, access.warp);
         let known = &self.warps[block][warp];
-        // Lanes that write to the same place race with each other.
-        let is_wide = stride != 0 && access.bytes >= 4 && hosts.iter().all(|host| host % 4 == 0);
-        let is_read = stride == 0 && access.kind == AccessKind::Read;
-        if access.agent.is_some() || known.apart || access.order.is_strong() || !(is_wide || is_read) {
-            let host = |lane: usize| hosts[lane / GROUP] + stride * (lane % GROUP) as u64;
-            return self.lanes(access, u32::MAX, host);
-        }
+        let is_read = access.kind == AccessKind::Read;
         let clock = known.clock(0);
         let view = clock.view();
         let what = (access.bytes, access.kind, access.order);
         let record = Record::new(access.block, access.warp, clock.epoch, access.source, what);
-        let (block, bytes, stride) = (view.block, access.bytes as u32, stride as u32);
-        let accesses = GroupAccess { record, block, bytes, stride, hosts };
-        if access.kind == AccessKind::Read {
-            self.cells.put_reads(&accesses, &view, &mut self.found);
-        } else {
-            self.cells.put_groups(&accesses, &view, &mut self.found);
+        let groups =
+            GroupAccess { record, block: view.block, bytes: access.bytes as u32, stride: stride as u32, hosts };
+        let is_plain = access.agent.is_none() && !known.apart && !access.order.is_strong();
+        if is_plain && is_read && stride < MOST_STRIDE && self.cells.note(&groups) {
+            return;
         }
+        // Lanes that write to the same place race with each other.
+        if is_plain && (groups.is_in_a_row() || is_read && stride == 0) {
+            return self.cells.put_groups(&groups, &view, &mut self.found);
+        }
+        self.lanes(access, u32::MAX, |lane| groups.host(lane));
     }
 
     /// Accesses by lanes of a warp, in their order.
@@ -293,26 +290,8 @@ impl Races {
         let view = clock.view();
         let what = (access.bytes, access.kind, access.order);
         let record = Record::new(access.block, access.warp, clock.epoch, access.source, what);
-        let (cells, found) = (&mut self.cells, &mut self.found);
-        let mut batch = Batch::default();
         let may_share = access.kind == AccessKind::Read || access.order.is_strong();
-        let mut add = |start, bytes, lane| {
-            if !batch.add(start, bytes, lane, may_share) {
-                batch.put(&record, &view, cells, found);
-                batch = Batch::default();
-                batch.add(start, bytes, lane, may_share);
-            }
-        };
-        for lane in lanes_of(lanes) {
-            let (address, bytes) = (host(lane), access.bytes);
-            let first = address % CELL;
-            if bytes < CELL && first + bytes <= CELL {
-                add(address - first, ((1 << bytes) - 1) << first, lane);
-            } else {
-                parts(address, bytes).for_each(|(start, bytes)| add(start, bytes, lane));
-            }
-        }
-        batch.put(&record, &view, cells, found);
+        put_lanes(&mut self.cells, (&record, &view), (lanes, access.bytes, may_share), host, &mut self.found);
     }
 
     /// An mbarrier is initialised by an instruction or, if there is none, ends.

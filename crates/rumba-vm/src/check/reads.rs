@@ -19,6 +19,9 @@ const REGION: u64 = SHARED_STRIDE as u64;
 /// Most patterns of a region. Further reads become records of cells at once.
 const MOST: usize = 1 << 14;
 
+/// A bound of the strides of patterns.
+pub(crate) const MOST_STRIDE: u64 = 1 << 20;
+
 /// Patterns that may still grow: one for each instruction, by its number.
 const GROWING: usize = 64;
 
@@ -34,12 +37,24 @@ pub(super) struct GroupAccess {
     pub(super) block: u32,
     /// Bytes of a lane.
     pub(super) bytes: u32,
-    /// The bytes of a lane, or 0.
+    /// Bytes from the address of a lane to that of the next lane.
     pub(super) stride: u32,
     pub(super) hosts: [u64; GROUPS],
 }
 
 impl GroupAccess {
+    /// Whether the lanes of each group access whole words one behind the other.
+    #[inline(always)]
+    pub(super) fn is_in_a_row(&self) -> bool {
+        self.stride == self.bytes && self.bytes >= 4 && self.hosts.iter().all(|host| host % 4 == 0)
+    }
+
+    /// The address of a lane.
+    #[inline(always)]
+    pub(super) fn host(&self, lane: usize) -> u64 {
+        self.hosts[lane / GROUP] + u64::from(self.stride) * (lane % GROUP) as u64
+    }
+
     /// Whether all accessed bytes lie in a window.
     #[inline(always)]
     fn is_in(&self, window: &Window) -> bool {
@@ -92,15 +107,24 @@ impl Pattern {
     }
 }
 
+/// A region and its reads.
+#[derive(Debug)]
+struct Region {
+    window: Window,
+    /// `None` if the region is written.
+    patterns: Option<Vec<Pattern>>,
+}
+
 /// The reads of clean regions.
 #[derive(Debug)]
 pub(super) struct Reads {
     /// Allocations and the window of shared memory, by their addresses.
     windows: Vec<Window>,
-    /// The patterns of each region, by its start, or `None` if it is written.
-    regions: FxHashMap<u64, Option<Vec<Pattern>>>,
-    /// Patterns that may grow, with their regions.
-    growing: Box<[Option<(Window, Pattern)>; GROWING]>,
+    regions: Vec<Region>,
+    /// The regions by their start, as indices.
+    by_start: FxHashMap<u64, usize>,
+    /// Patterns that may grow, with the indices of their regions.
+    growing: Box<[Option<(usize, Pattern)>; GROWING]>,
     /// Some of the written regions.
     written: Box<[Window; REMEMBERED]>,
 }
@@ -117,7 +141,8 @@ impl Reads {
     pub(super) fn new() -> Self {
         Self {
             windows: Vec::new(),
-            regions: FxHashMap::default(),
+            regions: Vec::new(),
+            by_start: FxHashMap::default(),
             growing: Box::new([None; GROWING]),
             written: Box::new([NOWHERE; REMEMBERED]),
         }
@@ -131,16 +156,22 @@ impl Reads {
         let place = self.windows.partition_point(|window| window.start < shared.start);
         self.windows.insert(place, shared);
         self.regions.clear();
+        self.by_start.clear();
         self.growing.fill(None);
         self.written.fill(NOWHERE);
     }
 
-    /// The region of an address.
-    fn region(&self, address: u64) -> Option<Window> {
+    /// The index of the region of an address.
+    fn region(&mut self, address: u64) -> Option<usize> {
         let behind = self.windows.partition_point(|window| window.start <= address);
         let window = self.windows[..behind].last().filter(|window| window.contains(address))?;
         let start = address / REGION * REGION;
-        Some(Window { start: start.max(window.start), end: (start + REGION).min(window.end) })
+        let window = Window { start: start.max(window.start), end: (start + REGION).min(window.end) };
+        let regions = &mut self.regions;
+        Some(*self.by_start.entry(window.start).or_insert_with(|| {
+            regions.push(Region { window, patterns: Some(Vec::new()) });
+            regions.len() - 1
+        }))
     }
 
     /// Notes reads, if they lie in one clean region.
@@ -148,7 +179,7 @@ impl Reads {
     pub(super) fn note(&mut self, reads: &GroupAccess) -> bool {
         let slot = reads.record.source as usize % GROWING;
         if let Some((region, pattern)) = &mut self.growing[slot]
-            && reads.is_in(region)
+            && reads.is_in(&self.regions[*region].window)
             && pattern.extend(reads)
         {
             return true;
@@ -159,19 +190,25 @@ impl Reads {
 
     #[inline(never)]
     fn start_pattern(&mut self, slot: usize, reads: &GroupAccess) -> bool {
-        self.end_growth(slot);
         let first = reads.hosts[0];
-        let Some(region) = self.region(first).filter(|region| reads.is_in(region)) else {
+        // An instruction mostly stays in its region.
+        let last = self.growing[slot].as_ref().map(|(region, _)| *region);
+        self.end_growth(slot);
+        let is_whole = |reads: &GroupAccess, region: &Region| reads.is_in(&region.window);
+        let last = last.filter(|region| is_whole(reads, &self.regions[*region]));
+        let Some(index) = last.or_else(|| self.region(first)) else { return false };
+        let region = &self.regions[index];
+        if !is_whole(reads, region) {
             return false;
-        };
-        match self.regions.entry(region.start).or_insert_with(|| Some(Vec::new())) {
+        }
+        match &region.patterns {
             Some(patterns) if patterns.len() < MOST => {
-                self.growing[slot] = Some((region, Pattern { first: *reads, step: 0, count: 1 }));
+                self.growing[slot] = Some((index, Pattern { first: *reads, step: 0, count: 1 }));
                 true
             }
             Some(_) => false,
             None => {
-                self.written[place_of(first)] = region;
+                self.written[place_of(first)] = region.window;
                 false
             }
         }
@@ -180,7 +217,7 @@ impl Reads {
     /// Puts a pattern to its region.
     fn end_growth(&mut self, slot: usize) {
         if let Some((region, pattern)) = self.growing[slot].take()
-            && let Some(Some(patterns)) = self.regions.get_mut(&region.start)
+            && let Some(patterns) = &mut self.regions[region].patterns
         {
             patterns.push(pattern);
         }
@@ -196,27 +233,27 @@ impl Reads {
     fn write(&mut self, address: u64) -> Option<Vec<Pattern>> {
         let region = self.region(address)?;
         for slot in 0..GROWING {
-            if self.growing[slot].is_some_and(|(of, _)| of == region) {
+            if matches!(&self.growing[slot], Some((of, _)) if *of == region) {
                 self.end_growth(slot);
             }
         }
-        self.written[place_of(address)] = region;
-        self.regions.insert(region.start, None).flatten().filter(|patterns| !patterns.is_empty())
+        let region = &mut self.regions[region];
+        self.written[place_of(address)] = region.window;
+        region.patterns.take().filter(|patterns| !patterns.is_empty())
     }
 
     /// All threads that can access a block's shared memory know of all accesses to it: it is clean.
     pub(super) fn settle(&mut self, shared: u64) {
-        let Some(region) = self.region(shared) else { return };
+        let Some(index) = self.region(shared) else { return };
         for growing in self.growing.iter_mut() {
-            *growing = growing.filter(|(of, _)| *of != region);
+            if matches!(growing, Some((of, _)) if *of == index) {
+                *growing = None;
+            }
         }
-        if let Some(Some(patterns)) = self.regions.get_mut(&region.start) {
-            patterns.clear();
-        } else {
-            self.regions.remove(&region.start);
-        }
-        let written = &mut self.written[place_of(region.start)];
-        if *written == region {
+        let region = &mut self.regions[index];
+        region.patterns.get_or_insert_default().clear();
+        let written = &mut self.written[place_of(region.window.start)];
+        if *written == region.window {
             *written = NOWHERE;
         }
     }

@@ -181,7 +181,7 @@ impl Function<'_> {
         self.w.and(&good, &inside)
     }
 
-    fn load_field(&mut self, place: &str, offset: usize) -> Value {
+    pub(super) fn load_field(&mut self, place: &str, offset: usize) -> Value {
         let place = self.offset(place, offset);
         self.w.value(Element::I64, false, format_args!("load i64, ptr {place}"))
     }

@@ -2,6 +2,8 @@
 //!
 //! A shadow is the predicate of the lanes in which a register is defined.
 
+use std::mem::offset_of;
+
 use crate::base::ir::{Element, Form, Value};
 use crate::base::lanes::FULL;
 use crate::base::report::AccessKind;
@@ -12,7 +14,9 @@ use crate::compile::memory::{Access, Memory};
 use crate::compile::registers::Written;
 use crate::exec::memory::Space;
 use crate::load::instrument::Probe;
+use crate::machine::block::BlockState;
 use crate::machine::op::CheckForm;
+use crate::machine::warp::Warp;
 
 impl Function<'_> {
     pub(super) fn write_check(&mut self, index: usize, form: CheckForm) {
@@ -28,6 +32,7 @@ impl Function<'_> {
                 None => self.call_through(index),
             },
             CheckForm::Bounds => self.compare_bounds(index),
+            CheckForm::Copies => self.count_copies(index),
         }
     }
 
@@ -65,6 +70,15 @@ impl Function<'_> {
         self.inline_if(index, &good, |function| {
             function.finish_operation(index, Written::Lanes(Value::integer(Element::I32, FULL.into())));
         });
+    }
+
+    fn count_copies(&mut self, index: usize) {
+        let place = self.offset("%warp", offset_of!(Warp, block));
+        let block = self.w.name("%t");
+        self.w.line(format_args!("{block} = load ptr, ptr {place}"));
+        let count = self.load_field(&block, offset_of!(BlockState, flights.count));
+        let good = self.w.compare_with("icmp eq", &count, 0);
+        self.inline_if(index, &good, |_| ());
     }
 
     fn compare_bounds(&mut self, index: usize) {

@@ -11,6 +11,7 @@ use crate::base::engine::LINE;
 use crate::base::ir::{Element, Value};
 use crate::base::lanes::{GROUP, GROUPS, LANES, SHARED_START, STACK_START};
 use crate::base::report::AccessKind;
+use crate::check::reads::MOST_STRIDE;
 use crate::compile::bounds::Extent;
 use crate::compile::function::Function;
 use crate::compile::kernel::Place;
@@ -193,6 +194,13 @@ impl Function<'_> {
         let affine = match addresses {
             Addresses::Same(bases) if self.copy == Copy::Full => Some((bases, 0)),
             Addresses::Neighbouring(bases) if self.copy == Copy::Full => Some((bases, access.bytes)),
+            Addresses::Scattered(Scattered::Strided(bases, stride))
+                if self.copy == Copy::Full
+                    && access.kind == AccessKind::Read
+                    && (0..MOST_STRIDE.cast_signed()).contains(&stride) =>
+            {
+                Some((bases, stride.cast_unsigned()))
+            }
             _ => None,
         };
         let affine = affine.filter(|(bases, _)| bases.len() <= GROUPS);

@@ -317,7 +317,9 @@ impl Kernel<'_> {
             | OpKind::Fence { .. }
             | OpKind::Carrier { .. }
             | OpKind::Store { .. }
-            | OpKind::Check(CheckForm::ShadowOfMemory | CheckForm::Defined(_) | CheckForm::Bounds)
+            | OpKind::Check(
+                CheckForm::ShadowOfMemory | CheckForm::Defined(_) | CheckForm::Bounds | CheckForm::Copies,
+            )
             | OpKind::GuardBegin
             | OpKind::GuardEnd
             | OpKind::Exit => Shape::Varying,

@@ -122,9 +122,10 @@ unsafe fn materialise_slot<R: Raw>(lanes: *mut R, group: usize, stride: i64) {
     // SAFETY: as the caller promises.
     let lanes = unsafe { &mut *lanes.cast::<[R; LANES]>() };
     for group in lanes.chunks_mut(group) {
-        let first = group[0];
-        for (lane, value) in group.iter_mut().enumerate() {
-            *value = first.affine_lane(stride, lane);
+        let mut next = group[0];
+        for value in group {
+            *value = next;
+            next = next.affine_lane(stride, 1);
         }
     }
 }

@@ -98,8 +98,8 @@ impl Warp {
         );
     }
 
-    /// Accesses by all lanes: each group starts at a host address and continues with a stride, which is the bytes of a
-    /// lane's access, or 0.
+    /// Accesses by all lanes: each group starts at a host address and continues with a stride. That of a write is
+    /// the bytes of a lane's access or 0.
     pub(crate) fn observe_groups(
         &self,
         source: u32,

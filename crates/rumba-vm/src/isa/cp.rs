@@ -178,6 +178,7 @@ fn lower_copy(l: &mut Lowering<'_>, m: &Matched<'_>, any_size: bool) -> Result<(
     } else {
         l.source(3, ScalarType::U32)?
     };
+    l.function.begins_copies = true;
     l.emit(VirtualOp { a, b, c, extra, defines: 0, ..VirtualOp::new(Handlers::same(copy)) });
     Ok(())
 }

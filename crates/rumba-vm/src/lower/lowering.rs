@@ -51,6 +51,8 @@ pub(crate) struct Function<'m> {
     pub(crate) calls: Vec<usize>,
     pub(crate) calls_indirectly: bool,
     pub(crate) has_alloca: bool,
+    /// Whether it begins copies of lanes, `cp.async`.
+    pub(crate) begins_copies: bool,
     /// Whether the body had a label or a jump so far.
     pub(crate) branches: bool,
     /// Points of choice, if orders are explored.

@@ -2,7 +2,7 @@
 
 use crate::base::lanes::{BARRIERS, FULL, LANES, MAX_WARPS, SHARED_START, lanes_of, mask_of};
 use crate::check::arrivals::SyncHistory;
-use crate::check::flight::Flight;
+use crate::check::flight::Flights;
 use crate::machine::cluster::{Cluster, GridBarrier};
 use crate::mem::copies::Tracked;
 
@@ -60,7 +60,7 @@ pub(crate) struct BlockState {
     /// Copies that these keep track of.
     pub(crate) tracked: Vec<Tracked>,
     /// Copies under way, if races are looked for.
-    pub(crate) flights: Vec<Flight>,
+    pub(crate) flights: Flights,
     /// Groups of products of warp groups that each warp has committed.
     pub(crate) commits: [u32; MAX_WARPS],
     /// How often an mbarrier was changed.
@@ -92,7 +92,7 @@ impl BlockState {
             shared_known: SHARED_START,
             mbarriers: Vec::new(),
             tracked: Vec::new(),
-            flights: Vec::new(),
+            flights: Flights::default(),
             commits: [0; MAX_WARPS],
             mbarrier_changes: 0,
             sync_history: None,
@@ -108,7 +108,7 @@ impl BlockState {
         self.completed = 0;
         self.mbarriers.clear();
         self.tracked.clear();
-        self.flights.clear();
+        self.flights.retain(|_| false);
         self.commits = [0; MAX_WARPS];
         self.grid_arrived = 0;
         self.live_threads = threads;

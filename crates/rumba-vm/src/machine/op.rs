@@ -336,6 +336,8 @@ pub enum CheckForm {
     Defined(usize),
     /// The memory that a probe accesses lies between the constants `b` and `d` in shared memory.
     Bounds,
+    /// No copy of the block is under way.
+    Copies,
 }
 
 /// The lanes that take part in an operation of lanes together.

@@ -83,8 +83,12 @@ fn compare(seed: u64, is_regular: bool, memory: Memory) -> (u32, u32) {
             agent: None,
         };
         let base = start + random(32) * bytes;
-        // Reads and writes of the whole warp, one lane behind the other, or reads of one place by all lanes.
-        let stride = if kind == AccessKind::Read && random(4) == 0 { 0 } else { bytes };
+        // Reads and writes of the whole warp, one lane behind the other, or reads with another stride.
+        let stride = match (kind, random(4)) {
+            (AccessKind::Read, 0) => 0,
+            (AccessKind::Read, 1) => 3 * bytes,
+            _ => bytes,
+        };
         let hosts: [u64; LANES] = if is_regular {
             std::array::from_fn(|lane| base + lane as u64 * stride)
         } else {

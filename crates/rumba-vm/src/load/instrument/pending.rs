@@ -10,20 +10,18 @@ use std::ops::Range;
 use crate::base::lanes::lanes_of;
 use crate::exec::memory::Space;
 use crate::load::instrument::{Probe, Rewriter};
-use crate::lower::instruction::Memory;
 use crate::lower::lowering::Function;
 use crate::lower::virtual_op::Node;
-use crate::machine::op::{Handlers, Pc};
+use crate::machine::op::{CheckForm, Handlers, OpKind, Pc};
 use crate::machine::warp::Warp;
 use rumba_checks::FindingKind;
 
 /// A [`Probe`].
-const LOOK: Handlers = Handlers::same(look);
+const LOOK: Handlers = Handlers::same(look).with_kind(OpKind::Check(CheckForm::Copies));
 
 /// Lets loads and stores of a function look at copies, if it begins some.
 pub(crate) fn watch(function: &mut Function<'_>) {
-    let mut occurrences = function.occurrences.values();
-    if !occurrences.any(|occurrence| occurrence.instruction.memory == Memory::Copies) {
+    if !function.begins_copies {
         return;
     }
     let mut out = Rewriter::default();
@@ -40,7 +38,7 @@ pub(crate) fn watch(function: &mut Function<'_>) {
 
 unsafe fn look(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: the block outlives its warps' turns and is not read elsewhere meanwhile.
-    let flights = unsafe { &(*warp.block).flights };
+    let flights = unsafe { (*warp.block).flights.all() };
     if flights.is_empty() {
         return pc.next();
     }
