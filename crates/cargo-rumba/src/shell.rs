@@ -58,9 +58,6 @@ path = "lib.rs"
 rumba-libcuda = "=VERSION"
 rumba-soft-library = "=VERSION"
 
-[profile.release]
-lto = "off"
-
 [profile.release.package]
 annotate-snippets = { opt-level = 1 }
 cpp_demangle = { opt-level = 1 }
