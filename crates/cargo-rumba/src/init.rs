@@ -42,8 +42,8 @@ const CHECKS: &str = include_str!("../templates/init/checks.rs");
 const BENCH: &str = include_str!("../templates/init/bench.rs");
 const BUILD: &str = include_str!("../templates/init/build.rs");
 
-/// Packages whose optimised code makes builds of kernels faster.
-const OPTIMISED: [&str; 2] = ["rumba-ptx", "cuda_builder"];
+/// The package whose optimised code makes loads of modules faster.
+const OPTIMISED: &str = "rumba-ptx";
 
 /// A file that is written.
 #[derive(Debug)]
@@ -261,9 +261,9 @@ impl Plan<'_> {
     }
 }
 
-/// Optimises the builder of kernels in builds for development.
+/// Optimises the reader of PTX in builds for development.
 fn optimise(manifest: &mut Manifest) -> Result<()> {
-    OPTIMISED.iter().try_for_each(|package| manifest.add(&["profile", "dev", "package"], package, "{ opt-level = 1 }"))
+    manifest.add(&["profile", "dev", "package"], OPTIMISED, "{ opt-level = 1 }")
 }
 
 /// The change of a manifest, if there is one.

@@ -59,6 +59,8 @@ rumba-libcuda = "=VERSION"
 rumba-soft-library = "=VERSION"
 
 [profile.release.package]
+annotate-snippets = { opt-level = 1 }
+cpp_demangle = { opt-level = 1 }
 rumba-driver = { codegen-units = 256 }
 rumba-soft = { opt-level = 1 }
 "#;

@@ -15,6 +15,7 @@ use crate::link::{self, Codegen, LibraryFile, Sources};
 use crate::llvm::OptLevel;
 use crate::manifest;
 use crate::one_file::{self, Generated};
+use crate::shared::Libraries;
 use crate::stamp::{self, Cache, Key, Stamp};
 use crate::toolchain::{self, Toolchain};
 use crate::{inspect, skip, terminal, wheels};
@@ -316,8 +317,13 @@ impl CudaBuilder {
         let rustflags = self.rustflags(&toolchain, libdevice.is_some());
         // Cargo names files alike for all flags, so each set of flags has a folder: builds with other
         // options would replace its `core`. The lock holds until the libraries have been read.
-        let target_dir = target_dir.join(&stamp::hash(&rustflags.join(" "))[..12]);
+        let flags = rustflags.join(" ");
+        let target_dir = target_dir.join(&stamp::hash(&flags)[..12]);
         let _lock = lock(&target_dir)?;
+        let libraries = Libraries::new(&format!("{} {} {flags}", toolchain.rustc.display(), toolchain.release));
+        if let Some(libraries) = &libraries {
+            libraries.restore(&target_dir);
+        }
         let built = cargo::build(&cargo::Request {
             toolchain: &toolchain,
             crate_dir: &crate_dir,
@@ -334,6 +340,9 @@ impl CudaBuilder {
             }
             (error, _) => error,
         })?;
+        if let Some(libraries) = &libraries {
+            libraries.keep(&target_dir, &built.shared);
+        }
         if script {
             rerun_if_changed(&built, &crate_dir, generated.as_ref());
         }

@@ -36,6 +36,7 @@ use std::thread;
 use serde::Deserialize;
 
 use crate::advice::{self, Advice};
+use crate::shared::Crates;
 use crate::toolchain::Toolchain;
 use crate::{BuildError, terminal};
 
@@ -81,6 +82,8 @@ pub(crate) struct Built {
     pub(crate) crate_name: String,
     /// The dependency list that cargo wrote for the kernel crate.
     pub(crate) dep_info: PathBuf,
+    /// The crates that other projects have, too.
+    pub(crate) shared: Crates,
 }
 
 /// One crate compiled for the device.
@@ -112,6 +115,8 @@ struct Artifact {
     manifest_path: PathBuf,
     target: Target,
     filenames: Vec<PathBuf>,
+    /// Whether cargo had it from an earlier build.
+    fresh: bool,
 }
 
 #[derive(Deserialize)]
@@ -335,13 +340,21 @@ impl Output {
     fn finish(self, request: &Request<'_>) -> Result<Built, BuildError> {
         let mut libraries = Vec::new();
         let mut kernel_crate = None;
+        let mut shared = Crates::default();
         for artifact in self.artifacts {
+            let directory = artifact.manifest_path.parent().unwrap_or(Path::new("/")).to_owned();
+            let standard = request.toolchain.owns_source(&directory);
+            let local = !standard && artifact.package_id.starts_with("path+");
+            let name = artifact.target.name.replace('-', "_");
+            if !local {
+                shared.names.extend([package_name(&artifact.package_id).replace('-', "_"), name.clone()]);
+                shared.compiled |= !artifact.fresh;
+            }
             let Some(file) = artifact.filenames.iter().find(|file| {
                 file.extension().is_some_and(|e| e == "rlib") && file.components().any(|c| c.as_os_str() == TARGET)
             }) else {
                 continue;
             };
-            let directory = artifact.manifest_path.parent().unwrap_or(Path::new("/")).to_owned();
             // Cargo names the copy of the top crate that another crate of the same name would
             // overwrite; the original lies beside its metadata.
             let rlib = artifact
@@ -351,14 +364,7 @@ impl Output {
                 .map(|file| file.with_extension("rlib"))
                 .filter(|file| file.exists())
                 .unwrap_or_else(|| file.clone());
-            let standard = request.toolchain.owns_source(&directory);
-            let library = Library {
-                standard,
-                local: !standard && artifact.package_id.starts_with("path+"),
-                name: artifact.target.name.replace('-', "_"),
-                rlib,
-                directory,
-            };
+            let library = Library { name, rlib, directory, standard, local };
             if library.directory == request.crate_dir {
                 kernel_crate = Some((library, file.with_extension("d")));
             } else {
@@ -371,6 +377,34 @@ impl Output {
         let crate_name = kernel_crate.name.clone();
         libraries.sort_by(|a, b| (a.standard, &a.name, &a.rlib).cmp(&(b.standard, &b.name, &b.rlib)));
         libraries.insert(0, kernel_crate);
-        Ok(Built { libraries, crate_name, dep_info })
+        Ok(Built { libraries, crate_name, dep_info, shared })
+    }
+}
+
+/// The name of a package in cargo's identifier: `registry+https://…#glam@0.30.10`, or `path+file:///…/core#0.0.0` if the folder has the
+/// package's name.
+fn package_name(id: &str) -> &str {
+    let (source, fragment) = id.split_once('#').unwrap_or((id, ""));
+    match fragment.split_once('@') {
+        Some((name, _)) => name,
+        None => source.rsplit('/').next().unwrap_or(source),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::package_name;
+
+    #[test]
+    fn an_identifier_has_the_name_of_its_package() {
+        assert_eq!(
+            package_name("registry+https://github.com/rust-lang/crates.io-index#num-traits@0.2.19"),
+            "num-traits"
+        );
+        assert_eq!(package_name("path+file:///rust/library/core#0.0.0"), "core");
+        assert_eq!(
+            package_name("path+file:///rust/library/compiler-builtins/compiler-builtins#compiler_builtins@0.1.160"),
+            "compiler_builtins"
+        );
     }
 }

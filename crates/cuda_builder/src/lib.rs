@@ -24,6 +24,7 @@ mod link;
 mod llvm;
 mod manifest;
 mod one_file;
+mod shared;
 mod skip;
 mod stamp;
 mod terminal;

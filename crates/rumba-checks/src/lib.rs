@@ -8,7 +8,7 @@ macro_rules! checks {
     ($($(#[doc = $doc:literal])+ $check:ident: $made:ident,)*) => {
         /// The checks.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize))]
         #[non_exhaustive]
         pub enum Check {
             $($(#[doc = $doc])+ $check,)*
@@ -235,7 +235,7 @@ macro_rules! kinds {
     ($($(#[doc = $doc:literal])+ $kind:ident: $check:ident, $severity:ident, $name:literal, $why:literal, $advice:literal;)*) => {
         /// The kind of a kernel's mistake.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize))]
         #[non_exhaustive]
         pub enum FindingKind {
             $($(#[doc = $doc])+ $kind,)*

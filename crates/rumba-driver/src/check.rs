@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rumba_interface::{Bytes, Sink, gather};
+use rumba_interface::{Bytes, Sink, Wire, gather};
 
 pub use rumba_interface::check::{
     Check, Explored, Finding, FindingKind, Inputs, Location, Options, Order, Schedule, Severity, Side, Tally, counted,
@@ -71,7 +71,7 @@ impl Run {
             Ok(choice::Driver::Nvidia(_)) => return Err(RunError::Gpu),
             Err(error) => return Err(RunError::NoDevice(error.to_string())),
         };
-        let options = serde_json::to_vec(options).map_err(|error| RunError::NoDevice(error.to_string()))?;
+        let options = options.to_bytes();
         let mut device = -1;
         let reason = gather(|reason| device = (soft.open_run)(Bytes::new(&options), reason));
         match reason.first() {
@@ -97,14 +97,14 @@ impl Run {
         });
         let explored = explored
             .first()
-            .map(|json| serde_json::from_slice(json).expect("device and program have the same version of orders"));
+            .map(|bytes| Wire::from_bytes(bytes).expect("device and program have the same version of orders"));
         let inputs = inputs
             .first()
-            .map(|json| serde_json::from_slice(json).expect("device and program have the same version of inputs"))
+            .map(|bytes| Wire::from_bytes(bytes).expect("device and program have the same version of inputs"))
             .unwrap_or_default();
         let findings = findings
             .iter()
-            .map(|json| serde_json::from_slice(json).expect("device and program have the same version of findings"));
+            .map(|bytes| Wire::from_bytes(bytes).expect("device and program have the same version of findings"));
         let copies = copies.chunks_exact(2).map(|pair| Copied {
             kernel: Some(String::from_utf8_lossy(&pair[0]).into_owned()).filter(|name| !name.is_empty()),
             bytes: pair[1].clone(),

@@ -9,7 +9,7 @@ use std::ffi::{CStr, c_void};
 use std::marker::PhantomData;
 
 /// The version of everything in this file.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The release that these sources belong to. A program uses a device of its own release.
 pub const RELEASE: &str = env!("CARGO_PKG_VERSION");
@@ -45,13 +45,13 @@ pub struct Device {
     pub call: extern "C" fn(name: Bytes<'_>) -> *mut c_void,
     /// Gives the report of the last load or launch that failed, if there was one.
     pub last_report: extern "C" fn(report: Sink<'_>),
-    /// Opens a checked run with [`Options`](crate::check::Options) as JSON, and returns the ordinal of its device; or
-    /// gives the reason why there can be none, and returns -1.
+    /// Opens a checked run with the bytes ([`Wire`](crate::Wire)) of [`Options`](crate::check::Options), and returns the ordinal of
+    /// its device; or gives the reason why there can be none, and returns -1.
     pub open_run: extern "C" fn(options: Bytes<'_>, reason: Sink<'_>) -> i32,
-    /// Gives what the open run has found, each [`Finding`](crate::check::Finding) as JSON, and what the host has read: for
+    /// Gives what the open run has found, each [`Finding`](crate::check::Finding) as its bytes, and what the host has read: for
     /// each copy the name of the kernel before it, empty if there was none, and the first bytes. If the run is one of an
-    /// exploration, its order ends, and the exploration's result is given as [`Explored`](crate::check::Explored) in
-    /// JSON. A hash of the data that the host wrote to the device is given as [`Inputs`](crate::check::Inputs) in JSON.
+    /// exploration, its order ends, and the bytes of [`Explored`](crate::check::Explored) are given. A hash of the data that the
+    /// host wrote to the device is given as the bytes of [`Inputs`](crate::check::Inputs).
     pub results: extern "C" fn(findings: Sink<'_>, copies: Sink<'_>, explored: Sink<'_>, inputs: Sink<'_>),
     /// Closes the run.
     pub close_run: extern "C" fn(),

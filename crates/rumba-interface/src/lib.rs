@@ -14,5 +14,7 @@ pub mod errors;
 pub mod log;
 #[doc(hidden)]
 pub mod trampoline;
+mod wire;
 
 pub use device::{Bytes, CAPABILITIES, Device, ENTRY, Entry, MOST_DEVICES, RELEASE, Settings, Sink, VERSION, gather};
+pub use wire::Wire;

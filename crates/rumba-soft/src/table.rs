@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use rumba_interface::check::Options;
 use rumba_interface::log::{self, Level};
-use rumba_interface::{Bytes, Device, RELEASE, Settings, Sink, VERSION, gather};
+use rumba_interface::{Bytes, Device, RELEASE, Settings, Sink, VERSION, Wire, gather};
 
 use rumba_vm::limits::Multiprocessor;
 
@@ -81,8 +81,8 @@ extern "C" fn last_report(sink: Sink<'_>) {
 }
 
 extern "C" fn open_run(options: Bytes<'_>, reason: Sink<'_>) -> i32 {
-    let opened = serde_json::from_slice::<Options>(options.get())
-        .map_err(|error| error.to_string())
+    let opened = Options::from_bytes(options.get())
+        .ok_or_else(|| "the program's options of a checked run have another version than the device".to_owned())
         .and_then(|options| check::begin(&options).map_err(|error| error.to_string()));
     opened.unwrap_or_else(|error| {
         reason.put(error.as_bytes());
@@ -92,13 +92,12 @@ extern "C" fn open_run(options: Bytes<'_>, reason: Sink<'_>) -> i32 {
 
 extern "C" fn results(findings: Sink<'_>, copies: Sink<'_>, explored: Sink<'_>, inputs: Sink<'_>) {
     if let Some(order) = check::end_order() {
-        explored.put(&serde_json::to_vec(&order).unwrap_or_default());
+        explored.put(&order.to_bytes());
     }
     let (found, copied, written) = check::results();
-    inputs.put(&serde_json::to_vec(&written).unwrap_or_default());
+    inputs.put(&written.to_bytes());
     for finding in &found {
-        // Findings are numbers and text, which JSON has.
-        findings.put(&serde_json::to_vec(finding).unwrap_or_default());
+        findings.put(&finding.to_bytes());
     }
     for copy in copied {
         copies.put(copy.kernel.unwrap_or_default().as_bytes());

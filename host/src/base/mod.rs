@@ -1,6 +1,7 @@
 //! The base of all modules: errors and warnings, types of elements, the interface to the driver, PTX as text, records of profiles.
 
 pub(crate) mod activity;
+pub(crate) mod append;
 pub(crate) mod compiler_log;
 pub(crate) mod driver;
 pub(crate) mod dtype;

@@ -2,11 +2,11 @@
 //!
 //! They belong to the context and not to a module, which would keep the context alive.
 
+use crate::base::append::AppendMap;
 use crate::base::error::Result;
 use crate::base::ptx::Pieces;
 use crate::context::Entered;
 use crate::context::function::Function;
-use elsa::sync::FrozenMap;
 use parking_lot::Mutex;
 use std::ffi::CString;
 use std::mem::ManuallyDrop;
@@ -14,7 +14,7 @@ use std::mem::ManuallyDrop;
 /// The loaded kernels of a context.
 #[derive(Default)]
 pub(crate) struct Builtin {
-    kernels: FrozenMap<&'static str, Box<Loaded>>,
+    kernels: AppendMap<&'static str, Loaded>,
     /// Held while a kernel is loaded, so that each kernel is loaded once.
     loading: Mutex<()>,
 }
@@ -44,17 +44,17 @@ impl Builtin {
         // SAFETY: the function is kept with its module, which is not unloaded before the map is dropped.
         let function = unsafe { Function::new(0, raw, entered, operation) }?;
         let module = ManuallyDrop::new(module);
-        Ok(&self.kernels.insert(name, Box::new(Loaded { function, module })).function)
+        Ok(&self.kernels.insert(name, Loaded { function, module }).function)
     }
 
     /// Unloads the kernels, once none of them is running. The context must be current.
     pub(crate) fn unload(self) {
-        let kernels = self.kernels.into_tuple_vec();
-        if !kernels.is_empty() {
+        let mut kernels = self.kernels.into_values().peekable();
+        if kernels.peek().is_some() {
             // There is no caller left to return an error to.
             let _ = crate::cuda::synchronize();
         }
-        for (_, loaded) in kernels {
+        for loaded in kernels {
             drop(ManuallyDrop::into_inner(loaded.module));
         }
     }

@@ -3,6 +3,7 @@
 //! Kernels are loaded one by one, so that a program waits for the driver's compiler only for the kernels it uses. This
 //! module does not know the purpose of the kernels.
 
+use crate::base::append::AppendMap;
 use crate::base::error::Result;
 use crate::base::ptx::Pieces;
 use crate::buffers::buffer::DeviceBuffer;
@@ -12,7 +13,6 @@ use crate::launch::config::LaunchConfig;
 use crate::modules::module::Module;
 use crate::streams::stream::Stream;
 use cuda_std::launch::Call;
-use elsa::sync::FrozenMap;
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
@@ -44,7 +44,7 @@ pub(crate) struct Library {
 struct Kept {
     device: Device,
     kernels: Kernels,
-    modules: FrozenMap<&'static str, Box<Module>>,
+    modules: AppendMap<&'static str, Module>,
     /// Work memory that is free. Work on the device that still uses it is ordered before the next user, by the buffer.
     spare: Mutex<Vec<DeviceBuffer<u32>>>,
 }
@@ -59,7 +59,7 @@ pub(crate) struct Work<'l> {
 impl Library {
     /// The library on a device. Nothing is loaded or allocated yet.
     pub(crate) fn new(device: &Device, kernels: Kernels) -> Library {
-        let kept = Kept { device: device.clone(), kernels, modules: FrozenMap::new(), spare: Mutex::default() };
+        let kept = Kept { device: device.clone(), kernels, modules: AppendMap::default(), spare: Mutex::default() };
         Library { kept: Arc::new(kept), stream: None }
     }
 
@@ -83,7 +83,7 @@ impl Library {
         }
         let text = kernels.texts.only(kernel, device.limits().compute_capability)?;
         let module = device.load_named(kernels.name, &text)?;
-        Ok(modules.insert(kernel, Box::new(module)).clone())
+        Ok(modules.insert(kernel, module).clone())
     }
 
     /// Work memory of at least as many words, whatever they hold: of what is spare the smallest that is large enough.

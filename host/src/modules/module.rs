@@ -1,6 +1,7 @@
 //! Modules: PTX loaded onto a device, and the kernels in it.
 
-pub use crate::base::activity::KernelInfo;
+use crate::base::activity::KernelInfo;
+use crate::base::append::AppendMap;
 use crate::base::compiler_log::CompilerLog;
 use crate::base::error::{Code, DriverError, Error, ModuleError, Result, answer};
 use crate::base::host_fn::OutsideHostFn;
@@ -12,7 +13,6 @@ use crate::context::{Context, Entered};
 use crate::cuda::sys;
 use crate::modules::image::{Elsewhere, Runs, image};
 use cuda_std::launch::{Kernel, ParameterBytes};
-use elsa::sync::FrozenMap;
 use rumba_ptx::foot;
 use std::ffi::{CStr, CString};
 use std::fmt;
@@ -50,11 +50,11 @@ pub struct Module {
 struct Inner {
     context: Arc<Context>,
     /// Keyed by the address of the launcher's [`Kernel`], so that a launch compares no strings.
-    functions: FrozenMap<usize, Box<Function>>,
+    functions: AppendMap<usize, Function>,
     /// Some of them, each in a place that follows from its key: most launches find theirs here, with one load.
     near: [AtomicPtr<Function>; NEAR],
     /// Kernels that were looked up by name.
-    named: FrozenMap<String, Box<Function>>,
+    named: AppendMap<String, Function>,
     raw: ManuallyDrop<crate::cuda::Module>,
     name: String,
     ptx: String,
@@ -119,9 +119,9 @@ impl Module {
     ) -> Module {
         let inner = Inner {
             context,
-            functions: FrozenMap::new(),
+            functions: AppendMap::default(),
             near: Default::default(),
-            named: FrozenMap::new(),
+            named: AppendMap::default(),
             raw: ManuallyDrop::new(raw),
             name,
             ptx: texts.iter().map(|text| text.ptx.as_str()).collect::<Vec<_>>().join("\n"),
@@ -203,7 +203,7 @@ impl Module {
             None => {
                 let function = self.look_up(entered, kernel.name, Some(kernel))?;
                 self.compare(kernel, parameters)?;
-                self.inner.functions.insert(key, Box::new(function))
+                self.inner.functions.insert(key, function)
             }
         };
         near.store(std::ptr::from_ref(function).cast_mut(), Ordering::Release);
@@ -216,7 +216,7 @@ impl Module {
             Some(function) => Ok(function),
             None => {
                 let function = self.look_up(entered, name, None)?;
-                Ok(self.inner.named.insert(name.to_owned(), Box::new(function)))
+                Ok(self.inner.named.insert(name.to_owned(), function))
             }
         }
     }

@@ -216,6 +216,34 @@ fn the_text_is_the_same_wherever_the_crate_lies() {
     assert_eq!(here.text, again.text);
 }
 
+#[test]
+fn core_is_compiled_for_the_first_target_folder_only() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let cache = folder.path().join("cache");
+    alone(&[("RUMBA_CACHE", cache.to_str().expect("a path in UTF-8"))], || {
+        let built = ["first", "second"].map(|name| {
+            let target = folder.path().join(name);
+            let ptx =
+                try_build(&fixture("kernels"), |builder| builder.target_dir(&target)).expect("the fixture builds");
+            let core = find(&target, "libcore-").expect("a library in the target folder");
+            (ptx.hash(), core.metadata().and_then(|metadata| metadata.modified()).expect("a time"))
+        });
+        assert_eq!(built[0], built[1], "the PTX, and when its `core` was compiled");
+        Ok(())
+    });
+}
+
+/// A file below a folder whose name begins so.
+fn find(folder: &Path, start: &str) -> Option<PathBuf> {
+    std::fs::read_dir(folder).expect("a folder").find_map(|entry| {
+        let path = entry.expect("an entry").path();
+        match path.is_dir() {
+            true => find(&path, start),
+            false => path.file_name()?.to_str()?.starts_with(start).then_some(path),
+        }
+    })
+}
+
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a folder");
     for entry in std::fs::read_dir(from).expect("a fixture") {

@@ -3,12 +3,12 @@
 use std::fmt;
 
 use rumba_checks::{FindingKind, Severity};
-use serde::{Deserialize, Serialize};
 
 use super::report;
 
 /// A mistake of a kernel. Mistakes of one kind at the same instructions are one finding.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Finding {
     /// Its kind.
     pub kind: FindingKind,
@@ -38,7 +38,8 @@ pub struct Finding {
 }
 
 /// A thread, its action, and the position in the source.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Side {
     /// The block.
     pub block: [u32; 3],
@@ -59,7 +60,8 @@ pub struct Side {
 }
 
 /// A place in the language that the PTX was made from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Location {
     /// The file, as the compiler names it.
     pub file: String,

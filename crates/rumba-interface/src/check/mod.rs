@@ -3,13 +3,11 @@
 mod finding;
 mod report;
 
-use serde::{Deserialize, Serialize};
-
 pub use finding::{Finding, Location, Side};
 pub use rumba_checks::{Check, FindingKind, Severity, Tally, counted};
 
 /// The options of a checked run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// The checks that are on.
     pub checks: Vec<Check>,
@@ -20,7 +18,7 @@ pub struct Options {
 }
 
 /// A summary of the data that the host has written to a device in a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Inputs {
     /// A hash of all of it.
     pub hash: u64,
@@ -30,7 +28,7 @@ pub struct Inputs {
 }
 
 /// The order of a run's synchronizing operations.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
     /// The next one of an exploration of all orders.
     Next {
@@ -51,7 +49,7 @@ pub enum Order {
 }
 
 /// An order that was run.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Schedule {
     /// The text that reproduces the order: the choices that differ from the natural order.
     pub replay: String,
@@ -60,7 +58,7 @@ pub struct Schedule {
 }
 
 /// The result of an exploration after a run.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Explored {
     /// The order of the run.
     pub schedule: Schedule,

@@ -54,7 +54,7 @@ impl Part for Whole {
     unsafe fn write<X: Processor, R: Raw>(warp: &Warp, slot: u16, compute: impl Fn(usize) -> R) {
         let mut values = [R::ZERO; LANES];
         for (lane, value) in values.iter_mut().enumerate() {
-            *value = compute(lane);
+            *value = compute(X::index(lane));
         }
         let place = warp.lanes::<R>(slot);
         // SAFETY: both places have 32 lanes.

@@ -84,6 +84,10 @@ pub(crate) trait Processor {
     /// Eight `i32`.
     type Integers: Copy;
 
+    /// The index of an iteration. The compiler vectorizes and unrolls a loop only if it sees the index; `Baseline` hides the index
+    /// where there is a better processor.
+    fn index(index: usize) -> usize;
+
     /// The handler for the target.
     fn handler(baseline: Handler, avx2: Handler) -> Handler;
 

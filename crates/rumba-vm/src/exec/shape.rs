@@ -76,10 +76,10 @@ pub(crate) fn conjure<F>() -> F {
 
 /// Fills eight lanes.
 #[inline(always)]
-fn fill<R: Raw>(f: impl Fn(usize) -> R) -> [R; CHUNK] {
+fn fill<X: Processor, R: Raw>(f: impl Fn(usize) -> R) -> [R; CHUNK] {
     let mut lanes = [R::ZERO; CHUNK];
     for (index, lane) in lanes.iter_mut().enumerate() {
-        *lane = f(index);
+        *lane = f(X::index(index) % CHUNK);
     }
     lanes
 }
@@ -484,7 +484,7 @@ impl<F: Function<Operands: LaneOperands, Output = bool>> Body for Test<F> {
             // SAFETY: the caller promises that the operation's slots are good, and the processor is `X`.
             unsafe {
                 let operands = F::Operands::chunk::<P>(warp, pc, chunk);
-                let lanes = fill(|lane| {
+                let lanes = fill::<X, _>(|lane| {
                     let truth = F::call(pc.extra, F::Operands::of_chunk::<X::Numbers>(&operands, lane));
                     <F::Operands as LaneOperands>::Truth::spread(X::Numbers::number(truth))
                 });

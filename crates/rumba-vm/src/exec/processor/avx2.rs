@@ -28,6 +28,11 @@ impl Processor for Avx2 {
     type Integers = __m256i;
 
     #[inline(always)]
+    fn index(index: usize) -> usize {
+        index
+    }
+
+    #[inline(always)]
     fn handler(_: Handler, avx2: Handler) -> Handler {
         avx2
     }

@@ -243,6 +243,7 @@ impl<const D: usize, const C: usize> Terms<D, C> {
                 let accumulator = X::load(c);
                 let (mut top, empty) = exponents_of::<X>(accumulator, X::splat_integer(self.least.sum));
                 for k in 0..K {
+                    let k = X::index(k) % K;
                     let a = X::splat_integer(self.a_exponents[row][k]);
                     let b = X::load_integers(&self.b_exponents[chosen(row, k)]);
                     top = X::max(top, X::add(a, b));
@@ -255,6 +256,7 @@ impl<const D: usize, const C: usize> Terms<D, C> {
                 let scale = X::from_bits(X::shift_left::<23>(X::subtract(X::splat_integer(kept + 127), top)));
                 let mut sum = X::splat_integer(0);
                 for k in 0..K {
+                    let k = X::index(k) % K;
                     let product = X::multiply(X::splat(self.a[row][k]), X::load(&self.b[chosen(row, k)]));
                     // A product is less than four times the power of two that `top` stands for, which `scale` makes 2 to
                     // the 25th; sixteen of them do not reach the 31st. With fewer bits there is room for more.
