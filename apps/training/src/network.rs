@@ -5,7 +5,7 @@ use crate::data::{Digits, SIZE};
 use rumba::array::Array;
 use rumba::ranks::ProcessGroup;
 use rumba::{Device, DeviceBuffer, DeviceSlice};
-use rumba_nn::train::{Buckets, Convolution, Gradients, Layout, Linear, Parameters};
+use rumba_nn::train::{Buckets, Convolution, Convolved, Gradients, Layout, Linear, Parameters};
 use rumba_nn::{Nn, Program, Result, Run, Tensor};
 
 /// Classes of digits.
@@ -27,7 +27,7 @@ pub struct Network {
 
 /// The data of the forward pass that the backward pass needs.
 struct Forward {
-    convolved: [(Tensor<f32, 4>, Tensor<f32, 2>); 2],
+    convolved: [Convolved; 2],
     flat: Tensor<f32, 2>,
     logits: Tensor<f32, 2>,
 }
@@ -58,9 +58,9 @@ impl Network {
     }
 
     fn forward(&self, run: &Run, parameters: &Parameters, x: &Tensor<f32, 4>) -> Result<Forward> {
-        let first = self.convolutions[0].rectified(run, parameters, x)?;
-        let second = self.convolutions[1].rectified(run, parameters, &run.largest(&first.0)?)?;
-        let flat = run.largest(&second.0)?.reshape([x.shape()[0], LAST * LAST * CHANNELS[1]]);
+        let first = self.convolutions[0].forward(run, parameters, x)?;
+        let second = self.convolutions[1].forward(run, parameters, &first.y)?;
+        let flat = second.y.reshape([x.shape()[0], LAST * LAST * CHANNELS[1]]);
         Ok(Forward { logits: self.linear.forward(run, parameters, &flat)?, flat, convolved: [first, second] })
     }
 
@@ -76,12 +76,9 @@ impl Network {
         let Forward { convolved: [first, second], flat, .. } = forward;
         self.linear.backward(run, &flat, gradient, gradients)?;
         buckets.ready(run, gradients, &self.linear)?;
-        let pooled = [flat.shape()[0], LAST, LAST, CHANNELS[1]];
-        let gradient = self.linear.input_gradient(run, parameters, gradient)?.reshape(pooled);
-        let gradient = run.largest_gradient(&second.0, &gradient)?;
+        let gradient = self.linear.input_gradient(run, parameters, gradient)?.reshape(second.y.shape());
         let gradient = self.convolutions[1].backward(run, parameters, &second, &gradient, gradients)?;
         buckets.ready(run, gradients, &self.convolutions[1])?;
-        let gradient = run.largest_gradient(&first.0, &gradient)?;
         self.convolutions[0].backward_to_filters(run, &first, &gradient, gradients)?;
         buckets.finish(run, gradients)
     }

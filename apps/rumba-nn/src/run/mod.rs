@@ -202,6 +202,11 @@ impl Drop for Memory {
     }
 }
 
+/// The words of memory that a tensor of so many elements takes.
+fn words<T>(count: usize) -> usize {
+    (count * size_of::<T>()).div_ceil(size_of::<u32>()).next_multiple_of(LINE)
+}
+
 impl Run {
     fn new(nn: Nn, stream: Option<Stream>, source: Source) -> Run {
         let linalg = match &stream {
@@ -226,21 +231,49 @@ impl Run {
         shape: [usize; N],
         work: impl FnOnce(&Reads<'_>, ArrayViewMut<'_, T, N>) -> Result<()>,
     ) -> Result<Tensor<T, N>> {
+        let count = shape.iter().product();
+        let memory = self.allocate(words::<T>(count), |reads, memory| {
+            let memory = memory.cast::<T>().slice_mut(..count);
+            work(reads, ArrayViewMut::from(memory).reshape(shape)?)
+        })?;
+        Ok(Tensor::new(memory, 0, shape))
+    }
+
+    /// Makes two tensors with the same launches, as [`make`](Self::make). Both share their memory: it is free when both are dropped.
+    ///
+    /// # Errors
+    /// As [`make`](Self::make).
+    pub fn make_two<T: Pod, U: Pod, const N: usize>(
+        &self,
+        shapes: [[usize; N]; 2],
+        work: impl FnOnce(&Reads<'_>, ArrayViewMut<'_, T, N>, ArrayViewMut<'_, U, N>) -> Result<()>,
+    ) -> Result<(Tensor<T, N>, Tensor<U, N>)> {
+        let counts = shapes.map(|shape| shape.iter().product());
+        let start = words::<T>(counts[0]);
+        let memory = self.allocate(start + words::<U>(counts[1]), |reads, memory| {
+            let (first, second) = memory.split_at_mut(start);
+            let (first, second) = (first.cast::<T>().slice_mut(..counts[0]), second.cast::<U>().slice_mut(..counts[1]));
+            let first = ArrayViewMut::from(first).reshape(shapes[0])?;
+            work(reads, first, ArrayViewMut::from(second).reshape(shapes[1])?)
+        })?;
+        Ok((Tensor::new(memory.clone(), 0, shapes[0]), Tensor::new(memory, start, shapes[1])))
+    }
+
+    /// Memory that `work` writes.
+    fn allocate(
+        &self,
+        words: usize,
+        work: impl FnOnce(&Reads<'_>, DeviceSliceMut<'_, u32>) -> Result<()>,
+    ) -> Result<Rc<Memory>> {
         let state = &self.state;
         let _alone = state.busy.try_borrow_mut().map_err(|_| Error::Nested)?;
-        let count: usize = shape.iter().product();
-        let words = (count * size_of::<T>()).div_ceil(size_of::<u32>()).next_multiple_of(LINE);
         let number = state.made.get();
-        let typed = |memory: DeviceSliceMut<'_, u32>, parts| {
-            let memory = memory.cast::<T>().slice_mut(..count);
-            work(&Reads { state, parts }, ArrayViewMut::from(memory).reshape(shape)?)
-        };
         let place = match &state.source {
             Source::Device => {
                 // Elements that a layer does not write are NaN, in each of the types.
                 let array = Array::full(&self.nn.device, [words], u32::MAX)?;
                 let mut buffer = array.into_buffer();
-                typed(buffer.as_slice_mut(), Vec::new())?;
+                work(&Reads { state, parts: Vec::new() }, buffer.as_slice_mut())?;
                 Place::Own(buffer)
             }
             Source::Planned { plan, arena } => {
@@ -249,14 +282,14 @@ impl Run {
                 let mut arena = arena.borrow_mut();
                 let (before, rest) = arena.as_slice_mut().split_at_mut(place.start);
                 let (own, behind) = rest.split_at_mut(words);
-                typed(own, vec![(before.as_slice(), 0), (behind.as_slice(), place.end)])?;
+                let parts = vec![(before.as_slice(), 0), (behind.as_slice(), place.end)];
+                work(&Reads { state, parts }, own)?;
                 Place::Planned(place.clone())
             }
         };
         state.made.set(number + 1);
         state.did(Event::Made(words));
-        let memory = Memory { state: state.clone(), number, place };
-        Ok(Tensor::new(Rc::new(memory), shape))
+        Ok(Rc::new(Memory { state: state.clone(), number, place }))
     }
 
     /// Launches work that reads tensors and writes to memory outside of the run. `work` reads tensors through its
@@ -377,6 +410,6 @@ impl Reads<'_> {
                 part.slice(place.start - start..place.end - start)
             }
         };
-        Ok(words.cast::<T>().slice(..tensor.len()))
+        Ok(words.slice(tensor.start..).cast::<T>().slice(..tensor.len()))
     }
 }

@@ -43,6 +43,6 @@ mod optimizer;
 mod parameters;
 
 pub use buckets::{Buckets, Layer};
-pub use layers::{Convolution, Linear};
+pub use layers::{Convolution, Convolved, Linear};
 pub use optimizer::Adam;
 pub use parameters::{Gradients, Layout, Parameters};

@@ -4,7 +4,7 @@ use crate::error::{Result, WeightError};
 use crate::run::Nn;
 use crate::train::layers::{Convolution, Linear};
 use crate::weights::Weights;
-use rumba::array::{ArrayView, ArrayViewMut};
+use rumba::array::ArrayView;
 use rumba::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut};
 use safetensors::tensor::{Dtype, TensorView, serialize};
 use std::ops::Range;
@@ -18,6 +18,8 @@ const ALIGNMENT: usize = 64;
 pub(super) struct Slot {
     start: usize,
     shape: [usize; 2],
+    /// The number of inputs of each output; 0 for a bias.
+    inputs: usize,
 }
 
 impl Slot {
@@ -54,18 +56,20 @@ impl Layout {
 
     /// A layer that computes `x Wᵀ + b`: parameters `NAME.weight`, `[outputs, inputs]`, and `NAME.bias`.
     pub fn linear(&mut self, name: &str, [inputs, outputs]: [usize; 2]) -> Linear {
-        let weight = self.add(format!("{name}.weight"), [outputs, inputs]);
-        Linear::new(weight, self.add(format!("{name}.bias"), [1, outputs]))
+        let weight = self.add(format!("{name}.weight"), [outputs, inputs], inputs);
+        Linear::new(weight, self.add(format!("{name}.bias"), [1, outputs], 0))
     }
 
-    /// A convolution with filters of 3 by 3, zeros around the images: `NAME.weight` is `[outputs, rows · columns · inputs]`.
+    /// A convolution with filters of 3 by 3, zeros around the images, and what follows: see [`Convolution`]. `NAME.weight` is
+    /// `[rows · columns · inputs, outputs]`.
     pub fn convolution(&mut self, name: &str, [inputs, outputs]: [usize; 2]) -> Convolution {
-        let weight = self.add(format!("{name}.weight"), [outputs, nn_kernels::gradient::PLACES * inputs]);
-        Convolution::new(weight, self.add(format!("{name}.bias"), [1, outputs]))
+        let inputs = nn_kernels::gradient::PLACES * inputs;
+        let weight = self.add(format!("{name}.weight"), [inputs, outputs], inputs);
+        Convolution::new(weight, self.add(format!("{name}.bias"), [1, outputs], 0))
     }
 
-    fn add(&mut self, name: String, shape: [usize; 2]) -> Slot {
-        let slot = Slot { start: self.length, shape };
+    fn add(&mut self, name: String, shape: [usize; 2], inputs: usize) -> Slot {
+        let slot = Slot { start: self.length, shape, inputs };
         self.length += slot.len().next_multiple_of(ALIGNMENT);
         self.slots.push((name, slot));
         slot
@@ -96,8 +100,8 @@ impl Parameters {
     /// The runtime's.
     pub fn new(device: &Device, layout: &Layout, mut uniform: impl FnMut() -> f32) -> Result<Parameters> {
         let mut values = vec![0.0; layout.length];
-        for (_, slot) in layout.slots.iter().filter(|(name, _)| name.ends_with(".weight")) {
-            let bound = (6.0 / slot.shape[1] as f32).sqrt();
+        for (_, slot) in layout.slots.iter().filter(|(_, slot)| slot.inputs > 0) {
+            let bound = (6.0 / slot.inputs as f32).sqrt();
             values[slot.range()].fill_with(|| bound * (2.0 * uniform() - 1.0));
         }
         Ok(Parameters {
@@ -221,12 +225,9 @@ impl Gradients {
         Ok(loss[0])
     }
 
-    pub(super) fn view_mut(&mut self, slot: Slot) -> Result<ArrayViewMut<'_, f32, 2>> {
-        Ok(ArrayViewMut::from(self.slice_mut(slot)).reshape(slot.shape)?)
-    }
-
-    pub(super) fn slice_mut(&mut self, slot: Slot) -> DeviceSliceMut<'_, f32> {
-        self.buffer.slice_mut(slot.range())
+    /// The gradients from those of a parameter to those of a later one, and the padding between them.
+    pub(super) fn slice_between(&mut self, first: Slot, last: Slot) -> DeviceSliceMut<'_, f32> {
+        self.buffer.slice_mut(first.start..last.range().end)
     }
 
     pub(super) fn of_parameters(&self) -> DeviceSlice<'_, f32> {

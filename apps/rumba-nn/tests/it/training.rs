@@ -32,7 +32,7 @@ impl Network {
         let pixels: Vec<f32> = (0..5 * 8 * 8 * 2).map(|_| uniform() - 0.3).collect();
         Ok(Network {
             convolutions: [layout.convolution("one", [2, 3]), layout.convolution("two", [3, 4])],
-            linear: layout.linear("three", [4 * 4 * 4, 3]),
+            linear: layout.linear("three", [2 * 2 * 4, 3]),
             layout,
             images: Array::from_slice(device, [5, 8, 8, 2], &pixels)?,
             labels: device.buffer_from(&[0, 1, 2, 1, 1])?,
@@ -41,16 +41,14 @@ impl Network {
 
     fn pass(&self, run: &Run, parameters: &Parameters, gradients: &mut Gradients) -> Result<()> {
         let x = run.tensor(self.images.view())?;
-        let one = self.convolutions[0].rectified(run, parameters, &x)?;
-        let pooled = run.largest(&one.0)?;
-        let two = self.convolutions[1].rectified(run, parameters, &pooled)?;
-        let flat = two.0.reshape([5, 64]);
+        let one = self.convolutions[0].forward(run, parameters, &x)?;
+        let two = self.convolutions[1].forward(run, parameters, &one.y)?;
+        let flat = two.y.reshape([5, 16]);
         let logits = self.linear.forward(run, parameters, &flat)?;
         let gradient = run.cross_entropy(&logits, self.labels.as_slice(), gradients)?;
         self.linear.backward(run, &flat, &gradient, gradients)?;
-        let gradient = self.linear.input_gradient(run, parameters, &gradient)?.reshape(two.0.shape());
+        let gradient = self.linear.input_gradient(run, parameters, &gradient)?.reshape(two.y.shape());
         let gradient = self.convolutions[1].backward(run, parameters, &two, &gradient, gradients)?;
-        let gradient = run.largest_gradient(&one.0, &gradient)?;
         self.convolutions[0].backward_to_filters(run, &one, &gradient, gradients)
     }
 }
@@ -83,7 +81,7 @@ fn gradients_are_those_of_differences() {
         assert!((slope - exact[place]).abs() < 2e-3 + 0.04 * slope.abs(), "{place}: {slope}, {}", exact[place]);
         seen += 1;
     }
-    assert!(seen > 90, "{seen} parameters were moved");
+    assert!(seen > 70, "{seen} parameters were moved");
 }
 
 #[test]
