@@ -3,6 +3,7 @@
 //!
 //! Indices are `u32`, since a division of `usize` takes many instructions: tensors have fewer than 2³² elements.
 
+use crate::{Lanes, SingleVector};
 use cuda_std::prelude::*;
 
 /// Places of a filter of 3 by 3.
@@ -41,22 +42,17 @@ impl Window {
     }
 }
 
-/// A channel of a pixel: zero beyond the edges.
-#[inline(always)]
-fn load(x: &[f32], pixel: Option<u32>, channels: u32, channel: u32) -> f32 {
-    pixel.and_then(|pixel| x.get((pixel * channels + channel) as usize)).copied().unwrap_or(0.0)
-}
-
 /// A convolution with filters of 3 by 3 with zeros beyond the edges, then the larger of each result and zero, then the
 /// largest of each window of two by two pixels.
 ///
-/// `x` are images `[images, rows, columns, channels]` of an even number of rows and columns, `weights` is `[9, channels, outputs]`. `winners` receives
-/// the pixel of each window that is the largest, from 0 to 3, or 4 if all are zero.
+/// `x` are images `[images, rows, columns, channels]` of an even number of rows and columns, as numbers or as vectors of
+/// channels; `shape` counts numbers. `weights` is `[9, channels, outputs]`. `winners` receives the pixel of each window
+/// that is the largest, from 0 to 3, or 4 if all are zero.
 ///
 /// Launch it with a thread for each element of `y`.
-#[kernel]
-pub fn convolve(
-    x: &[f32],
+#[kernel(T = [f32, SingleVector])]
+pub fn convolve<T: Lanes>(
+    x: &[T],
     shape: Shape,
     weights: &[f32],
     biases: &[f32],
@@ -66,19 +62,29 @@ pub fn convolve(
     let i = grid::<1>();
     if let (Some(y), Some(winner)) = (y.get_mut(i), winners.get_mut(i)) {
         let (i, channels, outputs) = (i.get() as u32, shape[2], biases.len() as u32);
-        let output = i % outputs;
+        let (output, vectors) = (i % outputs, channels / T::COUNT as u32);
         let window = Window::new(i / outputs, shape);
-        // The neighbourhood of the window.
-        let pixels: [[Option<u32>; 4]; 4] =
-            core::array::from_fn(|down| core::array::from_fn(|across| window.pixel(down as u32, across as u32, shape)));
+        // The neighbourhood of the window: the first vector of each pixel, or a number beyond the end.
+        let around: [[u32; 4]; 4] = core::array::from_fn(|down| {
+            core::array::from_fn(|across| {
+                window.pixel(down as u32, across as u32, shape).map_or(u32::MAX, |pixel| pixel * vectors)
+            })
+        });
         let mut sums = [biases[output as usize]; 4];
-        for channel in 0..channels {
-            let own = pixels.map(|row| row.map(|pixel| load(x, pixel, channels, channel)));
-            for place in 0..PLACES {
-                let weight = weights[((place as u32 * channels + channel) * outputs + output) as usize];
+        for vector in 0..vectors {
+            // All loads first, which then take place at the same time.
+            let own = around.map(|row| {
+                row.map(|first| x.get(first.saturating_add(vector) as usize).map_or(T::Floats::default(), |x| x.floats()))
+            });
+            for lane in 0..T::COUNT {
+                let first = (vector * T::COUNT as u32 + lane as u32) * outputs + output;
+                let weights: [f32; PLACES] =
+                    core::array::from_fn(|place| weights[(first + place as u32 * channels * outputs) as usize]);
                 for (position, sum) in sums.iter_mut().enumerate() {
-                    let x = own[position / 2 + place / 3][position % 2 + place % 3];
-                    *sum = GpuFloat::mul_add(x, weight, *sum);
+                    for (place, weight) in weights.iter().enumerate() {
+                        let x = own[position / 2 + place / 3][position % 2 + place % 3].as_ref()[lane];
+                        *sum = GpuFloat::mul_add(x, *weight, *sum);
+                    }
                 }
             }
         }
@@ -92,7 +98,10 @@ pub fn convolve(
     }
 }
 
-/// The gradient of the filters of [`convolve`] and of their biases, in parts: each part sums over `length` windows. The
+/// Windows that a thread of [`filter_gradient`] loads at a time.
+const AT_A_TIME: usize = 4;
+
+/// The gradient of the filters of [`convolve`] and of their biases, in parts: each part sums over `lines` lines of windows. The
 /// parts give the launch enough threads although the weights are few.
 ///
 /// `dy` is the gradient of the result. `parts` is `[9, channels + 1, outputs]` for each part; the gradient of the biases lies behind the
@@ -104,41 +113,53 @@ pub fn filter_gradient(
     shape: Shape,
     dy: &[f32],
     winners: &[u8],
-    length: u32,
+    lines: u32,
     mut parts: Disjoint<f32, Layers<PLACES>>,
 ) {
     let [_, rows, outputs] = parts.shape();
     let [output, channel, part] = grid::<3>().to_array();
     let (outputs, channels) = (outputs as u32, rows as u32 - 1);
-    let windows = dy.len() as u32 / outputs.max(1);
-    if let Some(mut own) = parts.own() {
-        let first = part * length;
-        let end = windows.min(first + length);
-        let mut sums = [0.0; PLACES];
-        for number in first..end {
-            let at = (number * outputs + output) as usize;
-            let (dy, winner) = (dy[at], u32::from(winners[at]));
-            if winner == u32::from(NONE) {
-                continue;
-            }
+    let (down, across) = (shape[0] / 2, shape[1] / 2);
+    let all = dy.len() as u32 / (outputs * across).max(1);
+    let Some(mut own) = parts.own() else { return };
+    let mut sums = [0.0; PLACES];
+    for line in part * lines..all.min((part + 1) * lines) {
+        let (image, row) = (line / down, line % down);
+        let mut first = 0;
+        while first < across {
+            let loaded: [(f32, u32); AT_A_TIME] = core::array::from_fn(|k| {
+                let column = first + k as u32;
+                let at = ((line * across + column) * outputs + output) as usize;
+                let is_inside = column < across;
+                let (dy, winner) = (dy.get(at).copied(), winners.get(at).copied());
+                match (dy, winner) {
+                    (Some(dy), Some(winner)) if is_inside && winner != NONE => (dy, u32::from(winner)),
+                    _ => (0.0, 0),
+                }
+            });
             if channel == channels {
                 // The input of a bias is one.
-                sums[0] += dy;
-                continue;
+                sums[0] += loaded.iter().map(|(dy, _)| dy).sum::<f32>();
+            } else {
+                let around: [[f32; PLACES]; AT_A_TIME] = core::array::from_fn(|k| {
+                    let window = Window { image, row, column: first + k as u32 };
+                    core::array::from_fn(|place| {
+                        let [down, across] = [loaded[k].1 / 2 + place as u32 / 3, loaded[k].1 % 2 + place as u32 % 3];
+                        let pixel = window.pixel(down, across, shape);
+                        pixel.and_then(|pixel| x.get((pixel * channels + channel) as usize)).copied().unwrap_or(0.0)
+                    })
+                });
+                for (around, (dy, _)) in around.into_iter().zip(loaded) {
+                    for (sum, x) in sums.iter_mut().zip(around) {
+                        *sum = GpuFloat::mul_add(x, dy, *sum);
+                    }
+                }
             }
-            // All loads first, which then take place at the same time.
-            let window = Window::new(number, shape);
-            let around: [f32; PLACES] = core::array::from_fn(|place| {
-                let [down, across] = [winner / 2 + place as u32 / 3, winner % 2 + place as u32 % 3];
-                load(x, window.pixel(down, across, shape), channels, channel)
-            });
-            for (sum, x) in sums.iter_mut().zip(around) {
-                *sum = GpuFloat::mul_add(x, dy, *sum);
-            }
+            first += AT_A_TIME as u32;
         }
-        let mut sums = sums.into_iter();
-        own.each(|_, part| *part = sums.next().unwrap_or(0.0));
     }
+    let mut sums = sums.into_iter();
+    own.each(|_, part| *part = sums.next().unwrap_or(0.0));
 }
 
 /// The gradient of the images of [`convolve`] by the gradient of the result, `dy`.
@@ -169,20 +190,74 @@ pub fn convolve_gradient(dy: &[f32], winners: &[u8], weights: &[f32], shape: Sha
                 let at = window.map(|window| (window * outputs + output) as usize);
                 at.and_then(|at| Some((*dy.get(at)?, *winners.get(at)?))).unwrap_or((0.0, NONE))
             });
-            for ((dy, winner), (_, first)) in loaded.into_iter().zip(corners) {
-                let (down, across) = (first[0].wrapping_sub(u32::from(winner) / 2), first[1].wrapping_sub(u32::from(winner) % 2));
-                if winner != NONE && down < 3 && across < 3 {
-                    let weight = weights[(((3 * down + across) * channels + channel) * outputs + output) as usize];
-                    sum = GpuFloat::mul_add(dy, weight, sum);
-                }
+            let weights: [f32; 4] = core::array::from_fn(|corner| {
+                let (winner, first) = (u32::from(loaded[corner].1), corners[corner].1);
+                let (down, across) = (first[0].wrapping_sub(winner / 2), first[1].wrapping_sub(winner % 2));
+                let at = (((3 * down + across) * channels + channel) * outputs + output) as usize;
+                let is_inside = winner != u32::from(NONE) && down < 3 && across < 3;
+                if is_inside { weights.get(at).copied().unwrap_or(0.0) } else { 0.0 }
+            });
+            for ((dy, _), weight) in loaded.into_iter().zip(weights) {
+                sum = GpuFloat::mul_add(dy, weight, sum);
             }
         }
         *dx = sum;
     }
 }
 
-/// The gradient of the weights of a product `x Wᵀ + b`, with the gradient of the bias behind each row, in parts: each
-/// part sums over `length` rows of `x` and `dy`.
+/// The sum of products of `count` pairs, which are loaded eight at a time.
+#[inline(always)]
+fn sum_of_products(count: u32, pair: impl Fn(u32) -> (f32, f32)) -> f32 {
+    let (mut sum, mut i) = (0.0, 0);
+    while i < count {
+        let pairs: [(f32, f32); 8] =
+            core::array::from_fn(|k| if i + (k as u32) < count { pair(i + k as u32) } else { (0.0, 0.0) });
+        for (x, y) in pairs {
+            sum = GpuFloat::mul_add(x, y, sum);
+        }
+        i += 8;
+    }
+    sum
+}
+
+/// `x Wᵀ + b` of rows of `x`, where there are few outputs: `weights` has a row for each of them.
+///
+/// `y` has rows of one element, for each row of `x` an element for each output. Launch it in one dimension, with blocks of whole warps; a grid
+/// with fewer warps than rows goes around several times.
+#[kernel]
+pub fn linear(x: &[f32], weights: &[f32], biases: &[f32], mut y: Disjoint<f32, Rows<ByWarp>>) {
+    let outputs = biases.len() as u32;
+    let inputs = weights.len() as u32 / outputs.max(1);
+    y.each_row(|i, mut y| {
+        let (row, output) = (i as u32 / outputs, i as u32 % outputs);
+        let lane = warp::lane_id();
+        let count = inputs.saturating_sub(lane).div_ceil(warp::WARP_SIZE);
+        let sum = sum_of_products(count, |i| {
+            let input = lane + i * warp::WARP_SIZE;
+            (x[(row * inputs + input) as usize], weights[(output * inputs + input) as usize])
+        });
+        let sum = warp::reduce_sum(sum) + biases[output as usize];
+        y.each(|_, y| *y = sum);
+    });
+}
+
+/// The gradient of the inputs of [`linear`]: `dy W`.
+///
+/// Launch it with a thread for each element of `dx`.
+#[kernel]
+pub fn linear_gradient(dy: &[f32], weights: &[f32], outputs: u32, mut dx: DisjointSlice<f32>) {
+    let i = grid::<1>();
+    if let Some(dx) = dx.get_mut(i) {
+        let inputs = weights.len() as u32 / outputs;
+        let (row, input) = (i.get() as u32 / inputs, i.get() as u32 % inputs);
+        *dx = sum_of_products(outputs, |output| {
+            (dy[(row * outputs + output) as usize], weights[(output * inputs + input) as usize])
+        });
+    }
+}
+
+/// The gradient of the weights of [`linear`], with the gradient of the bias behind each row, in parts: each part sums over
+/// `length` rows of `x` and `dy`.
 ///
 /// Launch it with a thread for each element of `parts`, which has `outputs (inputs + 1)` for each part.
 #[kernel]
@@ -191,14 +266,13 @@ pub fn weight_gradient(x: &[f32], dy: &[f32], inputs: u32, outputs: u32, length:
     if let Some(part) = parts.get_mut(i) {
         let (i, width) = (i.get() as u32, inputs + 1);
         let (input, output, first) = (i % width, i / width % outputs, i / width / outputs * length);
-        let end = (dy.len() as u32 / outputs).min(first + length);
-        let mut sum = 0.0;
-        for row in first..end {
+        let rows = dy.len() as u32 / outputs;
+        *part = sum_of_products(rows.saturating_sub(first).min(length), |row| {
+            let row = first + row;
             // The input of the bias is one.
             let x = if input < inputs { x[(row * inputs + input) as usize] } else { 1.0 };
-            sum = GpuFloat::mul_add(x, dy[(row * outputs + output) as usize], sum);
-        }
-        *part = sum;
+            (x, dy[(row * outputs + output) as usize])
+        });
     }
 }
 
@@ -219,12 +293,13 @@ pub struct Parts {
 /// Sums the parts of [`filter_gradient`], of [`weight_gradient`] or of a loss: `y` receives the gradient of the weights, padding, and the gradient of the
 /// biases, whose padding is zero.
 ///
-/// `y` has rows of one element. Launch it in one dimension, with blocks of whole warps; a grid with fewer warps than rows goes around several
+/// `y` has rows of one element. Launch it in one dimension, with blocks of whole warps; a grid with fewer blocks than rows goes around several
 /// times.
 #[kernel]
-pub fn sum_parts(parts: &[f32], shape: Parts, mut y: Disjoint<f32, Rows<ByWarp>>) {
+pub fn sum_parts(parts: &[f32], shape: Parts, mut y: Disjoint<f32, Rows>, mut block: BlockScratch<f32>) {
     let ([rows, width], weights) = (shape.shape, shape.weights);
-    y.each_row(|i, mut y| {
+    let (thread, threads) = (thread::thread_idx_x(), thread::block_dim_x());
+    for (i, mut y) in y.rows_mut() {
         let i = i as u32;
         let place = if i < rows * weights {
             Some(i / weights * width + i % weights)
@@ -234,21 +309,12 @@ pub fn sum_parts(parts: &[f32], shape: Parts, mut y: Disjoint<f32, Rows<ByWarp>>
         };
         let mut sum = 0.0;
         if let Some(place) = place {
-            let mut part = warp::lane_id();
-            while part < shape.count {
-                sum += parts[(part * rows * width + place) as usize];
-                part += warp::WARP_SIZE;
-            }
+            let count = shape.count.saturating_sub(thread).div_ceil(threads);
+            sum = sum_of_products(count, |i| (parts[((thread + i * threads) * rows * width + place) as usize], 1.0));
         }
-        let sum = warp::reduce_sum(sum);
+        let sum = block.reduce_sum(sum);
         y.each(|_, y| *y = sum);
-    });
-}
-
-/// The gradient of `max(x, 0)` where that is `y`.
-#[vectorize]
-pub fn rectified_gradient(dy: f32, y: f32) -> f32 {
-    if y > 0.0 { dy } else { 0.0 }
+    }
 }
 
 /// The cross-entropy of each row of logits and its class, divided by the number of rows, and its gradient by the logits: softmax, less

@@ -7,14 +7,19 @@ use crate::run::Run;
 use crate::run::element::in_one_piece;
 use crate::run::tensor::Tensor;
 use nn_kernels::gradient::{self, PLACES, Parts};
-use rumba::{DeviceSlice, LaunchConfig, linalg};
+use nn_kernels::{Lanes, SingleVector};
+use rumba::{DeviceSlice, LaunchConfig};
 
-/// `x Wᵀ + b` of rows of `x`: see [`Layout::linear`](super::Layout::linear).
+/// `x Wᵀ + b` of rows of `x`: see [`Layout::linear`](super::Layout::linear). Its kernels are for few outputs, as the classes of a
+/// classifier.
 #[derive(Clone, Copy, Debug)]
 pub struct Linear {
     weight: Slot,
     bias: Slot,
 }
+
+/// Rows of a part of the gradient of a [`Linear`] layer.
+const ROWS: usize = 64;
 
 impl Linear {
     pub(super) fn new(weight: Slot, bias: Slot) -> Linear {
@@ -26,37 +31,18 @@ impl Linear {
     /// # Errors
     /// [`Error::Shape`](crate::Error::Shape) of rows that are not as long as the layer's inputs; the runtime's.
     pub fn forward(&self, run: &Run, parameters: &Parameters, x: &Tensor<f32, 2>) -> Result<Tensor<f32, 2>> {
-        self.compute(run, parameters, x, linalg::Activation::Identity)
-    }
-
-    /// Computes it, and the larger of each result and zero.
-    ///
-    /// # Errors
-    /// As [`forward`](Self::forward).
-    pub fn rectified(&self, run: &Run, parameters: &Parameters, x: &Tensor<f32, 2>) -> Result<Tensor<f32, 2>> {
-        self.compute(run, parameters, x, linalg::Activation::Relu)
-    }
-
-    fn compute(
-        &self,
-        run: &Run,
-        parameters: &Parameters,
-        x: &Tensor<f32, 2>,
-        activation: linalg::Activation,
-    ) -> Result<Tensor<f32, 2>> {
-        let (weight, bias) = (parameters.view(self.weight)?, parameters.view(self.bias)?);
-        let ([rows, columns], [outputs, inputs]) = (x.shape(), weight.shape());
+        let ([rows, columns], [outputs, inputs]) = (x.shape(), self.weight.shape());
         if columns != inputs {
             return refuse("Linear", format!("rows of {inputs} elements"), &x.shape());
         }
         run.make([rows, outputs], |reads, y| {
-            let product = run.linalg().product(reads.view(x)?, weight.transpose());
-            Ok(product.bias(bias.index_axis(0, 0)).activation(activation).eval_into(y)?)
+            let (weight, bias) = (parameters.slice(self.weight), parameters.slice(self.bias));
+            let y = (in_one_piece(y), [rows * outputs, 1]);
+            run.launch_rows(rows * outputs, gradient::linear(reads.slice(x)?, weight, bias, y))
         })
     }
 
-    /// Writes the gradients of weight and bias by those of the result, `dy`: for the result of [`rectified`](Self::rectified) those that
-    /// [`Run::rectified_gradient`] gives.
+    /// Writes the gradients of weight and bias by the gradient of the result, `dy`.
     ///
     /// # Errors
     /// As [`forward`](Self::forward).
@@ -81,17 +67,20 @@ impl Linear {
         run.sum_parts(&parts, [outputs, width], inputs, [self.weight, self.bias], gradients)
     }
 
-    /// The gradient of the input by that of the result.
+    /// The gradient of the input by the gradient of the result.
     ///
     /// # Errors
     /// As [`forward`](Self::forward).
     pub fn input_gradient(&self, run: &Run, parameters: &Parameters, dy: &Tensor<f32, 2>) -> Result<Tensor<f32, 2>> {
-        let weight = parameters.view(self.weight)?;
-        let ([rows, columns], [outputs, inputs]) = (dy.shape(), weight.shape());
+        let ([rows, columns], [outputs, inputs]) = (dy.shape(), self.weight.shape());
         if columns != outputs {
             return refuse("Linear::input_gradient", format!("rows of {outputs} elements"), &dy.shape());
         }
-        run.make([rows, inputs], |reads, dx| Ok(run.linalg().product(reads.view(dy)?, weight).eval_into(dx)?))
+        run.make([rows, inputs], |reads, dx| {
+            let (count, dx, weight) = (dx.len(), in_one_piece(dx), parameters.slice(self.weight));
+            let call = gradient::linear_gradient(reads.slice(dy)?, weight, outputs as u32, dx);
+            run.launch(run.module(), LaunchConfig::for_each(count), call)
+        })
     }
 }
 
@@ -100,9 +89,6 @@ impl super::buckets::sealed::Layer for Linear {
         self.weight.start()
     }
 }
-
-/// Rows of a part of the gradient of a [`Linear`] layer.
-const ROWS: usize = 64;
 
 /// A convolution with filters of 3 by 3, the larger of each result and zero, and the largest of each two by two pixels:
 /// see [`Layout::convolution`](super::Layout::convolution). Images are `[images, rows, columns, channels]`.
@@ -124,9 +110,8 @@ pub struct Convolved {
     winners: Tensor<u8, 4>,
 }
 
-/// Windows of a part of the gradient of a [`Convolution`] at least, and the number of parts at most.
-const WINDOWS: usize = 14;
-const PARTS: usize = 512;
+/// The threads that compute the gradient of a [`Convolution`], at most: as many as an H100 runs at a time, about.
+const THREADS: usize = 1 << 17;
 
 impl Convolution {
     pub(super) fn new(weight: Slot, bias: Slot) -> Convolution {
@@ -148,7 +133,12 @@ impl Convolution {
             let (count, shape_of_x, x) = (y.len(), x.shape(), reads.slice(x)?);
             let (weight, bias) = (parameters.slice(self.weight), parameters.slice(self.bias));
             let (y, winners) = (in_one_piece(y), in_one_piece(winners));
-            let call = gradient::convolve(x, image_shape(shape_of_x), weight, bias, y, winners);
+            let shape = image_shape(shape_of_x);
+            let call = if channels.is_multiple_of(<SingleVector as Lanes>::COUNT) {
+                gradient::convolve::<SingleVector>(x.cast(), shape, weight, bias, y, winners)
+            } else {
+                gradient::convolve::<f32>(x, shape, weight, bias, y, winners)
+            };
             run.launch(run.module(), LaunchConfig::for_each(count), call)
         })?;
         Ok(Convolved { x: x.clone(), y, winners })
@@ -191,18 +181,18 @@ impl Convolution {
         if dy.shape() != y.shape() {
             return refuse("Convolution::backward", format!("a gradient of shape {:?}", y.shape()), &dy.shape());
         }
-        let (windows, channels) = (images * rows * columns, x.shape()[3]);
-        let length = windows.div_ceil(PARTS).max(WINDOWS);
-        let (count, lines) = (windows.div_ceil(length).max(1), channels + 1);
-        let parts = run.make([count * PLACES, lines * outputs], |reads, parts| {
-            let parts = (in_one_piece(parts), [count * PLACES, lines, outputs]);
+        let channels = x.shape()[3];
+        let most = (THREADS / (outputs * (channels + 1))).max(1);
+        let lines = (images * rows).div_ceil(most).max(1);
+        let count = (images * rows).div_ceil(lines).max(1);
+        let parts = run.make([count * PLACES, (channels + 1) * outputs], |reads, parts| {
+            let parts = (in_one_piece(parts), [count * PLACES, channels + 1, outputs]);
             let (images, dy, winners) = (reads.slice(x)?, reads.slice(dy)?, reads.slice(winners)?);
-            let call = gradient::filter_gradient(images, image_shape(x.shape()), dy, winners, length as u32, parts);
-            run.launch(run.module(), in_parts([outputs, lines, count]), call)
+            let call = gradient::filter_gradient(images, image_shape(x.shape()), dy, winners, lines as u32, parts);
+            run.launch(run.module(), in_parts([outputs, channels + 1, count]), call)
         })?;
-        let [inputs, _] = self.weight.shape();
-        let shape = [PLACES, lines * outputs];
-        run.sum_parts(&parts, shape, inputs / PLACES * outputs, [self.weight, self.bias], gradients)
+        let shape = [PLACES, (channels + 1) * outputs];
+        run.sum_parts(&parts, shape, channels * outputs, [self.weight, self.bias], gradients)
     }
 }
 
@@ -229,6 +219,11 @@ fn in_parts(lengths: [usize; 3]) -> LaunchConfig<'static> {
     LaunchConfig::new(grid, block)
 }
 
+/// A block for each sum of so many parts.
+fn summing(sums: usize, parts: u32) -> LaunchConfig<'static> {
+    LaunchConfig::new((sums as u32).min(1 << 16), parts.next_power_of_two().clamp(32, 256))
+}
+
 /// The layers of training.
 impl Run {
     /// Sums parts of shape `[rows, width]`: `weights` elements of each row belong to the weight, the other ones to the bias, which follows the
@@ -247,23 +242,8 @@ impl Run {
         self.read(|reads| {
             let y = gradients.slice_between(weight, bias);
             let length = y.len();
-            self.launch_rows(length, gradient::sum_parts(reads.slice(parts)?, shape, (y, [length, 1])))
-        })
-    }
-
-    /// The gradient of `max(x, 0)` by `x`, where that is `y` and `dy` its gradient.
-    ///
-    /// # Errors
-    /// [`rumba::array::ArrayError`] of other shapes; the runtime's.
-    pub fn rectified_gradient<const N: usize>(
-        &self,
-        dy: &Tensor<f32, N>,
-        y: &Tensor<f32, N>,
-    ) -> Result<Tensor<f32, N>> {
-        let length = [y.len()];
-        self.make(y.shape(), |reads, dx| {
-            let (dy, y) = (reads.view(dy)?.reshape(length)?, reads.view(y)?.reshape(length)?);
-            self.map(gradient::rectified_gradient::over(dy, y), dx.reshape(length)?)
+            let config = summing(length, shape.count);
+            self.launch(self.module(), config, gradient::sum_parts(reads.slice(parts)?, shape, (y, [length, 1])))
         })
     }
 
@@ -293,7 +273,7 @@ impl Run {
         let shape = Parts { count: rows as u32, shape: [1, 1], weights: 1, biases: 1 };
         self.read(|reads| {
             let call = gradient::sum_parts(reads.slice(&losses)?, shape, (gradients.loss_mut(), [1, 1]));
-            self.launch_rows(1, call)
+            self.launch(self.module(), summing(1, shape.count), call)
         })?;
         Ok(gradient)
     }

@@ -4,7 +4,6 @@ use crate::error::{Result, WeightError};
 use crate::run::Nn;
 use crate::train::layers::{Convolution, Linear};
 use crate::weights::Weights;
-use rumba::array::ArrayView;
 use rumba::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut};
 use safetensors::tensor::{Dtype, TensorView, serialize};
 use std::ops::Range;
@@ -129,10 +128,6 @@ impl Parameters {
 
     pub(super) fn slice(&self, slot: Slot) -> DeviceSlice<'_, f32> {
         self.values.slice(slot.range())
-    }
-
-    pub(super) fn view(&self, slot: Slot) -> Result<ArrayView<'_, f32, 2>> {
-        Ok(ArrayView::from(self.slice(slot)).reshape(slot.shape)?)
     }
 
     /// Writes all numbers, and what the optimizer knows, to a file of safetensors, which replaces one of that name when it is whole.
