@@ -355,26 +355,63 @@ fn over(row: &[f32], first: f32, combine: impl Fn(f32, f32) -> f32) -> f32 {
     value
 }
 
-/// A step of Adam (Kingma, Ba 2015) with decoupled weight decay (Loshchilov, Hutter 2019). `corrections` are `1 - beta^step` of the two
-/// moments.
+/// The row of `all` for the step that comes next, after so many `steps`: the rows are used in turns.
+///
+/// Launch it with a thread for each element of `row`.
+#[kernel]
+pub fn next_row(all: &[u32], steps: &[u32], mut row: DisjointSlice<u32>) {
+    let i = grid::<1>();
+    let length = row.len();
+    if let Some(own) = row.get_mut(i) {
+        let rows = all.len() / length;
+        *own = all[steps[0] as usize % rows * length + i.get()];
+    }
+}
+
+/// The numbers of a step of Adam.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct Rates {
+    /// How far a step goes.
+    pub rate: f32,
+    /// How much of the rate each value becomes smaller by.
+    pub decay: f32,
+    /// How much of the moments is kept.
+    pub betas: [f32; 2],
+    /// The logarithms of `betas`.
+    pub logarithms: [f32; 2],
+}
+
+/// A step of Adam (Kingma, Ba 2015) with decoupled weight decay (Loshchilov, Hutter 2019).
+///
+/// `gradient` is that of the values, followed by the loss. Each value has a count of its steps, so that no thread reads a count that another thread
+/// writes. The loss is noted in `losses`, whose elements are used in turns.
 ///
 /// Launch it with a thread for each value.
 #[kernel]
 pub fn adam(
     gradient: &[f32],
-    rate: f32,
-    decay: f32,
-    betas: [f32; 2],
-    corrections: [f32; 2],
+    rates: Rates,
     mut values: DisjointSlice<f32>,
     mut firsts: DisjointSlice<f32>,
     mut seconds: DisjointSlice<f32>,
+    mut steps: DisjointSlice<u32>,
+    losses: &[Atomic<f32>],
 ) {
     let i = grid::<1>();
-    if let (Some(value), Some(first), Some(second)) = (values.get_mut(i), firsts.get_mut(i), seconds.get_mut(i)) {
+    let Rates { rate, decay, betas, logarithms } = rates;
+    if let (Some(value), Some(first), Some(second)) = (values.get_mut(i), firsts.get_mut(i), seconds.get_mut(i))
+        && let Some(step) = steps.get_mut(i)
+    {
+        if i.get() == 0 {
+            losses[*step as usize % losses.len()].store(gradient[gradient.len() - 1]);
+        }
+        *step += 1;
         let gradient = gradient[i.get()];
         *first = betas[0] * *first + (1.0 - betas[0]) * gradient;
         *second = betas[1] * *second + (1.0 - betas[1]) * gradient * gradient;
+        // 1 - beta^step.
+        let corrections = logarithms.map(|logarithm| -GpuFloat::exp_m1(logarithm * *step as f32));
         let (mean, square) = (*first / corrections[0], *second / corrections[1]);
         *value -= rate * (mean / (GpuFloat::sqrt(square) + 1e-8) + decay * *value);
     }

@@ -58,12 +58,12 @@ impl Nn {
     /// # Errors
     /// The network's.
     pub fn run<R>(&self, network: impl FnOnce(&Run) -> Result<R>) -> Result<R> {
-        network(&Run::new(self.clone(), None, Source::Device))
+        network(&Run::new(self.clone(), None, Source::Device, false))
     }
 
     /// Runs a network once, plans the memory of its tensors, and records it with that memory.
     ///
-    /// The network is called twice. It must do the same both times, and take its arguments from arrays that stay where they are: a
+    /// The network is called twice: the first call runs it, except for the step of an optimizer. It must do the same both times, and take its arguments from arrays that stay where they are: a
     /// launch of the program reads their contents at that time.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ impl Nn {
     /// # Ok::<(), rumba_nn::Error>(())
     /// ```
     pub fn program(&self, mut network: impl FnMut(&Run) -> Result<()>) -> Result<Program> {
-        let first = Run::new(self.clone(), None, Source::Device);
+        let first = Run::new(self.clone(), None, Source::Device, true);
         network(&first)?;
         let plan = Plan::new(first.state.events.take());
         let words = plan.words;
@@ -102,7 +102,7 @@ impl Nn {
         let mut outcome = Ok(());
         let graph = self.device.capture(|stream| {
             let source = source.take().expect("a graph is captured once");
-            let run = Run::new(self.clone(), Some(stream.clone()), source);
+            let run = Run::new(self.clone(), Some(stream.clone()), source, false);
             outcome = network(&run).and_then(|()| run.state.kept_to_plan());
             Ok(())
         })?;
@@ -149,6 +149,8 @@ pub struct Run {
 /// The state that a run and its tensors share.
 struct State {
     source: Source,
+    /// Whether the run is made for its plan.
+    plans: bool,
     /// The events so far.
     events: RefCell<Vec<Event>>,
     /// The number of tensors made so far.
@@ -208,12 +210,12 @@ fn words<T>(count: usize) -> usize {
 }
 
 impl Run {
-    fn new(nn: Nn, stream: Option<Stream>, source: Source) -> Run {
+    fn new(nn: Nn, stream: Option<Stream>, source: Source, plans: bool) -> Run {
         let linalg = match &stream {
             Some(stream) => nn.linalg.on(stream),
             None => nn.linalg.clone(),
         };
-        let state = State { source, events: RefCell::default(), made: Cell::new(0), busy: RefCell::default() };
+        let state = State { source, plans, events: RefCell::default(), made: Cell::new(0), busy: RefCell::default() };
         Run { nn: Nn { linalg, ..nn }, stream, state: Rc::new(state) }
     }
 
@@ -339,6 +341,11 @@ impl Run {
             Some(stream) => module.launch(config.stream(stream), call),
             None => module.launch(config, call),
         }?)
+    }
+
+    /// Whether the run is the first call of [`Nn::program`], which plans the memory of the tensors.
+    pub(crate) fn plans(&self) -> bool {
+        self.state.plans
     }
 
     /// The stream of the run's launches, if it is not the default stream.

@@ -8,7 +8,7 @@ use crate::run::element::in_one_piece;
 use crate::run::tensor::Tensor;
 use nn_kernels::gradient::{self, PLACES, Parts};
 use nn_kernels::{Lanes, SingleVector};
-use rumba::{DeviceSlice, LaunchConfig};
+use rumba::{DeviceSlice, DeviceSliceMut, LaunchConfig};
 
 /// `x Wᵀ + b` of rows of `x`: see [`Layout::linear`](super::Layout::linear). Its kernels are for few outputs, as the classes of a
 /// classifier.
@@ -177,7 +177,7 @@ impl Convolution {
         dy: &Tensor<f32, 4>,
         gradients: &mut Gradients,
     ) -> Result<()> {
-        let [images, rows, columns, outputs] = y.shape();
+        let [images, rows, _, outputs] = y.shape();
         if dy.shape() != y.shape() {
             return refuse("Convolution::backward", format!("a gradient of shape {:?}", y.shape()), &dy.shape());
         }
@@ -245,6 +245,25 @@ impl Run {
             let config = summing(length, shape.count);
             self.launch(self.module(), config, gradient::sum_parts(reads.slice(parts)?, shape, (y, [length, 1])))
         })
+    }
+
+    /// The next row of `all`, which are rows as long as `row`: that of the number of steps of the parameters, where the rows are used in turns. All lie
+    /// outside of the run.
+    ///
+    /// # Errors
+    /// The runtime's.
+    ///
+    /// # Panics of the kernels
+    /// If there is no row.
+    pub fn next_row(
+        &self,
+        all: DeviceSlice<'_, u32>,
+        parameters: &Parameters,
+        row: DeviceSliceMut<'_, u32>,
+    ) -> Result<()> {
+        let count = row.len();
+        let call = gradient::next_row(all, parameters.steps_slice(), row);
+        self.launch(self.module(), LaunchConfig::for_each(count), call)
     }
 
     /// The mean cross-entropy of rows of logits and their classes goes to the gradients as the loss; the result is its gradient by

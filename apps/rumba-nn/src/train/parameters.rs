@@ -81,9 +81,14 @@ pub struct Parameters {
     layout: Layout,
     pub(super) values: DeviceBuffer<f32>,
     pub(super) moments: [DeviceBuffer<f32>; 2],
-    /// How many steps there were.
-    pub(super) steps: u64,
+    /// The number of steps of each parameter: all are equal.
+    pub(super) steps: DeviceBuffer<u32>,
+    /// The losses of the last steps: that of step `n` at `n % LOSSES`.
+    pub(super) losses: DeviceBuffer<f32>,
 }
+
+/// The number of steps whose losses [`Parameters`] keep.
+const LOSSES: usize = 128;
 
 /// The moments' names in a file.
 const MOMENTS: [&str; 2] = ["adam.first", "adam.second"];
@@ -107,7 +112,8 @@ impl Parameters {
             layout: layout.clone(),
             values: device.buffer_from(&values)?,
             moments: [device.zeros(layout.length)?, device.zeros(layout.length)?],
-            steps: 0,
+            steps: device.zeros(layout.length)?,
+            losses: device.zeros(LOSSES)?,
         })
     }
 
@@ -116,9 +122,33 @@ impl Parameters {
         &mut self.values
     }
 
-    /// How many steps of an optimizer there were.
-    pub fn steps(&self) -> u64 {
-        self.steps
+    /// How many steps of an optimizer there were. Waits for the device.
+    ///
+    /// # Errors
+    /// The runtime's.
+    pub fn steps(&self) -> Result<u64> {
+        let mut steps = [0];
+        self.steps.slice(..1).copy_to(&mut steps)?;
+        Ok(steps[0].into())
+    }
+
+    /// The number of steps in device memory: the first of the elements.
+    pub fn steps_slice(&self) -> DeviceSlice<'_, u32> {
+        self.steps.as_slice()
+    }
+
+    /// The losses of the last `count` steps, up to 128, which the optimizer has noted. Waits for the device.
+    ///
+    /// # Errors
+    /// The runtime's.
+    ///
+    /// # Panics
+    /// If there were fewer steps, or `count` is larger.
+    pub fn losses(&self, count: usize) -> Result<Vec<f32>> {
+        let end = self.steps()? as usize;
+        assert!(count <= end.min(LOSSES), "there are {} losses, not {count}", end.min(LOSSES));
+        let losses = self.losses.to_vec()?;
+        Ok((end - count..end).map(|step| losses[step % LOSSES]).collect())
     }
 
     /// How many numbers are trained.
@@ -135,7 +165,7 @@ impl Parameters {
     /// # Errors
     /// [`WeightError::Unwritable`]; the runtime's.
     pub fn save(&self, file: &Path) -> Result<()> {
-        let (values, steps) = (self.values.to_vec()?, [self.steps as f32]);
+        let (values, steps) = (self.values.to_vec()?, [self.steps()? as f32]);
         let moments = [self.moments[0].to_vec()?, self.moments[1].to_vec()?];
         let mut tensors: Vec<(&str, Vec<usize>, &[f32])> = self
             .layout
@@ -174,7 +204,7 @@ impl Parameters {
         self.values.copy_from(&values)?;
         self.moments[0].copy_from(&first)?;
         self.moments[1].copy_from(&second)?;
-        self.steps = steps[0] as u64;
+        self.steps.copy_from(&vec![steps[0] as u32; self.layout.length])?;
         Ok(())
     }
 }
@@ -225,8 +255,9 @@ impl Gradients {
         self.buffer.slice_mut(first.start..last.range().end)
     }
 
-    pub(super) fn of_parameters(&self) -> DeviceSlice<'_, f32> {
-        self.buffer.slice(..self.buffer.len() - 1)
+    /// The gradients, followed by the loss.
+    pub(super) fn as_slice(&self) -> DeviceSlice<'_, f32> {
+        self.buffer.as_slice()
     }
 
     pub(super) fn loss_mut(&mut self) -> DeviceSliceMut<'_, f32> {
