@@ -74,7 +74,9 @@ pub fn convolve<T: Lanes>(
         for vector in 0..vectors {
             // All loads first, which then take place at the same time.
             let own = around.map(|row| {
-                row.map(|first| x.get(first.saturating_add(vector) as usize).map_or(T::Floats::default(), |x| x.floats()))
+                row.map(|first| {
+                    x.get(first.saturating_add(vector) as usize).map_or(T::Floats::default(), |x| x.floats())
+                })
             });
             for lane in 0..T::COUNT {
                 let first = (vector * T::COUNT as u32 + lane as u32) * outputs + output;
@@ -178,7 +180,7 @@ pub fn convolve_gradient(dy: &[f32], winners: &[u8], weights: &[f32], shape: Sha
         // The nine pixels around this one lie in four windows. Rows and columns of windows are counted from 1, and the first of both may
         // be beyond the edge.
         let corners: [_; 4] = core::array::from_fn(|corner| {
-            let (below, right) = ((row + 1) / 2 + corner as u32 / 2, (column + 1) / 2 + corner as u32 % 2);
+            let (below, right) = (row.div_ceil(2) + corner as u32 / 2, column.div_ceil(2) + corner as u32 % 2);
             let is_inside = below >= 1 && below <= down && right >= 1 && right <= across;
             let window = is_inside.then(|| (image * down + below - 1) * across + right - 1);
             // The place of this pixel in the filter at the window's first pixel.
@@ -223,22 +225,22 @@ fn sum_of_products(count: u32, pair: impl Fn(u32) -> (f32, f32)) -> f32 {
 /// `x Wᵀ + b` of rows of `x`, where there are few outputs: `weights` has a row for each of them.
 ///
 /// `y` has rows of one element, for each row of `x` an element for each output. Launch it in one dimension, with blocks of whole warps; a grid
-/// with fewer warps than rows goes around several times.
+/// with fewer blocks than rows goes around several times.
 #[kernel]
-pub fn linear(x: &[f32], weights: &[f32], biases: &[f32], mut y: Disjoint<f32, Rows<ByWarp>>) {
+pub fn linear(x: &[f32], weights: &[f32], biases: &[f32], mut y: Disjoint<f32, Rows>, mut block: BlockScratch<f32>) {
+    let (thread, threads) = (thread::thread_idx_x(), thread::block_dim_x());
     let outputs = biases.len() as u32;
     let inputs = weights.len() as u32 / outputs.max(1);
-    y.each_row(|i, mut y| {
+    for (i, mut y) in y.rows_mut() {
         let (row, output) = (i as u32 / outputs, i as u32 % outputs);
-        let lane = warp::lane_id();
-        let count = inputs.saturating_sub(lane).div_ceil(warp::WARP_SIZE);
+        let count = inputs.saturating_sub(thread).div_ceil(threads);
         let sum = sum_of_products(count, |i| {
-            let input = lane + i * warp::WARP_SIZE;
+            let input = thread + i * threads;
             (x[(row * inputs + input) as usize], weights[(output * inputs + input) as usize])
         });
-        let sum = warp::reduce_sum(sum) + biases[output as usize];
+        let sum = block.reduce_sum(sum) + biases[output as usize];
         y.each(|_, y| *y = sum);
-    });
+    }
 }
 
 /// The gradient of the inputs of [`linear`]: `dy W`.
@@ -290,30 +292,54 @@ pub struct Parts {
     pub biases: u32,
 }
 
-/// Sums the parts of [`filter_gradient`], of [`weight_gradient`] or of a loss: `y` receives the gradient of the weights, padding, and the gradient of the
-/// biases, whose padding is zero.
+impl Parts {
+    /// The place in a part of an element of the gradient, unless it is padding.
+    #[inline(always)]
+    fn place(&self, i: u32) -> Option<u32> {
+        let ([rows, width], weights) = (self.shape, self.weights);
+        if i < rows * weights {
+            return Some(i / weights * width + i % weights);
+        }
+        let others = width - weights;
+        i.checked_sub(self.biases).map(|i| i / others * width + weights + i % others)
+    }
+
+    /// The number of elements of a part.
+    #[inline(always)]
+    fn length(&self) -> u32 {
+        self.shape[0] * self.shape[1]
+    }
+}
+
+/// Sums the parts of [`filter_gradient`], of [`weight_gradient`] or of a loss: `y` receives the gradient of the weights, padding, and the
+/// gradient of the biases. The padding is zero.
 ///
 /// `y` has rows of one element. Launch it in one dimension, with blocks of whole warps; a grid with fewer blocks than rows goes around several
 /// times.
 #[kernel]
 pub fn sum_parts(parts: &[f32], shape: Parts, mut y: Disjoint<f32, Rows>, mut block: BlockScratch<f32>) {
-    let ([rows, width], weights) = (shape.shape, shape.weights);
     let (thread, threads) = (thread::thread_idx_x(), thread::block_dim_x());
     for (i, mut y) in y.rows_mut() {
-        let i = i as u32;
-        let place = if i < rows * weights {
-            Some(i / weights * width + i % weights)
-        } else {
-            let others = width - weights;
-            i.checked_sub(shape.biases).map(|i| i / others * width + weights + i % others)
-        };
         let mut sum = 0.0;
-        if let Some(place) = place {
+        if let Some(place) = shape.place(i as u32) {
             let count = shape.count.saturating_sub(thread).div_ceil(threads);
-            sum = sum_of_products(count, |i| (parts[((thread + i * threads) * rows * width + place) as usize], 1.0));
+            sum = sum_of_products(count, |i| (parts[((thread + i * threads) * shape.length() + place) as usize], 1.0));
         }
         let sum = block.reduce_sum(sum);
         y.each(|_, y| *y = sum);
+    }
+}
+
+/// As [`sum_parts`], for few parts.
+///
+/// Launch it with a thread for each element of `y`.
+#[kernel]
+pub fn sum_few_parts(parts: &[f32], shape: Parts, mut y: DisjointSlice<f32>) {
+    let i = grid::<1>();
+    if let Some(y) = y.get_mut(i) {
+        *y = shape.place(i.get() as u32).map_or(0.0, |place| {
+            sum_of_products(shape.count, |part| (parts[(part * shape.length() + place) as usize], 1.0))
+        });
     }
 }
 

@@ -6,8 +6,8 @@ use crate::run::Run;
 use crate::run::element::{Element, in_one_piece};
 use crate::run::tensor::Tensor;
 use crate::weights::Weights;
-use rumba::{DeviceSlice, LaunchConfig};
 use rumba::array::{Array, ArrayView};
+use rumba::{DeviceSlice, LaunchConfig};
 
 /// A row of a table for each number: PyTorch's `nn.Embedding`.
 #[derive(Debug)]

@@ -100,7 +100,7 @@ impl Nn {
         let source = Source::Planned { arena: RefCell::new(self.device.zeros(words)?), plan };
         let mut source = Some(source);
         let mut outcome = Ok(());
-        let graph = self.device.capture(|stream| {
+        let graph = self.device.capture_concurrent(|stream| {
             let source = source.take().expect("a graph is captured once");
             let run = Run::new(self.clone(), Some(stream.clone()), source, false);
             outcome = network(&run).and_then(|()| run.state.kept_to_plan());

@@ -38,7 +38,8 @@ impl Linear {
         run.make([rows, outputs], |reads, y| {
             let (weight, bias) = (parameters.slice(self.weight), parameters.slice(self.bias));
             let y = (in_one_piece(y), [rows * outputs, 1]);
-            run.launch_rows(rows * outputs, gradient::linear(reads.slice(x)?, weight, bias, y))
+            let call = gradient::linear(reads.slice(x)?, weight, bias, y);
+            run.launch(run.module(), in_blocks(rows * outputs, inputs.div_ceil(8)), call)
         })
     }
 
@@ -160,7 +161,8 @@ impl Convolution {
         let shape = result.x.shape();
         run.make(shape, |reads, dx| {
             let (count, dx) = (dx.len(), in_one_piece(dx));
-            let (dy, winners, weight) = (reads.slice(dy)?, reads.slice(&result.winners)?, parameters.slice(self.weight));
+            let (dy, winners, weight) =
+                (reads.slice(dy)?, reads.slice(&result.winners)?, parameters.slice(self.weight));
             let call = gradient::convolve_gradient(dy, winners, weight, image_shape(shape), dx);
             run.launch(run.module(), LaunchConfig::for_each(count), call)
         })
@@ -219,10 +221,13 @@ fn in_parts(lengths: [usize; 3]) -> LaunchConfig<'static> {
     LaunchConfig::new(grid, block)
 }
 
-/// A block for each sum of so many parts.
-fn summing(sums: usize, parts: u32) -> LaunchConfig<'static> {
-    LaunchConfig::new((sums as u32).min(1 << 16), parts.next_power_of_two().clamp(32, 256))
+/// A block for each of some sums, with so many threads at most.
+fn in_blocks(sums: usize, threads: usize) -> LaunchConfig<'static> {
+    LaunchConfig::new(sums.clamp(1, 1 << 16) as u32, threads.next_power_of_two().clamp(32, 256) as u32)
 }
+
+/// The number of parts that a thread sums alone, at most.
+const FEW: u32 = 16;
 
 /// The layers of training.
 impl Run {
@@ -237,13 +242,22 @@ impl Run {
         gradients: &mut Gradients,
     ) -> Result<()> {
         let [count, rows, width, weights, biases] =
-            [parts.len() / (rows * width), rows, width, weights, bias.start() - weight.start()].map(|count| count as u32);
+            [parts.len() / (rows * width), rows, width, weights, bias.start() - weight.start()]
+                .map(|count| count as u32);
         let shape = Parts { count, shape: [rows, width], weights, biases };
+        self.sum(parts, shape, gradients.slice_between(weight, bias))
+    }
+
+    fn sum(&self, parts: &Tensor<f32, 2>, shape: Parts, y: DeviceSliceMut<'_, f32>) -> Result<()> {
+        let length = y.len();
         self.read(|reads| {
-            let y = gradients.slice_between(weight, bias);
-            let length = y.len();
-            let config = summing(length, shape.count);
-            self.launch(self.module(), config, gradient::sum_parts(reads.slice(parts)?, shape, (y, [length, 1])))
+            let parts = reads.slice(parts)?;
+            if shape.count <= FEW {
+                let call = gradient::sum_few_parts(parts, shape, y);
+                return self.launch(self.module(), LaunchConfig::for_each(length), call);
+            }
+            let config = in_blocks(length, shape.count as usize);
+            self.launch(self.module(), config, gradient::sum_parts(parts, shape, (y, [length, 1])))
         })
     }
 
@@ -290,10 +304,7 @@ impl Run {
             self.launch_rows(rows, gradient::cross_entropy(reads.slice(logits)?, labels, losses, gradient))
         })?;
         let shape = Parts { count: rows as u32, shape: [1, 1], weights: 1, biases: 1 };
-        self.read(|reads| {
-            let call = gradient::sum_parts(reads.slice(&losses)?, shape, (gradients.loss_mut(), [1, 1]));
-            self.launch(self.module(), summing(1, shape.count), call)
-        })?;
+        self.sum(&losses, shape, gradients.loss_mut())?;
         Ok(gradient)
     }
 }

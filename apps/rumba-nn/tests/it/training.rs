@@ -161,7 +161,10 @@ fn parameters_come_back_from_a_file() {
     other.restore(&nn, &file).expect("it was written");
     let again = step(&mut other);
     // Files do not contain the padding between parameters.
-    assert_eq!((&again[..6], &again[64..66], other.steps().expect("they are there")), (&straight[..6], &straight[64..66], 2));
+    assert_eq!(
+        (&again[..6], &again[64..66], other.steps().expect("they are there")),
+        (&straight[..6], &straight[64..66], 2)
+    );
 
     let mut layout = Layout::new();
     layout.linear("layer", [2, 2]);
