@@ -113,6 +113,8 @@ pub struct Exchange<'g> {
 pub struct Step {
     /// The batches of the next steps.
     batches: DeviceBuffer<u32>,
+    /// The gradients of the last step.
+    pub gradients: Gradients,
     program: Program,
 }
 
@@ -157,7 +159,7 @@ impl Step {
             network.backward(run, parameters, forward, &gradient, &mut gradients, buckets)?;
             adam.step(run, parameters, &gradients)
         })?;
-        Ok(Step { batches, program })
+        Ok(Step { batches, gradients, program })
     }
 
     /// Does a step for each of these [batches](Digits::batch), after `done` steps. The host does not wait for the device.
