@@ -18,9 +18,10 @@ use std::sync::Arc;
 
 /// Launches that are put on a stream in one call: made by [`Device::capture`].
 ///
-/// Launches run one after the other, unless the graph is one of [`Device::capture_concurrent`]. Those of kernels that wait themselves for what is ahead of them, `#[kernel(dependent)]` and
-/// the products of `rumba::linalg`, begin while the one before them ends (programmatic dependent launch); a product whose operands no
-/// launch before it writes computes while that one still runs, and waits before it writes.
+/// Launches run one after the other, unless the graph is one of [`Device::capture_concurrent`]. Those of kernels that wait
+/// themselves for what is ahead of them, `#[kernel(dependent)]` and the products of `rumba::linalg`, begin while the one before
+/// them ends (programmatic dependent launch); a product whose operands no launch before it writes computes while that one still
+/// runs, and waits before it writes.
 ///
 /// A graph keeps the memory and the modules that its launches use, so buffers may be dropped before it. It does not borrow
 /// them: between two launches of the graph, write new inputs into the same buffers and read the results from them. The
@@ -74,9 +75,10 @@ impl Device {
         Graph::new(context, recorded, Order::Recorded)
     }
 
-    /// As [`Device::capture`], for launches that may run at the same time: a launch waits for an earlier launch of the graph only where one of both
-    /// writes memory that the other one uses, as launches on different streams do. Launches of unsafe kernels, whose memory is not known, run
-    /// one after the other. If a launch may begin while the launch before it ends, as products do, all run one after the other.
+    /// As [`Device::capture`], for launches that may run at the same time: a launch waits for an earlier launch of the graph only
+    /// where one of both writes memory that the other one uses, as launches on different streams do. The memory of an unsafe
+    /// kernel is not known: its launch waits for all earlier launches, and all later launches wait for it. If a launch of the graph may begin while
+    /// the launch before it ends, as products do, all launches run one after the other.
     ///
     /// For graphs of many small launches, which do not fill the device one by one.
     ///
