@@ -64,8 +64,8 @@ def work():
 threads = [threading.Thread(target=work) for _ in range(at_once)]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
-times = [took for verdict, took, _ in results if verdict == "told"]
-print(f"{len(times)} of {count} told, after {min(times, default=0):.2f} to {max(times, default=0):.2f} s")
+times = sorted(took for verdict, took, _ in results if verdict == "told")
+print(f"{len(times)} of {count} told, after", " ".join(f"{took:.2f}" for took in times), "s")
 for result in results:
     if result[0] != "told":
         print(result)

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use training::data::{Digits, SIZE, digits, order};
-use training::network::{Exchange, Network, Step, Test};
+use training::network::{BATCHES, Exchange, Network, Settings, Step, Test};
 use training::{plot, start};
 
 /// Trains a classifier of handwritten digits, on one device or with a process for each of several
@@ -35,6 +35,9 @@ struct Args {
     /// How many digits a step has, over all ranks
     #[arg(long, default_value_t = 64)]
     batch: usize,
+    /// Channels after each of the two convolutions
+    #[arg(long, value_name = "FIRST,SECOND", value_delimiter = ',', default_values_t = [8, 16])]
+    channels: Vec<usize>,
     /// How far a step of Adam goes
     #[arg(long, default_value_t = 3e-3)]
     rate: f32,
@@ -63,9 +66,6 @@ struct Args {
     #[arg(long, value_name = "FILE")]
     losses: Option<PathBuf>,
 }
-
-/// The host waits for the device after so many steps.
-const STEPS: u64 = 100;
 
 fn main() -> ExitCode {
     sigpipe::reset();
@@ -101,20 +101,22 @@ fn train(args: &Args) -> Result<ExitCode> {
     ensure!(args.batch <= learned.len(), "a batch has {} digits at most, as many as are learned", learned.len());
     let device = place.device()?;
     let nn = Nn::new(&device)?;
-    let network = Network::default();
+    let [first, second] = args.channels[..] else { bail!("--channels has two numbers") };
+    ensure!(first > 0 && second > 0, "a convolution has a channel at least; --channels says how many");
+    let network = Network::new([first, second]);
     let mut parameters = network.parameters(&device, args.seed)?;
     let group = ProcessGroup::join(&place)?;
     if let Some(file) = args.checkpoint.as_ref().filter(|file| args.resume && file.exists()) {
         parameters.restore(&nn, file)?;
     }
     // All ranks are where rank 0 is, or a checkpoint was not the same for all.
-    let mut begins = device.buffer_from(&[parameters.steps()])?;
+    let mut done = parameters.steps()?;
+    let mut begins = device.buffer_from(&[done])?;
     group.broadcast(&mut begins, 0)?;
     let begin = begins.to_vec()?[0];
     ensure!(
-        begin == parameters.steps(),
-        "this rank's checkpoint has {} steps and that of rank 0 {begin}; all ranks need the same file",
-        parameters.steps()
+        begin == done,
+        "this rank's checkpoint has {done} steps and that of rank 0 {begin}; all ranks need the same file"
     );
     group.broadcast(parameters.values_mut(), 0)?;
 
@@ -122,9 +124,10 @@ fn train(args: &Args) -> Result<ExitCode> {
     let end = args.steps.unwrap_or(u64::MAX).min(args.epochs * per_epoch);
     let images = Array::from_slice(&device, [learned.len(), SIZE * SIZE], &learned.pixels)?;
     let exchange = Exchange { group: &group, bucket: args.bucket << 10 };
-    let mut step = Step::new(&nn, &network, &parameters, &images, args.batch / size, Some(exchange))?;
-    let mut test = Test::new(&nn, &network, &parameters, args.batch / size)?;
     let adam = Adam { rate: args.rate, ..Adam::default() };
+    let settings = Settings { adam, count: args.batch / size, exchange: Some(exchange) };
+    let mut step = Step::new(&nn, &network, &mut parameters, &images, settings)?;
+    let mut test = Test::new(&nn, &network, &parameters, args.batch / size)?;
     let reports = rank == 0;
     if reports {
         println!(
@@ -154,26 +157,19 @@ fn train(args: &Args) -> Result<ExitCode> {
     bar.reset_eta();
     let mut curve = Curve::default();
     let mut spent = Duration::ZERO;
-    while parameters.steps() < end {
+    while done < end {
         // The host waits for the device after some steps, and at the end of an epoch.
-        let now = parameters.steps();
+        let now = done;
         let first = now % per_epoch;
-        let count = STEPS.min(per_epoch - first).min(end - now) as usize;
+        let count = (BATCHES as u64).min(per_epoch - first).min(end - now) as usize;
         let order = order(learned.len(), args.seed, now / per_epoch);
         let digits = order.chunks(args.batch).skip(first as usize).take(count);
-        let batches: Vec<u32> = digits.flat_map(|digits| learned.batch(share(digits, rank, size))).collect();
-        let (batches, mut losses) = (device.buffer_from(&batches)?, device.zeros::<f32>(count)?);
-        let length = batches.len() / count;
+        let batches: Vec<_> = digits.map(|digits| learned.batch(share(digits, rank, size))).collect();
         let begin = Instant::now();
-        for index in 0..count {
-            // ANCHOR: step
-            step.run(batches.slice(index * length..(index + 1) * length))?;
-            adam.step(&nn, &mut parameters, &step.gradients)?;
-            // ANCHOR_END: step
-            losses.slice_mut(index..index + 1).copy_from_device(&step.gradients.loss_slice())?;
-        }
-        let losses = losses.to_vec()?;
+        step.run(now, &batches)?;
+        let losses = parameters.losses(count)?;
         spent += begin.elapsed();
+        done += count as u64;
         for (step, &loss) in (now..).zip(&losses) {
             if !loss.is_finite() {
                 bail!("the loss of step {step} is {loss}; a smaller --rate may help");
@@ -183,7 +179,6 @@ fn train(args: &Args) -> Result<ExitCode> {
         let loss = losses[count - 1];
         bar.set_message(format!("loss {loss:.3}"));
         bar.inc(count as u64);
-        let done = parameters.steps();
         if done.is_multiple_of(per_epoch) || done == end {
             let share = recognised(&mut test, &tested, &group, &device)?;
             curve.recognised.push((done, 100.0 * share));
@@ -205,31 +200,28 @@ fn train(args: &Args) -> Result<ExitCode> {
         }
         curve.save(args)?;
     }
-    if size > 1 && steps > 0 {
-        let mut alone = Step::new(&nn, &network, &parameters, &images, args.batch / size, None)?;
-        let steps = steps.min(STEPS as usize);
-        let batch = device.buffer_from(&learned.batch(share(&order(args.batch, 0, 0), rank, size)))?;
+    if steps > 0 {
+        let alone = Settings { exchange: None, ..settings };
+        let mut alone = Step::new(&nn, &network, &mut parameters, &images, alone)?;
+        let batch = learned.batch(share(&order(args.batch, 0, 0), rank, size));
+        let batches = vec![batch; steps.min(BATCHES)];
         // Each once more, since the first runs may load kernels and connect the ranks.
         let mut times = [Duration::ZERO; 4];
-        for (index, time) in times.iter_mut().enumerate() {
+        for (index, time) in times.iter_mut().enumerate().filter(|(index, _)| size > 1 || index % 2 == 0) {
             let step = if index % 2 == 0 { &mut step } else { &mut alone };
             group.barrier()?;
             let begin = Instant::now();
-            for _ in 0..steps {
-                step.run(batch.as_slice())?;
-                adam.step(&nn, &mut parameters, &step.gradients)?;
-            }
+            step.run(0, &batches)?;
             device.synchronize()?;
-            *time = begin.elapsed() / steps as u32;
+            *time = begin.elapsed() / batches.len() as u32;
         }
         if reports {
-            let [_, _, with, without] = times.map(|time| time.as_secs_f64());
-            println!(
-                "exchanges:  {:.1} µs of a step of {:.1} µs are not hidden, {:.1} %",
-                1e6 * (with - without).max(0.0),
-                1e6 * with,
-                100.0 * (with - without).max(0.0) / with
-            );
+            let [_, _, with, without] = times.map(|time| 1e6 * time.as_secs_f64());
+            println!("step:       {with:.1} µs");
+            if size > 1 {
+                let open = (with - without).max(0.0);
+                println!("exchanges:  {open:.1} µs of a step are not hidden, {:.1} %", 100.0 * open / with);
+            }
         }
     }
     // No rank ends, and with it its connections, before all are done.

@@ -4,15 +4,12 @@
 use crate::data::{Digits, SIZE};
 use rumba::array::Array;
 use rumba::ranks::ProcessGroup;
-use rumba::{Device, DeviceBuffer, DeviceSlice};
-use rumba_nn::train::{Buckets, Convolution, Gradients, Layout, Linear, Parameters};
+use rumba::{Device, DeviceBuffer};
+use rumba_nn::train::{Adam, Buckets, Convolution, Convolved, Gradients, Layout, Linear, Parameters};
 use rumba_nn::{Nn, Program, Result, Run, Tensor};
 
 /// Classes of digits.
 pub const CLASSES: usize = 10;
-
-/// Channels after each convolution.
-const CHANNELS: [usize; 2] = [8, 16];
 
 /// Pixels of a digit behind both convolutions, along each side.
 const LAST: usize = SIZE / 4;
@@ -27,15 +24,16 @@ pub struct Network {
 
 /// The data of the forward pass that the backward pass needs.
 struct Forward {
-    convolved: [(Tensor<f32, 4>, Tensor<f32, 2>); 2],
+    convolved: [Convolved; 2],
     flat: Tensor<f32, 2>,
     logits: Tensor<f32, 2>,
 }
 
-impl Default for Network {
-    fn default() -> Self {
+impl Network {
+    /// With as many channels after each of the convolutions.
+    #[must_use]
+    pub fn new([first, second]: [usize; 2]) -> Network {
         let mut layout = Layout::new();
-        let [first, second] = CHANNELS;
         Network {
             convolutions: [
                 layout.convolution("convolutions.0", [1, first]),
@@ -45,9 +43,7 @@ impl Default for Network {
             layout,
         }
     }
-}
 
-impl Network {
     /// Its parameters, at the start of a training.
     ///
     /// # Errors
@@ -58,9 +54,9 @@ impl Network {
     }
 
     fn forward(&self, run: &Run, parameters: &Parameters, x: &Tensor<f32, 4>) -> Result<Forward> {
-        let first = self.convolutions[0].rectified(run, parameters, x)?;
-        let second = self.convolutions[1].rectified(run, parameters, &run.largest(&first.0)?)?;
-        let flat = run.largest(&second.0)?.reshape([x.shape()[0], LAST * LAST * CHANNELS[1]]);
+        let first = self.convolutions[0].forward(run, parameters, x)?;
+        let second = self.convolutions[1].forward(run, parameters, &first.y)?;
+        let flat = second.y.reshape([x.shape()[0], second.y.len() / x.shape()[0]]);
         Ok(Forward { logits: self.linear.forward(run, parameters, &flat)?, flat, convolved: [first, second] })
     }
 
@@ -76,12 +72,9 @@ impl Network {
         let Forward { convolved: [first, second], flat, .. } = forward;
         self.linear.backward(run, &flat, gradient, gradients)?;
         buckets.ready(run, gradients, &self.linear)?;
-        let pooled = [flat.shape()[0], LAST, LAST, CHANNELS[1]];
-        let gradient = self.linear.input_gradient(run, parameters, gradient)?.reshape(pooled);
-        let gradient = run.largest_gradient(&second.0, &gradient)?;
+        let gradient = self.linear.input_gradient(run, parameters, gradient)?.reshape(second.y.shape());
         let gradient = self.convolutions[1].backward(run, parameters, &second, &gradient, gradients)?;
         buckets.ready(run, gradients, &self.convolutions[1])?;
-        let gradient = run.largest_gradient(&first.0, &gradient)?;
         self.convolutions[0].backward_to_filters(run, &first, &gradient, gradients)?;
         buckets.finish(run, gradients)
     }
@@ -114,50 +107,82 @@ pub struct Exchange<'g> {
     pub bucket: usize,
 }
 
-/// A forward and a backward pass over a batch of stored digits, and the exchange of the gradients, as one graph.
+/// A step of training, as one graph: a batch of stored digits is taken, the forward and the backward pass, the exchange of the gradients,
+/// and the step of the optimizer.
 #[derive(Debug)]
 pub struct Step {
-    /// The numbers of the digits, and behind them their labels.
-    batch: DeviceBuffer<u32>,
-    /// The gradients of the last pass.
+    /// The batches of the next steps.
+    batches: DeviceBuffer<u32>,
+    /// The gradients of the last step.
     pub gradients: Gradients,
     program: Program,
 }
 
+/// The number of batches that [`Step`] has room for.
+pub const BATCHES: usize = 128;
+
+/// The settings of a training step.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings<'s> {
+    /// The optimizer.
+    pub adam: Adam,
+    /// The number of digits of a batch.
+    pub count: usize,
+    /// The ranks, if there are several.
+    pub exchange: Option<Exchange<'s>>,
+}
+
 impl Step {
-    /// Records the pass for a number of digits, which are rows of `images`. The program reads the parameters in place.
+    /// Records a step that takes digits from the rows of `images`.
     ///
     /// # Errors
     /// The runtime's.
     pub fn new(
         nn: &Nn,
         network: &Network,
-        parameters: &Parameters,
+        parameters: &mut Parameters,
         images: &Array<f32, 2>,
-        count: usize,
-        exchange: Option<Exchange<'_>>,
+        Settings { adam, count, exchange }: Settings<'_>,
     ) -> Result<Step> {
-        let batch = nn.device().zeros::<u32>(2 * count)?;
+        let batches = nn.device().zeros::<u32>(BATCHES * 2 * count)?;
+        // The numbers of the digits, and behind them their labels.
+        let mut batch = nn.device().zeros::<u32>(2 * count)?;
         let mut gradients = Gradients::new(nn.device(), &network.layout)?;
         let program = nn.program(|run| {
+            run.next_row(batches.as_slice(), parameters, batch.as_slice_mut())?;
             let (numbers, labels) = (batch.slice(..count), batch.slice(count..));
             let images = run.rows(images.view(), numbers)?.reshape([count, SIZE, SIZE, 1]);
             let forward = network.forward(run, parameters, &images)?;
             let gradient = run.cross_entropy(&forward.logits, labels, &mut gradients)?;
             let (group, bytes) = exchange.map_or((None, 0), |exchange| (Some(exchange.group), exchange.bucket));
             let buckets = Buckets::new(group, &gradients, bytes);
-            network.backward(run, parameters, forward, &gradient, &mut gradients, buckets)
+            network.backward(run, parameters, forward, &gradient, &mut gradients, buckets)?;
+            adam.step(run, parameters, &gradients)
         })?;
-        Ok(Step { batch, gradients, program })
+        Ok(Step { batches, gradients, program })
     }
 
-    /// Computes the gradients of a [batch](Digits::batch). The host does not wait for the device.
+    /// Does a step for each of these [batches](Digits::batch), after `done` steps. The host does not wait for the device.
     ///
     /// # Errors
     /// The runtime's.
-    pub fn run(&mut self, batch: DeviceSlice<'_, u32>) -> Result<()> {
-        self.batch.as_slice_mut().copy_from_device(&batch)?;
-        self.program.launch()
+    ///
+    /// # Panics
+    /// If there are more batches than [`BATCHES`].
+    pub fn run(&mut self, done: u64, batches: &[Vec<u32>]) -> Result<()> {
+        assert!(batches.len() <= BATCHES, "{} batches", batches.len());
+        let length = self.batches.len() / BATCHES;
+        let first = done as usize % BATCHES;
+        let (before, after) = batches.split_at(batches.len().min(BATCHES - first));
+        for (start, part) in [(first, before), (0, after)] {
+            self.batches.slice_mut(start * length..(start + part.len()) * length).copy_from(&part.concat())?;
+        }
+        // ANCHOR: step
+        for _ in batches {
+            self.program.launch()?;
+        }
+        // ANCHOR_END: step
+        Ok(())
     }
 
     /// The recorded program.

@@ -3,26 +3,30 @@
 use rumba::Device;
 use rumba::array::Array;
 use rumba_nn::Nn;
+use rumba_nn::train::Adam;
 use training::data::{SIZE, digits};
-use training::network::{Network, Step};
+use training::network::{Network, Settings, Step};
 
 #[test]
 fn the_loss_of_a_batch_is_the_mean_of_those_of_its_parts() {
     let device = Device::new().expect("there is a device");
     let nn = Nn::new(&device).expect("the kernels load");
-    let network = Network::default();
-    let parameters = network.parameters(&device, 3).expect("there is memory");
+    let network = Network::new([8, 16]);
+    let mut parameters = network.parameters(&device, 3).expect("there is memory");
     let [learned, _] = digits();
     let shape = [learned.len(), SIZE * SIZE];
     let images = Array::from_slice(&device, shape, &learned.pixels).expect("there is memory");
     let numbers: Vec<usize> = (0..64).map(|i| i * 61).collect();
     let mut means: Vec<Vec<f64>> = Vec::new();
+    // Steps that leave the parameters as they are.
+    let adam = Adam { rate: 0.0, ..Adam::default() };
     for count in [64, 32, 16, 8, 1] {
-        let mut step = Step::new(&nn, &network, &parameters, &images, count, None).expect("shapes fit");
+        let settings = Settings { adam, count, exchange: None };
+        let mut step = Step::new(&nn, &network, &mut parameters, &images, settings).expect("shapes fit");
         let mut sums: Vec<f64> = Vec::new();
         for part in numbers.chunks(count) {
-            let batch = device.buffer_from(&learned.batch(part)).expect("there is memory");
-            step.run(batch.as_slice()).expect("it is launched");
+            let done = parameters.steps().expect("they are there");
+            step.run(done, &[learned.batch(part)]).expect("it is launched");
             let all = step.gradients.buffer_mut().to_vec().expect("they are there");
             sums.resize(all.len(), 0.0);
             sums.iter_mut().zip(all).for_each(|(sum, own)| *sum += f64::from(own));

@@ -357,6 +357,13 @@ unsafe extern "C" {
         num_dependencies: usize,
         node_params: *const CUDA_KERNEL_NODE_PARAMS,
     ) -> CUresult;
+    #[cfg(test)]
+    pub(crate) fn cuGraphGetEdges(
+        graph: CUgraph,
+        from: *mut CUgraphNode,
+        to: *mut CUgraphNode,
+        num_edges: *mut usize,
+    ) -> CUresult;
     pub(crate) fn cuGraphAddDependencies(
         graph: CUgraph,
         from: *const CUgraphNode,

@@ -191,7 +191,7 @@ impl ProcessGroup {
     /// As [`all_reduce`](Self::all_reduce), with the result in another buffer.
     ///
     /// # Errors
-    /// As [`all_reduce`](Self::all_reduce); [`Error::LengthMismatch`] unless both are as long.
+    /// Those of [`all_reduce`](Self::all_reduce); [`Error::LengthMismatch`] if the buffers differ in length.
     pub fn all_reduce_into<'s, 't, T: Element>(
         &self,
         source: impl Into<DeviceSlice<'s, T>>,

@@ -10,6 +10,7 @@ mod dependent;
 pub(crate) mod graph;
 #[cfg(any(feature = "algorithms", feature = "linalg"))]
 pub(crate) mod library;
+mod nodes;
 mod peer;
 mod reach;
 #[doc(hidden)]

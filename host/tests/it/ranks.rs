@@ -154,7 +154,7 @@ pub(crate) fn graph_with_exchanges(group: &ProcessGroup, device: &Device) -> rum
         (own, most) = (2.0 * own + sum, 2.0 * most);
     }
     assert_eq!(first.to_vec()?, [vec![own; 50], vec![most; 50]].concat());
-    // The group is there as long as the graph.
+    // The graph keeps the group.
     group.barrier()
 }
 

@@ -280,6 +280,72 @@ fn graphs_take_new_arguments() {
     });
 }
 
+/// Forty launches on parts of five buffers, in a graph of the one or the other order. Returns the contents of the buffers.
+fn forty_launches(device: &Device, concurrent: bool) -> rumba::Result<Vec<Vec<f32>>> {
+    let module = device.load(rumba::test_kernels::PTX)?;
+    let mut buffers: Vec<_> =
+        (0..5).map(|k| device.buffer_from(&[1.0 + k as f32; 96])).collect::<rumba::Result<_>>()?;
+    let mut seed = 3_u32;
+    let mut below = |limit: usize| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (seed >> 8) as usize % limit
+    };
+    let record = |stream: &Stream| {
+        for _ in 0..40 {
+            let (target, source, start) = (below(5), below(5), below(2) * 32);
+            let (part, threads) = (start..start + 64, LaunchConfig::for_each(64).stream(stream));
+            if source == target {
+                module.launch(threads, scale(0.5, buffers[target].slice_mut(part)))?;
+            } else {
+                let [y, x] = buffers.get_disjoint_mut([target, source]).expect("two buffers");
+                module.launch(threads, saxpy(0.5, x.slice(part.clone()), y.slice_mut(part)))?;
+            }
+        }
+        Ok(())
+    };
+    let graph = if concurrent { device.capture_concurrent(record) } else { device.capture(record) }?;
+    for _ in 0..2 {
+        graph.launch()?;
+    }
+    buffers.iter().map(DeviceBuffer::to_vec).collect()
+}
+
+/// Launches of a graph that run at the same time wait for each other where one of them writes what the other one uses.
+#[test]
+fn concurrent_graphs_keep_the_order_of_memory() {
+    let (mut in_order, mut concurrent) = (Vec::new(), Vec::new());
+    let findings = rumba::check(|device| {
+        in_order = forty_launches(device, false)?;
+        concurrent = forty_launches(device, true)?;
+        Ok(())
+    });
+    findings.expect("the launches are in order").assert_none();
+    assert_eq!(in_order, concurrent);
+    assert!(in_order.iter().flatten().any(|x| *x > 10.0), "{in_order:?}");
+}
+
+/// An update of a concurrent graph finds the order of its launches again.
+#[test]
+fn concurrent_graphs_take_new_arguments() {
+    alone(&[], || {
+        let (device, module) = ready()?;
+        let (mut a, mut b) = (device.buffer_from(&[1.0_f32; N])?, device.buffer_from(&[1.0_f32; N])?);
+        let mut graph = device.capture_concurrent(|stream| {
+            module.launch(on(stream), scale(2.0, &mut a))?;
+            module.launch(on(stream), scale(3.0, &mut b))
+        })?;
+        graph.launch()?;
+        // Now the second launch has to wait for the first one.
+        graph.update(|stream| {
+            module.launch(on(stream), scale(5.0, &mut a))?;
+            module.launch(on(stream), saxpy(1.0, &a, &mut b))
+        })?;
+        graph.launch()?;
+        assert_eq!((a.to_vec()?, b.to_vec()?), (vec![10.0; N], vec![13.0; N]));
+        Ok(())
+    });
+}
+
 #[test]
 fn what_a_graph_cannot_hold_is_an_error() {
     alone(&[], || {

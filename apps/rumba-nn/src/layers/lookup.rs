@@ -6,8 +6,8 @@ use crate::run::Run;
 use crate::run::element::{Element, in_one_piece};
 use crate::run::tensor::Tensor;
 use crate::weights::Weights;
-use rumba::DeviceSlice;
 use rumba::array::{Array, ArrayView};
+use rumba::{DeviceSlice, LaunchConfig};
 
 /// A row of a table for each number: PyTorch's `nn.Embedding`.
 #[derive(Debug)]
@@ -49,7 +49,8 @@ impl Run {
         let shape = [numbers.len(), table.shape()[1]];
         self.make(shape, |_, y| {
             let call = T::embedding(numbers, table, (in_one_piece(y), shape));
-            self.launch_rows(shape[0], call)
+            let threads = [shape[1], shape[0].min(1 << 15), 1].map(|length| length as u32);
+            self.launch(self.module(), LaunchConfig::covering(threads).block(128), call)
         })
     }
 

@@ -58,12 +58,12 @@ impl Nn {
     /// # Errors
     /// The network's.
     pub fn run<R>(&self, network: impl FnOnce(&Run) -> Result<R>) -> Result<R> {
-        network(&Run::new(self.clone(), None, Source::Device))
+        network(&Run::new(self.clone(), None, Source::Device, false))
     }
 
     /// Runs a network once, plans the memory of its tensors, and records it with that memory.
     ///
-    /// The network is called twice. It must do the same both times, and take its arguments from arrays that stay where they are: a
+    /// The network is called twice: the first call runs it, except for the step of an optimizer. It must do the same both times, and take its arguments from arrays that stay where they are: a
     /// launch of the program reads their contents at that time.
     ///
     /// # Errors
@@ -93,16 +93,16 @@ impl Nn {
     /// # Ok::<(), rumba_nn::Error>(())
     /// ```
     pub fn program(&self, mut network: impl FnMut(&Run) -> Result<()>) -> Result<Program> {
-        let first = Run::new(self.clone(), None, Source::Device);
+        let first = Run::new(self.clone(), None, Source::Device, true);
         network(&first)?;
         let plan = Plan::new(first.state.events.take());
         let words = plan.words;
         let source = Source::Planned { arena: RefCell::new(self.device.zeros(words)?), plan };
         let mut source = Some(source);
         let mut outcome = Ok(());
-        let graph = self.device.capture(|stream| {
+        let graph = self.device.capture_concurrent(|stream| {
             let source = source.take().expect("a graph is captured once");
-            let run = Run::new(self.clone(), Some(stream.clone()), source);
+            let run = Run::new(self.clone(), Some(stream.clone()), source, false);
             outcome = network(&run).and_then(|()| run.state.kept_to_plan());
             Ok(())
         })?;
@@ -149,6 +149,8 @@ pub struct Run {
 /// The state that a run and its tensors share.
 struct State {
     source: Source,
+    /// Whether the run is made for its plan.
+    plans: bool,
     /// The events so far.
     events: RefCell<Vec<Event>>,
     /// The number of tensors made so far.
@@ -202,13 +204,18 @@ impl Drop for Memory {
     }
 }
 
+/// The words of memory that a tensor of so many elements takes.
+fn words<T>(count: usize) -> usize {
+    (count * size_of::<T>()).div_ceil(size_of::<u32>()).next_multiple_of(LINE)
+}
+
 impl Run {
-    fn new(nn: Nn, stream: Option<Stream>, source: Source) -> Run {
+    fn new(nn: Nn, stream: Option<Stream>, source: Source, plans: bool) -> Run {
         let linalg = match &stream {
             Some(stream) => nn.linalg.on(stream),
             None => nn.linalg.clone(),
         };
-        let state = State { source, events: RefCell::default(), made: Cell::new(0), busy: RefCell::default() };
+        let state = State { source, plans, events: RefCell::default(), made: Cell::new(0), busy: RefCell::default() };
         Run { nn: Nn { linalg, ..nn }, stream, state: Rc::new(state) }
     }
 
@@ -226,21 +233,49 @@ impl Run {
         shape: [usize; N],
         work: impl FnOnce(&Reads<'_>, ArrayViewMut<'_, T, N>) -> Result<()>,
     ) -> Result<Tensor<T, N>> {
+        let count = shape.iter().product();
+        let memory = self.allocate(words::<T>(count), |reads, memory| {
+            let memory = memory.cast::<T>().slice_mut(..count);
+            work(reads, ArrayViewMut::from(memory).reshape(shape)?)
+        })?;
+        Ok(Tensor::new(memory, 0, shape))
+    }
+
+    /// Makes two tensors with the same launches, as [`make`](Self::make). Both share their memory: it is free when both are dropped.
+    ///
+    /// # Errors
+    /// As [`make`](Self::make).
+    pub fn make_two<T: Pod, U: Pod, const N: usize>(
+        &self,
+        shapes: [[usize; N]; 2],
+        work: impl FnOnce(&Reads<'_>, ArrayViewMut<'_, T, N>, ArrayViewMut<'_, U, N>) -> Result<()>,
+    ) -> Result<(Tensor<T, N>, Tensor<U, N>)> {
+        let counts = shapes.map(|shape| shape.iter().product());
+        let start = words::<T>(counts[0]);
+        let memory = self.allocate(start + words::<U>(counts[1]), |reads, memory| {
+            let (first, second) = memory.split_at_mut(start);
+            let (first, second) = (first.cast::<T>().slice_mut(..counts[0]), second.cast::<U>().slice_mut(..counts[1]));
+            let first = ArrayViewMut::from(first).reshape(shapes[0])?;
+            work(reads, first, ArrayViewMut::from(second).reshape(shapes[1])?)
+        })?;
+        Ok((Tensor::new(memory.clone(), 0, shapes[0]), Tensor::new(memory, start, shapes[1])))
+    }
+
+    /// Memory that `work` writes.
+    fn allocate(
+        &self,
+        words: usize,
+        work: impl FnOnce(&Reads<'_>, DeviceSliceMut<'_, u32>) -> Result<()>,
+    ) -> Result<Rc<Memory>> {
         let state = &self.state;
         let _alone = state.busy.try_borrow_mut().map_err(|_| Error::Nested)?;
-        let count: usize = shape.iter().product();
-        let words = (count * size_of::<T>()).div_ceil(size_of::<u32>()).next_multiple_of(LINE);
         let number = state.made.get();
-        let typed = |memory: DeviceSliceMut<'_, u32>, parts| {
-            let memory = memory.cast::<T>().slice_mut(..count);
-            work(&Reads { state, parts }, ArrayViewMut::from(memory).reshape(shape)?)
-        };
         let place = match &state.source {
             Source::Device => {
                 // Elements that a layer does not write are NaN, in each of the types.
                 let array = Array::full(&self.nn.device, [words], u32::MAX)?;
                 let mut buffer = array.into_buffer();
-                typed(buffer.as_slice_mut(), Vec::new())?;
+                work(&Reads { state, parts: Vec::new() }, buffer.as_slice_mut())?;
                 Place::Own(buffer)
             }
             Source::Planned { plan, arena } => {
@@ -249,14 +284,14 @@ impl Run {
                 let mut arena = arena.borrow_mut();
                 let (before, rest) = arena.as_slice_mut().split_at_mut(place.start);
                 let (own, behind) = rest.split_at_mut(words);
-                typed(own, vec![(before.as_slice(), 0), (behind.as_slice(), place.end)])?;
+                let parts = vec![(before.as_slice(), 0), (behind.as_slice(), place.end)];
+                work(&Reads { state, parts }, own)?;
                 Place::Planned(place.clone())
             }
         };
         state.made.set(number + 1);
         state.did(Event::Made(words));
-        let memory = Memory { state: state.clone(), number, place };
-        Ok(Tensor::new(Rc::new(memory), shape))
+        Ok(Rc::new(Memory { state: state.clone(), number, place }))
     }
 
     /// Launches work that reads tensors and writes to memory outside of the run. `work` reads tensors through its
@@ -306,6 +341,11 @@ impl Run {
             Some(stream) => module.launch(config.stream(stream), call),
             None => module.launch(config, call),
         }?)
+    }
+
+    /// Whether the run is the first call of [`Nn::program`], which plans the memory of the tensors.
+    pub(crate) fn plans(&self) -> bool {
+        self.state.plans
     }
 
     /// The stream of the run's launches, if it is not the default stream.
@@ -377,6 +417,6 @@ impl Reads<'_> {
                 part.slice(place.start - start..place.end - start)
             }
         };
-        Ok(words.cast::<T>().slice(..tensor.len()))
+        Ok(words.slice(tensor.start..).cast::<T>().slice(..tensor.len()))
     }
 }

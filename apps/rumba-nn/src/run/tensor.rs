@@ -11,13 +11,15 @@ use std::rc::Rc;
 /// that is not needed any more is best dropped at once.
 pub struct Tensor<T, const N: usize> {
     pub(crate) memory: Rc<Memory>,
+    /// The word of the memory at which the numbers begin.
+    pub(crate) start: usize,
     shape: [usize; N],
     element: PhantomData<T>,
 }
 
 impl<T, const N: usize> Tensor<T, N> {
-    pub(crate) fn new(memory: Rc<Memory>, shape: [usize; N]) -> Tensor<T, N> {
-        Tensor { memory, shape, element: PhantomData }
+    pub(crate) fn new(memory: Rc<Memory>, start: usize, shape: [usize; N]) -> Tensor<T, N> {
+        Tensor { memory, start, shape, element: PhantomData }
     }
 
     /// How long each axis is.
@@ -44,13 +46,13 @@ impl<T, const N: usize> Tensor<T, N> {
     pub fn reshape<const M: usize>(&self, shape: [usize; M]) -> Tensor<T, M> {
         let own = self.shape;
         assert_eq!(shape.iter().product::<usize>(), self.len(), "a tensor of shape {own:?} has no shape {shape:?}");
-        Tensor::new(self.memory.clone(), shape)
+        Tensor::new(self.memory.clone(), self.start, shape)
     }
 }
 
 impl<T, const N: usize> Clone for Tensor<T, N> {
     fn clone(&self) -> Self {
-        Tensor::new(self.memory.clone(), self.shape)
+        Tensor::new(self.memory.clone(), self.start, self.shape)
     }
 }
 

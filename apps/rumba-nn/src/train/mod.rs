@@ -20,19 +20,18 @@
 //! // Points are of class 0 if their first number is larger.
 //! let points = Array::from_slice(&device, [4, 2], &[1.0, 0.0, 0.0, 1.0, 3.0, 2.0, -1.0, 4.0_f32])?;
 //! let classes = device.buffer_from(&[0, 1, 0, 1])?;
+//! let adam = Adam { rate: 0.05, ..Adam::default() };
 //! let step = nn.program(|run| {
 //!     let x = run.tensor(points.view())?;
 //!     let logits = layer.forward(run, &parameters, &x)?;
 //!     let gradient = run.cross_entropy(&logits, classes.as_slice(), &mut gradients)?;
-//!     layer.backward(run, &x, &gradient, &mut gradients)
+//!     layer.backward(run, &x, &gradient, &mut gradients)?;
+//!     adam.step(run, &mut parameters, &gradients)
 //! })?;
-//! let adam = Adam { rate: 0.05, ..Adam::default() };
-//! let mut losses = Vec::new();
 //! for _ in 0..100 {
 //!     step.launch()?;
-//!     adam.step(&nn, &mut parameters, &gradients)?;
-//!     losses.push(gradients.loss()?);
 //! }
+//! let losses = parameters.losses(100)?;
 //! assert!(losses[99] < losses[0] / 2.0, "{losses:?}");
 //! # Ok::<(), rumba_nn::Error>(())
 //! ```
@@ -43,6 +42,6 @@ mod optimizer;
 mod parameters;
 
 pub use buckets::{Buckets, Layer};
-pub use layers::{Convolution, Linear};
+pub use layers::{Convolution, Convolved, Linear};
 pub use optimizer::Adam;
 pub use parameters::{Gradients, Layout, Parameters};

@@ -2,8 +2,8 @@
 
 use super::parameters::{Gradients, Parameters};
 use crate::error::Result;
-use crate::run::Nn;
-use nn_kernels::gradient;
+use crate::run::Run;
+use nn_kernels::gradient::{self, Rates};
 use rumba::LaunchConfig;
 
 /// Adam (Kingma, Ba 2015) with decoupled weight decay (Loshchilov, Hutter 2019): PyTorch's `AdamW`.
@@ -24,25 +24,20 @@ impl Default for Adam {
 }
 
 impl Adam {
-    /// A step of all parameters.
+    /// A step of all parameters, on the run's stream: the last part of a training step. In the first call of [`Nn::program`](crate::Nn::program)
+    /// the method does nothing.
     ///
     /// # Errors
     /// The runtime's.
-    pub fn step(&self, nn: &Nn, parameters: &mut Parameters, gradients: &Gradients) -> Result<()> {
-        parameters.steps += 1;
-        let corrections = self.betas.map(|beta| 1.0 - f64::from(beta).powf(parameters.steps as f64) as f32);
-        let length = parameters.values.len();
-        let [first, second] = &mut parameters.moments;
-        let call = gradient::adam(
-            gradients.of_parameters(),
-            self.rate,
-            self.decay,
-            self.betas,
-            corrections,
-            &mut parameters.values,
-            first,
-            second,
-        );
-        Ok(nn.module.launch(LaunchConfig::for_each(length), call)?)
+    pub fn step(&self, run: &Run, parameters: &mut Parameters, gradients: &Gradients) -> Result<()> {
+        if run.plans() {
+            return Ok(());
+        }
+        let logarithms = self.betas.map(|beta| f64::from(beta).ln() as f32);
+        let rates = Rates { rate: self.rate, decay: self.decay, betas: self.betas, logarithms };
+        let Parameters { values, moments: [first, second], steps, losses, .. } = parameters;
+        let config = LaunchConfig::for_each(values.len());
+        let call = gradient::adam(gradients.as_slice(), rates, values, first, second, steps, losses);
+        run.launch(run.module(), config, call)
     }
 }

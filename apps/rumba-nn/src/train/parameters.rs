@@ -4,7 +4,6 @@ use crate::error::{Result, WeightError};
 use crate::run::Nn;
 use crate::train::layers::{Convolution, Linear};
 use crate::weights::Weights;
-use rumba::array::{ArrayView, ArrayViewMut};
 use rumba::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut};
 use safetensors::tensor::{Dtype, TensorView, serialize};
 use std::ops::Range;
@@ -18,6 +17,8 @@ const ALIGNMENT: usize = 64;
 pub(super) struct Slot {
     start: usize,
     shape: [usize; 2],
+    /// The number of inputs of each output; 0 for a bias.
+    inputs: usize,
 }
 
 impl Slot {
@@ -54,18 +55,20 @@ impl Layout {
 
     /// A layer that computes `x Wᵀ + b`: parameters `NAME.weight`, `[outputs, inputs]`, and `NAME.bias`.
     pub fn linear(&mut self, name: &str, [inputs, outputs]: [usize; 2]) -> Linear {
-        let weight = self.add(format!("{name}.weight"), [outputs, inputs]);
-        Linear::new(weight, self.add(format!("{name}.bias"), [1, outputs]))
+        let weight = self.add(format!("{name}.weight"), [outputs, inputs], inputs);
+        Linear::new(weight, self.add(format!("{name}.bias"), [1, outputs], 0))
     }
 
-    /// A convolution with filters of 3 by 3, zeros around the images: `NAME.weight` is `[outputs, rows · columns · inputs]`.
+    /// A convolution with filters of 3 by 3, zeros around the images, and what follows: see [`Convolution`]. `NAME.weight` is
+    /// `[rows · columns · inputs, outputs]`.
     pub fn convolution(&mut self, name: &str, [inputs, outputs]: [usize; 2]) -> Convolution {
-        let weight = self.add(format!("{name}.weight"), [outputs, nn_kernels::gradient::PLACES * inputs]);
-        Convolution::new(weight, self.add(format!("{name}.bias"), [1, outputs]))
+        let inputs = nn_kernels::gradient::PLACES * inputs;
+        let weight = self.add(format!("{name}.weight"), [inputs, outputs], inputs);
+        Convolution::new(weight, self.add(format!("{name}.bias"), [1, outputs], 0))
     }
 
-    fn add(&mut self, name: String, shape: [usize; 2]) -> Slot {
-        let slot = Slot { start: self.length, shape };
+    fn add(&mut self, name: String, shape: [usize; 2], inputs: usize) -> Slot {
+        let slot = Slot { start: self.length, shape, inputs };
         self.length += slot.len().next_multiple_of(ALIGNMENT);
         self.slots.push((name, slot));
         slot
@@ -78,9 +81,14 @@ pub struct Parameters {
     layout: Layout,
     pub(super) values: DeviceBuffer<f32>,
     pub(super) moments: [DeviceBuffer<f32>; 2],
-    /// How many steps there were.
-    pub(super) steps: u64,
+    /// The number of steps of each parameter: all are equal.
+    pub(super) steps: DeviceBuffer<u32>,
+    /// The losses of the last steps: that of step `n` at `n % LOSSES`.
+    pub(super) losses: DeviceBuffer<f32>,
 }
+
+/// The number of steps whose losses [`Parameters`] keep.
+const LOSSES: usize = 128;
 
 /// The moments' names in a file.
 const MOMENTS: [&str; 2] = ["adam.first", "adam.second"];
@@ -96,15 +104,16 @@ impl Parameters {
     /// The runtime's.
     pub fn new(device: &Device, layout: &Layout, mut uniform: impl FnMut() -> f32) -> Result<Parameters> {
         let mut values = vec![0.0; layout.length];
-        for (_, slot) in layout.slots.iter().filter(|(name, _)| name.ends_with(".weight")) {
-            let bound = (6.0 / slot.shape[1] as f32).sqrt();
+        for (_, slot) in layout.slots.iter().filter(|(_, slot)| slot.inputs > 0) {
+            let bound = (6.0 / slot.inputs as f32).sqrt();
             values[slot.range()].fill_with(|| bound * (2.0 * uniform() - 1.0));
         }
         Ok(Parameters {
             layout: layout.clone(),
             values: device.buffer_from(&values)?,
             moments: [device.zeros(layout.length)?, device.zeros(layout.length)?],
-            steps: 0,
+            steps: device.zeros(layout.length)?,
+            losses: device.zeros(LOSSES)?,
         })
     }
 
@@ -113,9 +122,33 @@ impl Parameters {
         &mut self.values
     }
 
-    /// How many steps of an optimizer there were.
-    pub fn steps(&self) -> u64 {
-        self.steps
+    /// How many steps of an optimizer there were. Waits for the device.
+    ///
+    /// # Errors
+    /// The runtime's.
+    pub fn steps(&self) -> Result<u64> {
+        let mut steps = [0];
+        self.steps.slice(..1).copy_to(&mut steps)?;
+        Ok(steps[0].into())
+    }
+
+    /// The number of steps in device memory: the first of the elements.
+    pub fn steps_slice(&self) -> DeviceSlice<'_, u32> {
+        self.steps.as_slice()
+    }
+
+    /// The losses of the last `count` steps, up to 128, which the optimizer has noted. Waits for the device.
+    ///
+    /// # Errors
+    /// The runtime's.
+    ///
+    /// # Panics
+    /// If there were fewer steps, or `count` is larger.
+    pub fn losses(&self, count: usize) -> Result<Vec<f32>> {
+        let end = self.steps()? as usize;
+        assert!(count <= end.min(LOSSES), "there are {} losses, not {count}", end.min(LOSSES));
+        let losses = self.losses.to_vec()?;
+        Ok((end - count..end).map(|step| losses[step % LOSSES]).collect())
     }
 
     /// How many numbers are trained.
@@ -127,16 +160,12 @@ impl Parameters {
         self.values.slice(slot.range())
     }
 
-    pub(super) fn view(&self, slot: Slot) -> Result<ArrayView<'_, f32, 2>> {
-        Ok(ArrayView::from(self.slice(slot)).reshape(slot.shape)?)
-    }
-
     /// Writes all numbers, and what the optimizer knows, to a file of safetensors, which replaces one of that name when it is whole.
     ///
     /// # Errors
     /// [`WeightError::Unwritable`]; the runtime's.
     pub fn save(&self, file: &Path) -> Result<()> {
-        let (values, steps) = (self.values.to_vec()?, [self.steps as f32]);
+        let (values, steps) = (self.values.to_vec()?, [self.steps()? as f32]);
         let moments = [self.moments[0].to_vec()?, self.moments[1].to_vec()?];
         let mut tensors: Vec<(&str, Vec<usize>, &[f32])> = self
             .layout
@@ -175,7 +204,7 @@ impl Parameters {
         self.values.copy_from(&values)?;
         self.moments[0].copy_from(&first)?;
         self.moments[1].copy_from(&second)?;
-        self.steps = steps[0] as u64;
+        self.steps.copy_from(&vec![steps[0] as u32; self.layout.length])?;
         Ok(())
     }
 }
@@ -221,16 +250,14 @@ impl Gradients {
         Ok(loss[0])
     }
 
-    pub(super) fn view_mut(&mut self, slot: Slot) -> Result<ArrayViewMut<'_, f32, 2>> {
-        Ok(ArrayViewMut::from(self.slice_mut(slot)).reshape(slot.shape)?)
+    /// The gradients from those of a parameter to those of a later one, and the padding between them.
+    pub(super) fn slice_between(&mut self, first: Slot, last: Slot) -> DeviceSliceMut<'_, f32> {
+        self.buffer.slice_mut(first.start..last.range().end)
     }
 
-    pub(super) fn slice_mut(&mut self, slot: Slot) -> DeviceSliceMut<'_, f32> {
-        self.buffer.slice_mut(slot.range())
-    }
-
-    pub(super) fn of_parameters(&self) -> DeviceSlice<'_, f32> {
-        self.buffer.slice(..self.buffer.len() - 1)
+    /// The gradients, followed by the loss.
+    pub(super) fn as_slice(&self) -> DeviceSlice<'_, f32> {
+        self.buffer.as_slice()
     }
 
     pub(super) fn loss_mut(&mut self) -> DeviceSliceMut<'_, f32> {

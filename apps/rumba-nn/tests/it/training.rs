@@ -32,7 +32,7 @@ impl Network {
         let pixels: Vec<f32> = (0..5 * 8 * 8 * 2).map(|_| uniform() - 0.3).collect();
         Ok(Network {
             convolutions: [layout.convolution("one", [2, 3]), layout.convolution("two", [3, 4])],
-            linear: layout.linear("three", [4 * 4 * 4, 3]),
+            linear: layout.linear("three", [2 * 2 * 4, 3]),
             layout,
             images: Array::from_slice(device, [5, 8, 8, 2], &pixels)?,
             labels: device.buffer_from(&[0, 1, 2, 1, 1])?,
@@ -41,16 +41,14 @@ impl Network {
 
     fn pass(&self, run: &Run, parameters: &Parameters, gradients: &mut Gradients) -> Result<()> {
         let x = run.tensor(self.images.view())?;
-        let one = self.convolutions[0].rectified(run, parameters, &x)?;
-        let pooled = run.largest(&one.0)?;
-        let two = self.convolutions[1].rectified(run, parameters, &pooled)?;
-        let flat = two.0.reshape([5, 64]);
+        let one = self.convolutions[0].forward(run, parameters, &x)?;
+        let two = self.convolutions[1].forward(run, parameters, &one.y)?;
+        let flat = two.y.reshape([5, 16]);
         let logits = self.linear.forward(run, parameters, &flat)?;
         let gradient = run.cross_entropy(&logits, self.labels.as_slice(), gradients)?;
         self.linear.backward(run, &flat, &gradient, gradients)?;
-        let gradient = self.linear.input_gradient(run, parameters, &gradient)?.reshape(two.0.shape());
+        let gradient = self.linear.input_gradient(run, parameters, &gradient)?.reshape(two.y.shape());
         let gradient = self.convolutions[1].backward(run, parameters, &two, &gradient, gradients)?;
-        let gradient = run.largest_gradient(&one.0, &gradient)?;
         self.convolutions[0].backward_to_filters(run, &one, &gradient, gradients)
     }
 }
@@ -83,7 +81,7 @@ fn gradients_are_those_of_differences() {
         assert!((slope - exact[place]).abs() < 2e-3 + 0.04 * slope.abs(), "{place}: {slope}, {}", exact[place]);
         seen += 1;
     }
-    assert!(seen > 90, "{seen} parameters were moved");
+    assert!(seen > 70, "{seen} parameters were moved");
 }
 
 #[test]
@@ -99,7 +97,7 @@ fn training_is_clean_under_all_checks_and_lowers_the_loss() {
             let adam = Adam { rate: 1e-2, ..Adam::default() };
             for _ in 0..8 {
                 nn.run(|run| network.pass(run, &parameters, &mut gradients))?;
-                adam.step(&nn, &mut parameters, &gradients)?;
+                nn.run(|run| adam.step(run, &mut parameters, &gradients))?;
                 losses.push(gradients.loss()?);
             }
             Ok(())
@@ -131,7 +129,7 @@ fn adam_is_its_formula() {
         let gradient = f64::from(step) - 2.5;
         let length = gradients.buffer_mut().len();
         gradients.buffer_mut().copy_from(&vec![gradient as f32; length]).expect("as many");
-        adam.step(&nn, &mut parameters, &gradients).expect("it is launched");
+        nn.run(|run| adam.step(run, &mut parameters, &gradients)).expect("it is launched");
         first = 0.8 * first + 0.2 * gradient;
         second = 0.9 * second + 0.1 * gradient * gradient;
         let (mean, square) = (first / (1.0 - 0.8_f64.powi(step)), second / (1.0 - 0.9_f64.powi(step)));
@@ -139,7 +137,7 @@ fn adam_is_its_formula() {
         let own = parameters.values_mut().to_vec().expect("they are there")[0];
         assert!((f64::from(own) - value).abs() < 1e-5, "{step}: {own}, {value}");
     }
-    assert_eq!((parameters.steps(), parameters.count()), (5, 8));
+    assert_eq!((parameters.steps().expect("they are there"), parameters.count()), (5, 8));
 }
 
 #[test]
@@ -153,7 +151,7 @@ fn parameters_come_back_from_a_file() {
     let length = gradients.buffer_mut().len();
     gradients.buffer_mut().copy_from(&vec![1.0; length]).expect("as many");
     let step = |parameters: &mut Parameters| {
-        Adam::default().step(&nn, parameters, &gradients).expect("it is launched");
+        nn.run(|run| Adam::default().step(run, parameters, &gradients)).expect("it is launched");
         parameters.values_mut().to_vec().expect("they are there")
     };
     step(&mut parameters);
@@ -163,7 +161,10 @@ fn parameters_come_back_from_a_file() {
     other.restore(&nn, &file).expect("it was written");
     let again = step(&mut other);
     // Files do not contain the padding between parameters.
-    assert_eq!((&again[..6], &again[64..66], other.steps()), (&straight[..6], &straight[64..66], 2));
+    assert_eq!(
+        (&again[..6], &again[64..66], other.steps().expect("they are there")),
+        (&straight[..6], &straight[64..66], 2)
+    );
 
     let mut layout = Layout::new();
     layout.linear("layer", [2, 2]);

@@ -127,7 +127,7 @@ struct Measured {
     name: &'static str,
     /// The bytes that a rank sends for each byte of the buffer, by the number of ranks.
     sent: fn(f64) -> f64,
-    /// Does it, from one buffer to the other, both of which have as many elements.
+    /// Runs the operation from one buffer to the other. Both buffers have the same length.
     run: Option<Run>,
     in_place: fn(&ProcessGroup, &mut Buffer) -> rumba::Result<()>,
 }

@@ -75,7 +75,7 @@ pub(super) struct Call {
     pub(super) argument: u32,
 }
 
-/// A call as it is sent.
+/// The words that a rank sends for a call.
 pub(super) type Words = [u64; 3];
 
 impl Call {
