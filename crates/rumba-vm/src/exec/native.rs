@@ -250,7 +250,10 @@ fn barrier(program: &Program, index: usize) -> Option<u8> {
         }
     };
     let is_whole = matches!(program.facts[index].kind, OpKind::Barrier) && op.imm == 0 && constant(op.b) == Some(0);
-    constant(op.a).filter(|id| is_whole && *id < BARRIERS as u128).map(|id| id as u8)
+    if !is_whole {
+        return None;
+    }
+    constant(op.a).filter(|id| *id < BARRIERS as u128).map(|id| id as u8)
 }
 
 /// Calls the function; `imm` is the entry, and in its upper half the operation that it stands for.
