@@ -52,11 +52,13 @@ pub(crate) fn run(args: Args) -> Result<()> {
     let Metadata { mut packages, target_directory } = serde_json::from_str(&metadata)?;
     packages.retain(|package| package.publish.is_none());
     forget(&packages)?;
+    // Cargo builds the archives in a folder of their own: tests would find the device's libraries beside them.
+    let target = target_directory.join("packages");
     let mut cargo = shell::cargo();
-    cargo.args(["package", "--allow-dirty"]);
+    cargo.args(["package", "--allow-dirty", "--target-dir"]).arg(&target);
     shell::run(cargo.args(packages.iter().flat_map(|package| ["--package", &package.name])))?;
 
-    let archives = target_directory.join("package");
+    let archives = target.join("package");
     build_kernels(&packages, &archives)?;
 
     let mut table = Table::new();
