@@ -82,7 +82,7 @@ pub(crate) struct Built {
     pub(crate) crate_name: String,
     /// The dependency list that cargo wrote for the kernel crate.
     pub(crate) dep_info: PathBuf,
-    /// The crates that other projects have, too.
+    /// The crates of the build that projects share.
     pub(crate) shared: Crates,
 }
 

@@ -80,7 +80,8 @@ impl Libraries {
             Ok(())
         };
         let gathered = gather().and_then(|()| {
-            // Whoever reads the old files has them open, or misses some, which cargo compiles.
+            // A build that copies the old files meanwhile reads open files to the end; cargo compiles the crates whose files it
+            // no longer finds.
             let _ = fs::remove_dir_all(&self.folder);
             fs::rename(&incoming, &self.folder)
         });
