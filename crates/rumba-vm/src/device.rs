@@ -109,7 +109,8 @@ impl Inner {
             None => Races::new(&self.arena).map_err(refused)?,
         };
         let (host, allocations) = (self.allocations.registered(&self.arena), self.allocations.writable());
-        races.launch(threads, cluster, &host, allocations, &program.updates).map_err(refused)?;
+        let of_program = (program.debug.points.len(), &program.updates);
+        races.launch(threads, cluster, &host, allocations, of_program).map_err(refused)?;
         Ok(races)
     }
 }

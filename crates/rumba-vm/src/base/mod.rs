@@ -7,6 +7,7 @@ pub mod ir;
 pub(crate) mod lanes;
 pub mod limits;
 pub(crate) mod pool;
+pub(crate) mod prefetch;
 pub(crate) mod report;
 pub(crate) mod seed;
 pub(crate) mod types;

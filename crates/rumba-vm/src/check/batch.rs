@@ -6,11 +6,7 @@ use crate::check::cells::{CELL, Cells};
 use crate::check::record::{Conflict, Record, View, words_of};
 
 /// 1 in each byte.
-pub(super) const EACH: u64 = 0x0101_0101_0101_0101;
-/// The lanes of a group, one for each byte.
-pub(super) const IN_A_ROW: u64 = 0x0706_0504_0302_0100;
-/// The bits of lanes of a group.
-pub(super) const MASK: u64 = 0x0707_0707_0707_0707;
+const EACH: u64 = 0x0101_0101_0101_0101;
 
 /// The parts of a range in each cell: an address in the cell, and the range's bytes in the cell. The address of the
 /// first part is also that of its cell.

@@ -4,17 +4,22 @@
 //! order needs one or two records per cell. Records that no later access can race with are dropped at once: an access
 //! ordered after a later write to the same bytes is also ordered after them. Of many readers of the same bytes some are
 //! kept. [`crate::check::clock`] has the clocks of threads; [`crate::check::race`] says when a cell is queried.
+//!
+//! As long as all accesses to a line of 128 bytes are in rows, [`crate::check::lines`] has them, and the line's cells are empty.
 
 use std::io;
 use std::ops::Range;
 
 use crate::base::lanes::{GROUP, GROUPS, lanes_of};
-use crate::check::batch::{EACH, IN_A_ROW, MASK, parts, put_lanes};
+use crate::base::prefetch::prefetch;
+use crate::check::batch::{parts, put_lanes};
 use crate::check::clock::VectorClock;
+use crate::check::lines::Line;
 use crate::check::order::Scope;
 use crate::check::proxy::{AGENT, Proxy};
 use crate::check::reads::{GroupAccess, Pattern, Reads};
 use crate::check::record::{Conflict, ConflictKind, Record, View, WORD, WORDS, bytes_of};
+use crate::check::row::{LINE, Row};
 use crate::mem::arena::{Arena, Window};
 use crate::mem::shadow::Shadow;
 
@@ -35,7 +40,7 @@ const MANY: u8 = 16;
 /// The records of 32 bytes.
 #[repr(C, align(128))]
 struct Cell {
-    /// The number of the launch that the contents belong to.
+    /// The number of the launch that the contents belong to, or 0.
     generation: u16,
     /// Lengths of both lists: of accesses that write, and of accesses that only read. Beyond a list's capacity, the
     /// length counts the accesses since.
@@ -49,6 +54,16 @@ struct Cell {
     reads: [Record; LIST[READS] as usize],
 }
 
+impl Cell {
+    /// Nothing has accessed the cell before in a launch, unless the cell has begun.
+    #[inline(always)]
+    fn begin(&mut self, generation: u16) {
+        if self.generation != generation {
+            (self.generation, self.chunk, self.lengths) = (generation, [0; 3], [0; 2]);
+        }
+    }
+}
+
 /// Flags that no kind of access has.
 const MIXED: u8 = 0x7f;
 
@@ -58,10 +73,38 @@ type Chunk = [Record; LIST[WRITES] as usize - 1];
 /// Most chunks of a launch: they are counted in three bytes, from 1.
 const CHUNKS: usize = (1 << 24) - 1;
 
+/// How many lines ahead of an access a line is prefetched: those of a block of 256 threads.
+const AHEAD: usize = 8;
+
+/// The accesses to a window of memory.
+struct Accesses {
+    window: Window,
+    lines: Shadow,
+    cells: Shadow,
+}
+
+impl Accesses {
+    /// None yet.
+    fn new(window: Window) -> io::Result<Self> {
+        let shadow = |unit: u64, bytes: usize| Shadow::new(window.bytes().div_ceil(unit as usize) * bytes);
+        Ok(Self { window, lines: shadow(LINE, size_of::<Line>())?, cells: shadow(CELL, size_of::<Cell>())? })
+    }
+
+    #[inline(always)]
+    fn line(&self, address: u64) -> *mut Line {
+        self.lines.base::<Line>().wrapping_add(((address - self.window.start) / LINE) as usize)
+    }
+
+    #[inline(always)]
+    fn cell(&self, address: u64) -> *mut Cell {
+        self.cells.base::<Cell>().wrapping_add(((address - self.window.start) / CELL) as usize)
+    }
+}
+
 /// The cells of a device's memory.
 pub(crate) struct Cells {
-    /// The cells of the heap, of shared memory, of the grids' barriers, then of the host's own memory.
-    windows: Vec<(Window, Shadow)>,
+    /// Those of the heap, of shared memory, of the grids' barriers, then of the host's own memory.
+    windows: Vec<Accesses>,
     chunks: Shadow,
     used: usize,
     generation: u16,
@@ -95,46 +138,48 @@ pub(crate) fn includes(scope: Scope, cluster: u32, a: u32, b: u32) -> bool {
 const OWN: usize = 3;
 const SHARED: usize = 1;
 
-/// Cells for a window.
-fn beside(window: Window) -> io::Result<(Window, Shadow)> {
-    let cells = Shadow::new(window.bytes() / CELL as usize * size_of::<Cell>())?;
-    Ok((window, cells))
-}
-
 impl Cells {
     /// Cells for the memory of a device.
     pub(crate) fn new(arena: &Arena) -> io::Result<Self> {
         Ok(Self {
-            windows: vec![beside(arena.heap)?, beside(arena.shared)?, beside(arena.grids)?],
+            windows: [arena.heap, arena.shared, arena.grids]
+                .into_iter()
+                .map(Accesses::new)
+                .collect::<io::Result<_>>()?,
             chunks: Shadow::new((CHUNKS + 1) * size_of::<Chunk>())?,
             used: 0,
             generation: 0,
             cluster: 1,
             keeps: false,
-            reads: Reads::new(),
+            reads: Reads::new()?,
             origin: arena.functions.start,
         })
     }
 
-    /// Begins a launch with clusters of `cluster` blocks: forgets all accesses. Kernels can also access these ranges of
+    /// Begins a launch of a program of so many instructions with clusters of `cluster` blocks: forgets all accesses. Kernels can also access these ranges of
     /// the host's own memory, and `allocations` in all.
-    pub(crate) fn begin(&mut self, cluster: u32, host: &[Window], allocations: Vec<Window>) -> io::Result<()> {
+    pub(crate) fn begin(
+        &mut self,
+        (instructions, cluster): (usize, u32),
+        host: &[Window],
+        allocations: Vec<Window>,
+    ) -> io::Result<()> {
         let whole =
-            |window: &Window| Window { start: window.start / CELL * CELL, end: window.end.next_multiple_of(CELL) };
+            |window: &Window| Window { start: window.start / LINE * LINE, end: window.end.next_multiple_of(LINE) };
         let mut rest = self.windows.split_off(OWN);
         for window in host.iter().map(whole) {
-            let known = rest.iter().position(|(known, _)| *known == window);
-            let cells = known.map_or_else(|| beside(window), |known| Ok(rest.swap_remove(known)))?;
-            self.windows.push(cells);
+            let known = rest.iter().position(|known| known.window == window);
+            let known = known.map_or_else(|| Accesses::new(window), |known| Ok(rest.swap_remove(known)))?;
+            self.windows.push(known);
         }
         self.used = 0;
         self.cluster = cluster;
         self.keeps = false;
-        self.reads.begin(self.windows[SHARED].0, allocations);
+        self.reads.begin(instructions, self.windows[SHARED].window, allocations)?;
         self.generation = self.generation.wrapping_add(1);
         if self.generation == 0 {
             // Launch numbers start again, and old cells must not be taken for cells of the new launch.
-            self.windows.iter().for_each(|(_, cells)| cells.clear());
+            self.windows.iter().flat_map(|known| [&known.lines, &known.cells]).for_each(Shadow::clear);
             self.generation = 1;
         }
         Ok(())
@@ -142,12 +187,20 @@ impl Cells {
 
     /// Announces operations of proxies other than the generic proxy.
     pub(crate) fn keep_for_proxies(&mut self) {
-        self.keeps = true;
+        if !self.keeps {
+            self.keeps = true;
+            self.reads.revoke();
+        }
+    }
+
+    /// The reads of clean regions.
+    pub(super) fn reads(&mut self) -> &mut Reads {
+        &mut self.reads
     }
 
     /// Whether there is a cell for an address.
     pub(crate) fn knows(&self, address: u64) -> bool {
-        self.windows.iter().any(|(window, _)| window.contains(address))
+        self.windows.iter().any(|known| known.window.contains(address))
     }
 
     /// Forgets the accesses to a range of shared memory, which another block gets.
@@ -155,10 +208,14 @@ impl Cells {
         if start < end {
             self.reads.settle(start);
         }
-        for number in start / CELL..end.div_ceil(CELL) {
-            if let Some((cell, _)) = self.cell(number * CELL) {
-                // SAFETY: the cell belongs to `self`, and is not read elsewhere.
-                unsafe { (*cell).lengths = [0; 2] };
+        for number in start / LINE..end.div_ceil(LINE) {
+            let address = number * LINE;
+            let Some((known, _)) = self.accesses(address) else { continue };
+            // SAFETY: lines and cells belong to `self`, which is borrowed mutably, and any bytes are valid ones.
+            unsafe {
+                if (*known.line(address)).forget() {
+                    (0..LINE / CELL).for_each(|cell| (*known.cell(address + cell * CELL)).generation = 0);
+                }
             }
         }
     }
@@ -185,8 +242,10 @@ impl Cells {
         let nothing = VectorClock::default();
         for reads in patterns.iter().flat_map(Pattern::reads) {
             let view = View { block: reads.block, warp: 0, plain: true, known: &nothing, proxy: None };
-            if reads.stride == 0 || reads.is_in_a_row() {
+            if reads.stride == 0 {
                 self.put_groups(&reads, &view, found);
+            } else if reads.is_in_rows() {
+                self.put_rows(&reads, &view, found);
             } else {
                 let what = (u32::MAX, reads.bytes.into(), true);
                 put_lanes(self, (&reads.record, &view), what, |lane| reads.host(lane), found);
@@ -194,61 +253,107 @@ impl Cells {
         }
     }
 
-    /// Accesses by all lanes of a warp, whose groups are in a row or read one place.
-    #[inline(always)]
+    /// Accesses by all lanes of a warp, whose groups read one place each.
     pub(super) fn put_groups(&mut self, access: &GroupAccess, view: &View<'_>, found: &mut Vec<Conflict>) {
-        let GroupAccess { record, bytes, stride, hosts, .. } = access;
-        let bytes = u64::from(*bytes);
-        if *stride == 0 {
-            let mut left: u32 = (1 << GROUPS) - 1;
-            while left != 0 {
-                let host = hosts[left.trailing_zeros() as usize];
-                let mut lanes = 0;
-                for group in lanes_of(left).filter(|group| hosts[*group] == host) {
-                    lanes |= 0xff << (group * GROUP);
-                    left &= !(1 << group);
-                }
-                for (start, bytes) in parts(host, bytes) {
-                    self.put(start, &record.by_set(bytes, lanes), view, found);
-                }
+        let GroupAccess { record, bytes, hosts, .. } = access;
+        let mut left: u32 = (1 << GROUPS) - 1;
+        while left != 0 {
+            let host = hosts[left.trailing_zeros() as usize];
+            let mut lanes = 0;
+            for group in lanes_of(left).filter(|group| hosts[*group] == host) {
+                lanes |= 0xff << (group * GROUP);
+                left &= !(1 << group);
             }
-            return;
-        }
-        let shift = bytes.trailing_zeros();
-        for (group, host) in hosts.iter().enumerate() {
-            let own = (group * GROUP) as u64 * EACH;
-            for (start, bytes) in parts(*host, bytes * GROUP as u64) {
-                // The words of the cell from the start of the group: negative before that, where nothing is read.
-                let first = (start as i64 - *host as i64) / 4;
-                let words = shift - 2;
-                let mut table = 0;
-                if words == 0 {
-                    // One lane for each word: the lanes in a row, moved to where they are.
-                    table = if first < 0 {
-                        IN_A_ROW << (8 * first.unsigned_abs())
-                    } else {
-                        IN_A_ROW.wrapping_add(first as u64 * EACH) & MASK
-                    };
-                } else {
-                    for word in 0..8 {
-                        let lane = (first + word).max(0) as u64 >> words & (GROUP as u64 - 1);
-                        table |= lane << (8 * word);
-                    }
-                }
-                self.put(start, &record.by_word(bytes, table + own), view, found);
+            for (start, bytes) in parts(host, u64::from(*bytes)) {
+                self.put(start, &record.by_set(bytes, lanes), view, found);
             }
         }
     }
 
-    /// The cell of an address, and whether one block alone can access it.
+    /// Accesses by all lanes of a warp in rows.
     #[inline(always)]
-    fn cell(&self, address: u64) -> Option<(*mut Cell, bool)> {
-        let mut windows = self.windows.iter();
-        let index = windows.position(|(window, _)| window.contains(address))?;
-        let (window, cells) = &self.windows[index];
-        let number = (address - window.start) / CELL;
-        let cell = cells.base::<Cell>().wrapping_add(number as usize);
-        Some((cell, index == SHARED && self.cluster == 1))
+    pub(super) fn put_rows(&mut self, access: &GroupAccess, view: &View<'_>, found: &mut Vec<Conflict>) {
+        access.rows(|line, row| self.put_row(line, row, view, found));
+    }
+
+    /// Compares an access to one line with earlier accesses, and remembers it.
+    #[inline(always)]
+    fn put_row(&mut self, address: u64, mine: &Row, view: &View<'_>, found: &mut Vec<Conflict>) {
+        let first = address + u64::from(mine.words.trailing_zeros() * WORD);
+        if !mine.is_read()
+            && let Some(patterns) = self.reads.before_write(first)
+        {
+            self.put_noted(patterns, found);
+        }
+        let (generation, keeps) = (self.generation, self.keeps);
+        let Some((known, private)) = self.accesses(address) else {
+            return;
+        };
+        let place = known.line(address);
+        prefetch(place.wrapping_add(AHEAD).addr() as u64);
+        // SAFETY: the lines belong to `self`, which is borrowed mutably, and any bytes are a valid line.
+        let line = unsafe { &mut *place };
+        if !line.of_launch(generation).put(mine, view, [private && !keeps, private]) {
+            for (cell, record) in mine.records() {
+                self.put(address + cell * CELL, &record, view, found);
+            }
+        }
+    }
+
+    /// Makes the rows of an address's line records of its cells, before the first access to a cell of the line.
+    #[cold]
+    #[inline(never)]
+    fn split(&mut self, address: u64) {
+        let address = address / LINE * LINE;
+        let generation = self.generation;
+        let Some((known, private)) = self.accesses(address) else {
+            return;
+        };
+        // SAFETY: as above.
+        let line = unsafe { &mut *known.line(address) };
+        if line.of_launch(generation).is_split() {
+            return;
+        }
+        let cells = known.cell(address);
+        // Which of the rows are in order was found when they came.
+        let nothing = VectorClock::default();
+        let view = View { block: 0, warp: 0, plain: true, known: &nothing, proxy: None };
+        for row in line.split() {
+            for (number, record) in row.records() {
+                let place = cells.wrapping_add(number as usize);
+                // SAFETY: the cells belong to `self`, which is borrowed mutably, and the lengths of their lists are correct.
+                unsafe {
+                    (*place).begin(generation);
+                    if row.is_read() {
+                        self.push_read(place, &record, &view);
+                    } else {
+                        self.push_write(place, &record, private);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What is known of the memory at an address, and whether one block alone can access it.
+    #[inline(always)]
+    fn accesses(&self, address: u64) -> Option<(&Accesses, bool)> {
+        let index = self.windows.iter().position(|known| known.window.contains(address))?;
+        Some((&self.windows[index], index == SHARED && self.cluster == 1))
+    }
+
+    /// The cell of an address, begun and its line split, and whether one block alone can access it.
+    #[inline(always)]
+    fn cell(&mut self, address: u64) -> Option<(*mut Cell, bool)> {
+        let (known, private) = self.accesses(address)?;
+        let place = known.cell(address);
+        // SAFETY: `self`, which is borrowed mutably, owns the cells, and any bytes are a valid cell.
+        unsafe {
+            if (*place).generation != self.generation {
+                self.split(address);
+                (*place).begin(self.generation);
+            }
+        }
+        Some((place, private))
     }
 
     /// A record of a cell.
@@ -306,26 +411,20 @@ impl Cells {
         };
         // SAFETY: `self`, which is borrowed mutably, owns the cells, and any bytes are a valid cell.
         let cell = unsafe { &mut *place };
-        let is_new = cell.generation != self.generation;
-        if is_new {
-            cell.generation = self.generation;
-            cell.chunk = [0; 3];
-        } else {
-            // Usually an access of a warp supersedes all records of the cell.
-            let [writes, reads] = cell.lengths;
-            let is_over = |length: u8, first: &Record| length == 0 || length == 1 && mine.supersedes(first, view);
-            let is_over = is_over(reads, &cell.reads[0])
-                && if list == READS { writes == 0 } else { is_over(writes, &cell.write) };
-            if !is_over {
-                let (mine_many, others) = (cell.lengths[list], cell.lengths[1 - list]);
-                if mine_many >= MANY && others == 0 && is_left_out(address.wrapping_sub(self.origin), mine) {
-                    let flags = mine.nature();
-                    if list == READS || cell.common == flags && mine.is_harmless(private) {
-                        return;
-                    }
+        // Usually an access of a warp supersedes all records of the cell.
+        let [writes, reads] = cell.lengths;
+        let is_over = |length: u8, first: &Record| length == 0 || length == 1 && mine.supersedes(first, view);
+        let is_over =
+            is_over(reads, &cell.reads[0]) && if list == READS { writes == 0 } else { is_over(writes, &cell.write) };
+        if !is_over {
+            let (mine_many, others) = (cell.lengths[list], cell.lengths[1 - list]);
+            if mine_many >= MANY && others == 0 && is_left_out(address.wrapping_sub(self.origin), mine) {
+                let flags = mine.nature();
+                if list == READS || cell.common == flags && mine.is_harmless(private) {
+                    return;
                 }
-                return self.put_beside((place, private), address, mine, view, found);
             }
+            return self.put_beside((place, private), address, mine, view, found);
         }
         cell.lengths = [(list == WRITES).into(), (list == READS).into()];
         cell.common = mine.nature();
@@ -345,13 +444,6 @@ impl Cells {
         let Some(place) = self.cell(address) else {
             return;
         };
-        // SAFETY: `self`, which is borrowed mutably, owns the cells, and any bytes are a valid cell.
-        let cell = unsafe { &mut *place.0 };
-        if cell.generation != self.generation {
-            cell.generation = self.generation;
-            cell.chunk = [0; 3];
-            cell.lengths = [0; 2];
-        }
         self.put_beside(place, address, mine, view, found);
     }
 

@@ -30,7 +30,7 @@ use crate::check::clock::{Thread, VectorClock};
 use crate::check::order::{Order, SCOPES, Scope};
 use crate::check::proxy::AGENT;
 use crate::check::published::{NEAR, Published, gather};
-use crate::check::reads::{GroupAccess, MOST_STRIDE};
+use crate::check::reads::{GroupAccess, Growth, MOST_STRIDE, ReadKey};
 use crate::check::record::{Conflict, Record, ThreadAccess};
 use crate::check::thread_state::{ArrivedLanes, BarrierState, ThreadState, WarpState, thread};
 pub(crate) use crate::check::thread_state::{Arriving, BarrierPhase};
@@ -126,7 +126,7 @@ impl Races {
     }
 
     /// A launch begins: of blocks of so many threads, in clusters of so many blocks, which can access these ranges of the
-    /// host's own memory, of a program with these updates.
+    /// host's own memory, of a program with so many instructions and these updates.
     ///
     /// # Errors
     /// If the system refuses address space.
@@ -136,13 +136,13 @@ impl Races {
         cluster: u32,
         host: &[Window],
         allocations: Vec<Window>,
-        updates: &Arc<UpdatePairs>,
+        (instructions, updates): (usize, &Arc<UpdatePairs>),
     ) -> io::Result<()> {
         (self.threads, self.cluster) = (threads, cluster);
         self.blocks.clear();
         self.last = (u32::MAX, 0);
         self.free = (0..self.warps.len()).collect();
-        self.cells.begin(cluster, host, allocations)?;
+        self.cells.begin((instructions, cluster), host, allocations)?;
         self.published.clear();
         self.mbarriers.clear();
         self.arriving.clear();
@@ -234,11 +234,37 @@ impl Races {
         if is_plain && is_read && stride < MOST_STRIDE && self.cells.note(&groups) {
             return;
         }
+        if is_plain && groups.is_in_rows() {
+            return self.cells.put_rows(&groups, &view, &mut self.found);
+        }
         // Lanes that write to the same place race with each other.
-        if is_plain && (groups.is_in_a_row() || is_read && stride == 0) {
+        if is_plain && is_read && stride == 0 {
             return self.cells.put_groups(&groups, &view, &mut self.found);
         }
         self.lanes(access, u32::MAX, |lane| groups.host(lane));
+    }
+
+    /// Where native code finds the patterns of reads.
+    pub(crate) fn growths(&mut self) -> *mut Growth {
+        self.cells.reads().growths()
+    }
+
+    /// What native code compares with the patterns of reads, for a warp.
+    pub(crate) fn read_key(&mut self, block: u32, warp: u8) -> ReadKey {
+        let (block_place, warp) = self.place(block, warp);
+        let known = &self.warps[block_place][warp];
+        let clock = known.clock(0);
+        if known.apart { ReadKey::NONE } else { ReadKey::new(block, clock.epoch, clock.view().block) }
+    }
+
+    /// Lets native code take in only reads of memory of which each byte was written, by an instruction that has just read.
+    pub(crate) fn limit(&mut self, instruction: u32, is_written: impl Fn(u64, u64) -> bool) {
+        self.cells.reads().limit(instruction, is_written);
+    }
+
+    /// Lets native code take in no reads before it reports one.
+    pub(crate) fn revoke(&mut self) {
+        self.cells.reads().revoke();
     }
 
     /// Accesses by lanes of a warp, in their order.
@@ -465,9 +491,15 @@ impl Races {
             return;
         }
         let mut released = VectorClock::default();
-        for lane in lanes_of(lanes) {
-            if let Some(fenced) = &warp.clock(lane).fenced {
-                released.join(&fenced.of(thread(block, number, lane)));
+        if warp.lanes.is_none() && lanes == warp.mask {
+            if let Some(fenced) = &warp.whole.fenced {
+                released = VectorClock::clone(&fenced.of_warp(thread(block, number, 0)));
+            }
+        } else {
+            for lane in lanes_of(lanes) {
+                if let Some(fenced) = &warp.clock(lane).fenced {
+                    released.join(&fenced.of(thread(block, number, lane)));
+                }
             }
         }
         Arc::make_mut(self.exited.entry(block).or_default()).join(&released);

@@ -6,24 +6,30 @@
 //! Before the first of them the region's reads become records of cells ([`crate::check::cells`]), and the region is clean
 //! no more. A barrier of the whole block drops them.
 
+use std::io;
+
 use rustc_hash::FxHashMap;
 
 use crate::base::lanes::{GROUP, GROUPS};
 use crate::check::cells::CELL;
 use crate::check::record::Record;
 use crate::mem::arena::{SHARED_STRIDE, Window};
+use crate::mem::shadow::Shadow;
 
 /// Most bytes of a region, at multiples of which regions of global memory end, too.
 const REGION: u64 = SHARED_STRIDE as u64;
+
+/// The most reads that native code takes in before a report.
+const MOST_ROOM: u64 = u32::MAX as u64;
+
+/// The most of these where memory may be unwritten.
+const LOOKED_AT: u64 = 16;
 
 /// Most patterns of a region. Further reads become records of cells at once.
 const MOST: usize = 1 << 14;
 
 /// A bound of the strides of patterns.
 pub(crate) const MOST_STRIDE: u64 = 1 << 20;
-
-/// Patterns that may still grow: one for each instruction, by its number.
-const GROWING: usize = 64;
 
 /// Written regions that are remembered beside the table.
 const REMEMBERED: usize = 64;
@@ -43,12 +49,6 @@ pub(super) struct GroupAccess {
 }
 
 impl GroupAccess {
-    /// Whether the lanes of each group access whole words one behind the other.
-    #[inline(always)]
-    pub(super) fn is_in_a_row(&self) -> bool {
-        self.stride == self.bytes && self.bytes >= 4 && self.hosts.iter().all(|host| host % 4 == 0)
-    }
-
     /// The address of a lane.
     #[inline(always)]
     pub(super) fn host(&self, lane: usize) -> u64 {
@@ -64,46 +64,162 @@ impl GroupAccess {
     }
 }
 
-/// Equal reads at a fixed distance.
+/// Equal reads at a fixed distance, by one warp or by warps that follow each other.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pattern {
     first: GroupAccess,
     /// Bytes from one read to the next.
     step: u64,
+    /// Warps from one read to the next: 0 or 1.
+    warp_step: u8,
     count: u64,
 }
 
 impl Pattern {
     /// The reads.
     pub(super) fn reads(&self) -> impl Iterator<Item = GroupAccess> {
-        let Self { first, step, count } = *self;
-        (0..count).map(move |index| {
-            let hosts = first.hosts.map(|host| host.wrapping_add(step.wrapping_mul(index)));
-            GroupAccess { hosts, ..first }
+        let Self { first, step, warp_step, count } = *self;
+        let different = if (step, warp_step) == (0, 0) { 1 } else { count };
+        (0..different).map(move |index| {
+            let mut access = first;
+            access.hosts = first.hosts.map(|host| host.wrapping_add(step.wrapping_mul(index)));
+            access.record.warp += warp_step * index as u8;
+            access
         })
     }
+}
 
-    fn last(&self) -> [u64; GROUPS] {
-        self.first.hosts.map(|host| host.wrapping_add(self.step.wrapping_mul(self.count - 1)))
+/// Where no region is.
+const NOWHERE: u32 = u32::MAX;
+
+/// A pattern that may still grow, and what the next read is if the pattern goes on. Each instruction has one place for it.
+///
+/// Native code compares its reads with the next read, and takes one in without a call ([`crate::compile::reads`]).
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Growth {
+    /// The number of further reads that native code may take in.
+    pub(crate) room: u64,
+    /// What the clocks of warps must be ([`ReadKey`]), and their number in the block.
+    pub(crate) key: ReadKey,
+    pub(crate) warp: u64,
+    /// Warps from one read to the next: 0 or 1.
+    pub(crate) warp_step: u64,
+    /// The bytes of a lane, and in the upper half the stride of lanes.
+    pub(crate) what: u64,
+    /// Where the next read begins, for each group of lanes. Native code goes on from those that it compares.
+    pub(crate) next: [u64; GROUPS],
+    /// Bytes from one read to the next. Before the second read, those of the pattern before.
+    pub(crate) step: u64,
+    /// The number of reads; 0 if there is no pattern.
+    pub(crate) count: u64,
+    first: GroupAccess,
+    region: u32,
+}
+
+/// The clock of a warp whose lanes have the same past, as far as reads of clean regions depend on it, with its block. 0 stands for
+/// no such clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(transparent)]
+pub(crate) struct ReadKey(u64);
+
+impl ReadKey {
+    pub(crate) const NONE: Self = Self(0);
+
+    /// The key in an epoch of a warp that knows of one epoch of all threads of its block.
+    pub(crate) fn new(block: u32, epoch: u32, known: u32) -> Self {
+        let is_known = epoch <= u16::MAX.into() && known <= u16::MAX.into() && block < u32::MAX;
+        Self(if is_known { u64::from(block + 1) << 32 | u64::from(epoch) << 16 | u64::from(known) } else { 0 })
+    }
+}
+
+/// The bytes and the stride of lanes, as [`Growth`] has them.
+pub(crate) fn what_of(bytes: u64, stride: u64) -> u64 {
+    bytes | stride << 32
+}
+
+impl Growth {
+    /// A pattern of one read in a region. The pattern before is likely to come again.
+    fn start(&mut self, read: &GroupAccess, region: u32, window: &Window) {
+        let what = what_of(read.bytes.into(), read.stride.into());
+        if self.what != what {
+            (self.step, self.warp_step, self.what) = (0, 0, what);
+        }
+        (self.first, self.region, self.count) = (*read, region, 1);
+        self.expect(read, window);
     }
 
-    /// Takes in another read that continues the pattern.
-    fn extend(&mut self, reads: &GroupAccess) -> bool {
+    /// Takes in another read of the window that continues the pattern.
+    #[inline(always)]
+    fn extend(&mut self, read: &GroupAccess, window: &Window) -> bool {
         let first = &self.first;
-        let is_same = first.record.is_of_access(&reads.record)
-            && (first.block, first.bytes, first.stride) == (reads.block, reads.bytes, reads.stride);
-        if !is_same {
+        let is_same = first.record.is_of_instruction(&read.record)
+            && (first.block, first.bytes, first.stride) == (read.block, read.bytes, read.stride);
+        let last = self.count.wrapping_sub(1);
+        let is_second = last == 0;
+        let back = self.step.wrapping_mul(last);
+        let step = read.hosts[0].wrapping_sub(first.hosts[0]).wrapping_sub(back);
+        let is_step = |group: usize| read.hosts[group].wrapping_sub(first.hosts[group]).wrapping_sub(back) == step;
+        let warps = u64::from(read.record.warp).wrapping_sub(first.record.warp.into());
+        let warp_step = warps.wrapping_sub(self.warp_step.wrapping_mul(last));
+        let goes_on = if is_second { warp_step <= 1 } else { (step, warp_step) == (self.step, self.warp_step) };
+        let follows = self.count != 0 && is_same && goes_on && (1..GROUPS).all(is_step);
+        if !follows {
             return false;
         }
-        let last = self.last();
-        let step = reads.hosts[0].wrapping_sub(last[0]);
-        let follows = (0..GROUPS).all(|group| reads.hosts[group].wrapping_sub(last[group]) == step);
-        if !follows || self.count > 1 && step != self.step {
-            return false;
-        }
-        self.step = step;
         self.count += 1;
+        if is_second || self.room == 0 {
+            (self.step, self.warp_step) = (step, warp_step);
+            self.expect(read, window);
+        } else {
+            self.room -= 1;
+            self.warp += warp_step;
+            self.next = read.hosts.map(|host| host.wrapping_add(step));
+        }
         true
+    }
+
+    /// Expects the read that follows the last one, if it lies in the region, too.
+    fn expect(&mut self, last: &GroupAccess, window: &Window) {
+        let lowest = last.hosts.iter().min().map_or(0, |host| host - window.start);
+        let whole = u64::from(last.bytes) + u64::from(last.stride) * (GROUP as u64 - 1);
+        let highest = last.hosts.iter().max().map_or(0, |host| window.end - whole - host);
+        let step = self.step.cast_signed();
+        let room =
+            if step < 0 { lowest / step.unsigned_abs() } else { highest.checked_div(step as u64).unwrap_or(MOST_ROOM) };
+        // Native code does not look whether addresses are aligned.
+        let is_aligned = self.step % u64::from(last.bytes.max(1)) == 0;
+        self.room = if is_aligned { room.min(MOST_ROOM) } else { 0 };
+        self.key = ReadKey::new(last.record.block, last.record.epoch, last.block);
+        if self.key == ReadKey::NONE {
+            self.room = 0;
+        }
+        self.warp = u64::from(last.record.warp) + self.warp_step;
+        self.next = last.hosts.map(|host| host.wrapping_add(self.step));
+    }
+
+    /// Leaves native code only reads of memory of which each byte was written: of the next few, those before the first other one.
+    fn limit(&mut self, is_written: impl Fn(u64, u64) -> bool) {
+        let whole = u64::from(self.first.bytes) + u64::from(self.first.stride) * (GROUP as u64 - 1);
+        let is_good = |read: &u64| {
+            let hosts = self.next.map(|host| host.wrapping_add(self.step.wrapping_mul(*read)));
+            let is_in_a_row = hosts.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == whole);
+            if is_in_a_row {
+                is_written(hosts[0], whole * GROUPS as u64)
+            } else {
+                hosts.iter().all(|host| is_written(*host, whole))
+            }
+        };
+        self.room = (0..self.room.min(LOOKED_AT)).take_while(is_good).count() as u64;
+    }
+
+    fn pattern(&self) -> Pattern {
+        Pattern { first: self.first, step: self.step, warp_step: self.warp_step as u8, count: self.count }
+    }
+
+    /// The pattern grows no more.
+    fn end(&mut self) {
+        (self.room, self.count, self.region) = (0, 0, NOWHERE);
     }
 }
 
@@ -115,6 +231,15 @@ struct Region {
     patterns: Option<Vec<Pattern>>,
 }
 
+impl Region {
+    /// Adds a pattern that grows no more.
+    fn add(&mut self, pattern: Pattern) {
+        if let Some(patterns) = &mut self.patterns {
+            patterns.push(pattern);
+        }
+    }
+}
+
 /// The reads of clean regions.
 #[derive(Debug)]
 pub(super) struct Reads {
@@ -123,13 +248,16 @@ pub(super) struct Reads {
     regions: Vec<Region>,
     /// The regions by their start, as indices.
     by_start: FxHashMap<u64, usize>,
-    /// Patterns that may grow, with the indices of their regions.
-    growing: Box<[Option<(usize, Pattern)>; GROWING]>,
+    /// By instruction.
+    growths: Shadow,
+    instructions: usize,
+    /// The instructions whose patterns may grow.
+    growing: Vec<u32>,
     /// Some of the written regions.
     written: Box<[Window; REMEMBERED]>,
 }
 
-const NOWHERE: Window = Window { start: 0, end: 0 };
+const NO_WINDOW: Window = Window { start: 0, end: 0 };
 
 /// The place of a region among [`Reads::written`].
 #[inline(always)]
@@ -138,18 +266,21 @@ fn place_of(address: u64) -> usize {
 }
 
 impl Reads {
-    pub(super) fn new() -> Self {
-        Self {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self {
             windows: Vec::new(),
             regions: Vec::new(),
             by_start: FxHashMap::default(),
-            growing: Box::new([None; GROWING]),
-            written: Box::new([NOWHERE; REMEMBERED]),
-        }
+            growths: Shadow::new(1)?,
+            instructions: 0,
+            growing: Vec::new(),
+            written: Box::new([NO_WINDOW; REMEMBERED]),
+        })
     }
 
-    /// A launch begins that may access this shared memory and these allocations, in the order of their addresses.
-    pub(super) fn begin(&mut self, shared: Window, allocations: Vec<Window>) {
+    /// A launch of a program of so many instructions begins that may access this shared memory and these allocations, in the order
+    /// of their addresses.
+    pub(super) fn begin(&mut self, instructions: usize, shared: Window, allocations: Vec<Window>) -> io::Result<()> {
         // A cell is in one region.
         self.windows = allocations;
         self.windows.retain(|window| window.start.is_multiple_of(CELL));
@@ -157,8 +288,52 @@ impl Reads {
         self.windows.insert(place, shared);
         self.regions.clear();
         self.by_start.clear();
-        self.growing.fill(None);
-        self.written.fill(NOWHERE);
+        self.end_all(|_| true);
+        if self.growths.bytes() < instructions * size_of::<Growth>() {
+            self.growths = Shadow::new(instructions * size_of::<Growth>())?;
+        }
+        self.instructions = instructions;
+        self.written.fill(NO_WINDOW);
+        Ok(())
+    }
+
+    /// The patterns that may grow, by instruction.
+    pub(super) fn growths(&self) -> *mut Growth {
+        self.growths.base()
+    }
+
+    fn growth(&mut self, instruction: u32) -> &mut Growth {
+        // SAFETY: the table has a place for each instruction; `self`, which is borrowed mutably, owns it, and native code has no
+        // reference to a place. Zeros are a pattern of no reads.
+        unsafe { &mut *self.growths.base::<Growth>().wrapping_add(instruction as usize) }
+    }
+
+    /// Lets native code take in only reads of memory of which each byte was written, by an instruction that has just read.
+    pub(super) fn limit(&mut self, instruction: u32, is_written: impl Fn(u64, u64) -> bool) {
+        if (instruction as usize) < self.instructions {
+            self.growth(instruction).limit(is_written);
+        }
+    }
+
+    /// Lets native code take in no more reads before a report.
+    pub(super) fn revoke(&mut self) {
+        for at in 0..self.growing.len() {
+            self.growth(self.growing[at]).room = 0;
+        }
+    }
+
+    /// Ends the growth of patterns of some regions, without a trace.
+    fn end_all(&mut self, is_over: impl Fn(u32) -> bool) {
+        let mut growing = std::mem::take(&mut self.growing);
+        growing.retain(|instruction| {
+            let growth = self.growth(*instruction);
+            let goes_on = !is_over(growth.region);
+            if !goes_on {
+                growth.end();
+            }
+            goes_on
+        });
+        self.growing = growing;
     }
 
     /// The index of the region of an address.
@@ -176,50 +351,63 @@ impl Reads {
 
     /// Notes reads, if they lie in one clean region.
     #[inline]
-    pub(super) fn note(&mut self, reads: &GroupAccess) -> bool {
-        let slot = reads.record.source as usize % GROWING;
-        if let Some((region, pattern)) = &mut self.growing[slot]
-            && reads.is_in(&self.regions[*region].window)
-            && pattern.extend(reads)
-        {
-            return true;
+    pub(super) fn note(&mut self, read: &GroupAccess) -> bool {
+        if read.record.source as usize >= self.instructions {
+            return false;
         }
-        let first = reads.hosts[0];
-        !self.written[place_of(first)].contains(first) && self.start_pattern(slot, reads)
+        // SAFETY: as in `growth`.
+        let growth = unsafe { &mut *self.growths.base::<Growth>().wrapping_add(read.record.source as usize) };
+        if growth.count != 0 {
+            let window = &self.regions[growth.region as usize].window;
+            if read.is_in(window) && growth.extend(read, window) {
+                return true;
+            }
+        }
+        let first = read.hosts[0];
+        !self.written[place_of(first)].contains(first) && self.start_pattern(read)
     }
 
     #[inline(never)]
-    fn start_pattern(&mut self, slot: usize, reads: &GroupAccess) -> bool {
-        let first = reads.hosts[0];
+    fn start_pattern(&mut self, read: &GroupAccess) -> bool {
+        let (first, instruction) = (read.hosts[0], read.record.source);
+        let growth = *self.growth(instruction);
         // An instruction mostly stays in its region.
-        let last = self.growing[slot].as_ref().map(|(region, _)| *region);
-        self.end_growth(slot);
-        let is_whole = |reads: &GroupAccess, region: &Region| reads.is_in(&region.window);
-        let last = last.filter(|region| is_whole(reads, &self.regions[*region]));
-        let Some(index) = last.or_else(|| self.region(first)) else { return false };
-        let region = &self.regions[index];
-        if !is_whole(reads, region) {
-            return false;
+        let last = (growth.count != 0).then_some(growth.region as usize);
+        if let Some(region) = last {
+            self.regions[region].add(growth.pattern());
         }
+        let last = last.filter(|region| read.is_in(&self.regions[*region].window));
+        let region = last.or_else(|| self.region(first)).filter(|region| read.is_in(&self.regions[*region].window));
+        let Some((index, region)) = region.map(|index| (index, &self.regions[index])) else {
+            self.forget(instruction);
+            return false;
+        };
         match &region.patterns {
             Some(patterns) if patterns.len() < MOST => {
-                self.growing[slot] = Some((index, Pattern { first: *reads, step: 0, count: 1 }));
+                let window = region.window;
+                if growth.count == 0 {
+                    self.growing.push(instruction);
+                }
+                self.growth(instruction).start(read, index as u32, &window);
                 true
             }
-            Some(_) => false,
+            Some(_) => {
+                self.forget(instruction);
+                false
+            }
             None => {
                 self.written[place_of(first)] = region.window;
+                self.forget(instruction);
                 false
             }
         }
     }
 
-    /// Puts a pattern to its region.
-    fn end_growth(&mut self, slot: usize) {
-        if let Some((region, pattern)) = self.growing[slot].take()
-            && let Some(patterns) = &mut self.regions[region].patterns
-        {
-            patterns.push(pattern);
+    /// The pattern of an instruction, which is noted elsewhere, grows no more.
+    fn forget(&mut self, instruction: u32) {
+        if self.growth(instruction).count != 0 {
+            self.growth(instruction).end();
+            self.growing.retain(|growing| *growing != instruction);
         }
     }
 
@@ -232,11 +420,13 @@ impl Reads {
     #[inline(never)]
     fn write(&mut self, address: u64) -> Option<Vec<Pattern>> {
         let region = self.region(address)?;
-        for slot in 0..GROWING {
-            if matches!(&self.growing[slot], Some((of, _)) if *of == region) {
-                self.end_growth(slot);
+        for at in 0..self.growing.len() {
+            let growth = *self.growth(self.growing[at]);
+            if growth.region as usize == region {
+                self.regions[region].add(growth.pattern());
             }
         }
+        self.end_all(|of| of as usize == region);
         let region = &mut self.regions[region];
         self.written[place_of(address)] = region.window;
         region.patterns.take().filter(|patterns| !patterns.is_empty())
@@ -245,16 +435,12 @@ impl Reads {
     /// All threads that can access a block's shared memory know of all accesses to it: it is clean.
     pub(super) fn settle(&mut self, shared: u64) {
         let Some(index) = self.region(shared) else { return };
-        for growing in self.growing.iter_mut() {
-            if matches!(growing, Some((of, _)) if *of == index) {
-                *growing = None;
-            }
-        }
+        self.end_all(|of| of as usize == index);
         let region = &mut self.regions[index];
         region.patterns.get_or_insert_default().clear();
         let written = &mut self.written[place_of(region.window.start)];
         if *written == region.window {
-            *written = NOWHERE;
+            *written = NO_WINDOW;
         }
     }
 }

@@ -125,17 +125,20 @@ impl Record {
             AccessKind::Write => 1,
             AccessKind::Atomic => 2,
         };
-        Self {
-            lanes: [0; 2],
-            block,
-            epoch,
-            source,
-            bytes: 0,
-            warp,
-            flags: kind | order.packed() << 2,
-            width: bytes.max(1).next_power_of_two().trailing_zeros() as u8,
-            unused: 0,
-        }
+        let width = bytes.max(1).next_power_of_two().trailing_zeros() as u8;
+        Self::of_flags((block, warp, epoch), source, (kind | order.packed() << 2, width))
+    }
+
+    /// A record of no bytes, with the flags and the width of another one.
+    #[inline(always)]
+    pub(super) fn of_flags((block, warp, epoch): (u32, u8, u32), source: u32, (flags, width): (u8, u8)) -> Self {
+        Self { lanes: [0; 2], block, epoch, source, bytes: 0, warp, flags, width, unused: 0 }
+    }
+
+    /// Kind and order, and the width of a lane's access.
+    #[inline(always)]
+    pub(super) fn flags(&self) -> (u8, u8) {
+        (self.flags, self.width)
     }
 
     /// The same access, to bytes that each lane of a mask accesses.
@@ -266,11 +269,11 @@ impl Record {
         !self.is_strong() || earlier.is_strong() && self.order().scope <= earlier.order().scope
     }
 
-    /// Whether both belong to one instruction of one warp in one epoch.
+    /// Whether both belong to one instruction of one block in one epoch.
     #[inline(always)]
-    pub(super) fn is_of_access(&self, other: &Self) -> bool {
-        (self.source, self.epoch, self.block, self.warp, self.flags, self.width)
-            == (other.source, other.epoch, other.block, other.warp, other.flags, other.width)
+    pub(super) fn is_of_instruction(&self, other: &Self) -> bool {
+        (self.source, self.epoch, self.block, self.flags, self.width)
+            == (other.source, other.epoch, other.block, other.flags, other.width)
     }
 
     /// Whether both accesses are by the same lanes of the same warp, and each lane accesses the same bytes where both

@@ -159,6 +159,8 @@ impl Function<'_> {
         self.set(&good, &known);
         self.w.line(format_args!("br {known}, label %{on}, label %{test}"));
         self.w.label(&test);
+        self.set(&good, &Value::integer(Element::I1, 1));
+        self.take_in(access, address, &on);
         let extent = Extent::aligned(self.kernel.op(access.index).imm, access.bytes);
         let monitored = match access.memory {
             Memory::Flat => self.is_in_cache(access, address, extent, true),
@@ -190,24 +192,13 @@ impl Function<'_> {
             let mask = self.mask_of_active();
             self.set(&Variable::word("%active.place"), &mask);
         }
-        let addresses = self.addresses(access, address);
-        let affine = match addresses {
-            Addresses::Same(bases) if self.copy == Copy::Full => Some((bases, 0)),
-            Addresses::Neighbouring(bases) if self.copy == Copy::Full => Some((bases, access.bytes)),
-            Addresses::Scattered(Scattered::Strided(bases, stride))
-                if self.copy == Copy::Full
-                    && access.kind == AccessKind::Read
-                    && (0..MOST_STRIDE.cast_signed()).contains(&stride) =>
-            {
-                Some((bases, stride.cast_unsigned()))
-            }
-            _ => None,
-        };
-        let affine = affine.filter(|(bases, _)| bases.len() <= GROUPS);
+        // Lanes do not write to each other's bytes.
+        let strided = self.affine_hosts(access, address).filter(|(_, stride)| {
+            *stride < MOST_STRIDE && (access.kind == AccessKind::Read || *stride == 0 || *stride >= access.bytes)
+        });
         let place = self.variable(Variable::lanes("%hosts", Element::I64));
-        let stride = match affine {
+        let stride = match strided {
             Some((bases, stride)) => {
-                let bases = self.hosts(access, bases);
                 let each = GROUPS / bases.len();
                 let step = stride * GROUP as u64;
                 let hosts = (0..GROUPS).map(|group| {
@@ -403,7 +394,7 @@ impl Function<'_> {
         }
     }
 
-    fn addresses(&mut self, access: &Access, place: Place) -> Addresses {
+    pub(super) fn addresses(&mut self, access: &Access, place: Place) -> Addresses {
         let offset = self.kernel.op(access.index).imm;
         let shape = self.kernel.shape(place, &self.shapes);
         let groups = if shape == Shape::Uniform { 1 } else { self.kernel.groups() };
@@ -452,7 +443,7 @@ impl Function<'_> {
         self.w.add(&start, &stacks)
     }
 
-    fn hosts(&mut self, access: &Access, addresses: Vec<Value>) -> Vec<Value> {
+    pub(super) fn hosts(&mut self, access: &Access, addresses: Vec<Value>) -> Vec<Value> {
         let hosts = addresses.iter().map(|address| self.host(access, address));
         hosts.collect()
     }

@@ -8,7 +8,8 @@
 //! warps come to native code and leave it is told in [`crate::exec::native`].
 //!
 //! Three analyses say what the text may leave out: `shape`, what is the same in all lanes; `bits`, which bits may be set; `nan`,
-//! whose NaNs are seen. Accesses are written in `memory`, the comparison with their bounds in `bounds`, what is left in the register file in `layout`.
+//! whose NaNs are seen. Accesses are written in `memory`, the comparison with their bounds in `bounds`, what the check for races
+//! does with reads in `reads`, what is left in the register file in `layout`.
 //!
 //! How an instruction is written stands beside its handler, in the kind of its operations; no instruction is named here.
 
@@ -22,6 +23,7 @@ mod layout;
 mod memory;
 mod nan;
 mod operations;
+mod reads;
 mod registers;
 mod scattered;
 mod shape;

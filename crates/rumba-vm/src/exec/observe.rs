@@ -13,6 +13,7 @@ use crate::check::order::Order;
 use crate::check::proxy::Proxy;
 use crate::check::race;
 use crate::check::race::{Arriving, BarrierPhase, Races};
+use crate::check::reads::{Growth, ReadKey};
 use crate::check::record::ThreadAccess;
 use crate::check::watch::StoreAccess;
 use crate::explore::past::Pasts;
@@ -90,6 +91,9 @@ impl Warp {
                 }
             }
         }
+        if order.is_strong() {
+            self.read_key.set(ReadKey::NONE);
+        }
         let access = race::Access { block, warp, source, bytes, kind, order, agent };
         monitor.race(
             |conflict| self.rewrites(conflict, lanes, &host),
@@ -98,8 +102,8 @@ impl Warp {
         );
     }
 
-    /// Accesses by all lanes: each group starts at a host address and continues with a stride. That of a write is
-    /// the bytes of a lane's access or 0.
+    /// Accesses by all lanes: each group starts at a host address and continues with a stride. That of a write is 0 or at least
+    /// the bytes of a lane's access.
     pub(crate) fn observe_groups(
         &self,
         source: u32,
@@ -120,8 +124,9 @@ impl Warp {
             let (count, whole) = if in_a_row { (1, whole * GROUPS as u64) } else { (GROUPS, whole) };
             let mut ranges = hosts.into_iter().take(count);
             match kind {
-                AccessKind::Write => ranges.for_each(|start| map.write(start, whole)),
-                AccessKind::Read | AccessKind::Atomic => {
+                AccessKind::Write if stride <= bytes => ranges.for_each(|start| map.write(start, whole)),
+                // Between the bytes of two lanes nothing is written.
+                AccessKind::Write | AccessKind::Read | AccessKind::Atomic => {
                     if ranges.any(|start| map.any(start, whole)) {
                         return self.observe(source, FULL, host, (bytes, kind, order), None, place);
                     }
@@ -139,7 +144,15 @@ impl Warp {
         };
         monitor.race(
             |conflict| self.rewrites(conflict, FULL, host),
-            |races| races.groups(&access, hosts, stride),
+            |races| {
+                races.groups(&access, hosts, stride);
+                if kind == AccessKind::Read {
+                    if let Some(map) = &context.allocations.unwritten {
+                        races.limit(source, |start, bytes| !map.any(start, bytes));
+                    }
+                    self.read_key.set(races.read_key(access.block, access.warp));
+                }
+            },
             place,
         );
     }
@@ -188,6 +201,7 @@ impl Warp {
     /// turn: a thread that waits for this one ends its turn.
     pub(crate) fn monitor_again(&self, host: u64) {
         self.forget_bounds();
+        self.context().report_again();
         // SAFETY: the block and its cluster belong to the worker that runs this warp.
         unsafe {
             let cluster = (*self.block).cluster();
@@ -353,6 +367,7 @@ impl Warp {
 
     /// Calls a function with the race detector, and the numbers of the block and of the warp.
     fn tell_races(&self, join_into: impl FnOnce(&mut Races, u32, u8)) {
+        self.read_key.set(ReadKey::NONE);
         self.context().tell_races(|races| join_into(races, self.block_number(), self.index as u8));
     }
 }
@@ -367,6 +382,18 @@ fn products(block: u32, warp: u8, groups: u32) -> BarrierPhase {
 }
 
 impl Context<'_> {
+    /// Where native code finds the patterns of reads, if races are looked for.
+    pub(crate) fn growths(&self) -> *mut Growth {
+        let mut growths = std::ptr::null_mut();
+        self.tell_races(|races| growths = races.growths());
+        growths
+    }
+
+    /// Lets native code report its next reads, since memory was freed or has become undefined.
+    pub(crate) fn report_again(&self) {
+        self.tell_races(Races::revoke);
+    }
+
     /// Whether races are looked for.
     pub(crate) fn seeks_races(&self) -> bool {
         self.monitor.is_some_and(Monitor::seeks_races)

@@ -2,6 +2,8 @@
 //!
 //! `schedule` describes how warps diverge and reconverge.
 
+use std::cell::Cell;
+
 use crate::base::lanes::{FULL, LANES, lanes_of};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -9,6 +11,7 @@ use smallvec::SmallVec;
 use crate::base::lanes::GROUP;
 use crate::base::seed::Chance;
 use crate::check::products::Products;
+use crate::check::reads::{Growth, ReadKey};
 use crate::machine::back_off::BackOff;
 use crate::machine::block::BlockState;
 use crate::machine::bounds::{Bounds, CACHES, TABLES};
@@ -129,6 +132,10 @@ pub struct Warp {
     pub(crate) caches: *mut Bounds,
     /// Where native code notes the addresses that the warp accesses at its sites.
     pub(crate) sites: *mut u64,
+    /// Under the check for races, what native code compares with the patterns of reads, and where these are. Whatever changes
+    /// the warp's clock takes the key away until the next report.
+    pub(crate) read_key: Cell<ReadKey>,
+    pub(crate) growths: *mut Growth,
     /// Where shared memory with offset 0 would lie, and the offset of its end.
     pub(crate) shared_base: u64,
     pub(crate) shared_end: u64,
@@ -191,6 +198,8 @@ impl Warp {
             fuel: Fuel::default(),
             caches: std::ptr::null_mut(),
             sites: std::ptr::null_mut(),
+            read_key: Cell::new(ReadKey::NONE),
+            growths: std::ptr::null_mut(),
             shared_base: 0,
             shared_end: 0,
             stack_base: 0,

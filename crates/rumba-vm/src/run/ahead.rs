@@ -7,6 +7,7 @@
 //! accesses as a whole, and prefetches the memory of the next block in the order of its addresses, a part before each warp.
 
 use crate::base::engine::LINE;
+use crate::base::prefetch::prefetch;
 use crate::machine::program::SITES;
 
 /// How many blocks ahead memory is prefetched.
@@ -126,18 +127,6 @@ fn streams(block: u64, (before, now): (&[u64; SITES], &[u64; SITES]), bytes: &[u
         })
     });
     dense.collect()
-}
-
-/// Asks the processor for a line of memory. The address may be any number: a prefetch never faults.
-fn prefetch(address: u64) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: the instruction is part of SSE, which each processor of this architecture has, and has no effect on memory.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::without_provenance(address as usize)) };
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = address;
 }
 
 #[cfg(test)]

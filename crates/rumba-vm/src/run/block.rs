@@ -5,6 +5,7 @@
 
 use crate::base::lanes::{FULL, LANES, lanes_of, mask_of};
 use crate::base::seed::Chance;
+use crate::check::reads::ReadKey;
 use crate::exec::group_sync;
 use crate::exec::native::{Runner, Stopped};
 use crate::exec::schedule::back;
@@ -131,6 +132,7 @@ impl Block {
             warp.pc = if live == FULL { full } else { entry };
             warp.tier.in_lockstep_since = 0;
             warp.tier.resume_at = 0;
+            warp.read_key.set(ReadKey::NONE);
             warp.stop = Stop::Turn;
             warp.turn = 0;
             warp.frames.clear();

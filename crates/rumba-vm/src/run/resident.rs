@@ -321,6 +321,7 @@ impl Resident {
             warp.block = self.block.state;
             warp.caches = initial.caches;
             warp.sites = initial.sites;
+            warp.growths = context.growths();
             warp.context = std::ptr::from_ref(context).cast();
             warp.tier.lockstep = context.lockstep.map_or(std::ptr::null(), std::ptr::from_ref);
             warp.tier.native = context.native.map_or(std::ptr::null(), std::ptr::from_ref);

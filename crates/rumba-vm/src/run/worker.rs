@@ -77,6 +77,7 @@ impl Worker {
         if epoch != self.epoch {
             self.epoch = epoch;
             self.caches.fill(Bounds::default());
+            context.report_again();
         }
     }
 

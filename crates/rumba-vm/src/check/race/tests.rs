@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Access, Arriving, BarrierPhase, LANES, Races};
+use crate::base::lanes::GROUP;
 use crate::base::report::AccessKind;
 use crate::check::order::Order;
 use crate::check::record::ThreadAccess;
@@ -15,6 +16,7 @@ struct Past {
     block: u32,
     warp: u8,
     lane: usize,
+    source: u32,
     start: u64,
     bytes: u64,
     writes: bool,
@@ -41,8 +43,19 @@ enum Memory {
     Shared,
 }
 
+/// How warps access memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// Each lane where it likes.
+    Irregular,
+    /// Whole warps at a fixed distance from lane to lane.
+    Regular,
+    /// Now so, now so.
+    Mixed,
+}
+
 /// Lets warps of two blocks access a few bytes at random, and compares the findings with all pairs of accesses.
-fn compare(seed: u64, is_regular: bool, memory: Memory) -> (u32, u32) {
+fn compare(seed: u64, shape: Shape, memory: Memory) -> (u32, u32) {
     let mut state = seed;
     let mut random = |below: u64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -54,7 +67,7 @@ fn compare(seed: u64, is_regular: bool, memory: Memory) -> (u32, u32) {
     let allocation = Window { start, end: start + 4096 };
     let allocations = if memory == Memory::Allocation { vec![allocation] } else { Vec::new() };
     let threads = u32::from(WARPS) * LANES as u32;
-    races.launch(threads, 1, &[], allocations, &Arc::default()).expect("nothing more is needed");
+    races.launch(threads, 1, &[], allocations, (12, &Arc::default())).expect("nothing more is needed");
     let blocks = if memory == Memory::Shared { 1 } else { 2 };
     let shared = if memory == Memory::Shared { start..start + 4096 } else { 0..0 };
     (0..blocks).for_each(|block| races.begin(block, shared.clone()));
@@ -71,26 +84,33 @@ fn compare(seed: u64, is_regular: bool, memory: Memory) -> (u32, u32) {
             phases[block as usize] += 1;
             continue;
         }
+        let is_regular = match shape {
+            Shape::Irregular => false,
+            Shape::Regular => true,
+            Shape::Mixed => random(3) != 0,
+        };
         let bytes = if is_regular { 4 << random(2) } else { 1 << random(4) };
         let kind = if random(3) == 0 { AccessKind::Write } else { AccessKind::Read };
         let access = Access {
             block,
             warp: random(u64::from(WARPS)) as u8,
-            source: random(3) as u32,
+            source: random(12) as u32,
             bytes,
             kind,
             order: Order::WEAK,
             agent: None,
         };
         let base = start + random(32) * bytes;
-        // Reads and writes of the whole warp, one lane behind the other, or reads with another stride.
+        // Reads and writes of the whole warp, mostly one lane behind the other.
         let stride = match (kind, random(4)) {
             (AccessKind::Read, 0) => 0,
-            (AccessKind::Read, 1) => 3 * bytes,
+            (_, 1) => (2 + random(6)) * bytes,
             _ => bytes,
         };
+        // From group to group a lane more, or as far as from lane to lane.
+        let gap = if random(3) == 0 { 4 * random(16) } else { 0 };
         let hosts: [u64; LANES] = if is_regular {
-            std::array::from_fn(|lane| base + lane as u64 * stride)
+            std::array::from_fn(|lane| base + lane as u64 * stride + (lane / GROUP) as u64 * gap / bytes * bytes)
         } else {
             std::array::from_fn(|_| start + random(512 / bytes) * bytes)
         };
@@ -102,6 +122,7 @@ fn compare(seed: u64, is_regular: bool, memory: Memory) -> (u32, u32) {
                 block,
                 warp: access.warp,
                 lane,
+                source: access.source,
                 start: hosts[lane],
                 bytes,
                 writes: kind == AccessKind::Write,
@@ -120,7 +141,7 @@ fn compare(seed: u64, is_regular: bool, memory: Memory) -> (u32, u32) {
             let at = |touch: &ThreadAccess, past: &Past| {
                 past.block == touch.thread.block
                     && usize::from(past.warp) * LANES + past.lane == usize::from(touch.thread.index)
-                    && past.bytes == touch.bytes
+                    && (past.bytes, past.source) == (touch.bytes, touch.source)
                     && (past.start..past.start + past.bytes).contains(&conflict.address)
             };
             let mut mine = past[before..].iter().filter(|past| at(&conflict.touch, past));
@@ -140,7 +161,7 @@ const MEMORIES: [Memory; 3] = [Memory::Unknown, Memory::Allocation, Memory::Shar
 #[test]
 fn nothing_is_found_that_is_no_race() {
     for (seed, memory) in (0..60).flat_map(|seed| MEMORIES.map(|memory| (seed, memory))) {
-        let (real, found) = compare(seed, false, memory);
+        let (real, found) = compare(seed, Shape::Irregular, memory);
         assert_eq!(real > 0, found > 0, "seed {seed}, {memory:?}");
     }
 }
@@ -150,10 +171,18 @@ fn races_of_whole_warps_are_found() {
     for memory in MEMORIES {
         let mut all = 0;
         for seed in 0..200 {
-            let (real, found) = compare(seed, true, memory);
+            let (real, found) = compare(seed, Shape::Regular, memory);
             assert!(found >= real, "seed {seed}, {memory:?}: {found} of {real}");
             all += real;
         }
         assert!(all > 100, "{memory:?}");
+    }
+}
+
+#[test]
+fn accesses_in_rows_and_others_are_compared() {
+    for (seed, memory) in (0..200).flat_map(|seed| MEMORIES.map(|memory| (seed, memory))) {
+        let (real, found) = compare(seed, Shape::Mixed, memory);
+        assert_eq!(real > 0, found > 0, "seed {seed}, {memory:?}");
     }
 }

@@ -1,0 +1,205 @@
+//! Accesses in rows: lanes of a warp, one behind the other, each of which accesses whole words at a fixed distance from those
+//! of the lane before. A row is the part of such an access in one line.
+//!
+//! [`crate::check::lines`] keeps the rows.
+
+use crate::base::lanes::{GROUP, GROUPS, LANES};
+use crate::check::cells::CELL;
+use crate::check::reads::GroupAccess;
+use crate::check::record::{Record, View, WORD, WORDS, bytes_of};
+
+/// Bytes of a line.
+pub(super) const LINE: u64 = 128;
+
+/// Words of a line.
+const LINE_WORDS: i64 = LINE as i64 / WORD as i64;
+
+/// The most words from one lane to the next.
+const MOST_PERIOD: usize = 8;
+
+/// A multiple of all periods, larger than the distance in words of the lines of an access.
+const PERIODS: i64 = 840;
+
+/// By period: the first of each period of words, as bits.
+const FIRST_WORDS: [u32; MOST_PERIOD + 1] = {
+    let mut table = [0; MOST_PERIOD + 1];
+    let mut period = 1;
+    while period <= MOST_PERIOD {
+        let mut word = 0;
+        while word < LINE_WORDS as usize {
+            table[period] |= 1 << word;
+            word += period;
+        }
+        period += 1;
+    }
+    table
+};
+
+/// An access by lanes of a warp in a row to words of a line.
+///
+/// A lane accesses one or several of the words of its period, its *fields*, counted from the start of the line. Word `w` belongs
+/// to lane `(w + offset) / period`. Accesses to some fields alone leave open where the periods begin: the offset is one of a range.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(super) struct Row {
+    pub(super) block: u32,
+    epoch: u32,
+    /// The first of its instructions, which follow each other closely.
+    source: u32,
+    /// The mask of words in the line.
+    pub(super) words: u32,
+    /// Four bits for each field: how far behind `source` its instruction is.
+    behind: u32,
+    /// The least offset.
+    offset: i16,
+    /// How much more the offset may be.
+    slack: u8,
+    period: u8,
+    /// The mask of fields.
+    fields: u8,
+    warp: u8,
+    /// As those of [`Record`].
+    flags: u8,
+    width: u8,
+}
+
+impl Row {
+    /// The access, without lanes and bytes.
+    #[inline(always)]
+    fn access(&self) -> Record {
+        Record::of_flags((self.block, self.warp, self.epoch), self.source, (self.flags, self.width))
+    }
+
+    #[inline(always)]
+    pub(super) fn is_read(&self) -> bool {
+        self.access().is_read()
+    }
+
+    #[inline(always)]
+    pub(super) fn is_non_coherent(&self) -> bool {
+        self.access().is_non_coherent()
+    }
+
+    /// Whether an earlier access to the same words is ordered before this one: all threads of the block or of the warp know of it,
+    /// or each word is accessed by the same thread.
+    #[inline(always)]
+    pub(super) fn follows(&self, earlier: &Self, view: &View<'_>) -> bool {
+        self.block == earlier.block
+            && (earlier.epoch <= view.block
+                || self.warp == earlier.warp && (earlier.epoch <= view.warp || self.agrees(earlier)))
+    }
+
+    /// Whether all threads of the block know of it.
+    #[inline(always)]
+    pub(super) fn is_known(&self, block: u32, view: &View<'_>) -> bool {
+        self.block == block && self.epoch <= view.block
+    }
+
+    /// Whether words belong to the same lanes here and there.
+    #[inline(always)]
+    fn agrees(&self, other: &Self) -> bool {
+        let range = |row: &Self| (row.offset, row.offset + i16::from(row.slack));
+        let ((low, high), (least, most)) = (range(self), range(other));
+        self.period == other.period && low <= most && least <= high
+    }
+
+    /// Takes in another access of the warp to other words, in the same epoch, if its instruction is close behind.
+    #[inline(always)]
+    pub(super) fn merge(&mut self, other: &Self) -> bool {
+        let behind = other.source.wrapping_sub(self.source);
+        let is_same = (self.block, self.epoch, self.warp, self.flags, self.width)
+            == (other.block, other.epoch, other.warp, other.flags, other.width);
+        if !is_same || behind >= WORDS as u32 || self.words & other.words != 0 || !self.agrees(other) {
+            return false;
+        }
+        if self.fields & other.fields == 0 {
+            self.behind |= (behind * 0x1111_1111) & bytes_of(other.fields.into());
+        } else if behind != 0 || self.behind != 0 {
+            return false;
+        }
+        let most = (self.offset + i16::from(self.slack)).min(other.offset + i16::from(other.slack));
+        self.offset = self.offset.max(other.offset);
+        self.slack = (most - self.offset) as u8;
+        self.words |= other.words;
+        self.fields |= other.fields;
+        true
+    }
+
+    /// The records of the cells of its line, with the numbers of these cells in the line.
+    pub(super) fn records(&self) -> impl Iterator<Item = (u64, Record)> {
+        let row = *self;
+        (0..LINE / CELL).filter_map(move |cell| {
+            let first = cell as usize * WORDS;
+            let words = row.words >> first & 0xff;
+            (words != 0).then(|| (cell, row.access().by_word(bytes_of(words), row.table(first))))
+        })
+    }
+
+    /// The lanes of eight words, a byte for each, with how far behind each instruction is, as [`Record`] has them.
+    fn table(&self, first: usize) -> u64 {
+        let period = usize::from(self.period);
+        let lane = |word: usize| (word as i64 + i64::from(self.offset)).max(0) as usize / period % LANES;
+        let behind = |word: usize| self.behind as usize >> (4 * (word % period)) & 7;
+        let byte = |at: usize| (lane(first + at) | behind(first + at) << 5) as u64;
+        (0..WORDS).fold(0, |table, at| table | byte(at) << (8 * at))
+    }
+}
+
+impl GroupAccess {
+    /// Whether the lanes of each group access whole words in a row.
+    #[inline(always)]
+    pub(super) fn is_in_rows(&self) -> bool {
+        (self.bytes | self.stride) % WORD == 0
+            && self.bytes <= self.stride
+            && self.bytes != 0
+            && self.stride as usize <= MOST_PERIOD * WORD as usize
+            && self.hosts.iter().all(|host| host % u64::from(WORD) == 0)
+    }
+
+    /// Calls a function with each line that is accessed and the row of the access there. The access is in rows.
+    #[inline(always)]
+    pub(super) fn rows(&self, mut put: impl FnMut(u64, &Row)) {
+        let (flags, width) = self.record.flags();
+        let group_bytes = u64::from(self.stride) * GROUP as u64;
+        let (period, own) = ((self.stride / WORD) as u8, (self.bytes / WORD) as u8);
+        let mut row = Row {
+            block: self.record.block,
+            epoch: self.record.epoch,
+            source: self.record.source,
+            words: 0,
+            behind: 0,
+            offset: 0,
+            slack: period - own,
+            period,
+            fields: 0,
+            warp: self.record.warp,
+            flags,
+            width,
+        };
+        let each = ((1u32 << own) - 1).wrapping_mul(FIRST_WORDS[usize::from(period)]);
+        let mut group = 0;
+        while group < GROUPS {
+            let (start, first) = (self.hosts[group], group);
+            group += 1;
+            while group < GROUPS && self.hosts[group] == start + group_bytes * (group - first) as u64 {
+                group += 1;
+            }
+            let end = start + group_bytes * (group - first) as u64 - u64::from(self.stride - self.bytes);
+            let mut line = start / LINE * LINE;
+            // The word of the first lane, counted from the start of the line.
+            let mut word = ((start - line) / u64::from(WORD)) as i64;
+            while line < end {
+                let field = (word + PERIODS) as u32 % u32::from(period);
+                let beyond = LINE_WORDS - (((end - line) / u64::from(WORD)) as i64).min(LINE_WORDS);
+                // The words of a lane may reach into the next period of the line.
+                let all = each << field | each >> (u32::from(period) - field);
+                row.words = all & u32::MAX << word.max(0) & u32::MAX >> beyond;
+                row.offset = ((first * GROUP) as i64 * i64::from(period) - word) as i16;
+                let fields = ((1u32 << own) - 1) << field;
+                row.fields = (fields | fields >> period) as u8 & (u32::MAX >> (32 - u32::from(period))) as u8;
+                put(line, &row);
+                (line, word) = (line + LINE, word - LINE_WORDS);
+            }
+        }
+    }
+}
