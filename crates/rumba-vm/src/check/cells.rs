@@ -242,38 +242,52 @@ impl Cells {
         let nothing = VectorClock::default();
         for reads in patterns.iter().flat_map(Pattern::reads) {
             let view = View { block: reads.block, warp: 0, plain: true, known: &nothing, proxy: None };
-            if reads.stride == 0 {
-                self.put_groups(&reads, &view, found);
-            } else if reads.is_in_rows() {
-                self.put_rows(&reads, &view, found);
-            } else {
-                let what = (u32::MAX, reads.bytes.into(), true);
+            if !self.put_in_short(&reads, &view, found) {
+                let what = (reads.lanes, reads.bytes.into(), true);
                 put_lanes(self, (&reads.record, &view), what, |lane| reads.host(lane), found);
             }
         }
     }
 
-    /// Accesses by all lanes of a warp, whose groups read one place each.
-    pub(super) fn put_groups(&mut self, access: &GroupAccess, view: &View<'_>, found: &mut Vec<Conflict>) {
+    /// Accesses at a fixed distance from lane to lane; returns whether they have been put, in a form that is shorter than one
+    /// access of each lane.
+    #[inline(always)]
+    pub(super) fn put_affine(&mut self, access: &GroupAccess, view: &View<'_>, found: &mut Vec<Conflict>) -> bool {
+        access.record.is_read() && self.note(access) || self.put_in_short(access, view, found)
+    }
+
+    #[inline(always)]
+    fn put_in_short(&mut self, access: &GroupAccess, view: &View<'_>, found: &mut Vec<Conflict>) -> bool {
+        if access.is_in_rows() {
+            access.rows(|line, row| self.put_row(line, row, view, found));
+            return true;
+        }
+        // Lanes that write to the same place race with each other.
+        let reads_one_place = access.stride == 0 && access.record.is_read();
+        if reads_one_place {
+            self.put_groups(access, view, found);
+        }
+        reads_one_place
+    }
+
+    /// Accesses by lanes of a warp, whose groups read one place each.
+    fn put_groups(&mut self, access: &GroupAccess, view: &View<'_>, found: &mut Vec<Conflict>) {
         let GroupAccess { record, bytes, hosts, .. } = access;
         let mut left: u32 = (1 << GROUPS) - 1;
         while left != 0 {
             let host = hosts[left.trailing_zeros() as usize];
             let mut lanes = 0;
             for group in lanes_of(left).filter(|group| hosts[*group] == host) {
-                lanes |= 0xff << (group * GROUP);
+                lanes |= access.lanes & 0xff << (group * GROUP);
                 left &= !(1 << group);
+            }
+            if lanes == 0 {
+                continue;
             }
             for (start, bytes) in parts(host, u64::from(*bytes)) {
                 self.put(start, &record.by_set(bytes, lanes), view, found);
             }
         }
-    }
-
-    /// Accesses by all lanes of a warp in rows.
-    #[inline(always)]
-    pub(super) fn put_rows(&mut self, access: &GroupAccess, view: &View<'_>, found: &mut Vec<Conflict>) {
-        access.rows(|line, row| self.put_row(line, row, view, found));
     }
 
     /// Compares an access to one line with earlier accesses, and remembers it.

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
-use crate::base::lanes::{GROUPS, LANES, lanes_of, mask_of};
+use crate::base::lanes::{FULL, GROUPS, LANES, lanes_of, mask_of};
 use crate::base::report::AccessKind;
 use crate::check::agent::{Agent, Agents};
 use crate::check::batch::put_lanes;
@@ -30,7 +30,7 @@ use crate::check::clock::{Thread, VectorClock};
 use crate::check::order::{Order, SCOPES, Scope};
 use crate::check::proxy::AGENT;
 use crate::check::published::{NEAR, Published, gather};
-use crate::check::reads::{GroupAccess, Growth, MOST_STRIDE, ReadKey};
+use crate::check::reads::{GroupAccess, Growth, ReadKey};
 use crate::check::record::{Conflict, Record, ThreadAccess};
 use crate::check::thread_state::{ArrivedLanes, BarrierState, ThreadState, WarpState, thread};
 pub(crate) use crate::check::thread_state::{Arriving, BarrierPhase};
@@ -223,25 +223,17 @@ impl Races {
     pub(crate) fn groups(&mut self, access: &Access, hosts: [u64; GROUPS], stride: u64) {
         let (block, warp) = self.place(access.block, access.warp);
         let known = &self.warps[block][warp];
-        let is_read = access.kind == AccessKind::Read;
         let clock = known.clock(0);
         let view = clock.view();
         let what = (access.bytes, access.kind, access.order);
         let record = Record::new(access.block, access.warp, clock.epoch, access.source, what);
-        let groups =
-            GroupAccess { record, block: view.block, bytes: access.bytes as u32, stride: stride as u32, hosts };
+        let (bytes, stride) = (access.bytes as u32, stride as u32);
+        let groups = GroupAccess { record, block: view.block, bytes, stride, lanes: FULL, hosts };
         let is_plain = access.agent.is_none() && !known.apart && !access.order.is_strong();
-        if is_plain && is_read && stride < MOST_STRIDE && self.cells.note(&groups) {
+        if is_plain && self.cells.put_affine(&groups, &view, &mut self.found) {
             return;
         }
-        if is_plain && groups.is_in_rows() {
-            return self.cells.put_rows(&groups, &view, &mut self.found);
-        }
-        // Lanes that write to the same place race with each other.
-        if is_plain && is_read && stride == 0 {
-            return self.cells.put_groups(&groups, &view, &mut self.found);
-        }
-        self.lanes(access, u32::MAX, |lane| groups.host(lane));
+        self.lanes(access, FULL, |lane| groups.host(lane));
     }
 
     /// Where native code finds the patterns of reads.
@@ -316,6 +308,12 @@ impl Races {
         let view = clock.view();
         let what = (access.bytes, access.kind, access.order);
         let record = Record::new(access.block, access.warp, clock.epoch, access.source, what);
+        if !access.order.is_strong() {
+            let affine = GroupAccess::of_lanes((record, view.block), access.bytes, lanes, &host);
+            if affine.is_some_and(|affine| self.cells.put_affine(&affine, &view, &mut self.found)) {
+                return;
+            }
+        }
         let may_share = access.kind == AccessKind::Read || access.order.is_strong();
         put_lanes(&mut self.cells, (&record, &view), (lanes, access.bytes, may_share), host, &mut self.found);
     }

@@ -10,7 +10,7 @@ use std::io;
 
 use rustc_hash::FxHashMap;
 
-use crate::base::lanes::{GROUP, GROUPS};
+use crate::base::lanes::{FULL, GROUP, GROUPS, lanes_of};
 use crate::check::cells::CELL;
 use crate::check::record::Record;
 use crate::mem::arena::{SHARED_STRIDE, Window};
@@ -34,7 +34,7 @@ pub(crate) const MOST_STRIDE: u64 = 1 << 20;
 /// Written regions that are remembered beside the table.
 const REMEMBERED: usize = 64;
 
-/// An access by all lanes of a warp: those of each group of lanes begin at an address and go on with a stride.
+/// An access by lanes of a warp: those of each group of lanes begin at an address and go on with a stride.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct GroupAccess {
     /// The access, without lanes and bytes.
@@ -45,10 +45,45 @@ pub(super) struct GroupAccess {
     pub(super) bytes: u32,
     /// Bytes from the address of a lane to that of the next lane.
     pub(super) stride: u32,
+    /// The lanes that make the access.
+    pub(super) lanes: u32,
+    /// The address of the first lane of each group, whether it makes the access or not.
     pub(super) hosts: [u64; GROUPS],
 }
 
 impl GroupAccess {
+    /// The access of lanes at these addresses, each of so many bytes, if they have a stride. `record` is without lanes and bytes.
+    pub(super) fn of_lanes(
+        (record, block): (Record, u32),
+        bytes: u64,
+        lanes: u32,
+        host: impl Fn(usize) -> u64,
+    ) -> Option<Self> {
+        // Lanes whose next lane in their group makes the access, too.
+        let pairs = lanes & lanes >> 1 & 0x7f7f_7f7f;
+        if pairs == 0 {
+            return None;
+        }
+        let first = pairs.trailing_zeros() as usize;
+        let stride = host(first + 1).wrapping_sub(host(first));
+        if stride >= MOST_STRIDE {
+            return None;
+        }
+        let mut hosts = [0; GROUPS];
+        for group in 0..GROUPS {
+            let mut left = lanes_of(lanes >> (group * GROUP) & ((1 << GROUP) - 1));
+            let start = |lane: usize| host(group * GROUP + lane).wrapping_sub(stride * lane as u64);
+            hosts[group] = match left.next() {
+                Some(lane) => start(lane),
+                None => hosts[group.saturating_sub(1)].wrapping_add(stride * GROUP as u64),
+            };
+            if !left.all(|lane| start(lane) == hosts[group]) {
+                return None;
+            }
+        }
+        Some(Self { record, block, bytes: bytes as u32, stride: stride as u32, lanes, hosts })
+    }
+
     /// The address of a lane.
     #[inline(always)]
     pub(super) fn host(&self, lane: usize) -> u64 {
@@ -154,7 +189,8 @@ impl Growth {
     fn extend(&mut self, read: &GroupAccess, window: &Window) -> bool {
         let first = &self.first;
         let is_same = first.record.is_of_instruction(&read.record)
-            && (first.block, first.bytes, first.stride) == (read.block, read.bytes, read.stride);
+            && (first.block, first.bytes, first.stride, first.lanes)
+                == (read.block, read.bytes, read.stride, read.lanes);
         let last = self.count.wrapping_sub(1);
         let is_second = last == 0;
         let back = self.step.wrapping_mul(last);
@@ -189,11 +225,9 @@ impl Growth {
             if step < 0 { lowest / step.unsigned_abs() } else { highest.checked_div(step as u64).unwrap_or(MOST_ROOM) };
         // Native code does not look whether addresses are aligned.
         let is_aligned = self.step % u64::from(last.bytes.max(1)) == 0;
-        self.room = if is_aligned { room.min(MOST_ROOM) } else { 0 };
         self.key = ReadKey::new(last.record.block, last.record.epoch, last.block);
-        if self.key == ReadKey::NONE {
-            self.room = 0;
-        }
+        let may_go_on = is_aligned && last.lanes == FULL && self.key != ReadKey::NONE;
+        self.room = if may_go_on { room.min(MOST_ROOM) } else { 0 };
         self.warp = u64::from(last.record.warp) + self.warp_step;
         self.next = last.hosts.map(|host| host.wrapping_add(self.step));
     }

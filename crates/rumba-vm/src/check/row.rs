@@ -3,7 +3,7 @@
 //!
 //! [`crate::check::lines`] keeps the rows.
 
-use crate::base::lanes::{GROUP, GROUPS, LANES};
+use crate::base::lanes::{FULL, GROUP, GROUPS, LANES, lanes_of};
 use crate::check::cells::CELL;
 use crate::check::reads::GroupAccess;
 use crate::check::record::{Record, View, WORD, WORDS, bytes_of};
@@ -135,6 +135,17 @@ impl Row {
         })
     }
 
+    /// The words of the line that may belong to lanes of a mask.
+    fn words_of(&self, lanes: u32) -> u32 {
+        let first = |lane: usize| lane as i64 * i64::from(self.period) - i64::from(self.offset);
+        // The least offset: words before the first one of a lane belong to no other lane.
+        let all = (1u64 << self.period) - 1;
+        lanes_of(lanes)
+            .map(first)
+            .filter(|word| (-31..LINE_WORDS).contains(word))
+            .fold(0, |words, word| words | if word < 0 { all >> -word } else { all << word } as u32)
+    }
+
     /// The lanes of eight words, a byte for each, with how far behind each instruction is, as [`Record`] has them.
     fn table(&self, first: usize) -> u64 {
         let period = usize::from(self.period);
@@ -146,7 +157,7 @@ impl Row {
 }
 
 impl GroupAccess {
-    /// Whether the lanes of each group access whole words in a row.
+    /// Whether lanes of each group access whole words in a row.
     #[inline(always)]
     pub(super) fn is_in_rows(&self) -> bool {
         (self.bytes | self.stride) % WORD == 0
@@ -197,7 +208,12 @@ impl GroupAccess {
                 row.offset = ((first * GROUP) as i64 * i64::from(period) - word) as i16;
                 let fields = ((1u32 << own) - 1) << field;
                 row.fields = (fields | fields >> period) as u8 & (u32::MAX >> (32 - u32::from(period))) as u8;
-                put(line, &row);
+                if self.lanes != FULL {
+                    row.words &= row.words_of(self.lanes);
+                }
+                if row.words != 0 {
+                    put(line, &row);
+                }
                 (line, word) = (line + LINE, word - LINE_WORDS);
             }
         }

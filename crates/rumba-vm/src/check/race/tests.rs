@@ -114,7 +114,7 @@ fn compare(seed: u64, shape: Shape, memory: Memory) -> (u32, u32) {
         } else {
             std::array::from_fn(|_| start + random(512 / bytes) * bytes)
         };
-        let lanes = if is_regular { u32::MAX } else { random(1 << 32) as u32 };
+        let lanes = if is_regular && random(2) == 0 { u32::MAX } else { random(1 << 32) as u32 };
         let before = past.len();
         let mut is_race = false;
         for lane in crate::base::lanes::lanes_of(lanes) {
@@ -131,7 +131,7 @@ fn compare(seed: u64, shape: Shape, memory: Memory) -> (u32, u32) {
             is_race |= past.iter().any(|earlier| earlier.races(&mine));
             past.push(mine);
         }
-        if is_regular {
+        if is_regular && lanes == u32::MAX {
             races.groups(&access, [0, 8, 16, 24].map(|lane| hosts[lane]), stride);
         } else {
             races.lanes(&access, lanes, |lane| hosts[lane]);
