@@ -12,6 +12,7 @@ use crate::compile::function::Function;
 use crate::compile::kernel::Place;
 use crate::compile::memory::{Access, Memory};
 use crate::compile::registers::Written;
+use crate::compile::variables::Variable;
 use crate::exec::memory::Space;
 use crate::load::instrument::Probe;
 use crate::machine::block::BlockState;
@@ -51,7 +52,7 @@ impl Function<'_> {
         self.inline_if(index, &good, |function| function.finish_operation(index, Written::Lanes(shadow)));
     }
 
-    /// Memory whose accesses need no report is defined.
+    /// Memory whose accesses need no report is defined, and memory that was written.
     fn load_shadow(&mut self, index: usize) {
         let probe = Probe::of(&self.kernel.op(index));
         let access = Access {
@@ -66,7 +67,17 @@ impl Function<'_> {
             self.call_through(index);
             return;
         };
-        let good = self.is_known(&access, address);
+        let known = self.is_known(&access, address);
+        let good = self.variable(Variable::one("%is_good", Element::I1));
+        let (look, on) = (self.w.name("l"), self.w.name("l"));
+        self.set(&good, &known);
+        self.w.line(format_args!("br {known}, label %{on}, label %{look}"));
+        self.w.label(&look);
+        let written = self.are_written(&access, address);
+        self.set(&good, &written);
+        self.w.line(format_args!("br label %{on}"));
+        self.w.label(&on);
+        let good = self.get(&good);
         self.inline_if(index, &good, |function| {
             function.finish_operation(index, Written::Lanes(Value::integer(Element::I32, FULL.into())));
         });

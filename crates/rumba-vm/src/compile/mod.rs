@@ -9,7 +9,7 @@
 //!
 //! Three analyses say what the text may leave out: `shape`, what is the same in all lanes; `bits`, which bits may be set; `nan`,
 //! whose NaNs are seen. Accesses are written in `memory`, the comparison with their bounds in `bounds`, what the check for races
-//! does with reads in `reads`, what is left in the register file in `layout`.
+//! does with reads in `reads`, the look at undefined memory in `written`, what is left in the register file in `layout`.
 //!
 //! How an instruction is written stands beside its handler, in the kind of its operations; no instruction is named here.
 
@@ -29,3 +29,4 @@ mod scattered;
 mod shape;
 mod together;
 mod variables;
+mod written;

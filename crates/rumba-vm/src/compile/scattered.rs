@@ -23,10 +23,7 @@ impl Function<'_> {
             Scattered::Any(address) => {
                 let address = self.host(access, address);
                 let address = self.w.add_with(&address, offset);
-                let address = self.hidden(&address);
-                let pointers = self.w.name("%t");
-                self.w.line(format_args!("{pointers} = inttoptr {address} to <{LANES} x ptr>"));
-                vec![pointers]
+                vec![self.pointers_at(&address)]
             }
         }
     }
@@ -92,6 +89,19 @@ impl Function<'_> {
         let (name, pointer) = (vector.element.name(), &vector.pointer);
         self.w.line(format_args!("{pointers} = getelementptr {name}, ptr {pointer}, {numbers}"));
         self.gather(&[pointers], vector.element)
+    }
+
+    /// Loads an element for each active lane from its address in this process.
+    pub(super) fn gather_at(&mut self, addresses: &Value, element: Element) -> Value {
+        let pointers = self.pointers_at(addresses);
+        self.gather(&[pointers], element)
+    }
+
+    fn pointers_at(&mut self, addresses: &Value) -> String {
+        let addresses = self.hidden(addresses);
+        let pointers = self.w.name("%t");
+        self.w.line(format_args!("{pointers} = inttoptr {addresses} to <{LANES} x ptr>"));
+        pointers
     }
 
     /// The active lanes of each of `groups` groups, as vectors of truth values with their types.

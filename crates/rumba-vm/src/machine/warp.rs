@@ -22,6 +22,7 @@ use crate::machine::op::{Op, Pc};
 use crate::machine::polls::Polls;
 use crate::machine::program::{Lockstep, Native};
 use crate::mem::copies::Groups;
+use crate::mem::unwritten::UnwrittenBits;
 
 /// Bytes of one slot unit of the register file: 32 lanes of 32 bits.
 pub const UNIT: usize = LANES * 4;
@@ -136,6 +137,8 @@ pub struct Warp {
     /// the warp's clock takes the key away until the next report.
     pub(crate) read_key: Cell<ReadKey>,
     pub(crate) growths: *mut Growth,
+    /// Under the check for undefined values, the map of undefined bytes.
+    pub(crate) unwritten: UnwrittenBits,
     /// Where shared memory with offset 0 would lie, and the offset of its end.
     pub(crate) shared_base: u64,
     pub(crate) shared_end: u64,
@@ -200,6 +203,7 @@ impl Warp {
             sites: std::ptr::null_mut(),
             read_key: Cell::new(ReadKey::NONE),
             growths: std::ptr::null_mut(),
+            unwritten: UnwrittenBits::NONE,
             shared_base: 0,
             shared_end: 0,
             stack_base: 0,

@@ -29,6 +29,28 @@ const MOST_GAPS: usize = 16;
 /// The largest number of words whose origin is remembered.
 const ORIGINS: usize = 1 << 12;
 
+/// Where native code finds the bits of undefined bytes.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(crate) struct UnwrittenBits {
+    /// The address of the bits of the eight bytes from `start` on.
+    pub(crate) bits: *const u8,
+    pub(crate) start: u64,
+    /// How far behind `start` an access of [`MARGIN`] bytes may begin: less than this.
+    pub(crate) reach: u64,
+}
+
+/// The most bytes that native code looks at together.
+pub(crate) const MARGIN: u64 = 4096;
+
+impl UnwrittenBits {
+    /// The bits of no byte.
+    pub(crate) const NONE: Self = Self { bits: (&raw const NO_BITS).cast(), start: 0, reach: 0 };
+}
+
+/// As many as are loaded for an access, wherever it begins.
+static NO_BITS: [u64; MARGIN as usize / 64 + 1] = [0; MARGIN as usize / 64 + 1];
+
 /// The map of undefined bytes.
 #[derive(Debug)]
 pub(crate) struct Unwritten {
@@ -105,6 +127,12 @@ impl Unwritten {
             every_byte,
             partial: Mutex::default(),
         })
+    }
+
+    /// Where native code finds its bits.
+    pub(crate) fn bits(&self) -> UnwrittenBits {
+        let bytes = self.window.end - self.window.start;
+        UnwrittenBits { bits: self.bits.base(), start: self.window.start, reach: bytes.saturating_sub(MARGIN) }
     }
 
     /// Whether it knows the memory at an address.

@@ -17,6 +17,7 @@ use crate::machine::program::{Class, Fixed, Lockstep};
 use crate::machine::special::Special;
 use crate::machine::warp::{UNIT, Warp};
 use crate::mem::arena::SHARED_STRIDE;
+use crate::mem::unwritten::{Unwritten, UnwrittenBits};
 use crate::run::block::{Begun, Block, WARP_TURN};
 use rumba_checks::Check;
 
@@ -322,6 +323,8 @@ impl Resident {
             warp.caches = initial.caches;
             warp.sites = initial.sites;
             warp.growths = context.growths();
+            let unwritten = context.allocations.unwritten.as_ref();
+            warp.unwritten = unwritten.map_or(UnwrittenBits::NONE, Unwritten::bits);
             warp.context = std::ptr::from_ref(context).cast();
             warp.tier.lockstep = context.lockstep.map_or(std::ptr::null(), std::ptr::from_ref);
             warp.tier.native = context.native.map_or(std::ptr::null(), std::ptr::from_ref);
