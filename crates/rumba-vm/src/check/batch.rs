@@ -2,8 +2,8 @@
 //! by the set of lanes.
 
 use crate::base::lanes::lanes_of;
-use crate::check::cells::{CELL, Cells};
-use crate::check::record::{Conflict, Record, View, words_of};
+use crate::check::cells::Cells;
+use crate::check::record::{CELL, Conflict, Record, View, words_of};
 
 /// 1 in each byte.
 const EACH: u64 = 0x0101_0101_0101_0101;

@@ -15,16 +15,13 @@ use crate::base::prefetch::prefetch;
 use crate::check::batch::{parts, put_lanes};
 use crate::check::clock::VectorClock;
 use crate::check::lines::Line;
-use crate::check::order::Scope;
 use crate::check::proxy::{AGENT, Proxy};
 use crate::check::reads::{GroupAccess, Pattern, Reads};
-use crate::check::record::{Conflict, ConflictKind, Record, View, WORD, WORDS, bytes_of};
-use crate::check::row::{LINE, Row};
+use crate::check::record::{CELL, Conflict, ConflictKind, Record, View, WORD, WORDS, bytes_of};
+use crate::check::row::{LINE, Row, Runs};
 use crate::mem::arena::{Arena, Window};
 use crate::mem::shadow::Shadow;
 
-/// Bytes of memory per cell.
-pub(crate) const CELL: u64 = 32;
 /// Lists of a cell.
 const WRITES: usize = 0;
 const READS: usize = 1;
@@ -55,6 +52,14 @@ struct Cell {
 }
 
 impl Cell {
+    /// Whether it has many accesses like one for a list, none of which race with each other, and no others.
+    #[inline(always)]
+    fn has_many(&self, list: usize, mine: &Record, private: bool) -> bool {
+        self.lengths[list] >= MANY
+            && self.lengths[1 - list] == 0
+            && (list == READS || self.common == mine.nature() && mine.is_harmless(private))
+    }
+
     /// Nothing has accessed the cell before in a launch, unless the cell has begun.
     #[inline(always)]
     fn begin(&mut self, generation: u16) {
@@ -116,22 +121,6 @@ pub(crate) struct Cells {
     reads: Reads,
     /// Where the device's memory begins, which is another address in each process.
     origin: u64,
-}
-
-/// The narrowest scope around one block that includes the other block, with clusters of this many blocks.
-pub(crate) fn narrowest(cluster: u32, a: u32, b: u32) -> Scope {
-    if a == b {
-        Scope::Block
-    } else if a / cluster == b / cluster {
-        Scope::Cluster
-    } else {
-        Scope::Device
-    }
-}
-
-/// Whether a scope around each of two blocks includes the other block.
-pub(crate) fn includes(scope: Scope, cluster: u32, a: u32, b: u32) -> bool {
-    narrowest(cluster, a, b) <= scope
 }
 
 /// The number of the device's own windows, and the index of the window of shared memory.
@@ -268,6 +257,30 @@ impl Cells {
             self.put_groups(access, view, found);
         }
         reads_one_place
+    }
+
+    /// Accesses by lanes of a warp in runs.
+    pub(super) fn put_runs(&mut self, mut runs: Runs, view: &View<'_>, found: &mut Vec<Conflict>) {
+        runs.rows(|line, row| self.put_row(line, row, view, found));
+    }
+
+    /// The lanes whose accesses are not skipped because their cells have many like them.
+    pub(super) fn not_left_out(&self, record: &Record, lanes: u32, host: impl Fn(usize) -> u64) -> u32 {
+        // Only accesses that do not race with each other are skipped.
+        if !record.is_harmless(true) {
+            return lanes;
+        }
+        let is_left_out = |lane: &usize| {
+            let address = host(*lane);
+            let Some((known, private)) = self.accesses(address) else { return false };
+            // SAFETY: `self` owns the cells, which nothing changes meanwhile.
+            let cell = unsafe { &*known.cell(address) };
+            let list = usize::from(record.is_read());
+            cell.generation == self.generation
+                && cell.has_many(list, record, private)
+                && is_left_out(address.wrapping_sub(self.origin), record)
+        };
+        lanes_of(lanes).filter(|lane| !is_left_out(lane)).fold(0, |left, lane| left | 1 << lane)
     }
 
     /// Accesses by lanes of a warp, whose groups read one place each.
@@ -431,12 +444,8 @@ impl Cells {
         let is_over =
             is_over(reads, &cell.reads[0]) && if list == READS { writes == 0 } else { is_over(writes, &cell.write) };
         if !is_over {
-            let (mine_many, others) = (cell.lengths[list], cell.lengths[1 - list]);
-            if mine_many >= MANY && others == 0 && is_left_out(address.wrapping_sub(self.origin), mine) {
-                let flags = mine.nature();
-                if list == READS || cell.common == flags && mine.is_harmless(private) {
-                    return;
-                }
+            if cell.has_many(list, mine, private) && is_left_out(address.wrapping_sub(self.origin), mine) {
+                return;
             }
             return self.put_beside((place, private), address, mine, view, found);
         }

@@ -150,3 +150,19 @@ impl Order {
         matches!(self.semantics, Semantics::Release | Semantics::AcquireRelease)
     }
 }
+
+/// The narrowest scope around one block that includes the other block, with clusters of this many blocks.
+pub(crate) fn narrowest(cluster: u32, a: u32, b: u32) -> Scope {
+    if a == b {
+        Scope::Block
+    } else if a / cluster == b / cluster {
+        Scope::Cluster
+    } else {
+        Scope::Device
+    }
+}
+
+/// Whether a scope around each of two blocks includes the other block.
+pub(crate) fn includes(scope: Scope, cluster: u32, a: u32, b: u32) -> bool {
+    narrowest(cluster, a, b) <= scope
+}

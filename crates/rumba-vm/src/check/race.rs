@@ -25,13 +25,14 @@ use crate::base::lanes::{FULL, GROUPS, LANES, lanes_of, mask_of};
 use crate::base::report::AccessKind;
 use crate::check::agent::{Agent, Agents};
 use crate::check::batch::put_lanes;
-use crate::check::cells::{Cells, includes, narrowest};
+use crate::check::cells::Cells;
 use crate::check::clock::{Thread, VectorClock};
-use crate::check::order::{Order, SCOPES, Scope};
+use crate::check::order::{Order, SCOPES, Scope, includes, narrowest};
 use crate::check::proxy::AGENT;
 use crate::check::published::{NEAR, Published, gather};
 use crate::check::reads::{GroupAccess, Growth, ReadKey};
 use crate::check::record::{Conflict, Record, ThreadAccess};
+use crate::check::row::Runs;
 use crate::check::thread_state::{ArrivedLanes, BarrierState, ThreadState, WarpState, thread};
 pub(crate) use crate::check::thread_state::{Arriving, BarrierPhase};
 use crate::check::updates::{UpdatePairs, Updates};
@@ -313,7 +314,11 @@ impl Races {
             if affine.is_some_and(|affine| self.cells.put_affine(&affine, &view, &mut self.found)) {
                 return;
             }
+            if let Some(runs) = Runs::of_lanes(&record, access.bytes, lanes, &host) {
+                return self.cells.put_runs(runs, &view, &mut self.found);
+            }
         }
+        let lanes = self.cells.not_left_out(&record, lanes, &host);
         let may_share = access.kind == AccessKind::Read || access.order.is_strong();
         put_lanes(&mut self.cells, (&record, &view), (lanes, access.bytes, may_share), host, &mut self.found);
     }

@@ -11,8 +11,7 @@ use std::io;
 use rustc_hash::FxHashMap;
 
 use crate::base::lanes::{FULL, GROUP, GROUPS, lanes_of};
-use crate::check::cells::CELL;
-use crate::check::record::Record;
+use crate::check::record::{CELL, Record};
 use crate::mem::arena::{SHARED_STRIDE, Window};
 use crate::mem::shadow::Shadow;
 

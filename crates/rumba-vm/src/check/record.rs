@@ -4,10 +4,12 @@
 
 use crate::base::lanes::{LANES, lanes_of};
 use crate::base::report::AccessKind;
-use crate::check::cells::includes;
 use crate::check::clock::{Thread, VectorClock};
-use crate::check::order::{Order, Scope, Semantics};
+use crate::check::order::{Order, Scope, Semantics, includes};
 use crate::check::proxy::{AGENT, Proxy};
+
+/// Bytes of memory per cell.
+pub(crate) const CELL: u64 = 32;
 
 /// Words of a cell. A word is what one lane accesses at the most often.
 pub(super) const WORDS: usize = 8;

@@ -3,10 +3,11 @@
 //!
 //! [`crate::check::lines`] keeps the rows.
 
-use crate::base::lanes::{FULL, GROUP, GROUPS, LANES, lanes_of};
-use crate::check::cells::CELL;
+use smallvec::SmallVec;
+
+use crate::base::lanes::{FULL, GROUP, GROUPS, LANES, lanes_of, mask_of};
 use crate::check::reads::GroupAccess;
-use crate::check::record::{Record, View, WORD, WORDS, bytes_of};
+use crate::check::record::{CELL, Record, View, WORD, WORDS, bytes_of};
 
 /// Bytes of a line.
 pub(super) const LINE: u64 = 128;
@@ -64,6 +65,51 @@ pub(super) struct Row {
 }
 
 impl Row {
+    /// A row of no words, of lanes that access so many bytes with a stride. `record` is without lanes and bytes.
+    #[inline(always)]
+    fn new(record: &Record, bytes: u32, stride: u32) -> Self {
+        let (flags, width) = record.flags();
+        let period = (stride / WORD) as u8;
+        Self {
+            block: record.block,
+            epoch: record.epoch,
+            source: record.source,
+            words: 0,
+            behind: 0,
+            offset: 0,
+            slack: period - (bytes / WORD) as u8,
+            period,
+            fields: 0,
+            warp: record.warp,
+            flags,
+            width,
+        }
+    }
+
+    /// Calls a function with the rows of lanes, given the first one and their number, whose accesses begin at an address.
+    #[inline(always)]
+    fn run(&mut self, start: u64, (first, count): (usize, usize), mut put: impl FnMut(u64, &mut Self)) {
+        let (period, own) = (u32::from(self.period), u32::from(self.period - self.slack));
+        let each = ((1u32 << own) - 1).wrapping_mul(FIRST_WORDS[period as usize]);
+        let end = start + u64::from(WORD) * u64::from(period * (count as u32 - 1) + own);
+        let mut line = start / LINE * LINE;
+        // The word of the first lane, counted from the start of the line.
+        let mut word = ((start - line) / u64::from(WORD)) as i64;
+        let mut row = *self;
+        while line < end {
+            let field = (word + PERIODS) as u32 % period;
+            let beyond = LINE_WORDS - (((end - line) / u64::from(WORD)) as i64).min(LINE_WORDS);
+            // The words of a lane may reach into the next period of the line.
+            let all = each << field | each >> (period - field);
+            row.words = all & u32::MAX << word.max(0) & u32::MAX >> beyond;
+            row.offset = (first as i64 * i64::from(period) - word) as i16;
+            let fields = ((1u32 << own) - 1) << field;
+            row.fields = (fields | fields >> period) as u8 & (u32::MAX >> (32 - period)) as u8;
+            put(line, &mut row);
+            (line, word) = (line + LINE, word - LINE_WORDS);
+        }
+    }
+
     /// The access, without lanes and bytes.
     #[inline(always)]
     fn access(&self) -> Record {
@@ -170,24 +216,8 @@ impl GroupAccess {
     /// Calls a function with each line that is accessed and the row of the access there. The access is in rows.
     #[inline(always)]
     pub(super) fn rows(&self, mut put: impl FnMut(u64, &Row)) {
-        let (flags, width) = self.record.flags();
         let group_bytes = u64::from(self.stride) * GROUP as u64;
-        let (period, own) = ((self.stride / WORD) as u8, (self.bytes / WORD) as u8);
-        let mut row = Row {
-            block: self.record.block,
-            epoch: self.record.epoch,
-            source: self.record.source,
-            words: 0,
-            behind: 0,
-            offset: 0,
-            slack: period - own,
-            period,
-            fields: 0,
-            warp: self.record.warp,
-            flags,
-            width,
-        };
-        let each = ((1u32 << own) - 1).wrapping_mul(FIRST_WORDS[usize::from(period)]);
+        let mut row = Row::new(&self.record, self.bytes, self.stride);
         let mut group = 0;
         while group < GROUPS {
             let (start, first) = (self.hosts[group], group);
@@ -195,27 +225,60 @@ impl GroupAccess {
             while group < GROUPS && self.hosts[group] == start + group_bytes * (group - first) as u64 {
                 group += 1;
             }
-            let end = start + group_bytes * (group - first) as u64 - u64::from(self.stride - self.bytes);
-            let mut line = start / LINE * LINE;
-            // The word of the first lane, counted from the start of the line.
-            let mut word = ((start - line) / u64::from(WORD)) as i64;
-            while line < end {
-                let field = (word + PERIODS) as u32 % u32::from(period);
-                let beyond = LINE_WORDS - (((end - line) / u64::from(WORD)) as i64).min(LINE_WORDS);
-                // The words of a lane may reach into the next period of the line.
-                let all = each << field | each >> (u32::from(period) - field);
-                row.words = all & u32::MAX << word.max(0) & u32::MAX >> beyond;
-                row.offset = ((first * GROUP) as i64 * i64::from(period) - word) as i16;
-                let fields = ((1u32 << own) - 1) << field;
-                row.fields = (fields | fields >> period) as u8 & (u32::MAX >> (32 - u32::from(period))) as u8;
+            row.run(start, (first * GROUP, (group - first) * GROUP), |line, row| {
                 if self.lanes != FULL {
                     row.words &= row.words_of(self.lanes);
                 }
                 if row.words != 0 {
-                    put(line, &row);
+                    put(line, row);
                 }
-                (line, word) = (line + LINE, word - LINE_WORDS);
+            });
+        }
+    }
+}
+
+/// Accesses of lanes whose bytes lie one behind the other in runs of several lanes.
+pub(super) struct Runs {
+    row: Row,
+    /// The host address, the first lane and the number of lanes of each run.
+    runs: SmallVec<[(u64, usize, usize); MOST_RUNS]>,
+}
+
+/// The most runs: each of as many lanes as make rows shorter than records of cells.
+const MOST_RUNS: usize = LANES / 4;
+
+impl Runs {
+    /// The runs of lanes at these addresses, each of so many bytes. `record` is without lanes and bytes.
+    pub(super) fn of_lanes(record: &Record, bytes: u64, lanes: u32, host: impl Fn(usize) -> u64) -> Option<Self> {
+        let first = lanes.trailing_zeros() as usize;
+        if lanes >> first & 2 == 0 {
+            return None;
+        }
+        let stride = host(first + 1).wrapping_sub(host(first));
+        let (word, most) = (u64::from(WORD), MOST_PERIOD as u64 * u64::from(WORD));
+        if bytes == 0 || (bytes | stride) % word != 0 || !(bytes..=most).contains(&stride) {
+            return None;
+        }
+        let mut runs = SmallVec::new();
+        let mut left = lanes;
+        while left != 0 {
+            let start = left.trailing_zeros() as usize;
+            let begin = host(start);
+            let goes_on = |lane: &usize| left >> lane & 1 != 0 && host(*lane) == begin + stride * (lane - start) as u64;
+            let count = 1 + (start + 1..LANES).take_while(goes_on).count();
+            if runs.len() == MOST_RUNS || begin % word != 0 {
+                return None;
             }
+            runs.push((begin, start, count));
+            left &= !(mask_of(count as u32) << start);
+        }
+        Some(Self { row: Row::new(record, bytes as u32, stride as u32), runs })
+    }
+
+    /// Calls a function with each line that is accessed and the row of a run there.
+    pub(super) fn rows(&mut self, mut put: impl FnMut(u64, &Row)) {
+        for (start, first, count) in &self.runs {
+            self.row.run(*start, (*first, *count), |line, row| put(line, row));
         }
     }
 }

@@ -3,8 +3,8 @@
 
 use rustc_hash::FxHashMap as HashMap;
 
-use crate::check::cells::CELL;
 use crate::check::clock::Thread;
+use crate::check::record::CELL;
 use crate::mem::atomic::Element;
 use crate::mem::copies::Delivery;
 

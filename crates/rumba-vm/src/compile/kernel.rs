@@ -149,17 +149,22 @@ impl<'a> Kernel<'a> {
 
     /// Whether threads may wait for others by reading memory in a loop, with an order or by atomic operations.
     pub(super) fn polls(&self) -> bool {
-        self.waits() || self.is_any_in_loop(|kind| matches!(kind, OpKind::Atomic { keeps: true, .. }))
+        let is_wanted = |index: usize| match self.operand(index, 0) {
+            Some(Place::Register(result)) => self.live_before(self.block_of[index], index + 1).has(result),
+            _ => true,
+        };
+        let polls = |index| matches!(self.facts(index).kind, OpKind::Atomic { keeps: true, .. }) && is_wanted(index);
+        self.waits() || self.in_loops().any(polls)
     }
 
     /// Whether loops load from memory in an order.
     pub(super) fn waits(&self) -> bool {
-        self.is_any_in_loop(|kind| matches!(kind, OpKind::Fence { polls: true }))
+        self.in_loops().any(|index| matches!(self.facts(index).kind, OpKind::Fence { polls: true }))
     }
 
-    fn is_any_in_loop(&self, is_kind: impl Fn(&OpKind) -> bool) -> bool {
-        (0..self.program.kernel_ops)
-            .any(|index| self.is_in_loop[self.block_of[index]] && is_kind(&self.facts(index).kind))
+    /// The operations of blocks that a warp may come back to.
+    fn in_loops(&self) -> impl Iterator<Item = usize> {
+        (0..self.program.kernel_ops).filter(|index| self.is_in_loop[self.block_of[*index]])
     }
 
     /// Groups of a warp.

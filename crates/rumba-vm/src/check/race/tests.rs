@@ -107,10 +107,11 @@ fn compare(seed: u64, shape: Shape, memory: Memory) -> (u32, u32) {
             (_, 1) => (2 + random(6)) * bytes,
             _ => bytes,
         };
-        // From group to group a lane more, or as far as from lane to lane.
+        // From group to group, of eight or four lanes, a gap.
         let gap = if random(3) == 0 { 4 * random(16) } else { 0 };
+        let group = if random(3) == 0 { 4 } else { GROUP };
         let hosts: [u64; LANES] = if is_regular {
-            std::array::from_fn(|lane| base + lane as u64 * stride + (lane / GROUP) as u64 * gap / bytes * bytes)
+            std::array::from_fn(|lane| base + lane as u64 * stride + (lane / group) as u64 * gap / bytes * bytes)
         } else {
             std::array::from_fn(|_| start + random(512 / bytes) * bytes)
         };
@@ -131,7 +132,7 @@ fn compare(seed: u64, shape: Shape, memory: Memory) -> (u32, u32) {
             is_race |= past.iter().any(|earlier| earlier.races(&mine));
             past.push(mine);
         }
-        if is_regular && lanes == u32::MAX {
+        if is_regular && lanes == u32::MAX && group == GROUP {
             races.groups(&access, [0, 8, 16, 24].map(|lane| hosts[lane]), stride);
         } else {
             races.lanes(&access, lanes, |lane| hosts[lane]);
