@@ -5,7 +5,9 @@
 //!
 //! Not here: transforms of parts of arrays, and plans over several GPUs.
 
-use crate::base::error::{LibraryError, Result};
+pub use crate::base::error::LibraryError;
+
+use crate::base::error::Result;
 use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
 use crate::cuda::sys::CUstream;
 use crate::devices::device::Device;

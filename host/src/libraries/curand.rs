@@ -6,7 +6,9 @@
 //!
 //! Not here: quasirandom sequences.
 
-use crate::base::error::{LibraryError, Result};
+pub use crate::base::error::LibraryError;
+
+use crate::base::error::Result;
 use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
 use crate::cuda::sys::CUstream;
 use crate::devices::device::Device;

@@ -2,7 +2,7 @@
 //! library is refused with what to use instead.
 
 use crate::common::device;
-use cuda_std::complex::{Complex, Complex32, Complex64, GpuComplex as _};
+use cuda_std::complex::{Complex, Complex32, Complex64};
 use cuda_std::half::{bf16, f16};
 use rumba::array::{Array, ArrayView, every};
 use rumba::cublas::{Blas, Element};
@@ -104,8 +104,8 @@ fn wide<T: Value>(view: ArrayView<'_, T, 2>) -> Vec<Complex64> {
 fn close<T: Value>(found: &[Complex64], wanted: &[Complex64], what: &str) {
     assert_eq!(found.len(), wanted.len());
     for (i, (found, wanted)) in found.iter().zip(wanted).enumerate() {
-        let bound = T::TOLERANCE * (1.0 + wanted.norm());
-        assert!((found - wanted).norm() <= bound, "{what}: element {i} is {found} instead of {wanted}");
+        let bound = T::TOLERANCE * (1.0 + wanted.norm_sqr().sqrt());
+        assert!((found - wanted).norm_sqr().sqrt() <= bound, "{what}: element {i} is {found} instead of {wanted}");
     }
 }
 
@@ -257,7 +257,8 @@ fn frequencies(values: &[Complex64], shape: &[usize], sign: f64) -> Vec<Complex6
             *next = (0..length)
                 .map(|place| {
                     let turns = (frequency * place % length) as f64 / length as f64;
-                    values[start + place * inner] * Complex64::from_polar(1.0, sign * std::f64::consts::TAU * turns)
+                    let (sin, cos) = (sign * std::f64::consts::TAU * turns).sin_cos();
+                    values[start + place * inner] * Complex64::new(cos, sin)
                 })
                 .sum();
         }
@@ -515,4 +516,23 @@ fn operands_that_do_not_fit() -> Result {
     let error = refused(blas.axpy(1.0, a.row(0), c.slice_mut((..1, ..)).into_slice().expect("a row")));
     assert!(matches!(error, LibraryError::Shapes { .. }), "{error}");
     Ok(())
+}
+
+#[test]
+fn handles_do_not_survive_a_reset() {
+    test_processes::alone(&[], || {
+        let device = device();
+        let Some(blas) = blas(&device) else { return Ok(()) };
+        let generator = Generator::new(&device, Kind::Philox, 1)?;
+        let mut x = device.buffer_from(&[1.0_f32; 4])?;
+        device.reset()?;
+        for error in [blas.scal(2.0, &mut x), generator.uniform(&mut x)].map(|result| result.expect_err("a reset")) {
+            assert!(matches!(error, Error::ContextDestroyed { .. }), "{error}");
+        }
+        drop((blas, generator, x));
+        let (blas, mut x) = (Blas::new(&device)?, device.buffer_from(&[1.0_f32; 4])?);
+        blas.scal(2.0, &mut x)?;
+        assert_eq!(x.to_vec()?, [2.0; 4]);
+        Ok(())
+    });
 }

@@ -114,8 +114,10 @@ impl RealFunctions {
         }
         match T::NUMBER {
             Number::F64 => functions!(dgemv, daxpy, dscal, ddot, dnrm2),
-            // Only two types are real numbers here.
-            _ => functions!(sgemv, saxpy, sscal, sdot, snrm2),
+            // The only other type of real numbers is `f32`.
+            Number::F16 | Number::Bf16 | Number::F32 | Number::Complex32 | Number::Complex64 => {
+                functions!(sgemv, saxpy, sscal, sdot, snrm2)
+            }
         }
     }
 }

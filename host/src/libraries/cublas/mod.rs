@@ -10,6 +10,7 @@
 mod element;
 mod shape;
 
+pub use crate::base::error::LibraryError;
 pub use element::{Element, Real};
 
 use crate::array::{ArrayView, ArrayViewMut};
