@@ -145,7 +145,7 @@ impl<L: Library> Session<L> {
             return self.run(Some(stream), operation, uses, &call);
         };
         let kept = recordable(operation, uses)?;
-        let session = self.clone();
+        let session = Session { kept: self.kept.clone(), stream: None };
         let put = move |stream: Option<&Stream>| {
             let uses: Vec<_> = kept.iter().map(|(memory, access)| (memory, access.clone())).collect();
             session.run(stream, operation, &uses, &call)

@@ -133,7 +133,7 @@ fn products_of<T: Value>(blas: &Blas, device: &Device, name: &str) -> Result {
     let [m, k, n] = SIZES;
     let (by_rows, by_columns) = (array::<T, 2>(device, [m, k], 1), array::<T, 2>(device, [k, m], 2));
     let large = array::<T, 2>(device, [m + 5, k + 9], 3);
-    let lefts = [by_rows.view(), by_columns.transpose(), large.slice((2..m + 2, 4..k + 4))];
+    let lefts = [by_rows.view(), by_columns.transpose(), large.slice((2..m + 2, 3..k + 3))];
     let (by_rows, by_columns) = (array::<T, 2>(device, [k, n], 4), array::<T, 2>(device, [n, k], 5));
     let rights = [by_rows.view(), by_columns.transpose()];
     for (a, b) in lefts.iter().flat_map(|a| rights.iter().map(move |b| (*a, *b))) {
@@ -144,7 +144,7 @@ fn products_of<T: Value>(blas: &Blas, device: &Device, name: &str) -> Result {
             blas.gemm(T::scalar(0.75), a, b, T::scalar(beta), &mut c)?;
             close::<T>(&wide(c.view()), &wanted, name);
             // Into columns, in a part of an array.
-            let part = || (1..n + 1, 2..m + 2);
+            let part = || (1..n + 1, 1..m + 1);
             let wanted = product(0.75, (&factors.0, &factors.1), beta, &wide(d.slice(part()).transpose()), SIZES);
             blas.gemm(T::scalar(0.75), a, b, T::scalar(beta), d.slice_mut(part()).transpose())?;
             close::<T>(&wide(d.slice(part()).transpose()), &wanted, name);
@@ -340,7 +340,19 @@ fn fourier_transforms() -> Result {
     assert!(matches!(&error, LibraryError::Shapes { shapes, .. } if shapes[2..] == [vec![7], vec![5]]), "{error}");
     let error = refused(plan.forward(x.slice(3..11), &mut y));
     assert!(matches!(error, LibraryError::Alignment { bytes: 8, .. }), "{error}");
-    plan.forward(x.slice(2..10), &mut y)
+    plan.forward(x.slice(2..10), &mut y)?;
+
+    // Complex numbers may begin at any index.
+    for length in [64, 1031, 4096] {
+        let mut values = device.buffer_from(&vec![Complex32::ONE; length + 1])?;
+        Plan::<Complex32, Complex32>::new(&device, [length], 1)?.forward_in_place(values.slice_mut(1..))?;
+        let found = values.to_vec()?;
+        assert_eq!((found[0].re, found[1].re.round()), (1.0, length as f32));
+        let (x, mut y) = (device.buffer_from(&vec![1.0_f32; length + 2])?, device.zeros(length / 2 + 2)?);
+        Plan::<f32, Complex32>::new(&device, [length], 1)?.forward(x.slice(2..), y.slice_mut(1..))?;
+        assert_eq!(y.to_vec()?[1].re.round(), length as f32);
+    }
+    Ok(())
 }
 
 /// The mean and the variance.
@@ -414,6 +426,17 @@ fn random_numbers() -> Result {
         let error = refused(generator.poisson(&mut bits, -1.0));
         assert!(error.to_string().contains("cuRAND answers CURAND_STATUS_"), "{error}");
         generator.uniform(again.slice_mut(..0))?;
+
+        // Elements may begin anywhere, those in pairs where a pair may.
+        for start in [1, 2, 3] {
+            generator.uniform(x.slice_mut(start..))?;
+            generator.uniform(y.slice_mut(start..))?;
+            generator.bits(bits.slice_mut(start..))?;
+            generator.poisson(bits.slice_mut(start..), 3.0)?;
+        }
+        generator.normal(x.slice_mut(2..), 0.0, 1.0)?;
+        generator.normal(y.slice_mut(2..), 0.0, 1.0)?;
+        device.synchronize()?;
     }
     Ok(())
 }
