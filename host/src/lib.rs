@@ -26,6 +26,7 @@
 //! * [`interop`]: tensors of other libraries, without a copy; `python`, with the feature of that name: arrays of Python.
 //! * `algorithms`, with the feature of that name: reduce, scan, sort, histogram, transpose, random numbers.
 //! * `linalg`, with the feature of that name: products of matrices, convolutions, attention.
+//! * [`cublas`], [`cufft`] and [`curand`]: NVIDIA's libraries, loaded when first used; on NVIDIA GPUs only.
 //! * [`check()`]: a program under every check of the software device, for tests; [`explore`]: in every order of its threads.
 //! * [`profile()`]: what ran on the device, when, and how well. [`capacity`], [`estimate()`] and [`compare()`]: does it pay?
 //!   [`Bench`]: comparisons as benchmarks.
@@ -47,6 +48,7 @@ pub mod cust;
 mod devices;
 pub mod interop;
 mod launch;
+mod libraries;
 #[cfg(feature = "linalg")]
 pub mod linalg;
 mod modules;
@@ -59,6 +61,7 @@ pub use devices::{check, device, explore, nccl, ranks};
 pub use interop::python;
 #[doc(hidden)]
 pub use launch::test_kernels;
+pub use libraries::{cublas, cufft, curand};
 pub use modules::module;
 pub use performance::{capacity, compare, estimate, nvtx, occupancy, profile};
 

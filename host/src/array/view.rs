@@ -205,6 +205,18 @@ impl<'a, T: Pod> From<DeviceSlice<'a, T>> for ArrayView<'a, T, 1> {
     }
 }
 
+impl<'a, T: Pod> From<&'a DeviceBuffer<T>> for ArrayView<'a, T, 1> {
+    fn from(buffer: &'a DeviceBuffer<T>) -> Self {
+        buffer.as_slice().into()
+    }
+}
+
+impl<'a, T: Pod> From<&'a mut DeviceBuffer<T>> for ArrayViewMut<'a, T, 1> {
+    fn from(buffer: &'a mut DeviceBuffer<T>) -> Self {
+        buffer.as_slice_mut().into()
+    }
+}
+
 /// As for [`ArrayView`], to write.
 impl<'a, T: Pod> From<DeviceSliceMut<'a, T>> for ArrayViewMut<'a, T, 1> {
     fn from(slice: DeviceSliceMut<'a, T>) -> Self {

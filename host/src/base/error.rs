@@ -10,6 +10,7 @@ mod graph;
 mod interop;
 mod kernel_panic;
 mod launch;
+mod library;
 mod linalg;
 mod module;
 mod nccl;
@@ -27,6 +28,7 @@ pub use interop::InteropError;
 pub use kernel_panic::KernelPanic;
 pub use launch::LaunchError;
 pub(crate) use launch::threads;
+pub use library::LibraryError;
 pub use linalg::LinalgError;
 pub use module::ModuleError;
 pub use nccl::NcclError;
@@ -176,6 +178,10 @@ pub enum Error {
     #[error(transparent)]
     Linalg(Box<LinalgError>),
 
+    /// A library of NVIDIA's that is missing, or a call that does not fit.
+    #[error(transparent)]
+    Library(Box<LibraryError>),
+
     /// Two lengths that must be equal are not.
     #[error("cannot {operation}: the source has {source_length} elements, the destination {destination_length}")]
     LengthMismatch {
@@ -270,6 +276,7 @@ cuda_std::__debug_as_display!(
     CustError,
     InteropError,
     ArrayError,
+    LibraryError,
     LinalgError,
     NcclError,
     RankError,

@@ -2,8 +2,9 @@
 //!
 //! Recording happens here and not in the driver's stream capture, during which calls of other threads fail. A graph
 //! consists of launches with device memory, in the order of the recording; copies and waits are not among them. Exchanges between
-//! ranks divide a graph into several graphs of the driver: an exchange by TCP needs the host, and a group that ends by an error frees
-//! what kernels of NCCL use, which a graph of the driver could still launch.
+//! ranks and calls of NVIDIA's libraries divide a graph into several graphs of the driver: an exchange by TCP needs the host, a group
+//! that ends by an error frees what kernels of NCCL use, which a graph of the driver could still launch, and a generator of random
+//! numbers continues its sequence with each call.
 
 use crate::base::error::Result;
 use crate::base::host_fn::OutsideHostFn;
@@ -57,6 +58,8 @@ pub struct Graph {
 
 enum Part {
     Launches(OutsideHostFn<Nodes>),
+    /// Put on the stream of the launches.
+    Call(Exchange),
     Exchange(Exchange),
 }
 
@@ -131,6 +134,12 @@ impl Graph {
         for recorded in recorded {
             match recorded {
                 Recorded::Launch(step) => steps.push(step),
+                Recorded::Call(call) => {
+                    if !steps.is_empty() {
+                        graph.parts.push(launches(&mut steps)?);
+                    }
+                    graph.parts.push(Part::Call(call));
+                }
                 Recorded::Exchange(exchange) => {
                     if !steps.is_empty() {
                         graph.parts.push(launches(&mut steps)?);
@@ -168,6 +177,7 @@ impl Graph {
         for (index, part) in self.parts.iter().enumerate() {
             match part {
                 Part::Launches(launches) => launches.put(queue, &self.context.enter(launching)?)?,
+                Part::Call(call) => (call.put)(stream)?,
                 Part::Exchange(exchange) if index < last => (exchange.put)(self.beside.as_ref())?,
                 Part::Exchange(exchange) => (exchange.put)(stream)?,
             }
@@ -182,7 +192,7 @@ impl Graph {
     pub(super) fn launches(&self) -> impl Iterator<Item = &Nodes> {
         self.parts.iter().filter_map(|part| match part {
             Part::Launches(launches) => Some(&**launches),
-            Part::Exchange(_) => None,
+            Part::Call(_) | Part::Exchange(_) => None,
         })
     }
 
@@ -199,6 +209,11 @@ impl Graph {
     /// The number of operations of a group of ranks.
     pub fn exchanges(&self) -> usize {
         self.parts.iter().filter(|part| matches!(part, Part::Exchange(_))).count()
+    }
+
+    /// The number of calls of NVIDIA's libraries.
+    pub fn calls(&self) -> usize {
+        self.parts.iter().filter(|part| matches!(part, Part::Call(_))).count()
     }
 
     /// The names of the kernels that it launches, in order.
@@ -251,7 +266,7 @@ impl Graph {
             [Part::Launches(launches)] if self.order == Order::Recorded && recorded.iter().all(is_launch) => {
                 let steps = recorded.into_iter().filter_map(|recorded| match recorded {
                     Recorded::Launch(step) => Some(step),
-                    Recorded::Exchange(_) => None,
+                    Recorded::Call(_) | Recorded::Exchange(_) => None,
                 });
                 launches.update(steps.collect())
             }

@@ -37,7 +37,7 @@ pub(crate) struct Step {
 // SAFETY: the function is a name that the driver looks up; the module keeps it.
 unsafe impl Send for Step {}
 
-/// An operation of a group of ranks, which a graph puts on a stream between launches.
+/// An operation of a group of ranks or a call of a library, which a graph puts on a stream between launches.
 pub(crate) struct Exchange {
     pub(crate) name: &'static str,
     pub(crate) put: PutExchange,
@@ -49,6 +49,8 @@ pub(crate) type PutExchange = Box<dyn Fn(Option<&Stream>) -> Result<()> + Send +
 /// A note of a recording.
 pub(crate) enum Recorded {
     Launch(Step),
+    /// A call of a library, which puts its own work on the stream between launches.
+    Call(Exchange),
     Exchange(Exchange),
 }
 
@@ -63,6 +65,7 @@ impl Recording {
     pub(crate) fn add(&self, recorded: Recorded) -> Result<()> {
         let kernel = match &recorded {
             Recorded::Launch(step) => step.kernel.name,
+            Recorded::Call(call) => call.name,
             Recorded::Exchange(exchange) => exchange.name,
         };
         match &mut *self.0.lock() {

@@ -24,6 +24,7 @@ mod in_flight;
 mod interop;
 mod launch;
 mod leaks;
+mod libraries;
 #[cfg(feature = "linalg")]
 mod linalg;
 mod memory;

@@ -42,6 +42,7 @@ const CRATES: &[Crate] = &[
             "algorithms",
             "array",
             "linalg",
+            "libraries",
             "performance",
             "cust",
             "interop",

@@ -201,7 +201,8 @@ fn paths_that_are_mentioned_exist() {
 }
 
 /// How names of other projects begin: of CUDA, its libraries and headers, of DLPack, and of functions that a build makes.
-const FOREIGN: [&str; 9] = ["CU", "DL", "cuda", "curand", "nccl", "nvml", "Nvtx", "__rumba_", "__threadfence"];
+const FOREIGN: [&str; 11] =
+    ["CU", "DL", "cuda", "cublas", "cufft", "curand", "nccl", "nvml", "Nvtx", "__rumba_", "__threadfence"];
 
 /// Other names of other projects: LLVM's, Rust's core library, Numba's, PyTorch's, diffusers', PTX's; and placeholders.
 const FOREIGN_NAMES: &str = "AtomicRMWInst BinOp DAGCombiner visitMSCATTER refineUniformBase SelectionDAG getSplatValue \

@@ -1,5 +1,6 @@
-//! An example of each error of devices, and of processes, that work together.
+//! An example of each error of devices, and of processes, that work together, and of NVIDIA's libraries.
 
+use rumba::error::LibraryError;
 use rumba::nccl::NcclError;
 use rumba::ranks::{RankError, TcpReason};
 use std::time::Duration;
@@ -73,4 +74,64 @@ pub(super) fn collectives() -> impl Iterator<Item = (&'static str, String)> {
         ),
     ];
     said(devices).chain(said(ranks))
+}
+
+/// An example of each error of NVIDIA's libraries.
+pub(super) fn libraries() -> impl Iterator<Item = (&'static str, String)> {
+    let library = "cuBLAS";
+    let multiply = "multiply matrices (gemm)";
+    said(vec![
+        ("LibraryError::SoftwareDevice", LibraryError::SoftwareDevice { library, instead: "`rumba::linalg`" }),
+        (
+            "LibraryError::Missing",
+            LibraryError::Missing {
+                library,
+                tried: ["libcublas.so.13", "libcublas.so.12", "libcublas.so.11"].map(str::to_owned).to_vec(),
+                cause: "libcublas.so.13: cannot open shared object file: No such file or directory".into(),
+                install: "install it (pip's nvidia-cublas or nvidia-cublas-cu12, NVIDIA's Debian package libcublas-13-0, conda's libcublas)",
+                variable: "RUMBA_CUBLAS_LIBRARY",
+            },
+        ),
+        (
+            "LibraryError::NoFunction",
+            LibraryError::NoFunction {
+                library,
+                file: "libcurand.so.10".into(),
+                function: "cublasCreate_v2",
+                variable: "RUMBA_CUBLAS_LIBRARY",
+            },
+        ),
+        (
+            "LibraryError::Refused",
+            LibraryError::Refused { library, operation: multiply, status: "CUBLAS_STATUS_NOT_SUPPORTED (15)".into() },
+        ),
+        (
+            "LibraryError::Shapes",
+            LibraryError::Shapes {
+                operation: "add vectors (axpy)",
+                shapes: vec![vec![3], vec![4]],
+                rule: "both vectors have one length",
+            },
+        ),
+        (
+            "LibraryError::Strides",
+            LibraryError::Strides {
+                operation: multiply,
+                operand: "b",
+                shape: vec![3, 3],
+                strides: vec![10, 2],
+                rule: "the elements of each row, or of each column, lie one after the other, and rows or columns do not overlap",
+            },
+        ),
+        (
+            "LibraryError::Alignment",
+            LibraryError::Alignment {
+                library: "cuFFT",
+                operation: "compute a Fourier transform",
+                address: 0x7f20_0000_0004,
+                bytes: 8,
+            },
+        ),
+        ("LibraryError::TooLong", LibraryError::TooLong { library, operation: multiply, number: 4_294_967_296 }),
+    ])
 }

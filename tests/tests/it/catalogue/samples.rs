@@ -8,12 +8,12 @@ use rumba::nccl::NcclError;
 use rumba::ranks::RankError;
 use rumba::{
     Device, Error, error::CustError, error::DriverError, error::Fault, error::GraphError, error::LaunchError,
-    error::LinalgError, error::ModuleError,
+    error::LibraryError, error::LinalgError, error::ModuleError,
 };
 use std::path::PathBuf;
 
 use super::builds::builds;
-use super::collectives::collectives;
+use super::collectives::{collectives, libraries};
 
 fn driver_error() -> DriverError {
     DriverError {
@@ -63,6 +63,7 @@ pub fn samples() -> Vec<(&'static str, String)> {
         ),
         ("Error::NoRange", Error::NoRange { operation: "make a histogram" }),
         ("Error::Array", ArrayError::Elements { elements: 11, shape: vec![3, 4] }.into()),
+        ("Error::Library", LibraryError::SoftwareDevice { library: "cuBLAS", instead: "`rumba::linalg`" }.into()),
         ("Error::Linalg", LinalgError::NoMatrix { shape: vec![4] }.into()),
         (
             "Error::Disagreement",
@@ -447,6 +448,7 @@ pub fn samples() -> Vec<(&'static str, String)> {
         .chain(said(things_of_cust))
         .chain(said(tensors))
         .chain(collectives())
+        .chain(libraries())
         .chain(said(arrays))
         .chain(said(linalg))
         .chain(said(shapes))
