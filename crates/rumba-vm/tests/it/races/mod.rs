@@ -2,6 +2,7 @@
 
 mod asynchronous;
 mod mbarriers;
+mod patterns;
 
 use crate::common::{Bench, kernel};
 use rumba_vm::{Check, CheckSet, Config, Finding, FindingKind, Launch, Severity};

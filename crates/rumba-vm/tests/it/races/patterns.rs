@@ -1,0 +1,124 @@
+//! Reads that the race detector keeps as patterns, and a later write to one of the words that were read, or beside them. Native
+//! code adds to the patterns by itself: the findings are those of the interpreter.
+
+use rumba_vm::{Check, CheckSet, Config, Engine, FindingKind};
+
+use crate::common::compiler::native;
+use crate::common::{Bench, kernel};
+
+/// Times that a loop reads.
+const TIMES: u32 = 40;
+
+/// Reads of the first block.
+struct Reads {
+    name: &'static str,
+    /// Computes the address in `%rd10`, given the number of the turn in `%r20`.
+    address: &'static str,
+    times: u32,
+    threads: u32,
+    /// Whether the block reads a word.
+    is_read: fn(u32) -> bool,
+}
+
+const READS: [Reads; 6] = [
+    Reads {
+        name: "a row of threads, one row after the other",
+        address: "mad.lo.u32 %r21, %r20, 64, %r2; mul.wide.u32 %rd10, %r21, 4;",
+        times: TIMES,
+        threads: 64,
+        is_read: |word| word < 64 * TIMES,
+    },
+    Reads {
+        name: "rows from the last to the first",
+        address: "sub.u32 %r22, 100, %r20; mad.lo.u32 %r21, %r22, 64, %r2; mul.wide.u32 %rd10, %r21, 4;",
+        times: TIMES,
+        threads: 64,
+        is_read: |word| (61 * 64..101 * 64).contains(&word),
+    },
+    Reads {
+        name: "one word for all threads",
+        address: "mul.wide.u32 %rd10, %r20, 4;",
+        times: TIMES,
+        threads: 64,
+        is_read: |word| word < TIMES,
+    },
+    Reads {
+        name: "a row of words for each thread",
+        address: "mad.lo.u32 %r21, %r2, 64, %r20; mul.wide.u32 %rd10, %r21, 4;",
+        times: TIMES,
+        threads: 64,
+        is_read: |word| word < 64 * 64 && word % 64 < TIMES,
+    },
+    Reads {
+        name: "warp after warp",
+        address: "mul.wide.u32 %rd10, %r2, 4;",
+        times: 1,
+        threads: 1024,
+        is_read: |word| word < 1024,
+    },
+    Reads {
+        name: "an address with turns",
+        address: "and.b32 %r21, %r20, 5; mad.lo.u32 %r21, %r21, 64, %r2; mul.wide.u32 %rd10, %r21, 4;",
+        times: TIMES,
+        threads: 64,
+        is_read: |word| [0, 1, 4, 5].contains(&(word / 64)),
+    },
+];
+
+/// The words that are written.
+const WORDS: [u32; 16] = [0, 1, 31, 37, 39, 40, 63, 64, 257, 1000, 1023, 1024, 2559, 2560, 61 * 64 - 1, 61 * 64 + 5];
+
+impl Reads {
+    /// The findings if the second block writes a word.
+    fn findings(&self, engine: Engine, checks: CheckSet, word: u32) -> Vec<String> {
+        let Self { address, times, .. } = self;
+        let body = format!(
+            "
+    setp.ne.u32 %p1, %r3, 0;
+    @%p1 bra write;
+    mov.u32 %r20, 0;
+    mov.u32 %r30, 0;
+again:
+    {address}
+    add.s64 %rd11, %rd1, %rd10;
+    ld.global.u32 %r31, [%rd11];
+    add.u32 %r30, %r30, %r31;
+    add.u32 %r20, %r20, 1;
+    setp.lt.u32 %p2, %r20, {times};
+    @%p2 bra again;
+    setp.eq.u32 %p3, %r30, 12345;
+    @%p3 trap;
+    bra done;
+write:
+    setp.ne.u32 %p4, %r2, 0;
+    @%p4 bra done;
+    mul.wide.u32 %rd12, %r1, 4;
+    add.s64 %rd12, %rd1, %rd12;
+    st.global.u32 [%rd12], 1;
+done:"
+        );
+        let config = Config { memory_bytes: 64 << 20, checks, engine, ..Config::default() };
+        let bench = Bench::with(&kernel("", &body), config);
+        let out = bench.zeros(32 << 10);
+        bench.run("k", 2, self.threads, &[out.into(), word.into()]).unwrap_or_else(|error| panic!("{error}"));
+        let found = bench.device.take_findings();
+        let races = found.iter().filter(|finding| finding.kind == FindingKind::DataRace).count();
+        assert_eq!(races, usize::from((self.is_read)(word)), "{}, word {word}: {found:#?}", self.name);
+        found.iter().map(ToString::to_string).collect()
+    }
+}
+
+#[test]
+fn a_write_races_with_the_reads_of_its_word_alone() {
+    let race = CheckSet::default().with(Check::Race);
+    for checks in [race, race.with(Check::Init)] {
+        for reads in &READS {
+            for word in WORDS {
+                let of_interpreter = reads.findings(Engine::interpreter(), checks, word);
+                if let Some(native) = native() {
+                    assert_eq!(reads.findings(native, checks, word), of_interpreter, "{}, word {word}", reads.name);
+                }
+            }
+        }
+    }
+}
