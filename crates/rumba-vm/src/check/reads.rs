@@ -21,8 +21,11 @@ const REGION: u64 = SHARED_STRIDE as u64;
 /// The most reads that native code takes in before a report.
 const MOST_ROOM: u64 = u32::MAX as u64;
 
-/// The most of these where memory may be unwritten.
-const LOOKED_AT: u64 = 16;
+/// The most of these where memory may be unwritten: reads, the bytes from the first of them to the last, and reads if memory between
+/// them was not written.
+const LOOKED_AT: u64 = 64;
+const LOOKED_AT_BYTES: u64 = 1024;
+const LOOKED_AT_APART: u64 = 8;
 
 /// Most patterns of a region. Further reads become records of cells at once.
 const MOST: usize = 1 << 14;
@@ -233,17 +236,27 @@ impl Growth {
 
     /// Leaves native code only reads of memory of which each byte was written: of the next few, those before the first other one.
     fn limit(&mut self, is_written: impl Fn(u64, u64) -> bool) {
+        if self.room == 0 {
+            return;
+        }
         let whole = u64::from(self.first.bytes) + u64::from(self.first.stride) * (GROUP as u64 - 1);
+        let is_in_a_row = self.next.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == whole);
+        let (first, whole) =
+            if is_in_a_row { (&self.next[..1], whole * GROUPS as u64) } else { (&self.next[..], whole) };
+        // What lies between the reads mostly was written as well.
+        let distance = self.step.cast_signed().unsigned_abs();
+        let count = self.room.min(LOOKED_AT).min(LOOKED_AT_BYTES / distance.max(1) + 1);
+        let beyond = distance * (count - 1);
+        let back = if self.step.cast_signed() < 0 { beyond } else { 0 };
+        if first.iter().all(|host| is_written(host - back, whole + beyond)) {
+            self.room = count;
+            return;
+        }
         let is_good = |read: &u64| {
-            let hosts = self.next.map(|host| host.wrapping_add(self.step.wrapping_mul(*read)));
-            let is_in_a_row = hosts.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == whole);
-            if is_in_a_row {
-                is_written(hosts[0], whole * GROUPS as u64)
-            } else {
-                hosts.iter().all(|host| is_written(*host, whole))
-            }
+            let ahead = self.step.wrapping_mul(*read);
+            first.iter().all(|host| is_written(host.wrapping_add(ahead), whole))
         };
-        self.room = (0..self.room.min(LOOKED_AT)).take_while(is_good).count() as u64;
+        self.room = (0..self.room.min(LOOKED_AT_APART)).take_while(is_good).count() as u64;
     }
 
     fn pattern(&self) -> Pattern {
