@@ -131,21 +131,31 @@ impl Set {
         self.0[number / 64] &= !(1 << (number % 64));
     }
 
-    /// Adds the elements of another set.
-    pub(crate) fn unite(&mut self, other: &Self) {
-        self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word |= other);
+    /// Adds the elements of another set, and says whether this set changes.
+    pub(crate) fn unite(&mut self, other: &Self) -> bool {
+        self.update(other, |word, other| word | other)
     }
 
-    /// Keeps only elements that are also in another set.
-    pub(crate) fn intersect(&mut self, other: &Self) {
-        self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word &= other);
+    /// Keeps only elements that are also in another set, and says whether this set changes.
+    pub(crate) fn intersect(&mut self, other: &Self) -> bool {
+        self.update(other, |word, other| word & other)
+    }
+
+    fn update(&mut self, other: &Self, of: impl Fn(u64, u64) -> u64) -> bool {
+        let mut changes = 0;
+        for (word, other) in self.0.iter_mut().zip(&other.0) {
+            let before = std::mem::replace(word, of(*word, *other));
+            changes |= before ^ *word;
+        }
+        changes != 0
     }
 
     pub(crate) fn members(&self) -> impl Iterator<Item = usize> {
-        self.0
-            .iter()
-            .enumerate()
-            .flat_map(|(index, word)| (0..64).filter(move |bit| word >> bit & 1 != 0).map(move |bit| index * 64 + bit))
+        self.0.iter().enumerate().flat_map(|(index, word)| {
+            // Each step removes the lowest member.
+            let words = std::iter::successors(Some(*word), |word| Some(word & word.wrapping_sub(1)));
+            words.take_while(|word| *word != 0).map(move |word| index * 64 + word.trailing_zeros() as usize)
+        })
     }
 }
 

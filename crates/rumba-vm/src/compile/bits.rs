@@ -58,11 +58,13 @@ pub(super) fn of_fixed(program: &Program, class: Class, value: &Fixed) -> u64 {
 /// Threads of a block in one dimension.
 const MOST_THREADS: u64 = 1024;
 
-/// The facts where two paths join. A change is widened beyond the join: loops would otherwise change bit by bit.
-pub(super) fn join(known: &mut u64, other: u64) {
-    if other & !*known != 0 {
+/// The facts where two paths join, and whether they change. A change is widened beyond the join: loops would otherwise change bit by bit.
+pub(super) fn join(known: &mut u64, other: u64) -> bool {
+    let is_changed = other & !*known != 0;
+    if is_changed {
         *known = u64::MAX << (*known | other).trailing_zeros();
     }
+    is_changed
 }
 
 impl Kernel<'_> {

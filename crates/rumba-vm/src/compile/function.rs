@@ -81,16 +81,20 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
     if program.checks.contains(Check::Race) && kernel.polls() {
         return None;
     }
-    WAYS.into_iter().find_map(|(masked, stores_early, most)| {
-        let is_possible = masked == Masked::Never || program.kernel_ops <= MAX_MASKED;
-        is_possible.then(|| write_copies(&kernel, masked, stores_early, most))?
-    })
+    let mut states: Option<(Masked, States)> = None;
+    WAYS.into_iter().filter(|(masked, ..)| *masked == Masked::Never || program.kernel_ops <= MAX_MASKED).find_map(
+        |(masked, stores_early, most)| {
+            // Neighbours in the list have the same copies of blocks.
+            let known = states.take().filter(|(of, _)| *of == masked);
+            let (_, states) = states.insert(known.unwrap_or_else(|| (masked, kernel.states(masked))));
+            write_copies(&kernel, states, masked, stores_early, most)
+        },
+    )
 }
 
 /// Writes the code with these copies of blocks, unless it is longer than `most`.
-fn write_copies(kernel: &Kernel<'_>, masked: Masked, stores_early: bool, most: usize) -> Option<Text> {
+fn write_copies(kernel: &Kernel<'_>, states: &States, masked: Masked, stores_early: bool, most: usize) -> Option<Text> {
     let program = kernel.program;
-    let states = kernel.states(masked);
     let entries: Vec<usize> =
         kernel.entries().into_iter().filter(|block| states.at(Copy::Full, *block).is_some()).collect();
     let mut entry_at = vec![NO_ENTRY; program.kernel_ops].into_boxed_slice();
@@ -99,7 +103,7 @@ fn write_copies(kernel: &Kernel<'_>, masked: Masked, stores_early: bool, most: u
     }
     let mut function = Function {
         kernel,
-        states: &states,
+        states,
         masked,
         stores_early,
         w: Writer::new(),
@@ -539,9 +543,13 @@ impl Function<'_> {
             self.w.line("unreachable");
             return;
         };
+        let mut live = self.kernel.liveness.before(block).clone();
+        for waiting in state.pending.members() {
+            live.unite(self.kernel.liveness.before(waiting));
+        }
         let before = self.shapes.clone();
         for register in registers.members() {
-            if self.kernel.liveness.before(block).has(register) || self.kernel.is_kept(register, &state.pending) {
+            if live.has(register) {
                 self.make_canonical_for(register, &state.nans);
             }
             self.reshape(register, state.shapes[register]);
@@ -719,15 +727,15 @@ impl Function<'_> {
             return;
         };
         let entry = self.entries.iter().position(|entry| *entry == block);
-        let operands = self.kernel.operands(index);
+        let is_written = self.kernel.operands(index).iter().any(|operand| operand.is_written);
         let (Copy::Full, Some(entry), Some(state), false) =
-            (self.copy, entry, self.states.at(Copy::Full, block), operands.iter().any(|operand| operand.is_written))
+            (self.copy, entry, self.states.at(Copy::Full, block), is_written)
         else {
             self.exit(index);
             return;
         };
         self.barriers.insert(entry);
-        self.store_operands(&operands);
+        self.store_operands(&[index]);
         let before = self.shapes.clone();
         for number in self.kernel.liveness.before(block).members() {
             let is_stored = self.stores_early && self.shapes[number] == state.shapes[number];

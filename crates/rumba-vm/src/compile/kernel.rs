@@ -63,6 +63,9 @@ pub(super) struct Kernel<'a> {
     fixed: Vec<Option<Place>>,
     pub(super) bits_of_fixed: Vec<u64>,
     pub(super) liveness: Liveness,
+    /// The operands of all operations, one operation after the other, and where those of each operation begin.
+    operands: Vec<Operand>,
+    operands_at: Vec<usize>,
     /// The operations that are arithmetic on `f32`.
     pub(super) is_arithmetic: Vec<bool>,
     /// The registers from which addresses are computed.
@@ -84,6 +87,8 @@ impl<'a> Kernel<'a> {
             fixed: vec![None; program.units],
             bits_of_fixed: vec![u64::MAX; program.units],
             liveness: Liveness::new(&[], 0, |_, _| ()),
+            operands: Vec::new(),
+            operands_at: vec![0],
             is_arithmetic: (0..program.kernel_ops).map(|index| is_arithmetic(program, index)).collect(),
             is_address: Vec::new(),
             is_in_loop: Vec::new(),
@@ -94,6 +99,9 @@ impl<'a> Kernel<'a> {
         }
         for index in 0..program.kernel_ops {
             kernel.number(index);
+            let operands = kernel.find_operands(index);
+            kernel.operands.extend(operands);
+            kernel.operands_at.push(kernel.operands.len());
         }
         kernel.blocks = basic_blocks(program.kernel_ops, |index| kernel.targets(index));
         kernel.block_of = (0..program.kernel_ops).map(|index| holding(&kernel.blocks, index)).collect();
@@ -130,9 +138,7 @@ impl<'a> Kernel<'a> {
                     note(self.operand(index, 1), &mut work);
                 }
                 OpKind::Lanes { linear, .. } if linear != Linear::No => {
-                    for number in self.written(index) {
-                        makers[number].push(index);
-                    }
+                    self.written(index).for_each(|number| makers[number].push(index));
                 }
                 _ => {}
             }
@@ -227,8 +233,8 @@ impl<'a> Kernel<'a> {
         index < self.program.kernel_ops && matches!(self.facts(index).kind, OpKind::Carrier { .. })
     }
 
-    /// The operands of an operation. The constant predicates are the numbers 0 and all ones.
-    pub(super) fn operands(&self, index: usize) -> Vec<Operand> {
+    /// Finds the operands of an operation. The constant predicates are the numbers 0 and all ones.
+    fn find_operands(&self, index: usize) -> Vec<Operand> {
         let (op, facts) = (self.op(index), self.facts(index));
         let places = [op.dst, op.a, op.b, op.c, op.d].into_iter().enumerate();
         let operand = |(position, slot): (usize, u16)| {
@@ -247,23 +253,33 @@ impl<'a> Kernel<'a> {
         places.filter_map(operand).collect()
     }
 
+    /// The operands of an operation.
+    pub(super) fn operands(&self, index: usize) -> &[Operand] {
+        &self.operands[self.operands_at[index]..self.operands_at[index + 1]]
+    }
+
     /// The operand at a position.
     pub(super) fn operand(&self, index: usize, position: usize) -> Option<Place> {
-        let operands = self.operands(index);
-        let found = operands.iter().find(|operand| operand.position == position);
+        let found = self.operands(index).iter().find(|operand| operand.position == position);
         found.map(|operand| operand.place)
     }
 
     /// The registers that an operation writes.
-    pub(super) fn written(&self, index: usize) -> Vec<usize> {
-        let operands = self.operands(index).into_iter();
-        operands
-            .filter(|operand| operand.is_written)
-            .filter_map(|operand| match operand.place {
-                Place::Register(number) => Some(number),
-                Place::Constant(_) | Place::Given { .. } | Place::Memory(..) => None,
-            })
-            .collect()
+    pub(super) fn written(&self, index: usize) -> impl Iterator<Item = usize> {
+        self.registers_of(index, true)
+    }
+
+    /// The registers that an operation reads.
+    pub(super) fn read(&self, index: usize) -> impl Iterator<Item = usize> {
+        self.registers_of(index, false)
+    }
+
+    fn registers_of(&self, index: usize, are_written: bool) -> impl Iterator<Item = usize> {
+        let operands = self.operands(index).iter();
+        operands.filter(move |operand| operand.is_written == are_written).filter_map(|operand| match operand.place {
+            Place::Register(number) => Some(number),
+            Place::Constant(_) | Place::Given { .. } | Place::Memory(..) => None,
+        })
     }
 
     /// Where control may go after an operation that ends a block; nothing for the others. Warps leave at barriers.
@@ -278,22 +294,14 @@ impl<'a> Kernel<'a> {
     /// Transfers liveness backwards over an operation.
     pub(super) fn before(&self, live: &mut Set, index: usize) {
         let is_conditional = self.facts(index).conditional;
-        let operands = self.operands(index);
-        let of = |written: bool| {
-            let those = operands.iter().filter(move |operand| operand.is_written == written);
-            those.filter_map(|operand| match operand.place {
-                Place::Register(number) => Some(number),
-                Place::Constant(_) | Place::Given { .. } | Place::Memory(..) => None,
-            })
-        };
-        for number in of(true) {
+        for number in self.written(index) {
             if is_conditional {
                 live.insert(number);
             } else {
                 live.remove(number);
             }
         }
-        of(false).for_each(|number| live.insert(number));
+        self.read(index).for_each(|number| live.insert(number));
     }
 
     /// The live registers before an operation of a block.

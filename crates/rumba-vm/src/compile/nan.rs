@@ -27,10 +27,9 @@ impl Nans {
         Self { loose: Set::none(count), numeric: Set::none(count) }
     }
 
-    /// The facts where two paths join.
-    pub(super) fn join(&mut self, other: &Self) {
-        self.loose.unite(&other.loose);
-        self.numeric.intersect(&other.numeric);
+    /// The facts where two paths join, and whether they change.
+    pub(super) fn join(&mut self, other: &Self) -> bool {
+        self.loose.unite(&other.loose) | self.numeric.intersect(&other.numeric)
     }
 
     pub(super) fn is_loose(&self, number: usize) -> bool {
@@ -97,16 +96,18 @@ impl Kernel<'_> {
     /// Whether the registers that an operation writes are numeric afterwards, and whether they are loose.
     fn gives(&self, index: usize, nans: &Nans, pending: &Set) -> (bool, bool) {
         // Waiting lanes keep the contents of the written registers.
-        let suits = |number: &usize| nans.numeric.has(*number) || !self.is_kept(*number, pending);
-        if !self.written(index).iter().all(suits) {
+        let suits = |number| nans.numeric.has(number) || !self.is_kept(number, pending);
+        if !self.written(index).all(suits) {
             return (false, false);
         }
         if self.is_arithmetic[index] {
             return (true, true);
         }
         let moves = self.moves(index);
-        let operands = self.operands(index).into_iter();
-        let moved: Vec<_> = operands.filter(|operand| moves.contains(&operand.position)).collect();
+        if moves.is_empty() {
+            return (false, false);
+        }
+        let moved = || self.operands(index).iter().filter(|operand| moves.contains(&operand.position));
         let is_numeric = |place| match place {
             Place::Constant(bits) => {
                 let bits = bits as u32;
@@ -116,8 +117,8 @@ impl Kernel<'_> {
             Place::Given { .. } | Place::Memory(..) => false,
         };
         let is_loose = |place| matches!(place, Place::Register(number) if nans.is_loose(number));
-        let numeric = !moved.is_empty() && moved.iter().all(|operand| is_numeric(operand.place));
-        (numeric, numeric && moved.iter().any(|operand| is_loose(operand.place)))
+        let numeric = moved().next().is_some() && moved().all(|operand| is_numeric(operand.place));
+        (numeric, numeric && moved().any(|operand| is_loose(operand.place)))
     }
 
     /// Updates the facts for an operation, while lanes wait at some blocks.
@@ -146,7 +147,7 @@ impl Kernel<'_> {
         let moves = self.moves(index);
         // Whether this operand's NaN bits do not matter.
         let is_blind = |position| is_comparison || self.is_arithmetic[index] || is_numeric && moves.contains(&position);
-        let operands = self.operands(index).into_iter();
+        let operands = self.operands(index).iter();
         operands
             .filter_map(|operand| match operand.place {
                 Place::Register(number) if nans.is_loose(number) => {

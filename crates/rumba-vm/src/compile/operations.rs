@@ -2,7 +2,7 @@
 
 use crate::base::ir::{Element, Form, LaneForm, Value};
 use crate::compile::function::{Function, GO_ON};
-use crate::compile::kernel::{Operand, Place};
+use crate::compile::kernel::Place;
 use crate::compile::registers::{Written, raw};
 use crate::compile::shape::{Copy, LanePlan, Shape};
 use crate::compile::variables::Variable;
@@ -20,13 +20,9 @@ impl Function<'_> {
         self.write_active(place, shape, written);
     }
 
-    /// Stores operands for a handler.
-    pub(super) fn store_operands(&mut self, operands: &[Operand]) {
-        let registers = operands.iter().filter_map(|operand| match operand.place {
-            Place::Register(number) => Some(number),
-            Place::Constant(_) | Place::Given { .. } | Place::Memory(..) => None,
-        });
-        let mut registers: Vec<_> = registers.collect();
+    /// Stores the registers that operations read, for a handler.
+    pub(super) fn store_operands(&mut self, operations: &[usize]) {
+        let mut registers: Vec<_> = operations.iter().flat_map(|index| self.kernel.read(*index)).collect();
         registers.sort_unstable();
         registers.dedup();
         self.store_all(&registers);
@@ -37,9 +33,7 @@ impl Function<'_> {
         let end = self.kernel.blocks[self.block].ops.end;
         let carriers = (index + 1..end).take_while(|next| self.kernel.is_carrier(*next));
         let all: Vec<usize> = std::iter::once(index).chain(carriers).collect();
-        let mut operands: Vec<_> = all.iter().flat_map(|index| self.kernel.operands(*index)).collect();
-        operands.retain(|operand| !operand.is_written);
-        self.store_operands(&operands);
+        self.store_operands(&all);
         self.store_fuel();
         if self.copy == Copy::Masked {
             let mask = self.mask_of_active();

@@ -135,16 +135,16 @@ impl States {
             *there = Some(state);
             return true;
         };
-        let before = known.clone();
+        let mut is_changed = false;
         for (known, shape) in known.shapes.iter_mut().zip(&state.shapes) {
-            *known = known.join(*shape);
+            let before = std::mem::replace(known, known.join(*shape));
+            is_changed |= before != *known;
         }
         for (known, bits) in known.bits.iter_mut().zip(state.bits) {
-            bits::join(known, bits);
+            is_changed |= bits::join(known, bits);
         }
-        known.nans.join(&state.nans);
-        known.pending.unite(&state.pending);
-        before != *known
+        is_changed |= known.nans.join(&state.nans);
+        is_changed | known.pending.unite(&state.pending)
     }
 }
 
@@ -327,17 +327,16 @@ impl Kernel<'_> {
     }
 
     /// The positions and the shapes of the operands that an operation reads.
-    fn sources(&self, index: usize, shapes: &Shapes) -> Vec<(usize, Shape)> {
-        let operands = self.operands(index).into_iter();
+    fn sources(&self, index: usize, shapes: &Shapes) -> impl Iterator<Item = (usize, Shape)> {
+        let operands = self.operands(index).iter();
         operands
             .filter(|operand| !operand.is_written)
             .map(|operand| (operand.position, self.shape(operand.place, shapes)))
-            .collect()
     }
 
     fn uniform_if_all_are(&self, index: usize, shapes: &Shapes) -> Shape {
-        let sources = self.sources(index, shapes);
-        if sources.iter().all(|(.., shape)| *shape == Shape::Uniform) { Shape::Uniform } else { Shape::Varying }
+        let mut sources = self.sources(index, shapes);
+        if sources.all(|(.., shape)| shape == Shape::Uniform) { Shape::Uniform } else { Shape::Varying }
     }
 
     /// How a selection is computed.
@@ -368,20 +367,19 @@ impl Kernel<'_> {
     }
 
     fn linear(&self, index: usize, linear: Linear, form: LaneForm, shapes: &Shapes, bits: &Bits) -> Option<LanePlan> {
-        let sources = self.sources(index, shapes);
         let class = self.facts(index).classes[0]?;
         // Registers that another function reads lie in the register file.
         let Some(Place::Register(_)) = self.operand(index, 0) else {
             return None;
         };
-        if sources.iter().all(|(.., shape)| *shape == Shape::Uniform) {
+        if self.sources(index, shapes).all(|(.., shape)| shape == Shape::Uniform) {
             return Some(LanePlan { result: Shape::Uniform, ..WHOLE });
         }
         // The other registers are computed from stored lanes.
         form.form?;
         let mut strides = [0; 5];
-        for (position, shape) in &sources {
-            strides[*position] = self.class(index, *position)?.narrow(shape.stride()?);
+        for (position, shape) in self.sources(index, shapes) {
+            strides[position] = self.class(index, position)?.narrow(shape.stride()?);
         }
         if strides == [0; 5] {
             return Some(LanePlan { result: Shape::Affine(0), ..WHOLE });
