@@ -4,6 +4,7 @@ use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rumba_jit::{Cache, Jit, JitError, Settings};
 use rumba_llvm::{BackEnd, Context, Level, Llvm, LlvmError, Machine, Module, Output, Pipeline, Target, find};
 use rumba_vm::engine::{Code, Compiler, Done, ENTRY_POINT, Unit};
 
@@ -25,13 +26,27 @@ pub(crate) struct AtOnce {
     library: Option<PathBuf>,
     /// The target processor, whose instructions this processor has. LLVM selects differently for other targets.
     processor: Option<String>,
+    /// The compiler of this processor that keeps code on disk, if code is to be kept.
+    kept: Option<Jit>,
     /// Why a text was not compiled. Texts are the machine's: LLVM accepts them.
     error: Mutex<Option<String>>,
 }
 
 impl AtOnce {
     pub(crate) fn new(library: Option<PathBuf>, processor: Option<&str>) -> Self {
-        Self { library, processor: processor.map(str::to_owned), error: Mutex::new(None) }
+        Self { library, processor: processor.map(str::to_owned), kept: None, error: Mutex::new(None) }
+    }
+
+    /// A compiler for this processor that keeps code on disk.
+    pub(crate) fn keeping(library: PathBuf, cache: Cache) -> Self {
+        let jit = Jit::new(Settings {
+            library: self::library,
+            cache: Some(cache),
+            build: "random programs".to_owned(),
+            pipeline: PIPELINE,
+            log: |_| (),
+        });
+        Self { kept: Some(jit), ..Self::new(Some(library), None) }
     }
 
     /// Why a text was refused since the last question.
@@ -40,11 +55,17 @@ impl AtOnce {
     }
 
     fn make(&self, library: &Path, text: &str) -> Result<Code, String> {
+        if let Some(jit) = &self.kept {
+            match jit.compile_now("random program", text) {
+                // No program of a user waits for the code of this text: it is compiled, and not kept.
+                Err(JitError::Long { .. }) => {}
+                code => return entry(code.map_err(|error| error.to_string())?),
+            }
+        }
         let llvm = rumba_llvm::load_isolated(library).map_err(|error| error.to_string())?;
         let object = self.object(llvm, text).map_err(|error| error.to_string())?;
         let code = rumba_jit::Code::load(&object).map_err(|error| error.to_string())?;
-        let entry = code.symbol(ENTRY_POINT).ok_or("the text defines no entry")?;
-        Ok(Code { entry, owner: Arc::new(code) })
+        entry(Arc::new(code))
     }
 
     fn object(&self, llvm: &'static Llvm, text: &str) -> Result<Vec<u8>, LlvmError> {
@@ -71,6 +92,12 @@ impl AtOnce {
             machine.emit(module, Output::Object)
         })
     }
+}
+
+/// The function that the machine calls.
+fn entry(code: Arc<rumba_jit::Code>) -> Result<Code, String> {
+    let entry = code.symbol(ENTRY_POINT).ok_or("the text defines no entry")?;
+    Ok(Code { entry, owner: code })
 }
 
 // SAFETY: LLVM compiles for the features that this processor has, and the code is held by the owner.

@@ -1,8 +1,10 @@
 //! Cases on engines: the interpreter without and with its fast paths, and native code, each on a device of its own.
 
 use std::fmt::{Display, Write as _};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rumba_jit::Cache;
 use rumba_vm::{Check, Config, Device, Engine, FaultKind, Finding, Launch, LaunchFailure, Severity, Source};
 use thiserror::Error;
 
@@ -54,6 +56,11 @@ impl Engines {
     /// processor of LLVM's list, if given.
     pub fn all(processor: Option<&str>) -> Option<Self> {
         Some(Self::with(AtOnce::new(Some(library()?), processor)))
+    }
+
+    /// The interpreter and native code, which is found in the folder, or compiled and kept there.
+    pub fn keeping_code_in(folder: PathBuf) -> Option<Self> {
+        Some(Self::with(AtOnce::keeping(library()?, Cache::new(folder))))
     }
 
     /// The interpreter, and the texts of native code, of which nothing is made: what writes them runs.
