@@ -349,7 +349,7 @@ impl Case {
         self.mutation.as_ref().map_or(&self.name, |mutation| &mutation.kernel)
     }
 
-    /// PTX with this kernel and no other, which keeps its place in the text.
+    /// PTX with this kernel and no other. In a source that is PTX, the kernel keeps its lines.
     ///
     /// # Errors
     /// If the PTX cannot be parsed or does not have the kernel.
@@ -357,7 +357,8 @@ impl Case {
         let mut sources = SOURCES.iter();
         let source = sources.find(|source| (source.file, source.check) == (self.file, self.check));
         let mut text = source.context("a case has a source")?.ptx.to_owned();
-        if self.file.ends_with(".ptx") {
+        let is_ptx = self.file.ends_with(".ptx");
+        if is_ptx {
             // Reads the current file, as `read` does.
             let now = std::fs::read_to_string(format!("{}/{}", env!("CARGO_MANIFEST_DIR"), path(self.file)));
             text = now.unwrap_or(text);
@@ -368,23 +369,26 @@ impl Case {
             text = lines.join("\n");
         }
         let kernel = self.kernel();
-        let mut own = text.as_bytes().to_vec();
+        let mut own = String::new();
         let mut found = false;
-        let mut start = 0;
+        let (mut copied, mut start) = (0, 0);
         while let Some(at) = text[start..].find(".entry ").map(|at| start + at) {
             let begin = text[..at].rfind('\n').map_or(0, |at| at + 1);
-            let end = at + body(&text[at..]);
-            start = end;
+            start = at + body(&text[at..]);
             let name = text[at + ".entry ".len()..].trim_start();
             if name.strip_prefix(kernel).is_some_and(|rest| rest.starts_with(['(', '\n', ' '])) {
                 found = true;
                 continue;
             }
-            // Lines stay where they are.
-            own[begin..end].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+            own.push_str(&text[copied..begin]);
+            if is_ptx {
+                own.extend(text[begin..start].chars().filter(|char| *char == '\n'));
+            }
+            copied = start;
         }
+        own.push_str(&text[copied..]);
         ensure!(found, "there is no kernel `{kernel}` in the PTX of {}", self.file);
-        Ok(String::from_utf8(own)?)
+        Ok(own)
     }
 
     /// Launches it once from its own PTX, waits, and reads what the host wants to have.
