@@ -29,6 +29,13 @@ pub(crate) struct Args {
     args: Vec<String>,
 }
 
+/// The program of rumba-tests whose tests are rows of tables: a thousand short tests, for which a process each would take longer than
+/// the tests themselves. The rows that end a process or its context start one of their own.
+const ROWS: &str = "trials";
+
+/// The variable that tells cargo-nextest how many tests to run at once.
+const THREADS: &str = "NEXTEST_TEST_THREADS";
+
 /// A workspace of the repository.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Workspace {
@@ -80,14 +87,22 @@ pub(crate) fn run(args: Args) -> Result<()> {
     if args.gpu {
         require_gpu()?;
     }
+    let is_all = is_whole && args.args.is_empty();
     let mut failed = false;
     for (workspace, packages) in [(Workspace::Rumba, of_rumba), (Workspace::Apps, of_apps)] {
         let is_meant = if is_whole { args.apps == (workspace == Workspace::Apps) } else { !packages.is_empty() };
         if is_meant {
-            failed |= shell::run(&mut tests(workspace, &packages, &args)).is_err();
+            let mut tests = tests(workspace, &packages, &args);
+            if is_all && workspace == Workspace::Rumba && shell::has_nextest() {
+                tests.args(["-E", &format!("not binary(={ROWS})")]);
+                failed |= shell::run(&mut tests).is_err();
+                failed |= shell::run(&mut rows(&args)).is_err();
+            } else {
+                failed |= shell::run(&mut tests).is_err();
+            }
         }
     }
-    if is_whole && args.args.is_empty() {
+    if is_all {
         let workspace = if args.apps { Workspace::Apps } else { Workspace::Rumba };
         failed |= shell::run(workspace.cargo().args(["test", "--workspace", "--doc", "--quiet"])).is_err();
         if args.apps {
@@ -110,6 +125,11 @@ fn tests(workspace: Workspace, packages: &[&str], args: &Args) -> Command {
     let mut tests = workspace.cargo();
     if shell::has_nextest() {
         tests.args(["nextest", "run"]);
+        // One more than cores: some tests wait for a time to pass.
+        if std::env::var_os(THREADS).is_none() {
+            let cores = std::thread::available_parallelism().map_or(1, usize::from);
+            tests.env(THREADS, (cores + 1).to_string());
+        }
     } else {
         tests.arg("test");
     }
@@ -122,6 +142,16 @@ fn tests(workspace: Workspace, packages: &[&str], args: &Args) -> Command {
         tests.env("RUMBA_TEST_GPU", "1");
     }
     tests.args(&args.args);
+    tests
+}
+
+/// The tests that share a process, of the whole workspace: with all packages, cargo has built them already.
+fn rows(args: &Args) -> Command {
+    let mut tests = Workspace::Rumba.cargo();
+    tests.args(["test", "--no-fail-fast", "--workspace", "--test", ROWS, "--", "--quiet"]);
+    if args.gpu {
+        tests.env("RUMBA_TEST_GPU", "1");
+    }
     tests
 }
 
