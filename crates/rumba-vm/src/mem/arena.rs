@@ -135,7 +135,8 @@ impl Arena {
         }
         let to = end.next_multiple_of(STEP as u64).min(window.end);
         self.pages.make_usable(from..to)?;
-        if window == self.heap {
+        // The first step stays on small pages: the system zeroes a large page whole, and many programs use a few bytes.
+        if window == self.heap && from > window.start {
             self.pages.prefer_huge(from..to);
         }
         committed[index].1 = to;

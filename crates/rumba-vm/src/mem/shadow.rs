@@ -9,11 +9,15 @@ use crate::mem::pages::Pages;
 #[derive(Debug)]
 pub(crate) struct Shadow(Pages);
 
+/// The bytes at the start that stay on small pages: a small launch touches a few of them, and the system zeroes a large page whole.
+const SMALL: u64 = 2 << 20;
+
 impl Shadow {
     /// Reserves addresses.
     pub(crate) fn new(bytes: usize) -> io::Result<Self> {
         let pages = Pages::usable(bytes)?;
-        pages.prefer_huge(pages.range());
+        let range = pages.range();
+        pages.prefer_huge(range.start + SMALL..range.end);
         Ok(Self(pages))
     }
 
