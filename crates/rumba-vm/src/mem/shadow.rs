@@ -17,7 +17,7 @@ impl Shadow {
     pub(crate) fn new(bytes: usize) -> io::Result<Self> {
         let pages = Pages::usable(bytes)?;
         let range = pages.range();
-        pages.prefer_huge(range.start + SMALL..range.end);
+        pages.prefer_huge((range.start + SMALL).min(range.end)..range.end);
         Ok(Self(pages))
     }
 
