@@ -226,7 +226,7 @@ impl Growth {
         let room =
             if step < 0 { lowest / step.unsigned_abs() } else { highest.checked_div(step as u64).unwrap_or(MOST_ROOM) };
         // Native code does not look whether addresses are aligned.
-        let is_aligned = self.step % u64::from(last.bytes.max(1)) == 0;
+        let is_aligned = self.step.is_multiple_of(u64::from(last.bytes.max(1)));
         self.key = ReadKey::new(last.record.block, last.record.epoch, last.block);
         let may_go_on = is_aligned && last.lanes == FULL && self.key != ReadKey::NONE;
         self.room = if may_go_on { room.min(MOST_ROOM) } else { 0 };

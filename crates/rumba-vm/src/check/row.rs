@@ -206,11 +206,11 @@ impl GroupAccess {
     /// Whether lanes of each group access whole words in a row.
     #[inline(always)]
     pub(super) fn is_in_rows(&self) -> bool {
-        (self.bytes | self.stride) % WORD == 0
+        (self.bytes | self.stride).is_multiple_of(WORD)
             && self.bytes <= self.stride
             && self.bytes != 0
             && self.stride as usize <= MOST_PERIOD * WORD as usize
-            && self.hosts.iter().all(|host| host % u64::from(WORD) == 0)
+            && self.hosts.iter().all(|host| host.is_multiple_of(u64::from(WORD)))
     }
 
     /// Calls a function with each line that is accessed and the row of the access there. The access is in rows.
@@ -256,7 +256,7 @@ impl Runs {
         }
         let stride = host(first + 1).wrapping_sub(host(first));
         let (word, most) = (u64::from(WORD), MOST_PERIOD as u64 * u64::from(WORD));
-        if bytes == 0 || (bytes | stride) % word != 0 || !(bytes..=most).contains(&stride) {
+        if bytes == 0 || !(bytes | stride).is_multiple_of(word) || !(bytes..=most).contains(&stride) {
             return None;
         }
         let mut runs = SmallVec::new();
@@ -266,7 +266,7 @@ impl Runs {
             let begin = host(start);
             let goes_on = |lane: &usize| left >> lane & 1 != 0 && host(*lane) == begin + stride * (lane - start) as u64;
             let count = 1 + (start + 1..LANES).take_while(goes_on).count();
-            if runs.len() == MOST_RUNS || begin % word != 0 {
+            if runs.len() == MOST_RUNS || !begin.is_multiple_of(word) {
                 return None;
             }
             runs.push((begin, start, count));
