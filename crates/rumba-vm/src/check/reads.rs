@@ -129,7 +129,7 @@ impl Pattern {
 /// Where no region is.
 const NOWHERE: u32 = u32::MAX;
 
-/// A pattern that may still grow, and what the next read is if the pattern goes on. Each instruction has one place for it.
+/// A pattern that may still grow, and what the next read is if the pattern goes on. Each instruction has one such pattern.
 ///
 /// Native code compares its reads with the next read, and takes one in without a call ([`crate::compile::reads`]).
 #[derive(Debug, Clone, Copy)]

@@ -11,7 +11,6 @@ use crate::base::engine::LINE;
 use crate::base::ir::{Element, Value};
 use crate::base::lanes::{GROUP, GROUPS, LANES, SHARED_START, STACK_START};
 use crate::base::report::AccessKind;
-use crate::check::reads::MOST_STRIDE;
 use crate::compile::bounds::Extent;
 use crate::compile::function::Function;
 use crate::compile::kernel::Place;
@@ -193,9 +192,9 @@ impl Function<'_> {
             self.set(&Variable::word("%active.place"), &mask);
         }
         // Lanes do not write to each other's bytes.
-        let strided = self.affine_hosts(access, address).filter(|(_, stride)| {
-            *stride < MOST_STRIDE && (access.kind == AccessKind::Read || *stride == 0 || *stride >= access.bytes)
-        });
+        let strided = self
+            .affine_hosts(access, address)
+            .filter(|(_, stride)| access.kind == AccessKind::Read || *stride == 0 || *stride >= access.bytes);
         let place = self.variable(Variable::lanes("%hosts", Element::I64));
         let stride = match strided {
             Some((bases, stride)) => {

@@ -8,7 +8,7 @@ use std::mem::{offset_of, size_of};
 use crate::base::ir::{Element, Value};
 use crate::base::lanes::GROUPS;
 use crate::base::report::AccessKind;
-use crate::check::reads::{Growth, what_of};
+use crate::check::reads::{Growth, MOST_STRIDE, what_of};
 use crate::compile::function::Function;
 use crate::compile::kernel::Place;
 use crate::compile::memory::{Access, Addresses, Scattered};
@@ -16,8 +16,8 @@ use crate::compile::shape::Copy;
 use crate::machine::warp::Warp;
 
 impl Function<'_> {
-    /// The host addresses at which the groups of lanes begin an access of all lanes, and the stride of lanes, if there is one. A group
-    /// here is as long as the pattern of the address allows.
+    /// The host addresses at which the groups of lanes begin an access of all lanes, and the stride of lanes, if there is one of less than
+    /// [`MOST_STRIDE`]. A group here is as long as the pattern of the address allows.
     pub(super) fn affine_hosts(&mut self, access: &Access, address: Place) -> Option<(Vec<Value>, u64)> {
         if self.copy != Copy::Full {
             return None;
@@ -28,7 +28,7 @@ impl Function<'_> {
             Addresses::Scattered(Scattered::Strided(bases, stride)) => (bases, u64::try_from(stride).ok()?),
             Addresses::Scattered(Scattered::Any(_)) => return None,
         };
-        (bases.len() <= GROUPS).then(|| (self.hosts(access, bases), stride))
+        (bases.len() <= GROUPS && stride < MOST_STRIDE).then(|| (self.hosts(access, bases), stride))
     }
 
     /// Takes in a read that is expected, and goes to `on` then.

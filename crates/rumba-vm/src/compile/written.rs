@@ -43,7 +43,7 @@ impl Function<'_> {
             good: Value::integer(Element::I1, 1),
         };
         if access.memory == Memory::Shared {
-            // Other addresses are those of other blocks of the cluster.
+            // An address beyond is that of another block of the cluster.
             let end = self.field("shared_end", offset_of!(Warp, shared_end), Element::I64);
             let extent = Extent::unaligned(self.kernel.op(access.index).imm, access.bytes);
             map.good = self.is_in_window(address, extent, SHARED_START, &end);
