@@ -146,12 +146,13 @@ impl Warp {
             |conflict| self.rewrites(conflict, FULL, host),
             |races| {
                 races.groups(&access, hosts, stride);
-                if kind == AccessKind::Read {
-                    if let Some(map) = &context.allocations.unwritten {
-                        races.limit(source, |start, bytes| !map.any(start, bytes));
-                    }
-                    self.read_key.set(races.read_key(access.block, access.warp));
+                if kind == AccessKind::Read
+                    && let Some(map) = &context.allocations.unwritten
+                {
+                    races.limit(source, |start, bytes| !map.any(start, bytes));
                 }
+                // A store that releases begins an epoch.
+                self.read_key.set(races.read_key(access.block, access.warp));
             },
             place,
         );

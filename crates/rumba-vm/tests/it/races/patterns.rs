@@ -122,3 +122,60 @@ fn a_write_races_with_the_reads_of_its_word_alone() {
         }
     }
 }
+
+/// Turns of the loop before the threads release what they have done.
+const RELEASED: u32 = 10;
+
+#[test]
+fn reads_behind_a_release_race_with_a_write_behind_the_acquire() {
+    let flags = 24 << 10;
+    let body = format!(
+        "
+    add.s64 %rd20, %rd1, {flags};
+    setp.ne.u32 %p1, %r3, 0;
+    @%p1 bra write;
+    mul.wide.u32 %rd21, %r2, 4;
+    add.s64 %rd21, %rd20, %rd21;
+    mov.u32 %r20, 0;
+    mov.u32 %r30, 0;
+again:
+    mad.lo.u32 %r21, %r20, 64, %r2;
+    mul.wide.u32 %rd10, %r21, 4;
+    add.s64 %rd11, %rd1, %rd10;
+    ld.global.u32 %r31, [%rd11];
+    add.u32 %r30, %r30, %r31;
+    add.u32 %r20, %r20, 1;
+    setp.ne.u32 %p5, %r20, {RELEASED};
+    @%p5 bra on;
+    st.release.gpu.global.u32 [%rd21], 1;
+on:
+    setp.lt.u32 %p2, %r20, {TIMES};
+    @%p2 bra again;
+    setp.eq.u32 %p3, %r30, 12345;
+    @%p3 trap;
+    bra done;
+write:
+    setp.ne.u32 %p4, %r2, 0;
+    @%p4 bra done;
+    and.b32 %r22, %r1, 63;
+    mul.wide.u32 %rd22, %r22, 4;
+    add.s64 %rd22, %rd20, %rd22;
+    ld.acquire.gpu.global.u32 %r23, [%rd22];
+    mul.wide.u32 %rd12, %r1, 4;
+    add.s64 %rd12, %rd1, %rd12;
+    st.global.u32 [%rd12], 1;
+done:"
+    );
+    for engine in std::iter::once(Engine::interpreter()).chain(native()) {
+        for row in [0, RELEASED - 1, RELEASED, RELEASED + 1, TIMES - 1, TIMES] {
+            let checks = CheckSet::default().with(Check::Race);
+            let config = Config { memory_bytes: 64 << 20, checks, engine: engine.clone(), ..Config::default() };
+            let bench = Bench::with(&kernel("", &body), config);
+            let out = bench.zeros(32 << 10);
+            bench.run("k", 2, 64, &[out.into(), (row * 64 + 5).into()]).unwrap_or_else(|error| panic!("{error}"));
+            let found = bench.device.take_findings();
+            let is_race = (RELEASED..TIMES).contains(&row);
+            assert_eq!(found.len(), usize::from(is_race), "row {row}: {found:#?}");
+        }
+    }
+}
