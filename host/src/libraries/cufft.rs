@@ -12,7 +12,7 @@ use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
 use crate::cuda::sys::CUstream;
 use crate::devices::device::Device;
 use crate::libraries::loading::{Source, functions};
-use crate::libraries::{Library, Session, aligned, on_a_gpu, uses};
+use crate::libraries::{Session, aligned, on_a_gpu, uses};
 use crate::streams::stream::Stream;
 use bytemuck::Pod;
 use cuda_std::complex::Complex;
@@ -52,7 +52,7 @@ static SOURCE: Source = Source {
 type Handle = c_int;
 
 functions! {
-    SOURCE;
+    SOURCE, Handle;
     create = "cufftCreate": fn(*mut Handle);
     destroy = "cufftDestroy": fn(Handle);
     set_stream = "cufftSetStream": fn(Handle, CUstream);
@@ -67,21 +67,6 @@ functions! {
     d2z = "cufftExecD2Z": fn(Handle, u64, u64);
     c2r = "cufftExecC2R": fn(Handle, u64, u64);
     z2d = "cufftExecZ2D": fn(Handle, u64, u64);
-}
-
-impl Library for Functions {
-    type Handle = Handle;
-    const SOURCE: &'static Source = &SOURCE;
-
-    unsafe fn set_stream(&self, handle: Handle, stream: CUstream) -> c_int {
-        // SAFETY: the caller's promise.
-        unsafe { (self.set_stream)(handle, stream) }
-    }
-
-    unsafe fn destroy(&self, handle: Handle) -> c_int {
-        // SAFETY: the caller's promise.
-        unsafe { (self.destroy)(handle) }
-    }
 }
 
 /// Elements `S` that a transform turns into elements `D`: complex numbers into complex numbers, real numbers into complex numbers, or

@@ -13,7 +13,7 @@ use crate::buffers::view::{DeviceSlice, DeviceSliceMut};
 use crate::cuda::sys::CUstream;
 use crate::devices::device::Device;
 use crate::libraries::loading::{Source, functions};
-use crate::libraries::{Library, Pointer, Session, aligned, on_a_gpu, uses};
+use crate::libraries::{Pointer, Session, aligned, on_a_gpu, uses};
 use crate::streams::stream::Stream;
 use bytemuck::Pod;
 use std::ffi::c_int;
@@ -42,7 +42,7 @@ static SOURCE: Source = Source {
 };
 
 functions! {
-    SOURCE;
+    SOURCE, Pointer;
     create = "curandCreateGenerator": fn(*mut Pointer, c_int);
     destroy = "curandDestroyGenerator": fn(Pointer);
     set_stream = "curandSetStream": fn(Pointer, CUstream);
@@ -56,21 +56,6 @@ functions! {
     log_normal = "curandGenerateLogNormal": fn(Pointer, u64, usize, f32, f32);
     log_normal_double = "curandGenerateLogNormalDouble": fn(Pointer, u64, usize, f64, f64);
     poisson = "curandGeneratePoisson": fn(Pointer, u64, usize, f64);
-}
-
-impl Library for Functions {
-    type Handle = Pointer;
-    const SOURCE: &'static Source = &SOURCE;
-
-    unsafe fn set_stream(&self, handle: Pointer, stream: CUstream) -> c_int {
-        // SAFETY: the caller's promise.
-        unsafe { (self.set_stream)(handle, stream) }
-    }
-
-    unsafe fn destroy(&self, handle: Pointer) -> c_int {
-        // SAFETY: the caller's promise.
-        unsafe { (self.destroy)(handle) }
-    }
 }
 
 /// The sequence of a generator: `curandRngType_t`.

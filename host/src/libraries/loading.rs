@@ -131,9 +131,10 @@ impl File {
     }
 }
 
-/// The functions of a library: a structure of function pointers, and a function that loads it once per process.
+/// The functions of a library with its type of handles: a structure of function pointers that is a [`Library`](super::Library), and a
+/// function that loads it once per process. `set_stream` and `destroy` are among the functions.
 macro_rules! functions {
-    ($source:expr; $($field:ident = $name:literal: fn($($parameter:ty),* $(,)?);)*) => {
+    ($source:expr, $handle:ty; $($field:ident = $name:literal: fn($($parameter:ty),* $(,)?);)*) => {
         /// The library's functions, by the signatures of its header. Each returns an answer.
         struct Functions {
             $($field: unsafe extern "C" fn($($parameter),*) -> std::ffi::c_int,)*
@@ -155,6 +156,21 @@ macro_rules! functions {
                 let functions = unsafe { Functions { $($field: file.function($name)?,)* } };
                 file.keep();
                 Ok(functions)
+            }
+        }
+
+        impl crate::libraries::Library for Functions {
+            type Handle = $handle;
+            const SOURCE: &'static crate::libraries::loading::Source = &$source;
+
+            unsafe fn set_stream(&self, handle: $handle, stream: crate::cuda::sys::CUstream) -> std::ffi::c_int {
+                // SAFETY: the caller's promise.
+                unsafe { (self.set_stream)(handle, stream) }
+            }
+
+            unsafe fn destroy(&self, handle: $handle) -> std::ffi::c_int {
+                // SAFETY: the caller's promise.
+                unsafe { (self.destroy)(handle) }
             }
         }
     };

@@ -20,7 +20,7 @@ use crate::buffers::view::{DeviceSliceMut, same_length};
 use crate::cuda::sys::CUstream;
 use crate::devices::device::Device;
 use crate::libraries::loading::{Source, functions};
-use crate::libraries::{Library, Pointer, Session, on_a_gpu, uses};
+use crate::libraries::{Pointer, Session, on_a_gpu, uses};
 use crate::streams::stream::Stream;
 use element::RealFunctions;
 use shape::Operand;
@@ -50,7 +50,7 @@ static SOURCE: Source = Source {
 type Scalar = *const c_void;
 
 functions! {
-    SOURCE;
+    SOURCE, Pointer;
     create = "cublasCreate_v2": fn(*mut Pointer);
     destroy = "cublasDestroy_v2": fn(Pointer);
     set_stream = "cublasSetStream_v2": fn(Pointer, CUstream);
@@ -72,21 +72,6 @@ functions! {
     ddot = "cublasDdot_v2": fn(Pointer, c_int, u64, c_int, u64, c_int, u64);
     snrm2 = "cublasSnrm2_v2": fn(Pointer, c_int, u64, c_int, u64);
     dnrm2 = "cublasDnrm2_v2": fn(Pointer, c_int, u64, c_int, u64);
-}
-
-impl Library for Functions {
-    type Handle = Pointer;
-    const SOURCE: &'static Source = &SOURCE;
-
-    unsafe fn set_stream(&self, handle: Pointer, stream: CUstream) -> c_int {
-        // SAFETY: the caller's promise.
-        unsafe { (self.set_stream)(handle, stream) }
-    }
-
-    unsafe fn destroy(&self, handle: Pointer) -> c_int {
-        // SAFETY: the caller's promise.
-        unsafe { (self.destroy)(handle) }
-    }
 }
 
 impl Functions {
