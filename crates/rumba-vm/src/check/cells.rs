@@ -145,8 +145,8 @@ impl Cells {
         })
     }
 
-    /// Begins a launch of a program of so many instructions with clusters of `cluster` blocks: forgets all accesses. Kernels can also access these ranges of
-    /// the host's own memory, and `allocations` in all.
+    /// Begins a launch of a program of so many instructions with clusters of `cluster` blocks: forgets all accesses. Kernels
+    /// can also access these ranges of the host's own memory, and `allocations` in all.
     pub(crate) fn begin(
         &mut self,
         (instructions, cluster): (usize, u32),

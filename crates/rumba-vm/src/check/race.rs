@@ -247,7 +247,7 @@ impl Races {
         let (block_place, warp) = self.place(block, warp);
         let known = &self.warps[block_place][warp];
         let clock = known.clock(0);
-        if known.apart { ReadKey::NONE } else { ReadKey::new(block, clock.epoch, clock.view().block) }
+        if known.apart { ReadKey::NONE } else { ReadKey::new(block, clock.epoch, clock.block) }
     }
 
     /// Lets native code take in only reads of memory of which each byte was written, by an instruction that has just read.

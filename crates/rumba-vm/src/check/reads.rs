@@ -92,10 +92,16 @@ impl GroupAccess {
         self.hosts[lane / GROUP] + u64::from(self.stride) * (lane % GROUP) as u64
     }
 
+    /// Bytes from the first one of a group to the last one.
+    #[inline(always)]
+    fn span(&self) -> u64 {
+        u64::from(self.bytes) + u64::from(self.stride) * (GROUP as u64 - 1)
+    }
+
     /// Whether all accessed bytes lie in a window.
     #[inline(always)]
     fn is_in(&self, window: &Window) -> bool {
-        let whole = u64::from(self.bytes) + u64::from(self.stride) * (GROUP as u64 - 1);
+        let whole = self.span();
         let most = (window.end - window.start).wrapping_sub(whole);
         whole <= window.end - window.start && self.hosts.iter().all(|host| host.wrapping_sub(window.start) <= most)
     }
@@ -220,8 +226,7 @@ impl Growth {
     /// Expects the read that follows the last one, if it lies in the region, too.
     fn expect(&mut self, last: &GroupAccess, window: &Window) {
         let lowest = last.hosts.iter().min().map_or(0, |host| host - window.start);
-        let whole = u64::from(last.bytes) + u64::from(last.stride) * (GROUP as u64 - 1);
-        let highest = last.hosts.iter().max().map_or(0, |host| window.end - whole - host);
+        let highest = last.hosts.iter().max().map_or(0, |host| window.end - last.span() - host);
         let step = self.step.cast_signed();
         let room =
             if step < 0 { lowest / step.unsigned_abs() } else { highest.checked_div(step as u64).unwrap_or(MOST_ROOM) };
@@ -239,7 +244,7 @@ impl Growth {
         if self.room == 0 {
             return;
         }
-        let whole = u64::from(self.first.bytes) + u64::from(self.first.stride) * (GROUP as u64 - 1);
+        let whole = self.first.span();
         let is_in_a_row = self.next.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == whole);
         let (first, whole) =
             if is_in_a_row { (&self.next[..1], whole * GROUPS as u64) } else { (&self.next[..], whole) };

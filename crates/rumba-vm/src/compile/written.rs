@@ -14,9 +14,6 @@ use crate::compile::memory::{Access, Addresses, Memory, Scattered};
 use crate::machine::warp::Warp;
 use crate::mem::unwritten::{MARGIN, UnwrittenBits};
 
-/// The most bytes that are looked at together, with what lies between those of two lanes.
-const MOST: u64 = MARGIN;
-
 /// Bytes whose bits are loaded at once, from wherever in a byte of the map these begin.
 const CHUNK: u64 = 56;
 
@@ -56,7 +53,7 @@ impl Function<'_> {
             Addresses::Scattered(Scattered::Any(lanes)) => return self.are_written_by_lane(access, map, &lanes),
         };
         let span = stride.saturating_mul((LANES / bases.len()) as u64 - 1).saturating_add(access.bytes);
-        if span > MOST {
+        if span > MARGIN {
             let lanes = self.lanes(address, Element::I64);
             let lanes = self.w.add_with(&lanes, self.kernel.op(access.index).imm);
             return self.are_written_by_lane(access, map, &lanes);
