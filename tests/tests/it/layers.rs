@@ -393,3 +393,29 @@ fn imports_against_the_order_and_cycles_are_found() {
     assert_eq!(cycle(3), "");
     assert_eq!(cycle(2), "a cycle of more than 2 modules: [\"low::a\", \"low::b\", \"low::c\"]\n");
 }
+
+/// The modules of the machine that may ask an operation for its opcode: native code and its analyses, programs in lockstep, and the
+/// table of attributes, which all others read.
+const OPCODE_READERS: &[&str] =
+    &["machine::op", "compile", "exec::lockstep", "run::lockstep_analysis", "run::lockstep_build"];
+
+#[test]
+fn passes_read_the_attributes_of_opcodes() {
+    let is_reader = |name: &str| {
+        OPCODE_READERS
+            .iter()
+            .any(|reader| name.strip_prefix(reader).is_some_and(|rest| rest.is_empty() || rest.starts_with("::")))
+    };
+    // An operation is made with its opcode.
+    let is_made =
+        |line: &str| ["with_opcode(", "opcode: Opcode::", "const OPCODE"].iter().any(|made| line.contains(made));
+    let modules = modules("crates/rumba-vm/src");
+    let asked: Vec<_> = modules
+        .iter()
+        .filter(|(name, _)| !is_reader(name))
+        .flat_map(|(name, module)| module.code.lines().map(move |line| (name, line)))
+        .filter(|(_, line)| line.contains("Opcode::") && !is_made(line))
+        .collect();
+    assert!(asked.is_empty(), "these match on opcodes instead of reading `Opcode::attributes`: {asked:#?}");
+    assert!(modules.contains_key("machine::op::opcode"), "the table of attributes is elsewhere now");
+}

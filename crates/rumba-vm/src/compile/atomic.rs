@@ -15,7 +15,7 @@ use crate::compile::registers::Written;
 use crate::compile::shape::{Copy, Shape};
 use crate::compile::variables::Variable;
 use crate::machine::fuel::POLL_COST;
-use crate::machine::op::AtomicForm;
+use crate::machine::op::opcode::AtomicForm;
 use crate::machine::warp::Warp;
 
 /// How many lanes take their turns in one iteration of the loop over all lanes. A power of two.

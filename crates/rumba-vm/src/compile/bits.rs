@@ -3,7 +3,7 @@
 
 use crate::base::flow::Set;
 use crate::compile::kernel::{Kernel, Place};
-use crate::machine::op::{Linear, OpKind};
+use crate::machine::op::opcode::{Linear, Opcode};
 use crate::machine::program::{Class, Fixed, Flow, Program};
 use crate::machine::special::Special;
 
@@ -96,8 +96,8 @@ impl Kernel<'_> {
         };
         let bits = |position| self.bits(index, position, bits);
         let narrow = |position| bits(position) & all(Class::W32);
-        let result = match facts.kind {
-            OpKind::Lanes { linear, .. } => match linear {
+        let result = match facts.opcode {
+            Opcode::Lanes { linear, .. } => match linear {
                 Linear::Copy => bits(1),
                 Linear::ZeroExtended => narrow(1),
                 Linear::SignExtended if narrow(1) >> 31 == 0 => narrow(1),
@@ -117,8 +117,8 @@ impl Kernel<'_> {
                 | Linear::SignedWideProduct
                 | Linear::SignedWideProductSum => u64::MAX,
             },
-            OpKind::Select => bits(1) | bits(2),
-            OpKind::Load { bytes, count: 1, .. } if bytes < 4 => up_to((1 << (8 * bytes)) - 1),
+            Opcode::Select => bits(1) | bits(2),
+            Opcode::Load { bytes, count: 1, .. } if bytes < 4 => up_to((1 << (8 * bytes)) - 1),
             _ => u64::MAX,
         };
         result & all(class)

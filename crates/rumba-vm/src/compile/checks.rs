@@ -16,7 +16,7 @@ use crate::compile::variables::Variable;
 use crate::exec::memory::Space;
 use crate::load::instrument::Probe;
 use crate::machine::block::BlockState;
-use crate::machine::op::CheckForm;
+use crate::machine::op::opcode::CheckForm;
 use crate::machine::warp::Warp;
 
 impl Function<'_> {

@@ -19,7 +19,8 @@ use crate::compile::registers::Written;
 use crate::compile::shape::{Copy, Masked, Shape, Shapes, States};
 use crate::compile::variables::Variable;
 use crate::exec::native::{Helpers, REFUSED};
-use crate::machine::op::{Op, OpKind};
+use crate::machine::op::Op;
+use crate::machine::op::opcode::Opcode;
 use crate::machine::program::{Flow, Layout, NO_ENTRY, NativeFacts, Program};
 use crate::machine::warp::Warp;
 
@@ -397,7 +398,7 @@ impl Function<'_> {
 
     fn write_operation(&mut self, index: usize) {
         let (op, facts) = (self.kernel.op(index), self.kernel.facts(index));
-        match (facts.flow, facts.kind) {
+        match (facts.flow, facts.opcode) {
             (Flow::Jump, _) => {
                 self.spend(op.d);
                 let targets = self.kernel.targets(index).unwrap_or_default();
@@ -407,28 +408,28 @@ impl Function<'_> {
                 }
             }
             (Flow::Branch, _) => self.branch(index, op.d),
-            (_, OpKind::Barrier) => self.exit_at_barrier(index),
-            (Flow::Leave | Flow::Table | Flow::End, _) | (_, OpKind::Exit) => self.exit(index),
-            (_, OpKind::GuardBegin) => self.branch(index, 0),
-            (_, OpKind::GuardEnd | OpKind::Carrier { .. }) => {}
-            (_, OpKind::Shuffle { lanes, form }) => self.write_shuffle(index, lanes, form),
-            (_, OpKind::Together { members, form }) => self.write_together(index, members, form),
-            (Flow::Park, _) | (_, OpKind::Opaque | OpKind::UniformBranch) => self.call(index),
-            (Flow::Next, OpKind::Window { local, back }) => self.write_window(index, local, back),
-            (Flow::Next, OpKind::Local { bytes, count, stores }) => {
+            (_, Opcode::Barrier) => self.exit_at_barrier(index),
+            (Flow::Leave | Flow::Table | Flow::End, _) | (_, Opcode::Exit) => self.exit(index),
+            (_, Opcode::GuardBegin) => self.branch(index, 0),
+            (_, Opcode::GuardEnd | Opcode::ExtraOperands { .. }) => {}
+            (_, Opcode::Shuffle { lanes, form }) => self.write_shuffle(index, lanes, form),
+            (_, Opcode::Together { members, form }) => self.write_together(index, members, form),
+            (Flow::Park, _) | (_, Opcode::Opaque | Opcode::UniformBranch) => self.call(index),
+            (Flow::Next, Opcode::Window { local, back }) => self.write_window(index, local, back),
+            (Flow::Next, Opcode::Local { bytes, count, stores }) => {
                 if stores {
                     self.write_store(index, bytes, count, Memory::Local);
                 } else {
                     self.write_load(index, bytes, count, Memory::Local);
                 }
             }
-            (Flow::Next, OpKind::Fence { polls }) => self.write_fence(index, polls),
-            (Flow::Next, OpKind::Atomic { shared, keeps, form }) => self.write_atomic(index, shared, keeps, form),
-            (Flow::Next, OpKind::Lanes { linear, form, .. }) => self.write_lanes(index, linear, form),
-            (Flow::Next, OpKind::Test { form, .. }) => self.write_test(index, form),
-            (Flow::Next, OpKind::Select) => self.write_select(index),
-            (Flow::Next, OpKind::Check(form)) => self.write_check(index, form),
-            (Flow::Next, OpKind::Masks { form }) => {
+            (Flow::Next, Opcode::Fence { polls }) => self.write_fence(index, polls),
+            (Flow::Next, Opcode::Atomic { shared, keeps, form }) => self.write_atomic(index, shared, keeps, form),
+            (Flow::Next, Opcode::Lanes { linear, form, .. }) => self.write_lanes(index, linear, form),
+            (Flow::Next, Opcode::Test { form, .. }) => self.write_test(index, form),
+            (Flow::Next, Opcode::Select) => self.write_select(index),
+            (Flow::Next, Opcode::Check(form)) => self.write_check(index, form),
+            (Flow::Next, Opcode::Masks { form }) => {
                 let masks = [1, 2].map(|position| match self.kernel.operand(index, position) {
                     Some(place) => self.lanes(place, Element::I32),
                     None => Value::integer(Element::I32, 0),
@@ -436,10 +437,10 @@ impl Function<'_> {
                 let mask = form(&mut self.w, op.extra, &masks);
                 self.finish_operation(index, Written::Lanes(mask));
             }
-            (Flow::Next, OpKind::Load { bytes, count, shared, .. }) => {
+            (Flow::Next, Opcode::Load { bytes, count, shared, .. }) => {
                 self.write_load(index, bytes, count, Memory::of(shared));
             }
-            (Flow::Next, OpKind::Store { bytes, count, shared, .. }) => {
+            (Flow::Next, Opcode::Store { bytes, count, shared, .. }) => {
                 self.write_store(index, bytes, count, Memory::of(shared));
             }
         }

@@ -7,7 +7,8 @@ use crate::base::lanes::LANES;
 use crate::compile::bits;
 use crate::compile::nan::is_arithmetic;
 use crate::compile::shape::Shape;
-use crate::machine::op::{Linear, Op, OpKind};
+use crate::machine::op::Op;
+use crate::machine::op::opcode::{Linear, Opcode};
 use crate::machine::program::{Class, Facts, Fixed, Program};
 
 /// A register that operations write, or its place in memory.
@@ -133,11 +134,11 @@ impl<'a> Kernel<'a> {
             }
         };
         for index in 0..self.program.kernel_ops {
-            match self.facts(index).kind {
-                OpKind::Load { .. } | OpKind::Store { .. } | OpKind::Local { .. } | OpKind::Atomic { .. } => {
+            match self.facts(index).opcode {
+                Opcode::Load { .. } | Opcode::Store { .. } | Opcode::Local { .. } | Opcode::Atomic { .. } => {
                     note(self.operand(index, 1), &mut work);
                 }
-                OpKind::Lanes { linear, .. } if linear != Linear::No => {
+                Opcode::Lanes { linear, .. } if linear != Linear::No => {
                     self.written(index).for_each(|number| makers[number].push(index));
                 }
                 _ => {}
@@ -159,13 +160,13 @@ impl<'a> Kernel<'a> {
             Some(Place::Register(result)) => self.live_before(self.block_of[index], index + 1).has(result),
             _ => true,
         };
-        let polls = |index| matches!(self.facts(index).kind, OpKind::Atomic { keeps: true, .. }) && is_wanted(index);
+        let polls = |index| matches!(self.facts(index).opcode, Opcode::Atomic { keeps: true, .. }) && is_wanted(index);
         self.waits() || self.in_loops().any(polls)
     }
 
     /// Whether loops load from memory in an order.
     pub(super) fn waits(&self) -> bool {
-        self.in_loops().any(|index| matches!(self.facts(index).kind, OpKind::Fence { polls: true }))
+        self.in_loops().any(|index| matches!(self.facts(index).opcode, Opcode::Fence { polls: true }))
     }
 
     /// The operations of blocks that a warp may come back to.
@@ -228,9 +229,9 @@ impl<'a> Kernel<'a> {
         &self.program.facts[index]
     }
 
-    /// Whether an operation carries operands of the operation before it.
-    pub(super) fn is_carrier(&self, index: usize) -> bool {
-        index < self.program.kernel_ops && matches!(self.facts(index).kind, OpKind::Carrier { .. })
+    /// Whether the operands of an operation are further operands of the operation before it.
+    pub(super) fn has_extra_operands(&self, index: usize) -> bool {
+        index < self.program.kernel_ops && matches!(self.facts(index).opcode, Opcode::ExtraOperands { .. })
     }
 
     /// Finds the operands of an operation. The constant predicates are the numbers 0 and all ones.
@@ -285,8 +286,8 @@ impl<'a> Kernel<'a> {
     /// Where control may go after an operation that ends a block; nothing for the others. Warps leave at barriers.
     pub(super) fn targets(&self, index: usize) -> Option<Vec<usize>> {
         let targets = self.program.targets(index);
-        match self.facts(index).kind {
-            OpKind::Barrier if targets.is_none() => Some(vec![index + 1]),
+        match self.facts(index).opcode {
+            Opcode::Barrier if targets.is_none() => Some(vec![index + 1]),
             _ => targets,
         }
     }
@@ -322,7 +323,7 @@ impl<'a> Kernel<'a> {
             for successor in &block.successors {
                 // In the program, or in the order of blocks: the code asks there whether the warp's turn is over.
                 let is_backward = self.blocks[*successor].ops.start <= last || *successor <= number;
-                is_entry[*successor] |= is_backward || matches!(self.facts(last).kind, OpKind::Barrier);
+                is_entry[*successor] |= is_backward || matches!(self.facts(last).opcode, Opcode::Barrier);
             }
         }
         (0..self.blocks.len()).filter(|block| is_entry[*block]).collect()

@@ -19,7 +19,7 @@ use crate::compile::shape::{Copy, Shape};
 use crate::compile::variables::Variable;
 use crate::exec::memory::Space;
 use crate::exec::native::{SCATTERED, report_bits};
-use crate::machine::op::OpKind;
+use crate::machine::op::opcode::Opcode;
 use crate::machine::program::Class;
 use crate::machine::program::SITES;
 use crate::machine::warp::Warp;
@@ -263,8 +263,8 @@ impl Function<'_> {
             }
         };
         for index in self.kernel.blocks[block].ops.clone() {
-            if let OpKind::Load { bytes, count, shared: true, .. } | OpKind::Store { bytes, count, shared: true, .. } =
-                self.kernel.facts(index).kind
+            if let Opcode::Load { bytes, count, shared: true, .. } | Opcode::Store { bytes, count, shared: true, .. } =
+                self.kernel.facts(index).opcode
                 && let Some(Place::Register(base)) = self.kernel.operand(index, 1)
                 && let (bytes, offset) = (i64::from(bytes), self.kernel.op(index).imm.cast_signed())
                 && bytes <= 8 * i64::from(count)

@@ -10,7 +10,7 @@
 use crate::base::flow::Set;
 use crate::base::ir::{Element, NAN_F32, Value, Writer};
 use crate::compile::kernel::{Kernel, Place};
-use crate::machine::op::{Linear, OpKind};
+use crate::machine::op::opcode::{Linear, Opcode};
 use crate::machine::program::{Class, Flow, Program};
 
 /// The facts about registers at a program point.
@@ -60,7 +60,7 @@ impl Nans {
 /// by making NaNs canonical.
 pub(super) fn is_arithmetic(program: &Program, index: usize) -> bool {
     let (op, facts) = (&program.ops[index], &program.facts[index]);
-    let OpKind::Lanes { form, .. } = facts.kind else {
+    let Opcode::Lanes { form, .. } = facts.opcode else {
         return false;
     };
     let (Some(write), Element::F32, Some(Class::W32)) = (form.form, form.result, facts.classes[0]) else {
@@ -81,14 +81,14 @@ impl Kernel<'_> {
     /// The operands that an operation copies to its destination unchanged.
     fn moves(&self, index: usize) -> &'static [usize] {
         let facts = self.facts(index);
-        match facts.kind {
+        match facts.opcode {
             _ if facts.flow != Flow::Next || facts.classes[0] != Some(Class::W32) => &[],
-            OpKind::Lanes { linear: Linear::Copy, form, .. }
+            Opcode::Lanes { linear: Linear::Copy, form, .. }
                 if form.form.is_some() && facts.classes[1] == facts.classes[0] && form.operands == [form.result] =>
             {
                 &[1]
             }
-            OpKind::Select => &[1, 2],
+            Opcode::Select => &[1, 2],
             _ => &[],
         }
     }
@@ -138,8 +138,8 @@ impl Kernel<'_> {
     /// The registers that have to be made canonical before an operation.
     pub(super) fn to_make_canonical(&self, index: usize, nans: &Nans, pending: &Set) -> Vec<usize> {
         let (is_numeric, _) = self.gives(index, nans, pending);
-        let is_comparison = match self.facts(index).kind {
-            OpKind::Test { form, .. } => {
+        let is_comparison = match self.facts(index).opcode {
+            Opcode::Test { form, .. } => {
                 form.form.is_some() && form.operands.iter().all(|element| *element == Element::F32)
             }
             _ => false,

@@ -6,7 +6,7 @@ use crate::compile::kernel::Place;
 use crate::compile::registers::{Written, raw};
 use crate::compile::shape::{Copy, LanePlan, Shape};
 use crate::compile::variables::Variable;
-use crate::machine::op::{Linear, OpKind};
+use crate::machine::op::opcode::{Linear, Opcode};
 use crate::machine::program::Flow;
 
 impl Function<'_> {
@@ -31,8 +31,8 @@ impl Function<'_> {
     /// Lets the interpreter's handler execute an operation. The position that it names next.
     fn execute(&mut self, index: usize, helper: &str) -> String {
         let end = self.kernel.blocks[self.block].ops.end;
-        let carriers = (index + 1..end).take_while(|next| self.kernel.is_carrier(*next));
-        let all: Vec<usize> = std::iter::once(index).chain(carriers).collect();
+        let extra = (index + 1..end).take_while(|next| self.kernel.has_extra_operands(*next));
+        let all: Vec<usize> = std::iter::once(index).chain(extra).collect();
         self.store_operands(&all);
         self.store_fuel();
         if self.copy == Copy::Masked {
@@ -59,14 +59,14 @@ impl Function<'_> {
         let facts = self.kernel.facts(index);
         let helper = if facts.flow == Flow::Park { "together" } else { "execute" };
         let next = self.execute(index, helper);
-        if let OpKind::Lanes { .. } | OpKind::Test { .. } | OpKind::Select | OpKind::Masks { .. } = facts.kind {
+        if let Opcode::Lanes { .. } | Opcode::Test { .. } | Opcode::Select | Opcode::Masks { .. } = facts.opcode {
             return;
         }
         let good = self.is_behind(index, &next);
         self.unless(&good, |function| function.w.line(format_args!("ret ptr {next}")));
     }
 
-    /// Whether a position is the one behind an operation: that of its carriers, or the one behind these.
+    /// Whether a position is the one behind an operation: that of its extra operands, or the one behind these.
     fn is_behind(&mut self, index: usize, position: &str) -> Value {
         let [first, last] = [index + 1, self.following(index)].map(|index| {
             let expected = self.position(index);
@@ -75,10 +75,10 @@ impl Function<'_> {
         self.w.or(&first, &last)
     }
 
-    /// The operation behind another one and its carriers.
+    /// The operation behind another one and its extra operands.
     fn following(&self, index: usize) -> usize {
         let end = self.kernel.blocks[self.block].ops.end;
-        (index + 1..end).find(|next| !self.kernel.is_carrier(*next)).unwrap_or(end)
+        (index + 1..end).find(|next| !self.kernel.has_extra_operands(*next)).unwrap_or(end)
     }
 
     /// Calls the handler of an operation, and goes on if that does.

@@ -17,7 +17,7 @@ use crate::compile::bits;
 use crate::compile::bits::Bits;
 use crate::compile::kernel::{Kernel, Place};
 use crate::compile::nan::Nans;
-use crate::machine::op::{CheckForm, Linear, OpKind};
+use crate::machine::op::opcode::{CheckForm, Linear, Opcode};
 use crate::machine::program::{Class, Flow};
 
 /// The largest distance between the first and the last lane of a group for which only these two lanes are compared with
@@ -250,9 +250,9 @@ impl Kernel<'_> {
     pub(super) fn parts(&self, block: usize, last: usize, shapes: &Shapes) -> Option<(usize, usize)> {
         let facts = self.facts(last);
         // The interpreter reports lanes that diverge at a branch declared `.uni`.
-        let is_branch = match facts.kind {
-            OpKind::UniformBranch => false,
-            OpKind::GuardBegin => true,
+        let is_branch = match facts.opcode {
+            Opcode::UniformBranch => false,
+            Opcode::GuardBegin => true,
             _ => facts.flow == Flow::Branch,
         };
         let &[a, b] = &self.blocks[block].successors[..] else {
@@ -288,41 +288,41 @@ impl Kernel<'_> {
     /// The shape of an operation's result.
     fn result(&self, index: usize, shapes: &Shapes, bits: &Bits, copy: Copy) -> Shape {
         let facts = self.facts(index);
-        match facts.kind {
-            OpKind::Together { members, form } => self.result_of_together(index, members, form, shapes, copy),
-            OpKind::Shuffle { lanes, .. } => self.result_of_shuffle(index, lanes, shapes, copy),
+        match facts.opcode {
+            Opcode::Together { members, form } => self.result_of_together(index, members, form, shapes, copy),
+            Opcode::Shuffle { lanes, .. } => self.result_of_shuffle(index, lanes, shapes, copy),
             _ if facts.flow != Flow::Next => Shape::Varying,
             // The base of the window, which is added, is uniform.
-            OpKind::Window { local: false, .. } => {
+            Opcode::Window { local: false, .. } => {
                 let address = self.operand(index, 1);
                 address.map_or(Shape::Varying, |place| self.shape(place, shapes))
             }
-            OpKind::Lanes { linear, form, .. } => self.plan_lanes(index, linear, form, shapes, bits).result,
-            OpKind::Test { .. } | OpKind::Masks { .. } | OpKind::Check(CheckForm::Shadow(_)) => {
+            Opcode::Lanes { linear, form, .. } => self.plan_lanes(index, linear, form, shapes, bits).result,
+            Opcode::Test { .. } | Opcode::Masks { .. } | Opcode::Check(CheckForm::Shadow(_)) => {
                 self.uniform_if_all_are(index, shapes)
             }
-            OpKind::Select => self.plan_select(index, shapes),
-            OpKind::Load { .. } => match self.operand(index, 1).map(|place| self.shape(place, shapes)) {
+            Opcode::Select => self.plan_select(index, shapes),
+            Opcode::Load { .. } => match self.operand(index, 1).map(|place| self.shape(place, shapes)) {
                 Some(Shape::Uniform) => Shape::Uniform,
                 // In a full warp, each group of lanes has an active lane, so each group's address is valid.
                 Some(Shape::Affine(0)) if copy == Copy::Full => Shape::Affine(0),
                 Some(Shape::Affine(_) | Shape::Varying) | None => Shape::Varying,
             },
-            OpKind::Opaque
-            | OpKind::UniformBranch
-            | OpKind::Barrier
-            | OpKind::Window { .. }
-            | OpKind::Atomic { .. }
-            | OpKind::Local { .. }
-            | OpKind::Fence { .. }
-            | OpKind::Carrier { .. }
-            | OpKind::Store { .. }
-            | OpKind::Check(
+            Opcode::Opaque
+            | Opcode::UniformBranch
+            | Opcode::Barrier
+            | Opcode::Window { .. }
+            | Opcode::Atomic { .. }
+            | Opcode::Local { .. }
+            | Opcode::Fence { .. }
+            | Opcode::ExtraOperands { .. }
+            | Opcode::Store { .. }
+            | Opcode::Check(
                 CheckForm::ShadowOfMemory | CheckForm::Defined(_) | CheckForm::Bounds | CheckForm::Copies,
             )
-            | OpKind::GuardBegin
-            | OpKind::GuardEnd
-            | OpKind::Exit => Shape::Varying,
+            | Opcode::GuardBegin
+            | Opcode::GuardEnd
+            | Opcode::Exit => Shape::Varying,
         }
     }
 

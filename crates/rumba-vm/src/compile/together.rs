@@ -14,7 +14,7 @@ use crate::compile::kernel::{Kernel, Place};
 use crate::compile::registers::Written;
 use crate::compile::shape::{Copy, Shape, Shapes};
 use crate::compile::variables::Variable;
-use crate::machine::op::{Members, OpKind, TogetherForm};
+use crate::machine::op::opcode::{Members, Opcode, TogetherForm};
 use crate::machine::warp::Warp;
 use crate::mem::arena::SHARED_STRIDE;
 
@@ -163,7 +163,7 @@ impl Function<'_> {
         };
         let exchange = |function: &mut Self| function.exchange(index, (from, packed), lanes, form);
         // The shadow of the value goes along.
-        match self.kernel.operand(index + 1, 1).filter(|_| self.kernel.is_carrier(index + 1)) {
+        match self.kernel.operand(index + 1, 1).filter(|_| self.kernel.has_extra_operands(index + 1)) {
             None => exchange(self),
             Some(shadow) => {
                 let shadow = self.lanes(shadow, Element::I32);
@@ -279,7 +279,7 @@ impl Function<'_> {
         // The handler converts addresses outside of the window, such as null, with which kernels compare addresses. The
         // handler needs a block that is started, as blocks with barriers are, and its results need not be affine.
         let facts = &self.kernel.program.facts;
-        let is_started = facts.iter().any(|facts| matches!(facts.kind, OpKind::Barrier));
+        let is_started = facts.iter().any(|facts| matches!(facts.opcode, Opcode::Barrier));
         if !is_started || matches!(self.kernel.shape(from, &self.shapes), Shape::Affine(_)) {
             self.unless(&good, |function| function.exit(index));
             self.finish_operation(index, written);

@@ -12,7 +12,8 @@ use crate::base::report::AccessKind;
 use crate::exec::body::{Body, handlers};
 use crate::exec::memory::{AddressSpace, Addresses, Flat, Local, Pattern, Shared, Space, affine, scattered};
 use crate::exec::processor::Processor;
-use crate::machine::op::{Handlers, OpKind, Pc};
+use crate::machine::op::opcode::Opcode;
+use crate::machine::op::{Handlers, Pc};
 use crate::machine::warp::Warp;
 
 /// The slots of a vector: the first is the destination, the others lie behind the address.
@@ -25,7 +26,7 @@ fn slots(pc: Pc) -> [u16; 4] {
 struct Load<E, D, const N: usize>(PhantomData<(E, D)>);
 
 impl<E: Element, D: AddressSpace, const N: usize> Body for Load<E, D, N> {
-    const KIND: OpKind = crate::exec::lockstep::access::load_kind::<E, D, N>();
+    const OPCODE: Opcode = crate::exec::lockstep::access::load_opcode::<E, D, N>();
 
     #[inline(always)]
     unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
@@ -148,7 +149,7 @@ pub(crate) unsafe fn load_lanes<E: Element, const N: usize>(warp: &Warp, pc: Pc,
 struct Store<E, D, const N: usize>(PhantomData<(E, D)>);
 
 impl<E: Element, D: AddressSpace, const N: usize> Body for Store<E, D, N> {
-    const KIND: OpKind = crate::exec::lockstep::access::store_kind::<E, D, N>();
+    const OPCODE: Opcode = crate::exec::lockstep::access::store_opcode::<E, D, N>();
 
     #[inline(always)]
     unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {

@@ -3,13 +3,14 @@
 #[cfg(target_arch = "x86_64")]
 use crate::exec::processor::Avx2;
 use crate::exec::processor::{Baseline, Processor};
-use crate::machine::op::{Handlers, OpKind, Pc};
+use crate::machine::op::opcode::Opcode;
+use crate::machine::op::{Handlers, Pc};
 use crate::machine::warp::Warp;
 
 /// The body of an operation, for each target.
 pub(crate) trait Body {
     /// The kind of the operation, for warps in lockstep.
-    const KIND: OpKind = OpKind::Opaque;
+    const OPCODE: Opcode = Opcode::Opaque;
 
     /// # Safety
     /// As for [`crate::machine::op::Handler`]; the processor is `X`.
@@ -33,5 +34,5 @@ use baseline as avx2;
 
 /// Both copies.
 pub(crate) const fn handlers<B: Body>() -> Handlers {
-    Handlers { baseline: baseline::<B>, avx2: avx2::<B>, kind: B::KIND }
+    Handlers { baseline: baseline::<B>, avx2: avx2::<B>, opcode: B::OPCODE }
 }

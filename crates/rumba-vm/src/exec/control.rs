@@ -5,7 +5,8 @@
 
 use crate::base::lanes::{FULL, LANES, lanes_of};
 use crate::machine::fault::{FaultKind, RawFault};
-use crate::machine::op::{Handlers, OpKind, Pc};
+use crate::machine::op::opcode::Opcode;
+use crate::machine::op::{Handlers, Pc};
 use crate::machine::program::SaveRange;
 use crate::machine::warp::{Wait, Warp, same};
 
@@ -14,13 +15,13 @@ pub(crate) const JUMP: Handlers = Handlers::same(jump);
 /// `if a (negated if extra) goto imm`; `c` is not 0 if lanes that part may go either way first.
 pub(crate) const BRANCH: Handlers = Handlers::same(branch);
 /// A branch of an instruction with `.uni`, which promises that all lanes take the same path.
-pub(crate) const UNIFORM_BRANCH: Handlers = Handlers::same(uniform_branch).with_kind(OpKind::UniformBranch);
+pub(crate) const UNIFORM_BRANCH: Handlers = Handlers::same(uniform_branch).with_opcode(Opcode::UniformBranch);
 /// `goto table[a]`; `imm` is the index of the table. `extra` is not 0 if all lanes are to go one way.
 pub(crate) const TABLE: Handlers = Handlers::same(table);
 /// Restricts the active lanes to a predicate for the next operations, or skips `imm` of them.
-pub(crate) const GUARD_BEGIN: Handlers = Handlers::same(guard_begin).with_kind(OpKind::GuardBegin);
+pub(crate) const GUARD_BEGIN: Handlers = Handlers::same(guard_begin).with_opcode(Opcode::GuardBegin);
 /// Ends what [`GUARD_BEGIN`] began.
-pub(crate) const GUARD_END: Handlers = Handlers::same(guard_end).with_kind(OpKind::GuardEnd);
+pub(crate) const GUARD_END: Handlers = Handlers::same(guard_end).with_opcode(Opcode::GuardEnd);
 /// Calls the function `imm` operations away.
 pub(crate) const CALL: Handlers = Handlers::same(call);
 /// Calls the function that `a` holds the address of, where the active lanes agree on it; `extra` is not 0 if they all have to.
@@ -28,7 +29,7 @@ pub(crate) const CALL_INDIRECT: Handlers = Handlers::same(call_indirect);
 /// Returns from a function.
 pub(crate) const RETURN: Handlers = Handlers::same(return_);
 /// Ends the active lanes.
-pub(crate) const EXIT: Handlers = Handlers::same(exit).with_kind(OpKind::Exit);
+pub(crate) const EXIT: Handlers = Handlers::same(exit).with_opcode(Opcode::Exit);
 /// Saves the registers of a recursive function; `imm` is the index of the range.
 pub(crate) const SAVE: Handlers = Handlers::same(save);
 /// Restores them.

@@ -17,7 +17,7 @@ use crate::base::report::AccessKind;
 use crate::check::order::Order;
 use crate::exec::lane::Raw;
 use crate::exec::memory::{Space, describe};
-use crate::machine::op::{Handler, Op, OpKind, Pc};
+use crate::machine::op::{Handler, Op, Pc};
 use crate::machine::program::{Compilation, Facts, Fixed, Flow, NO_ENTRY, Native, NativeFacts, Program};
 use crate::machine::warp::{Wait, Warp};
 
@@ -204,7 +204,7 @@ impl<'a> Runner<'a> {
             && warp.active == warp.live
             && warp.splits.is_empty()
         {
-            if let OpKind::Exit = facts.kind {
+            if facts.opcode.attributes().is_exit {
                 warp.pc = Pc::new(next);
                 return Stopped::AtExit;
             }
@@ -249,7 +249,7 @@ fn barrier(program: &Program, index: usize) -> Option<u8> {
             _ => None,
         }
     };
-    let is_whole = matches!(program.facts[index].kind, OpKind::Barrier) && op.imm == 0 && constant(op.b) == Some(0);
+    let is_whole = program.facts[index].opcode.attributes().is_barrier && op.imm == 0 && constant(op.b) == Some(0);
     if !is_whole {
         return None;
     }
@@ -278,7 +278,7 @@ unsafe fn enter(warp: &mut Warp, pc: Pc) -> Pc {
         return Pc::new(whole.wrapping_add((pc.imm >> 32) as usize));
     }
     let index = index_of(program, next);
-    let goes_on = |facts: &Facts| facts.flow == Flow::End || matches!(facts.kind, OpKind::Barrier);
+    let goes_on = |facts: &Facts| facts.flow == Flow::End || facts.opcode.attributes().is_barrier;
     if warp.splits.is_empty() && !program.facts.get(index).is_some_and(goes_on) {
         warp.note_exit(warp.executed().saturating_sub(before));
     }

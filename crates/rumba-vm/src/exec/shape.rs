@@ -23,7 +23,8 @@ use crate::exec::part::{Bases, CHUNK, Part, Whole};
 #[cfg(target_arch = "x86_64")]
 use crate::exec::processor::Avx2;
 use crate::exec::processor::{Baseline, Processor};
-use crate::machine::op::{Handlers, Linear, OpKind, Pc};
+use crate::machine::op::opcode::{Linear, Opcode};
+use crate::machine::op::{Handlers, Pc};
 use crate::machine::warp::Warp;
 
 /// A scalar function of lanes.
@@ -129,13 +130,13 @@ unsafe fn bases<B: Body>(warp: &mut Warp, pc: Pc) -> Pc {
 
 /// The handlers of a body that only whole slots will do for.
 const fn whole<B: Body>() -> Handlers {
-    Handlers { baseline: baseline::<B>, avx2: avx2::<B>, kind: OpKind::Opaque }
+    Handlers { baseline: baseline::<B>, avx2: avx2::<B>, opcode: Opcode::Opaque }
 }
 
 /// The handlers of a body whose result in a lane depends on that lane of the sources only.
 const fn handlers<B: Body>(form: Option<Form>) -> Handlers {
     let form = LaneForm { form, operands: B::OPERANDS, result: B::RESULT };
-    whole::<B>().with_kind(OpKind::Lanes { bases: bases::<B>, linear: Linear::No, form })
+    whole::<B>().with_opcode(Opcode::Lanes { bases: bases::<B>, linear: Linear::No, form })
 }
 
 /// Writes a function as native code.
@@ -470,7 +471,7 @@ fn negation(pc: Pc) -> u32 {
 /// `predicate dst = f(a, …)`; the opposite if bit 0 of `extra` is set.
 pub fn test<F: Function<Operands: LaneOperands, Output = bool>>(_: F) -> Handlers {
     let form = LaneForm { form: Some(emit::<F>), operands: F::Operands::ELEMENTS, result: Element::I1 };
-    whole::<Test<F>>().with_kind(OpKind::Test { bases: bases::<Test<F>>, form })
+    whole::<Test<F>>().with_opcode(Opcode::Test { bases: bases::<Test<F>>, form })
 }
 
 impl<F: Function<Operands: LaneOperands, Output = bool>> Body for Test<F> {
@@ -498,7 +499,7 @@ impl<F: Function<Operands: LaneOperands, Output = bool>> Body for Test<F> {
 
 /// `dst = predicate c ? a : b`, for lanes of raw bits.
 pub fn select<R: Raw>() -> Handlers {
-    whole::<Select<R>>().with_kind(OpKind::Select)
+    whole::<Select<R>>().with_opcode(Opcode::Select)
 }
 
 /// The body that selects lanes by a predicate.
@@ -587,5 +588,5 @@ pub fn masks<F: Function<Operands = (u32, u32), Output = u32>>(_: F) -> Handlers
         }
         pc.next()
     }
-    Handlers::same(run::<F>).with_kind(OpKind::Masks { form: emit::<F> })
+    Handlers::same(run::<F>).with_opcode(Opcode::Masks { form: emit::<F> })
 }

@@ -1,8 +1,8 @@
 //! The value that a store is about to write, for races in which both sides write the same value.
 
 use crate::base::lanes::LANES;
+use crate::base::report::AccessKind;
 use crate::check::record::Conflict;
-use crate::machine::op::OpKind;
 use crate::machine::program::Class;
 use crate::machine::warp::Warp;
 use crate::mem::atomic::Element;
@@ -43,7 +43,7 @@ impl Warp {
         let program = self.context().program;
         let mut ops = program.ops.iter().zip(&program.facts);
         let (op, facts) = ops.find(|(op, facts)| {
-            op.source == source && matches!(facts.kind, OpKind::Store { bytes: of, .. } if usize::from(of) == bytes)
+            op.source == source && facts.opcode.attributes().access == Some((AccessKind::Write, bytes as u8))
         })?;
         let [dst, _, b, c, d] = facts.classes;
         let parts: Vec<(u16, Class)> = [(op.dst, dst), (op.b, b), (op.c, c), (op.d, d)]

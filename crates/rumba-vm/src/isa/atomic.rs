@@ -22,7 +22,8 @@ use crate::lower::error::LowerError;
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::{VReg, VirtualOp};
-use crate::machine::op::{AtomicForm, Handlers, OpKind, Pc};
+use crate::machine::op::opcode::{AtomicForm, Opcode};
+use crate::machine::op::{Handlers, Pc};
 use crate::machine::program::{ChoiceAccess, ChoiceKind, Class};
 use crate::machine::warp::Warp;
 use crate::mem::atomic::Element;
@@ -165,7 +166,7 @@ impl Make for Updates {
         let handlers =
             if is_shared { Handlers::same(update::<E, Shared, F>) } else { Handlers::same(update::<E, Flat, F>) };
         match form {
-            Some(form) => handlers.with_kind(OpKind::Atomic { shared: is_shared, keeps: self.keeps, form }),
+            Some(form) => handlers.with_opcode(Opcode::Atomic { shared: is_shared, keeps: self.keeps, form }),
             None => handlers,
         }
     }

@@ -11,7 +11,8 @@ use crate::lower::instruction::{Convergence, Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::{Control, VirtualOp};
-use crate::machine::op::{Handlers, Members, Pc, TogetherForm};
+use crate::machine::op::opcode::{Members, TogetherForm};
+use crate::machine::op::{Handlers, Pc};
 use crate::machine::warp::Warp;
 
 /// `bar`

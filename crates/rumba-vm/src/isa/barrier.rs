@@ -14,7 +14,8 @@ use crate::lower::notation::Matched;
 use crate::lower::virtual_op::{Control, VReg, VirtualOp};
 use crate::machine::block::{RESULT_ALL, RESULT_ANY, RESULT_COUNT};
 use crate::machine::fault::{FaultKind, RawFault};
-use crate::machine::op::{Handlers, OpKind, Pc};
+use crate::machine::op::opcode::Opcode;
+use crate::machine::op::{Handlers, Pc};
 use crate::machine::program::ChoiceKind;
 use crate::machine::warp::{Wait, Warp, same};
 
@@ -85,7 +86,7 @@ fn virtual_op(l: &mut Lowering<'_>, aligned: bool, id: usize, counted: bool) -> 
         b,
         c: VReg::Predicate(1),
         d: VReg::Predicate(u16::from(aligned)),
-        ..VirtualOp::new(Handlers::same(barrier).with_kind(OpKind::Barrier))
+        ..VirtualOp::new(Handlers::same(barrier).with_opcode(Opcode::Barrier))
     })
 }
 

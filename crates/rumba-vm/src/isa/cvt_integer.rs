@@ -13,7 +13,8 @@ use crate::lower::error::LowerError;
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::VReg;
-use crate::machine::op::{Handlers, Linear};
+use crate::machine::op::Handlers;
+use crate::machine::op::opcode::Linear;
 
 /// Integer to integer: the low bits, or an extension as the source type says.
 pub(super) fn wrapping(to: ScalarType, from: ScalarType) -> Result<Handlers, LowerError> {

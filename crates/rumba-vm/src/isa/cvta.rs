@@ -17,7 +17,8 @@ use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::VirtualOp;
 use crate::machine::cluster::Cluster;
-use crate::machine::op::{Handlers, OpKind, Pc};
+use crate::machine::op::opcode::Opcode;
+use crate::machine::op::{Handlers, Pc};
 use crate::machine::program::Class;
 use crate::machine::warp::Warp;
 use crate::mem::arena::SHARED_STRIDE;
@@ -57,10 +58,10 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         from = wide;
     }
     let of_local = Handlers::same(if back { local::<true> } else { local::<false> })
-        .with_kind(OpKind::Window { local: true, back });
+        .with_opcode(Opcode::Window { local: true, back });
     let handlers = match modifier_space(m) {
         Space::Shared => Handlers::same(if back { shared::<true> } else { shared::<false> })
-            .with_kind(OpKind::Window { local: false, back }),
+            .with_opcode(Opcode::Window { local: false, back }),
         Space::Local => of_local,
         // A function's own parameters lie on its stack.
         Space::Param if !l.function.is_entry => of_local,

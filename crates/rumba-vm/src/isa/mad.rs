@@ -9,7 +9,7 @@ use crate::lower::error::LowerError;
 use crate::lower::instruction::{Carries, Extremes, Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
-use crate::machine::op::Linear;
+use crate::machine::op::opcode::Linear;
 
 /// `mad`
 pub(super) static MAD: Instruction = Instruction {

@@ -10,7 +10,8 @@ use crate::lower::instruction::{Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::{Control, DST_AND_C, VReg, VirtualOp};
-use crate::machine::op::{Handler, Handlers, Members, Op, Pc, TogetherForm};
+use crate::machine::op::opcode::{Members, TogetherForm};
+use crate::machine::op::{Handler, Handlers, Op, Pc};
 use crate::machine::warp::{Warp, fill};
 
 /// `match`

@@ -17,14 +17,15 @@ use crate::lower::notation::Matched;
 use crate::lower::scope::Binding;
 use crate::lower::symbols::Symbol;
 use crate::lower::virtual_op::{VReg, VirtualOp};
-use crate::machine::op::{Handlers, Linear, OpKind, Pc};
+use crate::machine::op::opcode::{Linear, Opcode};
+use crate::machine::op::{Handlers, Pc};
 use crate::machine::program::{ChoiceAccess, ChoiceKind, Class, Fixed};
 use crate::machine::warp::Warp;
 
 /// Orders what follows a load behind it; if `extra` is not 0, one of a word at `[a + imm]`.
-const AFTER_LOAD: Handlers = Handlers::same(after_load).with_kind(OpKind::Fence { polls: true });
+const AFTER_LOAD: Handlers = Handlers::same(after_load).with_opcode(Opcode::Fence { polls: true });
 /// Orders what precedes a store before it.
-const BEFORE_STORE: Handlers = Handlers::same(before_store).with_kind(OpKind::Fence { polls: false });
+const BEFORE_STORE: Handlers = Handlers::same(before_store).with_opcode(Opcode::Fence { polls: false });
 
 unsafe fn after_load(warp: &mut Warp, pc: Pc) -> Pc {
     std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);

@@ -16,7 +16,7 @@ use crate::lower::instruction::{Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::VirtualOp;
-use crate::machine::op::Members;
+use crate::machine::op::opcode::Members;
 
 /// `mma`
 pub(super) static MMA: Instruction = Instruction {

@@ -8,7 +8,8 @@ use crate::lower::instruction::{Form, Instruction};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::VirtualOp;
-use crate::machine::op::{Handlers, Members, Pc};
+use crate::machine::op::opcode::Members;
+use crate::machine::op::{Handlers, Pc};
 use crate::machine::warp::Warp;
 
 /// `movmatrix`

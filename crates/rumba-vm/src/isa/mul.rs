@@ -12,7 +12,8 @@ use crate::lower::error::LowerError;
 use crate::lower::instruction::{Extremes, Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
-use crate::machine::op::{Handlers, Linear};
+use crate::machine::op::Handlers;
+use crate::machine::op::opcode::Linear;
 
 /// `mul`
 pub(super) static MUL: Instruction = Instruction {

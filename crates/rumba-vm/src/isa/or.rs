@@ -8,7 +8,7 @@ use crate::lower::error::LowerError;
 use crate::lower::instruction::{Carries, Chooses, Extremes, Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
-use crate::machine::op::Linear;
+use crate::machine::op::opcode::Linear;
 
 /// `or`
 pub(super) static OR: Instruction = Instruction {

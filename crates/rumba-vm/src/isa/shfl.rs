@@ -11,7 +11,8 @@ use crate::lower::instruction::{Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::{Control, DST_AND_C, VReg, VirtualOp};
-use crate::machine::op::{Handler, Handlers, OpKind, Pc};
+use crate::machine::op::opcode::Opcode;
+use crate::machine::op::{Handler, Handlers, Pc};
 use crate::machine::warp::Warp;
 
 /// `shfl`
@@ -94,7 +95,7 @@ fn virtual_op(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<VirtualOp, LowerE
 
 /// A shuffle, which is known if all lanes take part.
 fn of_all(handler: Handler) -> Handlers {
-    Handlers::same(handler).with_kind(OpKind::Shuffle {
+    Handlers::same(handler).with_opcode(Opcode::Shuffle {
         lanes: |mode, packed| {
             let mut inside = 0;
             let sources = std::array::from_fn(|lane| {
@@ -143,7 +144,7 @@ fn pack<A: Arith>(lane: U32<A>, clamp: U32<A>) -> U32<A> {
 }
 
 /// The operation beside a shuffle that is followed: in `dst` and `a`, the predicates of the values in the shuffle's.
-const BESIDE: Handlers = Handlers::same(beside).with_kind(OpKind::Carrier { optional: true });
+const BESIDE: Handlers = Handlers::same(beside).with_opcode(Opcode::ExtraOperands { optional: true });
 
 unsafe fn beside(_: &mut Warp, pc: Pc) -> Pc {
     pc.next()

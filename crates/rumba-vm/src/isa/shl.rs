@@ -10,7 +10,7 @@ use crate::lower::error::LowerError;
 use crate::lower::instruction::{Carries, Extremes, Form, Hazard, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
-use crate::machine::op::Linear;
+use crate::machine::op::opcode::Linear;
 
 /// `shl`
 pub(super) static SHL: Instruction = Instruction {

@@ -12,7 +12,8 @@ use crate::lower::error::LowerError;
 use crate::lower::instruction::{Carries, Form, Instruction};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
-use crate::machine::op::{Handlers, Linear};
+use crate::machine::op::Handlers;
+use crate::machine::op::opcode::Linear;
 
 /// `sub`
 pub(super) static SUB: Instruction = Instruction {

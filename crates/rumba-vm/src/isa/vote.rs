@@ -9,7 +9,8 @@ use crate::lower::error::LowerError;
 use crate::lower::instruction::{Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::virtual_op::{Control, VirtualOp};
-use crate::machine::op::{Handlers, Members, Op, Pc};
+use crate::machine::op::opcode::Members;
+use crate::machine::op::{Handlers, Op, Pc};
 use crate::machine::warp::{Warp, fill};
 
 /// `vote`

@@ -20,7 +20,7 @@ use crate::lower::sources::SourceText;
 use crate::lower::symbols;
 use crate::lower::symbols::{FunctionId, Located, Symbols};
 use crate::lower::virtual_op::{Control, FIXED, Node, VReg, VirtualOp};
-use crate::machine::op::{Op, OpKind};
+use crate::machine::op::Op;
 use crate::machine::program::{ChoicePoint, Class, Debug, Facts, Fixed, Flow, Parameter, Program, SaveRange};
 use crate::machine::special::Special;
 
@@ -138,7 +138,7 @@ pub(crate) fn program<'m>(
         explicit_cluster: limits.explicit_cluster,
         blocks_are_clusters: limits.blocks_are_clusters,
         checks: pool.instruments.checks,
-        has_barriers: assembly.facts.iter().any(|facts| matches!(facts.kind, OpKind::Barrier)),
+        has_barriers: assembly.facts.iter().any(|facts| facts.opcode.attributes().is_barrier),
         undefines: pool.undefines,
         followed: pool.followed.clone(),
         updates: Arc::new(pool.updates.clone()),
@@ -489,7 +489,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
                     VReg::Slot(slot) => Some(function.classes[slot as usize]),
                 };
                 self.facts.push(Facts {
-                    kind: virtual_op.handlers.kind,
+                    opcode: virtual_op.handlers.opcode,
                     flow: emitted.flow,
                     defines: virtual_op.defines,
                     conditional: emitted.conditional,

@@ -173,7 +173,9 @@ impl Function {
         let program = &self.program;
         let operations = program.ops.iter().zip(&program.facts).take(program.kernel_ops);
         operations
-            .filter(|(_, facts)| matches!(facts.flow, Flow::Next | Flow::Park) && !facts.kind.has_form())
+            .filter(|(_, facts)| {
+                matches!(facts.flow, Flow::Next | Flow::Park) && !facts.opcode.attributes().is_compiled
+            })
             .map(|(op, _)| program.debug.ptx(op.source).1)
             .collect()
     }

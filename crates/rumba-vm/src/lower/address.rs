@@ -11,7 +11,7 @@ use crate::lower::fixed::Reference;
 use crate::lower::lowering::{Lowering, Source};
 use crate::lower::scope::Binding;
 use crate::lower::virtual_op::{VReg, VirtualOp};
-use crate::machine::op::Linear;
+use crate::machine::op::opcode::Linear;
 use crate::machine::program::{Class, Fixed};
 
 /// An address operand.

@@ -16,7 +16,7 @@ use crate::lower::scope::Binding;
 use crate::lower::symbols;
 use crate::lower::symbols::Symbol;
 use crate::lower::virtual_op::VirtualOp;
-use crate::machine::op::Linear;
+use crate::machine::op::opcode::Linear;
 use crate::machine::program::Class;
 
 impl<'m> Lowering<'m> {

@@ -19,7 +19,8 @@ use crate::lower::instruction::{Names, Occurrence};
 use crate::lower::scope::{Binding, NameScope, Register};
 use crate::lower::symbols::Located;
 use crate::lower::virtual_op::{Control, LabelId, Node, VReg, VirtualOp};
-use crate::machine::op::{Handlers, Linear};
+use crate::machine::op::Handlers;
+use crate::machine::op::opcode::Linear;
 use crate::machine::program::{ChoiceKind, ChoicePoint, Class, Fixed};
 use crate::machine::special::Special;
 

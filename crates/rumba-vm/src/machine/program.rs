@@ -15,7 +15,8 @@ use crate::base::report::Location;
 use crate::base::types::ScalarType;
 use crate::check::products::ProductRegisters;
 use crate::check::updates::UpdatePairs;
-use crate::machine::op::{Op, OpKind, Pc};
+use crate::machine::op::opcode::{Guard, Opcode};
+use crate::machine::op::{Op, Pc};
 use crate::machine::special::Special;
 
 /// How wide a slot is.
@@ -167,7 +168,7 @@ pub(crate) enum Flow {
 /// Facts about an operation beyond those needed to run it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts {
-    pub(crate) kind: OpKind,
+    pub(crate) opcode: Opcode,
     pub(crate) flow: Flow,
     /// The operands that are written; see [`crate::lower::virtual_op::VirtualOp::defines`].
     pub(crate) defines: u8,
@@ -337,7 +338,7 @@ impl Program {
     /// Where control may go after an operation that ends a block; nothing for the others.
     pub(crate) fn targets(&self, index: usize) -> Option<Vec<usize>> {
         let (op, facts) = (&self.ops[index], &self.facts[index]);
-        let found: Vec<Option<usize>> = match (facts.flow, facts.kind) {
+        let found: Vec<Option<usize>> = match (facts.flow, facts.opcode.attributes().guard) {
             (Flow::Jump, _) => vec![self.relative(index, op.imm as u32)],
             (Flow::Branch, _) => vec![self.relative(index, op.imm as u32), self.relative(index, (op.imm >> 32) as u32)],
             (Flow::End, _) => Vec::new(),
@@ -347,7 +348,7 @@ impl Program {
                 targets.collect()
             }
             (Flow::Leave, _) => vec![self.relative(index, 1)],
-            (Flow::Next | Flow::Park, OpKind::GuardBegin) => {
+            (Flow::Next | Flow::Park, Some(Guard::Begins)) => {
                 vec![self.relative(index, 1), self.relative(index, op.imm as u32 + 1)]
             }
             (Flow::Next | Flow::Park, _) => return None,

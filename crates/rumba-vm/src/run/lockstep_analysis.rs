@@ -4,7 +4,7 @@
 //! values. Both work on the slots of the decoded program. [`crate::run::lockstep_build`] writes the program.
 
 use crate::base::flow::{BasicBlock, Liveness, Set, basic_blocks};
-use crate::machine::op::{Linear, OpKind};
+use crate::machine::op::opcode::{Linear, Opcode};
 use crate::machine::program::{Affine, Class, Facts, Fixed, Flow, Program};
 
 /// The largest number of cells of the analysis (blocks times slots); larger programs get no lockstep program.
@@ -93,7 +93,7 @@ impl<'a> Analysis<'a> {
             analysis.find_uses();
             let mut stable = true;
             for index in 0..program.kernel_ops {
-                if let OpKind::Load { .. } = program.facts[index].kind
+                if let Opcode::Load { .. } = program.facts[index].opcode
                     && !analysis.lanes_only[index]
                 {
                     let wanted = analysis.number(program.ops[index].dst).is_some_and(|slot| analysis.bases.has(slot));
@@ -257,25 +257,9 @@ impl<'a> Analysis<'a> {
         if facts.flow != Flow::Next || self.destinations(index).any(|(_, slot, _)| given(slot)) {
             return Plan::Whole;
         }
-        match facts.kind {
-            OpKind::Opaque
-            | OpKind::Carrier { .. }
-            | OpKind::Select
-            | OpKind::Masks { .. }
-            | OpKind::UniformBranch
-            | OpKind::Barrier
-            | OpKind::Shuffle { .. }
-            | OpKind::Together { .. }
-            | OpKind::Window { .. }
-            | OpKind::Atomic { .. }
-            | OpKind::Local { .. }
-            | OpKind::Fence { .. }
-            | OpKind::Check(_)
-            | OpKind::GuardBegin
-            | OpKind::GuardEnd
-            | OpKind::Exit => Plan::Whole,
-            OpKind::Lanes { linear, .. } => self.plan_lanes(index, linear, state).unwrap_or(Plan::Whole),
-            OpKind::Test { .. } => {
+        match facts.opcode {
+            Opcode::Lanes { linear, .. } => self.plan_lanes(index, linear, state).unwrap_or(Plan::Whole),
+            Opcode::Test { .. } => {
                 let mut strides = [0; 2];
                 for (position, slot, class) in self.sources(index) {
                     match self.stride(slot, state).map(|stride| class.narrow(stride)) {
@@ -287,17 +271,18 @@ impl<'a> Analysis<'a> {
                 }
                 Plan::Test { strides }
             }
-            OpKind::Load { bytes, bases, .. } => match self.stride(op.a, state) {
+            Opcode::Load { bytes, bases, .. } => match self.stride(op.a, state) {
                 Some(0) if bases.is_some() && !self.lanes_only[index] => Plan::LoadBases,
                 Some(0) => Plan::Uniform,
                 Some(stride) if stride == i64::from(bytes) => Plan::Contiguous,
                 _ => Plan::Whole,
             },
-            OpKind::Store { bytes, .. } => match self.stride(op.a, state) {
+            Opcode::Store { bytes, .. } => match self.stride(op.a, state) {
                 Some(0) => Plan::Uniform,
                 Some(stride) if stride == i64::from(bytes) => Plan::Contiguous,
                 _ => Plan::Whole,
             },
+            _ => Plan::Whole,
         }
     }
 

@@ -7,7 +7,8 @@ use std::collections::HashMap;
 
 use crate::base::lanes::GROUP;
 use crate::exec::lockstep::handlers;
-use crate::machine::op::{Handler, Linear, Op, OpKind};
+use crate::machine::op::opcode::{Linear, Opcode};
+use crate::machine::op::{Handler, Op};
 use crate::machine::program::{Class, Entry, Exit, Flow, Lockstep, NO_ENTRY, Program};
 use crate::run::lockstep_analysis::{Analysis, Plan};
 
@@ -88,7 +89,7 @@ impl Writer<'_> {
                 writer.exits.push(Exit { op: index as u32, values: self.analysis.leaving(block, index, &before) });
                 writer.exits.len() - 1
             };
-            match (facts.flow, facts.kind) {
+            match (facts.flow, facts.opcode) {
                 (Flow::Jump, _) => self.jump(index, op),
                 (Flow::Branch, _) => {
                     let exit = exit(self);
@@ -107,13 +108,13 @@ impl Writer<'_> {
                         .push(Exit { op: index as u32 + 1, values: self.analysis.leaving(block, index + 1, &state) });
                     self.parks.insert(self.ops.len() as u32, self.exits.len() as u32 - 1);
                 }
-                (Flow::Next, OpKind::GuardBegin) => {
+                (Flow::Next, Opcode::GuardBegin) => {
                     let exit = exit(self);
                     let over = index + op.imm as usize + 1;
                     self.distances.push((self.ops.len(), [Some(over), None]));
                     self.ops.push(leaving(handlers::guard, op, exit));
                 }
-                (Flow::Next, OpKind::GuardEnd) => {}
+                (Flow::Next, Opcode::GuardEnd) => {}
                 (Flow::Next, kind) => {
                     if let Plan::Bases { checks, .. } = plan
                         && checks != 0
@@ -134,10 +135,10 @@ impl Writer<'_> {
         self.ops.push(op);
     }
 
-    fn checks(&mut self, kind: OpKind, checks: u8, op: Op, exit: usize, stride: impl Fn(u16) -> i64) {
+    fn checks(&mut self, kind: Opcode, checks: u8, op: Op, exit: usize, stride: impl Fn(u16) -> i64) {
         let signed = matches!(
             kind,
-            OpKind::Lanes {
+            Opcode::Lanes {
                 linear: Linear::SignExtended | Linear::SignedWideProduct | Linear::SignedWideProductSum,
                 ..
             }
@@ -192,16 +193,16 @@ fn leaving(handler: Handler, op: Op, exit: usize) -> Op {
     Op { handler, b: exit as u16, c: (exit >> 16) as u16, ..op }
 }
 
-fn planned(kind: OpKind, plan: Plan, op: Op) -> Op {
+fn planned(kind: Opcode, plan: Plan, op: Op) -> Op {
     let handler = match (plan, kind) {
-        (Plan::Bases { .. }, OpKind::Lanes { bases, .. }) => bases,
-        (Plan::Test { strides }, OpKind::Test { bases, .. }) => {
+        (Plan::Bases { .. }, Opcode::Lanes { bases, .. }) => bases,
+        (Plan::Test { strides }, Opcode::Test { bases, .. }) => {
             let [a, b] = strides.map(|stride| u64::from(stride as i32 as u32));
             return Op { handler: bases, imm: a | b << 32, ..op };
         }
-        (Plan::Uniform, OpKind::Load { uniform, .. } | OpKind::Store { uniform, .. }) => uniform,
-        (Plan::LoadBases, OpKind::Load { bases: Some(bases), .. }) => bases,
-        (Plan::Contiguous, OpKind::Load { contiguous, .. } | OpKind::Store { contiguous, .. }) => contiguous,
+        (Plan::Uniform, Opcode::Load { uniform, .. } | Opcode::Store { uniform, .. }) => uniform,
+        (Plan::LoadBases, Opcode::Load { bases: Some(bases), .. }) => bases,
+        (Plan::Contiguous, Opcode::Load { contiguous, .. } | Opcode::Store { contiguous, .. }) => contiguous,
         _ => op.handler,
     };
     Op { handler, ..op }

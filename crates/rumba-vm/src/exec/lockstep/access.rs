@@ -7,16 +7,17 @@ use crate::base::report::AccessKind;
 use crate::exec::access::{load_contiguous, load_lanes, load_uniform, store_contiguous, store_lanes, store_uniform};
 use crate::exec::memory::{AddressSpace, Addresses, affine_groups, affine_lanes};
 use crate::exec::processor::Avx2;
-use crate::machine::op::{OpKind, Pc};
+use crate::machine::op::Pc;
+use crate::machine::op::opcode::Opcode;
 use crate::machine::warp::Warp;
 use crate::mem::atomic::Element;
 
 /// The kind of a load, for affine addresses.
-pub(crate) const fn load_kind<E: Element, D: AddressSpace, const N: usize>() -> OpKind {
+pub(crate) const fn load_opcode<E: Element, D: AddressSpace, const N: usize>() -> Opcode {
     if D::PER_LANE {
-        return OpKind::Local { bytes: (N * E::BYTES as usize) as u8, count: N as u8, stores: false };
+        return Opcode::Local { bytes: (N * E::BYTES as usize) as u8, count: N as u8, stores: false };
     }
-    OpKind::Load {
+    Opcode::Load {
         bytes: (N * E::BYTES as usize) as u8,
         count: N as u8,
         shared: D::IS_SHARED,
@@ -27,11 +28,11 @@ pub(crate) const fn load_kind<E: Element, D: AddressSpace, const N: usize>() -> 
 }
 
 /// The kind of a store, for affine addresses.
-pub(crate) const fn store_kind<E: Element, D: AddressSpace, const N: usize>() -> OpKind {
+pub(crate) const fn store_opcode<E: Element, D: AddressSpace, const N: usize>() -> Opcode {
     if D::PER_LANE {
-        return OpKind::Local { bytes: (N * E::BYTES as usize) as u8, count: N as u8, stores: true };
+        return Opcode::Local { bytes: (N * E::BYTES as usize) as u8, count: N as u8, stores: true };
     }
-    OpKind::Store {
+    Opcode::Store {
         bytes: (N * E::BYTES as usize) as u8,
         count: N as u8,
         shared: D::IS_SHARED,

@@ -1,6 +1,6 @@
 //! Instructions with more operands than an operation has room for, executed by all lanes of a warp together.
 //!
-//! The operation that does the work is followed by others that only carry operands, five each: first the sources, then
+//! The operation that does the work is followed by others that only have operands, five each: first the sources, then
 //! the destinations. All of them belong to one instruction, and nothing comes between them. The first reads every source
 //! before it writes the first destination, so that a destination may lie where a source did.
 
@@ -17,21 +17,22 @@ use crate::lower::error::LowerError;
 use crate::lower::lowering::Lowering;
 use crate::lower::virtual_op::{Control, VReg, VirtualOp};
 use crate::machine::fault::{FaultKind, RawFault};
-use crate::machine::op::{Handlers, OpKind, Pc};
+use crate::machine::op::opcode::Opcode;
+use crate::machine::op::{Handlers, Pc};
 use crate::machine::warp::Warp;
 
-/// Operands that an operation carries.
-const CARRIED: usize = 5;
+/// Operands of an operation.
+const OPERANDS: usize = 5;
 
 /// Does nothing: its operands belong to an operation before.
-const CARRY: Handlers = Handlers::same(carry).with_kind(OpKind::Carrier { optional: false });
+const EXTRA: Handlers = Handlers::same(extra).with_opcode(Opcode::ExtraOperands { optional: false });
 
-unsafe fn carry(_: &mut Warp, pc: Pc) -> Pc {
+unsafe fn extra(_: &mut Warp, pc: Pc) -> Pc {
     pc.next()
 }
 
-/// A carrier for operands that may be undefined.
-const CARRY_ANY: Handlers = CARRY.with_kind(OpKind::Carrier { optional: true });
+/// As [`EXTRA`], for operands that may be undefined.
+const OPTIONAL: Handlers = EXTRA.with_opcode(Opcode::ExtraOperands { optional: true });
 
 /// Appends an operation with any number of operands, which all lanes of the warp execute together. Its `d` and `extra`
 /// are taken.
@@ -48,24 +49,24 @@ pub(crate) fn emit_beside(
     destinations: &[VReg],
 ) {
     let all = [sources, beside, destinations];
-    let operations: usize = all.iter().map(|places| places.len().div_ceil(CARRIED)).sum();
+    let operations: usize = all.iter().map(|places| places.len().div_ceil(OPERANDS)).sum();
     let members = l.constant(ScalarType::U32, FULL.into());
     let first = VirtualOp { d: members, extra: operations as u16, ..virtual_op };
     l.emit_control(first, Control::Park);
-    carriers(l, sources, 0, CARRY);
-    carriers(l, beside, 0, CARRY_ANY);
-    carriers(l, destinations, 0b11111, CARRY);
+    append(l, sources, 0, EXTRA);
+    append(l, beside, 0, OPTIONAL);
+    append(l, destinations, 0b11111, EXTRA);
 }
 
 /// Emits an operation that each lane executes by itself. Its `d` is free.
 pub(crate) fn emit_apart(l: &mut Lowering<'_>, virtual_op: VirtualOp, sources: &[VReg]) {
-    l.emit(VirtualOp { extra: sources.len().div_ceil(CARRIED) as u16, ..virtual_op });
-    carriers(l, sources, 0, CARRY);
+    l.emit(VirtualOp { extra: sources.len().div_ceil(OPERANDS) as u16, ..virtual_op });
+    append(l, sources, 0, EXTRA);
 }
 
-/// Appends operations that carry operands.
-fn carriers(l: &mut Lowering<'_>, places: &[VReg], defines: u8, handlers: Handlers) {
-    for part in places.chunks(CARRIED) {
+/// Appends operations with further operands.
+fn append(l: &mut Lowering<'_>, places: &[VReg], defines: u8, handlers: Handlers) {
+    for part in places.chunks(OPERANDS) {
         let place = |index: usize| part.get(index).copied().unwrap_or(VReg::None);
         l.emit(VirtualOp {
             dst: place(0),
@@ -99,8 +100,8 @@ impl Slots {
     }
 
     #[inline(always)]
-    fn at(self, carrier: usize, index: usize) -> u16 {
-        let op = self.pc.skip(1 + carrier);
+    fn at(self, operation: usize, index: usize) -> u16 {
+        let op = self.pc.skip(1 + operation);
         match index {
             0 => op.dst,
             1 => op.a,
@@ -114,14 +115,14 @@ impl Slots {
     #[inline(always)]
     pub(crate) fn source(self, index: usize) -> u16 {
         debug_assert!(index < self.sources);
-        self.at(index / CARRIED, index % CARRIED)
+        self.at(index / OPERANDS, index % OPERANDS)
     }
 
     /// The slot of a destination.
     #[inline(always)]
     pub(crate) fn destination(self, index: usize) -> u16 {
-        let carriers = self.sources.div_ceil(CARRIED) + self.beside.div_ceil(CARRIED);
-        self.at(carriers + index / CARRIED, index % CARRIED)
+        let operations = self.sources.div_ceil(OPERANDS) + self.beside.div_ceil(OPERANDS);
+        self.at(operations + index / OPERANDS, index % OPERANDS)
     }
 
     /// The lanes of a source of 32 bits.
@@ -141,7 +142,7 @@ impl Slots {
     #[inline(always)]
     pub(crate) unsafe fn register_beside(self, warp: &Warp, index: usize) -> &Register {
         debug_assert!(index < self.beside);
-        let slot = self.at(self.sources.div_ceil(CARRIED) + index / CARRIED, index % CARRIED);
+        let slot = self.at(self.sources.div_ceil(OPERANDS) + index / OPERANDS, index % OPERANDS);
         // SAFETY: as above.
         unsafe { &*warp.lanes::<Register>(slot) }
     }

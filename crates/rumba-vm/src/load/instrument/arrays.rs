@@ -15,7 +15,8 @@ use crate::lower::instruction::{Chooses, Instruction};
 use crate::lower::lowering::Function;
 use crate::lower::virtual_op::{FIXED, Node, VReg, VirtualOp};
 use crate::machine::fault::{FaultKind, RawFault};
-use crate::machine::op::{CheckForm, Handlers, OpKind, Pc};
+use crate::machine::op::opcode::{CheckForm, Opcode};
+use crate::machine::op::{Handlers, Pc};
 use crate::machine::program::{Class, Fixed};
 use crate::machine::warp::Warp;
 
@@ -120,7 +121,7 @@ impl Origins<'_> {
 }
 
 /// A [`Probe`] that compares offsets in shared memory with those from `b` to `d`.
-const LOOK: Handlers = Handlers::same(look).with_kind(OpKind::Check(CheckForm::Bounds));
+const LOOK: Handlers = Handlers::same(look).with_opcode(Opcode::Check(CheckForm::Bounds));
 
 /// Lets loads and stores of a function look at the bounds of the array that they are in.
 pub(crate) fn bound<'m>(function: &mut Function<'m>, pool: &mut ProgramBuilder<'m>) {
@@ -139,10 +140,9 @@ pub(crate) fn bound<'m>(function: &mut Function<'m>, pool: &mut ProgramBuilder<'
         .nodes
         .iter()
         .map(|node| match node {
-            Node::Op { virtual_op, .. } => match virtual_op.handlers.kind {
-                OpKind::Load { .. } | OpKind::Store { .. } => array_of(virtual_op),
-                _ => None,
-            },
+            Node::Op { virtual_op, .. } => {
+                virtual_op.handlers.opcode.attributes().access.and_then(|_| array_of(virtual_op))
+            }
             Node::Label(_) => None,
         })
         .collect();

@@ -19,13 +19,15 @@ use crate::exec::memory::Space;
 use crate::mem::arena::SHARED_STRIDE;
 
 use crate::base::lanes::LANES;
+use crate::base::report::AccessKind;
 use crate::exec::control;
 use crate::lower::fixed::ProgramBuilder;
 use crate::lower::lowering::Function;
 use crate::lower::virtual_op::{Node, VReg, VirtualOp};
 use crate::machine::cluster::Cluster;
 use crate::machine::context::Context;
-use crate::machine::op::{Handlers, Op, OpKind};
+use crate::machine::op::opcode::Guard;
+use crate::machine::op::{Handlers, Op};
 use crate::machine::warp::Warp;
 
 /// Puts a check's operations into a function.
@@ -69,18 +71,18 @@ pub(crate) struct Rewriter {
     nodes: Vec<Node>,
     /// Where the guard begins that the last operation is in.
     guard: Option<usize>,
-    /// Where the operation is to which carriers belong, and whether the next node is one of these.
+    /// Where the operation is with extra operands, and whether the next node has these.
     head: usize,
-    carries: bool,
+    is_extra: bool,
 }
 
 impl Rewriter {
-    /// Announces the next kept operation. No operation comes between an operation and its carriers, so insertions
-    /// before a carrier go before the operation.
+    /// Announces the next kept operation. No operation comes between an operation and its extra operands, so
+    /// insertions before these go before the operation.
     pub(crate) fn expect(&mut self, node: &Node) {
-        self.carries = matches!(
+        self.is_extra = matches!(
             node,
-            Node::Op { virtual_op, .. } if matches!(virtual_op.handlers.kind, OpKind::Carrier { .. })
+            Node::Op { virtual_op, .. } if virtual_op.handlers.opcode.attributes().extra_operands.is_some()
         );
     }
 
@@ -98,7 +100,7 @@ impl Rewriter {
             source,
             conditional: self.guard.is_some(),
         };
-        if self.carries {
+        if self.is_extra {
             self.nodes.insert(self.head, node);
             self.head += 1;
         } else {
@@ -109,30 +111,13 @@ impl Rewriter {
     /// Keeps an original operation.
     pub(crate) fn keep(&mut self, node: Node) {
         if let Node::Op { virtual_op, .. } = &node {
-            match virtual_op.handlers.kind {
-                OpKind::GuardBegin => self.guard = Some(self.nodes.len()),
-                OpKind::GuardEnd => self.guard = None,
-                OpKind::Opaque
-                | OpKind::Carrier { .. }
-                | OpKind::Lanes { .. }
-                | OpKind::Test { .. }
-                | OpKind::Select
-                | OpKind::Masks { .. }
-                | OpKind::UniformBranch
-                | OpKind::Barrier
-                | OpKind::Exit
-                | OpKind::Shuffle { .. }
-                | OpKind::Together { .. }
-                | OpKind::Window { .. }
-                | OpKind::Atomic { .. }
-                | OpKind::Local { .. }
-                | OpKind::Fence { .. }
-                | OpKind::Check(_)
-                | OpKind::Load { .. }
-                | OpKind::Store { .. } => {}
+            match virtual_op.handlers.opcode.attributes().guard {
+                Some(Guard::Begins) => self.guard = Some(self.nodes.len()),
+                Some(Guard::Ends) => self.guard = None,
+                None => {}
             }
         }
-        if !self.carries {
+        if !self.is_extra {
             self.head = self.nodes.len();
         }
         self.nodes.push(node);
@@ -186,13 +171,11 @@ const STORES: u16 = 1 << 15;
 impl Probe {
     /// The operation before a load or store; `b` to `d` are free. None: it is neither.
     pub(crate) fn before(virtual_op: &VirtualOp, handlers: Handlers) -> Option<VirtualOp> {
-        let (bytes, stores) = match virtual_op.handlers.kind {
-            OpKind::Load { bytes, .. } => (bytes, 0),
-            OpKind::Store { bytes, .. } => (bytes, STORES),
-            _ => return None,
-        };
+        let (kind, bytes) = virtual_op.handlers.opcode.attributes().access?;
         let mut probe = Self::of_bytes(virtual_op, bytes, handlers);
-        probe.extra |= stores;
+        if kind == AccessKind::Write {
+            probe.extra |= STORES;
+        }
         Some(probe)
     }
 

@@ -12,12 +12,13 @@ use crate::exec::memory::Space;
 use crate::load::instrument::{Probe, Rewriter};
 use crate::lower::lowering::Function;
 use crate::lower::virtual_op::Node;
-use crate::machine::op::{CheckForm, Handlers, OpKind, Pc};
+use crate::machine::op::opcode::{CheckForm, Opcode};
+use crate::machine::op::{Handlers, Pc};
 use crate::machine::warp::Warp;
 use rumba_checks::FindingKind;
 
 /// A [`Probe`].
-const LOOK: Handlers = Handlers::same(look).with_kind(OpKind::Check(CheckForm::Copies));
+const LOOK: Handlers = Handlers::same(look).with_opcode(Opcode::Check(CheckForm::Copies));
 
 /// Lets loads and stores of a function look at copies, if it begins some.
 pub(crate) fn watch(function: &mut Function<'_>) {

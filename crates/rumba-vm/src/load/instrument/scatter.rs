@@ -6,7 +6,8 @@ use crate::load::instrument::Rewriter;
 use crate::lower::instruction::{Convergence, Memory, Occurrence};
 use crate::lower::lowering::Function;
 use crate::lower::virtual_op::{Control, Node, VirtualOp};
-use crate::machine::op::{Handlers, OpKind, Pc};
+use crate::machine::op::opcode::Guard;
+use crate::machine::op::{Handlers, Pc};
 use crate::machine::warp::Warp;
 
 /// Lets the active lanes part by chance.
@@ -59,27 +60,10 @@ pub(crate) fn scatter(function: &mut Function<'_>) {
             if wants_all(convergence, control) {
                 break;
             }
-            match virtual_op.handlers.kind {
-                OpKind::GuardEnd => guarded = true,
-                OpKind::GuardBegin => guarded = false,
-                OpKind::Opaque
-                | OpKind::Carrier { .. }
-                | OpKind::Lanes { .. }
-                | OpKind::Test { .. }
-                | OpKind::Select
-                | OpKind::Masks { .. }
-                | OpKind::UniformBranch
-                | OpKind::Barrier
-                | OpKind::Exit
-                | OpKind::Shuffle { .. }
-                | OpKind::Together { .. }
-                | OpKind::Window { .. }
-                | OpKind::Atomic { .. }
-                | OpKind::Local { .. }
-                | OpKind::Fence { .. }
-                | OpKind::Check(_)
-                | OpKind::Load { .. }
-                | OpKind::Store { .. } => {}
+            match virtual_op.handlers.opcode.attributes().guard {
+                Some(Guard::Ends) => guarded = true,
+                Some(Guard::Begins) => guarded = false,
+                None => {}
             }
             let first = index == 0
                 || !matches!(&function.nodes[index - 1], Node::Op { source: before, .. } if before == source);

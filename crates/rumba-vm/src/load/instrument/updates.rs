@@ -13,7 +13,7 @@ use crate::lower::fixed::ProgramBuilder;
 use crate::lower::instruction::Memory;
 use crate::lower::lowering::Function;
 use crate::lower::virtual_op::{Node, VReg, VirtualOp};
-use crate::machine::op::{Linear, OpKind};
+use crate::machine::op::opcode::Atomic;
 
 /// The loads that a value is computed from, and whether only idempotent operations lie between.
 type Origins = BTreeMap<u32, bool>;
@@ -33,8 +33,8 @@ enum Access {
 impl Access {
     fn of(virtual_op: &VirtualOp, memory: Memory) -> Self {
         let is_strong = |kind| Order::from_bits(virtual_op.extra, kind).is_strong();
-        match virtual_op.handlers.kind {
-            OpKind::Atomic { keeps: true, .. } => Self::Loads,
+        match virtual_op.handlers.opcode.attributes().atomic {
+            Some(Atomic { keeps: true, .. }) => Self::Loads,
             _ if virtual_op.moves != 0 && virtual_op.defines == 0 && is_strong(AccessKind::Write) => Self::Stores,
             _ if virtual_op.moves != 0 && virtual_op.defines != 0 && is_strong(AccessKind::Read) => Self::Loads,
             _ if virtual_op.moves != 0 || memory != Memory::None => Self::Other,
@@ -56,7 +56,7 @@ pub(crate) fn find<'m>(function: &Function<'m>, pool: &mut ProgramBuilder<'m>) {
     };
     for (_, virtual_op, source, ..) in operations() {
         // A compare-and-swap is no `atomicrmw` of LLVM.
-        if matches!(virtual_op.handlers.kind, OpKind::Atomic { form, .. } if form.instruction.is_some()) {
+        if virtual_op.handlers.opcode.attributes().atomic.is_some_and(|atomic| atomic.is_update) {
             pool.updates.writers.insert(source);
         }
     }
@@ -73,7 +73,7 @@ pub(crate) fn find<'m>(function: &Function<'m>, pool: &mut ProgramBuilder<'m>) {
                 Access::Loads => Origins::from([(source, true)]),
                 Access::Stores | Access::Other => continue,
                 Access::None => {
-                    let is_copy = matches!(virtual_op.handlers.kind, OpKind::Lanes { linear: Linear::Copy, .. });
+                    let is_copy = virtual_op.handlers.opcode.attributes().is_copy;
                     let is_idempotent = is_copy || instruction.is_idempotent;
                     let mut made = Origins::new();
                     for place in places(virtual_op, false) {

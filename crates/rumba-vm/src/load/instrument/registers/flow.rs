@@ -6,7 +6,7 @@ use crate::load::cfg;
 use crate::lower::instruction::{Extremes, Undefined};
 use crate::lower::lowering::Function;
 use crate::lower::virtual_op::{Control, FIXED, Node, VReg, VirtualOp};
-use crate::machine::op::{Linear, OpKind};
+use crate::machine::op::opcode::Guard;
 use crate::machine::program::Class;
 
 /// The effect of undefined operands on an operation's results.
@@ -27,10 +27,12 @@ pub(super) enum Flow {
 /// The effect of undefined operands on an operation's results, and which of its places decide something.
 pub(super) fn flow(virtual_op: &VirtualOp, control: &Control, undefined: Undefined) -> (Flow, u8) {
     pub(super) const A: u8 = 0b00010;
-    match (virtual_op.handlers.kind, control) {
-        (OpKind::GuardBegin, _) | (_, Control::Branch(_) | Control::Table(_)) => (Flow::Decides, !0),
-        (OpKind::Lanes { .. } | OpKind::Test { .. }, _) => (Flow::Computes, 0),
-        (OpKind::Carrier { optional: true }, _) => (Flow::Decides, 0),
+    let attributes = virtual_op.handlers.opcode.attributes();
+    match control {
+        Control::Branch(_) | Control::Table(_) => (Flow::Decides, !0),
+        _ if attributes.guard == Some(Guard::Begins) => (Flow::Decides, !0),
+        _ if attributes.is_per_lane => (Flow::Computes, 0),
+        _ if attributes.extra_operands == Some(true) => (Flow::Decides, 0),
         _ if virtual_op.moves != 0 && virtual_op.defines == 0 => (Flow::Stores, A),
         _ if virtual_op.moves != 0 => (Flow::Loads, A),
         _ => match undefined {
@@ -104,7 +106,7 @@ impl Packing {
             Some(Class::W64) => 32,
             Some(Class::W128) | None => return Self::Other,
         };
-        let is_copy = matches!(virtual_op.handlers.kind, OpKind::Lanes { linear: Linear::Copy, .. });
+        let is_copy = virtual_op.handlers.opcode.attributes().is_copy;
         match undefined {
             Undefined::Packs if virtual_op.b != VReg::None && virtual_op.extra == half => Self::Packs,
             Undefined::Packs if is_copy && class(virtual_op.a) == class(virtual_op.dst) => Self::Copies,

@@ -7,7 +7,8 @@ use crate::check::notes::Actor;
 use crate::exec::memory::{Space, describe};
 use crate::load::instrument::Probe;
 use crate::machine::cluster::{Cluster, RANK_SHIFT};
-use crate::machine::op::{CheckForm, Handler, Handlers, OpKind, Pc};
+use crate::machine::op::opcode::{CheckForm, Opcode};
+use crate::machine::op::{Handler, Handlers, Pc};
 use crate::machine::warp::{Origin, Warp};
 use rumba_checks::FindingKind;
 
@@ -35,7 +36,7 @@ pub(super) const DEFINED: Handlers = check(defined, CheckForm::ShadowOfMemory);
 pub(super) const LOOK: Handlers = check(look, CheckForm::Defined(1));
 
 const fn check(handler: Handler, form: CheckForm) -> Handlers {
-    Handlers::same(handler).with_kind(OpKind::Check(form))
+    Handlers::same(handler).with_opcode(Opcode::Check(form))
 }
 
 unsafe fn clear(warp: &mut Warp, pc: Pc) -> Pc {

@@ -1,0 +1,337 @@
+//! The opcodes of decoded operations, and their attributes.
+//!
+//! An opcode says what an operation means, as far as that can be used without calling the operation's handler: native
+//! code, its analyses, the analysis for programs in lockstep, and the passes that put checks into a program.
+
+use crate::base::ir::{Element, Form, LaneForm, Value, Writer};
+use crate::base::lanes::LANES;
+use crate::base::report::AccessKind;
+use crate::machine::op::{Handler, Op};
+
+/// The meaning of a decoded operation, as far as passes and native code know it. The handler of the operation is the
+/// interpreter's code for it.
+#[derive(Debug, Clone, Copy)]
+pub enum Opcode {
+    /// Only the handler knows the meaning: it reads and writes whole slots.
+    Opaque,
+    /// Does nothing: its operands are further operands of the last operation before it with another opcode, as those
+    /// of Lua's `OP_EXTRAARG`.
+    ExtraOperands {
+        /// Whether the operands may be undefined.
+        optional: bool,
+    },
+    /// `dst` is a function of the sources, lane by lane.
+    Lanes {
+        /// Computes the bases of `dst` from the bases of the sources.
+        bases: Handler,
+        /// When the result is affine.
+        linear: Linear,
+        /// Writes the native code.
+        form: LaneForm,
+    },
+    /// The predicate `dst` is a function of the sources, lane by lane.
+    Test {
+        /// Reads the sources `a` and `b` by their bases; the two halves of `imm` are their strides.
+        bases: Handler,
+        /// Writes the native code, without the negation by bit 0 of `extra`.
+        form: LaneForm,
+    },
+    /// `dst` is `a` in the lanes of the predicate `c`, and `b` in the others.
+    Select,
+    /// The predicate `dst` is a function of the predicates `a` and `b`, on whole masks.
+    Masks {
+        /// Writes the native code.
+        form: Form,
+    },
+    /// Loads from the address in `a`.
+    Load {
+        /// Bytes of a lane.
+        bytes: u8,
+        /// The elements that these are.
+        count: u8,
+        /// Whether the address is one in the block's shared memory.
+        shared: bool,
+        /// Loads lanes where each group has one address.
+        uniform: Handler,
+        /// Where each group has one address, loads bases; for operations with one destination.
+        bases: Option<Handler>,
+        /// Where a lane's bytes lie behind those of the lane before it.
+        contiguous: Handler,
+    },
+    /// Stores to the address in `a`.
+    Store {
+        /// Bytes of a lane.
+        bytes: u8,
+        /// The elements that these are.
+        count: u8,
+        /// Whether the address is one in the block's shared memory.
+        shared: bool,
+        /// Where each group has one address.
+        uniform: Handler,
+        /// Where a lane's bytes lie behind those of the lane before it.
+        contiguous: Handler,
+    },
+    /// A branch of an instruction with `.uni`, which promises that all lanes take the same path.
+    UniformBranch,
+    /// Lets lanes wait for other warps.
+    Barrier,
+    /// `dst` is `a` as another lane has it, and the predicate `c` whether that lane is one of the segment, if all lanes do it
+    /// together: if `d` is all ones.
+    Shuffle {
+        /// The lanes that are read and the predicate, given `extra` and the value that `b` has in all lanes.
+        lanes: fn(u16, u32) -> ([usize; LANES], u32),
+        /// Writes the native code if `b` is no constant: the lane that each lane reads, and whether it is in the
+        /// segment, given `extra`, the lanes' own numbers and `b`.
+        form: fn(&mut Writer, u16, &Value, &Value) -> (Value, Value),
+    },
+    /// An operation of lanes together, such as a vote: computes `dst`, and `c` if it is written. `a` is the source.
+    Together {
+        /// The lanes that take part. If some of them are not active, the others wait.
+        members: Members,
+        /// Writes the native code, unless it calls the handler; and whether the result is uniform.
+        form: Option<(TogetherForm, bool)>,
+    },
+    /// `dst` is the address in `a`, of the block's shared memory or of the thread's stack, as an address of another kind: a generic
+    /// one, or, if `back`, that within the memory.
+    Window {
+        /// The memory is the thread's stack.
+        local: bool,
+        /// From a generic address.
+        back: bool,
+    },
+    /// `dst` is what lies at the address in `a`, which is replaced by a function of it, of `b` and of `c`: lane after lane.
+    Atomic {
+        /// Whether the address is one in the block's shared memory.
+        shared: bool,
+        /// Whether `dst` is wanted.
+        keeps: bool,
+        /// Writes the native code.
+        form: AtomicForm,
+    },
+    /// Loads from, or stores to, the thread's own stack, at the offset in `a`.
+    Local {
+        /// Bytes of a lane.
+        bytes: u8,
+        /// The elements that these are.
+        count: u8,
+        /// Whether they are stored.
+        stores: bool,
+    },
+    /// Orders what follows a load behind it, or what precedes a store before it.
+    Fence {
+        /// The former, by a thread that may be waiting for others.
+        polls: bool,
+    },
+    /// An operation of a check.
+    Check(CheckForm),
+    /// Restricts the active lanes to those of predicate `a`, negated if `extra` is not 0, for `imm` operations.
+    GuardBegin,
+    /// Ends what [`Opcode::GuardBegin`] began.
+    GuardEnd,
+    /// Ends the active lanes.
+    Exit,
+}
+
+/// The attributes of an opcode, from which passes over operations read. What a pass asks of an opcode is a column here;
+/// only native code, its analyses and programs in lockstep match on the opcode itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Attributes {
+    /// Native code has code of its own for the operation, or needs none; otherwise it calls the handler.
+    pub(crate) is_compiled: bool,
+    /// `dst` is a function of the sources, lane by lane.
+    pub(crate) is_per_lane: bool,
+    /// `dst` is `a`, cut to its width.
+    pub(crate) is_copy: bool,
+    /// The operation loads from or stores to memory that other threads may access: so many bytes of a lane.
+    pub(crate) access: Option<(AccessKind, u8)>,
+    /// The operation is atomic.
+    pub(crate) atomic: Option<Atomic>,
+    /// The operation begins or ends what only some lanes do.
+    pub(crate) guard: Option<Guard>,
+    /// The operands belong to the operation before, and may be undefined if this is true.
+    pub(crate) extra_operands: Option<bool>,
+    /// Lanes wait for other warps.
+    pub(crate) is_barrier: bool,
+    /// The active lanes end.
+    pub(crate) is_exit: bool,
+}
+
+/// An atomic operation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Atomic {
+    /// The value before is wanted.
+    pub(crate) keeps: bool,
+    /// It is an `atomicrmw` of LLVM. A compare-and-swap is none.
+    pub(crate) is_update: bool,
+}
+
+/// The ends of the operations that only some lanes do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Guard {
+    Begins,
+    Ends,
+}
+
+impl Opcode {
+    /// The table of attributes.
+    pub(crate) const fn attributes(&self) -> Attributes {
+        const NONE: Attributes = Attributes {
+            is_compiled: true,
+            is_per_lane: false,
+            is_copy: false,
+            access: None,
+            atomic: None,
+            guard: None,
+            extra_operands: None,
+            is_barrier: false,
+            is_exit: false,
+        };
+        match self {
+            Self::Opaque => Attributes { is_compiled: false, ..NONE },
+            Self::ExtraOperands { optional } => Attributes { extra_operands: Some(*optional), ..NONE },
+            Self::Lanes { linear, form, .. } => Attributes {
+                is_compiled: form.form.is_some(),
+                is_per_lane: true,
+                is_copy: matches!(linear, Linear::Copy),
+                ..NONE
+            },
+            Self::Test { form, .. } => Attributes { is_compiled: form.form.is_some(), is_per_lane: true, ..NONE },
+            Self::Together { form, .. } => Attributes { is_compiled: form.is_some(), ..NONE },
+            Self::Load { bytes, .. } => Attributes { access: Some((AccessKind::Read, *bytes)), ..NONE },
+            Self::Store { bytes, .. } => Attributes { access: Some((AccessKind::Write, *bytes)), ..NONE },
+            Self::Atomic { keeps, form, .. } => {
+                Attributes { atomic: Some(Atomic { keeps: *keeps, is_update: form.instruction.is_some() }), ..NONE }
+            }
+            Self::Barrier => Attributes { is_barrier: true, ..NONE },
+            Self::GuardBegin => Attributes { guard: Some(Guard::Begins), ..NONE },
+            Self::GuardEnd => Attributes { guard: Some(Guard::Ends), ..NONE },
+            Self::Exit => Attributes { is_exit: true, ..NONE },
+            Self::Select
+            | Self::Masks { .. }
+            | Self::UniformBranch
+            | Self::Shuffle { .. }
+            | Self::Window { .. }
+            | Self::Local { .. }
+            | Self::Fence { .. }
+            | Self::Check(_) => NONE,
+        }
+    }
+}
+
+/// What an operation of a check does for lanes that pass the check: native code calls the handler for others only.
+///
+/// A shadow is the predicate of the lanes in which a register is defined, as in MemorySanitizer.
+#[derive(Debug, Clone, Copy)]
+pub enum CheckForm {
+    /// The shadow `dst` is a function of the predicates `a`, `b` and `c`. Of undefined lanes the handler carries the
+    /// origin along.
+    Shadow(Form),
+    /// The shadow `dst` is that of the memory that a [`Probe`](crate::load::instrument::Probe) accesses.
+    ShadowOfMemory,
+    /// All active lanes are in the shadow at this position: 1 for `a`.
+    Defined(usize),
+    /// The memory that a probe accesses lies between the constants `b` and `d` in shared memory.
+    Bounds,
+    /// No copy of the block is under way.
+    Copies,
+}
+
+/// The lanes that take part in an operation of lanes together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Members {
+    /// The active lanes.
+    Active,
+    /// The lanes of the mask in the operand at this position: 1 for `a`.
+    Operand(usize),
+    /// All lanes of the warp.
+    Warp,
+}
+
+/// Writes native code for an operation of lanes together, given the operation, the mask of these lanes and the source:
+/// returns `dst`, and `c` if the operation writes it. Predicates are masks.
+pub type TogetherForm = fn(&mut Writer, &Op, &Value, Option<&Value>) -> (Value, Option<Value>);
+
+/// How an atomic operation is written, on integers of the element's width.
+#[derive(Debug, Clone, Copy)]
+pub struct AtomicForm {
+    /// The element.
+    pub element: Element,
+    /// The name of the operation in `atomicrmw`, if LLVM has the operation.
+    pub instruction: Option<&'static str>,
+    /// How several operands combine into one before the update: the name of LLVM's reduction, and its neutral
+    /// element.
+    pub reduction: Option<(&'static str, u64)>,
+    /// The new value, given the old value and the operands.
+    pub update: Form,
+}
+
+/// How a function's result depends on the strides of its operands, in the arithmetic of its width.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Linear {
+    /// The result is affine only if all operands have the stride 0.
+    No,
+    /// `a`, cut to the width of the result.
+    Copy,
+    /// `a`, zero-extended from 32 bits if they wrap nowhere within a group.
+    ZeroExtended,
+    /// `a`, sign-extended from 32 bits if they wrap nowhere within a group.
+    SignExtended,
+    /// `a + b`
+    Sum,
+    /// `a - b`
+    Difference,
+    /// `a * b`
+    Product,
+    /// `a * b`, of zero-extended operands of 32 bits.
+    WideProduct,
+    /// `a * b`, of sign-extended operands of 32 bits.
+    SignedWideProduct,
+    /// `a * b + c`
+    ProductSum,
+    /// `a * b + c`, where `a` and `b` are zero-extended from 32 bits.
+    WideProductSum,
+    /// `a * b + c`, where `a` and `b` are sign-extended from 32 bits.
+    SignedWideProductSum,
+    /// `a << b`
+    Shift,
+    /// `a | b`: a sum where no bit is set in both.
+    Union,
+}
+
+impl Linear {
+    /// The linearity for operands of `bits` bits: values that are narrower than their lanes wrap elsewhere.
+    #[must_use]
+    pub const fn of_bits(self, bits: u32) -> Self {
+        if bits < 32 { Self::No } else { self }
+    }
+
+    /// The stride of the result of operands with these strides, if it has one, and the operands (bit 0 for `a`, bit 1 for `b`)
+    /// whose numbers of 32 bits must not wrap within a group. `constant` returns the value of `a` (0) or `b` (1) if it
+    /// is constant.
+    pub(crate) fn stride(self, [a, b, c]: [i64; 3], constant: impl Fn(usize) -> Option<u64>) -> Option<(i64, u8)> {
+        let product = |value: fn(u64) -> i64| match (a, b) {
+            (0, 0) => Some(0),
+            (_, 0) => Some(a.wrapping_mul(value(constant(1)?))),
+            (0, _) => Some(b.wrapping_mul(value(constant(0)?))),
+            _ => None,
+        };
+        let unsigned = |bits: u64| i64::from(bits as u32);
+        let signed = |bits: u64| i64::from(bits as i32);
+        let factors = u8::from(a != 0) | u8::from(b != 0) << 1;
+        Some(match self {
+            Self::No | Self::Union => return None,
+            Self::Copy => (a, 0),
+            Self::ZeroExtended | Self::SignExtended => (a, factors & 1),
+            Self::Sum => (a.wrapping_add(b), 0),
+            Self::Difference => (a.wrapping_sub(b), 0),
+            Self::Product => (product(u64::cast_signed)?, 0),
+            Self::WideProduct => (product(unsigned)?, factors),
+            Self::SignedWideProduct => (product(signed)?, factors),
+            Self::ProductSum => (product(u64::cast_signed)?.wrapping_add(c), 0),
+            Self::WideProductSum => (product(unsigned)?.wrapping_add(c), factors),
+            Self::SignedWideProductSum => (product(signed)?.wrapping_add(c), factors),
+            Self::Shift if b == 0 => (a.checked_shl(u32::try_from(constant(1)?).ok()?)?, 0),
+            Self::Shift => return None,
+        })
+    }
+}
