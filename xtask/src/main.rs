@@ -98,6 +98,7 @@ fn main() -> std::process::ExitCode {
         program: "cargo xtask",
         sources: shell::workspace().to_owned(),
         build: shell::target(),
+        loads_build: true,
         output: shell::target,
         roots: || vec![shell::workspace().to_owned(), shell::apps()],
         kernels: || Ok(shell::workspace().join("kernels-gpu")),

@@ -2,6 +2,8 @@
 //!
 //! The command publishes nothing. CONTRIBUTING.md, "Releasing", has the steps.
 
+mod device;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,11 +24,15 @@ use crate::shell;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   cargo xtask package                      archives, their builds, licences and advisories
-  cargo xtask package --baseline v0.1.0    and which public items are not those of the tag v0.1.0")]
+  cargo xtask package --baseline v0.1.0    and which public items are not those of the tag v0.1.0
+  cargo xtask package --device             the software device alone, as a Python wheel")]
 pub(crate) struct Args {
     /// A git revision to compare the public items with
     #[arg(long, value_name = "REV")]
     baseline: Option<String>,
+    /// Build a wheel of the software device, for `cargo rumba setup --device` and pip, and no archives
+    #[arg(long, conflicts_with = "baseline")]
+    device: bool,
 }
 
 /// The size of an archive above which crates.io refuses it.
@@ -48,6 +54,9 @@ struct Package {
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
+    if args.device {
+        return device::run();
+    }
     let metadata = shell::output(shell::cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
     let Metadata { mut packages, target_directory } = serde_json::from_str(&metadata)?;
     packages.retain(|package| package.publish.is_none());

@@ -14,7 +14,7 @@ use cuda_builder::wheels;
 use rumba_interface::environment::{cache_folder, library_from_environment};
 use rumba_jit::Cache;
 
-use crate::{place, soft};
+use crate::{archive, place, soft};
 
 /// Show the tools for building and running kernels, and the commands that install missing ones
 ///
@@ -201,6 +201,7 @@ fn soft_device() -> Row {
         version: installed.map_or_else(String::new, |_| env!("CARGO_PKG_VERSION").to_owned()),
         place: installed.map(short).unwrap_or_default(),
         note: match installed {
+            Some(_) if archive::has_record() => "of an archive; runs kernels where there is no GPU".to_owned(),
             Some(_) => "runs kernels where there is no GPU".to_owned(),
             None => format!("{} setup", place::program()),
         },

@@ -3,6 +3,7 @@
 //! Each command has its own file. [`place`] holds the only difference between the two programs: where the sources of Rumba and
 //! the files of the project are.
 
+pub mod archive;
 pub mod bench;
 pub mod build_ptx;
 pub mod check;

@@ -1,6 +1,6 @@
-//! Our `libcuda.so.1`, built and laid out as programs look for NVIDIA's: the software device as the driver of any program.
+//! Our `libcuda.so.1`, built or of an archive, and laid out as programs look for NVIDIA's: the software device as the driver of any program.
 
-use crate::{place, shell};
+use crate::{archive, place, shell};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,9 @@ pub const FILE: &str = "libcuda.so.1";
 /// # Errors
 /// If the library cannot be built or copied.
 pub fn folder() -> Result<PathBuf> {
+    if let Some(folder) = archive::driver() {
+        return Ok(folder);
+    }
     let folder = place::build().join("driver");
     if !place::has_sources() && folder.join(FILE).is_file() {
         return Ok(folder);
@@ -20,13 +23,8 @@ pub fn folder() -> Result<PathBuf> {
     build.args(["build", "--quiet", "--release", "--package", "rumba-libcuda"]);
     shell::run(&mut build)?;
     std::fs::create_dir_all(&folder).with_context(|| format!("could not make {}", folder.display()))?;
-    // A copy, under a new inode: a library that changes under a running program ends it.
-    let library = folder.join(FILE);
-    if library.exists() {
-        std::fs::remove_file(&library).with_context(|| format!("could not remove {}", library.display()))?;
-    }
     let built = place::build().join("release").join("libcuda.so");
-    std::fs::copy(&built, &library).with_context(|| format!("could not copy {}", built.display()))?;
+    archive::put(&built, &folder.join(FILE)).with_context(|| format!("could not copy {}", built.display()))?;
     link(Path::new(FILE), &folder.join("libcuda.so"))?;
     Ok(folder)
 }

@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         program: "cargo rumba",
         sources: place::compiled_sources().to_owned(),
         build: project::build_of_sources(),
+        loads_build: false,
         output: project::output,
         roots: project::roots,
         kernels: project::kernels,

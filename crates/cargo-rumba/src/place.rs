@@ -14,6 +14,8 @@ pub struct Place {
     pub sources: PathBuf,
     /// The target folder for builds of Rumba's sources.
     pub build: PathBuf,
+    /// Whether programs load the software device from the target folder, and not the installed one.
+    pub loads_build: bool,
     /// Returns the folder for files that commands make for the user.
     pub output: fn() -> PathBuf,
     /// Returns the folders from which kernels name their source files.
@@ -36,6 +38,7 @@ fn place() -> &'static Place {
         program: "cargo rumba",
         sources: compiled_sources().to_owned(),
         build: compiled_sources().join("target"),
+        loads_build: false,
         output: || compiled_sources().join("target"),
         roots: || vec![compiled_sources().to_owned()],
         kernels: || Ok(compiled_sources().join("kernels-gpu")),
@@ -69,6 +72,16 @@ pub fn sources() -> &'static Path {
 /// Whether cargo can build Rumba: from a registry, or from sources that are still where the program was built from.
 pub fn has_sources() -> bool {
     is_from_registry() || sources().join("Cargo.toml").is_file()
+}
+
+/// The root of the sources, if this program was built from a clone that is still there.
+pub fn clone_of_sources() -> Option<&'static Path> {
+    (!is_from_registry() && has_sources()).then(sources)
+}
+
+/// Whether programs load the software device from the target folder, and not the installed one.
+pub fn loads_build() -> bool {
+    place().loads_build
 }
 
 /// The target folder for builds of Rumba's sources.

@@ -15,19 +15,21 @@ use cuda_builder::toolchain::{self, DEBIAN_PACKAGES, Lack, NotFound, Origin, Too
 use cuda_builder::wheels::{self, Wheels};
 
 use crate::quiet::run_quietly;
-use crate::{doctor, place, soft};
+use crate::{archive, doctor, place, soft};
 
 /// Install what kernels take: a Rust toolchain with library sources, the software device; NVIDIA's tools if possible
 ///
 /// Tries `rustup component add rust-src` first, then the distribution's packages: as root, or through sudo if it
 /// needs no password and you agree. NVIDIA's libdevice, ptxas and nvdisasm come as Python wheels, of fixed versions with
 /// known hashes, and go into a folder of Rumba's own; kernels build without them. The software device is built from Rumba's sources,
-/// for all programs of this user. Running it again changes nothing.
+/// or comes in a wheel that `--device` names or pip has installed, for all programs of this user. Running it again changes nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   cargo rumba setup                install what is missing
   cargo rumba setup --yes          and do not ask before sudo is used
   cargo rumba setup --no-wheels    only what is needed, nothing of NVIDIA's
+  cargo rumba setup --device rumba_device-0.1.0-py3-none-manylinux_2_34_x86_64.whl
+                                   the software device of this file, without a build
   RUMBA_TOOLS=tools cargo rumba setup
                                    NVIDIA's tools into another folder")]
 pub struct Args {
@@ -37,6 +39,9 @@ pub struct Args {
     /// Use sudo without asking
     #[arg(long)]
     yes: bool,
+    /// Install the software device of a wheel, or of the folder that it was unpacked into, instead of building the device
+    #[arg(long, value_name = "FILE")]
+    device: Option<PathBuf>,
 }
 
 /// How long a download may take before the next way is tried.
@@ -54,7 +59,10 @@ pub fn run(args: Args) -> Result<()> {
     if !args.no_wheels {
         optional_wheels();
     }
-    soft::ensure()?;
+    match args.device {
+        Some(archive) => archive::install(&archive)?,
+        None => soft::ensure()?,
+    }
     println!("{}", doctor::table());
     Ok(())
 }

@@ -1,10 +1,10 @@
-//! The software device as the library that programs load: built by cargo when its sources have changed, and put where
-//! all programs of the user find it.
+//! The software device as the library that programs load: built by cargo when its sources have changed, or of an archive, and put
+//! where all programs of the user find it.
 //!
 //! Cargo decides whether there is something to build. Programs in Rumba's own workspace are told where cargo's file is; all others
 //! find the copy in the user's folder for data.
 
-use crate::{place, shell};
+use crate::{archive, place, shell};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -14,7 +14,7 @@ use std::time::Duration;
 const VARIABLE: &str = "RUMBA_SOFT_LIBRARY";
 
 /// The file that cargo builds.
-const FILE: &str = "librumba_soft_device.so";
+pub(crate) const FILE: &str = "librumba_soft_device.so";
 
 /// A build that takes longer is spoken of.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -24,11 +24,14 @@ fn built() -> PathBuf {
     place::build().join("release").join(FILE)
 }
 
-/// Builds the library and puts it in its place.
+/// Builds the library and puts it in its place, unless the library there is that of an archive.
 ///
 /// # Errors
 /// If the library cannot be built, or neither the library nor the sources of Rumba are there.
 pub fn ensure() -> Result<()> {
+    if archive::is_installed() {
+        return Ok(());
+    }
     if !place::has_sources() {
         return match place() {
             Some(place) if place.is_file() => Ok(()),
@@ -52,6 +55,7 @@ pub fn ensure() -> Result<()> {
         });
     } else {
         eprintln!("the software device is built first, which takes a minute or two, and again when its sources change");
+        eprintln!("(`{} setup --device FILE` installs the device of a wheel instead)", place::program());
     }
     let outcome = shell::run(&mut cargo);
     drop(done);
@@ -65,15 +69,9 @@ fn install() -> Result<()> {
         return Ok(());
     };
     let (built, folder) = (built(), place.parent().unwrap_or(&place));
-    if is_same(&built, &place) {
-        return Ok(());
-    }
     let copied = std::fs::create_dir_all(folder).and_then(|()| {
-        // Under a new inode: a library that changes under a running program ends it.
-        let incoming = tempfile::NamedTempFile::new_in(folder)?;
-        std::fs::copy(&built, incoming.path())?;
-        incoming.persist(&place)?;
-        Ok(())
+        archive::forget(folder)?;
+        if is_same(&built, &place) { Ok(()) } else { archive::put(&built, &place) }
     });
     match copied {
         Ok(()) => Ok(()),
