@@ -5,6 +5,7 @@
 //! `RUMBA_PROFILE` asks for a profile: what its page, its trace and its roofline look like is `rumba::Profile`'s business.
 
 mod lines;
+mod page;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

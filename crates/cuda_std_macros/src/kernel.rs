@@ -12,7 +12,7 @@ use syn::spanned::Spanned;
 use syn::{Attribute, Error, GenericParam, Ident, ItemFn, Visibility};
 
 use crate::arguments::{self, Arguments, Instance};
-use crate::signature::{self, Kind, Parameter, source_text};
+use crate::signature::{self, Kind, Parameter, source_text, unsafety};
 
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
     let place = item.clone();
@@ -74,7 +74,7 @@ impl<'k> Kernel<'k> {
     /// The written function, less its documentation.
     fn body(self, vis: Option<&Visibility>) -> TokenStream {
         let ItemFn { sig, block, attrs, .. } = self.function;
-        let (unsafety, name, generics) = (sig.unsafety, self.name(), &sig.generics);
+        let (unsafety, name, generics) = (unsafety(sig), self.name(), &sig.generics);
         let clause = &generics.where_clause;
         let attributes = attrs.iter().filter(|attribute| !attribute.path().is_ident("doc"));
         let parameters = self
@@ -114,7 +114,7 @@ impl<'k> Kernel<'k> {
     /// A proof that the body takes what it is passed for any lifetime of a launch, and so keeps nothing beyond it, whatever
     /// its types are called: for each type, since a name does not tell whether it has a lifetime inside. The function must be in scope.
     fn outlived(self) -> TokenStream {
-        let (unsafety, types) = (self.function.sig.unsafety, self.type_parameters());
+        let (unsafety, types) = (unsafety(&self.function.sig), self.type_parameters());
         let generics = (!types.is_empty()).then(|| quote! { ::<#(#types),*> });
         let doubtful = self.parameters.iter().enumerate().filter_map(|(index, parameter)| {
             let ty = &parameter.ty;
@@ -528,7 +528,7 @@ impl Kernel<'_> {
     /// The launcher: binds each argument, in the order of the PTX parameters.
     fn launcher(self) -> TokenStream {
         let function = self.function;
-        let (name, vis, unsafety, kept) = (self.name(), &function.vis, function.sig.unsafety, self.kept());
+        let (name, vis, unsafety, kept) = (self.name(), &function.vis, unsafety(&function.sig), self.kept());
         let call = Ident::new("call", Span::mixed_site());
         let (mut inputs, mut binds) = (Vec::new(), Vec::new());
         for Parameter { name, ty: written, kind, .. } in self.parameters {
@@ -592,7 +592,7 @@ impl Kernel<'_> {
     fn description(self, entry: &Ident) -> TokenStream {
         let (parameters, tiles) = self.descriptions();
         let tiles = (!tiles.is_empty()).then(|| quote! { .with_tiles(&[#(#tiles),*]) });
-        let is_unsafe = self.function.sig.unsafety.map(|_| quote! { .of_unsafe_fn() });
+        let is_unsafe = unsafety(&self.function.sig).map(|_| quote! { .of_unsafe_fn() });
         let label = entry.to_string();
         let line = u32::try_from(self.name().span().unwrap().line()).unwrap_or(0);
         let kernel = quote! {

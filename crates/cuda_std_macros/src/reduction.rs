@@ -7,6 +7,7 @@ use quote::{format_ident, quote};
 use syn::{Error, FnArg, ItemFn, ReturnType, Type};
 
 use crate::signature::source_text;
+use crate::signature::unsafety;
 use crate::vectorize::function;
 
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
@@ -15,7 +16,7 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
     }
     let function = function(item, "reduction", "#[reduction] fn name(a: f32, b: f32) -> f32 { .. }")?;
     let ty = element(&function)?;
-    let ItemFn { attrs, vis, sig, block } = &function;
+    let ItemFn { attrs, vis, sig, block, .. } = &function;
     let (name, inputs) = (&sig.ident, &sig.inputs);
     let (reduce, scan) = (format_ident!("{name}_reduce"), format_ident!("{name}_scan"));
     let std = quote! { ::cuda_std::algorithms };
@@ -92,7 +93,7 @@ fn element(function: &ItemFn) -> syn::Result<Type> {
     if !sig.generics.params.is_empty() {
         return wrong("a reduction is compiled for one type, so it cannot be generic");
     }
-    if sig.unsafety.is_some() || sig.asyncness.is_some() {
+    if unsafety(sig).is_some() || sig.asyncness.is_some() {
         return wrong("a reduction is an ordinary function");
     }
     let types: Vec<&Type> = sig

@@ -8,9 +8,20 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit::Visit;
-use syn::{Attribute, Error, FnArg, GenericArgument, Ident, ItemFn, Lifetime, Pat, PathArguments, ReturnType, Type};
+use syn::{
+    Attribute, Error, FnArg, GenericArgument, Ident, ItemFn, Lifetime, Pat, PathArguments, ReturnType, Safety,
+    Signature, Token, Type,
+};
 
 use crate::symbols;
+
+/// The keyword `unsafe` of a function.
+pub(crate) fn unsafety(signature: &Signature) -> Option<Token![unsafe]> {
+    match signature.safety {
+        Safety::Unsafe(token) => Some(token),
+        Safety::Safe(_) | Safety::Default => None,
+    }
+}
 
 /// A parameter of a kernel.
 pub(crate) struct Parameter {
@@ -69,7 +80,7 @@ impl Problems {
 pub(crate) fn parameters(function: &ItemFn) -> syn::Result<Vec<Parameter>> {
     let mut problems = Problems::default();
     qualifiers(function, &mut problems);
-    let unsafe_kernel = function.sig.unsafety.is_some();
+    let unsafe_kernel = unsafety(&function.sig).is_some();
     let parameters: Vec<Parameter> =
         function.sig.inputs.iter().filter_map(|input| parameter(input, unsafe_kernel, &mut problems)).collect();
     sixteenth_barrier(&parameters, &mut problems);
@@ -274,7 +285,7 @@ fn kind(ty: &Type, unsafe_kernel: bool, problems: &mut Problems) -> Option<Kind>
                 .add(ty, "a trait object cannot be passed to a kernel: its functions are the host's; pass plain data");
             None
         }
-        Type::BareFn(_) => {
+        Type::FnPtr(_) => {
             problems.add(
                 ty,
                 "a function pointer of the host means nothing on the device; call the function by name in the kernel",

@@ -11,7 +11,7 @@ use syn::{Error, FnArg, Ident, ItemFn, Pat, ReturnType, Type, parse_quote};
 
 use crate::arguments;
 use crate::kernel::Kernel;
-use crate::signature::{self, Parameter, Problems, source_text};
+use crate::signature::{self, Parameter, Problems, source_text, unsafety};
 
 /// The largest number of operands: `cuda_std::vectorize` implements its traits for tuples up to this length.
 const MOST: usize = 8;
@@ -257,7 +257,7 @@ pub(crate) fn qualifiers(item: &ItemFn, what: &str, problems: &mut Problems) {
     if let Some(asyncness) = signature.asyncness {
         problems.add(asyncness, format!("a {what} function cannot be `async`; remove `async`"));
     }
-    if let Some(unsafety) = signature.unsafety {
+    if let Some(unsafety) = unsafety(signature) {
         problems.add(
             unsafety,
             format!("a {what} function is called for any elements, so it cannot be `unsafe`; argue inside of it"),
@@ -295,7 +295,7 @@ fn by_value(ty: &Type, function: &Ident, problems: &mut Problems) {
             "an unnamed type has no list of what to compile the function for; name it: \
              `#[vectorize(T = [f32, f64])] fn name<T: ..>(a: T) -> T`",
         ),
-        Type::Ptr(_) | Type::Slice(_) | Type::BareFn(_) | Type::TraitObject(_) => problems
+        Type::Ptr(_) | Type::Slice(_) | Type::FnPtr(_) | Type::TraitObject(_) => problems
             .add(ty, "a vectorized function takes elements of arrays: numbers, or structures that are plain data"),
         _ => {}
     }

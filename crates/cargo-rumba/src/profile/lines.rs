@@ -1,15 +1,15 @@
-//! The counts of the software device by source line, as tables and as a page.
+//! The counts of the software device by source line, as tables.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use comfy_table::{CellAlignment, Table, presets};
-use maud::{DOCTYPE, Markup, PreEscaped, html};
 use owo_colors::{OwoColorize, Stream};
 use serde::Deserialize;
 
+use super::page;
 use crate::place;
 
 /// A launch, as the driver writes it down.
@@ -59,9 +59,9 @@ struct Branch {
 
 /// A count, and its minimum.
 #[derive(Default, Clone, Copy)]
-struct Work {
+pub(super) struct Work {
     requests: u64,
-    done: u64,
+    pub(super) done: u64,
     ideal: u64,
 }
 
@@ -73,7 +73,7 @@ impl Work {
     }
 
     /// "8.0 of 4.0": for each request, and at best.
-    fn per_request(self) -> String {
+    pub(super) fn per_request(self) -> String {
         if self.requests == 0 {
             return String::new();
         }
@@ -82,18 +82,18 @@ impl Work {
     }
 
     /// Whether there is a quarter more than would be needed.
-    fn is_wasteful(self) -> bool {
+    pub(super) fn is_wasteful(self) -> bool {
         4 * self.done > 5 * self.ideal
     }
 }
 
 /// The sums of a source line.
 #[derive(Default, Clone, Copy)]
-struct Sums {
+pub(super) struct Sums {
     executions: u64,
     threads: u64,
-    global: Work,
-    shared: Work,
+    pub(super) global: Work,
+    pub(super) shared: Work,
     branches: u64,
     divergent: u64,
 }
@@ -123,14 +123,14 @@ impl Sums {
         self.divergent += other.divergent;
     }
 
-    fn lanes(&self) -> String {
+    pub(super) fn lanes(&self) -> String {
         match self.executions {
             0 => String::new(),
             executions => format!("{:.1}", self.threads as f64 / executions as f64),
         }
     }
 
-    fn parted(&self) -> String {
+    pub(super) fn parted(&self) -> String {
         match self.branches {
             0 => String::new(),
             branches => format!("{:.0} %", 100.0 * self.divergent as f64 / branches as f64),
@@ -143,7 +143,7 @@ impl Sums {
 }
 
 /// A kernel's lines, by file and number.
-type Lines = BTreeMap<(String, u32), Sums>;
+pub(super) type Lines = BTreeMap<(String, u32), Sums>;
 
 /// The kernels of a program, each with its number of launches.
 pub(super) struct Kernels(BTreeMap<String, (u64, Lines)>);
@@ -192,12 +192,12 @@ impl Kernels {
 
     /// The page with the sources.
     pub(super) fn page(&self, program: &str) -> String {
-        document(program, &self.0).into_string()
+        page::document(program, &self.0)
     }
 }
 
 /// "saxpy, 2 launches: ..." in words.
-fn summary(times: u64, lines: &Lines) -> String {
+pub(super) fn summary(times: u64, lines: &Lines) -> String {
     let mut all = Sums::default();
     lines.values().for_each(|sums| all.merge(sums));
     let mut parts = vec![format!("{times} {}", if times == 1 { "launch" } else { "launches" })];
@@ -253,95 +253,7 @@ fn print(kernel: &str, times: u64, lines: &Lines) {
 }
 
 /// The text of a source file. Kernels name files by their path from the root of their workspace.
-fn source(file: &str) -> Option<String> {
+pub(super) fn source(file: &str) -> Option<String> {
     let roots: Vec<PathBuf> = place::roots();
     roots.iter().find_map(|folder| std::fs::read_to_string(folder.join(file)).ok())
-}
-
-/// Whether a file is of a library, whose lines a reader wants to see less often.
-fn is_of_library(file: &str) -> bool {
-    ["cuda_std/src/", "library/core/src/", ".cargo/"].iter().any(|part| file.contains(part))
-}
-
-const STYLE: &str = "
-:root { color-scheme: light dark; --line: #8884; --warn: light-dark(#9a3412, #fdba74); --hot: 217,119,6; }
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 84rem; padding: 0 1rem; }
-table { border-collapse: collapse; width: 100%; font: 13px/1.45 ui-monospace, monospace; }
-th { position: sticky; top: 0; background: Canvas; text-align: right; padding: .3rem .6rem; border-bottom: 1px solid var(--line); }
-th:last-child { text-align: left; }
-td { text-align: right; padding: 0 .6rem; white-space: pre; }
-td:last-child { text-align: left; width: 99%; }
-td.number { color: GrayText; }
-.warn { color: var(--warn); font-weight: 600; }
-details { margin: 1rem 0; } summary { cursor: pointer; }
-";
-
-/// The page: every kernel with the files that it comes from.
-fn document(name: &str, kernels: &BTreeMap<String, (u64, Lines)>) -> Markup {
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width";
-                title { "Profile of " (name) }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                h1 { "Profile of " (name) }
-                p {
-                    "Counts of the software device. Sectors: 32-byte pieces of global memory for each request of a warp, and "
-                    "as many as would do. Wavefronts: steps in which shared memory serves a request, and as many as it would "
-                    "take without bank conflicts. Lanes: of a warp's 32, how many took part. Parted: branches where lanes "
-                    "went both ways. The darker a line, the larger its share of the kernel's memory traffic; what exceeds the "
-                    "ideal by a quarter is " span.warn { "marked" } "."
-                }
-                @for (kernel, (times, lines)) in kernels {
-                    h2 { (kernel) }
-                    p { (summary(*times, lines)) }
-                    @for (_, file) in lines.keys().map(|(file, _)| (is_of_library(file), file)).collect::<BTreeSet<_>>() {
-                        (listing(file, lines))
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// A file with the numbers of its lines; files of libraries are folded.
-fn listing(file: &str, lines: &Lines) -> Markup {
-    let traffic = |sums: &Sums| 8 * sums.global.done + sums.shared.done;
-    let whole: u64 = lines.values().map(traffic).sum::<u64>().max(1);
-    let of_file: BTreeMap<u32, &Sums> =
-        lines.iter().filter(|((name, _), _)| name == file).map(|((_, line), sums)| (*line, sums)).collect();
-    let text = source(file);
-    let rows: Vec<(u32, &str)> = match &text {
-        Some(text) => (1..).zip(text.lines()).collect(),
-        None => of_file.keys().map(|line| (*line, "")).collect(),
-    };
-    let is_open = !is_of_library(file);
-    html! {
-        details open[is_open] {
-            summary { (file) }
-            table {
-                thead { tr {
-                    th { "lanes" } th { "sectors" } th { "wavefronts" } th { "parted" } th { "line" } th { "source" }
-                } }
-                tbody {
-                    @for (number, text) in rows {
-                        @let sums = of_file.get(&number).copied().copied().unwrap_or_default();
-                        @let heat = (traffic(&sums) as f64 / whole as f64).sqrt() * 0.5;
-                        tr style=[(heat > 0.0).then(|| format!("background: rgba(var(--hot),{heat:.2})"))] {
-                            td { (sums.lanes()) }
-                            td.warn[sums.global.is_wasteful()] { (sums.global.per_request()) }
-                            td.warn[sums.shared.is_wasteful()] { (sums.shared.per_request()) }
-                            td { (sums.parted()) }
-                            td.number { (number) }
-                            td { (text) }
-                        }
-                    }
-                }
-            }
-        }
-    }
 }

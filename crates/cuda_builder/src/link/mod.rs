@@ -8,6 +8,7 @@
 mod atomics;
 mod clash;
 mod contract;
+mod cores;
 mod description;
 mod fast_math;
 mod floats;
@@ -27,8 +28,6 @@ mod version;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-use rayon::prelude::*;
 
 use crate::arch::NvvmArch;
 use crate::error::BuildError;
@@ -216,22 +215,19 @@ impl Printer {
         parts: &[Option<String>],
         floor: Floor,
     ) -> Result<Vec<Printed>, Unprinted> {
-        let printed: Vec<Result<Printed, Failure>> = parts
-            .par_iter()
-            .map(|kernel| {
-                let (llvm, input, whole) = (self.llvm, Arc::clone(&self.input), Arc::clone(&self.whole));
-                let name = kernel.clone();
-                let printed = llvm.guarded(move || print(llvm, &input, &whole, name, floor));
-                match (kernel, printed) {
-                    (Some(kernel), Ok(part)) => match self.need(stated, kernel, &part.ptx) {
-                        own if floor.allows(own) => Ok(Ok(part)),
-                        own => Err(Unprinted::Needs(kernel.clone(), own)),
-                    },
-                    (_, Err(Failure::Llvm(error))) => Err(Unprinted::Failed(error.into())),
-                    (_, printed) => Ok(printed),
-                }
-            })
-            .collect::<Result<_, _>>()?;
+        let printed: Vec<Result<Printed, Failure>> = cores::map(parts, |kernel| {
+            let (llvm, input, whole) = (self.llvm, Arc::clone(&self.input), Arc::clone(&self.whole));
+            let name = kernel.clone();
+            let printed = llvm.guarded(move || print(llvm, &input, &whole, name, floor));
+            match (kernel, printed) {
+                (Some(kernel), Ok(part)) => match self.need(stated, kernel, &part.ptx) {
+                    own if floor.allows(own) => Ok(Ok(part)),
+                    own => Err(Unprinted::Needs(kernel.clone(), own)),
+                },
+                (_, Err(Failure::Llvm(error))) => Err(Unprinted::Failed(error.into())),
+                (_, printed) => Ok(printed),
+            }
+        })?;
         all(printed).map_err(Unprinted::Failed)
     }
 
