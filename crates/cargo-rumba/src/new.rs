@@ -1,10 +1,10 @@
 //! `cargo rumba new PATH`: a workspace of one's own with a kernel, a program, tests, a benchmark and a CI file.
 //!
-//! The files are `templates/project` of this crate, which `cargo generate` reads too: its placeholders are filled in here. Nothing of
-//! the project is built.
+//! The files are `templates/project` of this crate, which `cargo generate` reads too: its placeholders are filled in here. In a clone
+//! the project gets the versions of other crates that Rumba is tested with. Nothing of the project is built.
 
-use crate::soft;
 use crate::source::{LIBRARIES, Source};
+use crate::{place, soft};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 
@@ -105,6 +105,11 @@ pub fn run(Args { path, one_file, python, git }: Args) -> Result<()> {
         std::fs::create_dir_all(folder).with_context(|| format!("could not make {}", folder.display()))?;
         std::fs::write(&file, fill(text, &name, &source))
             .with_context(|| format!("could not write {}", file.display()))?;
+    }
+    if let Some(clone) = place::clone_of_sources() {
+        // Cargo keeps the versions of crates that the project uses. Rumba is tested with these, and they compile in less time.
+        let (from, to) = (clone.join("Cargo.lock"), path.join("Cargo.lock"));
+        std::fs::copy(&from, &to).with_context(|| format!("could not copy {}", from.display()))?;
     }
     println!("wrote {} files into {}; Rumba is {source}", files.len(), path.display());
     println!("\nNext:\n  cd {}\n  {}", path.display(), next.join("\n  "));
