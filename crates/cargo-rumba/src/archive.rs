@@ -251,15 +251,22 @@ pub(crate) fn forget(folder: &Path) -> io::Result<()> {
     }
 }
 
+/// Whether the installed device has the hash that its record states.
+fn is_whole(folder: &Path) -> bool {
+    let library = fs::read(folder.join(FILE)).map(|bytes| hex(Sha256::digest(bytes)));
+    Record::read(folder).is_ok_and(|record| record.libraries.get(FILE) == library.ok().as_ref())
+}
+
 /// Whether the archive of the installed device is known, whatever the sources are now.
 pub(crate) fn has_record() -> bool {
     soft::place().is_some_and(|place| place.with_file_name(RECORD).is_file())
 }
 
-/// Whether the installed device is of an archive that fits this program and its sources. The device of an archive that pip has
+/// Whether programs load a device of an archive that fits this program and its sources, because it is installed; in Rumba's workspace
+/// until cargo has built the device there. The device of an archive that pip has
 /// installed is put into the place first.
 pub(crate) fn is_installed() -> bool {
-    if place::loads_build() {
+    if place::loads_build() && soft::built().exists() {
         return false;
     }
     let Some(place) = soft::place() else { return false };
@@ -268,7 +275,7 @@ pub(crate) fn is_installed() -> bool {
         Record::read(folder).is_ok_and(|record| record.check(folder, place::clone_of_sources()).is_ok())
     };
     match (place.is_file(), folder.join(RECORD).is_file()) {
-        (true, true) if fits(folder) => return true,
+        (true, true) if fits(folder) && is_whole(folder) => return true,
         // Cargo has built it, and builds it again when its sources change.
         (true, false) => return false,
         _ => {}
@@ -415,6 +422,9 @@ mod tests {
             let error = record.check(place.path(), Some(sources.path())).unwrap_err();
             assert!(matches!(error, ArchiveError::Sources { .. }), "{error}");
             fs::write(&edited, before).unwrap();
+            assert!(super::is_whole(place.path()));
+            fs::write(place.path().join(FILE), "damaged since").unwrap();
+            assert!(!super::is_whole(place.path()));
         }
     }
 

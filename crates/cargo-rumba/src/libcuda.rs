@@ -12,7 +12,9 @@ pub const FILE: &str = "libcuda.so.1";
 /// # Errors
 /// If the library cannot be built or copied.
 pub fn folder() -> Result<PathBuf> {
-    if let Some(folder) = archive::driver() {
+    if !place::loads_build()
+        && let Some(folder) = archive::driver()
+    {
         return Ok(folder);
     }
     let folder = place::build().join("driver");

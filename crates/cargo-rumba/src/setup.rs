@@ -61,6 +61,8 @@ pub fn run(args: Args) -> Result<()> {
     }
     match args.device {
         Some(archive) => archive::install(&archive)?,
+        // Programs that cargo alone starts in the workspace load the device that was built there.
+        None if place::loads_build() => soft::build()?,
         None => soft::ensure()?,
     }
     println!("{}", doctor::table());

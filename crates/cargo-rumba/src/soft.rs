@@ -20,7 +20,7 @@ pub(crate) const FILE: &str = "librumba_soft_device.so";
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// The file that cargo makes.
-fn built() -> PathBuf {
+pub(crate) fn built() -> PathBuf {
     place::build().join("release").join(FILE)
 }
 
@@ -29,9 +29,14 @@ fn built() -> PathBuf {
 /// # Errors
 /// If the library cannot be built, or neither the library nor the sources of Rumba are there.
 pub fn ensure() -> Result<()> {
-    if archive::is_installed() {
-        return Ok(());
-    }
+    if archive::is_installed() { Ok(()) } else { build() }
+}
+
+/// Builds the library and puts it in its place.
+///
+/// # Errors
+/// If the library cannot be built, or neither the library nor the sources of Rumba are there.
+pub fn build() -> Result<()> {
     if !place::has_sources() {
         return match place() {
             Some(place) if place.is_file() => Ok(()),
@@ -91,8 +96,9 @@ pub fn name() {
     let usual = place::sources().join("target/release").join(FILE);
     let named = std::env::var_os(VARIABLE).filter(|path| Path::new(path) != usual);
     if named.is_none() {
+        let library = place().filter(|_| archive::is_installed()).unwrap_or_else(built);
         // SAFETY: `main` calls this before there is another thread.
-        unsafe { std::env::set_var(VARIABLE, built()) };
+        unsafe { std::env::set_var(VARIABLE, library) };
     }
 }
 

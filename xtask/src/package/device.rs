@@ -24,7 +24,7 @@ const EXPECTED: [&str; 4] = ["libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linu
 
 /// Builds the libraries and the wheel.
 pub(super) fn run() -> Result<()> {
-    soft::ensure()?;
+    soft::build()?;
     let driver = libcuda::folder()?;
     let wheels = shell::target().join("wheels");
     let staging = tempfile::tempdir().context("a folder for the wheel")?;
