@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -47,11 +47,16 @@ pub(super) fn run() -> Result<()> {
         "\"\"\"The software CUDA device of Rumba, which `cargo rumba` finds here.\"\"\"\n",
     )?;
     fs::create_dir_all(&wheels)?;
-    let mut python = Command::new("python3");
-    python.args(["-I", "-c", PACK, env!("CARGO_PKG_VERSION"), &platform]).args([staging.path(), &wheels]);
-    let wheel = wheels.join(shell::output(&mut python)?.trim());
+    let wheel = pack(staging.path(), &platform, &wheels)?;
     println!("{} ({} KiB)", wheel.display(), wheel.metadata()?.len().div_ceil(1024));
     Ok(())
+}
+
+/// Packs the wheel of a folder into another folder.
+fn pack(folder: &Path, platform: &str, wheels: &Path) -> Result<PathBuf> {
+    let mut python = Command::new("python3");
+    python.args(["-I", "-c", PACK, env!("CARGO_PKG_VERSION"), platform]).args([folder, wheels]);
+    Ok(wheels.join(shell::output(&mut python)?.trim()))
 }
 
 /// The number N of the oldest C library 2.N that has all symbols of a library.
@@ -89,7 +94,33 @@ fn needed_glibc(library: &Path) -> Result<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::needed_glibc;
+    use std::fs;
+    use std::process::Command;
+
+    use super::{PACKAGE, needed_glibc, pack};
+    use crate::shell;
+
+    #[test]
+    fn a_wheel_lists_its_files() {
+        let (folder, wheels) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::create_dir(folder.path().join(PACKAGE)).unwrap();
+        fs::write(folder.path().join(PACKAGE).join("device.so"), "abc").unwrap();
+        let wheel = pack(folder.path(), "manylinux_2_34_x86_64", wheels.path()).unwrap();
+        let info = format!("rumba_device-{}.dist-info", env!("CARGO_PKG_VERSION"));
+        let name = format!("rumba_device-{}-py3-none-manylinux_2_34_x86_64.whl", env!("CARGO_PKG_VERSION"));
+        assert_eq!(wheel.file_name().unwrap().to_str(), Some(&*name));
+        let unpacked = folder.path().join("unpacked");
+        shell::run(Command::new("python3").args(["-m", "zipfile", "-e"]).args([&wheel, &unpacked])).unwrap();
+        assert_eq!(fs::read_to_string(unpacked.join(PACKAGE).join("device.so")).unwrap(), "abc");
+        let record = fs::read_to_string(unpacked.join(&info).join("RECORD")).unwrap();
+        // The example of the hash function's standard, in the wheel's notation.
+        let line = format!("{PACKAGE}/device.so,sha256=ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0,3\n");
+        assert!(record.contains(&line) && record.ends_with(&format!("{info}/RECORD,,\n")), "{record}");
+        assert!(
+            record.contains(&format!("{info}/METADATA,")) && record.contains(&format!("{info}/WHEEL,")),
+            "{record}"
+        );
+    }
 
     #[test]
     fn a_program_of_this_machine_names_its_c_library() {
