@@ -72,6 +72,31 @@ impl Line {
 
     #[inline(never)]
     fn put_beside(&mut self, list: usize, mine: &Row, view: &View<'_>, forgets: [bool; 2]) -> bool {
+        let words = [WRITES, READS].map(|list| self.list(list).fold(0, |words, row| words | row.words));
+        if (words[WRITES] | words[READS]) & mine.words != 0 && !self.compare(list, mine, view) {
+            return false;
+        }
+        if self.list(list).any(|row| row.merge(mine)) {
+            return true;
+        }
+        if usize::from(self.lengths[list]) == MOST && forgets[list] {
+            self.cover(list, |row| {
+                if row.is_known(mine.block, view) {
+                    row.words = 0;
+                }
+            });
+        }
+        let length = usize::from(self.lengths[list]);
+        if length == MOST {
+            return false;
+        }
+        self.rows[length][list] = *mine;
+        self.lengths[list] += 1;
+        true
+    }
+
+    /// Compares an access with rows of the same words, and drops the words that it covers; returns whether all rows are in order.
+    fn compare(&mut self, list: usize, mine: &Row, view: &View<'_>) -> bool {
         let lists = if list == READS { &[WRITES][..] } else { &[WRITES, READS] };
         for of in lists {
             let conflicts = |row: &Row| {
@@ -93,22 +118,6 @@ impl Line {
                 }
             });
         }
-        if self.list(list).any(|row| row.merge(mine)) {
-            return true;
-        }
-        if usize::from(self.lengths[list]) == MOST && forgets[list] {
-            self.cover(list, |row| {
-                if row.is_known(mine.block, view) {
-                    row.words = 0;
-                }
-            });
-        }
-        let length = usize::from(self.lengths[list]);
-        if length == MOST {
-            return false;
-        }
-        self.rows[length][list] = *mine;
-        self.lengths[list] += 1;
         true
     }
 
