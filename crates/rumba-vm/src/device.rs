@@ -15,6 +15,7 @@ use crate::base::config::Config;
 use crate::base::limits;
 use crate::base::pool::ThreadPool;
 use crate::check::finding::Finding;
+use crate::check::program::OfProgram;
 use crate::check::race::Races;
 use crate::explore::Exploration;
 use crate::load::error::{LoadError, Source};
@@ -109,8 +110,12 @@ impl Inner {
             None => Races::new(&self.arena).map_err(refused)?,
         };
         let (host, allocations) = (self.allocations.registered(&self.arena), self.allocations.writable());
-        let of_program = (program.debug.points.len(), &program.updates);
-        races.launch(threads, cluster, &host, allocations, of_program).map_err(refused)?;
+        let of_program = OfProgram {
+            instructions: program.debug.points.len(),
+            updates: &program.updates,
+            uses_proxies: program.uses_proxies,
+        };
+        races.launch(threads, cluster, &host, allocations, &of_program).map_err(refused)?;
         Ok(races)
     }
 }

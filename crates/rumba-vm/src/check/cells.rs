@@ -12,11 +12,12 @@ use std::ops::Range;
 
 use crate::base::lanes::{GROUP, GROUPS, lanes_of};
 use crate::base::prefetch::prefetch;
-use crate::check::batch::{parts, put_lanes};
+use crate::check::batch::parts;
 use crate::check::clock::VectorClock;
 use crate::check::lines::Line;
+use crate::check::program::OfProgram;
 use crate::check::proxy::{AGENT, Proxy};
-use crate::check::reads::{GroupAccess, Pattern, Reads};
+use crate::check::reads::{GroupAccess, Reads};
 use crate::check::record::{CELL, Conflict, ConflictKind, Record, View, WORD, WORDS, bytes_of};
 use crate::check::row::{LINE, Row, Runs};
 use crate::mem::arena::{Arena, Window};
@@ -114,11 +115,13 @@ pub(crate) struct Cells {
     used: usize,
     generation: u16,
     /// Blocks of a cluster.
-    cluster: u32,
+    pub(super) cluster: u32,
     /// Whether operations of proxies other than the generic proxy may query the cells: accesses that a block knows of
     /// are then kept.
-    keeps: bool,
-    reads: Reads,
+    pub(super) keeps: bool,
+    /// Whether the program may begin such operations.
+    pub(super) uses_proxies: bool,
+    pub(super) reads: Reads,
     /// Where the device's memory begins, which is another address in each process.
     origin: u64,
 }
@@ -140,16 +143,17 @@ impl Cells {
             generation: 0,
             cluster: 1,
             keeps: false,
+            uses_proxies: false,
             reads: Reads::new()?,
             origin: arena.functions.start,
         })
     }
 
-    /// Begins a launch of a program of so many instructions with clusters of `cluster` blocks: forgets all accesses. Kernels
-    /// can also access these ranges of the host's own memory, and `allocations` in all.
+    /// Begins a launch of a program with clusters of `cluster` blocks: forgets all accesses. Kernels can also access these ranges
+    /// of the host's own memory, and `allocations` in all.
     pub(crate) fn begin(
         &mut self,
-        (instructions, cluster): (usize, u32),
+        (program, cluster): (&OfProgram<'_>, u32),
         host: &[Window],
         allocations: Vec<Window>,
     ) -> io::Result<()> {
@@ -164,7 +168,8 @@ impl Cells {
         self.used = 0;
         self.cluster = cluster;
         self.keeps = false;
-        self.reads.begin(instructions, self.windows[SHARED].window, allocations)?;
+        self.uses_proxies = program.uses_proxies;
+        self.reads.begin(program.instructions, self.windows[SHARED].window, allocations)?;
         self.generation = self.generation.wrapping_add(1);
         if self.generation == 0 {
             // Launch numbers start again, and old cells must not be taken for cells of the new launch.
@@ -176,6 +181,7 @@ impl Cells {
 
     /// Announces operations of proxies other than the generic proxy.
     pub(crate) fn keep_for_proxies(&mut self) {
+        debug_assert!(self.uses_proxies, "the program is known to use no other proxies");
         if !self.keeps {
             self.keeps = true;
             self.reads.revoke();
@@ -217,27 +223,6 @@ impl Cells {
         }
     }
 
-    /// Notes reads by all lanes of a warp, if no write can race with them yet.
-    #[inline(always)]
-    pub(super) fn note(&mut self, reads: &GroupAccess) -> bool {
-        !self.keeps && self.reads.note(reads)
-    }
-
-    /// Makes the reads of a region records, before the first write to it.
-    #[cold]
-    #[inline(never)]
-    fn put_noted(&mut self, patterns: Vec<Pattern>, found: &mut Vec<Conflict>) {
-        // No earlier write of the region is unordered, so that nothing else needs to be known.
-        let nothing = VectorClock::default();
-        for reads in patterns.iter().flat_map(Pattern::reads) {
-            let view = View { block: reads.block, warp: 0, plain: true, known: &nothing, proxy: None };
-            if !self.put_in_short(&reads, &view, found) {
-                let what = (reads.lanes, reads.bytes.into(), true);
-                put_lanes(self, (&reads.record, &view), what, |lane| reads.host(lane), found);
-            }
-        }
-    }
-
     /// Accesses at a fixed distance from lane to lane; returns whether they have been put, in a form that is shorter than one
     /// access of each lane.
     #[inline(always)]
@@ -246,7 +231,7 @@ impl Cells {
     }
 
     #[inline(always)]
-    fn put_in_short(&mut self, access: &GroupAccess, view: &View<'_>, found: &mut Vec<Conflict>) -> bool {
+    pub(super) fn put_in_short(&mut self, access: &GroupAccess, view: &View<'_>, found: &mut Vec<Conflict>) -> bool {
         if access.is_in_rows() {
             access.rows(|line, row| self.put_row(line, row, view, found));
             return true;
@@ -307,10 +292,8 @@ impl Cells {
     #[inline(always)]
     fn put_row(&mut self, address: u64, mine: &Row, view: &View<'_>, found: &mut Vec<Conflict>) {
         let first = address + u64::from(mine.words.trailing_zeros() * WORD);
-        if !mine.is_read()
-            && let Some(patterns) = self.reads.before_write(first)
-        {
-            self.put_noted(patterns, found);
+        if let Some(noted) = self.reads.before(first, mine.is_read()) {
+            self.put_noted(&noted, found);
         }
         let (generation, keeps) = (self.generation, self.keeps);
         let Some((known, private)) = self.accesses(address) else {
@@ -428,10 +411,8 @@ impl Cells {
     #[inline(always)]
     pub(crate) fn put(&mut self, address: u64, mine: &Record, view: &View<'_>, found: &mut Vec<Conflict>) {
         let list = usize::from(mine.is_read());
-        if list == WRITES
-            && let Some(patterns) = self.reads.before_write(address)
-        {
-            self.put_noted(patterns, found);
+        if let Some(noted) = self.reads.before(address, mine.is_read()) {
+            self.put_noted(&noted, found);
         }
         let Some((place, private)) = self.cell(address) else {
             return;
@@ -461,8 +442,8 @@ impl Cells {
     /// [`put`](Self::put) for an asynchronous operation, which is not in the program order of a thread.
     pub(crate) fn put_apart(&mut self, address: u64, mine: &Record, view: &View<'_>, found: &mut Vec<Conflict>) {
         // Others may have read the memory while the operation is under way, without being ordered with it.
-        if let Some(patterns) = self.reads.before_write(address) {
-            self.put_noted(patterns, found);
+        if let Some(noted) = self.reads.before(address, false) {
+            self.put_noted(&noted, found);
         }
         let Some(place) = self.cell(address) else {
             return;

@@ -24,19 +24,21 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use crate::base::lanes::{FULL, GROUPS, LANES, lanes_of, mask_of};
 use crate::base::report::AccessKind;
 use crate::check::agent::{Agent, Agents};
-use crate::check::batch::put_lanes;
 use crate::check::cells::Cells;
 use crate::check::clock::{Thread, VectorClock};
 use crate::check::order::{Order, SCOPES, Scope, includes, narrowest};
+use crate::check::program::OfProgram;
 use crate::check::proxy::AGENT;
 use crate::check::published::{NEAR, Published, gather};
 use crate::check::reads::{GroupAccess, Growth, ReadKey};
 use crate::check::record::{Conflict, Record, ThreadAccess};
 use crate::check::row::Runs;
+use crate::check::strong::StrongAccess;
 use crate::check::thread_state::{ArrivedLanes, BarrierState, ThreadState, WarpState, thread};
 pub(crate) use crate::check::thread_state::{Arriving, BarrierPhase};
-use crate::check::updates::{UpdatePairs, Updates};
+use crate::check::updates::Updates;
 use crate::mem::arena::{Arena, Window};
+use crate::mem::unwritten::Unwritten;
 
 /// An access of a warp's lanes to memory.
 #[derive(Debug, Clone, Copy)]
@@ -126,8 +128,8 @@ impl Races {
         })
     }
 
-    /// A launch begins: of blocks of so many threads, in clusters of so many blocks, which can access these ranges of the
-    /// host's own memory, of a program with so many instructions and these updates.
+    /// A launch of a program begins: of blocks of so many threads, in clusters of so many blocks, which can access these ranges of
+    /// the host's own memory.
     ///
     /// # Errors
     /// If the system refuses address space.
@@ -137,20 +139,20 @@ impl Races {
         cluster: u32,
         host: &[Window],
         allocations: Vec<Window>,
-        (instructions, updates): (usize, &Arc<UpdatePairs>),
+        program: &OfProgram<'_>,
     ) -> io::Result<()> {
         (self.threads, self.cluster) = (threads, cluster);
         self.blocks.clear();
         self.last = (u32::MAX, 0);
         self.free = (0..self.warps.len()).collect();
-        self.cells.begin((instructions, cluster), host, allocations)?;
+        self.cells.begin((program, cluster), host, allocations)?;
         self.published.clear();
         self.mbarriers.clear();
         self.arriving.clear();
         self.barriers.clear();
         self.exited.clear();
         self.agents.clear();
-        self.updates.begin(updates);
+        self.updates.begin(program.updates);
         self.initialisers.clear();
         self.found.clear();
         Ok(())
@@ -220,8 +222,9 @@ impl Races {
         &mut self.warps[block][warp]
     }
 
-    /// Accesses by all lanes of a warp. Each group of lanes starts at an address and continues with a stride.
-    pub(crate) fn groups(&mut self, access: &Access, hosts: [u64; GROUPS], stride: u64) {
+    /// Accesses by all lanes of a warp. Each group of lanes starts at an address and continues with a stride. Returns what native code
+    /// compares with the patterns of reads from then on.
+    pub(crate) fn groups(&mut self, access: &Access, hosts: [u64; GROUPS], stride: u64) -> ReadKey {
         let (block, warp) = self.place(access.block, access.warp);
         let known = &self.warps[block][warp];
         let clock = known.clock(0);
@@ -232,9 +235,11 @@ impl Races {
         let groups = GroupAccess { record, block: view.block, bytes, stride, lanes: FULL, hosts };
         let is_plain = access.agent.is_none() && !known.apart && !access.order.is_strong();
         if is_plain && self.cells.put_affine(&groups, &view, &mut self.found) {
-            return;
+            return ReadKey::new(access.block, clock.epoch, clock.block);
         }
         self.lanes(access, FULL, |lane| groups.host(lane));
+        // A store that releases begins an epoch.
+        self.read_key(access.block, access.warp)
     }
 
     /// Where native code finds the patterns of reads.
@@ -251,8 +256,8 @@ impl Races {
     }
 
     /// Lets native code take in only reads of memory of which each byte was written, by an instruction that has just read.
-    pub(crate) fn limit(&mut self, instruction: u32, is_written: impl Fn(u64, u64) -> bool) {
-        self.cells.reads().limit(instruction, is_written);
+    pub(crate) fn limit(&mut self, instruction: u32, map: &Unwritten) {
+        self.cells.reads().limit(instruction, map);
     }
 
     /// Lets native code take in no reads before it reports one.
@@ -286,12 +291,26 @@ impl Races {
             }
             return;
         }
-        let mut left = lanes;
+        let mut left = if access.order.is_strong() { self.log(access, lanes, &host) } else { lanes };
         while left != 0 {
             let alike = self.warp(access.block, access.warp).agreeing(left);
             left &= !alike;
             self.alike(access, alike, &host);
         }
+    }
+
+    /// Notes a strong access by lanes that pass nothing on, as far as nothing can race with it yet; returns the other lanes.
+    fn log(&mut self, access: &Access, lanes: u32, host: impl Fn(usize) -> u64) -> u32 {
+        let (block, warp) = self.place(access.block, access.warp);
+        let known = &self.warps[block][warp];
+        let clock = known.clock(lanes.trailing_zeros() as usize);
+        if known.apart || !clock.plain {
+            return lanes;
+        }
+        let what = (access.bytes, access.kind, access.order);
+        let record = Record::new(access.block, access.warp, clock.epoch, access.source, what);
+        let bytes = access.bytes as u32;
+        self.cells.log(StrongAccess { record, known: [clock.block, clock.warp], bytes, lanes }, host)
     }
 
     /// Whether an atomic access may pass something on between threads.
@@ -318,9 +337,8 @@ impl Races {
                 return self.cells.put_runs(runs, &view, &mut self.found);
             }
         }
-        let lanes = self.cells.not_left_out(&record, lanes, &host);
         let may_share = access.kind == AccessKind::Read || access.order.is_strong();
-        put_lanes(&mut self.cells, (&record, &view), (lanes, access.bytes, may_share), host, &mut self.found);
+        self.cells.put_each((&record, &view), (lanes, access.bytes, may_share), host, &mut self.found);
     }
 
     /// An mbarrier is initialised by an instruction or, if there is none, ends.

@@ -4,7 +4,8 @@
 //! to it since the launch began, or, in the shared memory of one block, since all threads of the block have met at a
 //! barrier. A read of a clean region is ordered after all earlier writes, so that the read matters only for later writes.
 //! Before the first of them the region's reads become records of cells ([`crate::check::cells`]), and the region is clean
-//! no more. A barrier of the whole block drops them.
+//! no more. A barrier of the whole block drops them. Strong accesses to a clean region that nobody has read are noted as well
+//! ([`crate::check::strong`]).
 
 use std::io;
 
@@ -12,8 +13,10 @@ use rustc_hash::FxHashMap;
 
 use crate::base::lanes::{FULL, GROUP, GROUPS, lanes_of};
 use crate::check::record::{CELL, Record};
+use crate::check::strong::{Log, StrongAccess};
 use crate::mem::arena::{SHARED_STRIDE, Window};
 use crate::mem::shadow::Shadow;
+use crate::mem::unwritten::Unwritten;
 
 /// Most bytes of a region, at multiples of which regions of global memory end, too.
 const REGION: u64 = SHARED_STRIDE as u64;
@@ -33,8 +36,11 @@ const MOST: usize = 1 << 14;
 /// A bound of the strides of patterns.
 pub(crate) const MOST_STRIDE: u64 = 1 << 20;
 
-/// Written regions that are remembered beside the table.
-const REMEMBERED: usize = 64;
+/// Most accesses in all logs.
+const MOST_LOGGED: usize = 1 << 17;
+
+/// Regions whose accesses are not noted, as remembered beside the table.
+const REMEMBERED: usize = 256;
 
 /// An access by lanes of a warp: those of each group of lanes begin at an address and go on with a stride.
 #[derive(Debug, Clone, Copy)]
@@ -241,9 +247,6 @@ impl Growth {
 
     /// Leaves native code only reads of memory of which each byte was written: of the next few, those before the first other one.
     fn limit(&mut self, is_written: impl Fn(u64, u64) -> bool) {
-        if self.room == 0 {
-            return;
-        }
         let whole = self.first.span();
         let is_in_a_row = self.next.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == whole);
         let (first, whole) =
@@ -280,6 +283,40 @@ struct Region {
     window: Window,
     /// `None` if the region is written.
     patterns: Option<Vec<Pattern>>,
+    /// Whether the cells have reads of the region.
+    is_read: bool,
+    /// Strong accesses to the region. There are no reads of the region then.
+    log: Log,
+}
+
+/// Accesses to a region that become records.
+pub(super) struct Noted {
+    pub(super) patterns: Vec<Pattern>,
+    /// Where the region starts.
+    pub(super) start: u64,
+    pub(super) log: Log,
+}
+
+/// How a region was accessed, in the order of what is known of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Use {
+    /// By the strong accesses of its log alone.
+    Logged,
+    /// The cells have reads.
+    Read,
+    Written,
+}
+
+/// A region that was accessed.
+#[derive(Debug, Clone, Copy)]
+struct Used {
+    window: Window,
+    index: usize,
+    how: Use,
+}
+
+impl Used {
+    const NOTHING: Self = Self { window: Window { start: 0, end: 0 }, index: 0, how: Use::Logged };
 }
 
 impl Region {
@@ -304,13 +341,17 @@ pub(super) struct Reads {
     instructions: usize,
     /// The instructions whose patterns may grow.
     growing: Vec<u32>,
-    /// Some of the written regions.
-    written: Box<[Window; REMEMBERED]>,
+    /// Some of the regions whose accesses are not noted, or logged.
+    used: Box<[Used; REMEMBERED]>,
+    /// The window of shared memory.
+    shared: Window,
+    /// The accesses in all logs.
+    logged: usize,
+    /// Logs of earlier launches, for their memory.
+    spare: Vec<Log>,
 }
 
-const NO_WINDOW: Window = Window { start: 0, end: 0 };
-
-/// The place of a region among [`Reads::written`].
+/// The place of a region among [`Reads::used`].
 #[inline(always)]
 fn place_of(address: u64) -> usize {
     (address / REGION) as usize % REMEMBERED
@@ -325,7 +366,10 @@ impl Reads {
             growths: Shadow::new(1)?,
             instructions: 0,
             growing: Vec::new(),
-            written: Box::new([NO_WINDOW; REMEMBERED]),
+            used: Box::new([Used::NOTHING; REMEMBERED]),
+            shared: Window { start: 0, end: 0 },
+            logged: 0,
+            spare: Vec::new(),
         })
     }
 
@@ -337,14 +381,17 @@ impl Reads {
         self.windows.retain(|window| window.start.is_multiple_of(CELL));
         let place = self.windows.partition_point(|window| window.start < shared.start);
         self.windows.insert(place, shared);
-        self.regions.clear();
+        (self.shared, self.logged) = (shared, 0);
+        let logs = self.regions.drain(..).map(|region| region.log).filter(Log::has_memory);
+        self.spare.extend(logs);
+        self.spare.iter_mut().for_each(Log::clear);
         self.by_start.clear();
         self.end_all(|_| true);
         if self.growths.bytes() < instructions * size_of::<Growth>() {
             self.growths = Shadow::new(instructions * size_of::<Growth>())?;
         }
         self.instructions = instructions;
-        self.written.fill(NO_WINDOW);
+        self.used.fill(Used::NOTHING);
         Ok(())
     }
 
@@ -360,10 +407,24 @@ impl Reads {
     }
 
     /// Lets native code take in only reads of memory of which each byte was written, by an instruction that has just read.
-    pub(super) fn limit(&mut self, instruction: u32, is_written: impl Fn(u64, u64) -> bool) {
-        if (instruction as usize) < self.instructions {
-            self.growth(instruction).limit(is_written);
+    pub(super) fn limit(&mut self, instruction: u32, map: &Unwritten) {
+        if (instruction as usize) >= self.instructions || self.growth(instruction).room == 0 {
+            return;
         }
+        let region = self.growth(instruction).region as usize;
+        let is_whole = self.allocation(self.regions[region].window.start).is_some_and(|whole| {
+            // Of shared memory, nobody knows whether it is written as a whole.
+            whole != self.shared && map.is_written(whole.start, whole.end)
+        });
+        if !is_whole {
+            self.growth(instruction).limit(|start, bytes| !map.any(start, bytes));
+        }
+    }
+
+    /// The allocation of an address, or all shared memory.
+    fn allocation(&self, address: u64) -> Option<Window> {
+        let behind = self.windows.partition_point(|window| window.start <= address);
+        self.windows[..behind].last().copied().filter(|window| window.contains(address))
     }
 
     /// Lets native code take in no more reads before a report.
@@ -389,13 +450,12 @@ impl Reads {
 
     /// The index of the region of an address.
     fn region(&mut self, address: u64) -> Option<usize> {
-        let behind = self.windows.partition_point(|window| window.start <= address);
-        let window = self.windows[..behind].last().filter(|window| window.contains(address))?;
+        let window = self.allocation(address)?;
         let start = address / REGION * REGION;
         let window = Window { start: start.max(window.start), end: (start + REGION).min(window.end) };
         let regions = &mut self.regions;
         Some(*self.by_start.entry(window.start).or_insert_with(|| {
-            regions.push(Region { window, patterns: Some(Vec::new()) });
+            regions.push(Region { window, patterns: Some(Vec::new()), is_read: false, log: Log::default() });
             regions.len() - 1
         }))
     }
@@ -415,7 +475,7 @@ impl Reads {
             }
         }
         let first = read.hosts[0];
-        !self.written[place_of(first)].contains(first) && self.start_pattern(read)
+        !self.is_used(first, Use::Written) && self.start_pattern(read)
     }
 
     #[inline(never)]
@@ -434,7 +494,7 @@ impl Reads {
             return false;
         };
         match &region.patterns {
-            Some(patterns) if patterns.len() < MOST => {
+            Some(patterns) if patterns.len() < MOST && region.log.is_empty() => {
                 let window = region.window;
                 if growth.count == 0 {
                     self.growing.push(instruction);
@@ -447,7 +507,7 @@ impl Reads {
                 false
             }
             None => {
-                self.written[place_of(first)] = region.window;
+                self.remember(index, Use::Written);
                 self.forget(instruction);
                 false
             }
@@ -462,25 +522,104 @@ impl Reads {
         }
     }
 
-    /// A write to an address follows: the reads that have to become records before.
+    /// Whether the region of an address is remembered as one that was accessed in some way at least.
     #[inline(always)]
-    pub(super) fn before_write(&mut self, address: u64) -> Option<Vec<Pattern>> {
-        if self.written[place_of(address)].contains(address) { None } else { self.write(address) }
+    fn is_used(&self, address: u64, how: Use) -> bool {
+        let used = &self.used[place_of(address)];
+        used.window.contains(address) && used.how >= how
+    }
+
+    fn remember(&mut self, index: usize, how: Use) {
+        let window = self.regions[index].window;
+        self.used[place_of(window.start)] = Used { window, index, how };
+    }
+
+    /// An access to an address follows that is not noted: the accesses that have to become records before.
+    #[inline(always)]
+    pub(super) fn before(&mut self, address: u64, is_read: bool) -> Option<Noted> {
+        let how = if is_read { Use::Read } else { Use::Written };
+        if self.is_used(address, how) { None } else { self.begin_use(address, is_read) }
     }
 
     #[inline(never)]
-    fn write(&mut self, address: u64) -> Option<Vec<Pattern>> {
-        let region = self.region(address)?;
+    fn begin_use(&mut self, address: u64, is_read: bool) -> Option<Noted> {
+        let index = self.region(address)?;
+        let region = &mut self.regions[index];
+        // An empty log keeps its memory.
+        let log = if region.log.is_empty() { Log::default() } else { std::mem::take(&mut region.log) };
+        self.logged -= log.accesses().len();
+        let start = region.window.start;
+        if is_read && !log.writes() {
+            region.is_read = true;
+            let how = if region.patterns.is_some() { Use::Read } else { Use::Written };
+            self.remember(index, how);
+            return (!log.is_empty()).then_some(Noted { patterns: Vec::new(), start, log });
+        }
         for at in 0..self.growing.len() {
             let growth = *self.growth(self.growing[at]);
-            if growth.region as usize == region {
-                self.regions[region].add(growth.pattern());
+            if growth.region as usize == index {
+                self.regions[index].add(growth.pattern());
             }
         }
-        self.end_all(|of| of as usize == region);
-        let region = &mut self.regions[region];
-        self.written[place_of(address)] = region.window;
-        region.patterns.take().filter(|patterns| !patterns.is_empty())
+        self.end_all(|of| of as usize == index);
+        self.remember(index, Use::Written);
+        let patterns = self.regions[index].patterns.take().unwrap_or_default();
+        let has_any = !patterns.is_empty() || !log.is_empty();
+        has_any.then_some(Noted { patterns, start, log })
+    }
+
+    /// Notes a strong access by those lanes that access a clean region that nobody has read; returns the other lanes.
+    #[inline(always)]
+    pub(super) fn log(&mut self, access: StrongAccess, host: impl Fn(usize) -> u64) -> u32 {
+        let (mut left, mut others) = (access.lanes, 0);
+        while left != 0 {
+            let first = left & left.wrapping_neg();
+            let address = host(first.trailing_zeros() as usize);
+            let noted = match self.log_of(address, &access.record) {
+                Some(index) if self.logged < MOST_LOGGED => {
+                    let region = &mut self.regions[index];
+                    region.log.add(StrongAccess { lanes: left, ..access }, &region.window, &host)
+                }
+                Some(_) | None => 0,
+            };
+            self.logged += usize::from(noted != 0);
+            others |= if noted == 0 { first } else { 0 };
+            left &= !(noted | first);
+        }
+        others
+    }
+
+    /// The index of the region of an address, if its log can take in an access.
+    #[inline(always)]
+    fn log_of(&mut self, address: u64, record: &Record) -> Option<usize> {
+        if !record.is_harmless(self.shared.contains(address)) {
+            return None;
+        }
+        let used = &self.used[place_of(address)];
+        if !used.window.contains(address) {
+            return self.begin_log(address);
+        }
+        match used.how {
+            Use::Logged if !self.regions[used.index].log.is_empty() => Some(used.index),
+            Use::Logged => self.begin_log(address),
+            Use::Read | Use::Written => None,
+        }
+    }
+
+    #[inline(never)]
+    fn begin_log(&mut self, address: u64) -> Option<usize> {
+        let index = self.region(address)?;
+        let is_growing = (0..self.growing.len()).any(|at| self.growth(self.growing[at]).region as usize == index);
+        let region = &self.regions[index];
+        let is_clean = region.patterns.as_ref().is_some_and(Vec::is_empty);
+        if !is_clean || region.is_read || is_growing {
+            return None;
+        }
+        if !region.log.has_memory() {
+            self.regions[index].log = self.spare.pop().unwrap_or_default();
+        }
+        self.remember(index, Use::Logged);
+        Some(index)
     }
 
     /// All threads that can access a block's shared memory know of all accesses to it: it is clean.
@@ -489,9 +628,12 @@ impl Reads {
         self.end_all(|of| of as usize == index);
         let region = &mut self.regions[index];
         region.patterns.get_or_insert_default().clear();
-        let written = &mut self.written[place_of(region.window.start)];
-        if *written == region.window {
-            *written = NO_WINDOW;
+        region.is_read = false;
+        self.logged -= region.log.accesses().len();
+        region.log.clear();
+        let used = &mut self.used[place_of(region.window.start)];
+        if used.window == region.window && used.how != Use::Logged {
+            *used = Used::NOTHING;
         }
     }
 }

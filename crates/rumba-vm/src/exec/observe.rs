@@ -32,6 +32,21 @@ fn mask_of_lanes(lanes: impl Iterator<Item = usize>) -> u32 {
     lanes.fold(0, |mask, lane| mask | 1 << lane)
 }
 
+/// The most bytes from the first to the last access of lanes that are looked at together.
+const TOGETHER: u64 = 4096;
+
+/// The lanes whose accesses meet bytes that were not written.
+fn unwritten_lanes(map: &Unwritten, lanes: u32, host: impl Fn(usize) -> u64, bytes: u64) -> u32 {
+    // Mostly every byte was written before, and so was the memory between the lanes.
+    let (low, high) =
+        lanes_of(lanes).fold((u64::MAX, 0), |(low, high), lane| (low.min(host(lane)), high.max(host(lane))));
+    let is_near = low <= high && high - low <= TOGETHER;
+    if is_near && !map.any(low, high - low + bytes) {
+        return 0;
+    }
+    mask_of_lanes(lanes_of(lanes).filter(|lane| map.any(host(*lane), bytes)))
+}
+
 impl Warp {
     /// Whether the launch is monitored.
     #[inline(always)]
@@ -73,9 +88,7 @@ impl Warp {
                         || is_private(address) && program.followed.contains(&source))
             };
             let place = |address| map.explain(address, place(address));
-            // Mostly every byte was written before.
-            let unwritten = lanes_of(lanes).filter(|lane| map.any(host(*lane), bytes));
-            for lane in lanes_of(mask_of_lanes(unwritten)) {
+            for lane in lanes_of(unwritten_lanes(map, lanes, &host, bytes)) {
                 let address = host(lane);
                 if kind != AccessKind::Write
                     && let Some(first) = map.met(address, bytes)
@@ -91,13 +104,16 @@ impl Warp {
                 }
             }
         }
-        if order.is_strong() {
-            self.read_key.set(ReadKey::NONE);
-        }
         let access = race::Access { block, warp, source, bytes, kind, order, agent };
         monitor.race(
             |conflict| self.rewrites(conflict, lanes, &host),
-            |races| races.lanes(&access, lanes, &host),
+            |races| {
+                races.lanes(&access, lanes, &host);
+                // A strong access may begin an epoch or acquire one.
+                if order.is_strong() {
+                    self.read_key.set(races.read_key(block, warp));
+                }
+            },
             place,
         );
     }
@@ -145,14 +161,12 @@ impl Warp {
         monitor.race(
             |conflict| self.rewrites(conflict, FULL, host),
             |races| {
-                races.groups(&access, hosts, stride);
+                self.read_key.set(races.groups(&access, hosts, stride));
                 if kind == AccessKind::Read
                     && let Some(map) = &context.allocations.unwritten
                 {
-                    races.limit(source, |start, bytes| !map.any(start, bytes));
+                    races.limit(source, map);
                 }
-                // A store that releases begins an epoch.
-                self.read_key.set(races.read_key(access.block, access.warp));
             },
             place,
         );

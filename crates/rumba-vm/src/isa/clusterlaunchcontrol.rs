@@ -95,6 +95,7 @@ fn lower_try_cancel(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerEr
     let space = memory::space(l, m, 0);
     let to = operands::address(l, 0, space)?;
     let barrier = operands::address(l, 1, space)?;
+    l.pool.uses_proxies = true;
     l.emit(VirtualOp {
         a: to,
         b: barrier,

@@ -223,6 +223,7 @@ fn lower_bulk(l: &mut Lowering<'_>, m: &Matched<'_>, kind: u16) -> Result<(), Lo
         Some(index) => l.source(index, ScalarType::B16)?,
         None => VReg::None,
     };
+    l.pool.uses_proxies = true;
     l.emit(VirtualOp {
         dst,
         a,

@@ -75,6 +75,7 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 /// Emits an operation that reports a fence between proxies to the checks.
 pub(crate) fn emit_proxy(l: &mut Lowering<'_>, from: Option<Proxy>, to: Proxy) {
     let bits = |proxy: Option<Proxy>| proxy.map_or(0, |proxy| proxy as u64);
+    l.pool.uses_proxies = true;
     l.emit(VirtualOp { imm: bits(from) << 32 | bits(Some(to)), ..VirtualOp::new(Handlers::same(proxy_fence)) });
 }
 

@@ -147,6 +147,7 @@ fn emit(
     let address = memory::address(l, index, space)?;
     let counts = operation == ChoiceMbarrier::Arrives && flags & EXPECTS == 0;
     l.choose(ChoiceKind::Mbarrier { operation, counts }, (address.base, b), (space, address.offset));
+    l.pool.uses_proxies = true;
     l.emit(VirtualOp {
         dst,
         a: address.base,

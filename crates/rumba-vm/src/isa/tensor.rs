@@ -229,6 +229,7 @@ fn lower_load(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         defines: 0,
         ..VirtualOp::new(Handlers::same(begin))
     };
+    l.pool.uses_proxies = true;
     emit_apart(l, virtual_op, &further);
     Ok(())
 }
@@ -245,6 +246,7 @@ fn lower_store(l: &mut Lowering<'_>, m: &Matched<'_>, kind: u64, operation: u64)
         defines: 0,
         ..VirtualOp::new(Handlers::same(begin))
     };
+    l.pool.uses_proxies = true;
     emit_apart(l, virtual_op, &further);
     Ok(())
 }
@@ -475,6 +477,7 @@ fn lower_bulk_reduce(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerE
     let c = l.source(2, ScalarType::U32)?;
     let d = if is_global { VReg::None } else { whole_address(l, 3, Space::Shared)? };
     expect_operands(l, if is_global { 3 + usize::from(m.get("hint").is_some()) } else { 4 })?;
+    l.pool.uses_proxies = true;
     l.emit(VirtualOp {
         a,
         b,

@@ -286,6 +286,7 @@ fn lower_product(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError
         imm: std::ptr::from_ref(product) as u64,
         ..VirtualOp::new(HANDLERS)
     };
+    l.pool.uses_proxies = true;
     emit_beside(l, virtual_op, &read, &beside, &written);
     if l.pool.instruments.checks.contains(Check::Sync) {
         l.emit(VirtualOp { imm: l.pool.products.len() as u64, defines: 0, ..VirtualOp::new(Handlers::same(begun)) });

@@ -142,6 +142,7 @@ pub(crate) fn program<'m>(
         undefines: pool.undefines,
         followed: pool.followed.clone(),
         updates: Arc::new(pool.updates.clone()),
+        uses_proxies: pool.uses_proxies,
         products: pool.products.clone(),
         register_cap: limits.registers,
         registers: assembly.registers.clamp(8, 255),

@@ -53,6 +53,8 @@ pub(crate) struct ProgramBuilder<'m> {
     pub(crate) followed: FxHashSet<u32>,
     /// See [`Program::updates`].
     pub(crate) updates: UpdatePairs,
+    /// See [`Program::uses_proxies`].
+    pub(crate) uses_proxies: bool,
     /// See [`Program::products`].
     pub(crate) products: Vec<ProductRegisters>,
 }
@@ -76,6 +78,7 @@ impl<'m> ProgramBuilder<'m> {
             shadows: 0,
             followed: FxHashSet::default(),
             updates: UpdatePairs::default(),
+            uses_proxies: false,
             products: Vec::new(),
         }
     }

@@ -293,6 +293,8 @@ pub(crate) struct Program {
     pub(crate) followed: FxHashSet<u32>,
     /// The stores whose values are computed from loads, if races are looked for.
     pub(crate) updates: Arc<UpdatePairs>,
+    /// Whether there are mbarriers, or operations or fences of proxies other than the generic proxy.
+    pub(crate) uses_proxies: bool,
     /// The registers of products, if these are checked.
     pub(crate) products: Vec<ProductRegisters>,
     /// Registers that threads start with, if the kernel limits them.

@@ -3,6 +3,7 @@
 mod asynchronous;
 mod mbarriers;
 mod patterns;
+mod strong;
 
 use crate::common::{Bench, kernel};
 use rumba_vm::{Check, CheckSet, Config, Finding, FindingKind, Launch, Severity};
