@@ -9,10 +9,10 @@ use crate::base::ir::{Element, Value};
 use crate::base::lanes::LANES;
 use crate::base::report::AccessKind;
 use crate::compile::function::Function;
-use crate::compile::kernel::Place;
+use crate::compile::kernel::Location;
 use crate::compile::memory::{Access, Memory};
 use crate::compile::registers::Written;
-use crate::compile::shape::{Copy, Shape};
+use crate::compile::shape::{Shape, Version};
 use crate::compile::variables::Variable;
 use crate::machine::fuel::POLL_COST;
 use crate::machine::op::opcode::AtomicForm;
@@ -52,7 +52,7 @@ impl Function<'_> {
     fn change_active(
         &mut self,
         access: &Access,
-        (address, b, c): (Place, Place, Place),
+        (address, b, c): (Location, Location, Location),
         keeps: bool,
         form: AtomicForm,
     ) {
@@ -93,15 +93,15 @@ impl Function<'_> {
     /// Whether an operation's old values are read before they are written again, or the register has what lanes hold that wait
     /// meanwhile: with the result it may become a vector.
     fn is_result_used(&self, index: usize) -> bool {
-        if self.copy == Copy::Masked {
+        if self.version == Version::Masked {
             return true;
         }
         let block = self.kernel.block_of[index];
         let live = self.kernel.live_before(block, index + 1);
         match self.kernel.operand(index, 0) {
-            Some(Place::Register(number)) => live.has(number),
-            Some(Place::Memory(..)) => true,
-            Some(Place::Constant(_) | Place::Given { .. }) | None => false,
+            Some(Location::Register(number)) => live.has(number),
+            Some(Location::Memory(..)) => true,
+            Some(Location::Constant(_) | Location::Given { .. }) | None => false,
         }
     }
 
@@ -119,7 +119,7 @@ impl Function<'_> {
         self.variable(Variable::lanes(format!("%atomic.old{}", element.name()), element))
     }
 
-    fn operand_of_atomic(&mut self, place: Place, element: Element, name: &str) -> Operand {
+    fn operand_of_atomic(&mut self, place: Location, element: Element, name: &str) -> Operand {
         if self.kernel.shape(place, &self.shapes) == Shape::Uniform {
             return Operand::One(self.base(place, element, 0));
         }
@@ -128,7 +128,7 @@ impl Function<'_> {
     }
 
     /// The reduction of the operands of the active lanes.
-    fn reduced(&mut self, place: Place, element: Element, reduction: &str, neutral: u64) -> Value {
+    fn reduced(&mut self, place: Location, element: Element, reduction: &str, neutral: u64) -> Value {
         let lanes = self.lanes(place, element);
         let lanes = self.w.spread(&lanes);
         let active = self.mask_of_active();
@@ -151,7 +151,7 @@ impl Function<'_> {
         keeps: bool,
         form: AtomicForm,
     ) {
-        let is_full = self.copy == Copy::Full;
+        let is_full = self.version == Version::Full;
         let rest = self.variable(Variable::word("%atomic.rest"));
         let first = if is_full { Value::integer(Element::I32, 0) } else { self.mask_of_active() };
         self.set(&rest, &first);

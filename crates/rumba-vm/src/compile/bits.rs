@@ -2,7 +2,7 @@
 //! are sums then.
 
 use crate::base::flow::Set;
-use crate::compile::kernel::{Kernel, Place};
+use crate::compile::kernel::{Kernel, Location};
 use crate::machine::op::opcode::{Linear, Opcode};
 use crate::machine::program::{Class, Fixed, Flow, Program};
 use crate::machine::special::Special;
@@ -71,10 +71,10 @@ impl Kernel<'_> {
     /// The bits that may be set in an operand.
     pub(super) fn bits(&self, index: usize, position: usize, bits: &Bits) -> u64 {
         let found = match self.operand(index, position) {
-            Some(Place::Constant(value)) => value,
-            Some(Place::Given { slot, .. }) => self.bits_of_fixed[usize::from(slot)],
-            Some(Place::Register(number)) => bits[number],
-            Some(Place::Memory(..)) | None => u64::MAX,
+            Some(Location::Constant(value)) => value,
+            Some(Location::Given { slot, .. }) => self.bits_of_fixed[usize::from(slot)],
+            Some(Location::Register(number)) => bits[number],
+            Some(Location::Memory(..)) | None => u64::MAX,
         };
         found & self.class(index, position).map_or(u64::MAX, all)
     }
@@ -108,7 +108,7 @@ impl Kernel<'_> {
                 Linear::ProductSum => sum(product(bits(1), bits(2)), bits(3)),
                 Linear::WideProductSum => sum(product(narrow(1), narrow(2)), bits(3)),
                 Linear::Shift => match self.operand(index, 2) {
-                    Some(Place::Constant(amount)) if amount < 64 => bits(1) << amount,
+                    Some(Location::Constant(amount)) if amount < 64 => bits(1) << amount,
                     _ => u64::MAX,
                 },
                 Linear::No

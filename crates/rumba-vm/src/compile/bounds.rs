@@ -6,9 +6,9 @@ use std::mem::offset_of;
 use crate::base::ir::{Element, Value};
 use crate::base::lanes::{SHARED_START, STACK_START};
 use crate::compile::function::Function;
-use crate::compile::kernel::Place;
+use crate::compile::kernel::Location;
 use crate::compile::memory::{Access, Memory};
-use crate::compile::shape::{Copy, Shape};
+use crate::compile::shape::{Shape, Version};
 use crate::machine::block::BlockState;
 use crate::machine::bounds::{self, Bounds};
 use crate::machine::warp::Warp;
@@ -38,7 +38,7 @@ impl Extent {
 
 impl Function<'_> {
     /// Whether an access needs no further check.
-    pub(super) fn is_known(&mut self, access: &Access, address: Place) -> Value {
+    pub(super) fn is_known(&mut self, access: &Access, address: Location) -> Value {
         let extent = Extent::aligned(self.kernel.op(access.index).imm, access.bytes);
         match access.memory {
             Memory::Flat => self.is_in_cache(access, address, extent, false),
@@ -68,26 +68,32 @@ impl Function<'_> {
     }
 
     /// Whether the active lanes access shared memory of the block.
-    pub(super) fn is_in_shared(&mut self, place: Place, extent: Extent) -> Value {
+    pub(super) fn is_in_shared(&mut self, place: Location, extent: Extent) -> Value {
         let end = self.shared_known();
         self.is_in_window(place, extent, SHARED_START, &end)
     }
 
     /// Whether the active lanes access a part of a window, from `start` to `end`.
-    pub(super) fn is_in_window(&mut self, place: Place, extent: Extent, start: u64, end: &Value) -> Value {
+    pub(super) fn is_in_window(&mut self, place: Location, extent: Extent, start: u64, end: &Value) -> Value {
         let size = self.w.sub_with(end, start);
         let start = Value::integer(Element::I64, start);
         self.is_inside(place, extent, (&start, &size))
     }
 
     /// Whether the active lanes access their stacks.
-    fn is_in_stack(&mut self, place: Place, extent: Extent) -> Value {
+    fn is_in_stack(&mut self, place: Location, extent: Extent) -> Value {
         let end = self.field("stack_known", offset_of!(Warp, stack_known), Element::I64);
         self.is_in_window(place, extent, STACK_START, &end)
     }
 
     /// Whether the active lanes access memory that the operation has accessed before.
-    pub(super) fn is_in_cache(&mut self, access: &Access, place: Place, extent: Extent, is_monitored: bool) -> Value {
+    pub(super) fn is_in_cache(
+        &mut self,
+        access: &Access,
+        place: Location,
+        extent: Extent,
+        is_monitored: bool,
+    ) -> Value {
         let number = bounds::index_of(self.kernel.op(access.index).source, access.kind, is_monitored);
         let cache = self.offset("%caches", number * size_of::<Bounds>());
         let start = self.load_field(&cache, offset_of!(Bounds, start));
@@ -96,15 +102,15 @@ impl Function<'_> {
     }
 
     /// Whether what the active lanes access around their addresses is aligned and in bounds.
-    pub(super) fn is_inside(&mut self, place: Place, extent: Extent, (start, size): (&Value, &Value)) -> Value {
+    pub(super) fn is_inside(&mut self, place: Location, extent: Extent, (start, size): (&Value, &Value)) -> Value {
         let shape = self.kernel.shape(place, &self.shapes);
         let groups = if shape == Shape::Uniform { 1 } else { self.kernel.groups() };
         let Extent { low, end, align, .. } = extent;
         let one = end.wrapping_sub(low).cast_unsigned();
         let way = shape.way(self.kernel.group);
         let way = way.filter(|way| way % align.cast_signed() == 0);
-        let (each, whole) = match (way, self.copy) {
-            (Some(way), copy) if copy == Copy::Full || shape == Shape::Uniform => {
+        let (each, whole) = match (way, self.version) {
+            (Some(way), version) if version == Version::Full || shape == Shape::Uniform => {
                 let first = low.wrapping_add(way.min(0)).cast_unsigned();
                 let each = (0..groups).map(|group| {
                     let base = self.base(place, Element::I64, group);

@@ -9,7 +9,7 @@ use crate::base::lanes::FULL;
 use crate::base::report::AccessKind;
 use crate::compile::bounds::Extent;
 use crate::compile::function::Function;
-use crate::compile::kernel::Place;
+use crate::compile::kernel::Location;
 use crate::compile::memory::{Access, Memory};
 use crate::compile::registers::Written;
 use crate::compile::variables::Variable;
@@ -96,7 +96,7 @@ impl Function<'_> {
         let op = self.kernel.op(index);
         let probe = Probe::of(&op);
         let places = [1, 2, 4].map(|position| self.kernel.operand(index, position));
-        let [Some(address), Some(Place::Constant(start)), Some(Place::Constant(end))] = places else {
+        let [Some(address), Some(Location::Constant(start)), Some(Location::Constant(end))] = places else {
             self.call_through(index);
             return;
         };

@@ -12,11 +12,11 @@ use crate::base::ir::{Element, Value, Writer};
 use crate::base::lanes::{FULL, LANES};
 use crate::compile::bits::Bits;
 use crate::compile::bounds::Extent;
-use crate::compile::kernel::{Kernel, Place};
+use crate::compile::kernel::{Kernel, Location};
 use crate::compile::memory::Memory;
 use crate::compile::nan::Nans;
 use crate::compile::registers::Written;
-use crate::compile::shape::{Copy, Masked, Shape, Shapes, States};
+use crate::compile::shape::{Masked, Shape, Shapes, States, Version};
 use crate::compile::variables::Variable;
 use crate::exec::native::{Helpers, REFUSED};
 use crate::machine::op::Op;
@@ -24,7 +24,7 @@ use crate::machine::op::opcode::Opcode;
 use crate::machine::program::{Flow, Layout, NO_ENTRY, NativeFacts, Program};
 use crate::machine::warp::Warp;
 
-/// Operations of a kernel beyond which there is no copy for warps that have parted: the interpreter runs those.
+/// Operations of a kernel beyond which there is no version for warps that have parted: the interpreter runs those.
 const MAX_MASKED: usize = 4000;
 
 /// Cells of the analysis, blocks times registers, beyond which a kernel stays interpreted.
@@ -36,7 +36,7 @@ const SHORT: usize = 960 << 10;
 /// Text of the longest kernels: LLVM compiles it in three seconds or four, in which the interpreter runs them.
 const LONG: usize = 3 << 20;
 
-/// How a kernel is written: for which lanes there are masked copies, whether registers are stored when they are written, instead of
+/// How a kernel is written: for which lanes there are masked versions, whether registers are stored when they are written, instead of
 /// at each way out, and how long the text may be. The first way is taken in which it is short enough; if none is, the kernel stays
 /// interpreted. The code of later ways leaves for the interpreter more often, and is shorter.
 const WAYS: [(Masked, bool, usize); 6] = [
@@ -85,19 +85,25 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
     let mut states: Option<(Masked, States)> = None;
     WAYS.into_iter().filter(|(masked, ..)| *masked == Masked::Never || program.kernel_ops <= MAX_MASKED).find_map(
         |(masked, stores_early, most)| {
-            // Neighbours in the list have the same copies of blocks.
+            // Neighbours in the list have the same versions of blocks.
             let known = states.take().filter(|(of, _)| *of == masked);
             let (_, states) = states.insert(known.unwrap_or_else(|| (masked, kernel.states(masked))));
-            write_copies(&kernel, states, masked, stores_early, most)
+            write_versions(&kernel, states, masked, stores_early, most)
         },
     )
 }
 
-/// Writes the code with these copies of blocks, unless it is longer than `most`.
-fn write_copies(kernel: &Kernel<'_>, states: &States, masked: Masked, stores_early: bool, most: usize) -> Option<Text> {
+/// Writes the code with these versions of blocks, unless it is longer than `most`.
+fn write_versions(
+    kernel: &Kernel<'_>,
+    states: &States,
+    masked: Masked,
+    stores_early: bool,
+    most: usize,
+) -> Option<Text> {
     let program = kernel.program;
     let entries: Vec<usize> =
-        kernel.entries().into_iter().filter(|block| states.at(Copy::Full, *block).is_some()).collect();
+        kernel.entries().into_iter().filter(|block| states.at(Version::Full, *block).is_some()).collect();
     let mut entry_at = vec![NO_ENTRY; program.kernel_ops].into_boxed_slice();
     for (number, block) in entries.iter().enumerate() {
         entry_at[kernel.blocks[*block].ops.start] = number as u32;
@@ -120,16 +126,16 @@ fn write_copies(kernel: &Kernel<'_>, states: &States, masked: Masked, stores_ear
         shapes: Shapes::new(),
         bits: Bits::new(),
         nans: Nans::unknown(kernel.registers.len()),
-        copy: Copy::Full,
+        version: Version::Full,
         pending: Set::none(kernel.blocks.len()),
         block: 0,
         together: HashMap::new(),
         is_wrong: false,
     };
     function.enter_warp();
-    for copy in [Copy::Full, Copy::Masked] {
+    for version in [Version::Full, Version::Masked] {
         for block in 0..kernel.blocks.len() {
-            function.write_block(copy, block);
+            function.write_block(version, block);
             if function.w.text().len() > most {
                 return None;
             }
@@ -179,8 +185,8 @@ pub(super) struct Function<'a> {
     pub(super) shapes: Shapes,
     pub(super) bits: Bits,
     pub(super) nans: Nans,
-    /// The copy of the block that is being written, and the blocks at which lanes may wait meanwhile.
-    pub(super) copy: Copy,
+    /// The version of the block that is being written, and the blocks at which lanes may wait meanwhile.
+    pub(super) version: Version,
     pub(super) pending: Set,
     pub(super) block: usize,
     /// Accesses of the block that is being written which are compared with bounds together.
@@ -223,7 +229,7 @@ impl Function<'_> {
         let (mut shapes, mut bits) = (self.shapes.clone(), self.bits.clone());
         let none = Set::none(self.kernel.blocks.len());
         for index in operations {
-            self.kernel.transfer(*index, &mut shapes, &bits, self.copy, &none);
+            self.kernel.transfer(*index, &mut shapes, &bits, self.version, &none);
             self.kernel.transfer_bits(*index, &mut bits, &none);
         }
         shapes
@@ -231,9 +237,9 @@ impl Function<'_> {
 
     /// The active lanes.
     pub(super) fn mask_of_active(&mut self) -> Value {
-        match self.copy {
-            Copy::Full => Value::integer(Element::I32, FULL.into()),
-            Copy::Masked => self.get(&Variable::word("%mask")),
+        match self.version {
+            Version::Full => Value::integer(Element::I32, FULL.into()),
+            Version::Masked => self.get(&Variable::word("%mask")),
         }
     }
 
@@ -327,24 +333,24 @@ impl Function<'_> {
             self.w.label(&format!("entry{number}"));
             let given = Value::named("%given.mask", Element::I32, false);
             let full = self.w.compare_with("icmp eq", &given, FULL.into());
-            let masked = if self.states.at(Copy::Masked, *block).is_some() {
+            let masked = if self.states.at(Version::Masked, *block).is_some() {
                 format!("entry{number}.Masked")
             } else {
                 "refused".to_owned()
             };
             self.w.line(format_args!("br {full}, label %entry{number}.Full, label %{masked}"));
-            for copy in [Copy::Full, Copy::Masked] {
-                self.enter_copy(number, copy, *block);
+            for version in [Version::Full, Version::Masked] {
+                self.enter_version(number, version, *block);
             }
         }
     }
 
-    fn enter_copy(&mut self, number: usize, copy: Copy, block: usize) {
-        let Some(state) = self.states.at(copy, block) else {
+    fn enter_version(&mut self, number: usize, version: Version, block: usize) {
+        let Some(state) = self.states.at(version, block) else {
             return;
         };
-        self.w.label(&format!("entry{number}.{copy:?}"));
-        self.copy = copy;
+        self.w.label(&format!("entry{number}.{version:?}"));
+        self.version = version;
         self.nans = Nans::unknown(self.kernel.registers.len());
         self.shapes.clone_from(&state.shapes);
         let mut wrong: Option<Value> = None;
@@ -356,7 +362,7 @@ impl Function<'_> {
                 });
             }
         }
-        let target = label(copy, block);
+        let target = label(version, block);
         match wrong {
             None => self.w.line(format_args!("br label %{target}")),
             Some(wrong) => {
@@ -368,18 +374,18 @@ impl Function<'_> {
         }
     }
 
-    fn write_block(&mut self, copy: Copy, block: usize) {
-        let Some(state) = self.states.at(copy, block) else {
+    fn write_block(&mut self, version: Version, block: usize) {
+        let Some(state) = self.states.at(version, block) else {
             return;
         };
         self.block = block;
         self.together = self.accesses_together(block);
-        self.copy = copy;
+        self.version = version;
         self.shapes.clone_from(&state.shapes);
         self.bits.clone_from(&state.bits);
         self.nans.clone_from(&state.nans);
         self.pending.clone_from(&state.pending);
-        self.w.label(&label(copy, block));
+        self.w.label(&label(version, block));
         let ops = self.kernel.blocks[block].ops.clone();
         for index in ops.clone() {
             self.make_canonical(index);
@@ -473,15 +479,15 @@ impl Function<'_> {
             self.w.line("unreachable");
             return;
         };
-        match self.copy {
-            Copy::Full => {
+        match self.version {
+            Version::Full => {
                 if block <= self.block {
                     self.ask(block);
                 }
                 let live = self.kernel.liveness.before(block).clone();
-                self.reach(Copy::Full, block, &live);
+                self.reach(Version::Full, block, &live);
             }
-            Copy::Masked => {
+            Version::Masked => {
                 let pending = self.pending.clone();
                 self.go_masked(block, &pending);
             }
@@ -494,7 +500,7 @@ impl Function<'_> {
         let all = Set::of(0..count, count);
         if block <= self.block {
             self.ask(block);
-            self.reach(Copy::Masked, block, &all);
+            self.reach(Version::Masked, block, &all);
             return;
         }
         for other in pending.members().take_while(|other| *other < block) {
@@ -510,7 +516,7 @@ impl Function<'_> {
             self.set(&here, &both);
             self.set(&Variable::word("%mask"), &waiting);
             self.set(&there, &Value::integer(Element::I32, 0));
-            self.reach(Copy::Masked, other, &all);
+            self.reach(Version::Masked, other, &all);
             self.w.label(&on);
         }
         if pending.has(block) {
@@ -528,7 +534,7 @@ impl Function<'_> {
             self.test_shapes(block, &some);
             self.set(&Variable::word("%active.place"), &both);
             let live = self.kernel.liveness.before(block).clone();
-            self.reach(Copy::Full, block, &live);
+            self.reach(Version::Full, block, &live);
             self.shapes = before;
             self.w.label(&some);
         }
@@ -536,13 +542,13 @@ impl Function<'_> {
         if none_waits && self.masked == Masked::Waiting {
             self.exit_before(block);
         } else {
-            self.reach(Copy::Masked, block, &all);
+            self.reach(Version::Masked, block, &all);
         }
     }
 
-    /// Goes to a copy of a block, with registers in the shapes that they have there.
-    fn reach(&mut self, copy: Copy, block: usize, registers: &Set) {
-        let Some(state) = self.states.at(copy, block) else {
+    /// Goes to a version of a block, with registers in the shapes that they have there.
+    fn reach(&mut self, version: Version, block: usize, registers: &Set) {
+        let Some(state) = self.states.at(version, block) else {
             self.w.line("unreachable");
             return;
         };
@@ -558,10 +564,10 @@ impl Function<'_> {
             self.reshape(register, state.shapes[register]);
         }
         self.shapes = before;
-        self.w.line(format_args!("br label %{}", label(copy, block)));
+        self.w.line(format_args!("br label %{}", label(version, block)));
     }
 
-    /// Exits before a block that has no masked copy: the interpreter continues there. No lane waits any more.
+    /// Exits before a block that has no masked version: the interpreter continues there. No lane waits any more.
     fn exit_before(&mut self, block: usize) {
         let nothing = Set::none_like(&self.pending);
         let pending = std::mem::replace(&mut self.pending, nothing);
@@ -598,7 +604,7 @@ impl Function<'_> {
         }
         let mask = self.mask_of_active();
         self.set(&Variable::word("%outside_guard.place"), &mask);
-        if self.copy == Copy::Masked && fuel {
+        if self.version == Version::Masked && fuel {
             self.set(&Variable::word("%active.place"), &mask);
         }
     }
@@ -683,8 +689,8 @@ impl Function<'_> {
 
     /// Lets some lanes wait at one block, and the others go to another.
     fn part(&mut self, cost: u16, (near, near_mask): (usize, Value), (far, far_mask): (usize, Value)) {
-        let (copy, pending) = (self.copy, self.pending.clone());
-        self.copy = Copy::Masked;
+        let (version, pending) = (self.version, self.pending.clone());
+        self.version = Version::Masked;
         self.spend(cost);
         let place = self.wait(far);
         let waiting = self.get(&place);
@@ -694,7 +700,7 @@ impl Function<'_> {
         self.pending.insert(far);
         let all = self.pending.clone();
         self.go_masked(near, &all);
-        (self.copy, self.pending) = (copy, pending);
+        (self.version, self.pending) = (version, pending);
     }
 
     /// Stores registers for the interpreter.
@@ -731,8 +737,8 @@ impl Function<'_> {
         };
         let entry = self.entries.iter().position(|entry| *entry == block);
         let is_written = self.kernel.operands(index).iter().any(|operand| operand.is_written);
-        let (Copy::Full, Some(entry), Some(state), false) =
-            (self.copy, entry, self.states.at(Copy::Full, block), is_written)
+        let (Version::Full, Some(entry), Some(state), false) =
+            (self.version, entry, self.states.at(Version::Full, block), is_written)
         else {
             self.exit(index);
             return;
@@ -760,12 +766,12 @@ impl Function<'_> {
 
     /// Writes the entries behind barriers for warps that waited there, and the code that materialises their registers for the interpreter.
     fn resume_warp(&mut self) {
-        self.copy = Copy::Full;
+        self.version = Version::Full;
         self.pending = Set::none(self.kernel.blocks.len());
         self.nans = Nans::unknown(self.kernel.registers.len());
         for entry in self.barriers.clone() {
             let block = self.entries[entry];
-            let Some(state) = self.states.at(Copy::Full, block) else {
+            let Some(state) = self.states.at(Version::Full, block) else {
                 continue;
             };
             let live = self.kernel.liveness.before(block).clone();
@@ -776,16 +782,16 @@ impl Function<'_> {
             self.w.label(&format!("resume{entry}"));
             for number in live.members() {
                 let loaded = self.load(number, state.shapes[number]);
-                self.write(Place::Register(number), state.shapes[number], loaded);
+                self.write(Location::Register(number), state.shapes[number], loaded);
             }
             self.w.line(format_args!("br label %b{block}"));
         }
     }
 }
 
-fn label(copy: Copy, block: usize) -> String {
-    match copy {
-        Copy::Full => format!("b{block}"),
-        Copy::Masked => format!("m{block}"),
+fn label(version: Version, block: usize) -> String {
+    match version {
+        Version::Full => format!("b{block}"),
+        Version::Masked => format!("m{block}"),
     }
 }

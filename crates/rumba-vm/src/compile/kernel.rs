@@ -22,7 +22,7 @@ pub(super) enum Register {
 
 /// Where an operand is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Location {
     /// The same number in each lane.
     Constant(u64),
     /// A slot that the launch fills and that no operation writes.
@@ -38,7 +38,7 @@ pub(super) enum Place {
 pub(super) struct Operand {
     /// 0 for `dst`, 1 for `a`, …
     pub(super) position: usize,
-    pub(super) place: Place,
+    pub(super) place: Location,
     pub(super) is_written: bool,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Kernel<'a> {
     slots: Vec<u32>,
     predicates: Vec<u32>,
     /// The slots that the launch fills, by unit.
-    fixed: Vec<Option<Place>>,
+    fixed: Vec<Option<Location>>,
     pub(super) bits_of_fixed: Vec<u64>,
     pub(super) liveness: Liveness,
     /// The operands of all operations, one operation after the other, and where those of each operation begin.
@@ -95,7 +95,7 @@ impl<'a> Kernel<'a> {
             is_in_loop: Vec::new(),
         };
         for (slot, class, value) in &program.fixed {
-            kernel.fixed[usize::from(*slot)] = Some(kernel.place_of_fixed(*slot, *class, value));
+            kernel.fixed[usize::from(*slot)] = Some(kernel.location_of_fixed(*slot, *class, value));
             kernel.bits_of_fixed[usize::from(*slot)] = bits::of_fixed(program, *class, value);
         }
         for index in 0..program.kernel_ops {
@@ -126,8 +126,8 @@ impl<'a> Kernel<'a> {
         let mut found = vec![false; self.registers.len()];
         let mut work = Vec::new();
         let mut makers: Vec<Vec<usize>> = vec![Vec::new(); self.registers.len()];
-        let mut note = |place: Option<Place>, work: &mut Vec<usize>| {
-            if let Some(Place::Register(number)) = place
+        let mut note = |place: Option<Location>, work: &mut Vec<usize>| {
+            if let Some(Location::Register(number)) = place
                 && !std::mem::replace(&mut found[number], true)
             {
                 work.push(number);
@@ -157,7 +157,7 @@ impl<'a> Kernel<'a> {
     /// Whether threads may wait for others by reading memory in a loop, with an order or by atomic operations.
     pub(super) fn polls(&self) -> bool {
         let is_wanted = |index: usize| match self.operand(index, 0) {
-            Some(Place::Register(result)) => self.live_before(self.block_of[index], index + 1).has(result),
+            Some(Location::Register(result)) => self.live_before(self.block_of[index], index + 1).has(result),
             _ => true,
         };
         let polls = |index| matches!(self.facts(index).opcode, Opcode::Atomic { keeps: true, .. }) && is_wanted(index);
@@ -179,17 +179,17 @@ impl<'a> Kernel<'a> {
         LANES / self.group
     }
 
-    fn place_of_fixed(&self, slot: u16, class: Class, value: &Fixed) -> Place {
-        let given = |shape| Place::Given { slot, class, shape };
+    fn location_of_fixed(&self, slot: u16, class: Class, value: &Fixed) -> Location {
+        let given = |shape| Location::Given { slot, class, shape };
         if class == Class::W128 {
-            return Place::Memory(slot, class);
+            return Location::Memory(slot, class);
         }
         match value {
             // A number that may be the address of a variable differs in the next process, which must find the code on
             // disk.
             Fixed::Constant(bits) if class == Class::W64 && ADDRESSES.contains(bits) => given(Shape::Uniform),
-            Fixed::Constant(bits) => Place::Constant(*bits as u64),
-            Fixed::Array(offset) => Place::Constant(*offset),
+            Fixed::Constant(bits) => Location::Constant(*bits as u64),
+            Fixed::Array(offset) => Location::Constant(*offset),
             Fixed::Parameter { .. } | Fixed::ParameterAddress(_) | Fixed::DynamicShared => given(Shape::Uniform),
             Fixed::Special(special) => given(match special.stride(self.group > 1) {
                 _ if special.is_of_lane() && self.group == 1 => Shape::Varying,
@@ -197,7 +197,7 @@ impl<'a> Kernel<'a> {
                 Some(_) => Shape::Uniform,
                 None => Shape::Varying,
             }),
-            Fixed::Transfer(_) | Fixed::StackPointer => Place::Memory(slot, class),
+            Fixed::Transfer(_) | Fixed::StackPointer => Location::Memory(slot, class),
         }
     }
 
@@ -242,12 +242,12 @@ impl<'a> Kernel<'a> {
             let place = match facts.classes[position] {
                 Some(class) => match self.fixed[usize::from(slot)] {
                     Some(place) => place,
-                    None if class == Class::W128 => Place::Memory(slot, class),
-                    None => Place::Register(self.slots[usize::from(slot)] as usize),
+                    None if class == Class::W128 => Location::Memory(slot, class),
+                    None => Location::Register(self.slots[usize::from(slot)] as usize),
                 },
                 None if facts.predicates >> position & 1 == 0 => return None,
-                None if slot < 2 => Place::Constant(if slot == 0 { 0 } else { u64::from(u32::MAX) }),
-                None => Place::Register(self.predicates[usize::from(slot)] as usize),
+                None if slot < 2 => Location::Constant(if slot == 0 { 0 } else { u64::from(u32::MAX) }),
+                None => Location::Register(self.predicates[usize::from(slot)] as usize),
             };
             Some(Operand { position, place, is_written: facts.defines >> position & 1 != 0 })
         };
@@ -260,7 +260,7 @@ impl<'a> Kernel<'a> {
     }
 
     /// The operand at a position.
-    pub(super) fn operand(&self, index: usize, position: usize) -> Option<Place> {
+    pub(super) fn operand(&self, index: usize, position: usize) -> Option<Location> {
         let found = self.operands(index).iter().find(|operand| operand.position == position);
         found.map(|operand| operand.place)
     }
@@ -278,8 +278,8 @@ impl<'a> Kernel<'a> {
     fn registers_of(&self, index: usize, are_written: bool) -> impl Iterator<Item = usize> {
         let operands = self.operands(index).iter();
         operands.filter(move |operand| operand.is_written == are_written).filter_map(|operand| match operand.place {
-            Place::Register(number) => Some(number),
-            Place::Constant(_) | Place::Given { .. } | Place::Memory(..) => None,
+            Location::Register(number) => Some(number),
+            Location::Constant(_) | Location::Given { .. } | Location::Memory(..) => None,
         })
     }
 

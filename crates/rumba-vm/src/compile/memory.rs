@@ -13,9 +13,9 @@ use crate::base::lanes::{GROUP, GROUPS, LANES, SHARED_START, STACK_START};
 use crate::base::report::AccessKind;
 use crate::compile::bounds::Extent;
 use crate::compile::function::Function;
-use crate::compile::kernel::Place;
+use crate::compile::kernel::Location;
 use crate::compile::registers::{Written, raw};
-use crate::compile::shape::{Copy, Shape};
+use crate::compile::shape::{Shape, Version};
 use crate::compile::variables::Variable;
 use crate::exec::memory::Space;
 use crate::exec::native::{SCATTERED, report_bits};
@@ -53,7 +53,7 @@ impl Memory {
 pub(super) struct Access {
     pub(super) index: usize,
     /// The elements loaded or stored, and the bytes of each element.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<Location>,
     pub(super) element: u64,
     /// Bytes of a lane.
     pub(super) bytes: u64,
@@ -98,7 +98,7 @@ fn integer(bytes: u64) -> Element {
 
 impl Function<'_> {
     /// The places of an access's elements.
-    fn elements(&self, index: usize, count: u8) -> Vec<Place> {
+    fn elements(&self, index: usize, count: u8) -> Vec<Location> {
         [0, 2, 3, 4]
             .into_iter()
             .take(usize::from(count))
@@ -152,7 +152,7 @@ impl Function<'_> {
     }
 
     /// Whether an access is to known memory, or to monitored memory, which is then reported.
-    fn or_report(&mut self, access: &Access, address: Place, known: Value) -> Value {
+    fn or_report(&mut self, access: &Access, address: Location, known: Value) -> Value {
         let (test, report, on) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
         let good = self.variable(Variable::one("%is_good", Element::I1));
         self.set(&good, &known);
@@ -182,12 +182,12 @@ impl Function<'_> {
     }
 
     /// Reports an access to the monitor.
-    fn report(&mut self, access: &Access, address: Place) {
+    fn report(&mut self, access: &Access, address: Location) {
         if access.kind == AccessKind::Write {
             // The check of races compares values that are stored.
             access.places.iter().for_each(|place| self.store(*place));
         }
-        if self.copy == Copy::Masked {
+        if self.version == Version::Masked {
             let mask = self.mask_of_active();
             self.set(&Variable::word("%active.place"), &mask);
         }
@@ -265,7 +265,7 @@ impl Function<'_> {
         for index in self.kernel.blocks[block].ops.clone() {
             if let Opcode::Load { bytes, count, shared: true, .. } | Opcode::Store { bytes, count, shared: true, .. } =
                 self.kernel.facts(index).opcode
-                && let Some(Place::Register(base)) = self.kernel.operand(index, 1)
+                && let Some(Location::Register(base)) = self.kernel.operand(index, 1)
                 && let (bytes, offset) = (i64::from(bytes), self.kernel.op(index).imm.cast_signed())
                 && bytes <= 8 * i64::from(count)
                 && offset % bytes == 0
@@ -309,7 +309,7 @@ impl Function<'_> {
             Addresses::Neighbouring(addresses) => {
                 let addresses = self.hosts(access, addresses);
                 self.look_ahead(access, &addresses);
-                let parts = if self.copy == Copy::Full {
+                let parts = if self.version == Version::Full {
                     self.load_groups(&addresses, element, places.len())
                 } else {
                     self.load_masked(&addresses[0], element, places.len())
@@ -331,7 +331,7 @@ impl Function<'_> {
     }
 
     /// Writes a loaded value; as lanes if bases are given and the register is varying.
-    fn write_result(&mut self, place: Place, shape: Shape, written: Written) {
+    fn write_result(&mut self, place: Location, shape: Shape, written: Written) {
         match (shape, written) {
             (Shape::Varying, Written::Bases(bases)) => {
                 let lanes = if let [base] = &bases[..] { self.w.spread(base) } else { self.expand(&bases, 0) };
@@ -359,9 +359,9 @@ impl Function<'_> {
                 for (part, value) in values.iter().enumerate() {
                     for (number, address) in addresses.iter().enumerate() {
                         // The manual does not specify which lane wins; as in the interpreter, the last lane does.
-                        let last = match self.copy {
-                            Copy::Full => format!("i32 {}", number * group + group - 1),
-                            Copy::Masked => {
+                        let last = match self.version {
+                            Version::Full => format!("i32 {}", number * group + group - 1),
+                            Version::Masked => {
                                 let active = self.mask_of_active();
                                 let behind = self.w.intrinsic_with("ctlz", &[&active], "i1 false");
                                 self.w.xor_with(&behind, 31).to_string()
@@ -378,7 +378,7 @@ impl Function<'_> {
             Addresses::Neighbouring(addresses) => {
                 let addresses = self.hosts(access, addresses);
                 self.look_ahead(access, &addresses);
-                if self.copy == Copy::Full {
+                if self.version == Version::Full {
                     self.store_groups(&addresses, element, &values);
                 } else {
                     self.store_masked(&addresses[0], element, &values);
@@ -393,11 +393,11 @@ impl Function<'_> {
         }
     }
 
-    pub(super) fn addresses(&mut self, access: &Access, place: Place) -> Addresses {
+    pub(super) fn addresses(&mut self, access: &Access, place: Location) -> Addresses {
         let offset = self.kernel.op(access.index).imm;
         let shape = self.kernel.shape(place, &self.shapes);
         let groups = if shape == Shape::Uniform { 1 } else { self.kernel.groups() };
-        let is_full = self.copy == Copy::Full;
+        let is_full = self.version == Version::Full;
         let mut bases = || {
             let bases = (0..groups).map(|group| {
                 let base = self.base(place, Element::I64, group);
@@ -458,7 +458,7 @@ impl Function<'_> {
     /// at a fixed distance what they load, since the processor's prefetcher does not follow the many short sequences of
     /// threads whose elements are far apart.
     fn look_ahead(&mut self, access: &Access, addresses: &[Value]) {
-        if self.copy != Copy::Full || access.memory != Memory::Flat || self.kernel.is_in_loop[self.block] {
+        if self.version != Version::Full || access.memory != Memory::Flat || self.kernel.is_in_loop[self.block] {
             return;
         }
         if !self.kernel.program.has_barriers {
@@ -597,7 +597,11 @@ impl Function<'_> {
     /// The active lanes as a vector of truth values.
     pub(super) fn active_lanes(&mut self) -> Value {
         let active = self.mask_of_active();
-        if self.copy == Copy::Full { Value::named("splat (i1 true)", Element::I1, true) } else { self.truth(&active) }
+        if self.version == Version::Full {
+            Value::named("splat (i1 true)", Element::I1, true)
+        } else {
+            self.truth(&active)
+        }
     }
 
     /// The mask of active lanes, repeated for each of `count` elements of a lane.

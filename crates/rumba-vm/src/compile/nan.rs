@@ -9,7 +9,7 @@
 
 use crate::base::flow::Set;
 use crate::base::ir::{Element, NAN_F32, Value, Writer};
-use crate::compile::kernel::{Kernel, Place};
+use crate::compile::kernel::{Kernel, Location};
 use crate::machine::op::opcode::{Linear, Opcode};
 use crate::machine::program::{Class, Flow, Program};
 
@@ -109,14 +109,14 @@ impl Kernel<'_> {
         }
         let moved = || self.operands(index).iter().filter(|operand| moves.contains(&operand.position));
         let is_numeric = |place| match place {
-            Place::Constant(bits) => {
+            Location::Constant(bits) => {
                 let bits = bits as u32;
                 bits & 0x7fff_ffff <= 0x7f80_0000 || bits == NAN_F32
             }
-            Place::Register(number) => nans.numeric.has(number),
-            Place::Given { .. } | Place::Memory(..) => false,
+            Location::Register(number) => nans.numeric.has(number),
+            Location::Given { .. } | Location::Memory(..) => false,
         };
-        let is_loose = |place| matches!(place, Place::Register(number) if nans.is_loose(number));
+        let is_loose = |place| matches!(place, Location::Register(number) if nans.is_loose(number));
         let numeric = moved().next().is_some() && moved().all(|operand| is_numeric(operand.place));
         (numeric, numeric && moved().any(|operand| is_loose(operand.place)))
     }
@@ -150,7 +150,7 @@ impl Kernel<'_> {
         let operands = self.operands(index).iter();
         operands
             .filter_map(|operand| match operand.place {
-                Place::Register(number) if nans.is_loose(number) => {
+                Location::Register(number) if nans.is_loose(number) => {
                     let is_concerned = if operand.is_written {
                         !is_numeric && (self.facts(index).conditional || self.is_kept(number, pending))
                     } else {

@@ -2,9 +2,9 @@
 
 use crate::base::ir::{Element, Form, LaneForm, Value};
 use crate::compile::function::{Function, GO_ON};
-use crate::compile::kernel::Place;
+use crate::compile::kernel::Location;
 use crate::compile::registers::{Written, raw};
-use crate::compile::shape::{Copy, LanePlan, Shape};
+use crate::compile::shape::{LanePlan, Shape, Version};
 use crate::compile::variables::Variable;
 use crate::machine::op::opcode::{Linear, Opcode};
 use crate::machine::program::Flow;
@@ -35,7 +35,7 @@ impl Function<'_> {
         let all: Vec<usize> = std::iter::once(index).chain(extra).collect();
         self.store_operands(&all);
         self.store_fuel();
-        if self.copy == Copy::Masked {
+        if self.version == Version::Masked {
             let mask = self.mask_of_active();
             self.set(&Variable::word("%active.place"), &mask);
         }
@@ -48,7 +48,7 @@ impl Function<'_> {
         for index in all {
             for number in self.kernel.written(index) {
                 let loaded = self.load(number, shapes[number]);
-                self.write_active(Place::Register(number), shapes[number], loaded);
+                self.write_active(Location::Register(number), shapes[number], loaded);
             }
         }
         next
@@ -106,9 +106,9 @@ impl Function<'_> {
             self.kernel.liveness.after(&self.kernel.blocks[self.block])
         };
         // The register file has the written values, but not for waiting lanes.
-        let written = match self.copy {
-            Copy::Full => (index..following).flat_map(|index| self.kernel.written(index)).collect(),
-            Copy::Masked => Vec::new(),
+        let written = match self.version {
+            Version::Full => (index..following).flat_map(|index| self.kernel.written(index)).collect(),
+            Version::Masked => Vec::new(),
         };
         self.spill(&live, &written, false);
         self.return_at(&next, GO_ON);
@@ -145,7 +145,7 @@ impl Function<'_> {
         };
         let write: Form = if is_sum { |w, _, x| w.add(&x[0], &x[1]) } else { write };
         self.check_wrapping(index, linear, checks);
-        let sources: Vec<(Place, Element)> = (1..=form.operands.len())
+        let sources: Vec<(Location, Element)> = (1..=form.operands.len())
             .filter_map(|position| Some((self.kernel.operand(index, position)?, self.kernel.element(index, position))))
             .collect();
         let extra = self.kernel.op(index).extra;

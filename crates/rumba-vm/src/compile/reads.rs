@@ -10,16 +10,16 @@ use crate::base::lanes::GROUPS;
 use crate::base::report::AccessKind;
 use crate::check::reads::{Growth, MOST_STRIDE, what_of};
 use crate::compile::function::Function;
-use crate::compile::kernel::Place;
+use crate::compile::kernel::Location;
 use crate::compile::memory::{Access, Addresses, Scattered};
-use crate::compile::shape::Copy;
+use crate::compile::shape::Version;
 use crate::machine::warp::Warp;
 
 impl Function<'_> {
     /// The host addresses at which the groups of lanes begin an access of all lanes, and the stride of lanes, if there is one of less than
     /// [`MOST_STRIDE`]. A group here is as long as the pattern of the address allows.
-    pub(super) fn affine_hosts(&mut self, access: &Access, address: Place) -> Option<(Vec<Value>, u64)> {
-        if self.copy != Copy::Full {
+    pub(super) fn affine_hosts(&mut self, access: &Access, address: Location) -> Option<(Vec<Value>, u64)> {
+        if self.version != Version::Full {
             return None;
         }
         let (bases, stride) = match self.addresses(access, address) {
@@ -32,7 +32,7 @@ impl Function<'_> {
     }
 
     /// Takes in a read that is expected, and goes to `on` then.
-    pub(super) fn take_in(&mut self, access: &Access, address: Place, on: &str) {
+    pub(super) fn take_in(&mut self, access: &Access, address: Location, on: &str) {
         if access.kind != AccessKind::Read {
             return;
         }

@@ -5,9 +5,9 @@ use std::fmt;
 use crate::base::ir::{Element, Value, ty};
 use crate::base::lanes::LANES;
 use crate::compile::function::Function;
-use crate::compile::kernel::{Kernel, Place, Register};
+use crate::compile::kernel::{Kernel, Location, Register};
 use crate::compile::nan::Nans;
-use crate::compile::shape::{Copy, Shape};
+use crate::compile::shape::{Shape, Version};
 use crate::compile::variables::Variable;
 use crate::machine::program::Class;
 use crate::machine::warp::UNIT;
@@ -131,19 +131,19 @@ impl Function<'_> {
     }
 
     /// All lanes of an operand.
-    pub(super) fn lanes(&mut self, place: Place, element: Element) -> Value {
+    pub(super) fn lanes(&mut self, place: Location, element: Element) -> Value {
         match place {
-            Place::Constant(bits) => Value::integer(element, bits),
-            Place::Given { slot, class, shape } => match shape {
+            Location::Constant(bits) => Value::integer(element, bits),
+            Location::Given { slot, class, shape } => match shape {
                 Shape::Varying => self.given(slot, class, None),
                 Shape::Uniform => self.base(place, element, 0),
                 Shape::Affine(stride) => self.expanded(place, element, stride),
             },
-            Place::Register(number) if self.is_predicate(number) => {
+            Location::Register(number) if self.is_predicate(number) => {
                 let variable = self.whole(number);
                 self.get(&variable)
             }
-            Place::Register(number) => match self.shapes[number] {
+            Location::Register(number) => match self.shapes[number] {
                 Shape::Varying => {
                     let variable = self.whole(number);
                     self.get(&variable)
@@ -151,7 +151,7 @@ impl Function<'_> {
                 Shape::Uniform => self.base(place, element, 0),
                 Shape::Affine(stride) => self.expanded(place, element, stride),
             },
-            Place::Memory(slot, class) => {
+            Location::Memory(slot, class) => {
                 let file = self.file(slot, class);
                 self.get(&file)
             }
@@ -159,24 +159,24 @@ impl Function<'_> {
     }
 
     /// The first lane of a group, or of the warp, of an operand that is not varying.
-    pub(super) fn base(&mut self, place: Place, element: Element, group: usize) -> Value {
+    pub(super) fn base(&mut self, place: Location, element: Element, group: usize) -> Value {
         match place {
-            Place::Constant(bits) => Value::integer(element, bits),
-            Place::Given { slot, class, shape } => {
+            Location::Constant(bits) => Value::integer(element, bits),
+            Location::Given { slot, class, shape } => {
                 let group = if shape == Shape::Uniform { 0 } else { group };
                 self.given(slot, class, Some(group))
             }
-            Place::Register(number) => {
+            Location::Register(number) => {
                 let group = if self.shapes[number] == Shape::Uniform { 0 } else { group };
                 let variable = self.single(number, group);
                 self.get(&variable)
             }
-            Place::Memory(..) => self.lanes(place, element),
+            Location::Memory(..) => self.lanes(place, element),
         }
     }
 
     /// The lanes of an affine operand.
-    fn expanded(&mut self, place: Place, element: Element, stride: i64) -> Value {
+    fn expanded(&mut self, place: Location, element: Element, stride: i64) -> Value {
         let bases: Vec<_> = (0..self.kernel.groups()).map(|group| self.base(place, element, group)).collect();
         self.expand(&bases, stride)
     }
@@ -243,21 +243,21 @@ impl Function<'_> {
     }
 
     /// Writes the results of an operation for the active lanes. Waiting lanes keep the values that they need.
-    pub(super) fn write_active(&mut self, place: Place, shape: Shape, written: Written) {
+    pub(super) fn write_active(&mut self, place: Location, shape: Shape, written: Written) {
         let keeps = match place {
-            Place::Register(number) => self.kernel.is_kept(number, &self.pending),
-            Place::Memory(..) => self.copy == Copy::Masked,
-            Place::Constant(_) | Place::Given { .. } => false,
+            Location::Register(number) => self.kernel.is_kept(number, &self.pending),
+            Location::Memory(..) => self.version == Version::Masked,
+            Location::Constant(_) | Location::Given { .. } => false,
         };
         if !keeps {
             self.write(place, shape, written);
             return;
         }
-        let is_predicate = matches!(place, Place::Register(number) if self.is_predicate(number));
+        let is_predicate = matches!(place, Location::Register(number) if self.is_predicate(number));
         let element = match place {
-            Place::Register(number) => self.element(number),
-            Place::Memory(_, class) => raw(class),
-            Place::Constant(_) | Place::Given { .. } => Element::I32,
+            Location::Register(number) => self.element(number),
+            Location::Memory(_, class) => raw(class),
+            Location::Constant(_) | Location::Given { .. } => Element::I32,
         };
         let new = match written {
             Written::Lanes(value) => value,
@@ -277,38 +277,38 @@ impl Function<'_> {
     }
 
     /// Writes a register, which has this shape from now on.
-    pub(super) fn write(&mut self, place: Place, shape: Shape, written: Written) {
+    pub(super) fn write(&mut self, place: Location, shape: Shape, written: Written) {
         match (place, written) {
-            (Place::Register(number), Written::Lanes(value)) => {
+            (Location::Register(number), Written::Lanes(value)) => {
                 let value = if self.is_predicate(number) { value } else { self.w.spread(&value) };
                 let variable = self.whole(number);
                 self.set(&variable, &value);
                 self.shapes[number] = shape;
             }
-            (Place::Register(number), Written::Bases(values)) => {
+            (Location::Register(number), Written::Bases(values)) => {
                 for (group, value) in values.iter().enumerate() {
                     let variable = self.single(number, group);
                     self.set(&variable, value);
                 }
                 self.shapes[number] = shape;
             }
-            (Place::Memory(slot, class), Written::Lanes(value)) => {
+            (Location::Memory(slot, class), Written::Lanes(value)) => {
                 let value = self.w.spread(&value);
                 let file = self.file(slot, class);
                 self.set(&file, &value);
             }
-            (Place::Memory(slot, class), Written::Bases(values)) => {
+            (Location::Memory(slot, class), Written::Bases(values)) => {
                 let lanes = self.expand(&values, shape.stride().unwrap_or(0));
-                self.write(Place::Memory(slot, class), shape, Written::Lanes(lanes));
+                self.write(Location::Memory(slot, class), shape, Written::Lanes(lanes));
             }
             // Results that nothing reads go to the constant predicates' places.
-            (Place::Constant(_) | Place::Given { .. }, _) => {}
+            (Location::Constant(_) | Location::Given { .. }, _) => {}
         }
     }
 
     /// Stores an operand to the register file, where it is not there anyway.
-    pub(super) fn store(&mut self, place: Place) {
-        let Place::Register(number) = place else { return };
+    pub(super) fn store(&mut self, place: Location) {
+        let Location::Register(number) = place else { return };
         match self.kernel.registers[number] {
             Register::Slot(slot, class) => {
                 let value = self.lanes(place, raw(class));
@@ -327,7 +327,7 @@ impl Function<'_> {
 
     /// Stores a register to the register file; of one that is uniform or affine the first lanes only.
     pub(super) fn store_bases(&mut self, number: usize) {
-        let place = Place::Register(number);
+        let place = Location::Register(number);
         let (Register::Slot(slot, class), Some(_)) = (self.kernel.registers[number], self.shapes[number].stride())
         else {
             self.store(place);
@@ -366,7 +366,7 @@ impl Function<'_> {
                 Written::Bases(bases.collect())
             }
             (Register::Slot(slot, class), Shape::Varying) => {
-                Written::Lanes(self.lanes(Place::Memory(slot, class), raw(class)))
+                Written::Lanes(self.lanes(Location::Memory(slot, class), raw(class)))
             }
         }
     }
@@ -384,8 +384,8 @@ impl Function<'_> {
     /// Loads a register that the warp comes in with. The mask of lanes that are not as its shape says.
     pub(super) fn enter(&mut self, number: usize, shape: Shape) -> Option<Value> {
         let loaded = self.load(number, shape);
-        self.write(Place::Register(number), shape, loaded);
-        if self.stores_early && shape == Shape::Uniform && self.copy == Copy::Masked {
+        self.write(Location::Register(number), shape, loaded);
+        if self.stores_early && shape == Shape::Uniform && self.version == Version::Masked {
             // The first of the active lanes may be another one than the first lane.
             self.store_bases(number);
         }
@@ -394,12 +394,12 @@ impl Function<'_> {
             (Register::Predicate(index), _) => {
                 let file = self.predicate_file(index);
                 let mask = self.get(&file);
-                let expected = self.lanes(Place::Register(number), Element::I32);
+                let expected = self.lanes(Location::Register(number), Element::I32);
                 Some(self.w.xor(&expected, &mask))
             }
             (Register::Slot(slot, class), _) => {
-                let expected = self.lanes(Place::Register(number), raw(class));
-                let lanes = self.lanes(Place::Memory(slot, class), raw(class));
+                let expected = self.lanes(Location::Register(number), raw(class));
+                let lanes = self.lanes(Location::Memory(slot, class), raw(class));
                 let differing = self.w.compare("icmp ne", &lanes, &expected);
                 Some(self.mask(&differing))
             }
@@ -408,7 +408,7 @@ impl Function<'_> {
 
     /// Converts the live registers to the shapes that they have where control goes.
     pub(super) fn reshape(&mut self, number: usize, to: Shape) {
-        let (from, place) = (self.shapes[number], Place::Register(number));
+        let (from, place) = (self.shapes[number], Location::Register(number));
         if from == to || self.is_predicate(number) {
             return;
         }
@@ -434,10 +434,10 @@ impl Function<'_> {
         }
     }
 
-    /// Where all lanes have met before a block: gives registers the shapes that they have in its copy for all lanes, and goes
+    /// Where all lanes have met before a block: gives registers the shapes that they have in its version for all lanes, and goes
     /// elsewhere if they have others.
     pub(super) fn test_shapes(&mut self, block: usize, elsewhere: &str) {
-        let Some(state) = self.states.at(Copy::Full, block) else {
+        let Some(state) = self.states.at(Version::Full, block) else {
             return;
         };
         let (mut wrong, mut tested): (Option<Value>, _) = (None, Vec::new());
@@ -446,7 +446,7 @@ impl Function<'_> {
             let (false, Some(stride)) = (from.join(to) == to, to.stride()) else {
                 continue;
             };
-            let lanes = self.lanes(Place::Register(number), self.element(number));
+            let lanes = self.lanes(Location::Register(number), self.element(number));
             let lanes = self.w.spread(&lanes);
             let groups = if to == Shape::Uniform { 1 } else { self.kernel.groups() };
             let bases: Vec<_> = (0..groups).map(|group| self.w.lane(&lanes, group * self.kernel.group)).collect();
@@ -465,7 +465,7 @@ impl Function<'_> {
         self.w.line(format_args!("br {good}, label %{on}, label %{elsewhere}, !prof !0"));
         self.w.label(&on);
         for (number, shape, bases) in tested {
-            self.write(Place::Register(number), shape, Written::Bases(bases));
+            self.write(Location::Register(number), shape, Written::Bases(bases));
         }
     }
 
@@ -513,7 +513,7 @@ impl Function<'_> {
     }
 
     fn make_register_canonical(&mut self, number: usize) {
-        let (place, shape) = (Place::Register(number), self.shapes[number]);
+        let (place, shape) = (Location::Register(number), self.shapes[number]);
         let written = if shape == Shape::Varying {
             let value = self.lanes(place, Element::I32);
             Written::Lanes(self.canonical(number, value))

@@ -9,7 +9,7 @@ use crate::base::ir::{Element, Value};
 use crate::base::lanes::LANES;
 use crate::compile::function::Function;
 use crate::compile::memory::{Access, Scattered};
-use crate::compile::shape::Copy;
+use crate::compile::shape::Version;
 use crate::compile::variables::Variable;
 
 /// The lanes of the widest vector of a processor, of 64 bits each.
@@ -108,7 +108,7 @@ impl Function<'_> {
     fn active_groups(&mut self, groups: usize) -> Vec<String> {
         let lanes = LANES / groups;
         let active = self.active_lanes();
-        if groups == 1 || self.copy == Copy::Full {
+        if groups == 1 || self.version == Version::Full {
             let text = if groups == 1 { active.text() } else { "splat (i1 true)" };
             return vec![format!("<{lanes} x i1> {text}"); groups];
         }

@@ -1,21 +1,21 @@
 //! Divergence analysis: which registers are uniform or affine over the lanes, and at which blocks lanes may wait for
 //! others.
 //!
-//! A forward analysis over both copies of the blocks of a kernel: one copy for warps with all lanes active, one for
+//! A forward analysis over both versions of the blocks of a kernel: one version for warps with all lanes active, one for
 //! warps with some lanes active while others wait at blocks further down. Only active lanes count: a register that no
 //! waiting lane needs has the shape of the value written. Entries from the interpreter test that the registers have the
 //! expected shapes.
 //!
 //! Where diverged lanes reconverge to a full warp, registers from which addresses are computed are assumed to be
 //! uniform or affine: usually they are, or the lanes never diverge. The code tests the assumption at this point, and
-//! stays in the copy for some of the lanes if it fails. So accesses keep contiguous addresses in loops in which lanes
+//! stays in the version for some of the lanes if it fails. So accesses keep contiguous addresses in loops in which lanes
 //! might diverge.
 
 use crate::base::flow::Set;
 use crate::base::ir::LaneForm;
 use crate::compile::bits;
 use crate::compile::bits::Bits;
-use crate::compile::kernel::{Kernel, Place};
+use crate::compile::kernel::{Kernel, Location};
 use crate::compile::nan::Nans;
 use crate::machine::op::opcode::{CheckForm, Linear, Opcode};
 use crate::machine::program::{Class, Flow};
@@ -83,25 +83,25 @@ pub(super) struct LanePlan {
 
 const WHOLE: LanePlan = LanePlan { result: Shape::Varying, checks: 0, is_sum: false };
 
-/// For which lanes there are masked copies of blocks.
+/// For which lanes there are masked versions of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Masked {
     /// None: the interpreter runs warps that have parted.
     Never,
-    /// For lanes while others of the warp wait: the copies of what lies between a branch and where all lanes are together again.
+    /// For lanes while others of the warp wait: the versions of what lies between a branch and where all lanes are together again.
     Waiting,
     /// For any, and so also for warps of fewer than 32 lanes.
     Any,
 }
 
-/// A copy of a block: for warps whose 32 lanes are all there, or for some of them.
+/// A version of a block: for warps whose 32 lanes are all there, or for some of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Copy {
+pub(super) enum Version {
     Full,
     Masked,
 }
 
-/// The facts at the start of a copy of a block.
+/// The facts at the start of a version of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) shapes: Shapes,
@@ -111,25 +111,25 @@ pub(super) struct State {
     pub(super) pending: Set,
 }
 
-/// The facts at the start of each copy of each reachable block.
+/// The facts at the start of each version of each reachable block.
 pub(super) struct States {
     full: Vec<Option<State>>,
     masked: Vec<Option<State>>,
 }
 
 impl States {
-    pub(super) fn at(&self, copy: Copy, block: usize) -> Option<&State> {
-        match copy {
-            Copy::Full => self.full[block].as_ref(),
-            Copy::Masked => self.masked[block].as_ref(),
+    pub(super) fn at(&self, version: Version, block: usize) -> Option<&State> {
+        match version {
+            Version::Full => self.full[block].as_ref(),
+            Version::Masked => self.masked[block].as_ref(),
         }
     }
 
     /// Joins facts to those at the start of a block, and says whether these changed.
-    fn join(&mut self, copy: Copy, block: usize, state: State) -> bool {
-        let there = match copy {
-            Copy::Full => &mut self.full[block],
-            Copy::Masked => &mut self.masked[block],
+    fn join(&mut self, version: Version, block: usize, state: State) -> bool {
+        let there = match version {
+            Version::Full => &mut self.full[block],
+            Version::Masked => &mut self.masked[block],
         };
         let Some(known) = there else {
             *there = Some(state);
@@ -148,9 +148,9 @@ impl States {
     }
 }
 
-/// The target of a jump to a block in a warp with waiting lanes: the copy, and the blocks with waiting lanes
+/// The target of a jump to a block in a warp with waiting lanes: the version, and the blocks with waiting lanes
 /// afterwards.
-pub(super) fn ways(target: usize, is_backward: bool, pending: &Set) -> Vec<(Copy, usize, Set)> {
+pub(super) fn ways(target: usize, is_backward: bool, pending: &Set) -> Vec<(Version, usize, Set)> {
     let mut ways = Vec::new();
     let mut rest = pending.clone();
     if !is_backward {
@@ -159,19 +159,19 @@ pub(super) fn ways(target: usize, is_backward: bool, pending: &Set) -> Vec<(Copy
             rest.remove(other);
             let mut waiting = rest.clone();
             waiting.insert(target);
-            ways.push((Copy::Masked, other, waiting));
+            ways.push((Version::Masked, other, waiting));
         }
     }
     if rest.has(target) {
         rest.remove(target);
-        ways.push((Copy::Full, target, Set::none_like(&rest)));
+        ways.push((Version::Full, target, Set::none_like(&rest)));
     }
-    ways.push((Copy::Masked, target, rest));
+    ways.push((Version::Masked, target, rest));
     ways
 }
 
 impl Kernel<'_> {
-    /// The facts at the start of each block, in the wanted copies.
+    /// The facts at the start of each block, in the wanted versions.
     pub(super) fn states(&self, masked: Masked) -> States {
         let none = || vec![None; self.blocks.len()];
         let mut states = States { full: none(), masked: none() };
@@ -182,14 +182,14 @@ impl Kernel<'_> {
             nans: Nans::unknown(self.registers.len()),
             pending: Set::none(self.blocks.len()),
         };
-        states.join(Copy::Full, 0, unknown.clone());
-        self.propagate(&mut states, vec![(Copy::Full, 0)], Masked::Never);
+        states.join(Version::Full, 0, unknown.clone());
+        self.propagate(&mut states, vec![(Version::Full, 0)], Masked::Never);
         if masked != Masked::Never {
             // Every reachable block now has a state for lanes that have never diverged.
-            let mut work: Vec<_> = (0..self.blocks.len()).map(|block| (Copy::Full, block)).collect();
+            let mut work: Vec<_> = (0..self.blocks.len()).map(|block| (Version::Full, block)).collect();
             if masked == Masked::Any {
-                states.join(Copy::Masked, 0, unknown);
-                work.push((Copy::Masked, 0));
+                states.join(Version::Masked, 0, unknown);
+                work.push((Version::Masked, 0));
             }
             self.propagate(&mut states, work, masked);
         }
@@ -197,26 +197,26 @@ impl Kernel<'_> {
     }
 
     /// Propagates facts along the edges of control flow until nothing changes.
-    fn propagate(&self, states: &mut States, mut work: Vec<(Copy, usize)>, masked: Masked) {
+    fn propagate(&self, states: &mut States, mut work: Vec<(Version, usize)>, masked: Masked) {
         let nothing = Set::none(self.blocks.len());
-        while let Some((copy, block)) = work.pop() {
-            let Some(state) = states.at(copy, block).cloned() else {
+        while let Some((version, block)) = work.pop() {
+            let Some(state) = states.at(version, block).cloned() else {
                 continue;
             };
             let (mut shapes, mut bits) = (state.shapes, state.bits);
             let (mut nans, pending) = (state.nans, state.pending);
             let ops = self.blocks[block].ops.clone();
             for index in ops.clone() {
-                self.transfer(index, &mut shapes, &bits, copy, &pending);
+                self.transfer(index, &mut shapes, &bits, version, &pending);
                 self.transfer_bits(index, &mut bits, &pending);
                 self.transfer_nans(index, &mut nans, &pending);
             }
             let last = ops.end - 1;
-            let mut next: Vec<(Copy, usize, Set)> = Vec::new();
+            let mut next: Vec<(Version, usize, Set)> = Vec::new();
             for successor in &self.blocks[block].successors {
-                match copy {
-                    Copy::Full => next.push((Copy::Full, *successor, nothing.clone())),
-                    Copy::Masked => next.extend(ways(*successor, *successor <= block, &pending)),
+                match version {
+                    Version::Full => next.push((Version::Full, *successor, nothing.clone())),
+                    Version::Masked => next.extend(ways(*successor, *successor <= block, &pending)),
                 }
             }
             if masked != Masked::Never
@@ -227,11 +227,11 @@ impl Kernel<'_> {
                 next.extend(ways(near, near <= block, &pending));
             }
             for (to, block, pending) in next {
-                if (to, masked) == (Copy::Masked, Masked::Waiting) && pending.is_empty() {
+                if (to, masked) == (Version::Masked, Masked::Waiting) && pending.is_empty() {
                     continue;
                 }
                 let mut shapes = shapes.clone();
-                if let (Copy::Masked, Copy::Full, Some(there)) = (copy, to, states.at(to, block)) {
+                if let (Version::Masked, Version::Full, Some(there)) = (version, to, states.at(to, block)) {
                     for (number, shape) in shapes.iter_mut().enumerate() {
                         if self.is_address[number] {
                             *shape = there.shapes[number];
@@ -263,8 +263,8 @@ impl Kernel<'_> {
     }
 
     /// Updates the shapes for an operation, while lanes wait at some blocks.
-    pub(super) fn transfer(&self, index: usize, shapes: &mut Shapes, bits: &Bits, copy: Copy, pending: &Set) {
-        let result = self.result(index, shapes, bits, copy);
+    pub(super) fn transfer(&self, index: usize, shapes: &mut Shapes, bits: &Bits, version: Version, pending: &Set) {
+        let result = self.result(index, shapes, bits, version);
         for number in self.written(index) {
             shapes[number] = if self.is_kept(number, pending) { Shape::Varying } else { result };
         }
@@ -276,21 +276,21 @@ impl Kernel<'_> {
     }
 
     /// The shape of an operand.
-    pub(super) fn shape(&self, place: Place, shapes: &Shapes) -> Shape {
+    pub(super) fn shape(&self, place: Location, shapes: &Shapes) -> Shape {
         match place {
-            Place::Constant(_) => Shape::Uniform,
-            Place::Given { shape, .. } => shape,
-            Place::Register(number) => shapes[number],
-            Place::Memory(..) => Shape::Varying,
+            Location::Constant(_) => Shape::Uniform,
+            Location::Given { shape, .. } => shape,
+            Location::Register(number) => shapes[number],
+            Location::Memory(..) => Shape::Varying,
         }
     }
 
     /// The shape of an operation's result.
-    fn result(&self, index: usize, shapes: &Shapes, bits: &Bits, copy: Copy) -> Shape {
+    fn result(&self, index: usize, shapes: &Shapes, bits: &Bits, version: Version) -> Shape {
         let facts = self.facts(index);
         match facts.opcode {
-            Opcode::Together { members, form } => self.result_of_together(index, members, form, shapes, copy),
-            Opcode::Shuffle { lanes, .. } => self.result_of_shuffle(index, lanes, shapes, copy),
+            Opcode::Together { members, form } => self.result_of_together(index, members, form, shapes, version),
+            Opcode::Shuffle { lanes, .. } => self.result_of_shuffle(index, lanes, shapes, version),
             _ if facts.flow != Flow::Next => Shape::Varying,
             // The base of the window, which is added, is uniform.
             Opcode::Window { local: false, .. } => {
@@ -305,7 +305,7 @@ impl Kernel<'_> {
             Opcode::Load { .. } => match self.operand(index, 1).map(|place| self.shape(place, shapes)) {
                 Some(Shape::Uniform) => Shape::Uniform,
                 // In a full warp, each group of lanes has an active lane, so each group's address is valid.
-                Some(Shape::Affine(0)) if copy == Copy::Full => Shape::Affine(0),
+                Some(Shape::Affine(0)) if version == Version::Full => Shape::Affine(0),
                 Some(Shape::Affine(_) | Shape::Varying) | None => Shape::Varying,
             },
             Opcode::Opaque
@@ -369,7 +369,7 @@ impl Kernel<'_> {
     fn linear(&self, index: usize, linear: Linear, form: LaneForm, shapes: &Shapes, bits: &Bits) -> Option<LanePlan> {
         let class = self.facts(index).classes[0]?;
         // Registers that another function reads lie in the register file.
-        let Some(Place::Register(_)) = self.operand(index, 0) else {
+        let Some(Location::Register(_)) = self.operand(index, 0) else {
             return None;
         };
         if self.sources(index, shapes).all(|(.., shape)| shape == Shape::Uniform) {
@@ -386,8 +386,8 @@ impl Kernel<'_> {
         }
         let [_, a, b, c, _] = strides;
         let constant = |position: usize| match self.operand(index, position + 1) {
-            Some(Place::Constant(bits)) => Some(bits),
-            Some(Place::Given { .. } | Place::Register(_) | Place::Memory(..)) | None => None,
+            Some(Location::Constant(bits)) => Some(bits),
+            Some(Location::Given { .. } | Location::Register(_) | Location::Memory(..)) | None => None,
         };
         let bits = |position| self.bits(index, position, bits);
         let is_sum = linear == Linear::Union && bits(1) & bits(2) == 0;

@@ -10,9 +10,9 @@ use rumba_checks::Check;
 use crate::base::ir::{Element, Value, Writer};
 use crate::base::lanes::{FULL, LANES};
 use crate::compile::function::Function;
-use crate::compile::kernel::{Kernel, Place};
+use crate::compile::kernel::{Kernel, Location};
 use crate::compile::registers::Written;
-use crate::compile::shape::{Copy, Shape, Shapes};
+use crate::compile::shape::{Shape, Shapes, Version};
 use crate::compile::variables::Variable;
 use crate::machine::op::opcode::{Members, Opcode, TogetherForm};
 use crate::machine::warp::Warp;
@@ -28,10 +28,10 @@ type SourceForm = fn(&mut Writer, u16, &Value, &Value) -> (Value, Value);
 impl Kernel<'_> {
     /// Whether native code computes an operation of lanes together: it has no mask, or the warp is full and the mask is
     /// uniform.
-    fn is_for_all(&self, members: Option<Place>, shapes: &Shapes, copy: Copy) -> bool {
+    fn is_for_all(&self, members: Option<Location>, shapes: &Shapes, version: Version) -> bool {
         match members {
             None => true,
-            Some(place) => copy == Copy::Full && self.shape(place, shapes) == Shape::Uniform,
+            Some(place) => version == Version::Full && self.shape(place, shapes) == Shape::Uniform,
         }
     }
 
@@ -41,7 +41,7 @@ impl Kernel<'_> {
         members: Members,
         form: Option<(TogetherForm, bool)>,
         shapes: &Shapes,
-        copy: Copy,
+        version: Version,
     ) -> Shape {
         let place = match members {
             Members::Active => None,
@@ -49,31 +49,31 @@ impl Kernel<'_> {
             Members::Warp => return Shape::Varying,
         };
         match form {
-            Some((_, true)) if self.is_for_all(place, shapes, copy) => Shape::Uniform,
+            Some((_, true)) if self.is_for_all(place, shapes, version) => Shape::Uniform,
             Some(_) | None => Shape::Varying,
         }
     }
 
     /// The lane that all lanes read.
-    pub(super) fn result_of_shuffle(&self, index: usize, lanes: Sources, shapes: &Shapes, copy: Copy) -> Shape {
-        let Some(Place::Constant(packed)) = self.operand(index, 2) else {
+    pub(super) fn result_of_shuffle(&self, index: usize, lanes: Sources, shapes: &Shapes, version: Version) -> Shape {
+        let Some(Location::Constant(packed)) = self.operand(index, 2) else {
             return Shape::Varying;
         };
         let (sources, inside) = lanes(self.op(index).extra, packed as u32);
         let is_one = inside == FULL && sources.iter().all(|source| *source == sources[0]);
-        let is_native = copy == Copy::Full && self.is_for_all(self.operand(index, 4), shapes, copy);
+        let is_native = version == Version::Full && self.is_for_all(self.operand(index, 4), shapes, version);
         if is_one && is_native { Shape::Uniform } else { Shape::Varying }
     }
 }
 
 impl Function<'_> {
     /// Continues if all lanes of a mask are active; the mask is uniform.
-    fn expect_members(&mut self, index: usize, members: Place) {
-        if (self.copy, members) == (Copy::Full, Place::Constant(FULL.into())) {
+    fn expect_members(&mut self, index: usize, members: Location) {
+        if (self.version, members) == (Version::Full, Location::Constant(FULL.into())) {
             return;
         }
         let members = self.base(members, Element::I32, 0);
-        let good = if self.copy == Copy::Full {
+        let good = if self.version == Version::Full {
             self.w.compare_with("icmp eq", &members, FULL.into())
         } else {
             let live = self.field("live", offset_of!(Warp, live), Element::I32);
@@ -107,7 +107,7 @@ impl Function<'_> {
     pub(super) fn write_together(&mut self, index: usize, members: Members, form: Option<(TogetherForm, bool)>) {
         let place = match members {
             Members::Active => None,
-            Members::Warp if self.copy == Copy::Full => Some(Place::Constant(FULL.into())),
+            Members::Warp if self.version == Version::Full => Some(Location::Constant(FULL.into())),
             Members::Warp => {
                 self.exit(index);
                 let behind = self.w.name("l");
@@ -124,7 +124,7 @@ impl Function<'_> {
             self.expect_members(index, place);
         }
         match form {
-            Some((write, uniform)) if self.kernel.is_for_all(place, &self.shapes, self.copy) => {
+            Some((write, uniform)) if self.kernel.is_for_all(place, &self.shapes, self.version) => {
                 let lanes = self.mask_of_active();
                 let source = self.kernel.operand(index, 1);
                 let source = source.map(|place| self.lanes(place, self.kernel.element(index, 1)));
@@ -148,8 +148,8 @@ impl Function<'_> {
             }
             self.expect_members(index, members);
         }
-        let (Some(from), Some(packed), Copy::Full) =
-            (self.kernel.operand(index, 1), self.kernel.operand(index, 2), self.copy)
+        let (Some(from), Some(packed), Version::Full) =
+            (self.kernel.operand(index, 1), self.kernel.operand(index, 2), self.version)
         else {
             if self.kernel.program.checks.contains(Check::Sync) && !self.pending.is_empty() {
                 // The check tells where the lanes wait that are read.
@@ -177,15 +177,15 @@ impl Function<'_> {
     }
 
     /// Writes a shuffle of all lanes.
-    fn exchange(&mut self, index: usize, (from, packed): (Place, Place), lanes: Sources, form: SourceForm) {
+    fn exchange(&mut self, index: usize, (from, packed): (Location, Location), lanes: Sources, form: SourceForm) {
         let value = self.lanes(from, Element::I32);
         let value = self.w.spread(&value);
-        let Place::Constant(packed) = packed else {
+        let Location::Constant(packed) = packed else {
             self.write_shuffle_by_register(index, &value, packed, form);
             return;
         };
         let (sources, inside) = lanes(self.kernel.op(index).extra, packed as u32);
-        let moved = if self.kernel.result_of_shuffle(index, lanes, &self.shapes, self.copy) == Shape::Uniform {
+        let moved = if self.kernel.result_of_shuffle(index, lanes, &self.shapes, self.version) == Shape::Uniform {
             let text = format!("extractelement {value}, i32 {}", sources[0]);
             Written::Bases(vec![self.w.value(Element::I32, false, text)])
         } else {
@@ -200,7 +200,7 @@ impl Function<'_> {
 
     /// A shuffle whose source lanes are in a register: LLVM has no shuffle by a vector, so the lanes are read from the
     /// stack.
-    fn write_shuffle_by_register(&mut self, index: usize, value: &Value, packed: Place, form: SourceForm) {
+    fn write_shuffle_by_register(&mut self, index: usize, value: &Value, packed: Location, form: SourceForm) {
         let packed = self.lanes(packed, Element::I32);
         let packed = self.w.spread(&packed);
         let own = self.lane_numbers(Element::I32);

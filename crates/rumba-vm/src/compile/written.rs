@@ -9,7 +9,7 @@ use crate::base::ir::{Element, Value};
 use crate::base::lanes::{LANES, SHARED_START};
 use crate::compile::bounds::Extent;
 use crate::compile::function::Function;
-use crate::compile::kernel::Place;
+use crate::compile::kernel::Location;
 use crate::compile::memory::{Access, Addresses, Memory, Scattered};
 use crate::machine::warp::Warp;
 use crate::mem::unwritten::{MARGIN, UnwrittenBits};
@@ -30,7 +30,7 @@ struct Map {
 
 impl Function<'_> {
     /// Whether all bytes were written that the active lanes read.
-    pub(super) fn are_written(&mut self, access: &Access, address: Place) -> Value {
+    pub(super) fn are_written(&mut self, access: &Access, address: Location) -> Value {
         let mut field = |name: &str, offset| self.field(name, offset_of!(Warp, unwritten) + offset, Element::I64);
         let mut map = Map {
             bits: field("unwritten.bits", offset_of!(UnwrittenBits, bits)),
