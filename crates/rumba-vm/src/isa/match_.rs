@@ -93,10 +93,16 @@ unsafe fn any<T: Copy + PartialEq>(warp: &mut Warp, pc: Pc) -> Pc {
         // SAFETY: the slots have 32 lanes.
         let values = unsafe { *warp.lanes::<[T; LANES]>(pc.a) };
         let to = warp.lanes::<u32>(pc.dst);
-        for lane in lanes_of(group) {
-            let same = lanes_of(group).filter(|other| values[*other] == values[lane]);
-            // SAFETY: as above.
-            unsafe { *to.add(lane) = same.fold(0, |mask, other| mask | 1 << other) };
+        let mut rest = group;
+        while rest != 0 {
+            let one = values[rest.trailing_zeros() as usize];
+            let equal = (0..LANES).fold(0, |mask, lane| mask | u32::from(values[lane] == one) << lane);
+            let same = rest & equal;
+            for lane in lanes_of(same) {
+                // SAFETY: as above.
+                unsafe { *to.add(lane) = same };
+            }
+            rest &= !same;
         }
     };
     // SAFETY: the operation was made by `lower`.
