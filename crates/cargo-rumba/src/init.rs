@@ -143,6 +143,17 @@ impl Plan<'_> {
     fn changes(&self) -> Result<Vec<Change>> {
         let folder = project::folder(self.package);
         let kernels = folder.join(self.kernels);
+        if let Some(there) = self.package.dependency("kernels").filter(|there| *there != Some(&kernels)) {
+            let name = &self.package.name;
+            match there {
+                Some(there) => bail!(
+                    "the package {name} has the kernel crate {} already: write another kernel into its src/lib.rs. A second kernel crate \
+                     belongs to another package of the workspace: `cargo new NAME && cargo rumba init NAME`",
+                    there.display()
+                ),
+                None => bail!("the package {name} has another dependency with the name `kernels`; rename that one"),
+            }
+        }
         let mut changes = Vec::new();
         let mut add = |file: PathBuf, text: String| {
             let is_new = !file.exists();

@@ -52,6 +52,8 @@ struct Dependency {
     name: String,
     /// The name of the dependency in the package, where it has another one there.
     rename: Option<String>,
+    /// The folder of a dependency by its path.
+    path: Option<PathBuf>,
 }
 
 /// The workspace and the packages around a folder.
@@ -102,6 +104,12 @@ pub fn roots() -> Vec<PathBuf> {
 }
 
 impl Package {
+    /// The folder of the dependency with this name in the package; no folder for one that has no path.
+    pub fn dependency(&self, name: &str) -> Option<Option<&Path>> {
+        let named = |dependency: &&Dependency| dependency.rename.as_ref().unwrap_or(&dependency.name) == name;
+        self.dependencies.iter().find(named).map(|dependency| dependency.path.as_deref())
+    }
+
     /// Cargo's name of the feature `report` of the runtime, if the package depends on the runtime.
     pub fn report(&self) -> Option<String> {
         let runtime = self.dependencies.iter().find(|dependency| dependency.name == RUMBA.package)?;

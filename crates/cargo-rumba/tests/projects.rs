@@ -214,6 +214,7 @@ fn kernels_are_added_to_a_library() {
     let said = succeeds(init());
     assert!(said.contains("note: ") && said.contains("rerun-if-changed"), "{said}");
     assert!(succeeds(init()).contains("nothing to do"));
+    fails(init().args(["--kernels", "more"]), "springs/kernels already");
 
     let file = library.join("src/lib.rs");
     let text = "pub fn triple(values: &mut [f32]) -> rumba::Result<String> {
