@@ -262,9 +262,8 @@ pub(crate) fn has_record() -> bool {
     soft::place().is_some_and(|place| place.with_file_name(RECORD).is_file())
 }
 
-/// Whether programs load a device of an archive that fits this program and its sources, because it is installed; in Rumba's workspace
-/// until cargo has built the device there. The device of an archive that pip has
-/// installed is put into the place first.
+/// Whether programs load the installed device of an archive that fits this program and its sources. In Rumba's workspace they do so
+/// until cargo has built the device there. A device that pip has installed is copied to the place of the installed device first.
 pub(crate) fn is_installed() -> bool {
     if place::loads_build() && soft::built().exists() {
         return false;

@@ -4,7 +4,7 @@
 //! to it since the launch began, or, in the shared memory of one block, since all threads of the block have met at a
 //! barrier. A read of a clean region is ordered after all earlier writes, so that the read matters only for later writes.
 //! Before the first of them the region's reads become records of cells ([`crate::check::cells`]), and the region is clean
-//! no more. A barrier of the whole block drops them. Strong accesses to a clean region that nobody has read are noted as well
+//! no more. A barrier of the whole block drops them. Strong accesses to a clean region without reads are noted as well
 //! ([`crate::check::strong`]).
 
 use std::io;
@@ -141,7 +141,7 @@ impl Pattern {
 /// Where no region is.
 const NOWHERE: u32 = u32::MAX;
 
-/// A pattern that may still grow, and what the next read is if the pattern goes on. Each instruction has one such pattern.
+/// A pattern that may still grow, and what the next read is if the pattern goes on. An instruction has at most one growing pattern.
 ///
 /// Native code compares its reads with the next read, and takes one in without a call ([`crate::compile::reads`]).
 #[derive(Debug, Clone, Copy)]
@@ -413,7 +413,7 @@ impl Reads {
         }
         let region = self.growth(instruction).region as usize;
         let is_whole = self.allocation(self.regions[region].window.start).is_some_and(|whole| {
-            // Of shared memory, nobody knows whether it is written as a whole.
+            // The map has no record of whether all shared memory is written.
             whole != self.shared && map.is_written(whole.start, whole.end)
         });
         if !is_whole {
@@ -568,7 +568,7 @@ impl Reads {
         has_any.then_some(Noted { patterns, start, log })
     }
 
-    /// Notes a strong access by those lanes that access a clean region that nobody has read; returns the other lanes.
+    /// Notes a strong access by the lanes whose region is clean and without reads; returns the other lanes.
     #[inline(always)]
     pub(super) fn log(&mut self, access: StrongAccess, host: impl Fn(usize) -> u64) -> u32 {
         let (mut left, mut others) = (access.lanes, 0);
