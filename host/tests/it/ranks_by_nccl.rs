@@ -338,12 +338,12 @@ fn a_rank_that_cannot_join_is_named() {
 #[test]
 fn a_late_rank_is_named() {
     by_stand_in("", || {
-        let errors = each(&places(3, 500), |place| {
+        let errors = each(&places(3, 1500), |place| {
             let group = ProcessGroup::join(place).expect("all ranks come");
             let device = place.device().unwrap();
             let mut buffer = device.zeros::<f32>(4).unwrap();
             if place.rank == 1 {
-                std::thread::sleep(Duration::from_millis(2500));
+                std::thread::sleep(Duration::from_millis(4000));
             }
             of_ranks(group.all_reduce(&mut buffer, ReduceOp::Sum).and_then(|()| group.barrier()))
         });

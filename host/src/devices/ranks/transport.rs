@@ -8,6 +8,7 @@ use crate::devices::device::Device;
 use crate::devices::nccl::processes::{Nccl, Rank, UniqueId};
 use bytemuck::{Pod, Zeroable, bytes_of, bytes_of_mut};
 use std::fmt;
+use std::time::Instant;
 
 /// By which way the ranks of a group exchange data, the same on all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -200,7 +201,7 @@ pub(super) fn choose(wire: &mut Wire, device: impl FnOnce() -> Result<Device>) -
     wire.agree(call)?;
     let joined = nccl.join(&device.context(), answer.id, rank, size, &mut || {
         wire.heard(call.operation)?;
-        Ok(wire.watch(call.operation)?)
+        Ok(wire.watch(call.operation, Instant::now())?)
     });
     let joined = joined.map_err(|error| failed(wire, call.operation, error))?;
     // All of them, before any begins.

@@ -464,7 +464,9 @@ impl Watcher {
         if let Err(error) = self.shared.rank.check(operation.name()) {
             return Err(self.wire.fail(operation, &error));
         }
-        let waited = self.progress.elapsed();
+        // The same time for all bounds: see `Wire::watch`.
+        let now = Instant::now();
+        let waited = now - self.progress;
         let late = |rank, after| RankError::Late { rank, operation: operation.name(), after };
         if self.wire.place().rank > 0 {
             // Rank 0 would have said by then that another rank is late.
@@ -476,7 +478,7 @@ impl Watcher {
         {
             return Err(self.wire.end(late(index + 1, timeout)));
         }
-        self.wire.watch(operation)
+        self.wire.watch(operation, now)
     }
 
     /// Ends the group by an error of the driver, which concerns this rank alone.

@@ -546,9 +546,10 @@ impl Wire {
     /// Called while an operation of all ranks runs elsewhere, after [`heard`](Self::heard): returns an error if a rank is lost, or the
     /// operation takes too long.
     ///
-    /// A rank that has done its part may end before this rank has, so the end of a connection is tolerated a little
-    /// longer.
-    pub(super) fn watch(&mut self, operation: Operation) -> Result<(), RankError> {
+    /// `now` is the time by which the caller has looked for late ranks: with a later one, an operation that waits for a late rank could
+    /// be told as one that does not end. A rank that has done its part may end before this rank has, so the end of a connection is
+    /// tolerated a little longer.
+    pub(super) fn watch(&mut self, operation: Operation, now: Instant) -> Result<(), RankError> {
         if let Some(error) = &self.ended {
             return Err(error.clone());
         }
@@ -558,14 +559,14 @@ impl Wire {
                 Peeked::Nothing | Peeked::Bytes => {}
                 Peeked::End => {
                     let lost = if self.place.rank == 0 { index + 1 } else { 0 };
-                    self.gone.get_or_insert((lost, Instant::now()));
+                    self.gone.get_or_insert((lost, now));
                 }
             }
         }
         let waited = if self.place.rank == 0 { 1 } else { 2 } * self.place.timeout;
         let error = match self.gone {
-            Some((rank, since)) if since.elapsed() >= GRACE => self.error(Broken::Lost, rank, operation),
-            _ if self.begun.elapsed() >= waited => RankError::Stalled { operation: operation.name(), after: waited },
+            Some((rank, since)) if now - since >= GRACE => self.error(Broken::Lost, rank, operation),
+            _ if now - self.begun >= waited => RankError::Stalled { operation: operation.name(), after: waited },
             _ => return Ok(()),
         };
         Err(self.end(error))
@@ -575,7 +576,7 @@ impl Wire {
     pub(super) fn fail(&mut self, operation: Operation, cause: &dyn std::error::Error) -> RankError {
         let begin = Instant::now();
         loop {
-            if let Err(error) = self.heard(operation).and_then(|_| self.watch(operation)) {
+            if let Err(error) = self.heard(operation).and_then(|_| self.watch(operation, Instant::now())) {
                 return error;
             }
             if let Some((rank, _)) = self.gone {
