@@ -63,7 +63,7 @@ const LEFT_OUT: [(&str, &str); 16] = [
     ("ui::", "each kernel in ten or twenty orders of its threads"),
     ("unsound::", "a process each, under every check"),
     ("goldens::", "two thousand kernels that LLVM compiles"),
-    ("lockstep::", "random kernels run many times; programs in lockstep need AVX2"),
+    ("same::", "random kernels run many times"),
     ("random::", "random kernels run many times"),
     ("matrix::", "thousands of products of matrices"),
     ("explore::", "every order of programs"),

@@ -1,7 +1,6 @@
 //! How fast the machine is: kernels as the kernel toolchain compiles them, with results checked and checks on.
 //!
-//! `cargo run --release -p rumba-vm --example speed [NAME]`; with `WITHOUT_LOCKSTEP` in the environment, without programs for
-//! lanes in lockstep; with `NATIVE`, native code.
+//! `cargo run --release -p rumba-vm --example speed [NAME]`; with `NATIVE` in the environment, native code.
 
 use std::time::{Duration, Instant};
 
@@ -112,7 +111,6 @@ impl Faster for (Duration, Statistics) {
 fn main() -> Result<(), Failure> {
     let device = Device::new(Config {
         memory_bytes: 2 << 30,
-        lockstep: std::env::var_os("WITHOUT_LOCKSTEP").is_none(),
         engine: if std::env::var_os("NATIVE").is_some() {
             compiler::native().ok_or("there is no LLVM")?
         } else {

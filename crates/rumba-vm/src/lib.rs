@@ -16,7 +16,7 @@
 //! * [`isa`]: the instructions, a file each.
 //! * `load`: loading a module: verification, control flow, register slots, operations that checks put between.
 //! * `compile`: native code of kernels, as text in LLVM's assembly language.
-//! * `run`: running a launch: workers, blocks, programs for warps in lockstep, findings.
+//! * `run`: running a launch: workers, blocks, findings.
 //! * `device`: the facade.
 
 // What tests of the library and of its users share names it.

@@ -37,15 +37,13 @@ impl Engines {
             memory_bytes: 64 << 20,
             workers: 1,
             stack_bytes: 4096,
-            lockstep: false,
             ..Config::default()
         };
         let way = |name, config| Way { name, config, finds: false, compiler: None };
         let checks = [Check::Mem, Check::Init, Check::Race, Check::Sync].into_iter().collect();
-        let checked = Config { checks, lockstep: true, ..plain.clone() };
+        let checked = Config { checks, ..plain.clone() };
         Self(vec![
             way("the interpreter", plain.clone()),
-            way("the interpreter in lockstep", Config { lockstep: true, ..plain.clone() }),
             way("the interpreter without vector instructions", Config { vector_instructions: false, ..plain }),
             Way { finds: true, ..way("the interpreter with checks", checked) },
         ])

@@ -394,10 +394,9 @@ fn imports_against_the_order_and_cycles_are_found() {
     assert_eq!(cycle(2), "a cycle of more than 2 modules: [\"low::a\", \"low::b\", \"low::c\"]\n");
 }
 
-/// The modules of the machine that may ask an operation for its opcode: native code and its analyses, programs in lockstep, and the
-/// table of attributes, which all others read.
-const OPCODE_READERS: &[&str] =
-    &["machine::op", "compile", "exec::lockstep", "run::lockstep_analysis", "run::lockstep_build"];
+/// The modules of the machine that may ask an operation for its opcode: native code and its analyses, and the table of attributes,
+/// which all others read.
+const OPCODE_READERS: &[&str] = &["machine::op", "compile"];
 
 #[test]
 fn passes_read_the_attributes_of_opcodes() {

@@ -15,18 +15,14 @@ use crate::shell;
 
 /// Sources, below crates/rumba-vm/src, whose code distinguishes engines: scalar functions, the analyses of patterns, the interpreter's
 /// fast paths, and native code.
-const FAST_PATHS: [&str; 13] = [
+const FAST_PATHS: [&str; 9] = [
     "arith/",
     "compile/",
-    "exec/lockstep/",
-    "run/lockstep_analysis.rs",
-    "run/lockstep_build.rs",
     "exec/access.rs",
     "exec/body.rs",
     "exec/lane.rs",
     "exec/memory.rs",
     "exec/native.rs",
-    "exec/part.rs",
     "exec/shape.rs",
     "run/native.rs",
 ];

@@ -148,10 +148,7 @@ pub(super) static MIRI: Plan = Plan {
             "rumba-vm: check::race",
             "its tables are address space of which Miri notes each byte: half an hour for one test",
         ),
-        (
-            "the handlers for AVX2, and the programs for warps in lockstep",
-            "Miri's processor has no vector instructions; the sanitizers run them",
-        ),
+        ("the handlers for AVX2", "Miri's processor has no vector instructions; the sanitizers run them"),
         (
             "rumba-ptx: diagnostic",
             "it lays out reports by another crate, which Miri does slowly; neither has unsafe code",

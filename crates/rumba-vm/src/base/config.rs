@@ -33,9 +33,6 @@ pub struct Config {
     /// Whether the processor's vector instructions are used, if it has any. Without vector instructions, kernels run
     /// slower and compute the same results.
     pub vector_instructions: bool,
-    /// Whether warps whose lanes are in lockstep run lockstep programs, if vector instructions are used. Without
-    /// lockstep programs, kernels run slower and compute the same results.
-    pub lockstep: bool,
     /// The checks to make. [`crate::Device::take_findings`] returns their findings, other than faults.
     pub checks: CheckSet,
     /// The seed for the order of blocks, warps and diverged lanes. With a seed, launches run on one worker, and their
@@ -71,7 +68,6 @@ impl Default for Config {
             stack_bytes: 64 * 1024,
             heap_bytes: 8 << 20,
             vector_instructions: true,
-            lockstep: true,
             checks: CheckSet::default(),
             seed: None,
             profile: false,

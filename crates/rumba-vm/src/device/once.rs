@@ -18,14 +18,13 @@ use crate::machine::cluster::GridBarrier;
 use crate::machine::context::{Context, Variance};
 use crate::machine::counters::Counters;
 use crate::machine::fault::LaunchError;
-use crate::machine::op::has_avx2;
 use crate::machine::printf::Output;
-use crate::machine::program::{Lockstep, Native, TierUp};
+use crate::machine::program::{Native, TierUp};
 use crate::mem::allocations::{AllocationKind, Allocations};
 use crate::run::compared::{Ended, On};
 use crate::run::launch::{self, Launch, Statistics};
 use crate::run::progress::Progress;
-use crate::run::{explored, lockstep_build, native};
+use crate::run::{explored, native};
 
 /// A launch that was checked, to be run once or twice.
 pub(super) struct Once<'a> {
@@ -50,15 +49,9 @@ struct Plan<'a> {
     exploration: Option<&'a Exploration>,
     /// Whether the history of accesses is kept.
     is_monitored: bool,
-    program: Variant<'a>,
-}
-
-/// The program that warps run while their lanes are converged.
-#[derive(Default)]
-struct Variant<'a> {
+    /// The native code, if there is some; otherwise what makes it, unless the launch is always interpreted.
     native: Option<&'a Native>,
     tier_up: Option<TierUp<'a>>,
-    lockstep: Option<&'a Lockstep>,
 }
 
 impl<'a> Once<'a> {
@@ -94,6 +87,7 @@ impl<'a> Once<'a> {
         // The interpreter tells a watch of each access.
         let is_told = watch.is_some() && on == On::Interpreter;
         let is_monitored = program.is_monitored() || exploration.is_some() || is_told;
+        let tier_up = self.tier_up(device, on);
         Plan {
             blocks,
             workers,
@@ -102,25 +96,20 @@ impl<'a> Once<'a> {
             stacks: stack.saturating_mul(threads as u64),
             exploration,
             is_monitored,
-            program: self.variant(device, on),
+            native: tier_up.and_then(|tier_up| tier_up.code()),
+            tier_up: tier_up.filter(|tier_up| tier_up.code().is_none()),
         }
     }
 
-    fn variant(&self, device: &'a Inner, on: On) -> Variant<'a> {
+    /// The native code of the kernel or what makes it, unless the launch is always interpreted.
+    fn tier_up(&self, device: &'a Inner, on: On) -> Option<TierUp<'a>> {
         let Once { function, launch, .. } = *self;
         let config = &device.config;
-        if config.seed.is_some() || config.profile || device.exploration.is_some() {
-            return Variant::default();
+        if on == On::Interpreter || config.seed.is_some() || config.profile || device.exploration.is_some() {
+            return None;
         }
-        let compiler = config.engine.compiler().filter(|_| on != On::Interpreter);
-        let tier_up = compiler.map(|compiler| native::of(&function.program, launch.block, &**compiler));
-        if let Some(code) = tier_up.and_then(|tier_up| tier_up.code()) {
-            return Variant { native: Some(code), ..Variant::default() };
-        }
-        let full_warps = launch.block.iter().product::<u32>() >= LANES as u32;
-        let is_lockstep = config.lockstep && config.vector_instructions && has_avx2() && full_warps;
-        let lockstep = is_lockstep.then(|| lockstep_build::of(&function.program, launch.block)).flatten();
-        Variant { native: None, tier_up, lockstep }
+        let compiler = config.engine.compiler()?;
+        Some(native::of(&function.program, launch.block, &**compiler))
     }
 
     /// Runs the kernel.
@@ -156,9 +145,8 @@ impl<'a> Once<'a> {
         let counters = config.profile.then(|| Counters::new(program.debug.points.len()));
         let context = Context {
             program,
-            lockstep: plan.program.lockstep,
-            native: plan.program.native,
-            tier_up: plan.program.tier_up,
+            native: plan.native,
+            tier_up: plan.tier_up,
             arena: &device.arena,
             allocations: &device.allocations,
             output,

@@ -22,11 +22,20 @@ fn slots(pc: Pc) -> [u16; 4] {
     [pc.dst, pc.b, pc.c, pc.d]
 }
 
+/// Bytes of a lane's access.
+const fn bytes<E: Element, const N: usize>() -> u8 {
+    (N * E::BYTES as usize) as u8
+}
+
 /// Loads `N` consecutive elements per lane.
 struct Load<E, D, const N: usize>(PhantomData<(E, D)>);
 
 impl<E: Element, D: AddressSpace, const N: usize> Body for Load<E, D, N> {
-    const OPCODE: Opcode = crate::exec::lockstep::access::load_opcode::<E, D, N>();
+    const OPCODE: Opcode = if D::PER_LANE {
+        Opcode::Local { bytes: bytes::<E, N>(), count: N as u8, stores: false }
+    } else {
+        Opcode::Load { bytes: bytes::<E, N>(), count: N as u8, shared: D::IS_SHARED }
+    };
 
     #[inline(always)]
     unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
@@ -53,11 +62,7 @@ impl<E: Element, D: AddressSpace, const N: usize> Body for Load<E, D, N> {
 /// # Safety
 /// `pc` is an operation made by [`load`], `groups` has passed the access check, and the processor is `X`.
 #[inline(always)]
-pub(crate) unsafe fn load_contiguous<X: Processor, E: Element, const N: usize>(
-    warp: &Warp,
-    pc: Pc,
-    groups: [u64; GROUPS],
-) {
+unsafe fn load_contiguous<X: Processor, E: Element, const N: usize>(warp: &Warp, pc: Pc, groups: [u64; GROUPS]) {
     // SAFETY: as the caller promises; the slots have 32 lanes.
     unsafe {
         if N == 1 && size_of::<E::Raw>() as u64 == E::BYTES {
@@ -87,7 +92,7 @@ pub(crate) unsafe fn load_contiguous<X: Processor, E: Element, const N: usize>(
 /// # Safety
 /// `pc` is an operation made by [`load`], and `groups` has passed the access check.
 #[inline(always)]
-pub(crate) unsafe fn load_uniform<E: Element, const N: usize>(warp: &Warp, pc: Pc, groups: [u64; GROUPS]) {
+unsafe fn load_uniform<E: Element, const N: usize>(warp: &Warp, pc: Pc, groups: [u64; GROUPS]) {
     for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
         for (group, from) in groups.into_iter().enumerate() {
             // SAFETY: as the caller promises; the slots have 32 lanes.
@@ -130,7 +135,7 @@ unsafe fn load_scattered<E: Element, D: AddressSpace, const N: usize>(warp: &mut
 /// # Safety
 /// They were set for the active lanes, and `pc` is an operation made by [`load`].
 #[inline(always)]
-pub(crate) unsafe fn load_lanes<E: Element, const N: usize>(warp: &Warp, pc: Pc, addresses: &Addresses) {
+unsafe fn load_lanes<E: Element, const N: usize>(warp: &Warp, pc: Pc, addresses: &Addresses) {
     for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
         let to = warp.lanes::<E::Raw>(slot);
         // SAFETY: as the caller promises; the slots have 32 lanes.
@@ -149,7 +154,11 @@ pub(crate) unsafe fn load_lanes<E: Element, const N: usize>(warp: &Warp, pc: Pc,
 struct Store<E, D, const N: usize>(PhantomData<(E, D)>);
 
 impl<E: Element, D: AddressSpace, const N: usize> Body for Store<E, D, N> {
-    const OPCODE: Opcode = crate::exec::lockstep::access::store_opcode::<E, D, N>();
+    const OPCODE: Opcode = if D::PER_LANE {
+        Opcode::Local { bytes: bytes::<E, N>(), count: N as u8, stores: true }
+    } else {
+        Opcode::Store { bytes: bytes::<E, N>(), count: N as u8, shared: D::IS_SHARED }
+    };
 
     #[inline(always)]
     unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
@@ -176,11 +185,7 @@ impl<E: Element, D: AddressSpace, const N: usize> Body for Store<E, D, N> {
 /// # Safety
 /// `pc` is an operation made by [`store`], `groups` has passed the access check, and the processor is `X`.
 #[inline(always)]
-pub(crate) unsafe fn store_contiguous<X: Processor, E: Element, const N: usize>(
-    warp: &Warp,
-    pc: Pc,
-    groups: [u64; GROUPS],
-) {
+unsafe fn store_contiguous<X: Processor, E: Element, const N: usize>(warp: &Warp, pc: Pc, groups: [u64; GROUPS]) {
     // SAFETY: as the caller promises; the slots have 32 lanes.
     unsafe {
         if N == 1 && size_of::<E::Raw>() as u64 == E::BYTES {
@@ -210,7 +215,7 @@ pub(crate) unsafe fn store_contiguous<X: Processor, E: Element, const N: usize>(
 /// # Safety
 /// `pc` is an operation made by [`store`], and `groups` has passed the access check.
 #[inline(always)]
-pub(crate) unsafe fn store_uniform<E: Element, const N: usize>(warp: &Warp, pc: Pc, groups: [u64; GROUPS]) {
+unsafe fn store_uniform<E: Element, const N: usize>(warp: &Warp, pc: Pc, groups: [u64; GROUPS]) {
     for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
         for (group, to) in groups.into_iter().enumerate() {
             // SAFETY: as the caller promises; the slots have 32 lanes.
@@ -253,7 +258,7 @@ unsafe fn store_scattered<E: Element, D: AddressSpace, const N: usize>(warp: &mu
 /// # Safety
 /// They were set for the active lanes, and `pc` is an operation made by [`store`].
 #[inline(always)]
-pub(crate) unsafe fn store_lanes<E: Element, const N: usize>(warp: &Warp, pc: Pc, addresses: &Addresses) {
+unsafe fn store_lanes<E: Element, const N: usize>(warp: &Warp, pc: Pc, addresses: &Addresses) {
     for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
         let from = warp.lanes::<E::Raw>(slot);
         for lane in lanes_of(warp.active) {

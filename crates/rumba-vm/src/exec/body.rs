@@ -9,7 +9,7 @@ use crate::machine::warp::Warp;
 
 /// The body of an operation, for each target.
 pub(crate) trait Body {
-    /// The kind of the operation, for warps in lockstep.
+    /// The meaning of the operation.
     const OPCODE: Opcode = Opcode::Opaque;
 
     /// # Safety

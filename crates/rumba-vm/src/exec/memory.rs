@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 use crate::base::lanes::{FULL, GROUP, GROUPS, LANES, MAX_CLUSTER, SHARED_START, STACK_START, lanes_of};
 use crate::base::report::{Access, AccessKind};
 use crate::check::order::Order;
-use crate::exec::processor::{Processor, Raw};
+use crate::exec::processor::Processor;
 use crate::machine::bounds::{self, Bounds, BoundsCheck};
 use crate::machine::cluster::{Cluster, RANK_SHIFT};
 use crate::machine::fault::{FaultKind, RawFault};
@@ -295,55 +295,6 @@ pub(crate) unsafe fn scattered<D: AddressSpace>(
     let given = unsafe { &*warp.lanes::<[u64; LANES]>(pc.a).cast_const() };
     // SAFETY: as the caller promises.
     unsafe { checked::<D>(warp, Request::of(warp, pc, given, bytes, kind), out) }
-}
-
-/// Checks and translates an access of `bytes` bytes per lane at `[bases of a + lane * stride + imm]` when the addresses
-/// are known to be affine, but [`affine_groups`] did not let them pass.
-///
-/// # Safety
-/// As for [`affine_groups`].
-pub(crate) unsafe fn affine_lanes<D: AddressSpace>(
-    warp: &mut Warp,
-    pc: Pc,
-    bytes: u64,
-    stride: u64,
-    kind: AccessKind,
-    out: &mut Addresses,
-) -> Result<(), Pc> {
-    // SAFETY: the slot has its bases.
-    let bases = unsafe { warp.bases::<[u64; GROUPS]>(pc.a).read_unaligned() };
-    let mut given = [0; LANES];
-    for (lane, address) in given.iter_mut().enumerate() {
-        *address = bases[lane / GROUP].affine_lane(stride.cast_signed(), lane % GROUP);
-    }
-    // SAFETY: as the caller promises.
-    unsafe { checked::<D>(warp, Request::of(warp, pc, &given, bytes, kind), out) }
-}
-
-/// Checks and translates an affine access whose groups touch `whole` bytes each, if the operation has been there
-/// before: the host address of each group.
-///
-/// # Safety
-/// The warp is in lockstep; `pc` is an operation of its program whose `a` is an affine 64-bit value and whose `extra`
-/// holds the [`Space`].
-#[inline(always)]
-pub(crate) unsafe fn affine_groups<D: AddressSpace>(
-    warp: &Warp,
-    pc: Pc,
-    bytes: u64,
-    whole: u64,
-    kind: AccessKind,
-) -> Option<[u64; GROUPS]> {
-    // SAFETY: the slot has its bases.
-    let bases = unsafe { warp.bases::<[u64; GROUPS]>(pc.a).read_unaligned() };
-    // SAFETY: as the caller promises.
-    let (hosts, check) = groups::<D>(warp, pc, unsafe { D::bounds(warp, pc, kind) }, bases, whole);
-    if check.is_inside() && check.is_aligned(bytes) {
-        return Some(hosts);
-    }
-    let stride = (whole - bytes) / (GROUP as u64 - 1);
-    // SAFETY: as the caller promises.
-    unsafe { monitored::<D>(warp, pc, bases, (bytes, stride), kind) }
 }
 
 /// An access of some lanes, which need not be active.

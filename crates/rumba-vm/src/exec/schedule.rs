@@ -80,7 +80,6 @@ impl Warp {
 
     /// Adds a split with the frames of the active lanes, or lets it join one that waits for the same at the same place.
     pub(crate) fn put(&mut self, pc: Pc, mask: u32, wait: Wait) {
-        let pc = self.out_of_lockstep(pc, mask);
         let frames = &self.frames;
         let known =
             self.splits.iter_mut().find(|split| split.pc == pc && split.wait == wait && split.frames == *frames);
@@ -98,7 +97,6 @@ impl Warp {
 
     /// Chooses who runs: the active lanes, which stand at `target`, or others.
     pub(crate) fn reschedule(&mut self, target: Pc) -> Pc {
-        let target = self.out_of_lockstep(target, self.active);
         if self.splits.is_empty() {
             self.merge_at = usize::MAX as *const _;
             self.fuel.refill(i32::MAX);
@@ -210,7 +208,7 @@ impl Warp {
     /// Continues at `target` in the fastest available engine.
     #[inline]
     fn join(&mut self, target: Pc) -> Pc {
-        if self.tier.native.is_null() { self.join_lockstep(target) } else { self.join_native(target) }
+        if self.tier.native.is_null() { target } else { self.join_native(target) }
     }
 
     /// Lets some of the active lanes run ahead of the others, up to the start of the next block.

@@ -17,12 +17,10 @@ use std::ptr::NonNull;
 use crate::arith::float::Mode;
 use crate::arith::{Arith, Builder, Emit, Integer, Native, Operands, Plain, Scalar, V};
 use crate::base::ir::{Element, Form, LaneForm, Value, Writer};
-use crate::base::lanes::{FULL, LANES};
+use crate::base::lanes::{FULL, GROUP, LANES};
+use crate::exec::body::{Body, handlers};
 use crate::exec::lane::{Bf16, F16, Lane, Raw};
-use crate::exec::part::{Bases, CHUNK, Part, Whole};
-#[cfg(target_arch = "x86_64")]
-use crate::exec::processor::Avx2;
-use crate::exec::processor::{Baseline, Processor};
+use crate::exec::processor::Processor;
 use crate::machine::op::opcode::{Linear, Opcode};
 use crate::machine::op::{Handlers, Pc};
 use crate::machine::warp::Warp;
@@ -85,58 +83,59 @@ fn fill<X: Processor, R: Raw>(f: impl Fn(usize) -> R) -> [R; CHUNK] {
     lanes
 }
 
-/// The body of a handler, for each target.
-trait Body {
-    /// The types of the operands and of the result, if it is one over lanes.
-    const OPERANDS: &'static [Element] = &[];
-    const RESULT: Element = Element::I1;
+/// Lanes that are read together.
+const CHUNK: usize = GROUP;
 
-    /// # Safety
-    /// As for [`crate::machine::op::Handler`]; the processor is `X`, and the operands are good as `P`.
-    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc);
+/// One lane of a slot.
+///
+/// # Safety
+/// `slot` is a slot for `T` of the warp's program; `lane` is below 32.
+#[inline(always)]
+unsafe fn read_lane<T: Lane>(warp: &Warp, slot: u16, lane: usize) -> T {
+    // SAFETY: the slot has 32 lanes.
+    T::from_raw(unsafe { warp.lanes::<T::Raw>(slot).add(lane).read() })
 }
 
-unsafe fn baseline<B: Body>(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: as the caller promises.
-    unsafe { B::run::<Baseline, Whole>(warp, pc) };
-    pc.next()
+/// Eight lanes of a slot.
+///
+/// # Safety
+/// `slot` is a slot for `T` of the warp's program; `chunk` is below 4.
+#[inline(always)]
+unsafe fn read_chunk<T: Lane>(warp: &Warp, slot: u16, chunk: usize) -> [T::Raw; CHUNK] {
+    // SAFETY: the slot has 32 lanes.
+    unsafe { warp.lanes::<[T::Raw; CHUNK]>(slot).add(chunk).read() }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn avx2<B: Body>(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: as the caller promises.
-    unsafe { B::run::<Avx2, Whole>(warp, pc) };
-    pc.next()
+/// Writes the active lanes of a slot from a function of the lane, which is called for all lanes.
+///
+/// The values are collected first: a loop that stores to a place of its own is one that the compiler vectorises, and
+/// it keeps them in registers on their way to the slot. A source may share the slot.
+///
+/// # Safety
+/// `slot` is a slot for `R` of the warp's program; the processor is `X`.
+#[inline(always)]
+unsafe fn write_lanes<X: Processor, R: Raw>(warp: &Warp, slot: u16, compute: impl Fn(usize) -> R) {
+    let mut values = [R::ZERO; LANES];
+    for (lane, value) in values.iter_mut().enumerate() {
+        *value = compute(X::index(lane));
+    }
+    let place = warp.lanes::<R>(slot);
+    // SAFETY: both places have 32 lanes.
+    unsafe {
+        if warp.active == FULL {
+            place.cast::<[R; LANES]>().write(values);
+        } else {
+            // A copy, so that `values` itself may stay in registers.
+            let values = values;
+            X::select::<R>(place, values.as_ptr(), place, warp.active);
+        }
+    }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn bases<B: Body>(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: as the caller promises.
-    unsafe { B::run::<Avx2, Bases>(warp, pc) };
-    pc.next()
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-use baseline as avx2;
-
-#[cfg(not(target_arch = "x86_64"))]
-unsafe fn bases<B: Body>(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: as the caller promises.
-    unsafe { B::run::<Baseline, Bases>(warp, pc) };
-    pc.next()
-}
-
-/// The handlers of a body that only whole slots will do for.
-const fn whole<B: Body>() -> Handlers {
-    Handlers { baseline: baseline::<B>, avx2: avx2::<B>, opcode: Opcode::Opaque }
-}
-
-/// The handlers of a body whose result in a lane depends on that lane of the sources only.
-const fn handlers<B: Body>(form: Option<Form>) -> Handlers {
-    let form = LaneForm { form, operands: B::OPERANDS, result: B::RESULT };
-    whole::<B>().with_opcode(Opcode::Lanes { bases: bases::<B>, linear: Linear::No, form })
+/// The opcode of a function of lanes, with its native code, if it has some.
+const fn function_of_lanes<Arguments: LaneOperands, R: Lane>(form: Option<Form>) -> Opcode {
+    let form = LaneForm { form, operands: Arguments::ELEMENTS, result: R::ELEMENT };
+    Opcode::Lanes { linear: Linear::No, form }
 }
 
 /// Writes a function as native code.
@@ -172,21 +171,21 @@ pub trait LaneOperands: Operands {
     /// The operands of a lane.
     ///
     /// # Safety
-    /// As for [`Part::lane`], of the operation's slots.
-    unsafe fn read<P: Part, N: Plain>(warp: &Warp, pc: Pc, lane: usize) -> Self::Of<N>;
+    /// `pc` is an operation of the warp's program with slots of these types; `lane` is below 32.
+    unsafe fn read<N: Plain>(warp: &Warp, pc: Pc, lane: usize) -> Self::Of<N>;
 
-    /// The operands of eight lanes, given the strides of the first two in the operation's `imm`.
+    /// The operands of eight lanes.
     ///
     /// # Safety
-    /// As for [`Part::chunk`], of the operation's slots.
-    unsafe fn chunk<P: Part>(warp: &Warp, pc: Pc, chunk: usize) -> Self::Chunk;
+    /// As for [`Self::read`]; `chunk` is below 4.
+    unsafe fn chunk(warp: &Warp, pc: Pc, chunk: usize) -> Self::Chunk;
 
     /// The operands of a lane of eight.
     fn of_chunk<N: Plain>(chunk: &Self::Chunk, lane: usize) -> Self::Of<N>;
 }
 
 macro_rules! lane_operands {
-    ($($first:ident $($T:ident $x:ident $slot:ident $stride:expr),*;)*) => {$(
+    ($($first:ident $($T:ident $x:ident $slot:ident),*;)*) => {$(
         impl<$($T: Lane),*> LaneOperands for ($($T,)*) {
             const ELEMENTS: &'static [Element] = &[$($T::ELEMENT),*];
 
@@ -194,15 +193,15 @@ macro_rules! lane_operands {
             type Truth = $first::Raw;
 
             #[inline(always)]
-            unsafe fn read<P: Part, N: Plain>(warp: &Warp, pc: Pc, lane: usize) -> Self::Of<N> {
+            unsafe fn read<N: Plain>(warp: &Warp, pc: Pc, lane: usize) -> Self::Of<N> {
                 // SAFETY: as the caller promises.
-                unsafe { ($(N::of(P::lane::<$T>(warp, pc.$slot, lane)),)*) }
+                unsafe { ($(N::of(read_lane::<$T>(warp, pc.$slot, lane)),)*) }
             }
 
             #[inline(always)]
-            unsafe fn chunk<P: Part>(warp: &Warp, pc: Pc, chunk: usize) -> Self::Chunk {
+            unsafe fn chunk(warp: &Warp, pc: Pc, chunk: usize) -> Self::Chunk {
                 // SAFETY: as the caller promises.
-                unsafe { ($(P::chunk::<$T>(warp, pc.$slot, chunk, (pc.imm >> $stride) as i32),)*) }
+                unsafe { ($(read_chunk::<$T>(warp, pc.$slot, chunk),)*) }
             }
 
             #[inline(always)]
@@ -214,34 +213,34 @@ macro_rules! lane_operands {
 }
 
 lane_operands! {
-    T T x a 0;
-    T T x a 0, U y b 32;
-    T T x a 0, U y b 32, W z c 63;
-    T T x a 0, U y b 32, W z c 63, X u d 63;
+    T T x a;
+    T T x a, U y b;
+    T T x a, U y b, W z c;
+    T T x a, U y b, W z c, X u d;
 }
 
 /// The body that applies a function to lanes.
 struct Lanes<F>(PhantomData<F>);
 
 impl<F: Function<Operands: LaneOperands, Output: Lane>> Body for Lanes<F> {
-    const OPERANDS: &'static [Element] = F::Operands::ELEMENTS;
-    const RESULT: Element = F::Output::ELEMENT;
+    const OPCODE: Opcode = function_of_lanes::<F::Operands, F::Output>(Some(emit::<F>));
 
     #[inline(always)]
-    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
-            P::write::<X, <F::Output as Lane>::Raw>(warp, pc.dst, |lane| {
-                let operands = F::Operands::read::<P, X::Numbers>(warp, pc, lane);
+            write_lanes::<X, <F::Output as Lane>::Raw>(warp, pc.dst, |lane| {
+                let operands = F::Operands::read::<X::Numbers>(warp, pc, lane);
                 X::Numbers::number(F::call(pc.extra, operands)).into_raw()
             });
         }
+        pc.next()
     }
 }
 
 /// `dst = f(a, …)`
 pub fn lanes<F: Function<Operands: LaneOperands, Output: Lane>>(_: F) -> Handlers {
-    handlers::<Lanes<F>>(Some(emit::<F>))
+    handlers::<Lanes<F>>()
 }
 
 /// A function whose `extra` is known when the interpreter is compiled.
@@ -260,7 +259,7 @@ impl<F: Function, const EXTRA: u16> Function for At<F, EXTRA> {
 
 /// `dst = f(a, …)`, where `extra` is known when the interpreter is compiled.
 pub fn at<const EXTRA: u16, F: Function<Operands: LaneOperands, Output: Lane>>(_: F) -> Handlers {
-    handlers::<Lanes<At<F, EXTRA>>>(Some(emit::<F>))
+    handlers::<Lanes<At<F, EXTRA>>>()
 }
 
 /// The handlers of a function by its operation's `extra`, of which the interpreter has a copy for each of these.
@@ -301,19 +300,19 @@ pub fn by_rounding<F: Function<Operands: LaneOperands, Output: Lane>>(mode: Mode
         (1, _) => at::<1, _>(function),
         (2, _) => at::<2, _>(function),
         (3, _) => at::<3, _>(function),
-        (_, 1) => handlers::<Lanes<Rounded<F, 1>>>(Some(emit::<F>)),
-        (_, 2) => handlers::<Lanes<Rounded<F, 2>>>(Some(emit::<F>)),
-        (_, _) => handlers::<Lanes<Rounded<F, 3>>>(Some(emit::<F>)),
+        (_, 1) => handlers::<Lanes<Rounded<F, 1>>>(),
+        (_, 2) => handlers::<Lanes<Rounded<F, 2>>>(),
+        (_, _) => handlers::<Lanes<Rounded<F, 3>>>(),
     }
 }
 
 /// As [`by_mode`], for a function that only rounds: with a copy for each rounding.
 pub fn by_integral<F: Function<Operands: LaneOperands, Output: Lane>>(mode: Mode, _: F) -> Handlers {
     match mode.0 & 3 {
-        0 => handlers::<Lanes<Rounded<F, 0>>>(Some(emit::<F>)),
-        1 => handlers::<Lanes<Rounded<F, 1>>>(Some(emit::<F>)),
-        2 => handlers::<Lanes<Rounded<F, 2>>>(Some(emit::<F>)),
-        _ => handlers::<Lanes<Rounded<F, 3>>>(Some(emit::<F>)),
+        0 => handlers::<Lanes<Rounded<F, 0>>>(),
+        1 => handlers::<Lanes<Rounded<F, 1>>>(),
+        2 => handlers::<Lanes<Rounded<F, 2>>>(),
+        _ => handlers::<Lanes<Rounded<F, 3>>>(),
     }
 }
 
@@ -439,24 +438,24 @@ closures! {
 struct Called<T, F>(PhantomData<(T, F)>);
 
 impl<T: LaneOperands, F: Closure<T>> Body for Called<T, F> {
-    const OPERANDS: &'static [Element] = T::ELEMENTS;
-    const RESULT: Element = F::Output::ELEMENT;
+    const OPCODE: Opcode = function_of_lanes::<T, F::Output>(None);
 
     #[inline(always)]
-    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
         // SAFETY: the caller promises that the operation's slots are good.
         unsafe {
-            P::write::<X, <F::Output as Lane>::Raw>(warp, pc.dst, |lane| {
-                let operands = T::read::<P, X::Numbers>(warp, pc, lane);
+            write_lanes::<X, <F::Output as Lane>::Raw>(warp, pc.dst, |lane| {
+                let operands = T::read::<X::Numbers>(warp, pc, lane);
                 conjure::<F>().result(pc.extra, T::plain(operands)).into_raw()
             });
         }
+        pc.next()
     }
 }
 
 /// `dst = f(extra, a, …)`, for which native code calls the handler.
 pub fn called<Arguments: LaneOperands, F: Closure<Arguments>>(_: F) -> Handlers {
-    handlers::<Called<Arguments, F>>(None)
+    handlers::<Called<Arguments, F>>()
 }
 
 /// The body that writes a predicate.
@@ -470,21 +469,20 @@ fn negation(pc: Pc) -> u32 {
 
 /// `predicate dst = f(a, …)`; the opposite if bit 0 of `extra` is set.
 pub fn test<F: Function<Operands: LaneOperands, Output = bool>>(_: F) -> Handlers {
-    let form = LaneForm { form: Some(emit::<F>), operands: F::Operands::ELEMENTS, result: Element::I1 };
-    whole::<Test<F>>().with_opcode(Opcode::Test { bases: bases::<Test<F>>, form })
+    handlers::<Test<F>>()
 }
 
 impl<F: Function<Operands: LaneOperands, Output = bool>> Body for Test<F> {
-    const OPERANDS: &'static [Element] = F::Operands::ELEMENTS;
-    const RESULT: Element = Element::I1;
+    const OPCODE: Opcode =
+        Opcode::Test { form: LaneForm { form: Some(emit::<F>), operands: F::Operands::ELEMENTS, result: Element::I1 } };
 
     #[inline(always)]
-    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
         let mut mask = 0;
         for chunk in 0..LANES / CHUNK {
             // SAFETY: the caller promises that the operation's slots are good, and the processor is `X`.
             unsafe {
-                let operands = F::Operands::chunk::<P>(warp, pc, chunk);
+                let operands = F::Operands::chunk(warp, pc, chunk);
                 let lanes = fill::<X, _>(|lane| {
                     let truth = F::call(pc.extra, F::Operands::of_chunk::<X::Numbers>(&operands, lane));
                     <F::Operands as LaneOperands>::Truth::spread(X::Numbers::number(truth))
@@ -494,20 +492,23 @@ impl<F: Function<Operands: LaneOperands, Output = bool>> Body for Test<F> {
         }
         // SAFETY: the caller promises that the operation's predicates are good.
         unsafe { warp.set_predicate(pc.dst, mask ^ negation(pc)) };
+        pc.next()
     }
 }
 
 /// `dst = predicate c ? a : b`, for lanes of raw bits.
 pub fn select<R: Raw>() -> Handlers {
-    whole::<Select<R>>().with_opcode(Opcode::Select)
+    handlers::<Select<R>>()
 }
 
 /// The body that selects lanes by a predicate.
 struct Select<R>(PhantomData<R>);
 
 impl<R: Raw> Body for Select<R> {
+    const OPCODE: Opcode = Opcode::Select;
+
     #[inline(always)]
-    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
         let (out, a, b) = (warp.lanes::<R>(pc.dst), warp.lanes::<R>(pc.a), warp.lanes::<R>(pc.b));
         // SAFETY: the caller promises that the operation's slots and predicates are good, and the processor is `X`.
         unsafe {
@@ -519,6 +520,7 @@ impl<R: Raw> Body for Select<R> {
                 X::select(out, b, out, warp.active & !mask);
             }
         }
+        pc.next()
     }
 }
 
@@ -540,7 +542,7 @@ impl CarryUse {
 
 /// `(dst, CC.CF) = f(a, b, c, CC.CF)`; `extra` says which way the flag is used (see [`CarryUse`]).
 pub fn carry<A: Lane, F: Fn(A, A, A, bool) -> (A, bool) + Copy>(_: F) -> Handlers {
-    whole::<Carry<A, F>>()
+    handlers::<Carry<A, F>>()
 }
 
 /// The body that computes with the carry flag.
@@ -548,7 +550,7 @@ struct Carry<A, F>(PhantomData<(A, F)>);
 
 impl<A: Lane, F: Fn(A, A, A, bool) -> (A, bool) + Copy> Body for Carry<A, F> {
     #[inline(always)]
-    unsafe fn run<X: Processor, P: Part>(warp: &mut Warp, pc: Pc) {
+    unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
         let f = conjure::<F>();
         let flag = if pc.extra & 1 != 0 { warp.carry } else { 0 };
         let mut mask = 0;
@@ -556,9 +558,9 @@ impl<A: Lane, F: Fn(A, A, A, bool) -> (A, bool) + Copy> Body for Carry<A, F> {
         // SAFETY: the caller promises that the operation's slots are good, and the processor is `X`.
         unsafe {
             for chunk in 0..LANES / CHUNK {
-                let a = Whole::chunk::<A>(warp, pc.a, chunk, 0);
-                let b = Whole::chunk::<A>(warp, pc.b, chunk, 0);
-                let c = Whole::chunk::<A>(warp, pc.c, chunk, 0);
+                let a = read_chunk::<A>(warp, pc.a, chunk);
+                let b = read_chunk::<A>(warp, pc.b, chunk);
+                let c = read_chunk::<A>(warp, pc.c, chunk);
                 let flag = flag >> (chunk * CHUNK);
                 let mut carries = [A::Raw::ZERO; CHUNK];
                 for lane in 0..CHUNK {
@@ -569,11 +571,12 @@ impl<A: Lane, F: Fn(A, A, A, bool) -> (A, bool) + Copy> Body for Carry<A, F> {
                 }
                 mask |= X::mask(&carries) << (chunk * CHUNK);
             }
-            Whole::write::<X, A::Raw>(warp, pc.dst, |lane| values[lane]);
+            write_lanes::<X, A::Raw>(warp, pc.dst, |lane| values[lane]);
         }
         if pc.extra & 2 != 0 {
             warp.set_carry(mask);
         }
+        pc.next()
     }
 }
 

@@ -149,7 +149,6 @@ pub(crate) fn program<'m>(
         ops: assembly.ops.into_boxed_slice(),
         kernel_ops: assembly.facts.len(),
         facts: assembly.facts.into_boxed_slice(),
-        lockstep: Program::no_lockstep(),
         native: Default::default(),
         debug,
     })

@@ -1,4 +1,4 @@
-//! The exponential back-off of a warp from entries into native code, or into the lockstep program, that did not pay.
+//! The exponential back-off of a warp from entries into native code that did not pay.
 
 /// The back-off of a warp.
 #[derive(Debug, Clone, Copy)]

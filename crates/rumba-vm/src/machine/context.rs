@@ -11,7 +11,7 @@ use crate::check::watch::Watch;
 use crate::machine::cluster::GridBarrier;
 use crate::machine::counters::Counters;
 use crate::machine::printf::Output;
-use crate::machine::program::{Lockstep, Native, Program, TierUp};
+use crate::machine::program::{Native, Program, TierUp};
 use crate::machine::running::LongLaunches;
 use crate::machine::special::Special;
 use crate::mem::allocations::Allocations;
@@ -30,9 +30,7 @@ pub(crate) struct Variance {
 /// The state that all workers of a launch share.
 pub(crate) struct Context<'a> {
     pub(crate) program: &'a Program,
-    /// The program for warps in lockstep.
-    pub(crate) lockstep: Option<&'a Lockstep>,
-    /// The native code of the program, if there is some: the program for warps in lockstep is not needed then.
+    /// The native code of the program, if there is some.
     pub(crate) native: Option<&'a Native>,
     /// The pending compilation, while the program has no native code yet.
     pub(crate) tier_up: Option<TierUp<'a>>,

@@ -44,7 +44,7 @@ impl Handlers {
     #[must_use]
     pub const fn linear(self, linear: Linear) -> Self {
         match self.opcode {
-            Opcode::Lanes { bases, form, .. } => self.with_opcode(Opcode::Lanes { bases, linear, form }),
+            Opcode::Lanes { form, .. } => self.with_opcode(Opcode::Lanes { linear, form }),
             _ => self,
         }
     }

@@ -15,8 +15,8 @@ use crate::base::report::Location;
 use crate::base::types::ScalarType;
 use crate::check::products::ProductRegisters;
 use crate::check::updates::UpdatePairs;
+use crate::machine::op::Op;
 use crate::machine::op::opcode::{Guard, Opcode};
-use crate::machine::op::{Op, Pc};
 use crate::machine::special::Special;
 
 /// How wide a slot is.
@@ -146,7 +146,7 @@ pub struct Parameter {
     pub align: usize,
 }
 
-/// Where control goes after an operation, as far as programs for lanes in lockstep are concerned.
+/// Where control goes after an operation, as far as native code is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
     /// On.
@@ -241,8 +241,6 @@ pub(crate) struct Program {
     pub(crate) facts: Box<[Facts]>,
     /// Number of the kernel's own operations.
     pub(crate) kernel_ops: usize,
-    /// The lockstep programs, made when first needed: for blocks of any shape, and of rows.
-    pub(crate) lockstep: [OnceLock<Option<Lockstep>>; 2],
     /// Native code, from when it is first wanted: for each size of groups of lanes.
     pub(crate) native: [OnceLock<Compilation>; 4],
     /// Index of the first operation of the kernel.
@@ -357,70 +355,10 @@ impl Program {
         };
         Some(found.into_iter().flatten().collect())
     }
-
-    /// No program for warps in lockstep yet.
-    pub(crate) fn no_lockstep() -> [OnceLock<Option<Lockstep>>; 2] {
-        [OnceLock::new(), OnceLock::new()]
-    }
-}
-
-/// An affine value: lane `i` of a group holds the base of the group plus `i` times the stride.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Affine {
-    pub(crate) slot: u16,
-    pub(crate) class: Class,
-    pub(crate) stride: i64,
-}
-
-/// A place where warps join.
-#[derive(Debug)]
-pub(crate) struct Entry {
-    /// Index of the operation in this program.
-    pub(crate) op: u32,
-    /// The values that have to be affine.
-    pub(crate) values: Box<[Affine]>,
-}
-
-/// A place where warps leave.
-#[derive(Debug)]
-pub(crate) struct Exit {
-    /// Index of the operation in the program that every warp can run.
-    pub(crate) op: u32,
-    /// The values that exist as bases only.
-    pub(crate) values: Box<[Affine]>,
 }
 
 /// No entry.
 pub(crate) const NO_ENTRY: u32 = u32::MAX;
-
-/// A program for warps in lockstep.
-pub(crate) struct Lockstep {
-    pub(crate) ops: Box<[Op]>,
-    pub(crate) entries: Vec<Entry>,
-    /// For each operation of the program that every warp can run, the index of the entry there or [`NO_ENTRY`].
-    pub(crate) entry_at: Box<[u32]>,
-    /// Slots that hold another value in each block, and whether an operation reads their lanes.
-    pub(crate) of_block: Box<[(u16, Class)]>,
-    pub(crate) reads_of_block: bool,
-    pub(crate) exits: Vec<Exit>,
-    /// Exits at operations where lanes may be parked, by index in this program.
-    pub(crate) parks: HashMap<u32, u32>,
-    /// Where that program's operations start.
-    pub(crate) whole: *const Op,
-}
-
-// SAFETY: the pointer leads to operations that live and stay as long as the program that owns this, and are not
-// written.
-unsafe impl Send for Lockstep {}
-
-// SAFETY: as above.
-unsafe impl Sync for Lockstep {}
-
-impl std::fmt::Debug for Lockstep {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Lockstep").field("ops", &self.ops.len()).finish_non_exhaustive()
-    }
-}
 
 /// The native code of a program.
 #[derive(Debug)]
@@ -535,24 +473,6 @@ pub(crate) struct Spread {
     pub(crate) group: u8,
     /// From lane to lane.
     pub(crate) stride: i64,
-}
-
-impl Lockstep {
-    /// Where a block starts.
-    pub(crate) fn start(&self) -> Pc {
-        Pc::new(self.ops.as_ptr())
-    }
-
-    /// The index of an operation, if it is one of this program.
-    pub(crate) fn index(&self, pc: Pc) -> Option<u32> {
-        let index = (pc.as_ptr() as usize).wrapping_sub(self.ops.as_ptr() as usize) / size_of::<Op>();
-        (index < self.ops.len()).then_some(index as u32)
-    }
-
-    pub(crate) fn exit(&self, number: u32) -> (&Exit, Pc) {
-        let exit = &self.exits[number as usize];
-        (exit, Pc::new(self.whole.wrapping_add(exit.op as usize)))
-    }
 }
 
 impl Debug {

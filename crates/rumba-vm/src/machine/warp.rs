@@ -8,7 +8,6 @@ use crate::base::lanes::{FULL, LANES, lanes_of};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::base::lanes::GROUP;
 use crate::base::seed::Chance;
 use crate::check::products::Products;
 use crate::check::reads::{Growth, ReadKey};
@@ -20,7 +19,7 @@ use crate::machine::fault::RawFault;
 use crate::machine::fuel::Fuel;
 use crate::machine::op::{Op, Pc};
 use crate::machine::polls::Polls;
-use crate::machine::program::{Lockstep, Native};
+use crate::machine::program::Native;
 use crate::mem::copies::Groups;
 use crate::mem::unwritten::UnwrittenBits;
 
@@ -77,33 +76,20 @@ pub(crate) enum Stop {
     Fault,
 }
 
-/// The state of a warp's entries into native code and into the program for lanes in lockstep.
+/// The state of a warp's entries into native code.
 #[derive(Debug)]
 pub(crate) struct Tier {
-    /// The program to run while all lanes are in lockstep, if there is one.
-    pub(crate) lockstep: *const Lockstep,
     /// The native code of the program, if there is some.
     pub(crate) native: *const Native,
     /// One more than the entry at which native code resumes behind a barrier, if the register file holds only the first lanes of
     /// uniform and affine registers; otherwise 0.
     pub(crate) resume_at: u32,
     pub(crate) back_off: BackOff,
-    /// The number of operations that the warp had executed when it last entered the lockstep program.
-    pub(crate) in_lockstep_since: u64,
-    /// Whether the values that differ from block to block exist as bases only.
-    pub(crate) lacks_of_block: bool,
 }
 
 impl Tier {
     /// The interpreter alone.
-    pub(crate) const NONE: Self = Self {
-        lockstep: std::ptr::null(),
-        native: std::ptr::null(),
-        resume_at: 0,
-        back_off: BackOff::NONE,
-        in_lockstep_since: 0,
-        lacks_of_block: false,
-    };
+    pub(crate) const NONE: Self = Self { native: std::ptr::null(), resume_at: 0, back_off: BackOff::NONE };
 }
 
 /// A warp.
@@ -121,8 +107,6 @@ pub struct Warp {
     /// The carry flag `CC.CF`, one bit per lane.
     pub carry: u32,
     registers: *mut u8,
-    /// The first lanes of each group of lanes, for affine values; only good in lockstep.
-    bases: *mut u8,
     predicates: *mut u32,
     /// Active lanes outside of the guard that is being executed.
     pub(crate) outside_guard: u32,
@@ -194,7 +178,6 @@ impl Warp {
             active: 0,
             carry: 0,
             registers: std::ptr::null_mut(),
-            bases: std::ptr::null_mut(),
             predicates: std::ptr::null_mut(),
             outside_guard: 0,
             merge_at: usize::MAX as *const Op,
@@ -238,9 +221,8 @@ impl Warp {
     /// # Safety
     /// All stay valid, large enough for the warp's program and unused by others, as long as the warp runs;
     /// `registers` is aligned to 64 bytes.
-    pub(crate) unsafe fn set_registers(&mut self, registers: *mut u8, bases: *mut u8, predicates: *mut u32) {
+    pub(crate) unsafe fn set_registers(&mut self, registers: *mut u8, predicates: *mut u32) {
         self.registers = registers;
-        self.bases = bases;
         self.predicates = predicates;
     }
 
@@ -250,12 +232,6 @@ impl Warp {
     #[inline(always)]
     pub fn lanes<T>(&self, slot: u16) -> *mut T {
         self.registers.wrapping_add(slot as usize * UNIT).cast()
-    }
-
-    /// The bases of a slot: the first lane of each group, one behind the other.
-    #[inline(always)]
-    pub(crate) fn bases<T>(&self, slot: u16) -> *mut T {
-        self.bases.wrapping_add(slot as usize * (UNIT / GROUP)).cast()
     }
 
     /// The mask of a predicate.

@@ -3,7 +3,7 @@
 //! A block is data: it can be left after any turn and continued later by the same worker. [`crate::run::launch`]
 //! decides which blocks run.
 
-use crate::base::lanes::{FULL, LANES, lanes_of, mask_of};
+use crate::base::lanes::{LANES, lanes_of, mask_of};
 use crate::base::seed::Chance;
 use crate::check::reads::ReadKey;
 use crate::exec::group_sync;
@@ -94,7 +94,7 @@ impl Block {
         }
     }
 
-    /// Makes the block ready to run `threads` threads from the entries of [`Self::reset`], but for a warp that has begun, as member `rank` of a cluster that
+    /// Makes the block ready to run `threads` threads from `entry`, but for a warp that has begun, as member `rank` of a cluster that
     /// it has joined.
     ///
     /// # Safety
@@ -103,7 +103,7 @@ impl Block {
         &mut self,
         coordinates: [u32; 3],
         threads: u32,
-        entries: (Pc, Pc),
+        entry: Pc,
         (cluster, rank): (*mut Cluster, u32),
         grid: &GridBarrier,
         begun: Option<Begun>,
@@ -119,18 +119,17 @@ impl Block {
         state.rank = rank;
         state.grid = grid;
         self.begun = begun;
-        self.reset(threads, entries, begun.map(|begun| begun.warp));
+        self.reset(threads, entry, begun.map(|begun| begun.warp));
     }
 
-    /// Makes the warps of `threads` threads ready: those that lack lanes at `entry`, full ones at `full`.
-    pub(crate) fn reset(&mut self, threads: u32, (entry, full): (Pc, Pc), but: Option<usize>) {
+    /// Makes the warps of `threads` threads ready at `entry`, but for one.
+    pub(crate) fn reset(&mut self, threads: u32, entry: Pc, but: Option<usize>) {
         let warps = self.warps.iter_mut().enumerate();
         for (index, warp) in warps.filter(|(index, _)| but != Some(*index)) {
             let live = mask_of(threads - (index * LANES) as u32);
             warp.active = live;
             warp.live = live;
-            warp.pc = if live == FULL { full } else { entry };
-            warp.tier.in_lockstep_since = 0;
+            warp.pc = entry;
             warp.tier.resume_at = 0;
             warp.read_key.set(ReadKey::NONE);
             warp.stop = Stop::Turn;

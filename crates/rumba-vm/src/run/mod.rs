@@ -1,4 +1,4 @@
-//! Running a launch: workers, blocks and their turns, programs for warps in lockstep, findings at the end.
+//! Running a launch: workers, blocks and their turns, findings at the end.
 
 pub(crate) mod ahead;
 pub(crate) mod alive;
@@ -10,8 +10,6 @@ pub(crate) mod explored;
 pub(crate) mod faults;
 pub(crate) mod findings;
 pub(crate) mod launch;
-pub(crate) mod lockstep_analysis;
-pub(crate) mod lockstep_build;
 pub(crate) mod native;
 pub(crate) mod progress;
 pub(crate) mod resident;

@@ -3,7 +3,7 @@
 //! [`Resident::prepare`] writes the values that all blocks of a launch share, once; [`Resident::start`] writes the
 //! values that differ from block to block. [`crate::run::launch`] decides where and when blocks run.
 
-use crate::base::lanes::{GROUP, GROUPS, LANES, SHARED_START, STACK_START};
+use crate::base::lanes::{LANES, SHARED_START, STACK_START};
 use crate::base::seed::Chance;
 use crate::base::types::ScalarType;
 use crate::exec::native::{Runner, Stopped};
@@ -13,7 +13,7 @@ use crate::machine::cluster::Cluster;
 use crate::machine::context::{BlockPosition, Context, thread_of};
 use crate::machine::fuel::Fuel;
 use crate::machine::op::Pc;
-use crate::machine::program::{Class, Fixed, Lockstep};
+use crate::machine::program::{Class, Fixed};
 use crate::machine::special::Special;
 use crate::machine::warp::{UNIT, Warp};
 use crate::mem::arena::SHARED_STRIDE;
@@ -31,10 +31,8 @@ pub(crate) struct InitialState<'a> {
     threads: u32,
     /// Bytes of shared memory.
     shared_bytes: usize,
-    /// Where blocks start: warps that lack lanes, and full ones.
-    entries: (Pc, Pc),
-    /// Warps that need the values of the block as bases only.
-    by_bases: usize,
+    /// Where blocks start.
+    entry: Pc,
     /// Fixed slots that are written for each block.
     of_block: Vec<(u16, Class, Special)>,
     stack_pointer: Vec<(u16, Class, u128)>,
@@ -50,7 +48,6 @@ impl<'a> InitialState<'a> {
         let program = context.program;
         let threads = context.threads();
         let entry = Pc::new(program.ops.as_ptr().wrapping_add(program.entry));
-        let bases_do = context.lockstep.is_some_and(|lockstep| !lockstep.reads_of_block);
         let stack_pointer = program.fixed.iter().filter(|(.., value)| *value == Fixed::StackPointer);
         let shared_bytes = (context.shared_end() - SHARED_START) as usize;
         // The check of products tells which warps of a group have exited, which a runner lets warps do together.
@@ -73,8 +70,7 @@ impl<'a> InitialState<'a> {
             warps: threads.div_ceil(LANES as u32) as usize,
             threads,
             shared_bytes,
-            entries: (entry, context.lockstep.map_or(entry, Lockstep::start)),
-            by_bases: if bases_do { threads as usize / LANES } else { 0 },
+            entry,
             of_block: program.of_block().collect(),
             stack_pointer: stack_pointer
                 .map(|(slot, class, value)| (*slot, *class, context.fixed(*value, worker, 0, 0)))
@@ -149,8 +145,7 @@ impl Resident {
         let before = begun.map_or(0, |begun| begun.warp);
         let ends: Vec<u32> = self.block.warps[..before].iter().map(|warp| warp.pc.source).collect();
         self.is_fresh = false;
-        // In lockstep, the slots hold bases only.
-        self.place = (initial.by_bases == 0).then_some(*place);
+        self.place = Some(*place);
         if self.prepared != context.run {
             self.prepare(initial)?;
             self.prepared = context.run;
@@ -161,22 +156,11 @@ impl Resident {
                 unsafe { fill(warp, *slot, *class, |_| *value) };
             }
         }
-        for warp in &mut self.block.warps[..initial.by_bases] {
-            warp.tier.lacks_of_block = true;
-        }
         for (slot, class, special) in &initial.of_block {
             let value = place.special(*special);
-            let (by_bases, whole) = self.block.warps.split_at(initial.by_bases);
-            // SAFETY: the slot is one of the program's.
-            unsafe {
-                match class {
-                    Class::W32 => by_bases.iter().for_each(|warp| fill_bases(warp, *slot, [value; GROUPS])),
-                    Class::W64 | Class::W128 => {
-                        let value = u64::from(value);
-                        by_bases.iter().for_each(|warp| fill_bases(warp, *slot, [value; GROUPS]));
-                    }
-                }
-                whole.iter().for_each(|warp| fill(warp, *slot, *class, |_| u128::from(value)));
+            for warp in &self.block.warps {
+                // SAFETY: the slot is one of the program's.
+                unsafe { fill(warp, *slot, *class, |_| u128::from(value)) };
             }
         }
         let base = context.shared.start + (self.slot * SHARED_STRIDE) as u64;
@@ -209,7 +193,7 @@ impl Resident {
         let member = (cluster, place.rank);
         // SAFETY: the caller's promise for the cluster; the barrier is the launch's, which outlives its blocks.
         unsafe {
-            self.block.start(place.block, initial.threads, initial.entries, member, &context.grid_barrier, begun);
+            self.block.start(place.block, initial.threads, initial.entry, member, &context.grid_barrier, begun);
         }
         self.block.shuffle(context.seed.map(|seed| Chance::new(seed, &[context.number, self.index])));
         // SAFETY: no warp runs.
@@ -242,7 +226,7 @@ impl Resident {
         executed: &mut u64,
     ) -> Result<(), Begun> {
         if !self.is_fresh {
-            self.block.reset(initial.threads, initial.entries, None);
+            self.block.reset(initial.threads, initial.entry, None);
             self.is_fresh = true;
         }
         for (slot, class, special) in &initial.of_block {
@@ -283,8 +267,7 @@ impl Resident {
         let (context, warps) = (initial.context, initial.warps);
         let program = context.program;
         let register_bytes = program.units * UNIT;
-        let base_bytes = register_bytes / GROUP;
-        let stride = (register_bytes + base_bytes + program.predicates * 4).next_multiple_of(64);
+        let stride = (register_bytes + program.predicates * 4).next_multiple_of(64);
         let lines = stride * warps / 64;
         if self.registers.len() < lines {
             self.registers.clear();
@@ -310,8 +293,7 @@ impl Resident {
             let registers = memory.wrapping_add(index * stride);
             // SAFETY: the memory belongs to the resident, which keeps it as long as its warps run.
             unsafe {
-                let bases = registers.wrapping_add(register_bytes);
-                warp.set_registers(registers, bases, bases.wrapping_add(base_bytes).cast());
+                warp.set_registers(registers, registers.wrapping_add(register_bytes).cast());
             }
             // SAFETY: there are at least the two constant predicates.
             unsafe {
@@ -326,9 +308,7 @@ impl Resident {
             let unwritten = context.allocations.unwritten.as_ref();
             warp.unwritten = unwritten.map_or(UnwrittenBits::NONE, Unwritten::bits);
             warp.context = std::ptr::from_ref(context).cast();
-            warp.tier.lockstep = context.lockstep.map_or(std::ptr::null(), std::ptr::from_ref);
             warp.tier.native = context.native.map_or(std::ptr::null(), std::ptr::from_ref);
-            warp.tier.lacks_of_block = false;
             warp.tier.back_off = BackOff::NONE;
             warp.shared_base = context.shared.start + shared_offset as u64;
             warp.shared_end = context.shared_end();
@@ -357,7 +337,7 @@ impl Resident {
     }
 }
 
-/// Fills a slot, its lanes and its bases.
+/// Fills a slot.
 ///
 /// # Safety
 /// The slot is one of the warp's program, of this class.
@@ -376,21 +356,8 @@ unsafe fn fill(warp: &Warp, slot: u16, class: Class, value: impl Fn(usize) -> u1
 /// The slot is one for `T` of the warp's program.
 #[inline(always)]
 unsafe fn fill_lanes<T: Copy>(warp: &Warp, slot: u16, value: impl Fn(usize) -> T) {
-    let lanes: [T; LANES] = std::array::from_fn(value);
-    let bases: [T; GROUPS] = std::array::from_fn(|group| lanes[group * GROUP]);
-    // SAFETY: a slot has 32 lanes and a base for each group.
-    unsafe {
-        warp.lanes::<[T; LANES]>(slot).write(lanes);
-        fill_bases(warp, slot, bases);
-    }
-}
-
-/// # Safety
-/// The slot is one for `T` of the warp's program.
-#[inline(always)]
-unsafe fn fill_bases<T: Copy>(warp: &Warp, slot: u16, bases: [T; GROUPS]) {
-    // SAFETY: a slot has a base for each group.
-    unsafe { warp.bases::<[T; GROUPS]>(slot).write_unaligned(bases) };
+    // SAFETY: a slot has 32 lanes.
+    unsafe { warp.lanes::<[T; LANES]>(slot).write(std::array::from_fn(value)) };
 }
 
 impl Context<'_> {

@@ -503,19 +503,16 @@ fn native_as_for_intel() -> Option<Engine> {
 
 /// The engines that run the rows of a space, by name.
 fn engines() -> Vec<(&'static str, Config)> {
-    let config = |engine: Engine, lockstep| Config { engine, lockstep, ..Config::default() };
-    let mut engines = vec![
-        ("interpreter", config(Engine::interpreter(), true)),
-        ("interpreter without lockstep", config(Engine::interpreter(), false)),
-    ];
+    let config = |engine: Engine| Config { engine, ..Config::default() };
+    let mut engines = vec![("interpreter", config(Engine::interpreter()))];
     if let Some(native) = crate::common::compiler::native() {
-        engines.push(("compiled", config(native, true)));
+        engines.push(("compiled", config(native)));
     }
     // LLVM chooses other instructions there, and made wrong ones.
     if cfg!(target_arch = "x86_64")
         && let Some(native) = native_as_for_intel()
     {
-        engines.push((TUNED, config(native, true)));
+        engines.push((TUNED, config(native)));
     }
     engines
 }

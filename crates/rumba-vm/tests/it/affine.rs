@@ -285,15 +285,11 @@ fn check(rows: &[Row]) {
     for (number, rows) in kernels.iter().enumerate() {
         module += &kernel(&format!("k{number}"), rows);
     }
-    let mut engines = vec![
-        ("interpreter", Engine::interpreter(), true),
-        ("interpreter without lockstep", Engine::interpreter(), false),
-    ];
-    engines.extend(native().map(|native| ("compiled", native, true)));
+    let mut engines = vec![("interpreter", Engine::interpreter())];
+    engines.extend(native().map(|native| ("compiled", native)));
     let (mut wrong, mut count) = (Vec::new(), 0);
-    for (engine, native, lockstep) in engines {
-        let config = Config { engine: native, lockstep, ..Config::default() };
-        let bench = Bench::with(&module, config);
+    for (name, engine) in engines {
+        let bench = Bench::on_the_engine_of(Config { engine, ..Config::default() }, &module);
         for (number, rows) in kernels.iter().enumerate() {
             for block in BLOCKS {
                 let out = bench.zeros(rows.len() * THREADS * 8);
@@ -311,7 +307,7 @@ fn check(rows: &[Row]) {
                             .then(|| format!("{found:#x} is not {expected:#x} in thread {number}"))
                     });
                     if let Some(differing) = differing {
-                        wrong.push(format!("{engine}, block {block:?}: {differing}: {}", row.text));
+                        wrong.push(format!("{name}, block {block:?}: {differing}: {}", row.text));
                     }
                 }
             }

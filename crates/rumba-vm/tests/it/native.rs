@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use crate::common::{Bench, HEADER, compiler, kernel, u32s};
-use crate::lockstep::{compare, compare_gallery};
+use crate::same::{compare, compare_gallery};
 use rumba_vm::engine::{Compiler, Done, Unit};
 use rumba_vm::{Config, Engine, Statistics};
 
@@ -198,9 +198,8 @@ fn a_fault_is_reported_as_by_the_interpreter() {
 
 /// The contents of `out` after a kernel, by native code and by the interpreter, with the statistics of the launch.
 fn on_both(declarations: &str, body: &str, grid: u32, block: u32, n: u32) -> Option<[(Vec<u32>, Statistics); 2]> {
-    let interpreter = Config { lockstep: false, ..Config::default() };
-    Some([native()?, interpreter].map(|config| {
-        let bench = Bench::with(&kernel(declarations, body), config);
+    Some([native()?, Config::default()].map(|config| {
+        let bench = Bench::on_the_engine_of(config, &kernel(declarations, body));
         let bytes = (4 * grid * block) as usize;
         let out = bench.zeros(bytes);
         let statistics = bench.run("k", grid, block, &[out.into(), n.into()]).unwrap();
@@ -274,9 +273,8 @@ fn accesses_around_a_register_are_compared_with_bounds_at_once() {
     assert_eq!(comparisons, 2, "one for all lanes and one for some of them:\n{good}");
     // The last one is behind the end for some lanes: the report is the interpreter's.
     let Some(config) = native() else { return };
-    let interpreter = Config { lockstep: false, ..Config::default() };
-    let faults = [config, interpreter].map(|config| {
-        let bench = Bench::with(&kernel(declarations, &body(800)), config);
+    let faults = [config, Config::default()].map(|config| {
+        let bench = Bench::on_the_engine_of(config, &kernel(declarations, &body(800)));
         let out = bench.zeros(256);
         let fault = bench.fault("k", 1, 64, &[out.into(), 0_u32.into()]);
         (fault.kind, fault.thread, fault.ptx_line, fault.address)
@@ -539,9 +537,8 @@ GOOD:
     bar.sync 0;
     st.global.u32 [%rd2], %r10;";
     let Some(config) = native() else { return };
-    let interpreter = Config { lockstep: false, ..Config::default() };
-    let faults = [config, interpreter].map(|config| {
-        let bench = Bench::with(&kernel(declarations, body), config);
+    let faults = [config, Config::default()].map(|config| {
+        let bench = Bench::on_the_engine_of(config, &kernel(declarations, body));
         let out = bench.zeros(4 * 64 * 8);
         let fault = bench.fault("k", 8, 64, &[out.into(), 0_u32.into()]);
         (fault.kind, fault.block, fault.thread, fault.ptx_line)

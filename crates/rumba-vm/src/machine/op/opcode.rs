@@ -1,12 +1,12 @@
 //! The opcodes of decoded operations, and their attributes.
 //!
 //! An opcode says what an operation means, as far as that can be used without calling the operation's handler: native
-//! code, its analyses, the analysis for programs in lockstep, and the passes that put checks into a program.
+//! code, its analyses, and the passes that put checks into a program.
 
 use crate::base::ir::{Element, Form, LaneForm, Value, Writer};
 use crate::base::lanes::LANES;
 use crate::base::report::AccessKind;
-use crate::machine::op::{Handler, Op};
+use crate::machine::op::Op;
 
 /// The meaning of a decoded operation, as far as passes and native code know it. The handler of the operation is the
 /// interpreter's code for it.
@@ -22,8 +22,6 @@ pub enum Opcode {
     },
     /// `dst` is a function of the sources, lane by lane.
     Lanes {
-        /// Computes the bases of `dst` from the bases of the sources.
-        bases: Handler,
         /// When the result is affine.
         linear: Linear,
         /// Writes the native code.
@@ -31,8 +29,6 @@ pub enum Opcode {
     },
     /// The predicate `dst` is a function of the sources, lane by lane.
     Test {
-        /// Reads the sources `a` and `b` by their bases; the two halves of `imm` are their strides.
-        bases: Handler,
         /// Writes the native code, without the negation by bit 0 of `extra`.
         form: LaneForm,
     },
@@ -51,12 +47,6 @@ pub enum Opcode {
         count: u8,
         /// Whether the address is one in the block's shared memory.
         shared: bool,
-        /// Loads lanes where each group has one address.
-        uniform: Handler,
-        /// Where each group has one address, loads bases; for operations with one destination.
-        bases: Option<Handler>,
-        /// Where a lane's bytes lie behind those of the lane before it.
-        contiguous: Handler,
     },
     /// Stores to the address in `a`.
     Store {
@@ -66,10 +56,6 @@ pub enum Opcode {
         count: u8,
         /// Whether the address is one in the block's shared memory.
         shared: bool,
-        /// Where each group has one address.
-        uniform: Handler,
-        /// Where a lane's bytes lie behind those of the lane before it.
-        contiguous: Handler,
     },
     /// A branch of an instruction with `.uni`, which promises that all lanes take the same path.
     UniformBranch,
@@ -133,7 +119,7 @@ pub enum Opcode {
 }
 
 /// The attributes of an opcode, from which passes over operations read. What a pass asks of an opcode is a column here;
-/// only native code, its analyses and programs in lockstep match on the opcode itself.
+/// only native code and its analyses match on the opcode itself.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attributes {
     /// Native code has code of its own for the operation, or needs none; otherwise it calls the handler.

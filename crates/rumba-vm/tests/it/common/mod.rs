@@ -143,12 +143,15 @@ impl Bench {
         Self::with(ptx, config)
     }
 
-    /// A device with `ptx` loaded.
+    /// A device with `ptx` loaded, on the engine of the run of tests unless the test names another one than the interpreter.
     pub(crate) fn with(ptx: &str, config: Config) -> Self {
-        // Tests that name an engine run on that engine.
-        let is_open = config.engine == Engine::interpreter() && config.lockstep;
-        let engine = if is_open { engine() } else { config.engine };
-        let device = Device::new(Config { workers: 2, memory_bytes: 1 << 30, engine, ..config }).unwrap();
+        let engine = if config.engine == Engine::interpreter() { engine() } else { config.engine };
+        Self::on_the_engine_of(Config { engine, ..config }, ptx)
+    }
+
+    /// A device with `ptx` loaded, on this engine.
+    pub(crate) fn on_the_engine_of(config: Config, ptx: &str) -> Self {
+        let device = Device::new(Config { workers: 2, memory_bytes: 1 << 30, ..config }).unwrap();
         let module = match device.load(&[Source { name: "test.ptx", ptx }]) {
             Ok(module) => module,
             Err(error) => panic!("{error}"),
