@@ -26,6 +26,12 @@ pub enum RunError {
     /// There is no device at all.
     #[error("{0}")]
     NoDevice(String),
+    /// The thread makes checked runs already.
+    #[error(
+        "a check within the closure of another check would wait for it for ever: call `rumba::check` or `Checks` after the \
+         other check has returned"
+    )]
+    Nested,
 }
 
 /// Data that the host has read from a device's memory.
@@ -49,22 +55,51 @@ pub struct Ended {
     pub inputs: Inputs,
 }
 
-/// A checked run, from [`Run::begin`] to [`Run::end`]. A process has one run at a time; further callers wait.
-pub struct Run {
-    device: i32,
-    soft: &'static rumba_interface::Device,
-    _turn: MutexGuard<'static, ()>,
+thread_local! {
+    /// Whether the thread has the turn.
+    static HAS_TURN: Cell<bool> = const { Cell::new(false) };
 }
 
-impl Run {
+/// The turn of a caller to make checked runs: those of a check, or of an exploration, whose orders follow one another. One caller of
+/// a process has it at a time.
+pub struct Turn(#[expect(dead_code, reason = "held until the turn is over")] MutexGuard<'static, ()>);
+
+impl Turn {
+    /// Waits until no other thread has the turn.
+    ///
+    /// # Errors
+    /// If this thread has it already.
+    pub fn wait() -> Result<Self, RunError> {
+        static TURN: Mutex<()> = Mutex::new(());
+        if HAS_TURN.get() {
+            return Err(RunError::Nested);
+        }
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        HAS_TURN.set(true);
+        Ok(Self(turn))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        HAS_TURN.set(false);
+    }
+}
+
+/// A checked run, from [`Run::begin`] to [`Run::end`].
+pub struct Run<'a> {
+    device: i32,
+    soft: &'static rumba_interface::Device,
+    _turn: &'a mut Turn,
+}
+
+impl<'a> Run<'a> {
     /// Opens a run. A process that has not used a device yet gets the software device, whatever `RUMBA_DEVICE` says, unless
     /// that is `gpu`.
     ///
     /// # Errors
     /// If the process uses a GPU, or the software device cannot be made.
-    pub fn begin(options: &Options) -> Result<Self, RunError> {
-        static TURN: Mutex<()> = Mutex::new(());
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn begin(turn: &'a mut Turn, options: &Options) -> Result<Self, RunError> {
         let chosen = choice::prefer_software();
         let soft = match &chosen.driver {
             Ok(choice::Driver::Software(soft)) => *soft,
@@ -113,7 +148,7 @@ impl Run {
     }
 }
 
-impl Drop for Run {
+impl Drop for Run<'_> {
     fn drop(&mut self) {
         (self.soft.close_run)();
     }

@@ -8,7 +8,7 @@ use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
-use rumba_driver::check::{Copied, Ended, Explored, Inputs, Options, Run, Tally};
+use rumba_driver::check::{Copied, Ended, Explored, Inputs, Options, Run, Tally, Turn};
 
 use crate::base::driver;
 use crate::base::error::{Error, KernelPanic, Result};
@@ -123,14 +123,15 @@ impl Checks {
     }
 
     /// Runs `program` with a device of its own for each order of the threads, and gives what was found in any of them.
-    /// Within `program`, also [`Device::new`] gives this device. Checked runs of a process take turns.
+    /// Within `program`, also [`Device::new`] gives this device. Checks of a process take turns, and explorations with them.
     ///
     /// If no number of orders is asked for, the program runs in up to 5 orders: until something is found, until it takes more than a
     /// second in all, or until it is seen that another call would not do the same. That is so if the device writes to host memory
     /// that was copied to it before, as `&mut` arguments of kernels are, or if the second call copies something else to the device.
     ///
     /// # Errors
-    /// The errors of `program`, except kernels' mistakes, which become findings. An error if the process uses a GPU.
+    /// The errors of `program`, except kernels' mistakes, which become findings. An error if the process uses a GPU, and within the
+    /// closure of another check.
     ///
     /// # Panics
     /// If `program` panics; the findings until then are printed.
@@ -139,13 +140,14 @@ impl Checks {
             from_environment("RUMBA_CHECK_SEED").unwrap_or(self.seed),
             from_environment("RUMBA_CHECK_SCHEDULES").or(self.schedules.map(u64::from)),
         );
+        let mut turn = turn()?;
         let (started, orders) = (Instant::now(), schedules.unwrap_or(QUICK).max(1));
         let mut findings = Findings { found: Vec::new() };
         let (mut known, mut natural, mut first_hash) = (HashSet::new(), None, None);
         for (number, seed) in (1..).zip(first..first.saturating_add(orders)) {
             let options = Options { checks: self.only.clone(), seed, order: None };
             let panics = heard();
-            let RunOnce { mut found, copies, outcome, inputs, .. } = run_once(options, &mut program)?;
+            let RunOnce { mut found, copies, outcome, inputs, .. } = run_once(&mut turn, options, &mut program)?;
             // A mistake explains another result, information does not.
             let is_right = found.iter().all(|finding| finding.severity == Severity::Info);
             // The first of several panicking threads varies.
@@ -193,10 +195,19 @@ pub(crate) struct RunOnce<T> {
     pub(crate) outcome: Outcome<T>,
 }
 
+/// Waits for the turn to make checked runs.
+pub(crate) fn turn() -> Result<Turn> {
+    Turn::wait().map_err(|error| Error::NoDevice(error.to_string()))
+}
+
 /// Runs a closure once, with a device of its own.
-pub(crate) fn run_once<T>(options: Options, program: &mut impl FnMut(&Device) -> Result<T>) -> Result<RunOnce<T>> {
+pub(crate) fn run_once<T>(
+    turn: &mut Turn,
+    options: Options,
+    program: &mut impl FnMut(&Device) -> Result<T>,
+) -> Result<RunOnce<T>> {
     let seed = options.order.is_none().then_some(options.seed);
-    let run = Run::begin(&options).map_err(|error| Error::NoDevice(error.to_string()))?;
+    let run = Run::begin(turn, &options).map_err(|error| Error::NoDevice(error.to_string()))?;
     driver::start()?;
     let device = Device::checked(run.device().unsigned_abs())?;
     // The closure is not called again after a panic.

@@ -10,7 +10,7 @@ use std::panic::resume_unwind;
 use rumba_driver::check::{Explored, Options, Order, Tally, counted};
 
 use crate::base::error::{Error, Result};
-use crate::devices::check::{Check, Checks, Finding, RunOnce, Severity, Side, run_once};
+use crate::devices::check::{Check, Checks, Finding, RunOnce, Severity, Side, run_once, turn};
 use crate::devices::device::Device;
 
 pub use rumba_driver::check::Schedule;
@@ -92,6 +92,7 @@ impl Checks {
         let set = |name| std::env::var(name).ok();
         let orders = set(ORDERS).and_then(|text| text.trim().parse().ok()).unwrap_or(orders);
         let replay = set(REPLAY);
+        let mut turn = turn()?;
         let mut exploration = Exploration::default();
         let (mut known, mut first) = (HashSet::new(), None);
         let mut is_first = true;
@@ -102,7 +103,7 @@ impl Checks {
             };
             is_first = false;
             let options = Options { checks: self.checks().to_vec(), seed: 0, order: Some(order) };
-            let RunOnce { mut found, copies, explored, outcome, .. } = run_once(options, &mut program)?;
+            let RunOnce { mut found, copies, explored, outcome, .. } = run_once(&mut turn, options, &mut program)?;
             let Explored { schedule, is_left, has_more, orders, redundant, limits } = explored.unwrap_or_default();
             (exploration.orders, exploration.redundant, exploration.limits) = (orders, redundant, limits);
             if !is_left {

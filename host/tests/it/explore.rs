@@ -102,6 +102,38 @@ fn the_bound_is_kept_and_told() {
     assert!(explored.to_string().contains("not complete, 2 orders: stopped after the bound of 2 orders"));
 }
 
+/// The orders of an exploration follow one another, whatever other threads explore or check meanwhile.
+#[test]
+fn threads_explore_and_check_at_the_same_time() {
+    std::thread::scope(|scope| {
+        let explorations = [100, 100, 2, 100, 2].map(|bound| {
+            let explore = move || Checks::default().explore(bound, |gpu| launch(gpu, "step")).unwrap();
+            (bound, scope.spawn(explore))
+        });
+        let check = scope.spawn(|| Checks::default().schedules(20).run(|gpu| launch(gpu, "at_once")).unwrap());
+        for (bound, exploration) in explorations {
+            let explored = exploration.join().unwrap();
+            assert_eq!((explored.orders(), explored.is_complete()), (bound.min(4), bound > 4));
+        }
+        check.join().unwrap().assert_none();
+    });
+}
+
+#[test]
+fn a_check_within_a_check_is_refused() {
+    let mut refused = Vec::new();
+    let found = Checks::default().schedules(1).run(|gpu| {
+        refused.push(rumba::check(|gpu| launch(gpu, "at_once")).unwrap_err());
+        refused.push(Checks::default().explore(2, |gpu| launch(gpu, "at_once")).unwrap_err());
+        launch(gpu, "at_once")
+    });
+    found.unwrap().assert_none();
+    for error in refused {
+        assert!(error.to_string().contains("within the closure of another check"), "{error}");
+    }
+    rumba::check(|gpu| launch(gpu, "at_once")).unwrap().assert_none();
+}
+
 #[test]
 fn a_mistake_of_one_order_is_found() {
     let explored = Checks::default().explore(100, |gpu| launch(gpu, "comes_first")).unwrap();

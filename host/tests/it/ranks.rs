@@ -5,13 +5,26 @@ use rumba::test_kernels::{PTX, saxpy, scale};
 use rumba::{Device, Error, LaunchConfig};
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Places of so many ranks on this machine, at a port that was free.
+/// An address of this machine that was free. Its port is none that the system gives to programs that ask for any port: one of those
+/// could be another program's before rank 0 listens there.
+fn free_address() -> String {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let ports = (0..1000).map(|_| {
+        let number = std::process::id().wrapping_mul(37).wrapping_add(NEXT.fetch_add(1, Relaxed).into());
+        (10_000 + number % 20_000) as u16
+    });
+    let mut listeners = ports.filter_map(|port| TcpListener::bind(("127.0.0.1", port)).ok());
+    let listener = listeners.next().expect("a port is free");
+    listener.local_addr().expect("it is bound").to_string()
+}
+
+/// Places of so many ranks on this machine.
 pub(crate) fn places(size: usize, timeout: u64) -> Vec<Place> {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    let address = listener.local_addr().expect("it is bound").to_string();
+    let address = free_address();
     let place = |rank| Place {
         rank,
         size,

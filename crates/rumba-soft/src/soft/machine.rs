@@ -131,7 +131,11 @@ impl Machine {
             ..self.config.clone()
         };
         let device = match &options.order {
-            None => make(config)?,
+            None => {
+                // An exploration that was given up has no further orders.
+                *self.exploration.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                make(config)?
+            }
             Some(order) => {
                 let exploration = self.exploration(order)?;
                 exploration.begin();
