@@ -22,20 +22,11 @@ fn slots(pc: Pc) -> [u16; 4] {
     [pc.dst, pc.b, pc.c, pc.d]
 }
 
-/// Bytes of a lane's access.
-const fn bytes<E: Element, const N: usize>() -> u8 {
-    (N * E::BYTES as usize) as u8
-}
-
 /// Loads `N` consecutive elements per lane.
 struct Load<E, D, const N: usize>(PhantomData<(E, D)>);
 
 impl<E: Element, D: AddressSpace, const N: usize> Body for Load<E, D, N> {
-    const OPCODE: Opcode = if D::PER_LANE {
-        Opcode::Local { bytes: bytes::<E, N>(), count: N as u8, stores: false }
-    } else {
-        Opcode::Load { bytes: bytes::<E, N>(), count: N as u8, shared: D::IS_SHARED }
-    };
+    const OPCODE: Opcode = Opcode::load(E::BYTES, N, D::PER_LANE, D::IS_SHARED);
 
     #[inline(always)]
     unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
@@ -154,11 +145,7 @@ unsafe fn load_lanes<E: Element, const N: usize>(warp: &Warp, pc: Pc, addresses:
 struct Store<E, D, const N: usize>(PhantomData<(E, D)>);
 
 impl<E: Element, D: AddressSpace, const N: usize> Body for Store<E, D, N> {
-    const OPCODE: Opcode = if D::PER_LANE {
-        Opcode::Local { bytes: bytes::<E, N>(), count: N as u8, stores: true }
-    } else {
-        Opcode::Store { bytes: bytes::<E, N>(), count: N as u8, shared: D::IS_SHARED }
-    };
+    const OPCODE: Opcode = Opcode::store(E::BYTES, N, D::PER_LANE, D::IS_SHARED);
 
     #[inline(always)]
     unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {

@@ -21,7 +21,7 @@ use crate::base::lanes::{FULL, GROUP, LANES};
 use crate::exec::body::{Body, handlers};
 use crate::exec::lane::{Bf16, F16, Lane, Raw};
 use crate::exec::processor::Processor;
-use crate::machine::op::opcode::{Linear, Opcode};
+use crate::machine::op::opcode::Opcode;
 use crate::machine::op::{Handlers, Pc};
 use crate::machine::warp::Warp;
 
@@ -132,10 +132,9 @@ unsafe fn write_lanes<X: Processor, R: Raw>(warp: &Warp, slot: u16, compute: imp
     }
 }
 
-/// The opcode of a function of lanes, with its native code, if it has some.
-const fn function_of_lanes<Arguments: LaneOperands, R: Lane>(form: Option<Form>) -> Opcode {
-    let form = LaneForm { form, operands: Arguments::ELEMENTS, result: R::ELEMENT };
-    Opcode::Lanes { linear: Linear::No, form }
+/// The form of a function of lanes, with its native code, if it has some.
+const fn form_of_lanes<Arguments: LaneOperands, R: Lane>(form: Option<Form>) -> LaneForm {
+    LaneForm { form, operands: Arguments::ELEMENTS, result: R::ELEMENT }
 }
 
 /// Writes a function as native code.
@@ -223,7 +222,7 @@ lane_operands! {
 struct Lanes<F>(PhantomData<F>);
 
 impl<F: Function<Operands: LaneOperands, Output: Lane>> Body for Lanes<F> {
-    const OPCODE: Opcode = function_of_lanes::<F::Operands, F::Output>(Some(emit::<F>));
+    const OPCODE: Opcode = Opcode::of_lanes(form_of_lanes::<F::Operands, F::Output>(Some(emit::<F>)));
 
     #[inline(always)]
     unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
@@ -438,7 +437,7 @@ closures! {
 struct Called<T, F>(PhantomData<(T, F)>);
 
 impl<T: LaneOperands, F: Closure<T>> Body for Called<T, F> {
-    const OPCODE: Opcode = function_of_lanes::<T, F::Output>(None);
+    const OPCODE: Opcode = Opcode::of_lanes(form_of_lanes::<T, F::Output>(None));
 
     #[inline(always)]
     unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {

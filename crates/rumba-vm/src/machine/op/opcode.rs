@@ -159,6 +159,23 @@ pub(crate) enum Guard {
 }
 
 impl Opcode {
+    /// The opcode of a function of lanes.
+    pub(crate) const fn of_lanes(form: LaneForm) -> Self {
+        Self::Lanes { linear: Linear::No, form }
+    }
+
+    /// The opcode of a load of `count` elements: from the threads' stacks, from the block's shared memory, or from any.
+    pub(crate) const fn load(bytes: u64, count: usize, is_local: bool, shared: bool) -> Self {
+        let (bytes, count) = ((count as u64 * bytes) as u8, count as u8);
+        if is_local { Self::Local { bytes, count, stores: false } } else { Self::Load { bytes, count, shared } }
+    }
+
+    /// The opcode of a store, as that of a load.
+    pub(crate) const fn store(bytes: u64, count: usize, is_local: bool, shared: bool) -> Self {
+        let (bytes, count) = ((count as u64 * bytes) as u8, count as u8);
+        if is_local { Self::Local { bytes, count, stores: true } } else { Self::Store { bytes, count, shared } }
+    }
+
     /// The table of attributes.
     pub(crate) const fn attributes(&self) -> Attributes {
         const NONE: Attributes = Attributes {
