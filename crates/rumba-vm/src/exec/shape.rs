@@ -132,9 +132,9 @@ unsafe fn write_lanes<X: Processor, R: Raw>(warp: &Warp, slot: u16, compute: imp
     }
 }
 
-/// The form of a function of lanes, with its native code, if it has some.
-const fn form_of_lanes<Arguments: LaneOperands, R: Lane>(form: Option<Form>) -> LaneForm {
-    LaneForm { form, operands: Arguments::ELEMENTS, result: R::ELEMENT }
+/// A function of lanes, with its native code, if it has some.
+const fn of_lanes<Arguments: LaneOperands>(form: Option<Form>, result: Element) -> LaneForm {
+    LaneForm { form, operands: Arguments::ELEMENTS, result }
 }
 
 /// Writes a function as native code.
@@ -222,7 +222,7 @@ lane_operands! {
 struct Lanes<F>(PhantomData<F>);
 
 impl<F: Function<Operands: LaneOperands, Output: Lane>> Body for Lanes<F> {
-    const OPCODE: Opcode = Opcode::of_lanes(form_of_lanes::<F::Operands, F::Output>(Some(emit::<F>)));
+    const OPCODE: Opcode = Opcode::of_lanes(of_lanes::<F::Operands>(Some(emit::<F>), F::Output::ELEMENT));
 
     #[inline(always)]
     unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
@@ -437,7 +437,7 @@ closures! {
 struct Called<T, F>(PhantomData<(T, F)>);
 
 impl<T: LaneOperands, F: Closure<T>> Body for Called<T, F> {
-    const OPCODE: Opcode = Opcode::of_lanes(form_of_lanes::<T, F::Output>(None));
+    const OPCODE: Opcode = Opcode::of_lanes(of_lanes::<T>(None, F::Output::ELEMENT));
 
     #[inline(always)]
     unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
@@ -472,8 +472,7 @@ pub fn test<F: Function<Operands: LaneOperands, Output = bool>>(_: F) -> Handler
 }
 
 impl<F: Function<Operands: LaneOperands, Output = bool>> Body for Test<F> {
-    const OPCODE: Opcode =
-        Opcode::Test { form: LaneForm { form: Some(emit::<F>), operands: F::Operands::ELEMENTS, result: Element::I1 } };
+    const OPCODE: Opcode = Opcode::Test { form: of_lanes::<F::Operands>(Some(emit::<F>), Element::I1) };
 
     #[inline(always)]
     unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
