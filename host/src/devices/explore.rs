@@ -43,7 +43,8 @@ impl Checks {
     /// as reports give it.
     ///
     /// # Errors
-    /// The errors of `program`, except kernels' mistakes, which become findings. An error if the process uses a GPU.
+    /// The errors of `program`, except kernels' mistakes, which become findings. An error if the process uses a GPU, and within the
+    /// closure of another check.
     ///
     /// # Panics
     /// If `program` panics; the order in which it panicked is printed.

@@ -388,7 +388,7 @@ impl Watcher {
         if self.done == self.begun {
             return Ok(is_closing);
         }
-        self.find_lost()?;
+        self.find_lost(now)?;
         Ok(false)
     }
 
@@ -453,7 +453,7 @@ impl Watcher {
     }
 
     /// Looks for a reason why operations in progress do not end.
-    fn find_lost(&mut self) -> Result<(), RankError> {
+    fn find_lost(&mut self, now: Instant) -> Result<(), RankError> {
         let (operation, timeout) = (self.operation(), self.wire.place().timeout);
         let context = self.shared.rank.context().clone();
         if !context.is_usable()
@@ -464,8 +464,6 @@ impl Watcher {
         if let Err(error) = self.shared.rank.check(operation.name()) {
             return Err(self.wire.fail(operation, &error));
         }
-        // The same time for all bounds: see `Wire::watch`.
-        let now = Instant::now();
         let waited = now - self.progress;
         let late = |rank, after| RankError::Late { rank, operation: operation.name(), after };
         if self.wire.place().rank > 0 {
