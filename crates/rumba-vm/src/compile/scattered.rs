@@ -63,22 +63,29 @@ impl Function<'_> {
 
     /// A vector of zeros that is opaque to LLVM, so that LLVM knows neither its value nor its uniformity.
     fn zeros(&mut self, lanes: usize) -> String {
+        let place = self.zeros_in_memory();
         if self.known.insert("%zeros".to_owned()) {
             self.in_prologue(|function| {
-                let ty = format!("<{WIDEST} x i64>");
-                for line in [
-                    format!("%zeros.place = alloca {ty}, align 64"),
-                    format!("store {ty} zeroinitializer, ptr %zeros.place, align 64"),
-                    format!("%zeros = load volatile {ty}, ptr %zeros.place, align 64"),
-                ] {
-                    function.w.line(line);
-                }
+                function.w.line(format_args!("%zeros = load volatile <{WIDEST} x i64>, ptr {place}, align 64"));
             });
         }
         if lanes == WIDEST {
             return "%zeros".to_owned();
         }
         self.shuffle(["%zeros", "poison"], "i64", WIDEST, (0..lanes).map(|lane| lane % WIDEST))
+    }
+
+    /// A vector of zeros in memory.
+    fn zeros_in_memory(&mut self) -> &'static str {
+        let place = "%zeros.place";
+        if self.known.insert(place.to_owned()) {
+            self.in_prologue(|function| {
+                let ty = format!("<{WIDEST} x i64>");
+                function.w.line(format_args!("{place} = alloca {ty}, align 64"));
+                function.w.line(format_args!("store {ty} zeroinitializer, ptr {place}, align 64"));
+            });
+        }
+        place
     }
 
     /// Reads elements of a vector in memory, given the number of an element for each lane.
@@ -104,20 +111,31 @@ impl Function<'_> {
         pointers
     }
 
-    /// The active lanes of each of `groups` groups, as vectors of truth values with their types.
-    fn active_groups(&mut self, groups: usize) -> Vec<String> {
+    /// Pointers for all lanes: those of inactive lanes point to `aside` instead. Processors without masked gathers and
+    /// scatters would branch for each lane, and mispredict many of these branches.
+    fn for_all_lanes(&mut self, pointers: &[String], aside: &str) -> Vec<String> {
+        if self.version == Version::Full {
+            return pointers.to_vec();
+        }
+        let groups = pointers.len();
         let lanes = LANES / groups;
         let active = self.active_lanes();
-        if groups == 1 || self.version == Version::Full {
-            let text = if groups == 1 { active.text() } else { "splat (i1 true)" };
-            return vec![format!("<{lanes} x i1> {text}"); groups];
-        }
-        let groups = (0..groups).map(|group| {
-            let numbers = group * lanes..(group + 1) * lanes;
-            let active = self.shuffle([active.text(), "poison"], "i1", LANES, numbers);
-            format!("<{lanes} x i1> {active}")
+        let other = self.w.name("%t");
+        self.w.line(format_args!("{other} = insertelement <{lanes} x ptr> poison, ptr {aside}, i32 0"));
+        let others = self.shuffle([&other, "poison"], "ptr", lanes, (0..lanes).map(|_| 0));
+        let chosen = pointers.iter().enumerate().map(|(group, pointers)| {
+            let active = if groups == 1 {
+                active.text().to_owned()
+            } else {
+                self.shuffle([active.text(), "poison"], "i1", LANES, group * lanes..(group + 1) * lanes)
+            };
+            let chosen = self.w.name("%t");
+            self.w.line(format_args!(
+                "{chosen} = select <{lanes} x i1> {active}, <{lanes} x ptr> {pointers}, <{lanes} x ptr> {others}"
+            ));
+            chosen
         });
-        groups.collect()
+        chosen.collect()
     }
 
     /// Loads an element for each active lane.
@@ -126,11 +144,11 @@ impl Function<'_> {
         let vector = format!("<{lanes} x {name}>");
         let function = format!("@llvm.masked.gather.v{lanes}{name}.v{lanes}p0");
         self.w.declare(format!("declare {vector} {function}(<{lanes} x ptr>, i32 immarg, <{lanes} x i1>, {vector})"));
-        let active = self.active_groups(pointers.len());
-        let parts = pointers.iter().zip(active).map(|(pointers, active)| {
+        let zeros = self.zeros_in_memory();
+        let parts = self.for_all_lanes(pointers, zeros).into_iter().map(|pointers| {
             let part = self.w.name("%t");
             self.w.line(format_args!(
-                "{part} = call {vector} {function}(<{lanes} x ptr> {pointers}, i32 {align}, {active}, {vector} zeroinitializer)"
+                "{part} = call {vector} {function}(<{lanes} x ptr> {pointers}, i32 {align}, <{lanes} x i1> splat (i1 true), {vector} zeroinitializer)"
             ));
             part
         });
@@ -146,8 +164,8 @@ impl Function<'_> {
         let vector = format!("<{lanes} x {name}>");
         let function = format!("@llvm.masked.scatter.v{lanes}{name}.v{lanes}p0");
         self.w.declare(format!("declare void {function}({vector}, <{lanes} x ptr>, i32 immarg, <{lanes} x i1>)"));
-        let active = self.active_groups(groups);
-        for (group, (pointers, active)) in pointers.iter().zip(active).enumerate() {
+        let aside = self.variable(Variable::one("%aside", Element::I64)).pointer;
+        for (group, pointers) in self.for_all_lanes(pointers, &aside).into_iter().enumerate() {
             let part = if groups == 1 {
                 value.text().to_owned()
             } else {
@@ -155,7 +173,7 @@ impl Function<'_> {
                 self.shuffle([value.text(), "poison"], name, LANES, numbers)
             };
             self.w.line(format_args!(
-                "call void {function}({vector} {part}, <{lanes} x ptr> {pointers}, i32 {align}, {active})"
+                "call void {function}({vector} {part}, <{lanes} x ptr> {pointers}, i32 {align}, <{lanes} x i1> splat (i1 true))"
             ));
         }
     }
