@@ -17,7 +17,7 @@ use crate::check;
 use crate::code::Code;
 use crate::error::Error;
 use crate::findings;
-use crate::log::{self, Level};
+use crate::log;
 use crate::names;
 use crate::soft::checks;
 use crate::soft::comparison;
@@ -642,14 +642,6 @@ fn config() -> Result<Config, Error> {
     let mebibytes = |text: &str| text.parse::<usize>().ok()?.checked_mul(1 << 20).filter(|bytes| *bytes > 0);
     let engine = setting(engine::ENGINE, engine::Choice::VALUES, engine::Choice::parse)?;
     let seed = setting("RUMBA_CHECK_SEED", "a number", |text| text.parse().ok())?;
-    if engine == Some(engine::Choice::Compiled) && seed.is_some() {
-        log::say(
-            Level::Reports,
-            format_args!(
-                "RUMBA_CHECK_SEED decides the order of threads, which interpreted kernels follow: RUMBA_ENGINE=compiled has no effect"
-            ),
-        );
-    }
     Ok(Config {
         checks: checks::wanted()?,
         seed,

@@ -36,20 +36,20 @@ pub struct Config {
     /// The checks to make. [`crate::Device::take_findings`] returns their findings, other than faults.
     pub checks: CheckSet,
     /// The seed for the order of blocks, warps and diverged lanes. With a seed, launches run on one worker, and their
-    /// behavior is a function of the program, its input and the seed. Without a seed, blocks, warps and lanes run in
-    /// the natural order.
+    /// behavior is a function of the program, its input, the seed, and whether there is a compiler. Without a seed,
+    /// blocks, warps and lanes run in the natural order.
     pub seed: Option<u64>,
     /// Whether the executions and accesses of each instruction are counted, which slows kernels down; see
     /// [`crate::Device::take_profiles`].
     pub profile: bool,
-    /// The engine that runs kernels. Native code computes the same results, and is used if neither a seed nor an
-    /// exploration decides the order, nothing is profiled, and no check records the accesses of threads.
+    /// The engine that runs kernels. Native code computes the same results, and is used if no exploration decides the
+    /// order and nothing is profiled; with a seed, for most blocks of long launches.
     pub engine: Engine,
 }
 
 impl Config {
-    /// Whether every launch is interpreted, whatever the engine.
-    pub(crate) fn is_interpreted(&self) -> bool {
+    /// Whether launches on a device that compares engines are left out: a seed, a profile or a check decides the engine.
+    pub(crate) fn is_not_compared(&self) -> bool {
         let remembers = self.checks.contains(Check::Race) || self.checks.contains(Check::Init);
         self.seed.is_some() || self.profile || remembers
     }

@@ -419,7 +419,7 @@ impl Function<'_> {
             (_, Opcode::Barrier) => self.exit_at_barrier(index),
             (Flow::Leave | Flow::Table | Flow::End, _) | (_, Opcode::Exit) => self.exit(index),
             (_, Opcode::GuardBegin) => self.branch(index, 0),
-            (_, Opcode::GuardEnd | Opcode::ExtraOperands { .. }) => {}
+            (_, Opcode::GuardEnd | Opcode::Scatter | Opcode::ExtraOperands { .. }) => {}
             (_, Opcode::Shuffle { lanes, form }) => self.write_shuffle(index, lanes, form),
             (_, Opcode::Together { members, form }) => self.write_together(index, members, form),
             (Flow::Park, _) | (_, Opcode::Opaque | Opcode::UniformBranch) => self.call(index),

@@ -322,6 +322,7 @@ impl Kernel<'_> {
             )
             | Opcode::GuardBegin
             | Opcode::GuardEnd
+            | Opcode::Scatter
             | Opcode::Exit => Shape::Varying,
         }
     }

@@ -88,7 +88,7 @@ impl Device {
             return leave_out(Reason::Host);
         }
         let config = &inner.config;
-        let is_watched = config.is_interpreted() || inner.exploration.is_some();
+        let is_watched = config.is_not_compared() || inner.exploration.is_some();
         let Some(compiler) = config.engine.compiler().filter(|_| !is_watched) else {
             return leave_out(Reason::Watched);
         };

@@ -49,7 +49,7 @@ struct Plan<'a> {
     exploration: Option<&'a Exploration>,
     /// Whether the history of accesses is kept.
     is_monitored: bool,
-    /// The native code, if there is some; otherwise what makes it, unless the launch is always interpreted.
+    /// The native code of all blocks, if there is some; otherwise what makes it, unless the launch is always interpreted.
     native: Option<&'a Native>,
     tier_up: Option<TierUp<'a>>,
 }
@@ -88,6 +88,8 @@ impl<'a> Once<'a> {
         let is_told = watch.is_some() && on == On::Interpreter;
         let is_monitored = program.is_monitored() || exploration.is_some() || is_told;
         let tier_up = self.tier_up(device, on);
+        // With a seed, each block finds its code when it begins.
+        let native = tier_up.filter(|_| config.seed.is_none()).and_then(|tier_up| tier_up.code());
         Plan {
             blocks,
             workers,
@@ -96,8 +98,8 @@ impl<'a> Once<'a> {
             stacks: stack.saturating_mul(threads as u64),
             exploration,
             is_monitored,
-            native: tier_up.and_then(|tier_up| tier_up.code()),
-            tier_up: tier_up.filter(|tier_up| tier_up.code().is_none()),
+            native,
+            tier_up: tier_up.filter(|_| native.is_none()),
         }
     }
 
@@ -105,7 +107,12 @@ impl<'a> Once<'a> {
     fn tier_up(&self, device: &'a Inner, on: On) -> Option<TierUp<'a>> {
         let Once { function, launch, .. } = *self;
         let config = &device.config;
-        if on == On::Interpreter || config.seed.is_some() || config.profile || device.exploration.is_some() {
+        let is_compared = on == On::Native || config.engine.compares();
+        if on == On::Interpreter
+            || config.profile
+            || device.exploration.is_some()
+            || (config.seed.is_some() && is_compared)
+        {
             return None;
         }
         let compiler = config.engine.compiler()?;

@@ -66,7 +66,7 @@ impl Warp {
         } else {
             (other, self.active & !taken, target, taken)
         };
-        if branch.c != 0 && self.context().seed.is_some() && self.chance.below(2) == 0 {
+        if branch.c != 0 && self.follows_chance() && self.chance.below(2) == 0 {
             // The lanes that would come second run one block; then the scheduler decides again which lanes run.
             self.put(near, near_mask, Wait::Ready);
             self.active = far_mask;
@@ -209,6 +209,11 @@ impl Warp {
     #[inline]
     fn join(&mut self, target: Pc) -> Pc {
         if self.tier.native.is_null() { target } else { self.join_native(target) }
+    }
+
+    /// Whether lanes diverge and are scheduled by chance: in a run with a seed, unless the block has native code.
+    pub(crate) fn follows_chance(&self) -> bool {
+        self.context().seed.is_some() && self.tier.native.is_null()
     }
 
     /// Lets some of the active lanes run ahead of the others, up to the start of the next block.

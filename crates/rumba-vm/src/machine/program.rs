@@ -391,12 +391,15 @@ pub(crate) const SITES: usize = 16;
 /// Requests the native code of a program from a compiler.
 pub(crate) type Request = Box<dyn FnOnce(&Arc<Program>, &dyn Compiler) + Send>;
 
-/// The native code of a program, or the pending request for it. Without a request the program is never compiled.
+/// The native code of a program, or the pending request for it.
 #[derive(Default)]
 pub(crate) struct Compilation {
-    pub(crate) code: OnceLock<Native>,
+    /// The result of the request: without code, the program is always interpreted.
+    code: OnceLock<Option<Native>>,
     /// The request, until it is made.
     request: Mutex<Option<Request>>,
+    /// The bytes of the text.
+    bytes: u64,
     /// The number of operations that are interpreted before the request is made.
     threshold: u64,
     /// The number of operations interpreted so far.
@@ -404,14 +407,24 @@ pub(crate) struct Compilation {
 }
 
 impl Compilation {
-    /// Code that the compiler already has.
-    pub(crate) fn found(code: Native) -> Self {
-        Self { code: OnceLock::from(code), ..Self::default() }
+    /// A program for which no text is written.
+    pub(crate) fn without_text() -> Self {
+        Self { code: OnceLock::from(None), ..Self::default() }
     }
 
-    /// Code that is requested after `threshold` operations were interpreted.
-    pub(crate) fn after(threshold: u64, request: Request) -> Self {
-        Self { request: Mutex::new(Some(request)), threshold, ..Self::default() }
+    /// Code that the compiler already has, of a text of so many bytes.
+    pub(crate) fn found(bytes: u64, code: Native) -> Self {
+        Self { code: OnceLock::from(Some(code)), bytes, ..Self::default() }
+    }
+
+    /// Code of a text of so many bytes that is requested after `threshold` operations were interpreted.
+    pub(crate) fn after(bytes: u64, threshold: u64, request: Request) -> Self {
+        Self { request: Mutex::new(Some(request)), bytes, threshold, ..Self::default() }
+    }
+
+    /// Keeps the result of the request, unless there is one already.
+    pub(crate) fn settle(&self, code: Option<Native>) {
+        let _ = self.code.set(code);
     }
 }
 
@@ -437,15 +450,26 @@ impl<'a> TierUp<'a> {
     /// The counter of a launch that begins. If the threshold is 0, the code is requested at once.
     pub(crate) fn new(program: &'a Arc<Program>, compiler: &'a dyn Compiler, compilation: &'a Compilation) -> Self {
         let tier_up = Self { program, compiler, compilation };
-        if compilation.threshold == 0 && compilation.code.get().is_none() {
-            tier_up.add(0);
+        if compilation.threshold == 0 {
+            tier_up.request();
         }
         tier_up
     }
 
     /// The native code, if it is compiled.
     pub(crate) fn code(&self) -> Option<&'a Native> {
-        self.compilation.code.get()
+        self.compilation.code.get()?.as_ref()
+    }
+
+    /// The native code, for which the calling thread waits; `None` if the program cannot be compiled.
+    pub(crate) fn wait(&self) -> Option<&'a Native> {
+        self.request();
+        self.compilation.code.wait().as_ref()
+    }
+
+    /// The bytes of the text that is compiled.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.compilation.bytes
     }
 
     /// Counts interpreted operations, and makes the request when the threshold is reached.
@@ -453,10 +477,18 @@ impl<'a> TierUp<'a> {
         let compilation = self.compilation;
         let before = compilation.interpreted.fetch_add(operations, Ordering::Relaxed);
         if before <= compilation.threshold && before.saturating_add(operations) >= compilation.threshold {
-            let request = compilation.request.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(request) = request {
-                request(self.program, self.compiler);
-            }
+            self.request();
+        }
+    }
+
+    /// Makes the request, unless it was made.
+    fn request(&self) {
+        if self.compilation.code.get().is_some() {
+            return;
+        }
+        let request = self.compilation.request.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(request) = request {
+            request(self.program, self.compiler);
         }
     }
 }

@@ -89,7 +89,16 @@ pub(crate) struct Tier {
 
 impl Tier {
     /// The interpreter alone.
-    pub(crate) const NONE: Self = Self { native: std::ptr::null(), resume_at: 0, back_off: BackOff::NONE };
+    pub(crate) const NONE: Self = Self::with(None);
+
+    /// Native code, if there is some.
+    pub(crate) const fn with(native: Option<&Native>) -> Self {
+        let native = match native {
+            Some(native) => std::ptr::from_ref(native),
+            None => std::ptr::null(),
+        };
+        Self { native, resume_at: 0, back_off: BackOff::NONE }
+    }
 }
 
 /// A warp.

@@ -15,6 +15,7 @@ use crate::run::block::Outcome;
 use crate::run::faults;
 use crate::run::progress::{Done, Progress};
 use crate::run::resident::InitialState;
+use crate::run::seeded;
 use crate::run::share::Share;
 use crate::run::worker::Worker;
 
@@ -127,6 +128,9 @@ impl Work<'_, '_> {
                 Attempt::Begun(begun) => Some(begun),
                 Attempt::None => None,
             };
+            if let Some(seed) = context.seed {
+                self.initial.native = seeded::code(context, seed, first, progress.executed() + self.done.operations);
+            }
             match self.worker.begin(&self.initial, cluster, begun) {
                 Ok(members) => self.running.extend(members),
                 Err(error) => progress.fail(context, first, faults::refused(context, coordinates, &error)),

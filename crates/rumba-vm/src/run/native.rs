@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::base::engine::{Code, Compiler};
 use crate::compile::function::{self, Text};
 use crate::exec::native;
-use crate::machine::program::{Compilation, Program, Request, TierUp};
+use crate::machine::program::{Compilation, Native, Program, Request, TierUp};
 
 /// The code of a program for blocks of this shape, as far as it is there. When it is first wanted, the compiler is asked for it, or
 /// asked later.
@@ -14,7 +14,7 @@ pub(crate) fn of<'a>(program: &'a Arc<Program>, block: [u32; 3], compiler: &'a d
     let place = native::place(program, group);
     let compilation = place.get_or_init(|| match function::write(program, group) {
         Some(text) => compilation_of(program, group, text, compiler),
-        None => Compilation::default(),
+        None => Compilation::without_text(),
     });
     TierUp::new(program, compiler, compilation)
 }
@@ -22,19 +22,38 @@ pub(crate) fn of<'a>(program: &'a Arc<Program>, block: [u32; 3], compiler: &'a d
 /// Finds the code of a text, or makes the request for it.
 fn compilation_of(program: &Program, group: usize, text: Text, compiler: &dyn Compiler) -> Compilation {
     let Text { unit, facts } = text;
+    let bytes = unit.text.len() as u64;
     if let Some(code) = compiler.find(&unit) {
-        return Compilation::found(native::native(program, facts, code));
+        return Compilation::found(bytes, native::native(program, facts, code));
     }
     let threshold = compiler.threshold(&unit);
     let request: Request = Box::new(move |program, compiler| {
-        let program = program.clone();
+        let promise = Promise { program: program.clone(), group };
         let done = move |code: Result<Code, String>| {
-            if let (Ok(code), Some(compilation)) = (code, native::place(&program, group).get()) {
-                // The code is set only once.
-                let _ = compilation.code.set(native::native(&program, facts, code));
-            }
+            let code = code.ok().map(|code| native::native(&promise.program, facts, code));
+            promise.settle(code);
         };
         compiler.compile(unit, Box::new(done));
     });
-    Compilation::after(threshold, request)
+    Compilation::after(bytes, threshold, request)
+}
+
+/// A compiler's promise of code. A compiler that drops the promise has no code: nobody waits for it in vain.
+struct Promise {
+    program: Arc<Program>,
+    group: usize,
+}
+
+impl Promise {
+    fn settle(&self, code: Option<Native>) {
+        if let Some(compilation) = native::place(&self.program, self.group).get() {
+            compilation.settle(code);
+        }
+    }
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        self.settle(None);
+    }
 }

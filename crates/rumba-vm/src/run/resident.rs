@@ -7,15 +7,14 @@ use crate::base::lanes::{LANES, SHARED_START, STACK_START};
 use crate::base::seed::Chance;
 use crate::base::types::ScalarType;
 use crate::exec::native::{Runner, Stopped};
-use crate::machine::back_off::BackOff;
 use crate::machine::bounds::Bounds;
 use crate::machine::cluster::Cluster;
 use crate::machine::context::{BlockPosition, Context, thread_of};
 use crate::machine::fuel::Fuel;
 use crate::machine::op::Pc;
-use crate::machine::program::{Class, Fixed};
+use crate::machine::program::{Class, Fixed, Native};
 use crate::machine::special::Special;
-use crate::machine::warp::{UNIT, Warp};
+use crate::machine::warp::{Tier, UNIT, Warp};
 use crate::mem::arena::SHARED_STRIDE;
 use crate::mem::unwritten::{Unwritten, UnwrittenBits};
 use crate::run::block::{Begun, Block, WARP_TURN};
@@ -36,6 +35,8 @@ pub(crate) struct InitialState<'a> {
     /// Fixed slots that are written for each block.
     of_block: Vec<(u16, Class, Special)>,
     stack_pointer: Vec<(u16, Class, u128)>,
+    /// The native code of the blocks that begin.
+    pub(crate) native: Option<&'a Native>,
     /// How warps without divergence run.
     pub(crate) runner: Option<Runner<'a>>,
     /// Whether blocks may run without being started.
@@ -75,6 +76,7 @@ impl<'a> InitialState<'a> {
             stack_pointer: stack_pointer
                 .map(|(slot, class, value)| (*slot, *class, context.fixed(*value, worker, 0, 0)))
                 .collect(),
+            native: context.native,
             runner,
             is_alone,
         }
@@ -195,7 +197,12 @@ impl Resident {
         unsafe {
             self.block.start(place.block, initial.threads, initial.entry, member, &context.grid_barrier, begun);
         }
-        self.block.shuffle(context.seed.map(|seed| Chance::new(seed, &[context.number, self.index])));
+        if let Some(seed) = context.seed {
+            self.block.shuffle(Chance::new(seed, &[context.number, self.index]));
+            self.block.warps.iter_mut().for_each(|warp| warp.tier = Tier::with(initial.native));
+        } else {
+            self.block.keep_order();
+        }
         // SAFETY: no warp runs.
         let sync_history = unsafe { &mut (*self.block.state).sync_history };
         if context.checks.contains(Check::Sync) {
@@ -308,8 +315,7 @@ impl Resident {
             let unwritten = context.allocations.unwritten.as_ref();
             warp.unwritten = unwritten.map_or(UnwrittenBits::NONE, Unwritten::bits);
             warp.context = std::ptr::from_ref(context).cast();
-            warp.tier.native = context.native.map_or(std::ptr::null(), std::ptr::from_ref);
-            warp.tier.back_off = BackOff::NONE;
+            warp.tier = Tier::with(initial.native);
             warp.shared_base = context.shared.start + shared_offset as u64;
             warp.shared_end = context.shared_end();
             warp.stack_stride = context.stack_stride;

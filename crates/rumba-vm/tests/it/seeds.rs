@@ -1,9 +1,11 @@
 //! Runs with a seed: repeatable, and free to take any order that the program does not forbid.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use crate::common::{Bench, kernel, u32s};
-use rumba_vm::{Check, CheckSet, Config, FaultKind, FindingKind, LaunchFailure};
+use crate::common::{Bench, compiler, kernel, u32s};
+use rumba_vm::engine::{Compiler, Done, Unit};
+use rumba_vm::{Check, CheckSet, Config, Engine, FaultKind, FindingKind, LaunchFailure};
 
 fn seeded(seed: u64) -> Config {
     Config { memory_bytes: 64 << 20, seed: Some(seed), ..Config::default() }
@@ -163,5 +165,103 @@ go:
     for seed in 0..5 {
         let expected: Vec<u32> = (1..=50).collect();
         assert_eq!(run("", body, 50, 1, seed)[..50], expected);
+    }
+}
+
+/// Loops, then stores the lane's number plus 1 and loads the number of a neighbour, without a barrier in between: a lane
+/// that has run ahead finds 0.
+const EXCHANGE: &str = "
+    mov.u32 %r10, 0;
+again:
+    add.u32 %r10, %r10, 1;
+    setp.lt.u32 %p1, %r10, 1000;
+    @%p1 bra again;
+    add.u32 %r11, %r2, 1;
+    st.global.u32 [%rd2], %r11;
+    xor.b64 %rd10, %rd2, 4;
+    ld.global.u32 %r12, [%rd10];
+    cvt.u64.u32 %rd11, %r1;
+    add.u64 %rd11, %rd2, %rd11;
+    st.global.u32 [%rd11], %r12;";
+
+/// The blocks of [`EXCHANGE`], and the first and the last of these blocks that are compared.
+const BLOCKS: u32 = 4000;
+const PART: usize = 300;
+
+/// For each block of [`EXCHANGE`], whether a lane has run ahead.
+fn ran_ahead(seed: u64, engine: &Engine) -> Vec<bool> {
+    let bench = Bench::with(&kernel("", EXCHANGE), Config { engine: engine.clone(), ..seeded(seed) });
+    let bytes = 4 * 32 * BLOCKS;
+    let out = bench.zeros(2 * bytes as usize);
+    bench.run("k", BLOCKS, 32, &[out.into(), bytes.into()]).unwrap();
+    let all = u32s(&bench.download(out, 2 * bytes as usize));
+    all[bytes as usize / 4..].chunks(32).map(|lanes| lanes.contains(&0)).collect()
+}
+
+#[test]
+fn most_blocks_of_long_launches_have_native_code() {
+    let Some(engine) = compiler::native() else { return };
+    let count = |blocks: &[bool]| blocks.iter().filter(|ahead| **ahead).count();
+    for seed in [1, 2] {
+        let interpreted = ran_ahead(seed, &Engine::interpreter());
+        let mixed = ran_ahead(seed, &engine);
+        // The choice does not depend on when the code is ready.
+        assert_eq!(mixed, ran_ahead(seed, &engine), "seed {seed}");
+        assert_eq!(mixed[..PART], interpreted[..PART], "seed {seed}");
+        let last = BLOCKS as usize / 2;
+        let (many, few) = (count(&interpreted[last..]), count(&mixed[last..]));
+        assert!(few > 0 && few * 8 < many && many < few * 32, "seed {seed}: {few} of {many}");
+    }
+    assert_ne!(ran_ahead(1, &engine), ran_ahead(2, &engine));
+}
+
+/// A compiler that fails, or forgets what it was asked for.
+#[derive(Debug)]
+struct Broken {
+    forgets: bool,
+}
+
+// SAFETY: it makes no code.
+unsafe impl Compiler for Broken {
+    fn compile(&self, _: Unit, done: Done) {
+        if self.forgets {
+            drop(done);
+        } else {
+            done(Err("nothing is compiled here".to_owned()));
+        }
+    }
+}
+
+#[test]
+fn kernels_without_code_are_interpreted() {
+    let interpreted = ran_ahead(3, &Engine::interpreter());
+    for forgets in [false, true] {
+        assert_eq!(ran_ahead(3, &Engine::compiled(Arc::new(Broken { forgets }))), interpreted);
+    }
+}
+
+#[test]
+fn races_of_blocks_with_native_code_are_found() {
+    let Some(engine) = compiler::native() else { return };
+    // Two blocks of the last part write to the same place, after their loops.
+    let body = format!(
+        "{EXCHANGE}
+    or.b32 %r20, %r3, 1;
+    setp.eq.u32 %p2, %r20, {};
+    @%p2 st.global.u32 [%rd1+{}], %r3;",
+        BLOCKS - 1,
+        3 * 4 * 32 * BLOCKS
+    );
+    for seed in 0..3 {
+        let checks = CheckSet::default().with(Check::Race);
+        let bench = Bench::with(&kernel("", &body), Config { engine: engine.clone(), checks, ..seeded(seed) });
+        let bytes = 4 * 32 * BLOCKS;
+        let out = bench.zeros(3 * bytes as usize + 4);
+        bench.run("k", BLOCKS, 32, &[out.into(), bytes.into()]).unwrap();
+        let found = bench.device.take_findings();
+        let is_of_blocks = |finding: &rumba_vm::Finding| {
+            finding.sides.iter().all(|side| side.block[0] | 1 == BLOCKS - 1) && finding.seed == Some(seed)
+        };
+        assert!(found.iter().any(is_of_blocks), "seed {seed}: {found:?}");
     }
 }

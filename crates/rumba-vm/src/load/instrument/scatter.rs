@@ -6,18 +6,18 @@ use crate::load::instrument::Rewriter;
 use crate::lower::instruction::{Convergence, Memory, Occurrence};
 use crate::lower::lowering::Function;
 use crate::lower::virtual_op::{Control, Node, VirtualOp};
-use crate::machine::op::opcode::Guard;
+use crate::machine::op::opcode::{Guard, Opcode};
 use crate::machine::op::{Handlers, Pc};
 use crate::machine::warp::Warp;
 
 /// Lets the active lanes part by chance.
-const SCATTER: Handlers = Handlers::same(scatter_lanes);
+const SCATTER: Handlers = Handlers::same(scatter_lanes).with_opcode(Opcode::Scatter);
 
 /// Lanes diverge at one of this number of points at which they may.
 const RARITY: u64 = 4;
 
 unsafe fn scatter_lanes(warp: &mut Warp, pc: Pc) -> Pc {
-    if warp.active.is_power_of_two() || warp.chance.below(RARITY) != 0 {
+    if !warp.follows_chance() || warp.active.is_power_of_two() || warp.chance.below(RARITY) != 0 {
         return pc.next();
     }
     let ahead = warp.chance.next() as u32 & warp.active;

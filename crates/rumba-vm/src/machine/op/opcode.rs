@@ -114,6 +114,8 @@ pub enum Opcode {
     GuardBegin,
     /// Ends what [`Opcode::GuardBegin`] began.
     GuardEnd,
+    /// Lets lanes diverge by chance, in blocks that are interpreted because of a seed; does nothing in native code.
+    Scatter,
     /// Ends the active lanes.
     Exit,
 }
@@ -216,6 +218,7 @@ impl Opcode {
             | Self::Window { .. }
             | Self::Local { .. }
             | Self::Fence { .. }
+            | Self::Scatter
             | Self::Check(_) => NONE,
         }
     }
