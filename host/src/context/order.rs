@@ -29,7 +29,7 @@ impl Queues {
                 None => return Ok(()),
             }
         };
-        entered.check_wait(Waited::Stream(id), event.synchronize(), operation)
+        entered.check_wait(Waited::on(id), event.synchronize(), operation)
     }
 }
 

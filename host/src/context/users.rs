@@ -1,16 +1,25 @@
 //! The threads and streams that put work of one origin on a device, so that a wait returns the errors of the work that it waited for.
 
+use crate::context::queue::Queue;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-/// The object of a wait.
+/// The object of a wait. [`Waited::on`] makes that of a stream.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Waited {
     /// Memory, the default stream, or the whole device, which threads share that know nothing of each other.
     Device,
     /// The stream of this number, an event on it, or work on it that a callback was put behind.
     Stream(u64),
+}
+
+impl Waited {
+    /// The stream of this number, which may be the default stream.
+    #[inline]
+    pub(crate) fn on(stream: u64) -> Self {
+        if stream == Queue::DEFAULT { Self::Device } else { Self::Stream(stream) }
+    }
 }
 
 /// The users of one origin of work: of a module, or of a group of ranks.

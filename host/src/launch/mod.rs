@@ -436,7 +436,7 @@ impl Launch<'_> {
         let waited = recording::on_host("wait", || self.queue.raw.synchronize());
         let waited = self
             .entered
-            .check_wait_of(own, Waited::Stream(self.queue.id()), waited, || format!("run `{}`", self.kernel.name));
+            .check_wait_of(own, Waited::on(self.queue.id()), waited, || format!("run `{}`", self.kernel.name));
         waited.map_err(|error| error.in_kernel(self.kernel.name))
     }
 

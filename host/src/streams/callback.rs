@@ -119,7 +119,7 @@ unsafe extern "C" fn reached(_: sys::CUstream, status: sys::CUresult, callback: 
         let outcome = stream
             .context()
             .enter(operation)
-            .and_then(|entered| entered.check_wait(Waited::Stream(queue), answer(status), operation));
+            .and_then(|entered| entered.check_wait(Waited::on(queue), answer(status), operation));
         recording::within(recorder, || function(outcome));
     };
     // The receiver lives as long as the process.

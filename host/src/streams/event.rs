@@ -43,7 +43,7 @@ impl Event {
         let entered = self.inner.context.enter(operation)?;
         // SAFETY: the event is alive, its context current.
         let wait = || answer(unsafe { sys::cuEventSynchronize(self.inner.raw) });
-        entered.check_wait(Waited::Stream(self.inner.queue), recording::on_host("wait", wait), operation)
+        entered.check_wait(Waited::on(self.inner.queue), recording::on_host("wait", wait), operation)
     }
 
     /// Whether the event has happened.
@@ -55,7 +55,7 @@ impl Event {
         let entered = self.inner.context.enter(operation)?;
         // SAFETY: the event is alive, its context current.
         match answer(unsafe { sys::cuEventQuery(self.inner.raw) }) {
-            Ok(()) => entered.check_wait(Waited::Stream(self.inner.queue), Ok::<_, Code>(true), operation),
+            Ok(()) => entered.check_wait(Waited::on(self.inner.queue), Ok::<_, Code>(true), operation),
             Err(Code::NOT_READY) => Ok(false),
             Err(error) => entered.check(Err(error), operation),
         }

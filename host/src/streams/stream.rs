@@ -110,7 +110,7 @@ impl Stream {
         let queue = self.queue(operation)?;
         let entered = self.inner.context.enter(operation)?;
         let waited = recording::on_host("wait", || queue.raw.synchronize());
-        entered.check_wait(Waited::Stream(queue.id), waited, operation)
+        entered.check_wait(Waited::on(queue.id), waited, operation)
     }
 
     /// Whether all work that was put on this stream is done.
@@ -124,7 +124,7 @@ impl Stream {
         // SAFETY: the stream is alive, its context current.
         match answer(unsafe { sys::cuStreamQuery(queue.raw.raw()) }) {
             Err(Code::NOT_READY) => Ok(false),
-            outcome => entered.check_wait(Waited::Stream(queue.id), outcome, operation).map(|()| true),
+            outcome => entered.check_wait(Waited::on(queue.id), outcome, operation).map(|()| true),
         }
     }
 

@@ -230,6 +230,29 @@ fn views_are_checked() -> rumba::Result<()> {
     Ok(())
 }
 
+/// Threads share the default stream: a thread that waits on it does not take the panic of another thread's launch.
+#[test]
+fn a_panic_is_for_the_thread_that_launched() -> rumba::Result<()> {
+    let (device, module) = start();
+    let a = counted(&device, [4]);
+    let mut b = Array::<f32, 1>::zeros(&device, [1])?;
+    module.launch((1, 32), arrays::read_outside(&a, &mut b))?;
+    let other = std::thread::spawn(|| {
+        let (device, module) = start();
+        let mut y = [0.0_f32; 4];
+        // Each of these waits for work on the default stream.
+        module.map_into(multiply_add::over(&[1.0_f32; 4], 2.0_f32, 3.0_f32), &mut y)?;
+        let event = device.record()?;
+        event.synchronize()?;
+        device.synchronize()?;
+        Ok::<_, Error>(y)
+    });
+    assert_eq!(other.join().expect("no assertion failed")?, [5.0; 4]);
+    let error = device.synchronize().expect_err("it reads past the end");
+    assert!(matches!(error, Error::Panic(_)), "{error}");
+    Ok(())
+}
+
 /// All of it under every check of the software device: no access outside, none of unwritten memory, no race.
 #[test]
 fn nothing_is_wrong_with_the_kernels() -> rumba::Result<()> {
