@@ -337,23 +337,27 @@ mod tests {
     /// Each call fails that makes a part of a thread's means; the other parts go back to the driver.
     #[test]
     fn means_that_cannot_be_made_leave_nothing_behind() {
-        let device = Device::new().unwrap();
-        let context = device.context();
-        let _entered = context.enter(String::new).unwrap();
-        let before = fault::objects();
-        for call in 1.. {
-            fault::begin(Some(Fault { call, error: code::Code::OUT_OF_MEMORY }));
-            let made = CopyThread::new();
-            let is_failed = fault::end().failed.is_some();
-            match made {
-                Ok(thread) => thread.release(),
-                Err(error) => assert!(is_failed && error == Code::OUT_OF_MEMORY, "{error:?}"),
+        // The calls and objects of all threads count.
+        test_processes::alone(&[], || {
+            let device = Device::new()?;
+            let context = device.context();
+            let _entered = context.enter(String::new)?;
+            let before = fault::objects();
+            for call in 1.. {
+                fault::begin(Some(Fault { call, error: code::Code::OUT_OF_MEMORY }));
+                let made = CopyThread::new();
+                let is_failed = fault::end().failed.is_some();
+                match made {
+                    Ok(thread) => thread.release(),
+                    Err(error) => assert!(is_failed && error == Code::OUT_OF_MEMORY, "{error:?}"),
+                }
+                assert_eq!(fault::objects(), before, "call {call}");
+                if !is_failed {
+                    assert!(call > 5, "a stream, and memory and an event of two slots");
+                    break;
+                }
             }
-            assert_eq!(fault::objects(), before, "call {call}");
-            if !is_failed {
-                assert!(call > 5, "a stream, and memory and an event of two slots");
-                break;
-            }
-        }
+            Ok(())
+        });
     }
 }

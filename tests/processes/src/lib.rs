@@ -6,8 +6,10 @@
 mod engine;
 mod nccl;
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::Duration;
 
 pub use engine::{Engine, engines, has_gpu};
 pub use nccl::stand_in_for_nccl;
@@ -65,7 +67,8 @@ pub fn run(test: &str, variables: &[(&str, &str)]) -> std::io::Result<Output> {
     run_copy(&std::env::current_exe()?, test, variables)
 }
 
-/// As [`run`], of another copy of this program.
+/// As [`run`], of another copy of this program. A copy that is new may be busy: a child process that another test has just
+/// forked has the file open for writing until it executes its own program.
 ///
 /// # Errors
 ///
@@ -79,8 +82,19 @@ pub fn run_copy(program: &Path, test: &str, variables: &[(&str, &str)]) -> std::
             false => command.env(name, value),
         };
     }
-    command.output()
+    let mut attempts = 0..BUSY;
+    loop {
+        match command.output() {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy && attempts.next().is_some() => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            output => return output,
+        }
+    }
 }
+
+/// How often a program that is busy is tried again, 10 ms later.
+const BUSY: u32 = 500;
 
 /// Whether a test passed in its process; else how that ended, and what it printed.
 ///
