@@ -108,8 +108,17 @@ pub mod memory {
     pub use crate::streams::copies::{CopyScope, PendingCopy};
 }
 
-/// Items that most programs need.
+/// Items that most programs need. No name is also in the prelude of `cuda_std`, so a program in one file imports both:
+///
+/// ```
+/// use cuda_std::prelude::*;
+/// use rumba::prelude::*;
+///
+/// type Data = (Device, DeviceBuffer<u32>, In<[u32; 4]>, InOut<[u32; 4]>, Out<[u32; 4]>);
+/// type Launches<'v> = (LaunchConfig<'v>, Module, Stream, Timings);
+/// // The output of a kernel; the host's arrays are `rumba::array::Array`.
+/// type Output = Array<2>;
+/// ```
 pub mod prelude {
-    pub use crate::array::Array;
     pub use crate::{Device, DeviceBuffer, In, InOut, LaunchConfig, Module, Out, Stream, Timings};
 }

@@ -1,5 +1,5 @@
 //! A view of an array that is gone.
-use rumba::prelude::*;
+use rumba::{array::Array, prelude::*};
 
 fn main() -> rumba::Result<()> {
     let device = Device::new()?;
