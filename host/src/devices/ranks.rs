@@ -82,11 +82,11 @@ pub struct ProcessGroup {
 struct Group {
     place: Place,
     transport: Transport,
-    way: Way,
+    connection: Connection,
 }
 
 /// The path of the data, with the connections to the other ranks.
-enum Way {
+enum Connection {
     Tcp(Box<Mutex<Wire>>),
     Nccl(Exchanges),
 }
@@ -120,11 +120,11 @@ impl ProcessGroup {
         let (transport, rank) = transport::choose(&mut wire, device)?;
         wire.count_from_here();
         let place = wire.place().clone();
-        let way = match rank {
-            Some(rank) => Way::Nccl(Exchanges::new(rank, wire)?),
-            None => Way::Tcp(Box::new(Mutex::new(wire))),
+        let connection = match rank {
+            Some(rank) => Connection::Nccl(Exchanges::new(rank, wire)?),
+            None => Connection::Tcp(Box::new(Mutex::new(wire))),
         };
-        Ok(ProcessGroup { group: Arc::new(Group { place, transport, way }), stream: None })
+        Ok(ProcessGroup { group: Arc::new(Group { place, transport, connection }), stream: None })
     }
 
     /// The same group, whose operations through this handle go on `stream`. By TCP the host waits for the operations in any case.
@@ -152,7 +152,7 @@ impl ProcessGroup {
         ProcessGroup { group: self.group.clone(), stream: Some(stream.clone()) }
     }
 
-    /// By which way data goes from rank to rank, and if not by NCCL, why.
+    /// The transport of data between ranks, and if that is not NCCL, why.
     pub fn transport(&self) -> &Transport {
         &self.group.transport
     }
@@ -173,9 +173,9 @@ impl ProcessGroup {
     /// Those of [`ProcessGroup`].
     pub fn barrier(&self) -> Result<()> {
         let call = Call::of::<u8>(Operation::Barrier, 0, 0);
-        match &self.group.way {
-            Way::Tcp(wire) => Ok(wire.lock().agree(call)?),
-            Way::Nccl(exchanges) => Ok(exchanges.barrier(call)?),
+        match &self.group.connection {
+            Connection::Tcp(wire) => Ok(wire.lock().agree(call)?),
+            Connection::Nccl(exchanges) => Ok(exchanges.barrier(call)?),
         }
     }
 
@@ -319,9 +319,9 @@ impl ProcessGroup {
             return recording.add(self.recorded(stream, call, what, operands)?);
         }
         let Operands { source, target } = operands;
-        match &self.group.way {
-            Way::Tcp(wire) => through_rank_0(&mut wire.lock(), call, what, operands),
-            Way::Nccl(exchanges) => exchanges.put(call, what, source, target, self.stream.as_ref()),
+        match &self.group.connection {
+            Connection::Tcp(wire) => through_rank_0(&mut wire.lock(), call, what, operands),
+            Connection::Nccl(exchanges) => exchanges.put(call, what, source, target, self.stream.as_ref()),
         }
     }
 }

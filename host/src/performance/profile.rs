@@ -183,13 +183,13 @@ pub struct Row {
     /// Bytes per second that the device could move at best: of its memory, or of the bus for copies from and to the host.
     pub peak: Option<f64>,
     /// The last launch: the kernel's registers and shared memory, its occupancy, and possible reasons why it was slow.
-    pub launch: Option<LaunchFacts>,
+    pub launch: Option<LaunchProperties>,
 }
 
 /// The details of a launch besides its time.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct LaunchFacts {
+pub struct LaunchProperties {
     /// The launch.
     pub launched: Launched,
     /// How full it keeps a multiprocessor.
@@ -325,7 +325,7 @@ impl Profile {
                 row.flops = Some(row.flops.unwrap_or(0) + cost.flops);
             }
             if let (Operation::Kernel(launched), Some(device)) = (&activity.operation, device) {
-                row.launch = Some(device.facts(launched));
+                row.launch = Some(device.properties(launched));
             }
         }
         let mut rows: Vec<Row> = rows.into_values().collect();
@@ -346,10 +346,10 @@ impl ProfiledDevice {
         }
     }
 
-    fn facts(&self, launched: &Launched) -> LaunchFacts {
+    fn properties(&self, launched: &Launched) -> LaunchProperties {
         let occupancy = self.limits.occupancy(&launched.info, launched.block.iter().product(), launched.dynamic_shared);
         let hints =
             hints::of_launch(&self.limits, &launched.info, &occupancy, launched.blocks(), launched.dynamic_shared);
-        LaunchFacts { launched: launched.clone(), occupancy, hints }
+        LaunchProperties { launched: launched.clone(), occupancy, hints }
     }
 }

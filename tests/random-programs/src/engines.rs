@@ -14,20 +14,20 @@ use crate::compiler::{AtOnce, library};
 /// Warp instructions that a launch may execute.
 const LIMIT: u64 = 3_000_000;
 
-/// A way to run cases.
+/// An engine that runs cases.
 #[derive(Debug, Clone)]
-pub struct Way {
+pub struct NamedEngine {
     /// Its name in reports.
     pub name: &'static str,
     config: Config,
-    /// Whether it finds what the first way does not look for.
+    /// Whether it finds what the first engine does not look for.
     finds: bool,
     compiler: Option<Arc<AtOnce>>,
 }
 
-/// The ways whose results are compared with those of the first one.
+/// The engines whose results are compared with those of the first engine.
 #[derive(Debug, Clone)]
-pub struct Engines(Vec<Way>);
+pub struct Engines(Vec<NamedEngine>);
 
 impl Engines {
     /// The interpreter alone.
@@ -39,13 +39,13 @@ impl Engines {
             stack_bytes: 4096,
             ..Config::default()
         };
-        let way = |name, config| Way { name, config, finds: false, compiler: None };
+        let engine = |name, config| NamedEngine { name, config, finds: false, compiler: None };
         let checks = [Check::Mem, Check::Init, Check::Race, Check::Sync].into_iter().collect();
         let checked = Config { checks, ..plain.clone() };
         Self(vec![
-            way("the interpreter", plain.clone()),
-            way("the interpreter without vector instructions", Config { vector_instructions: false, ..plain }),
-            Way { finds: true, ..way("the interpreter with checks", checked) },
+            engine("the interpreter", plain.clone()),
+            engine("the interpreter without vector instructions", Config { vector_instructions: false, ..plain }),
+            NamedEngine { finds: true, ..engine("the interpreter with checks", checked) },
         ])
         .limited(LIMIT)
     }
@@ -69,14 +69,14 @@ impl Engines {
     fn with(compiler: AtOnce) -> Self {
         let compiler = Arc::new(compiler);
         let mut all = Self::interpreters();
-        let checked = all.0.iter().find(|way| way.finds);
+        let checked = all.0.iter().find(|engine| engine.finds);
         let both = [("native code", all.0.first()), ("native code with checks", checked)];
-        let compiled = both.into_iter().filter_map(|(name, way)| {
-            let way = way?;
-            let config = Config { engine: Engine::compiled(compiler.clone()), ..way.config.clone() };
-            Some(Way { name, config, compiler: Some(compiler.clone()), ..*way })
+        let compiled = both.into_iter().filter_map(|(name, engine)| {
+            let engine = engine?;
+            let config = Config { engine: Engine::compiled(compiler.clone()), ..engine.config.clone() };
+            Some(NamedEngine { name, config, compiler: Some(compiler.clone()), ..*engine })
         });
-        let compiled: Vec<Way> = compiled.collect();
+        let compiled: Vec<NamedEngine> = compiled.collect();
         all.0.extend(compiled);
         all
     }
@@ -84,7 +84,7 @@ impl Engines {
     /// The same engines without those with checks, which take several times as long as the other engines.
     #[must_use]
     pub fn unchecked(mut self) -> Self {
-        self.0.retain(|way| !way.finds);
+        self.0.retain(|engine| !engine.finds);
         self
     }
 
@@ -92,8 +92,8 @@ impl Engines {
     /// is twenty times as high.
     #[must_use]
     pub fn limited(mut self, instructions: u64) -> Self {
-        for way in &mut self.0 {
-            way.config.instruction_limit = if way.finds { instructions.saturating_mul(20) } else { instructions };
+        for engine in &mut self.0 {
+            engine.config.instruction_limit = if engine.finds { instructions.saturating_mul(20) } else { instructions };
         }
         self
     }
@@ -120,10 +120,10 @@ pub enum Disagreement {
     #[error("the text of a kernel is refused: {0}")]
     Text(String),
     /// Two ways differ.
-    #[error("{way} differs from the interpreter: {what}")]
+    #[error("{engine} differs from the interpreter: {what}")]
     Differs {
-        /// The way.
-        way: &'static str,
+        /// The engine.
+        engine: &'static str,
         /// The difference.
         what: String,
     },
@@ -160,7 +160,7 @@ fn failure(failure: &LaunchFailure, shape: Shape) -> (String, bool) {
     }
 }
 
-impl Way {
+impl NamedEngine {
     fn run(&self, case: &Case) -> Result<Seen, Disagreement> {
         let refused = |error: &dyn Display| Disagreement::Refused(error.to_string());
         let device = Device::new(self.config.clone()).map_err(|error| refused(&error))?;
@@ -178,7 +178,7 @@ impl Way {
             let bytes = match argument {
                 Argument::Buffer(bytes, seed) => {
                     let address = device.allocate(*bytes).map_err(|error| refused(&error))?;
-                    // SAFETY: no launch is under way, and nothing else knows the buffer.
+                    // SAFETY: no launch runs, and nothing else knows the buffer.
                     unsafe { device.write(address, &Argument::contents(*bytes, *seed)) }
                         .map_err(|error| refused(&error))?;
                     buffers.push((address, *bytes));
@@ -277,10 +277,10 @@ impl Engines {
     /// # Errors
     /// If the module is refused.
     pub fn findings(&self, case: &Case) -> Result<Vec<String>, Disagreement> {
-        let Some(way) = self.0.iter().find(|way| way.finds) else {
+        let Some(engine) = self.0.iter().find(|engine| engine.finds) else {
             return Ok(Vec::new());
         };
-        let findings = way.run(case)?.after.map_or_else(Vec::new, |after| after.findings);
+        let findings = engine.run(case)?.after.map_or_else(Vec::new, |after| after.findings);
         Ok(findings
             .into_iter()
             .filter(|finding| finding.severity != Severity::Info)
@@ -288,10 +288,10 @@ impl Engines {
             .collect())
     }
 
-    /// Runs a case in every way.
+    /// Runs a case in every engine.
     ///
     /// # Errors
-    /// If the module is refused, or a way differs from the first one.
+    /// If the module is refused, or a engine differs from the first one.
     pub fn compare(&self, case: &Case) -> Result<Agreement, Disagreement> {
         let (first, others) = self.0.split_first().ok_or_else(|| Disagreement::Refused("no engine".to_owned()))?;
         let mut expected = first.run(case)?;
@@ -301,17 +301,17 @@ impl Engines {
         }
         // Checked runs find the same.
         let mut findings: Option<Vec<Finding>> = None;
-        for way in others {
-            let mut seen = way.run(case)?;
+        for engine in others {
+            let mut seen = engine.run(case)?;
             if seen.origin != expected.origin {
                 // Another part of the process has taken the addresses meanwhile: both ways run again, one after the other.
                 expected = first.run(case)?;
-                seen = way.run(case)?;
+                seen = engine.run(case)?;
             }
             if seen.origin != expected.origin && expected.failure.is_some() {
                 return Ok(Agreement::Unknown);
             }
-            if way.finds
+            if engine.finds
                 && let (Some(after), Some(before)) = (&mut seen.after, &expected.after)
             {
                 let mut found = std::mem::replace(&mut after.findings, before.findings.clone());
@@ -319,16 +319,16 @@ impl Engines {
                 found.iter_mut().for_each(|finding| finding.address = None);
                 if findings.as_ref().is_some_and(|findings| *findings != found) {
                     let what = format!("findings {found:?} instead of {findings:?}");
-                    return Err(Disagreement::Differs { way: way.name, what });
+                    return Err(Disagreement::Differs { engine: engine.name, what });
                 }
                 findings = Some(found);
             }
             // Only checked runs know of which variable an address is made: they alone fail at such an access, or with other words.
-            if way.finds && seen.failure.as_ref().is_some_and(|failure| failure.contains(OUTSIDE_OF_VARIABLE)) {
+            if engine.finds && seen.failure.as_ref().is_some_and(|failure| failure.contains(OUTSIDE_OF_VARIABLE)) {
                 continue;
             }
             if let Some(what) = difference(&seen, &expected) {
-                return Err(Disagreement::Differs { way: way.name, what });
+                return Err(Disagreement::Differs { engine: engine.name, what });
             }
         }
         Ok(if expected.failure.is_some() { Agreement::Failed } else { Agreement::Ended })

@@ -90,13 +90,13 @@ impl Kernel<'_> {
 
     /// The bits that may be set in what an operation writes.
     fn bits_of_result(&self, index: usize, bits: &Bits) -> u64 {
-        let facts = self.facts(index);
-        let Some(class) = facts.classes[0].filter(|_| facts.flow == Flow::Next) else {
+        let descriptor = self.descriptor(index);
+        let Some(class) = descriptor.classes[0].filter(|_| descriptor.flow == Flow::Next) else {
             return u64::MAX;
         };
         let bits = |position| self.bits(index, position, bits);
         let narrow = |position| bits(position) & all(Class::W32);
-        let result = match facts.opcode {
+        let result = match descriptor.opcode {
             Opcode::Lanes { linear, .. } => match linear {
                 Linear::Copy => bits(1),
                 Linear::ZeroExtended => narrow(1),

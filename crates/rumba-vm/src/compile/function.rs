@@ -21,7 +21,7 @@ use crate::compile::variables::Variable;
 use crate::exec::native::{Helpers, REFUSED};
 use crate::machine::op::Op;
 use crate::machine::op::opcode::Opcode;
-use crate::machine::program::{Flow, Layout, NO_ENTRY, NativeFacts, Program};
+use crate::machine::program::{Flow, Layout, NO_ENTRY, NativeMetadata, Program};
 use crate::machine::warp::Warp;
 
 /// Operations of a kernel beyond which there is no version for warps that have parted: the interpreter runs those.
@@ -37,9 +37,9 @@ const SHORT: usize = 960 << 10;
 const LONG: usize = 3 << 20;
 
 /// How a kernel is written: for which lanes there are masked versions, whether registers are stored when they are written, instead of
-/// at each way out, and how long the text may be. The first way is taken in which it is short enough; if none is, the kernel stays
-/// interpreted. The code of later ways leaves for the interpreter more often, and is shorter.
-const WAYS: [(Masked, bool, usize); 6] = [
+/// at each way out, and how long the text may be. The first attempt whose text is short enough
+/// counts; if none is, the kernel stays interpreted. The code of later attempts is shorter, and exits to the interpreter more often.
+const ATTEMPTS: [(Masked, bool, usize); 6] = [
     (Masked::Any, false, SHORT),
     (Masked::Any, true, SHORT),
     (Masked::Waiting, false, SHORT),
@@ -55,7 +55,7 @@ const ARRIVE: &str = "arrive";
 /// A kernel as text.
 pub(crate) struct Text {
     pub(crate) unit: Unit,
-    pub(crate) facts: NativeFacts,
+    pub(crate) metadata: NativeMetadata,
 }
 
 /// Lanes that are neighbours in the first dimension of blocks of this shape: a power of two that divides the warp.
@@ -83,7 +83,7 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
         return None;
     }
     let mut states: Option<(Masked, States)> = None;
-    WAYS.into_iter().filter(|(masked, ..)| *masked == Masked::Never || program.kernel_ops <= MAX_MASKED).find_map(
+    ATTEMPTS.into_iter().filter(|(masked, ..)| *masked == Masked::Never || program.kernel_ops <= MAX_MASKED).find_map(
         |(masked, stores_early, most)| {
             // Neighbours in the list have the same versions of blocks.
             let known = states.take().filter(|(of, _)| *of == masked);
@@ -148,13 +148,13 @@ fn write_versions(
     }
     let mut layouts: Vec<_> = std::mem::take(&mut function.layouts).into_iter().collect();
     layouts.sort_by_key(|(_, number)| *number);
-    let facts = NativeFacts {
+    let metadata = NativeMetadata {
         entry_at,
         layouts: layouts.into_iter().map(|(layout, _)| layout).collect(),
         sites: function.sites.iter().map(|(_, bytes)| *bytes).collect(),
         waits: kernel.waits(),
     };
-    Some(Text { unit: Unit { kernel: program.name.clone(), text: function.finish() }, facts })
+    Some(Text { unit: Unit { kernel: program.name.clone(), text: function.finish() }, metadata })
 }
 
 /// A function that is being written.
@@ -405,8 +405,8 @@ impl Function<'_> {
     }
 
     fn write_operation(&mut self, index: usize) {
-        let (op, facts) = (self.kernel.op(index), self.kernel.facts(index));
-        match (facts.flow, facts.opcode) {
+        let (op, descriptor) = (self.kernel.op(index), self.kernel.descriptor(index));
+        match (descriptor.flow, descriptor.opcode) {
             (Flow::Jump, _) => {
                 self.spend(op.d);
                 let targets = self.kernel.targets(index).unwrap_or_default();

@@ -9,7 +9,7 @@ use crate::compile::nan::is_arithmetic;
 use crate::compile::shape::Shape;
 use crate::machine::op::Op;
 use crate::machine::op::opcode::{Linear, Opcode};
-use crate::machine::program::{Class, Facts, Fixed, Program};
+use crate::machine::program::{Class, Descriptor, Fixed, Program};
 
 /// A register that operations write, or its place in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +134,7 @@ impl<'a> Kernel<'a> {
             }
         };
         for index in 0..self.program.kernel_ops {
-            match self.facts(index).opcode {
+            match self.descriptor(index).opcode {
                 Opcode::Load { .. } | Opcode::Store { .. } | Opcode::Local { .. } | Opcode::Atomic { .. } => {
                     note(self.operand(index, 1), &mut work);
                 }
@@ -160,13 +160,14 @@ impl<'a> Kernel<'a> {
             Some(Location::Register(result)) => self.live_before(self.block_of[index], index + 1).has(result),
             _ => true,
         };
-        let polls = |index| matches!(self.facts(index).opcode, Opcode::Atomic { keeps: true, .. }) && is_wanted(index);
+        let polls =
+            |index| matches!(self.descriptor(index).opcode, Opcode::Atomic { keeps: true, .. }) && is_wanted(index);
         self.waits() || self.in_loops().any(polls)
     }
 
     /// Whether loops load from memory in an order.
     pub(super) fn waits(&self) -> bool {
-        self.in_loops().any(|index| matches!(self.facts(index).opcode, Opcode::Fence { polls: true }))
+        self.in_loops().any(|index| matches!(self.descriptor(index).opcode, Opcode::Fence { polls: true }))
     }
 
     /// The operations of blocks that a warp may come back to.
@@ -203,15 +204,15 @@ impl<'a> Kernel<'a> {
 
     /// Gives the registers of an operation numbers.
     fn number(&mut self, index: usize) {
-        let (op, facts) = (self.op(index), self.facts(index));
+        let (op, descriptor) = (self.op(index), self.descriptor(index));
         for (position, slot) in [op.dst, op.a, op.b, op.c, op.d].into_iter().enumerate() {
-            if let Some(class) = facts.classes[position] {
+            if let Some(class) = descriptor.classes[position] {
                 let unit = usize::from(slot);
                 if self.fixed[unit].is_none() && class != Class::W128 && self.slots[unit] == NONE {
                     self.slots[unit] = self.registers.len() as u32;
                     self.registers.push(Register::Slot(slot, class));
                 }
-            } else if facts.predicates >> position & 1 != 0 && slot > 1 {
+            } else if descriptor.predicates >> position & 1 != 0 && slot > 1 {
                 let number = &mut self.predicates[usize::from(slot)];
                 if *number == NONE {
                     *number = self.registers.len() as u32;
@@ -225,31 +226,31 @@ impl<'a> Kernel<'a> {
         self.program.ops[index]
     }
 
-    pub(super) fn facts(&self, index: usize) -> &'a Facts {
-        &self.program.facts[index]
+    pub(super) fn descriptor(&self, index: usize) -> &'a Descriptor {
+        &self.program.descriptors[index]
     }
 
     /// Whether the operands of an operation are further operands of the operation before it.
     pub(super) fn has_extra_operands(&self, index: usize) -> bool {
-        index < self.program.kernel_ops && matches!(self.facts(index).opcode, Opcode::ExtraOperands { .. })
+        index < self.program.kernel_ops && matches!(self.descriptor(index).opcode, Opcode::ExtraOperands { .. })
     }
 
     /// Finds the operands of an operation. The constant predicates are the numbers 0 and all ones.
     fn find_operands(&self, index: usize) -> Vec<Operand> {
-        let (op, facts) = (self.op(index), self.facts(index));
+        let (op, descriptor) = (self.op(index), self.descriptor(index));
         let places = [op.dst, op.a, op.b, op.c, op.d].into_iter().enumerate();
         let operand = |(position, slot): (usize, u16)| {
-            let place = match facts.classes[position] {
+            let place = match descriptor.classes[position] {
                 Some(class) => match self.fixed[usize::from(slot)] {
                     Some(place) => place,
                     None if class == Class::W128 => Location::Memory(slot, class),
                     None => Location::Register(self.slots[usize::from(slot)] as usize),
                 },
-                None if facts.predicates >> position & 1 == 0 => return None,
+                None if descriptor.predicates >> position & 1 == 0 => return None,
                 None if slot < 2 => Location::Constant(if slot == 0 { 0 } else { u64::from(u32::MAX) }),
                 None => Location::Register(self.predicates[usize::from(slot)] as usize),
             };
-            Some(Operand { position, place, is_written: facts.defines >> position & 1 != 0 })
+            Some(Operand { position, place, is_written: descriptor.defines >> position & 1 != 0 })
         };
         places.filter_map(operand).collect()
     }
@@ -286,7 +287,7 @@ impl<'a> Kernel<'a> {
     /// Where control may go after an operation that ends a block; nothing for the others. Warps leave at barriers.
     pub(super) fn targets(&self, index: usize) -> Option<Vec<usize>> {
         let targets = self.program.targets(index);
-        match self.facts(index).opcode {
+        match self.descriptor(index).opcode {
             Opcode::Barrier if targets.is_none() => Some(vec![index + 1]),
             _ => targets,
         }
@@ -294,7 +295,7 @@ impl<'a> Kernel<'a> {
 
     /// Transfers liveness backwards over an operation.
     pub(super) fn before(&self, live: &mut Set, index: usize) {
-        let is_conditional = self.facts(index).conditional;
+        let is_conditional = self.descriptor(index).conditional;
         for number in self.written(index) {
             if is_conditional {
                 live.insert(number);
@@ -323,7 +324,7 @@ impl<'a> Kernel<'a> {
             for successor in &block.successors {
                 // In the program, or in the order of blocks: the code asks there whether the warp's turn is over.
                 let is_backward = self.blocks[*successor].ops.start <= last || *successor <= number;
-                is_entry[*successor] |= is_backward || matches!(self.facts(last).opcode, Opcode::Barrier);
+                is_entry[*successor] |= is_backward || matches!(self.descriptor(last).opcode, Opcode::Barrier);
             }
         }
         (0..self.blocks.len()).filter(|block| is_entry[*block]).collect()

@@ -264,7 +264,7 @@ impl Function<'_> {
         };
         for index in self.kernel.blocks[block].ops.clone() {
             if let Opcode::Load { bytes, count, shared: true, .. } | Opcode::Store { bytes, count, shared: true, .. } =
-                self.kernel.facts(index).opcode
+                self.kernel.descriptor(index).opcode
                 && let Some(Location::Register(base)) = self.kernel.operand(index, 1)
                 && let (bytes, offset) = (i64::from(bytes), self.kernel.op(index).imm.cast_signed())
                 && bytes <= 8 * i64::from(count)

@@ -59,11 +59,11 @@ impl Nans {
 /// Whether an operation computes a number of 32 bits without looking at the bits of NaNs in its operands: its form ends
 /// by making NaNs canonical.
 pub(super) fn is_arithmetic(program: &Program, index: usize) -> bool {
-    let (op, facts) = (&program.ops[index], &program.facts[index]);
-    let Opcode::Lanes { form, .. } = facts.opcode else {
+    let (op, descriptor) = (&program.ops[index], &program.descriptors[index]);
+    let Opcode::Lanes { form, .. } = descriptor.opcode else {
         return false;
     };
-    let (Some(write), Element::F32, Some(Class::W32)) = (form.form, form.result, facts.classes[0]) else {
+    let (Some(write), Element::F32, Some(Class::W32)) = (form.form, form.result, descriptor.classes[0]) else {
         return false;
     };
     let operand = |element: &Element| Value::named("%x", *element, true);
@@ -80,11 +80,13 @@ impl Kernel<'_> {
 
     /// The operands that an operation copies to its destination unchanged.
     fn moves(&self, index: usize) -> &'static [usize] {
-        let facts = self.facts(index);
-        match facts.opcode {
-            _ if facts.flow != Flow::Next || facts.classes[0] != Some(Class::W32) => &[],
+        let descriptor = self.descriptor(index);
+        match descriptor.opcode {
+            _ if descriptor.flow != Flow::Next || descriptor.classes[0] != Some(Class::W32) => &[],
             Opcode::Lanes { linear: Linear::Copy, form, .. }
-                if form.form.is_some() && facts.classes[1] == facts.classes[0] && form.operands == [form.result] =>
+                if form.form.is_some()
+                    && descriptor.classes[1] == descriptor.classes[0]
+                    && form.operands == [form.result] =>
             {
                 &[1]
             }
@@ -138,7 +140,7 @@ impl Kernel<'_> {
     /// The registers that have to be made canonical before an operation.
     pub(super) fn to_make_canonical(&self, index: usize, nans: &Nans, pending: &Set) -> Vec<usize> {
         let (is_numeric, _) = self.gives(index, nans, pending);
-        let is_comparison = match self.facts(index).opcode {
+        let is_comparison = match self.descriptor(index).opcode {
             Opcode::Test { form, .. } => {
                 form.form.is_some() && form.operands.iter().all(|element| *element == Element::F32)
             }
@@ -152,7 +154,7 @@ impl Kernel<'_> {
             .filter_map(|operand| match operand.place {
                 Location::Register(number) if nans.is_loose(number) => {
                     let is_concerned = if operand.is_written {
-                        !is_numeric && (self.facts(index).conditional || self.is_kept(number, pending))
+                        !is_numeric && (self.descriptor(index).conditional || self.is_kept(number, pending))
                     } else {
                         !is_blind(operand.position)
                     };

@@ -56,10 +56,10 @@ impl Function<'_> {
 
     /// Calls the handler of an operation that lets no lanes wait: it goes on, or has found a fault.
     pub(super) fn call_through(&mut self, index: usize) {
-        let facts = self.kernel.facts(index);
-        let helper = if facts.flow == Flow::Park { "together" } else { "execute" };
+        let descriptor = self.kernel.descriptor(index);
+        let helper = if descriptor.flow == Flow::Park { "together" } else { "execute" };
         let next = self.execute(index, helper);
-        if let Opcode::Lanes { .. } | Opcode::Test { .. } | Opcode::Select | Opcode::Masks { .. } = facts.opcode {
+        if let Opcode::Lanes { .. } | Opcode::Test { .. } | Opcode::Select | Opcode::Masks { .. } = descriptor.opcode {
             return;
         }
         let good = self.is_behind(index, &next);
@@ -83,8 +83,8 @@ impl Function<'_> {
 
     /// Calls the handler of an operation, and goes on if that does.
     pub(super) fn call(&mut self, index: usize) {
-        let facts = self.kernel.facts(index);
-        if facts.flow != Flow::Park {
+        let descriptor = self.kernel.descriptor(index);
+        if descriptor.flow != Flow::Park {
             self.call_through(index);
             return;
         }

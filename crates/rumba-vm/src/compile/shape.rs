@@ -248,12 +248,12 @@ impl Kernel<'_> {
 
     /// The targets of lanes that diverge at the end of a block, if they can: the nearer block and the other block.
     pub(super) fn parts(&self, block: usize, last: usize, shapes: &Shapes) -> Option<(usize, usize)> {
-        let facts = self.facts(last);
+        let descriptor = self.descriptor(last);
         // The interpreter reports lanes that diverge at a branch declared `.uni`.
-        let is_branch = match facts.opcode {
+        let is_branch = match descriptor.opcode {
             Opcode::UniformBranch => false,
             Opcode::GuardBegin => true,
-            _ => facts.flow == Flow::Branch,
+            _ => descriptor.flow == Flow::Branch,
         };
         let &[a, b] = &self.blocks[block].successors[..] else {
             return None;
@@ -287,11 +287,11 @@ impl Kernel<'_> {
 
     /// The shape of an operation's result.
     fn result(&self, index: usize, shapes: &Shapes, bits: &Bits, version: Version) -> Shape {
-        let facts = self.facts(index);
-        match facts.opcode {
+        let descriptor = self.descriptor(index);
+        match descriptor.opcode {
             Opcode::Together { members, form } => self.result_of_together(index, members, form, shapes, version),
             Opcode::Shuffle { lanes, .. } => self.result_of_shuffle(index, lanes, shapes, version),
-            _ if facts.flow != Flow::Next => Shape::Varying,
+            _ if descriptor.flow != Flow::Next => Shape::Varying,
             // The base of the window, which is added, is uniform.
             Opcode::Window { local: false, .. } => {
                 let address = self.operand(index, 1);
@@ -368,7 +368,7 @@ impl Kernel<'_> {
     }
 
     fn linear(&self, index: usize, linear: Linear, form: LaneForm, shapes: &Shapes, bits: &Bits) -> Option<LanePlan> {
-        let class = self.facts(index).classes[0]?;
+        let class = self.descriptor(index).classes[0]?;
         // Registers that another function reads lie in the register file.
         let Some(Location::Register(_)) = self.operand(index, 0) else {
             return None;
@@ -400,6 +400,6 @@ impl Kernel<'_> {
     /// The width of an operand; `None` for predicates. The bits of a constant do not tell its width, but its class
     /// does.
     pub(super) fn class(&self, index: usize, position: usize) -> Option<Class> {
-        self.facts(index).classes[position]
+        self.descriptor(index).classes[position]
     }
 }

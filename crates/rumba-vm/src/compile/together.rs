@@ -278,8 +278,8 @@ impl Function<'_> {
         };
         // The handler converts addresses outside of the window, such as null, with which kernels compare addresses. The
         // handler needs a block that is started, as blocks with barriers are, and its results need not be affine.
-        let facts = &self.kernel.program.facts;
-        let is_started = facts.iter().any(|facts| matches!(facts.opcode, Opcode::Barrier));
+        let descriptors = &self.kernel.program.descriptors;
+        let is_started = descriptors.iter().any(|descriptor| matches!(descriptor.opcode, Opcode::Barrier));
         if !is_started || matches!(self.kernel.shape(from, &self.shapes), Shape::Affine(_)) {
             self.unless(&good, |function| function.exit(index));
             self.finish_operation(index, written);

@@ -107,6 +107,7 @@ impl<'a> Once<'a> {
     fn tier_up(&self, device: &'a Inner, on: On) -> Option<TierUp<'a>> {
         let Once { function, launch, .. } = *self;
         let config = &device.config;
+        // With a seed, the two engines let lanes diverge at different operations.
         let is_compared = on == On::Native || config.engine.compares();
         if on == On::Interpreter
             || config.profile

@@ -18,7 +18,7 @@ use crate::check::order::Order;
 use crate::exec::lane::Raw;
 use crate::exec::memory::{Space, describe};
 use crate::machine::op::{Handler, Op, Pc};
-use crate::machine::program::{Compilation, Facts, Fixed, Flow, NO_ENTRY, Native, NativeFacts, Program};
+use crate::machine::program::{Compilation, Descriptor, Fixed, Flow, NO_ENTRY, Native, NativeMetadata, Program};
 use crate::machine::warp::{Wait, Warp};
 
 /// The result of the function if registers do not have the shapes expected at an entry: nothing was executed.
@@ -101,7 +101,7 @@ unsafe extern "C" fn report(warp: *mut Warp, op: *const Op, hosts: *const u64, s
 unsafe extern "C" fn materialise(warp: *mut Warp, layout: u32) {
     // SAFETY: as above, and the launch holds the code as long as its warps run.
     let (warp, native) = unsafe { (&*warp, &*(*warp).tier.native) };
-    for spread in &native.facts.layouts[layout as usize] {
+    for spread in &native.metadata.layouts[layout as usize] {
         let (slot, group, stride) = (spread.slot, spread.group.into(), spread.stride);
         // SAFETY: the layout names slots of these widths.
         unsafe {
@@ -138,9 +138,9 @@ static HELPERS_ALONE: Helpers =
 unsafe extern "C" fn execute_alone(warp: *mut Warp, op: *const Op) -> *const Op {
     // SAFETY: as above.
     let program = unsafe { (*warp).context().program };
-    let facts = program.facts.get(index_of(program, op));
+    let descriptor = program.descriptors.get(index_of(program, op));
     // What there is no shared memory for is not there; what may wait for others asks their block.
-    let asks_nothing = facts.is_some_and(|facts| facts.flow == Flow::Next);
+    let asks_nothing = descriptor.is_some_and(|descriptor| descriptor.flow == Flow::Next);
     if asks_nothing {
         // SAFETY: as above.
         unsafe { execute(warp, op) }
@@ -177,7 +177,7 @@ pub(crate) enum Stopped {
 impl<'a> Runner<'a> {
     /// The runner of a program.
     pub(crate) fn of(program: &'a Program, native: &'a Native) -> Option<Self> {
-        let entry = native.facts.entry_at.first().copied().filter(|entry| *entry != NO_ENTRY)?;
+        let entry = native.metadata.entry_at.first().copied().filter(|entry| *entry != NO_ENTRY)?;
         // SAFETY: the compiler promises that the code is what the text says.
         let function = unsafe { std::mem::transmute::<*mut std::ffi::c_void, Function>(native.code.entry.as_ptr()) };
         Some(Self { program, function, entry, entries: native.entry_ops.len() as u32, barriers: &native.barriers })
@@ -200,11 +200,11 @@ impl<'a> Runner<'a> {
         // SAFETY: as the caller promises.
         let next = unsafe { (self.function)(warp, entry, ops, helpers) };
         let index = index_of(self.program, next);
-        if let Some(facts) = self.program.facts.get(index)
+        if let Some(descriptor) = self.program.descriptors.get(index)
             && warp.active == warp.live
             && warp.splits.is_empty()
         {
-            if facts.opcode.attributes().is_exit {
+            if descriptor.opcode.attributes().is_exit {
                 warp.pc = Pc::new(next);
                 return Stopped::AtExit;
             }
@@ -228,15 +228,15 @@ type Function = unsafe extern "C" fn(*mut Warp, u32, *const Op, *const Helpers) 
 
 /// The code of a program with its entry operations: entry `n` has the `n`th, since entries have numbers in the order of the
 /// program.
-pub(crate) fn native(program: &Program, facts: NativeFacts, code: Code) -> Native {
-    let entries = facts.entry_at.iter().enumerate().filter(|(_, entry)| **entry != NO_ENTRY);
+pub(crate) fn native(program: &Program, metadata: NativeMetadata, code: Code) -> Native {
+    let entries = metadata.entry_at.iter().enumerate().filter(|(_, entry)| **entry != NO_ENTRY);
     let entry_op = |(index, entry): (usize, &u32)| Op {
         handler: enter as Handler,
         imm: u64::from(*entry) | (index as u64) << 32,
         ..program.ops[index]
     };
-    let barriers = (0..program.facts.len()).map(|index| barrier(program, index).map_or(0, |id| id + 1));
-    Native { entry_ops: entries.map(entry_op).collect(), barriers: barriers.collect(), facts, code }
+    let barriers = (0..program.descriptors.len()).map(|index| barrier(program, index).map_or(0, |id| id + 1));
+    Native { entry_ops: entries.map(entry_op).collect(), barriers: barriers.collect(), metadata, code }
 }
 
 /// The number of the barrier at an operation if whole blocks wait there.
@@ -249,7 +249,8 @@ fn barrier(program: &Program, index: usize) -> Option<u8> {
             _ => None,
         }
     };
-    let is_whole = program.facts[index].opcode.attributes().is_barrier && op.imm == 0 && constant(op.b) == Some(0);
+    let is_whole =
+        program.descriptors[index].opcode.attributes().is_barrier && op.imm == 0 && constant(op.b) == Some(0);
     if !is_whole {
         return None;
     }
@@ -278,8 +279,8 @@ unsafe fn enter(warp: &mut Warp, pc: Pc) -> Pc {
         return Pc::new(whole.wrapping_add((pc.imm >> 32) as usize));
     }
     let index = index_of(program, next);
-    let goes_on = |facts: &Facts| facts.flow == Flow::End || facts.opcode.attributes().is_barrier;
-    if warp.splits.is_empty() && !program.facts.get(index).is_some_and(goes_on) {
+    let goes_on = |descriptor: &Descriptor| descriptor.flow == Flow::End || descriptor.opcode.attributes().is_barrier;
+    if warp.splits.is_empty() && !program.descriptors.get(index).is_some_and(goes_on) {
         warp.note_exit(warp.executed().saturating_sub(before));
     }
     Pc::new(next)
@@ -305,7 +306,7 @@ impl Warp {
         self.merge_at = std::ptr::null();
         let program = self.context().program;
         let index = index_of(program, target.as_ptr());
-        let entry = native.facts.entry_at.get(index).copied().filter(|entry| *entry != NO_ENTRY);
+        let entry = native.metadata.entry_at.get(index).copied().filter(|entry| *entry != NO_ENTRY);
         let Some((entry, entry_op)) = entry.and_then(|entry| Some((entry, native.entry_ops.get(entry as usize)?)))
         else {
             self.materialise();

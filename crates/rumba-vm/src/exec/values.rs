@@ -41,11 +41,11 @@ impl Warp {
     /// The bytes that the store of an instruction writes for a lane.
     fn stored(&self, source: u32, lane: usize, bytes: usize) -> Option<[u8; WIDEST]> {
         let program = self.context().program;
-        let mut ops = program.ops.iter().zip(&program.facts);
-        let (op, facts) = ops.find(|(op, facts)| {
-            op.source == source && facts.opcode.attributes().access == Some((AccessKind::Write, bytes as u8))
+        let mut ops = program.ops.iter().zip(&program.descriptors);
+        let (op, descriptor) = ops.find(|(op, descriptor)| {
+            op.source == source && descriptor.opcode.attributes().access == Some((AccessKind::Write, bytes as u8))
         })?;
-        let [dst, _, b, c, d] = facts.classes;
+        let [dst, _, b, c, d] = descriptor.classes;
         let parts: Vec<(u16, Class)> = [(op.dst, dst), (op.b, b), (op.c, c), (op.d, d)]
             .into_iter()
             .filter_map(|(slot, class)| Some((slot, class?)))

@@ -21,7 +21,7 @@ use crate::lower::symbols;
 use crate::lower::symbols::{FunctionId, Located, Symbols};
 use crate::lower::virtual_op::{Control, FIXED, Node, VReg, VirtualOp};
 use crate::machine::op::Op;
-use crate::machine::program::{ChoicePoint, Class, Debug, Facts, Fixed, Flow, Parameter, Program, SaveRange};
+use crate::machine::program::{ChoicePoint, Class, Debug, Descriptor, Fixed, Flow, Parameter, Program, SaveRange};
 use crate::machine::special::Special;
 
 /// The largest shared memory that a kernel may declare, in bytes; larger sizes are requested at the launch.
@@ -138,7 +138,7 @@ pub(crate) fn program<'m>(
         explicit_cluster: limits.explicit_cluster,
         blocks_are_clusters: limits.blocks_are_clusters,
         checks: pool.instruments.checks,
-        has_barriers: assembly.facts.iter().any(|facts| facts.opcode.attributes().is_barrier),
+        has_barriers: assembly.descriptors.iter().any(|descriptor| descriptor.opcode.attributes().is_barrier),
         undefines: pool.undefines,
         followed: pool.followed.clone(),
         updates: Arc::new(pool.updates.clone()),
@@ -147,8 +147,8 @@ pub(crate) fn program<'m>(
         register_cap: limits.registers,
         registers: assembly.registers.clamp(8, 255),
         ops: assembly.ops.into_boxed_slice(),
-        kernel_ops: assembly.facts.len(),
-        facts: assembly.facts.into_boxed_slice(),
+        kernel_ops: assembly.descriptors.len(),
+        descriptors: assembly.descriptors.into_boxed_slice(),
         native: Default::default(),
         debug,
     })
@@ -259,7 +259,7 @@ struct Assembly<'a, 'm> {
     vector_instructions: bool,
     calls_among: CallGraph,
     ops: Vec<Op>,
-    facts: Vec<Facts>,
+    descriptors: Vec<Descriptor>,
     /// Index of the first operation of each function.
     starts: Vec<usize>,
     /// Calls to be resolved once all functions are in place: operation, function.
@@ -287,7 +287,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
             vector_instructions,
             calls_among: CallGraph::of(pool, functions),
             ops: Vec::new(),
-            facts: Vec::new(),
+            descriptors: Vec::new(),
             starts: Vec::new(),
             calls: Vec::new(),
             tables: Vec::new(),
@@ -488,7 +488,7 @@ impl<'a, 'm> Assembly<'a, 'm> {
                     VReg::Slot(slot) if slot & FIXED != 0 => Some(self.pool.fixed[(slot & !FIXED) as usize].0),
                     VReg::Slot(slot) => Some(function.classes[slot as usize]),
                 };
-                self.facts.push(Facts {
+                self.descriptors.push(Descriptor {
                     opcode: virtual_op.handlers.opcode,
                     flow: emitted.flow,
                     defines: virtual_op.defines,

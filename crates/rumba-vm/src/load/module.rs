@@ -171,10 +171,10 @@ impl Function {
     /// [`crate::isa`] has no form for some operation. A line appears once for each such operation.
     pub fn lines_without_form(&self) -> Vec<u32> {
         let program = &self.program;
-        let operations = program.ops.iter().zip(&program.facts).take(program.kernel_ops);
+        let operations = program.ops.iter().zip(&program.descriptors).take(program.kernel_ops);
         operations
-            .filter(|(_, facts)| {
-                matches!(facts.flow, Flow::Next | Flow::Park) && !facts.opcode.attributes().is_compiled
+            .filter(|(_, descriptor)| {
+                matches!(descriptor.flow, Flow::Next | Flow::Park) && !descriptor.opcode.attributes().is_compiled
             })
             .map(|(op, _)| program.debug.ptx(op.source).1)
             .collect()

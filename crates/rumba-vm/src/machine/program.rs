@@ -165,9 +165,10 @@ pub(crate) enum Flow {
     End,
 }
 
-/// Facts about an operation beyond those needed to run it.
+/// The descriptor of an operation: what is known of it beyond what running it needs, as in the instruction
+/// descriptors of LLVM.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Facts {
+pub(crate) struct Descriptor {
     pub(crate) opcode: Opcode,
     pub(crate) flow: Flow,
     /// The operands that are written; see [`crate::lower::virtual_op::VirtualOp::defines`].
@@ -238,7 +239,7 @@ pub(crate) struct Program {
     pub(crate) name: String,
     pub(crate) ops: Box<[Op]>,
     /// For each of the kernel's own operations, which come first.
-    pub(crate) facts: Box<[Facts]>,
+    pub(crate) descriptors: Box<[Descriptor]>,
     /// Number of the kernel's own operations.
     pub(crate) kernel_ops: usize,
     /// Native code, from when it is first wanted: for each size of groups of lanes.
@@ -337,8 +338,8 @@ impl Program {
 
     /// Where control may go after an operation that ends a block; nothing for the others.
     pub(crate) fn targets(&self, index: usize) -> Option<Vec<usize>> {
-        let (op, facts) = (&self.ops[index], &self.facts[index]);
-        let found: Vec<Option<usize>> = match (facts.flow, facts.opcode.attributes().guard) {
+        let (op, descriptor) = (&self.ops[index], &self.descriptors[index]);
+        let found: Vec<Option<usize>> = match (descriptor.flow, descriptor.opcode.attributes().guard) {
             (Flow::Jump, _) => vec![self.relative(index, op.imm as u32)],
             (Flow::Branch, _) => vec![self.relative(index, op.imm as u32), self.relative(index, (op.imm >> 32) as u32)],
             (Flow::End, _) => Vec::new(),
@@ -368,12 +369,12 @@ pub(crate) struct Native {
     pub(crate) entry_ops: Box<[Op]>,
     /// For each of the kernel's operations, the number of the barrier at which whole blocks wait there, plus one; otherwise 0.
     pub(crate) barriers: Box<[u8]>,
-    pub(crate) facts: NativeFacts,
+    pub(crate) metadata: NativeMetadata,
 }
 
-/// What is known of native code from its text.
+/// The metadata of native code: what is known of it from its text.
 #[derive(Debug)]
-pub(crate) struct NativeFacts {
+pub(crate) struct NativeMetadata {
     /// For each of the kernel's operations, the number of its entry or [`NO_ENTRY`].
     pub(crate) entry_at: Box<[u32]>,
     /// The layouts in which the code leaves registers to be completed in the register file, by numbers that the code

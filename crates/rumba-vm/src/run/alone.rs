@@ -55,7 +55,7 @@ impl Attempts {
             Ok(()) => {
                 self.ended += 1;
                 if let (Some(native), Some(sites)) = (context.native, worker.sites()) {
-                    self.ahead.after(number, sites, &native.facts.sites, initial.warps);
+                    self.ahead.after(number, sites, &native.metadata.sites, initial.warps);
                 }
                 done.block(context);
                 Attempt::Ended

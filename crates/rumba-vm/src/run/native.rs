@@ -21,16 +21,16 @@ pub(crate) fn of<'a>(program: &'a Arc<Program>, block: [u32; 3], compiler: &'a d
 
 /// Finds the code of a text, or makes the request for it.
 fn compilation_of(program: &Program, group: usize, text: Text, compiler: &dyn Compiler) -> Compilation {
-    let Text { unit, facts } = text;
+    let Text { unit, metadata } = text;
     let bytes = unit.text.len() as u64;
     if let Some(code) = compiler.find(&unit) {
-        return Compilation::found(bytes, native::native(program, facts, code));
+        return Compilation::found(bytes, native::native(program, metadata, code));
     }
     let threshold = compiler.threshold(&unit);
     let request: Request = Box::new(move |program, compiler| {
         let promise = Promise { program: program.clone(), group };
         let done = move |code: Result<Code, String>| {
-            let code = code.ok().map(|code| native::native(&promise.program, facts, code));
+            let code = code.ok().map(|code| native::native(&promise.program, metadata, code));
             promise.settle(code);
         };
         compiler.compile(unit, Box::new(done));

@@ -28,7 +28,7 @@ impl Share {
             coordinates: [0; 3],
             clusters: context.clusters(),
             count,
-            size: if context.native.is_some_and(|native| native.facts.waits) {
+            size: if context.native.is_some_and(|native| native.metadata.waits) {
                 // A block that waits for an earlier block waits the shorter, the earlier that block has begun.
                 1
             } else {

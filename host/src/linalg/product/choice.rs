@@ -58,7 +58,7 @@ pub enum Algorithm {
 }
 
 /// The properties of a kernel.
-struct Facts {
+struct Properties {
     /// Its name among measured answers.
     name: &'static str,
     /// Rows and columns of the product that a block computes.
@@ -70,7 +70,7 @@ struct Facts {
 }
 
 impl Algorithm {
-    fn facts(self) -> Facts {
+    fn properties(self) -> Properties {
         let (name, tile, speed, in_vectors) = match self {
             Algorithm::Elements => ("elements", [64, 64], [12.0, 20.0, 30.0, 24.0], false),
             Algorithm::Threads => ("threads", [256, 128], [0.0, 0.0, 100.0, 0.0], false),
@@ -91,10 +91,10 @@ impl Algorithm {
             Algorithm::LargeTf32 => ("large tf32", [128, 256], [0.0, 0.0, 800.0, 0.0], true),
             Algorithm::StoredTf32 => ("stored tf32", [128, 256], [0.0, 0.0, 700.0, 0.0], true),
         };
-        Facts { name, tile, speed, in_vectors }
+        Properties { name, tile, speed, in_vectors }
     }
 
-    /// As [`Facts::speed`], on the software device: measured against products by elements. A product by a warp is one operation there, but in
+    /// As [`Properties::speed`], on the software device: measured against products by elements. A product by a warp is one operation there, but in
     /// `f64`, and warp groups wait for each other on one processor.
     fn simulated(self) -> [f64; 4] {
         match self {
@@ -157,9 +157,9 @@ impl Algorithm {
             // For elements of 4 bytes or more, lines may be contiguous as well as terms.
             let lies = [*a, b.permute([0, 2, 1])]
                 .map(|operand| in_vectors(&operand) || size_of::<T>() >= 4 && in_vectors(&operand.permute([0, 2, 1])));
-            let packs = lies.map(|lies| self.facts().in_vectors && !lies);
+            let packs = lies.map(|lies| self.properties().in_vectors && !lies);
             // Kernels that need no vectors also run without packing.
-            let is_another = size_of::<T>() <= 2 || !self.facts().in_vectors || packs.contains(&true);
+            let is_another = size_of::<T>() <= 2 || !self.properties().in_vectors || packs.contains(&true);
             return is_another.then_some(Plan { algorithm: self, packs });
         };
         let by_rows = c.shape()[2] <= 1 || c.strides()[2] == 1;
@@ -217,13 +217,13 @@ impl Problem {
 
     /// How long an algorithm takes, in cycles of the device.
     fn time(&self, plan: &Plan, size: usize, multiprocessors: f64) -> f64 {
-        let speeds = if driver::is_software() { plan.algorithm.simulated() } else { plan.algorithm.facts().speed };
+        let speeds = if driver::is_software() { plan.algorithm.simulated() } else { plan.algorithm.properties().speed };
         self.time_at(speeds, plan, size, multiprocessors)
     }
 
-    /// The same at speeds as [`Facts::speed`].
+    /// The same at speeds as [`Properties::speed`].
     fn time_at(&self, speeds: [f64; 4], plan: &Plan, size: usize, multiprocessors: f64) -> f64 {
-        let (tile, speed) = (plan.algorithm.facts().tile, speeds[size.ilog2() as usize]);
+        let (tile, speed) = (plan.algorithm.properties().tile, speeds[size.ilog2() as usize]);
         let tiles = self.batch as f64 * (self.rows.div_ceil(tile[0]) * self.columns.div_ceil(tile[1])) as f64;
         // Filling the first stages and writing the sums are worth some terms.
         let each = (tile[0] * tile[1]) as f64 * (self.terms as f64 + 64.0) / speed;
@@ -242,7 +242,7 @@ impl Problem {
 
     /// In how many parts the sums are computed by [`Algorithm::Split`], and how long that takes at such a speed.
     fn split(&self, multiprocessors: f64, speed: f64) -> (usize, f64) {
-        let [rows, columns] = Algorithm::Split.facts().tile;
+        let [rows, columns] = Algorithm::Split.properties().tile;
         let tiles = self.rows.div_ceil(2 * rows) * 2 * self.columns.div_ceil(columns);
         let elements = self.rows * self.columns;
         let time = |parts: usize| {
@@ -286,7 +286,7 @@ fn plans<T: Multiply<U>, U: Pod>(
     let split = T::IN_PARTS.then_some(&Algorithm::Split);
     let algorithms =
         T::ALGORITHMS.iter().chain(split).filter(|algorithm| !algorithm.is_tf32() || precision == Precision::Tf32);
-    let algorithms = algorithms.filter(|algorithm| linalg.only.is_none_or(|only| algorithm.facts().name == only));
+    let algorithms = algorithms.filter(|algorithm| linalg.only.is_none_or(|only| algorithm.properties().name == only));
     let plans = algorithms.filter_map(|algorithm| algorithm.plan(operands, limits.compute_capability));
     let mut plans: SmallVec<[(f64, Plan); 4]> = plans
         .map(|plan| (problem.time(&plan, size_of::<T>(), f64::from(limits.multiprocessors_at_once)), plan))
@@ -299,7 +299,7 @@ fn plans<T: Multiply<U>, U: Pod>(
 pub(in crate::linalg) fn cycles_of_halves([rows, columns, terms]: [usize; 3], multiprocessors: f64) -> f64 {
     let problem = Problem::new([1, rows, columns, terms]);
     let plans = [Algorithm::Large, Algorithm::Small].map(|algorithm| Plan { algorithm, packs: [false; 2] });
-    let times = plans.map(|plan| problem.time_at(plan.algorithm.facts().speed, &plan, 2, multiprocessors));
+    let times = plans.map(|plan| problem.time_at(plan.algorithm.properties().speed, &plan, 2, multiprocessors));
     times[0].min(times[1])
 }
 
@@ -349,7 +349,7 @@ fn choose<T: Multiply<U>, U: Pod>(
     if linalg.tuning == Tuning::Heuristic || driver::is_software() || candidates.len() < 2 {
         return first;
     }
-    let names: SmallVec<[&'static str; 4]> = candidates.iter().map(|plan| plan.algorithm.facts().name).collect();
+    let names: SmallVec<[&'static str; 4]> = candidates.iter().map(|plan| plan.algorithm.properties().name).collect();
     let last = |name: &'static str| name.rsplit("::").next().unwrap_or(name);
     let packs = candidates.iter().fold([false; 2], |all, plan| [all[0] | plan.packs[0], all[1] | plan.packs[1]]);
     let packs = packs.map(|packs| if packs { "packed" } else { "there" });
@@ -363,7 +363,7 @@ fn choose<T: Multiply<U>, U: Pod>(
         packs[1],
         problem.class()
     );
-    let by_name = |name: &str| candidates.iter().copied().find(|plan| plan.algorithm.facts().name == name);
+    let by_name = |name: &str| candidates.iter().copied().find(|plan| plan.algorithm.properties().name == name);
     if let Some(known) = linalg.tuner.known(&question, &names) {
         return by_name(known).unwrap_or(first);
     }
@@ -412,7 +412,7 @@ fn carry_out<T: Multiply<U>, U: Pod>(
     problem: &Problem,
     launch: &mut Launch<'_>,
 ) -> Result<()> {
-    let tile = plan.algorithm.facts().tile;
+    let tile = plan.algorithm.properties().tile;
     let (mut left, mut right): (Option<Packed<'_>>, Option<Packed<'_>>) = (None, None);
     let Operands { a, b, bias, residual, alpha, beta, activation, c } = operands;
     let a = match plan.packs[0] {
@@ -438,7 +438,7 @@ fn carry_out<T: Multiply<U>, U: Pod>(
         Ok(unsafe { LaunchConfig::new(clusters * variant.cluster, variant.threads).dependent() })
     };
     if plan.algorithm == Algorithm::Split {
-        let [_, speed, ..] = plan.algorithm.facts().speed;
+        let [_, speed, ..] = plan.algorithm.properties().speed;
         let (parts, _) = problem.split(f64::from(multiprocessors), speed);
         return parts::run(library, operands, parts, config(parts)?, launch);
     }
@@ -455,7 +455,7 @@ mod tests {
         let algorithms = [Algorithm::Large, Algorithm::Small, Algorithm::Stored, Algorithm::Warps, Algorithm::Elements];
         let mut plans = Vec::from(algorithms.map(|algorithm| {
             let plan = Plan { algorithm, packs: [packs && algorithm != Algorithm::Elements; 2] };
-            (problem.time_at(algorithm.facts().speed, &plan, 2, 132.0), plan)
+            (problem.time_at(algorithm.properties().speed, &plan, 2, 132.0), plan)
         }));
         plans.sort_by(|(a, _), (b, _)| a.total_cmp(b));
         candidates(&plans).into_iter().map(|plan| plan.algorithm).collect()

@@ -66,9 +66,9 @@ fn registered() -> u64 {
 }
 
 /// How memory is made in a context, and how it is taken away there.
-type Way = (&'static str, fn() -> u64, fn(context: usize, memory: u64));
+type Allocation = (&'static str, fn() -> u64, fn(context: usize, memory: u64));
 
-const WAYS: [Way; 4] = [
+const ALLOCATIONS: [Allocation; 4] = [
     ("cuMemUnmap", mapping, |_, memory| {
         steps! {
             0 => cuMemUnmap(memory, UNIT);
@@ -111,7 +111,7 @@ pub fn memory_in_use_by_another_context() {
     if !crate::driver::walk::is_soft() {
         return;
     }
-    for (name, make, take) in WAYS {
+    for (name, make, take) in ALLOCATIONS {
         let (mut owner, mut user) = (0, 0);
         steps! { 0 => cuCtxCreate_v2(&mut owner, 0, 0); }
         let memory = make();
@@ -141,7 +141,7 @@ pub fn memory_in_use_by_later_launches() {
     if !crate::driver::walk::is_soft() {
         return;
     }
-    for (name, make, take) in WAYS {
+    for (name, make, take) in ALLOCATIONS {
         let (mut owner, mut user) = (0, 0);
         steps! { 0 => cuCtxCreate_v2(&mut owner, 0, 0); }
         let memory = make();
