@@ -37,8 +37,8 @@ const SHORT: usize = 960 << 10;
 const LONG: usize = 3 << 20;
 
 /// How a kernel is written: for which lanes there are masked versions, whether registers are stored when they are written, instead of
-/// at each way out, and how long the text may be. The first attempt whose text is short enough
-/// counts; if none is, the kernel stays interpreted. The code of later attempts is shorter, and exits to the interpreter more often.
+/// at each exit, and how long the text may be. The first attempt whose text is short enough counts; without one, the kernel
+/// stays interpreted. The code of later attempts is shorter, and exits to the interpreter more often.
 const ATTEMPTS: [(Masked, bool, usize); 6] = [
     (Masked::Any, false, SHORT),
     (Masked::Any, true, SHORT),

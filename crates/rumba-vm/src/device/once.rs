@@ -1,11 +1,12 @@
 //! One run of a launch: a plan, the memory that the run takes from the device, the run itself, and what the device keeps of it.
 
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use rumba_checks::Check;
 
+use crate::base::engine::Compiler;
 use crate::base::lanes::{LANES, STACK_START};
 use crate::check::monitor::Monitor;
 use crate::check::notes::Notes;
@@ -19,7 +20,7 @@ use crate::machine::context::{Context, Variance};
 use crate::machine::counters::Counters;
 use crate::machine::fault::LaunchError;
 use crate::machine::printf::Output;
-use crate::machine::program::{Native, TierUp};
+use crate::machine::program::{Native, Program, TierUp};
 use crate::mem::allocations::{AllocationKind, Allocations};
 use crate::run::compared::{Ended, On};
 use crate::run::launch::{self, Launch, Statistics};
@@ -52,6 +53,8 @@ struct Plan<'a> {
     /// The native code of all blocks, if there is some; otherwise what makes it, unless the launch is always interpreted.
     native: Option<&'a Native>,
     tier_up: Option<TierUp<'a>>,
+    /// With a seed, the program and the compiler of which later blocks may want native code.
+    compilable: Option<(&'a Arc<Program>, &'a dyn Compiler)>,
 }
 
 impl<'a> Once<'a> {
@@ -87,9 +90,11 @@ impl<'a> Once<'a> {
         // The interpreter tells a watch of each access.
         let is_told = watch.is_some() && on == On::Interpreter;
         let is_monitored = program.is_monitored() || exploration.is_some() || is_told;
-        let tier_up = self.tier_up(device, on);
-        // With a seed, each block finds its code when it begins.
-        let native = tier_up.filter(|_| config.seed.is_none()).and_then(|tier_up| tier_up.code());
+        let compilable = self.compilable(device, on);
+        let tier_up = compilable
+            .filter(|_| config.seed.is_none())
+            .map(|(program, compiler)| native::of(program, launch.block, compiler));
+        let native = tier_up.and_then(|tier_up| tier_up.code());
         Plan {
             blocks,
             workers,
@@ -100,12 +105,12 @@ impl<'a> Once<'a> {
             is_monitored,
             native,
             tier_up: tier_up.filter(|_| native.is_none()),
+            compilable: compilable.filter(|_| config.seed.is_some()),
         }
     }
 
-    /// The native code of the kernel or what makes it, unless the launch is always interpreted.
-    fn tier_up(&self, device: &'a Inner, on: On) -> Option<TierUp<'a>> {
-        let Once { function, launch, .. } = *self;
+    /// The program and the compiler, unless the launch is always interpreted.
+    fn compilable(&self, device: &'a Inner, on: On) -> Option<(&'a Arc<Program>, &'a dyn Compiler)> {
         let config = &device.config;
         // With a seed, the two engines let lanes diverge at different operations.
         let is_compared = on == On::Native || config.engine.compares();
@@ -116,8 +121,7 @@ impl<'a> Once<'a> {
         {
             return None;
         }
-        let compiler = config.engine.compiler()?;
-        Some(native::of(&function.program, launch.block, &**compiler))
+        Some((&self.function.program, &**config.engine.compiler()?))
     }
 
     /// Runs the kernel.
@@ -155,6 +159,7 @@ impl<'a> Once<'a> {
             program,
             native: plan.native,
             tier_up: plan.tier_up,
+            compilable: plan.compilable,
             arena: &device.arena,
             allocations: &device.allocations,
             output,

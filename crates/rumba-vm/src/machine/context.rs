@@ -1,9 +1,11 @@
 //! The launch that warps run in: its program, its memory, its shape, and the checks that look at it.
 
 use rumba_checks::CheckSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::base::engine::Compiler;
 use crate::base::seed::{Chance, shuffled};
 use crate::check::monitor::Monitor;
 use crate::check::notes::Notes;
@@ -34,6 +36,8 @@ pub(crate) struct Context<'a> {
     pub(crate) native: Option<&'a Native>,
     /// The pending compilation, while the program has no native code yet.
     pub(crate) tier_up: Option<TierUp<'a>>,
+    /// With a seed, the program and the compiler of which later blocks may want native code.
+    pub(crate) compilable: Option<(&'a Arc<Program>, &'a dyn Compiler)>,
     pub(crate) arena: &'a Arena,
     pub(crate) allocations: &'a Allocations,
     pub(crate) output: &'a Output,

@@ -147,14 +147,10 @@ impl Block {
         }
     }
 
-    /// Lets the warps and their lanes run in their own order.
-    pub(crate) fn keep_order(&mut self) {
+    /// Takes the order of the warps and of their lanes from a sequence of numbers, or from nothing.
+    pub(crate) fn shuffle(&mut self, chance: Option<Chance>) {
         self.order.clear();
-    }
-
-    /// Takes the order of the warps and of their lanes from a sequence of numbers.
-    pub(crate) fn shuffle(&mut self, mut chance: Chance) {
-        self.order.clear();
+        let Some(mut chance) = chance else { return };
         self.order.extend(0..self.warps.len() as u8);
         for last in (1..self.order.len()).rev() {
             let other = chance.below(last as u64 + 1) as usize;

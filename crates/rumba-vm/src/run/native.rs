@@ -38,7 +38,8 @@ fn compilation_of(program: &Program, group: usize, text: Text, compiler: &dyn Co
     Compilation::after(bytes, threshold, request)
 }
 
-/// A compiler's promise of code. A compiler that drops the promise has no code: nobody waits for it in vain.
+/// The place for the result of a compilation. A compiler that drops the place without a result has failed, so a launch that
+/// waits for the code goes on.
 struct Promise {
     program: Arc<Program>,
     group: usize,

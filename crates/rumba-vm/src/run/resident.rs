@@ -197,11 +197,9 @@ impl Resident {
         unsafe {
             self.block.start(place.block, initial.threads, initial.entry, member, &context.grid_barrier, begun);
         }
-        if let Some(seed) = context.seed {
-            self.block.shuffle(Chance::new(seed, &[context.number, self.index]));
+        self.block.shuffle(context.seed.map(|seed| Chance::new(seed, &[context.number, self.index])));
+        if context.seed.is_some() {
             self.block.warps.iter_mut().for_each(|warp| warp.tier = Tier::with(initial.native));
-        } else {
-            self.block.keep_order();
         }
         // SAFETY: no warp runs.
         let sync_history = unsafe { &mut (*self.block.state).sync_history };

@@ -8,6 +8,7 @@
 use crate::base::seed::Chance;
 use crate::machine::context::Context;
 use crate::machine::program::Native;
+use crate::run::native;
 
 /// Operations of a launch that are interpreted before a block has native code, at least.
 const FIRST: u64 = 1 << 16;
@@ -25,7 +26,9 @@ const CHOICE: u64 = 1;
 /// The native code of the cluster that begins as number `cluster`, after the launch has executed so many operations.
 /// Waits until the code is compiled.
 pub(crate) fn code<'a>(context: &Context<'a>, seed: u64, cluster: u64, executed: u64) -> Option<&'a Native> {
-    let tier_up = context.tier_up?;
+    let (program, compiler) = context.compilable.filter(|_| executed >= FIRST)?;
+    // The first call writes the text.
+    let tier_up = native::of(program, context.block, compiler);
     let per_byte = if context.monitor.is_some() { FIRST_PER_BYTE_MONITORED } else { FIRST_PER_BYTE };
     if executed < FIRST + per_byte * tier_up.bytes() {
         return None;

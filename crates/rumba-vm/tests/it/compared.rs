@@ -4,8 +4,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::common::broken::Broken;
 use crate::common::{Bench, compiler, kernel, u32s};
-use rumba_vm::engine::{Compiler, Done, Unit};
 use rumba_vm::{Comparisons, Config, Device, Engine, FaultKind, HostWaits, Launch, LaunchFailure, Reason, Source};
 
 /// A device that compares, with native code of edited texts.
@@ -341,20 +341,9 @@ fn what_cannot_be_compared_is_counted() {
     }
 }
 
-/// A compiler that fails.
-#[derive(Debug)]
-struct Broken;
-
-// SAFETY: it makes no code.
-unsafe impl Compiler for Broken {
-    fn compile(&self, _: Unit, done: Done) {
-        done(Err("nothing is compiled here".to_owned()));
-    }
-}
-
 #[test]
 fn a_kernel_that_has_no_code_is_counted() {
-    let config = Config { engine: Engine::compared(Arc::new(Broken)), ..Config::default() };
+    let config = Config { engine: Engine::compared(Arc::new(Broken { forgets: false })), ..Config::default() };
     let bench = Bench::with(&kernel("", "st.global.u32 [%rd2], %r4;"), config);
     let out = bench.zeros(4 * 256);
     bench.run("k", 4, 64, &[out.into(), N.into()]).unwrap();

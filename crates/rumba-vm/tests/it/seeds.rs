@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::common::broken::Broken;
 use crate::common::{Bench, compiler, kernel, u32s};
-use rumba_vm::engine::{Compiler, Done, Unit};
 use rumba_vm::{Check, CheckSet, Config, Engine, FaultKind, FindingKind, LaunchFailure};
 
 fn seeded(seed: u64) -> Config {
@@ -213,23 +213,6 @@ fn most_blocks_of_long_launches_have_native_code() {
         assert!(few > 0 && few * 8 < many && many < few * 32, "seed {seed}: {few} of {many}");
     }
     assert_ne!(ran_ahead(1, &engine), ran_ahead(2, &engine));
-}
-
-/// A compiler that fails, or forgets what it was asked for.
-#[derive(Debug)]
-struct Broken {
-    forgets: bool,
-}
-
-// SAFETY: it makes no code.
-unsafe impl Compiler for Broken {
-    fn compile(&self, _: Unit, done: Done) {
-        if self.forgets {
-            drop(done);
-        } else {
-            done(Err("nothing is compiled here".to_owned()));
-        }
-    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Common code of the tests of kernels: a device with a module, buffers, launches.
 
+pub(crate) mod broken;
 pub(crate) mod compiler;
 pub(crate) mod words;
 
