@@ -129,6 +129,7 @@ impl Block {
             let live = mask_of(threads - (index * LANES) as u32);
             warp.active = live;
             warp.live = live;
+            warp.carry = 0;
             warp.pc = entry;
             warp.tier.resume_at = 0;
             warp.read_key.set(ReadKey::NONE);

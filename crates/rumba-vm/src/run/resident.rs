@@ -262,9 +262,10 @@ impl Resident {
         Ok(())
     }
 
-    /// Zeros all registers.
+    /// Zeros all registers, and the carry flags.
     pub(crate) fn clear_registers(&mut self) {
         self.registers.fill(Line([0; 64]));
+        self.block.warps.iter_mut().for_each(|warp| warp.carry = 0);
     }
 
     /// Writes the values that all blocks of the launch share.

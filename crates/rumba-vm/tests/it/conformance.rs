@@ -12,7 +12,7 @@
 //! is not shifted down, `.sat` is lost, `.min` takes the larger of two negative numbers), and additions of packed halves
 //! in shared memory, where the driver's loop leaves the upper half alone.
 
-use crate::common::{bytes_of, engine, u64s};
+use crate::common::{bytes_of, engine, engine_of_full_warps, processors, u64s};
 use crate::vectors::errors::FUNCTIONS;
 use crate::vectors::{COUNT, Line};
 use rumba_vm::{Config, Device, Launch, Source};
@@ -20,9 +20,14 @@ use rumba_vm::{Config, Device, Launch, Source};
 #[test]
 fn arithmetic_is_that_of_an_h200() {
     let mut wrong = Vec::new();
-    for vector_instructions in [true, false] {
-        let config =
-            Config { memory_bytes: 64 << 20, workers: 1, vector_instructions, engine: engine(), ..Config::default() };
+    for vector_instructions in processors() {
+        let config = Config {
+            memory_bytes: 64 << 20,
+            workers: 1,
+            vector_instructions,
+            engine: engine_of_full_warps(),
+            ..Config::default()
+        };
         let device = Device::new(config).unwrap();
         let input = device.allocate(6 * COUNT * 8).unwrap();
         let output = device.allocate(2 * COUNT * 8).unwrap();
@@ -64,7 +69,7 @@ fn arithmetic_is_that_of_an_h200() {
 #[test]
 fn approximate_functions_stay_within_their_bounds() {
     let mut wrong = Vec::new();
-    for vector_instructions in [true, false] {
+    for vector_instructions in processors() {
         let config =
             Config { memory_bytes: 64 << 20, workers: 1, vector_instructions, engine: engine(), ..Config::default() };
         let device = Device::new(config).unwrap();

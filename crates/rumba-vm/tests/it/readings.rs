@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use rumba_vm::{Config, Device, Engine, Launch, Source};
 
-use crate::common::compiler;
+use crate::common::warps::Warps;
 use crate::common::words::Words;
 use crate::coverage;
 
@@ -124,7 +124,8 @@ fn renamed(statement: &str, from: &str, to: &str) -> String {
     text + rest
 }
 
-/// A kernel that loads the registers of each statement, executes it, and stores the registers.
+/// A kernel that loads the registers of each statement, executes it, and stores the registers. They lie in shared memory meanwhile: its
+/// accesses are compared with its bounds once for all statements, and those of global memory one by one, in far more code.
 fn kernel(statements: &[&String], given: Given) -> String {
     let mut body = String::new();
     let mut constants = String::new();
@@ -150,8 +151,8 @@ fn kernel(statements: &[&String], given: Given) -> String {
         }
         let offset = |position: usize| (index * REGISTERS + position) * 256;
         for (position, name) in names.iter().enumerate() {
-            let from = if given == Given::Uniform { "%rd90" } else { "%rd91" };
-            writeln!(body, "    ld.global.u64 %rd95, [{from}+{}];", offset(position)).unwrap();
+            let from = if given == Given::Uniform { "%rd93" } else { "%rd94" };
+            writeln!(body, "    ld.shared.u64 %rd95, [{from}+{}];", offset(position)).unwrap();
             let load = match name.trim_end_matches(|c: char| c.is_ascii_digit()) {
                 "%rd" => format!("mov.b64 {name}, %rd95;"),
                 "%r" => format!("cvt.u32.u64 {name}, %rd95;"),
@@ -170,7 +171,7 @@ fn kernel(statements: &[&String], given: Given) -> String {
                 "%b" => format!("mov.b16 %h95, {{{name}, 0}}; cvt.u64.u16 %rd95, %h95;"),
                 _ => format!("selp.u64 %rd95, 1, 0, {name};"),
             };
-            writeln!(body, "    {store} st.global.u64 [%rd92+{}], %rd95;", offset(position)).unwrap();
+            writeln!(body, "    {store} st.shared.u64 [%rd94+{}], %rd95;", offset(position)).unwrap();
         }
     }
     format!(
@@ -184,19 +185,32 @@ fn kernel(statements: &[&String], given: Given) -> String {
     .reg .b16 %h<100>;
     .reg .b32 %r<160>;
     .reg .b64 %rd<100>;
+    .shared .align 8 .b8 words[{bytes}];
 {constants}
-    ld.param.u64 %rd90, [in]; ld.param.u64 %rd92, [out];
-    mov.u32 %r150, %tid.x; mul.wide.u32 %rd93, %r150, 8;
-    add.u64 %rd91, %rd90, %rd93; add.u64 %rd92, %rd92, %rd93;
+    ld.param.u64 %rd90, [in]; ld.param.u64 %rd91, [out];
+    mov.u32 %r150, %ctaid.x; cvt.u64.u32 %rd93, %r150; mov.u64 %rd92, words; add.u64 %rd93, %rd93, %rd92;
+    mov.u32 %r150, %tid.x; mul.wide.u32 %rd92, %r150, 8; add.u64 %rd94, %rd93, %rd92;
+    add.u64 %rd90, %rd90, %rd92; add.u64 %rd91, %rd91, %rd92;
+    mov.u32 %r150, 0;
+in_loop:
+    cvt.u64.u32 %rd92, %r150; add.u64 %rd96, %rd90, %rd92; add.u64 %rd97, %rd94, %rd92;
+    ld.global.u64 %rd95, [%rd96]; st.shared.u64 [%rd97], %rd95;
+    add.u32 %r150, %r150, 256; setp.lt.u32 %p9, %r150, {bytes}; @%p9 bra in_loop;
 {body}
+    mov.u32 %r150, 0;
+out_loop:
+    cvt.u64.u32 %rd92, %r150; add.u64 %rd96, %rd91, %rd92; add.u64 %rd97, %rd94, %rd92;
+    ld.shared.u64 %rd95, [%rd97]; st.global.u64 [%rd96], %rd95;
+    add.u32 %r150, %r150, 256; setp.lt.u32 %p9, %r150, {bytes}; @%p9 bra out_loop;
     ret;
 }}
-"
+",
+        bytes = BATCH * REGISTERS * 256
     )
 }
 
-/// The registers of all statements and lanes after a launch of one warp; an error for a module that is refused.
-fn run(device: &Device, ptx: &str, input: &[u8]) -> Result<Vec<u64>, String> {
+/// The registers of all statements and lanes after a launch of one warp with so many threads; an error for a module that is refused.
+fn run(device: &Device, ptx: &str, input: &[u8], threads: u32) -> Result<Vec<u64>, String> {
     let module = device.load(&[Source { name: "readings.ptx", ptx }]).map_err(|error| format!("{error}\n{ptx}"))?;
     let [from, to] = [(); 2].map(|()| device.allocate(input.len()).unwrap());
     let mut output = vec![0; input.len()];
@@ -209,7 +223,7 @@ fn run(device: &Device, ptx: &str, input: &[u8]) -> Result<Vec<u64>, String> {
     let function = module.function("k").ok_or("the kernel is missing")?;
     let launch = Launch {
         grid: [1, 1, 1],
-        block: [32, 1, 1],
+        block: [threads, 1, 1],
         dynamic_shared: 0,
         parameters: &parameters,
         cooperative: false,
@@ -226,16 +240,13 @@ fn run(device: &Device, ptx: &str, input: &[u8]) -> Result<Vec<u64>, String> {
 /// Compares the engines about each fourth kernel, from this one on.
 #[track_caller]
 fn compare(part: usize) {
-    let Some(native) = compiler::native() else { return };
-    let engines = [
-        ("baseline", false, Engine::interpreter()),
-        ("vectors", true, Engine::interpreter()),
-        ("native", true, native),
-    ];
-    let devices = engines.map(|(name, vector_instructions, engine)| {
+    let (Some(full), Some(partial)) = (Warps::Full.native(), Warps::Partial.native()) else { return };
+    let device = |vector_instructions, engine| {
         let config = Config { memory_bytes: 64 << 20, workers: 1, vector_instructions, engine, ..Config::default() };
-        (name, Device::new(config).unwrap())
-    });
+        Device::new(config).unwrap()
+    };
+    let (baseline, vectors) = (device(false, Engine::interpreter()), device(true, Engine::interpreter()));
+    let (full, partial) = (device(true, full), device(true, partial));
     let statements = statements();
     assert!(statements.len() > 1000, "only {} statements were found", statements.len());
     let all: Vec<&String> = statements.iter().collect();
@@ -244,22 +255,29 @@ fn compare(part: usize) {
     let mut differences = Vec::new();
     for (batch, statements) in all.chunks(BATCH).enumerate().skip(part).step_by(4) {
         let constant = constants[batch % constants.len()];
-        // Each second kernel also runs with sources that are the same in all lanes, or constant.
-        let other = if batch / 4 % 4 < 2 { Given::Uniform } else { Given::Constant(constant) };
-        for given in [Given::ByLane, other].into_iter().take(1 + batch / 4 % 2) {
+        // Each kernel runs once more: with the same sources in all lanes, with a constant, or in a warp that lacks lanes.
+        let (other, threads) = match batch / 4 % 4 {
+            1 => (Given::Uniform, 32),
+            3 => (Given::Constant(constant), 32),
+            _ => (Given::ByLane, 29),
+        };
+        for (given, threads) in [(Given::ByLane, 32), (other, threads)] {
             let ptx = kernel(statements, given);
             let numbers = (0..BATCH * REGISTERS * 32).map(|_| words.word());
             let input: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
-            let [expected, others @ ..] = devices.each_ref().map(|(name, device)| match run(device, &ptx, &input) {
-                Ok(results) => (*name, results),
+            let of = |name, device| match run(device, &ptx, &input, threads) {
+                Ok(results) => results,
                 Err(error) => panic!("{name}: {error}"),
-            });
-            for (name, results) in others {
-                for (place, (result, expected)) in results.iter().zip(&expected.1).enumerate() {
+            };
+            let expected = of("baseline", &baseline);
+            let native = if threads == 32 { &full } else { &partial };
+            for (name, device) in [("vectors", &vectors), ("native", native)] {
+                for (place, (result, expected)) in of(name, device).iter().zip(&expected).enumerate() {
                     if result != expected {
                         let statement = statements[place / (REGISTERS * 32)];
-                        differences
-                            .push(format!("{statement} ({name}, {given:?}): {result:#x} instead of {expected:#x}"));
+                        differences.push(format!(
+                            "{statement} ({name}, {given:?}, {threads} threads): {result:#x} instead of {expected:#x}"
+                        ));
                     }
                 }
             }

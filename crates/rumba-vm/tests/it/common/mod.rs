@@ -2,8 +2,10 @@
 
 pub(crate) mod broken;
 pub(crate) mod compiler;
+pub(crate) mod warps;
 pub(crate) mod words;
 
+use self::warps::Warps;
 use rumba_vm::{Config, Device, Engine, Fault, Launch, LaunchFailure, MemoryError, Module, Source, Statistics};
 
 /// A module of one kernel `k` with the parameters `out` and `n`, which stand in `%rd1` and `%r1`. `%r2` is the number of
@@ -125,12 +127,27 @@ pub(crate) fn u64s(bytes: &[u8]) -> Vec<u64> {
 /// The engine of tests that say of none: with `RUMBA_TEST_NATIVE`, all of them run as native code, or, if it is `compare`, on both
 /// engines.
 pub(crate) fn engine() -> Engine {
+    engine_with(compiler::native)
+}
+
+/// The engine of tests all of whose warps are full.
+pub(crate) fn engine_of_full_warps() -> Engine {
+    engine_with(|| Warps::Full.native())
+}
+
+fn engine_with(native: impl FnOnce() -> Option<Engine>) -> Engine {
     let engine = match std::env::var("RUMBA_TEST_NATIVE").as_deref() {
         Err(_) => None,
         Ok("compare") => compiler::of_edited(str::to_owned).map(Engine::compared),
-        Ok(_) => compiler::native(),
+        Ok(_) => native(),
     };
     engine.unwrap_or_else(Engine::interpreter)
+}
+
+/// Whether the processors have vector instructions on which golden vectors are compared; native code uses those of this one.
+pub(crate) fn processors() -> impl Iterator<Item = bool> {
+    let count = if std::env::var_os("RUMBA_TEST_NATIVE").is_some() { 1 } else { 2 };
+    [true, false].into_iter().take(count)
 }
 
 impl Bench {
