@@ -4,7 +4,8 @@
 use std::path::Path;
 
 /// The packages that the device is made of.
-const PACKAGES: &[&str] = &["rumba-interface", "rumba-jit", "rumba-llvm", "rumba-ptx", "rumba-soft", "rumba-vm"];
+const PACKAGES: &[&str] =
+    &["rumba-checks", "rumba-interface", "rumba-jit", "rumba-llvm", "rumba-ptx", "rumba-soft", "rumba-vm"];
 
 fn main() {
     let mut number = Fnv(0xcbf2_9ce4_8422_2325);

@@ -12,7 +12,7 @@ use rumba_interface::environment::{cache_folder, is_privileged, library_from_env
 use rumba_jit::{Cache, Code, Jit, JitError};
 use rumba_llvm::{Pipeline, find};
 use rumba_vm::Engine;
-use rumba_vm::engine::{Compiler, Done, ENTRY_POINT, Unit};
+use rumba_vm::engine::{Compiler, Done, ENTRY_POINT, OPERATIONS_PER_BYTE, Unit};
 
 use crate::error::Error;
 use crate::log::{self, Level};
@@ -24,11 +24,6 @@ const LIBRARY: &str = "RUMBA_LLVM_LIBRARY";
 
 /// How texts are optimised. They are written for vectors of 32 lanes already.
 const PIPELINE: Pipeline<'static> = Pipeline { passes: c"default<O2>", widens_loops: false };
-
-/// Operations of a kernel that are interpreted, for each byte of its text, before it is compiled: LLVM takes about a microsecond for
-/// a byte, and the interpreter as long for this many. So a kernel that is used little is not compiled at all, and any other one takes
-/// at most twice as long as if it had been known how much it is used (Karlin et al., "Competitive snoopy caching", 1988).
-const INTERPRETED_PER_BYTE: u64 = 64;
 
 /// The values of `RUMBA_ENGINE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,7 +108,7 @@ unsafe impl Compiler for Native {
     }
 
     fn threshold(&self, unit: &Unit) -> u64 {
-        if self.waits { 0 } else { INTERPRETED_PER_BYTE * unit.text.len() as u64 }
+        if self.waits { 0 } else { OPERATIONS_PER_BYTE * unit.text.len() as u64 }
     }
 
     fn compile(&self, unit: Unit, done: Done) {

@@ -12,6 +12,11 @@ use std::sync::Arc;
 /// The name of the function that a [`Unit`] defines.
 pub const ENTRY_POINT: &str = "rumba_warp";
 
+/// Operations of a kernel, each for a whole warp, that take as long in the interpreter as a byte of its text in LLVM, about a
+/// microsecond. A kernel that is compiled after so many operations for each byte of its text takes at most twice as long as if it had
+/// been known how much it is used (Karlin et al., "Competitive snoopy caching", 1988), and one that is used little is not compiled.
+pub const OPERATIONS_PER_BYTE: u64 = 64;
+
 /// Bytes of a line of a processor's cache.
 pub(crate) const LINE: usize = 64;
 

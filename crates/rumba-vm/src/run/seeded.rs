@@ -5,6 +5,7 @@
 //! blocks of a launch are interpreted, and later blocks by chance. The choice depends on the seed and on how much the
 //! launch has executed, not on when the code is ready: a run with the same seed makes the same choices.
 
+use crate::base::engine::OPERATIONS_PER_BYTE;
 use crate::base::seed::Chance;
 use crate::machine::context::Context;
 use crate::machine::program::Native;
@@ -12,10 +13,9 @@ use crate::run::native;
 
 /// Operations of a launch that are interpreted before a block has native code, at least.
 const FIRST: u64 = 1 << 16;
-/// The same for each byte of the text: LLVM takes about as long for a byte as the interpreter for so many operations. The
-/// interpreter is slower where accesses are monitored.
-const FIRST_PER_BYTE: u64 = 64;
-const FIRST_PER_BYTE_MONITORED: u64 = 16;
+/// The same for each byte of the text where accesses are monitored, which the interpreter is slower with; elsewhere it is
+/// [`OPERATIONS_PER_BYTE`].
+const MONITORED_PER_BYTE: u64 = OPERATIONS_PER_BYTE / 4;
 
 /// One of so many of the blocks that follow is interpreted.
 const RARITY: u64 = 16;
@@ -29,7 +29,7 @@ pub(crate) fn code<'a>(context: &Context<'a>, seed: u64, cluster: u64, executed:
     let (program, compiler) = context.compilable.filter(|_| executed >= FIRST)?;
     // The first call writes the text.
     let tier_up = native::of(program, context.block, compiler);
-    let per_byte = if context.monitor.is_some() { FIRST_PER_BYTE_MONITORED } else { FIRST_PER_BYTE };
+    let per_byte = if context.monitor.is_some() { MONITORED_PER_BYTE } else { OPERATIONS_PER_BYTE };
     if executed < FIRST + per_byte * tier_up.bytes() {
         return None;
     }
