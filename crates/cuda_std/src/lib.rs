@@ -95,6 +95,8 @@ pub use cuda_std_macros::{
     address_space, externally_visible, gpu_only, guvectorize, kernel, kernels, reduction, vectorize,
 };
 pub use device::{arch, bits, memory, sync, thread};
+/// The crate [glam](https://docs.rs/glam): vectors and matrices of `f32` and `u32`. A kernel crate that itself depends on glam, with
+/// features such as `i32` or `f64`, finds those types here too.
 pub use glam;
 pub use mem::{atomic, constant, heap, shared};
 pub use number::float::GpuFloat;
