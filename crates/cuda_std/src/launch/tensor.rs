@@ -7,7 +7,7 @@ use bytemuck::Pod;
 use super::argument::{Argument, Workspace, Written};
 use super::{Arguments, Borrowed, ViewError};
 use crate::abi::parameter::KernelParameter;
-use crate::collective::product::{ProductStages, Way};
+use crate::collective::product::{ProductStages, TiledMma};
 use crate::collective::tensor::{
     Extent, Image, MatrixOutput, Stage, Swizzled, TensorExchange, TensorMap, TensorOutput, TensorPipeline,
     TensorStaging, TensorTiling, Tile,
@@ -259,7 +259,7 @@ where
 }
 
 // SAFETY: place and length in the dynamic shared memory.
-unsafe impl<W: Way + 'static> Argument<'_, ProductStages<'_, W>> for Workspace {
+unsafe impl<W: TiledMma + 'static> Argument<'_, ProductStages<'_, W>> for Workspace {
     fn bind(self, arguments: &mut Arguments<'_>) {
         bind_shared::<ProductStages<'static, W>>(arguments);
     }

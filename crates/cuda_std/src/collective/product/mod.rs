@@ -30,7 +30,7 @@
 //! # }
 //! ```
 //!
-//! | way | threads | elements | sums | multiplied by | operands |
+//! | tiling | threads | elements | sums | multiplied by | operands |
 //! |---|---|---|---|---|---|
 //! | [`ByThreads`] | 256 | `f32` | `f32` | `fma.rn.f32` | any strides |
 //! | [`ByWarps<f64, 64, 128>`](ByWarps), `<f64, 64, 64>` | 128 | `f64` | `f64` | [`mma`](crate::mma) | any strides |
@@ -56,6 +56,6 @@ mod warp;
 
 pub use elements::{Term, product_by_elements};
 pub use output::{ByElements, Product};
-pub use stages::{ProductStages, Way};
+pub use stages::{ProductStages, TiledMma};
 pub use thread::ByThreads;
 pub use warp::ByWarps;

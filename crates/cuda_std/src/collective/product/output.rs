@@ -9,18 +9,18 @@ use crate::device::intrinsics;
 use crate::device::thread::{block_idx_x, grid_dim_x};
 
 use super::source::Form;
-use super::stages::sealed::Way;
+use super::stages::sealed::TiledMma;
 
 /// The layout of the output of a [product](super): a batch of matrices with any strides, `[batch, rows, columns]`, in tiles
 /// that the blocks of a grid of any size share out. [`ProductStages::product`](super::ProductStages::product) or
 /// [`product_by_elements`](super::product_by_elements) consumes the output and writes it. The function and the size of
-/// its tiles are part of the output's type, so that all blocks agree: `W` is the way of the stages, or [`ByElements`].
+/// its tiles are part of the output's type, so that all blocks agree: `W` is the tiling, or [`ByElements`].
 ///
 /// The host passes a runtime's array or view of three dimensions, or a slice with its shape.
 #[derive(Debug)]
 pub struct Product<W = ByElements>(PhantomData<W>);
 
-/// The way of [`product_by_elements`](super::product_by_elements).
+/// What computes in [`product_by_elements`](super::product_by_elements).
 #[derive(Debug)]
 pub enum ByElements {}
 
@@ -102,7 +102,7 @@ impl Iterator for Tiles {
     }
 }
 
-impl<T: Element, W: Way> Disjoint<'_, T, Product<W>> {
+impl<T: Element, W: TiledMma> Disjoint<'_, T, Product<W>> {
     /// Moves a tile at the edge back into the matrix, if the matrix is as large as a tile. The block's own rows and
     /// columns still begin at the next multiple of the tile's size; earlier rows and columns belong to another block.
     #[inline(always)]
@@ -144,7 +144,7 @@ impl<T: Element, W> Disjoint<'_, T, Product<W>> {
     #[inline(always)]
     pub(super) fn has_vectors(&self, tile: TileStart) -> bool
     where
-        W: Way,
+        W: TiledMma,
     {
         let [_, rows, columns] = self.shape.lengths;
         let [layer, down, across] = self.shape.strides;

@@ -127,7 +127,7 @@ impl<F: Form> Source<F> {
     /// that the calling thread copies.
     #[inline(always)]
     pub(super) fn begin_plain<const TERMS: bool>(&mut self) {
-        let [line, term] = const { Way::plain::<F>(TERMS) }.own(self.thread);
+        let [line, term] = const { TiledCopy::plain::<F>(TERMS) }.own(self.thread);
         let [stride, inner] = self.plain_strides::<TERMS>();
         self.next = self.next.wrapping_offset(line as isize * stride + term as isize * inner);
     }
@@ -146,17 +146,17 @@ impl<F: Form> Source<F> {
     /// [`begin_plain`](Self::begin_plain) prepared the operand, and all terms of the tile exist.
     #[inline(always)]
     pub(super) unsafe fn fetch_plain<const TERMS: bool>(&mut self, tile: *mut F::Element, is_last: bool) {
-        let way = const { Way::plain::<F>(TERMS) };
+        let tiled = const { TiledCopy::plain::<F>(TERMS) };
         let [stride, inner] = self.plain_strides::<TERMS>();
         let (to, to_step) = if TERMS && F::TURNS {
             // The thread reads its copies from here in `read_unturned`.
             (F::LENGTH + self.thread * VECTOR, F::THREADS * VECTOR)
         } else {
             let in_lines = TERMS && F::LINE > 0;
-            (place::<F>(way.own(self.thread), in_lines), place::<F>(way.step, in_lines))
+            (place::<F>(tiled.own(self.thread), in_lines), place::<F>(tiled.step, in_lines))
         };
-        let from_step = way.step[0] as isize * stride + way.step[1] as isize * inner;
-        for_each(way.passes, |pass| {
+        let from_step = tiled.step[0] as isize * stride + tiled.step[1] as isize * inner;
+        for_each(tiled.passes, |pass| {
             let to = tile.wrapping_add(to + pass * to_step);
             let from = self.next.wrapping_offset(pass as isize * from_step);
             // SAFETY: elements of the operand, in global memory; the caller's for the destination. Both are aligned to 16 bytes.
@@ -174,7 +174,7 @@ impl<F: Form> Source<F> {
     #[inline(always)]
     pub(super) unsafe fn read_unturned(&self, tile: *const F::Element) -> Unturned<F::Element> {
         let copied = tile.wrapping_add(F::LENGTH).cast::<Vector4<F::Element>>();
-        let passes = const { Way::plain::<F>(true).passes };
+        let passes = const { TiledCopy::plain::<F>(true).passes };
         let read = |pass: usize| {
             let pass = if pass < passes { pass } else { 0 };
             let place = self.thread + pass * F::THREADS;
@@ -190,15 +190,15 @@ impl<F: Form> Source<F> {
     /// As for [`read_unturned`](Self::read_unturned).
     #[inline(always)]
     pub(super) unsafe fn turn(&self, tile: *mut F::Element, Unturned(lines): &Unturned<F::Element>) {
-        let way = const { Way::plain::<F>(true) };
-        let [line, term] = way.own(self.thread);
+        let tiled = const { TiledCopy::plain::<F>(true) };
+        let [line, term] = tiled.own(self.thread);
         let to = tile.wrapping_add(term * F::TERM + line);
         unrolled::<VECTOR>(|i| {
             let to = to.wrapping_add(i * F::TERM);
             // SAFETY: elements of the same lines and terms, which no other thread writes. The vectors are aligned: the
             // first line is a multiple of `passes`, the number of neighbouring lines, and `TERM` is a multiple of 4.
             unsafe {
-                match way.passes {
+                match tiled.passes {
                     4 => to.cast::<Vector4<F::Element>>().write(Vector4([
                         lines[0][i],
                         lines[1][i],
@@ -221,7 +221,7 @@ impl<F: Form> Source<F> {
     /// [`Form::THREADS`] call this, and no others.
     #[inline(always)]
     pub(super) unsafe fn fetch(&mut self, tile: *mut F::Element) {
-        // SAFETY: the caller's. Each way is a bijection of threads and passes to the elements of a tile.
+        // SAFETY: the caller's. Each tiled copy is a bijection of threads and passes to the elements of a tile.
         unsafe {
             match self.order {
                 Order::TermVectors if !F::ONE_BY_ONE => self.copy::<TERM_VECTORS>(tile),
@@ -238,25 +238,25 @@ impl<F: Form> Source<F> {
     /// As for [`fetch`](Self::fetch).
     #[inline(always)]
     unsafe fn copy<const ORDER: u8>(&self, tile: *mut F::Element) {
-        let way = const { Way::new(ORDER, F::THREADS, [F::LINES, F::DEPTH], size_of::<F::Element>()) };
+        let tiled = const { TiledCopy::new(ORDER, F::THREADS, [F::LINES, F::DEPTH], size_of::<F::Element>()) };
         let in_lines = ORDER == TERM_VECTORS;
-        let [line, term] = way.own(self.thread);
+        let [line, term] = tiled.own(self.thread);
         let to = tile.wrapping_add(place::<F>([line, term], in_lines));
         let from = self.next.wrapping_offset(line as isize * self.stride + term as isize * self.inner);
-        let step = way.step[0] as isize * self.stride + way.step[1] as isize * self.inner;
-        for_each(way.passes, |pass| {
-            let to = to.wrapping_add(pass * place::<F>(way.step, in_lines));
+        let step = tiled.step[0] as isize * self.stride + tiled.step[1] as isize * self.inner;
+        for_each(tiled.passes, |pass| {
+            let to = to.wrapping_add(pass * place::<F>(tiled.step, in_lines));
             let from = from.wrapping_offset(pass as isize * step);
             // Remaining elements along their direction; in the other direction, whether the line or term exists.
             let left = |all: u32, at: usize| all.saturating_sub(at as u32);
-            let line = left(self.lines, line + pass * way.step[0]);
-            let term = left(self.terms, term + pass * way.step[1]);
-            let (along, across) = if way.along_terms { (term, line) } else { (line, term) };
-            let bytes = along.saturating_mul(size_of::<F::Element>() as u32).min(way.width as u32);
+            let line = left(self.lines, line + pass * tiled.step[0]);
+            let term = left(self.terms, term + pass * tiled.step[1]);
+            let (along, across) = if tiled.along_terms { (term, line) } else { (line, term) };
+            let bytes = along.saturating_mul(size_of::<F::Element>() as u32).min(tiled.width as u32);
             let bytes = if across == 0 { 0 } else { bytes };
             // SAFETY: elements of the operand, as many as there are, in global memory; the caller's for the destination. Both are
             // aligned to an element, and for vectors to 16 bytes. With `bytes` of 0, nothing is read.
-            unsafe { copy_of(to.cast(), from.cast(), way.width, bytes) };
+            unsafe { copy_of(to.cast(), from.cast(), tiled.width, bytes) };
         });
     }
 }
@@ -283,9 +283,9 @@ pub(super) struct Unturned<T>([Vector4<T>; 4]);
 #[repr(C, align(8))]
 struct Pair<T>([T; 2]);
 
-/// The elements of a tile that a thread copies.
+/// The elements of a tile that each thread copies: what `TiledCopy` is in CUTLASS.
 #[derive(Clone, Copy)]
-struct Way {
+struct TiledCopy {
     threads: usize,
     /// Threads that are side by side along terms, or along lines, and how many elements each has there.
     side: usize,
@@ -299,7 +299,7 @@ struct Way {
     width: usize,
 }
 
-impl Way {
+impl TiledCopy {
     const fn new(order: u8, threads: usize, [lines, terms]: [usize; 2], size: usize) -> Self {
         let is_single = order == SINGLE_TERMS || order == SINGLE_LINES;
         let elements = if is_single { 1 } else { 16 / size };
@@ -332,9 +332,9 @@ impl Way {
             (true, false) => TERM_VECTORS,
             (true, true) => TURNED,
         };
-        let way = Self::new(order, F::THREADS, [F::LINES, F::DEPTH], size_of::<F::Element>());
-        assert!(!way.is_turned || matches!(way.passes, 1 | 2 | 4) && F::TERM.is_multiple_of(VECTOR));
-        way
+        let tiled = Self::new(order, F::THREADS, [F::LINES, F::DEPTH], size_of::<F::Element>());
+        assert!(!tiled.is_turned || matches!(tiled.passes, 1 | 2 | 4) && F::TERM.is_multiple_of(VECTOR));
+        tiled
     }
 
     /// Line and term of a thread's first element.

@@ -16,24 +16,24 @@ use crate::device::intrinsics;
 use crate::device::thread::{index_in_block, threads_in_block};
 use crate::mem::shared::dynamic_shared_mem;
 
-/// How a block computes products: [`ByThreads`](super::ByThreads) or [`ByWarps`](super::ByWarps).
+/// The tiling of a product, how a block computes it, as `TiledMMA` of CUTLASS: [`ByThreads`](super::ByThreads) or [`ByWarps`](super::ByWarps).
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no way to compute products",
+    message = "`{Self}` is no tiling of products",
     note = "write `ByThreads`, or `ByWarps<T>` with `f16`, `bf16`, `Tf32`, `i8` or `f64`"
 )]
-pub trait Way: sealed::Way {}
+pub trait TiledMma: sealed::TiledMma {}
 
-impl<W: sealed::Way> Way for W {}
+impl<W: sealed::TiledMma> TiledMma for W {}
 
 pub(super) mod sealed {
     use super::{Form, Zeroable};
 
     /// Where the tiles of both operands are.
-    pub(crate) type Tiles<W> = [*const <W as Way>::Element; 2];
+    pub(crate) type Tiles<W> = [*const <W as TiledMma>::Element; 2];
 
     /// Work for later steps between the parts of a multiplication: starts the copies of later tiles, behind the loads
     /// of the current step, because loads would wait for the copies. Also [turns](super::Source::turn) the copies for
-    /// the next step, which the thread reads and later writes; ways whose forms do not turn need not call this.
+    /// the next step, which the thread reads and later writes; tilings whose forms do not turn need not call this.
     pub trait Ahead {
         /// Starts the copies of an operand's tile, 0 being the left one.
         ///
@@ -46,7 +46,7 @@ pub(super) mod sealed {
 
     /// # Safety
     /// `each` gives a thread of a block, whose index it is told, elements of a tile that it gives to no other.
-    pub unsafe trait Way: Sized {
+    pub unsafe trait TiledMma: Sized {
         /// Elements of the operands.
         type Element: Copy;
         /// The type of sums.
@@ -103,7 +103,7 @@ pub struct ProductStages<'l, W> {
 }
 
 // SAFETY: place and length in the dynamic shared memory.
-unsafe impl<W: Way> KernelParameter for ProductStages<'_, W> {
+unsafe impl<W: TiledMma> KernelParameter for ProductStages<'_, W> {
     const BARRIERS: u32 = 1;
     const ROLE: Role = Role::Shared;
     type Element = W::Memory;
@@ -129,13 +129,13 @@ unsafe impl<W: Way> KernelParameter for ProductStages<'_, W> {
     }
 }
 
-impl<W: Way> ProductStages<'_, W> {
+impl<W: TiledMma> ProductStages<'_, W> {
     /// `c = f(a b)` for each matrix of a batch. Elements that `c` requires and `a` or `b` lack are zero.
     ///
     /// `finish` is called with the index of each element, `[batch, row, column]`, its sum and the element.
     ///
     /// # Panics
-    /// Unless blocks have as many threads as the [way](super) says, all of which come here with the same operands and output, and operands
+    /// Unless blocks have as many threads as the [tiling](super) says, all of which come here with the same operands and output, and operands
     /// are in global memory and lie as it needs them.
     #[inline(always)]
     pub fn product<U: Element>(
@@ -197,7 +197,7 @@ impl<W: Way> ProductStages<'_, W> {
         };
         assert!(
             threads_in_block() as usize == W::Left::THREADS,
-            "a product is computed by blocks of as many threads as its way says"
+            "a product is computed by blocks of as many threads as its tiling says"
         );
         let (left, right, mut output) = (a.parts(), b.parts(), words(c.start.addr(), &c.shape));
         // Lengths have 31 bits. The bit is opaque, so that `value.is_some()` compiles to a predicate.
@@ -463,7 +463,7 @@ trait Feed: Ahead {
 
 /// Operands that are [plain](Source::plain), along the terms or not. After the last tiles they are copied again, and not used: that is
 /// cheaper than a branch.
-struct Plain<'s, W: Way, const LEFT: bool, const RIGHT: bool> {
+struct Plain<'s, W: TiledMma, const LEFT: bool, const RIGHT: bool> {
     stages: &'s ProductStages<'s, W>,
     sources: (&'s mut Source<W::Left>, &'s mut Source<W::Right>),
     steps: u32,
@@ -474,7 +474,7 @@ struct Plain<'s, W: Way, const LEFT: bool, const RIGHT: bool> {
     unturned_right: Option<Unturned<W::Element>>,
 }
 
-impl<W: Way, const LEFT: bool, const RIGHT: bool> Feed for Plain<'_, W, LEFT, RIGHT> {
+impl<W: TiledMma, const LEFT: bool, const RIGHT: bool> Feed for Plain<'_, W, LEFT, RIGHT> {
     const TURNS: bool = LEFT && W::Left::TURNS || RIGHT && W::Right::TURNS;
 
     #[inline(always)]
@@ -503,7 +503,7 @@ impl<W: Way, const LEFT: bool, const RIGHT: bool> Feed for Plain<'_, W, LEFT, RI
     }
 }
 
-impl<W: Way, const LEFT: bool, const RIGHT: bool> Ahead for Plain<'_, W, LEFT, RIGHT> {
+impl<W: TiledMma, const LEFT: bool, const RIGHT: bool> Ahead for Plain<'_, W, LEFT, RIGHT> {
     #[inline(always)]
     unsafe fn copy(&mut self, operand: usize) {
         let [left, right] = self.stages.tiles(self.copied);
@@ -546,13 +546,13 @@ impl<W: Way, const LEFT: bool, const RIGHT: bool> Ahead for Plain<'_, W, LEFT, R
 }
 
 /// Any operands.
-struct Any<'s, W: Way> {
+struct Any<'s, W: TiledMma> {
     stages: &'s ProductStages<'s, W>,
     sources: (&'s mut Source<W::Left>, &'s mut Source<W::Right>),
     steps: u32,
 }
 
-impl<W: Way> Feed for Any<'_, W> {
+impl<W: TiledMma> Feed for Any<'_, W> {
     const TURNS: bool = false;
 
     #[inline(always)]
@@ -582,7 +582,7 @@ impl<W: Way> Feed for Any<'_, W> {
     fn turn_next(&mut self, _: u32) {}
 }
 
-impl<W: Way> Ahead for Any<'_, W> {
+impl<W: TiledMma> Ahead for Any<'_, W> {
     #[inline(always)]
     unsafe fn copy(&mut self, _: usize) {}
 

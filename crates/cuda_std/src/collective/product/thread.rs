@@ -3,7 +3,7 @@
 use bytemuck::Zeroable;
 
 use super::source::Form;
-use super::stages::sealed::{Ahead, Tiles, Way};
+use super::stages::sealed::{Ahead, TiledMma, Tiles};
 use crate::collective::mma::unrolled;
 use crate::number::float::GpuFloat;
 use crate::number::vector::Vector4;
@@ -58,7 +58,7 @@ impl<const FOURS: usize> Numbers<FOURS> {
     /// # Safety
     /// The tiles are complete in shared memory, and have the term, and the rows and columns from the start on.
     #[inline(always)]
-    unsafe fn read<W: Way>([left, right]: [*const f32; 2], [down, across]: [usize; 2], term: usize) -> Self {
+    unsafe fn read<W: TiledMma>([left, right]: [*const f32; 2], [down, across]: [usize; 2], term: usize) -> Self {
         let four = |tile: *const f32, stride: usize, place: usize| {
             // SAFETY: in the tile, which is aligned to 16 bytes; the caller's.
             unsafe { *tile.cast::<Vector4<f32>>().wrapping_add(term * (stride / 4) + place) }.0
@@ -92,10 +92,10 @@ macro_rules! terms {
     })*};
 }
 
-macro_rules! ways {
+macro_rules! tilings {
     ($($fours:literal of $threads:literal;)*) => {$(
         // SAFETY: threads have different starts, and fours of rows and columns that lie in different places from them.
-        unsafe impl Way for ByThreads<$fours, $threads> {
+        unsafe impl TiledMma for ByThreads<$fours, $threads> {
             type Element = f32;
             type Sum = f32;
             type Left = Lines<{ $fours * $threads / 4 }, $threads>;
@@ -151,7 +151,7 @@ macro_rules! ways {
     )*};
 }
 
-ways! {
+tilings! {
     4 of 256;
     2 of 128;
 }

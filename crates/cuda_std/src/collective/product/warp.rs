@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use bytemuck::Zeroable;
 
 use super::source::Form;
-use super::stages::sealed::{Ahead, Tiles, Way};
+use super::stages::sealed::{Ahead, TiledMma, Tiles};
 use crate::collective::mma::{FragmentA, FragmentB, FragmentC, Multiply, Tf32, unrolled};
 use crate::number::half::{bf16, f16};
 
@@ -231,11 +231,11 @@ impl<T: Load, const DOWN: usize, const ACROSS: usize> Read<T, DOWN, ACROSS> {
 }
 
 /// Tables of `down` by `across` fragments for each warp, and how they are multiplied and read.
-macro_rules! ways {
+macro_rules! tilings {
     ($($ty:ty: $element:ty, $rows:literal by $columns:literal, $threads:literal threads, $stages:literal stages,
        $down:literal by $across:literal $order:ident;)*) => {$(
         // SAFETY: warps have different parts of the tile, and lanes different elements of fragments.
-        unsafe impl Way for ByWarps<$ty, $rows, $columns> {
+        unsafe impl TiledMma for ByWarps<$ty, $rows, $columns> {
             type Element = $element;
             type Sum = <$ty as Multiply>::Sum;
             type Left = Lines<$ty, $rows, $threads>;
@@ -284,7 +284,7 @@ macro_rules! ways {
     )*};
 }
 
-ways! {
+tilings! {
     f64: f64, 64 by 128, 128 threads, 3 stages, 2 by 8 by_columns;
     f64: f64, 64 by 64, 128 threads, 3 stages, 2 by 4 at_once;
     Tf32: f32, 128 by 128, 256 threads, 4 stages, 4 by 4 at_once;
