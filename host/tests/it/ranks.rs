@@ -3,23 +3,25 @@
 use rumba::ranks::{Choice, Element, Place, ProcessGroup, RankError, ReduceOp};
 use rumba::test_kernels::{PTX, saxpy, scale};
 use rumba::{Device, Error, LaunchConfig};
-use std::io::Write;
-use std::net::{TcpListener, TcpStream};
+use std::io::{ErrorKind, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// An address of this machine that was free. Its port is none that the system gives to programs that ask for any port: one of those
-/// could be another program's before rank 0 listens there.
+/// An address of this machine at which nothing listens. Its port is none that the system gives to programs that ask for any port: one of
+/// those could be another program's before rank 0 listens there. To listen there as a trial would keep the port for longer: a process
+/// that another test starts meanwhile inherits the listener until it executes its program.
 fn free_address() -> String {
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    let ports = (0..1000).map(|_| {
+    let mut addresses = (0..1000).map(|_| {
         let number = std::process::id().wrapping_mul(37).wrapping_add(NEXT.fetch_add(1, Relaxed).into());
-        (10_000 + number % 20_000) as u16
+        SocketAddr::from(([127, 0, 0, 1], (10_000 + number % 20_000) as u16))
     });
-    let mut listeners = ports.filter_map(|port| TcpListener::bind(("127.0.0.1", port)).ok());
-    let listener = listeners.next().expect("a port is free");
-    listener.local_addr().expect("it is bound").to_string()
+    let is_free = |address: &SocketAddr| {
+        TcpStream::connect(address).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+    };
+    addresses.find(is_free).expect("a port is free").to_string()
 }
 
 /// Places of so many ranks on this machine.

@@ -204,13 +204,13 @@ fn paths_that_are_mentioned_exist() {
 const FOREIGN: [&str; 11] =
     ["CU", "DL", "cuda", "cublas", "cufft", "curand", "nccl", "nvml", "Nvtx", "__rumba_", "__threadfence"];
 
-/// Other names of other projects: LLVM's, Rust's core library, Numba's, PyTorch's, diffusers', PTX's; and placeholders.
+/// Other names of other projects: LLVM's, Rust's core library, Numba's, PyTorch's, diffusers', CUTLASS's, PTX's; and placeholders.
 const FOREIGN_NAMES: &str = "AtomicRMWInst BinOp DAGCombiner visitMSCATTER refineUniformBase SelectionDAG getSplatValue \
     panic_bounds_check slice_index_fail expect_failed unwrap_failed assert_failed_inner AssertKind secure_getenv \
     kat_vectors xoroshiro128p_normal_float32 xoroshiro128p_normal_float64 xoroshiro128p_uniform_float32 \
     create_xoroshiro128p_states init_xoroshiro128p_state init_xoroshiro128p_states_cpu NumbaPerformanceWarning \
     get_memory_info norm_sqr DistributedDataParallel cust_raw cuLink ResnetBlock2D DiagonalGaussianDistribution im2colInfo wOffset \
-    hypotenuse_flat hypotenuse_strided name_reduce name_scan double_first box_filter _vN Enum CHECK ATTACK";
+    hypotenuse_flat hypotenuse_strided name_reduce name_scan double_first box_filter TiledMMA _vN Enum CHECK ATTACK";
 
 /// The words of a text that can be names.
 fn words(text: &str) -> impl Iterator<Item = &str> {
