@@ -246,6 +246,7 @@ impl Resident {
         self.place = Some(*place);
         for (index, warp) in self.block.warps.iter_mut().enumerate() {
             warp.fuel = Fuel::default();
+            warp.carry = 0;
             before(index);
             let begun = |pc| Begun { warp: index, pc, counted: 0 };
             // SAFETY: the warp was prepared for the launch, which holds its code.
@@ -262,10 +263,9 @@ impl Resident {
         Ok(())
     }
 
-    /// Zeros all registers, and the carry flags.
+    /// Zeros all registers.
     pub(crate) fn clear_registers(&mut self) {
         self.registers.fill(Line([0; 64]));
-        self.block.warps.iter_mut().for_each(|warp| warp.carry = 0);
     }
 
     /// Writes the values that all blocks of the launch share.

@@ -32,6 +32,24 @@ fn random_kernels_compute_the_same() {
     assert!(ended > 60, "only {ended} launches came to their end");
 }
 
+/// Each warp begins with a clear carry flag, whatever the warps before it have left, on both engines.
+#[test]
+fn the_carry_flag_is_clear_at_the_start() {
+    let Some(config) = native() else { return };
+    let ptx = kernel("", "addc.u32 %r6, 7, 0; st.global.u32 [%rd2], %r6; mov.u32 %r7, -1; add.cc.u32 %r8, %r7, %r7;");
+    for engine in [Engine::interpreter(), config.engine] {
+        let bench = Bench::with(&ptx, Config { engine, workers: 1, ..Config::default() });
+        for threads in [32, 29, 64] {
+            let out = bench.zeros(4 * 8 * threads as usize);
+            for _ in 0..2 {
+                bench.run("k", 8, threads, &[out.into(), 0_u32.into()]).unwrap();
+                let values = u32s(&bench.download(out, 4 * 8 * threads as usize));
+                assert!(values.iter().all(|value| *value == 7), "{values:?}");
+            }
+        }
+    }
+}
+
 /// A compiler that keeps the texts and makes nothing of them.
 #[derive(Debug, Default)]
 struct Reader(Mutex<Vec<Unit>>);

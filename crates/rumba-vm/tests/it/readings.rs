@@ -1,5 +1,5 @@
 //! Every form of the scalar instructions in both engines: on edges and random numbers, which differ by lane, are the same in
-//! all lanes, or are constants.
+//! all lanes, or are constants; in full warps, and in one that lacks lanes.
 //!
 //! The forms are those of the lists in `coverage`, so a new form is compared without a change here.
 
