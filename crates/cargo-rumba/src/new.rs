@@ -54,7 +54,8 @@ const FILES: &[(&str, &str)] = files!["project":
 ];
 
 /// The files of a program in one file.
-const ONE_FILE: &[(&str, &str)] = files!["one-file": "Cargo.toml.liquid", "build.rs", "src/main.rs"];
+const ONE_FILE: &[(&str, &str)] =
+    files!["one-file": "Cargo.toml.liquid", ".cargo/config.toml", "build.rs", "src/main.rs"];
 
 /// The end of a manifest's name, which `cargo generate` removes, too. Cargo leaves folders with a `Cargo.toml` out of archives.
 const ENDING: &str = ".liquid";

@@ -23,6 +23,8 @@ fn in_project(mut command: Command, folder: &Path) -> Command {
     command
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", TARGET)
+        // A program in one file names a folder of its user's.
+        .env("CARGO_BUILD_BUILD_DIR", TARGET)
         // Some of these projects state this in their profiles: with the same profile, they share what is compiled.
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
         .env("CARGO_PROFILE_DEV_LTO", "off")
@@ -284,8 +286,25 @@ fn a_program_in_one_file_runs() {
     fails(&mut run(), "src/main.rs:12:30");
     write(file.clone(), &edited("a * x[i]; let text = \"open;"));
     fails(&mut run(), "unterminated double quote string");
-    write(file, "fn main() {}\n");
+    write(file.clone(), "fn main() {}\n");
     fails(&mut run(), "there is no module `#[rumba::kernels] mod NAME { .. }` at its top level");
+
+    // Cargo cannot tell packages of one name from each other in a folder of several programs, but by the paths of the build script's inputs.
+    let other = tempfile::tempdir().expect("a folder");
+    let other = other.path().join("hello-kernels");
+    succeeds({
+        let mut new = rumba("new");
+        new.arg("--one-file").arg(&other);
+        new
+    });
+    write(file, &edited("a * x[i] + 2.0;"));
+    for _ in 0..2 {
+        for (folder, result) in [(&folder, "[14.0, 16.0, 18.0]"), (&other, "[12.0, 14.0, 16.0]")] {
+            let mut run = cargo(folder);
+            run.args(["run", "--quiet"]).env("RUMBA_DEVICE", "soft");
+            assert!(succeeds(run).starts_with(result), "{}", folder.display());
+        }
+    }
 }
 
 /// An extension module of Python: its arrays are memory of the device in both directions, and mistakes are exceptions. NumPy is not
