@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 use std::mem::offset_of;
 
-use crate::base::engine::LINE;
 use crate::base::ir::{Element, Value};
 use crate::base::lanes::{GROUP, GROUPS, LANES, SHARED_START, STACK_START};
 use crate::base::report::AccessKind;
@@ -21,7 +20,6 @@ use crate::exec::memory::Space;
 use crate::exec::native::{SCATTERED, report_bits};
 use crate::machine::op::opcode::Opcode;
 use crate::machine::program::Class;
-use crate::machine::program::SITES;
 use crate::machine::warp::Warp;
 
 /// The memory that an access names.
@@ -81,10 +79,6 @@ pub(super) enum Scattered {
 
 /// The largest offset of accesses that are compared with the bounds of shared memory together.
 const MOST_SHARED: u64 = 1 << 20;
-
-/// The prefetch distance of loads in blocks that are started: the bytes that a block of 256 threads loads with four elements of
-/// four bytes per thread.
-const PREFETCHED: u64 = 4096;
 
 /// The integer of `bytes` bytes.
 fn integer(bytes: u64) -> Element {
@@ -453,47 +447,6 @@ impl Function<'_> {
         name
     }
 
-    /// Lets the memory be prefetched that warps of the next blocks will access outside of loops. Notes the address at the
-    /// access's site for [`crate::run::ahead`], which knows blocks that run without being started. Other blocks prefetch
-    /// at a fixed distance what they load, since the processor's prefetcher does not follow the many short sequences of
-    /// threads whose elements are far apart.
-    fn look_ahead(&mut self, access: &Access, addresses: &[Value]) {
-        if self.version != Version::Full || access.memory != Memory::Flat || self.kernel.is_in_loop[self.block] {
-            return;
-        }
-        if !self.kernel.program.has_barriers {
-            self.note_site(access, addresses);
-        } else if access.kind == AccessKind::Read {
-            self.prefetch(addresses, access.bytes);
-        }
-    }
-
-    fn note_site(&mut self, access: &Access, addresses: &[Value]) {
-        let [address] = addresses else { return };
-        let known = self.sites.iter().position(|(index, _)| *index == access.index);
-        let site = known.unwrap_or(self.sites.len());
-        if site == SITES {
-            return;
-        }
-        if known.is_none() {
-            self.sites.push((access.index, LANES as u32 * access.bytes as u32));
-        }
-        let place = self.offset("%sites", site * size_of::<u64>());
-        self.w.line(format_args!("store {address}, ptr {place}"));
-    }
-
-    fn prefetch(&mut self, addresses: &[Value], bytes: u64) {
-        self.w.declare("declare void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)".to_owned());
-        let group = (LANES / addresses.len()) as u64;
-        for address in addresses {
-            for line in (0..group * bytes).step_by(LINE) {
-                let ahead = self.w.add_with(address, PREFETCHED + line);
-                let place = self.pointer(&ahead);
-                self.w.line(format_args!("call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)"));
-            }
-        }
-    }
-
     fn load_from(&mut self, address: &Value, element: u64) -> Value {
         let (place, ty) = (self.pointer(address), integer(element));
         let text = format!("load {}, ptr {place}, align {element}", ty.name());
@@ -551,17 +504,6 @@ impl Function<'_> {
         ([parts.swap_remove(0), second], lanes)
     }
 
-    /// The elements of all lanes as they lie in memory, given all first ones, all second ones, …
-    fn interleaved(&mut self, name: &str, values: &[Value]) -> String {
-        let count = values.len();
-        if let [value] = values {
-            return value.text().to_owned();
-        }
-        let ([first, second], lanes) = self.in_two(name, values);
-        let numbers = (0..LANES * count).map(|at| at % count * LANES + at / count);
-        self.shuffle([&first, &second], name, lanes, numbers)
-    }
-
     /// Stores the elements of neighbouring lanes.
     fn store_groups(&mut self, addresses: &[Value], element: u64, values: &[Value]) {
         let (name, group, count) = (integer(element).name(), LANES / addresses.len(), values.len());
@@ -604,19 +546,27 @@ impl Function<'_> {
         }
     }
 
-    /// The mask of active lanes, repeated for each of `count` elements of a lane.
-    fn active_elements(&mut self, count: usize) -> String {
+    /// The mask of active lanes, repeated for each of the `count` elements that a lane accesses, of type `ty`.
+    ///
+    /// Where truth values are shuffled, LLVM extracts each bit of the mask for processors without registers for masks. So
+    /// numbers of the elements' size are shuffled.
+    fn active_elements(&mut self, ty: Element, count: usize) -> String {
         let active = self.active_lanes();
         if count == 1 {
             return active.text().to_owned();
         }
+        let wide = self.w.convert("sext", &active, ty);
         let numbers = (0..LANES * count).map(|at| at / count);
-        self.shuffle([active.text(), "poison"], "i1", LANES, numbers)
+        let repeated = self.shuffle([wide.text(), "poison"], ty.name(), LANES, numbers);
+        let truth = self.w.name("%t");
+        self.w.line(format_args!("{truth} = icmp slt <{} x {}> {repeated}, zeroinitializer", LANES * count, ty.name()));
+        truth
     }
 
     /// Loads neighbouring elements for the active lanes: all first ones, all second ones, …
     fn load_masked(&mut self, address: &Value, element: u64, count: usize) -> Vec<Value> {
-        let (place, ty, active) = (self.pointer(address), integer(element), self.active_elements(count));
+        let (place, ty) = (self.pointer(address), integer(element));
+        let active = self.active_elements(ty, count);
         let (name, elements) = (ty.name(), LANES * count);
         self.w.declare(format!(
             "declare <{elements} x {name}> @llvm.masked.load.v{elements}{name}.p0(ptr, i32 immarg, <{elements} x i1>, <{elements} x {name}>)"
@@ -635,17 +585,39 @@ impl Function<'_> {
         parts.collect()
     }
 
-    /// Stores neighbouring elements of the active lanes.
+    /// Stores neighbouring elements of the active lanes, group by group. A group whose lanes are all active needs no mask:
+    /// masked stores are slow on processors without registers for masks.
     fn store_masked(&mut self, address: &Value, element: u64, values: &[Value]) {
-        let (place, ty, active) = (self.pointer(address), integer(element), self.active_elements(values.len()));
-        let (name, elements) = (ty.name(), LANES * values.len());
-        let whole = self.interleaved(name, values);
+        let (ty, count) = (integer(element), values.len());
+        let (name, elements) = (ty.name(), GROUP * count);
+        let repeated = self.active_elements(ty, count);
+        let active = self.mask_of_active();
+        let ([first, second], lanes) = self.in_two(name, values);
         self.w.declare(format!(
             "declare void @llvm.masked.store.v{elements}{name}.p0(<{elements} x {name}>, ptr, i32 immarg, <{elements} x i1>)"
         ));
-        self.w.line(format_args!(
-            "call void @llvm.masked.store.v{elements}{name}.p0(<{elements} x {name}> {whole}, ptr {place}, i32 {element}, <{elements} x i1> {active})"
-        ));
+        for start in (0..LANES).step_by(GROUP) {
+            let numbers = (0..elements).map(|at| at % count * LANES + start + at / count);
+            let stored = self.shuffle([&first, &second], name, lanes, numbers);
+            let numbers = start * count..start * count + elements;
+            let mask = self.shuffle([&repeated, "poison"], "i1", LANES * count, numbers);
+            let address = self.w.add_with(address, (start * count) as u64 * element);
+            let place = self.pointer(&address);
+            let all = ((1_u32 << GROUP) - 1) << start;
+            let group = self.w.and_with(&active, all.into());
+            let (whole, part, next) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
+            self.w
+                .line(format_args!("switch {group}, label %{part} [ i32 {all}, label %{whole} i32 0, label %{next} ]"));
+            self.w.label(&whole);
+            self.w.line(format_args!("store <{elements} x {name}> {stored}, ptr {place}, align {element}"));
+            self.w.line(format_args!("br label %{next}"));
+            self.w.label(&part);
+            self.w.line(format_args!(
+                "call void @llvm.masked.store.v{elements}{name}.p0(<{elements} x {name}> {stored}, ptr {place}, i32 {element}, <{elements} x i1> {mask})"
+            ));
+            self.w.line(format_args!("br label %{next}"));
+            self.w.label(&next);
+        }
     }
 }
 

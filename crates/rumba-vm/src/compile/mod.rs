@@ -13,6 +13,7 @@
 //!
 //! How an instruction is written stands beside its handler, in the kind of its operations; no instruction is named here.
 
+mod ahead;
 mod atomic;
 mod bits;
 mod bounds;

@@ -669,30 +669,62 @@ fn shuffles_by_registers_are_written_out() {
 
 #[test]
 fn some_lanes_access_several_neighbouring_elements() {
-    let body = "
+    // Groups of eight lanes with all, some and no active lanes.
+    for count in [2, 7, 8, 9, 16, 20, 31] {
+        let body = format!(
+            "
     mul.wide.u32 %rd10, %r2, 16;
     add.s64 %rd10, %rd1, %rd10;
-    setp.lt.u32 %p1, %r2, 7;
+    setp.lt.u32 %p1, %r4, {count};
     @!%p1 bra DONE;
     add.u32 %r10, %r2, 10;
     add.u32 %r11, %r2, 20;
     mul.lo.u32 %r12, %r2, 3;
-    st.global.v4.u32 [%rd10], {%r10, %r11, %r12, %r1};
-    ld.global.v2.u32 {%r13, %r14}, [%rd10];
-    ld.global.v4.u32 {%r10, %r11, %r12, %r15}, [%rd10];
+    st.global.v4.u32 [%rd10], {{%r10, %r11, %r12, %r1}};
+    ld.global.v2.u32 {{%r13, %r14}}, [%rd10];
+    ld.global.v4.u32 {{%r10, %r11, %r12, %r15}}, [%rd10];
     sub.u32 %r10, %r11, %r10;
     add.u32 %r12, %r12, %r14;
-    st.global.v4.u32 [%rd10], {%r10, %r13, %r12, %r15};
-DONE:";
-    let text = text(body, 32);
-    assert!(text.contains("@llvm.masked.load.v128i32"), "{text}");
-    assert!(text.contains("@llvm.masked.store.v128i32"), "{text}");
-    let Some([native, interpreted]) = on_both("", body, 1, 32, 7) else {
-        return;
+    st.global.v4.u32 [%rd10], {{%r10, %r13, %r12, %r15}};
+DONE:"
+        );
+        let text = text(&body, 32);
+        assert!(text.contains("@llvm.masked.load.v128i32"), "{text}");
+        assert!(text.contains("@llvm.masked.store.v32i32"), "{text}");
+        let Some([native, interpreted]) = on_both("", &body, 4, 32, 7) else {
+            return;
+        };
+        assert_eq!(native.0, interpreted.0, "{count} lanes");
+        for (lane, found) in (0..count).zip(native.0.chunks(4)) {
+            assert_eq!(found, [10, 10 + lane, 20 + 4 * lane, 7], "lane {lane} of {count}");
+        }
+        assert!(native.0[4 * count as usize..].iter().all(|word| *word == 0), "{count} lanes");
+    }
+}
+
+#[test]
+fn loops_prefetch_what_they_load_next() {
+    let of = |access: &str| {
+        let body = format!(
+            "
+    mov.u32 %r10, 0;
+    mov.u32 %r11, 0;
+AGAIN:
+    {access}
+    add.u32 %r11, %r11, %r12;
+    add.s64 %rd2, %rd2, 256;
+    add.u32 %r10, %r10, 1;
+    setp.lt.u32 %p1, %r10, 3;
+    @%p1 bra AGAIN;
+    st.global.u32 [%rd1], %r11;"
+        );
+        text(&body, 32)
     };
-    assert_eq!(native.0, interpreted.0);
-    assert_eq!(native.0[8..12], [10, 12, 28, 7]);
-    assert_eq!(native.0[28..], [0; 4]);
+    let loads = of("ld.global.u32 %r12, [%rd2];");
+    assert!(loads.contains("call void @llvm.prefetch"), "{loads}");
+    for others in ["mov.u32 %r12, 1;\nst.global.u32 [%rd2], %r2;", "ld.global.u32 %r12, [%rd1];"] {
+        assert!(!of(others).contains("@llvm.prefetch"), "{others}");
+    }
 }
 
 #[test]
