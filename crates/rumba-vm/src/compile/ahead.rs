@@ -19,8 +19,8 @@ use crate::machine::program::SITES;
 /// four bytes per thread.
 const PREFETCHED: u64 = 4096;
 
-/// The distances between iterations of a loop at which memory is prefetched: more than a page, and less than what an
-/// address that is the first of its loop may be away from the address before it.
+/// The distances between iterations of a loop at which memory is prefetched: more than a page, which the processor's
+/// prefetcher does not leave, and at most 1 GiB, since the distance at the start of a loop is arbitrary.
 const DISTANCES: std::ops::Range<u64> = 4 << 10..1 << 30;
 
 impl Function<'_> {
