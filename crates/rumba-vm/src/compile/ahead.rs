@@ -33,11 +33,10 @@ impl Function<'_> {
             return;
         }
         let is_load = access.kind == AccessKind::Read;
-        match addresses {
-            [address] if self.kernel.is_in_loop[self.block] && is_load => self.prefetch_next_iteration(access, address),
-            _ if self.kernel.is_in_loop[self.block] || self.version == Version::Masked => {}
-            [address] if !self.kernel.program.has_barriers => self.note_site(access, address),
-            _ if self.kernel.program.has_barriers && is_load => {
+        match (self.kernel.is_in_loop[self.block], self.version) {
+            (true, _) if is_load => self.prefetch_next_iteration(access, addresses),
+            (false, Version::Full) if !self.kernel.program.has_barriers => self.note_site(access, addresses),
+            (false, Version::Full) if is_load => {
                 let bytes = access.bytes * (LANES / addresses.len()) as u64;
                 addresses.iter().for_each(|address| self.prefetch(address, PREFETCHED, bytes));
             }
@@ -45,7 +44,8 @@ impl Function<'_> {
         }
     }
 
-    fn note_site(&mut self, access: &Access, address: &Value) {
+    fn note_site(&mut self, access: &Access, addresses: &[Value]) {
+        let [address] = addresses else { return };
         let known = self.sites.iter().position(|(index, _)| *index == access.index);
         let site = known.unwrap_or(self.sites.len());
         if site == SITES {
@@ -59,7 +59,8 @@ impl Function<'_> {
     }
 
     /// Prefetches what an access will load in the next iteration if the distance from the last iteration to this one remains.
-    fn prefetch_next_iteration(&mut self, access: &Access, address: &Value) {
+    fn prefetch_next_iteration(&mut self, access: &Access, addresses: &[Value]) {
+        let [address] = addresses else { return };
         let last = self.variable(Variable::one(format!("%last.{}", access.index), Element::I64));
         if self.known.insert(last.pointer.clone()) {
             self.in_prologue(|function| function.set(&last, &Value::integer(Element::I64, 0)));

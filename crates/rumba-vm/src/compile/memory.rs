@@ -496,6 +496,18 @@ impl Function<'_> {
         (parts, lanes)
     }
 
+    /// The elements of so many lanes as they lie in memory, given all first elements, all second ones, … of all lanes.
+    fn interleaved(
+        &mut self,
+        name: &str,
+        ([first, second], length): &([String; 2], usize),
+        lanes: std::ops::Range<usize>,
+        count: usize,
+    ) -> String {
+        let numbers = (0..lanes.len() * count).map(|at| at % count * LANES + lanes.start + at / count);
+        self.shuffle([first, second], name, *length, numbers)
+    }
+
     /// All first elements, all second ones, …, in two vectors, and the elements of each.
     fn in_two(&mut self, name: &str, values: &[Value]) -> ([String; 2], usize) {
         let parts = values.iter().map(|value| value.text().to_owned()).collect();
@@ -507,11 +519,10 @@ impl Function<'_> {
     /// Stores the elements of neighbouring lanes.
     fn store_groups(&mut self, addresses: &[Value], element: u64, values: &[Value]) {
         let (name, group, count) = (integer(element).name(), LANES / addresses.len(), values.len());
-        let ([first, second], lanes) = self.in_two(name, values);
+        let parts = self.in_two(name, values);
         for (number, address) in addresses.iter().enumerate() {
             let start = number * group;
-            let numbers = (0..group * count).map(|at| at % count * LANES + start + at / count);
-            let stored = self.shuffle([&first, &second], name, lanes, numbers);
+            let stored = self.interleaved(name, &parts, start..start + group, count);
             let place = self.pointer(address);
             let lanes = group * count;
             self.w.line(format_args!("store <{lanes} x {name}> {stored}, ptr {place}, align {element}"));
@@ -592,13 +603,12 @@ impl Function<'_> {
         let (name, elements) = (ty.name(), GROUP * count);
         let repeated = self.active_elements(ty, count);
         let active = self.mask_of_active();
-        let ([first, second], lanes) = self.in_two(name, values);
+        let parts = self.in_two(name, values);
         self.w.declare(format!(
             "declare void @llvm.masked.store.v{elements}{name}.p0(<{elements} x {name}>, ptr, i32 immarg, <{elements} x i1>)"
         ));
         for start in (0..LANES).step_by(GROUP) {
-            let numbers = (0..elements).map(|at| at % count * LANES + start + at / count);
-            let stored = self.shuffle([&first, &second], name, lanes, numbers);
+            let stored = self.interleaved(name, &parts, start..start + GROUP, count);
             let numbers = start * count..start * count + elements;
             let mask = self.shuffle([&repeated, "poison"], "i1", LANES * count, numbers);
             let address = self.w.add_with(address, (start * count) as u64 * element);
