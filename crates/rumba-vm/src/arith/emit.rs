@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use crate::arith::possible::{Known, PossibleBits, all};
 use crate::arith::primitive::{Primitive, Write};
 use crate::arith::scalar::Scalar;
 use crate::arith::{Arith, Operands, V};
@@ -61,13 +62,22 @@ impl<'b> Given<'b> {
     }
 }
 
+/// How a builder reads an operation.
+#[derive(Clone, Copy)]
+struct Readings {
+    write: Write,
+    possible_bits: PossibleBits,
+}
+
 /// What a builder has at a position.
 enum Node {
     /// A value that is given, of this type.
     Input(Value, Element),
     /// An operation.
     Operation {
-        write: Write,
+        readings: Readings,
+        /// The type of the result.
+        element: Element,
         operands: [Operand; 4],
         count: u8,
         /// The operand that has the same bits, for an operation that takes bits as another type.
@@ -105,10 +115,11 @@ impl<'b> Given<'b> {
         let Some(builder) = self.builder else { unreachable!("constants are folded") };
         let operands = &self.operands[..usize::from(self.count)];
         let element = P::Result::ELEMENT;
+        let readings = Readings { write: P::write, possible_bits: P::possible_bits };
         let result = match (P::simplify(operands), P::REINTERPRETS) {
             (Some(operand), _) => operand,
-            (None, Some(from)) => builder.reinterpret(P::write, self, from, element),
-            (None, None) => builder.push(P::write, self, None),
+            (None, Some(from)) => builder.reinterpret(readings, self, from, element),
+            (None, None) => builder.push(readings, element, self, None),
         };
         match result {
             Operand::Constant(_, bits) => Handle::Constant(P::Result::from_word(bits)),
@@ -138,13 +149,19 @@ impl Builder {
         (nodes.len() - 1) as u32
     }
 
-    fn push(&self, write: Write, given: Given<'_>, source: Option<(Operand, Element)>) -> Operand {
+    fn push(
+        &self,
+        readings: Readings,
+        element: Element,
+        given: Given<'_>,
+        source: Option<(Operand, Element)>,
+    ) -> Operand {
         let Given { operands, count, .. } = given;
-        Operand::Result(self.add(Node::Operation { write, operands, count, source }))
+        Operand::Result(self.add(Node::Operation { readings, element, operands, count, source }))
     }
 
     /// Takes bits as another type; taken back, they are the operand that they came from.
-    fn reinterpret(&self, write: Write, given: Given<'_>, from: Element, to: Element) -> Operand {
+    fn reinterpret(&self, readings: Readings, given: Given<'_>, from: Element, to: Element) -> Operand {
         let operand = given.operands[0];
         if from == to {
             return operand;
@@ -155,7 +172,7 @@ impl Builder {
         {
             return source;
         }
-        self.push(write, given, Some((operand, from)))
+        self.push(readings, to, given, Some((operand, from)))
     }
 
     /// Writes the operations on which results depend; returns these.
@@ -180,7 +197,7 @@ impl Builder {
         for (position, (node, wanted)) in nodes.iter().zip(wanted).enumerate() {
             let value = wanted.then(|| match node {
                 Node::Input(value, element) => w.bits_as(value, *element),
-                Node::Operation { write, operands, count, .. } => {
+                Node::Operation { readings: Readings { write, .. }, operands, count, .. } => {
                     let operands = operands[..usize::from(*count)].iter();
                     let operands: Vec<_> = operands.map(|operand| value_of(*operand, &values)).collect();
                     if results.contains(&Operand::Result(position as u32)) {
@@ -194,6 +211,26 @@ impl Builder {
             values.push(value);
         }
         results.map(|result| value_of(result, &values))
+    }
+
+    /// The bits of a result that may be set, given those of the inputs.
+    pub fn possible_bits(&self, result: Operand) -> u64 {
+        let mut found: Vec<u64> = Vec::new();
+        let known = |operand: Operand, found: &[u64]| match operand {
+            Operand::Constant(_, bits) => Known { bits, is_constant: true },
+            Operand::Result(position) => Known { bits: found[position as usize], is_constant: false },
+        };
+        for node in &*self.nodes.borrow() {
+            let bits = match node {
+                Node::Input(value, element) => value.possible_bits() & all(*element),
+                Node::Operation { readings, element, operands, count, .. } => {
+                    let operands = operands.map(|operand| known(operand, &found));
+                    (readings.possible_bits)(&operands[..usize::from(*count)]) & all(*element)
+                }
+            };
+            found.push(bits);
+        }
+        known(result, &found).bits
     }
 }
 

@@ -12,8 +12,10 @@
 pub mod bits;
 mod emit;
 pub mod float;
+mod form;
 pub mod half;
 pub mod math;
+mod possible;
 pub mod primitive;
 mod scalar;
 pub mod soft;
@@ -23,6 +25,8 @@ mod tests;
 use std::ops;
 
 pub use self::emit::{Builder, Emit};
+pub use self::form::{Form, LaneForm};
+pub(crate) use self::possible::up_to;
 use self::primitive as p;
 use self::primitive::Primitive;
 pub use self::scalar::{Bf16, Bits, F16, Float, Integer, Number, Rounding, Scalar};

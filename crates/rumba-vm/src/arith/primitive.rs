@@ -1,5 +1,5 @@
-//! The operations of which scalar functions consist: a row for each, with its contract, its native meaning and its
-//! spelling in LLVM.
+//! The operations of which scalar functions consist: a row for each, with its contract, its native meaning, its
+//! spelling in LLVM, and which bits of its result may be set.
 //!
 //! The contract holds for both readings. Where a result is a NaN, its bits are unspecified, except where the contract
 //! states them.
@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 
 use crate::arith::Operands;
 use crate::arith::emit::Operand;
+use crate::arith::possible::{self, Known, PossibleBits};
 use crate::arith::scalar::{Bits, Float, Integer, Number, Rounding, Scalar};
 use crate::base::ir::{Element, Value, Writer};
 
@@ -30,6 +31,12 @@ pub trait Primitive {
     /// The native meaning.
     fn native<const FUSED: bool>(operands: Self::Operands) -> Self::Result;
 
+    /// The bits of the result that may be set.
+    fn possible_bits(operands: &[Known]) -> u64 {
+        let _ = operands;
+        u64::MAX
+    }
+
     /// The operand, or the constant, that the result is, where some operands are constants.
     fn simplify(operands: &[Operand]) -> Option<Operand> {
         let _ = operands;
@@ -40,13 +47,13 @@ pub trait Primitive {
     fn write(w: &mut Writer, x: &[Value]) -> Value;
 }
 
-/// A table of operations: `/// contract  Name<T: Bound>(a: T, b: T) -> R = native expression; |w, x| LLVM expression;`,
-/// with the simplification in brackets after `where`.
+/// A table of operations: `/// contract  Name<T: Bound>(a: T, b: T) -> R { native expression } |w, x| LLVM expression;`, with the
+/// simplification in brackets after `where`, and the function for the possible bits behind the LLVM expression.
 macro_rules! primitives {
     ($(
         $(#[$doc:meta])*
         $name:ident $(<$($T:ident: $bound:ident),*>)? ($($x:ident: $X:ty),*) -> $R:ty $(where [$simplify:expr])?
-        { $native:expr } |$w:ident, $v:ident| $write:expr;
+        { $native:expr } |$w:ident, $v:ident| $write:expr $(, $possible:expr)?;
     )*) => {
         /// The names of the operations.
         #[cfg(test)]
@@ -72,6 +79,11 @@ macro_rules! primitives {
                 simplify(operands)
             })?
 
+            $(fn possible_bits(operands: &[Known]) -> u64 {
+                let possible: PossibleBits = $possible;
+                possible(operands)
+            })?
+
             fn write($w: &mut Writer, $v: &[Value]) -> Value {
                 $write
             }
@@ -83,13 +95,13 @@ macro_rules! primitives {
 primitives! {
     /// The sum; of integers, modulo a power of two.
     Add<T: Number>(a: T, b: T) -> T where [sum::<T>]
-        { a.add(b) } |w, x| w.binary(T::name(["add", "add", "fadd"]), &x[0], &x[1]);
+        { a.add(b) } |w, x| w.binary(T::name(["add", "add", "fadd"]), &x[0], &x[1]), possible::sum::<T>;
     /// The difference; of integers, modulo a power of two.
     Sub<T: Number>(a: T, b: T) -> T where [difference::<T>]
         { a.sub(b) } |w, x| w.binary(T::name(["sub", "sub", "fsub"]), &x[0], &x[1]);
     /// The product; of integers, modulo a power of two.
     Mul<T: Number>(a: T, b: T) -> T where [product::<T>]
-        { a.mul(b) } |w, x| w.binary(T::name(["mul", "mul", "fmul"]), &x[0], &x[1]);
+        { a.mul(b) } |w, x| w.binary(T::name(["mul", "mul", "fmul"]), &x[0], &x[1]), possible::product::<T>;
     /// The negative number; of a floating-point number, only the sign changes.
     Neg<T: Number>(a: T) -> T
         { a.neg() } |w, x| match T::name(["integer", "integer", "float"]) {
@@ -107,29 +119,29 @@ primitives! {
         { a <= b } |w, x| w.compare(T::name(["icmp ule", "icmp sle", "fcmp ole"]), &x[0], &x[1]);
     /// The bits that are set in both operands.
     And<T: Bits>(a: T, b: T) -> T where [conjunction::<T>]
-        { a.and(b) } |w, x| w.and(&x[0], &x[1]);
+        { a.and(b) } |w, x| w.and(&x[0], &x[1]), possible::intersection;
     /// The bits that are set in any operand.
     Or<T: Bits>(a: T, b: T) -> T where [sum::<T>]
-        { a.or(b) } |w, x| w.or(&x[0], &x[1]);
+        { a.or(b) } |w, x| w.or(&x[0], &x[1]), possible::union;
     /// The bits that are set in one operand only.
     Xor<T: Bits>(a: T, b: T) -> T where [sum::<T>]
-        { a.xor(b) } |w, x| w.xor(&x[0], &x[1]);
+        { a.xor(b) } |w, x| w.xor(&x[0], &x[1]), possible::union;
     /// The second operand if the first is true, otherwise the third.
     Select<T: Scalar>(condition: bool, a: T, b: T) -> T where [selection]
-        { select_unpredictable(condition, a, b) } |w, x| w.select(&x[0], &x[1], &x[2]);
+        { select_unpredictable(condition, a, b) } |w, x| w.select(&x[0], &x[1], &x[2]), possible::selection;
     /// 1 for true, 0 for false.
     OfBool<T: Integer>(condition: bool) -> T
-        { T::from_word(condition.into()) } |w, x| w.extended(&x[0], T::ELEMENT);
+        { T::from_word(condition.into()) } |w, x| w.extended(&x[0], T::ELEMENT), possible::same;
 
     /// A shift to the left by the amount modulo the width.
     Shl<T: Integer>(a: T, amount: u32) -> T where [difference::<T>]
-        { a.shl(amount) } |w, x| shift(w, "shl", x);
+        { a.shl(amount) } |w, x| shift(w, "shl", x), possible::left::<T>;
     /// A shift to the right by the amount modulo the width, which fills with zeros, or with the sign if there is one.
     Shr<T: Integer>(a: T, amount: u32) -> T where [difference::<T>]
-        { a.shr(amount) } |w, x| shift(w, T::name(["lshr", "ashr", ""]), x);
+        { a.shr(amount) } |w, x| shift(w, T::name(["lshr", "ashr", ""]), x), possible::right::<T>;
     /// The smaller number.
     Min<T: Integer>(a: T, b: T) -> T
-        { a.min(b) } |w, x| w.intrinsic(T::name(["umin", "smin", ""]), &[&x[0], &x[1]]);
+        { a.min(b) } |w, x| w.intrinsic(T::name(["umin", "smin", ""]), &[&x[0], &x[1]]), possible::smaller::<T>;
     /// The larger number.
     Max<T: Integer>(a: T, b: T) -> T
         { a.max(b) } |w, x| w.intrinsic(T::name(["umax", "smax", ""]), &[&x[0], &x[1]]);
@@ -147,10 +159,10 @@ primitives! {
         { a.saturating_sub(b) } |w, x| w.intrinsic(T::name(["usub.sat", "ssub.sat", ""]), &[&x[0], &x[1]]);
     /// The number of one bits.
     CountOnes<T: Integer>(a: T) -> T
-        { a.count_ones() } |w, x| w.intrinsic("ctpop", &[&x[0]]);
+        { a.count_ones() } |w, x| w.intrinsic("ctpop", &[&x[0]]), possible::count::<T>;
     /// The number of zero bits above the highest one bit: the width for zero.
     LeadingZeros<T: Integer>(a: T) -> T
-        { a.leading_zeros() } |w, x| w.intrinsic_with("ctlz", &[&x[0]], "i1 false");
+        { a.leading_zeros() } |w, x| w.intrinsic_with("ctlz", &[&x[0]], "i1 false"), possible::count::<T>;
     /// The bits in reverse order.
     ReverseBits<T: Integer>(a: T) -> T
         { a.reverse_bits() } |w, x| w.intrinsic("bitreverse", &[&x[0]]);
@@ -166,7 +178,7 @@ primitives! {
             w.convert(T::name(["zext", "sext", ""]), &x[0], U::ELEMENT)
         } else {
             w.bits_as(&x[0], U::ELEMENT)
-        };
+        }, possible::cast::<T>;
 
     /// The quotient of floating-point numbers.
     Div<T: Float>(a: T, b: T) -> T
@@ -239,6 +251,10 @@ impl<T: Scalar, U: Scalar> Primitive for Reinterpret<T, U> {
     #[inline(always)]
     fn native<const FUSED: bool>((x,): (T,)) -> U {
         U::from_word(x.to_word())
+    }
+
+    fn possible_bits(operands: &[Known]) -> u64 {
+        possible::same(operands)
     }
 
     fn write(w: &mut Writer, x: &[Value]) -> Value {

@@ -86,13 +86,16 @@ fn is_same<P: Primitive>(a: u64, b: u64) -> bool {
     a == b || !is_exact && is_nan(a) && is_nan(b)
 }
 
-/// The operations that were compared.
-struct Compared(BTreeSet<&'static str>);
+/// The operations that were compared, and a source of masks.
+struct Compared {
+    names: BTreeSet<&'static str>,
+    masks: Words,
+}
 
 impl Compared {
     /// Compares the readings of an operation.
     fn compare<P: Primitive>(&mut self) {
-        self.0.insert(P::NAME);
+        self.names.insert(P::NAME);
         let variants = variants(P::Operands::COUNT);
         let mut w = Writer::new();
         for (index, variant) in variants.iter().enumerate() {
@@ -126,9 +129,44 @@ impl Compared {
                         "{} of {words:x?} ({variant:?}) is {result:#x} in native code and {expected:#x} in Rust",
                         P::NAME
                     );
+                    self.bound::<P>(&words, variant);
                 }
             }
         }
+    }
+}
+
+impl Compared {
+    /// Looks whether a result has only bits that may be set, for operands of which only some bits may be set.
+    fn bound<P: Primitive>(&mut self, words: &[u64], variant: Variant) {
+        let masks: Vec<_> = words
+            .iter()
+            .enumerate()
+            .map(|(position, _)| match (variant, self.masks.word()) {
+                (Variant::Constant(at, constant), _) if at == position => constant,
+                // Few bits, low bits, high bits, any bits.
+                (_, word) => match word % 4 {
+                    0 => 1 << (word >> 58),
+                    1 => u64::MAX >> (word >> 58),
+                    2 => u64::MAX << (word >> 58),
+                    _ => self.masks.word(),
+                },
+            })
+            .collect();
+        let words: Vec<_> = words.iter().zip(&masks).map(|(word, mask)| word & mask).collect();
+        let operands: Vec<_> = masks
+            .iter()
+            .enumerate()
+            .map(|(position, mask)| match variant {
+                Variant::Constant(at, constant) if at == position => Value::integer(Element::I64, constant),
+                _ => Value::named("%x", Element::I64, true).with_possible_bits(*mask),
+            })
+            .collect();
+        let builder = Builder::new();
+        let result = Emit::apply::<P>(P::Operands::inputs(&builder, &operands));
+        let possible = builder.possible_bits(result.operand());
+        let found = native::<P>(&words);
+        assert_eq!(found & !possible, 0, "{} of {words:x?}: {found:#x}, but of bits {masks:x?} {possible:#x}", P::NAME);
     }
 }
 
@@ -187,7 +225,7 @@ fn readings_of_operations_agree() {
     if cfg!(miri) || rumba_llvm::find::library().is_none() {
         return;
     }
-    let mut compared = Compared(BTreeSet::new());
+    let mut compared = Compared { names: BTreeSet::new(), masks: Words::new(1) };
     compare!(compared: Add Sub Mul Neg Equal Less LessOrEqual; [u16, i16, u32, i32, u64, i64, f32, f64]);
     compare!(compared: And Or Xor; [bool, u16, u32, u64]);
     compare!(compared: Select; [bool, u16, u32, u64, f32, f64]);
@@ -216,8 +254,8 @@ fn readings_of_operations_agree() {
     compared.compare::<p::Invalid>();
     compared.compare::<p::Reinterpret<u32, f32>>();
     compared.compare::<p::Reinterpret<f64, u64>>();
-    compared.0.remove("Reinterpret");
-    assert_eq!(compared.0, NAMES.iter().copied().collect(), "operations of the table that are not compared");
+    compared.names.remove("Reinterpret");
+    assert_eq!(compared.names, NAMES.iter().copied().collect(), "operations of the table that are not compared");
 }
 
 #[test]

@@ -84,12 +84,20 @@ pub struct Value {
     is_vector: bool,
     /// The text is a constant number.
     is_constant: bool,
+    /// The bits that may be set in a number.
+    possible_bits: u64,
 }
 
 impl Value {
     /// The value of a name.
     pub fn named(text: impl Into<String>, element: Element, is_vector: bool) -> Self {
-        Self { text: text.into(), element, is_vector, is_constant: false }
+        Self { text: text.into(), element, is_vector, is_constant: false, possible_bits: u64::MAX }
+    }
+
+    /// The value, of which only these bits may be set.
+    #[must_use]
+    pub fn with_possible_bits(self, possible_bits: u64) -> Self {
+        Self { possible_bits, ..self }
     }
 
     /// An integer.
@@ -101,7 +109,7 @@ impl Value {
             Element::I32 | Element::F32 => (value as u32).to_string(),
             Element::I64 | Element::F64 => value.to_string(),
         };
-        Self { text, element: element.integer(), is_vector: false, is_constant: true }
+        Self { text, element: element.integer(), is_vector: false, is_constant: true, possible_bits: value }
     }
 
     /// A number with these bits.
@@ -138,6 +146,11 @@ impl Value {
         self.is_constant
     }
 
+    /// The bits that may be set in a number.
+    pub fn possible_bits(&self) -> u64 {
+        self.possible_bits
+    }
+
     /// Its type.
     pub fn ty(&self) -> String {
         ty(self.element, self.is_vector)
@@ -159,26 +172,6 @@ impl fmt::Display for Value {
 /// A type in LLVM.
 pub(crate) fn ty(element: Element, is_vector: bool) -> String {
     if is_vector { format!("<{LANES} x {}>", element.name()) } else { element.name().to_owned() }
-}
-
-/// How an operation computes a lane of its result: given the operation's `extra` and its operands.
-pub type Form = fn(&mut Writer, u16, &[Value]) -> Value;
-
-/// How an operation over lanes is written, and the types of its operands and of its result.
-#[derive(Clone, Copy)]
-pub struct LaneForm {
-    /// Writes the operation; without this function, native code calls the handler.
-    pub form: Option<Form>,
-    /// The types of the operation's sources.
-    pub operands: &'static [Element],
-    /// The type of the result.
-    pub result: Element,
-}
-
-impl fmt::Debug for LaneForm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} -> {:?}", self.operands, self.result)
-    }
 }
 
 /// Operations on integers that this crate uses in many places, of two values and of a value and a constant.

@@ -1,9 +1,11 @@
 //! The bits of registers that may be set: addresses of tiles are put together by `or` from parts that share none, and
 //! are sums then.
 
+use crate::arith::{LaneForm, up_to};
 use crate::base::flow::Set;
+use crate::base::ir::Value;
 use crate::compile::kernel::{Kernel, Location};
-use crate::machine::op::opcode::{Linear, Opcode};
+use crate::machine::op::opcode::Opcode;
 use crate::machine::program::{Class, Fixed, Flow, Program};
 use crate::machine::special::Special;
 
@@ -16,29 +18,6 @@ fn all(class: Class) -> u64 {
         Class::W32 => u32::MAX.into(),
         Class::W64 | Class::W128 => u64::MAX,
     }
-}
-
-/// The bits that numbers up to this one have.
-fn up_to(most: u64) -> u64 {
-    u64::MAX.checked_shr(most.leading_zeros()).unwrap_or(0)
-}
-
-/// The bits of a sum.
-fn sum(a: u64, b: u64) -> u64 {
-    if a & b == 0 {
-        return a | b;
-    }
-    let most = up_to(a).checked_add(up_to(b)).map_or(u64::MAX, up_to);
-    most & u64::MAX << (a | b).trailing_zeros()
-}
-
-/// The bits of a product.
-fn product(a: u64, b: u64) -> u64 {
-    if a == 0 || b == 0 {
-        return 0;
-    }
-    let most = up_to(a).checked_mul(up_to(b)).map_or(u64::MAX, up_to);
-    most & u64::MAX.checked_shl(a.trailing_zeros() + b.trailing_zeros()).unwrap_or(0)
 }
 
 /// The bits of a slot that the launch fills.
@@ -70,13 +49,18 @@ pub(super) fn join(known: &mut u64, other: u64) -> bool {
 impl Kernel<'_> {
     /// The bits that may be set in an operand.
     pub(super) fn bits(&self, index: usize, position: usize, bits: &Bits) -> u64 {
-        let found = match self.operand(index, position) {
-            Some(Location::Constant(value)) => value,
-            Some(Location::Given { slot, .. }) => self.bits_of_fixed[usize::from(slot)],
-            Some(Location::Register(number)) => bits[number],
-            Some(Location::Memory(..)) | None => u64::MAX,
-        };
+        let found = self.operand(index, position).map_or(u64::MAX, |place| self.bits_of(place, bits));
         found & self.class(index, position).map_or(u64::MAX, all)
+    }
+
+    /// The bits that may be set in a location. Its largest value is the one with all these bits.
+    pub(super) fn bits_of(&self, place: Location, bits: &Bits) -> u64 {
+        match place {
+            Location::Constant(value) => value,
+            Location::Given { slot, .. } => self.bits_of_fixed[usize::from(slot)],
+            Location::Register(number) => bits[number],
+            Location::Memory(..) => u64::MAX,
+        }
     }
 
     /// Updates the bits for what an operation does, while lanes wait at some blocks.
@@ -94,33 +78,27 @@ impl Kernel<'_> {
         let Some(class) = descriptor.classes[0].filter(|_| descriptor.flow == Flow::Next) else {
             return u64::MAX;
         };
-        let bits = |position| self.bits(index, position, bits);
-        let narrow = |position| bits(position) & all(Class::W32);
         let result = match descriptor.opcode {
-            Opcode::Lanes { linear, .. } => match linear {
-                Linear::Copy => bits(1),
-                Linear::ZeroExtended => narrow(1),
-                Linear::SignExtended if narrow(1) >> 31 == 0 => narrow(1),
-                Linear::Sum => sum(bits(1), bits(2)),
-                Linear::Union => bits(1) | bits(2),
-                Linear::Product => product(bits(1), bits(2)),
-                Linear::WideProduct => product(narrow(1), narrow(2)),
-                Linear::ProductSum => sum(product(bits(1), bits(2)), bits(3)),
-                Linear::WideProductSum => sum(product(narrow(1), narrow(2)), bits(3)),
-                Linear::Shift => match self.operand(index, 2) {
-                    Some(Location::Constant(amount)) if amount < 64 => bits(1) << amount,
-                    _ => u64::MAX,
-                },
-                Linear::No
-                | Linear::SignExtended
-                | Linear::Difference
-                | Linear::SignedWideProduct
-                | Linear::SignedWideProductSum => u64::MAX,
-            },
-            Opcode::Select => bits(1) | bits(2),
+            Opcode::Lanes { form: LaneForm { form: Some(function), operands, .. }, .. } => {
+                let known: Vec<Value> =
+                    (1..=operands.len()).filter_map(|position| self.known(index, position, bits)).collect();
+                function.possible_bits(self.op(index).extra, &known)
+            }
+            Opcode::Select => self.bits(index, 1, bits) | self.bits(index, 2, bits),
             Opcode::Load { bytes, count: 1, .. } if bytes < 4 => up_to((1 << (8 * bytes)) - 1),
             _ => u64::MAX,
         };
         result & all(class)
+    }
+
+    /// What is known of an operand.
+    fn known(&self, index: usize, position: usize, bits: &Bits) -> Option<Value> {
+        let element = self.element(index, position);
+        Some(match self.operand(index, position)? {
+            Location::Constant(value) => Value::integer(element, value),
+            Location::Given { .. } | Location::Register(_) | Location::Memory(..) => {
+                Value::named("", element, false).with_possible_bits(self.bits(index, position, bits))
+            }
+        })
     }
 }

@@ -68,16 +68,30 @@ impl Function<'_> {
     }
 
     /// Whether the active lanes access shared memory of the block.
+    ///
+    /// Where the highest possible address is in static shared memory, the comparison is with the end of that, a constant:
+    /// LLVM finds that the bits of an index such as a byte's are in bounds, and omits the comparison.
     pub(super) fn is_in_shared(&mut self, place: Location, extent: Extent) -> Value {
         let end = self.shared_known();
-        self.is_in_window(place, extent, SHARED_START, &end)
+        let static_end = self.kernel.program.shared_end;
+        let highest = self.kernel.bits_of(place, &self.bits).checked_add_signed(extent.end);
+        if highest.is_none_or(|highest| highest > static_end) {
+            return self.is_in_window(place, extent, SHARED_START, &end);
+        }
+        let inside = self.is_in_window(place, extent, SHARED_START, &Value::integer(Element::I64, static_end));
+        let is_known = self.w.compare_with("icmp uge", &end, static_end);
+        self.w.and(&inside, &is_known)
     }
 
     /// Whether the active lanes access a part of a window, from `start` to `end`.
     pub(super) fn is_in_window(&mut self, place: Location, extent: Extent, start: u64, end: &Value) -> Value {
         let size = self.w.sub_with(end, start);
         let start = Value::integer(Element::I64, start);
-        self.is_inside(place, extent, (&start, &size))
+        // Windows end far below these numbers.
+        let highest = self.kernel.bits_of(place, &self.bits);
+        let is_small = highest < 1 << 31 && extent.low.unsigned_abs() < 1 << 30 && extent.end.unsigned_abs() < 1 << 30;
+        let element = if is_small { Element::I32 } else { Element::I64 };
+        self.is_inside_of(place, extent, (&start, &size), element)
     }
 
     /// Whether the active lanes access their stacks.
@@ -102,7 +116,18 @@ impl Function<'_> {
     }
 
     /// Whether what the active lanes access around their addresses is aligned and in bounds.
-    pub(super) fn is_inside(&mut self, place: Location, extent: Extent, (start, size): (&Value, &Value)) -> Value {
+    pub(super) fn is_inside(&mut self, place: Location, extent: Extent, bounds: (&Value, &Value)) -> Value {
+        self.is_inside_of(place, extent, bounds, Element::I64)
+    }
+
+    /// As [`Self::is_inside`]. An address for each lane is compared as such an integer.
+    fn is_inside_of(
+        &mut self,
+        place: Location,
+        extent: Extent,
+        (start, size): (&Value, &Value),
+        element: Element,
+    ) -> Value {
         let shape = self.kernel.shape(place, &self.shapes);
         let groups = if shape == Shape::Uniform { 1 } else { self.kernel.groups() };
         let Extent { low, end, align, .. } = extent;
@@ -136,6 +161,7 @@ impl Function<'_> {
             }
             _ => {
                 let lanes = self.lanes(place, Element::I64);
+                let lanes = self.w.bits_as(&lanes, element);
                 let address = self.w.add_with(&lanes, low.cast_unsigned());
                 let aligned = self.w.add_with(&lanes, extent.aligned.cast_unsigned());
                 return self.are_inside((&address, one), (&aligned, align), (start, size));
@@ -172,7 +198,9 @@ impl Function<'_> {
     ) -> Value {
         let good = self.w.compare_with("icmp uge", size, bytes);
         let room = self.w.sub_with(size, bytes);
-        let distance = self.w.sub(address, start);
+        let element = address.element();
+        let (room, start) = (self.w.bits_as(&room, element), self.w.bits_as(start, element));
+        let distance = self.w.sub(address, &start);
         let outside = self.w.compare("icmp ugt", &distance, &room);
         let mut wrong = self.mask(&outside);
         if align > 1 {

@@ -4,7 +4,7 @@
 
 use std::mem::offset_of;
 
-use crate::base::ir::{Element, Form, Value};
+use crate::base::ir::{Element, Value};
 use crate::base::lanes::FULL;
 use crate::base::report::AccessKind;
 use crate::compile::bounds::Extent;
@@ -16,7 +16,7 @@ use crate::compile::variables::Variable;
 use crate::exec::memory::Space;
 use crate::load::instrument::Probe;
 use crate::machine::block::BlockState;
-use crate::machine::op::opcode::CheckForm;
+use crate::machine::op::opcode::{CheckForm, ShadowForm};
 use crate::machine::warp::Warp;
 
 impl Function<'_> {
@@ -44,10 +44,10 @@ impl Function<'_> {
         self.w.compare("icmp eq", &defined, &active)
     }
 
-    fn compute_shadow(&mut self, index: usize, form: Form) {
+    fn compute_shadow(&mut self, index: usize, form: ShadowForm) {
         let sources = (1..=3).filter_map(|position| self.kernel.operand(index, position));
         let sources: Vec<_> = sources.map(|place| self.lanes(place, Element::I32)).collect();
-        let shadow = form(&mut self.w, 0, &sources);
+        let shadow = form(&mut self.w, &sources);
         let good = self.is_defined(&shadow);
         self.inline_if(index, &good, |function| function.finish_operation(index, Written::Lanes(shadow)));
     }

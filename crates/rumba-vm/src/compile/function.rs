@@ -442,7 +442,7 @@ impl Function<'_> {
                     Some(place) => self.lanes(place, Element::I32),
                     None => Value::integer(Element::I32, 0),
                 });
-                let mask = form(&mut self.w, op.extra, &masks);
+                let mask = form.write(&mut self.w, op.extra, &masks);
                 self.finish_operation(index, Written::Lanes(mask));
             }
             (Flow::Next, Opcode::Load { bytes, count, shared, .. }) => {

@@ -63,13 +63,13 @@ pub(super) fn is_arithmetic(program: &Program, index: usize) -> bool {
     let Opcode::Lanes { form, .. } = descriptor.opcode else {
         return false;
     };
-    let (Some(write), Element::F32, Some(Class::W32)) = (form.form, form.result, descriptor.classes[0]) else {
+    let (Some(function), Element::F32, Some(Class::W32)) = (form.form, form.result, descriptor.classes[0]) else {
         return false;
     };
     let operand = |element: &Element| Value::named("%x", *element, true);
     let operands: Vec<_> = form.operands.iter().map(operand).collect();
     form.operands.iter().all(|element| *element == Element::F32)
-        && Writer::new().leave_nan(true, |w| write(w, op.extra, &operands)).1
+        && Writer::new().leave_nan(true, |w| function.write(w, op.extra, &operands)).1
 }
 
 impl Kernel<'_> {

@@ -1,6 +1,7 @@
 //! Operations that are no accesses: those over lanes, tests, selections, shuffles, and calls of handlers.
 
-use crate::base::ir::{Element, Form, LaneForm, Value};
+use crate::arith::LaneForm;
+use crate::base::ir::{Element, Value};
 use crate::compile::function::{Function, GO_ON};
 use crate::compile::kernel::Location;
 use crate::compile::registers::{Written, raw};
@@ -139,11 +140,10 @@ impl Function<'_> {
     pub(super) fn write_lanes(&mut self, index: usize, linear: Linear, form: LaneForm) {
         let plan = self.kernel.plan_lanes(index, linear, form, &self.shapes, &self.bits);
         let LanePlan { result, checks, is_sum } = plan;
-        let Some(write) = form.form else {
+        let Some(function) = form.form else {
             self.call(index);
             return;
         };
-        let write: Form = if is_sum { |w, _, x| w.add(&x[0], &x[1]) } else { write };
         self.check_wrapping(index, linear, checks);
         let sources: Vec<(Location, Element)> = (1..=form.operands.len())
             .filter_map(|position| Some((self.kernel.operand(index, position)?, self.kernel.element(index, position))))
@@ -152,17 +152,20 @@ impl Function<'_> {
         let Some(class) = self.kernel.class(index, 0) else {
             return;
         };
-        let compute = |function: &mut Self, group: Option<usize>| {
+        let compute = |writer: &mut Self, group: Option<usize>| {
             let operands: Vec<Value> = sources
                 .iter()
                 .map(|(place, raw)| match group {
-                    Some(group) => function.base(*place, *raw, group),
-                    None => function.lanes(*place, *raw),
+                    Some(group) => writer.base(*place, *raw, group),
+                    None => writer.lanes(*place, *raw),
                 })
                 .collect();
-            let stays = function.kernel.leaves_nan(index, &function.nans, &function.pending);
-            let (value, _) = function.w.leave_nan(stays, |w| write(w, extra, &operands));
-            function.w.extended(&value, raw(class))
+            let stays = writer.kernel.leaves_nan(index, &writer.nans, &writer.pending);
+            let (value, _) = writer.w.leave_nan(stays, |w| match operands.as_slice() {
+                [a, b] if is_sum => w.add(a, b),
+                operands => function.write(w, extra, operands),
+            });
+            writer.w.extended(&value, raw(class))
         };
         let written = match result {
             Shape::Varying => Written::Lanes(compute(self, None)),
@@ -208,7 +211,7 @@ impl Function<'_> {
     }
 
     pub(super) fn write_test(&mut self, index: usize, form: LaneForm) {
-        let Some(write) = form.form else {
+        let Some(function) = form.form else {
             self.call(index);
             return;
         };
@@ -219,7 +222,7 @@ impl Function<'_> {
                 Some(self.lanes(place, self.kernel.element(index, position)))
             })
             .collect();
-        let truth = write(&mut self.w, extra, &operands);
+        let truth = function.write(&mut self.w, extra, &operands);
         let mut mask = self.mask(&truth);
         if extra & 1 != 0 {
             mask = self.w.xor_with(&mask, u64::MAX);

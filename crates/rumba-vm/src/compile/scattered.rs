@@ -8,7 +8,7 @@
 use crate::base::ir::{Element, Value};
 use crate::base::lanes::LANES;
 use crate::compile::function::Function;
-use crate::compile::memory::{Access, Scattered};
+use crate::compile::memory::{Access, Memory, Scattered};
 use crate::compile::shape::Version;
 use crate::compile::variables::Variable;
 
@@ -20,6 +20,15 @@ impl Function<'_> {
     pub(super) fn pointers(&mut self, access: &Access, addresses: &Scattered, offset: u64) -> Vec<String> {
         match addresses {
             Scattered::Strided(bases, stride) => self.strided(access, bases, *stride, offset),
+            Scattered::Any(address) if access.memory == Memory::Shared => {
+                // Addresses in shared memory have 32 bits: a gather by numbers of 32 bits has half as many instructions.
+                let numbers = self.w.bits_as(address, Element::I32);
+                let numbers = self.hidden(&numbers);
+                let base = self.host(access, &Value::integer(Element::I64, offset));
+                let (place, pointers) = (self.pointer(&base), self.w.name("%t"));
+                self.w.line(format_args!("{pointers} = getelementptr i8, ptr {place}, {numbers}"));
+                vec![pointers]
+            }
             Scattered::Any(address) => {
                 let address = self.host(access, address);
                 let address = self.w.add_with(&address, offset);
@@ -28,10 +37,19 @@ impl Function<'_> {
         }
     }
 
-    /// The same 64-bit numbers, opaque to LLVM.
+    /// The same numbers of 32 or 64 bits, opaque to LLVM.
     fn hidden(&mut self, numbers: &Value) -> Value {
-        let zeros = self.zeros(LANES);
-        self.w.xor(numbers, &Value::named(zeros, Element::I64, true))
+        let element = numbers.element();
+        let zeros = match element {
+            Element::I32 => {
+                let (zeros, words) = (self.zeros(WIDEST), self.w.name("%t"));
+                let count = 2 * WIDEST;
+                self.w.line(format_args!("{words} = bitcast <{WIDEST} x i64> {zeros} to <{count} x i32>"));
+                self.shuffle([&words, "poison"], "i32", count, (0..LANES).map(|lane| lane % count))
+            }
+            _ => self.zeros(LANES),
+        };
+        self.w.xor(numbers, &Value::named(zeros, element, true))
     }
 
     fn strided(&mut self, access: &Access, bases: &[Value], stride: i64, offset: u64) -> Vec<String> {

@@ -11,8 +11,8 @@
 //! stays in the version for some of the lanes if it fails. So accesses keep contiguous addresses in loops in which lanes
 //! might diverge.
 
+use crate::arith::LaneForm;
 use crate::base::flow::Set;
-use crate::base::ir::LaneForm;
 use crate::compile::bits;
 use crate::compile::bits::Bits;
 use crate::compile::kernel::{Kernel, Location};

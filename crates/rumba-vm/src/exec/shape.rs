@@ -15,8 +15,8 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use crate::arith::float::Mode;
-use crate::arith::{Arith, Builder, Emit, Integer, Native, Operands, Plain, Scalar, V};
-use crate::base::ir::{Element, Form, LaneForm, Value, Writer};
+use crate::arith::{Arith, Emit, Form, Integer, LaneForm, Native, Operands, Plain, Scalar, V};
+use crate::base::ir::Element;
 use crate::base::lanes::{FULL, GROUP, LANES};
 use crate::exec::body::{Body, handlers};
 use crate::exec::lane::{Bf16, F16, Lane, Raw};
@@ -137,17 +137,13 @@ const fn of_lanes<Arguments: LaneOperands>(form: Option<Form>, result: Element) 
     LaneForm { form, operands: Arguments::ELEMENTS, result }
 }
 
-/// Writes a function as native code.
-fn emit<F: Function>(w: &mut Writer, extra: u16, operands: &[Value]) -> Value {
-    let builder = Builder::new();
-    let result = F::call::<Emit<'_>>(extra, F::Operands::inputs(&builder, operands));
-    let [value] = builder.finish(w, [result.operand()]);
-    value
+/// A function as native code and its analyses use it.
+pub const fn form_of<F: Function>(_: F) -> Form {
+    form::<F>()
 }
 
-/// How a function is written as native code.
-pub fn form_of<F: Function>(_: F) -> Form {
-    emit::<F>
+const fn form<F: Function>() -> Form {
+    Form::new(|builder, extra, operands| F::call::<Emit<'_>>(extra, F::Operands::inputs(builder, operands)).operand())
 }
 
 /// The result of a function of numbers that does not look at `extra`.
@@ -222,7 +218,7 @@ lane_operands! {
 struct Lanes<F>(PhantomData<F>);
 
 impl<F: Function<Operands: LaneOperands, Output: Lane>> Body for Lanes<F> {
-    const OPCODE: Opcode = Opcode::of_lanes(of_lanes::<F::Operands>(Some(emit::<F>), F::Output::ELEMENT));
+    const OPCODE: Opcode = Opcode::of_lanes(of_lanes::<F::Operands>(Some(form::<F>()), F::Output::ELEMENT));
 
     #[inline(always)]
     unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
@@ -472,7 +468,7 @@ pub fn test<F: Function<Operands: LaneOperands, Output = bool>>(_: F) -> Handler
 }
 
 impl<F: Function<Operands: LaneOperands, Output = bool>> Body for Test<F> {
-    const OPCODE: Opcode = Opcode::Test { form: of_lanes::<F::Operands>(Some(emit::<F>), Element::I1) };
+    const OPCODE: Opcode = Opcode::Test { form: of_lanes::<F::Operands>(Some(form::<F>()), Element::I1) };
 
     #[inline(always)]
     unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
@@ -589,5 +585,5 @@ pub fn masks<F: Function<Operands = (u32, u32), Output = u32>>(_: F) -> Handlers
         }
         pc.next()
     }
-    Handlers::same(run::<F>).with_opcode(Opcode::Masks { form: emit::<F> })
+    Handlers::same(run::<F>).with_opcode(Opcode::Masks { form: form::<F>() })
 }

@@ -387,6 +387,75 @@ STORE:
 }
 
 #[test]
+fn indices_of_few_bits_are_known_to_be_in_shared_memory() {
+    // The lanes take indices in any order, and some of them part from the others.
+    let body = |index: &str| {
+        format!(
+            "
+    mul.lo.u32 %r10, %r2, 0x12345;
+    {index}
+    mul.wide.u32 %rd4, %r10, 4;
+    mov.u64 %rd3, tile;
+    add.u64 %rd3, %rd3, %rd4;
+    mov.u32 %r13, 0;
+    st.shared.u32 [%rd3], %r13;
+    bar.sync 0;
+    atom.shared.add.u32 %r11, [%rd3], 5;
+    bar.sync 0;
+    setp.lt.u32 %p1, %r10, 100;
+    @%p1 bra FEW;
+    ld.shared.u32 %r11, [%rd3];
+    st.shared.u32 [%rd3], %r2;
+FEW:
+    bar.sync 0;
+    ld.shared.u32 %r12, [%rd3];
+    mad.lo.u32 %r11, %r11, %r12, %r10;
+    st.global.u32 [%rd2], %r11;"
+        )
+    };
+    let known = |declarations: &str, index: &str| {
+        // The comparison with the end of the variable, which follows the first 1024 bytes.
+        text_beside(declarations, &body(index), 128, |_| ()).contains("icmp uge i64 %field.shared_known, 2048")
+    };
+    let tile = ".shared .align 4 .b32 tile[256];";
+    let in_bounds = [
+        "and.b32 %r10, %r10, 255;",
+        "shr.u32 %r10, %r10, 24;",
+        "bfe.u32 %r10, %r10, 7, 8;",
+        "shr.u32 %r10, %r10, 9;\nand.b32 %r10, %r10, 255;",
+        "and.b32 %r10, %r10, 127;\nadd.u32 %r10, %r10, 128;",
+        "and.b32 %r10, %r10, 254;\nor.b32 %r10, %r10, 1;",
+        "cvt.u32.u8 %r10, %r10;",
+        "prmt.b32 %r10, %r10, 0, 0x4442;",
+        "min.u32 %r10, %r10, 255;",
+    ];
+    let unknown = ["shr.s32 %r10, %r10, 24;\nabs.s32 %r10, %r10;", "rem.u32 %r10, %r10, 250;"];
+    let larger = ["and.b32 %r10, %r10, 511;", "and.b32 %r10, %r10, 255;\nadd.u32 %r10, %r10, 1;"];
+    for index in in_bounds {
+        assert!(known(tile, index), "{index}");
+    }
+    for index in unknown {
+        assert!(!known(tile, index), "{index}");
+    }
+    let larger_tile = ".shared .align 4 .b32 tile[512];";
+    for (tile, index) in larger
+        .map(|index| (larger_tile, index))
+        .into_iter()
+        .chain([in_bounds.as_slice(), &unknown].concat().into_iter().map(|index| (tile, index)))
+    {
+        if let Some([native, interpreted]) = on_both(tile, &body(index), 50, 256, 7) {
+            assert_eq!(native.0, interpreted.0, "{index}");
+        }
+    }
+    // An index that is one too large is a fault on both engines.
+    for config in [native().unwrap_or_default(), Config::default()] {
+        let bench = Bench::with(&kernel(tile, &body(larger[1])), config);
+        let out = bench.zeros(4 * 256);
+        bench.fault("k", 1, 256, &[out.into(), 7_u32.into()]);
+    }
+}
+
+#[test]
 fn each_block_arrives_at_its_own_cluster_s_barrier() {
     let body = "
     st.global.u32 [%rd2], %r4;

@@ -3,7 +3,8 @@
 //! An opcode says what an operation means, as far as that can be used without calling the operation's handler: native
 //! code, its analyses, and the passes that put checks into a program.
 
-use crate::base::ir::{Element, Form, LaneForm, Value, Writer};
+use crate::arith::{Form, LaneForm};
+use crate::base::ir::{Element, Value, Writer};
 use crate::base::lanes::LANES;
 use crate::base::report::AccessKind;
 use crate::machine::op::Op;
@@ -231,7 +232,7 @@ impl Opcode {
 pub enum CheckForm {
     /// The shadow `dst` is a function of the predicates `a`, `b` and `c`. Of undefined lanes the handler carries the
     /// origin along.
-    Shadow(Form),
+    Shadow(ShadowForm),
     /// The shadow `dst` is that of the memory that a [`Probe`](crate::load::instrument::Probe) accesses.
     ShadowOfMemory,
     /// All active lanes are in the shadow at this position: 1 for `a`.
@@ -241,6 +242,9 @@ pub enum CheckForm {
     /// No copy of the block is under way.
     Copies,
 }
+
+/// Writes a shadow, given the predicates.
+pub type ShadowForm = fn(&mut Writer, &[Value]) -> Value;
 
 /// The lanes that take part in an operation of lanes together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,13 +13,13 @@ use crate::machine::warp::{Origin, Warp};
 use rumba_checks::FindingKind;
 
 /// `dst` = the lanes of no value
-pub(super) const CLEAR: Handlers = check(clear, CheckForm::Shadow(|_, _, _| Value::integer(Element::I32, 0)));
+pub(super) const CLEAR: Handlers = check(clear, CheckForm::Shadow(|_, _| Value::integer(Element::I32, 0)));
 /// `dst` = all lanes
-pub(super) const SET: Handlers = check(set, CheckForm::Shadow(|_, _, _| Value::integer(Element::I32, FULL.into())));
+pub(super) const SET: Handlers = check(set, CheckForm::Shadow(|_, _| Value::integer(Element::I32, FULL.into())));
 /// `dst = a & b`
-pub(super) const BOTH: Handlers = check(both, CheckForm::Shadow(|w, _, x| w.and(&x[0], &x[1])));
+pub(super) const BOTH: Handlers = check(both, CheckForm::Shadow(|w, x| w.and(&x[0], &x[1])));
 /// `dst = a | b`
-pub(super) const EITHER: Handlers = check(either, CheckForm::Shadow(|w, _, x| w.or(&x[0], &x[1])));
+pub(super) const EITHER: Handlers = check(either, CheckForm::Shadow(|w, x| w.or(&x[0], &x[1])));
 /// `dst = a | !b`
 pub(super) const UNLESS: Handlers = Handlers::same(unless);
 /// `dst` = the lanes of `c` for which the predicates `a` and `b` are equal
