@@ -3,6 +3,7 @@
 //! [`crate::mem::copies`] says when copies arrive. Tensor copies and reductions are in [`crate::isa::tensor`].
 
 use crate::base::lanes::lanes_of;
+use crate::base::prefetch::prefetch;
 use crate::base::report::AccessKind;
 use crate::base::types::ScalarType;
 use crate::check::agent::{Agent, Completion};
@@ -308,6 +309,8 @@ unsafe fn copy(warp: &mut Warp, pc: Pc) -> Pc {
             // SAFETY: the lane was active when the addresses were looked at. No byte is read there.
             unsafe { to.get(lane) }
         };
+        // The source is read when the copy arrives.
+        prefetch(from);
         // SAFETY: as above.
         let to = unsafe { to.get(lane) };
         let copy = Copy { zeros: size - take, ..Copy::whole(from, to, take) };
