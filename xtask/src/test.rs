@@ -120,15 +120,18 @@ pub(crate) fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
+/// How many tests run at once: one more than there are cores, as some tests wait for a time to pass or for each other.
+fn at_once() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from) + 1
+}
+
 /// The command that runs the tests of packages, or of a whole workspace, without doctests.
 fn tests(workspace: Workspace, packages: &[&str], args: &Args) -> Command {
     let mut tests = workspace.cargo();
     if shell::has_nextest() {
         tests.args(["nextest", "run"]);
-        // One more than cores: some tests wait for a time to pass.
         if std::env::var_os(THREADS).is_none() {
-            let cores = std::thread::available_parallelism().map_or(1, usize::from);
-            tests.env(THREADS, (cores + 1).to_string());
+            tests.env(THREADS, at_once().to_string());
         }
     } else {
         tests.arg("test");
@@ -148,7 +151,8 @@ fn tests(workspace: Workspace, packages: &[&str], args: &Args) -> Command {
 /// The tests that share a process, of the whole workspace: with all packages, cargo has built them already.
 fn rows(args: &Args) -> Command {
     let mut tests = Workspace::Rumba.cargo();
-    tests.args(["test", "--no-fail-fast", "--workspace", "--test", ROWS, "--", "--quiet"]);
+    tests.args(["test", "--no-fail-fast", "--workspace", "--test", ROWS, "--", "--quiet", "--test-threads"]);
+    tests.arg(at_once().to_string());
     if args.gpu {
         tests.env("RUMBA_TEST_GPU", "1");
     }

@@ -33,11 +33,22 @@ fn main() -> ExitCode {
 }
 
 fn trials() -> anyhow::Result<Vec<Trial>> {
-    let mut all = Vec::new();
-    for group in GROUPS {
-        all.extend((group.trials)()?);
-    }
-    Ok(all)
+    let groups: Vec<Vec<Trial>> = GROUPS.iter().map(|group| (group.trials)()).collect::<Result<_, _>>()?;
+    Ok(spread(groups))
+}
+
+/// All elements, those of each group spread evenly: checked launches of a process take turns, so that threads which have only such
+/// tests left wait for each other.
+fn spread<T>(groups: Vec<Vec<T>>) -> Vec<T> {
+    let mut all: Vec<_> = groups
+        .into_iter()
+        .flat_map(|group| {
+            let count = group.len() as f64;
+            group.into_iter().enumerate().map(move |(index, element)| ((index as f64 + 0.5) / count, element))
+        })
+        .collect();
+    all.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    all.into_iter().map(|(_, element)| element).collect()
 }
 
 fn child(asked: &str) -> anyhow::Result<()> {
