@@ -1,7 +1,6 @@
-//! The bits of a result that may be set, given those of the operands: LLVM's known bits (`KnownBits`), of which only the zeros
-//! are followed. A row of [`primitive`](crate::arith::primitive) names the function for its operation.
+//! The bits of a result that may be set, given those of the operands: LLVM's known bits, of which only the zeros are followed. A row of
+//! [`primitive`](crate::arith::primitive) names the function for its operation.
 
-use crate::arith::scalar::{Integer, Number, Scalar};
 use crate::base::ir::Element;
 
 /// What is known of an operand.
@@ -26,21 +25,30 @@ pub fn up_to(most: u64) -> u64 {
     u64::MAX.checked_shr(most.leading_zeros()).unwrap_or(0)
 }
 
-fn is_float<T: Scalar>() -> bool {
-    matches!(T::ELEMENT, Element::F32 | Element::F64)
+/// A type of integers.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    /// The width.
+    pub bits: u32,
+    /// Whether there are negative numbers.
+    pub is_signed: bool,
 }
 
-/// Whether the number may be negative.
-fn may_be_negative<T: Integer>(bits: u64) -> bool {
-    T::IS_SIGNED && bits >> (T::BITS - 1) != 0
-}
-
-/// `x + y`. Nothing is known of floating-point numbers.
-pub(super) fn sum<T: Number>(x: &[Known]) -> u64 {
-    let (a, b) = (x[0].bits, x[1].bits);
-    if is_float::<T>() {
-        return u64::MAX;
+impl Kind {
+    /// Whether a number may be negative.
+    fn may_be_negative(self, bits: u64) -> bool {
+        self.is_signed && bits >> (self.bits - 1) != 0
     }
+
+    /// The amount of a shift, if it is constant.
+    fn amount(self, x: Known) -> Option<u64> {
+        x.is_constant.then_some(x.bits % u64::from(self.bits))
+    }
+}
+
+/// `x + y`, of integers
+pub(super) fn sum(x: &[Known]) -> u64 {
+    let (a, b) = (x[0].bits, x[1].bits);
     if a & b == 0 {
         return a | b;
     }
@@ -48,12 +56,9 @@ pub(super) fn sum<T: Number>(x: &[Known]) -> u64 {
     most & u64::MAX << (a | b).trailing_zeros()
 }
 
-/// `x * y`. Nothing is known of floating-point numbers.
-pub(super) fn product<T: Number>(x: &[Known]) -> u64 {
+/// `x * y`, of integers
+pub(super) fn product(x: &[Known]) -> u64 {
     let (a, b) = (x[0].bits, x[1].bits);
-    if is_float::<T>() {
-        return u64::MAX;
-    }
     if a == 0 || b == 0 {
         return 0;
     }
@@ -82,40 +87,35 @@ pub(super) fn same(x: &[Known]) -> u64 {
 }
 
 /// `x << y`
-pub(super) fn left<T: Integer>(x: &[Known]) -> u64 {
-    match amount::<T>(x[1]) {
+pub(super) fn left(kind: Kind, x: &[Known]) -> u64 {
+    match kind.amount(x[1]) {
         Some(amount) => x[0].bits << amount,
         None => u64::MAX.checked_shl(x[0].bits.trailing_zeros()).unwrap_or(0),
     }
 }
 
 /// `x >> y`
-pub(super) fn right<T: Integer>(x: &[Known]) -> u64 {
-    match amount::<T>(x[1]) {
-        _ if may_be_negative::<T>(x[0].bits) => u64::MAX,
+pub(super) fn right(kind: Kind, x: &[Known]) -> u64 {
+    match kind.amount(x[1]) {
+        _ if kind.may_be_negative(x[0].bits) => u64::MAX,
         Some(amount) => x[0].bits >> amount,
         None => up_to(x[0].bits),
     }
 }
 
-/// The amount of a shift, if it is constant.
-fn amount<T: Integer>(x: Known) -> Option<u64> {
-    x.is_constant.then_some(x.bits % u64::from(T::BITS))
-}
-
-/// The smaller of `x` and `y`
-pub(super) fn smaller<T: Integer>(x: &[Known]) -> u64 {
+/// `min(x, y)`
+pub(super) fn smaller(kind: Kind, x: &[Known]) -> u64 {
     let (a, b) = (x[0].bits, x[1].bits);
-    if may_be_negative::<T>(a | b) { u64::MAX } else { up_to(std::cmp::min(a, b)) }
+    if kind.may_be_negative(a | b) { u64::MAX } else { up_to(std::cmp::min(a, b)) }
 }
 
 /// The low bits of `x`, or `x` extended.
-pub(super) fn cast<T: Integer>(x: &[Known]) -> u64 {
+pub(super) fn cast(kind: Kind, x: &[Known]) -> u64 {
     let bits = x[0].bits;
-    if may_be_negative::<T>(bits) { bits | u64::MAX << (T::BITS - 1) } else { bits }
+    if kind.may_be_negative(bits) { bits | u64::MAX << (kind.bits - 1) } else { bits }
 }
 
-/// A number of bits of `x`
-pub(super) fn count<T: Integer>(_: &[Known]) -> u64 {
-    up_to(T::BITS.into())
+/// A number of bits
+pub(super) fn count(kind: Kind, _: &[Known]) -> u64 {
+    up_to(kind.bits.into())
 }

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 
 use crate::arith::Operands;
 use crate::arith::emit::Operand;
-use crate::arith::possible::{self, Known, PossibleBits};
+use crate::arith::possible::{self, Kind, Known, PossibleBits};
 use crate::arith::scalar::{Bits, Float, Integer, Number, Rounding, Scalar};
 use crate::base::ir::{Element, Value, Writer};
 
@@ -95,13 +95,13 @@ macro_rules! primitives {
 primitives! {
     /// The sum; of integers, modulo a power of two.
     Add<T: Number>(a: T, b: T) -> T where [sum::<T>]
-        { a.add(b) } |w, x| w.binary(T::name(["add", "add", "fadd"]), &x[0], &x[1]), possible::sum::<T>;
+        { a.add(b) } |w, x| w.binary(T::name(["add", "add", "fadd"]), &x[0], &x[1]), |x| of_integers::<T>(possible::sum, x);
     /// The difference; of integers, modulo a power of two.
     Sub<T: Number>(a: T, b: T) -> T where [difference::<T>]
         { a.sub(b) } |w, x| w.binary(T::name(["sub", "sub", "fsub"]), &x[0], &x[1]);
     /// The product; of integers, modulo a power of two.
     Mul<T: Number>(a: T, b: T) -> T where [product::<T>]
-        { a.mul(b) } |w, x| w.binary(T::name(["mul", "mul", "fmul"]), &x[0], &x[1]), possible::product::<T>;
+        { a.mul(b) } |w, x| w.binary(T::name(["mul", "mul", "fmul"]), &x[0], &x[1]), |x| of_integers::<T>(possible::product, x);
     /// The negative number; of a floating-point number, only the sign changes.
     Neg<T: Number>(a: T) -> T
         { a.neg() } |w, x| match T::name(["integer", "integer", "float"]) {
@@ -135,13 +135,13 @@ primitives! {
 
     /// A shift to the left by the amount modulo the width.
     Shl<T: Integer>(a: T, amount: u32) -> T where [difference::<T>]
-        { a.shl(amount) } |w, x| shift(w, "shl", x), possible::left::<T>;
+        { a.shl(amount) } |w, x| shift(w, "shl", x), |x| possible::left(kind::<T>(), x);
     /// A shift to the right by the amount modulo the width, which fills with zeros, or with the sign if there is one.
     Shr<T: Integer>(a: T, amount: u32) -> T where [difference::<T>]
-        { a.shr(amount) } |w, x| shift(w, T::name(["lshr", "ashr", ""]), x), possible::right::<T>;
+        { a.shr(amount) } |w, x| shift(w, T::name(["lshr", "ashr", ""]), x), |x| possible::right(kind::<T>(), x);
     /// The smaller number.
     Min<T: Integer>(a: T, b: T) -> T
-        { a.min(b) } |w, x| w.intrinsic(T::name(["umin", "smin", ""]), &[&x[0], &x[1]]), possible::smaller::<T>;
+        { a.min(b) } |w, x| w.intrinsic(T::name(["umin", "smin", ""]), &[&x[0], &x[1]]), |x| possible::smaller(kind::<T>(), x);
     /// The larger number.
     Max<T: Integer>(a: T, b: T) -> T
         { a.max(b) } |w, x| w.intrinsic(T::name(["umax", "smax", ""]), &[&x[0], &x[1]]);
@@ -159,10 +159,10 @@ primitives! {
         { a.saturating_sub(b) } |w, x| w.intrinsic(T::name(["usub.sat", "ssub.sat", ""]), &[&x[0], &x[1]]);
     /// The number of one bits.
     CountOnes<T: Integer>(a: T) -> T
-        { a.count_ones() } |w, x| w.intrinsic("ctpop", &[&x[0]]), possible::count::<T>;
+        { a.count_ones() } |w, x| w.intrinsic("ctpop", &[&x[0]]), |x| possible::count(kind::<T>(), x);
     /// The number of zero bits above the highest one bit: the width for zero.
     LeadingZeros<T: Integer>(a: T) -> T
-        { a.leading_zeros() } |w, x| w.intrinsic_with("ctlz", &[&x[0]], "i1 false"), possible::count::<T>;
+        { a.leading_zeros() } |w, x| w.intrinsic_with("ctlz", &[&x[0]], "i1 false"), |x| possible::count(kind::<T>(), x);
     /// The bits in reverse order.
     ReverseBits<T: Integer>(a: T) -> T
         { a.reverse_bits() } |w, x| w.intrinsic("bitreverse", &[&x[0]]);
@@ -178,7 +178,7 @@ primitives! {
             w.convert(T::name(["zext", "sext", ""]), &x[0], U::ELEMENT)
         } else {
             w.bits_as(&x[0], U::ELEMENT)
-        }, possible::cast::<T>;
+        }, |x| possible::cast(kind::<T>(), x);
 
     /// The quotient of floating-point numbers.
     Div<T: Float>(a: T, b: T) -> T
@@ -281,6 +281,15 @@ fn canonical(x: f32) -> f32 {
 /// Whether zero is neutral for sums of a type: a floating-point sum with zero may have another sign of zero.
 const fn is_exact<T: Scalar>() -> bool {
     !matches!(T::ELEMENT, Element::F32 | Element::F64)
+}
+
+const fn kind<T: Integer>() -> Kind {
+    Kind { bits: T::BITS, is_signed: T::IS_SIGNED }
+}
+
+/// The possible bits of a result of integers; nothing is known of floating-point numbers.
+fn of_integers<T: Number>(possible: PossibleBits, x: &[Known]) -> u64 {
+    if is_exact::<T>() { possible(x) } else { u64::MAX }
 }
 
 fn is_constant(operand: Operand, wanted: u64) -> bool {
