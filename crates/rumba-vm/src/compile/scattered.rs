@@ -3,7 +3,8 @@
 //! What all addresses of a gather or scatter have in common, LLVM adds up as one number. For processors with AVX-512 it takes
 //! that number from the wrong lane of a vector if groups of lanes have different ones (docs/llvm-scatter). It looks for
 //! it in vectors of one number, and in sums with them. So no vector of addresses is either: an affine register's addresses are a number
-//! for each group and constant steps from there, and of other addresses LLVM does not know what they are.
+//! for each group and constant steps from there, and of other addresses, and of distances from the base of shared memory, LLVM does not
+//! know what they are.
 
 use crate::base::ir::{Element, Value};
 use crate::base::lanes::LANES;
