@@ -26,7 +26,7 @@ use std::ops;
 
 pub use self::emit::{Builder, Emit};
 pub use self::form::{Form, LaneForm};
-pub(crate) use self::possible::up_to;
+pub(crate) use self::possible::{all, up_to};
 use self::primitive as p;
 use self::primitive::Primitive;
 pub use self::scalar::{Bf16, Bits, F16, Float, Integer, Number, Rounding, Scalar};

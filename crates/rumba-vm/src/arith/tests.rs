@@ -134,39 +134,37 @@ impl Compared {
             }
         }
     }
-}
 
-impl Compared {
     /// Looks whether a result has only bits that may be set, for operands of which only some bits may be set.
     fn bound<P: Primitive>(&mut self, words: &[u64], variant: Variant) {
-        let masks: Vec<_> = words
-            .iter()
-            .enumerate()
-            .map(|(position, _)| match (variant, self.masks.word()) {
-                (Variant::Constant(at, constant), _) if at == position => constant,
-                // Few bits, low bits, high bits, any bits.
-                (_, word) => match word % 4 {
-                    0 => 1 << (word >> 58),
-                    1 => u64::MAX >> (word >> 58),
-                    2 => u64::MAX << (word >> 58),
-                    _ => self.masks.word(),
-                },
-            })
-            .collect();
-        let words: Vec<_> = words.iter().zip(&masks).map(|(word, mask)| word & mask).collect();
-        let operands: Vec<_> = masks
-            .iter()
-            .enumerate()
-            .map(|(position, mask)| match variant {
+        let operands: Vec<_> = (0..words.len())
+            .map(|position| match variant {
                 Variant::Constant(at, constant) if at == position => Value::integer(Element::I64, constant),
-                _ => Value::named("%x", Element::I64, true).with_possible_bits(*mask),
+                _ => Value::named("%x", Element::I64, true).with_possible_bits(self.mask()),
             })
             .collect();
+        let words: Vec<_> = words.iter().zip(&operands).map(|(word, operand)| word & operand.possible_bits()).collect();
         let builder = Builder::new();
         let result = Emit::apply::<P>(P::Operands::inputs(&builder, &operands));
         let possible = builder.possible_bits(result.operand());
         let found = native::<P>(&words);
-        assert_eq!(found & !possible, 0, "{} of {words:x?}: {found:#x}, but of bits {masks:x?} {possible:#x}", P::NAME);
+        assert_eq!(
+            found & !possible,
+            0,
+            "{} of {words:x?} is {found:#x}, but of {operands:x?} only {possible:#x} is possible",
+            P::NAME
+        );
+    }
+
+    /// Few bits, low bits, high bits, or any bits.
+    fn mask(&mut self) -> u64 {
+        let word = self.masks.word();
+        match word % 4 {
+            0 => 1 << (word >> 58),
+            1 => u64::MAX >> (word >> 58),
+            2 => u64::MAX << (word >> 58),
+            _ => self.masks.word(),
+        }
     }
 }
 

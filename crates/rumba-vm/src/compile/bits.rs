@@ -1,24 +1,16 @@
 //! The bits of registers that may be set: addresses of tiles are put together by `or` from parts that share none, and
 //! are sums then.
 
-use crate::arith::{LaneForm, up_to};
+use crate::arith::{LaneForm, all, up_to};
 use crate::base::flow::Set;
 use crate::base::ir::Value;
-use crate::compile::kernel::{Kernel, Location};
+use crate::compile::kernel::{Kernel, Location, raw};
 use crate::machine::op::opcode::Opcode;
 use crate::machine::program::{Class, Fixed, Flow, Program};
 use crate::machine::special::Special;
 
 /// For each register the bits that may be set in some lane.
 pub(super) type Bits = Vec<u64>;
-
-/// The bits of a slot.
-fn all(class: Class) -> u64 {
-    match class {
-        Class::W32 => u32::MAX.into(),
-        Class::W64 | Class::W128 => u64::MAX,
-    }
-}
 
 /// The bits of a slot that the launch fills.
 pub(super) fn of_fixed(program: &Program, class: Class, value: &Fixed) -> u64 {
@@ -31,7 +23,7 @@ pub(super) fn of_fixed(program: &Program, class: Class, value: &Fixed) -> u64 {
         Fixed::Special(Special::CtaId(_)) => i32::MAX as u64,
         _ => u64::MAX,
     };
-    up_to(most) & all(class)
+    up_to(most) & all(raw(class))
 }
 
 /// Threads of a block in one dimension.
@@ -50,7 +42,7 @@ impl Kernel<'_> {
     /// The bits that may be set in an operand.
     pub(super) fn bits(&self, index: usize, position: usize, bits: &Bits) -> u64 {
         let found = self.operand(index, position).map_or(u64::MAX, |place| self.bits_of(place, bits));
-        found & self.class(index, position).map_or(u64::MAX, all)
+        found & self.class(index, position).map_or(u64::MAX, |class| all(raw(class)))
     }
 
     /// The bits that may be set in a location. Its largest value is the one with all these bits.
@@ -88,7 +80,7 @@ impl Kernel<'_> {
             Opcode::Load { bytes, count: 1, .. } if bytes < 4 => up_to((1 << (8 * bytes)) - 1),
             _ => u64::MAX,
         };
-        result & all(class)
+        result & all(raw(class))
     }
 
     /// What is known of an operand.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::base::flow::{BasicBlock, Liveness, Set, basic_blocks, holding};
+use crate::base::ir::Element;
 use crate::base::lanes::LANES;
 use crate::compile::bits;
 use crate::compile::nan::is_arithmetic;
@@ -73,6 +74,15 @@ pub(super) struct Kernel<'a> {
     pub(super) is_address: Vec<bool>,
     /// The blocks that a warp may come back to.
     pub(super) is_in_loop: Vec<bool>,
+}
+
+/// The lanes of a slot as integers.
+pub(super) fn raw(class: Class) -> Element {
+    match class {
+        Class::W32 => Element::I32,
+        // Wider registers are not kept here.
+        Class::W64 | Class::W128 => Element::I64,
+    }
 }
 
 impl<'a> Kernel<'a> {
@@ -152,6 +162,11 @@ impl<'a> Kernel<'a> {
             }
         }
         self.is_address = found;
+    }
+
+    /// The integers that the lanes of an operand are: 32 bits of a predicate's mask.
+    pub(super) fn element(&self, index: usize, position: usize) -> Element {
+        self.class(index, position).map_or(Element::I32, raw)
     }
 
     /// Whether threads may wait for others by reading memory in a loop, with an order or by atomic operations.

@@ -8,7 +8,7 @@
 use crate::base::lanes::LANES;
 use crate::compile::function::Function;
 use crate::compile::kernel::Register;
-use crate::compile::registers::raw;
+use crate::compile::kernel::raw;
 use crate::compile::shape::Shape;
 use crate::machine::program::{Layout, Spread};
 

@@ -3,8 +3,8 @@
 use crate::arith::LaneForm;
 use crate::base::ir::{Element, Value};
 use crate::compile::function::{Function, GO_ON};
-use crate::compile::kernel::Location;
-use crate::compile::registers::{Written, raw};
+use crate::compile::kernel::{Location, raw};
+use crate::compile::registers::Written;
 use crate::compile::shape::{LanePlan, Shape, Version};
 use crate::compile::variables::Variable;
 use crate::machine::op::opcode::{Linear, Opcode};

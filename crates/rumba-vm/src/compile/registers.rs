@@ -5,21 +5,12 @@ use std::fmt;
 use crate::base::ir::{Element, Value, ty};
 use crate::base::lanes::LANES;
 use crate::compile::function::Function;
-use crate::compile::kernel::{Kernel, Location, Register};
+use crate::compile::kernel::{Location, Register, raw};
 use crate::compile::nan::Nans;
 use crate::compile::shape::{Shape, Version};
 use crate::compile::variables::Variable;
 use crate::machine::program::Class;
 use crate::machine::warp::UNIT;
-
-/// The lanes of a slot as integers.
-pub(super) fn raw(class: Class) -> Element {
-    match class {
-        Class::W32 => Element::I32,
-        // Wider registers are not kept here.
-        Class::W64 | Class::W128 => Element::I64,
-    }
-}
 
 /// The value written to a register.
 pub(super) enum Written {
@@ -27,13 +18,6 @@ pub(super) enum Written {
     Lanes(Value),
     /// The first lane of each group, or of the warp.
     Bases(Vec<Value>),
-}
-
-impl Kernel<'_> {
-    /// The integers that the lanes of an operand are: 32 bits of a predicate's mask.
-    pub(super) fn element(&self, index: usize, position: usize) -> Element {
-        self.class(index, position).map_or(Element::I32, raw)
-    }
 }
 
 impl Function<'_> {
