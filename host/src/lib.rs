@@ -22,7 +22,8 @@
 //!   arguments too and are copied there and back, each time.
 //! * [`array`](mod@array): arrays of several dimensions, and views of them.
 //! * [`Stream`] and [`Event`]: work that overlaps, and its time; both can be awaited. [`Graph`]: launches recorded once.
-//! * [`split()`], [`nccl`] and [`ranks`]: several devices, and several processes, that share work and exchange results.
+//! * [`split()`], [`nccl`] and [`ranks`]: several devices, and several processes, that share work and exchange results;
+//!   [`symmetric`]: their kernels read and write each other's memory.
 //! * [`interop`]: tensors of other libraries, without a copy; `python`, with the feature of that name: arrays of Python.
 //! * `algorithms`, with the feature of that name: reduce, scan, sort, histogram, transpose, random numbers.
 //! * `linalg`, with the feature of that name: products of matrices, convolutions, attention.
@@ -56,7 +57,7 @@ mod performance;
 mod streams;
 
 pub use base::{error, warning};
-pub use devices::{check, device, explore, nccl, ranks};
+pub use devices::{check, device, explore, nccl, ranks, symmetric};
 #[cfg(feature = "python")]
 pub use interop::python;
 #[doc(hidden)]
@@ -75,6 +76,7 @@ pub use cuda_std::launch::{In, InOut, Out};
 pub use devices::check::{Check, Checks, Findings, check};
 pub use devices::device::Device;
 pub use devices::split::{split, split_mut};
+pub use devices::symmetric::SymmetricBuffer;
 pub use launch::config::{Dim3, IntoLaunchConfig, LaunchConfig};
 pub use launch::graph::Graph;
 pub use launch::timings::Timings;

@@ -5,6 +5,7 @@
 
 use crate::{Lanes, SingleVector};
 use cuda_std::prelude::*;
+use cuda_std::symmetric::Symmetric;
 
 /// Places of a filter of 3 by 3.
 pub const PLACES: usize = 9;
@@ -440,5 +441,24 @@ pub fn adam(
         let corrections = logarithms.map(|logarithm| -GpuFloat::exp_m1(logarithm * *step as f32));
         let (mean, square) = (*first / corrections[0], *second / corrections[1]);
         *value -= rate * (mean / (GpuFloat::sqrt(square) + 1e-8) + decay * *value);
+    }
+}
+
+/// Averages the gradients of all ranks, in the order of the ranks, so that all of them get the same bits.
+///
+/// `memory` has an element for each gradient. Launch the kernel on each rank, with any number of threads.
+#[kernel(cooperative)]
+pub fn average_over_ranks(gradients: &[Atomic<f32>], mut memory: Symmetric<f32>) {
+    let length = gradients.len();
+    memory.each(|i, element| {
+        if i < length {
+            *element = gradients[i].load();
+        }
+    });
+    let ranks = memory.sync();
+    let share = 1.0 / ranks.ranks() as f32;
+    for i in grid_stride(length) {
+        let sum: f32 = ranks.iter().map(|elements| elements[i]).sum();
+        gradients[i].store(share * sum);
     }
 }

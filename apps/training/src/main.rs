@@ -44,6 +44,9 @@ struct Args {
     /// Gradients of layers are exchanged together until they have so many KiB
     #[arg(long, value_name = "KIB", default_value_t = 1024)]
     bucket: usize,
+    /// Kernels average the gradients in symmetric memory: each rank has a GPU of its own, all in one machine
+    #[arg(long)]
+    symmetric: bool,
     /// The first parameters and the order of the digits
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -123,7 +126,7 @@ fn train(args: &Args) -> Result<ExitCode> {
     let per_epoch = (learned.len() / args.batch) as u64;
     let end = args.steps.unwrap_or(u64::MAX).min(args.epochs * per_epoch);
     let images = Array::from_slice(&device, [learned.len(), SIZE * SIZE], &learned.pixels)?;
-    let exchange = Exchange { group: &group, bucket: args.bucket << 10 };
+    let exchange = Exchange { group: &group, bucket: args.bucket << 10, by_kernels: args.symmetric };
     let adam = Adam { rate: args.rate, ..Adam::default() };
     let settings = Settings { adam, count: args.batch / size, exchange: Some(exchange) };
     let mut step = Step::new(&nn, &network, &mut parameters, &images, settings)?;

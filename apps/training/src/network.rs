@@ -4,6 +4,7 @@
 use crate::data::{Digits, SIZE};
 use rumba::array::Array;
 use rumba::ranks::ProcessGroup;
+use rumba::symmetric::Get;
 use rumba::{Device, DeviceBuffer};
 use rumba_nn::train::{Adam, Buckets, Convolution, Convolved, Gradients, Layout, Linear, Parameters};
 use rumba_nn::{Nn, Program, Result, Run, Tensor};
@@ -105,6 +106,8 @@ pub struct Exchange<'g> {
     pub group: &'g ProcessGroup,
     /// The fewest bytes of a bucket.
     pub bucket: usize,
+    /// Whether kernels average the gradients in symmetric memory, instead of operations of the group.
+    pub by_kernels: bool,
 }
 
 /// A step of training, as one graph: a batch of stored digits is taken, the forward and the backward pass, the exchange of the gradients,
@@ -148,6 +151,12 @@ impl Step {
         // The numbers of the digits, and behind them their labels.
         let mut batch = nn.device().zeros::<u32>(2 * count)?;
         let mut gradients = Gradients::new(nn.device(), &network.layout)?;
+        let mut memory = match exchange.filter(|exchange| exchange.by_kernels) {
+            Some(Exchange { group, .. }) => {
+                Some(group.symmetric::<f32, Get>(nn.device(), gradients.buffer_mut().len())?)
+            }
+            None => None,
+        };
         let program = nn.program(|run| {
             run.next_row(batches.as_slice(), parameters, batch.as_slice_mut())?;
             let (numbers, labels) = (batch.slice(..count), batch.slice(count..));
@@ -155,7 +164,7 @@ impl Step {
             let forward = network.forward(run, parameters, &images)?;
             let gradient = run.cross_entropy(&forward.logits, labels, &mut gradients)?;
             let (group, bytes) = exchange.map_or((None, 0), |exchange| (Some(exchange.group), exchange.bucket));
-            let buckets = Buckets::new(group, &gradients, bytes);
+            let buckets = Buckets::new(group, &gradients, bytes).with_memory(memory.as_mut());
             network.backward(run, parameters, forward, &gradient, &mut gradients, buckets)?;
             adam.step(run, parameters, &gradients)
         })?;

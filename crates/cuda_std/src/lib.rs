@@ -40,6 +40,7 @@
 //! | sums, extremes and scans over a block | [`block`] |
 //! | groups of threads | [`groups`] |
 //! | shared memory of the blocks of a cluster | [`shared::ClusterShared`] |
+//! | memory of several devices, with a barrier between them | [`symmetric`] |
 //! | reductions and scans of whole slices | [`algorithms`] |
 //! | matrices by warps | [`mma`] |
 //! | matrices by warp groups, on compute capability 9.0 | [`tensor`] |
@@ -90,7 +91,7 @@ pub use array::strided::{Dimensions, View, ViewMut};
 #[doc(hidden)]
 pub use array::vectorize;
 pub use array::{output, view};
-pub use collective::{block, groups, mma, product, tensor, warp};
+pub use collective::{block, groups, mma, product, symmetric, tensor, warp};
 pub use cuda_std_macros::{
     address_space, externally_visible, gpu_only, guvectorize, kernel, kernels, reduction, vectorize,
 };

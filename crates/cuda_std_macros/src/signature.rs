@@ -394,7 +394,7 @@ fn is_bound(name: &str) -> bool {
 }
 
 /// The types of the library that live as long as the launch.
-const OF_A_LAUNCH: [&str; 16] = [
+const OF_A_LAUNCH: [&str; 17] = [
     "Disjoint",
     "DisjointSlice",
     "GridGroup",
@@ -403,6 +403,7 @@ const OF_A_LAUNCH: [&str; 16] = [
     "ProductStages",
     "ResidentPipeline",
     "SharedSlice",
+    "Symmetric",
     "TensorExchange",
     "TensorMap",
     "TensorMap4",

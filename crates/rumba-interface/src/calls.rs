@@ -265,7 +265,7 @@ macro_rules! with_calls {
             cuGraphLaunch, cuGraphUpload_ptsz = cuGraphUpload;
         node: cuGraphAddEmptyNode, cuGraphAddKernelNode, cuGraphAddKernelNode_v2,
             cuGraphKernelNodeGetParams, cuGraphKernelNodeGetParams_v2, cuGraphKernelNodeSetParams,
-            cuGraphKernelNodeSetParams_v2, cuGraphExecKernelNodeSetParams,
+            cuGraphKernelNodeSetParams_v2, cuGraphKernelNodeSetAttribute, cuGraphExecKernelNodeSetParams,
             cuGraphExecKernelNodeSetParams_v2, cuGraphAddMemcpyNode, cuGraphMemcpyNodeGetParams,
             cuGraphMemcpyNodeSetParams, cuGraphExecMemcpyNodeSetParams, cuGraphAddMemsetNode,
             cuGraphMemsetNodeGetParams, cuGraphMemsetNodeSetParams, cuGraphExecMemsetNodeSetParams,
@@ -337,7 +337,7 @@ macro_rules! with_calls {
         cuGraphicsSubResourceGetMappedArray, cuGraphicsUnmapResources, cuGraphicsUnmapResources_ptsz,
         cuGraphicsUnregisterResource, cuGraphicsVDPAURegisterOutputSurface,
         cuGraphicsVDPAURegisterVideoSurface, cuGraphKernelNodeCopyAttributes, cuGraphKernelNodeGetAttribute,
-        cuGraphKernelNodeSetAttribute, cuGraphNodeSetParams,
+        cuGraphNodeSetParams,
         cuGraphReleaseUserObject, cuGraphRetainUserObject, cuGreenCtxCreate, cuGreenCtxDestroy,
         cuGreenCtxGetDevResource, cuGreenCtxGetId, cuGreenCtxRecordEvent, cuGreenCtxStreamCreate,
         cuGreenCtxWaitEvent, cuImportExternalMemory, cuImportExternalSemaphore, cuIpcCloseMemHandle,

@@ -13,12 +13,15 @@
 //! foot::seal(&mut text, [("k", "some crate 1.0\nvalue 4")]);
 //! assert_eq!(foot::check(&text), Ok(()));
 //! assert_eq!(foot::description(&text, "k").as_deref(), Some("some crate 1.0\nvalue 4"));
+//! assert!(foot::described(&text).eq(["k"]));
 //! assert_eq!(foot::check(&text.replace("ret", "trap")), Err(foot::Unsealed::Changed));
 //! ```
 
 use crate::set::{FLOOR, PLACE};
 
 /// The start of each line of the foot.
+const FOOT: &str = "//@";
+/// The start of each line of a description.
 const LINE: &str = "//@ ";
 /// The start of the line before a kernel's description.
 const KERNEL: &str = "//@kernel ";
@@ -109,6 +112,12 @@ pub fn description(text: &str, kernel: &str) -> Option<String> {
     let start = text.rfind(&head)? + head.len();
     let lines = text[start..].lines().map_while(|line| line.strip_prefix(LINE));
     Some(lines.collect::<Vec<_>>().join("\n"))
+}
+
+/// The kernels that have descriptions.
+pub fn described(text: &str) -> impl Iterator<Item = &str> {
+    // The descriptions are the last lines.
+    text.lines().rev().take_while(|line| line.starts_with(FOOT)).filter_map(|line| line.strip_prefix(KERNEL))
 }
 
 /// A hash of 64 bits, of whole words: FNV-1a with a rotation, so that each bit reaches all others.

@@ -231,6 +231,11 @@ impl Allocation {
         Access { bytes: start..start + bytes, writes }
     }
 
+    /// Where it begins, and its size in bytes.
+    pub(crate) fn place(&self) -> (u64, u64) {
+        (self.address, self.bytes as u64)
+    }
+
     /// Whether the host reaches it by address.
     pub(crate) fn is_unified(&self) -> bool {
         matches!(self.origin, Origin::Managed | Origin::Mapped(_))

@@ -126,6 +126,17 @@ pub(crate) struct CUuuid {
     pub(crate) bytes: [u8; 16],
 }
 
+/// The value of a launch's attribute, as numbers.
+#[repr(C)]
+pub(crate) struct CUlaunchAttributeValue(pub(crate) [u64; 8]);
+
+/// A handle of device memory for other processes.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub(crate) struct CUipcMemHandle {
+    pub(crate) reserved: [u8; 64],
+}
+
 #[expect(non_snake_case, reason = "these are NVIDIA's names")]
 #[repr(C)]
 pub(crate) struct CUDA_KERNEL_NODE_PARAMS {
@@ -181,6 +192,9 @@ unsafe extern "C" {
     pub(crate) fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> CUresult;
     pub(crate) fn cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize) -> CUresult;
     pub(crate) fn cuMemFree_v2(address: CUdeviceptr) -> CUresult;
+    pub(crate) fn cuIpcGetMemHandle(handle: *mut CUipcMemHandle, address: CUdeviceptr) -> CUresult;
+    pub(crate) fn cuIpcOpenMemHandle_v2(address: *mut CUdeviceptr, handle: CUipcMemHandle, flags: c_uint) -> CUresult;
+    pub(crate) fn cuIpcCloseMemHandle(address: CUdeviceptr) -> CUresult;
     pub(crate) fn cuMemcpyHtoD_v2(destination: CUdeviceptr, source: *const c_void, bytes: usize) -> CUresult;
     pub(crate) fn cuMemcpyDtoH_v2(destination: *mut c_void, source: CUdeviceptr, bytes: usize) -> CUresult;
     pub(crate) fn cuMemcpyDtoDAsync_v2(
@@ -350,6 +364,11 @@ unsafe extern "C" {
     pub(crate) fn cuGraphExecDestroy(graph_exec: CUgraphExec) -> CUresult;
     pub(crate) fn cuGraphDestroy(graph: CUgraph) -> CUresult;
     pub(crate) fn cuGraphCreate(graph: *mut CUgraph, flags: c_uint) -> CUresult;
+    pub(crate) fn cuGraphKernelNodeSetAttribute(
+        node: CUgraphNode,
+        attribute: c_uint,
+        value: *const CUlaunchAttributeValue,
+    ) -> CUresult;
     pub(crate) fn cuGraphAddKernelNode(
         graph_node: *mut CUgraphNode,
         graph: CUgraph,

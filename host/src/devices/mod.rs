@@ -6,3 +6,4 @@ pub mod explore;
 pub mod nccl;
 pub mod ranks;
 pub(crate) mod split;
+pub mod symmetric;

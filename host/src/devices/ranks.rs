@@ -7,6 +7,7 @@
 //! If a rank fails, all other ranks get an error: the rank never joined, its process ended, it is late, or it called
 //! another operation. So no rank waits forever.
 
+mod peers;
 mod place;
 mod transport;
 mod watch;
@@ -14,6 +15,7 @@ mod wire;
 
 pub use crate::base::error::{RankError, TcpReason};
 pub use crate::devices::nccl::{Element, ReduceOp};
+pub(in crate::devices) use place::timeout;
 pub use place::{Choice, Place};
 pub use transport::Transport;
 

@@ -3,7 +3,7 @@
 //! It does not know exchanges between ranks: see `graph.rs`.
 
 use crate::base::activity::Operation;
-use crate::base::error::{Result, answer};
+use crate::base::error::{Code, Result, answer};
 use crate::base::recording;
 use crate::buffers::allocation::Memory;
 use crate::context::queue::Queue;
@@ -86,6 +86,7 @@ impl Nodes {
         // SAFETY: both are kernel nodes of the graph, and the launch was allowed to begin early.
         let follow = |before| unsafe { dependent::follow(self.raw, before, node) };
         let done = done.and_then(|()| early.map_or(Ok(()), follow));
+        let done = done.and_then(|()| if step.kernel.contract.cooperative { cooperate(node) } else { Ok(()) });
         entered.check(done, || format!("add `{}` to a graph", step.kernel.name))?;
         self.nodes.push(node);
         added.push(Added { node, is_unsafe: step.kernel.is_unsafe, uses: step.uses.clone(), all_ahead });
@@ -143,6 +144,15 @@ impl Nodes {
         let launched = recording::on_stream(Some(&queue.raw), || Operation::Graph, launch);
         entered.check(launched, launching)
     }
+}
+
+/// Lets all blocks of a node's launch run at the same time, as `cuLaunchCooperativeKernel` does.
+fn cooperate(node: sys::CUgraphNode) -> Result<(), Code> {
+    /// `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`
+    const COOPERATIVE: u32 = 2;
+    let value = sys::CUlaunchAttributeValue([1, 0, 0, 0, 0, 0, 0, 0]);
+    // SAFETY: a kernel node, in a context that is current; the driver copies the value.
+    answer(unsafe { sys::cuGraphKernelNodeSetAttribute(node, COOPERATIVE, &value) })
 }
 
 /// The order of the launches of a graph.

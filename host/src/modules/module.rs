@@ -12,7 +12,7 @@ use crate::context::panics::Bell;
 use crate::context::{Context, Entered};
 use crate::cuda::sys;
 use crate::modules::image::{Elsewhere, Runs, image};
-use cuda_std::launch::{Kernel, ParameterBytes};
+use cuda_std::launch::{Kernel, ParameterBytes, is_cooperative};
 use rumba_ptx::foot;
 use std::ffi::{CStr, CString};
 use std::fmt;
@@ -108,6 +108,19 @@ impl Module {
         Ok(Module::from_raw(context, name, raw, bell, vec![source], elsewhere))
     }
 
+    /// Lets the driver load the code of cooperative kernels now and not at their first launch, which would wait for running kernels: one
+    /// of these may be waiting for that launch (CUDA C++ Programming Guide, "Lazy Loading", "Concurrent Execution").
+    fn load_cooperative(&self) {
+        for text in self.inner.texts.iter().filter(|text| text.sealed) {
+            for kernel in foot::described(&text.ptx) {
+                if foot::description(&text.ptx, kernel).is_some_and(|described| is_cooperative(&described)) {
+                    // An error comes again at the launch.
+                    let _ = self.info(kernel);
+                }
+            }
+        }
+    }
+
     /// A module that the driver has loaded from these texts.
     pub(crate) fn from_raw(
         context: Arc<Context>,
@@ -130,7 +143,9 @@ impl Module {
             declarations: OnceLock::new(),
             bell,
         };
-        Module { inner: OutsideHostFn::new(Arc::new(inner)) }
+        let module = Module { inner: OutsideHostFn::new(Arc::new(inner)) };
+        module.load_cooperative();
+        module
     }
 
     /// Where the module came from, as errors name it.

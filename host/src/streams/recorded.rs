@@ -89,6 +89,9 @@ impl Step {
         dependent: bool,
         arguments: &Arguments<'_>,
     ) -> Result<Step> {
+        if kernel.contract.cooperative && !arguments.transfers().is_empty() {
+            return Err(GraphError::Cooperative { kernel: kernel.name }.into());
+        }
         if let Some(index) = arguments.transfers().first().and_then(|first| {
             let starts = arguments.parameters();
             starts.iter().position(|parameter| usize::from(parameter.word) == first.word)
@@ -100,9 +103,6 @@ impl Step {
         }
         if device_memory(arguments).any(|(memory, _)| memory.is_lent()) {
             return Err(GraphError::Lent { kernel: kernel.name }.into());
-        }
-        if kernel.contract.cooperative {
-            return Err(GraphError::Cooperative { kernel: kernel.name }.into());
         }
         Ok(Step {
             kernel,

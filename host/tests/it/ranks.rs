@@ -1,6 +1,7 @@
 //! Process groups, with a thread for each rank; processes are started and killed by the tests of the training program.
 
 use rumba::ranks::{Choice, Element, Place, ProcessGroup, RankError, ReduceOp};
+use rumba::symmetric::{Get, Put};
 use rumba::test_kernels::{PTX, saxpy, scale};
 use rumba::{Device, Error, LaunchConfig};
 use std::io::{ErrorKind, Write};
@@ -70,6 +71,33 @@ fn all_ranks_have_the_same_result() {
         assert_eq!(most, vec![vec![size as u64 - 1; 1000]; size]);
         assert_eq!(all_reduce(size, ReduceOp::Min, |_| Vec::<i8>::new()), vec![Vec::<i8>::new(); size]);
     }
+}
+
+/// Ranks in one process, or on the software device, get no memory of each other from the driver: an error of all ranks.
+#[test]
+fn ranks_without_symmetric_memory_are_told() {
+    let ask = |lengths: [usize; 2]| {
+        each(&places(2, 20_000), |place| {
+            let device = place.device().expect("there is a device");
+            let group = ProcessGroup::join(place).expect("all ranks come");
+            let refused = group.symmetric::<f32, Get>(&device, lengths[place.rank]);
+            group.barrier().expect("the group goes on");
+            match refused {
+                Err(Error::Rank(error)) => *error,
+                other => panic!("{other:?}"),
+            }
+        })
+    };
+    assert!(ask([10, 10]).iter().all(|error| matches!(error, RankError::NoPeerMemory { .. })));
+    for error in ask([10, 11]) {
+        assert!(
+            matches!(&error, RankError::Disagreement { rank: 1, theirs, .. } if theirs.contains("11 elements")),
+            "{error}"
+        );
+    }
+    let alone = ProcessGroup::join(&Place::alone()).expect("nobody else is needed");
+    let memory = alone.symmetric::<u64, Put>(&Device::new().expect("there is a device"), 7).expect("there is memory");
+    assert_eq!((memory.rank(), memory.ranks(), memory.len()), (0, 1, 7));
 }
 
 #[test]

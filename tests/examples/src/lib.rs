@@ -3,8 +3,10 @@
 //! Each example is a test three times: rustdoc runs it on the software device, the program of this package runs all of
 //! them on any device, and [`becomes`] looks at the PTX. Failures panic, as in any example.
 
+use bytemuck::Pod;
 use cuda_std::launch::Call;
-use rumba::{Device, LaunchConfig, Module};
+use cuda_std::symmetric::Access;
+use rumba::{Device, DeviceBuffer, LaunchConfig, Module, Result, SymmetricBuffer};
 use rumba_ptx::ast::{Block, FunctionKind, Item, Statement};
 use rumba_ptx::set;
 use std::sync::OnceLock;
@@ -36,6 +38,32 @@ pub fn launch<'s>(config: impl Into<LaunchConfig<'s>>, call: Call<'_>) {
     if let Err(error) = module.launch(config, call).and_then(|()| device.synchronize()) {
         panic!("{error}");
     }
+}
+
+/// Launches a kernel once for each of several ranks, which have symmetric memory and are all on one device: with an input, an output of the
+/// same length, zero at first, and as much symmetric memory. Returns the outputs.
+///
+/// # Panics
+/// If a launch is refused or a kernel fails.
+#[track_caller]
+pub fn ranks<T: Pod, A: Access, X: AsRef<[T]>>(
+    inputs: &[X],
+    (blocks, threads): (u32, u32),
+    call: impl for<'a> Fn(&'a DeviceBuffer<T>, &'a mut DeviceBuffer<T>, &'a mut SymmetricBuffer<T, A>) -> Call<'a>,
+) -> Vec<Vec<T>> {
+    let (device, module) = device();
+    let run = || -> Result<Vec<Vec<T>>> {
+        let length = inputs[0].as_ref().len();
+        let mut memories = SymmetricBuffer::all(&vec![device.clone(); inputs.len()], length)?;
+        let x = inputs.iter().map(|x| device.buffer_from(x.as_ref())).collect::<Result<Vec<_>>>()?;
+        let mut y = inputs.iter().map(|_| device.zeros::<T>(length)).collect::<Result<Vec<_>>>()?;
+        let streams = inputs.iter().map(|_| device.stream()).collect::<Result<Vec<_>>>()?;
+        for (((x, y), memory), stream) in x.iter().zip(&mut y).zip(&mut memories).zip(&streams) {
+            module.launch(LaunchConfig::new(blocks, threads).stream(stream), call(x, y, memory))?;
+        }
+        y.iter().map(DeviceBuffer::to_vec).collect()
+    };
+    run().unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Asserts that the PTX of a kernel has instructions that start like these.

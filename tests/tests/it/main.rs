@@ -18,5 +18,6 @@ mod ptx;
 mod reductions;
 mod reports;
 mod shared;
+mod symmetric;
 mod traffic;
 mod variants;

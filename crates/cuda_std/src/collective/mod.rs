@@ -5,5 +5,6 @@ pub mod block;
 pub mod groups;
 pub mod mma;
 pub mod product;
+pub mod symmetric;
 pub mod tensor;
 pub mod warp;

@@ -13,6 +13,7 @@ use crate::abi::parameter::Element;
 use crate::array::output::{Disjoint, Layout};
 use crate::array::strided::View;
 use crate::collective::groups::GridGroup;
+use crate::collective::symmetric::{Access, Symmetric};
 use crate::mem::atomic::Atomic;
 use crate::mem::shared::SharedSlice;
 
@@ -29,6 +30,7 @@ use crate::mem::shared::SharedSlice;
 /// | `Disjoint<T, ..>` | the same; for layouts of matrices and volumes with the shape, `(&mut c, [rows, columns])` |
 /// | `View<T, N>`, `Disjoint<T, Array<N>>` | what is an [`Operand`](super::Operand), an [`OperandMut`](super::OperandMut) of `N` dimensions |
 /// | `SharedSlice<T>` | [`Elements(n)`](Elements) |
+/// | `Symmetric<T, A>` | a runtime's symmetric memory by mutable reference |
 ///
 /// # Safety
 ///
@@ -147,6 +149,7 @@ of_any_launch! {
     [T: Element + Copy, A: Operand<'a, T, Rank = Dim<N>>, const N: usize] for<'l> fn(View<'l, T, N>), View<'static, T, N>, A;
     [T: Element] for<'l> fn(SharedSlice<'l, T>), SharedSlice<'static, T>, Elements;
     [] for<'l> fn(GridGroup<'l>), GridGroup<'static>, Workspace;
+    [T: Element + Pod, W: Access, M: Argument<'a, Symmetric<'static, T, W>>] for<'l> fn(Symmetric<'l, T, W>), Symmetric<'static, T, W>, M;
 }
 
 // SAFETY: pointer and length.

@@ -83,6 +83,13 @@ impl Kernel {
     }
 }
 
+/// Whether the kernel of a description is `#[kernel(cooperative)]`.
+#[must_use]
+pub fn is_cooperative(described: &str) -> bool {
+    let stated = Stated::read(described);
+    stated.clauses.iter().zip(CLAUSES).any(|(numbers, (name, _))| name == "cooperative" && numbers[..] == [1])
+}
+
 /// A description, taken apart.
 struct Stated<'t> {
     /// Crate and version.

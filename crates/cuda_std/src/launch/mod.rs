@@ -59,7 +59,7 @@ pub use arguments::{Arguments, Borrowed, Extent, HostMemory, ParameterBytes, Set
 pub use contract::{ContractError, ViewError};
 #[doc(hidden)]
 pub use debug::tell;
-pub use disagreement::Disagreement;
+pub use disagreement::{Disagreement, is_cooperative};
 pub use im2col::ImageMemory;
 #[doc(hidden)]
 pub use looped::{Length, Signature};

@@ -31,6 +31,12 @@ pub(super) struct Shape {
 }
 
 impl Shape {
+    /// The shape of a launch that was checked.
+    pub(super) fn of(work: &KernelWork) -> Self {
+        let KernelWork { grid, block, shared, cooperative, cluster, programmatic, .. } = *work;
+        Self { grid, block, shared, cooperative, cluster, programmatic }
+    }
+
     pub(super) fn new(grid: [u32; 3], block: [u32; 3], shared: u32, cooperative: bool) -> Self {
         Self { grid, block, shared, cooperative, cluster: None, programmatic: false }
     }
@@ -91,7 +97,7 @@ pub(crate) struct LaunchConfig {
 struct LaunchAttribute {
     id: c_uint,
     padding: c_uint,
-    value: [u32; 16],
+    value: AttributeValue,
 }
 
 pub(crate) extern "C" fn cuLaunchKernelEx(
@@ -106,26 +112,37 @@ pub(crate) extern "C" fn cuLaunchKernelEx(
     })
 }
 
+/// The value of an attribute of a launch.
+pub(super) type AttributeValue = [u32; 16];
+
+impl Shape {
+    /// Sets an attribute of the launch.
+    pub(super) fn set(&mut self, attribute: c_uint, value: &AttributeValue) -> Result<(), Error> {
+        const COOPERATIVE: c_uint = 2;
+        const CLUSTER_DIMENSION: c_uint = 4;
+        const PROGRAMMATIC_STREAM_SERIALIZATION: c_uint = 6;
+        const LAST: c_uint = 18;
+        match attribute {
+            COOPERATIVE => self.cooperative = value[0] != 0,
+            CLUSTER_DIMENSION => self.cluster = Some([value[0], value[1], value[2]]),
+            PROGRAMMATIC_STREAM_SERIALIZATION => self.programmatic = value[0] != 0,
+            // Hints on caches, priorities and overlap change no result.
+            0..=LAST => {}
+            other => return Err(wrong("attrs", other, "there is no such attribute")),
+        }
+        Ok(())
+    }
+}
+
 /// The shape that a configuration describes.
 pub(super) fn shape_of(config: &LaunchConfig) -> Result<Shape, Error> {
-    const COOPERATIVE: c_uint = 2;
-    const CLUSTER_DIMENSION: c_uint = 4;
-    const PROGRAMMATIC_STREAM_SERIALIZATION: c_uint = 6;
-    const LAST: c_uint = 18;
     // SAFETY: the configuration has the attributes' address.
     let attributes = unsafe { In::<LaunchAttribute>::from_address(config.attributes) };
     let mut shape = Shape::new(config.grid, config.block, config.shared, false);
     for index in 0..config.attribute_count as usize {
         // SAFETY: `attrs` has `attribute_count` elements.
         let attribute = unsafe { attributes.element("attrs", index) }?;
-        match attribute.id {
-            COOPERATIVE => shape.cooperative = attribute.value[0] != 0,
-            CLUSTER_DIMENSION => shape.cluster = Some([attribute.value[0], attribute.value[1], attribute.value[2]]),
-            PROGRAMMATIC_STREAM_SERIALIZATION => shape.programmatic = attribute.value[0] != 0,
-            // Hints on caches, priorities and overlap change no result.
-            0..=LAST => {}
-            other => return Err(wrong("attrs", other, "there is no such attribute")),
-        }
+        shape.set(attribute.id, &attribute.value)?;
     }
     Ok(shape)
 }
@@ -162,6 +179,16 @@ pub(super) fn kernel_work(
         )));
     }
     let parameters = gather(&function, parameters, extra)?;
+    shaped(driver, function, shape, parameters)
+}
+
+/// The launch of a kernel in a shape, which is checked.
+pub(super) fn shaped(
+    driver: &Driver,
+    function: Arc<Function>,
+    shape: &Shape,
+    parameters: ParameterBlock,
+) -> Result<KernelWork, Error> {
     let cluster = shape.cluster.unwrap_or([1; 3]).iter().map(|extent| u64::from(*extent)).product::<u64>();
     let generation = table::multiprocessor();
     if cluster > 1 && !generation.has_clusters() {

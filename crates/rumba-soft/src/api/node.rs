@@ -11,7 +11,7 @@ use crate::abi::{
 };
 use crate::api::capture::nodes;
 use crate::api::graph::{exec_of, graph_of, list, refuse_lossy};
-use crate::api::launch::{Shape, kernel_work};
+use crate::api::launch::{AttributeValue, Shape, kernel_work, shaped};
 use crate::api::rectangle::{Copy3d, transfer};
 use crate::code::Code;
 use crate::error::Error;
@@ -19,7 +19,7 @@ use crate::soft::driver::Driver;
 use crate::soft::graph::{Action, EdgeData, Graph, Node};
 use crate::soft::graph_memory::GraphMemory;
 use crate::soft::memory::Kind;
-use crate::soft::work::{Argument, Fill, HostFunction, Work};
+use crate::soft::work::{Argument, Fill, HostFunction, KernelWork, Work};
 
 /// The node behind a handle.
 fn node_of(handle: CUgraphNode) -> Result<(&'static Driver, Arc<Node>), Error> {
@@ -49,7 +49,7 @@ fn change(node: CUgraphNode, action: impl FnOnce(&'static Driver) -> Result<Acti
     let action = action(driver)?;
     let mut place = node.action();
     check_kind(&place, &action)?;
-    *place = action;
+    *place = with_attributes_of(driver, &place, action)?;
     Ok(())
 }
 
@@ -67,8 +67,27 @@ fn change_exec(
         .ok_or_else(|| wrong("hNode", format!("{node:#x}"), "the executable graph was made without it"))?;
     let action = action(driver)?;
     check_kind(&step.action, &action)?;
-    step.action = action;
+    step.action = with_attributes_of(driver, &step.action, action)?;
     Ok(())
+}
+
+/// Parameters of a kernel node do not include the attributes of the launch, which stay as they are.
+fn with_attributes_of(driver: &Driver, old: &Action, new: Action) -> Result<Action, Error> {
+    let (Action::Work(Work::Kernel(old)), Action::Work(Work::Kernel(work))) = (old, &new) else {
+        return Ok(new);
+    };
+    if (old.cooperative, old.cluster, old.programmatic) == (work.cooperative, work.cluster, work.programmatic) {
+        return Ok(new);
+    }
+    let mut shape = Shape::of(work);
+    (shape.cooperative, shape.cluster, shape.programmatic) = (old.cooperative, old.cluster, old.programmatic);
+    reshaped(driver, work, &shape)
+}
+
+/// A kernel's launch in another shape.
+fn reshaped(driver: &Driver, work: &KernelWork, shape: &Shape) -> Result<Action, Error> {
+    let work = shaped(driver, work.function.clone(), shape, work.parameters.clone())?;
+    Ok(Action::Work(Work::Kernel(Arc::new(work))))
 }
 
 fn check_kind(old: &Action, new: &Action) -> Result<(), Error> {
@@ -213,6 +232,25 @@ pub(crate) extern "C" fn cuGraphExecKernelNodeSetParams_v2(
     given: In<KernelParams2>,
 ) -> Code {
     answer(|| change_exec(exec, node, |driver| kernel_action(driver, given)))
+}
+
+pub(crate) extern "C" fn cuGraphKernelNodeSetAttribute(
+    node: CUgraphNode,
+    attribute: c_uint,
+    value: In<AttributeValue>,
+) -> Code {
+    answer(|| {
+        let value = value.get("value")?;
+        let (driver, node) = node_of(node)?;
+        let mut place = node.action();
+        let Action::Work(Work::Kernel(kernel)) = &*place else {
+            return Err(other_kind(&place));
+        };
+        let mut shape = Shape::of(kernel);
+        shape.set(attribute, &value)?;
+        *place = reshaped(driver, kernel, &shape)?;
+        Ok(())
+    })
 }
 
 fn copy_action(driver: &Driver, given: In<Copy3d>) -> Result<Action, Error> {

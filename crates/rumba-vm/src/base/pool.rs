@@ -61,6 +61,16 @@ pub(crate) struct ThreadPool {
     threads: Vec<JoinHandle<()>>,
 }
 
+/// Runs `job` on exactly so many workers, the calling thread and others that end with the job.
+pub(crate) fn run_on_own_threads(workers: usize, job: &(dyn Fn(usize) + Sync)) {
+    std::thread::scope(|scope| {
+        for number in 1..workers {
+            scope.spawn(move || job(number));
+        }
+        job(0);
+    });
+}
+
 impl ThreadPool {
     /// Threads for `workers` workers, one of which is the caller of [`Self::run`].
     pub(crate) fn new(workers: usize) -> std::io::Result<Self> {

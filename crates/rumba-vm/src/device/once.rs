@@ -8,6 +8,7 @@ use rumba_checks::Check;
 
 use crate::base::engine::Compiler;
 use crate::base::lanes::{LANES, STACK_START};
+use crate::base::pool;
 use crate::check::monitor::Monitor;
 use crate::check::notes::Notes;
 use crate::check::watch::Watch;
@@ -198,13 +199,19 @@ impl<'a> Once<'a> {
             printed: output.printed(),
             started: Instant::now(),
         };
-        device.pool.run(plan.workers, &|number| {
+        let work = |number| {
             let mut worker = slot.worker(number);
             match plan.exploration {
                 Some(exploration) => explored::work(&context, &progress, &mut worker, exploration),
                 None => launch::work(&context, &progress, &mut worker),
             }
-        });
+        };
+        if launch.cooperative && !slot.is_alone {
+            // The threads of the pool may run a launch that waits for this one, of which all blocks have to run at the same time.
+            pool::run_on_own_threads(plan.workers, &work);
+        } else {
+            device.pool.run(plan.workers, &work);
+        }
         drop((parameters, grid));
         output.flush();
         let mut findings = Vec::new();

@@ -25,6 +25,8 @@ pub(crate) struct LaunchSlots {
 pub(crate) struct LaunchSlot<'a> {
     slots: &'a LaunchSlots,
     pub(crate) number: usize,
+    /// Whether no other launch was running when the slot was taken.
+    pub(crate) is_alone: bool,
 }
 
 impl LaunchSlots {
@@ -50,8 +52,9 @@ impl LaunchSlots {
                 continue;
             }
             if let Some(number) = taken.iter().position(Option::is_none) {
+                let is_alone = taken.iter().all(Option::is_none);
                 taken[number] = Some(Instant::now());
-                return LaunchSlot { slots: self, number };
+                return LaunchSlot { slots: self, number, is_alone };
             }
             taken = self.freed.wait(taken).unwrap_or_else(PoisonError::into_inner);
         }
@@ -84,6 +87,7 @@ mod tests {
         let first = slots.take();
         let second = slots.take();
         assert!(start.elapsed() >= PATIENCE && second.number != first.number);
+        assert!(first.is_alone && !second.is_alone);
         drop((first, second));
         assert_eq!(slots.take().number, 0);
     }

@@ -39,9 +39,9 @@ pub enum GraphError {
         kernel: &'static str,
     },
 
-    /// A cooperative kernel.
+    /// A cooperative kernel with memory of each launch's own: the counter of a `GridGroup`, or host memory.
     #[error(
-        "cannot record the launch of `{kernel}`: graphs hold no cooperative kernels\n\
+        "cannot record the launch of `{kernel}`: graphs hold no cooperative kernels with a `GridGroup` or host memory\n\
          help: launch it on a stream between two graphs"
     )]
     Cooperative {

@@ -144,6 +144,17 @@ pub enum RankError {
         cause: Option<String>,
     },
 
+    /// The ranks cannot have symmetric memory.
+    #[error(
+        "kernels of these ranks cannot access each other's memory: {reason}\n\
+         help: all ranks need GPUs of one machine that reach each other; the devices of one process have symmetric memory by \
+         `SymmetricBuffer::all`, software devices too"
+    )]
+    NoPeerMemory {
+        /// Why not.
+        reason: String,
+    },
+
     /// All ranks came to an operation, and it did not end.
     #[error(
         "{operation} did not end within {after:?}, though all ranks came to it\n\

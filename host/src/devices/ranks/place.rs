@@ -133,19 +133,25 @@ impl Place {
 
 type Variables<'v> = &'v dyn Fn(&'static str) -> Option<String>;
 
-fn read(variables: Variables<'_>) -> Result<Place, RankError> {
+/// How long a rank waits for another, from the environment.
+pub(in crate::devices) fn timeout() -> Result<Duration, RankError> {
+    timeout_of(&|name| std::env::var(name).ok())
+}
+
+fn timeout_of(variables: Variables<'_>) -> Result<Duration, RankError> {
     let wanted = format!("a number of seconds, 1 to {}", LONGEST_TIMEOUT.as_secs());
-    let timeout = match number(variables, "RUMBA_RANK_TIMEOUT", &wanted)? {
-        None => TIMEOUT,
-        Some(seconds) if (1..=LONGEST_TIMEOUT.as_secs()).contains(&seconds) => Duration::from_secs(seconds),
+    match number(variables, "RUMBA_RANK_TIMEOUT", &wanted)? {
+        None => Ok(TIMEOUT),
+        Some(seconds) if (1..=LONGEST_TIMEOUT.as_secs()).contains(&seconds) => Ok(Duration::from_secs(seconds)),
         Some(seconds) => {
-            return Err(RankError::Environment {
-                variable: "RUMBA_RANK_TIMEOUT",
-                value: Some(seconds.to_string()),
-                wanted,
-            });
+            let value = Some(seconds.to_string());
+            Err(RankError::Environment { variable: "RUMBA_RANK_TIMEOUT", value, wanted })
         }
-    };
+    }
+}
+
+fn read(variables: Variables<'_>) -> Result<Place, RankError> {
+    let timeout = timeout_of(variables)?;
     let transport = match variables("RUMBA_RANK_TRANSPORT").as_deref() {
         None | Some("" | "auto") => Choice::Automatic,
         Some("nccl") => Choice::Nccl,

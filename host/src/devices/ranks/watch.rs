@@ -13,7 +13,7 @@ use crate::base::error::{Error, RankError, Result};
 use crate::base::host_fn::outside_host_fn;
 use crate::buffers::view::DeviceSlice;
 use crate::context::failures::Failure;
-use crate::context::same_context;
+use crate::context::{Context, same_context};
 use crate::devices::nccl::Element;
 use crate::devices::nccl::marks::Marks;
 use crate::devices::nccl::processes::{Collective, Rank};
@@ -104,6 +104,11 @@ impl Exchanges {
         start("rumba-marks", move || marks.iter().for_each(|put| marked.mark(&put)));
         start("rumba-ranks", || watcher.run());
         Ok(Exchanges { shared })
+    }
+
+    /// The context of the rank's device.
+    pub(super) fn context(&self) -> &Arc<Context> {
+        self.shared.rank.context()
     }
 
     /// Puts an operation on a stream, or on the default stream.

@@ -664,6 +664,7 @@ fn encoded(error: &RankError) -> Vec<u64> {
         | RankError::TooManyRanks { .. }
         | RankError::Address { .. }
         | RankError::Unreachable { .. }
+        | RankError::NoPeerMemory { .. }
         | RankError::NoNccl { .. } => vec![LOST, 0],
     }
 }

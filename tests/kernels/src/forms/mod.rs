@@ -8,3 +8,4 @@ pub mod contracts;
 pub mod generic;
 pub mod reductions;
 pub mod rust_cuda;
+pub mod symmetric;

@@ -50,6 +50,12 @@ pub(super) fn collectives() -> impl Iterator<Item = (&'static str, String)> {
                 cause: "Connection refused (os error 111)".into(),
             },
         ),
+        (
+            "RankError::NoPeerMemory",
+            RankError::NoPeerMemory {
+                reason: "the driver of rank 0 makes no handle of its memory: CUDA_ERROR_NOT_SUPPORTED".into(),
+            },
+        ),
         ("RankError::Absent", RankError::Absent { ranks: vec![2, 3], size: 4, after }),
         ("RankError::Twice", RankError::Twice { rank: 1 }),
         ("RankError::Lost", RankError::Lost { rank: 2, operation }),

@@ -178,6 +178,7 @@ declare! {
     cuGraphDestroy(usize);
     cuGraphAddKernelNode_v2(P<usize>, usize, *const usize, usize, *const KernelNode);
     cuGraphKernelNodeGetParams_v2(usize, P<KernelNode>);
+    cuGraphKernelNodeSetAttribute(usize, u32, *const [u32; 16]);
     cuGraphExecKernelNodeSetParams_v2(usize, usize, *const KernelNode);
     cuGraphAddEmptyNode(P<usize>, usize, *const usize, usize);
     cuGraphAddMemsetNode(P<usize>, usize, *const usize, usize, *const FillNode, usize);

@@ -5,6 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 static CALLED: AtomicUsize = AtomicUsize::new(0);
 
+/// The value of an attribute that is set.
+const ONE: [u32; 16] = [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
 extern "C" fn count(step: *mut c_void) {
     CALLED.fetch_add(step as usize, Ordering::SeqCst);
 }
@@ -54,6 +57,9 @@ pub fn graphs() {
         0 => cuGraphRemoveDependencies_v2(graph, &host, &empty, null(), 1);
         1 => cuGraphRemoveDependencies_v2(graph, &host, &empty, null(), 1);
         0 => cuGraphDestroyNode(empty);
+        // Attribute 2: all blocks of the launch run at the same time.
+        0 => cuGraphKernelNodeSetAttribute(run, 2, &ONE);
+        1 => cuGraphKernelNodeSetAttribute(fill, 2, &ONE);
     }
     let (mut nodes, mut number, mut kind) = ([0; 4], 0, 9);
     let mut known = launching;
