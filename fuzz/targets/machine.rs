@@ -45,6 +45,7 @@ fn run(text: &str, grid: u32, block: u32, parameters: &[u64]) {
             parameters: &bytes,
             cooperative: false,
             cluster: None,
+            device: 0,
         };
         if let Err(error) = device.launch(&function, &launch) {
             let _ = error.to_string();

@@ -277,8 +277,8 @@ kinds! {
         "let one thread write, if the writes need not be there twice";
     /// A data race of atomic operations whose scopes do not include each other.
     ScopedRace: Race, Error, "race of atomic operations by scope",
-        "an atomic operation of scope `.cta` is atomic for the threads of its own block only",
-        "widen the scope of the operation to `.gpu`";
+        "an atomic operation is atomic for the threads of its scope only: `.cta` is its block, `.gpu` its device",
+        "widen the scope of the operation to `.gpu`, or to `.sys` for threads of other devices";
     /// A data race of volatile accesses, which PTX defines as relaxed accesses of system scope.
     VolatileRace: Race, Info, "unordered volatile accesses",
         "PTX takes volatile accesses for relaxed atomic ones, which order nothing; no barrier, `bar.warp.sync` or \

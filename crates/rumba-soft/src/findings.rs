@@ -38,7 +38,10 @@ pub(crate) fn of_finding(found: &rumba_vm::Finding) -> Finding {
         block: side.block,
         thread: side.thread,
         threads: side.threads,
-        action: side.what.clone(),
+        action: match &side.launch {
+            Some(launch) => format!("{} {}", side.what, launch.words(&names::readable(&launch.kernel))),
+            None => side.what.clone(),
+        },
         locations: locations(&side.locations),
         ptx: side.ptx.clone(),
         ptx_line: side.ptx_line,

@@ -66,8 +66,15 @@ impl Bench {
             return Ok(false);
         }
         let function = self.module.function(name).ok_or("no such kernel")?;
-        let launch =
-            Launch { grid, block, dynamic_shared: 0, parameters: &parameters.0, cooperative: false, cluster: None };
+        let launch = Launch {
+            grid,
+            block,
+            dynamic_shared: 0,
+            parameters: &parameters.0,
+            cooperative: false,
+            cluster: None,
+            device: 0,
+        };
         let mut best = (Duration::MAX, Statistics::default());
         let mut least = Duration::MAX;
         for _ in 0..RUNS {
@@ -194,6 +201,7 @@ fn main() -> Result<(), Failure> {
             parameters: &[],
             cooperative: false,
             cluster: None,
+            device: 0,
         };
         let start = Instant::now();
         for _ in 0..launches {

@@ -15,16 +15,12 @@ use crate::base::config::Config;
 use crate::base::limits;
 use crate::base::pool::ThreadPool;
 use crate::check::finding::Finding;
-use crate::check::program::OfProgram;
-use crate::check::race::Races;
 use crate::explore::Exploration;
 use crate::load::error::{LoadError, Source};
 use crate::load::module::{Function, Module};
 use crate::load::resources::Resources;
 use crate::machine::counters::Profile;
-use crate::machine::fault::LaunchError;
 use crate::machine::printf::{Output, Sink};
-use crate::machine::program::Program;
 use crate::machine::running::{LongLaunches, Running};
 use crate::mem::allocations::{Allocation, AllocationKind, Allocations, MemoryError};
 use crate::mem::arena::{Arena, LAUNCH_SLOTS, Window};
@@ -34,6 +30,7 @@ use crate::mem::stacks::Stacks;
 use crate::mem::unwritten::Unwritten;
 use crate::run::apart::{Apart, Beside};
 use crate::run::compared::{Comparisons, Counts};
+use crate::run::session::Detectors;
 use crate::run::slots::LaunchSlots;
 use rumba_checks::{Check, FindingKind};
 
@@ -72,8 +69,7 @@ pub(crate) struct Inner {
     /// The state of a device whose launches run on both engines.
     comparing: Option<Comparing>,
     findings: Mutex<Vec<Finding>>,
-    /// The detectors of earlier launches that looked for races, for reuse.
-    races: Mutex<Vec<Races>>,
+    detectors: Detectors,
     profiles: Mutex<Vec<Profile>>,
 }
 
@@ -95,28 +91,6 @@ impl Inner {
     /// The findings of the checks so far.
     fn findings(&self) -> MutexGuard<'_, Vec<Finding>> {
         self.findings.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn races(&self) -> MutexGuard<'_, Vec<Races>> {
-        self.races.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The race detector for a launch of a program, with blocks of `threads` threads in clusters of `cluster` blocks.
-    fn take_races(&self, program: &Program, threads: u32, cluster: u32) -> Result<Races, LaunchError> {
-        let free = self.races().pop();
-        let refused = |error: io::Error| LaunchError::Checks { reason: error.to_string() };
-        let mut races = match free {
-            Some(races) => races,
-            None => Races::new(&self.arena).map_err(refused)?,
-        };
-        let (host, allocations) = (self.allocations.registered(&self.arena), self.allocations.writable());
-        let of_program = OfProgram {
-            instructions: program.debug.points.len(),
-            updates: &program.updates,
-            uses_proxies: program.uses_proxies,
-        };
-        races.launch(threads, cluster, &host, allocations, &of_program).map_err(refused)?;
-        Ok(races)
     }
 }
 
@@ -195,7 +169,7 @@ impl Device {
             runs: AtomicU64::new(0),
             comparing: compares.then(Comparing::default),
             findings: Mutex::default(),
-            races: Mutex::default(),
+            detectors: Detectors::default(),
             profiles: Mutex::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -460,3 +434,6 @@ impl Device {
 
 const fn shared<T: Send + Sync>() {}
 const _: () = (shared::<Device>(), shared::<Module>(), shared::<Function>()).0;
+
+#[cfg(test)]
+mod tests;

@@ -46,7 +46,7 @@ pub use crate::base::config::Config;
 pub use crate::base::engine::{self, Engine};
 pub use crate::base::limits;
 pub use crate::base::report::{Access, AccessKind, Location};
-pub use crate::check::finding::{Finding, Side};
+pub use crate::check::finding::{Finding, Side, SideLaunch};
 pub use crate::explore::{Exploration, ExplorationBound, ExplorationReport, Schedule, ScheduleError, Step};
 pub use crate::load::error::{LoadError, Source, SourceErrors};
 pub use crate::load::module::{Function, FunctionAttributes, Module};

@@ -202,6 +202,7 @@ impl NamedEngine {
                     parameters: &parameters,
                     cooperative: false,
                     cluster: None,
+                    device: 0,
                 };
                 if let Err(error) = device.launch(function, &launch) {
                     let (text, determined) = failure(&error, *shape);

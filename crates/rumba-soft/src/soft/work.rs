@@ -86,6 +86,7 @@ impl KernelWork {
             parameters: &self.parameters,
             cooperative: self.cooperative,
             cluster: self.cluster,
+            device: self.function.context.device.unsigned_abs(),
         }
     }
 }

@@ -255,7 +255,7 @@ impl Races {
         let fresh = || Published::by(block, Scope::Device);
         let published = self.arriving.entry(object).or_insert_with(fresh);
         published.writer = (block, Scope::Device);
-        published.add(block, Scope::Device, known);
+        published.add((block, self.cells.launches.device(block)), Scope::Device, known);
     }
 
     /// A lane knows that its bulk copies up to some group are over: that they have read their sources or, unless it

@@ -14,7 +14,9 @@ use crate::base::lanes::{GROUP, GROUPS, lanes_of};
 use crate::base::prefetch::prefetch;
 use crate::check::batch::parts;
 use crate::check::clock::VectorClock;
+use crate::check::launches::{LaunchShape, Launches};
 use crate::check::lines::Line;
+use crate::check::order::Scope;
 use crate::check::program::OfProgram;
 use crate::check::proxy::{AGENT, Proxy};
 use crate::check::reads::{GroupAccess, Reads};
@@ -53,12 +55,13 @@ struct Cell {
 }
 
 impl Cell {
-    /// Whether it has many accesses like one for a list, none of which race with each other, and no others.
+    /// Whether it has many accesses like one for a list, none of which race with each other, and no others. The scope `whole` includes
+    /// all threads that can access it.
     #[inline(always)]
-    fn has_many(&self, list: usize, mine: &Record, private: bool) -> bool {
+    fn has_many(&self, list: usize, mine: &Record, whole: Scope) -> bool {
         self.lengths[list] >= MANY
             && self.lengths[1 - list] == 0
-            && (list == READS || self.common == mine.nature() && mine.is_harmless(private))
+            && (list == READS || self.common == mine.nature() && mine.is_harmless(whole))
     }
 
     /// Nothing has accessed the cell before in a launch, unless the cell has begun.
@@ -83,15 +86,15 @@ const CHUNKS: usize = (1 << 24) - 1;
 const AHEAD: usize = 8;
 
 /// The accesses to a window of memory.
-struct Accesses {
-    window: Window,
+pub(super) struct Accesses {
+    pub(super) window: Window,
     lines: Shadow,
     cells: Shadow,
 }
 
 impl Accesses {
     /// None yet.
-    fn new(window: Window) -> io::Result<Self> {
+    pub(super) fn new(window: Window) -> io::Result<Self> {
         let shadow = |unit: u64, bytes: usize| Shadow::new(window.bytes().div_ceil(unit as usize) * bytes);
         Ok(Self { window, lines: shadow(LINE, size_of::<Line>())?, cells: shadow(CELL, size_of::<Cell>())? })
     }
@@ -110,11 +113,12 @@ impl Accesses {
 /// The cells of a device's memory.
 pub(crate) struct Cells {
     /// Those of the heap, of shared memory, of the grids' barriers, then of the host's own memory.
-    windows: Vec<Accesses>,
+    pub(super) windows: Vec<Accesses>,
     chunks: Shadow,
     used: usize,
     generation: u16,
-    /// Blocks of a cluster.
+    pub(super) launches: Launches,
+    /// The most blocks of a cluster.
     pub(super) cluster: u32,
     /// Whether operations of proxies other than the generic proxy may query the cells: accesses that a block knows of
     /// are then kept.
@@ -127,7 +131,7 @@ pub(crate) struct Cells {
 }
 
 /// The number of the device's own windows, and the index of the window of shared memory.
-const OWN: usize = 3;
+pub(super) const OWN: usize = 3;
 const SHARED: usize = 1;
 
 impl Cells {
@@ -141,6 +145,7 @@ impl Cells {
             chunks: Shadow::new((CHUNKS + 1) * size_of::<Chunk>())?,
             used: 0,
             generation: 0,
+            launches: Launches::new(LaunchShape { device: 0, threads: 0, cluster: 1 }),
             cluster: 1,
             keeps: false,
             uses_proxies: false,
@@ -149,24 +154,23 @@ impl Cells {
         })
     }
 
-    /// Begins a launch of a program with clusters of `cluster` blocks: forgets all accesses. Kernels can also access these ranges
-    /// of the host's own memory, and `allocations` in all.
+    /// Begins a launch of a program: forgets all accesses. Kernels can also access these ranges of the host's own memory, and
+    /// `allocations` in all.
     pub(crate) fn begin(
         &mut self,
-        (program, cluster): (&OfProgram<'_>, u32),
+        (program, shape): (&OfProgram<'_>, LaunchShape),
         host: &[Window],
         allocations: Vec<Window>,
     ) -> io::Result<()> {
-        let whole =
-            |window: &Window| Window { start: window.start / LINE * LINE, end: window.end.next_multiple_of(LINE) };
         let mut rest = self.windows.split_off(OWN);
-        for window in host.iter().map(whole) {
+        for window in host.iter().map(whole_lines) {
             let known = rest.iter().position(|known| known.window == window);
             let known = known.map_or_else(|| Accesses::new(window), |known| Ok(rest.swap_remove(known)))?;
             self.windows.push(known);
         }
         self.used = 0;
-        self.cluster = cluster;
+        self.launches = Launches::new(shape);
+        self.cluster = shape.cluster;
         self.keeps = false;
         self.uses_proxies = program.uses_proxies;
         self.reads.begin(program.instructions, self.windows[SHARED].window, allocations)?;
@@ -177,6 +181,12 @@ impl Cells {
             self.generation = 1;
         }
         Ok(())
+    }
+
+    /// The narrowest scope that includes all threads that can access memory, which one block alone accesses if it is private.
+    #[inline(always)]
+    fn whole(&self, private: bool) -> Scope {
+        if private { Scope::Block } else { self.launches.whole() }
     }
 
     /// Announces operations of proxies other than the generic proxy.
@@ -252,7 +262,7 @@ impl Cells {
     /// The lanes whose accesses are not skipped because their cells have many like them.
     pub(super) fn not_left_out(&self, record: &Record, lanes: u32, host: impl Fn(usize) -> u64) -> u32 {
         // Only accesses that do not race with each other are skipped.
-        if !record.is_harmless(true) {
+        if !record.is_harmless(Scope::Block) {
             return lanes;
         }
         let is_left_out = |lane: &usize| {
@@ -262,7 +272,7 @@ impl Cells {
             let cell = unsafe { &*known.cell(address) };
             let list = usize::from(record.is_read());
             cell.generation == self.generation
-                && cell.has_many(list, record, private)
+                && cell.has_many(list, record, self.whole(private))
                 && is_left_out(address.wrapping_sub(self.origin), record)
         };
         lanes_of(lanes).filter(|lane| !is_left_out(lane)).fold(0, |left, lane| left | 1 << lane)
@@ -425,7 +435,7 @@ impl Cells {
         let is_over =
             is_over(reads, &cell.reads[0]) && if list == READS { writes == 0 } else { is_over(writes, &cell.write) };
         if !is_over {
-            if cell.has_many(list, mine, private) && is_left_out(address.wrapping_sub(self.origin), mine) {
+            if cell.has_many(list, mine, self.whole(private)) && is_left_out(address.wrapping_sub(self.origin), mine) {
                 return;
             }
             return self.put_beside((place, private), address, mine, view, found);
@@ -465,7 +475,7 @@ impl Cells {
         let is_read = mine.is_read();
         // SAFETY: the cell belongs to `self`, which is borrowed mutably, and the lengths of its lists are correct.
         unsafe {
-            let is_harmless = !is_read && (*place).common == mine.nature() && mine.is_harmless(private);
+            let is_harmless = !is_read && (*place).common == mine.nature() && mine.is_harmless(self.whole(private));
             if (*place).lengths[WRITES] > 0 && !is_harmless {
                 if is_read && mine.is_non_coherent() {
                     self.stale(place, WRITES, mine, at.start, found);
@@ -623,7 +633,7 @@ impl Cells {
         at: &mut At,
         found: &mut Vec<Conflict>,
     ) {
-        let Some(kind) = record.conflict_with(mine, self.cluster) else {
+        let Some(kind) = record.conflict_with(mine, &self.launches) else {
             return;
         };
         for word in 0..WORDS {
@@ -692,7 +702,7 @@ impl Cells {
                 _ if (*cell).common == flags => flags,
                 _ => MIXED,
             };
-            let harmless = (*cell).common == flags && mine.is_harmless(private);
+            let harmless = (*cell).common == flags && mine.is_harmless(self.whole(private));
             if harmless {
                 for index in 0..usize::from(writes.min(EXACT)) {
                     let record = &mut *self.record(cell, WRITES, index);
@@ -743,6 +753,11 @@ impl Cells {
             length.max(capacity).saturating_add(u8::from(capacity > 1))
         }
     }
+}
+
+/// The lines that hold a window.
+pub(super) fn whole_lines(window: &Window) -> Window {
+    Window { start: window.start / LINE * LINE, end: window.end.next_multiple_of(LINE) }
 }
 
 /// A lane of each of two masks: different lanes, if possible.

@@ -5,6 +5,22 @@
 //! most entries are about whole blocks or warps, and single threads are the exception.
 
 use crate::base::lanes::LANES;
+use crate::check::proxy::ROLES;
+
+/// The bits of a block's number that count the blocks of a launch, if several launches are checked together. The bits above, below
+/// those of [`crate::check::proxy`], count the launches.
+const BLOCK_BITS: u32 = 16;
+
+/// The most blocks of a launch that is checked together with others.
+pub(crate) const MOST_BLOCKS: u32 = 1 << BLOCK_BITS;
+
+/// The most launches that are checked together.
+pub(crate) const MOST_LAUNCHES: u32 = !ROLES / MOST_BLOCKS + 1;
+
+/// The index of the launch that a block belongs to, if several launches are checked together.
+pub(crate) fn launch_of(block: u32) -> u32 {
+    (block & !ROLES) >> BLOCK_BITS
+}
 
 /// A thread: the number of its block in the grid, and its own in the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,6 +52,8 @@ struct OfBlock {
 pub(crate) struct VectorClock {
     /// In the order of the blocks' numbers.
     blocks: Vec<(u32, OfBlock)>,
+    /// The indices of launches of which everything is known, in their order.
+    launches: Vec<u32>,
 }
 
 /// Notes an epoch unless a later one is known.
@@ -58,15 +76,30 @@ impl VectorClock {
                 let of = &self.blocks[place].1;
                 of.all.max(find(&of.warps, thread.warp())).max(find(&of.threads, thread.index))
             }
+            Err(_) if self.has_launch_of(thread.block) => u32::MAX,
             Err(_) => 0,
+        }
+    }
+
+    /// Whether everything is known of the launch of a block.
+    fn has_launch_of(&self, block: u32) -> bool {
+        !self.launches.is_empty() && self.launches.binary_search(&launch_of(block)).is_ok()
+    }
+
+    /// Learns everything of a launch that has ended.
+    pub(crate) fn advance_launch(&mut self, launch: u32) {
+        if let Err(place) = self.launches.binary_search(&launch) {
+            self.launches.insert(place, launch);
+            self.blocks.retain(|(block, _)| launch_of(*block) != launch);
         }
     }
 
     /// The epoch that all threads of a block are known to have reached, and whether nothing else is known.
     pub(crate) fn of_block(&self, block: u32) -> (u32, bool) {
+        let knows_no_launch = self.launches.is_empty();
         match self.blocks.as_slice() {
-            [] => (0, true),
-            [(only, of)] if *only == block => (of.all, of.warps.is_empty() && of.threads.is_empty()),
+            [] => (0, knows_no_launch),
+            [(only, of)] if *only == block => (of.all, knows_no_launch && of.warps.is_empty() && of.threads.is_empty()),
             blocks => {
                 let place = blocks.binary_search_by_key(&block, |(block, _)| *block);
                 (place.map_or(0, |place| blocks[place].1.all), false)
@@ -116,23 +149,27 @@ impl VectorClock {
     pub(crate) fn pass_on(&mut self, mask: u32, from: u32, to: u32) {
         let known: Vec<_> = self.blocks.iter().filter(|(block, _)| block & mask == from).cloned().collect();
         let blocks = known.into_iter().map(|(block, of)| (block & !mask | to, of)).collect();
-        self.join(&Self { blocks });
+        self.join(&Self { blocks, launches: Vec::new() });
     }
 
     /// The entries of blocks whose numbers have a bit set.
     pub(crate) fn of_bit(&self, bit: u32) -> Self {
         let blocks = self.blocks.iter().filter(|(block, _)| block & bit != 0);
-        Self { blocks: blocks.cloned().collect() }
+        Self { blocks: blocks.cloned().collect(), launches: Vec::new() }
     }
 
     /// Whether nothing is known.
     pub(crate) fn is_empty(&self) -> bool {
-        self.blocks.is_empty()
+        self.blocks.is_empty() && self.launches.is_empty()
     }
 
     /// Learns everything that `other` knows.
     pub(crate) fn join(&mut self, other: &Self) {
+        other.launches.iter().for_each(|launch| self.advance_launch(*launch));
         for (block, of) in &other.blocks {
+            if self.has_launch_of(*block) {
+                continue;
+            }
             self.advance_block(*block, of.all);
             for (warp, epoch) in &of.warps {
                 let index = warp * LANES as u16;
@@ -148,7 +185,7 @@ impl VectorClock {
 
 #[cfg(test)]
 mod tests {
-    use super::{Thread, VectorClock};
+    use super::{MOST_BLOCKS, Thread, VectorClock};
 
     fn thread(block: u32, index: u16) -> Thread {
         Thread { block, index }
@@ -168,6 +205,23 @@ mod tests {
         known.advance_block(1, 9);
         assert_eq!(known.blocks.len(), 1);
         assert!(known.blocks[0].1.warps.is_empty() && known.blocks[0].1.threads.is_empty());
+    }
+
+    #[test]
+    fn what_is_known_of_a_launch_is_known_of_its_blocks() {
+        let of_second = |block| MOST_BLOCKS + block;
+        let mut known = VectorClock::default();
+        known.advance_block(of_second(3), 5);
+        known.advance_block(7, 5);
+        let before = known.clone();
+        known.advance_launch(1);
+        known.join(&before);
+        assert_eq!(
+            [of_second(3), of_second(4), 7, 8].map(|block| known.epoch(thread(block, 9))),
+            [u32::MAX, u32::MAX, 5, 0]
+        );
+        assert_eq!(known.of_block(7), (5, false));
+        assert_eq!(known.blocks.len(), 1);
     }
 
     #[test]

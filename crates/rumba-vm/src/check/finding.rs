@@ -18,6 +18,8 @@ pub struct Side {
     pub threads: u32,
     /// The action, in words.
     pub what: String,
+    /// The launch of the thread, if the sides of the finding belong to several launches.
+    pub launch: Option<SideLaunch>,
     /// The memory access, if the action is one.
     pub access: Option<Access>,
     /// The source locations, the innermost inlined function first.
@@ -28,10 +30,37 @@ pub struct Side {
     pub ptx_line: u32,
 }
 
+/// The launch that a side of a finding belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct SideLaunch {
+    /// The kernel.
+    pub kernel: String,
+    /// The ordinal of the device, if the launches belong to several devices.
+    pub device: Option<u32>,
+    /// Whether it is another launch of the kernel, on the same device, than the one that has noticed the mistake.
+    pub is_another: bool,
+}
+
+impl SideLaunch {
+    /// The launch in words, with this name for the kernel.
+    pub fn words(&self, kernel: &str) -> String {
+        let what = if self.is_another { "another launch of kernel" } else { "kernel" };
+        match self.device {
+            Some(device) => format!("in {what} `{kernel}` on device {device}"),
+            None => format!("in {what} `{kernel}`"),
+        }
+    }
+}
+
 impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (block, thread) = (triple(self.block), triple(self.thread));
-        write!(f, "{} by thread {thread} of block {block}", self.what)?;
+        write!(f, "{}", self.what)?;
+        if let Some(launch) = &self.launch {
+            write!(f, " {}", launch.words(&launch.kernel))?;
+        }
+        write!(f, " by thread {thread} of block {block}")?;
         if self.threads > 1 {
             write!(f, " and {} more of its warp", self.threads - 1)?;
         }

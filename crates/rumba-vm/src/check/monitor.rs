@@ -2,16 +2,17 @@
 //! synchronize. The decisions are made by [`crate::check::race`] and [`crate::mem::unwritten`].
 //!
 //! A launch that looks for races runs on one worker, in one order, so that its findings are a function of the program
-//! and its input. All workers look for reads of unwritten memory; the report names the first thread that made such a
+//! and its input. Launches that are checked together report to one detector, in turns. All workers look for reads of unwritten memory; the report names the first thread that made such a
 //! read.
 
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::base::lanes::LANES;
 use crate::base::report::AccessKind;
 use crate::check::clock::Thread;
+use crate::check::joint::JointRaces;
 use crate::check::proxy::Proxy;
 use crate::check::race::{BarrierPhase, Races};
 use crate::check::record::{Asynchronous, Conflict, ConflictKind, ThreadAccess};
@@ -29,21 +30,40 @@ pub(crate) struct Found {
     pub(crate) count: u64,
 }
 
+/// The check of races of a launch. A launch with this check has one worker.
+pub(crate) enum Detector {
+    /// The worker alone uses the check.
+    Own(Box<UnsafeCell<Races>>),
+    /// The worker uses the check in its turns alone.
+    Joint(Arc<JointRaces>),
+}
+
+impl Detector {
+    #[inline(always)]
+    fn races(&self) -> *mut Races {
+        match self {
+            Self::Own(races) => races.get(),
+            Self::Joint(joint) => joint.get(),
+        }
+    }
+}
+
 /// The checks of one launch.
 pub(crate) struct Monitor {
-    /// The check of races. A launch with this check has one worker, which alone uses it.
-    races: Option<UnsafeCell<Races>>,
+    /// The check of races.
+    races: Option<Detector>,
     /// The happens-before order of operations, if orders are explored.
     pasts: Option<Mutex<Pasts<BarrierPhase>>>,
     found: Mutex<HashMap<(FindingKind, u32, u32), Found>>,
 }
 
-// SAFETY: a launch that looks for races has one worker, and each use of `races` returns before the next one begins.
+// SAFETY: a launch that looks for races has one worker, which uses `races` in its turn if other launches use it, too; and each use
+// returns before the next one begins.
 unsafe impl Sync for Monitor {}
 
 impl Monitor {
-    pub(crate) fn new(races: Option<Races>, pasts: Option<Pasts<BarrierPhase>>) -> Self {
-        Self { races: races.map(UnsafeCell::new), pasts: pasts.map(Mutex::new), found: Mutex::default() }
+    pub(crate) fn new(races: Option<Detector>, pasts: Option<Pasts<BarrierPhase>>) -> Self {
+        Self { races, pasts: pasts.map(Mutex::new), found: Mutex::default() }
     }
 
     /// Notes a finding of an access, with the other accesses involved. `place` describes the object at an address.
@@ -94,8 +114,8 @@ impl Monitor {
         place: impl Fn(u64) -> String,
     ) {
         let Some(races) = &self.races else { return };
-        // SAFETY: one worker uses `races`, and nothing called from here calls this function again.
-        let races = unsafe { &mut *races.get() };
+        // SAFETY: one worker uses `races`, in its turn, and nothing called from here calls this function again.
+        let races = unsafe { &mut *races.races() };
         look(races);
         if !races.found.is_empty() {
             self.note_races(rewrites, races, place);
@@ -155,12 +175,15 @@ impl Monitor {
     /// Whether races are looked for in an allocation.
     pub(crate) fn knows(&self, start: u64) -> bool {
         // SAFETY: as in [`Self::race`].
-        self.races.as_ref().is_some_and(|races| unsafe { (*races.get()).knows(start) })
+        self.races.as_ref().is_some_and(|races| unsafe { (*races.races()).knows(start) })
     }
 
-    /// Gives the check of races back.
+    /// Gives the check of races back, if this launch alone has used it.
     pub(crate) fn into_races(self) -> Option<Races> {
-        self.races.map(UnsafeCell::into_inner)
+        match self.races? {
+            Detector::Own(races) => Some((*races).into_inner()),
+            Detector::Joint(_) => None,
+        }
     }
 }
 

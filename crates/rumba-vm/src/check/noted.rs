@@ -4,6 +4,7 @@
 use crate::check::batch::put_lanes;
 use crate::check::cells::Cells;
 use crate::check::clock::VectorClock;
+use crate::check::order::Scope;
 use crate::check::reads::{GroupAccess, Noted, Pattern};
 use crate::check::record::{Conflict, Record, View};
 use crate::check::strong::StrongAccess;
@@ -19,10 +20,10 @@ impl Cells {
     #[inline(always)]
     pub(super) fn log(&mut self, access: StrongAccess, host: impl Fn(usize) -> u64) -> u32 {
         // Operations of other proxies also ask for accesses that the block knows of.
-        if self.uses_proxies || self.cluster != 1 || !access.record.is_harmless(true) {
+        if self.uses_proxies || self.cluster != 1 || !access.record.is_harmless(Scope::Block) {
             return access.lanes;
         }
-        self.reads.log(access, host)
+        self.reads.log(access, self.launches.whole(), host)
     }
 
     /// Makes the noted accesses of a region records, before an access to it that may race with them.

@@ -10,12 +10,14 @@ pub(crate) enum Scope {
     Block,
     /// `.cluster`
     Cluster,
-    /// `.gpu` and `.sys`
+    /// `.gpu`
     Device,
+    /// `.sys`
+    System,
 }
 
 /// The number of scopes.
-pub(crate) const SCOPES: usize = 3;
+pub(crate) const SCOPES: usize = 4;
 
 /// The accesses that an operation orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +75,8 @@ impl Order {
         Self::named(semantics.or(Some(".acq_rel")), scope)
     }
 
+    /// The order with these modifiers. Without a scope it is that of `.gpu`, which is the default of `atom` and `red` (manual, section
+    /// 9.7.13.5); other instructions that the memory model orders have to state a scope.
     pub(crate) fn named(semantics: Option<&str>, scope: Option<&str>) -> Self {
         Self {
             semantics: match semantics {
@@ -84,6 +88,7 @@ impl Order {
             scope: match scope {
                 Some(".cta") => Scope::Block,
                 Some(".cluster") => Scope::Cluster,
+                Some(".sys") => Scope::System,
                 _ => Scope::Device,
             },
         }
@@ -104,6 +109,7 @@ impl Order {
             Scope::Block => 0,
             Scope::Cluster => 1,
             Scope::Device => 2,
+            Scope::System => 3,
         };
         semantics << SEMANTICS_SHIFT | scope << SCOPE_SHIFT
     }
@@ -133,7 +139,8 @@ impl Order {
         let scope = match extra >> SCOPE_SHIFT & 3 {
             0 => Scope::Block,
             1 => Scope::Cluster,
-            _ => Scope::Device,
+            2 => Scope::Device,
+            _ => Scope::System,
         };
         Self { semantics, scope }
     }
@@ -149,20 +156,4 @@ impl Order {
     pub(crate) fn releases(self) -> bool {
         matches!(self.semantics, Semantics::Release | Semantics::AcquireRelease)
     }
-}
-
-/// The narrowest scope around one block that includes the other block, with clusters of this many blocks.
-pub(crate) fn narrowest(cluster: u32, a: u32, b: u32) -> Scope {
-    if a == b {
-        Scope::Block
-    } else if a / cluster == b / cluster {
-        Scope::Cluster
-    } else {
-        Scope::Device
-    }
-}
-
-/// Whether a scope around each of two blocks includes the other block.
-pub(crate) fn includes(scope: Scope, cluster: u32, a: u32, b: u32) -> bool {
-    narrowest(cluster, a, b) <= scope
 }

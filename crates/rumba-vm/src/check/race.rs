@@ -1,5 +1,6 @@
 //! Data races by happens-before, in all memory that threads of a launch can share: shared memory, device memory, the
-//! workspace of the grid's barrier, and what the host has registered of its own.
+//! workspace of the grid's barrier, and what the host has registered of its own. Also between launches that run at the same time and
+//! wait for each other ([`crate::check::joining`]).
 //!
 //! Two accesses to a byte race if one of them writes, they are not both atomic for each other, and nothing orders them:
 //! no barrier, no `bar.warp.sync`, no release that an acquire has seen (manual, chapter 8, "Memory Consistency Model").
@@ -26,10 +27,11 @@ use crate::base::report::AccessKind;
 use crate::check::agent::{Agent, Agents};
 use crate::check::cells::Cells;
 use crate::check::clock::{Thread, VectorClock};
-use crate::check::order::{Order, SCOPES, Scope, includes, narrowest};
+use crate::check::launches::LaunchShape;
+use crate::check::order::{Order, SCOPES, Scope};
 use crate::check::program::OfProgram;
 use crate::check::proxy::AGENT;
-use crate::check::published::{NEAR, Published, gather};
+use crate::check::published::{NEAR, Published, WideClocks, gather};
 use crate::check::reads::{GroupAccess, Growth, ReadKey};
 use crate::check::record::{Conflict, Record, ThreadAccess};
 use crate::check::row::Runs;
@@ -71,20 +73,16 @@ impl Access {
     }
 }
 
-/// The races of one launch.
+/// The races of one launch, or of launches that are checked together ([`Races::join`]).
 pub(crate) struct Races {
-    /// Threads of a block, and blocks of a cluster.
-    pub(super) threads: u32,
-    cluster: u32,
     /// Where the warps of the blocks that run are.
-    blocks: HashMap<u32, usize>,
+    pub(super) blocks: HashMap<u32, usize>,
     /// The block that was looked up last.
     last: (u32, usize),
     warps: Vec<Vec<WarpState>>,
     /// Their shared memory, in the same order.
     shared: Vec<Range<u64>>,
     free: Vec<usize>,
-    nothing: Arc<VectorClock>,
     pub(super) cells: Cells,
     published: HashMap<u64, Published>,
     /// The mbarriers, and what those publish that arrive there in the phase under way: at its end it becomes `published`.
@@ -107,14 +105,11 @@ impl Races {
     /// The race detector for the memory of a device.
     pub(crate) fn new(arena: &Arena) -> io::Result<Self> {
         Ok(Self {
-            threads: 0,
-            cluster: 1,
             blocks: HashMap::default(),
             last: (u32::MAX, 0),
             warps: Vec::new(),
             shared: Vec::new(),
             free: Vec::new(),
-            nothing: Arc::default(),
             cells: Cells::new(arena)?,
             published: HashMap::default(),
             mbarriers: HashSet::default(),
@@ -128,24 +123,21 @@ impl Races {
         })
     }
 
-    /// A launch of a program begins: of blocks of so many threads, in clusters of so many blocks, which can access these ranges of
-    /// the host's own memory.
+    /// A launch of a program begins, which can access these ranges of the host's own memory.
     ///
     /// # Errors
     /// If the system refuses address space.
     pub(crate) fn launch(
         &mut self,
-        threads: u32,
-        cluster: u32,
+        shape: LaunchShape,
         host: &[Window],
         allocations: Vec<Window>,
         program: &OfProgram<'_>,
     ) -> io::Result<()> {
-        (self.threads, self.cluster) = (threads, cluster);
         self.blocks.clear();
         self.last = (u32::MAX, 0);
         self.free = (0..self.warps.len()).collect();
-        self.cells.begin((program, cluster), host, allocations)?;
+        self.cells.begin((program, shape), host, allocations)?;
         self.published.clear();
         self.mbarriers.clear();
         self.arriving.clear();
@@ -172,11 +164,11 @@ impl Races {
         });
         self.blocks.insert(block, place);
         self.shared[place] = shared.clone();
-        let (threads, nothing) = (self.threads, &self.nothing);
+        let (threads, before) = (self.cells.launches.shape(block).threads, self.cells.launches.before(block));
         let warps = &mut self.warps[place];
         warps.clear();
         warps.extend((0..threads.div_ceil(LANES as u32)).map(|index| WarpState {
-            whole: ThreadState::fresh(nothing),
+            whole: ThreadState::fresh(before),
             lanes: None,
             apart: false,
             mask: mask_of(threads - index * LANES as u32),
@@ -191,6 +183,12 @@ impl Races {
     /// A block has ended: other blocks may still acquire its releases, but its own clocks are no longer needed.
     pub(crate) fn end(&mut self, block: u32) {
         if let Some(place) = self.blocks.remove(&block) {
+            let launches = &mut self.cells.launches;
+            if launches.are_several() {
+                self.warps[place]
+                    .iter()
+                    .for_each(|warp| warp.knowledge().for_each(|known| launches.leave(block, known)));
+            }
             self.free.push(place);
         }
         self.last = (u32::MAX, 0);
@@ -371,7 +369,7 @@ impl Races {
         let Some(published) = self.published.get(&address) else {
             return;
         };
-        let (cluster, block, scope) = (self.cluster, access.block, access.order.scope);
+        let (block, scope) = (access.block, access.order.scope);
         if let Some(known) = &published.agents {
             let known = Arc::clone(known);
             let lanes = 1 << lane;
@@ -380,25 +378,29 @@ impl Races {
         let Some(published) = self.published.get(&address) else {
             return;
         };
+        let launches = &self.cells.launches;
         let (writer, written) = published.writer;
-        if !includes(scope.min(written), cluster, writer, block) {
+        if !launches.includes(scope.min(written), writer, block) {
             return;
         }
+        let device = launches.device(block);
         // The clocks by the narrowest scope that an acquire has to have.
         let mut seen: [Option<Arc<VectorClock>>; SCOPES] = Default::default();
-        seen[Scope::Device as usize].clone_from(&published.all);
+        let all = published.all.seen_on(device);
+        seen[Scope::Device as usize] = all.device;
+        if launches.whole() == Scope::System {
+            seen[Scope::System as usize] = all.system;
+        }
         for release in &published.near {
-            let narrowest = narrowest(cluster, release.block, block);
+            let narrowest = launches.narrowest(release.block, block);
             if narrowest < Scope::Device && narrowest <= release.scope {
                 gather(&mut seen[narrowest as usize], &release.known);
             }
         }
         let acquires = access.order.acquires();
-        let sequential = published.sequential.clone();
+        let sequential = published.sequential.seen_on(device);
         self.warp(access.block, access.warp).each(1 << lane, |_, clock| {
-            if let Some(known) = &sequential {
-                gather(&mut clock.sequential_seen, known);
-            }
+            clock.sequential_seen.join(&sequential);
             for (at, known) in seen.iter().enumerate() {
                 let Some(known) = known else { continue };
                 if acquires && at <= scope as usize {
@@ -432,7 +434,7 @@ impl Races {
         let clock = warp.clock(lane);
         let mut sequential = clock.sequential.clone();
         if let Some(fenced) = &clock.sequential_fence {
-            gather(&mut sequential, &fenced.of(by));
+            sequential.add(fenced.scope, &fenced.of(by));
         }
         let is_mbarrier = self.mbarriers.contains(&address);
         if is_mbarrier {
@@ -444,13 +446,13 @@ impl Races {
                 gather(&mut self.arriving.entry(address).or_insert_with(fresh).agents, &Arc::new(known));
             }
         }
-        let cluster = self.cluster;
+        let launches = &self.cells.launches;
         let continues = |published: &Published| {
             let (writer, written) = published.writer;
-            access.kind == AccessKind::Atomic && includes(scope.min(written), cluster, writer, block)
+            access.kind == AccessKind::Atomic && launches.includes(scope.min(written), writer, block)
         };
         let all = if is_mbarrier { &mut self.arriving } else { &mut self.published };
-        if publish.is_none() && sequential.is_none() && !all.get(&address).is_some_and(continues) {
+        if publish.is_none() && sequential.is_empty() && !all.get(&address).is_some_and(continues) {
             if !is_mbarrier {
                 all.remove(&address);
             }
@@ -463,14 +465,13 @@ impl Races {
             *published = Published { agents, ..fresh() };
         }
         published.writer = (block, scope);
-        if let Some(known) = sequential {
-            gather(&mut published.sequential, &known);
-        }
+        let device = launches.device(block);
+        published.sequential.add(device, &sequential);
         if let Some((known, scope)) = publish {
-            published.add(block, scope, known);
+            published.add((block, device), scope, known);
             if published.near.len() > NEAR {
                 let blocks = &self.blocks;
-                let is_near = |other: u32| blocks.keys().any(|block| block / cluster == other / cluster);
+                let is_near = |other: u32| blocks.keys().any(|block| launches.includes(Scope::Cluster, *block, other));
                 published.near.retain(|release| is_near(release.block));
             }
         }
@@ -483,7 +484,7 @@ impl Races {
     /// block in between on either side, the first comes first. So `membar.gl` by every thread of a block, a barrier, and an
     /// atomic operation by one thread release for all of them. What nothing has observed stays unordered here.
     pub(crate) fn fence(&mut self, block: u32, warp: u8, lanes: u32, order: Order, is_sequential: bool) {
-        let is_sequential = is_sequential && order.scope == Scope::Device;
+        let is_sequential = is_sequential && order.scope >= Scope::Device;
         self.warp(block, warp).each(lanes, |_, clock| {
             if order.acquires() {
                 for at in 0..=order.scope as usize {
@@ -492,8 +493,12 @@ impl Races {
                     }
                 }
             }
-            if is_sequential && let Some(known) = clock.sequential_seen.take() {
-                clock.acquire(&known, block);
+            if is_sequential {
+                let WideClocks { device, system } = &mut clock.sequential_seen;
+                let system = if order.scope == Scope::System { system.take() } else { None };
+                for known in [device.take(), system].into_iter().flatten() {
+                    clock.acquire(&known, block);
+                }
             }
             if order.releases() {
                 clock.release(order.scope);
@@ -590,15 +595,11 @@ impl Races {
             }
             if let Some(fenced) = &clock.sequential_fence {
                 let own = thread(block, number, lane);
-                gather(&mut arrived.sequential, &if whole { fenced.of_warp(own) } else { fenced.of(own) });
+                let known = if whole { fenced.of_warp(own) } else { fenced.of(own) };
+                arrived.sequential.add(fenced.scope, &known);
             }
-            for (place, known) in
-                [(&mut arrived.sequential, &clock.sequential), (&mut arrived.sequential_seen, &clock.sequential_seen)]
-            {
-                if let Some(known) = known {
-                    gather(place, known);
-                }
-            }
+            arrived.sequential.join(&clock.sequential);
+            arrived.sequential_seen.join(&clock.sequential_seen);
             arrived.arrivals.push(ArrivedLanes {
                 block,
                 warp: number,
@@ -628,7 +629,7 @@ impl Races {
 
     /// All have come: lanes that waited go on, knowing of all.
     pub(crate) fn leave(&mut self, barrier: BarrierPhase, block: u32, number: u8, lanes: u32) {
-        let threads = self.threads;
+        let threads = self.cells.launches.shape(block).threads;
         let Some(arrived) = self.barriers.get_mut(&barrier) else {
             return;
         };
@@ -654,11 +655,8 @@ impl Races {
         self.warp(block, number).each(lanes, |_, clock| {
             if keeps {
                 clock.acquire(&known, block);
-                for (place, known) in [(&mut clock.sequential, &sequential), (&mut clock.sequential_seen, &seen)] {
-                    if let Some(known) = known {
-                        gather(place, known);
-                    }
-                }
+                clock.sequential.join(&sequential);
+                clock.sequential_seen.join(&seen);
                 return;
             }
             // The fence of this thread is included in the joined clocks.

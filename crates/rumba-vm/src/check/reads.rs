@@ -12,6 +12,7 @@ use std::io;
 use rustc_hash::FxHashMap;
 
 use crate::base::lanes::{FULL, GROUP, GROUPS, lanes_of};
+use crate::check::order::Scope;
 use crate::check::record::{CELL, Record};
 use crate::check::strong::{Log, StrongAccess};
 use crate::mem::arena::{SHARED_STRIDE, Window};
@@ -568,14 +569,15 @@ impl Reads {
         has_any.then_some(Noted { patterns, start, log })
     }
 
-    /// Notes a strong access by the lanes whose region is clean and without reads; returns the other lanes.
+    /// Notes a strong access by the lanes whose region is clean and without reads; returns the other lanes. The scope `whole` includes
+    /// all threads.
     #[inline(always)]
-    pub(super) fn log(&mut self, access: StrongAccess, host: impl Fn(usize) -> u64) -> u32 {
+    pub(super) fn log(&mut self, access: StrongAccess, whole: Scope, host: impl Fn(usize) -> u64) -> u32 {
         let (mut left, mut others) = (access.lanes, 0);
         while left != 0 {
             let first = left & left.wrapping_neg();
             let address = host(first.trailing_zeros() as usize);
-            let noted = match self.log_of(address, &access.record) {
+            let noted = match self.log_of(address, &access.record, whole) {
                 Some(index) if self.logged < MOST_LOGGED => {
                     let region = &mut self.regions[index];
                     region.log.add(StrongAccess { lanes: left, ..access }, &region.window, &host)
@@ -589,10 +591,17 @@ impl Reads {
         others
     }
 
+    /// The addresses of regions with logs that are not empty.
+    pub(super) fn logged(&self) -> Vec<u64> {
+        let logged = self.regions.iter().filter(|region| !region.log.is_empty());
+        logged.map(|region| region.window.start).collect()
+    }
+
     /// The index of the region of an address, if its log can take in an access.
     #[inline(always)]
-    fn log_of(&mut self, address: u64, record: &Record) -> Option<usize> {
-        if !record.is_harmless(self.shared.contains(address)) {
+    fn log_of(&mut self, address: u64, record: &Record, whole: Scope) -> Option<usize> {
+        let whole = if self.shared.contains(address) { Scope::Block } else { whole };
+        if !record.is_harmless(whole) {
             return None;
         }
         let used = &self.used[place_of(address)];

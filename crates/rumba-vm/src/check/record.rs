@@ -5,7 +5,8 @@
 use crate::base::lanes::{LANES, lanes_of};
 use crate::base::report::AccessKind;
 use crate::check::clock::{Thread, VectorClock};
-use crate::check::order::{Order, Scope, Semantics, includes};
+use crate::check::launches::Launches;
+use crate::check::order::{Order, Scope, Semantics};
 use crate::check::proxy::{AGENT, Proxy};
 
 /// Bytes of memory per cell.
@@ -177,14 +178,14 @@ impl Record {
         self.flags & SEMANTICS == VOLATILE
     }
 
-    /// The kind of conflict of two unordered accesses, in clusters of `cluster` blocks; none if each is atomic for the
-    /// other (morally strong; manual, section 8.7).
-    pub(super) fn conflict_with(&self, later: &Self, cluster: u32) -> Option<ConflictKind> {
+    /// The kind of conflict of two unordered accesses; none if each is atomic for the other (morally strong; manual,
+    /// section 8.7).
+    pub(super) fn conflict_with(&self, later: &Self, launches: &Launches) -> Option<ConflictKind> {
         if !self.is_strong() || !later.is_strong() {
             return Some(ConflictKind::Race);
         }
         let scope = self.order().scope.min(later.order().scope);
-        if !includes(scope, cluster, self.block, later.block) {
+        if !launches.includes(scope, self.block, later.block) {
             return Some(ConflictKind::Scoped);
         }
         (self.is_volatile() && later.is_volatile()).then_some(ConflictKind::Volatile)
@@ -326,9 +327,9 @@ impl Record {
         self.flags & !SET
     }
 
-    /// Whether accesses like this one never race with each other.
-    pub(super) fn is_harmless(&self, private: bool) -> bool {
-        self.is_strong() && !self.is_volatile() && (private || self.order().scope == Scope::Device)
+    /// Whether accesses like this one never race with each other, if `whole` includes all threads that may make them.
+    pub(super) fn is_harmless(&self, whole: Scope) -> bool {
+        self.is_strong() && !self.is_volatile() && self.order().scope >= whole
     }
 
     /// The bytes of an overlap that are accessed in order: the later access knows of this one, or is by the same

@@ -9,7 +9,7 @@ use crate::base::lanes::{LANES, lanes_of};
 use crate::check::clock::{Thread, VectorClock};
 use crate::check::order::{SCOPES, Scope};
 use crate::check::proxy::AGENT;
-use crate::check::published::gather;
+use crate::check::published::WideClocks;
 use crate::check::record::View;
 
 /// The thread of a lane.
@@ -45,23 +45,24 @@ pub(super) struct ThreadState {
     /// The clocks of the last fence of sequential consistency of the thread, of such fences of other threads before the
     /// last barrier, and of such fences seen by atomic reads.
     pub(super) sequential_fence: Option<FenceClock>,
-    pub(super) sequential: Option<Arc<VectorClock>>,
-    pub(super) sequential_seen: Option<Arc<VectorClock>>,
+    pub(super) sequential: WideClocks,
+    pub(super) sequential_seen: WideClocks,
 }
 
 impl ThreadState {
-    pub(super) fn fresh(nothing: &Arc<VectorClock>) -> Self {
+    /// The clock of a thread that begins, with what comes before the launch.
+    pub(super) fn fresh(before: &Arc<VectorClock>) -> Self {
         Self {
             epoch: 1,
-            known: Arc::clone(nothing),
+            known: Arc::clone(before),
             warp: 0,
             block: 0,
-            plain: true,
+            plain: before.is_empty(),
             fenced: None,
             seen: Default::default(),
             sequential_fence: None,
-            sequential: None,
-            sequential_seen: None,
+            sequential: WideClocks::default(),
+            sequential_seen: WideClocks::default(),
         }
     }
 
@@ -69,8 +70,8 @@ impl ThreadState {
     fn is_bare(&self) -> bool {
         self.fenced.is_none()
             && self.seen.iter().all(Option::is_none)
-            && self.sequential.is_none()
-            && self.sequential_seen.is_none()
+            && self.sequential.is_empty()
+            && self.sequential_seen.is_empty()
     }
 
     /// Whether two states have equal clocks and the same past.
@@ -174,6 +175,12 @@ impl WarpState {
         lanes_of(mask).filter(|lane| self.clock(*lane).agrees(first)).fold(0, |all, lane| all | 1 << lane)
     }
 
+    /// What its lanes know of other threads.
+    pub(super) fn knowledge(&self) -> impl Iterator<Item = &Arc<VectorClock>> {
+        let lanes = self.lanes.as_deref().unwrap_or(std::slice::from_ref(&self.whole));
+        lanes.iter().map(|clock| &clock.known)
+    }
+
     pub(super) fn has_fenced(&self) -> bool {
         match &self.lanes {
             None => self.whole.fenced.is_some(),
@@ -183,7 +190,7 @@ impl WarpState {
 
     /// Whether an atomic write of a lane may publish something.
     pub(super) fn publishes(&self) -> bool {
-        let publishes = |clock: &ThreadState| clock.fenced.is_some() || clock.sequential.is_some();
+        let publishes = |clock: &ThreadState| clock.fenced.is_some() || !clock.sequential.is_empty();
         match &self.lanes {
             None => publishes(&self.whole),
             Some(lanes) => lanes.iter().any(publishes),
@@ -198,14 +205,14 @@ pub(crate) enum BarrierPhase {
     Block { block: u32, id: u8, phase: u32 },
     /// The barrier of a cluster, by its first block.
     Cluster { first: u32, phase: u32 },
-    /// The barrier of the grid.
-    Grid { phase: u32 },
+    /// The barrier of a grid, by its first block.
+    Grid { first: u32, phase: u32 },
 }
 
 impl BarrierPhase {
     /// The phase of the same barrier before the last: no lane waits in it any more.
     pub(super) fn last_but_one(mut self) -> Self {
-        let (Self::Block { phase, .. } | Self::Cluster { phase, .. } | Self::Grid { phase }) = &mut self;
+        let (Self::Block { phase, .. } | Self::Cluster { phase, .. } | Self::Grid { phase, .. }) = &mut self;
         *phase = phase.wrapping_sub(2);
         self
     }
@@ -250,8 +257,8 @@ pub(super) struct BarrierState {
     /// Whether a thread arrived without waiting.
     pub(super) passing: bool,
     /// The clocks of earlier fences of sequential consistency, of the arriving threads and seen by them.
-    pub(super) sequential: Option<Arc<VectorClock>>,
-    pub(super) sequential_seen: Option<Arc<VectorClock>>,
+    pub(super) sequential: WideClocks,
+    pub(super) sequential_seen: WideClocks,
     /// The clock of all threads that leave the barrier, computed when the first thread leaves.
     pub(super) result: Option<Arc<VectorClock>>,
 }
@@ -269,7 +276,7 @@ impl BarrierState {
             known.join(&of(fenced));
         }
         if let Some(fenced) = &clock.sequential_fence {
-            gather(&mut self.sequential, &of(fenced));
+            self.sequential.add(fenced.scope, &of(fenced));
         }
     }
 

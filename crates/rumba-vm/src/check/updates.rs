@@ -60,7 +60,8 @@ impl Knowledge {
     /// The clock that the thread would have if its loads so far had acquired.
     fn acquired(clock: &ThreadState) -> Self {
         let mut knowledge = Self::of(clock);
-        for seen in clock.seen.iter().chain([&clock.sequential_seen]).flatten() {
+        let sequential = &clock.sequential_seen;
+        for seen in clock.seen.iter().chain([&sequential.device, &sequential.system]).flatten() {
             Arc::make_mut(&mut knowledge.known).join(seen);
         }
         knowledge
@@ -103,7 +104,7 @@ const WRITES: usize = 8;
 /// The last execution of a load by each lane of a warp.
 type LoadsOfWarp = Box<[Option<Load>; LANES]>;
 
-/// The updates of one launch.
+/// The updates of the launches that are checked together.
 #[derive(Default)]
 pub(super) struct Updates {
     pairs: Arc<UpdatePairs>,
@@ -116,6 +117,17 @@ impl Updates {
     /// A launch of a program begins.
     pub(super) fn begin(&mut self, pairs: &Arc<UpdatePairs>) {
         *self = Self { pairs: Arc::clone(pairs), ..Self::default() };
+    }
+
+    /// A launch of another program begins beside the others. Its instructions are counted from `first_source`.
+    pub(super) fn join(&mut self, pairs: &UpdatePairs, first_source: u32) {
+        let at = |source: u32| source + first_source;
+        let origin = |origin: &Origin| Origin { load: at(origin.load), ..*origin };
+        let all = Arc::make_mut(&mut self.pairs);
+        let stores = pairs.stores.iter();
+        all.stores.extend(stores.map(|(store, origins)| (at(*store), origins.iter().map(origin).collect())));
+        all.loads.extend(pairs.loads.iter().map(|(load, is_in_loop)| (at(*load), *is_in_loop)));
+        all.writers.extend(pairs.writers.iter().map(|writer| at(*writer)));
     }
 
     /// Whether the program can have lost updates.

@@ -69,6 +69,12 @@ pub(crate) fn group_of(block: [u32; 3]) -> usize {
     if group < 8 { 1 } else { group }
 }
 
+/// Whether threads of a kernel may wait for others by reading memory in a loop. Under [`Check::Race`] such a kernel has no native
+/// code.
+pub(crate) fn polls(program: &Program) -> bool {
+    *program.polls.get_or_init(|| program.kernel_ops > 0 && Kernel::new(program, LANES).polls())
+}
+
 /// Writes the code of a kernel for blocks with such groups of lanes, unless it is too long.
 pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
     if program.entry != 0 || program.kernel_ops == 0 {

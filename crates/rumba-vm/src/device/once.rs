@@ -1,5 +1,7 @@
 //! One run of a launch: a plan, the memory that the run takes from the device, the run itself, and what the device keeps of it.
 
+use std::cell::UnsafeCell;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
@@ -9,9 +11,10 @@ use rumba_checks::Check;
 use crate::base::engine::Compiler;
 use crate::base::lanes::{LANES, STACK_START};
 use crate::base::pool;
-use crate::check::monitor::Monitor;
+use crate::check::monitor::{Detector, Monitor};
 use crate::check::notes::Notes;
 use crate::check::watch::Watch;
+use crate::compile::function;
 use crate::device::{GRID_WORKSPACE_BYTES, Inner};
 use crate::explore::Exploration;
 use crate::explore::past::Pasts;
@@ -20,12 +23,14 @@ use crate::machine::cluster::GridBarrier;
 use crate::machine::context::{Context, Variance};
 use crate::machine::counters::Counters;
 use crate::machine::fault::LaunchError;
+use crate::machine::geometry::Geometry;
 use crate::machine::printf::Output;
 use crate::machine::program::{Native, Program, TierUp};
 use crate::mem::allocations::{AllocationKind, Allocations};
 use crate::run::compared::{Ended, On};
 use crate::run::launch::{self, Launch, Statistics};
 use crate::run::progress::Progress;
+use crate::run::session::{Member, Membership};
 use crate::run::{explored, native};
 
 /// A launch that was checked, to be run once or twice.
@@ -125,6 +130,37 @@ impl<'a> Once<'a> {
         Some((&self.function.program, &**config.engine.compiler()?))
     }
 
+    /// The check of races, if the launch has it, and the launch's part in a session of launches that are checked together.
+    fn detector<'d>(
+        &self,
+        device: &'d Inner,
+        plan: &Plan<'_>,
+        on: On,
+    ) -> io::Result<(Option<Membership<'d>>, Option<Detector>)> {
+        if !device.config.checks.contains(Check::Race) {
+            return Ok((None, None));
+        }
+        let Once { function, launch, cluster, grid_id, .. } = *self;
+        let program = &function.program;
+        let (residency, seed) = (plan.residency, device.config.seed);
+        let member = Member {
+            program: Arc::clone(program),
+            geometry: Geometry { grid: launch.grid, block: launch.block, cluster, residency, seed, number: grid_id },
+            device: launch.device,
+            first_source: 0,
+        };
+        let may_join = on == On::Any && plan.exploration.is_none() && plan.native.is_none() && !device.config.profile;
+        if may_join
+            && function::polls(program)
+            && let Some(membership) = device.detectors.join(member.clone(), &device.resources)?
+        {
+            let detector = membership.detector();
+            return Ok((Some(membership), detector));
+        }
+        let races = device.detectors.take(&member, &device.resources)?;
+        Ok((None, Some(Detector::Own(Box::new(UnsafeCell::new(races))))))
+    }
+
     /// Runs the kernel.
     pub(super) fn run(
         &self,
@@ -137,17 +173,14 @@ impl<'a> Once<'a> {
         let program = &*function.program;
         let config = &device.config;
         let plan = self.plan(device, on, watch);
-        let races = if config.checks.contains(Check::Race) {
-            let threads = launch.block.iter().product();
-            Some(device.take_races(program, threads, cluster.iter().product())?)
-        } else {
-            None
-        };
-        let monitor = plan.is_monitored.then(|| Monitor::new(races, plan.exploration.map(|_| Pasts::new(0, 0))));
+        let refused = |error: io::Error| LaunchError::Checks { reason: error.to_string() };
         let slot = device.slots.take();
+        let stacks = device.stacks.take(plan.stacks);
+        // Launches that have ended by now come before this one.
+        let (membership, detector) = self.detector(device, &plan, on).map_err(refused)?;
+        let monitor = plan.is_monitored.then(|| Monitor::new(detector, plan.exploration.map(|_| Pasts::new(0, 0))));
         let parameters = Registered::parameters(device, slot.number, launch.parameters);
         let grid = launch.cooperative.then(|| Registered::grid(device, slot.number));
-        let stacks = device.stacks.take(plan.stacks);
         if on != On::Any {
             // The contents of unwritten memory and registers are the same in each run.
             device.arena.discard(stacks.window.start..stacks.window.end);
@@ -189,6 +222,7 @@ impl<'a> Once<'a> {
             profile: counters.as_ref(),
             seed: config.seed,
             explores: plan.exploration.is_some(),
+            place_in_session: membership.as_ref().map(Membership::place).unwrap_or_default(),
             monitor: monitor.as_ref(),
             beat: device.comparing.as_ref().map(|comparing| comparing.apart.beat()),
             watch,
@@ -216,7 +250,7 @@ impl<'a> Once<'a> {
         output.flush();
         let mut findings = Vec::new();
         if let Some(monitor) = &monitor {
-            findings.extend(monitor.take(&context));
+            findings.extend(monitor.take(&context, membership.as_ref()));
         }
         if let Some(counters) = &counters {
             let mut profiles = device.profiles.lock().unwrap_or_else(PoisonError::into_inner);
@@ -234,7 +268,7 @@ impl<'a> Once<'a> {
         let Variance { clock, turns } = context.variance;
         let (read_clock, took_turns) = (clock.into_inner(), turns.into_inner());
         if let Some(races) = monitor.and_then(Monitor::into_races) {
-            device.races().push(races);
+            device.detectors.give_back(races);
         }
         Ok(Ended { result, findings, text: Vec::new(), read_clock, took_turns })
     }

@@ -54,10 +54,10 @@ impl Warp {
         self.context().monitor.is_some()
     }
 
-    /// The number of its block.
+    /// The number by which the checks know its block.
     fn block_number(&self) -> u32 {
         // SAFETY: the block outlives its warps' turns, and its number does not change meanwhile.
-        unsafe { (*self.block).number }
+        self.context().known_block(unsafe { (*self.block).number })
     }
 
     /// Accesses by lanes at host addresses.
@@ -73,6 +73,7 @@ impl Warp {
         let context = self.context();
         let Some(monitor) = context.monitor else { return };
         let (block, warp) = (self.block_number(), self.index as u8);
+        let known_source = context.known_source(source);
         if kind != AccessKind::Read {
             self.tell_watch(source, lanes, &host, bytes);
         }
@@ -95,8 +96,13 @@ impl Warp {
                     && !follows(first)
                 {
                     let index = (usize::from(warp) * LANES + lane) as u16;
-                    let touch =
-                        ThreadAccess { thread: Thread { block, index }, bytes, kind, source, asynchronous: None };
+                    let touch = ThreadAccess {
+                        thread: Thread { block, index },
+                        bytes,
+                        kind,
+                        source: known_source,
+                        asynchronous: None,
+                    };
                     monitor.note(FindingKind::UnwrittenRead, touch, &[], first, place);
                 }
                 if kind != AccessKind::Read {
@@ -104,7 +110,7 @@ impl Warp {
                 }
             }
         }
-        let access = race::Access { block, warp, source, bytes, kind, order, agent };
+        let access = race::Access { block, warp, source: known_source, bytes, kind, order, agent };
         monitor.race(
             |conflict| self.rewrites(conflict, lanes, &host),
             |races| {
@@ -152,7 +158,7 @@ impl Warp {
         let access = race::Access {
             block: self.block_number(),
             warp: self.index as u8,
-            source,
+            source: context.known_source(source),
             bytes,
             kind,
             order,
@@ -165,7 +171,7 @@ impl Warp {
                 if kind == AccessKind::Read
                     && let Some(map) = &context.allocations.unwritten
                 {
-                    races.limit(source, map);
+                    races.limit(access.source, map);
                 }
             },
             place,
@@ -238,7 +244,7 @@ impl Warp {
             let access = race::Access {
                 block,
                 warp,
-                source: pc.source,
+                source: self.context().known_source(pc.source),
                 bytes: 8,
                 kind: AccessKind::Read,
                 order: Order::from_bits(pc.extra, AccessKind::Read),
@@ -339,8 +345,8 @@ impl Warp {
 
     /// Lanes arrive at the barrier of their cluster, or go on from it.
     pub(crate) fn observe_cluster(&self, phase: u32, mask: u32, arriving: Option<Arriving>) {
-        let size = self.context().cluster_size();
-        let first = |block: u32| block / size * size;
+        let (size, known) = (self.context().cluster_size(), self.context().place_in_session.first_block);
+        let first = |block: u32| (block - known) / size * size + known;
         let barrier = |block| BarrierPhase::Cluster { first: first(block), phase };
         self.observe_barrier(mask, arriving, barrier, |block| first(block)..first(block) + size);
     }
@@ -348,7 +354,8 @@ impl Warp {
     /// Lanes arrive at the barrier of the grid, or go on from it.
     pub(crate) fn observe_grid(&self, phase: u32, mask: u32, arriving: Option<Arriving>) {
         let blocks = self.context().blocks().min(u64::from(u32::MAX)) as u32;
-        self.observe_barrier(mask, arriving, |_| BarrierPhase::Grid { phase }, |_| 0..blocks);
+        let first = self.context().place_in_session.first_block;
+        self.observe_barrier(mask, arriving, |_| BarrierPhase::Grid { first, phase }, |_| 0..blocks);
     }
 
     /// `phase` and `blocks` say for a block which barrier it is, and which blocks are waited for.
@@ -409,6 +416,15 @@ impl Context<'_> {
         self.tell_races(Races::revoke);
     }
 
+    /// The numbers by which the checks know a block and an instruction: those of launches that are checked together differ.
+    fn known_block(&self, block: u32) -> u32 {
+        self.place_in_session.first_block + block
+    }
+
+    fn known_source(&self, source: u32) -> u32 {
+        self.place_in_session.first_source + source
+    }
+
     /// Whether races are looked for.
     pub(crate) fn seeks_races(&self) -> bool {
         self.monitor.is_some_and(Monitor::seeks_races)
@@ -416,7 +432,7 @@ impl Context<'_> {
 
     /// A block begins, with a part of the window for shared memory.
     pub(crate) fn observe_begin(&self, block: u32, shared: std::ops::Range<u64>) {
-        self.tell_races(|races| races.begin(block, shared));
+        self.tell_races(|races| races.begin(self.known_block(block), shared));
     }
 
     /// Memory is handed out to a block: it counts as unwritten.
@@ -428,6 +444,7 @@ impl Context<'_> {
 
     /// An instruction initializes an mbarrier; without an instruction, the mbarrier ends.
     pub(crate) fn observe_mbarrier(&self, object: u64, initialiser: Option<u32>) {
+        let initialiser = initialiser.map(|source| self.known_source(source));
         self.tell_races(|races| races.mbarrier(object, initialiser));
         if let Some(mut pasts) = self.monitor.and_then(Monitor::pasts) {
             pasts.end_phase(object);
@@ -441,7 +458,7 @@ impl Context<'_> {
 
     /// A copy that an mbarrier of a block tracks has arrived.
     pub(crate) fn observe_delivery(&self, block: u32, object: u64, number: u32) {
-        self.tell_races(|races| races.deliver(block, object, number));
+        self.tell_races(|races| races.deliver(self.known_block(block), object, number));
     }
 
     /// The phase of an mbarrier has ended.
@@ -454,6 +471,7 @@ impl Context<'_> {
 
     /// A block has ended.
     pub(crate) fn observe_end(&self, block: u32) {
+        let block = self.known_block(block);
         self.tell_races(|races| {
             races.end(block);
             races.end_stores(block);

@@ -17,7 +17,8 @@ impl Warp {
     pub(crate) fn rewrites(&self, conflict: &Conflict, lanes: u32, host: impl Fn(usize) -> u64) -> bool {
         let Conflict { touch, earlier, .. } = conflict;
         let lane = usize::from(touch.thread.index) % LANES;
-        let Some(value) = self.stored(touch.source, lane, touch.bytes as usize) else {
+        let source = touch.source - self.context().place_in_session.first_source;
+        let Some(value) = self.stored(source, lane, touch.bytes as usize) else {
             return false;
         };
         let is_of_warp = earlier.thread.block == touch.thread.block
@@ -27,7 +28,7 @@ impl Warp {
         // In a loop, the earlier write may be one of another turn: then it is in memory already.
         let is_now = || lanes >> other & 1 != 0 && host(other) == host(lane);
         if is_of_warp && earlier.source == touch.source && is_now() {
-            return earlier.bytes == touch.bytes && self.stored(touch.source, other, bytes) == Some(value);
+            return earlier.bytes == touch.bytes && self.stored(source, other, bytes) == Some(value);
         }
         let address = conflict.address & !(touch.bytes - 1);
         value

@@ -9,7 +9,8 @@ impl Order {
         match m.get("sem") {
             None if m.has(".nc") => Self::NON_COHERENT,
             None | Some(".weak") => Self::WEAK,
-            Some(".volatile") => Self { semantics: Semantics::Volatile, scope: Scope::Device },
+            // Section 8.4.2: a volatile access is treated as relaxed, with the scope of the system.
+            Some(".volatile") => Self { semantics: Semantics::Volatile, scope: Scope::System },
             Some(name) => Self::named(Some(name), m.get("scope")),
         }
     }

@@ -209,6 +209,7 @@ fn run(device: &Device, module: &Module, mask: u32, cases: &[(&[u64], u64)]) -> 
         parameters: &parameters,
         cooperative: false,
         cluster: None,
+        device: 0,
     };
     if let Err(error) = device.launch(&module.function("k").unwrap(), &launch) {
         panic!("{error}");

@@ -1,7 +1,7 @@
 //! From lowered functions to a program: blocks in order, slots in the register file, targets resolved.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rumba_ptx::Diagnostic;
 use rumba_ptx::ast::{self, FunctionDirective};
@@ -150,6 +150,7 @@ pub(crate) fn program<'m>(
         kernel_ops: assembly.descriptors.len(),
         descriptors: assembly.descriptors.into_boxed_slice(),
         native: Default::default(),
+        polls: OnceLock::new(),
         debug,
     })
 }

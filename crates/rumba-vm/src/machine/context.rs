@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::base::engine::Compiler;
-use crate::base::seed::{Chance, shuffled};
 use crate::check::monitor::Monitor;
 use crate::check::notes::Notes;
+use crate::check::turns::Turns;
 use crate::check::watch::Watch;
 use crate::machine::cluster::GridBarrier;
 use crate::machine::counters::Counters;
+use crate::machine::geometry::{BlockPosition, Geometry};
 use crate::machine::printf::Output;
 use crate::machine::program::{Native, Program, TierUp};
 use crate::machine::running::LongLaunches;
-use crate::machine::special::Special;
 use crate::mem::allocations::Allocations;
 use crate::mem::arena::{Arena, Window};
 use crate::mem::heap::Heap;
@@ -27,6 +27,16 @@ pub(crate) struct Variance {
     pub(crate) clock: AtomicBool,
     /// A thread that could have continued had to let others run: engines count operations at different points.
     pub(crate) turns: AtomicBool,
+}
+
+/// The place of a launch among those that are checked for races together, or of a launch alone.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct PlaceInSession<'a> {
+    /// The numbers by which the detector knows the first block and the first instruction.
+    pub(crate) first_block: u32,
+    pub(crate) first_source: u32,
+    /// The turns in which a launch that is not alone executes operations.
+    pub(crate) turns: Option<&'a Turns>,
 }
 
 /// The state that all workers of a launch share.
@@ -79,6 +89,8 @@ pub(crate) struct Context<'a> {
     pub(crate) seed: Option<u64>,
     /// Whether this launch explores the orders of synchronizing operations.
     pub(crate) explores: bool,
+    /// The place of the launch among those that are checked for races together.
+    pub(crate) place_in_session: PlaceInSession<'a>,
     /// The checks that keep a history of accesses, if they are on.
     pub(crate) monitor: Option<&'a Monitor>,
     /// Counts the blocks that have ended, for threads that wait for a compared launch.
@@ -115,49 +127,30 @@ impl Context<'_> {
         self.next.fetch_add(count, Ordering::Relaxed)
     }
 
+    /// The shape of the grid.
+    pub(crate) fn geometry(&self) -> Geometry {
+        let Self { grid, block, cluster, residency, seed, number, .. } = *self;
+        Geometry { grid, block, cluster, residency, seed, number }
+    }
+
     /// Clusters of the grid in each dimension.
     pub(crate) fn clusters(&self) -> [u32; 3] {
-        [0, 1, 2].map(|axis| self.grid[axis] / self.cluster[axis])
+        self.geometry().clusters()
     }
 
     /// The coordinates of the cluster that is begun with this number.
-    ///
-    /// With a seed, only clusters that are resident together change places: devices begin blocks in their order, and scans
-    /// that look back rely on it.
     pub(crate) fn begun(&self, number: u64) -> [u32; 3] {
-        let Some(seed) = self.seed else {
-            return self.cluster_coordinates(number);
-        };
-        let size = u64::from(self.cluster_size());
-        let window = (self.residency as u64 / size).clamp(1, WINDOW);
-        let first = number / window * window;
-        let count = window.min((self.blocks() / size).saturating_sub(first)).max(1);
-        let chance = Chance::new(seed, &[self.number, first]);
-        self.cluster_coordinates(first + shuffled(chance, number - first, count))
+        self.geometry().begun(number)
     }
 
     /// The coordinates of the cluster with this number.
     pub(crate) fn cluster_coordinates(&self, number: u64) -> [u32; 3] {
-        let [x, y, _] = self.clusters().map(u64::from);
-        [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32]
+        self.geometry().cluster_coordinates(number)
     }
 
     /// Where the block of a rank in a cluster lies.
     pub(crate) fn place(&self, cluster: [u32; 3], rank: u32) -> BlockPosition {
-        let [x, y, _] = self.cluster;
-        let inside = if rank == 0 { [0; 3] } else { [rank % x, rank / x % y, rank / x / y] };
-        BlockPosition {
-            block: [0, 1, 2].map(|axis| cluster[axis] * self.cluster[axis] + inside[axis]),
-            cluster,
-            inside,
-            rank,
-        }
-    }
-
-    /// The coordinates of a block in the grid. Blocks are counted cluster by cluster, as they are begun.
-    pub(crate) fn coordinates(&self, index: u64) -> [u32; 3] {
-        let size = u64::from(self.cluster_size());
-        self.place(self.begun(index / size), (index % size) as u32).block
+        self.geometry().place(cluster, rank)
     }
 
     /// Takes a cluster that no worker has taken, which then is never begun: the coordinates of its first block.
@@ -181,41 +174,6 @@ impl Context<'_> {
             self.program.shared_end
         } else {
             self.dynamic_start() + u64::from(self.dynamic_shared)
-        }
-    }
-}
-
-/// The coordinates of the thread with this number in a block of this shape.
-pub(crate) fn thread_of([x, y, _]: [u32; 3], number: u32) -> [u32; 3] {
-    [number % x, number / x % y, number / x / y]
-}
-
-/// Most clusters that change places in a run with a seed.
-const WINDOW: u64 = 16;
-
-/// The position of a block.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct BlockPosition {
-    /// In the grid.
-    pub(crate) block: [u32; 3],
-    /// The cluster, in the grid of clusters.
-    pub(crate) cluster: [u32; 3],
-    /// In the cluster.
-    pub(crate) inside: [u32; 3],
-    /// The number of the block in the cluster.
-    pub(crate) rank: u32,
-}
-
-impl BlockPosition {
-    /// The value of a special register that differs from block to block.
-    pub(crate) fn special(&self, special: Special) -> u32 {
-        let axis_of = |coordinates: [u32; 3], axis: u8| coordinates[usize::from(axis)];
-        match special {
-            Special::CtaId(axis) => axis_of(self.block, axis),
-            Special::ClusterId(axis) => axis_of(self.cluster, axis),
-            Special::ClusterCtaId(axis) => axis_of(self.inside, axis),
-            Special::ClusterCtaRank => self.rank,
-            _ => 0,
         }
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod counters;
 pub(crate) mod difference;
 pub(crate) mod fault;
 pub(crate) mod fuel;
+pub(crate) mod geometry;
 pub(crate) mod op;
 pub(crate) mod polls;
 pub(crate) mod printf;

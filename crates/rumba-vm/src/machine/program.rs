@@ -284,6 +284,8 @@ pub(crate) struct Program {
     pub(crate) blocks_are_clusters: bool,
     /// The checks whose operations are among the program's.
     pub(crate) checks: CheckSet,
+    /// Whether threads may wait for others by reading memory in a loop, once it was asked.
+    pub(crate) polls: OnceLock<bool>,
     /// Whether there are barriers of any kind.
     pub(crate) has_barriers: bool,
     /// Whether memory may be given values that are undefined, and loads go on from there; see [`crate::load::instrument::registers`].

@@ -163,12 +163,12 @@ impl Block {
         self.chance = chance;
     }
 
-    /// How long a warp's turn is.
-    fn turn(&mut self) -> i32 {
+    /// How long a warp's turn is, at most `longest`.
+    fn turn(&mut self, longest: i32) -> i32 {
         if self.order.is_empty() {
-            return WARP_TURN;
+            return longest;
         }
-        WARP_TURN >> (2 * self.chance.below(6))
+        longest >> (2 * self.chance.below(6))
     }
 
     /// Runs the warps from barrier to barrier, as long as they all come to the same ones, and then to their exits. A barrier is
@@ -227,9 +227,14 @@ impl Block {
         }
     }
 
-    /// Lets the warps take turns until all have ended, or `quantum` operations have been executed. Adds what was
-    /// executed to `executed`.
-    pub(crate) fn run(&mut self, quantum: u64, runner: Option<&Runner<'_>>, executed: &mut u64) -> Outcome {
+    /// Lets the warps take turns, each of at most `longest` operations, until all have ended, or `quantum` operations have been
+    /// executed. Adds what was executed to `executed`.
+    pub(crate) fn run(
+        &mut self,
+        (quantum, longest): (u64, i32),
+        runner: Option<&Runner<'_>>,
+        executed: &mut u64,
+    ) -> Outcome {
         let mut spent = 0;
         let mut any_progress = false;
         if std::mem::replace(&mut self.left, true) {
@@ -243,7 +248,7 @@ impl Block {
             let mut done = true;
             for position in 0..self.warps.len() {
                 let index = self.order.get(position).map_or(position, |index| usize::from(*index));
-                let turn = self.turn();
+                let turn = self.turn(longest);
                 let begun = self.begun.take_if(|begun| begun.warp == index);
                 let warp = &mut self.warps[index];
                 if begun.is_none() && !matches!(warp.stop, Stop::Turn) {

@@ -2,25 +2,36 @@
 
 use crate::base::lanes::LANES;
 use crate::base::report::{Access, Location};
-use crate::check::finding::{Finding, Side};
+use crate::check::clock::MOST_BLOCKS;
+use crate::check::finding::{Finding, Side, SideLaunch};
 use crate::check::monitor::Monitor;
 use crate::check::notes::{Actor, Notes};
 use crate::check::record::ThreadAccess;
 use crate::machine::context::Context;
 use crate::machine::counters::{Branches, Count, Counters, GlobalTraffic, InstructionProfile, Profile, SharedTraffic};
+use crate::run::session::{Member, Membership};
 use rumba_checks::Severity;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl Monitor {
-    /// The findings, in the order of the program.
-    pub(crate) fn take(&self, context: &Context<'_>) -> Vec<Finding> {
+    /// The findings, in the order of the program. In a session of several launches, a side may belong to another launch.
+    pub(crate) fn take(&self, context: &Context<'_>, membership: Option<&Membership<'_>>) -> Vec<Finding> {
         let mut found: Vec<_> = self.drain();
         found.sort_by_key(|(key, _)| *key);
-        let debug = &context.program.debug;
+        let own = context.place_in_session.first_block;
         let side = |touch: ThreadAccess, address: u64| {
             let ThreadAccess { thread, bytes, kind, source, asynchronous } = touch;
+            let member = membership.and_then(|membership| membership.launch_of(thread.block));
+            let (program, geometry) = match &member {
+                Some((_, member)) => (&*member.program, member.geometry),
+                None => (context.program, context.geometry()),
+            };
+            let first_source = member.as_ref().map_or(0, |(_, member)| member.first_source);
+            let first_block = member.as_ref().map_or(0, |(index, _)| index * MOST_BLOCKS);
+            let (debug, source) = (&program.debug, source - first_source);
             let (ptx, ptx_line) = debug.ptx(source);
             let index = u32::from(thread.index);
             let arena = context.arena;
@@ -30,10 +41,11 @@ impl Monitor {
                 _ => "global",
             };
             let access = Access { kind, bytes: bytes as u32, space };
-            Side {
-                block: context.coordinates(u64::from(thread.block)),
-                thread: context.thread(index / LANES as u32, index % LANES as u32),
+            let side = Side {
+                block: geometry.coordinates(u64::from(thread.block - first_block)),
+                thread: geometry.thread(index / LANES as u32, index % LANES as u32),
                 threads: 1,
+                launch: None,
                 what: match asynchronous {
                     None => access.to_string(),
                     Some(operation) => operation.describe(kind, space),
@@ -42,16 +54,18 @@ impl Monitor {
                 locations: debug.locations(source),
                 ptx,
                 ptx_line,
-            }
+            };
+            (side, first_block, member.map(|(_, member)| member))
         };
         let findings = found.into_iter().map(|((kind, ..), found)| {
-            let own = side(found.touch, found.address);
-            let others = found.others.iter().map(|other| side(*other, found.address));
+            let touches = std::iter::once(&found.touch).chain(&found.others);
+            let mut sides: Vec<_> = touches.map(|touch| side(*touch, found.address)).collect();
+            name_launches(&mut sides, own);
             Finding {
                 kind,
                 severity: found.severity,
                 kernel: Some(context.program.name.clone()),
-                sides: std::iter::once(own).chain(others).collect(),
+                sides: sides.into_iter().map(|(side, ..)| side).collect(),
                 address: Some(found.address),
                 place: found.place,
                 count: found.count,
@@ -74,6 +88,7 @@ impl Notes {
                 block: actor.block,
                 thread: context.thread(actor.warp, actor.lanes.trailing_zeros() & 31),
                 threads: actor.lanes.count_ones(),
+                launch: None,
                 what: actor.what.to_owned(),
                 access: None,
                 locations: debug.locations(actor.source),
@@ -92,6 +107,32 @@ impl Notes {
             seed: context.seed,
         });
         grouped(findings)
+    }
+}
+
+/// A side of a finding, with the number of the first block of its launch, and its launch in a session.
+type SideOfLaunch = (Side, u32, Option<Arc<Member>>);
+
+/// Lets each side name its launch, if they are of several. The launch whose first block has the number `own` has noticed the
+/// finding.
+fn name_launches(sides: &mut [SideOfLaunch], own: u32) {
+    let Some((_, first, Some(launch))) = sides.first() else { return };
+    let (first, device) = (*first, launch.device);
+    if sides.iter().all(|(_, other, _)| *other == first) {
+        return;
+    }
+    let member_of = |(_, _, member): &SideOfLaunch| member.clone();
+    let has_devices = sides.iter().filter_map(member_of).any(|member| member.device != device);
+    let noticing = sides.iter().find(|(_, first, _)| *first == own).and_then(member_of);
+    for (side, first, member) in sides {
+        let Some(member) = member else { continue };
+        let is_like =
+            |noticing: &Arc<Member>| (&noticing.program.name, noticing.device) == (&member.program.name, member.device);
+        side.launch = Some(SideLaunch {
+            kernel: member.program.name.clone(),
+            device: has_devices.then_some(member.device),
+            is_another: *first != own && noticing.as_ref().is_some_and(is_like),
+        });
     }
 }
 

@@ -8,10 +8,11 @@ use std::collections::VecDeque;
 
 use thiserror::Error;
 
+use crate::check::turns::Turns;
 use crate::machine::context::Context;
 use crate::machine::fault::{Fault, LaunchError};
 use crate::run::alone::{Attempt, Attempts};
-use crate::run::block::Outcome;
+use crate::run::block::{Outcome, WARP_TURN};
 use crate::run::faults;
 use crate::run::progress::{Done, Progress};
 use crate::run::resident::InitialState;
@@ -23,6 +24,8 @@ use crate::run::worker::Worker;
 const BLOCK_TURN: u64 = 1 << 20;
 /// The same number in a run with a seed: more blocks are under way at once.
 const SHORT_TURN: u64 = 1 << 14;
+/// The same number, and that for a warp, while launches take turns: one of them mostly polls until the other one has got on.
+const JOINT_TURN: i32 = 1 << 12;
 
 /// The parameters of a launch.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +42,8 @@ pub struct Launch<'a> {
     pub cooperative: bool,
     /// Blocks of a cluster in each dimension, if the launch says so.
     pub cluster: Option<[u32; 3]>,
+    /// The ordinal of the device that the kernel runs on, as far as scopes of memory operations depend on it.
+    pub device: u32,
 }
 
 /// The statistics of a launch.
@@ -81,6 +86,7 @@ pub(crate) fn work(context: &Context<'_>, progress: &Progress, worker: &mut Work
         waiting: 0,
     };
     loop {
+        let _turn = context.place_in_session.turns.map(Turns::take);
         work.begin();
         let Some(current) = work.running.pop_front() else { break };
         work.turn(current);
@@ -211,7 +217,10 @@ impl Work<'_, '_> {
     }
 }
 
-/// The number of operations of a turn.
-fn turn_of(context: &Context<'_>) -> u64 {
-    if context.seed.is_some() { SHORT_TURN } else { BLOCK_TURN }
+/// The number of operations of a block's turn, and of a warp's turn in it.
+fn turn_of(context: &Context<'_>) -> (u64, i32) {
+    if context.place_in_session.turns.is_some_and(Turns::are_shared) {
+        return (JOINT_TURN as u64, JOINT_TURN);
+    }
+    (if context.seed.is_some() { SHORT_TURN } else { BLOCK_TURN }, WARP_TURN)
 }

@@ -14,6 +14,7 @@ pub(crate) mod native;
 pub(crate) mod progress;
 pub(crate) mod resident;
 pub(crate) mod seeded;
+pub(crate) mod session;
 pub(crate) mod share;
 pub(crate) mod slots;
 pub(crate) mod worker;

@@ -288,6 +288,7 @@ fn a_grid_barrier_of_a_cooperative_launch() {
         parameters: &parameters,
         cooperative: true,
         cluster: None,
+        device: 0,
     };
     bench.device.launch(&function, &launch).unwrap();
     assert_eq!(u32s(&bench.download(out, 4)), [160]);
@@ -317,6 +318,7 @@ fn the_largest_cooperative_grid_fits_on_one_active_worker() {
             parameters: &[],
             cooperative: true,
             cluster: None,
+            device: 0,
         };
         bench.launch_as("k", launch, &[out.into(), 0_u32.into()]).unwrap();
         assert_eq!(u32s(&bench.download(out, 4 * blocks as usize)), (0..blocks).collect::<Vec<_>>());
@@ -525,6 +527,7 @@ fn sources_are_linked() {
         parameters: &out.to_le_bytes(),
         cooperative: false,
         cluster: None,
+        device: 0,
     };
     bench.device.launch(&module.function("k").unwrap(), &launch).unwrap();
     assert_eq!(u32s(&bench.download(out, 4)), [42]);

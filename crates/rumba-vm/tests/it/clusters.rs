@@ -13,6 +13,7 @@ fn launch(grid: u32, block: u32, cluster: [u32; 3]) -> Launch<'static> {
         parameters: &[],
         cooperative: false,
         cluster: Some(cluster),
+        device: 0,
     }
 }
 

@@ -373,6 +373,7 @@ fn more_memory_than_can_be_copied_is_counted() {
         parameters: &[0; 12],
         cooperative: false,
         cluster: None,
+        device: 0,
     };
     device.launch(&module.function("k").unwrap(), &launch).unwrap();
     assert_eq!(device.comparisons(), Some(left_out(Reason::Memory)));
@@ -398,6 +399,7 @@ fn kernels_that_wait_for_the_host_or_for_each_other_are_not_compared() {
             parameters: &parameters,
             cooperative: false,
             cluster: None,
+            device: 0,
         };
         let function = bench.module.function("k").unwrap();
         bench.device.launch_for(host, &function, &launch).unwrap();

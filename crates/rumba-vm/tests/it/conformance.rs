@@ -50,6 +50,7 @@ fn arithmetic_is_that_of_an_h200() {
                 parameters: &parameters,
                 cooperative: false,
                 cluster: None,
+                device: 0,
             };
             if let Err(error) = device.launch(&module.function("k").unwrap(), &launch) {
                 panic!("{}: {error}", line.text);

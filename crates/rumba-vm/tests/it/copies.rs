@@ -309,6 +309,7 @@ fn blocks_of_a_cluster_arrive_at_each_others_mbarriers() {
         parameters: &[],
         cooperative: false,
         cluster: Some([2, 1, 1]),
+        device: 0,
     };
     if let Err(error) = bench.launch_as("k", launch, &[out.into(), 0u32.into()]) {
         panic!("{error}");

@@ -358,8 +358,15 @@ fn launches_that_are_impossible() {
     );
     assert!(refused("big", [1; 3], [1; 3], 200_000).starts_with("240000 bytes of shared memory per block"));
     let function = bench.module.function("k").unwrap();
-    let launch =
-        Launch { grid: [1; 3], block: [1; 3], dynamic_shared: 0, parameters: &[], cooperative: false, cluster: None };
+    let launch = Launch {
+        grid: [1; 3],
+        block: [1; 3],
+        dynamic_shared: 0,
+        parameters: &[],
+        cooperative: false,
+        cluster: None,
+        device: 0,
+    };
     let error = bench.device.launch(&function, &launch).unwrap_err();
     assert_eq!(error, LaunchFailure::Refused(LaunchError::Parameters { expected: 12, given: 0 }));
     assert!(bench.module.function("missing").is_none());

@@ -16,6 +16,7 @@ fn cooperative(grid: u32, block: u32) -> Launch<'static> {
         parameters: &[],
         cooperative: true,
         cluster: None,
+        device: 0,
     }
 }
 

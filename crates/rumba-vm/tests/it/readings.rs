@@ -228,6 +228,7 @@ fn run(device: &Device, ptx: &str, input: &[u8], threads: u32) -> Result<Vec<u64
         parameters: &parameters,
         cooperative: false,
         cluster: None,
+        device: 0,
     };
     device.launch(&function, &launch).map_err(|error| format!("{error}\n{ptx}"))?;
     // SAFETY: as above.

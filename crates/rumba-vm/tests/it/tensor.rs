@@ -90,6 +90,7 @@ pub(crate) fn launch(bench: &Bench, map: &TensorMap, out: u64, cluster: Option<[
         parameters: &parameters,
         cooperative: false,
         cluster,
+        device: 0,
     };
     bench.device.launch(&function, &launch).map(|_| ())
 }
@@ -209,6 +210,7 @@ fn narrow_swizzled_rows_are_checked_to_their_end() {
                 parameters: &parameters,
                 cooperative: false,
                 cluster: None,
+                device: 0,
             };
             let place = format!("swizzle {swizzle}, {rows} rows, {declared} bytes");
             match (missing, bench.device.launch(&function, &launch)) {

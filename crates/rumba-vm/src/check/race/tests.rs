@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Access, Arriving, BarrierPhase, LANES, Races};
 use crate::base::lanes::GROUP;
 use crate::base::report::AccessKind;
+use crate::check::launches::LaunchShape;
 use crate::check::order::Order;
 use crate::check::order::{Scope, Semantics};
 use crate::check::program::OfProgram;
@@ -87,7 +88,9 @@ fn compare(seed: u64, shape: Shape, memory: Memory, uses_proxies: bool) -> (u32,
     let threads = u32::from(WARPS) * LANES as u32;
     let updates = Arc::default();
     let program = OfProgram { instructions: 12, updates: &updates, uses_proxies };
-    races.launch(threads, 1, &[], allocations, &program).expect("nothing more is needed");
+    races
+        .launch(LaunchShape { device: 0, threads, cluster: 1 }, &[], allocations, &program)
+        .expect("nothing more is needed");
     let blocks = if memory == Memory::Shared { 1 } else { 2 };
     let shared = if memory == Memory::Shared { start..start + 4096 } else { 0..0 };
     (0..blocks).for_each(|block| races.begin(block, shared.clone()));

@@ -237,7 +237,8 @@ impl Bench {
         dynamic_shared: u32,
         args: &[Arg],
     ) -> Result<Statistics, LaunchFailure> {
-        let launch = Launch { grid, block, dynamic_shared, parameters: &[], cooperative: false, cluster: None };
+        let launch =
+            Launch { grid, block, dynamic_shared, parameters: &[], cooperative: false, cluster: None, device: 0 };
         self.launch_as(name, launch, args)
     }
 

@@ -85,6 +85,7 @@ pub(crate) fn launch(bench: &Bench, program: &Program<'_>, out: u64) -> Result<r
         parameters: &[],
         cooperative: false,
         cluster: (cluster > 1).then_some([cluster, 1, 1]),
+        device: 0,
     };
     bench.launch_as("k", launch, &[out.into(), 0_u32.into()])
 }

@@ -62,6 +62,7 @@ fn results_on(device: &Device, text: &str, kernel: &warp::Kernel, inputs: &[Vec<
             parameters: &parameters,
             cooperative: false,
             cluster: None,
+            device: 0,
         };
         device.launch(&function, &launch).map_err(|error| error.to_string())?;
         let mut bytes = vec![0; kernel.output_bytes * kernel.tiles];

@@ -1,6 +1,7 @@
 //! Data races: kernels with a race, and near misses without a race.
 
 mod asynchronous;
+mod joint;
 mod mbarriers;
 mod patterns;
 mod strong;
@@ -337,6 +338,7 @@ over:
             parameters: &[],
             cooperative: true,
             cluster: None,
+            device: 0,
         };
         bench.launch_as("k", launch, &[out.into(), 0_u32.into()]).unwrap();
         bench.device.take_findings()

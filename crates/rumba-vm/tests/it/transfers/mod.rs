@@ -36,6 +36,7 @@ fn outcome(device: &Device, line: &str) -> Result<Vec<u8>, String> {
         parameters: &parameters,
         cooperative: false,
         cluster: case.is_cluster.then_some([1; 3]),
+        device: 0,
     };
     let result = device.launch(&module.function("k").unwrap(), &launch);
     let mut results = vec![0; RESULT];

@@ -250,6 +250,7 @@ ret;
             parameters: &parameters,
             cooperative: false,
             cluster: None,
+            device: 0,
         };
         device.launch(&function, &launch)?;
         let mut bytes = vec![0; 8 * INPUTS];
