@@ -39,7 +39,6 @@ pub(crate) enum Detector {
 }
 
 impl Detector {
-    #[inline(always)]
     fn races(&self) -> *mut Races {
         match self {
             Self::Own(races) => races.get(),
@@ -50,8 +49,9 @@ impl Detector {
 
 /// The checks of one launch.
 pub(crate) struct Monitor {
-    /// The check of races.
-    races: Option<Detector>,
+    /// The check of races, and where it is: each access asks for that.
+    detector: Option<Detector>,
+    races: *mut Races,
     /// The happens-before order of operations, if orders are explored.
     pasts: Option<Mutex<Pasts<BarrierPhase>>>,
     found: Mutex<HashMap<(FindingKind, u32, u32), Found>>,
@@ -62,8 +62,9 @@ pub(crate) struct Monitor {
 unsafe impl Sync for Monitor {}
 
 impl Monitor {
-    pub(crate) fn new(races: Option<Detector>, pasts: Option<Pasts<BarrierPhase>>) -> Self {
-        Self { races, pasts: pasts.map(Mutex::new), found: Mutex::default() }
+    pub(crate) fn new(detector: Option<Detector>, pasts: Option<Pasts<BarrierPhase>>) -> Self {
+        let place = detector.as_ref().map_or(std::ptr::null_mut(), Detector::races);
+        Self { detector, races: place, pasts: pasts.map(Mutex::new), found: Mutex::default() }
     }
 
     /// Notes a finding of an access, with the other accesses involved. `place` describes the object at an address.
@@ -113,9 +114,9 @@ impl Monitor {
         look: impl FnOnce(&mut Races),
         place: impl Fn(u64) -> String,
     ) {
-        let Some(races) = &self.races else { return };
-        // SAFETY: one worker uses `races`, in its turn, and nothing called from here calls this function again.
-        let races = unsafe { &mut *races.races() };
+        // SAFETY: `detector` has the check, if there is one. One worker uses it, in its turn, and nothing called from here calls this
+        // function again.
+        let Some(races) = (unsafe { self.races.as_mut() }) else { return };
         look(races);
         if !races.found.is_empty() {
             self.note_races(rewrites, races, place);
@@ -169,18 +170,18 @@ impl Monitor {
 
     /// Whether races are looked for.
     pub(crate) fn seeks_races(&self) -> bool {
-        self.races.is_some()
+        self.detector.is_some()
     }
 
     /// Whether races are looked for in an allocation.
     pub(crate) fn knows(&self, start: u64) -> bool {
         // SAFETY: as in [`Self::race`].
-        self.races.as_ref().is_some_and(|races| unsafe { (*races.races()).knows(start) })
+        unsafe { self.races.as_ref() }.is_some_and(|races| races.knows(start))
     }
 
     /// Gives the check of races back, if this launch alone has used it.
     pub(crate) fn into_races(self) -> Option<Races> {
-        match self.races? {
+        match self.detector? {
             Detector::Own(races) => Some((*races).into_inner()),
             Detector::Joint(_) => None,
         }

@@ -205,6 +205,52 @@ fn a_kernel_races_with_another_launch_of_itself() {
 }
 
 #[test]
+fn blocks_keep_their_coordinates_in_a_launch_that_has_joined() {
+    // The last block of the second launch reads what the first launch writes, and nothing orders that.
+    let first = entry(
+        "first",
+        &format!(
+            "st.global.u32 [%rd5], 7; @%p1 bra set; st.relaxed.sys.global.u32 [%rd2], 1; set:{}",
+            wait(RELAXED, "%rd3", "end", "")
+        ),
+    );
+    let second = entry(
+        "second",
+        &format!(
+            "{}
+    mov.u32 %r4, %ctaid.y;
+    mad.lo.u32 %r3, %r4, 2, %r3;
+    setp.ne.u32 %p3, %r3, 5;
+    @%p3 exit;
+    setp.ne.u32 %p3, %r2, 9;
+    @%p3 exit;
+    ld.global.u32 %r11, [%rd5];
+    st.relaxed.sys.global.u32 [%rd3], 1;",
+            wait(RELAXED, "%rd2", "begun", "")
+        ),
+    );
+    let bench = bench(&format!("{first}{second}"), Config::default());
+    let args: [Arg; 4] = [bench.zeros(128).into(), bench.zeros(4).into(), bench.zeros(4).into(), 0_u32.into()];
+    let shape = Launch {
+        grid: [2, 3, 1],
+        block: [32, 1, 1],
+        dynamic_shared: 0,
+        parameters: &[],
+        cooperative: false,
+        cluster: Some([2, 1, 1]),
+        device: 1,
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| launch(&bench, "first", 0, &args).unwrap());
+        bench.launch_as("second", shape, &args).unwrap();
+    });
+    let found = bench.device.take_findings();
+    assert_eq!(found.len(), 1, "{found:#?}");
+    let sides: Vec<_> = found[0].sides.iter().map(|side| (side.block, side.thread)).collect();
+    assert_eq!(sides, [([1, 2, 0], [9, 0, 0]), ([0; 3], [9, 0, 0])]);
+}
+
+#[test]
 fn a_launch_comes_after_those_that_have_ended() {
     // The first kernel runs all the time. The second one writes the same words in each launch.
     let holder = entry(
