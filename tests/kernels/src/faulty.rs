@@ -80,3 +80,32 @@ pub unsafe fn missing_barrier(x: &[u32], mut y: DisjointSlice<u32>) {
         *y = turned;
     }
 }
+
+/// Reads what the kernel of another device has written. The flags between the devices order nothing.
+///
+/// # Safety
+/// Both pointers are to memory of the other device, of as many elements as the launch has threads and of one element. The kernels of
+/// both devices race.
+#[kernel]
+pub unsafe fn unordered_exchange(
+    mut own: DisjointSlice<u32>,
+    flag: &[Atomic<u32>],
+    theirs: *const u32,
+    their_flag: *const u32,
+    mut y: DisjointSlice<u32>,
+) {
+    use core::sync::atomic::Ordering::Relaxed;
+    if let Some(own) = own.own() {
+        *own = 7;
+    }
+    cuda_std::sync::sync_threads();
+    if thread::is_first_in_block() {
+        // SAFETY: the caller's; threads of both devices use the flag as an atomic number.
+        unsafe { &*their_flag.cast::<Atomic<u32>>() }.system().store(1, Relaxed);
+    }
+    while flag[0].system().load(Relaxed) == 0 {}
+    if let Some(y) = y.own() {
+        // SAFETY: inside, says the caller. The race is the point.
+        *y = unsafe { theirs.add(grid::<1>().get()).read() };
+    }
+}

@@ -3,6 +3,7 @@
 
 use rumba::symmetric::{Get, MOST_RANKS, Put};
 use rumba::{Device, DeviceBuffer, Error, LaunchConfig, Module, SymmetricBuffer, error::RankError};
+use test_kernels::faulty::unordered_exchange;
 use test_kernels::forms::symmetric::{add_ranks, all_to_all, exchange_or_panic};
 use test_processes::{Outcome, alone};
 
@@ -74,6 +75,69 @@ fn ranks_add_what_others_have() {
 #[test]
 fn ranks_add_what_others_have_in_the_interpreter() {
     with_devices(&[("RUMBA_ENGINE", "interpreter")], || ranks()?.iter().try_for_each(|devices| adds(devices)));
+}
+
+/// No check finds anything in exchanges, between devices and on one device.
+#[test]
+fn exchanges_are_right_by_all_checks() {
+    let variables = [("RUMBA_DEVICE", "soft"), ("RUMBA_CHECK", "all")];
+    with_devices(&variables, || ranks()?.iter().try_for_each(|devices| adds(devices)));
+}
+
+/// The check of races finds that the kernels of two devices read what the other one writes, and names both.
+#[test]
+fn a_race_between_devices_is_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("findings.json");
+    let variables = [
+        ("RUMBA_DEVICE", "soft"),
+        ("RUMBA_SOFT_DEVICES", "2"),
+        ("RUMBA_CHECK", "race"),
+        ("RUMBA_CHECK_EXIT", "0"),
+        ("RUMBA_CHECK_JSON", file.to_str().expect("the folder's name is UTF-8")),
+    ];
+    let launched = alone(&variables, || {
+        let devices = Device::all()?;
+        let (mut memory, mut flags, mut y, mut modules) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for device in &devices {
+            memory.push(device.zeros::<u32>(64)?);
+            flags.push(device.zeros::<u32>(1)?);
+            y.push(device.zeros::<u32>(64)?);
+            modules.push(device.load_named("faulty.ptx", include_str!(env!("FAULTY_PTX")))?);
+        }
+        devices.iter().try_for_each(Device::synchronize)?;
+        let pointers: Vec<_> =
+            memory.iter().zip(&flags).map(|(of, flag)| (of.as_device_pointer(), flag.as_device_pointer())).collect();
+        for (rank, module) in modules.iter().enumerate() {
+            let (theirs, their_flag) = pointers[1 - rank];
+            // SAFETY: the memory lives until the kernels have ended. Their race does no harm on the software device.
+            let call =
+                unsafe { unordered_exchange(&mut memory[rank], &mut flags[rank], theirs, their_flag, &mut y[rank]) };
+            module.launch((1, 64), call)?;
+        }
+        for y in &y {
+            assert_eq!(y.to_vec()?, [7; 64]);
+        }
+        Ok(())
+    });
+    if launched.is_none() {
+        return;
+    }
+    let text = std::fs::read_to_string(&file).expect("there are findings");
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("an object a line")).collect();
+    let races: Vec<_> = lines.iter().filter(|line| line["kind"] == "DataRace").collect();
+    assert!(!races.is_empty(), "{text}");
+    for race in races {
+        let sides = race["sides"].as_array().expect("a list");
+        let device = |side: &serde_json::Value| {
+            let what = side["action"].as_str().unwrap_or_default().to_owned();
+            (0..2).find(|device| what.contains(&format!("in kernel `unordered_exchange` on device {device}")))
+        };
+        let mut devices: Vec<_> = sides.iter().map(|side| device(side).unwrap_or_else(|| panic!("{text}"))).collect();
+        devices.sort_unstable();
+        assert_eq!(devices, [0, 1], "{text}");
+    }
 }
 
 #[test]

@@ -572,7 +572,10 @@ impl Cells {
             for index in 0..usize::from((*cell).lengths[list].min(LIST[list])) {
                 let record = &*self.record(cell, list, index);
                 let overlap = record.bytes & mine.bytes;
-                if overlap == 0 || list == READS && !record.is_non_coherent() {
+                if overlap == 0
+                    || list == READS && !record.is_non_coherent()
+                    || self.launches.had_ended(record.block, mine.block)
+                {
                     continue;
                 }
                 // Records of other threads are preferred to a thread that overwrites memory that only it has read.

@@ -82,7 +82,7 @@ impl VectorClock {
     }
 
     /// Whether everything is known of the launch of a block.
-    fn has_launch_of(&self, block: u32) -> bool {
+    pub(super) fn has_launch_of(&self, block: u32) -> bool {
         !self.launches.is_empty() && self.launches.binary_search(&launch_of(block)).is_ok()
     }
 

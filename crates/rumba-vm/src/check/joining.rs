@@ -194,6 +194,22 @@ mod tests {
     }
 
     #[test]
+    fn what_an_ended_launch_has_written_is_not_stale() {
+        let mut bench = Bench::new(&[0, 0], false);
+        bench.write(0, 0);
+        bench.write(1, 1);
+        bench.races.end_launch(1);
+        bench.join(0);
+        let read = |bench: &mut Bench, word| bench.access(2, word, AccessKind::Read, Order::NON_COHERENT);
+        // The first launch is still running.
+        assert_eq!(read(&mut bench, 0), [ConflictKind::Stale]);
+        assert_eq!(read(&mut bench, 1), []);
+        bench.races.end_launch(2);
+        bench.join(0);
+        assert_eq!(bench.write(3, 1), []);
+    }
+
+    #[test]
     fn a_launch_knows_what_ended_launches_knew() {
         let mut bench = Bench::new(&[0, 1], false);
         bench.write(0, 0);

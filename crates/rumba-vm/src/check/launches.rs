@@ -81,6 +81,11 @@ impl Launches {
         &self.all[self.index(block)].before
     }
 
+    /// Whether the launch of a block had ended when the launch of a later block began.
+    pub(super) fn had_ended(&self, block: u32, later: u32) -> bool {
+        self.before(later).has_launch_of(block)
+    }
+
     /// Whether there are launches besides one.
     pub(super) fn are_several(&self) -> bool {
         self.all.len() > 1
