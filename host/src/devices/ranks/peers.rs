@@ -33,7 +33,7 @@ struct Opened {
     context: Arc<Context>,
     addresses: Vec<u64>,
     /// Never freed: other processes may have opened it.
-    _own: ManuallyDrop<DeviceBuffer<u8>>,
+    own: ManuallyDrop<DeviceBuffer<u8>>,
 }
 
 impl Drop for Opened {
@@ -86,9 +86,13 @@ impl ProcessGroup {
         }
         let own = device.zeros::<u8>(SymmetricBuffer::<T, A>::bytes(length)?.next_multiple_of(PAGE))?;
         let address = own.as_slice().address();
-        let offers = self.offers(device, Offer::of::<T, A>(address, length))?;
+        let offer = {
+            let _entered = context.enter(operation)?;
+            Offer::of::<T, A>(address, length)
+        };
+        let offers = self.offers(device, offer)?;
 
-        let mut opened = Opened { context: context.clone(), addresses: Vec::new(), _own: ManuallyDrop::new(own) };
+        let mut opened = Opened { context: context.clone(), addresses: Vec::new(), own: ManuallyDrop::new(own) };
         let mut addresses = vec![address; size];
         let mut failed = Ok(());
         {
@@ -109,7 +113,7 @@ impl ProcessGroup {
         if let Some(code) = codes.to_vec()?.into_iter().find(|code| *code != 0) {
             return Err(no_peer_memory(format!("a rank cannot open the memory of another one: {}", named(code))));
         }
-        write_table(&mut opened._own, rank, &addresses, self.group.place.timeout)?;
+        write_table(&mut opened.own, rank, &addresses, self.group.place.timeout)?;
         device.synchronize()?;
         self.barrier()?;
         // SAFETY: the memory of all ranks stays as long as `opened`: that of this rank is never freed, and that of the others as long as
@@ -140,7 +144,7 @@ impl ProcessGroup {
 const PAGE: usize = 2 << 20;
 
 impl Offer {
-    /// The offer of the memory at an address.
+    /// The offer of the memory at an address of the current context.
     fn of<T, A>(address: u64, length: usize) -> Offer {
         let mut hasher = DefaultHasher::new();
         (type_name::<T>(), type_name::<A>()).hash(&mut hasher);
