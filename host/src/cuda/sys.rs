@@ -128,7 +128,12 @@ pub(crate) struct CUuuid {
 
 /// The value of a launch's attribute, as numbers.
 #[repr(C)]
-pub(crate) struct CUlaunchAttributeValue(pub(crate) [u64; 8]);
+pub(crate) struct CUlaunchAttributeValue([u64; 8]);
+
+impl CUlaunchAttributeValue {
+    /// That of an attribute that holds.
+    pub(crate) const TRUE: Self = Self([1, 0, 0, 0, 0, 0, 0, 0]);
+}
 
 /// A handle of device memory for other processes.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]

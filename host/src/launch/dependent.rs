@@ -12,7 +12,7 @@ use crate::base::error::{Code, answer};
 struct Attribute {
     id: u32,
     padding: u32,
-    value: [u64; 8],
+    value: sys::CUlaunchAttributeValue,
 }
 
 /// `CUlaunchConfig`.
@@ -92,7 +92,8 @@ pub(super) unsafe fn launch(
     stream: sys::CUstream,
     parameters: &mut [*mut c_void],
 ) -> Result<(), Code> {
-    let attribute = Attribute { id: PROGRAMMATIC_STREAM_SERIALIZATION, padding: 0, value: [1, 0, 0, 0, 0, 0, 0, 0] };
+    let value = sys::CUlaunchAttributeValue::TRUE;
+    let attribute = Attribute { id: PROGRAMMATIC_STREAM_SERIALIZATION, padding: 0, value };
     let config = Config { grid, block, shared, stream, attributes: &raw const attribute, attribute_count: 1 };
     // SAFETY: the caller's; the driver keeps neither configuration nor attribute.
     answer(unsafe { cuLaunchKernelEx(&raw const config, function, parameters.as_mut_ptr(), std::ptr::null_mut()) })

@@ -150,9 +150,8 @@ impl Nodes {
 fn cooperate(node: sys::CUgraphNode) -> Result<(), Code> {
     /// `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`
     const COOPERATIVE: u32 = 2;
-    let value = sys::CUlaunchAttributeValue([1, 0, 0, 0, 0, 0, 0, 0]);
     // SAFETY: a kernel node, in a context that is current; the driver copies the value.
-    answer(unsafe { sys::cuGraphKernelNodeSetAttribute(node, COOPERATIVE, &value) })
+    answer(unsafe { sys::cuGraphKernelNodeSetAttribute(node, COOPERATIVE, &sys::CUlaunchAttributeValue::TRUE) })
 }
 
 /// The order of the launches of a graph.

@@ -276,7 +276,7 @@ fn sizes_that_cannot_be_are_refused() {
         let refused = SymmetricBuffer::<u32>::all(&many, 1).err();
         let is_rank_error = |error: &Error| matches!(error, Error::Rank(error) if matches!(**error, RankError::TooManyRanks { size: 17, most: 16 }));
         assert!(refused.as_ref().is_some_and(is_rank_error), "{refused:?}");
-        let refused = SymmetricBuffer::<u32>::all(&[device.clone()], usize::MAX / 2).err();
+        let refused = SymmetricBuffer::<u32>::all(std::slice::from_ref(&device), usize::MAX / 2).err();
         assert!(matches!(refused, Some(Error::TooLarge { .. })), "{refused:?}");
         // Without elements there is nothing to exchange but the barrier.
         let module = device.load_named("forms.ptx", PTX)?;

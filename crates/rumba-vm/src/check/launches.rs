@@ -33,7 +33,7 @@ struct OfLaunch {
 /// The launches, by their indices. There is at least one.
 pub(super) struct Launches {
     all: Vec<OfLaunch>,
-    /// What the launches that have ended leave to those that begin.
+    /// The clock with which the next launch begins: all ended launches, and what their threads knew.
     ended: Arc<VectorClock>,
     /// The narrowest scope that includes all threads.
     whole: Scope,
@@ -86,7 +86,7 @@ impl Launches {
         self.before(later).has_launch_of(block)
     }
 
-    /// Whether there are launches besides one.
+    /// Whether there are several launches.
     pub(super) fn are_several(&self) -> bool {
         self.all.len() > 1
     }

@@ -114,7 +114,7 @@ impl Monitor {
         look: impl FnOnce(&mut Races),
         place: impl Fn(u64) -> String,
     ) {
-        // SAFETY: `detector` has the check, if there is one. One worker uses it, in its turn, and nothing called from here calls this
+        // SAFETY: `detector` keeps the check. One worker uses the check, in its turn, and nothing called from here calls this
         // function again.
         let Some(races) = (unsafe { self.races.as_mut() }) else { return };
         look(races);
