@@ -4,7 +4,7 @@
 use rumba::symmetric::{Get, MOST_RANKS, Put};
 use rumba::{Device, DeviceBuffer, Error, LaunchConfig, Module, SymmetricBuffer, error::RankError};
 use test_kernels::faulty::unordered_exchange;
-use test_kernels::forms::symmetric::{add_ranks, all_to_all, exchange_or_panic};
+use test_kernels::forms::symmetric::{add_ranks, all_to_all, exchange_or_panic, reach_rank};
 use test_processes::{Outcome, alone};
 
 const PTX: &str = include_str!(env!("FORMS_PTX"));
@@ -244,6 +244,27 @@ fn a_thread_that_panics_is_told_of() {
         }
         let told = device.synchronize();
         assert!(matches!(&told, Err(Error::Panic(panic)) if panic.to_string().contains("on purpose")), "{told:?}");
+        Ok(())
+    });
+}
+
+/// No number reaches beyond the ranks.
+#[test]
+fn a_rank_that_does_not_exist_is_a_panic() {
+    with_devices(&[], || {
+        let device = Device::new()?;
+        let module = device.load_named("forms.ptx", PTX)?;
+        for rank in [1, 2, 15, 16, 1 << 29, 1 << 32, 1 << 61, 1 << 63, u64::MAX] {
+            for reads in [0, 1] {
+                let mut alone = SymmetricBuffer::<u32, Put>::all(std::slice::from_ref(&device), 8)?;
+                module.launch((1, 32), reach_rank(0, reads, &mut alone[0]))?;
+                device.synchronize()?;
+                module.launch((1, 32), reach_rank(rank, reads, &mut alone[0]))?;
+                let told = device.synchronize();
+                let is_told = matches!(&told, Err(Error::Panic(panic)) if panic.to_string().contains("no such rank"));
+                assert!(is_told, "{rank:#x}: {told:?}");
+            }
+        }
         Ok(())
     });
 }

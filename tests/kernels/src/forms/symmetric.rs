@@ -43,3 +43,13 @@ pub fn exchange_or_panic(panics: u32, mut memory: Symmetric<u32>) {
     let ranks = memory.sync();
     assert!(ranks.rank(0)[i] == i as u32, "an exchange is wrong");
 }
+
+/// Writes to the memory of a rank, which may not exist, and reads it.
+#[kernel(cooperative)]
+pub fn reach_rank(rank: u64, reads: u32, mut memory: Symmetric<u32, Put>) {
+    if reads == 0 {
+        memory.each_on(rank as usize, |_, element| *element = 1);
+    }
+    let ranks = memory.sync();
+    assert!(ranks.rank(rank as usize).len() == 8, "an element is missing");
+}
