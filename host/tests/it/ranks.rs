@@ -95,7 +95,7 @@ fn ranks_without_symmetric_memory_are_told() {
             "{error}"
         );
     }
-    let alone = ProcessGroup::join(&Place::alone()).expect("nobody else is needed");
+    let alone = ProcessGroup::join(&Place::alone()).expect("a group of one rank waits for no other rank");
     let memory = alone.symmetric::<u64, Put>(&Device::new().expect("there is a device"), 7).expect("there is memory");
     assert_eq!((memory.rank(), memory.ranks(), memory.len()), (0, 1, 7));
 }

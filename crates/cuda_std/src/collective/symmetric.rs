@@ -213,8 +213,8 @@ impl<'l, T: Pod, A: Access> Symmetric<'l, T, A> {
         SymmetricView { memory: self }
     }
 
-    /// Calls a function with each of the calling thread's elements among `range` of the memory of a rank, and their indices, from 0.
-    /// All threads of the launch share the elements, neighbours to neighbouring threads.
+    /// Calls a function with each of the calling thread's elements among `length` elements of the memory of a rank from `start` on, and
+    /// with their indices, from 0. All threads of the launch share the elements, neighbours to neighbouring threads.
     #[inline(always)]
     fn each_of(&mut self, rank: usize, start: usize, length: usize, mut write: impl FnMut(usize, &mut T)) {
         let blocks = grid_dim();

@@ -12,7 +12,7 @@ use crate::base::ir::{Element, Value, Writer};
 use crate::base::lanes::{FULL, LANES};
 use crate::compile::bits::Bits;
 use crate::compile::bounds::Extent;
-use crate::compile::kernel::{Kernel, Location};
+use crate::compile::kernel::{Kernel, Location, polls};
 use crate::compile::memory::Memory;
 use crate::compile::nan::Nans;
 use crate::compile::registers::Written;
@@ -69,12 +69,6 @@ pub(crate) fn group_of(block: [u32; 3]) -> usize {
     if group < 8 { 1 } else { group }
 }
 
-/// Whether threads of a kernel may wait for others by reading memory in a loop. Under [`Check::Race`] such a kernel has no native
-/// code.
-pub(crate) fn polls(program: &Program) -> bool {
-    *program.polls.get_or_init(|| program.kernel_ops > 0 && Kernel::new(program, LANES).polls())
-}
-
 /// Writes the code of a kernel for blocks with such groups of lanes, unless it is too long.
 pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
     if program.entry != 0 || program.kernel_ops == 0 {
@@ -85,7 +79,7 @@ pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
         return None;
     }
     // How often a thread polls depends on the engine, and on that what the check of races finds.
-    if program.checks.contains(Check::Race) && kernel.polls() {
+    if program.checks.contains(Check::Race) && polls(program) {
         return None;
     }
     let mut states: Option<(Masked, States)> = None;

@@ -76,6 +76,12 @@ pub(super) struct Kernel<'a> {
     pub(super) is_in_loop: Vec<bool>,
 }
 
+/// Whether threads of a kernel may wait for others by reading memory in a loop. Under [`Check::Race`](rumba_checks::Check::Race) such
+/// a kernel has no native code.
+pub(crate) fn polls(program: &Program) -> bool {
+    *program.polls.get_or_init(|| program.kernel_ops > 0 && Kernel::new(program, LANES).polls())
+}
+
 /// The lanes of a slot as integers.
 pub(super) fn raw(class: Class) -> Element {
     match class {

@@ -19,7 +19,7 @@ mod bits;
 mod bounds;
 mod checks;
 pub(crate) mod function;
-mod kernel;
+pub(crate) mod kernel;
 mod layout;
 mod memory;
 mod nan;

@@ -14,7 +14,7 @@ use crate::base::pool;
 use crate::check::monitor::{Detector, Monitor};
 use crate::check::notes::Notes;
 use crate::check::watch::Watch;
-use crate::compile::function;
+use crate::compile::kernel;
 use crate::device::{GRID_WORKSPACE_BYTES, Inner};
 use crate::explore::Exploration;
 use crate::explore::past::Pasts;
@@ -151,7 +151,7 @@ impl<'a> Once<'a> {
         };
         let may_join = on == On::Any && plan.exploration.is_none() && plan.native.is_none() && !device.config.profile;
         if may_join
-            && function::polls(program)
+            && kernel::polls(program)
             && let Some(membership) = device.detectors.join(member.clone(), &device.resources)?
         {
             let detector = membership.detector();

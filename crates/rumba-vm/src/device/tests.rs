@@ -10,38 +10,32 @@ use crate::load::error::Source;
 use crate::machine::fault::FaultKind;
 use crate::run::launch::{Launch, LaunchFailure};
 
+/// The kernel polls as long as the word compares so with 0, and ends with these instructions.
+fn polling(name: &str, comparison: &str, end: &str) -> String {
+    format!(
+        ".visible .entry {name}(.param .u64 flag)
+{{
+    .reg .pred %p;
+    .reg .b32 %r;
+    .reg .b64 %rd;
+    ld.param.u64 %rd, [flag];
+again:
+    ld.acquire.sys.global.u32 %r, [%rd];
+    setp.{comparison}.u32 %p, %r, 0;
+    @%p bra again;
+    {end}
+    ret;
+}}
+"
+    )
+}
+
 /// `wait` polls until the word is not 0, `fail` until it is 0, and then stores where no memory is.
-const KERNELS: &str = "
-.version 9.0
-.target sm_100a
-.address_size 64
-.visible .entry wait(.param .u64 flag)
-{
-    .reg .pred %p;
-    .reg .b32 %r;
-    .reg .b64 %rd;
-    ld.param.u64 %rd, [flag];
-again:
-    ld.acquire.sys.global.u32 %r, [%rd];
-    setp.eq.u32 %p, %r, 0;
-    @%p bra again;
-    ret;
+fn kernels() -> String {
+    let wait = polling("wait", "eq", "");
+    let fail = polling("fail", "ne", "mov.b64 %rd, 16; st.global.u32 [%rd], 1;");
+    format!(".version 9.0\n.target sm_100a\n.address_size 64\n{wait}{fail}")
 }
-.visible .entry fail(.param .u64 flag)
-{
-    .reg .pred %p;
-    .reg .b32 %r;
-    .reg .b64 %rd;
-    ld.param.u64 %rd, [flag];
-again:
-    ld.acquire.sys.global.u32 %r, [%rd];
-    setp.ne.u32 %p, %r, 0;
-    @%p bra again;
-    mov.b64 %rd, 16;
-    st.global.u32 [%rd], 1;
-    ret;
-}
-";
 
 #[test]
 fn a_fault_leaves_no_session_behind() {
@@ -53,7 +47,7 @@ fn a_fault_leaves_no_session_behind() {
         ..Config::default()
     };
     let device = Device::new(config).unwrap();
-    let module = device.load(&[Source { name: "test.ptx", ptx: KERNELS }]).unwrap();
+    let module = device.load(&[Source { name: "test.ptx", ptx: &kernels() }]).unwrap();
     let flag = device.allocate(4).unwrap();
     // SAFETY: nothing else uses the memory now.
     unsafe { device.write(flag, &[0; 4]) }.unwrap();
