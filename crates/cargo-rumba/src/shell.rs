@@ -18,7 +18,10 @@ pub fn cargo() -> Command {
 /// If the package that names those of a registry cannot be written.
 pub fn cargo_of_sources() -> Result<Command> {
     let mut command = cargo();
-    command.current_dir(sources()?).env("CARGO_TARGET_DIR", place::build());
+    command.current_dir(sources()?);
+    for folder in ["CARGO_TARGET_DIR", "CARGO_BUILD_BUILD_DIR"] {
+        command.env(folder, place::build());
+    }
     for variable in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET", "CARGO_MANIFEST_PATH"] {
         command.env_remove(variable);
     }

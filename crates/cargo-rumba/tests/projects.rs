@@ -28,6 +28,8 @@ fn in_project(mut command: Command, folder: &Path) -> Command {
         // Some of these projects state this in their profiles: with the same profile, they share what is compiled.
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
         .env("CARGO_PROFILE_DEV_LTO", "off")
+        // These projects are built a few times only.
+        .env("CARGO_INCREMENTAL", "0")
         .env("CARGO_NET_OFFLINE", "true")
         // The software device is where a project of anyone's finds it, and not where this workspace has it.
         .env("XDG_DATA_HOME", DATA)
