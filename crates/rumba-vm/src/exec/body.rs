@@ -15,8 +15,27 @@ pub(crate) trait Body {
     /// # Safety
     /// As for [`crate::machine::op::Handler`]; the processor is `X`.
     unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc;
+
+    /// [`Self::run`] for processors without the vector instructions that others of the target have. Few processors use
+    /// it, so families of many bodies share the loop over the lanes here.
+    ///
+    /// # Safety
+    /// As for [`crate::machine::op::Handler`].
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn run_by_lane(warp: &mut Warp, pc: Pc) -> Pc {
+        // SAFETY: as the caller promises.
+        unsafe { Self::run::<Baseline>(warp, pc) }
+    }
 }
 
+#[cfg(target_arch = "x86_64")]
+unsafe fn baseline<B: Body>(warp: &mut Warp, pc: Pc) -> Pc {
+    // SAFETY: as the caller promises.
+    unsafe { B::run_by_lane(warp, pc) }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
 unsafe fn baseline<B: Body>(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: as the caller promises.
     unsafe { B::run::<Baseline>(warp, pc) }

@@ -20,6 +20,8 @@ use crate::base::ir::Element;
 use crate::base::lanes::{FULL, GROUP, LANES};
 use crate::exec::body::{Body, handlers};
 use crate::exec::lane::{Bf16, F16, Lane, Raw};
+#[cfg(target_arch = "x86_64")]
+use crate::exec::processor::Baseline;
 use crate::exec::processor::Processor;
 use crate::machine::op::opcode::Opcode;
 use crate::machine::op::{Handlers, Pc};
@@ -214,10 +216,46 @@ lane_operands! {
     T T x a, U y b, W z c, X u d;
 }
 
-/// The body that applies a function to lanes.
-struct Lanes<F>(PhantomData<F>);
+/// The body that applies a function to lanes, with the operation's `extra` or with what the interpreter knows of it.
+struct Lanes<F, E = Extra>(PhantomData<(F, E)>);
 
-impl<F: Function<Operands: LaneOperands, Output: Lane>> Body for Lanes<F> {
+/// What the interpreter knows of the `extra` of an operation.
+trait Known {
+    /// The `extra` of an operation that has this one.
+    fn of(extra: u16) -> u16;
+}
+
+/// Nothing.
+struct Extra;
+
+impl Known for Extra {
+    #[inline(always)]
+    fn of(extra: u16) -> u16 {
+        extra
+    }
+}
+
+/// The whole of it.
+struct At<const EXTRA: u16>;
+
+impl<const EXTRA: u16> Known for At<EXTRA> {
+    #[inline(always)]
+    fn of(_: u16) -> u16 {
+        EXTRA
+    }
+}
+
+/// The rounding of a [`Mode`].
+struct Rounding<const ROUNDING: u16>;
+
+impl<const ROUNDING: u16> Known for Rounding<ROUNDING> {
+    #[inline(always)]
+    fn of(extra: u16) -> u16 {
+        extra & !3 | ROUNDING
+    }
+}
+
+impl<F: Function<Operands: LaneOperands, Output: Lane>, E: Known> Body for Lanes<F, E> {
     const OPCODE: Opcode = Opcode::of_lanes(of_lanes::<F::Operands>(Some(form::<F>()), F::Output::ELEMENT));
 
     #[inline(always)]
@@ -226,11 +264,44 @@ impl<F: Function<Operands: LaneOperands, Output: Lane>> Body for Lanes<F> {
         unsafe {
             write_lanes::<X, <F::Output as Lane>::Raw>(warp, pc.dst, |lane| {
                 let operands = F::Operands::read::<X::Numbers>(warp, pc, lane);
-                X::Numbers::number(F::call(pc.extra, operands)).into_raw()
+                X::Numbers::number(F::call(E::of(pc.extra), operands)).into_raw()
             });
         }
         pc.next()
     }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn run_by_lane(warp: &mut Warp, pc: Pc) -> Pc {
+        /// The result in a lane.
+        ///
+        /// # Safety
+        /// As for [`LaneOperands::read`].
+        unsafe fn result<F: Function<Operands: LaneOperands, Output: Lane>>(
+            warp: &Warp,
+            pc: Pc,
+            lane: usize,
+        ) -> <F::Output as Lane>::Raw {
+            type Numbers = <Baseline as Processor>::Numbers;
+            // SAFETY: as the caller promises.
+            let operands = unsafe { F::Operands::read::<Numbers>(warp, pc, lane) };
+            Numbers::number(F::call(pc.extra, operands)).into_raw()
+        }
+        // SAFETY: as the caller promises; `result` is the operation's.
+        unsafe { write_by_lane(warp, pc, result::<F>) }
+    }
+}
+
+/// Writes the active lanes of an operation's destination.
+///
+/// # Safety
+/// `pc` is an operation of the warp's program whose destination is a slot for `R`, and `result` is for this operation.
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+unsafe fn write_by_lane<R: Raw>(warp: &mut Warp, pc: Pc, result: unsafe fn(&Warp, Pc, usize) -> R) -> Pc {
+    // SAFETY: as the caller promises; each processor of the target is `Baseline`.
+    unsafe { write_lanes::<Baseline, R>(warp, pc.dst, |lane| result(warp, pc, lane)) };
+    pc.next()
 }
 
 /// `dst = f(a, …)`
@@ -238,23 +309,9 @@ pub fn lanes<F: Function<Operands: LaneOperands, Output: Lane>>(_: F) -> Handler
     handlers::<Lanes<F>>()
 }
 
-/// A function whose `extra` is known when the interpreter is compiled.
-#[derive(Clone, Copy)]
-struct At<F, const EXTRA: u16>(PhantomData<F>);
-
-impl<F: Function, const EXTRA: u16> Function for At<F, EXTRA> {
-    type Operands = F::Operands;
-    type Output = F::Output;
-
-    #[inline(always)]
-    fn call<A: Arith>(_: u16, operands: <Self::Operands as Operands>::Of<A>) -> V<A, Self::Output> {
-        F::call(EXTRA, operands)
-    }
-}
-
 /// `dst = f(a, …)`, where `extra` is known when the interpreter is compiled.
 pub fn at<const EXTRA: u16, F: Function<Operands: LaneOperands, Output: Lane>>(_: F) -> Handlers {
-    handlers::<Lanes<At<F, EXTRA>>>()
+    handlers::<Lanes<F, At<EXTRA>>>()
 }
 
 /// The handlers of a function by its operation's `extra`, of which the interpreter has a copy for each of these.
@@ -269,45 +326,19 @@ macro_rules! by_extra {
 }
 pub(crate) use by_extra;
 
-/// `dst = f(a, …)`, with a [`Mode`] as `extra`, of which the interpreter has a copy for each mode that rounds to nearest.
+/// `dst = f(a, …)`, with a [`Mode`] as `extra`, of which the interpreter has a copy for each mode that compilers write often: to
+/// nearest, with and without subnormal numbers.
 pub fn by_mode<F: Function<Operands: LaneOperands, Output: Lane>>(mode: Mode, function: F) -> Handlers {
-    by_extra!(mode.0, function; 0 4 8 12)
-}
-
-/// A function of operations whose rounding is known when the interpreter is compiled.
-#[derive(Clone, Copy)]
-struct Rounded<F, const ROUNDING: u16>(PhantomData<F>);
-
-impl<F: Function, const ROUNDING: u16> Function for Rounded<F, ROUNDING> {
-    type Operands = F::Operands;
-    type Output = F::Output;
-
-    #[inline(always)]
-    fn call<A: Arith>(mode: u16, operands: <Self::Operands as Operands>::Of<A>) -> V<A, Self::Output> {
-        F::call(mode & !3 | ROUNDING, operands)
-    }
-}
-
-/// As [`by_mode`], with copies for each directed rounding: one without other modifiers, and one for any.
-pub fn by_rounding<F: Function<Operands: LaneOperands, Output: Lane>>(mode: Mode, function: F) -> Handlers {
-    match (mode.0, mode.0 & 3) {
-        (_, 0) => by_mode(mode, function),
-        (1, _) => at::<1, _>(function),
-        (2, _) => at::<2, _>(function),
-        (3, _) => at::<3, _>(function),
-        (_, 1) => handlers::<Lanes<Rounded<F, 1>>>(),
-        (_, 2) => handlers::<Lanes<Rounded<F, 2>>>(),
-        (_, _) => handlers::<Lanes<Rounded<F, 3>>>(),
-    }
+    by_extra!(mode.0, function; 0 4)
 }
 
 /// As [`by_mode`], for a function that only rounds: with a copy for each rounding.
 pub fn by_integral<F: Function<Operands: LaneOperands, Output: Lane>>(mode: Mode, _: F) -> Handlers {
     match mode.0 & 3 {
-        0 => handlers::<Lanes<Rounded<F, 0>>>(),
-        1 => handlers::<Lanes<Rounded<F, 1>>>(),
-        2 => handlers::<Lanes<Rounded<F, 2>>>(),
-        _ => handlers::<Lanes<Rounded<F, 3>>>(),
+        0 => handlers::<Lanes<F, Rounding<0>>>(),
+        1 => handlers::<Lanes<F, Rounding<1>>>(),
+        2 => handlers::<Lanes<F, Rounding<2>>>(),
+        _ => handlers::<Lanes<F, Rounding<3>>>(),
     }
 }
 
@@ -446,6 +477,22 @@ impl<T: LaneOperands, F: Closure<T>> Body for Called<T, F> {
         }
         pc.next()
     }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn run_by_lane(warp: &mut Warp, pc: Pc) -> Pc {
+        /// The result in a lane.
+        ///
+        /// # Safety
+        /// As for [`LaneOperands::read`].
+        unsafe fn result<T: LaneOperands, F: Closure<T>>(warp: &Warp, pc: Pc, lane: usize) -> <F::Output as Lane>::Raw {
+            // SAFETY: as the caller promises.
+            let operands = unsafe { T::read::<<Baseline as Processor>::Numbers>(warp, pc, lane) };
+            conjure::<F>().result(pc.extra, T::plain(operands)).into_raw()
+        }
+        // SAFETY: as the caller promises; `result` is the operation's.
+        unsafe { write_by_lane(warp, pc, result::<T, F>) }
+    }
 }
 
 /// `dst = f(extra, a, …)`, for which native code calls the handler.
@@ -488,6 +535,38 @@ impl<F: Function<Operands: LaneOperands, Output = bool>> Body for Test<F> {
         unsafe { warp.set_predicate(pc.dst, mask ^ negation(pc)) };
         pc.next()
     }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn run_by_lane(warp: &mut Warp, pc: Pc) -> Pc {
+        /// The truth in a lane.
+        ///
+        /// # Safety
+        /// As for [`LaneOperands::read`].
+        unsafe fn truth<F: Function<Operands: LaneOperands, Output = bool>>(warp: &Warp, pc: Pc, lane: usize) -> bool {
+            type Numbers = <Baseline as Processor>::Numbers;
+            // SAFETY: as the caller promises.
+            let operands = unsafe { F::Operands::read::<Numbers>(warp, pc, lane) };
+            Numbers::number(F::call(pc.extra, operands))
+        }
+        // SAFETY: as the caller promises; `truth` is the operation's.
+        unsafe { test_by_lane(warp, pc, truth::<F>) }
+    }
+}
+
+/// Writes an operation's predicate.
+///
+/// # Safety
+/// `pc` is an operation of the warp's program with a predicate as its destination, and `truth` is for this operation.
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+unsafe fn test_by_lane(warp: &mut Warp, pc: Pc, truth: unsafe fn(&Warp, Pc, usize) -> bool) -> Pc {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let mask = (0..LANES).fold(0, |mask, lane| mask | u32::from(truth(warp, pc, lane)) << lane);
+        warp.set_predicate(pc.dst, mask ^ negation(pc));
+    }
+    pc.next()
 }
 
 /// `dst = predicate c ? a : b`, for lanes of raw bits.

@@ -129,9 +129,7 @@ fn integer(ty: ScalarType) -> Result<Handlers, LowerError> {
 
 fn sum(mode: Mode, ty: ScalarType) -> Result<Handlers, LowerError> {
     Ok(match ty {
-        ScalarType::F32 => {
-            shape::by_rounding(mode, function!(mode; |a: f32, b: f32| -> f32 { single(Mode(mode), a, b) }))
-        }
+        ScalarType::F32 => shape::by_mode(mode, function!(mode; |a: f32, b: f32| -> f32 { single(Mode(mode), a, b) })),
         ScalarType::F64 if mode.is_nearest() => {
             shape::lanes(function!(|a: f64, b: f64| -> f64 { propagate(a + b, a, b) }))
         }

@@ -62,7 +62,7 @@ fn approximate_single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), Lower
 
 fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mode = emit::mode(m);
-    let quotient = shape::by_rounding(
+    let quotient = shape::by_mode(
         mode,
         function!(mode; |a: f32, b: f32| -> f32 {
             let mode = Mode(mode);

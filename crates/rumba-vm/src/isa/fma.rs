@@ -95,7 +95,7 @@ pub(super) fn single(l: &mut Lowering<'_>, mode: Mode) -> Result<(), LowerError>
 }
 
 fn fused(mode: Mode) -> Handlers {
-    shape::by_rounding(mode, function!(mode; |a: f32, b: f32, c: f32| -> f32 { of_singles(Mode(mode), a, b, c) }))
+    shape::by_mode(mode, function!(mode; |a: f32, b: f32, c: f32| -> f32 { of_singles(Mode(mode), a, b, c) }))
 }
 
 /// `fma` of `f32`.

@@ -104,7 +104,7 @@ fn whole(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 
 fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mode = emit::mode(m);
-    let product = shape::by_rounding(mode, function!(mode; |a: f32, b: f32| -> f32 { product(Mode(mode), a, b) }));
+    let product = shape::by_mode(mode, function!(mode; |a: f32, b: f32| -> f32 { product(Mode(mode), a, b) }));
     emit::lanes(l, product, mode.0, ScalarType::F32, &[ScalarType::F32; 2])
 }
 

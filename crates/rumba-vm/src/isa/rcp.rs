@@ -40,7 +40,7 @@ pub(super) static RCP: Instruction = Instruction {
 
 fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mode = emit::mode(m);
-    let reciprocal = shape::by_rounding(
+    let reciprocal = shape::by_mode(
         mode,
         function!(mode; |a: f32| -> f32 {
             let mode = Mode(mode);

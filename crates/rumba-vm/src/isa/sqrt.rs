@@ -37,7 +37,7 @@ pub(super) static SQRT: Instruction = Instruction {
 
 fn single(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let mode = emit::mode(m);
-    let root = shape::by_rounding(
+    let root = shape::by_mode(
         mode,
         function!(mode; |a: f32| -> f32 {
             let mode = Mode(mode);
