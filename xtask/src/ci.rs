@@ -30,7 +30,7 @@ pub(crate) fn run(_: Args) -> Result<()> {
     step("demo", || demo::run(with(&[])))?;
     step("lints", || lints(shell::cargo(), &["--features", "rumba-tests/measure"]))?;
     step("documentation", || documentation(shell::cargo()))?;
-    step("tests", || test::run(with(&[])))?;
+    step("tests", || test::run(with(&["--optimized"])))?;
     step("lints of apps", || lints(shell::apps_cargo(), &[]))?;
     step("documentation of apps", || documentation(shell::apps_cargo()))?;
     step("tests of apps", || test::run(with(&["--apps"])))

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 #[command(after_help = "Examples:
   cargo xtask test                 everything, on the software device
   cargo xtask test --gpu           and every case on the GPU; fails if there is none
+  cargo xtask test --optimized     native code of kernels is as optimized as a user's, as in CI
   cargo xtask test -- saxpy        only tests whose name contains saxpy
   cargo xtask test -p rumba-vm -- popc
                                    only those of one package, and only that is built
@@ -24,6 +25,9 @@ pub(crate) struct Args {
     /// Run the cases on an NVIDIA GPU too, and fail without a GPU
     #[arg(long)]
     gpu: bool,
+    /// Compile kernels for the software device as for users: LLVM's code generator optimizes, which takes twice as long
+    #[arg(long)]
+    optimized: bool,
     /// Arguments for the test runner, after `--`
     #[arg(last = true)]
     args: Vec<String>,
@@ -35,6 +39,9 @@ const ROWS: &str = "trials";
 
 /// The variable that tells cargo-nextest how many tests to run at once.
 const THREADS: &str = "NEXTEST_TEST_THREADS";
+
+/// The variable of the level of LLVM's code generator on the software device.
+const LEVEL: &str = "RUMBA_CODEGEN_LEVEL";
 
 /// A workspace of the repository.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -104,7 +111,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
     }
     if is_all {
         let workspace = if args.apps { Workspace::Apps } else { Workspace::Rumba };
-        failed |= shell::run(workspace.cargo().args(["test", "--workspace", "--doc", "--quiet"])).is_err();
+        failed |= shell::run(&mut doctests(workspace, &args)).is_err();
         if args.apps {
             // Projects that compile PyO3, or the software device once more.
             let mut projects = Workspace::Rumba.cargo();
@@ -141,11 +148,8 @@ fn tests(workspace: Workspace, packages: &[&str], args: &Args) -> Command {
         [] => tests.arg("--workspace").args(workspace.targets()),
         packages => tests.args(packages.iter().flat_map(|package| ["--package", package])),
     };
-    if args.gpu {
-        tests.env("RUMBA_TEST_GPU", "1");
-    }
     tests.args(&args.args);
-    tests
+    with_variables(tests, workspace, args)
 }
 
 /// The tests that share a process, of the whole workspace: with all packages, cargo has built them already.
@@ -153,8 +157,24 @@ fn rows(args: &Args) -> Command {
     let mut tests = Workspace::Rumba.cargo();
     tests.args(["test", "--no-fail-fast", "--workspace", "--test", ROWS, "--", "--quiet", "--test-threads"]);
     tests.arg(at_once().to_string());
+    with_variables(tests, Workspace::Rumba, args)
+}
+
+/// The doctests of a workspace.
+fn doctests(workspace: Workspace, args: &Args) -> Command {
+    let mut tests = workspace.cargo();
+    tests.args(["test", "--workspace", "--doc", "--quiet"]);
+    with_variables(tests, workspace, args)
+}
+
+/// Sets the variables that tests read.
+fn with_variables(mut tests: Command, workspace: Workspace, args: &Args) -> Command {
     if args.gpu {
         tests.env("RUMBA_TEST_GPU", "1");
+    }
+    // Rumba's tests compile thousands of small kernels and run each once; the networks of apps run for longer than they compile.
+    if workspace == Workspace::Rumba && !args.optimized && std::env::var_os(LEVEL).is_none() {
+        tests.env(LEVEL, "0");
     }
     tests
 }

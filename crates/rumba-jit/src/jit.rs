@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use rumba_llvm::{Llvm, LlvmError, Pipeline};
+use rumba_llvm::{Level, Llvm, LlvmError, Pipeline};
 
 use crate::cache::{Cache, CacheError, Key};
 use crate::code::{Code, LinkError};
@@ -23,6 +23,8 @@ pub struct Settings {
     pub build: String,
     /// The passes that texts are optimised by.
     pub pipeline: Pipeline<'static>,
+    /// The effort of LLVM's code generator behind the passes.
+    pub level: Level,
     /// The log, which gets a line for each step of the compiler.
     pub log: fn(fmt::Arguments<'_>),
 }
@@ -231,7 +233,7 @@ impl Shared {
             let processor: Vec<u8> = processor::identity().iter().flat_map(|word| word.to_le_bytes()).collect();
             Key::of(&[
                 settings.build.as_bytes(),
-                format!("{:?}", settings.pipeline).as_bytes(),
+                format!("{:?} {:?}", settings.pipeline, settings.level).as_bytes(),
                 self.library().map(identity).unwrap_or_default().as_bytes(),
                 &processor,
             ])
@@ -293,7 +295,7 @@ impl Shared {
             if exit::is_ending() {
                 return Err(JitError::Ending);
             }
-            object(llvm, text, &self.settings.pipeline)?
+            object(llvm, text, &self.settings.pipeline, self.settings.level)?
         };
         let code = Code::load(&object)?;
         let (time, bytes) = (milliseconds(begun.elapsed()), object.len().div_ceil(1024));

@@ -19,12 +19,15 @@ pub use jit::{Done, Jit, JitError, Settings};
 
 use rumba_llvm::{Context, Level, Llvm, LlvmError, Machine, Module, Output, Pipeline};
 
+/// The passes for texts whose vectors have the lanes of a warp: loops are not vectorized again.
+pub const WARP_PASSES: Pipeline<'static> = Pipeline { passes: c"default<O2>", widens_loops: false };
+
 /// Compiles assembly to an object for the processor of this process. The text needs no triple and no data layout.
 ///
 /// # Errors
 /// If the text is not well formed, or if LLVM cannot compile it, with LLVM's words.
-pub fn object(llvm: &'static Llvm, text: &str, pipeline: &Pipeline<'_>) -> Result<Vec<u8>, LlvmError> {
-    emit(llvm, text, pipeline, Output::Object)
+pub fn object(llvm: &'static Llvm, text: &str, pipeline: &Pipeline<'_>, level: Level) -> Result<Vec<u8>, LlvmError> {
+    emit(llvm, text, pipeline, level, Output::Object)
 }
 
 /// The code as assembler text, for humans.
@@ -32,16 +35,22 @@ pub fn object(llvm: &'static Llvm, text: &str, pipeline: &Pipeline<'_>) -> Resul
 /// # Errors
 /// The errors of [`object()`].
 pub fn assembly(llvm: &'static Llvm, text: &str, pipeline: &Pipeline<'_>) -> Result<String, LlvmError> {
-    let text = emit(llvm, text, pipeline, Output::Assembly)?;
+    let text = emit(llvm, text, pipeline, Level::O3, Output::Assembly)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-fn emit(llvm: &'static Llvm, text: &str, pipeline: &Pipeline<'_>, output: Output) -> Result<Vec<u8>, LlvmError> {
+fn emit(
+    llvm: &'static Llvm,
+    text: &str,
+    pipeline: &Pipeline<'_>,
+    level: Level,
+    output: Output,
+) -> Result<Vec<u8>, LlvmError> {
     let (text, passes, widens_loops) = (text.to_owned(), pipeline.passes.to_owned(), pipeline.widens_loops);
     llvm.guarded(move || {
         let context = Context::new(llvm);
         let module = Module::parse(&context, &text)?;
-        let machine = Machine::host(&context, Level::O3)?;
+        let machine = Machine::host(&context, level)?;
         machine.adopt(&module);
         let pipeline = Pipeline { passes: &passes, widens_loops };
         module.run_passes(&pipeline, Some(&machine))?;

@@ -40,17 +40,33 @@ impl BackEnd {
     }
 }
 
-/// How much effort goes into writing code.
+/// How much effort goes into writing code: the levels of LLVM's code generator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// None.
-    O0,
+    O0 = 0,
     /// A little.
-    O1,
+    O1 = 1,
     /// Most optimizations.
-    O2,
+    O2 = 2,
     /// All optimizations.
-    O3,
+    O3 = 3,
+}
+
+impl Level {
+    /// The level of a digit, `0` to `3`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rumba_llvm::Level;
+    ///
+    /// assert_eq!(Level::parse("0"), Some(Level::O0));
+    /// assert_eq!(Level::parse("4"), None);
+    /// ```
+    pub fn parse(digit: &str) -> Option<Self> {
+        [Self::O0, Self::O1, Self::O2, Self::O3].into_iter().find(|level| (*level as i32).to_string() == digit)
+    }
 }
 
 /// The target of code generation.
@@ -114,12 +130,6 @@ impl<'c> Machine<'c> {
         let api = context.api();
         let text = |text: &str| CString::new(text).map_err(|_| LlvmError(format!("`{text}` contains a NUL")));
         let (cpu, features) = (text(target.cpu)?, text(target.features)?);
-        let level = match target.level {
-            Level::O0 => 0,
-            Level::O1 => 1,
-            Level::O2 => 2,
-            Level::O3 => 3,
-        };
         let relocation = if target.position_independent { POSITION_INDEPENDENT } else { DEFAULT };
         let (mut found, mut message) = (null_mut(), null_mut());
         // SAFETY: all strings are NUL-terminated and outlive the calls; `message` is ours.
@@ -132,7 +142,7 @@ impl<'c> Machine<'c> {
                 target.triple.as_ptr(),
                 cpu.as_ptr(),
                 features.as_ptr(),
-                level,
+                target.level as i32,
                 relocation,
                 DEFAULT,
             )

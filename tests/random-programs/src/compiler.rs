@@ -4,15 +4,12 @@ use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rumba_jit::{Cache, Jit, JitError, Settings};
-use rumba_llvm::{BackEnd, Context, Level, Llvm, LlvmError, Machine, Module, Output, Pipeline, Target, find};
+use rumba_jit::{Cache, Jit, JitError, Settings, WARP_PASSES};
+use rumba_llvm::{BackEnd, Context, Level, Llvm, LlvmError, Machine, Module, Output, Target, find};
 use rumba_vm::engine::{Code, Compiler, Done, ENTRY_POINT, Unit};
 
 /// The environment's name for a `libLLVM`, as the software device has it.
 const LIBRARY: &str = "RUMBA_LLVM_LIBRARY";
-
-/// How texts are optimized: as the software device does.
-const PIPELINE: Pipeline<'static> = Pipeline { passes: c"default<O2>", widens_loops: false };
 
 /// The `libLLVM` that compiles kernels.
 pub fn library() -> Option<PathBuf> {
@@ -43,7 +40,8 @@ impl AtOnce {
             library: self::library,
             cache: Some(cache),
             build: "random programs".to_owned(),
-            pipeline: PIPELINE,
+            pipeline: WARP_PASSES,
+            level: Level::O3,
             log: |_| (),
         });
         Self { kept: Some(jit), ..Self::new(Some(library), None) }
@@ -70,7 +68,7 @@ impl AtOnce {
 
     fn object(&self, llvm: &'static Llvm, text: &str) -> Result<Vec<u8>, LlvmError> {
         let Some(processor) = &self.processor else {
-            return rumba_jit::object(llvm, text, &PIPELINE);
+            return rumba_jit::object(llvm, text, &WARP_PASSES, Level::O3);
         };
         let (_, features) = llvm.host();
         let (text, processor) = (text.to_owned(), processor.clone());
@@ -88,7 +86,7 @@ impl AtOnce {
             };
             let machine = Machine::new(&context, &target)?;
             machine.adopt(&module);
-            module.run_passes(&PIPELINE, Some(&machine))?;
+            module.run_passes(&WARP_PASSES, Some(&machine))?;
             machine.emit(module, Output::Object)
         })
     }

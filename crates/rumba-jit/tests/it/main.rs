@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rumba_jit::{Cache, Code, Jit, JitError, LinkError, Settings};
-use rumba_llvm::{Llvm, Pipeline};
+use rumba_llvm::{Level, Llvm, Pipeline};
 
 /// A function of the code by its type.
 macro_rules! function {
@@ -31,7 +31,7 @@ fn llvm() -> Option<&'static Llvm> {
 
 /// Code of a text; nothing where there is no LLVM.
 fn code(text: &str) -> Option<Result<Code, LinkError>> {
-    Some(Code::load(&rumba_jit::object(llvm()?, text, &PASSES).unwrap()))
+    Some(Code::load(&rumba_jit::object(llvm()?, text, &PASSES, Level::O3).unwrap()))
 }
 
 const ADD: &str = "
@@ -115,8 +115,8 @@ fn a_frame_that_is_too_large_is_refused() {
         )
     };
     let Some(llvm) = llvm() else { return };
-    assert!(rumba_jit::object(llvm, &text(1024), &PASSES).is_ok());
-    let error = rumba_jit::object(llvm, &text(8192), &PASSES).unwrap_err().to_string();
+    assert!(rumba_jit::object(llvm, &text(1024), &PASSES, Level::O3).is_ok());
+    let error = rumba_jit::object(llvm, &text(8192), &PASSES, Level::O3).unwrap_err().to_string();
     assert!(error.contains("exceeds limit (4096) in function 'f'"), "{error}");
 }
 
@@ -161,7 +161,7 @@ fn other_calls_are_refused_by_name() {
 #[test]
 fn damaged_objects_are_refused_or_linked() {
     let Some(llvm) = llvm() else { return };
-    let object = rumba_jit::object(llvm, ADD, &PASSES).unwrap();
+    let object = rumba_jit::object(llvm, ADD, &PASSES, Level::O3).unwrap();
     for length in (0..object.len()).step_by(7) {
         assert!(Code::load(&object[..length]).is_err(), "{length}");
     }
@@ -202,6 +202,7 @@ fn settings(folder: &Path) -> Settings {
         cache: Some(Cache::new(folder.join("cache"))),
         build: "test".to_owned(),
         pipeline: PASSES,
+        level: Level::O3,
         log,
     }
 }

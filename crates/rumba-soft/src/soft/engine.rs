@@ -10,20 +10,19 @@ use std::time::Duration;
 use rumba_interface::RELEASE;
 use rumba_interface::environment::{cache_folder, is_privileged, library_from_environment};
 use rumba_jit::{Cache, Code, Jit, JitError};
-use rumba_llvm::{Pipeline, find};
+use rumba_llvm::find;
 use rumba_vm::Engine;
 use rumba_vm::engine::{Compiler, Done, ENTRY_POINT, OPERATIONS_PER_BYTE, Unit};
 
 use crate::error::Error;
 use crate::log::{self, Level};
+use crate::soft::machine::setting;
 use crate::table::SOURCES;
 
 /// The variables.
 pub(crate) const ENGINE: &str = "RUMBA_ENGINE";
 const LIBRARY: &str = "RUMBA_LLVM_LIBRARY";
-
-/// How texts are optimised. They are written for vectors of 32 lanes already.
-const PIPELINE: Pipeline<'static> = Pipeline { passes: c"default<O2>", widens_loops: false };
+const LEVEL: &str = "RUMBA_CODEGEN_LEVEL";
 
 /// The values of `RUMBA_ENGINE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +71,9 @@ impl Choice {
             library,
             cache: cache_folder().map(|folder| Cache::new(folder.join("kernels"))),
             build: format!("{RELEASE} {SOURCES}"),
-            pipeline: PIPELINE,
+            pipeline: rumba_jit::WARP_PASSES,
+            level: setting(LEVEL, "a level of LLVM's code generator, 0 to 3", rumba_llvm::Level::parse)?
+                .unwrap_or(rumba_llvm::Level::O3),
             log: |message| log::say(Level::Errors, message),
         });
         let native = Arc::new(Native { jit, waits });

@@ -688,7 +688,7 @@ const MOST_MULTIPROCESSORS: u32 = 1024;
 const MOST_WORKERS: usize = 1024;
 
 /// The value of a variable of the environment.
-fn setting<T>(name: &str, meaning: &str, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, Error> {
+pub(crate) fn setting<T>(name: &str, meaning: &str, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, Error> {
     let Some(text) = std::env::var_os(name) else {
         return Ok(None);
     };

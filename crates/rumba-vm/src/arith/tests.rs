@@ -5,8 +5,8 @@ use std::ffi::c_void;
 use std::fmt::Write as _;
 
 use rumba_jit::{Code, Jit, Settings};
-use rumba_llvm::Pipeline;
 
+use crate::arith::emit::Operand;
 use crate::arith::primitive as p;
 use crate::arith::primitive::{NAMES, Primitive};
 use crate::arith::{Arith, Builder, Emit, Operands, Scalar};
@@ -33,57 +33,82 @@ fn variants(count: usize) -> Vec<Variant> {
     [Variant::Vectors, Variant::Numbers].into_iter().chain(with_constant).collect()
 }
 
-/// Writes a function that applies an operation to the operands at `in`, 32 words for each.
-fn write<P: Primitive>(w: &mut Writer, name: &str, variant: Variant) {
-    let is_vector = !matches!(variant, Variant::Numbers);
-    w.line(format_args!("define void @{name}(ptr %in, ptr %out) {{"));
-    let operands: Vec<Value> = (0..P::Operands::COUNT)
-        .map(|position| match variant {
-            Variant::Constant(at, constant) if at == position => Value::integer(Element::I64, constant),
-            Variant::Vectors | Variant::Numbers | Variant::Constant(..) => {
-                let place = w.name("%p");
-                w.line(format_args!("{place} = getelementptr i8, ptr %in, i64 {}", position * LANES * 8));
-                let ty = if is_vector { "<32 x i64>" } else { "i64" };
-                w.value(Element::I64, is_vector, format_args!("load {ty}, ptr {place}, align 8"))
-            }
-        })
-        .collect();
-    let builder = Builder::new();
-    let result = Emit::apply::<P>(P::Operands::inputs(&builder, &operands));
-    let [result] = builder.finish(w, [result.operand()]);
-    let result = w.extended(&result, Element::I64);
-    let result = if is_vector { w.spread(&result) } else { result };
-    w.line(format_args!("store {result}, ptr %out, align 8"));
-    w.line("ret void");
-    w.line("}");
+/// An operation of [`crate::arith::primitive`] with both of its readings, of words as operands.
+struct Operation {
+    name: &'static str,
+    /// The number of operands.
+    count: usize,
+    result: Element,
+    /// The operation as code of LLVM.
+    emit: fn(&Builder, &[Value]) -> Operand,
+    /// The results as numbers of Rust, with a fused multiply-add and without.
+    native: fn(&[u64]) -> [u64; 2],
 }
 
-/// The result of the native reading for words as operands.
-fn native<P: Primitive>(words: &[u64]) -> u64 {
-    let builder = Builder::new();
-    let constants: Vec<_> = words.iter().map(|word| Value::integer(Element::I64, *word)).collect();
-    let Ok(operands) = P::Operands::known(P::Operands::inputs(&builder, &constants)) else {
-        panic!("all operands are constants")
-    };
-    let [fused, unfused] =
-        [P::native::<true>(clone::<P>(&operands)), P::native::<false>(operands)].map(Scalar::to_word);
-    assert!(is_same::<P>(fused, unfused), "{} of {words:x?}: {fused:#x} fused, {unfused:#x} otherwise", P::NAME);
-    fused
-}
+impl Operation {
+    fn of<P: Primitive>() -> Self {
+        fn emit<P: Primitive>(builder: &Builder, operands: &[Value]) -> Operand {
+            Emit::apply::<P>(P::Operands::inputs(builder, operands)).operand()
+        }
+        fn native<P: Primitive>(words: &[u64]) -> [u64; 2] {
+            let builder = Builder::new();
+            let constants: Vec<_> = words.iter().map(|word| Value::integer(Element::I64, *word)).collect();
+            let Ok(operands) = P::Operands::known(P::Operands::inputs(&builder, &constants)) else {
+                panic!("all operands are constants")
+            };
+            [P::native::<true>(operands), P::native::<false>(operands)].map(Scalar::to_word)
+        }
+        Self {
+            name: P::NAME,
+            count: P::Operands::COUNT,
+            result: P::Result::ELEMENT,
+            emit: emit::<P>,
+            native: native::<P>,
+        }
+    }
 
-fn clone<P: Primitive>(operands: &P::Operands) -> P::Operands {
-    *operands
-}
+    /// Writes a function that applies the operation to the operands at `in`, 32 words for each.
+    fn write(&self, w: &mut Writer, name: &str, variant: Variant) {
+        let is_vector = !matches!(variant, Variant::Numbers);
+        w.line(format_args!("define void @{name}(ptr %in, ptr %out) {{"));
+        let operands: Vec<Value> = (0..self.count)
+            .map(|position| match variant {
+                Variant::Constant(at, constant) if at == position => Value::integer(Element::I64, constant),
+                Variant::Vectors | Variant::Numbers | Variant::Constant(..) => {
+                    let place = w.name("%p");
+                    w.line(format_args!("{place} = getelementptr i8, ptr %in, i64 {}", position * LANES * 8));
+                    let ty = if is_vector { "<32 x i64>" } else { "i64" };
+                    w.value(Element::I64, is_vector, format_args!("load {ty}, ptr {place}, align 8"))
+                }
+            })
+            .collect();
+        let builder = Builder::new();
+        let result = (self.emit)(&builder, &operands);
+        let [result] = builder.finish(w, [result]);
+        let result = w.extended(&result, Element::I64);
+        let result = if is_vector { w.spread(&result) } else { result };
+        w.line(format_args!("store {result}, ptr %out, align 8"));
+        w.line("ret void");
+        w.line("}");
+    }
 
-/// Whether results agree: the bits of most NaNs are unspecified.
-fn is_same<P: Primitive>(a: u64, b: u64) -> bool {
-    let is_exact = matches!(P::NAME, "Canonical" | "Select" | "Neg" | "Abs" | "Copysign" | "Reinterpret");
-    let is_nan = |word| match P::Result::ELEMENT {
-        Element::F32 => f32::from_bits(word as u32).is_nan(),
-        Element::F64 => f64::from_bits(word).is_nan(),
-        _ => false,
-    };
-    a == b || !is_exact && is_nan(a) && is_nan(b)
+    /// The result of the native reading for words as operands.
+    fn native(&self, words: &[u64]) -> u64 {
+        let [fused, unfused] = (self.native)(words);
+        assert!(self.is_same(fused, unfused), "{} of {words:x?}: {fused:#x} fused, {unfused:#x} otherwise", self.name);
+        fused
+    }
+
+    /// Whether results agree: the bits of most NaNs are unspecified.
+    fn is_same(&self, a: u64, b: u64) -> bool {
+        let is_exact = matches!(self.name, "Canonical" | "Select" | "Neg" | "Abs" | "Copysign" | "Reinterpret");
+        let is_nan = |word| match self.result {
+            Element::F32 => f32::from_bits(word as u32).is_nan(),
+            Element::F64 => f64::from_bits(word).is_nan(),
+            _ => false,
+        };
+        a == b || !is_exact && is_nan(a) && is_nan(b)
+    }
 }
 
 /// The operations that were compared, and a source of masks.
@@ -94,12 +119,12 @@ struct Compared {
 
 impl Compared {
     /// Compares the readings of an operation.
-    fn compare<P: Primitive>(&mut self) {
-        self.names.insert(P::NAME);
-        let variants = variants(P::Operands::COUNT);
+    fn compare(&mut self, operation: &Operation) {
+        self.names.insert(operation.name);
+        let variants = variants(operation.count);
         let mut w = Writer::new();
         for (index, variant) in variants.iter().enumerate() {
-            write::<P>(&mut w, &format!("f{index}"), *variant);
+            operation.write(&mut w, &format!("f{index}"), *variant);
         }
         let mut text = String::new();
         for declaration in w.declarations() {
@@ -110,11 +135,14 @@ impl Compared {
             library: rumba_llvm::find::library,
             cache: None,
             build: "test".to_owned(),
-            pipeline: Pipeline { passes: c"default<O2>", widens_loops: false },
+            pipeline: rumba_jit::WARP_PASSES,
+            level: rumba_llvm::Level::O3,
             log: |_| (),
         });
-        let code = jit.compile_now(P::NAME, &text).unwrap_or_else(|error| panic!("{}: {error}\n{text}", P::NAME));
-        let rounds = operands(P::Operands::COUNT);
+        let code = jit
+            .compile_now(operation.name, &text)
+            .unwrap_or_else(|error| panic!("{}: {error}\n{text}", operation.name));
+        let rounds = operands(operation.count);
         for (index, variant) in variants.into_iter().enumerate() {
             for round in &rounds {
                 let results = run(&code, &format!("f{index}"), variant, round);
@@ -123,20 +151,20 @@ impl Compared {
                     if let Variant::Constant(at, constant) = variant {
                         words[at] = constant;
                     }
-                    let expected = native::<P>(&words);
+                    let expected = operation.native(&words);
                     assert!(
-                        is_same::<P>(result, expected),
+                        operation.is_same(result, expected),
                         "{} of {words:x?} ({variant:?}) is {result:#x} in native code and {expected:#x} in Rust",
-                        P::NAME
+                        operation.name
                     );
-                    self.bound::<P>(&words, variant);
+                    self.bound(operation, &words, variant);
                 }
             }
         }
     }
 
     /// Looks whether a result has only bits that may be set, for operands of which only some bits may be set.
-    fn bound<P: Primitive>(&mut self, words: &[u64], variant: Variant) {
+    fn bound(&mut self, operation: &Operation, words: &[u64], variant: Variant) {
         let operands: Vec<_> = (0..words.len())
             .map(|position| match variant {
                 Variant::Constant(at, constant) if at == position => Value::integer(Element::I64, constant),
@@ -145,14 +173,13 @@ impl Compared {
             .collect();
         let words: Vec<_> = words.iter().zip(&operands).map(|(word, operand)| word & operand.possible_bits()).collect();
         let builder = Builder::new();
-        let result = Emit::apply::<P>(P::Operands::inputs(&builder, &operands));
-        let possible = builder.possible_bits(result.operand());
-        let found = native::<P>(&words);
+        let possible = builder.possible_bits((operation.emit)(&builder, &operands));
+        let found = operation.native(&words);
         assert_eq!(
             found & !possible,
             0,
             "{} of {words:x?} is {found:#x}, but of {operands:x?} only {possible:#x} is possible",
-            P::NAME
+            operation.name
         );
     }
 
@@ -214,7 +241,7 @@ macro_rules! compare {
         compare!(@types $compared $name $types);
     )*};
     (@types $compared:ident $name:ident [$($T:ty),*]) => {$(
-        $compared.compare::<p::$name<$T>>();
+        $compared.compare(&Operation::of::<p::$name<$T>>());
     )*};
 }
 
@@ -235,23 +262,23 @@ fn readings_of_operations_agree() {
     compare!(compared: Div IsNan Abs Copysign Sqrt Fma RoundEven Truncate Floor Ceiling; [f32, f64]);
     macro_rules! conversions {
         ($($T:ty)*) => {$(
-            compared.compare::<p::Cast<$T, u8>>();
-            compared.compare::<p::Cast<$T, i16>>();
-            compared.compare::<p::Cast<$T, u32>>();
-            compared.compare::<p::Cast<$T, i64>>();
-            compared.compare::<p::OfInteger<f32, $T>>();
-            compared.compare::<p::OfInteger<f64, $T>>();
-            compared.compare::<p::ToInteger<f32, $T>>();
-            compared.compare::<p::ToInteger<f64, $T>>();
+            compared.compare(&Operation::of::<p::Cast<$T, u8>>());
+            compared.compare(&Operation::of::<p::Cast<$T, i16>>());
+            compared.compare(&Operation::of::<p::Cast<$T, u32>>());
+            compared.compare(&Operation::of::<p::Cast<$T, i64>>());
+            compared.compare(&Operation::of::<p::OfInteger<f32, $T>>());
+            compared.compare(&Operation::of::<p::OfInteger<f64, $T>>());
+            compared.compare(&Operation::of::<p::ToInteger<f32, $T>>());
+            compared.compare(&Operation::of::<p::ToInteger<f64, $T>>());
         )*};
     }
     conversions!(u8 i8 u16 i16 u32 i32 u64 i64);
-    compared.compare::<p::Widen>();
-    compared.compare::<p::Narrow>();
-    compared.compare::<p::Canonical>();
-    compared.compare::<p::Invalid>();
-    compared.compare::<p::Reinterpret<u32, f32>>();
-    compared.compare::<p::Reinterpret<f64, u64>>();
+    compared.compare(&Operation::of::<p::Widen>());
+    compared.compare(&Operation::of::<p::Narrow>());
+    compared.compare(&Operation::of::<p::Canonical>());
+    compared.compare(&Operation::of::<p::Invalid>());
+    compared.compare(&Operation::of::<p::Reinterpret<u32, f32>>());
+    compared.compare(&Operation::of::<p::Reinterpret<f64, u64>>());
     compared.names.remove("Reinterpret");
     assert_eq!(compared.names, NAMES.iter().copied().collect(), "operations of the table that are not compared");
 }

@@ -6,12 +6,15 @@ use std::sync::{Arc, OnceLock};
 
 use rumba_interface::environment::cache_folder;
 use rumba_jit::{Cache, Jit, Settings};
-use rumba_llvm::Pipeline;
+use rumba_llvm::Level;
 use rumba_vm::Engine;
 use rumba_vm::engine::{Code, Compiler, Done, ENTRY_POINT, Unit};
 
 /// The variable that names a file, to which the names of compiled kernels are appended.
 pub(crate) const COMPILED: &str = "RUMBA_TEST_COMPILED";
+
+/// The variable of the level of LLVM's code generator, as the software device has it.
+const LEVEL: &str = "RUMBA_CODEGEN_LEVEL";
 
 /// Compiles each text in the calling thread, after `edit` has changed it.
 #[derive(Debug)]
@@ -58,7 +61,8 @@ pub(crate) fn of_edited(edit: fn(&str) -> String) -> Option<Arc<dyn Compiler>> {
             // Thousands of small kernels are compiled once for all runs of the tests, and for all clones.
             cache: cache_folder().map(|folder| Cache::new(folder.join("tests/native"))),
             build: "test".to_owned(),
-            pipeline: Pipeline { passes: c"default<O2>", widens_loops: false },
+            pipeline: rumba_jit::WARP_PASSES,
+            level: std::env::var(LEVEL).ok().and_then(|digit| Level::parse(&digit)).unwrap_or(Level::O3),
             log: |_| (),
         });
         Some(Arc::new(jit))
