@@ -146,8 +146,11 @@ pub(crate) extern "C" fn cuOccupancyAvailableDynamicSMemPerBlock(
 }
 
 /// The inputs of an occupancy query for clusters: the function, the blocks of it that a multiprocessor holds, and the
-/// launch.
+/// launch. NVIDIA's driver refuses a null function here as it refuses a null pointer.
 fn launch_of(function: CUfunction, config: In<LaunchConfig>) -> Result<(Arc<Function>, u32, Shape), Error> {
+    if function == 0 {
+        return Err(Error::Null("func"));
+    }
     let function = function_of(function)?;
     let shape = shape_of(&config.get("config")?)?;
     let threads = shape.block.iter().fold(1_u32, |threads, extent| threads.saturating_mul(*extent));
@@ -195,7 +198,10 @@ pub(crate) extern "C" fn cuOccupancyMaxActiveClusters(
         let driver = Driver::get()?;
         clusters.required("numClusters")?;
         let (function, blocks, shape) = launch_of(function, config)?;
-        let extents = shape.cluster.or(function.kernel.cluster()).unwrap_or([1; 3]);
+        // As NVIDIA's driver counts a launch without clusters.
+        let Some(extents) = shape.cluster.or(function.kernel.cluster()) else {
+            return clusters.put("numClusters", 0);
+        };
         let size = extents.iter().fold(1_u32, |size, extent| size.saturating_mul(*extent));
         if size == 0 || size > largest_cluster(&function) {
             return Err(Error::Cluster(format!(

@@ -224,7 +224,8 @@ pub fn occupancy() {
             0 => cuOccupancyMaxActiveClusters(&mut clusters, nothing, &config);
             0 => cuOccupancyMaxPotentialClusterSize(&mut size, nothing, &config);
             1 => cuOccupancyMaxActiveClusters(null_mut(), nothing, &config);
-            400 => cuOccupancyMaxActiveClusters(&mut size, NONE, &config);
+            1 => cuOccupancyMaxActiveClusters(&mut size, NONE, &config);
+            1 => cuOccupancyMaxPotentialClusterSize(&mut size, NONE, &config);
         }
         (clusters, size)
     };
@@ -253,4 +254,7 @@ pub fn occupancy() {
         0 => cuOccupancyMaxPotentialClusterSize(&mut size, nothing, &config);
     }
     assert!(grid > 0 && size == 16, "{grid} clusters of 16, and {size} blocks in one");
+    let config = LaunchConfig { count: 0, ..config };
+    steps! { 0 => cuOccupancyMaxActiveClusters(&mut grid, nothing, &config); }
+    assert_eq!(grid, 0, "clusters of a launch without clusters");
 }
