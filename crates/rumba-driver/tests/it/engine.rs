@@ -1,4 +1,4 @@
-//! `RUMBA_ENGINE`, `RUMBA_LLVM_LIBRARY`, `RUMBA_CACHE` and `RUMBA_COMPARE_JSON`: read once, so runs are processes.
+//! `RUMBA_ENGINE`, `RUMBA_LLVM_LIBRARY`, `RUMBA_CODEGEN_LEVEL`, `RUMBA_CACHE` and `RUMBA_COMPARE_JSON`: read once, so runs are processes.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -90,6 +90,25 @@ fn engines_that_there_are_not_are_refused() {
     assert!(!output.status.success());
     for part in ["RUMBA_ENGINE=fast is not", "`auto`", "`compiled`", "`interpreter`", "`compare`"] {
         assert!(said.contains(part), "{said}");
+    }
+}
+
+#[test]
+fn code_of_each_level_is_compiled_and_kept_apart() {
+    // The processes of this test make no folder of their own.
+    let folder = asked().is_none().then(|| tempfile::tempdir().expect("a temporary folder"));
+    let cache = folder.as_ref().map_or(Path::new("/nonexistent"), |folder| folder.path());
+    let cache = cache.to_str().expect("a folder of tests has a UTF-8 name");
+    for level in ["0", "3"] {
+        let variables = [("RUMBA_ENGINE", "compiled"), ("RUMBA_CODEGEN_LEVEL", level), ("RUMBA_CACHE", cache)];
+        let Some(output) = run(&variables) else { return };
+        assert!(said(&output).contains("kernel `numbers`: compiled in "), "{}", text(&output));
+    }
+    for engine in ["compiled", "interpreter"] {
+        let Some(output) = run(&[("RUMBA_ENGINE", engine), ("RUMBA_CODEGEN_LEVEL", "4")]) else { return };
+        let said = text(&output);
+        assert!(!output.status.success());
+        assert!(said.contains("RUMBA_CODEGEN_LEVEL=4 is not a level of LLVM's code generator, 0 to 3"), "{said}");
     }
 }
 

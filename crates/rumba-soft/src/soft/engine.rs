@@ -54,6 +54,7 @@ impl Choice {
 
     /// The engine.
     pub(crate) fn engine(self) -> Result<Engine, Error> {
+        let level = setting(LEVEL, "a level of LLVM's code generator, 0 to 3", rumba_llvm::Level::parse)?;
         let (waits, name) = match self {
             Self::Interpreter => return Ok(Engine::interpreter()),
             Self::Auto => (false, "auto"),
@@ -72,8 +73,7 @@ impl Choice {
             cache: cache_folder().map(|folder| Cache::new(folder.join("kernels"))),
             build: format!("{RELEASE} {SOURCES}"),
             pipeline: rumba_jit::WARP_PASSES,
-            level: setting(LEVEL, "a level of LLVM's code generator, 0 to 3", rumba_llvm::Level::parse)?
-                .unwrap_or(rumba_llvm::Level::O3),
+            level: level.unwrap_or(rumba_llvm::Level::O3),
             log: |message| log::say(Level::Errors, message),
         });
         let native = Arc::new(Native { jit, waits });
