@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
 use rumba_interface::environment::{is_privileged, library_from_environment};
 use rumba_interface::log::{self, Level};
-use rumba_interface::{CAPABILITIES, Device, MOST_DEVICES, code};
+use rumba_interface::{CAPABILITIES, DEFAULT_CAPABILITY, Device, MOST_DEVICES, code};
 
 use crate::fault::Fault;
 use crate::soft::{self, SoftLibraryError};
@@ -103,10 +103,10 @@ fn capabilities() -> String {
     all.join(", ")
 }
 
-/// The compute capability that a text names: `8.0`, or as an architecture, `sm_80` or `sm_90a`.
+/// The compute capability that a text names: `8.0`, or as an architecture, `sm_80`, `sm_90a` or `sm_100f`.
 fn capability(text: &str) -> Option<u32> {
     let short = text.strip_prefix("sm_").unwrap_or(text);
-    let short = short.strip_suffix('a').unwrap_or(short);
+    let short = short.strip_suffix(['a', 'f']).unwrap_or(short);
     let spellings = |capability: &u32| {
         let (major, minor) = (capability / 10, capability % 10);
         short == format!("{major}.{minor}") || short == format!("{major}{minor}")
@@ -263,7 +263,7 @@ impl Settings {
             number.ok_or_else(|| ChoiceError::SoftDevices { value: text.unwrap_or_default().into_owned() })?;
         let text = self.soft_arch.as_ref().map(|value| value.to_string_lossy());
         let capability = match text.as_deref().map(str::trim) {
-            None | Some("") => CAPABILITIES.last().copied(),
+            None | Some("") => Some(DEFAULT_CAPABILITY),
             Some(text) => capability(text),
         };
         let capability =
@@ -413,13 +413,16 @@ mod tests {
             (Some("sm_89"), 89),
             (Some("9.0a"), 90),
             (Some("sm_90a"), 90),
+            (Some("10.0"), 100),
+            (Some("sm_100f"), 100),
+            (Some("120"), 120),
         ] {
             assert_eq!(decide(asked), Ok(capability), "{asked:?}");
         }
-        for asked in ["hopper", "9", "8.1", "6.1", "10.0", "sm_", "9.0aa", "compute_90", "-8.0"] {
+        for asked in ["hopper", "9", "8.1", "6.1", "11.0", "sm_", "9.0aa", "compute_90", "-8.0"] {
             let text = decide(Some(asked)).unwrap_err().to_string();
             assert!(text.contains(&format!("RUMBA_SOFT_ARCH={asked} ")), "{text}");
-            assert!(text.contains("7.0, 7.2") && text.contains("8.9, 9.0"), "{text}");
+            assert!(text.contains("7.0, 7.2") && text.contains("8.9, 9.0, 10.0, 12.0"), "{text}");
         }
     }
 

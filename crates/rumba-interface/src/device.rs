@@ -18,8 +18,11 @@ pub const RELEASE: &str = env!("CARGO_PKG_VERSION");
 pub const MOST_DEVICES: usize = 64;
 
 /// The compute capabilities that software devices can have, 90 for 9.0, oldest first: `RUMBA_SOFT_ARCH` asks for another one
-/// than the newest.
-pub const CAPABILITIES: [u32; 8] = [70, 72, 75, 80, 86, 87, 89, 90];
+/// than the default.
+pub const CAPABILITIES: [u32; 10] = [70, 72, 75, 80, 86, 87, 89, 90, 100, 120];
+
+/// The compute capability of software devices without `RUMBA_SOFT_ARCH`.
+pub const DEFAULT_CAPABILITY: u32 = 90;
 
 /// The one symbol of a library that is a software device: an [`Entry`].
 pub const ENTRY: &CStr = c"rumba_soft_device";

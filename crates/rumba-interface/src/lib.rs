@@ -16,5 +16,8 @@ pub mod log;
 pub mod trampoline;
 mod wire;
 
-pub use device::{Bytes, CAPABILITIES, Device, ENTRY, Entry, MOST_DEVICES, RELEASE, Settings, Sink, VERSION, gather};
+pub use device::{
+    Bytes, CAPABILITIES, DEFAULT_CAPABILITY, Device, ENTRY, Entry, MOST_DEVICES, RELEASE, Settings, Sink, VERSION,
+    gather,
+};
 pub use wire::Wire;

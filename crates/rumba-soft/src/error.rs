@@ -8,7 +8,7 @@ use rumba_vm::limits::Multiprocessor;
 use crate::code::Code;
 
 /// The newest architecture that a device can have.
-const NEWEST: u32 = Multiprocessor::NEWEST.capability;
+const NEWEST: u32 = Multiprocessor::ALL[Multiprocessor::ALL.len() - 1].capability;
 
 /// The unsupported family of calls that a call belongs to, behind a colon.
 fn left_out(call: &str) -> String {
@@ -76,9 +76,9 @@ pub(crate) enum Error {
     #[error("the image holds {0}, which only NVIDIA's hardware runs: build it with PTX in it")]
     NoPtx(&'static str),
     #[error(
-        "the PTX is for sm_{wanted}, and the device has compute capability {}.{}: compile the kernels for sm_{NEWEST} as well, \
-         which is the newest that RUMBA_SOFT_ARCH can ask for",
-        device / 10, device % 10
+        "the PTX is for sm_{wanted}, and the device has compute capability {}.{}: compile the kernels for sm_{device} as well, \
+         or let RUMBA_SOFT_ARCH ask for a newer device, up to {}.{}",
+        device / 10, device % 10, NEWEST / 10, NEWEST % 10
     )]
     Newer {
         /// The architecture of the text.

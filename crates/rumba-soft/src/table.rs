@@ -51,7 +51,7 @@ pub(crate) fn devices() -> usize {
 
 /// The generation that they are of.
 pub(crate) fn multiprocessor() -> Multiprocessor {
-    PROCESS.get().map_or(Multiprocessor::NEWEST, |process| process.multiprocessor)
+    PROCESS.get().map_or(Multiprocessor::DEFAULT, |process| process.multiprocessor)
 }
 
 /// The line of the program that allocates in this thread, as far as it is known.
@@ -65,7 +65,7 @@ extern "C" fn start(settings: &Settings) {
     log::set(Level::from_number(settings.log));
     PROCESS.get_or_init(|| Process {
         devices: settings.devices as usize,
-        multiprocessor: Multiprocessor::of(settings.capability).unwrap_or(Multiprocessor::NEWEST),
+        multiprocessor: Multiprocessor::of(settings.capability).unwrap_or(Multiprocessor::DEFAULT),
         origin: settings.origin,
     });
 }
@@ -129,5 +129,6 @@ mod tests {
     fn what_programs_can_ask_for_there_is() {
         let all = rumba_vm::limits::Multiprocessor::ALL.map(|generation| generation.capability);
         assert_eq!(all, rumba_interface::CAPABILITIES);
+        assert_eq!(rumba_vm::limits::Multiprocessor::DEFAULT.capability, rumba_interface::DEFAULT_CAPABILITY);
     }
 }

@@ -79,6 +79,45 @@ fn a_device_of_an_older_generation_has_its_limits() {
     }
 }
 
+/// The numbers are those of the same table for 10.0.
+#[test]
+fn a_device_of_capability_10_has_its_limits() {
+    newer("10.0", 10, [(39, 2048), (81, 228 << 10), (97, 227 << 10), (106, 32), (120, 1)]);
+}
+
+/// The numbers are those of the same table for 12.0.
+#[test]
+fn a_device_of_capability_12_has_its_limits() {
+    newer("sm_120", 12, [(39, 1536), (81, 100 << 10), (97, 99 << 10), (106, 24), (120, 1)]);
+}
+
+/// Compares the attributes of a newer device, and loads texts for its architecture, for older ones and for another one.
+fn newer(asked: &str, capability: c_int, limits: [(c_int, c_int); 5]) {
+    alone(&[("RUMBA_DEVICE", "soft"), ("RUMBA_SOFT_ARCH", asked)], || {
+        let text =
+            |target: &str| format!(".version 8.8 .target {target} .address_size 64 .visible .entry k() {{ ret; }}\0");
+        let (mut major, mut minor, mut value, mut context, mut module) = (0, 0, 0, 0, 0);
+        // SAFETY: the calls are declared as in cuda.h and get pointers to local variables and to text that ends with NUL.
+        unsafe {
+            assert_eq!(cuInit(0), 0);
+            assert_eq!(cuDeviceComputeCapability(&raw mut major, &raw mut minor, 0), 0);
+            assert_eq!((major, minor), (capability, 0));
+            for (number, expected) in limits {
+                assert_eq!(cuDeviceGetAttribute(&raw mut value, number, 0), 0);
+                assert_eq!(value, expected, "attribute {number}");
+            }
+            assert_eq!(cuDevicePrimaryCtxRetain(&raw mut context, 0), 0);
+            assert_eq!(cuCtxSetCurrent(context), 0);
+            let own = ["", "a", "f"].map(|variant| format!("sm_{capability}0{variant}"));
+            for target in own.iter().map(String::as_str).chain(["sm_90", "sm_100"]) {
+                assert_eq!(cuModuleLoadData(&raw mut module, text(target).as_ptr().cast()), 0, "{target}");
+            }
+            assert_eq!(cuModuleLoadData(&raw mut module, text("sm_90a").as_ptr().cast()), 218);
+        }
+        Ok(())
+    });
+}
+
 #[test]
 fn devices_have_an_identity_and_contexts_of_their_own() {
     alone(&[("RUMBA_DEVICE", "soft"), ("RUMBA_SOFT_DEVICES", "3")], identities_and_contexts);

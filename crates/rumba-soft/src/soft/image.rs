@@ -6,6 +6,8 @@
 
 use std::ffi::{CStr, c_void};
 
+use rumba_ptx::Target;
+
 use crate::error::Error;
 use crate::table;
 
@@ -142,11 +144,25 @@ fn foreign_target(ptx: &str, device: u32) -> Option<(String, Option<u32>)> {
     let digits = number.map_or("", |number| number.trim_end_matches(['a', 'f']));
     let variant = number.map_or("", |number| &number[digits.len()..]);
     let known = digits.parse().ok().filter(|base| ARCHITECTURES.contains(base));
-    match known {
-        Some(base) if base <= device && (variant.is_empty() || base == device && (base, variant) == (90, "a")) => None,
-        Some(base) if base > device && variant.len() < 2 => {
+    // Variants for one architecture (`a`) came with 9.0, those for a family (`f`) with 10.0.
+    let has_variant = |base: u32| match variant {
+        "" => true,
+        "a" => base >= 90,
+        "f" => base >= 100,
+        _ => false,
+    };
+    match known.filter(|base| has_variant(*base)) {
+        Some(base) if base > device => {
             let log = "ptxas fatal   : SM version specified by .target is higher than default SM version assumed";
             Some((log.into(), Some(base)))
+        }
+        Some(_) if Target::of(ptx).is_none_or(|target| target.runs_on((device / 10, device % 10))) => None,
+        Some(_) => {
+            let other = if variant == "f" { "different SM-family" } else { "future" };
+            Some((
+                format!("ptxas fatal   : Program with .target '{name}' cannot be compiled to {other} architecture"),
+                None,
+            ))
         }
         _ => Some((
             format!(
@@ -379,6 +395,25 @@ mod tests {
         for (target, device) in [("sm_90", 80), ("sm_90a", 89), ("sm_86", 80), ("sm_75", 72)] {
             let (refusal, _) = log(target, device).expect("it is newer");
             assert!(refusal.contains("higher than default SM version assumed"), "{target} on {device}");
+        }
+    }
+
+    #[test]
+    fn variants_run_on_their_architecture_or_family() {
+        let log = |target: &str, device| foreign_target(&PTX.replace("sm_70", target), device).map(|(log, _)| log);
+        for (target, device) in
+            [("sm_100a", 100), ("sm_100f", 100), ("sm_100", 120), ("sm_90", 100), ("sm_120a", 120), ("sm_120f", 120)]
+        {
+            assert_eq!(log(target, device), None, "{target} on {device}");
+        }
+        for (target, device, refusal) in [
+            ("sm_90a", 100, "cannot be compiled to future architecture"),
+            ("sm_100a", 120, "cannot be compiled to future architecture"),
+            ("sm_100f", 120, "cannot be compiled to different SM-family architecture"),
+            ("sm_103a", 100, "higher than default SM version assumed"),
+            ("sm_90f", 100, "Unsupported .target 'sm_90f'"),
+        ] {
+            assert!(log(target, device).is_some_and(|log| log.contains(refusal)), "{target} on {device}");
         }
     }
 

@@ -58,7 +58,7 @@ impl Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            multiprocessor: Multiprocessor::NEWEST,
+            multiprocessor: Multiprocessor::DEFAULT,
             // Under Miri, the memory of all resident blocks is committed.
             multiprocessors: if cfg!(miri) { 2 } else { limits::MULTIPROCESSORS },
             memory_bytes: half_of_memory(),

@@ -35,7 +35,7 @@ pub struct Multiprocessor {
 
 impl Multiprocessor {
     /// The generations, oldest first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::new(70, 96, 96, 0, 2048, 32),
         Self::new(72, 96, 96, 0, 2048, 32),
         Self::new(75, 64, 64, 0, 1024, 16),
@@ -43,11 +43,13 @@ impl Multiprocessor {
         Self::new(86, 99, 100, 1, 1536, 16),
         Self::new(87, 163, 164, 1, 1536, 16),
         Self::new(89, 99, 100, 1, 1536, 24),
-        Self::NEWEST,
+        Self::DEFAULT,
+        Self::new(100, 227, 228, 1, 2048, 32),
+        Self::new(120, 99, 100, 1, 1536, 24),
     ];
 
-    /// The newest generation whose instructions the machine has.
-    pub const NEWEST: Self = Self::new(90, 227, 228, 1, 2048, 32);
+    /// The generation of a device that asks for none.
+    pub const DEFAULT: Self = Self::new(90, 227, 228, 1, 2048, 32);
 
     /// Shared memory in KiB.
     const fn new(capability: u32, per_block: u32, shared: u32, reserved: u32, threads: u32, blocks: u32) -> Self {
@@ -134,7 +136,8 @@ mod tests {
             let generation = Multiprocessor::of(capability).expect("a generation");
             generation.resident_blocks(threads, 32, shared)
         };
-        assert_eq!([75, 80, 86, 90].map(|capability| resident(capability, 512, 0)), [2, 4, 3, 4]);
-        assert_eq!([75, 80, 86, 90].map(|capability| resident(capability, 32, 40 << 10)), [1, 4, 2, 5]);
+        let all = [75, 80, 86, 90, 100, 120];
+        assert_eq!(all.map(|capability| resident(capability, 512, 0)), [2, 4, 3, 4, 4, 3]);
+        assert_eq!(all.map(|capability| resident(capability, 32, 40 << 10)), [1, 4, 2, 5, 5, 2]);
     }
 }

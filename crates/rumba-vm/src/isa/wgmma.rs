@@ -127,8 +127,8 @@ pub(super) static WGMMA: Instruction = Instruction {
         },
     ],
     availability: &[
-        Availability::specific((8, 0), 90),
-        Availability::specific((8, 2), 90).with(&[".sp"]),
+        Availability::specific((8, 0), 90).below(100),
+        Availability::specific((8, 2), 90).below(100).with(&[".sp"]),
     ],
     undefined: Undefined::Decides,
     ..Instruction::NEW

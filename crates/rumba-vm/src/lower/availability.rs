@@ -14,6 +14,8 @@ pub struct Availability {
     operands: usize,
     version: (u32, u32),
     target: u32,
+    /// The first target that lacks the forms again.
+    below: u32,
     limit: Limit,
 }
 
@@ -29,7 +31,7 @@ enum Limit {
 
 impl Availability {
     const fn new(version: (u32, u32), target: u32, limit: Limit) -> Self {
-        Self { with: &[], without: &[], operands: 0, version, target, limit }
+        Self { with: &[], without: &[], operands: 0, version, target, below: u32::MAX, limit }
     }
 
     /// All forms exist from a version of PTX and for a target and later ones.
@@ -45,6 +47,11 @@ impl Availability {
     /// From a version of PTX, the forms no longer exist for a target and later ones.
     pub const fn until(version: (u32, u32), target: u32) -> Self {
         Self::new(version, target, Limit::Until)
+    }
+
+    /// States the first target that lacks the forms again.
+    pub const fn below(self, target: u32) -> Self {
+        Self { below: target, ..self }
     }
 
     /// Restricts the entry to forms with all of these modifiers.
@@ -78,6 +85,7 @@ impl Availability {
             }),
             _ if version < self.version => Some(format!("needs .version {major}.{minor} or later")),
             _ if target.number < number => Some(format!("needs .target sm_{number} or later")),
+            _ if target.number >= self.below => Some(format!("does not exist for .target sm_{}", target.number)),
             Limit::Specific if !target.specific => Some(format!("needs .target sm_{number}a")),
             Limit::Since | Limit::Specific => None,
         }
