@@ -303,8 +303,14 @@ kinds! {
          `wgmma.wait_group` before that, stores with `cp.async.bulk.wait_group.read`";
     /// A thread writes shared memory that a product under way reads.
     PendingProduct: Race, Error, "write to shared memory of a product under way",
-        "`wgmma.mma_async` reads its factors in shared memory until the warp group has waited for it",
-        "wait with `wgmma.wait_group`, then let the threads meet at a barrier, before the memory is written again";
+        "a product reads its factors in shared memory until it was waited for",
+        "wait with `wgmma.wait_group`, or for the mbarrier of a `tcgen05.commit`, then let the threads meet at a barrier, before \
+         the memory is written again";
+    /// Tensor memory is accessed by operations that nothing orders.
+    PendingTensorOperation: Race, Error, "access to tensor memory of an operation under way",
+        "operations on tensor memory are asynchronous, and nothing orders the later one behind the end of the earlier one",
+        "wait for `tcgen05.mma` and `tcgen05.cp` by the mbarrier of a `tcgen05.commit`, for `tcgen05.ld` and `tcgen05.st` with \
+         `tcgen05.wait::ld` and `tcgen05.wait::st`, and let the threads meet at a barrier behind the wait";
     /// An operation of the asynchronous proxy reads or writes what threads have written, without a proxy fence between.
     MissingProxyFence: Race, Error, "missing `fence.proxy.async`",
         "the threads are in order, but the later operation accesses memory through the asynchronous proxy, which sees what \
@@ -377,6 +383,14 @@ kinds! {
     PendingAccumulator: Sync, Error, "access to a register of a product under way",
         "`wgmma.mma_async` writes its sums, and reads a factor in registers, until its group was committed and waited for",
         "let `wgmma.commit_group` and `wgmma.wait_group` come before the access";
+    /// A thread reads or writes a register of a load from tensor memory that is under way.
+    PendingTensorLoad: Sync, Error, "access to a register of a load under way",
+        "`tcgen05.ld` writes its registers at any time until the warp has waited for it",
+        "let `tcgen05.wait::ld` come before the access";
+    /// A block ends with tensor memory that its warps have allocated.
+    UnfreedTensorMemory: Sync, Error, "tensor memory that was not freed",
+        "columns of tensor memory stay allocated when their block has ended, and later blocks wait for them for ever",
+        "let a warp execute `tcgen05.dealloc` for each allocation before the kernel ends";
     /// A product uses registers that were accessed before, without `wgmma.fence` between.
     MissingProductFence: Sync, Error, "missing `wgmma.fence`",
         "`wgmma.mma_async` sees what was done to its registers only behind a `wgmma.fence`; of products alone, those of one \
@@ -512,6 +526,7 @@ impl FindingKind {
                 | Self::PendingCopy
                 | Self::EarlyRefill
                 | Self::PendingProduct
+                | Self::PendingTensorOperation
                 | Self::MissingProxyFence
                 | Self::StaleTensorMap
                 | Self::UnseenMbarrier

@@ -22,7 +22,7 @@ pub struct Access {
     pub kind: AccessKind,
     /// How many bytes.
     pub bytes: u32,
-    /// In which state space: `global`, `shared`, `local`, `const`, `param`, or nothing for generic addresses.
+    /// In which state space: `global`, `shared`, `local`, `const`, `param`, `tensor`, or nothing for generic addresses.
     pub space: &'static str,
 }
 

@@ -47,14 +47,31 @@ pub(crate) enum Completion {
     Group,
     /// A wait for groups of products of the warp group.
     Products,
+    /// A wait of the warp for its loads from tensor memory.
+    TensorLoads,
+    /// A wait of the warp for its stores to tensor memory.
+    TensorStores,
+    /// The phase of an mbarrier at which the thread's commit of its products and copies in tensor memory arrives.
+    TensorCommit,
+}
+
+impl Completion {
+    /// Whether all lanes of a warp begin such an operation.
+    fn is_of_warp(self) -> bool {
+        matches!(self, Self::Products | Self::TensorLoads | Self::TensorStores)
+    }
 }
 
 // The agents of a block, by their indices: for the bulk groups of each thread one agent for reads and one for writes,
-// since a thread can wait for reads alone; one for the products of each warp; and one for each mbarrier and thread.
+// since a thread can wait for reads alone; one for the products of each warp, for its loads from tensor memory and for its
+// stores there; one for each mbarrier and thread; and one for what each thread does in tensor memory until it commits that.
 const READS: u16 = 0;
 const WRITES: u16 = 1024;
 const PRODUCTS: u16 = 2048;
-const BARRIERS: u16 = PRODUCTS + 32;
+const LOADS: u16 = PRODUCTS + 32;
+const STORES: u16 = LOADS + 32;
+const BARRIERS: u16 = STORES + 32;
+const TENSOR: u16 = 8192 - 1024;
 const END: u16 = 8192;
 
 impl Agent {
@@ -105,6 +122,8 @@ pub(super) struct Agents {
     threads: HashMap<(u32, u16), Thread>,
     /// The last product of each warp.
     products: HashMap<(u32, u8), u32>,
+    /// The last operation on tensor memory of each agent, and what its thread knew then.
+    tensor: HashMap<Thread, (u32, Arc<VectorClock>)>,
     /// By their numbers.
     under_way: HashMap<u32, UnderWay>,
     /// The bytes that copies to global memory will write.
@@ -120,8 +139,11 @@ impl Agents {
         match completion {
             Completion::Group => READS + by.index,
             Completion::Products => PRODUCTS + by.index / LANES as u16,
+            Completion::TensorLoads => LOADS + by.index / LANES as u16,
+            Completion::TensorStores => STORES + by.index / LANES as u16,
+            Completion::TensorCommit => TENSOR + by.index,
             Completion::Barrier(object) => {
-                let next = BARRIERS + (self.indices.len() % usize::from(END - BARRIERS)) as u16;
+                let next = BARRIERS + (self.indices.len() % usize::from(TENSOR - BARRIERS)) as u16;
                 let index = *self.indices.entry((object, by)).or_insert(next);
                 self.threads.insert((by.block, index), by);
                 index
@@ -138,13 +160,17 @@ impl Agents {
         let block = block & !ROLES;
         access.asynchronous = Some(match index {
             WRITES..PRODUCTS => Asynchronous::Store,
-            PRODUCTS..BARRIERS => Asynchronous::Product,
+            PRODUCTS..LOADS => Asynchronous::Product,
+            LOADS..STORES => Asynchronous::TensorLoad,
+            STORES..BARRIERS => Asynchronous::TensorStore,
+            TENSOR..END => Asynchronous::Tensor,
             _ => Asynchronous::Copy,
         });
         access.thread = match index {
             ..WRITES => Thread { block, index },
             WRITES..PRODUCTS => Thread { block, index: index - WRITES },
-            PRODUCTS..BARRIERS => Thread { block, index: (index - PRODUCTS) * LANES as u16 },
+            PRODUCTS..BARRIERS => Thread { block, index: (index - PRODUCTS) % 32 * LANES as u16 },
+            TENSOR..END => Thread { block, index: index - TENSOR },
             _ => self.threads.get(&(block, index)).copied().unwrap_or(Thread { block, index: 0 }),
         };
     }
@@ -170,17 +196,17 @@ impl Races {
         self.initialisers.contains(&source)
     }
 
-    /// A lane begins an operation; all lanes of the warp begin a product.
+    /// A lane begins an operation; all lanes of the warp begin a product, or a load or store of tensor memory.
     pub(crate) fn issue(&mut self, block: u32, warp: u8, lane: usize, completion: Completion) -> Agent {
         self.cells.keep_for_proxies();
-        let (by, is_product) = (thread(block, warp, lane), completion == Completion::Products);
+        let (by, is_of_warp) = (thread(block, warp, lane), completion.is_of_warp());
         let state = self.warp(block, warp);
-        let lanes = if is_product { state.mask } else { 1 << lane };
+        let lanes = if is_of_warp { state.mask } else { 1 << lane };
         let mut known = VectorClock::default();
         state.each(lanes, |lane, clock| {
             known.join(&clock.known);
             let own = thread(block, warp, lane);
-            if is_product {
+            if is_of_warp {
                 known.advance_warp(own, clock.epoch.max(clock.warp));
             } else {
                 known.advance_warp(own, clock.warp);
@@ -190,15 +216,22 @@ impl Races {
         });
         let agents = &mut self.agents;
         agents.count += 1;
-        agents.known = Arc::new(known);
         let (index, number) = (agents.index(by, completion), agents.count);
+        let agent = Thread { block: block | AGENT, index };
+        if completion == Completion::TensorCommit {
+            // Products and copies of one thread are executed in order.
+            known.advance(agent, number);
+        }
+        agents.known = Arc::new(known);
         match completion {
             Completion::Barrier(_) => {
-                let agent = Thread { block: block | AGENT, index };
                 let known = Arc::clone(&agents.known);
                 agents.under_way.insert(number, UnderWay { agent, known, left: 1 });
             }
             Completion::Products => drop(agents.products.insert((block, warp), number)),
+            Completion::TensorLoads | Completion::TensorStores | Completion::TensorCommit => {
+                agents.tensor.insert(agent, (number, Arc::clone(&agents.known)));
+            }
             Completion::Group => {}
         }
         Agent { index, number, proxy: Some(Proxy::Shared) }
@@ -252,10 +285,46 @@ impl Races {
             self.agents.under_way.remove(&number);
         }
         Arc::make_mut(&mut known).advance(agent, number);
+        self.bring(block, object, known);
+    }
+
+    /// Adds a clock to those that the phase of an mbarrier in a block's shared memory brings.
+    fn bring(&mut self, block: u32, object: u64, known: Arc<VectorClock>) {
         let fresh = || Published::by(block, Scope::Device);
         let published = self.arriving.entry(object).or_insert_with(fresh);
         published.writer = (block, Scope::Device);
         published.add((block, self.cells.launches.device(block)), Scope::Device, known);
+    }
+
+    /// A lane commits its products and copies in tensor memory to an mbarrier in the shared memory of block `owner`.
+    pub(crate) fn commit_tensor(&mut self, block: u32, warp: u8, lane: usize, (owner, object): (u32, u64)) {
+        let index = self.agents.index(thread(block, warp, lane), Completion::TensorCommit);
+        let agent = Thread { block: block | AGENT, index };
+        if let Some((number, known)) = self.agents.tensor.get(&agent) {
+            let (number, mut known) = (*number, Arc::clone(known));
+            Arc::make_mut(&mut known).advance(agent, number);
+            self.bring(owner, object, known);
+        }
+    }
+
+    /// A warp has waited for its loads from tensor memory, or for its stores there.
+    pub(crate) fn wait_tensor(&mut self, block: u32, warp: u8, completion: Completion) {
+        let index = self.agents.index(thread(block, warp, 0), completion);
+        let agent = Thread { block: block | AGENT, index };
+        let Some((number, _)) = self.agents.tensor.get(&agent) else {
+            return;
+        };
+        let mut known = VectorClock::default();
+        known.advance(agent, *number);
+        let known = Arc::new(known);
+        let state = self.warp(block, warp);
+        let lanes = state.mask;
+        state.each(lanes, |_, clock| clock.acquire(&known, block));
+    }
+
+    /// Forgets the accesses to tensor memory that is handed out again.
+    pub(crate) fn renew(&mut self, start: u64, bytes: u64) {
+        self.cells.forget(start, start + bytes);
     }
 
     /// A lane knows that its bulk copies up to some group are over: that they have read their sources or, unless it

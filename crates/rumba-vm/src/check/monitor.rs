@@ -136,6 +136,9 @@ impl Monitor {
                 ConflictKind::Unfenced(Proxy::MapAcquired) => FindingKind::StaleTensorMap,
                 ConflictKind::Unfenced(_) => FindingKind::MissingProxyFence,
                 _ if initialises => FindingKind::UnseenMbarrier,
+                ConflictKind::Race if by.into_iter().all(|by| by.is_some_and(Asynchronous::is_of_tensor)) => {
+                    FindingKind::PendingTensorOperation
+                }
                 // Copies to the same global memory are stores.
                 ConflictKind::Race if both_write && by == [Some(Asynchronous::Store); 2] => {
                     if races.stores_same(&conflict) { FindingKind::SameValueRace } else { FindingKind::DataRace }
@@ -143,7 +146,9 @@ impl Monitor {
                 // An access to memory that an asynchronous operation under way reads or writes.
                 ConflictKind::Race if is_copy(by[1]) && !is_read(&conflict.touch) => FindingKind::EarlyRefill,
                 ConflictKind::Race if is_copy(by[0]) => FindingKind::PendingCopy,
-                ConflictKind::Race if by[0] == Some(Asynchronous::Product) => FindingKind::PendingProduct,
+                ConflictKind::Race if matches!(by[0], Some(Asynchronous::Product | Asynchronous::Tensor)) => {
+                    FindingKind::PendingProduct
+                }
                 ConflictKind::Stale => FindingKind::StaleLoad,
                 ConflictKind::Scoped => FindingKind::ScopedRace,
                 ConflictKind::Volatile => FindingKind::VolatileRace,

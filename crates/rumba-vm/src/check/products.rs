@@ -56,6 +56,8 @@ pub(crate) struct Products {
     over: u32,
     last: Use,
     registers: FxHashMap<u64, Register>,
+    /// Whether they are loads from tensor memory instead.
+    pub(crate) are_loads: bool,
 }
 
 impl Products {
@@ -123,6 +125,22 @@ impl Products {
         self.fences_before = self.fences;
         self.last = own;
         mistake
+    }
+
+    /// A load from tensor memory begins, which is a group of its own.
+    pub(crate) fn begin_load(&mut self, load: &ProductRegisters) {
+        self.are_loads = true;
+        let sum = Use { source: load.source, group: self.committed + 1 };
+        for register in &load.accumulator {
+            self.registers.entry(*register).or_default().sum = sum;
+        }
+        self.last = sum;
+    }
+
+    /// All loads from tensor memory are over.
+    pub(crate) fn wait_loads(&mut self) {
+        self.commit();
+        self.wait(0);
     }
 
     /// The last product, if it is under way.

@@ -35,14 +35,26 @@ pub(crate) enum Asynchronous {
     /// A copy that writes global memory.
     Store,
     Product,
+    /// A load from tensor memory, a store to it, or a product or copy there.
+    TensorLoad,
+    TensorStore,
+    Tensor,
 }
 
 impl Asynchronous {
+    /// Whether it accesses tensor memory.
+    pub(crate) fn is_of_tensor(self) -> bool {
+        matches!(self, Self::TensorLoad | Self::TensorStore | Self::Tensor)
+    }
+
     /// Describes an access of the operation.
     pub(crate) fn describe(self, kind: AccessKind, space: &str) -> String {
         let what = match self {
             Self::Copy | Self::Store => "asynchronous copy",
             Self::Product => "product",
+            Self::TensorLoad => "load",
+            Self::TensorStore => "store",
+            Self::Tensor => "product or copy",
         };
         match kind {
             AccessKind::Read => format!("{what} that reads {space} memory, begun"),

@@ -56,7 +56,17 @@ impl Warp {
         }
     }
 
-    /// A register of a product is read or written.
+    /// A load from tensor memory has begun, whose registers the operation numbers.
+    pub(crate) fn record_tensor_load(&mut self, pc: Pc) {
+        let context = self.context;
+        // SAFETY: the context outlives the launch, and a warp runs within one only.
+        let program = unsafe { (*context).program };
+        if let Some(registers) = program.products.get(pc.imm as usize) {
+            self.products.begin_load(registers);
+        }
+    }
+
+    /// A register of a product, or of a load from tensor memory, is read or written.
     pub(crate) fn record_register(&mut self, pc: Pc) {
         let writes = pc.extra & WRITES != 0;
         let Some(product) = self.products.access(pc.imm, writes, pc.source) else {
@@ -64,6 +74,12 @@ impl Warp {
         };
         let what = if writes { "write of the register" } else { "read of the register" };
         let actor = self.actor(pc.source, self.active, what);
+        if self.products.are_loads {
+            let other = self.actor(product, FULL, "load");
+            return self.note(FindingKind::PendingTensorLoad, actor, Some(other), || {
+                "the warp has not waited for the load".into()
+            });
+        }
         let other = self.actor(product, FULL, PRODUCT);
         self.note(FindingKind::PendingAccumulator, actor, Some(other), || {
             "the group of the product was not waited for".into()
@@ -150,7 +166,7 @@ impl Warp {
             return;
         }
         let exit = self.actor(source, self.active, EXITS);
-        if let Some(product) = self.products.under_way() {
+        if let Some(product) = self.products.under_way().filter(|_| !self.products.are_loads) {
             let actor = self.actor(product, FULL, PRODUCT);
             self.note(FindingKind::AbandonedOperation, actor, Some(exit), || {
                 "the warp exits without waiting for its products".into()
@@ -266,6 +282,11 @@ pub(crate) fn left(state: &BlockState, warps: &[Warp], has_ended: bool) {
     }
     if !has_ended {
         return;
+    }
+    for one in &state.tensor.allocated {
+        warp.note(FindingKind::UnfreedTensorMemory, one.actor, None, || {
+            format!("{} columns, from column {} on, are allocated at the end of the block", one.columns, one.first)
+        });
     }
     registers(sync_history.groups.as_slice(), warps);
 }

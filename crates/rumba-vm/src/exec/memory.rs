@@ -14,8 +14,10 @@ use crate::machine::bounds::{self, Bounds, BoundsCheck};
 use crate::machine::cluster::{Cluster, RANK_SHIFT};
 use crate::machine::fault::{FaultKind, RawFault};
 use crate::machine::op::Pc;
+use crate::machine::tensor_memory::TensorAddress;
 use crate::machine::warp::Warp;
 use crate::mem::allocations::AllocationKind;
+use crate::mem::arena::BLOCK_STRIDE;
 
 /// The worker's [`Bounds`] for an operation.
 #[inline(always)]
@@ -521,7 +523,8 @@ pub(crate) fn describe(warp: &Warp, address: u64, bytes: u64, space: Space) -> S
         Space::Generic | Space::Global | Space::Const | Space::Param => {
             let arena = warp.context().arena;
             if arena.shared.contains(address) {
-                shared_place((address - arena.shared.start) % crate::mem::arena::SHARED_STRIDE as u64)
+                let offset = (address - arena.shared.start) % BLOCK_STRIDE as u64;
+                TensorAddress::at(offset).map_or_else(|| shared_place(offset), |cell| cell.to_string())
             } else if arena.local.contains(address) {
                 "in the thread's stack".into()
             } else {

@@ -318,6 +318,23 @@ impl Warp {
         agent
     }
 
+    /// All lanes have waited for the warp's loads from tensor memory, or for its stores there.
+    pub(crate) fn observe_tensor_wait(&self, completion: Completion) {
+        self.tell_races(|races, block, warp| races.wait_tensor(block, warp, completion));
+    }
+
+    /// A lane commits its operations in tensor memory to an mbarrier in the shared memory of a block.
+    pub(crate) fn observe_tensor_commit(&self, lane: usize, (owner, object): (u32, u64)) {
+        let owner = self.context().known_block(owner);
+        self.tell_races(|races, block, warp| races.commit_tensor(block, warp, lane, (owner, object)));
+    }
+
+    /// Tensor memory at host addresses is handed out.
+    pub(crate) fn observe_tensor_allocation(&self, start: u64, bytes: u64) {
+        self.context().observe_fresh(start, bytes);
+        self.tell_races(|races, _, _| races.renew(start, bytes));
+    }
+
     /// A lane has begun a copy in a group: an operation with this number.
     pub(crate) fn observe_store(&self, lane: usize, number: u32, delivery: &Delivery) {
         self.tell_races(|races, block, warp| races.begin_store(block, warp, lane, number, delivery));

@@ -312,7 +312,8 @@ impl Warp {
                 | Wait::Cluster { .. }
                 | Wait::Grid { .. }
                 | Wait::Choice
-                | Wait::Products { .. } => {}
+                | Wait::Products { .. }
+                | Wait::Columns { .. } => {}
             }
         }
     }
@@ -357,6 +358,7 @@ pub(crate) fn back(pc: Pc, wait: Option<Wait>) -> Pc {
             | Wait::Grid { .. }
             | Wait::Products { .. },
         ) => Pc::new(pc.as_ptr().wrapping_sub(1)),
-        Some(Wait::Ready | Wait::Lanes { .. } | Wait::BarrierResult { .. } | Wait::Choice) | None => pc,
+        Some(Wait::Ready | Wait::Lanes { .. } | Wait::BarrierResult { .. } | Wait::Choice | Wait::Columns { .. })
+        | None => pc,
     }
 }

@@ -53,9 +53,12 @@ impl Warp {
             let what = match split.wait {
                 Wait::Barrier { .. } | Wait::BarrierResult { .. } => WAITS,
                 Wait::Lanes { .. } | Wait::AnyLanes { .. } => SYNC,
-                Wait::Ready | Wait::Cluster { .. } | Wait::Grid { .. } | Wait::Choice | Wait::Products { .. } => {
-                    ELSEWHERE
-                }
+                Wait::Ready
+                | Wait::Cluster { .. }
+                | Wait::Grid { .. }
+                | Wait::Choice
+                | Wait::Products { .. }
+                | Wait::Columns { .. } => ELSEWHERE,
             };
             let source = instruction(split.pc, split.wait)?;
             return Some(self.actor(source, split.mask & lanes, what));

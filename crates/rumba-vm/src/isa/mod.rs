@@ -114,6 +114,7 @@ mod sub;
 mod subc;
 mod szext;
 mod tanh;
+mod tcgen05;
 mod tensor;
 mod tensormap;
 #[cfg(test)]
@@ -235,6 +236,7 @@ pub static INSTRUCTIONS: &[&Instruction] = &[
     &subc::SUBC,
     &szext::SZEXT,
     &tanh::TANH,
+    &tcgen05::TCGEN05,
     &tensormap::TENSORMAP,
     &testp::TESTP,
     &trap::TRAP,

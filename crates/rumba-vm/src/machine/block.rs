@@ -3,7 +3,9 @@
 use crate::base::lanes::{BARRIERS, FULL, LANES, MAX_WARPS, SHARED_START, lanes_of, mask_of};
 use crate::check::arrivals::SyncHistory;
 use crate::check::flight::Flights;
+use crate::check::notes::Actor;
 use crate::machine::cluster::{Cluster, GridBarrier};
+use crate::machine::tensor_memory::TensorMemory;
 use crate::mem::copies::Tracked;
 
 /// One of the block's barriers.
@@ -63,6 +65,8 @@ pub(crate) struct BlockState {
     pub(crate) flights: Flights,
     /// Groups of products of warp groups that each warp has committed.
     pub(crate) commits: [u32; MAX_WARPS],
+    /// Its tensor memory.
+    pub(crate) tensor: TensorMemory,
     /// How often an mbarrier was changed.
     pub(crate) mbarrier_changes: u64,
     /// The history for the check of synchronization, if the check is on.
@@ -94,6 +98,7 @@ impl BlockState {
             tracked: Vec::new(),
             flights: Flights::default(),
             commits: [0; MAX_WARPS],
+            tensor: TensorMemory::default(),
             mbarrier_changes: 0,
             sync_history: None,
             grid_arrived: 0,
@@ -110,6 +115,7 @@ impl BlockState {
         self.tracked.clear();
         self.flights.retain(|_| false);
         self.commits = [0; MAX_WARPS];
+        self.tensor.clear();
         self.grid_arrived = 0;
         self.live_threads = threads;
         let (whole, rest) = self.live.split_at_mut((threads as usize / LANES).min(MAX_WARPS));
@@ -179,6 +185,12 @@ impl BlockState {
         *commits += 1;
         self.completed |= OUTSIDE;
         *commits
+    }
+
+    /// A warp frees columns of tensor memory, for which others may be waiting.
+    pub(crate) fn free_columns(&mut self, first: u32, columns: u32, actor: Actor) -> Result<(), String> {
+        self.completed |= OUTSIDE;
+        self.tensor.free(first, columns, actor)
     }
 
     /// Whether all warps of a warp's group have committed `groups` groups of products.

@@ -17,4 +17,5 @@ pub(crate) mod printf;
 pub(crate) mod program;
 pub(crate) mod running;
 pub(crate) mod special;
+pub(crate) mod tensor_memory;
 pub(crate) mod warp;

@@ -50,6 +50,8 @@ pub(crate) enum Wait {
     Choice,
     /// The other warps of the warp group: until they have committed this many groups of products.
     Products { groups: u32 },
+    /// So many free columns of tensor memory in a row.
+    Columns { columns: u32 },
 }
 
 /// Lanes at another position than the active lanes.

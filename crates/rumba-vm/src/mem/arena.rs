@@ -24,6 +24,9 @@ pub(crate) const STEP: usize = 2 * MIB;
 /// Bytes of address space that a block's shared memory takes.
 pub(crate) const SHARED_STRIDE: usize = 256 * 1024;
 
+/// The same of its shared memory and of its tensor memory behind that.
+pub(crate) const BLOCK_STRIDE: usize = 2 * SHARED_STRIDE;
+
 /// A part of the reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Window {
@@ -65,7 +68,7 @@ pub(crate) struct Arena {
     pub(crate) constants: Window,
     /// Barriers of the grids of the running launches.
     pub(crate) grids: Window,
-    /// Shared memory, [`SHARED_STRIDE`] bytes for each resident block.
+    /// Shared and tensor memory, [`BLOCK_STRIDE`] bytes for each resident block.
     pub(crate) shared: Window,
     /// Stacks of threads.
     pub(crate) local: Window,
@@ -84,7 +87,7 @@ impl Arena {
             LAUNCH_SLOTS * 2 * MIB,
             256 * MIB,
             STEP,
-            LAUNCH_SLOTS * round(blocks * SHARED_STRIDE),
+            LAUNCH_SLOTS * round(blocks * BLOCK_STRIDE),
             (blocks * STACKS_OF_BLOCK).min(MOST_STACKS),
             round(heap.min(MOST_HEAP)),
         ];
@@ -107,6 +110,11 @@ impl Arena {
             heap,
             committed: Mutex::new(Vec::new()),
         })
+    }
+
+    /// Whether an address lies in the tensor memory of a block.
+    pub(crate) fn tensor(&self, address: u64) -> bool {
+        self.shared.contains(address) && (address - self.shared.start) % BLOCK_STRIDE as u64 >= SHARED_STRIDE as u64
     }
 
     /// Whether any byte of a range lies in it.

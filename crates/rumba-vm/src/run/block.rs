@@ -368,6 +368,10 @@ impl Block {
                         warp.splits[index].wait = Wait::Ready;
                         woken = true;
                     }
+                    Wait::Columns { columns } if state.tensor.fit(columns).is_some() => {
+                        warp.splits[index].wait = Wait::Ready;
+                        woken = true;
+                    }
                     Wait::Ready
                     | Wait::Lanes { .. }
                     | Wait::AnyLanes { .. }
@@ -376,7 +380,8 @@ impl Block {
                     | Wait::Cluster { .. }
                     | Wait::Grid { .. }
                     | Wait::Choice
-                    | Wait::Products { .. } => {}
+                    | Wait::Products { .. }
+                    | Wait::Columns { .. } => {}
                 }
             }
             if woken && warp.stop == Stop::Blocked {
@@ -481,6 +486,7 @@ impl Block {
                     Wait::Products { .. } => {
                         "waiting for the other warps of the warp group to commit products".to_owned()
                     }
+                    Wait::Columns { columns } => format!("waiting for {columns} free columns of tensor memory"),
                 };
                 let debug = &context.program.debug;
                 let (ptx, ptx_line) = debug.ptx(pc.source);

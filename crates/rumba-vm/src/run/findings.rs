@@ -36,6 +36,7 @@ impl Monitor {
             let index = u32::from(thread.index);
             let arena = context.arena;
             let space = match address {
+                _ if arena.tensor(address) => "tensor",
                 _ if arena.shared.contains(address) => "shared",
                 _ if arena.local.contains(address) => "local",
                 _ => "global",

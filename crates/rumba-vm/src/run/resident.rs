@@ -16,7 +16,7 @@ use crate::machine::op::Pc;
 use crate::machine::program::{Class, Fixed, Native};
 use crate::machine::special::Special;
 use crate::machine::warp::{Tier, UNIT, Warp};
-use crate::mem::arena::SHARED_STRIDE;
+use crate::mem::arena::BLOCK_STRIDE;
 use crate::mem::unwritten::{Unwritten, UnwrittenBits};
 use crate::run::block::{Begun, Block, WARP_TURN};
 use rumba_checks::Check;
@@ -166,7 +166,7 @@ impl Resident {
                 unsafe { fill(warp, *slot, *class, |_| u128::from(value)) };
             }
         }
-        let base = context.shared.start + (self.slot * SHARED_STRIDE) as u64;
+        let base = context.shared.start + (self.slot * BLOCK_STRIDE) as u64;
         if initial.shared_bytes > 0 {
             let start = base + SHARED_START;
             // SAFETY: this part of the window was committed for this resident alone.
@@ -281,9 +281,9 @@ impl Resident {
             self.registers.resize(lines, Line([0; 64]));
         }
         self.slot = self.number * context.active_workers + initial.worker;
-        let shared_offset = self.slot * SHARED_STRIDE;
+        let shared_offset = self.slot * BLOCK_STRIDE;
         if initial.shared_bytes > 0 || program.shared_start < SHARED_START {
-            context.arena.commit(context.shared, shared_offset + SHARED_STRIDE)?;
+            context.arena.commit(context.shared, shared_offset + BLOCK_STRIDE)?;
         }
         let stack_bytes = context.stack_stride * (warps * LANES) as u64;
         let stack_offset = self.slot as u64 * stack_bytes;

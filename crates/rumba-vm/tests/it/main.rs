@@ -35,6 +35,7 @@ mod sizes;
 mod stores;
 mod sync;
 mod tensor;
+mod tensor_memory;
 mod together;
 mod transfers;
 mod vectors;

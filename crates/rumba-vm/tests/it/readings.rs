@@ -58,6 +58,7 @@ const OTHERS: &[&str] = &[
     "stackrestore",
     "stacksave",
     "stmatrix",
+    "tcgen05",
     "tensormap",
     "trap",
     "vote",

@@ -1,8 +1,9 @@
-//! Matrices in shared memory that a descriptor of 64 bits describes: what warp groups multiply.
+//! Matrices in shared memory that a descriptor of 64 bits describes: factors of `wgmma` and `tcgen05`.
 //!
 //! A matrix consists of core matrices, eight lines of sixteen bytes each; a line goes along the depth of the product, or
 //! across it where the matrix is transposed. How the lines follow each other is told by two strides and the swizzle, as in
-//! the manual's section "Shared Memory Matrix Layout"; what the bytes mean is the business of [`super::warpgroup`].
+//! the manual's section "Shared Memory Matrix Layout"; what the bytes mean is the business of [`super::warpgroup`] and
+//! [`super::tensor_product`].
 
 use crate::base::report::AccessKind;
 use crate::check::agent::Agent;
@@ -28,18 +29,43 @@ pub(crate) struct Descriptor {
     base: u64,
     /// The width of the swizzle, in bytes: 32, 64 or 128; 16 means no swizzle.
     width: u64,
+    /// The logarithm of the bytes that a swizzle keeps together, and the mask of the rows that it depends on.
+    unit: u32,
+    rows: u64,
 }
+
+/// The widths and units of the swizzles of `tcgen05`, by their number; [`WRONG`] where there is none.
+const SWIZZLES: [(u64, u32); 8] = [(16, 4), (128, 5), (128, 4), WRONG, (64, 4), WRONG, (32, 4), WRONG];
+const WRONG: (u64, u32) = (0, 0);
 
 impl Descriptor {
     /// Decodes the bits.
     pub(crate) fn from_bits(bits: u64) -> Self {
+        Self::with_swizzle(bits, [16, 128, 64, 32][(bits >> 62) as usize], 4)
+    }
+
+    #[inline(always)]
+    fn with_swizzle(bits: u64, width: u64, unit: u32) -> Self {
         let field = |shift: u32| (bits >> shift & 0x3fff) << 4;
-        Self {
-            start: field(0),
-            leading: field(16),
-            stride: field(32),
-            base: bits >> 49 & 7,
-            width: [16, 128, 64, 32][(bits >> 62) as usize],
+        let rows = (width >> unit) - 1;
+        Self { start: field(0), leading: field(16), stride: field(32), base: bits >> 49 & 7, width, unit, rows }
+    }
+
+    /// Decodes the bits of a descriptor of `tcgen05`, which has fixed bits and more swizzles.
+    pub(crate) fn from_tensor_bits(bits: u64) -> Result<Self, String> {
+        let wrong = |what: &str| Err(format!("the matrix descriptor {bits:#018x} {what}"));
+        if bits >> 46 & 7 != 1 {
+            return wrong("has no 0b001 in bits 46 to 48");
+        }
+        if bits >> 53 & 0xff != 0 {
+            return wrong("has bits set among bits 53 to 60, which are 0");
+        }
+        if bits >> 52 & 1 != 0 {
+            return wrong("gives the leading dimension as an absolute address (bit 52), which only sm_103a has");
+        }
+        match SWIZZLES[(bits >> 61) as usize] {
+            WRONG => wrong("has no valid swizzling mode in bits 61 to 63"),
+            (width, unit) => Ok(Self::with_swizzle(bits, width, unit)),
         }
     }
 
@@ -52,21 +78,37 @@ impl Descriptor {
 
     /// The same of a transposed matrix: line `line`, sixteen bytes of rows or columns after the other, at a depth.
     pub(crate) fn across(&self, depth: usize, line: usize) -> u64 {
+        self.across_by(depth, line, 8)
+    }
+
+    /// The same of a matrix whose pattern repeats after fewer rows, if the swizzle has units of 32 bytes.
+    pub(crate) fn across_tensor(&self, depth: usize, line: usize) -> u64 {
+        self.across_by(depth, line, if self.unit == 4 { 8 } else { 4 })
+    }
+
+    #[inline(always)]
+    fn across_by(&self, depth: usize, line: usize, rows: u64) -> u64 {
         let (depth, line, lines) = (depth as u64, line as u64, self.width / 16);
         let (outer, deeper) = if lines == 1 { (self.stride, self.leading) } else { (self.leading, self.stride) };
-        self.swizzled(line % lines * 16 + line / lines * outer + depth % 8 * self.width + depth / 8 * deeper)
+        self.swizzled(line % lines * 16 + line / lines * outer + depth % rows * self.width + depth / rows * deeper)
     }
 
     fn swizzled(&self, offset: u64) -> u64 {
         let address = self.start.wrapping_add(offset) & ADDRESS;
-        let row = (address >> 7).wrapping_sub(self.base) & (self.width / 16 - 1);
-        address ^ row << 4
+        let row = (address >> 7).wrapping_sub(self.base) & self.rows;
+        address ^ row << self.unit
     }
 }
 
-/// The sixteen bytes at an address in the shared memory of the warp's block.
+/// The sixteen bytes at an address in the shared memory of the warp's block, which a lane's operation reads.
 #[inline(always)]
-pub(crate) fn read_line(warp: &mut Warp, pc: Pc, address: u64, agent: Option<Agent>) -> Result<[u8; LINE], Pc> {
+pub(crate) fn read_line(
+    warp: &mut Warp,
+    pc: Pc,
+    lane: usize,
+    address: u64,
+    agent: Option<Agent>,
+) -> Result<[u8; LINE], Pc> {
     let is_inside = address >= warp.context().program.shared_start && address + LINE as u64 <= warp.shared_known();
     let host = if is_inside {
         warp.shared_base + address
@@ -79,7 +121,7 @@ pub(crate) fn read_line(warp: &mut Warp, pc: Pc, address: u64, agent: Option<Age
             space: Space::Shared,
             agent,
         };
-        range(warp, pc, 0, wanted)?
+        range(warp, pc, lane, wanted)?
     };
     // SAFETY: the address is that of sixteen live, aligned bytes.
     Ok(unsafe { u128::read(host) }.to_le_bytes())
@@ -117,6 +159,21 @@ mod tests {
         // A pattern that starts in the second row of 128 bytes.
         let moved = descriptor(0x480, 16, 1024, 1, 1);
         assert_eq!((moved.along(0, 0), moved.along(1, 0)), (0x480, 0x510));
+    }
+
+    #[test]
+    fn descriptors_of_tensor_memory_have_fixed_bits() {
+        let bits = |fixed: u64, swizzle: u64| 0x40 | 1 << 16 | 64 << 32 | fixed << 46 | swizzle << 61;
+        assert_eq!(Descriptor::from_tensor_bits(bits(1, 2)), Ok(descriptor(0x400, 16, 1024, 0, 1)));
+        assert_eq!(Descriptor::from_tensor_bits(bits(1, 6)), Ok(descriptor(0x400, 16, 1024, 0, 3)));
+        for (wrong, what) in [(bits(0, 2), "0b001"), (bits(1, 3), "swizzling mode"), (bits(1, 2) | 1 << 53, "53 to 60")]
+        {
+            assert!(Descriptor::from_tensor_bits(wrong).is_err_and(|message| message.contains(what)), "{wrong:#x}");
+        }
+        // Units of 32 bytes, and a pattern of four rows.
+        let wide = Descriptor::from_tensor_bits(bits(1, 1)).unwrap();
+        let lines = [(0, 0), (1, 0), (1, 1), (3, 2), (4, 0)].map(|(depth, line)| wide.across_tensor(depth, line));
+        assert_eq!(lines, [0x400, 0x4a0, 0x4b0, 0x5c0, 0x800]);
     }
 
     #[test]

@@ -12,4 +12,6 @@ pub(crate) mod operands;
 pub(crate) mod product;
 pub(crate) mod rows;
 pub(crate) mod sparse;
+pub(crate) mod tensor_move;
+pub(crate) mod tensor_product;
 pub(crate) mod warpgroup;

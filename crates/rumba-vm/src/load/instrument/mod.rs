@@ -16,7 +16,7 @@ pub(crate) mod updates;
 use rumba_checks::Check;
 
 use crate::exec::memory::Space;
-use crate::mem::arena::SHARED_STRIDE;
+use crate::mem::arena::BLOCK_STRIDE;
 
 use crate::base::lanes::LANES;
 use crate::base::report::AccessKind;
@@ -212,7 +212,7 @@ impl Probe {
         let window = context.arena.shared;
         match self.space {
             Space::Shared => Some(Cluster::split(address, 0).1),
-            Space::Generic if window.contains(address) => Some((address - window.start) % SHARED_STRIDE as u64),
+            Space::Generic if window.contains(address) => Some((address - window.start) % BLOCK_STRIDE as u64),
             _ => None,
         }
     }

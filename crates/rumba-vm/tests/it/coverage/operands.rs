@@ -14,6 +14,9 @@ pub(super) fn module(instruction: &str) -> String {
     let header = if is_old && !instruction.contains(".sync") {
         ".version 6.0
 .target sm_60"
+    } else if instruction.starts_with("wgmma.") {
+        ".version 9.1
+.target sm_90a"
     } else {
         ".version 9.1
 .target sm_100a"
@@ -242,10 +245,35 @@ pub(super) fn statement(listed: &str) -> Option<String> {
             opcode.with(format!("{}, {axis}{value}", opcode.address()))
         }
         "tensormap" => opcode.with("[gmem], [smem], 128"),
+        "tcgen05" => tensor(&opcode)?,
         "wgmma" => fragments::by_group(&opcode, kind)?,
         mnemonic if mnemonic.starts_with('v') => video(&opcode, kind),
         _ => opcode.lanes(ty, &vec![ty; opcode.operands()?.checked_sub(1)?]),
     })
+}
+
+/// The instructions of tensor memory.
+fn tensor(opcode: &Opcode<'_>) -> Option<String> {
+    let number = |modifier: &&str| modifier.strip_prefix('x')?.parse::<usize>().ok();
+    let registers = opcode.modifiers.iter().find_map(number).unwrap_or(1)
+        * if opcode.has("16x128b") { 2 } else { 1 }
+        * if opcode.has("16x256b") { 4 } else { 1 };
+    let list = vector("b32", 4, registers);
+    let halves = if opcode.has("16x32bx2") { ", 4" } else { "" };
+    Some(opcode.with(match *opcode.modifiers.first()? {
+        "alloc" if opcode.has("shared::cta") => "[smem], 64".to_owned(),
+        "alloc" => "[%rd1], 64".to_owned(),
+        "dealloc" => "%r0, 64".to_owned(),
+        "ld" => format!("{list}, [%r0]{halves}"),
+        "st" => format!("[%r0]{halves}, {list}"),
+        "cp" => "[%r0], %rd1".to_owned(),
+        "commit" if opcode.has("multicast::cluster") => "[smem], %h1".to_owned(),
+        "commit" => "[smem]".to_owned(),
+        "mma" if opcode.has("block_scale") => "[%r0], %rd1, %rd2, %r3, [%r4], [%r5], %p1".to_owned(),
+        "mma" if opcode.has("ashift") => "[%r0], [%r1], %rd2, %r3, %p1".to_owned(),
+        "mma" => "[%r0], %rd1, %rd2, %r3, %p1".to_owned(),
+        _ => String::new(),
+    }))
 }
 
 /// The video instructions.

@@ -1,0 +1,218 @@
+"""Kernels of Triton for sm_100a, and the PTX that Triton makes of them in `ptx/`, which is committed.
+
+`python tests/nvcc/triton/kernels.py` makes the PTX anew; it needs Triton 3.9, and no GPU. What the kernels should compute
+is in `tests/nvcc/src/triton.rs`.
+"""
+
+import os
+import pathlib
+import re
+
+os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
+os.environ["TRITON_DEFAULT_FP_FUSION"] = "1"
+
+import triton
+import triton.language as tl
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+
+@triton.jit
+def product(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SUM: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    depth = tl.arange(0, BK)
+    sums = tl.zeros((BM, BN), SUM)
+    for k in range(0, K, BK):
+        x = tl.load(a + rows[:, None] * K + (k + depth)[None, :])
+        y = tl.load(b + (k + depth)[:, None] * N + columns[None, :])
+        sums = tl.dot(x, y, sums)
+    tl.store(c + rows[:, None] * N + columns[None, :], sums)
+
+
+@triton.jit
+def transposed(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """The first factor is stored column by column, the second one too."""
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    depth = tl.arange(0, BK)
+    sums = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        x = tl.load(a + rows[None, :] + (k + depth)[:, None] * M)
+        y = tl.load(b + (k + depth)[None, :] + columns[:, None] * K)
+        sums = tl.dot(x.T, y.T, sums)
+    tl.store(c + rows[:, None] * N + columns[None, :], sums)
+
+
+@triton.jit
+def layer(a, b, bias, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """A layer of a network: product, bias, ReLU, rounded to halves."""
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    depth = tl.arange(0, BK)
+    sums = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        x = tl.load(a + rows[:, None] * K + (k + depth)[None, :])
+        y = tl.load(b + (k + depth)[:, None] * N + columns[None, :])
+        sums = tl.dot(x, y, sums)
+    sums = tl.maximum(sums + tl.load(bias + columns)[None, :], 0.0)
+    tl.store(c + rows[:, None] * N + columns[None, :], sums.to(tl.float16))
+
+
+@triton.jit
+def boxes(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """Factors by tensor maps, which the kernel makes itself."""
+    of_a = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
+    of_b = tl.make_tensor_descriptor(b, [N, K], [K, 1], [BN, BK])
+    of_c = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN])
+    row, column = tl.program_id(0) * BM, tl.program_id(1) * BN
+    sums = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        sums = tl.dot(of_a.load([row, k]), of_b.load([column, k]).T, sums)
+    of_c.store([row, column], sums)
+
+
+@triton.jit
+def attention(q, k, v, out, keys, scale, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    wide = tl.arange(0, D)
+    queries = tl.load(q + rows[:, None] * D + wide[None, :])
+    most = tl.full((BM,), -1.0e30, tl.float32)
+    total = tl.zeros((BM,), tl.float32)
+    sums = tl.zeros((BM, D), tl.float32)
+    for start in range(0, keys, BN):
+        these = start + tl.arange(0, BN)
+        scores = tl.dot(queries, tl.load(k + these[None, :] * D + wide[:, None])) * scale
+        larger = tl.maximum(most, tl.max(scores, 1))
+        weights = tl.exp2(scores - larger[:, None])
+        shrink = tl.exp2(most - larger)
+        total = total * shrink + tl.sum(weights, 1)
+        sums = sums * shrink[:, None]
+        sums = tl.dot(weights.to(tl.float16), tl.load(v + these[:, None] * D + wide[None, :]), sums)
+        most = larger
+    tl.store(out + rows[:, None] * D + wide[None, :], sums / total[:, None])
+
+
+@triton.jit
+def scaled(a, sa, b, sb, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+           TA: tl.constexpr, TB: tl.constexpr, PACK: tl.constexpr, GROUP: tl.constexpr):
+    """Block-scaled numbers, with a scale factor for each GROUP of them."""
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    depth = tl.arange(0, BK // PACK)
+    groups = tl.arange(0, BK // GROUP)
+    sums = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        x = tl.load(a + rows[:, None] * (K // PACK) + (k // PACK + depth)[None, :])
+        y = tl.load(b + columns[None, :] * (K // PACK) + (k // PACK + depth)[:, None])
+        of_x = tl.load(sa + rows[:, None] * (K // GROUP) + (k // GROUP + groups)[None, :])
+        of_y = tl.load(sb + columns[:, None] * (K // GROUP) + (k // GROUP + groups)[None, :])
+        sums = tl.dot_scaled(x, of_x, TA, y, of_y, TB, sums)
+    tl.store(c + rows[:, None] * N + columns[None, :], sums)
+
+
+@triton.jit
+def softmax(x, out, columns, B: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, B)
+    values = tl.load(x + row * columns + at, mask=at < columns, other=-float("inf"))
+    values = tl.exp(values - tl.max(values, 0))
+    tl.store(out + row * columns + at, values / tl.sum(values, 0), mask=at < columns)
+
+
+@triton.jit
+def norm(x, weight, bias, out, columns, B: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, B)
+    there = at < columns
+    values = tl.load(x + row * columns + at, mask=there, other=0.0)
+    mean = tl.sum(values, 0) / columns
+    apart = tl.where(there, values - mean, 0.0)
+    scale = 1 / tl.sqrt(tl.sum(apart * apart, 0) / columns + 1e-5)
+    values = apart * scale * tl.load(weight + at, mask=there) + tl.load(bias + at, mask=there)
+    tl.store(out + row * columns + at, values, mask=there)
+
+
+@triton.jit
+def total(x, out, n, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    tl.atomic_add(out, tl.sum(tl.load(x + at, mask=at < n, other=0), 0))
+
+
+@triton.jit
+def prefix(x, out, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + at, tl.cumsum(tl.load(x + at), 0))
+
+
+FACTORS = {"M": "i32", "N": "i32", "K": "i32"}
+
+
+def of_product(a, c, sums, m, n, k, warps=4):
+    return product, {"a": a, "b": a, "c": c, **FACTORS}, {"BM": m, "BN": n, "BK": k, "SUM": sums}, warps, 100
+
+
+def of_scaled(ta, tb, pack, group, scale, k):
+    types = {"a": "*u8" if pack == 2 else "*fp8e4nv", "sa": scale, "b": "*u8" if pack == 2 else "*fp8e4nv", "sb": scale}
+    constants = {"BM": 128, "BN": 64, "BK": k, "TA": ta, "TB": tb, "PACK": pack, "GROUP": group}
+    return scaled, {**types, "c": "*fp32", **FACTORS}, constants, 4, 100
+
+
+BLOCK = {"BM": 128, "BN": 64, "BK": 64}
+HALVES = {"a": "*fp16", "b": "*fp16", "c": "*fp32", **FACTORS}
+KERNELS = {
+    "product_f16": of_product("*fp16", "*fp32", tl.float32, 128, 64, 64),
+    "product_bf16": of_product("*bf16", "*fp32", tl.float32, 128, 128, 64),
+    "product_tf32": of_product("*fp32", "*fp32", tl.float32, 128, 64, 32),
+    "product_e4m3": of_product("*fp8e4nv", "*fp32", tl.float32, 128, 64, 128),
+    "product_e5m2": of_product("*fp8e5", "*fp32", tl.float32, 64, 64, 64),
+    "product_s8": of_product("*i8", "*i32", tl.int32, 128, 64, 64),
+    "product_64": of_product("*fp16", "*fp32", tl.float32, 64, 128, 64),
+    "product_256": of_product("*fp16", "*fp32", tl.float32, 256, 64, 64, 8),
+    "transposed": (transposed, HALVES, BLOCK, 4, 100),
+    "layer": (layer, {"a": "*fp16", "b": "*fp16", "bias": "*fp32", "c": "*fp16", **FACTORS}, BLOCK, 8, 100),
+    "boxes": (boxes, HALVES, BLOCK, 4, 100),
+    "attention": (
+        attention,
+        {"q": "*fp16", "k": "*fp16", "v": "*fp16", "out": "*fp32", "keys": "i32", "scale": "fp32"},
+        {"BM": 128, "BN": 64, "D": 64},
+        4,
+        100,
+    ),
+    "scaled_e4m3": of_scaled("e4m3", "e4m3", 1, 32, "*u8", 128),
+    "scaled_e2m1": of_scaled("e2m1", "e2m1", 2, 32, "*u8", 128),
+    "scaled_nvf4": of_scaled("e2m1", "e2m1", 2, 16, "*fp8e4nv", 128),
+    "softmax": (softmax, {"x": "*fp32", "out": "*fp32", "columns": "i32"}, {"B": 512}, 4, 100),
+    "norm": (
+        norm,
+        {"x": "*fp32", "weight": "*fp32", "bias": "*fp32", "out": "*fp32", "columns": "i32"},
+        {"B": 512},
+        4,
+        120,
+    ),
+    "total": (total, {"x": "*i32", "out": "*i32", "n": "i32"}, {"B": 1024}, 4, 120),
+    "prefix": (prefix, {"x": "*i32", "out": "*i32"}, {"B": 512}, 4, 120),
+}
+
+
+def compiled(name):
+    """The PTX of a kernel. Its first lines say how to launch it."""
+    function, types, constants, warps, architecture = KERNELS[name]
+    aligned = [n for n, t in types.items() if t.startswith("*") or n in ("M", "N", "K", "keys")]
+    attributes = {(list(types).index(n),): [["tt.divisibility", 16]] for n in aligned}
+    signature = {**types, **{constant: "constexpr" for constant in constants}}
+    source = ASTSource(fn=function, signature=signature, constexprs=constants, attrs=attributes)
+    made = triton.compile(source, target=GPUTarget("cuda", architecture, 32), options={"num_warps": warps})
+    known = made.metadata
+    text = re.sub(r"\n\t?//[^\n]*", "", "\n" + made.asm["ptx"])
+    text = re.sub(r"[ \t]+//[^\n]*", "", text)
+    text = "\n".join(line for line in text.split("\n") if line.strip())
+    words = f"// shared {known.shared} threads {32 * known.num_warps} scratch {known.global_scratch_size}\n"
+    return words + text + "\n"
+
+
+if __name__ == "__main__":
+    folder = pathlib.Path(__file__).parent / "ptx"
+    for name in KERNELS:
+        (folder / f"{name}.ptx").write_text(compiled(name))
+        print(name)
