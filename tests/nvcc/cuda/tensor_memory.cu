@@ -65,7 +65,7 @@ static __device__ void wait_product(uint64_t *barrier, uint32_t parity)
     asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
 }
 
-// Swizzles: 0 none, 2 of rows of 128 bytes, 6 of 32 bytes.
+// Swizzles: 0 none, 2 of rows of 128 bytes, 4 of 64 bytes.
 static __device__ uint64_t descriptor(const void *start, uint32_t stride, uint32_t leading = 16, uint64_t swizzle = 2)
 {
     return (uint64_t)(shared_address(start) >> 4 & 0x3fff) | (uint64_t)(leading >> 4) << 16 | (uint64_t)(stride >> 4) << 32 |
@@ -129,16 +129,16 @@ static __device__ void store_rows(uint32_t address, const uint32_t (&r)[16])
 // The warp's lanes of tensor memory.
 static __device__ uint32_t own(uint32_t address) { return address + (threadIdx.x / 32 % 4 << 21); }
 
-// A product of 128 rows and 128 columns: one warp loads stages of a depth of 64, another one multiplies, four write the sums.
+// A product of 128 rows and 128 columns: one warp loads stages of a depth of 32, another one multiplies, four write the sums.
 extern "C" __global__ void __launch_bounds__(256, 1)
 pipelined(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, float *out, int columns, int depth)
 {
     constexpr int STAGES = 2;
-    __shared__ alignas(1024) uint16_t tile_a[STAGES][128 * 64];
-    __shared__ alignas(1024) uint16_t tile_b[STAGES][128 * 64];
+    __shared__ alignas(1024) uint16_t tile_a[STAGES][128 * 32];
+    __shared__ alignas(1024) uint16_t tile_b[STAGES][128 * 32];
     __shared__ alignas(8) uint64_t full[STAGES], empty[STAGES], done;
     __shared__ uint32_t place;
-    int steps = depth / 64, warp = threadIdx.x / 32;
+    int steps = depth / 32, warp = threadIdx.x / 32;
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < STAGES; stage++) {
             barrier_init(&full[stage], 1);
@@ -154,15 +154,15 @@ pipelined(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap
             if (round > 0)
                 barrier_wait(&empty[stage], (round - 1) & 1);
             barrier_expect(&full[stage], sizeof(tile_a[0]) + sizeof(tile_b[0]));
-            load_2d(tile_a[stage], &a, &full[stage], step * 64, blockIdx.y * 128);
-            load_2d(tile_b[stage], &b, &full[stage], step * 64, blockIdx.x * 128);
+            load_2d(tile_a[stage], &a, &full[stage], step * 32, blockIdx.y * 128);
+            load_2d(tile_b[stage], &b, &full[stage], step * 32, blockIdx.x * 128);
         }
     } else if (threadIdx.x == 32) {
         for (int step = 0; step < steps; step++) {
             int stage = step % STAGES;
             wait_product(&full[stage], step / STAGES & 1);
-            for (int part = 0; part < 4; part++)
-                product_f16(sums, descriptor(tile_a[stage] + 16 * part, 1024), descriptor(tile_b[stage] + 16 * part, 1024),
+            for (int part = 0; part < 2; part++)
+                product_f16(sums, descriptor(tile_a[stage] + 16 * part, 512, 16, 4), descriptor(tile_b[stage] + 16 * part, 512, 16, 4),
                             instruction(128, 128, 1, 1, 1), step + part > 0);
             commit(&empty[stage]);
         }

@@ -71,6 +71,9 @@ macro_rules! args {
     ($($value:expr),* $(,)?) => { &[$($crate::Arg::from($value)),*] };
 }
 
+/// Bytes of dynamic shared memory that every kernel can have.
+const DEFAULT_SHARED: u32 = 48 << 10;
+
 /// Sizes of a grid or a block.
 pub type Size = [u32; 3];
 
@@ -136,6 +139,15 @@ impl Gpu {
     /// If the module lacks the kernel, or the launch fails.
     pub fn launch(&self, kernel: &str, grid: Size, block: Size, shared: u32, args: &[Arg<'_>]) -> Result<()> {
         let function = self.module.get_function(kernel).with_context(|| format!("kernel `{kernel}`"))?;
+        if shared > DEFAULT_SHARED {
+            const MAX_DYNAMIC_SHARED: sys::CUfunction_attribute =
+                sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // SAFETY: the function belongs to the module, which is loaded.
+            let code = unsafe { sys::cuFuncSetAttribute(function.to_raw(), MAX_DYNAMIC_SHARED, shared as i32) };
+            if code != sys::cudaError_enum::CUDA_SUCCESS {
+                bail!("{shared} bytes of shared memory for `{kernel}`: {code:?}");
+            }
+        }
         let pointers: Vec<*mut c_void> = args.iter().map(|arg| arg.words.as_ptr().cast_mut().cast()).collect();
         let (g, b) = ((grid[0], grid[1], grid[2]), (block[0], block[1], block[2]));
         // SAFETY: the caller passes what the kernel's parameters are; the driver copies it during the call.

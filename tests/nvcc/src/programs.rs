@@ -1,4 +1,4 @@
-//! The list of programs: one line here, one file in `cuda/`, one in `programs/`.
+//! The list of nvcc's programs: one line here, one file in `cuda/`, one in `programs/`. Triton's are in [`crate::triton`].
 
 use anyhow::Result;
 
@@ -12,10 +12,12 @@ pub struct Program {
     pub ptx: &'static str,
     /// Launches its kernels with several sizes and compares what they leave.
     pub run: fn(&Gpu) -> Result<()>,
+    /// The compute capability of the only devices that run it, if others do not.
+    pub capability: Option<&'static str>,
 }
 
 macro_rules! programs {
-    ($($name:ident),* $(,)?) => {
+    ($($name:ident $(for $capability:literal)?),* $(,)?) => {
         $(mod $name;)*
 
         /// Every program.
@@ -23,13 +25,15 @@ macro_rules! programs {
             name: stringify!($name),
             ptx: include_str!(concat!("../ptx/", stringify!($name), ".ptx")),
             run: $name::run,
+            capability: [$($capability,)?].as_slice().first().copied(),
         }),*];
     };
 }
 
 programs![
     bits, debug, finance, grid_sync, heap, histogram, image, kmeans, life, linear, locks, math, matmul, nbody, objects,
-    parameters, pipeline, print, reduce, scan, sort, sparse, stencil, tensor, tma, warps, wavefront, wgmma,
+    parameters, pipeline, print, reduce, scan, sort, sparse, stencil, tensor,
+    tensor_memory for "10.0", tma, warps, wavefront, wgmma,
 ];
 
 /// Numbers from 0 to 1.

@@ -4,16 +4,26 @@
 //! without a GPU.
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use nvcc::{Gpu, Program, programs};
+use nvcc::{Gpu, Program, programs, triton};
 use std::process::ExitCode;
 use test_processes::{Engine, asked, engines, passed, run};
 
 /// The output of the program `print`.
 const PRINTED: &str = include_str!("../ptx/print.txt");
 
+fn all() -> impl Iterator<Item = &'static Program> {
+    programs::ALL.iter().chain(triton::ALL)
+}
+
+/// The interpreter under all checks: programs for new architectures have nothing to be found.
+const CHECKED: Engine = Engine {
+    name: "checked",
+    environment: &[("RUMBA_DEVICE", "soft"), ("RUMBA_CHECK", "all"), ("RUMBA_ENGINE", "interpreter")],
+};
+
 fn main() -> ExitCode {
     if let Some(name) = asked() {
-        let program = programs::ALL.iter().find(|program| program.name == name);
+        let program = all().find(|program| program.name == name);
         let outcome = program.map(|program| Gpu::new(program.ptx).and_then(|gpu| (program.run)(&gpu)));
         return match outcome {
             Some(Ok(())) => ExitCode::SUCCESS,
@@ -25,10 +35,15 @@ fn main() -> ExitCode {
         };
     }
     let trials = engines()
-        .flat_map(|engine| {
-            programs::ALL.iter().map(move |program| {
-                Trial::test(format!("{}::{}", engine.name, program.name), move || parent(engine, program))
-            })
+        .chain([&CHECKED])
+        .flat_map(|engine| all().map(move |program| (engine, program)))
+        .filter(|(engine, program)| match engine.name {
+            "gpu" => program.capability.is_none(),
+            "checked" => program.capability.is_some(),
+            _ => true,
+        })
+        .map(|(engine, program)| {
+            Trial::test(format!("{}::{}", engine.name, program.name), move || parent(engine, program))
         })
         .collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
@@ -36,7 +51,9 @@ fn main() -> ExitCode {
 
 /// Runs one program in an engine's environment.
 fn parent(engine: &Engine, program: &Program) -> Result<(), Failed> {
-    let output = run(program.name, engine.environment)?;
+    let mut environment = engine.environment.to_vec();
+    environment.extend(program.capability.map(|capability| ("RUMBA_SOFT_ARCH", capability)));
+    let output = run(program.name, &environment)?;
     passed(&output)?;
     let printed = String::from_utf8_lossy(&output.stdout);
     let expected = if program.name == "print" { PRINTED } else { "" };

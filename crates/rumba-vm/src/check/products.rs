@@ -8,11 +8,16 @@ use rustc_hash::FxHashMap;
 pub(crate) struct ProductRegisters {
     /// The instruction.
     pub(crate) source: u32,
-    /// Rows, columns and depth, in a number.
+    /// Rows, columns and depth, in a number; [`Self::LOAD`] of a load from tensor memory.
     pub(crate) shape: u64,
     pub(crate) accumulator: Vec<u64>,
     /// The registers of the first factor, if it is in registers.
     pub(crate) factor: Vec<u64>,
+}
+
+impl ProductRegisters {
+    /// The shape of no product.
+    pub(crate) const LOAD: u64 = 0;
 }
 
 /// A product that uses a register.

@@ -126,7 +126,13 @@ pub(super) static TCGEN05: Instruction = Instruction {
             lower: |_, _| Ok(()),
         },
     ],
-    availability: &[Availability::specific((8, 6), 100).below(120)],
+    availability: &[
+        Availability::specific((8, 6), 100).below(120),
+        Availability::specific((8, 7), 100).with(&[".kind::mxf4nvf4"]),
+        Availability::specific((8, 7), 100).with(&[".scale_vec::4X"]),
+        Availability::specific((8, 8), 100).with(&[".block16"]),
+        Availability::specific((8, 8), 100).with(&[".block32"]),
+    ],
     convergence: Convergence::Warp,
     undefined: Undefined::Decides,
     ..Instruction::NEW
@@ -177,7 +183,8 @@ fn lower_load(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let read = [address(l, 1, Space::Shared)?];
     let written = destinations(l, 0, movement.registers, 32)?;
     let accumulator = written.iter().filter_map(|place| l.function.register_key(*place)).collect();
-    let registers = ProductRegisters { source: l.source, shape: 0, accumulator, factor: Vec::new() };
+    let registers =
+        ProductRegisters { source: l.source, shape: ProductRegisters::LOAD, accumulator, factor: Vec::new() };
     l.pool.uses_proxies = true;
     emit(l, VirtualOp { imm: movement.bits(), ..VirtualOp::new(Handlers::same(load)) }, &read, &written);
     if l.pool.instruments.checks.contains(Check::Sync) {
@@ -254,8 +261,11 @@ fn lower_product(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError
     if groups > 0 {
         read.extend([address(l, 4, Space::Shared)?, address(l, 5, Space::Shared)?]);
     }
-    let c = l.source(at, ScalarType::Pred)?;
-    let form = Product { kind, in_tensor, shifts_rows: m.has(".ashift"), leaves_out, groups, shift };
+    let (c, negated) = match l.literal(at) {
+        Some(adds) => (VReg::Predicate(u16::from(adds != 0)), false),
+        None => l.predicate_source(at)?,
+    };
+    let form = Product { kind, in_tensor, shifts_rows: m.has(".ashift"), leaves_out, negated, groups, shift };
     l.pool.uses_proxies = true;
     emit_apart(l, VirtualOp { c, imm: form.bits(), defines: 0, ..VirtualOp::new(HANDLERS) }, &read);
     Ok(())

@@ -73,6 +73,17 @@ fn a_product_is_added_to_what_is_there() {
     assert!(found.is_empty(), "{}", found[0]);
 }
 
+/// Whether the product is added is a predicate, its negation, or a number.
+#[test]
+fn a_product_is_added_if_asked_to() {
+    for (input, sum) in [("%p3", 17), ("!%p3", 16), ("1", 17), ("0", 16)] {
+        let bench = bench(&PRODUCT.replace("%rd4, %r6, %p3;", &format!("%rd4, %r6, {input};")));
+        let out = bench.zeros(512);
+        bench.run("k", 1, 128, &[out.into()]).unwrap();
+        assert_eq!(u32s(&bench.download(out, 512)), [(sum as f32).to_bits(); 128], "{input}");
+    }
+}
+
 /// How a mistake is told.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Told {
@@ -174,7 +185,6 @@ fn mistakes_are_told() {
         }
         for finding in bench.device.take_findings() {
             let lines = finding.sides.iter().map(|side| side.ptx_line).collect();
-            if std::env::var_os("SHOW").is_some() { println!("{from}\n{finding}"); }
             all.push((Finding(finding.kind), finding.place.clone(), lines));
         }
         let expected = line_of(&text, at);

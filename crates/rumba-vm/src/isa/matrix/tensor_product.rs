@@ -89,6 +89,8 @@ pub(crate) struct Form {
     pub(crate) shifts_rows: bool,
     /// Whether four sources say which lanes are not written.
     pub(crate) leaves_out: bool,
+    /// Whether the product is added if the predicate is false.
+    pub(crate) negated: bool,
     /// Scale factors of a row: none in a product that is not block-scaled.
     pub(crate) groups: usize,
     /// The sums are divided by this power of two before the products are added.
@@ -101,6 +103,7 @@ impl Form {
             | u64::from(self.in_tensor) << 8
             | u64::from(self.leaves_out) << 9
             | u64::from(self.shifts_rows) << 10
+            | u64::from(self.negated) << 11
             | (self.groups as u64) << 16
             | u64::from(self.shift) << 32
     }
@@ -111,6 +114,7 @@ impl Form {
             in_tensor: bits >> 8 & 1 != 0,
             leaves_out: bits >> 9 & 1 != 0,
             shifts_rows: bits >> 10 & 1 != 0,
+            negated: bits >> 11 & 1 != 0,
             groups: (bits >> 16 & 0xff) as usize,
             shift: (bits >> 32) as u32,
         }
@@ -249,7 +253,7 @@ unsafe fn product<X: Processor>(warp: &mut Warp, pc: Pc, lane: usize) -> Result<
         return Err(mistake(warp, pc, lane, message));
     }
     // SAFETY: `c` is a predicate of the program.
-    let accumulates = unsafe { warp.predicate(pc.c) } >> lane & 1 != 0;
+    let accumulates = (unsafe { warp.predicate(pc.c) } >> lane & 1 != 0) != form.negated;
     let lanes = if instruction.m == 64 { 3 * QUARTER + 16 } else { TENSOR_LANES };
     let range = TensorRange { first: sums, lanes, columns: instruction.n as u32, kind: AccessKind::Write };
     expect_range(warp, pc, lane, range)?;
@@ -590,7 +594,8 @@ mod tests {
 
     #[test]
     fn forms_lie_in_a_word() {
-        let form = Form { kind: 6, in_tensor: true, shifts_rows: true, leaves_out: false, groups: 4, shift: 3 };
+        let form =
+            Form { kind: 6, in_tensor: true, shifts_rows: true, leaves_out: false, negated: true, groups: 4, shift: 3 };
         assert_eq!(Form::from_bits(form.bits()), form);
     }
 

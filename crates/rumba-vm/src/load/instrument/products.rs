@@ -3,9 +3,11 @@
 
 use rustc_hash::FxHashSet;
 
+use crate::check::products::ProductRegisters;
 use crate::exec::group_sync::WRITES;
 use crate::load::instrument::Rewriter;
 use crate::lower::fixed::ProgramBuilder;
+use crate::lower::instruction::Undefined;
 use crate::lower::lowering::Function;
 use crate::lower::virtual_op::{Node, VirtualOp};
 use crate::machine::op::{Handlers, Pc};
@@ -23,11 +25,17 @@ pub(crate) fn watch(function: &mut Function<'_>, pool: &ProgramBuilder<'_>) {
         return;
     }
     let products: FxHashSet<u32> = all.map(|product| product.source).collect();
+    // Of a load, compilers move copies of its registers before the wait.
+    let are_loads = pool.products.iter().all(|product| product.shape == ProductRegisters::LOAD);
+    let is_copy = |function: &Function<'_>, source: u32| {
+        matches!(function.occurrence(source).instruction.undefined, Undefined::Packs)
+    };
     let mut out = Rewriter::default();
     for node in std::mem::take(&mut function.nodes) {
         out.expect(&node);
         if let Node::Op { virtual_op, source, .. } = &node
             && !products.contains(source)
+            && !(are_loads && is_copy(function, *source))
         {
             for (index, place) in virtual_op.places().into_iter().enumerate() {
                 let Some(register) = function.register_key(place).filter(|key| registers.contains(key)) else {
