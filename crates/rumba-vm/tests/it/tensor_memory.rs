@@ -279,7 +279,7 @@ fn forms_of_other_targets_and_of_pairs_are_refused_by_name() {
         );
         match device.load(&[rumba_vm::Source { name: "test.ptx", ptx: &ptx }]) {
             Err(error) => error.to_string(),
-            Ok(module) => module.refusal("k").map(|error| error.to_string()).unwrap_or_default(),
+            Ok(module) => module.refusal("k").map(ToString::to_string).unwrap_or_default(),
         }
     };
     let wait = "tcgen05.wait::ld.sync.aligned;";

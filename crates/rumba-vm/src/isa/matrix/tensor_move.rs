@@ -197,7 +197,7 @@ fn observe(warp: &Warp, pc: Pc, hosts: &[[u64; 2]; LANES], movement: Movement, k
     }
     let place = |address| describe(warp, address, 1, Space::Generic);
     let agent = agent.map(Agent::in_any_proxy);
-    for half in 0..1 + usize::from(movement.packed) {
+    for half in [0, 1].into_iter().take(1 + usize::from(movement.packed)) {
         warp.observe(pc.source, FULL, |lane| hosts[lane][half], (4, kind, Order::usual(kind)), agent, place);
     }
 }
