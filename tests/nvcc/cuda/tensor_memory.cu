@@ -476,3 +476,62 @@ told(const uint4 *a, const uint4 *b, float *out)
     release(sums, 64);
     asm volatile("barrier.cluster.arrive.aligned;\n barrier.cluster.wait.aligned;" ::: "memory");
 }
+
+// A pair of blocks, each of which has half of the rows of a, and half of the columns of b and of the instruction's work.
+template <int ROWS> static __device__ void of_pair(const uint4 *a, const uint4 *b, float *out)
+{
+    __shared__ alignas(128) uint4 tile_a[ROWS * 2], tile_b[64];
+    __shared__ alignas(8) uint64_t multiplied;
+    __shared__ uint32_t place;
+    uint32_t rank = blockIdx.x % 2;
+    if (threadIdx.x == 0) {
+        barrier_init(&multiplied, 1);
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    for (int index = threadIdx.x; index < ROWS * 2; index += blockDim.x)
+        tile_a[index / 16 * 16 + index % 2 * 8 + index / 2 % 8] = a[rank * ROWS * 2 + index];
+    for (int index = threadIdx.x; index < 64; index += blockDim.x)
+        tile_b[index / 16 * 16 + index % 2 * 8 + index / 2 % 8] = b[rank * 64 + index];
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    if (threadIdx.x < 32) {
+        asm volatile("tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(shared_address(&place)), "r"(64)
+                     : "memory");
+        asm volatile("tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;" ::: "memory");
+    }
+    asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
+    asm volatile("barrier.cluster.arrive.aligned;\n barrier.cluster.wait.aligned;" ::: "memory");
+    asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
+    uint32_t sums = *(volatile uint32_t *)&place;
+    if (threadIdx.x == 0 && rank == 0) {
+        asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %3, %3;\n"
+                     "tcgen05.mma.cta_group::2.kind::f16 [%0], %1, %2, %3, p;\n }" ::"r"(sums), "l"(descriptor(tile_a, 256, 128, 0)),
+                     "l"(descriptor(tile_b, 256, 128, 0)), "r"(instruction(ROWS * 2, 64, 1, 0, 0)) : "memory");
+        asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;"
+                     ::"r"(shared_address(&multiplied)), "h"((uint16_t)3) : "memory");
+    }
+    wait_product(&multiplied, 0);
+    // Of 64 rows, the upper half of the lanes has the other half of the columns.
+    int row = rank * ROWS + threadIdx.x % ROWS, first = threadIdx.x / ROWS * 32;
+    for (int from = 0; from < ROWS / 2; from += 16) {
+        uint32_t values[16];
+        load_rows(values, own(sums) + from);
+        for (int index = 0; index < 16; index++)
+            out[row * 64 + first + from + index] = __uint_as_float(values[index]);
+    }
+    asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
+    asm volatile("barrier.cluster.arrive.aligned;\n barrier.cluster.wait.aligned;" ::: "memory");
+    if (threadIdx.x < 32)
+        asm volatile("tcgen05.dealloc.cta_group::2.sync.aligned.b32 %0, %1;" ::"r"(sums), "r"(64) : "memory");
+}
+
+extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128)
+pair_256(const uint4 *a, const uint4 *b, float *out)
+{
+    of_pair<128>(a, b, out);
+}
+
+extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128)
+pair_128(const uint4 *a, const uint4 *b, float *out)
+{
+    of_pair<64>(a, b, out);
+}

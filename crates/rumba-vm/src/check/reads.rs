@@ -15,12 +15,12 @@ use crate::base::lanes::{FULL, GROUP, GROUPS, lanes_of};
 use crate::check::order::Scope;
 use crate::check::record::{CELL, Record};
 use crate::check::strong::{Log, StrongAccess};
-use crate::mem::arena::{BLOCK_STRIDE, Window};
+use crate::mem::arena::{SHARED_STRIDE, Window};
 use crate::mem::shadow::Shadow;
 use crate::mem::unwritten::Unwritten;
 
 /// Most bytes of a region, at multiples of which regions of global memory end, too.
-const REGION: u64 = BLOCK_STRIDE as u64;
+const REGION: u64 = SHARED_STRIDE as u64;
 
 /// The most reads that native code takes in before a report.
 const MOST_ROOM: u64 = u32::MAX as u64;

@@ -2,8 +2,8 @@
 //!
 //! [`crate::machine::tensor_memory`] has the memory, [`crate::isa::matrix::tensor_move`] loads, stores and copies,
 //! [`crate::isa::matrix::tensor_product`] the products. All of them are executed where they begin; the waits and commits
-//! are for the checks, and for mbarriers. Forms for pairs of blocks, sparse and weight-stationary products are not
-//! executed (`unsupported.rs`).
+//! are for the checks, and for mbarriers. Of a pair of blocks (`cta_group::2`) each block allocates its own columns. Sparse
+//! and weight-stationary products are not executed (`unsupported.rs`).
 
 use crate::base::lanes::{LANES, lanes_of};
 use crate::base::report::AccessKind;
@@ -14,7 +14,7 @@ use crate::check::products::ProductRegisters;
 use crate::exec::memory::Space;
 use crate::exec::range::{Range, observe_range, range};
 use crate::isa::matrix::operands::{Slots, address, destinations, emit, emit_apart, emit_beside, sources, whole_warp};
-use crate::isa::matrix::tensor_move::{COPIES, Movement, SHAPES, copy, differs, load, store};
+use crate::isa::matrix::tensor_move::{COPIES, Movement, PAIR, SHAPES, copy, differs, load, store};
 use crate::isa::matrix::tensor_product::{Form as Product, HANDLERS, KINDS};
 use crate::isa::mbarrier::{choose_arrival, objects, update};
 use crate::isa::memory;
@@ -39,20 +39,27 @@ pub(super) static TCGEN05: Instruction = Instruction {
     forms: &[
         Form {
             syntax: "
-                tcgen05.alloc!.cta_group::1.sync.aligned{.ss}.b32  [dst], nCols;
+                tcgen05.alloc!.cta.sync.aligned{.ss}.b32  [dst], nCols;
+                .cta = { .cta_group::1, .cta_group::2 };
                 .ss = { .shared::cta };
             ",
             lower: lower_alloc,
         },
         Form {
-            syntax: "tcgen05.dealloc!.cta_group::1.sync.aligned.b32  taddr, nCols;",
+            syntax: "
+                tcgen05.dealloc!.cta.sync.aligned.b32  taddr, nCols;
+                .cta = { .cta_group::1, .cta_group::2 };
+            ",
             lower: |l, _| {
                 let read = [l.source(0, ScalarType::U32)?, l.source(1, ScalarType::U32)?];
                 lower_together(l, dealloc, &read)
             },
         },
         Form {
-            syntax: "tcgen05.relinquish_alloc_permit!.cta_group::1.sync.aligned;",
+            syntax: "
+                tcgen05.relinquish_alloc_permit!.cta.sync.aligned;
+                .cta = { .cta_group::1, .cta_group::2 };
+            ",
             lower: |l, _| lower_together(l, relinquish, &[]),
         },
         Form {
@@ -83,9 +90,10 @@ pub(super) static TCGEN05: Instruction = Instruction {
         },
         Form {
             syntax: "
-                tcgen05.cp!.cta_group::1.shape  [taddr], s_desc;
-                tcgen05.cp!.cta_group::1.64x128b.multicast  [taddr], s_desc;
-                tcgen05.cp!.cta_group::1.32x128b.warpx4  [taddr], s_desc;
+                tcgen05.cp!.cta.shape  [taddr], s_desc;
+                tcgen05.cp!.cta.64x128b.multicast  [taddr], s_desc;
+                tcgen05.cp!.cta.32x128b.warpx4  [taddr], s_desc;
+                .cta = { .cta_group::1, .cta_group::2 };
                 .shape = { .128x256b, .128x128b };
                 .multicast = { .warpx2::02_13, .warpx2::01_23 };
             ",
@@ -93,8 +101,9 @@ pub(super) static TCGEN05: Instruction = Instruction {
         },
         Form {
             syntax: "
-                tcgen05.mma!.cta_group::1.kind{.ashift}{.collector}
+                tcgen05.mma!.cta.kind{.ashift}{.collector}
                     [d], a, b_desc, idesc, enable_or_lanes{, enable_or_scale}{, scale_d};
+                .cta = { .cta_group::1, .cta_group::2 };
                 .kind = { .kind::f16, .kind::tf32, .kind::f8f6f4, .kind::i8 };
                 .collector = { .collector::a::fill, .collector::a::use, .collector::a::lastuse, .collector::a::discard };
             ",
@@ -102,8 +111,9 @@ pub(super) static TCGEN05: Instruction = Instruction {
         },
         Form {
             syntax: "
-                tcgen05.mma!.cta_group::1.kind.block_scale{.vector}{.collector}
+                tcgen05.mma!.cta.kind.block_scale{.vector}{.collector}
                     [d], a, b_desc, idesc, [scale_a], [scale_b], enable_input_d;
+                .cta = { .cta_group::1, .cta_group::2 };
                 .kind = { .kind::mxf8f6f4, .kind::mxf4, .kind::mxf4nvf4 };
                 .vector = { .scale_vec::1X, .scale_vec::2X, .scale_vec::4X, .block16, .block32 };
                 .collector = { .collector::a::fill, .collector::a::use, .collector::a::lastuse, .collector::a::discard };
@@ -112,7 +122,8 @@ pub(super) static TCGEN05: Instruction = Instruction {
         },
         Form {
             syntax: "
-                tcgen05.commit!.cta_group::1.mbarrier::arrive::one{.ss}{.multicast::cluster}.b64  [mbar]{, ctaMask};
+                tcgen05.commit!.cta.mbarrier::arrive::one{.ss}{.multicast::cluster}.b64  [mbar]{, ctaMask};
+                .cta = { .cta_group::1, .cta_group::2 };
                 .ss = { .shared::cluster };
             ",
             lower: lower_commit,
@@ -137,6 +148,11 @@ pub(super) static TCGEN05: Instruction = Instruction {
     undefined: Undefined::Decides,
     ..Instruction::NEW
 };
+
+/// Whether the form is one for a pair of blocks.
+fn is_pair(m: &Matched<'_>) -> bool {
+    m.get("cta") == Some(".cta_group::2")
+}
 
 /// Lowers an operation that all lanes of a warp execute together.
 fn lower_together(l: &mut Lowering<'_>, handler: Handler, read: &[VReg]) -> Result<(), LowerError> {
@@ -216,7 +232,8 @@ fn lower_copy(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let index = index.ok_or_else(|| LowerError::new("this shape is not known"))?;
     let read = [address(l, 0, Space::Shared)?, l.source(1, ScalarType::B64)?];
     l.pool.uses_proxies = true;
-    emit_apart(l, VirtualOp { imm: index as u64, defines: 0, ..VirtualOp::new(Handlers::same(copy)) }, &read);
+    let imm = index as u64 | if is_pair(m) { PAIR } else { 0 };
+    emit_apart(l, VirtualOp { imm, defines: 0, ..VirtualOp::new(Handlers::same(copy)) }, &read);
     Ok(())
 }
 
@@ -255,8 +272,13 @@ fn lower_product(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError
     read.push(if in_tensor { address(l, 1, Space::Shared)? } else { l.source(1, ScalarType::B64)? });
     read.push(l.source(2, ScalarType::B64)?);
     read.push(l.source(3, ScalarType::B32)?);
-    if leaves_out {
-        read.extend(sources(l, 4, 4, 32)?);
+    let masks = match (leaves_out, is_pair(m)) {
+        (false, _) => 0,
+        (true, false) => 4,
+        (true, true) => 8,
+    };
+    if masks > 0 {
+        read.extend(sources(l, 4, masks, 32)?);
     }
     if groups > 0 {
         read.extend([address(l, 4, Space::Shared)?, address(l, 5, Space::Shared)?]);
@@ -265,7 +287,16 @@ fn lower_product(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError
         Some(adds) => (VReg::Predicate(u16::from(adds != 0)), false),
         None => l.predicate_source(at)?,
     };
-    let form = Product { kind, in_tensor, shifts_rows: m.has(".ashift"), leaves_out, negated, groups, shift };
+    let form = Product {
+        kind,
+        is_pair: is_pair(m),
+        in_tensor,
+        shifts_rows: m.has(".ashift"),
+        leaves_out,
+        negated,
+        groups,
+        shift,
+    };
     l.pool.uses_proxies = true;
     emit_apart(l, VirtualOp { c, imm: form.bits(), defines: 0, ..VirtualOp::new(HANDLERS) }, &read);
     Ok(())

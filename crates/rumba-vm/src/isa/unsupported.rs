@@ -15,18 +15,6 @@ pub struct Unsupported {
 /// Every instruction of PTX that is not executed.
 pub const UNSUPPORTED: &[Unsupported] = &[
     Unsupported {
-        opcodes: &[
-            "tcgen05.alloc.cta_group::2",
-            "tcgen05.commit.cta_group::2",
-            "tcgen05.cp.cta_group::2",
-            "tcgen05.dealloc.cta_group::2",
-            "tcgen05.mma.cta_group::2",
-            "tcgen05.relinquish_alloc_permit.cta_group::2",
-            "tcgen05.shift.cta_group::2",
-        ],
-        reason: "tensor memory that a pair of blocks shares (cta_group::2)",
-    },
-    Unsupported {
         opcodes: &["tcgen05.mma.sp", "tcgen05.mma.ws", "tcgen05.shift", "tcgen05.ld.red"],
         reason: "sparse and weight-stationary products, shifts and reductions of tensor memory",
     },
@@ -38,6 +26,12 @@ pub const UNSUPPORTED: &[Unsupported] = &[
             "tcgen05.cp.cta_group::1.32x128b.warpx4.b8x16",
             "tcgen05.cp.cta_group::1.64x128b.warpx2::01_23.b8x16",
             "tcgen05.cp.cta_group::1.64x128b.warpx2::02_13.b8x16",
+            "tcgen05.cp.cta_group::2.4x256b",
+            "tcgen05.cp.cta_group::2.128x128b.b8x16",
+            "tcgen05.cp.cta_group::2.128x256b.b8x16",
+            "tcgen05.cp.cta_group::2.32x128b.warpx4.b8x16",
+            "tcgen05.cp.cta_group::2.64x128b.warpx2::01_23.b8x16",
+            "tcgen05.cp.cta_group::2.64x128b.warpx2::02_13.b8x16",
         ],
         reason: "copies to tensor memory of four rows, or that widen elements",
     },
@@ -65,7 +59,6 @@ mod tests {
     fn whole_modifiers_count() {
         assert!(reason("tex", &[".1d", ".v4", ".f32", ".s32"]).is_some());
         assert!(reason("tcgen05", &[".mma", ".cta_group::1", ".kind::f16"]).is_none());
-        assert!(reason("tcgen05", &[".mma", ".cta_group::2", ".kind::f16"]).is_some());
         assert!(reason("tcgen05", &[".mma", ".sp", ".cta_group::1", ".kind::f16"]).is_some());
         assert!(reason("tcgen05", &[".fence::before_thread_sync"]).is_none());
         assert!(reason("cp", &[".async", ".bulk", ".tensor", ".3d", ".im2col::w"]).is_none());

@@ -147,9 +147,9 @@ const PARTLY: &str = "
 .version 8.6
 .target sm_100a
 .address_size 64
-.func sampled() { tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned; ret; }
+.func sampled() { tcgen05.shift.cta_group::1.down [0]; ret; }
 .visible .entry good(.param .u64 out) { .reg .b64 %rd<2>; ld.param.u64 %rd1, [out]; st.global.u32 [%rd1], 7; ret; }
-.visible .entry bad() { tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned; ret; }
+.visible .entry bad() { tcgen05.shift.cta_group::1.down [0]; ret; }
 .visible .entry indirectly() { call sampled; ret; }
 ";
 
@@ -162,11 +162,7 @@ fn a_kernel_that_is_not_executed_does_not_spoil_its_module() {
     for (name, line) in [("bad", "test.ptx:7"), ("indirectly", "test.ptx:5")] {
         assert!(bench.module.function(name).is_none());
         let refusal = bench.module.refusal(name).unwrap().to_string();
-        assert!(
-            refusal
-                .contains("`tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned` is not executed by this device"),
-            "{refusal}"
-        );
+        assert!(refusal.contains("`tcgen05.shift.cta_group::1.down` is not executed by this device"), "{refusal}");
         assert!(refusal.contains(line), "{refusal}");
     }
     assert!(bench.module.refusal("good").is_none());

@@ -271,7 +271,7 @@ fn loads_and_stores_of_all_shapes_reach_the_cells_of_the_figures() {
 }
 
 #[test]
-fn forms_of_other_targets_and_of_pairs_are_refused_by_name() {
+fn forms_that_are_not_executed_are_refused_by_name() {
     let device = rumba_vm::Device::new(Config { memory_bytes: 64 << 20, workers: 1, ..Config::default() }).unwrap();
     let refusal = |target: &str, statement: &str| {
         let ptx = format!(
@@ -287,9 +287,8 @@ fn forms_of_other_targets_and_of_pairs_are_refused_by_name() {
     for target in ["sm_90a", "sm_100", "sm_120a"] {
         assert!(refusal(target, wait).contains("tcgen05.wait::ld"), "{target}");
     }
-    let product = "tcgen05.mma.cta_group::2.kind::f16 [%r1], %rd1, %rd2, %r2, %p1;";
     for statement in [
-        product,
+        "tcgen05.mma.ws.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r2, %p1;",
         "tcgen05.shift.cta_group::1.down [%r1];",
         "tcgen05.mma.sp.cta_group::1.kind::f16 [%r1], %rd1, %rd2, [%r3], %r2, %p1;",
     ] {

@@ -35,7 +35,9 @@ pub(super) fn run(gpu: &Gpu) -> Result<()> {
     options(gpu)?;
     scaled_f8(gpu)?;
     scaled_f4(gpu)?;
-    told(gpu)
+    told(gpu, "told", 256)?;
+    told(gpu, "pair_256", 256)?;
+    told(gpu, "pair_128", 128)
 }
 
 fn pipelined(gpu: &Gpu) -> Result<()> {
@@ -172,13 +174,14 @@ fn scaled_f4(gpu: &Gpu) -> Result<()> {
     equal("scaled_f4", &gpu.read(&out)?, &expected)
 }
 
-fn told(gpu: &Gpu) -> Result<()> {
-    let (a, b) = (small(256 * 16, 21), small(64 * 16, 10));
+/// A cluster of two blocks.
+fn told(gpu: &Gpu, kernel: &str, rows: usize) -> Result<()> {
+    let (a, b) = (small(rows * 16, 21), small(64 * 16, 10));
     let (x, y) = (gpu.buffer(&halves(&a))?, gpu.buffer(&halves(&b))?);
-    let out = gpu.zeros::<f32>(256 * 64)?;
+    let out = gpu.zeros::<f32>(rows * 64)?;
     let list = [Arg::from(&x), Arg::from(&y), Arg::from(&out)];
-    gpu.launch("told", [2, 1, 1], [128, 1, 1], 0, &list)?;
+    gpu.launch(kernel, [2, 1, 1], [128, 1, 1], 0, &list)?;
     let expected: Vec<f32> =
-        (0..256 * 64).map(|i| dot(&a[i / 64 * 16..][..16], &b[i % 64 * 16..][..16]) as f32).collect();
-    equal("told", &gpu.read(&out)?, &expected)
+        (0..rows * 64).map(|i| dot(&a[i / 64 * 16..][..16], &b[i % 64 * 16..][..16]) as f32).collect();
+    equal(kernel, &gpu.read(&out)?, &expected)
 }

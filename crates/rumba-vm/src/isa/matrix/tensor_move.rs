@@ -12,10 +12,11 @@ use crate::exec::memory::{Space, describe};
 use crate::isa::matrix::descriptor::{Descriptor, LINE, read_line};
 use crate::isa::matrix::operands::{Slots, done, whole_warp};
 use crate::isa::matrix::warpgroup::quads;
-use crate::machine::block::GROUP_WARPS;
+use crate::machine::block::{BlockState, GROUP_WARPS};
+use crate::machine::cluster::Cluster;
 use crate::machine::fault::{FaultKind, RawFault};
 use crate::machine::op::Pc;
-use crate::machine::tensor_memory::{QUARTER, TENSOR_COLUMNS, TENSOR_LANES, TensorAddress};
+use crate::machine::tensor_memory::{COLUMN, QUARTER, TENSOR_COLUMNS, TENSOR_LANES, TensorAddress};
 use crate::machine::warp::Warp;
 use crate::mem::atomic::Element;
 
@@ -102,9 +103,43 @@ impl Movement {
     }
 }
 
+/// A block, and where its memory lies.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Owner {
+    state: *const BlockState,
+    /// The host address of its shared memory.
+    pub(crate) base: u64,
+    /// What an address in shared memory has above the offset.
+    pub(crate) window: u64,
+}
+
+impl Owner {
+    /// The block of a warp.
+    pub(crate) fn of(warp: &Warp) -> Self {
+        Self { state: warp.block, base: warp.shared_base, window: 0 }
+    }
+
+    /// The pair of blocks in the cluster that a warp's block belongs to, the block with the even rank first.
+    pub(crate) fn pair(warp: &mut Warp, pc: Pc, lane: usize) -> Result<[Self; 2], Pc> {
+        // SAFETY: the block is not in use elsewhere while one of its warps runs.
+        let (cluster, own) = unsafe { ((*warp.block).cluster(), (*warp.block).rank) };
+        let member = |rank: u32| {
+            let (state, base) = (cluster.state(rank)?, cluster.base(rank)?);
+            Some(if rank == own { Self::of(warp) } else { Self { state, base, window: Cluster::address(rank, 0) } })
+        };
+        if let (Some(even), Some(odd)) = (member(own & !1), member(own | 1)) {
+            warp.check_block(pc.source, 1 << lane, cluster, own ^ 1);
+            return Ok([even, odd]);
+        }
+        let message = format!("block {own} of the cluster has no other block that it is a pair with (cta_group::2)");
+        Err(warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc.source, lane, message)))
+    }
+}
+
 /// An access to a range of tensor memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TensorRange {
+    pub(crate) owner: Owner,
     pub(crate) first: TensorAddress,
     pub(crate) lanes: u32,
     pub(crate) columns: u32,
@@ -113,10 +148,10 @@ pub(crate) struct TensorRange {
 
 /// Checks that a range of tensor memory exists and is allocated.
 pub(crate) fn expect_range(warp: &mut Warp, pc: Pc, lane: usize, range: TensorRange) -> Result<(), Pc> {
-    let TensorRange { first, lanes, columns, kind } = range;
+    let TensorRange { owner, first, lanes, columns, kind } = range;
     let (last_lane, last_column) = (first.lane + lanes.max(1) - 1, first.column + columns.max(1) - 1);
-    // SAFETY: the block is not in use elsewhere while one of its warps runs.
-    let memory = unsafe { &(*warp.block).tensor };
+    // SAFETY: all blocks of the cluster belong to this worker, and none of them is in use elsewhere.
+    let memory = unsafe { &(*owner.state).tensor };
     let is_inside = last_lane < TENSOR_LANES && last_column < TENSOR_COLUMNS;
     let reason = match memory.missing(first.column, columns) {
         _ if !is_inside => format!("which has {TENSOR_LANES} lanes and {TENSOR_COLUMNS} columns"),
@@ -142,12 +177,12 @@ pub(crate) fn observe_cells(
     warp: &Warp,
     pc: Pc,
     lane: usize,
-    (first, bytes): (TensorAddress, u64),
+    (owner, first, bytes): (Owner, TensorAddress, u64),
     kind: AccessKind,
     agent: Option<Agent>,
 ) {
     if warp.is_monitored() {
-        let host = warp.shared_base + first.offset();
+        let host = owner.base + first.offset();
         let place = |address| describe(warp, address, 1, Space::Generic);
         let agent = agent.map(Agent::in_any_proxy);
         warp.observe(pc.source, 1 << lane, |_| host, (bytes, kind, Order::usual(kind)), agent, place);
@@ -186,7 +221,8 @@ fn start(warp: &mut Warp, pc: Pc, slots: Slots, movement: Movement, kind: Access
         );
         return Err(warp.raise(RawFault::new(FaultKind::IllegalAddress, pc.source, 0, message)));
     }
-    expect_range(warp, pc, 0, TensorRange { first, lanes, columns: movement.columns(), kind })?;
+    let owner = Owner::of(warp);
+    expect_range(warp, pc, 0, TensorRange { owner, first, lanes, columns: movement.columns(), kind })?;
     Ok(first)
 }
 
@@ -286,6 +322,9 @@ pub(crate) static COPIES: [CopyShape; 5] = [
     CopyShape { name: ".32x128b", multicast: ".warpx4", rows: 32, lines: 1, targets: [&[0, 32, 64, 96], &[]] },
 ];
 
+/// In `imm`: each block of a pair copies from its own shared memory.
+pub(crate) const PAIR: u64 = 1 << 8;
+
 /// Copies a matrix from shared memory, for each active lane.
 pub(crate) unsafe fn copy(warp: &mut Warp, pc: Pc) -> Pc {
     for lane in lanes_of(warp.active) {
@@ -297,34 +336,47 @@ pub(crate) unsafe fn copy(warp: &mut Warp, pc: Pc) -> Pc {
 }
 
 fn copy_of_lane(warp: &mut Warp, pc: Pc, lane: usize) -> Result<(), Pc> {
-    let (shape, slots) = (&COPIES[pc.imm as usize % COPIES.len()], Slots::new(pc, 2));
+    let (shape, slots) = (&COPIES[(pc.imm & 0xff) as usize % COPIES.len()], Slots::new(pc, 2));
     // SAFETY: the operation has two sources of 64 bits.
     let (to, matrix) = unsafe { (slots.wide(warp, 0)[lane], slots.wide(warp, 1)[lane]) };
     let first = TensorAddress::from_bits(to as u32);
     let matrix = Descriptor::from_tensor_bits(matrix)
         .map_err(|message| warp.raise(RawFault::new(FaultKind::InvalidInstruction, pc.source, lane, message)))?;
-    let columns = (shape.lines * LINE / 4) as u32;
-    let range = TensorRange { first, lanes: TENSOR_LANES, columns, kind: AccessKind::Write };
-    expect_range(warp, pc, lane, range)?;
+    let own = Owner::of(warp);
+    let owners = if pc.imm & PAIR != 0 { Owner::pair(warp, pc, lane)?.to_vec() } else { vec![own] };
     let agent = warp.begin_operation(lane, Completion::TensorCommit);
+    owners.into_iter().try_for_each(|owner| copy_in_block(warp, pc, (lane, agent), shape, (owner, first, matrix)))
+}
+
+/// Copies a matrix within a block.
+fn copy_in_block(
+    warp: &mut Warp,
+    pc: Pc,
+    (lane, agent): (usize, Option<Agent>),
+    shape: &CopyShape,
+    (owner, first, matrix): (Owner, TensorAddress, Descriptor),
+) -> Result<(), Pc> {
+    let columns = (shape.lines * LINE / 4) as u32;
+    let range = TensorRange { owner, first, lanes: TENSOR_LANES, columns, kind: AccessKind::Write };
+    expect_range(warp, pc, lane, range)?;
     for row in 0..shape.rows {
         let (targets, offset) = if row < QUARTER { (shape.targets[0], row) } else { (shape.targets[1], row - QUARTER) };
         for line in 0..shape.lines {
-            let address = matrix.along(row as usize, line);
+            let address = owner.window | matrix.along(row as usize, line);
             let words = quads(read_line(warp, pc, lane, address, agent)?);
             for (index, word) in words.into_iter().enumerate() {
                 for target in targets {
                     let column = first.column + (line * words.len() + index) as u32;
                     let cell = TensorAddress { lane: target + offset, column };
                     // SAFETY: the cells are those of allocated columns.
-                    unsafe { u32::write(warp.shared_base + cell.offset(), word) };
+                    unsafe { u32::write(owner.base + cell.offset(), word) };
                 }
             }
         }
     }
     for column in first.column..first.column + columns {
         let cell = TensorAddress { lane: 0, column };
-        observe_cells(warp, pc, lane, (cell, u64::from(TENSOR_LANES) * 4), AccessKind::Write, agent);
+        observe_cells(warp, pc, lane, (owner, cell, COLUMN), AccessKind::Write, agent);
     }
     Ok(())
 }

@@ -1,4 +1,6 @@
-//! Products of matrices in tensor memory: one thread begins a product of 64 or 128 rows, whose sums lie in tensor memory.
+//! Products of matrices in tensor memory: one thread begins a product of 64 or 128 rows, whose sums lie in tensor memory. In
+//! a product of a pair of blocks (`cta_group::2`) each block has half of the rows of the first factor and of the sums, and
+//! half of the columns of the second factor.
 //!
 //! The second factor lies in shared memory, the first there or in tensor memory. [`KINDS`] has the types and the depth of
 //! each kind, [`Instruction`] the instruction descriptor. In every kind a row of a factor has 32 bytes. Sums of floating
@@ -17,7 +19,7 @@ use crate::isa::matrix::descriptor::{Descriptor, LINE, read_line};
 use crate::isa::matrix::dot::{COLUMNS, DEPTH, ROWS, Terms};
 use crate::isa::matrix::element::{ElementType, ue4m3, ue8m0};
 use crate::isa::matrix::operands::{Slots, done};
-use crate::isa::matrix::tensor_move::{TensorRange, expect_range, observe_cells};
+use crate::isa::matrix::tensor_move::{Owner, TensorRange, expect_range, observe_cells};
 use crate::isa::matrix::warpgroup::{quads, words};
 use crate::machine::fault::{FaultKind, RawFault};
 use crate::machine::op::{Handlers, Pc};
@@ -83,11 +85,13 @@ pub(crate) static KINDS: [Kind; 7] = [
 pub(crate) struct Form {
     /// The index of the kind.
     pub(crate) kind: usize,
+    /// Whether a pair of blocks multiplies.
+    pub(crate) is_pair: bool,
     /// Whether the first factor lies in tensor memory.
     pub(crate) in_tensor: bool,
     /// Whether each row but the last is the one behind it.
     pub(crate) shifts_rows: bool,
-    /// Whether four sources say which lanes are not written.
+    /// Whether four sources, or eight for a pair, say which lanes are not written.
     pub(crate) leaves_out: bool,
     /// Whether the product is added if the predicate is false.
     pub(crate) negated: bool,
@@ -104,6 +108,7 @@ impl Form {
             | u64::from(self.leaves_out) << 9
             | u64::from(self.shifts_rows) << 10
             | u64::from(self.negated) << 11
+            | u64::from(self.is_pair) << 12
             | (self.groups as u64) << 16
             | u64::from(self.shift) << 32
     }
@@ -115,21 +120,33 @@ impl Form {
             leaves_out: bits >> 9 & 1 != 0,
             shifts_rows: bits >> 10 & 1 != 0,
             negated: bits >> 11 & 1 != 0,
+            is_pair: bits >> 12 & 1 != 0,
             groups: (bits >> 16 & 0xff) as usize,
             shift: (bits >> 32) as u32,
         }
     }
 
     fn sources(self) -> usize {
-        4 + if self.leaves_out { 4 } else { 0 } + if self.groups > 0 { 2 } else { 0 }
+        4 + self.masks() + if self.groups > 0 { 2 } else { 0 }
+    }
+
+    /// Sources that say which lanes are not written.
+    pub(crate) fn masks(self) -> usize {
+        match (self.leaves_out, self.is_pair) {
+            (false, _) => 0,
+            (true, false) => 4,
+            (true, true) => 8,
+        }
     }
 }
 
 /// What the instruction descriptor says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Instruction {
+    /// Rows of a block, and columns.
     m: usize,
     n: usize,
+    is_pair: bool,
     /// The types of `d`, `a`, `b`.
     types: [ElementType; 3],
     transposed: [bool; 2],
@@ -141,7 +158,7 @@ struct Instruction {
 }
 
 impl Instruction {
-    fn from_bits(bits: u32, kind: &Kind, groups: usize) -> Result<Self, String> {
+    fn from_bits(bits: u32, kind: &Kind, groups: usize, is_pair: bool) -> Result<Self, String> {
         let wrong = |what: String| Err(format!("the instruction descriptor {bits:#010x} {what}"));
         let field = |shift: u32, width: u32| bits >> shift & ((1 << width) - 1);
         let of = |types: Types, code: u32| types.iter().find(|(known, _)| *known == code).map(|(_, element)| *element);
@@ -162,11 +179,17 @@ impl Instruction {
             return wrong(format!("names type {d} of the sums, which {} does not have", kind.name));
         };
         let (m, n) = ((field(24, 5) << 4) as usize, (field(17, 6) << 3) as usize);
-        let unit = if m == 64 && !is_scaled { 8 } else { 16 };
-        if !(m == 128 || m == 64 && !is_scaled) || n == 0 || n > MAX_N || !n.is_multiple_of(unit) {
+        let whole = if is_pair { 256 } else { 128 };
+        let unit = match (is_pair, m == whole || is_scaled) {
+            (true, _) => 32,
+            (false, true) => 16,
+            (false, false) => 8,
+        };
+        let has_rows = m == whole || 2 * m == whole && !is_scaled;
+        if !has_rows || n == 0 || n > MAX_N || !n.is_multiple_of(unit) {
+            let other = if is_scaled { String::new() } else { format!(" or {}", whole / 2) };
             return wrong(format!(
-                "has M = {m} and N = {n}: M is 128{}, and N a multiple of {unit} up to {MAX_N}",
-                if is_scaled { "" } else { " or 64" }
+                "has M = {m} and N = {n}: M is {whole}{other}, and N a multiple of {unit} up to {MAX_N}"
             ));
         }
         let transposed = [field(15, 1) != 0, field(16, 1) != 0];
@@ -184,8 +207,9 @@ impl Instruction {
             return wrong(format!("begins {groups} scale factors at byte {} or {}", byte[0], byte[1]));
         }
         Ok(Self {
-            m,
+            m: if is_pair { m / 2 } else { m },
             n,
+            is_pair,
             types: [d, a, b],
             transposed,
             negated: [field(13, 1) != 0, field(14, 1) != 0],
@@ -195,9 +219,35 @@ impl Instruction {
         })
     }
 
-    /// The lane of a row, counted from the address: 64 rows are sixteen rows of each warp.
-    fn lane(&self, row: usize) -> u32 {
-        if self.m == 64 { (row / 16) as u32 * QUARTER + (row % 16) as u32 } else { row as u32 }
+    /// The cell of a sum, counted from the address. 64 rows are sixteen rows of each warp; of a pair they are in half of the
+    /// lanes, and the other half has half of the columns.
+    fn cell(&self, row: usize, column: usize) -> (u32, u32) {
+        let (row, column, half) = (row as u32, column as u32, self.n as u32 / 2);
+        match (self.m, self.is_pair) {
+            (64, false) => (row / 16 * QUARTER + row % 16, column),
+            (64, true) => (row + column / half * (TENSOR_LANES / 2), column % half),
+            _ => (row, column),
+        }
+    }
+
+    /// Columns of tensor memory that the sums take.
+    fn columns(&self) -> usize {
+        if self.is_halved() { self.n / 2 } else { self.n }
+    }
+
+    /// Whether the other half of the lanes has half of the columns.
+    fn is_halved(&self) -> bool {
+        self.is_pair && self.m == 64
+    }
+
+    /// Whether rows are in the first sixteen of each 32 lanes.
+    fn is_scattered(&self) -> bool {
+        !self.is_pair && self.m == 64
+    }
+
+    /// The lanes from the first to the last.
+    fn lanes(&self) -> u32 {
+        if self.is_scattered() { 3 * QUARTER + 16 } else { TENSOR_LANES }
     }
 }
 
@@ -238,7 +288,7 @@ unsafe fn product<X: Processor>(warp: &mut Warp, pc: Pc, lane: usize) -> Result<
         let wide = |index: usize| slots.wide(warp, index)[lane];
         ([wide(0), wide(1), wide(2)], slots.register(warp, 3)[lane])
     };
-    let instruction = Instruction::from_bits(bits, kind, form.groups);
+    let instruction = Instruction::from_bits(bits, kind, form.groups, form.is_pair);
     let instruction = instruction.map_err(|message| mistake(warp, pc, lane, message))?;
     let sums = TensorAddress::from_bits(wide[0] as u32);
     let first = if form.in_tensor { None } else { Some(Descriptor::from_tensor_bits(wide[1])) };
@@ -247,89 +297,76 @@ unsafe fn product<X: Processor>(warp: &mut Warp, pc: Pc, lane: usize) -> Result<
     if form.in_tensor && instruction.transposed[0] {
         return Err(mistake(warp, pc, lane, "a first factor in tensor memory cannot be transposed".into()));
     }
-    let half = instruction.m == 64 && sums.lane == 16;
-    if sums.lane != 0 && !half {
+    if form.in_tensor && instruction.is_halved() {
+        let message = "a first factor of 128 rows of a pair of blocks in tensor memory is not executed by this device";
+        return Err(mistake(warp, pc, lane, message.into()));
+    }
+    if sums.lane != 0 && !(instruction.is_scattered() && sums.lane == 16) {
         let message = format!("the sums of a product begin at lane {} of tensor memory instead of lane 0", sums.lane);
         return Err(mistake(warp, pc, lane, message));
     }
+    let own = Owner::of(warp);
+    let owners = if form.is_pair { Owner::pair(warp, pc, lane)?.to_vec() } else { vec![own] };
     // SAFETY: `c` is a predicate of the program.
     let accumulates = (unsafe { warp.predicate(pc.c) } >> lane & 1 != 0) != form.negated;
-    let lanes = if instruction.m == 64 { 3 * QUARTER + 16 } else { TENSOR_LANES };
-    let range = TensorRange { first: sums, lanes, columns: instruction.n as u32, kind: AccessKind::Write };
-    expect_range(warp, pc, lane, range)?;
-    let mut left_out = [0; 4];
-    if form.leaves_out {
-        for (index, mask) in left_out.iter_mut().enumerate() {
-            // SAFETY: the operation has these sources, of 32 bits.
-            *mask = unsafe { slots.register(warp, 4 + index)[lane] };
-        }
+    let mut left_out = [0; 8];
+    for (index, mask) in left_out[..form.masks()].iter_mut().enumerate() {
+        // SAFETY: the operation has these sources, of 32 bits.
+        *mask = unsafe { slots.register(warp, 4 + index)[lane] };
     }
     let agent = warp.begin_operation(lane, Completion::TensorCommit);
     let work = WORK.with(UnsafeCell::get);
     // SAFETY: this is the thread's own, and nothing that is called from here on comes back to this place.
     let work = unsafe { &mut *work };
-    let place = Place { pc, lane, agent };
-    match first {
-        Some(first) => {
-            let (element, rows) = (instruction.types[1], &mut work.a[..instruction.m]);
-            place.load(warp, first, (kind, element, instruction.transposed[0]), rows)?;
-        }
-        None => {
-            let from = TensorAddress::from_bits(wide[1] as u32);
-            place.load_tensor(warp, from, (kind, &instruction), &mut work.a)?;
-            if form.shifts_rows {
-                work.a.copy_within(1..instruction.m, 0);
+    let place = |owner: Owner| Place { pc, lane, agent, owner };
+    let columns = instruction.n / owners.len();
+    for (owner, rows) in owners.iter().zip(work.b[..instruction.n].chunks_mut(columns)) {
+        place(*owner).load(warp, second, (kind, instruction.types[2], instruction.transposed[1]), rows)?;
+    }
+    negate(&mut work.b, instruction.negated[1]);
+    for (owner, left_out) in owners.iter().zip(left_out.chunks(4)) {
+        let place = place(*owner);
+        let (first_sum, columns) = (sums, instruction.columns() as u32);
+        let lanes = instruction.lanes();
+        let range = TensorRange { owner: *owner, first: first_sum, lanes, columns, kind: AccessKind::Write };
+        expect_range(warp, pc, lane, range)?;
+        match first {
+            Some(first) => {
+                let (element, rows) = (instruction.types[1], &mut work.a[..instruction.m]);
+                place.load(warp, first, (kind, element, instruction.transposed[0]), rows)?;
             }
-        }
-    }
-    let (element, rows) = (instruction.types[2], &mut work.b[..instruction.n]);
-    place.load(warp, second, (kind, element, instruction.transposed[1]), rows)?;
-    for (negated, rows) in instruction.negated.into_iter().zip([&mut work.a[..], &mut work.b[..]]) {
-        if negated {
-            rows.as_flattened_mut().iter_mut().for_each(|x| *x = -*x);
-        }
-    }
-    if form.groups > 0 {
-        for operand in 0..2 {
-            // SAFETY: the operation has these sources, of 64 bits.
-            let from = unsafe { slots.wide(warp, form.sources() - 2 + operand)[lane] };
-            let rows = if operand == 0 { instruction.m } else { instruction.n };
-            let from = TensorAddress::from_bits(from as u32);
-            place.load_scales(warp, from, (&instruction, operand, form.groups), &mut work.scales[operand][..rows])?;
-        }
-    }
-    place.observe_sums(warp, sums, &instruction, accumulates);
-    let base = warp.shared_base;
-    for top in (0..instruction.m).step_by(ROWS) {
-        let lanes: [u32; ROWS] = std::array::from_fn(|row| sums.lane + instruction.lane(top + row));
-        for left in (0..instruction.n).step_by(COLUMNS) {
-            let host = |row: usize, column: usize| {
-                let column = sums.column + (left + column) as u32;
-                base + TensorAddress { lane: lanes[row], column }.offset()
-            };
-            let mut c = [[0_u32; COLUMNS]; ROWS];
-            if accumulates {
-                for (row, c) in c.iter_mut().enumerate() {
-                    for (column, c) in c.iter_mut().enumerate() {
-                        // SAFETY: the cells are those of allocated columns.
-                        *c = unsafe { u32::read(host(row, column)) };
-                    }
-                }
-            }
-            // SAFETY: the caller promises that the processor is `X`.
-            unsafe { work.block::<X>((kind, form, &instruction), (top, left), &mut c) };
-            for (row, c) in c.iter().enumerate() {
-                if left_out[lanes[row] as usize / 32] >> (lanes[row] % 32) & 1 != 0 {
-                    continue;
-                }
-                for (column, c) in c.iter().enumerate() {
-                    // SAFETY: as above.
-                    unsafe { u32::write(host(row, column), *c) };
+            None => {
+                let from = TensorAddress::from_bits(wide[1] as u32);
+                place.load_tensor(warp, from, (kind, &instruction), &mut work.a)?;
+                if form.shifts_rows {
+                    work.a.copy_within(1..instruction.m, 0);
                 }
             }
         }
+        negate(&mut work.a, instruction.negated[0]);
+        if form.groups > 0 {
+            for operand in 0..2 {
+                // SAFETY: the operation has these sources, of 64 bits.
+                let from = unsafe { slots.wide(warp, form.sources() - 2 + operand)[lane] };
+                let rows = if operand == 0 { instruction.m } else { instruction.n };
+                let (from, scales) = (TensorAddress::from_bits(from as u32), &mut work.scales[operand][..rows]);
+                place.load_scales(warp, from, (&instruction, operand, form.groups), scales)?;
+            }
+        }
+        if accumulates {
+            place.observe(warp, sums, (&instruction, instruction.columns()), AccessKind::Read);
+        }
+        place.observe(warp, sums, (&instruction, instruction.columns()), AccessKind::Write);
+        // SAFETY: the caller promises that the processor is `X`, and the cells are those of allocated columns.
+        unsafe { work.multiply::<X>((kind, form, &instruction), (owner.base, sums), accumulates, left_out) };
     }
     Ok(())
+}
+
+fn negate(rows: &mut [[f32; MAX_DEPTH]], negated: bool) {
+    if negated {
+        rows.as_flattened_mut().iter_mut().for_each(|x| *x = -*x);
+    }
 }
 
 /// The operation of a thread.
@@ -337,6 +374,8 @@ struct Place {
     pc: Pc,
     lane: usize,
     agent: Option<Agent>,
+    /// The block whose memory it accesses.
+    owner: Owner,
 }
 
 impl Place {
@@ -351,7 +390,8 @@ impl Place {
         if !transposed {
             for (index, row) in rows.iter_mut().enumerate() {
                 for (line, to) in row.chunks_mut(kind.depth / LINES).take(LINES).enumerate() {
-                    numbers(element, read_line(warp, self.pc, self.lane, matrix.along(index, line), self.agent)?, to);
+                    let address = self.owner.window | matrix.along(index, line);
+                    numbers(element, read_line(warp, self.pc, self.lane, address, self.agent)?, to);
                 }
             }
             return Ok(());
@@ -360,7 +400,7 @@ impl Place {
         let mut line = [0.0; LINE];
         for depth in 0..kind.depth {
             for (index, rows) in rows.chunks_mut(count).enumerate() {
-                let address = matrix.across_tensor(depth, index);
+                let address = self.owner.window | matrix.across_tensor(depth, index);
                 numbers(element, read_line(warp, self.pc, self.lane, address, self.agent)?, &mut line[..count]);
                 rows.iter_mut().zip(line).for_each(|(row, x)| row[depth] = x);
             }
@@ -376,8 +416,8 @@ impl Place {
         (kind, instruction): (&Kind, &Instruction),
         rows: &mut [[f32; MAX_DEPTH]],
     ) -> Result<(), Pc> {
-        let lanes = if instruction.m == 64 { 3 * QUARTER + 16 } else { TENSOR_LANES };
-        let range = TensorRange { first, lanes, columns: 8, kind: AccessKind::Read };
+        let lanes = instruction.lanes();
+        let range = TensorRange { owner: self.owner, first, lanes, columns: 8, kind: AccessKind::Read };
         expect_range(warp, self.pc, self.lane, range)?;
         self.observe(warp, first, (instruction, 8), AccessKind::Read);
         for (index, row) in rows[..instruction.m].iter_mut().enumerate() {
@@ -385,9 +425,9 @@ impl Place {
                 let mut bytes = [0; LINE];
                 for (word, bytes) in bytes.chunks_mut(4).enumerate() {
                     let column = first.column + (4 * line + word) as u32;
-                    let cell = TensorAddress { lane: first.lane + instruction.lane(index), column };
+                    let cell = TensorAddress { lane: first.lane + instruction.cell(index, 0).0, column };
                     // SAFETY: the cells are those of allocated columns.
-                    bytes.copy_from_slice(&unsafe { u32::read(warp.shared_base + cell.offset()) }.to_le_bytes());
+                    bytes.copy_from_slice(&unsafe { u32::read(self.owner.base + cell.offset()) }.to_le_bytes());
                 }
                 numbers(instruction.types[1], bytes, to);
             }
@@ -406,17 +446,18 @@ impl Place {
         // The upper bits of the address may repeat the first byte.
         let first = TensorAddress { lane: first.lane & 0x3fff, ..first };
         let columns = (scales.len() as u32).div_ceil(QUARTER);
-        let range = TensorRange { first, lanes: QUARTER, columns, kind: AccessKind::Read };
+        let range = TensorRange { owner: self.owner, first, lanes: QUARTER, columns, kind: AccessKind::Read };
         expect_range(warp, self.pc, self.lane, range)?;
         for column in 0..columns {
             let cell = TensorAddress { column: first.column + column, ..first };
-            observe_cells(warp, self.pc, self.lane, (cell, u64::from(QUARTER) * 4), AccessKind::Read, self.agent);
+            let cells = (self.owner, cell, u64::from(QUARTER) * 4);
+            observe_cells(warp, self.pc, self.lane, cells, AccessKind::Read, self.agent);
         }
         for (row, scales) in scales.iter_mut().enumerate() {
             let (lane, column) = (row as u32 % QUARTER, row as u32 / QUARTER);
             let cell = TensorAddress { lane: first.lane + lane, column: first.column + column };
             // SAFETY: the cells are those of allocated columns.
-            let bytes = unsafe { u32::read(warp.shared_base + cell.offset()) }.to_le_bytes();
+            let bytes = unsafe { u32::read(self.owner.base + cell.offset()) }.to_le_bytes();
             for (group, scale) in scales[..groups].iter_mut().enumerate() {
                 let code = bytes[(instruction.byte[operand] + group) % 4];
                 *scale = if instruction.fine { ue4m3(code) } else { ue8m0(code) };
@@ -433,21 +474,14 @@ impl Place {
         for column in 0..columns as u32 {
             let cells = |row: u32, lanes: u64| {
                 let cell = TensorAddress { lane: first.lane + row, column: first.column + column };
-                observe_cells(warp, self.pc, self.lane, (cell, 4 * lanes), kind, self.agent);
+                observe_cells(warp, self.pc, self.lane, (self.owner, cell, 4 * lanes), kind, self.agent);
             };
-            if of.m == 64 {
+            if of.is_scattered() {
                 (0..4).for_each(|quarter| cells(quarter * QUARTER, 16));
             } else {
                 cells(0, u64::from(TENSOR_LANES));
             }
         }
-    }
-
-    fn observe_sums(&self, warp: &Warp, sums: TensorAddress, instruction: &Instruction, accumulates: bool) {
-        if accumulates {
-            self.observe(warp, sums, (instruction, instruction.n), AccessKind::Read);
-        }
-        self.observe(warp, sums, (instruction, instruction.n), AccessKind::Write);
     }
 }
 
@@ -489,6 +523,50 @@ impl Work {
             b: [[0.0; MAX_DEPTH]; MAX_N],
             scales: [[[1.0; 4]; MAX_N]; 2],
             terms: Terms::new(),
+        }
+    }
+
+    /// Adds the products to the sums in the tensor memory of a block, whose shared memory lies at `base`.
+    ///
+    /// # Safety
+    /// The processor is `X`, and the columns of the sums are allocated.
+    #[inline(always)]
+    unsafe fn multiply<X: Processor>(
+        &mut self,
+        of: (&Kind, Form, &Instruction),
+        (base, sums): (u64, TensorAddress),
+        accumulates: bool,
+        left_out: &[u32],
+    ) {
+        let instruction = of.2;
+        for top in (0..instruction.m).step_by(ROWS) {
+            for left in (0..instruction.n).step_by(COLUMNS) {
+                let cell = |row: usize, column: usize| {
+                    let (lane, column) = instruction.cell(top + row, left + column);
+                    TensorAddress { lane: sums.lane + lane, column: sums.column + column }
+                };
+                let mut c = [[0_u32; COLUMNS]; ROWS];
+                if accumulates {
+                    for (row, c) in c.iter_mut().enumerate() {
+                        for (column, c) in c.iter_mut().enumerate() {
+                            // SAFETY: the caller promises that the cell is one of an allocated column.
+                            *c = unsafe { u32::read(base + cell(row, column).offset()) };
+                        }
+                    }
+                }
+                // SAFETY: the caller promises that the processor is `X`.
+                unsafe { self.block::<X>(of, (top, left), &mut c) };
+                for (row, c) in c.iter().enumerate() {
+                    let lane = cell(row, 0).lane as usize;
+                    if left_out[lane / 32] >> (lane % 32) & 1 != 0 {
+                        continue;
+                    }
+                    for (column, c) in c.iter().enumerate() {
+                        // SAFETY: as above.
+                        unsafe { u32::write(base + cell(row, column).offset(), *c) };
+                    }
+                }
+            }
         }
     }
 
@@ -573,10 +651,13 @@ mod tests {
     #[test]
     fn instruction_descriptors_are_checked() {
         let bits = |m: u32, n: u32, more: u32| m >> 4 << 24 | n >> 3 << 17 | 1 << 4 | more;
-        let known = Instruction::from_bits(bits(128, 64, 1 << 7 | 1 << 16), F16, 0).unwrap();
+        let known = Instruction::from_bits(bits(128, 64, 1 << 7 | 1 << 16), F16, 0, false).unwrap();
         assert_eq!((known.m, known.n, known.transposed), (128, 64, [false, true]));
         assert_eq!(known.types, [ElementType::F32, ElementType::Bf16, ElementType::F16]);
-        assert_eq!((known.lane(70), Instruction { m: 64, ..known }.lane(37)), (70, 69));
+        let scattered = Instruction { m: 64, ..known };
+        assert_eq!((known.cell(70, 9), scattered.cell(37, 9)), ((70, 9), (69, 9)));
+        let pair = Instruction { is_pair: true, ..scattered };
+        assert_eq!((pair.cell(37, 9), pair.cell(37, 40), pair.columns()), ((37, 9), (101, 8), 32));
         for (wrong, what) in [
             (bits(128, 24, 0), "N = 24"),
             (bits(96, 64, 0), "M = 96"),
@@ -587,15 +668,23 @@ mod tests {
             (bits(128, 64, 1 << 30), "no meaning"),
             (bits(128, 64, 1 << 3), "saturates"),
         ] {
-            let message = Instruction::from_bits(wrong, F16, 0).unwrap_err();
+            let message = Instruction::from_bits(wrong, F16, 0, false).unwrap_err();
             assert!(message.contains(what), "{message}");
         }
     }
 
     #[test]
     fn forms_lie_in_a_word() {
-        let form =
-            Form { kind: 6, in_tensor: true, shifts_rows: true, leaves_out: false, negated: true, groups: 4, shift: 3 };
+        let form = Form {
+            kind: 6,
+            is_pair: true,
+            in_tensor: true,
+            shifts_rows: true,
+            leaves_out: false,
+            negated: true,
+            groups: 4,
+            shift: 3,
+        };
         assert_eq!(Form::from_bits(form.bits()), form);
     }
 
