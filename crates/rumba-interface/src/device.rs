@@ -9,7 +9,7 @@ use std::ffi::{CStr, c_void};
 use std::marker::PhantomData;
 
 /// The version of everything in this file.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// The release that these sources belong to. A program uses a device of its own release.
 pub const RELEASE: &str = env!("CARGO_PKG_VERSION");

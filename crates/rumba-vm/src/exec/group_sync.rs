@@ -76,6 +76,8 @@ impl Warp {
         let actor = self.actor(pc.source, self.active, what);
         if self.products.are_loads {
             let other = self.actor(product, FULL, "load");
+            // Further accesses before the wait are not reported: compilers move many at once.
+            self.products.wait_loads();
             return self.note(FindingKind::PendingTensorLoad, actor, Some(other), || {
                 "the warp has not waited for the load".into()
             });

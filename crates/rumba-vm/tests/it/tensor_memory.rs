@@ -140,6 +140,8 @@ const MISTAKES: &[Mistake] = &[
         "has no 0b001 in bits 46 to 48", MMA),
     Mistake("%r12, 0x4010", "%r12, 0x60004010", Fault(FaultKind::InvalidInstruction),
         "has no valid swizzling mode in bits 61 to 63", MMA),
+    Mistake("    @%p1 tcgen05.mma.cta_group::1", "    mov.u32 %r6, 0x10080010;\n    @%p1 tcgen05.mma.cta_group::2",
+        Fault(FaultKind::InvalidInstruction), "block 0 of the cluster has no other block that it is a pair with", MMA),
     // Synchronisation.
     Mistake("fence.proxy.async.shared::cta;", "", Finding(FindingKind::MissingProxyFence), "shared memory", MMA),
     Mistake("    mbarrier.try_wait.parity.shared.b64 %p4, [barrier], 0;\n    @!%p4 bra WAIT;", "",
@@ -197,6 +199,33 @@ fn mistakes_are_told() {
     }
     assert!(wrong.is_empty(), "{wrong}");
     assert!(MISTAKES.len() >= 15);
+}
+
+/// A warp that asks for more columns than are free waits until another warp of its block has freed some.
+#[test]
+fn an_allocation_waits_for_columns() {
+    let bench = bench(
+        "
+        .visible .entry k(.param .u64 out) {
+            .shared .align 4 .b8 place[64];
+            .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<9>;
+            ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd1, %rd1, %rd2;
+            shr.u32 %r2, %r1, 5; mov.u32 %r3, place; mad.lo.u32 %r3, %r2, 4, %r3;
+            tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r3], 256;
+            bar.warp.sync -1;
+            ld.shared.u32 %r4, [%r3];
+            st.global.u32 [%rd1], %r4;
+            tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r4, 256;
+            ret;
+        }",
+    );
+    let out = bench.zeros(1024);
+    bench.run("k", 1, 256, &[out.into()]).unwrap();
+    let found = bench.device.take_findings();
+    assert!(found.is_empty(), "{}", found[0]);
+    // Two warps have columns at a time.
+    let starts = u32s(&bench.download(out, 1024));
+    assert!(starts.iter().all(|start| [0, 256].contains(start)), "{starts:?}");
 }
 
 /// What a load by one shape leaves in registers after a store by another one, whose registers hold their number and their

@@ -70,9 +70,10 @@ fn chained(gpu: &Gpu) -> Result<()> {
         let list = [map(0, queries, 128)?, map(1, keys, 64)?, map(2, keys, 64)?, Arg::from(&out), Arg::from(keys as i32)];
         gpu.launch("chained", [queries as u32 / 128, 1, 1], [128, 1, 1], 0, &list)?;
         let [q, k, v] = all;
-        let score = |row: usize, key: usize| dot(&q[row * 64..][..64], &k[key * 64..][..64]) as f32 * 0.125;
+        let score = |i: usize| dot(&q[i / keys * 64..][..64], &k[i % keys * 64..][..64]) as f32 * 0.125;
+        let scores: Vec<f32> = (0..queries * keys).map(score).collect();
         let expected: Vec<f32> = (0..queries * 64)
-            .map(|i| (0..keys).map(|key| score(i / 64, key) * v[key * 64 + i % 64] as f32).sum())
+            .map(|i| (0..keys).map(|key| scores[i / 64 * keys + key] * v[key * 64 + i % 64] as f32).sum())
             .collect();
         equal("chained", &gpu.read(&out)?, &expected)?;
     }
