@@ -51,6 +51,7 @@ pub(super) static TCGEN05: Instruction = Instruction {
                 .cta = { .cta_group::1, .cta_group::2 };
             ",
             lower: |l, _| {
+                expect_size(l)?;
                 let read = [l.source(0, ScalarType::U32)?, l.source(1, ScalarType::U32)?];
                 lower_together(l, dealloc, &read)
             },
@@ -162,16 +163,22 @@ fn lower_together(l: &mut Lowering<'_>, handler: Handler, read: &[VReg]) -> Resu
 }
 
 fn lower_alloc(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
-    if let Some(columns) = l.literal(1)
-        && !u32::try_from(columns).is_ok_and(TensorMemory::is_size)
-    {
-        return Err(LowerError::new(SIZES).at(l.operand(1)?.span));
-    }
+    expect_size(l)?;
     let space = if m.get("ss").is_some() { Space::Shared } else { Space::Generic };
     let read = [address(l, 0, space)?, l.source(1, ScalarType::U32)?];
     l.pool.uses_proxies = true;
     emit(l, VirtualOp { imm: space as u64, ..VirtualOp::new(Handlers::same(alloc)) }, &read, &[]);
     Ok(())
+}
+
+/// Whether operand 1, if it is a number, is one of columns of an allocation.
+fn expect_size(l: &Lowering<'_>) -> Result<(), LowerError> {
+    match l.literal(1) {
+        Some(columns) if !u32::try_from(columns).is_ok_and(TensorMemory::is_size) => {
+            Err(LowerError::new(SIZES).at(l.operand(1)?.span))
+        }
+        _ => Ok(()),
+    }
 }
 
 const SIZES: &str = "the number of columns of an allocation is a power of two from 32 to 512";
@@ -194,9 +201,31 @@ fn movement(l: &Lowering<'_>, m: &Matched<'_>, split: usize) -> Result<Movement,
     Ok(Movement { shape, registers, packed: m.has(".pack::16b") || m.has(".unpack::16b"), split })
 }
 
+/// The registers of a load or store, which are a vector, also if there is one only.
+fn expect_vector(l: &Lowering<'_>, index: usize) -> Result<(), LowerError> {
+    use rumba_ptx::ast::OperandKind;
+
+    let operand = l.operand(index)?;
+    match &operand.kind {
+        OperandKind::Vector(items) if items.iter().all(|item| item.kind != OperandKind::Name("_")) => Ok(()),
+        _ => Err(LowerError::new("a vector of registers is needed here").at(operand.span)),
+    }
+}
+
+/// Operand `index` as an address in tensor memory, which a register of 32 bits holds.
+fn tensor_address(l: &mut Lowering<'_>, index: usize) -> Result<VReg, LowerError> {
+    let written = l.address(index)?;
+    if !written.narrow || written.space.is_some() {
+        let message = "an address of tensor memory is needed here, in a register of 32 bits";
+        return Err(LowerError::new(message).at(l.operand(index)?.span));
+    }
+    address(l, index, Space::Shared)
+}
+
 fn lower_load(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let movement = movement(l, m, 2)?;
-    let read = [address(l, 1, Space::Shared)?];
+    expect_vector(l, 0)?;
+    let read = [tensor_address(l, 1)?];
     let written = destinations(l, 0, movement.registers, 32)?;
     let accumulator = written.iter().filter_map(|place| l.function.register_key(*place)).collect();
     let registers =
@@ -218,7 +247,8 @@ unsafe fn begun(warp: &mut Warp, pc: Pc) -> Pc {
 
 fn lower_store(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let movement = movement(l, m, 1)?;
-    let read = [address(l, 0, Space::Shared)?];
+    let read = [tensor_address(l, 0)?];
+    expect_vector(l, l.operand_count() - 1)?;
     let stored = sources(l, l.operand_count() - 1, movement.registers, 32)?;
     l.pool.uses_proxies = true;
     emit_beside(l, VirtualOp { imm: movement.bits(), ..VirtualOp::new(Handlers::same(store)) }, &read, &stored, &[]);
@@ -230,7 +260,7 @@ fn lower_copy(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let multicast = m.get("multicast").unwrap_or(if m.has(".warpx4") { ".warpx4" } else { "" });
     let index = COPIES.iter().position(|shape| (shape.name, shape.multicast) == (name, multicast));
     let index = index.ok_or_else(|| LowerError::new("this shape is not known"))?;
-    let read = [address(l, 0, Space::Shared)?, l.source(1, ScalarType::B64)?];
+    let read = [tensor_address(l, 0)?, l.source(1, ScalarType::B64)?];
     l.pool.uses_proxies = true;
     let imm = index as u64 | if is_pair(m) { PAIR } else { 0 };
     emit_apart(l, VirtualOp { imm, defines: 0, ..VirtualOp::new(Handlers::same(copy)) }, &read);
@@ -268,8 +298,8 @@ fn lower_product(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError
         }
         _ => return Err(LowerError::new("the predicate `enable-input-d` is missing, or there are too many operands")),
     };
-    let mut read = vec![address(l, 0, Space::Shared)?];
-    read.push(if in_tensor { address(l, 1, Space::Shared)? } else { l.source(1, ScalarType::B64)? });
+    let mut read = vec![tensor_address(l, 0)?];
+    read.push(if in_tensor { tensor_address(l, 1)? } else { l.source(1, ScalarType::B64)? });
     read.push(l.source(2, ScalarType::B64)?);
     read.push(l.source(3, ScalarType::B32)?);
     let masks = match (leaves_out, is_pair(m)) {
@@ -281,7 +311,7 @@ fn lower_product(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError
         read.extend(sources(l, 4, masks, 32)?);
     }
     if groups > 0 {
-        read.extend([address(l, 4, Space::Shared)?, address(l, 5, Space::Shared)?]);
+        read.extend([tensor_address(l, 4)?, tensor_address(l, 5)?]);
     }
     let (c, negated) = match l.literal(at) {
         Some(adds) => (VReg::Predicate(u16::from(adds != 0)), false),
