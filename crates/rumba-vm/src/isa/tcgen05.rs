@@ -14,7 +14,9 @@ use crate::check::products::ProductRegisters;
 use crate::exec::memory::Space;
 use crate::exec::range::{Range, observe_range, range};
 use crate::isa::matrix::operands::{Slots, address, destinations, emit, emit_apart, emit_beside, sources, whole_warp};
-use crate::isa::matrix::tensor_move::{COPIES, Movement, PAIR, SHAPES, copy, differs, load, store};
+use crate::isa::matrix::tensor_move::{
+    COPIES, Movement, Owner, PAIR, SHAPES, copy, differs, load, observe_cells, store,
+};
 use crate::isa::matrix::tensor_product::{Form as Product, HANDLERS, KINDS};
 use crate::isa::mbarrier::{choose_arrival, objects, update};
 use crate::isa::memory;
@@ -417,7 +419,13 @@ unsafe fn dealloc(warp: &mut Warp, pc: Pc) -> Pc {
         let actor = warp.actor(pc.source, warp.active, "release");
         // SAFETY: the block is not in use elsewhere while one of its warps runs.
         let freed = unsafe { (*warp.block).free_columns(first.column, columns, actor) };
-        freed.map_err(|message| mistake(warp, pc, message))
+        freed.map_err(|message| mistake(warp, pc, message))?;
+        // For the checks, the columns are written and that is waited for: no operation there may be under way.
+        let agent = warp.begin_operation(0, Completion::TensorStores);
+        let cells = (Owner::of(warp), TensorAddress { lane: 0, column: first.column }, u64::from(columns) * COLUMN);
+        observe_cells(warp, pc, 0, cells, AccessKind::Write, agent);
+        warp.observe_tensor_wait(Completion::TensorStores);
+        Ok(())
     };
     // SAFETY: as above.
     unsafe { whole_warp(warp, pc, body) }

@@ -131,6 +131,8 @@ const MISTAKES: &[Mistake] = &[
         "write of lanes 0 to 127 and columns 0 to 63 of tensor memory, of which column 32 is not allocated", MMA),
     Mistake("add.u32 %r13, %r11, 256", "add.u32 %r13, %r11, 8192", Fault(FaultKind::IllegalAddress),
         "read of 16 bytes of shared memory", MMA),
+    Mistake("    bar.sync 0;\n    @%p2 tcgen05.dealloc", "    @%p2 tcgen05.dealloc", Fault(FaultKind::IllegalAddress),
+        "of which column 0 was freed", LD),
     // Descriptors.
     Mistake("%r6, 0x08040010", "%r6, 0x08060010", Fault(FaultKind::InvalidInstruction),
         "M = 128 and N = 24: M is 128 or 64, and N a multiple of 16 up to 256", MMA),
@@ -159,6 +161,8 @@ const MISTAKES: &[Mistake] = &[
     Mistake("@%p1 mbarrier.init.shared.b64 [barrier], 1;", "", Fault(FaultKind::Synchronisation),
         "there is no mbarrier here", "tcgen05.commit"),
     Mistake("    tcgen05.ld.sync", "    @%p1 tcgen05.ld.sync", Fault(FaultKind::Deadlock), "", LD),
+    Mistake("WAIT:\n", "    @%p2 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r8, 32;\n    exit;\nWAIT:\n",
+        Finding(FindingKind::PendingTensorOperation), "lane 0, column 0 of tensor memory", "b32 %r8, 32"),
     // Values.
     Mistake("    tcgen05.st.sync", "    @%p4 tcgen05.st.sync", Finding(FindingKind::UnwrittenRegister), "", "tcgen05.st"),
     Mistake("    tcgen05.st.sync", "    setp.eq.u32 %p4, %r1, 9999; @%p4 tcgen05.st.sync", Finding(FindingKind::UnwrittenRead),

@@ -594,8 +594,12 @@ impl Work {
             terms.least.sum = if odd { d } else { ElementType::F32 }.least_exponent();
             let depth = kind.depth.min(DEPTH);
             for from in (0..kind.depth).step_by(DEPTH) {
-                for (to, row) in terms.a.iter_mut().zip(&self.a[top..]) {
-                    to[..depth].copy_from_slice(&row[from..from + depth]);
+                // The next columns are multiplied by the same rows.
+                terms.has_same_a = left > 0 && kind.depth <= DEPTH;
+                if !terms.has_same_a {
+                    for (to, row) in terms.a.iter_mut().zip(&self.a[top..]) {
+                        to[..depth].copy_from_slice(&row[from..from + depth]);
+                    }
                 }
                 for (column, row) in self.b[left..left + COLUMNS].iter().enumerate() {
                     terms.b.iter_mut().zip(&row[from..from + depth]).for_each(|(to, x)| to[column] = *x);
