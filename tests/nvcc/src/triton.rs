@@ -48,6 +48,8 @@ kernels! {
     scaled_nvf4 for "10.0": |gpu, kernel| {
         scaled(gpu, kernel, 16, |list| packed(list, e2m1), |power| (0x38 + 8 * power) as u8)
     };
+    pair_256 for "10.0": |gpu, kernel| pair(gpu, kernel, 256);
+    pair_128 for "10.0": |gpu, kernel| pair(gpu, kernel, 128);
     softmax for "10.0": softmax;
     norm for "12.0": norm;
     total for "12.0": total;
@@ -230,6 +232,16 @@ fn scaled(
         })
         .collect();
     equal("scaled", &gpu.read(&out)?, &expected)
+}
+
+/// A product of a cluster of two blocks.
+fn pair(gpu: &Gpu, kernel: &Kernel, m: usize) -> Result<()> {
+    let (n, k) = (128, 64);
+    let (a, b) = (small(m * k, 3), small(k * n, 5));
+    let (x, y, out) = (gpu.buffer(&halves(&a))?, gpu.buffer(&halves(&b))?, gpu.zeros::<f32>(m * n)?);
+    kernel.launch(gpu, [2, 1, 1], vec![Arg::from(&x), Arg::from(&y), Arg::from(&out)])?;
+    let sum = |i: usize| (0..k).map(|depth| a[i / n * k + depth] * b[depth * n + i % n]).sum::<i32>();
+    equal("pair", &gpu.read(&out)?, &(0..m * n).map(|i| sum(i) as f32).collect::<Vec<f32>>())
 }
 
 /// Rows of numbers, and what a function makes of each row.

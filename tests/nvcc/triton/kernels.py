@@ -15,6 +15,15 @@ import triton
 import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon._runtime import GluonASTSource
+from triton.experimental.gluon.language.nvidia.blackwell import (
+    TensorMemoryLayout,
+    allocate_tensor_memory,
+    tcgen05_mma,
+)
+from triton.experimental.gluon.language.nvidia.hopper import cluster, fence_async_shared, mbarrier
 
 
 @triton.jit
@@ -145,6 +154,34 @@ def prefix(x, out, B: tl.constexpr):
     tl.store(out + at, tl.cumsum(tl.load(x + at), 0))
 
 
+@gluon.jit
+def pair(a, b, c, M: gl.constexpr, N: gl.constexpr, K: gl.constexpr):
+    """A product of two blocks: each has half of the rows of a, and half of the columns of b."""
+    of_a: gl.constexpr = gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0], cga_layout=[[1, 0]])
+    of_b: gl.constexpr = gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0], cga_layout=[[0, 1]])
+    rows = gl.arange(0, M, layout=gl.SliceLayout(1, of_a))
+    x = gl.load(a + rows[:, None] * K + gl.arange(0, K, layout=gl.SliceLayout(0, of_a))[None, :])
+    columns = gl.arange(0, N, layout=gl.SliceLayout(0, of_b))
+    y = gl.load(b + gl.arange(0, K, layout=gl.SliceLayout(1, of_b))[:, None] * N + columns[None, :])
+    by_rows: gl.constexpr = gl.NVMMASharedLayout(128, element_bitwidth=16, rank=2, cga_layout=[[1, 0]])
+    by_columns: gl.constexpr = gl.NVMMASharedLayout(128, element_bitwidth=16, rank=2, cga_layout=[[0, 1]])
+    tile_a = gl.allocate_shared_memory(gl.float16, [M, K], by_rows, x)
+    tile_b = gl.allocate_shared_memory(gl.float16, [K, N], by_columns, y)
+    layout: gl.constexpr = TensorMemoryLayout([M // 2, N], col_stride=1, cga_layout=[[1, 0]], two_ctas=True)
+    sums = allocate_tensor_memory(gl.float32, [M, N], layout)
+    over = mbarrier.allocate_mbarrier()
+    mbarrier.init(over, count=1)
+    fence_async_shared(cluster=True)
+    cluster.barrier()
+    tcgen05_mma(tile_a, tile_b, sums, use_acc=False, mbarriers=[over])
+    mbarrier.wait(over, phase=0)
+    mbarrier.invalidate(over)
+    out = sums.load()
+    rows = gl.arange(0, M, layout=gl.SliceLayout(1, out.type.layout))
+    columns = gl.arange(0, N, layout=gl.SliceLayout(0, out.type.layout))
+    gl.store(c + rows[:, None] * N + columns[None, :], out)
+
+
 FACTORS = {"M": "i32", "N": "i32", "K": "i32"}
 
 
@@ -182,6 +219,8 @@ KERNELS = {
     "scaled_e4m3": of_scaled("e4m3", "e4m3", 1, 32, "*u8", 128),
     "scaled_e2m1": of_scaled("e2m1", "e2m1", 2, 32, "*u8", 128),
     "scaled_nvf4": of_scaled("e2m1", "e2m1", 2, 16, "*fp8e4nv", 128),
+    "pair_256": (pair, {"a": "*fp16", "b": "*fp16", "c": "*fp32"}, {"M": 256, "N": 128, "K": 64}, 4, 100),
+    "pair_128": (pair, {"a": "*fp16", "b": "*fp16", "c": "*fp32"}, {"M": 128, "N": 128, "K": 64}, 4, 100),
     "softmax": (softmax, {"x": "*fp32", "out": "*fp32", "columns": "i32"}, {"B": 512}, 4, 100),
     "norm": (
         norm,
@@ -201,12 +240,16 @@ def compiled(name):
     aligned = [n for n, t in types.items() if t.startswith("*") or n in ("M", "N", "K", "keys")]
     attributes = {(list(types).index(n),): [["tt.divisibility", 16]] for n in aligned}
     signature = {**types, **{constant: "constexpr" for constant in constants}}
-    source = ASTSource(fn=function, signature=signature, constexprs=constants, attrs=attributes)
-    made = triton.compile(source, target=GPUTarget("cuda", architecture, 32), options={"num_warps": warps})
+    is_pair = function is pair
+    kind = GluonASTSource if is_pair else ASTSource
+    source = kind(fn=function, signature=signature, constexprs=constants, attrs=attributes)
+    options = {"num_warps": warps, "num_ctas": 2 if is_pair else 1}
+    made = triton.compile(source, target=GPUTarget("cuda", architecture, 32), options=options)
     known = made.metadata
     text = re.sub(r"\n\t?//[^\n]*", "", "\n" + made.asm["ptx"])
     text = re.sub(r"[ \t]+//[^\n]*", "", text)
-    text = "\n".join(line for line in text.split("\n") if line.strip())
+    # Without `.explicitcluster`, a launch takes the size of clusters from the kernel.
+    text = "\n".join(line for line in text.split("\n") if line.strip() not in ("", ".explicitcluster"))
     words = f"// shared {known.shared} threads {32 * known.num_warps} scratch {known.global_scratch_size}\n"
     return words + text + "\n"
 
