@@ -38,16 +38,10 @@ kernels! {
     layer for "10.0": layer;
     boxes for "10.0": boxes;
     attention for "10.0": attention;
-    scaled_e4m3 for "10.0": |gpu, kernel| {
-        let encode = |list: &[i32]| list.iter().map(|x| e4m3(*x)).collect();
-        scaled(gpu, kernel, 32, encode, |power| (127 + power) as u8)
-    };
-    scaled_e2m1 for "10.0": |gpu, kernel| {
-        scaled(gpu, kernel, 32, |list| packed(list, e2m1), |power| (127 + power) as u8)
-    };
-    scaled_nvf4 for "10.0": |gpu, kernel| {
-        scaled(gpu, kernel, 16, |list| packed(list, e2m1), |power| (0x38 + 8 * power) as u8)
-    };
+    scaled_e4m3 for "10.0": |gpu, kernel| scaled(gpu, kernel, 32, [eights, eights], |power| (127 + power) as u8);
+    scaled_e2m1 for "10.0": |gpu, kernel| scaled(gpu, kernel, 32, [fours, fours], |power| (127 + power) as u8);
+    scaled_mixed for "10.0": |gpu, kernel| scaled(gpu, kernel, 32, [eights, fours], |power| (127 + power) as u8);
+    scaled_nvf4 for "10.0": |gpu, kernel| scaled(gpu, kernel, 16, [fours, fours], |power| (0x38 + 8 * power) as u8);
     pair_256 for "10.0": |gpu, kernel| pair(gpu, kernel, 256);
     pair_128 for "10.0": |gpu, kernel| pair(gpu, kernel, 128);
     softmax for "10.0": softmax;
@@ -201,12 +195,22 @@ fn attention(gpu: &Gpu, kernel: &Kernel) -> Result<()> {
     Ok(())
 }
 
+/// Numbers of eight bits.
+fn eights(list: &[i32]) -> Vec<u8> {
+    list.iter().map(|x| e4m3(*x)).collect()
+}
+
+/// Numbers of four bits.
+fn fours(list: &[i32]) -> Vec<u8> {
+    packed(list, e2m1)
+}
+
 /// Products of numbers with a scale factor for each `group` of them, a power of two that `code` encodes.
 fn scaled(
     gpu: &Gpu,
     kernel: &Kernel,
     group: usize,
-    encode: impl Fn(&[i32]) -> Vec<u8>,
+    encode: [fn(&[i32]) -> Vec<u8>; 2],
     code: impl Fn(i32) -> u8,
 ) -> Result<()> {
     let (m, n, k) = (128, 128, 256);
@@ -214,7 +218,7 @@ fn scaled(
     let power = |seed: usize, i: usize| ((i * i + seed * i) % 3) as i32 - 1;
     let codes = |seed: usize, count: usize| (0..count).map(|i| code(power(seed, i))).collect::<Vec<u8>>();
     let groups = k / group;
-    let buffers = [encode(&a), codes(1, m * groups), encode(&b), codes(4, n * groups)];
+    let buffers = [encode[0](&a), codes(1, m * groups), encode[1](&b), codes(4, n * groups)];
     let buffers = buffers.iter().map(|list| gpu.buffer(list)).collect::<Result<Vec<_>>>()?;
     let out = gpu.zeros::<f32>(m * n)?;
     let mut args: Vec<Arg<'_>> = buffers.iter().map(Arg::from).collect();

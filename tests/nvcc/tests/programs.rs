@@ -11,11 +11,12 @@ use test_processes::{Engine, asked, engines, passed, run};
 /// The output of the program `print`.
 const PRINTED: &str = include_str!("../ptx/print.txt");
 
+/// The programs of nvcc and of Triton.
 fn all() -> impl Iterator<Item = &'static Program> {
     programs::ALL.iter().chain(triton::ALL)
 }
 
-/// The interpreter under all checks: programs for new architectures have nothing to be found.
+/// The interpreter under all checks, which find no error in the programs for new architectures.
 const CHECKED: Engine = Engine {
     name: "checked",
     environment: &[("RUMBA_DEVICE", "soft"), ("RUMBA_CHECK", "all"), ("RUMBA_ENGINE", "interpreter")],

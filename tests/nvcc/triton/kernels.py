@@ -104,16 +104,16 @@ def attention(q, k, v, out, keys, scale, BM: tl.constexpr, BN: tl.constexpr, D: 
 
 @triton.jit
 def scaled(a, sa, b, sb, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
-           TA: tl.constexpr, TB: tl.constexpr, PACK: tl.constexpr, GROUP: tl.constexpr):
+           TA: tl.constexpr, TB: tl.constexpr, PA: tl.constexpr, PB: tl.constexpr, GROUP: tl.constexpr):
     """Block-scaled numbers, with a scale factor for each GROUP of them."""
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     columns = tl.program_id(1) * BN + tl.arange(0, BN)
-    depth = tl.arange(0, BK // PACK)
+    depth_a, depth_b = tl.arange(0, BK // PA), tl.arange(0, BK // PB)
     groups = tl.arange(0, BK // GROUP)
     sums = tl.zeros((BM, BN), tl.float32)
     for k in range(0, K, BK):
-        x = tl.load(a + rows[:, None] * (K // PACK) + (k // PACK + depth)[None, :])
-        y = tl.load(b + columns[None, :] * (K // PACK) + (k // PACK + depth)[:, None])
+        x = tl.load(a + rows[:, None] * (K // PA) + (k // PA + depth_a)[None, :])
+        y = tl.load(b + columns[None, :] * (K // PB) + (k // PB + depth_b)[:, None])
         of_x = tl.load(sa + rows[:, None] * (K // GROUP) + (k // GROUP + groups)[None, :])
         of_y = tl.load(sb + columns[:, None] * (K // GROUP) + (k // GROUP + groups)[None, :])
         sums = tl.dot_scaled(x, of_x, TA, y, of_y, TB, sums)
@@ -189,9 +189,10 @@ def of_product(a, c, sums, m, n, k, warps=4):
     return product, {"a": a, "b": a, "c": c, **FACTORS}, {"BM": m, "BN": n, "BK": k, "SUM": sums}, warps, 100
 
 
-def of_scaled(ta, tb, pack, group, scale, k):
-    types = {"a": "*u8" if pack == 2 else "*fp8e4nv", "sa": scale, "b": "*u8" if pack == 2 else "*fp8e4nv", "sb": scale}
-    constants = {"BM": 128, "BN": 64, "BK": k, "TA": ta, "TB": tb, "PACK": pack, "GROUP": group}
+def of_scaled(ta, tb, group, scale, k):
+    pack = {"e4m3": 1, "e2m1": 2}
+    types = {"a": "*u8" if pack[ta] == 2 else "*fp8e4nv", "sa": scale, "b": "*u8" if pack[tb] == 2 else "*fp8e4nv", "sb": scale}
+    constants = {"BM": 128, "BN": 64, "BK": k, "TA": ta, "TB": tb, "PA": pack[ta], "PB": pack[tb], "GROUP": group}
     return scaled, {**types, "c": "*fp32", **FACTORS}, constants, 4, 100
 
 
@@ -216,9 +217,10 @@ KERNELS = {
         4,
         100,
     ),
-    "scaled_e4m3": of_scaled("e4m3", "e4m3", 1, 32, "*u8", 128),
-    "scaled_e2m1": of_scaled("e2m1", "e2m1", 2, 32, "*u8", 128),
-    "scaled_nvf4": of_scaled("e2m1", "e2m1", 2, 16, "*fp8e4nv", 128),
+    "scaled_e4m3": of_scaled("e4m3", "e4m3", 32, "*u8", 128),
+    "scaled_e2m1": of_scaled("e2m1", "e2m1", 32, "*u8", 128),
+    "scaled_mixed": of_scaled("e4m3", "e2m1", 32, "*u8", 128),
+    "scaled_nvf4": of_scaled("e2m1", "e2m1", 16, "*fp8e4nv", 128),
     "pair_256": (pair, {"a": "*fp16", "b": "*fp16", "c": "*fp32"}, {"M": 256, "N": 128, "K": 64}, 4, 100),
     "pair_128": (pair, {"a": "*fp16", "b": "*fp16", "c": "*fp32"}, {"M": 128, "N": 128, "K": 64}, 4, 100),
     "softmax": (softmax, {"x": "*fp32", "out": "*fp32", "columns": "i32"}, {"B": 512}, 4, 100),

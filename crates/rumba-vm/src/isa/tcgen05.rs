@@ -132,7 +132,7 @@ pub(super) static TCGEN05: Instruction = Instruction {
             lower: lower_commit,
         },
         Form {
-            // What a fence orders for the tensor cores, barriers and mbarriers order for this machine.
+            // The machine executes operations where they begin: barriers and mbarriers alone order them.
             syntax: "
                 tcgen05.fence::before_thread_sync;
                 tcgen05.fence::after_thread_sync;

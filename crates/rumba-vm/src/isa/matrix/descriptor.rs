@@ -8,7 +8,7 @@
 use crate::base::report::AccessKind;
 use crate::check::agent::Agent;
 use crate::exec::memory::Space;
-use crate::exec::range::{Range, range};
+use crate::exec::range::{Range, observe_range, translate};
 use crate::machine::op::Pc;
 use crate::machine::warp::Warp;
 use crate::mem::atomic::Element;
@@ -100,13 +100,14 @@ impl Descriptor {
     }
 }
 
-/// The sixteen bytes at an address in the shared memory of the warp's block, which a lane's operation reads.
+/// The sixteen bytes at an address in the shared memory of the warp's block, which a lane's operation reads; behind the first
+/// `used` of them is padding.
 #[inline(always)]
 pub(crate) fn read_line(
     warp: &mut Warp,
     pc: Pc,
     lane: usize,
-    address: u64,
+    (address, used): (u64, usize),
     agent: Option<Agent>,
 ) -> Result<[u8; LINE], Pc> {
     let is_inside = address >= warp.context().program.shared_start && address + LINE as u64 <= warp.shared_known();
@@ -121,7 +122,9 @@ pub(crate) fn read_line(
             space: Space::Shared,
             agent,
         };
-        range(warp, pc, lane, wanted)?
+        let host = translate(warp, pc, lane, wanted)?;
+        observe_range(warp, pc, lane, host, (used as u64, wanted.kind), wanted.agent);
+        host
     };
     // SAFETY: the address is that of sixteen live, aligned bytes.
     Ok(unsafe { u128::read(host) }.to_le_bytes())

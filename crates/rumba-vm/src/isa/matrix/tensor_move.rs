@@ -109,7 +109,7 @@ pub(crate) struct Owner {
     state: *const BlockState,
     /// The host address of its shared memory.
     pub(crate) base: u64,
-    /// What an address in shared memory has above the offset.
+    /// The bits above the offset of an address in its shared memory.
     pub(crate) window: u64,
 }
 
@@ -363,7 +363,7 @@ fn copy_in_block(
         let (targets, offset) = if row < QUARTER { (shape.targets[0], row) } else { (shape.targets[1], row - QUARTER) };
         for line in 0..shape.lines {
             let address = owner.window | matrix.along(row as usize, line);
-            let words = quads(read_line(warp, pc, lane, address, agent)?);
+            let words = quads(read_line(warp, pc, lane, (address, LINE), agent)?);
             for (index, word) in words.into_iter().enumerate() {
                 for target in targets {
                     let column = first.column + (line * words.len() + index) as u32;

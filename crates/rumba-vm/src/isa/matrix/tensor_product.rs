@@ -140,7 +140,7 @@ impl Form {
     }
 }
 
-/// What the instruction descriptor says.
+/// The fields of an instruction descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Instruction {
     /// Rows of a block, and columns.
@@ -390,8 +390,9 @@ impl Place {
         if !transposed {
             for (index, row) in rows.iter_mut().enumerate() {
                 for (line, to) in row.chunks_mut(kind.depth / LINES).take(LINES).enumerate() {
-                    let address = self.owner.window | matrix.along(index, line);
-                    numbers(element, read_line(warp, self.pc, self.lane, address, self.agent)?, to);
+                    let used = to.len() * width(element) / 8;
+                    let place = (self.owner.window | matrix.along(index, line), used);
+                    numbers(element, read_line(warp, self.pc, self.lane, place, self.agent)?, to);
                 }
             }
             return Ok(());
@@ -400,8 +401,8 @@ impl Place {
         let mut line = [0.0; LINE];
         for depth in 0..kind.depth {
             for (index, rows) in rows.chunks_mut(count).enumerate() {
-                let address = self.owner.window | matrix.across_tensor(depth, index);
-                numbers(element, read_line(warp, self.pc, self.lane, address, self.agent)?, &mut line[..count]);
+                let place = (self.owner.window | matrix.across_tensor(depth, index), LINE);
+                numbers(element, read_line(warp, self.pc, self.lane, place, self.agent)?, &mut line[..count]);
                 rows.iter_mut().zip(line).for_each(|(row, x)| row[depth] = x);
             }
         }
@@ -429,7 +430,14 @@ impl Place {
                     // SAFETY: the cells are those of allocated columns.
                     bytes.copy_from_slice(&unsafe { u32::read(self.owner.base + cell.offset()) }.to_le_bytes());
                 }
-                numbers(instruction.types[1], bytes, to);
+                let element = instruction.types[1];
+                if kind.depth < MAX_DEPTH && width(element) < 8 {
+                    // In tensor memory each element takes a byte, four bits in its middle.
+                    let shift = if element == ElementType::E2m1 { 2 } else { 0 };
+                    element.numbers(&bytes.map(|byte| u32::from(byte) >> shift), to);
+                } else {
+                    numbers(element, bytes, to);
+                }
             }
         }
         Ok(())
@@ -485,15 +493,20 @@ impl Place {
     }
 }
 
+/// Bits of an element where elements are packed.
+fn width(element: ElementType) -> usize {
+    match element {
+        ElementType::E2m1 => 4,
+        ElementType::E2m3 | ElementType::E3m2 => 6,
+        _ => element.bits(),
+    }
+}
+
 /// The numbers of a line of sixteen bytes. Elements of four and six bits are packed; where a line has fewer of them than
 /// there is room for, padding follows.
 fn numbers(element: ElementType, line: [u8; LINE], numbers: &mut [f32]) {
     let mut bits = [0; 2 * LINE];
-    let width = match element {
-        ElementType::E2m1 => 4,
-        ElementType::E2m3 | ElementType::E3m2 => 6,
-        _ => element.bits(),
-    };
+    let width = width(element);
     match width {
         8 => bits.iter_mut().zip(line).for_each(|(bits, byte)| *bits = byte.into()),
         16 => bits.iter_mut().zip(words(line)).for_each(|(bits, word)| *bits = word.into()),

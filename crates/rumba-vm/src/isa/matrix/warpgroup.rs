@@ -281,7 +281,7 @@ impl Work {
         if product.transposed[0] {
             for depth in 0..product.kept() {
                 for half in 0..ROWS / GROUP {
-                    let line = read_line(warp, pc, 0, matrix.across(depth, first / GROUP + half), self.agent)?;
+                    let line = read_line(warp, pc, 0, (matrix.across(depth, first / GROUP + half), LINE), self.agent)?;
                     let mut numbers = [0.0; GROUP];
                     // SAFETY: the caller promises that the processor is `X`.
                     unsafe { halves::<X>(element, &words(line), &mut numbers) };
@@ -294,7 +294,7 @@ impl Work {
         }
         for row in 0..ROWS {
             for index in 0..2 {
-                let line = read_line(warp, pc, 0, matrix.along(first + row, index), self.agent)?;
+                let line = read_line(warp, pc, 0, (matrix.along(first + row, index), LINE), self.agent)?;
                 match element {
                     ElementType::B1 => self.bits_a[row][4 * index..][..4].copy_from_slice(&quads(line)),
                     _ => {
@@ -321,7 +321,7 @@ impl Work {
             let to = &mut self.b[block * k..];
             if product.transposed[1] {
                 for (depth, to) in to[..k].iter_mut().enumerate() {
-                    let line = read_line(warp, pc, 0, matrix.across(depth, block), self.agent)?;
+                    let line = read_line(warp, pc, 0, (matrix.across(depth, block), LINE), self.agent)?;
                     // SAFETY: the caller promises that the processor is `X`.
                     unsafe { halves::<X>(element, &words(line), to) };
                 }
@@ -330,7 +330,7 @@ impl Work {
             for index in 0..k * element.bits() / (8 * LINE) {
                 let mut lines = [[0; LINE]; GROUP];
                 for (column, line) in lines.iter_mut().enumerate() {
-                    *line = read_line(warp, pc, 0, matrix.along(block * COLUMNS + column, index), self.agent)?;
+                    *line = read_line(warp, pc, 0, (matrix.along(block * COLUMNS + column, index), LINE), self.agent)?;
                 }
                 match element {
                     ElementType::F16 | ElementType::Bf16 => {
