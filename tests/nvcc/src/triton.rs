@@ -195,6 +195,9 @@ fn attention(gpu: &Gpu, kernel: &Kernel) -> Result<()> {
     Ok(())
 }
 
+/// The bytes of numbers.
+type Encode = fn(&[i32]) -> Vec<u8>;
+
 /// Numbers of eight bits.
 fn eights(list: &[i32]) -> Vec<u8> {
     list.iter().map(|x| e4m3(*x)).collect()
@@ -210,7 +213,7 @@ fn scaled(
     gpu: &Gpu,
     kernel: &Kernel,
     group: usize,
-    encode: [fn(&[i32]) -> Vec<u8>; 2],
+    encode: [Encode; 2],
     code: impl Fn(i32) -> u8,
 ) -> Result<()> {
     let (m, n, k) = (128, 128, 256);
