@@ -44,6 +44,7 @@ kernels! {
     scaled_nvf4 for "10.0": |gpu, kernel| scaled(gpu, kernel, 16, [fours, fours], |power| (0x38 + 8 * power) as u8);
     pair_256 for "10.0": |gpu, kernel| pair(gpu, kernel, 256);
     pair_128 for "10.0": |gpu, kernel| pair(gpu, kernel, 128);
+    copied for "10.0": copied;
     softmax for "10.0": softmax;
     norm for "12.0": norm;
     total for "12.0": total;
@@ -209,13 +210,7 @@ fn fours(list: &[i32]) -> Vec<u8> {
 }
 
 /// Products of numbers with a scale factor for each `group` of them, a power of two that `code` encodes.
-fn scaled(
-    gpu: &Gpu,
-    kernel: &Kernel,
-    group: usize,
-    encode: [Encode; 2],
-    code: impl Fn(i32) -> u8,
-) -> Result<()> {
+fn scaled(gpu: &Gpu, kernel: &Kernel, group: usize, encode: [Encode; 2], code: impl Fn(i32) -> u8) -> Result<()> {
     let (m, n, k) = (128, 128, 256);
     let (a, b) = (small(m * k, 3), small(n * k, 5));
     let power = |seed: usize, i: usize| ((i * i + seed * i) % 3) as i32 - 1;
@@ -249,6 +244,14 @@ fn pair(gpu: &Gpu, kernel: &Kernel, m: usize) -> Result<()> {
     kernel.launch(gpu, [2, 1, 1], vec![Arg::from(&x), Arg::from(&y), Arg::from(&out)])?;
     let sum = |i: usize| (0..k).map(|depth| a[i / n * k + depth] * b[depth * n + i % n]).sum::<i32>();
     equal("pair", &gpu.read(&out)?, &(0..m * n).map(|i| sum(i) as f32).collect::<Vec<f32>>())
+}
+
+/// A copy through tensor memory.
+fn copied(gpu: &Gpu, kernel: &Kernel) -> Result<()> {
+    let x: Vec<f32> = (0..128 * 64).map(|i| i as f32).collect();
+    let (input, out) = (gpu.buffer(&x)?, gpu.zeros::<f32>(x.len())?);
+    kernel.launch(gpu, [1, 1, 1], vec![Arg::from(&input), Arg::from(&out)])?;
+    equal("copied", &gpu.read(&out)?, &x)
 }
 
 /// Rows of numbers, and what a function makes of each row.

@@ -21,6 +21,8 @@ from triton.experimental.gluon._runtime import GluonASTSource
 from triton.experimental.gluon.language.nvidia.blackwell import (
     TensorMemoryLayout,
     allocate_tensor_memory,
+    tcgen05_commit,
+    tcgen05_copy,
     tcgen05_mma,
 )
 from triton.experimental.gluon.language.nvidia.hopper import cluster, fence_async_shared, mbarrier
@@ -182,6 +184,28 @@ def pair(a, b, c, M: gl.constexpr, N: gl.constexpr, K: gl.constexpr):
     gl.store(c + rows[:, None] * N + columns[None, :], out)
 
 
+@gluon.jit
+def copied(a, c, M: gl.constexpr, N: gl.constexpr, WIDTH: gl.constexpr):
+    """From shared memory, where rows are swizzled, to tensor memory, and from there to registers."""
+    of_a: gl.constexpr = gl.BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0])
+    rows = gl.arange(0, M, layout=gl.SliceLayout(1, of_a))
+    x = gl.load(a + rows[:, None] * N + gl.arange(0, N, layout=gl.SliceLayout(0, of_a))[None, :])
+    tile = gl.allocate_shared_memory(gl.float32, [M, N], gl.NVMMASharedLayout(WIDTH, element_bitwidth=32, rank=2), x)
+    memory = allocate_tensor_memory(gl.float32, [M, N], TensorMemoryLayout([M, N], col_stride=1))
+    over = mbarrier.allocate_mbarrier()
+    mbarrier.init(over, count=1)
+    fence_async_shared()
+    gl.barrier()
+    tcgen05_copy(tile, memory)
+    tcgen05_commit(over)
+    mbarrier.wait(over, phase=0)
+    mbarrier.invalidate(over)
+    out = memory.load()
+    rows = gl.arange(0, M, layout=gl.SliceLayout(1, out.type.layout))
+    columns = gl.arange(0, N, layout=gl.SliceLayout(0, out.type.layout))
+    gl.store(c + rows[:, None] * N + columns[None, :], out)
+
+
 FACTORS = {"M": "i32", "N": "i32", "K": "i32"}
 
 
@@ -223,6 +247,7 @@ KERNELS = {
     "scaled_nvf4": of_scaled("e2m1", "e2m1", 16, "*fp8e4nv", 128),
     "pair_256": (pair, {"a": "*fp16", "b": "*fp16", "c": "*fp32"}, {"M": 256, "N": 128, "K": 64}, 4, 100),
     "pair_128": (pair, {"a": "*fp16", "b": "*fp16", "c": "*fp32"}, {"M": 128, "N": 128, "K": 64}, 4, 100),
+    "copied": (copied, {"a": "*fp32", "c": "*fp32"}, {"M": 128, "N": 64, "WIDTH": 128}, 4, 100),
     "softmax": (softmax, {"x": "*fp32", "out": "*fp32", "columns": "i32"}, {"B": 512}, 4, 100),
     "norm": (
         norm,
@@ -242,10 +267,9 @@ def compiled(name):
     aligned = [n for n, t in types.items() if t.startswith("*") or n in ("M", "N", "K", "keys")]
     attributes = {(list(types).index(n),): [["tt.divisibility", 16]] for n in aligned}
     signature = {**types, **{constant: "constexpr" for constant in constants}}
-    is_pair = function is pair
-    kind = GluonASTSource if is_pair else ASTSource
+    kind = GluonASTSource if function in (pair, copied) else ASTSource
     source = kind(fn=function, signature=signature, constexprs=constants, attrs=attributes)
-    options = {"num_warps": warps, "num_ctas": 2 if is_pair else 1}
+    options = {"num_warps": warps, "num_ctas": 2 if function is pair else 1}
     made = triton.compile(source, target=GPUTarget("cuda", architecture, 32), options=options)
     known = made.metadata
     text = re.sub(r"\n\t?//[^\n]*", "", "\n" + made.asm["ptx"])
