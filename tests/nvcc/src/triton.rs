@@ -45,6 +45,7 @@ kernels! {
     pair_256 for "10.0": |gpu, kernel| pair(gpu, kernel, 256);
     pair_128 for "10.0": |gpu, kernel| pair(gpu, kernel, 128);
     copied for "10.0": copied;
+    copied_scales for "10.0": copied_scales;
     softmax for "10.0": softmax;
     norm for "12.0": norm;
     total for "12.0": total;
@@ -252,6 +253,34 @@ fn copied(gpu: &Gpu, kernel: &Kernel) -> Result<()> {
     let (input, out) = (gpu.buffer(&x)?, gpu.zeros::<f32>(x.len())?);
     kernel.launch(gpu, [1, 1, 1], vec![Arg::from(&input), Arg::from(&out)])?;
     equal("copied", &gpu.read(&out)?, &x)
+}
+
+/// A product of 128 rows and columns with four scale factors each, which lie in the order that a copy expects.
+fn copied_scales(gpu: &Gpu, kernel: &Kernel) -> Result<()> {
+    const SIZE: usize = 128;
+    let (a, b) = (small(SIZE * SIZE, 17), small(SIZE * SIZE, 6));
+    let power = |seed: usize, row: usize, group: usize| ((row * row + seed * group) % 3) as i32 - 1;
+    let codes = |seed: usize| {
+        let code = |byte: usize| (127 + power(seed, byte / 16 + byte % 16 / 4 * 32, byte % 4)) as u8;
+        (0..4 * SIZE).map(code).collect::<Vec<u8>>()
+    };
+    let buffers = [eights(&a), codes(1), eights(&b), codes(2)];
+    let buffers = buffers.iter().map(|list| gpu.buffer(list)).collect::<Result<Vec<_>>>()?;
+    let out = gpu.zeros::<f32>(SIZE * SIZE)?;
+    let mut args: Vec<Arg<'_>> = buffers.iter().map(Arg::from).collect();
+    args.push(Arg::from(&out));
+    kernel.launch(gpu, [1, 1, 1], args)?;
+    let expected: Vec<f32> = (0..SIZE * SIZE)
+        .map(|i| {
+            let (row, column) = (i / SIZE, i % SIZE);
+            let part = |group: usize| {
+                let sum = dot(&a[row * SIZE + 32 * group..][..32], &b[column * SIZE + 32 * group..][..32]);
+                sum as f32 * 2_f32.powi(power(1, row, group) + power(2, column, group))
+            };
+            (0..4).map(part).sum()
+        })
+        .collect();
+    equal("copied_scales", &gpu.read(&out)?, &expected)
 }
 
 /// Rows of numbers, and what a function makes of each row.

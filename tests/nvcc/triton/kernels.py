@@ -20,10 +20,12 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon._runtime import GluonASTSource
 from triton.experimental.gluon.language.nvidia.blackwell import (
     TensorMemoryLayout,
+    TensorMemoryScalesLayout,
     allocate_tensor_memory,
     tcgen05_commit,
     tcgen05_copy,
     tcgen05_mma,
+    tcgen05_mma_scaled,
 )
 from triton.experimental.gluon.language.nvidia.hopper import cluster, fence_async_shared, mbarrier
 
@@ -206,6 +208,51 @@ def copied(a, c, M: gl.constexpr, N: gl.constexpr, WIDTH: gl.constexpr):
     gl.store(c + rows[:, None] * N + columns[None, :], out)
 
 
+@gluon.jit
+def shared_bytes(p, R: gl.constexpr, C: gl.constexpr, PER_THREAD: gl.constexpr, layout: gl.constexpr):
+    of: gl.constexpr = gl.BlockedLayout([1, PER_THREAD], [4, 8], [4, 1], [1, 0])
+    rows = gl.arange(0, R, layout=gl.SliceLayout(1, of))
+    x = gl.load(p + rows[:, None] * C + gl.arange(0, C, layout=gl.SliceLayout(0, of))[None, :])
+    return gl.allocate_shared_memory(p.dtype.element_ty, [R, C], layout, x)
+
+
+@gluon.jit
+def tensor_scales(p):
+    """Four factors for each of 128 rows: 32 rows of sixteen bytes in shared memory, copied to all lanes."""
+    tile = shared_bytes(p, 32, 16, 4, gl.SwizzledSharedLayout(1, 1, 1, order=[1, 0]))
+    memory = allocate_tensor_memory(gl.uint8, [128, 4], TensorMemoryScalesLayout())
+    over = mbarrier.allocate_mbarrier()
+    mbarrier.init(over, count=1)
+    fence_async_shared()
+    gl.barrier()
+    tcgen05_copy(tile.reshape((32, 4, 4)).permute((1, 0, 2)).reshape((128, 4)), memory)
+    # The tile's memory is used again.
+    tcgen05_commit(over)
+    mbarrier.wait(over, phase=0)
+    mbarrier.invalidate(over)
+    return memory
+
+
+@gluon.jit
+def copied_scales(a, sa, b, sb, c, M: gl.constexpr, N: gl.constexpr, K: gl.constexpr):
+    layout: gl.constexpr = gl.NVMMASharedLayout(128, element_bitwidth=8, rank=2)
+    tile_a, tile_b = shared_bytes(a, M, K, 16, layout), shared_bytes(b, N, K, 16, layout)
+    of_a, of_b = tensor_scales(sa), tensor_scales(sb)
+    sums = allocate_tensor_memory(gl.float32, [M, N], TensorMemoryLayout([M, N], col_stride=1))
+    over = mbarrier.allocate_mbarrier()
+    mbarrier.init(over, count=1)
+    fence_async_shared()
+    gl.barrier()
+    tcgen05_mma_scaled(tile_a, tile_b.permute((1, 0)), sums, of_a, of_b, "e4m3", "e4m3", use_acc=False)
+    tcgen05_commit(over)
+    mbarrier.wait(over, phase=0)
+    mbarrier.invalidate(over)
+    out = sums.load()
+    rows = gl.arange(0, M, layout=gl.SliceLayout(1, out.type.layout))
+    columns = gl.arange(0, N, layout=gl.SliceLayout(0, out.type.layout))
+    gl.store(c + rows[:, None] * N + columns[None, :], out)
+
+
 FACTORS = {"M": "i32", "N": "i32", "K": "i32"}
 
 
@@ -248,6 +295,13 @@ KERNELS = {
     "pair_256": (pair, {"a": "*fp16", "b": "*fp16", "c": "*fp32"}, {"M": 256, "N": 128, "K": 64}, 4, 100),
     "pair_128": (pair, {"a": "*fp16", "b": "*fp16", "c": "*fp32"}, {"M": 128, "N": 128, "K": 64}, 4, 100),
     "copied": (copied, {"a": "*fp32", "c": "*fp32"}, {"M": 128, "N": 64, "WIDTH": 128}, 4, 100),
+    "copied_scales": (
+        copied_scales,
+        {"a": "*fp8e4nv", "sa": "*u8", "b": "*fp8e4nv", "sb": "*u8", "c": "*fp32"},
+        {"M": 128, "N": 128, "K": 128},
+        4,
+        100,
+    ),
     "softmax": (softmax, {"x": "*fp32", "out": "*fp32", "columns": "i32"}, {"B": 512}, 4, 100),
     "norm": (
         norm,
@@ -267,7 +321,7 @@ def compiled(name):
     aligned = [n for n, t in types.items() if t.startswith("*") or n in ("M", "N", "K", "keys")]
     attributes = {(list(types).index(n),): [["tt.divisibility", 16]] for n in aligned}
     signature = {**types, **{constant: "constexpr" for constant in constants}}
-    kind = GluonASTSource if function in (pair, copied) else ASTSource
+    kind = GluonASTSource if function in (pair, copied, copied_scales) else ASTSource
     source = kind(fn=function, signature=signature, constexprs=constants, attrs=attributes)
     options = {"num_warps": warps, "num_ctas": 2 if function is pair else 1}
     made = triton.compile(source, target=GPUTarget("cuda", architecture, 32), options=options)
