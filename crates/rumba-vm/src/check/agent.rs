@@ -1,5 +1,5 @@
-//! Asynchronous operations as threads of their own: copies and products, whose accesses a thread knows of only after
-//! waiting for the operation, and the writes that proxy fences have made known to them.
+//! Asynchronous operations as threads of their own: copies, products and the operations of tensor memory, whose accesses a
+//! thread knows of only after waiting for the operation, and the writes that proxy fences have made known to them.
 //!
 //! An operation takes over the clock of the thread that begins it. Its accesses belong to an agent: an entry of vector
 //! clocks like a thread's, which only the operation's completion mechanism passes on (manual, section 8.1.1, "Scope and
