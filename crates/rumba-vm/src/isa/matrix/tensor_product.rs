@@ -252,7 +252,7 @@ impl Instruction {
 }
 
 /// The handlers that execute a product for each active lane, whose [`Form`] is the operation's `imm`. `c` says whether the
-/// product is added to what is there.
+/// product is added to the sums in tensor memory.
 pub(crate) const HANDLERS: Handlers = handlers::<Multiply>();
 
 struct Multiply;
