@@ -8,7 +8,7 @@ use crate::arith::{Arith, F32, V, half, native, soft};
 use crate::base::types::ScalarType;
 use crate::exec::lane::{Bf16, F16};
 use crate::exec::shape;
-use crate::exec::shape::function;
+use crate::exec::shape::{by_extra, function};
 use crate::isa::emit;
 use crate::lower::availability::Availability;
 use crate::lower::error::LowerError;
@@ -95,7 +95,9 @@ pub(super) fn single(l: &mut Lowering<'_>, mode: Mode) -> Result<(), LowerError>
 }
 
 fn fused(mode: Mode) -> Handlers {
-    shape::by_mode(mode, function!(mode; |a: f32, b: f32, c: f32| -> f32 { of_singles(Mode(mode), a, b, c) }))
+    let function = function!(mode; |a: f32, b: f32, c: f32| -> f32 { of_singles(Mode(mode), a, b, c) });
+    // libdevice's exponential functions also round down (2) and saturate (8).
+    by_extra!(mode.0, function; 0 2 4 6 8 12)
 }
 
 /// `fma` of `f32`.
