@@ -325,7 +325,7 @@ fn a_module_for_python_computes_where_the_arrays_are() {
     // As maturin does: the interpreter has Python's symbols.
     build.args(["build", "--quiet"]).env("PYO3_BUILD_EXTENSION_MODULE", "1");
     succeeds(build);
-    let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("projects-target/debug/libshallow_waves.so");
+    let built = Path::new(TARGET).join("debug/libshallow_waves.so");
     std::fs::copy(built, folder.join("shallow_waves.so")).expect("cargo built it");
     let mut python = Command::new("python3");
     python.current_dir(&folder).args(["-c", PYTHON]).env("RUMBA_DEVICE", "soft").env("XDG_DATA_HOME", DATA);
