@@ -24,6 +24,8 @@ fn main() -> ExitCode {
             "UNSOUND_COLLECTIVE_PTX",
             CudaBuilder::new("unsound")
                 .build_arg("--features=collective")
+                // The device of the tests. Some kernels need it; of the others, texts for older devices would be as long again.
+                .arch(NvvmArch::Compute90a)
                 .overflow_checks(false)
                 .copy_to(Path::new(&out).join("unsound_collective.ptx")),
         ),
