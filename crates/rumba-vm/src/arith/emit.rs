@@ -1,10 +1,11 @@
 //! Functions as native code: values are constants, or handles into a builder.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use crate::arith::possible::{Known, PossibleBits, all};
 use crate::arith::primitive::{Primitive, Write};
 use crate::arith::scalar::Scalar;
+use crate::arith::strides::{Stride, Strides, uniform};
 use crate::arith::{Arith, Operands, V};
 use crate::base::ir::{Element, Value, Writer};
 
@@ -67,12 +68,13 @@ impl<'b> Given<'b> {
 struct Readings {
     write: Write,
     possible_bits: PossibleBits,
+    stride: Strides,
 }
 
 /// What a builder has at a position.
 enum Node {
-    /// A value that is given, of this type.
-    Input(Value, Element),
+    /// The function's operand at a position, of this type.
+    Input { value: Value, element: Element, position: u8 },
     /// An operation.
     Operation {
         readings: Readings,
@@ -89,6 +91,8 @@ enum Node {
 #[derive(Default)]
 pub struct Builder {
     nodes: RefCell<Vec<Node>>,
+    /// The operands of the function so far, constants among them.
+    inputs: Cell<u8>,
 }
 
 impl<'b> Arith for Emit<'b> {
@@ -115,7 +119,7 @@ impl<'b> Given<'b> {
         let Some(builder) = self.builder else { unreachable!("constants are folded") };
         let operands = &self.operands[..usize::from(self.count)];
         let element = P::Result::ELEMENT;
-        let readings = Readings { write: P::write, possible_bits: P::possible_bits };
+        let readings = Readings { write: P::write, possible_bits: P::possible_bits, stride: P::stride };
         let result = match (P::simplify(operands), P::REINTERPRETS) {
             (Some(operand), _) => operand,
             (None, Some(from)) => builder.reinterpret(readings, self, from, element),
@@ -137,9 +141,13 @@ impl Builder {
     /// An operand of the function.
     #[inline(never)]
     pub fn input<T: Scalar>(&self, value: &Value) -> Handle<'_, T> {
+        let position = self.inputs.replace(self.inputs.get() + 1);
         match value.number() {
             Some(bits) => Handle::Constant(T::from_word(bits)),
-            None => Handle::Result(self, self.add(Node::Input(value.clone(), T::ELEMENT))),
+            None => {
+                let node = Node::Input { value: value.clone(), element: T::ELEMENT, position };
+                Handle::Result(self, self.add(node))
+            }
         }
     }
 
@@ -177,6 +185,24 @@ impl Builder {
 
     /// Writes the operations on which results depend; returns these.
     pub fn finish<const N: usize>(&self, w: &mut Writer, results: [Operand; N]) -> [Value; N] {
+        self.write(w, results, |_| false)
+    }
+
+    /// Writes the operations on which the result in the first lane depends, given the inputs of the first lane and their steps from lane to
+    /// lane. Returns the result.
+    pub fn finish_first(&self, w: &mut Writer, result: Operand, steps: &[i64]) -> Value {
+        let known = self.follow(steps);
+        let [first] = self.write(w, [result], |position| known[position].stride.is_some_and(|stride| stride.is_union));
+        first
+    }
+
+    /// Writes operations; those for which `is_sum` returns true as sums of their operands.
+    fn write<const N: usize>(
+        &self,
+        w: &mut Writer,
+        results: [Operand; N],
+        is_sum: impl Fn(usize) -> bool,
+    ) -> [Value; N] {
         let nodes = self.nodes.borrow();
         let mut wanted = vec![false; nodes.len()];
         for result in results {
@@ -196,11 +222,13 @@ impl Builder {
         let mut values: Vec<Option<Value>> = Vec::with_capacity(nodes.len());
         for (position, (node, wanted)) in nodes.iter().zip(wanted).enumerate() {
             let value = wanted.then(|| match node {
-                Node::Input(value, element) => w.bits_as(value, *element),
+                Node::Input { value, element, .. } => w.bits_as(value, *element),
                 Node::Operation { readings: Readings { write, .. }, operands, count, .. } => {
                     let operands = operands[..usize::from(*count)].iter();
                     let operands: Vec<_> = operands.map(|operand| value_of(*operand, &values)).collect();
-                    if results.contains(&Operand::Result(position as u32)) {
+                    if is_sum(position) {
+                        w.add(&operands[0], &operands[1])
+                    } else if results.contains(&Operand::Result(position as u32)) {
                         write(w, &operands)
                     } else {
                         // Other operations may look at the bits of a NaN.
@@ -213,24 +241,40 @@ impl Builder {
         results.map(|result| value_of(result, &values))
     }
 
-    /// The bits of a result that may be set, given those of the inputs.
-    pub fn possible_bits(&self, result: Operand) -> u64 {
-        let mut found: Vec<u64> = Vec::new();
-        let known = |operand: Operand, found: &[u64]| match operand {
-            Operand::Constant(_, bits) => Known { bits, is_constant: true },
-            Operand::Result(position) => Known { bits: found[position as usize], is_constant: false },
-        };
+    /// What is known of a result, given the steps of the inputs from lane to lane, where they are known.
+    pub fn known(&self, result: Operand, steps: &[i64]) -> Known {
+        known_of(result, &self.follow(steps))
+    }
+
+    /// What is known of the results of all operations.
+    fn follow(&self, steps: &[i64]) -> Vec<Known> {
+        let mut found: Vec<Known> = Vec::new();
         for node in &*self.nodes.borrow() {
-            let bits = match node {
-                Node::Input(value, element) => value.possible_bits() & all(*element),
+            let (element, bits, stride) = match node {
+                Node::Input { value, element, position } => {
+                    let step = steps.get(usize::from(*position));
+                    (*element, value.possible_bits(), step.map(|step| Stride::of_operand(*position, *step)))
+                }
                 Node::Operation { readings, element, operands, count, .. } => {
-                    let operands = operands.map(|operand| known(operand, &found));
-                    (readings.possible_bits)(&operands[..usize::from(*count)]) & all(*element)
+                    let operands = operands.map(|operand| known_of(operand, &found));
+                    let operands = &operands[..usize::from(*count)];
+                    let stride = (readings.stride)(operands).or_else(|| uniform(operands));
+                    (*element, (readings.possible_bits)(operands), stride)
                 }
             };
-            found.push(bits);
+            // Numbers that are narrower than their lanes wrap elsewhere.
+            let stride = stride.filter(|stride| stride.step == 0 || element.bits() >= 32);
+            found.push(Known { bits: bits & all(element), is_constant: false, stride });
         }
-        known(result, &found).bits
+        found
+    }
+}
+
+/// What is known of an operand, given what is known of results.
+fn known_of(operand: Operand, results: &[Known]) -> Known {
+    match operand {
+        Operand::Constant(_, bits) => Known::of_constant(bits),
+        Operand::Result(position) => results[position as usize],
     }
 }
 

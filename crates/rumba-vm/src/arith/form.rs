@@ -1,9 +1,10 @@
-//! Scalar functions as native code and its analyses use them: what is written for a function, and which bits of its result may
-//! be set.
+//! Scalar functions as native code and its analyses use them: what is written for a function, which bits of its result may be set, and how
+//! the result differs from lane to lane.
 
 use std::fmt;
 
 use crate::arith::emit::{Builder, Operand};
+use crate::arith::strides::Stride;
 use crate::base::ir::{Element, Value, Writer};
 
 /// A scalar function of an operation's `extra` and of operands.
@@ -24,11 +25,25 @@ impl Form {
         value
     }
 
+    /// Writes the function for the first lane, given the operands of this lane and their steps from lane to lane.
+    pub fn write_first(self, w: &mut Writer, extra: u16, operands: &[Value], steps: &[i64]) -> Value {
+        let builder = Builder::new();
+        let result = self.0(&builder, extra, operands);
+        builder.finish_first(w, result, steps)
+    }
+
     /// The bits of the result that may be set, given those of the operands.
     pub fn possible_bits(self, extra: u16, operands: &[Value]) -> u64 {
         let builder = Builder::new();
         let result = self.0(&builder, extra, operands);
-        builder.possible_bits(result)
+        builder.known(result, &[]).bits
+    }
+
+    /// The stride of the result, given the steps of the operands.
+    pub fn stride(self, extra: u16, operands: &[Value], steps: &[i64]) -> Option<Stride> {
+        let builder = Builder::new();
+        let result = self.0(&builder, extra, operands);
+        builder.known(result, steps).stride
     }
 }
 
@@ -47,6 +62,30 @@ pub struct LaneForm {
     pub operands: &'static [Element],
     /// The type of the result.
     pub result: Element,
+}
+
+impl LaneForm {
+    /// Whether the result has a stride where one operand has a stride and the others are constants.
+    pub fn is_linear(self, extra: u16) -> bool {
+        let of = |position: usize| {
+            // The others share no bit with this one.
+            let operand = |(other, element): (usize, &Element)| match other == position {
+                true => Value::named("", *element, false).with_possible_bits(!1),
+                false => Value::integer(*element, 1),
+            };
+            let operands: Vec<_> = self.operands.iter().enumerate().map(operand).collect();
+            let steps: Vec<_> = (0..operands.len()).map(|other| i64::from(other == position)).collect();
+            self.form.is_some_and(|form| form.stride(extra, &operands, &steps).is_some())
+        };
+        (0..self.operands.len()).any(of)
+    }
+
+    /// Whether the result is the operand, or its low bits.
+    pub fn is_copy(self, extra: u16) -> bool {
+        let (Some(form), [element]) = (self.form, self.operands) else { return false };
+        let operand = Value::named("", *element, false);
+        form.stride(extra, &[operand], &[1]).is_some_and(|stride| stride.source.is_some())
+    }
 }
 
 impl fmt::Debug for LaneForm {

@@ -19,6 +19,7 @@ mod possible;
 pub mod primitive;
 mod scalar;
 pub mod soft;
+mod strides;
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +31,7 @@ pub(crate) use self::possible::{all, up_to};
 use self::primitive as p;
 use self::primitive::Primitive;
 pub use self::scalar::{Bf16, Bits, F16, Float, Integer, Number, Rounding, Scalar};
+pub use self::strides::Stride;
 
 /// An instance of arithmetic: how values are represented, and how operations are applied to them.
 pub trait Arith: Copy {

@@ -1,15 +1,30 @@
 //! The bits of a result that may be set, given those of the operands: LLVM's known bits, of which only the zeros are followed. A row of
 //! [`primitive`](crate::arith::primitive) names the function for its operation.
 
+use crate::arith::strides::Stride;
 use crate::base::ir::Element;
 
-/// What is known of an operand.
+/// What is known of a number of all lanes.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
     /// The bits that may be set. So these bits are also the largest number without a sign.
     pub bits: u64,
-    /// The operand is a constant: all these bits are set.
+    /// The number is a constant: all these bits are set.
     pub is_constant: bool,
+    /// How the number differs from lane to lane; `None`: in any way.
+    pub stride: Option<Stride>,
+}
+
+impl Known {
+    /// What is known of a constant.
+    pub(super) fn of_constant(bits: u64) -> Self {
+        Self { bits, is_constant: true, stride: Some(Stride::default()) }
+    }
+
+    /// The number, if it is constant.
+    pub(super) fn constant(self) -> Option<u64> {
+        self.is_constant.then_some(self.bits)
+    }
 }
 
 /// The bits of a result that may be set. Bits above the width of the result do not count.
@@ -41,9 +56,14 @@ impl Kind {
     }
 
     /// The amount of a shift, if it is constant.
-    fn amount(self, x: Known) -> Option<u64> {
-        x.is_constant.then_some(x.bits % u64::from(self.bits))
+    pub(super) fn amount(self, x: Known) -> Option<u64> {
+        Some(x.constant()? % u64::from(self.bits))
     }
+}
+
+/// Nothing is known.
+pub(super) fn any(_: &[Known]) -> u64 {
+    u64::MAX
 }
 
 /// `x + y`, of integers

@@ -1,5 +1,5 @@
 //! The operations of which scalar functions consist: a row for each, with its contract, its native meaning, its
-//! spelling in LLVM, and which bits of its result may be set.
+//! spelling in LLVM, which bits of its result may be set, and how the result differs from lane to lane.
 //!
 //! The contract holds for both readings. Where a result is a NaN, its bits are unspecified, except where the contract
 //! states them.
@@ -11,6 +11,7 @@ use crate::arith::Operands;
 use crate::arith::emit::Operand;
 use crate::arith::possible::{self, Kind, Known, PossibleBits};
 use crate::arith::scalar::{Bits, Float, Integer, Number, Rounding, Scalar};
+use crate::arith::strides::{self, Stride, Strides};
 use crate::base::ir::{Element, Value, Writer};
 
 /// Writes an operation, given its operands.
@@ -37,6 +38,11 @@ pub trait Primitive {
         u64::MAX
     }
 
+    /// The stride of the result, where the operands' lanes differ.
+    fn stride(operands: &[Known]) -> Option<Stride> {
+        strides::none(operands)
+    }
+
     /// The operand, or the constant, that the result is, where some operands are constants.
     fn simplify(operands: &[Operand]) -> Option<Operand> {
         let _ = operands;
@@ -48,12 +54,12 @@ pub trait Primitive {
 }
 
 /// A table of operations: `/// contract  Name<T: Bound>(a: T, b: T) -> R { native expression } |w, x| LLVM expression;`, with the
-/// simplification in brackets after `where`, and the function for the possible bits behind the LLVM expression.
+/// simplification in brackets after `where`, and the functions for the possible bits and the stride behind the LLVM expression.
 macro_rules! primitives {
     ($(
         $(#[$doc:meta])*
         $name:ident $(<$($T:ident: $bound:ident),*>)? ($($x:ident: $X:ty),*) -> $R:ty $(where [$simplify:expr])?
-        { $native:expr } |$w:ident, $v:ident| $write:expr $(, $possible:expr)?;
+        { $native:expr } |$w:ident, $v:ident| $write:expr $(, $possible:expr $(, $stride:expr)?)?;
     )*) => {
         /// The names of the operations.
         #[cfg(test)]
@@ -82,7 +88,12 @@ macro_rules! primitives {
             $(fn possible_bits(operands: &[Known]) -> u64 {
                 let possible: PossibleBits = $possible;
                 possible(operands)
-            })?
+            }
+
+            $(fn stride(operands: &[Known]) -> Option<Stride> {
+                let stride: Strides = $stride;
+                stride(operands)
+            })?)?
 
             fn write($w: &mut Writer, $v: &[Value]) -> Value {
                 $write
@@ -95,19 +106,22 @@ macro_rules! primitives {
 primitives! {
     /// The sum; of integers, modulo a power of two.
     Add<T: Number>(a: T, b: T) -> T where [sum::<T>]
-        { a.add(b) } |w, x| w.binary(T::name(["add", "add", "fadd"]), &x[0], &x[1]), |x| of_integers::<T>(possible::sum, x);
+        { a.add(b) } |w, x| w.binary(T::name(["add", "add", "fadd"]), &x[0], &x[1]), |x| of_integers::<T>(possible::sum, x),
+        |x| of_integer_lanes::<T>(strides::sum, x);
     /// The difference; of integers, modulo a power of two.
     Sub<T: Number>(a: T, b: T) -> T where [difference::<T>]
-        { a.sub(b) } |w, x| w.binary(T::name(["sub", "sub", "fsub"]), &x[0], &x[1]);
+        { a.sub(b) } |w, x| w.binary(T::name(["sub", "sub", "fsub"]), &x[0], &x[1]), possible::any,
+        |x| of_integer_lanes::<T>(strides::difference, x);
     /// The product; of integers, modulo a power of two.
     Mul<T: Number>(a: T, b: T) -> T where [product::<T>]
-        { a.mul(b) } |w, x| w.binary(T::name(["mul", "mul", "fmul"]), &x[0], &x[1]), |x| of_integers::<T>(possible::product, x);
+        { a.mul(b) } |w, x| w.binary(T::name(["mul", "mul", "fmul"]), &x[0], &x[1]), |x| of_integers::<T>(possible::product, x),
+        |x| of_integer_lanes::<T>(strides::product, x);
     /// The negative number; of a floating-point number, only the sign changes.
     Neg<T: Number>(a: T) -> T
         { a.neg() } |w, x| match T::name(["integer", "integer", "float"]) {
             "float" => w.negated(&x[0]),
             _ => w.sub(&Value::integer(T::ELEMENT, 0), &x[0]),
-        };
+        }, possible::any, |x| of_integer_lanes::<T>(strides::negative, x);
     /// Whether two numbers are equal; false for NaN.
     Equal<T: Number>(a: T, b: T) -> bool
         { a == b } |w, x| w.compare(T::name(["icmp eq", "icmp eq", "fcmp oeq"]), &x[0], &x[1]);
@@ -122,7 +136,7 @@ primitives! {
         { a.and(b) } |w, x| w.and(&x[0], &x[1]), possible::intersection;
     /// The bits that are set in any operand.
     Or<T: Bits>(a: T, b: T) -> T where [sum::<T>]
-        { a.or(b) } |w, x| w.or(&x[0], &x[1]), possible::union;
+        { a.or(b) } |w, x| w.or(&x[0], &x[1]), possible::union, strides::union;
     /// The bits that are set in one operand only.
     Xor<T: Bits>(a: T, b: T) -> T where [sum::<T>]
         { a.xor(b) } |w, x| w.xor(&x[0], &x[1]), possible::union;
@@ -135,7 +149,8 @@ primitives! {
 
     /// A shift to the left by the amount modulo the width.
     Shl<T: Integer>(a: T, amount: u32) -> T where [difference::<T>]
-        { a.shl(amount) } |w, x| shift(w, "shl", x), |x| possible::left(kind::<T>(), x);
+        { a.shl(amount) } |w, x| shift(w, "shl", x), |x| possible::left(kind::<T>(), x),
+        |x| strides::left(kind::<T>(), x);
     /// A shift to the right by the amount modulo the width, which fills with zeros, or with the sign if there is one.
     Shr<T: Integer>(a: T, amount: u32) -> T where [difference::<T>]
         { a.shr(amount) } |w, x| shift(w, T::name(["lshr", "ashr", ""]), x), |x| possible::right(kind::<T>(), x);
@@ -178,7 +193,7 @@ primitives! {
             w.convert(T::name(["zext", "sext", ""]), &x[0], U::ELEMENT)
         } else {
             w.bits_as(&x[0], U::ELEMENT)
-        }, |x| possible::cast(kind::<T>(), x);
+        }, |x| possible::cast(kind::<T>(), x), |x| strides::cast(kind::<T>(), U::BITS, x);
 
     /// The quotient of floating-point numbers.
     Div<T: Float>(a: T, b: T) -> T
@@ -257,6 +272,10 @@ impl<T: Scalar, U: Scalar> Primitive for Reinterpret<T, U> {
         possible::same(operands)
     }
 
+    fn stride(operands: &[Known]) -> Option<Stride> {
+        strides::same(operands)
+    }
+
     fn write(w: &mut Writer, x: &[Value]) -> Value {
         w.bits_as(&x[0], U::ELEMENT)
     }
@@ -290,6 +309,11 @@ const fn kind<T: Integer>() -> Kind {
 /// The possible bits of a result of integers; nothing is known of floating-point numbers.
 fn of_integers<T: Number>(possible: PossibleBits, x: &[Known]) -> u64 {
     if is_exact::<T>() { possible(x) } else { u64::MAX }
+}
+
+/// The stride of a result of integers.
+fn of_integer_lanes<T: Number>(stride: Strides, x: &[Known]) -> Option<Stride> {
+    if is_exact::<T>() { stride(x) } else { None }
 }
 
 fn is_constant(operand: Operand, wanted: u64) -> bool {

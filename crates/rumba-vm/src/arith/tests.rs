@@ -1,12 +1,13 @@
 //! Both readings of every operation, over edges, constants and random operands: as numbers of Rust, and as code of LLVM.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
 use std::fmt::Write as _;
 
 use rumba_jit::{Code, Jit, Settings};
 
 use crate::arith::emit::Operand;
+use crate::arith::possible::all;
 use crate::arith::primitive as p;
 use crate::arith::primitive::{NAMES, Primitive};
 use crate::arith::{Arith, Builder, Emit, Operands, Scalar};
@@ -115,6 +116,8 @@ impl Operation {
 struct Compared {
     names: BTreeSet<&'static str>,
     masks: Words,
+    /// How often each operation had a result that differs from lane to lane by a known step.
+    strided: BTreeMap<&'static str, u32>,
 }
 
 impl Compared {
@@ -158,6 +161,7 @@ impl Compared {
                         operation.name
                     );
                     self.bound(operation, &words, variant);
+                    self.step(operation, &words, variant);
                 }
             }
         }
@@ -173,7 +177,7 @@ impl Compared {
             .collect();
         let words: Vec<_> = words.iter().zip(&operands).map(|(word, operand)| word & operand.possible_bits()).collect();
         let builder = Builder::new();
-        let possible = builder.possible_bits((operation.emit)(&builder, &operands));
+        let possible = builder.known((operation.emit)(&builder, &operands), &[]).bits;
         let found = operation.native(&words);
         assert_eq!(
             found & !possible,
@@ -181,6 +185,60 @@ impl Compared {
             "{} of {words:x?} is {found:#x}, but of {operands:x?} only {possible:#x} is possible",
             operation.name
         );
+    }
+
+    /// Looks whether a result differs from lane to lane as its stride says, for operands that differ by random steps.
+    fn step(&mut self, operation: &Operation, words: &[u64], variant: Variant) {
+        let (mut operands, mut steps) = (Vec::new(), Vec::new());
+        for position in 0..words.len() {
+            let (operand, step) = match variant {
+                Variant::Constant(at, constant) if at == position => (Value::integer(Element::I64, constant), 0),
+                // Operands without steps, with small steps and with any.
+                _ => match self.masks.word() % 4 {
+                    0 => (Value::named("%x", Element::I64, true), 0),
+                    1 => (Value::named("%x", Element::I64, true), self.masks.word().cast_signed()),
+                    _ => (Value::named("%x", Element::I64, true), (self.masks.word() % 17).cast_signed() - 8),
+                },
+            };
+            operands.push(operand);
+            steps.push(step);
+        }
+        let lane = |lane: i64| -> Vec<u64> {
+            let all = words.iter().zip(&steps).enumerate();
+            let of = |(position, (word, step)): (usize, (&u64, &i64))| match variant {
+                Variant::Constant(at, constant) if at == position => constant,
+                _ => word.wrapping_add(step.wrapping_mul(lane).cast_unsigned()),
+            };
+            all.map(of).collect()
+        };
+        let lanes: Vec<Vec<u64>> = (0..4).map(lane).collect();
+        // The bits that are set in some lane.
+        for (position, operand) in operands.iter_mut().enumerate().filter(|(_, operand)| operand.number().is_none()) {
+            let bits = lanes.iter().fold(0, |bits, words| bits | words[position]);
+            *operand = Value::named("%x", Element::I64, true).with_possible_bits(bits);
+        }
+        let builder = Builder::new();
+        let Some(stride) = builder.known((operation.emit)(&builder, &operands), &steps).stride else { return };
+        let wraps = |position: usize| {
+            let low = |words: &Vec<u64>| words[position] as u32;
+            lanes.windows(2).any(|pair| {
+                let (here, next) = (low(&pair[0]), low(&pair[1]));
+                let step = i64::from(steps[position] as i32);
+                let is_in = |operands: u8| operands >> position & 1 != 0;
+                is_in(stride.unsigned) && i64::from(here) + step != i64::from(next)
+                    || is_in(stride.signed) && i64::from(here as i32) + step != i64::from(next as i32)
+            })
+        };
+        if (0..words.len()).any(wraps) {
+            return;
+        }
+        *self.strided.entry(operation.name).or_default() += u32::from(stride.step != 0);
+        let results: Vec<u64> = lanes.iter().map(|words| operation.native(words)).collect();
+        for pair in results.windows(2) {
+            let next = pair[0].wrapping_add(stride.step.cast_unsigned());
+            let differing = (next ^ pair[1]) & all(operation.result);
+            assert_eq!(differing, 0, "{} of {lanes:x?} is {results:x?}, not in steps of {stride:?}", operation.name);
+        }
     }
 
     /// Few bits, low bits, high bits, or any bits.
@@ -250,7 +308,7 @@ fn readings_of_operations_agree() {
     if cfg!(miri) || rumba_llvm::find::library().is_none() {
         return;
     }
-    let mut compared = Compared { names: BTreeSet::new(), masks: Words::new(1) };
+    let mut compared = Compared { names: BTreeSet::new(), masks: Words::new(1), strided: BTreeMap::new() };
     compare!(compared: Add Sub Mul Neg Equal Less LessOrEqual; [u16, i16, u32, i32, u64, i64, f32, f64]);
     compare!(compared: And Or Xor; [bool, u16, u32, u64]);
     compare!(compared: Select; [bool, u16, u32, u64, f32, f64]);
@@ -281,6 +339,14 @@ fn readings_of_operations_agree() {
     compared.compare(&Operation::of::<p::Reinterpret<f64, u64>>());
     compared.names.remove("Reinterpret");
     assert_eq!(compared.names, NAMES.iter().copied().collect(), "operations of the table that are not compared");
+    let strided: BTreeSet<_> =
+        compared.strided.iter().filter(|(_, count)| **count > 0).map(|(name, _)| *name).collect();
+    // The second row has strides where constants make the result an operand.
+    let expected = [
+        ["Add", "Cast", "Mul", "Neg", "Or", "Reinterpret", "Shl", "Sub"].as_slice(),
+        ["And", "Select", "Shr", "Xor"].as_slice(),
+    ];
+    assert_eq!(strided, expected.concat().into_iter().collect());
 }
 
 #[test]

@@ -71,10 +71,8 @@ impl Kernel<'_> {
             return u64::MAX;
         };
         let result = match descriptor.opcode {
-            Opcode::Lanes { form: LaneForm { form: Some(function), operands, .. }, .. } => {
-                let known: Vec<Value> =
-                    (1..=operands.len()).filter_map(|position| self.known(index, position, bits)).collect();
-                function.possible_bits(self.op(index).extra, &known)
+            Opcode::Lanes { form: LaneForm { form: Some(function), operands, .. } } => {
+                function.possible_bits(self.op(index).extra, &self.known(index, operands.len(), bits))
             }
             Opcode::Select => self.bits(index, 1, bits) | self.bits(index, 2, bits),
             Opcode::Load { bytes, count: 1, .. } if bytes < 4 => up_to((1 << (8 * bytes)) - 1),
@@ -83,14 +81,17 @@ impl Kernel<'_> {
         result & all(raw(class))
     }
 
-    /// What is known of an operand.
-    fn known(&self, index: usize, position: usize, bits: &Bits) -> Option<Value> {
-        let element = self.element(index, position);
-        Some(match self.operand(index, position)? {
-            Location::Constant(value) => Value::integer(element, value),
-            Location::Given { .. } | Location::Register(_) | Location::Memory(..) => {
-                Value::named("", element, false).with_possible_bits(self.bits(index, position, bits))
-            }
-        })
+    /// The numbers and the bits that are known of the first operands.
+    pub(super) fn known(&self, index: usize, count: usize, bits: &Bits) -> Vec<Value> {
+        let known = |position: usize| {
+            let element = self.element(index, position);
+            Some(match self.operand(index, position)? {
+                Location::Constant(value) => Value::integer(element, value),
+                Location::Given { .. } | Location::Register(_) | Location::Memory(..) => {
+                    Value::named("", element, false).with_possible_bits(self.bits(index, position, bits))
+                }
+            })
+        };
+        (1..=count).filter_map(known).collect()
     }
 }

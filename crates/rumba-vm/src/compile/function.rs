@@ -433,7 +433,7 @@ impl Function<'_> {
             }
             (Flow::Next, Opcode::Fence { polls }) => self.write_fence(index, polls),
             (Flow::Next, Opcode::Atomic { shared, keeps, form }) => self.write_atomic(index, shared, keeps, form),
-            (Flow::Next, Opcode::Lanes { linear, form, .. }) => self.write_lanes(index, linear, form),
+            (Flow::Next, Opcode::Lanes { form }) => self.write_lanes(index, form),
             (Flow::Next, Opcode::Test { form, .. }) => self.write_test(index, form),
             (Flow::Next, Opcode::Select) => self.write_select(index),
             (Flow::Next, Opcode::Check(form)) => self.write_check(index, form),

@@ -9,7 +9,7 @@ use crate::compile::bits;
 use crate::compile::nan::is_arithmetic;
 use crate::compile::shape::Shape;
 use crate::machine::op::Op;
-use crate::machine::op::opcode::{Linear, Opcode};
+use crate::machine::op::opcode::Opcode;
 use crate::machine::program::{Class, Descriptor, Fixed, Program};
 
 /// A register that operations write, or its place in memory.
@@ -154,7 +154,7 @@ impl<'a> Kernel<'a> {
                 Opcode::Load { .. } | Opcode::Store { .. } | Opcode::Local { .. } | Opcode::Atomic { .. } => {
                     note(self.operand(index, 1), &mut work);
                 }
-                Opcode::Lanes { linear, .. } if linear != Linear::No => {
+                Opcode::Lanes { form } if form.is_linear(self.op(index).extra) => {
                     self.written(index).for_each(|number| makers[number].push(index));
                 }
                 _ => {}

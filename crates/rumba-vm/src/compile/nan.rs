@@ -10,7 +10,7 @@
 use crate::base::flow::Set;
 use crate::base::ir::{Element, NAN_F32, Value, Writer};
 use crate::compile::kernel::{Kernel, Location};
-use crate::machine::op::opcode::{Linear, Opcode};
+use crate::machine::op::opcode::Opcode;
 use crate::machine::program::{Class, Flow, Program};
 
 /// The facts about registers at a program point.
@@ -60,7 +60,7 @@ impl Nans {
 /// by making NaNs canonical.
 pub(super) fn is_arithmetic(program: &Program, index: usize) -> bool {
     let (op, descriptor) = (&program.ops[index], &program.descriptors[index]);
-    let Opcode::Lanes { form, .. } = descriptor.opcode else {
+    let Opcode::Lanes { form } = descriptor.opcode else {
         return false;
     };
     let (Some(function), Element::F32, Some(Class::W32)) = (form.form, form.result, descriptor.classes[0]) else {
@@ -83,10 +83,10 @@ impl Kernel<'_> {
         let descriptor = self.descriptor(index);
         match descriptor.opcode {
             _ if descriptor.flow != Flow::Next || descriptor.classes[0] != Some(Class::W32) => &[],
-            Opcode::Lanes { linear: Linear::Copy, form, .. }
-                if form.form.is_some()
-                    && descriptor.classes[1] == descriptor.classes[0]
-                    && form.operands == [form.result] =>
+            Opcode::Lanes { form }
+                if descriptor.classes[1] == descriptor.classes[0]
+                    && form.operands == [form.result]
+                    && form.is_copy(self.op(index).extra) =>
             {
                 &[1]
             }

@@ -1,13 +1,13 @@
 //! Operations that are no accesses: those over lanes, tests, selections, shuffles, and calls of handlers.
 
-use crate::arith::LaneForm;
+use crate::arith::{LaneForm, Stride};
 use crate::base::ir::{Element, Value};
 use crate::compile::function::{Function, GO_ON};
 use crate::compile::kernel::{Location, raw};
 use crate::compile::registers::Written;
 use crate::compile::shape::{LanePlan, Shape, Version};
 use crate::compile::variables::Variable;
-use crate::machine::op::opcode::{Linear, Opcode};
+use crate::machine::op::opcode::Opcode;
 use crate::machine::program::Flow;
 
 impl Function<'_> {
@@ -137,16 +137,19 @@ impl Function<'_> {
         }
     }
 
-    pub(super) fn write_lanes(&mut self, index: usize, linear: Linear, form: LaneForm) {
-        let plan = self.kernel.plan_lanes(index, linear, form, &self.shapes, &self.bits);
-        let LanePlan { result, checks, is_sum } = plan;
+    pub(super) fn write_lanes(&mut self, index: usize, form: LaneForm) {
+        let LanePlan { result, steps, stride } = self.kernel.plan_lanes(index, form, &self.shapes, &self.bits);
         let Some(function) = form.form else {
             self.call(index);
             return;
         };
-        self.check_wrapping(index, linear, checks);
-        let sources: Vec<(Location, Element)> = (1..=form.operands.len())
-            .filter_map(|position| Some((self.kernel.operand(index, position)?, self.kernel.element(index, position))))
+        self.check_wrapping(index, stride);
+        let count = form.operands.len();
+        let sources: Vec<(Location, Element, u64)> = (1..=count)
+            .filter_map(|position| {
+                let bits = self.kernel.bits(index, position, &self.bits);
+                Some((self.kernel.operand(index, position)?, self.kernel.element(index, position), bits))
+            })
             .collect();
         let extra = self.kernel.op(index).extra;
         let Some(class) = self.kernel.class(index, 0) else {
@@ -155,15 +158,15 @@ impl Function<'_> {
         let compute = |writer: &mut Self, group: Option<usize>| {
             let operands: Vec<Value> = sources
                 .iter()
-                .map(|(place, raw)| match group {
-                    Some(group) => writer.base(*place, *raw, group),
-                    None => writer.lanes(*place, *raw),
+                .map(|(place, raw, bits)| match group {
+                    Some(group) => writer.base(*place, *raw, group).with_possible_bits(*bits),
+                    None => writer.lanes(*place, *raw).with_possible_bits(*bits),
                 })
                 .collect();
             let stays = writer.kernel.leaves_nan(index, &writer.nans, &writer.pending);
-            let (value, _) = writer.w.leave_nan(stays, |w| match operands.as_slice() {
-                [a, b] if is_sum => w.add(a, b),
-                operands => function.write(w, extra, operands),
+            let (value, _) = writer.w.leave_nan(stays, |w| match result {
+                Shape::Affine(_) => function.write_first(w, extra, &operands, &steps[..count]),
+                Shape::Uniform | Shape::Varying => function.write(w, extra, &operands),
             });
             writer.w.extended(&value, raw(class))
         };
@@ -179,11 +182,15 @@ impl Function<'_> {
     }
 
     /// Leaves if operands wrap within a group that must not.
-    fn check_wrapping(&mut self, index: usize, linear: Linear, checks: u8) {
-        let is_signed =
-            matches!(linear, Linear::SignExtended | Linear::SignedWideProduct | Linear::SignedWideProductSum);
+    fn check_wrapping(&mut self, index: usize, stride: Stride) {
         let mut good: Option<Value> = None;
-        for position in (1..=2).filter(|position| checks >> position & 1 != 0) {
+        let extended = [("zext", stride.unsigned), ("sext", stride.signed)];
+        let extended = extended.into_iter().flat_map(|(extension, operands)| {
+            (1..=4)
+                .filter(move |position| operands >> (position - 1) & 1 != 0)
+                .map(move |position| (extension, position))
+        });
+        for (extension, position) in extended {
             let Some(place) = self.kernel.operand(index, position) else {
                 continue;
             };
@@ -193,7 +200,6 @@ impl Function<'_> {
             let way = i64::from(stride as i32) * (self.kernel.group as i64 - 1);
             for group in 0..self.kernel.groups() {
                 let base = self.base(place, Element::I32, group);
-                let extension = if is_signed { "sext" } else { "zext" };
                 let first = self.w.convert(extension, &base, Element::I64);
                 let last = self.w.add_with(&first, way.cast_unsigned());
                 let cut = self.w.convert("trunc", &last, Element::I32);

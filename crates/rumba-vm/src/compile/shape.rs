@@ -11,13 +11,13 @@
 //! stays in the version for some of the lanes if it fails. So accesses keep contiguous addresses in loops in which lanes
 //! might diverge.
 
-use crate::arith::LaneForm;
+use crate::arith::{LaneForm, Stride};
 use crate::base::flow::Set;
 use crate::compile::bits;
 use crate::compile::bits::Bits;
 use crate::compile::kernel::{Kernel, Location};
 use crate::compile::nan::Nans;
-use crate::machine::op::opcode::{CheckForm, Linear, Opcode};
+use crate::machine::op::opcode::{CheckForm, Opcode};
 use crate::machine::program::{Class, Flow};
 
 /// The largest distance between the first and the last lane of a group for which only these two lanes are compared with
@@ -75,13 +75,18 @@ pub(super) type Shapes = Vec<Shape>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LanePlan {
     pub(super) result: Shape,
-    /// Operands, bit 1 for `a`, whose numbers of 32 bits must not wrap within a group.
-    pub(super) checks: u8,
-    /// Whether the result is computed as a sum, whatever the operation.
-    pub(super) is_sum: bool,
+    /// The steps of the operands of an affine result.
+    pub(super) steps: [i64; 4],
+    /// What must hold for an affine result.
+    pub(super) stride: Stride,
 }
 
-const WHOLE: LanePlan = LanePlan { result: Shape::Varying, checks: 0, is_sum: false };
+impl LanePlan {
+    /// A plan for which the operands have no steps.
+    fn without_steps(result: Shape) -> Self {
+        Self { result, steps: [0; 4], stride: Stride::default() }
+    }
+}
 
 /// For which lanes there are masked versions of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -297,7 +302,7 @@ impl Kernel<'_> {
                 let address = self.operand(index, 1);
                 address.map_or(Shape::Varying, |place| self.shape(place, shapes))
             }
-            Opcode::Lanes { linear, form, .. } => self.plan_lanes(index, linear, form, shapes, bits).result,
+            Opcode::Lanes { form } => self.plan_lanes(index, form, shapes, bits).result,
             Opcode::Test { .. } | Opcode::Masks { .. } | Opcode::Check(CheckForm::Shadow(_)) => {
                 self.uniform_if_all_are(index, shapes)
             }
@@ -356,45 +361,32 @@ impl Kernel<'_> {
     }
 
     /// How an operation over lanes is computed.
-    pub(super) fn plan_lanes(
-        &self,
-        index: usize,
-        linear: Linear,
-        form: LaneForm,
-        shapes: &Shapes,
-        bits: &Bits,
-    ) -> LanePlan {
-        self.linear(index, linear, form, shapes, bits).unwrap_or(WHOLE)
+    pub(super) fn plan_lanes(&self, index: usize, form: LaneForm, shapes: &Shapes, bits: &Bits) -> LanePlan {
+        self.affine(index, form, shapes, bits).unwrap_or(LanePlan::without_steps(Shape::Varying))
     }
 
-    fn linear(&self, index: usize, linear: Linear, form: LaneForm, shapes: &Shapes, bits: &Bits) -> Option<LanePlan> {
+    fn affine(&self, index: usize, form: LaneForm, shapes: &Shapes, bits: &Bits) -> Option<LanePlan> {
         let class = self.descriptor(index).classes[0]?;
         // Registers that another function reads lie in the register file.
         let Some(Location::Register(_)) = self.operand(index, 0) else {
             return None;
         };
         if self.sources(index, shapes).all(|(.., shape)| shape == Shape::Uniform) {
-            return Some(LanePlan { result: Shape::Uniform, ..WHOLE });
+            return Some(LanePlan::without_steps(Shape::Uniform));
         }
         // The other registers are computed from stored lanes.
-        form.form?;
-        let mut strides = [0; 5];
+        let function = form.form?;
+        let mut steps = [0; 4];
         for (position, shape) in self.sources(index, shapes) {
-            strides[position] = self.class(index, position)?.narrow(shape.stride()?);
+            steps[position - 1] = self.class(index, position)?.narrow(shape.stride()?);
         }
-        if strides == [0; 5] {
-            return Some(LanePlan { result: Shape::Affine(0), ..WHOLE });
+        if steps == [0; 4] {
+            return Some(LanePlan::without_steps(Shape::Affine(0)));
         }
-        let [_, a, b, c, _] = strides;
-        let constant = |position: usize| match self.operand(index, position + 1) {
-            Some(Location::Constant(bits)) => Some(bits),
-            Some(Location::Given { .. } | Location::Register(_) | Location::Memory(..)) | None => None,
-        };
-        let bits = |position| self.bits(index, position, bits);
-        let is_sum = linear == Linear::Union && bits(1) & bits(2) == 0;
-        let linear = if is_sum { Linear::Sum } else { linear };
-        let (stride, checks) = linear.stride([a, b, c], constant)?;
-        Some(LanePlan { result: Shape::affine(class.narrow(stride), self.groups()), checks: checks << 1, is_sum })
+        let count = form.operands.len();
+        let known = self.known(index, count, bits);
+        let stride = function.stride(self.op(index).extra, &known, &steps[..count])?;
+        Some(LanePlan { result: Shape::affine(class.narrow(stride.step), self.groups()), steps, stride })
     }
 
     /// The width of an operand; `None` for predicates. The bits of a constant do not tell its width, but its class

@@ -13,7 +13,6 @@ use crate::lower::instruction::{Carries, Form, Instruction};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::machine::op::Handlers;
-use crate::machine::op::opcode::Linear;
 
 /// `add`
 pub(super) static ADD: Instruction = Instruction {
@@ -122,7 +121,7 @@ fn integer(ty: ScalarType) -> Result<Handlers, LowerError> {
     Ok(match ty {
         ScalarType::U16x2 | ScalarType::S16x2 => shape::halves(function!(|a: u16, b: u16| -> u16 { a + b })),
         _ => by_type!(ty, T: U16 S16 U32 S32 U64 S64 => {
-            shape::lanes(function!(|a: T, b: T| -> T { a + b })).linear(Linear::Sum.of_bits(T::BITS))
+            shape::lanes(function!(|a: T, b: T| -> T { a + b }))
         }),
     })
 }

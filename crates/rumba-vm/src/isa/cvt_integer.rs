@@ -14,26 +14,15 @@ use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::VReg;
 use crate::machine::op::Handlers;
-use crate::machine::op::opcode::Linear;
 
 /// Integer to integer: the low bits, or an extension as the source type says.
 pub(super) fn wrapping(to: ScalarType, from: ScalarType) -> Result<Handlers, LowerError> {
     Ok(by_type!(from, A: U8 S8 U16 S16 U32 S32 U64 S64 => match to.bits() {
         8 => shape::lanes(function!(|a: A| -> u8 { a.cast() })),
         16 => shape::lanes(function!(|a: A| -> u16 { a.cast() })),
-        32 => shape::lanes(function!(|a: A| -> u32 { a.cast() })).linear(extension(from, 32)),
-        _ => shape::lanes(function!(|a: A| -> u64 { a.cast() })).linear(extension(from, 64)),
+        32 => shape::lanes(function!(|a: A| -> u32 { a.cast() })),
+        _ => shape::lanes(function!(|a: A| -> u64 { a.cast() })),
     }))
-}
-
-/// How an affine value of type `from` becomes one of `bits` bits.
-fn extension(from: ScalarType, bits: u32) -> Linear {
-    match (from.bits(), from.is_signed()) {
-        (32, false) if bits == 64 => Linear::ZeroExtended,
-        (32, true) if bits == 64 => Linear::SignExtended,
-        (32 | 64, _) => Linear::Copy,
-        _ => Linear::No,
-    }
 }
 
 /// Integer to integer, clamped to the range of the destination.

@@ -9,7 +9,6 @@ use crate::lower::error::LowerError;
 use crate::lower::instruction::{Carries, Extremes, Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
-use crate::machine::op::opcode::Linear;
 
 /// `mad`
 pub(super) static MAD: Instruction = Instruction {
@@ -74,7 +73,7 @@ fn one_half(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
         by_type!(ty, T: U16 S16 U32 S32 U64 S64 => shape::lanes(function!(|a: T, b: T, c: T| -> T { a.high(b) + c })))
     } else {
         by_type!(ty, T: U16 S16 U32 S32 U64 S64 => {
-            shape::lanes(function!(|a: T, b: T, c: T| -> T { a * b + c })).linear(Linear::ProductSum.of_bits(T::BITS))
+            shape::lanes(function!(|a: T, b: T, c: T| -> T { a * b + c }))
         })
     };
     emit::lanes(l, sum, 0, ty, &[ty, ty, ty])
@@ -90,10 +89,8 @@ fn whole(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let sum = match ty {
         ScalarType::U16 => shape::lanes(function!(|a: u16, b: u16, c: u32| -> u32 { a.cast::<u32>() * b.cast() + c })),
         ScalarType::S16 => shape::lanes(function!(|a: i16, b: i16, c: i32| -> i32 { a.cast::<i32>() * b.cast() + c })),
-        ScalarType::U32 => shape::lanes(function!(|a: u32, b: u32, c: u64| -> u64 { a.cast::<u64>() * b.cast() + c }))
-            .linear(Linear::WideProductSum),
-        _ => shape::lanes(function!(|a: i32, b: i32, c: i64| -> i64 { a.cast::<i64>() * b.cast() + c }))
-            .linear(Linear::SignedWideProductSum),
+        ScalarType::U32 => shape::lanes(function!(|a: u32, b: u32, c: u64| -> u64 { a.cast::<u64>() * b.cast() + c })),
+        _ => shape::lanes(function!(|a: i32, b: i32, c: i64| -> i64 { a.cast::<i64>() * b.cast() + c })),
     };
     emit::lanes(l, sum, 0, wide(ty), &[ty, ty, wide(ty)])
 }

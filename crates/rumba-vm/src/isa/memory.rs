@@ -17,7 +17,7 @@ use crate::lower::notation::Matched;
 use crate::lower::scope::Binding;
 use crate::lower::symbols::Symbol;
 use crate::lower::virtual_op::{VReg, VirtualOp};
-use crate::machine::op::opcode::{Linear, Opcode};
+use crate::machine::op::opcode::Opcode;
 use crate::machine::op::{Handlers, Pc};
 use crate::machine::program::{ChoiceAccess, ChoiceKind, Class, Fixed};
 use crate::machine::warp::Warp;
@@ -112,11 +112,7 @@ pub(crate) fn address(l: &mut Lowering<'_>, index: usize, space: Space) -> Resul
         return Err(LowerError::new(message).at(l.operand(index)?.span));
     }
     let base = l.scratch(ScalarType::U64);
-    l.emit(VirtualOp::unary(
-        shape::lanes(function!(|address: u32| -> u64 { address.cast() })).linear(Linear::ZeroExtended),
-        base,
-        address.base,
-    ));
+    l.emit(VirtualOp::unary(shape::lanes(function!(|address: u32| -> u64 { address.cast() })), base, address.base));
     Ok(Address { base, narrow: false, ..address })
 }
 
@@ -353,8 +349,8 @@ fn load_entry_parameter<'m>(
 /// Copies a slot.
 pub(crate) fn copy(class: Class) -> Handlers {
     match class {
-        Class::W32 => shape::lanes(function!(|value: u32| -> u32 { value })).linear(Linear::Copy),
-        Class::W64 => shape::lanes(function!(|value: u64| -> u64 { value })).linear(Linear::Copy),
+        Class::W32 => shape::lanes(function!(|value: u32| -> u32 { value })),
+        Class::W64 => shape::lanes(function!(|value: u64| -> u64 { value })),
         Class::W128 => Handlers::same(copy_wide),
     }
 }

@@ -13,7 +13,6 @@ use crate::lower::instruction::{Extremes, Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::machine::op::Handlers;
-use crate::machine::op::opcode::Linear;
 
 /// `mul`
 pub(super) static MUL: Instruction = Instruction {
@@ -93,11 +92,8 @@ fn whole(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let product = match ty {
         ScalarType::U16 => shape::lanes(function!(|a: u16, b: u16| -> u32 { a.cast::<u32>() * b.cast() })),
         ScalarType::S16 => shape::lanes(function!(|a: i16, b: i16| -> i32 { a.cast::<i32>() * b.cast() })),
-        ScalarType::U32 => {
-            shape::lanes(function!(|a: u32, b: u32| -> u64 { a.cast::<u64>() * b.cast() })).linear(Linear::WideProduct)
-        }
-        _ => shape::lanes(function!(|a: i32, b: i32| -> i64 { a.cast::<i64>() * b.cast() }))
-            .linear(Linear::SignedWideProduct),
+        ScalarType::U32 => shape::lanes(function!(|a: u32, b: u32| -> u64 { a.cast::<u64>() * b.cast() })),
+        _ => shape::lanes(function!(|a: i32, b: i32| -> i64 { a.cast::<i64>() * b.cast() })),
     };
     emit::lanes(l, product, 0, wide(ty), &[ty, ty])
 }
@@ -157,7 +153,7 @@ pub(super) fn wide(ty: ScalarType) -> ScalarType {
 
 fn low(ty: ScalarType) -> Result<Handlers, LowerError> {
     Ok(by_type!(ty, T: U16 S16 U32 S32 U64 S64 => {
-        shape::lanes(function!(|a: T, b: T| -> T { a * b })).linear(Linear::Product.of_bits(T::BITS))
+        shape::lanes(function!(|a: T, b: T| -> T { a * b }))
     }))
 }
 

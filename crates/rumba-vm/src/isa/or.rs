@@ -8,7 +8,6 @@ use crate::lower::error::LowerError;
 use crate::lower::instruction::{Carries, Chooses, Extremes, Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
-use crate::machine::op::opcode::Linear;
 
 /// `or`
 pub(super) static OR: Instruction = Instruction {
@@ -32,8 +31,8 @@ fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     let combine = match ty {
         ScalarType::Pred => shape::masks(function!(|a: u32, b: u32| -> u32 { a | b })),
-        ScalarType::B64 => shape::lanes(function!(|a: u64, b: u64| -> u64 { a | b })).linear(Linear::Union),
-        _ => shape::lanes(function!(|a: u32, b: u32| -> u32 { a | b })).linear(Linear::Union),
+        ScalarType::B64 => shape::lanes(function!(|a: u64, b: u64| -> u64 { a | b })),
+        _ => shape::lanes(function!(|a: u32, b: u32| -> u32 { a | b })),
     };
     emit::lanes(l, combine, 0, ty, &[ty, ty])
 }

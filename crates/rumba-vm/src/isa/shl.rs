@@ -10,7 +10,6 @@ use crate::lower::error::LowerError;
 use crate::lower::instruction::{Carries, Extremes, Form, Hazard, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
-use crate::machine::op::opcode::Linear;
 
 /// `shl`
 pub(super) static SHL: Instruction = Instruction {
@@ -32,7 +31,7 @@ pub(super) static SHL: Instruction = Instruction {
 fn lower(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
     let ty = m.ty("type")?;
     let shift = by_type!(ty, T: B16 B32 B64 => {
-        shape::lanes(function!(|a: T, b: u32| -> T { bits::shl(a, b) })).linear(Linear::Shift.of_bits(T::BITS))
+        shape::lanes(function!(|a: T, b: u32| -> T { bits::shl(a, b) }))
     });
     emit::lanes(l, shift, 0, ty, &[ty, ScalarType::U32])
 }

@@ -13,7 +13,6 @@ use crate::lower::instruction::{Carries, Form, Instruction};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::machine::op::Handlers;
-use crate::machine::op::opcode::Linear;
 
 /// `sub`
 pub(super) static SUB: Instruction = Instruction {
@@ -118,7 +117,7 @@ fn widened(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<(), LowerError> {
 
 fn integer(ty: ScalarType) -> Result<Handlers, LowerError> {
     Ok(by_type!(ty, T: U16 S16 U32 S32 U64 S64 => {
-        shape::lanes(function!(|a: T, b: T| -> T { a - b })).linear(Linear::Difference.of_bits(T::BITS))
+        shape::lanes(function!(|a: T, b: T| -> T { a - b }))
     }))
 }
 

@@ -11,7 +11,6 @@ use crate::lower::fixed::Reference;
 use crate::lower::lowering::{Lowering, Source};
 use crate::lower::scope::Binding;
 use crate::lower::virtual_op::{VReg, VirtualOp};
-use crate::machine::op::opcode::Linear;
 use crate::machine::program::{Class, Fixed};
 
 /// An address operand.
@@ -59,7 +58,7 @@ impl<'m> Lowering<'m> {
         }
         let sum = self.new_slot(Class::W64);
         let offset = self.constant(ScalarType::U64, u128::from(address.offset.cast_unsigned()));
-        let add = shape::lanes(function!(|a: u64, b: u64| -> u64 { a + b })).linear(Linear::Sum);
+        let add = shape::lanes(function!(|a: u64, b: u64| -> u64 { a + b }));
         self.emit(VirtualOp::binary(add, sum, address.base, offset));
         sum
     }

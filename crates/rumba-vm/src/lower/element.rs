@@ -16,7 +16,6 @@ use crate::lower::scope::Binding;
 use crate::lower::symbols;
 use crate::lower::symbols::Symbol;
 use crate::lower::virtual_op::VirtualOp;
-use crate::machine::op::opcode::Linear;
 use crate::machine::program::Class;
 
 impl<'m> Lowering<'m> {
@@ -42,8 +41,7 @@ impl<'m> Lowering<'m> {
                 self.emit(VirtualOp::binary(sum, count, index, further));
             }
             Class::W64 => {
-                let sum =
-                    shape::lanes(function!(|index: u64, further: u64| -> u64 { index + further })).linear(Linear::Sum);
+                let sum = shape::lanes(function!(|index: u64, further: u64| -> u64 { index + further }));
                 self.emit(VirtualOp::binary(sum, count, index, further));
             }
             _ => {
@@ -53,8 +51,7 @@ impl<'m> Lowering<'m> {
         }
         let base = self.scratch(ScalarType::U64);
         let scale = self.constant(ScalarType::U64, u128::from(scale));
-        let place = shape::lanes(function!(|count: u64, scale: u64, base: u64| -> u64 { count * scale + base }))
-            .linear(Linear::ProductSum);
+        let place = shape::lanes(function!(|count: u64, scale: u64, base: u64| -> u64 { count * scale + base }));
         self.emit(VirtualOp::ternary(place, base, count, scale, array.base));
         Ok(Address { base, ..array })
     }

@@ -20,7 +20,6 @@ use crate::lower::scope::{Binding, NameScope, Register};
 use crate::lower::symbols::Located;
 use crate::lower::virtual_op::{Control, LabelId, Node, VReg, VirtualOp};
 use crate::machine::op::Handlers;
-use crate::machine::op::opcode::Linear;
 use crate::machine::program::{ChoiceKind, ChoicePoint, Class, Fixed};
 use crate::machine::special::Special;
 
@@ -422,12 +421,8 @@ impl<'m> Lowering<'m> {
             return Ok(place);
         }
         let handlers = match (from, to) {
-            (Class::W64, Class::W32) => {
-                shape::lanes(function!(|value: u64| -> u32 { value.cast() })).linear(Linear::Copy)
-            }
-            (Class::W32, Class::W64) => {
-                shape::lanes(function!(|value: u32| -> u64 { value.cast() })).linear(Linear::ZeroExtended)
-            }
+            (Class::W64, Class::W32) => shape::lanes(function!(|value: u64| -> u32 { value.cast() })),
+            (Class::W32, Class::W64) => shape::lanes(function!(|value: u32| -> u64 { value.cast() })),
             _ => {
                 return Err(LowerError::new(format!("a value of type {declared} cannot be read as {ty}")));
             }
@@ -500,8 +495,8 @@ impl<'m> Lowering<'m> {
         fit::register(name, declared, ty, wide)?;
         register.used = true;
         let handlers = match declared.bits() {
-            64 => shape::lanes(function!(|a: u64, b: u64| -> u64 { a + b })).linear(Linear::Sum),
-            32 => shape::lanes(function!(|a: u32, b: u32| -> u32 { a + b })).linear(Linear::Sum),
+            64 => shape::lanes(function!(|a: u64, b: u64| -> u64 { a + b })),
+            32 => shape::lanes(function!(|a: u32, b: u32| -> u32 { a + b })),
             _ => shape::lanes(function!(|a: u16, b: u16| -> u16 { a + b })),
         };
         let sum = self.scratch(declared);
@@ -537,10 +532,8 @@ fn extension(ty: ScalarType, declared: ScalarType) -> Option<Handlers> {
         (8, 64, true) => shape::lanes(function!(|value: i8| -> u64 { value.cast() })),
         (16, 32, true) => shape::lanes(function!(|value: i16| -> u32 { value.cast() })),
         (16, 64, true) => shape::lanes(function!(|value: i16| -> u64 { value.cast() })),
-        (32, 64, true) => shape::lanes(function!(|value: i32| -> u64 { value.cast() })).linear(Linear::SignExtended),
-        (8 | 16 | 32, 64, false) => {
-            shape::lanes(function!(|value: u32| -> u64 { value.cast() })).linear(Linear::ZeroExtended)
-        }
+        (32, 64, true) => shape::lanes(function!(|value: i32| -> u64 { value.cast() })),
+        (8 | 16 | 32, 64, false) => shape::lanes(function!(|value: u32| -> u64 { value.cast() })),
         _ => return None,
     };
     Some(handlers)

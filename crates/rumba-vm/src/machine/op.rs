@@ -7,7 +7,7 @@ pub(crate) mod opcode;
 
 use std::ops::Deref;
 
-use crate::machine::op::opcode::{Linear, Members, Opcode, TogetherForm};
+use crate::machine::op::opcode::{Members, Opcode, TogetherForm};
 use crate::machine::warp::Warp;
 
 /// Executes one operation for the active lanes of a warp and names the operation to run next.
@@ -38,15 +38,6 @@ impl Handlers {
     #[must_use]
     pub const fn with_opcode(self, opcode: Opcode) -> Self {
         Self { opcode, ..self }
-    }
-
-    /// The same handlers for a function that is linear in its operands.
-    #[must_use]
-    pub const fn linear(self, linear: Linear) -> Self {
-        match self.opcode {
-            Opcode::Lanes { form, .. } => self.with_opcode(Opcode::Lanes { linear, form }),
-            _ => self,
-        }
     }
 
     /// The same handlers for an operation of these lanes together, with its native code, if it has some, and whether

@@ -73,8 +73,8 @@ pub(crate) fn find<'m>(function: &Function<'m>, pool: &mut ProgramBuilder<'m>) {
                 Access::Loads => Origins::from([(source, true)]),
                 Access::Stores | Access::Other => continue,
                 Access::None => {
-                    let is_copy = virtual_op.handlers.opcode.attributes().is_copy;
-                    let is_idempotent = is_copy || instruction.is_idempotent;
+                    let is_copy = || virtual_op.handlers.opcode.is_copy(virtual_op.extra);
+                    let is_idempotent = instruction.is_idempotent || is_copy();
                     let mut made = Origins::new();
                     for place in places(virtual_op, false) {
                         for (load, was) in known.get(&place).into_iter().flatten() {

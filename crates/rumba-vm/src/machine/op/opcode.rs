@@ -23,8 +23,6 @@ pub enum Opcode {
     },
     /// `dst` is a function of the sources, lane by lane.
     Lanes {
-        /// When the result is affine.
-        linear: Linear,
         /// Writes the native code.
         form: LaneForm,
     },
@@ -129,8 +127,6 @@ pub(crate) struct Attributes {
     pub(crate) is_compiled: bool,
     /// `dst` is a function of the sources, lane by lane.
     pub(crate) is_per_lane: bool,
-    /// `dst` is `a`, cut to its width.
-    pub(crate) is_copy: bool,
     /// The operation loads from or stores to memory that other threads may access: so many bytes of a lane.
     pub(crate) access: Option<(AccessKind, u8)>,
     /// The operation is atomic.
@@ -164,7 +160,7 @@ pub(crate) enum Guard {
 impl Opcode {
     /// The opcode of a function of lanes.
     pub(crate) const fn of_lanes(form: LaneForm) -> Self {
-        Self::Lanes { linear: Linear::No, form }
+        Self::Lanes { form }
     }
 
     /// The opcode of a load of `count` elements: from the threads' stacks, from the block's shared memory, or from any.
@@ -179,12 +175,16 @@ impl Opcode {
         if is_local { Self::Local { bytes, count, stores: true } } else { Self::Store { bytes, count, shared } }
     }
 
+    /// Whether `dst` is `a`, or its low bits, given the operation's `extra`.
+    pub(crate) fn is_copy(&self, extra: u16) -> bool {
+        matches!(self, Self::Lanes { form } if form.is_copy(extra))
+    }
+
     /// The table of attributes.
     pub(crate) const fn attributes(&self) -> Attributes {
         const NONE: Attributes = Attributes {
             is_compiled: true,
             is_per_lane: false,
-            is_copy: false,
             access: None,
             atomic: None,
             guard: None,
@@ -195,13 +195,9 @@ impl Opcode {
         match self {
             Self::Opaque => Attributes { is_compiled: false, ..NONE },
             Self::ExtraOperands { optional } => Attributes { extra_operands: Some(*optional), ..NONE },
-            Self::Lanes { linear, form, .. } => Attributes {
-                is_compiled: form.form.is_some(),
-                is_per_lane: true,
-                is_copy: matches!(linear, Linear::Copy),
-                ..NONE
-            },
-            Self::Test { form, .. } => Attributes { is_compiled: form.form.is_some(), is_per_lane: true, ..NONE },
+            Self::Lanes { form } | Self::Test { form } => {
+                Attributes { is_compiled: form.form.is_some(), is_per_lane: true, ..NONE }
+            }
             Self::Together { form, .. } => Attributes { is_compiled: form.is_some(), ..NONE },
             Self::Load { bytes, .. } => Attributes { access: Some((AccessKind::Read, *bytes)), ..NONE },
             Self::Store { bytes, .. } => Attributes { access: Some((AccessKind::Write, *bytes)), ..NONE },
@@ -273,75 +269,4 @@ pub struct AtomicForm {
     pub reduction: Option<(&'static str, u64)>,
     /// The new value, given the old value and the operands.
     pub update: Form,
-}
-
-/// How a function's result depends on the strides of its operands, in the arithmetic of its width.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Linear {
-    /// The result is affine only if all operands have the stride 0.
-    No,
-    /// `a`, cut to the width of the result.
-    Copy,
-    /// `a`, zero-extended from 32 bits if they wrap nowhere within a group.
-    ZeroExtended,
-    /// `a`, sign-extended from 32 bits if they wrap nowhere within a group.
-    SignExtended,
-    /// `a + b`
-    Sum,
-    /// `a - b`
-    Difference,
-    /// `a * b`
-    Product,
-    /// `a * b`, of zero-extended operands of 32 bits.
-    WideProduct,
-    /// `a * b`, of sign-extended operands of 32 bits.
-    SignedWideProduct,
-    /// `a * b + c`
-    ProductSum,
-    /// `a * b + c`, where `a` and `b` are zero-extended from 32 bits.
-    WideProductSum,
-    /// `a * b + c`, where `a` and `b` are sign-extended from 32 bits.
-    SignedWideProductSum,
-    /// `a << b`
-    Shift,
-    /// `a | b`: a sum where no bit is set in both.
-    Union,
-}
-
-impl Linear {
-    /// The linearity for operands of `bits` bits: values that are narrower than their lanes wrap elsewhere.
-    #[must_use]
-    pub const fn of_bits(self, bits: u32) -> Self {
-        if bits < 32 { Self::No } else { self }
-    }
-
-    /// The stride of the result of operands with these strides, if it has one, and the operands (bit 0 for `a`, bit 1 for `b`)
-    /// whose numbers of 32 bits must not wrap within a group. `constant` returns the value of `a` (0) or `b` (1) if it
-    /// is constant.
-    pub(crate) fn stride(self, [a, b, c]: [i64; 3], constant: impl Fn(usize) -> Option<u64>) -> Option<(i64, u8)> {
-        let product = |value: fn(u64) -> i64| match (a, b) {
-            (0, 0) => Some(0),
-            (_, 0) => Some(a.wrapping_mul(value(constant(1)?))),
-            (0, _) => Some(b.wrapping_mul(value(constant(0)?))),
-            _ => None,
-        };
-        let unsigned = |bits: u64| i64::from(bits as u32);
-        let signed = |bits: u64| i64::from(bits as i32);
-        let factors = u8::from(a != 0) | u8::from(b != 0) << 1;
-        Some(match self {
-            Self::No | Self::Union => return None,
-            Self::Copy => (a, 0),
-            Self::ZeroExtended | Self::SignExtended => (a, factors & 1),
-            Self::Sum => (a.wrapping_add(b), 0),
-            Self::Difference => (a.wrapping_sub(b), 0),
-            Self::Product => (product(u64::cast_signed)?, 0),
-            Self::WideProduct => (product(unsigned)?, factors),
-            Self::SignedWideProduct => (product(signed)?, factors),
-            Self::ProductSum => (product(u64::cast_signed)?.wrapping_add(c), 0),
-            Self::WideProductSum => (product(unsigned)?.wrapping_add(c), factors),
-            Self::SignedWideProductSum => (product(signed)?.wrapping_add(c), factors),
-            Self::Shift if b == 0 => (a.checked_shl(u32::try_from(constant(1)?).ok()?)?, 0),
-            Self::Shift => return None,
-        })
-    }
 }

@@ -106,10 +106,10 @@ impl Packing {
             Some(Class::W64) => 32,
             Some(Class::W128) | None => return Self::Other,
         };
-        let is_copy = virtual_op.handlers.opcode.attributes().is_copy;
+        let is_copy = || virtual_op.handlers.opcode.is_copy(virtual_op.extra);
         match undefined {
             Undefined::Packs if virtual_op.b != VReg::None && virtual_op.extra == half => Self::Packs,
-            Undefined::Packs if is_copy && class(virtual_op.a) == class(virtual_op.dst) => Self::Copies,
+            Undefined::Packs if class(virtual_op.a) == class(virtual_op.dst) && is_copy() => Self::Copies,
             _ => Self::Other,
         }
     }

@@ -1,0 +1,114 @@
+//! The difference of a result from lane to lane, given those of the operands: LLVM's scalar evolution, of which only constant steps are
+//! followed. A row of [`primitive`](crate::arith::primitive) names the function for its operation.
+
+use crate::arith::possible::{Kind, Known};
+
+/// Numbers that differ from each lane to the next by the same step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stride {
+    /// The step, modulo a power of two: at least as many low bits count as the numbers have.
+    pub step: i64,
+    /// The operands of the function, bit 0 for the first, whose numbers of 32 bits without a sign must not wrap between lanes.
+    pub unsigned: u8,
+    /// The same for numbers with a sign.
+    pub signed: u8,
+    /// The operand of the function of which the number is a copy, or the low bits.
+    pub source: Option<u8>,
+    /// The number is `x | y`, and `x + y` too, since no bit is set in both. From numbers of the first lane, of which more bits may be set
+    /// if that lane is inactive, the number of the first lane is computed as the sum.
+    pub is_union: bool,
+}
+
+/// The stride of a result, if it has one.
+pub type Strides = fn(&[Known]) -> Option<Stride>;
+
+impl Stride {
+    /// The stride of an operand of the function.
+    pub(super) fn of_operand(position: u8, step: i64) -> Self {
+        Self { step, source: Some(position), ..Self::default() }
+    }
+
+    /// A step of what is computed from both numbers.
+    fn and(self, other: Self, step: i64) -> Self {
+        let (unsigned, signed) = (self.unsigned | other.unsigned, self.signed | other.signed);
+        Self { step, unsigned, signed, ..Self::default() }
+    }
+
+    /// Whether the stride is this one wherever operands wrap.
+    fn is_unconditional(self) -> bool {
+        self.unsigned | self.signed == 0
+    }
+}
+
+/// The stride of a function of numbers that all lanes have in common.
+pub(super) fn uniform(x: &[Known]) -> Option<Stride> {
+    x.iter().try_fold(Stride::default(), |all, x| x.stride.filter(|x| x.step == 0).map(|x| all.and(x, 0)))
+}
+
+/// Nothing is known of lanes that differ.
+pub(super) fn none(_: &[Known]) -> Option<Stride> {
+    None
+}
+
+/// The same bits.
+pub(super) fn same(x: &[Known]) -> Option<Stride> {
+    Some(Stride { is_union: false, ..x[0].stride? })
+}
+
+/// `x + y`, of integers
+pub(super) fn sum(x: &[Known]) -> Option<Stride> {
+    let (a, b) = (x[0].stride?, x[1].stride?);
+    Some(a.and(b, a.step.wrapping_add(b.step)))
+}
+
+/// `x - y`, of integers
+pub(super) fn difference(x: &[Known]) -> Option<Stride> {
+    let (a, b) = (x[0].stride?, x[1].stride?);
+    Some(a.and(b, a.step.wrapping_sub(b.step)))
+}
+
+/// `-x`, of an integer
+pub(super) fn negative(x: &[Known]) -> Option<Stride> {
+    let a = x[0].stride?;
+    Some(a.and(a, a.step.wrapping_neg()))
+}
+
+/// `x * y`, of integers
+pub(super) fn product(x: &[Known]) -> Option<Stride> {
+    let (a, b) = (x[0].stride?, x[1].stride?);
+    let step = match (a.step, b.step) {
+        (0, 0) => 0,
+        (step, 0) => step.wrapping_mul(x[1].constant()?.cast_signed()),
+        (0, step) => step.wrapping_mul(x[0].constant()?.cast_signed()),
+        _ => return None,
+    };
+    Some(a.and(b, step))
+}
+
+/// `x | y`: a sum where no bit is set in both. Code that puts numbers together from parts, and no addresses, must not depend on the parts.
+pub(super) fn union(x: &[Known]) -> Option<Stride> {
+    let stride = sum(x).filter(|stride| stride.is_unconditional())?;
+    (x[0].bits & x[1].bits == 0).then_some(Stride { is_union: true, ..stride })
+}
+
+/// `x << y`
+pub(super) fn left(kind: Kind, x: &[Known]) -> Option<Stride> {
+    let (a, b) = (x[0].stride?, x[1].stride?);
+    Some(a.and(b, a.step << kind.amount(x[1])?))
+}
+
+/// The low bits of `x`, or `x` extended from 32 bits.
+pub(super) fn cast(kind: Kind, bits: u32, x: &[Known]) -> Option<Stride> {
+    let stride = x[0].stride?;
+    if bits <= kind.bits {
+        return same(x);
+    }
+    let step = i64::from(stride.step as i32);
+    let operand = match (step, kind.bits) {
+        (0, _) => 0,
+        (_, 32) => 1 << stride.source?,
+        _ => return None,
+    };
+    let [unsigned, signed] = if kind.is_signed { [0, operand] } else { [operand, 0] };
+    Some(stride.and(Stride { unsigned, signed, ..Stride::default() }, step))
+}
