@@ -360,3 +360,18 @@ fn constants_are_folded_and_unused_operations_dropped() {
     let [value] = builder.finish(&mut w, [back.operand()]);
     assert_eq!((value.text(), w.text()), ("%x", ""));
 }
+
+/// Bits that no active lane has may be set in the number of the first lane: an `or` would drop the carry.
+#[test]
+fn a_union_of_affine_numbers_is_a_sum_in_the_first_lane() {
+    let operand = |name, bits| Value::named(name, Element::I32, false).with_possible_bits(bits);
+    let written = |bits: [u64; 2]| {
+        let (mut w, builder) = (Writer::new(), Builder::new());
+        let [a, b] = [("%a", bits[0]), ("%b", bits[1])]
+            .map(|(name, bits)| crate::arith::V::<Emit<'_>, u32>(builder.input(&operand(name, bits))));
+        let _ = builder.finish_first(&mut w, (a | b).operand(), &[4, 0]);
+        w.text().to_owned()
+    };
+    assert!(written([0x7c, 0x80]).contains("= add i32 %a, %b"), "{}", written([0x7c, 0x80]));
+    assert!(written([0xfc, 0x80]).contains("= or i32 %a, %b"), "{}", written([0xfc, 0x80]));
+}
