@@ -9,6 +9,8 @@ fn main() -> ExitCode {
     for Example { name, host, programs, .. } in examples() {
         writeln!(modules, "pub mod {name} {{\n{host}").expect("a string takes all text");
         for Program { module, code, soft } in programs {
+            // One copy of the text for all programs: a constant is in each unit of code that names it.
+            let code = code.replace("const PTX: &str = include_str!(env!(\"KERNELS_PTX\"));", "use ::examples::PTX;");
             let path = if module.is_empty() {
                 name.clone()
             } else {

@@ -12,7 +12,7 @@ use rumba_ptx::set;
 use std::sync::OnceLock;
 
 /// The kernels of all examples.
-pub const PTX: &str = include_str!(env!("EXAMPLES_PTX"));
+pub static PTX: &str = include_str!(env!("EXAMPLES_PTX"));
 
 /// The device, with the examples' kernels.
 ///
