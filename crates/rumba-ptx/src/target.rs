@@ -40,6 +40,15 @@ impl Target {
         self.number
     }
 
+    /// Whether there are such features: those of one architecture came with 9.0, those of a family with 10.0.
+    pub fn is_defined(self) -> bool {
+        match self.features {
+            Features::Common => true,
+            Features::Specific => self.number >= 90,
+            Features::Family => self.number >= 100,
+        }
+    }
+
     /// Whether a text for this target runs on some devices only, not on every later device.
     pub fn is_specific(self) -> bool {
         self.features != Features::Common

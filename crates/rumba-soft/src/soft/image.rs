@@ -140,31 +140,23 @@ fn foreign_target(ptx: &str, device: u32) -> Option<(String, Option<u32>)> {
     line += ptx[..ptx.len() - rest.len()].matches('\n').count();
     let target = target.split('\n').next()?.split("//").next()?;
     let name = target.trim().split([',', ' ', '\t']).next()?;
+    // Programs may name the virtual architecture by the prefix of nvcc's options.
     let number = name.strip_prefix("sm_").or_else(|| name.strip_prefix("compute_"));
-    let digits = number.map_or("", |number| number.trim_end_matches(['a', 'f']));
-    let variant = number.map_or("", |number| &number[digits.len()..]);
-    let known = digits.parse().ok().filter(|base| ARCHITECTURES.contains(base));
-    // Variants for one architecture (`a`) came with 9.0, those for a family (`f`) with 10.0.
-    let has_variant = |base: u32| match variant {
-        "" => true,
-        "a" => base >= 90,
-        "f" => base >= 100,
-        _ => false,
-    };
-    match known.filter(|base| has_variant(*base)) {
-        Some(base) if base > device => {
+    let target = number.and_then(|number| format!("sm_{number}").parse::<Target>().ok());
+    match target.filter(|target| ARCHITECTURES.contains(&target.number()) && target.is_defined()) {
+        Some(target) if target.number() > device => {
             let log = "ptxas fatal   : SM version specified by .target is higher than default SM version assumed";
-            Some((log.into(), Some(base)))
+            Some((log.into(), Some(target.number())))
         }
-        Some(_) if Target::of(ptx).is_none_or(|target| target.runs_on((device / 10, device % 10))) => None,
+        Some(target) if target.runs_on((device / 10, device % 10)) => None,
         Some(_) => {
-            let other = if variant == "f" { "different SM-family" } else { "future" };
+            let other = if name.ends_with('f') { "different SM-family" } else { "future" };
             Some((
                 format!("ptxas fatal   : Program with .target '{name}' cannot be compiled to {other} architecture"),
                 None,
             ))
         }
-        _ => Some((
+        None => Some((
             format!(
                 "ptxas application ptx input, line {line}; fatal   : Unsupported .target '{name}'\nptxas fatal   : Ptx \
                  assembly aborted due to errors"
