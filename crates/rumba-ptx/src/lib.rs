@@ -28,4 +28,4 @@ mod target;
 pub use diagnostic::{Colour, Diagnostic, Report};
 pub use line_index::{LineIndex, Position};
 pub use parser::parse;
-pub use target::{NoTarget, Target};
+pub use target::{Directive, NoTarget, Target, skip_blank};

@@ -30,9 +30,7 @@ const FAMILIES: [&[u32]; 2] = [&[100, 103], &[120, 121]];
 impl Target {
     /// The target that `.target` names in a text; `None` if the text has no such directive, or a malformed one.
     pub fn of(text: &str) -> Option<Self> {
-        let (_, rest) = text.split_once(".target")?;
-        let end = |c: char| c.is_whitespace() || c == ',';
-        rest.trim_start().split(end).next()?.parse().ok()
+        Directive::of(text)?.name.parse().ok()
     }
 
     /// The number: 90 for `sm_90a`.
@@ -102,6 +100,43 @@ impl Target {
     }
 }
 
+/// The directive `.target` of a text, which follows `.version` (manual, section 11.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Directive<'t> {
+    /// The first name, which is that of the architecture.
+    pub name: &'t str,
+    /// The line, from 1.
+    pub line: usize,
+}
+
+impl<'t> Directive<'t> {
+    /// The directive of a text, if it is there.
+    pub fn of(text: &'t str) -> Option<Self> {
+        let is_blank = |letter: char| letter.is_whitespace();
+        let version = skip_blank(skip_blank(text).strip_prefix(".version")?);
+        let directive = skip_blank(&version[version.find(is_blank)?..]);
+        let names = skip_blank(directive.strip_prefix(".target")?);
+        let end = names.find(|letter| is_blank(letter) || letter == ',' || letter == '/').unwrap_or(names.len());
+        let before = &text[..text.len() - directive.len()];
+        Some(Self { name: &names[..end], line: before.matches('\n').count() + 1 })
+    }
+}
+
+/// The text after leading white space and comments.
+pub fn skip_blank(mut text: &str) -> &str {
+    loop {
+        text = text.trim_start();
+        let rest = if let Some(comment) = text.strip_prefix("//") {
+            comment.split_once('\n')
+        } else if let Some(comment) = text.strip_prefix("/*") {
+            comment.split_once("*/")
+        } else {
+            return text;
+        };
+        text = rest.map_or("", |(_, rest)| rest);
+    }
+}
+
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let suffix = match self.features {
@@ -142,7 +177,7 @@ impl FromStr for Target {
 
 #[cfg(test)]
 mod tests {
-    use super::Target;
+    use super::{Directive, Target};
 
     fn target(name: &str) -> Target {
         name.parse().expect("an architecture")
@@ -166,6 +201,10 @@ mod tests {
         assert_eq!(Target::of(".version 8.0 .target sm_80, debug .address_size 64"), Some(target("sm_80")));
         assert_eq!(Target::of(".version 8.0 .target compute_80"), None);
         assert_eq!(Target::of(".version 8.0"), None);
+        let text = "// .version 7.0 .target sm_70\n.version 8.0 // not yet .target sm_75\n/* .target\nsm_80 */ .target\n\tsm_90a, debug\n";
+        assert_eq!(Directive::of(text), Some(Directive { name: "sm_90a", line: 4 }));
+        assert_eq!(Directive::of(".version 8.0\n.target sm_80// why"), Some(Directive { name: "sm_80", line: 2 }));
+        assert_eq!(Directive::of(".version 8.0\n.target"), Some(Directive { name: "", line: 2 }));
     }
 
     #[test]

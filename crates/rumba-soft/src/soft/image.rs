@@ -4,9 +4,10 @@
 //! `cuLinkComplete` gives out is a container of our own, since there is no machine code to give. Machine
 //! code (a cubin) is recognised and refused.
 
+use std::cmp::Reverse;
 use std::ffi::{CStr, c_void};
 
-use rumba_ptx::Target;
+use rumba_ptx::{Directive, Target, skip_blank};
 
 use crate::error::Error;
 use crate::table;
@@ -132,14 +133,7 @@ const ARCHITECTURES: &[u32] = &[
 /// What NVIDIA's driver logs about text for an architecture that does not exist, or that a device of this compute capability
 /// does not run; with the architecture if it is a newer one.
 fn foreign_target(ptx: &str, device: u32) -> Option<(String, Option<u32>)> {
-    let (mut rest, mut line) = (skip_blank(ptx), 1);
-    // The directive follows `.version` and its number.
-    rest = skip_blank(rest.strip_prefix(".version")?);
-    rest = skip_blank(rest.trim_start_matches(|letter: char| !letter.is_whitespace()));
-    let target = rest.strip_prefix(".target")?;
-    line += ptx[..ptx.len() - rest.len()].matches('\n').count();
-    let target = target.split('\n').next()?.split("//").next()?;
-    let name = target.trim().split([',', ' ', '\t']).next()?;
+    let Directive { name, line } = Directive::of(ptx)?;
     // Programs may name the virtual architecture by the prefix of nvcc's options.
     let number = name.strip_prefix("sm_").or_else(|| name.strip_prefix("compute_"));
     let target = number.and_then(|number| format!("sm_{number}").parse::<Target>().ok());
@@ -166,21 +160,6 @@ fn foreign_target(ptx: &str, device: u32) -> Option<(String, Option<u32>)> {
     }
 }
 
-/// The text after leading white space and comments.
-fn skip_blank(mut text: &str) -> &str {
-    loop {
-        text = text.trim_start();
-        let rest = if let Some(comment) = text.strip_prefix("//") {
-            comment.split_once('\n')
-        } else if let Some(comment) = text.strip_prefix("/*") {
-            comment.split_once("*/")
-        } else {
-            return text;
-        };
-        text = rest.map_or("", |(_, rest)| rest);
-    }
-}
-
 /// Why an ELF file is refused: `EM_CUDA` marks machine code for a GPU.
 fn elf(machine: [u8; 2]) -> Error {
     const EM_CUDA: u16 = 190;
@@ -190,11 +169,12 @@ fn elf(machine: [u8; 2]) -> Error {
     }
 }
 
-/// A fat binary: of its PTX texts, that for the newest architecture which is not too new.
+/// A fat binary: of its PTX texts, that for the newest architecture which the device runs. If it runs none, the error is about the text for
+/// the newest architecture that is not too new.
 fn fat_binary(image: &[u8], name: &str) -> Result<Vec<Source>, Error> {
     const PTX: u16 = 1;
     let broken = || Error::Image("the fat binary ends in the middle of an entry".into());
-    let mut best: Option<(u32, &[u8], &[u8])> = None;
+    let mut texts: Vec<(u32, &[u8], &[u8])> = Vec::new();
     let device = table::multiprocessor().capability;
     let mut newer: Option<u32> = None;
     let mut entries = image.get(usize::from(number::<2>(image, 6).unwrap_or(16) as u16)..).unwrap_or(&[]);
@@ -210,16 +190,26 @@ fn fat_binary(image: &[u8], name: &str) -> Result<Vec<Source>, Error> {
         let is_ptx = number::<2>(entry, 0) == Some(u64::from(PTX));
         if is_ptx && architecture > device {
             newer = Some(newer.map_or(architecture, |other| other.min(architecture)));
-        } else if is_ptx && best.is_none_or(|(other, ..)| architecture > other) {
-            best = Some((architecture, &entry[..header], &entry[header..]));
+        } else if is_ptx {
+            texts.push((architecture, &entry[..header], &entry[header..]));
         }
         entries = rest;
     }
-    let (_, header, payload) = best.ok_or(match newer {
-        Some(wanted) => Error::Newer { wanted, device },
-        None => Error::NoPtx("machine code alone (a fat binary without PTX)"),
-    })?;
-    read_bytes(&decompress(header, payload)?, name)
+    texts.sort_by_key(|(architecture, ..)| Reverse(*architecture));
+    let mut newest: Option<Vec<u8>> = None;
+    for (_, header, payload) in texts {
+        let ptx = decompress(header, payload)?;
+        let is_run = std::str::from_utf8(&ptx).is_ok_and(|ptx| foreign_target(ptx, device).is_none());
+        if is_run {
+            return read_bytes(&ptx, name);
+        }
+        newest.get_or_insert(ptx);
+    }
+    match (newest, newer) {
+        (Some(ptx), _) => read_bytes(&ptx, name),
+        (None, Some(wanted)) => Err(Error::Newer { wanted, device }),
+        (None, None) => Err(Error::NoPtx("machine code alone (a fat binary without PTX)")),
+    }
 }
 
 /// The payload of an entry: as it is, or in the form that the entry's flags name.
@@ -445,6 +435,13 @@ mod tests {
         assert_eq!(read_bytes(&fat(1, 70, 0x2000, &packed, PTX.len()), "a"), Ok(vec![source("a")]));
         assert!(matches!(read_bytes(&fat(1, 70, 0x2000, &packed[1..], PTX.len()), "a"), Err(Error::Image(_))));
         assert!(matches!(read_bytes(&fat(1, 120, 0, PTX.as_bytes(), 0), "a"), Err(Error::Newer { .. })));
+        // No device runs the newer one of these texts.
+        let mut both = fat(1, 90, 0, PTX.replace("sm_70", "sm_90f").as_bytes(), 0);
+        assert!(matches!(read_bytes(&both, "a"), Err(Error::Ptx { log, .. }) if log.contains("sm_90f")));
+        both.extend_from_slice(&fat(1, 70, 0, PTX.as_bytes(), 0)[16..]);
+        let size = (both.len() - 16) as u64;
+        both[8..16].copy_from_slice(&size.to_le_bytes());
+        assert_eq!(read_bytes(&both, "a"), Ok(vec![source("a")]));
     }
 
     #[test]
