@@ -19,5 +19,6 @@ mod reductions;
 mod reports;
 mod shared;
 mod symmetric;
+mod tensor;
 mod traffic;
 mod variants;

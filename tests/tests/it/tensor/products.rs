@@ -17,7 +17,7 @@ use rumba_linalg::product::warp_group::{
 };
 use rumba_ptx::ast::{Block, Item, Statement};
 
-use crate::{ptx, text};
+use super::{ptx, text};
 
 /// Whether the tests examine a kernel: products with a `wgmma`.
 fn is_one(opcodes: &[String]) -> bool {

@@ -1,6 +1,6 @@
 //! Attention by warp groups: what the PTX of its kernels must be. Its numbers are with the runtime's tests.
 
-use crate::text;
+use super::text;
 
 /// The kernels, their products for scores and for the output, and how many keys are in a block.
 pub(crate) const KERNELS: [(&str, &str, &str, usize); 8] = [

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use rumba_interface::environment::cache_folder;
 
-use crate::{attention, products, text};
+use super::{attention, products, text};
 
 /// The assembler's report about a text, which takes half a minute, and is cached for all clones because it never changes.
 fn assembled(ptxas: &Path, text: &str) -> String {

@@ -1,6 +1,6 @@
-//! The kernels of `rumba::linalg` by warp groups, in one program, so that they are built once.
+//! The kernels of `rumba::linalg` by warp groups: their PTX, NVIDIA's assembler on it, and their numbers.
 //!
-//! They run on the software device, or with `RUMBA_DEVICE=gpu` on a GPU of compute capability 9.0. Where they cannot be built,
+//! The kernels run on the software device, or with `RUMBA_DEVICE=gpu` on a GPU of compute capability 9.0. Where the kernels cannot be built,
 //! `TENSOR_PTX` names the file that this program wrote elsewhere (`TENSOR_PTX_TO`).
 
 mod assembler;
@@ -11,16 +11,16 @@ use std::sync::OnceLock;
 
 use cuda_builder::CudaBuilder;
 
+use crate::common::root;
+
 fn ptx() -> &'static str {
     static PTX: OnceLock<String> = OnceLock::new();
     PTX.get_or_init(|| {
         if let Some(file) = std::env::var_os("TENSOR_PTX") {
             return std::fs::read_to_string(file).expect("the file that `TENSOR_PTX` names");
         }
-        let text = CudaBuilder::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/rumba-linalg"))
-            .build()
-            .unwrap_or_else(|error| panic!("{error}"))
-            .text;
+        let text =
+            CudaBuilder::new(root().join("crates/rumba-linalg")).build().unwrap_or_else(|error| panic!("{error}")).text;
         if let Some(file) = std::env::var_os("TENSOR_PTX_TO") {
             std::fs::write(file, &text).expect("the file that `TENSOR_PTX_TO` names");
         }
