@@ -1,7 +1,7 @@
 """Kernels of Triton for sm_100a, and the PTX that Triton makes of them in `ptx/`, which is committed.
 
 `python tests/nvcc/triton/kernels.py` makes the PTX anew; it needs Triton 3.9, and no GPU. What the kernels should compute
-is in `tests/nvcc/src/triton.rs`.
+is in `tests/nvcc/triton.rs`.
 """
 
 import os

@@ -1,15 +1,25 @@
-//! Every program on every engine, each in a process of its own: `cargo test -p nvcc -- scan`.
+//! Programs of CUDA C++ in `cuda/`, the PTX that nvcc made of them in `ptx/`, and what they should compute; the same of kernels of Triton
+//! in `triton/`. Every program runs on every engine, each in a process of its own: `cargo test -p rumba-tests --test nvcc -- scan`.
 //!
-//! An engine is an environment in which this program runs itself again. `RUMBA_TEST_GPU=1` adds the GPU, and fails
-//! without a GPU.
+//! The PTX is kept, so that no test needs nvcc or Triton; `cargo xtask nvcc` and `triton/kernels.py` make it anew. An engine is an
+//! environment in which this program runs itself again. `RUMBA_TEST_GPU=1` adds the GPU, and fails without a GPU.
+
+mod compare;
+mod gpu;
+mod numbers;
+mod programs;
+mod tensor_map;
+mod triton;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use nvcc::{Gpu, Program, programs, triton};
 use std::process::ExitCode;
 use test_processes::{Engine, asked, engines, passed, run};
 
+use gpu::{Arg, Gpu, Size};
+use programs::Program;
+
 /// The output of the program `print`.
-const PRINTED: &str = include_str!("../ptx/print.txt");
+const PRINTED: &str = include_str!("ptx/print.txt");
 
 /// The programs of nvcc and of Triton.
 fn all() -> impl Iterator<Item = &'static Program> {

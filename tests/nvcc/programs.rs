@@ -23,7 +23,7 @@ macro_rules! programs {
         /// Every program.
         pub const ALL: &[Program] = &[$(Program {
             name: stringify!($name),
-            ptx: include_str!(concat!("../ptx/", stringify!($name), ".ptx")),
+            ptx: include_str!(concat!("ptx/", stringify!($name), ".ptx")),
             run: $name::run,
             capability: [$($capability,)?].as_slice().first().copied(),
         }),*];

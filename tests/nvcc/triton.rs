@@ -14,9 +14,9 @@ macro_rules! kernels {
         /// Every kernel.
         pub const ALL: &[Program] = &[$(Program {
             name: concat!("triton_", stringify!($name)),
-            ptx: include_str!(concat!("../triton/ptx/", stringify!($name), ".ptx")),
+            ptx: include_str!(concat!("triton/ptx/", stringify!($name), ".ptx")),
             run: |gpu| {
-                let kernel = Kernel::new(include_str!(concat!("../triton/ptx/", stringify!($name), ".ptx")))?;
+                let kernel = Kernel::new(include_str!(concat!("triton/ptx/", stringify!($name), ".ptx")))?;
                 let run: fn(&Gpu, &Kernel) -> Result<()> = $run;
                 run(gpu, &kernel)
             },
