@@ -1,15 +1,22 @@
-//! Builds the kernels of the tests, a text for each module of the package of test kernels, the programs of tests/unsound, and
+//! Builds the kernels of the tests, texts of modules of the package of test kernels, the programs of tests/unsound, and
 //! the kernels behind the runtime's arrays.
 
 use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch};
 use std::path::Path;
 use std::process::ExitCode;
 
+/// The variable of the mathematical functions of libdevice. Without libdevice, its text has those of `libm`.
+const ULP_LIBDEVICE: &str = "ULP_LIBDEVICE_PTX";
+
 fn main() -> ExitCode {
     let out = std::env::var_os("OUT_DIR").expect("cargo sets it");
     let module = |name: &str| {
         let builder = CudaBuilder::new("kernels").build_arg(format!("--features={name}")).overflow_checks(false);
         builder.copy_to(Path::new(&out).join(format!("{name}.ptx")))
+    };
+    let functions = |library: &str, libdevice| {
+        let file = Path::new(&out).join(format!("ulp_{library}.ptx"));
+        module("ulp").libdevice(libdevice).debug(DebugInfo::None).copy_to(file)
     };
     let crates = [
         // The test of reports expects panics of overflow checks.
@@ -19,6 +26,9 @@ fn main() -> ExitCode {
         ("INDICES_PTX", module("indices").arch(NvvmArch::Compute80)),
         // Asynchronous copies and mbarriers.
         ("UI_PTX", module("ui").arch(NvvmArch::Compute80)),
+        // The mathematical functions: of libdevice if it is installed, and of the crate `libm`.
+        (ULP_LIBDEVICE, functions("libdevice", true)),
+        ("ULP_LIBM_PTX", functions("libm", false)),
         ("UNSOUND_PTX", CudaBuilder::new("unsound").overflow_checks(false)),
         (
             "UNSOUND_COLLECTIVE_PTX",
@@ -37,12 +47,18 @@ fn main() -> ExitCode {
     ];
     for (variable, builder) in crates {
         match builder.build() {
-            Ok(ptx) => println!("cargo::rustc-env={variable}={}", ptx.path.display()),
+            Ok(ptx) => {
+                println!("cargo::rustc-env={variable}={}", ptx.path.display());
+                if variable == ULP_LIBDEVICE && ptx.libdevice.is_none() {
+                    println!("cargo::rustc-cfg=without_libdevice");
+                }
+            }
             Err(error) => {
                 eprintln!("{error}");
                 return ExitCode::FAILURE;
             }
         }
     }
+    println!("cargo::rustc-check-cfg=cfg(without_libdevice)");
     ExitCode::SUCCESS
 }

@@ -9,6 +9,7 @@ pub mod contests;
 pub mod figures;
 pub mod served;
 pub mod ui;
+pub mod ulp;
 
 pub use baseline::{NVCC, baselines};
 pub use case::{Case, Cost, Prepared};

@@ -14,5 +14,5 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
-    shell::run_on_soft_device("faults", &args.options)
+    shell::run_on_soft_device(&["--package", "faults"], &args.options)
 }

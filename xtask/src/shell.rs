@@ -58,10 +58,10 @@ pub(crate) fn has_nextest() -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Runs the program of a package, which loads the software device.
-pub(crate) fn run_on_soft_device(package: &str, options: &[OsString]) -> Result<()> {
+/// Runs a program, in cargo's words, which loads the software device.
+pub(crate) fn run_on_soft_device(program: &[&str], options: &[OsString]) -> Result<()> {
     soft::ensure()?;
-    run(cargo().args(["run", "--quiet", "--package", package, "--"]).args(options))
+    run(cargo().args(["run", "--quiet"]).args(program).arg("--").args(options))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `cargo xtask ulp`: the errors of the mathematical functions. The package `ulp` measures them.
+//! `cargo xtask ulp`: the errors of the mathematical functions. The program `ulp` of rumba-tests measures them.
 
 use crate::shell;
 use anyhow::Result;
@@ -14,5 +14,5 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
-    shell::run_on_soft_device("ulp", &args.options)
+    shell::run_on_soft_device(&["--package", "rumba-tests", "--features", "measure", "--bin", "ulp"], &args.options)
 }

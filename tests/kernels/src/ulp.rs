@@ -1,4 +1,4 @@
-//! Every function of `cuda_std::float` as kernels. The package `ulp` has the references.
+//! Every function of `cuda_std::float` as kernels. The module `ulp` of rumba-tests has the references.
 //!
 //! A function of one `f32` is compared with itself in `f64` here, where four billion inputs take a GPU less than a
 //! second. All other values go to the host.

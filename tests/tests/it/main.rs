@@ -21,4 +21,5 @@ mod shared;
 mod symmetric;
 mod tensor;
 mod traffic;
+mod ulp;
 mod variants;

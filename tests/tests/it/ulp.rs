@@ -1,8 +1,8 @@
-//! A small sample of every function keeps the bounds.
+//! The errors of the mathematical functions: a small sample of every function keeps the bounds.
 
 use rumba::Device;
-use ulp::bounds::Bounds;
-use ulp::measure::{Effort, measure};
+use rumba_tests::ulp::bounds::Bounds;
+use rumba_tests::ulp::measure::{Effort, measure};
 
 #[test]
 fn a_sample_keeps_the_bounds() {

@@ -3,8 +3,8 @@
 use clap::Parser;
 use comfy_table::{CellAlignment, Table, presets};
 use rumba::Device;
-use ulp::bounds::Bounds;
-use ulp::measure::{self, Effort, Library, Measured};
+use rumba_tests::ulp::bounds::Bounds;
+use rumba_tests::ulp::measure::{self, Effort, Library, Measured};
 
 /// Measure the errors of cuda_std's functions, in units in the last place
 #[derive(Parser)]
@@ -12,7 +12,7 @@ use ulp::measure::{self, Effort, Library, Measured};
   cargo xtask ulp                  a sample of each function, on the device that RUMBA_DEVICE names
   cargo xtask ulp --exhaustive     all f32 numbers: seconds on a GPU, hours on the software device
   cargo xtask ulp --function sin   functions whose name contains `sin`, with the worst inputs
-  cargo xtask ulp --bless          write larger errors into tests/ulp/bounds.txt")]
+  cargo xtask ulp --bless          write larger errors into tests/src/ulp/bounds.txt")]
 struct Args {
     /// Functions whose name contains this
     #[arg(long, default_value = "")]
@@ -45,7 +45,10 @@ fn main() -> anyhow::Result<()> {
     let bounds = Bounds::read()?;
     if args.bless {
         anyhow::ensure!(args.function.is_empty(), "the table is written as a whole: leave out --function");
-        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/bounds.txt"), bounds.blessed(&all, args.exhaustive))?;
+        std::fs::write(
+            concat!(env!("CARGO_MANIFEST_DIR"), "/src/ulp/bounds.txt"),
+            bounds.blessed(&all, args.exhaustive),
+        )?;
         return Ok(());
     }
     bounds.check(&all)

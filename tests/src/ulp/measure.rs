@@ -1,6 +1,6 @@
 //! Launches the kernels and finds the worst errors.
 
-use crate::references::{ONE, One, TWO, Two};
+use super::references::{ONE, One, TWO, Two};
 use anyhow::{Context, Result};
 use cuda_std::launch::Call;
 use rumba::{Device, DeviceBuffer, Module};
@@ -31,8 +31,8 @@ impl Library {
 
     fn ptx(self) -> &'static str {
         match self {
-            Library::Libdevice => include_str!(env!("LIBDEVICE_PTX")),
-            Library::Libm => include_str!(env!("LIBM_PTX")),
+            Library::Libdevice => include_str!(env!("ULP_LIBDEVICE_PTX")),
+            Library::Libm => include_str!(env!("ULP_LIBM_PTX")),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! References: for each function its exact value, the sampled inputs, and the floor of small results.
 
-use crate::real::Real;
+use super::real::Real;
 use cuda_std::float::GpuFloat;
 
 /// A function of one number.

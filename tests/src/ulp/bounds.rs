@@ -1,10 +1,10 @@
 //! The table of worst errors, `bounds.txt`: a line for each function, type and library.
 
-use crate::measure::Measured;
+use super::measure::Measured;
 use anyhow::{Context, Result, bail};
 use std::fmt::Write as _;
 
-const TEXT: &str = include_str!("../bounds.txt");
+const TEXT: &str = include_str!("bounds.txt");
 
 /// The largest error known, for each measured function; none where the table has no line.
 #[derive(Debug, Default)]
