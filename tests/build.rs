@@ -24,6 +24,8 @@ fn main() -> ExitCode {
         ("FORMS_PTX", module("forms")),
         // Asynchronous copies and products of matrices.
         ("INDICES_PTX", module("indices").arch(NvvmArch::Compute80)),
+        // `wgmma`. A check that can call something ends its being asynchronous: ptxas, C7509.
+        ("STEPS_PTX", module("steps").arch(NvvmArch::Compute90a)),
         // Asynchronous copies and mbarriers.
         ("UI_PTX", module("ui").arch(NvvmArch::Compute80)),
         // The mathematical functions: of libdevice if it is installed, and of the crate `libm`.

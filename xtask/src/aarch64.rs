@@ -57,7 +57,7 @@ const EMULATED: [&str; 9] = [
 ];
 
 /// Tests that are left out, by parts of their names, and why.
-const LEFT_OUT: [(&str, &str); 20] = [
+const LEFT_OUT: [(&str, &str); 21] = [
     ("check::race::tests::races_of_whole_warps_are_found", "many launches under the check for races"),
     ("engines::", "each case and wrong kernel twice, in processes that compile"),
     ("ui::", "each kernel in ten or twenty orders of its threads"),
@@ -66,6 +66,7 @@ const LEFT_OUT: [(&str, &str); 20] = [
     ("same::", "random kernels run many times"),
     ("random::", "random kernels run many times"),
     ("matrix::", "thousands of products of matrices"),
+    ("steps::", "each product of the book under every check"),
     ("a_sample_keeps_the_bounds", "thousands of numbers of 320 bits"),
     ("explore::", "every order of programs"),
     ("progress::", "loops that wait for millions of operations"),

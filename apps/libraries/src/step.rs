@@ -6,10 +6,13 @@ use anyhow::{Context as _, Result};
 use cuda_std::half::f16;
 use rumba::{Device, Module, Stream};
 use serde::Deserialize;
-use steps::{Product, STEPS};
+use test_kernels::steps::launches::{self, Product, STEPS};
 
 use crate::Work;
 use crate::numbers::{Number as _, Random, relative_error};
+
+/// The kernels.
+const PTX: &str = include_str!(env!("STEPS_PTX"));
 
 /// A shape, and the numbers of its operands.
 type Numbers = ([usize; 3], Arc<[Vec<f16>; 2]>);
@@ -28,7 +31,7 @@ const SAMPLE: usize = 1000;
 
 struct Operands {
     module: Module,
-    step: &'static steps::Step,
+    step: &'static launches::Step,
     shape: [usize; 3],
     inputs: Arc<[Vec<f16>; 2]>,
     product: Product,
@@ -55,7 +58,7 @@ impl Step {
         let step = STEPS.iter().find(|step| step.name == name).context("there is no such step")?;
         let inputs = inputs([m, n, k]);
         Ok(Box::new(Operands {
-            module: device.load(steps::PTX)?,
+            module: device.load(PTX)?,
             step,
             shape: [m, n, k],
             product: Product::new(device, [m, n, k], &inputs[0], &inputs[1])?,

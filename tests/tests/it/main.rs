@@ -18,6 +18,7 @@ mod ptx;
 mod reductions;
 mod reports;
 mod shared;
+mod steps;
 mod symmetric;
 mod tensor;
 mod traffic;

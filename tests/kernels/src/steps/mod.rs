@@ -1,9 +1,12 @@
 //! The kernels of the book's chapter on the matrix product: `c = a bᵀ`, a file for each step, from a loop in each thread to
-//! clusters of blocks, and a kernel for smaller products. The chapter shows these files; the package `steps` tests and launches them.
+//! clusters of blocks, and a kernel for smaller products. The chapter shows these files; `launches` says how a host
+//! launches the kernels, and tests/tests/it/steps.rs tests them.
 //!
 //! `a` has `inner` columns, and so has `b`, whose rows are the columns of the product: sums run along the rows of both.
 //! Numbers are `f16` and sums `f32`.
 
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod launches;
 pub mod s01_naive;
 pub mod s02_tiled;
 pub mod s03_registers;

@@ -1,25 +1,24 @@
 //! The steps of the book's chapter on the matrix product, in order: how each kernel is launched.
 //!
-//! The tests run them on the software device, and the program of apps/libraries beside cuBLAS.
+//! tests/tests/it/steps.rs launches the steps on the software device, and the program of apps/libraries beside cuBLAS. Both build the
+//! kernels themselves.
 
 use cuda_std::half::f16;
 use cuda_std::launch::Call;
 use cuda_std::vector::Vector8;
 use rumba::{Device, DeviceBuffer, LaunchConfig, Module, Result, Stream};
-use test_kernels::steps::s01_naive::naive;
-use test_kernels::steps::s02_tiled::{self, tiled};
-use test_kernels::steps::s03_registers::{self, registers};
-use test_kernels::steps::s04_tensor_cores::{self, tensor_cores};
-use test_kernels::steps::s05_warp_group::warp_group;
-use test_kernels::steps::s06_queue::queue;
-use test_kernels::steps::s07_two_consumers::two_consumers;
-use test_kernels::steps::s08_persistent::persistent;
-use test_kernels::steps::s09_cluster::cluster;
-use test_kernels::steps::s10_bands::bands;
-use test_kernels::steps::s11_small::small;
 
-/// The kernels.
-pub const PTX: &str = include_str!(env!("STEPS_PTX"));
+use super::s01_naive::naive;
+use super::s02_tiled::{self, tiled};
+use super::s03_registers::{self, registers};
+use super::s04_tensor_cores::{self, tensor_cores};
+use super::s05_warp_group::warp_group;
+use super::s06_queue::queue;
+use super::s07_two_consumers::two_consumers;
+use super::s08_persistent::persistent;
+use super::s09_cluster::cluster;
+use super::s10_bands::bands;
+use super::s11_small::small;
 
 /// A step: its number from 1, the kernel, and how a product is launched.
 #[derive(Clone, Copy, Debug)]

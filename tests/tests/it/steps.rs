@@ -1,4 +1,4 @@
-//! The steps of the product: their numbers, under every check, and their PTX.
+//! The steps of the book's matrix product: their numbers, under every check, and their PTX.
 //!
 //! They run on the software device, or with `RUMBA_DEVICE=gpu` on a GPU of compute capability 9.0.
 
@@ -6,8 +6,11 @@ use std::process::Command;
 
 use cuda_std::half::f16;
 use rumba::{Checks, Device, Module};
-use steps::{PTX, Product, STEPS, Step};
+use test_kernels::steps::launches::{Product, STEPS, Step};
 use test_processes::alone;
+
+/// The kernels.
+const PTX: &str = include_str!(env!("STEPS_PTX"));
 
 /// Small whole numbers, whose sums are exact until they are rounded to `f16`.
 fn numbers(seed: usize, length: usize) -> Vec<f16> {
