@@ -28,8 +28,10 @@ pub(crate) fn run(args: Args) -> Result<()> {
     if args.no_wheels {
         setup::leave_out_wheels()?;
     }
+    setup::ensure_beside(soft::ensure)?;
+    gallery_kernels()?;
     let programs = gallery::programs()?;
-    setup::ensure_beside(|| build(&programs))?;
+    gallery::compile(&programs, gallery::Profile::Dev)?;
 
     let bar = ProgressBar::new(programs.len() as u64)
         .with_style(ProgressStyle::with_template("{spinner} {pos}/{len} {msg}").expect("the template is constant"));
@@ -101,24 +103,6 @@ fn time(seconds: f64) -> String {
         s if s >= 1e-4 => format!("{:.0} µs", s * 1e6),
         s => format!("{:.1} µs", s * 1e6),
     }
-}
-
-/// Builds the software device, and beside it the kernels and the programs: cargo cannot use all cores for the device.
-fn build(programs: &[String]) -> Result<()> {
-    let device = soft::start()?;
-    gallery_kernels()?;
-    gallery::compile(programs, gallery::Profile::Dev)?;
-    let bar = ProgressBar::new_spinner()
-        .with_style(ProgressStyle::with_template("{spinner} {msg} ({elapsed})").expect("the template is constant"));
-    let finished = device.finish(|| {
-        bar.set_message("compiling the software device");
-        bar.enable_steady_tick(Duration::from_millis(100));
-        if !std::io::stderr().is_terminal() {
-            eprintln!("compiling the software device ...");
-        }
-    });
-    bar.finish_and_clear();
-    finished
 }
 
 /// Builds the gallery's kernels, and puts their PTX where `cargo xtask build-ptx` puts it.

@@ -6,10 +6,7 @@
 
 use crate::{archive, place, shell};
 use anyhow::{Context, Result, bail};
-use std::fs::File;
-use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -40,38 +37,9 @@ pub fn ensure() -> Result<()> {
 /// # Errors
 /// If the library cannot be built, or neither the library nor the sources of Rumba are there.
 pub fn build() -> Result<()> {
-    let Some(mut cargo) = command()? else { return Ok(()) };
-    let (done, is_done) = channel::<()>();
-    if built().exists() {
-        cargo.arg("--quiet");
-        std::thread::spawn(move || {
-            if is_done.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
-                eprintln!("building the software device, whose sources have changed ...");
-            }
-        });
-    } else {
-        announce("first");
-    }
-    let outcome = shell::run(&mut cargo);
-    drop(done);
-    outcome?;
-    install()
-}
-
-/// Says why the first command takes so long.
-fn announce(when: &str) {
-    eprintln!("the software device is built {when}, which takes a minute or two, and again when its sources change");
-    eprintln!("(`{} setup --device FILE` installs the device of a wheel instead)", place::program());
-}
-
-/// The command that builds the library. `None`: there are no sources, and the library is in its place.
-///
-/// # Errors
-/// If neither the library nor the sources of Rumba are there.
-fn command() -> Result<Option<Command>> {
     if !place::has_sources() {
         return match place() {
-            Some(place) if place.is_file() => Ok(None),
+            Some(place) if place.is_file() => Ok(()),
             _ => bail!(
                 "there is no software device, and {}, from which this program was built and would build it, is gone; \
                  install `cargo-rumba` again",
@@ -82,64 +50,22 @@ fn command() -> Result<Option<Command>> {
     let mut cargo = shell::cargo_of_sources()?;
     // Alone: beside other packages its dependencies would have other features, and be built once more.
     cargo.args(["build", "--release", "--package", "rumba-soft-library"]);
-    Ok(Some(cargo))
-}
-
-/// A build of the library beside other work of this process. [`Building::finish`] waits for it; a build that is dropped is ended.
-#[derive(Debug)]
-pub struct Building {
-    /// `None`: nothing is built.
-    cargo: Option<Child>,
-    /// What cargo prints.
-    printed: File,
-}
-
-/// Starts to build the library. Cargo shows nothing, since the other work shows its own progress.
-///
-/// # Errors
-/// If cargo cannot be started, or neither the library nor the sources of Rumba are there.
-pub fn start() -> Result<Building> {
-    let printed = tempfile::tempfile().context("could not make a temporary file")?;
-    let command = if archive::is_installed() { None } else { command()? };
-    let cargo = command.map(|mut cargo| {
-        if !built().exists() {
-            announce("beside the programs");
-        }
-        cargo.arg("--quiet").stdin(Stdio::null()).stdout(Stdio::null()).stderr(printed.try_clone()?);
-        cargo.spawn().with_context(|| format!("could not start {}", shell::describe(&cargo)))
-    });
-    Ok(Building { cargo: cargo.transpose()?, printed })
-}
-
-impl Building {
-    /// Waits for the library, and puts it in its place. `wait` is called if the library is not there yet.
-    ///
-    /// # Errors
-    /// If the library was not built: with what cargo printed.
-    pub fn finish(mut self, wait: impl FnOnce()) -> Result<()> {
-        let Some(cargo) = &mut self.cargo else { return Ok(()) };
-        if cargo.try_wait()?.is_none() {
-            wait();
-        }
-        let status = cargo.wait()?;
-        if !status.success() {
-            let mut printed = String::new();
-            self.printed.rewind()?;
-            self.printed.read_to_string(&mut printed)?;
-            bail!("the software device was not built ({status})\n{}", printed.trim_end());
-        }
-        install()
+    let (done, is_done) = channel::<()>();
+    if built().exists() {
+        cargo.arg("--quiet");
+        std::thread::spawn(move || {
+            if is_done.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("building the software device, whose sources have changed ...");
+            }
+        });
+    } else {
+        eprintln!("the software device is built first, which takes a minute or two, and again when its sources change");
+        eprintln!("(`{} setup --device FILE` installs the device of a wheel instead)", place::program());
     }
-}
-
-impl Drop for Building {
-    fn drop(&mut self) {
-        if let Some(cargo) = &mut self.cargo {
-            // Both fail where cargo has ended, and then nothing is left to do.
-            let _ = cargo.kill();
-            let _ = cargo.wait();
-        }
-    }
+    let outcome = shell::run(&mut cargo);
+    drop(done);
+    outcome?;
+    install()
 }
 
 /// Puts the library that was built where programs look for it.
@@ -194,26 +120,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Building, is_same};
-    use std::process::{Command, Stdio};
-
-    #[test]
-    fn a_build_that_fails_tells_what_cargo_printed() {
-        let printed = tempfile::tempfile().unwrap();
-        let mut cargo = Command::new("sh");
-        cargo.args(["-c", "echo 'error: no such crate' >&2; exit 101"]);
-        let cargo = cargo.stdin(Stdio::null()).stderr(printed.try_clone().unwrap()).spawn().unwrap();
-        let error = Building { cargo: Some(cargo), printed }.finish(|| ()).unwrap_err().to_string();
-        assert_eq!(error, "the software device was not built (exit status: 101)\nerror: no such crate");
-    }
-
-    #[test]
-    fn a_build_that_is_dropped_ends() {
-        let cargo = Command::new("sleep").arg("1000").spawn().unwrap();
-        let process = std::path::PathBuf::from(format!("/proc/{}", cargo.id()));
-        drop(Building { cargo: Some(cargo), printed: tempfile::tempfile().unwrap() });
-        assert!(!process.exists());
-    }
+    use super::is_same;
 
     #[test]
     fn files_are_compared_by_content() {
