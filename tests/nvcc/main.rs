@@ -8,7 +8,6 @@ mod compare;
 mod gpu;
 mod numbers;
 mod programs;
-mod tensor_map;
 mod triton;
 
 use libtest_mimic::{Arguments, Failed, Trial};

@@ -8,6 +8,7 @@ mod compare;
 pub mod contests;
 pub mod figures;
 pub mod served;
+pub mod tensor_map;
 pub mod ui;
 pub mod ulp;
 

@@ -45,10 +45,15 @@ use cuda_std::launch::{Call, Kernel, Parameter};
 use cust::memory::{CopyDestination, DeviceBuffer};
 use rumba::{Device, LaunchConfig};
 
+use crate::tensor_map::{Element, TensorMap};
+
 mod formula;
-mod map;
 
 pub use formula::Formula;
+
+/// Words of a row of a tensor behind a tensor map, and the words and rows of a box.
+const MAP_ROW: u64 = 16;
+const MAP_BOX: [u32; 2] = [16, 4];
 
 /// One argument of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -414,9 +419,10 @@ impl Case {
                 Argument::In(length) => DeviceBuffer::from_slice(&(0..length as u32).collect::<Vec<_>>())?,
                 Argument::Map(length) => {
                     let of = DeviceBuffer::from_slice(&(0..length as u32).collect::<Vec<_>>())?;
-                    let map = map::encode(of.as_device_ptr().as_raw(), length as u64)?;
+                    let (address, rows) = (of.as_device_ptr().as_raw(), length as u64 / MAP_ROW);
+                    let map = TensorMap::tiled(address, Element::Uint32, &[MAP_ROW, rows], &MAP_BOX, 0)?;
                     buffers.push((usize::MAX, of));
-                    DeviceBuffer::from_slice(&map)?
+                    DeviceBuffer::from_slice(&map.words())?
                 }
                 Argument::Zero(length) => DeviceBuffer::from_slice(&vec![0; length])?,
                 // SAFETY: only kernels that are wrong on purpose read the memory first, and any bits are a word.

@@ -427,6 +427,21 @@ pub struct Block<'s> {
     pub span: Span,
 }
 
+impl Block<'_> {
+    /// The opcodes of all instructions in order, those of blocks within it among them.
+    pub fn opcodes(&self) -> Vec<&Opcode<'_>> {
+        let mut opcodes = Vec::new();
+        for statement in &self.statements {
+            match statement {
+                Statement::Instruction(instruction) => opcodes.push(&instruction.opcode),
+                Statement::Block(block) => opcodes.extend(block.opcodes()),
+                _ => {}
+            }
+        }
+        opcodes
+    }
+}
+
 /// A statement in a function's body.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement<'s> {

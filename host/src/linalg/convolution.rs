@@ -552,7 +552,7 @@ impl<T> fmt::Debug for Convolution<'_, T> {
 mod tests {
     use super::{Activation, Array, Linalg, Problem, Window, f16, tiles};
     use crate::linalg::KERNELS;
-    use rumba_ptx::ast::{Block, Item, Statement};
+    use rumba_ptx::ast::Item;
 
     /// Small whole numbers.
     fn numbers(length: usize, seed: usize) -> Vec<f32> {
@@ -640,31 +640,18 @@ mod tests {
     /// Sizes that the kernels of warp groups need.
     #[test]
     fn kernels_gather_the_image_and_keep_sums_in_registers() {
-        fn collect(block: &Block<'_>, opcodes: &mut Vec<String>) {
-            for statement in &block.statements {
-                match statement {
-                    Statement::Instruction(instruction) => opcodes.push(format!(
-                        "{}{}",
-                        instruction.opcode.mnemonic,
-                        instruction.opcode.modifiers.concat()
-                    )),
-                    Statement::Block(block) => collect(block, opcodes),
-                    _ => {}
-                }
-            }
-        }
         for kernel in
             ["convolution_256_f16", "convolution_160_bf16", "convolution_small_f16", "convolution_160_by_3_f16"]
         {
             let text = KERNELS.only(kernel, (9, 0)).unwrap();
             let module = rumba_ptx::parse(&text).unwrap();
-            let mut opcodes = Vec::new();
+            let mut opcodes: Vec<String> = Vec::new();
             for item in &module.items {
                 if let Item::Function(function) = item
                     && function.name == kernel
                     && let Some(body) = &function.body
                 {
-                    collect(body, &mut opcodes);
+                    opcodes.extend(body.opcodes().iter().map(ToString::to_string));
                 }
             }
             let wanted = [

@@ -7,7 +7,7 @@ use bytemuck::Pod;
 use cuda_std::launch::Call;
 use cuda_std::symmetric::Access;
 use rumba::{Device, DeviceBuffer, LaunchConfig, Module, Result, SymmetricBuffer};
-use rumba_ptx::ast::{Block, FunctionKind, Item, Statement};
+use rumba_ptx::ast::{FunctionKind, Item};
 use rumba_ptx::set;
 use std::sync::OnceLock;
 
@@ -92,19 +92,7 @@ pub fn avoids(kernel: &str, opcodes: &[&str]) {
 
 /// A kernel's instructions, as opcodes with their modifiers: of all its variants.
 fn instructions(kernel: &str) -> Vec<String> {
-    fn collect(block: &Block<'_>, opcodes: &mut Vec<String>) {
-        for statement in &block.statements {
-            match statement {
-                Statement::Instruction(instruction) => {
-                    let opcode = &instruction.opcode;
-                    opcodes.push(format!("{}{}", opcode.mnemonic, opcode.modifiers.concat()));
-                }
-                Statement::Block(block) => collect(block, opcodes),
-                _ => {}
-            }
-        }
-    }
-    let mut opcodes = Vec::new();
+    let mut opcodes: Vec<String> = Vec::new();
     for text in set::texts(PTX) {
         let module = rumba_ptx::parse(text).expect("the builder's PTX is valid");
         for item in &module.items {
@@ -112,7 +100,7 @@ fn instructions(kernel: &str) -> Vec<String> {
                 && (function.kind, function.name) == (FunctionKind::Entry, kernel)
                 && let Some(body) = &function.body
             {
-                collect(body, &mut opcodes);
+                opcodes.extend(body.opcodes().iter().map(ToString::to_string));
             }
         }
     }

@@ -7,7 +7,7 @@ use half::{bf16, f16};
 
 use crate::compare::equal;
 use crate::numbers::{dot, e2m1, e4m3, halves, packed, small};
-use crate::tensor_map::{Element, TensorMap};
+use rumba_tests::tensor_map::{Element, TensorMap};
 use crate::{Arg, Gpu};
 
 /// A map of boxes whose rows, of 64 or 128 bytes, are swizzled.

@@ -4,7 +4,7 @@ use anyhow::Result;
 use cust::memory::DeviceBuffer;
 
 use crate::compare::equal;
-use crate::tensor_map::{Element, TensorMap};
+use rumba_tests::tensor_map::{Element, TensorMap};
 use crate::{Arg, Gpu, args};
 
 fn numbers(count: usize) -> Vec<f32> {

@@ -6,7 +6,7 @@ use cust::memory::{DeviceBuffer, DeviceCopy};
 use half::{bf16, f16};
 
 use crate::compare::equal;
-use crate::tensor_map::{Element, TensorMap};
+use rumba_tests::tensor_map::{Element, TensorMap};
 use crate::{Arg, Gpu};
 
 fn numbers(count: usize, seed: usize) -> Vec<i32> {

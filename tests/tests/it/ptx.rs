@@ -1,23 +1,12 @@
 //! The PTX of the gallery's kernels: the instructions that their speed depends on, and NVIDIA's assembler on them.
 
-use rumba_ptx::ast::{Block, FunctionKind, Item, Statement};
+use rumba_ptx::ast::{FunctionKind, Item};
 use rumba_tests::PTX;
 use std::collections::BTreeMap;
 use std::process::Command;
 
 /// Each kernel's instructions, as opcodes with their modifiers; of its variants the newest's.
 fn kernels() -> BTreeMap<&'static str, Vec<String>> {
-    fn collect(block: &Block<'_>, opcodes: &mut Vec<String>) {
-        for statement in &block.statements {
-            match statement {
-                Statement::Instruction(instruction) => {
-                    opcodes.push(format!("{}{}", instruction.opcode.mnemonic, instruction.opcode.modifiers.concat()));
-                }
-                Statement::Block(block) => collect(block, opcodes),
-                _ => {}
-            }
-        }
-    }
     let mut kernels = BTreeMap::new();
     let texts = rumba_ptx::set::texts(PTX).into_iter();
     let modules = texts.map(|text| rumba_ptx::parse(text).expect("the builder's PTX is valid"));
@@ -26,9 +15,7 @@ fn kernels() -> BTreeMap<&'static str, Vec<String>> {
             && function.kind == FunctionKind::Entry
             && let Some(body) = &function.body
         {
-            let mut opcodes = Vec::new();
-            collect(body, &mut opcodes);
-            kernels.insert(function.name, opcodes);
+            kernels.insert(function.name, body.opcodes().iter().map(ToString::to_string).collect());
         }
     }
     kernels

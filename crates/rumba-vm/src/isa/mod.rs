@@ -284,5 +284,5 @@ pub(crate) fn missing(instruction: &ast::Instruction<'_>, version: Version, targ
         .iter()
         .filter(|availability| availability.concerns(instruction))
         .find_map(|availability| availability.missing((version.major, version.minor), target))
-        .map(|reason| format!("`{}{}` {reason}", opcode.mnemonic, opcode.modifiers.concat()))
+        .map(|reason| format!("`{opcode}` {reason}"))
 }

@@ -199,8 +199,7 @@ impl<'m> Walk<'_, 'm> {
     fn instruction(&mut self, ast: &'m ast::Instruction<'m>) -> Result<(), LowerError> {
         let opcode = &ast.opcode;
         if let Some(reason) = isa::unsupported::reason(opcode.mnemonic, &opcode.modifiers) {
-            let text = format!("{}{}", opcode.mnemonic, opcode.modifiers.concat());
-            let message = format!("`{text}` is not executed by this device: {reason}");
+            let message = format!("`{opcode}` is not executed by this device: {reason}");
             let place = (self.lowering.function.source, Diagnostic::new(opcode.span, message));
             self.lowering.unsupported.push(place);
             return Ok(());

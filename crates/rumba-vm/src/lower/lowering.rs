@@ -250,10 +250,7 @@ impl<'m> Lowering<'m> {
         if !self.pool.instruments.choices {
             return;
         }
-        let text = self.instruction.map_or_else(String::new, |instruction| {
-            let opcode = &instruction.opcode;
-            format!("{}{}", opcode.mnemonic, opcode.modifiers.concat())
-        });
+        let text = self.instruction.map_or_else(String::new, |instruction| instruction.opcode.to_string());
         let index = self.function.choices.len() as u64;
         self.function.choices.push(ChoicePoint {
             kind,

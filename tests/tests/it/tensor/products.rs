@@ -15,7 +15,7 @@ use rumba_linalg::product::warp_group::{
     LARGE, SMALL, STORED, Variant, product_large_8, product_large_nn, product_large_nt, product_large_tf32,
     product_large_tn, product_large_tt, product_small_nn, product_small_nt, product_small_tn, product_small_tt,
 };
-use rumba_ptx::ast::{Block, Item, Statement};
+use rumba_ptx::ast::Item;
 
 use super::{ptx, text};
 
@@ -26,25 +26,13 @@ fn is_one(opcodes: &[String]) -> bool {
 
 /// The instructions of each kernel of a product, as opcodes with their modifiers.
 fn instructions() -> Vec<(&'static str, Vec<String>)> {
-    fn collect(block: &Block<'_>, opcodes: &mut Vec<String>) {
-        for statement in &block.statements {
-            match statement {
-                Statement::Instruction(instruction) => {
-                    opcodes.push(format!("{}{}", instruction.opcode.mnemonic, instruction.opcode.modifiers.concat()));
-                }
-                Statement::Block(block) => collect(block, opcodes),
-                _ => {}
-            }
-        }
-    }
     let module = rumba_ptx::parse(text()).expect("the builder's PTX is valid");
     let entries = module.items.iter().filter_map(|item| match item {
         Item::Function(function) => function.body.as_ref().map(|body| (function.name, body)),
         _ => None,
     });
     let all = entries.filter_map(|(name, body)| {
-        let mut opcodes = Vec::new();
-        collect(body, &mut opcodes);
+        let opcodes: Vec<String> = body.opcodes().iter().map(ToString::to_string).collect();
         (name.starts_with("product_") && is_one(&opcodes)).then_some((name, opcodes))
     });
     all.collect()

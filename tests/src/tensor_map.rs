@@ -1,11 +1,11 @@
-//! Tensor maps, made by the driver.
+//! Tensor maps for kernels of nvcc, of Triton and of the corpus, made by the driver.
 
 use std::ffi::{c_int, c_uint};
 
 use anyhow::{Result, bail};
 
 /// A `CUtensorMap`.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 pub struct TensorMap([u64; 16]);
 
@@ -46,9 +46,15 @@ unsafe extern "C" {
 /// `CUtensorMapDataType`, and the bytes of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Element {
+    /// 8 bits without a sign.
     Uint8,
+    /// 32 bits without a sign.
+    Uint32,
+    /// binary16.
     Float16,
+    /// binary32.
     Float32,
+    /// bfloat16.
     Bfloat16,
 }
 
@@ -56,6 +62,7 @@ impl Element {
     fn code(self) -> (c_uint, u64) {
         match self {
             Self::Uint8 => (0, 1),
+            Self::Uint32 => (2, 4),
             Self::Float16 => (6, 2),
             Self::Float32 => (7, 4),
             Self::Bfloat16 => (9, 2),
@@ -76,6 +83,11 @@ fn strides(element: Element, sizes: &[u64]) -> Vec<u64> {
 }
 
 impl TensorMap {
+    /// The words of the map, low halves first.
+    pub fn words(self) -> Vec<u32> {
+        self.0.iter().flat_map(|word| [*word as u32, (*word >> 32) as u32]).collect()
+    }
+
     /// A map of boxes of a tensor without gaps; `swizzle` is a `CUtensorMapSwizzle`.
     ///
     /// # Errors
