@@ -200,6 +200,8 @@ impl Function<'_> {
             let way = i64::from(stride as i32) * (self.kernel.group as i64 - 1);
             for group in 0..self.kernel.groups() {
                 let base = self.base(place, Element::I32, group);
+                // The function may take the low half of a register of 64 bits.
+                let base = self.w.bits_as(&base, Element::I32);
                 let first = self.w.convert(extension, &base, Element::I64);
                 let last = self.w.add_with(&first, way.cast_unsigned());
                 let cut = self.w.convert("trunc", &last, Element::I32);
