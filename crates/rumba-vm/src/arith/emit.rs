@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use crate::arith::possible::{Known, PossibleBits, all};
 use crate::arith::primitive::{Primitive, Write};
 use crate::arith::scalar::Scalar;
-use crate::arith::strides::{Stride, Strides, uniform};
+use crate::arith::strides::{Steps, Stride, Strides, uniform};
 use crate::arith::{Arith, Operands, V};
 use crate::base::ir::{Element, Value, Writer};
 
@@ -188,9 +188,9 @@ impl Builder {
         self.write(w, results, |_| false)
     }
 
-    /// Writes the operations on which the result in the first lane depends, given the inputs of the first lane and their steps from lane to
-    /// lane. Returns the result.
-    pub fn finish_first(&self, w: &mut Writer, result: Operand, steps: &[i64]) -> Value {
+    /// Writes the operations on which the result in the first lane depends, given the inputs of the first lane and how they differ from lane
+    /// to lane. Returns the result.
+    pub fn finish_first(&self, w: &mut Writer, result: Operand, steps: &Steps<'_>) -> Value {
         let known = self.follow(steps);
         let [first] = self.write(w, [result], |position| known[position].stride.is_some_and(|stride| stride.is_union));
         first
@@ -241,33 +241,51 @@ impl Builder {
         results.map(|result| value_of(result, &values))
     }
 
-    /// What is known of a result, given the steps of the inputs from lane to lane, where they are known.
-    pub fn known(&self, result: Operand, steps: &[i64]) -> Known {
+    /// What is known of a result, given how the inputs differ from lane to lane.
+    pub fn known(&self, result: Operand, steps: &Steps<'_>) -> Known {
         known_of(result, &self.follow(steps))
     }
 
     /// What is known of the results of all operations.
-    fn follow(&self, steps: &[i64]) -> Vec<Known> {
+    fn follow(&self, steps: &Steps<'_>) -> Vec<Known> {
         let mut found: Vec<Known> = Vec::new();
         for node in &*self.nodes.borrow() {
-            let (element, bits, stride) = match node {
+            let (element, bits, first, stride) = match node {
                 Node::Input { value, element, position } => {
-                    let step = steps.get(usize::from(*position));
-                    (*element, value.possible_bits(), step.map(|step| Stride::of_operand(*position, *step)))
+                    let (bits, number) = (value.possible_bits(), usize::from(*position));
+                    let step = steps.steps.get(number);
+                    let first = steps.firsts.get(number).map_or(bits, |first| bits & first);
+                    (*element, bits, first, step.map(|step| Stride::of_operand(*position, *step)))
                 }
                 Node::Operation { readings, element, operands, count, .. } => {
                     let operands = operands.map(|operand| known_of(operand, &found));
                     let operands = &operands[..usize::from(*count)];
                     let stride = (readings.stride)(operands).or_else(|| uniform(operands));
-                    (*element, (readings.possible_bits)(operands), stride)
+                    let bits = (readings.possible_bits)(operands);
+                    // In the first lane as well, the result is that of the operands.
+                    let firsts: [Known; 4] = std::array::from_fn(|position| {
+                        let known = operands.get(position).unwrap_or(&operands[0]);
+                        Known { bits: known.first, ..*known }
+                    });
+                    let first = (readings.possible_bits)(&firsts[..operands.len()]);
+                    (*element, bits, first, stride)
                 }
             };
             // Numbers that are narrower than their lanes wrap elsewhere.
+            let stride = stride.map(|stride| Stride { step: narrow(stride.step, element), ..stride });
             let stride = stride.filter(|stride| stride.step == 0 || element.bits() >= 32);
-            found.push(Known { bits: bits & all(element), is_constant: false, stride });
+            let (bits, first) = (bits & all(element), first & all(element));
+            let distance = stride.and_then(|stride| steps.distance(stride.step));
+            let distance = distance.filter(|distance| distance & (first | !all(element)) == 0);
+            found.push(Known { bits, is_constant: false, first, stride, distance });
         }
         found
     }
+}
+
+/// A step of numbers of a type, with its sign.
+fn narrow(step: i64, element: Element) -> i64 {
+    if element.bits() == 32 { i64::from(step as i32) } else { step }
 }
 
 /// What is known of an operand, given what is known of results.

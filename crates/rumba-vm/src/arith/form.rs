@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::arith::emit::{Builder, Operand};
-use crate::arith::strides::Stride;
+use crate::arith::strides::{Steps, Stride};
 use crate::base::ir::{Element, Value, Writer};
 
 /// A scalar function of an operation's `extra` and of operands.
@@ -25,8 +25,8 @@ impl Form {
         value
     }
 
-    /// Writes the function for the first lane, given the operands of this lane and their steps from lane to lane.
-    pub fn write_first(self, w: &mut Writer, extra: u16, operands: &[Value], steps: &[i64]) -> Value {
+    /// Writes the function for the first lane, given the operands of this lane and how they differ from lane to lane.
+    pub fn write_first(self, w: &mut Writer, extra: u16, operands: &[Value], steps: &Steps<'_>) -> Value {
         let builder = Builder::new();
         let result = self.0(&builder, extra, operands);
         builder.finish_first(w, result, steps)
@@ -36,11 +36,11 @@ impl Form {
     pub fn possible_bits(self, extra: u16, operands: &[Value]) -> u64 {
         let builder = Builder::new();
         let result = self.0(&builder, extra, operands);
-        builder.known(result, &[]).bits
+        builder.known(result, &Steps::default()).bits
     }
 
-    /// The stride of the result, given the steps of the operands.
-    pub fn stride(self, extra: u16, operands: &[Value], steps: &[i64]) -> Option<Stride> {
+    /// The stride of the result, given how the operands differ from lane to lane.
+    pub fn stride(self, extra: u16, operands: &[Value], steps: &Steps<'_>) -> Option<Stride> {
         let builder = Builder::new();
         let result = self.0(&builder, extra, operands);
         builder.known(result, steps).stride
@@ -75,6 +75,7 @@ impl LaneForm {
             };
             let operands: Vec<_> = self.operands.iter().enumerate().map(operand).collect();
             let steps: Vec<_> = (0..operands.len()).map(|other| i64::from(other == position)).collect();
+            let steps = Steps { steps: &steps, ..Steps::default() };
             self.form.is_some_and(|form| form.stride(extra, &operands, &steps).is_some())
         };
         (0..self.operands.len()).any(of)
@@ -84,7 +85,8 @@ impl LaneForm {
     pub fn is_copy(self, extra: u16) -> bool {
         let (Some(form), [element]) = (self.form, self.operands) else { return false };
         let operand = Value::named("", *element, false);
-        form.stride(extra, &[operand], &[1]).is_some_and(|stride| stride.source.is_some())
+        let steps = Steps { steps: &[1], ..Steps::default() };
+        form.stride(extra, &[operand], &steps).is_some_and(|stride| stride.source.is_some())
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) use self::possible::{all, up_to};
 use self::primitive as p;
 use self::primitive::Primitive;
 pub use self::scalar::{Bf16, Bits, F16, Float, Integer, Number, Rounding, Scalar};
-pub use self::strides::Stride;
+pub use self::strides::{Steps, Stride};
 
 /// An instance of arithmetic: how values are represented, and how operations are applied to them.
 pub trait Arith: Copy {

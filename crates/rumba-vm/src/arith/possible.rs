@@ -11,14 +11,19 @@ pub struct Known {
     pub bits: u64,
     /// The number is a constant: all these bits are set.
     pub is_constant: bool,
+    /// The bits that may be set in the first lane of a group.
+    pub first: u64,
     /// How the number differs from lane to lane; `None`: in any way.
     pub stride: Option<Stride>,
+    /// The bits that may be set in how far lanes are from the first one of their group, if the first lane's number has none of these
+    /// bits: the number of a lane is the first lane's number `|` this distance.
+    pub distance: Option<u64>,
 }
 
 impl Known {
     /// What is known of a constant.
     pub(super) fn of_constant(bits: u64) -> Self {
-        Self { bits, is_constant: true, stride: Some(Stride::default()) }
+        Self { bits, is_constant: true, first: bits, stride: Some(Stride::default()), distance: Some(0) }
     }
 
     /// The number, if it is constant.
@@ -51,7 +56,7 @@ pub struct Kind {
 
 impl Kind {
     /// Whether a number may be negative.
-    fn may_be_negative(self, bits: u64) -> bool {
+    pub(super) fn may_be_negative(self, bits: u64) -> bool {
         self.is_signed && bits >> (self.bits - 1) != 0
     }
 

@@ -133,13 +133,13 @@ primitives! {
         { a <= b } |w, x| w.compare(T::name(["icmp ule", "icmp sle", "fcmp ole"]), &x[0], &x[1]);
     /// The bits that are set in both operands.
     And<T: Bits>(a: T, b: T) -> T where [conjunction::<T>]
-        { a.and(b) } |w, x| w.and(&x[0], &x[1]), possible::intersection;
+        { a.and(b) } |w, x| w.and(&x[0], &x[1]), possible::intersection, strides::intersection;
     /// The bits that are set in any operand.
     Or<T: Bits>(a: T, b: T) -> T where [sum::<T>]
         { a.or(b) } |w, x| w.or(&x[0], &x[1]), possible::union, strides::union;
     /// The bits that are set in one operand only.
     Xor<T: Bits>(a: T, b: T) -> T where [sum::<T>]
-        { a.xor(b) } |w, x| w.xor(&x[0], &x[1]), possible::union;
+        { a.xor(b) } |w, x| w.xor(&x[0], &x[1]), possible::union, strides::exclusive;
     /// The second operand if the first is true, otherwise the third.
     Select<T: Scalar>(condition: bool, a: T, b: T) -> T where [selection]
         { select_unpredictable(condition, a, b) } |w, x| w.select(&x[0], &x[1], &x[2]), possible::selection;
@@ -153,7 +153,8 @@ primitives! {
         |x| strides::left(kind::<T>(), x);
     /// A shift to the right by the amount modulo the width, which fills with zeros, or with the sign if there is one.
     Shr<T: Integer>(a: T, amount: u32) -> T where [difference::<T>]
-        { a.shr(amount) } |w, x| shift(w, T::name(["lshr", "ashr", ""]), x), |x| possible::right(kind::<T>(), x);
+        { a.shr(amount) } |w, x| shift(w, T::name(["lshr", "ashr", ""]), x), |x| possible::right(kind::<T>(), x),
+        |x| strides::right(kind::<T>(), x);
     /// The smaller number.
     Min<T: Integer>(a: T, b: T) -> T
         { a.min(b) } |w, x| w.intrinsic(T::name(["umin", "smin", ""]), &[&x[0], &x[1]]), |x| possible::smaller(kind::<T>(), x);

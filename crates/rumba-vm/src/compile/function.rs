@@ -9,9 +9,10 @@ use rumba_checks::Check;
 use crate::base::engine::{ENTRY_POINT, Unit};
 use crate::base::flow::Set;
 use crate::base::ir::{Element, Value, Writer};
-use crate::base::lanes::{FULL, LANES};
+use crate::base::lanes::FULL;
 use crate::compile::bits::Bits;
 use crate::compile::bounds::Extent;
+use crate::compile::groups;
 use crate::compile::kernel::{Kernel, Location, polls};
 use crate::compile::memory::Memory;
 use crate::compile::nan::Nans;
@@ -26,9 +27,6 @@ use crate::machine::warp::Warp;
 
 /// Operations of a kernel beyond which there is no version for warps that have parted: the interpreter runs those.
 const MAX_MASKED: usize = 4000;
-
-/// Cells of the analysis, blocks times registers, beyond which a kernel stays interpreted.
-const MAX_CELLS: usize = 1 << 22;
 
 /// Text of a usual length: LLVM compiles it in less than a second.
 const SHORT: usize = 960 << 10;
@@ -58,24 +56,13 @@ pub(crate) struct Text {
     pub(crate) metadata: NativeMetadata,
 }
 
-/// Lanes that are neighbours in the first dimension of blocks of this shape: a power of two that divides the warp.
-pub(crate) fn group_of(block: [u32; 3]) -> usize {
-    let [x, y, z] = block;
-    if y * z == 1 {
-        return LANES;
-    }
-    let group = 1 << x.trailing_zeros().min(LANES.ilog2());
-    // Shorter rows are not worth a number for each.
-    if group < 8 { 1 } else { group }
-}
-
-/// Writes the code of a kernel for blocks with such groups of lanes, unless it is too long.
-pub(crate) fn write(program: &Program, group: usize) -> Option<Text> {
+/// Writes the code of a kernel for blocks in which so many lanes are neighbours, unless it is too long.
+pub(crate) fn write(program: &Program, neighbours: usize) -> Option<Text> {
     if program.entry != 0 || program.kernel_ops == 0 {
         return None;
     }
-    let kernel = Kernel::new(program, group);
-    if kernel.blocks.len() * kernel.registers.len() > MAX_CELLS {
+    let kernel = groups::cheapest(program, neighbours);
+    if kernel.is_too_large() {
         return None;
     }
     // How often a thread polls depends on the engine, and on that what the check of races finds.
@@ -124,7 +111,7 @@ fn write_versions(
         sites: Vec::new(),
         known: HashSet::new(),
         shapes: Shapes::new(),
-        bits: Bits::new(),
+        bits: Bits::default(),
         nans: Nans::unknown(kernel.registers.len()),
         version: Version::Full,
         pending: Set::none(kernel.blocks.len()),
@@ -420,7 +407,7 @@ impl Function<'_> {
             (Flow::Leave | Flow::Table | Flow::End, _) | (_, Opcode::Exit) => self.exit(index),
             (_, Opcode::GuardBegin) => self.branch(index, 0),
             (_, Opcode::GuardEnd | Opcode::Scatter | Opcode::ExtraOperands { .. }) => {}
-            (_, Opcode::Shuffle { lanes, form }) => self.write_shuffle(index, lanes, form),
+            (_, Opcode::Shuffle(shuffle)) => self.write_shuffle(index, shuffle),
             (_, Opcode::Together { members, form }) => self.write_together(index, members, form),
             (Flow::Park, _) | (_, Opcode::Opaque | Opcode::UniformBranch) => self.call(index),
             (Flow::Next, Opcode::Window { local, back }) => self.write_window(index, local, back),

@@ -45,13 +45,16 @@ pub(super) struct Operand {
 
 const NONE: u32 = u32::MAX;
 
+/// Cells of the analysis, blocks times registers, beyond which a kernel stays interpreted.
+const MAX_CELLS: usize = 1 << 22;
+
 /// Addresses of this process: the lower half of the 48 bits that pointers have, less what 32 bits can say.
 const ADDRESSES: Range<u128> = 1 << 32..1 << 47;
 
 /// A kernel, for blocks whose rows have a multiple of some number of threads.
 pub(super) struct Kernel<'a> {
     pub(super) program: &'a Program,
-    /// Lanes of a group: neighbours in the first dimension of the block.
+    /// Lanes of a group, which are neighbours in the first dimension of the block.
     pub(super) group: usize,
     /// In the order of the program, in which divergent lanes run: those first that are in an earlier block
     /// ([`crate::load::cfg`]).
@@ -63,7 +66,8 @@ pub(super) struct Kernel<'a> {
     predicates: Vec<u32>,
     /// The slots that the launch fills, by unit.
     fixed: Vec<Option<Location>>,
-    pub(super) bits_of_fixed: Vec<u64>,
+    /// The bits of each unit that may be set: in some lane, and in the first lane of some group.
+    pub(super) bits_of_fixed: Vec<[u64; 2]>,
     pub(super) liveness: Liveness,
     /// The operands of all operations, one operation after the other, and where those of each operation begin.
     operands: Vec<Operand>,
@@ -102,7 +106,7 @@ impl<'a> Kernel<'a> {
             slots: vec![NONE; program.units],
             predicates: vec![NONE; program.predicates],
             fixed: vec![None; program.units],
-            bits_of_fixed: vec![u64::MAX; program.units],
+            bits_of_fixed: vec![[u64::MAX; 2]; program.units],
             liveness: Liveness::new(&[], 0, |_, _| ()),
             operands: Vec::new(),
             operands_at: vec![0],
@@ -112,7 +116,7 @@ impl<'a> Kernel<'a> {
         };
         for (slot, class, value) in &program.fixed {
             kernel.fixed[usize::from(*slot)] = Some(kernel.location_of_fixed(*slot, *class, value));
-            kernel.bits_of_fixed[usize::from(*slot)] = bits::of_fixed(program, *class, value);
+            kernel.bits_of_fixed[usize::from(*slot)] = bits::of_fixed(program, *class, value, group);
         }
         for index in 0..program.kernel_ops {
             kernel.number(index);
@@ -194,6 +198,11 @@ impl<'a> Kernel<'a> {
     /// The operations of blocks that a warp may come back to.
     fn in_loops(&self) -> impl Iterator<Item = usize> {
         (0..self.program.kernel_ops).filter(|index| self.is_in_loop[self.block_of[*index]])
+    }
+
+    /// Whether the analysis would take too long, so that the kernel stays interpreted.
+    pub(super) fn is_too_large(&self) -> bool {
+        self.blocks.len() * self.registers.len() > MAX_CELLS
     }
 
     /// Groups of a warp.

@@ -306,7 +306,7 @@ impl Function<'_> {
                 let parts = if self.version == Version::Full {
                     self.load_groups(&addresses, element, places.len())
                 } else {
-                    self.load_masked(&addresses[0], element, places.len())
+                    self.load_masked(&addresses, element, places.len())
                 };
                 for (place, part) in places.iter().zip(parts) {
                     let value = self.w.extended(&part, lane_of(element));
@@ -375,7 +375,7 @@ impl Function<'_> {
                 if self.version == Version::Full {
                     self.store_groups(&addresses, element, &values);
                 } else {
-                    self.store_masked(&addresses[0], element, &values);
+                    self.store_masked(&addresses, element, &values);
                 }
             }
             Addresses::Scattered(addresses) => {
@@ -406,9 +406,7 @@ impl Function<'_> {
             }
             Shape::Uniform => Addresses::Same(bases()),
             Shape::Affine(0) if is_full => Addresses::Same(bases()),
-            Shape::Affine(stride) if stride == access.bytes.cast_signed() && (is_full || groups == 1) => {
-                Addresses::Neighbouring(bases())
-            }
+            Shape::Affine(stride) if stride == access.bytes.cast_signed() => Addresses::Neighbouring(bases()),
             Shape::Affine(stride) => Addresses::Scattered(Scattered::Strided(bases(), stride)),
             Shape::Varying => {
                 let lanes = self.lanes(place, Element::I64);
@@ -575,17 +573,30 @@ impl Function<'_> {
     }
 
     /// Loads neighbouring elements for the active lanes: all first ones, all second ones, …
-    fn load_masked(&mut self, address: &Value, element: u64, count: usize) -> Vec<Value> {
-        let (place, ty) = (self.pointer(address), integer(element));
-        let active = self.active_elements(ty, count);
-        let (name, elements) = (ty.name(), LANES * count);
+    fn load_masked(&mut self, addresses: &[Value], element: u64, count: usize) -> Vec<Value> {
+        let ty = integer(element);
+        let repeated = self.active_elements(ty, count);
+        let (name, elements) = (ty.name(), LANES / addresses.len() * count);
         self.w.declare(format!(
             "declare <{elements} x {name}> @llvm.masked.load.v{elements}{name}.p0(ptr, i32 immarg, <{elements} x i1>, <{elements} x {name}>)"
         ));
-        let loaded = self.w.name("%t");
-        self.w.line(format_args!(
-            "{loaded} = call <{elements} x {name}> @llvm.masked.load.v{elements}{name}.p0(ptr {place}, i32 {element}, <{elements} x i1> {active}, <{elements} x {name}> zeroinitializer)"
-        ));
+        let groups = addresses.iter().enumerate().map(|(group, address)| {
+            let active = match addresses {
+                [_] => repeated.clone(),
+                _ => {
+                    let numbers = group * elements..(group + 1) * elements;
+                    self.shuffle([&repeated, "poison"], "i1", LANES * count, numbers)
+                }
+            };
+            let (place, loaded) = (self.pointer(address), self.w.name("%t"));
+            self.w.line(format_args!(
+                "{loaded} = call <{elements} x {name}> @llvm.masked.load.v{elements}{name}.p0(ptr {place}, i32 {element}, <{elements} x i1> {active}, <{elements} x {name}> zeroinitializer)"
+            ));
+            loaded
+        });
+        let groups = groups.collect();
+        let (mut loaded, elements) = self.concatenated(name, elements, groups, 1);
+        let loaded = loaded.swap_remove(0);
         let parts = (0..count).map(|part| {
             let part = match count {
                 1 => loaded.clone(),
@@ -598,7 +609,8 @@ impl Function<'_> {
 
     /// Stores neighbouring elements of the active lanes, group by group. A group whose lanes are all active needs no mask:
     /// masked stores are slow on processors without registers for masks.
-    fn store_masked(&mut self, address: &Value, element: u64, values: &[Value]) {
+    fn store_masked(&mut self, addresses: &[Value], element: u64, values: &[Value]) {
+        let group_lanes = LANES / addresses.len();
         let (ty, count) = (integer(element), values.len());
         let (name, elements) = (ty.name(), GROUP * count);
         let repeated = self.active_elements(ty, count);
@@ -611,13 +623,15 @@ impl Function<'_> {
             let stored = self.interleaved(name, &parts, start..start + GROUP, count);
             let numbers = start * count..start * count + elements;
             let mask = self.shuffle([&repeated, "poison"], "i1", LANES * count, numbers);
-            let address = self.w.add_with(address, (start * count) as u64 * element);
+            let (base, lane) = (&addresses[start / group_lanes], start % group_lanes);
+            let address = self.w.add_with(base, (lane * count) as u64 * element);
             let place = self.pointer(&address);
             let all = ((1_u32 << GROUP) - 1) << start;
-            let group = self.w.and_with(&active, all.into());
+            let members = self.w.and_with(&active, all.into());
             let (whole, part, next) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
-            self.w
-                .line(format_args!("switch {group}, label %{part} [ i32 {all}, label %{whole} i32 0, label %{next} ]"));
+            self.w.line(format_args!(
+                "switch {members}, label %{part} [ i32 {all}, label %{whole} i32 0, label %{next} ]"
+            ));
             self.w.label(&whole);
             self.w.line(format_args!("store <{elements} x {name}> {stored}, ptr {place}, align {element}"));
             self.w.line(format_args!("br label %{next}"));

@@ -7,7 +7,7 @@
 //! do together while some wait, the code stores the registers and names the operation at which the interpreter goes on. How
 //! warps come to native code and leave it is told in [`crate::exec::native`].
 //!
-//! Three analyses say what the text may leave out: `shape`, what is the same in all lanes; `bits`, which bits may be set; `nan`,
+//! `groups` chooses how many lanes share a number and a stride. Three analyses say what the text may leave out: `shape`, what is the same in all lanes; `bits`, which bits may be set; `nan`,
 //! whose NaNs are seen. Accesses are written in `memory`, the comparison with their bounds in `bounds`, what the check for races
 //! does with reads in `reads`, the look at undefined memory in `written`, what is left in the register file in `layout`.
 //!
@@ -19,6 +19,7 @@ mod bits;
 mod bounds;
 mod checks;
 pub(crate) mod function;
+pub(crate) mod groups;
 pub(crate) mod kernel;
 mod layout;
 mod memory;

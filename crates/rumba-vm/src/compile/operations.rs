@@ -1,6 +1,6 @@
 //! Operations that are no accesses: those over lanes, tests, selections, shuffles, and calls of handlers.
 
-use crate::arith::{LaneForm, Stride};
+use crate::arith::{LaneForm, Steps, Stride};
 use crate::base::ir::{Element, Value};
 use crate::compile::function::{Function, GO_ON};
 use crate::compile::kernel::{Location, raw};
@@ -138,7 +138,8 @@ impl Function<'_> {
     }
 
     pub(super) fn write_lanes(&mut self, index: usize, form: LaneForm) {
-        let LanePlan { result, steps, stride } = self.kernel.plan_lanes(index, form, &self.shapes, &self.bits);
+        let LanePlan { result, steps, stride } =
+            self.kernel.plan_lanes(index, form, &self.shapes, &self.bits, self.version);
         let Some(function) = form.form else {
             self.call(index);
             return;
@@ -155,6 +156,8 @@ impl Function<'_> {
         let Some(class) = self.kernel.class(index, 0) else {
             return;
         };
+        let firsts = self.kernel.firsts_in(self.version, index, count, &self.bits);
+        let of_operands = Steps { steps: &steps[..count], firsts: &firsts, others: self.kernel.group as u64 - 1 };
         let compute = |writer: &mut Self, group: Option<usize>| {
             let operands: Vec<Value> = sources
                 .iter()
@@ -165,7 +168,7 @@ impl Function<'_> {
                 .collect();
             let stays = writer.kernel.leaves_nan(index, &writer.nans, &writer.pending);
             let (value, _) = writer.w.leave_nan(stays, |w| match result {
-                Shape::Affine(_) => function.write_first(w, extra, &operands, &steps[..count]),
+                Shape::Affine(_) => function.write_first(w, extra, &operands, &of_operands),
                 Shape::Uniform | Shape::Varying => function.write(w, extra, &operands),
             });
             writer.w.extended(&value, raw(class))

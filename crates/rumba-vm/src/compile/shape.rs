@@ -11,11 +11,10 @@
 //! stays in the version for some of the lanes if it fails. So accesses keep contiguous addresses in loops in which lanes
 //! might diverge.
 
-use crate::arith::{LaneForm, Stride};
+use crate::arith::{LaneForm, Steps, Stride};
 use crate::base::flow::Set;
-use crate::compile::bits;
 use crate::compile::bits::Bits;
-use crate::compile::kernel::{Kernel, Location};
+use crate::compile::kernel::{Kernel, Location, Register};
 use crate::compile::nan::Nans;
 use crate::machine::op::opcode::{CheckForm, Opcode};
 use crate::machine::program::{Class, Flow};
@@ -145,9 +144,7 @@ impl States {
             let before = std::mem::replace(known, known.join(*shape));
             is_changed |= before != *known;
         }
-        for (known, bits) in known.bits.iter_mut().zip(state.bits) {
-            is_changed |= bits::join(known, bits);
-        }
+        is_changed |= known.bits.join(&state.bits);
         is_changed |= known.nans.join(&state.nans);
         is_changed | known.pending.unite(&state.pending)
     }
@@ -183,7 +180,7 @@ impl Kernel<'_> {
         // The interpreter leaves the same values in registers as the code, but in any shape.
         let unknown = State {
             shapes: vec![Shape::Varying; self.registers.len()],
-            bits: vec![u64::MAX; self.registers.len()],
+            bits: Bits::unknown(self.registers.len()),
             nans: Nans::unknown(self.registers.len()),
             pending: Set::none(self.blocks.len()),
         };
@@ -271,7 +268,8 @@ impl Kernel<'_> {
     pub(super) fn transfer(&self, index: usize, shapes: &mut Shapes, bits: &Bits, version: Version, pending: &Set) {
         let result = self.result(index, shapes, bits, version);
         for number in self.written(index) {
-            shapes[number] = if self.is_kept(number, pending) { Shape::Varying } else { result };
+            let has_lanes = matches!(self.registers[number], Register::Slot(..)) || result == Shape::Uniform;
+            shapes[number] = if has_lanes && !self.is_kept(number, pending) { result } else { Shape::Varying };
         }
     }
 
@@ -295,14 +293,14 @@ impl Kernel<'_> {
         let descriptor = self.descriptor(index);
         match descriptor.opcode {
             Opcode::Together { members, form } => self.result_of_together(index, members, form, shapes, version),
-            Opcode::Shuffle { lanes, .. } => self.result_of_shuffle(index, lanes, shapes, version),
+            Opcode::Shuffle(shuffle) => self.result_of_shuffle(index, shuffle, shapes, bits, version),
             _ if descriptor.flow != Flow::Next => Shape::Varying,
             // The base of the window, which is added, is uniform.
             Opcode::Window { local: false, .. } => {
                 let address = self.operand(index, 1);
                 address.map_or(Shape::Varying, |place| self.shape(place, shapes))
             }
-            Opcode::Lanes { form } => self.plan_lanes(index, form, shapes, bits).result,
+            Opcode::Lanes { form } => self.plan_lanes(index, form, shapes, bits, version).result,
             Opcode::Test { .. } | Opcode::Masks { .. } | Opcode::Check(CheckForm::Shadow(_)) => {
                 self.uniform_if_all_are(index, shapes)
             }
@@ -361,11 +359,18 @@ impl Kernel<'_> {
     }
 
     /// How an operation over lanes is computed.
-    pub(super) fn plan_lanes(&self, index: usize, form: LaneForm, shapes: &Shapes, bits: &Bits) -> LanePlan {
-        self.affine(index, form, shapes, bits).unwrap_or(LanePlan::without_steps(Shape::Varying))
+    pub(super) fn plan_lanes(
+        &self,
+        index: usize,
+        form: LaneForm,
+        shapes: &Shapes,
+        bits: &Bits,
+        version: Version,
+    ) -> LanePlan {
+        self.affine(index, form, shapes, bits, version).unwrap_or(LanePlan::without_steps(Shape::Varying))
     }
 
-    fn affine(&self, index: usize, form: LaneForm, shapes: &Shapes, bits: &Bits) -> Option<LanePlan> {
+    fn affine(&self, index: usize, form: LaneForm, shapes: &Shapes, bits: &Bits, version: Version) -> Option<LanePlan> {
         let class = self.descriptor(index).classes[0]?;
         // Registers that another function reads lie in the register file.
         let Some(Location::Register(_)) = self.operand(index, 0) else {
@@ -385,8 +390,23 @@ impl Kernel<'_> {
         }
         let count = form.operands.len();
         let known = self.known(index, count, bits);
-        let stride = function.stride(self.op(index).extra, &known, &steps[..count])?;
+        let firsts = self.firsts_in(version, index, count, bits);
+        let of_operands = Steps { steps: &steps[..count], firsts: &firsts, others: self.group as u64 - 1 };
+        let stride = function.stride(self.op(index).extra, &known, &of_operands)?;
         Some(LanePlan { result: Shape::affine(class.narrow(stride.step), self.groups()), steps, stride })
+    }
+
+    /// The bits of the first operands that may be set in what is kept as the number of a group's first lane. While that lane may be
+    /// inactive, a register's number may come from other lanes, and have any bits.
+    pub(super) fn firsts_in(&self, version: Version, index: usize, count: usize, bits: &Bits) -> Vec<u64> {
+        let mut firsts = self.firsts(index, count, bits);
+        for (position, first) in (1..).zip(&mut firsts) {
+            let is_register = matches!(self.operand(index, position), Some(Location::Register(_)));
+            if is_register && version == Version::Masked {
+                *first = u64::MAX;
+            }
+        }
+        firsts
     }
 
     /// The width of an operand; `None` for predicates. The bits of a constant do not tell its width, but its class

@@ -7,23 +7,18 @@ use std::mem::offset_of;
 
 use rumba_checks::Check;
 
-use crate::base::ir::{Element, Value, Writer};
+use crate::arith::{Steps, up_to};
+use crate::base::ir::{Element, Value};
 use crate::base::lanes::{FULL, LANES};
+use crate::compile::bits::Bits;
 use crate::compile::function::Function;
 use crate::compile::kernel::{Kernel, Location};
 use crate::compile::registers::Written;
 use crate::compile::shape::{Shape, Shapes, Version};
 use crate::compile::variables::Variable;
-use crate::machine::op::opcode::{Members, Opcode, TogetherForm};
+use crate::machine::op::opcode::{Members, Opcode, ShuffleForm, TogetherForm};
 use crate::machine::warp::Warp;
 use crate::mem::arena::SHARED_STRIDE;
-
-/// The lanes that a shuffle reads, given the operation's `extra` and the constant operand of all lanes, and which of
-/// them are in its segment.
-type Sources = fn(u16, u32) -> ([usize; LANES], u32);
-
-/// Writes the computation of the lanes to read if the operand is no constant, given the numbers of the lanes.
-type SourceForm = fn(&mut Writer, u16, &Value, &Value) -> (Value, Value);
 
 impl Kernel<'_> {
     /// Whether native code computes an operation of lanes together: it has no mask, or the warp is full and the mask is
@@ -54,15 +49,37 @@ impl Kernel<'_> {
         }
     }
 
-    /// The lane that all lanes read.
-    pub(super) fn result_of_shuffle(&self, index: usize, lanes: Sources, shapes: &Shapes, version: Version) -> Shape {
-        let Some(Location::Constant(packed)) = self.operand(index, 2) else {
-            return Shape::Varying;
-        };
-        let (sources, inside) = lanes(self.op(index).extra, packed as u32);
-        let is_one = inside == FULL && sources.iter().all(|source| *source == sources[0]);
-        let is_native = version == Version::Full && self.is_for_all(self.operand(index, 4), shapes, version);
-        if is_one && is_native { Shape::Uniform } else { Shape::Varying }
+    /// The shape of what a shuffle reads: all lanes of the warp may read one lane, or those of each group.
+    pub(super) fn result_of_shuffle(
+        &self,
+        index: usize,
+        shuffle: ShuffleForm,
+        shapes: &Shapes,
+        bits: &Bits,
+        version: Version,
+    ) -> Shape {
+        let members = self.operand(index, 4).map_or(Shape::Uniform, |place| self.shape(place, shapes));
+        match self.operand(index, 2).filter(|_| members == Shape::Uniform) {
+            Some(Location::Constant(packed)) if version == Version::Full => {
+                let (sources, inside) = (shuffle.lanes)(self.op(index).extra, packed as u32);
+                let is_one = inside == FULL && sources.iter().all(|source| *source == sources[0]);
+                if is_one { Shape::Uniform } else { Shape::Varying }
+            }
+            Some(packed) if self.shape(packed, shapes).stride() == Some(0) => {
+                let own = up_to(LANES as u64 - 1);
+                let operands = [own, self.bits_of(packed, bits)];
+                let operands = operands.map(|bits| Value::named("", Element::I32, false).with_possible_bits(bits));
+                let others = self.group as u64 - 1;
+                let steps = Steps { steps: &[1, 0], firsts: &[own & !others, u64::MAX], others };
+                let mut forms = [shuffle.source, shuffle.is_inside].into_iter();
+                let are_same = forms.all(|form| {
+                    let stride = form.stride(self.op(index).extra, &operands, &steps);
+                    stride.is_some_and(|stride| stride.step == 0)
+                });
+                if are_same { Shape::affine(0, self.groups()) } else { Shape::Varying }
+            }
+            _ => Shape::Varying,
+        }
     }
 }
 
@@ -139,7 +156,7 @@ impl Function<'_> {
     }
 
     /// Writes a shuffle: each lane receives the value of another lane.
-    pub(super) fn write_shuffle(&mut self, index: usize, lanes: Sources, form: SourceForm) {
+    pub(super) fn write_shuffle(&mut self, index: usize, shuffle: ShuffleForm) {
         let members = self.kernel.operand(index, 4);
         if let Some(members) = members {
             if self.kernel.shape(members, &self.shapes) != Shape::Uniform {
@@ -148,9 +165,10 @@ impl Function<'_> {
             }
             self.expect_members(index, members);
         }
-        let (Some(from), Some(packed), Version::Full) =
-            (self.kernel.operand(index, 1), self.kernel.operand(index, 2), self.version)
-        else {
+        let result = self.kernel.result_of_shuffle(index, shuffle, &self.shapes, &self.bits, self.version);
+        let is_native = self.version == Version::Full || result != Shape::Varying;
+        let operands = [1, 2].map(|position| self.kernel.operand(index, position).filter(|_| is_native));
+        let [Some(from), Some(packed)] = operands else {
             if self.kernel.program.checks.contains(Check::Sync) && !self.pending.is_empty() {
                 // The check tells where the lanes wait that are read.
                 self.exit(index);
@@ -161,7 +179,7 @@ impl Function<'_> {
             }
             return;
         };
-        let exchange = |function: &mut Self| function.exchange(index, (from, packed), lanes, form);
+        let exchange = |function: &mut Self| function.exchange(index, (from, packed), shuffle);
         // The shadow of the value goes along.
         match self.kernel.operand(index + 1, 1).filter(|_| self.kernel.has_extra_operands(index + 1)) {
             None => exchange(self),
@@ -177,15 +195,17 @@ impl Function<'_> {
     }
 
     /// Writes a shuffle of all lanes.
-    fn exchange(&mut self, index: usize, (from, packed): (Location, Location), lanes: Sources, form: SourceForm) {
+    fn exchange(&mut self, index: usize, (from, packed): (Location, Location), shuffle: ShuffleForm) {
+        let shape = self.kernel.result_of_shuffle(index, shuffle, &self.shapes, &self.bits, self.version);
         let value = self.lanes(from, Element::I32);
         let value = self.w.spread(&value);
-        let Location::Constant(packed) = packed else {
-            self.write_shuffle_by_register(index, &value, packed, form);
-            return;
+        let packed = match (packed, shape, self.version) {
+            (Location::Constant(packed), _, Version::Full) => packed,
+            (_, Shape::Varying, _) => return self.write_shuffle_by_register(index, &value, packed, shuffle),
+            _ => return self.write_shuffle_of_groups(index, &value, packed, shuffle),
         };
-        let (sources, inside) = lanes(self.kernel.op(index).extra, packed as u32);
-        let moved = if self.kernel.result_of_shuffle(index, lanes, &self.shapes, self.version) == Shape::Uniform {
+        let (sources, inside) = (shuffle.lanes)(self.kernel.op(index).extra, packed as u32);
+        let moved = if shape == Shape::Uniform {
             let text = format!("extractelement {value}, i32 {}", sources[0]);
             Written::Bases(vec![self.w.value(Element::I32, false, text)])
         } else {
@@ -200,16 +220,63 @@ impl Function<'_> {
 
     /// A shuffle whose source lanes are in a register: LLVM has no shuffle by a vector, so the lanes are read from the
     /// stack.
-    fn write_shuffle_by_register(&mut self, index: usize, value: &Value, packed: Location, form: SourceForm) {
+    fn write_shuffle_by_register(&mut self, index: usize, value: &Value, packed: Location, shuffle: ShuffleForm) {
         let packed = self.lanes(packed, Element::I32);
         let packed = self.w.spread(&packed);
         let own = self.lane_numbers(Element::I32);
-        let (sources, inside) = form(&mut self.w, self.kernel.op(index).extra, &own, &packed);
+        let operands = [own, packed];
+        let [sources, inside] = self.lane_to_read(index, &operands, shuffle);
+        // Lanes outside of their segment read themselves.
+        let sources = self.w.select(&inside, &sources, &operands[0]);
         let stack = self.variable(Variable::lanes("%shuffled", Element::I32));
         self.set(&stack, value);
         let moved = self.gather_elements(&stack, &sources);
         let inside = self.mask(&inside);
         self.write_results(index, [Some(Written::Lanes(moved)), Some(Written::Lanes(inside))]);
+    }
+
+    /// The lane that is read, and whether it is in the segment, given the number of the lane that reads and the operand.
+    fn lane_to_read(&mut self, index: usize, operands: &[Value; 2], shuffle: ShuffleForm) -> [Value; 2] {
+        let extra = self.kernel.op(index).extra;
+        [shuffle.source, shuffle.is_inside].map(|form| form.write(&mut self.w, extra, operands))
+    }
+
+    /// A shuffle in which all lanes of a group read the same lane. The interpreter takes over where that lane is in another segment, or takes
+    /// no part: then lanes read themselves.
+    fn write_shuffle_of_groups(&mut self, index: usize, value: &Value, packed: Location, shuffle: ShuffleForm) {
+        let stack = self.variable(Variable::lanes("%shuffled", Element::I32));
+        self.set(&stack, value);
+        let active = self.mask_of_active();
+        let mut good = Value::integer(Element::I1, 1);
+        let groups = 0..self.kernel.groups();
+        let sources: Vec<Value> = groups
+            .map(|group| {
+                let packed = self.base(packed, Element::I32, group);
+                let own = Value::integer(Element::I32, (group * self.kernel.group) as u64);
+                let [source, is_inside] = self.lane_to_read(index, &[own, packed], shuffle);
+                let mut is_good = is_inside;
+                if self.version == Version::Masked {
+                    let present = self.w.binary("lshr", &active, &source);
+                    let is_present = self.w.convert("trunc", &present, Element::I1);
+                    let group_mask = u64::from(FULL >> (LANES - self.kernel.group)) << (group * self.kernel.group);
+                    let readers = self.w.and_with(&active, group_mask);
+                    let is_read = self.w.compare_with("icmp ne", &readers, 0);
+                    let taken = self.w.and(&is_good, &is_present);
+                    is_good = self.w.select(&is_read, &taken, &Value::integer(Element::I1, 1));
+                }
+                good = self.w.and(&good, &is_good);
+                source
+            })
+            .collect();
+        self.unless(&good, |function| function.exit(index));
+        let bases = sources.iter().map(|source| {
+            let place = self.w.name("%t");
+            self.w.line(format_args!("{place} = getelementptr i32, ptr {}, {source}", stack.pointer));
+            self.w.value(Element::I32, false, format_args!("load i32, ptr {place}"))
+        });
+        let bases = bases.collect();
+        let inside = Value::integer(Element::I32, FULL.into());
+        self.write_results(index, [Some(Written::Bases(bases)), Some(Written::Lanes(inside))]);
     }
 
     /// Converts an address within the block's shared memory or the thread's stack to a generic address, or back.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use crate::base::lanes::LANES;
 use crate::check::watch::Watch;
-use crate::compile::function;
+use crate::compile::{function, groups};
 use crate::device::once::Once;
 use crate::device::{Comparing, Device};
 use crate::load::module::Function;
@@ -28,7 +28,7 @@ impl Device {
 
     /// The text that native code of a kernel is made of, for blocks of this shape. Nothing if it would be too long.
     pub fn native_text(&self, function: &Function, block: [u32; 3]) -> Option<String> {
-        let text = function::write(&function.program, function::group_of(block))?;
+        let text = function::write(&function.program, groups::group_of(block))?;
         Some(text.unit.text)
     }
 

@@ -1,6 +1,6 @@
 //! `shfl`: values from other lanes of the warp.
 
-use crate::arith::{Arith, Bool, Builder, U32, V, native, select};
+use crate::arith::{self, Arith, Bool, U32, V, native};
 use crate::base::lanes::{FULL, LANES, lanes_of};
 use crate::base::types::ScalarType;
 use crate::exec::shape::function;
@@ -11,7 +11,7 @@ use crate::lower::instruction::{Form, Instruction, Undefined};
 use crate::lower::lowering::Lowering;
 use crate::lower::notation::Matched;
 use crate::lower::virtual_op::{Control, DST_AND_C, VReg, VirtualOp};
-use crate::machine::op::opcode::Opcode;
+use crate::machine::op::opcode::{Opcode, ShuffleForm};
 use crate::machine::op::{Handler, Handlers, Pc};
 use crate::machine::warp::Warp;
 
@@ -95,7 +95,7 @@ fn virtual_op(l: &mut Lowering<'_>, m: &Matched<'_>) -> Result<VirtualOp, LowerE
 
 /// A shuffle, which is known if all lanes take part.
 fn of_all(handler: Handler) -> Handlers {
-    Handlers::same(handler).with_opcode(Opcode::Shuffle {
+    Handlers::same(handler).with_opcode(Opcode::Shuffle(ShuffleForm {
         lanes: |mode, packed| {
             let mut inside = 0;
             let sources = std::array::from_fn(|lane| {
@@ -105,16 +105,15 @@ fn of_all(handler: Handler) -> Handlers {
             });
             (sources, inside)
         },
-        form: |w, mode, own, packed| {
-            let builder = Builder::new();
-            let (own, packed) = (V(builder.input(own)), V(builder.input(packed)));
-            let (from, valid) = source(mode, own, packed);
-            // Lanes outside of their segment read themselves.
-            let from = select(valid, from & 31, own);
-            let [from, valid] = builder.finish(w, [from.operand(), valid.operand()]);
-            (from, valid)
-        },
-    })
+        source: arith::Form::new(|builder, mode, values| {
+            let (from, _) = source(mode, V(builder.input(&values[0])), V(builder.input(&values[1])));
+            (from & 31).operand()
+        }),
+        is_inside: arith::Form::new(|builder, mode, values| {
+            let (_, valid) = source(mode, V(builder.input(&values[0])), V(builder.input(&values[1])));
+            valid.operand()
+        }),
+    }))
 }
 
 /// The lane that a lane reads, and whether it is one of its segment: the pseudocode of the manual.

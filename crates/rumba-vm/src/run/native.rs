@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use crate::base::engine::{Code, Compiler};
 use crate::compile::function::{self, Text};
+use crate::compile::groups;
 use crate::exec::native;
 use crate::machine::program::{Compilation, Native, Program, Request, TierUp};
 
 /// The code of a program for blocks of this shape, as far as it is there. When it is first wanted, the compiler is asked for it, or
 /// asked later.
 pub(crate) fn of<'a>(program: &'a Arc<Program>, block: [u32; 3], compiler: &'a dyn Compiler) -> TierUp<'a> {
-    let group = function::group_of(block);
+    let group = groups::group_of(block);
     let place = native::place(program, group);
     let compilation = place.get_or_init(|| match function::write(program, group) {
         Some(text) => compilation_of(program, group, text, compiler),

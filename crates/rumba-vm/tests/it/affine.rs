@@ -23,7 +23,15 @@ impl Row {
 /// A thread, by its number in the block, and the numbers of its warp's threads.
 struct Thread<'a> {
     number: u64,
+    /// Its number in the first dimension of the block.
+    x: u64,
     warp: &'a [u64],
+}
+
+impl Thread<'_> {
+    fn lane(&self) -> u32 {
+        self.number as u32 % 32
+    }
 }
 
 /// Strides whose products with 7, 15 or 31 reach the edges of 32 and of 64 bits, and their neighbours.
@@ -141,6 +149,81 @@ fn arithmetic() -> Vec<Row> {
         push("mad.wide.s32 %v, %w, -5, 1;", Box::new(|w| (i64::from(w.cast_signed()) * -5 + 1).cast_unsigned()));
         push("shl.b32 %w, %w, 30; cvt.u64.u32 %v, %w;", Box::new(|w| u64::from(w << 30)));
         push("cvt.u16.u32 %h, %w; cvt.u64.u16 %v, %h;", Box::new(|w| u64::from(w as u16)));
+    }
+    rows
+}
+
+/// The number of a thread or of a lane, or what is computed from it: instructions that leave it in `%w`, and its value.
+type Number = (&'static str, fn(&Thread<'_>) -> u32);
+
+const NUMBERS: [Number; 8] = [
+    ("mov.u32 %w, %t0;", |thread| thread.x as u32),
+    ("mov.u32 %w, %lane;", |thread| thread.lane()),
+    ("shl.b32 %w, %t0, 2;", |thread| thread.x as u32 * 4),
+    ("mad.lo.u32 %w, %lane, 3, 256;", |thread| thread.lane() * 3 + 256),
+    // The low bits of first lanes are no zeros, or nothing is known of them.
+    ("add.u32 %w, %t0, 1;", |thread| thread.x as u32 + 1),
+    ("add.u32 %w, %lane, %given;", |thread| thread.lane() + 77),
+    ("sub.u32 %w, 31, %lane;", |thread| 31 - thread.lane()),
+    ("mul.lo.u32 %w, %lane, -1;", |thread| thread.lane().wrapping_neg()),
+];
+
+/// Parts of numbers, as tiles and rows of several lanes are numbered.
+fn parts() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (before, value) in NUMBERS {
+        let mut push = |text: String, expected: Box<dyn Fn(u32) -> u64>| {
+            rows.push(Row::new(format!("{before} {text}"), move |thread| expected(value(thread))));
+        };
+        for amount in [1, 2, 3, 4, 5, 31] {
+            let kept = move |w: u32| u64::from(w >> amount);
+            push(format!("shr.u32 %w, %w, {amount}; cvt.u64.u32 %v, %w;"), Box::new(kept));
+            let kept = move |w: u32| i64::from(w.cast_signed() >> amount).cast_unsigned();
+            push(format!("shr.s32 %w, %w, {amount}; cvt.s64.s32 %v, %w;"), Box::new(kept));
+            let kept = move |w: u32| u64::from(w) >> amount;
+            push(format!("cvt.u64.u32 %a, %w; shr.u64 %v, %a, {amount};"), Box::new(kept));
+            push(
+                format!("bfe.u32 %w, %w, {amount}, 2; cvt.u64.u32 %v, %w;"),
+                Box::new(move |w| (w >> amount & 3).into()),
+            );
+        }
+        for mask in [3, 7, 15, 24, 28, 31, 64, 96, !7, !31, 0x8000_0000] {
+            push(format!("and.b32 %w, %w, {mask}; cvt.u64.u32 %v, %w;"), Box::new(move |w| (w & mask).into()));
+            push(format!("or.b32 %w, %w, {mask}; cvt.u64.u32 %v, %w;"), Box::new(move |w| (w | mask).into()));
+            push(format!("xor.b32 %w, %w, {mask}; cvt.u64.u32 %v, %w;"), Box::new(move |w| (w ^ mask).into()));
+        }
+        for (shift, mask) in [(3, 64), (4, 16), (2, 3)] {
+            // A row of a tile, and the place in the row.
+            let text = format!(
+                "shr.u32 %x, %w, {shift}; and.b32 %w, %w, {mask}; mad.wide.u32 %v, %x, 100, 8; cvt.u64.u32 %a, %w;"
+            );
+            let text = format!("{text} mad.lo.u64 %v, %a, 4, %v;");
+            push(text, Box::new(move |w| u64::from(w >> shift) * 100 + 8 + u64::from(w & mask) * 4));
+        }
+        // What was masked and kept another part of the number out is extended.
+        push(
+            "and.b32 %w, %w, 7; cvt.s64.s32 %v, %w; neg.s64 %v, %v;".to_owned(),
+            Box::new(|w| u64::from(w & 7).wrapping_neg()),
+        );
+    }
+    // All lanes of a group, of a segment or of the warp read the same lane; some of them lie outside of the segment.
+    for clamp in [31_u32, 0x181f, 0x1007, 0x081f, 7, 20] {
+        for (before, value) in NUMBERS {
+            for amount in [2, 3, 4] {
+                let text = format!(
+                    "{before} mul.lo.u32 %x, %thread, %thread; shr.u32 %w, %w, {amount}; \
+                     shfl.sync.idx.b32 %x|%p, %x, %w, {clamp}, -1; selp.u64 %v, 1, 0, %p; cvt.u64.u32 %a, %x; shl.b64 %a, %a, 1; or.b64 %v, %v, %a;"
+                );
+                rows.push(Row::new(text, move |thread| {
+                    let (lane, by) = (thread.lane(), value(thread) >> amount & 31);
+                    let (segment, bound) = (clamp >> 8, clamp & 31);
+                    let source = lane & segment | by & !segment;
+                    let is_inside = source <= lane & segment | bound & !segment;
+                    let from = thread.warp.get(if is_inside { source } else { lane } as usize);
+                    from.map_or(UNKNOWN, |from| from * from * 2 | u64::from(is_inside))
+                }));
+            }
+        }
     }
     rows
 }
@@ -301,7 +384,8 @@ fn check(rows: &[Row]) {
                     count += 1;
                     let differing = threads.iter().find_map(|number| {
                         let warp = threads.chunks(32).nth(*number as usize / 32)?;
-                        let expected = (row.expected)(&Thread { number: *number, warp });
+                        let expected =
+                            (row.expected)(&Thread { number: *number, x: number % u64::from(block[0]), warp });
                         let found = found[*number as usize];
                         (expected != UNKNOWN && found != expected)
                             .then(|| format!("{found:#x} is not {expected:#x} in thread {number}"))
@@ -326,6 +410,11 @@ fn comparisons_wrap_as_their_width_does() {
 #[test]
 fn arithmetic_wraps_as_its_width_does() {
     check(&arithmetic());
+}
+
+#[test]
+fn parts_of_numbers_are_the_same_or_differ_by_a_stride() {
+    check(&parts());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Native code computes what the interpreter computes.
 
 mod accesses;
+mod groups;
 
 use std::sync::{Arc, Mutex};
 

@@ -62,13 +62,7 @@ pub enum Opcode {
     Barrier,
     /// `dst` is `a` as another lane has it, and the predicate `c` whether that lane is one of the segment, if all lanes do it
     /// together: if `d` is all ones.
-    Shuffle {
-        /// The lanes that are read and the predicate, given `extra` and the value that `b` has in all lanes.
-        lanes: fn(u16, u32) -> ([usize; LANES], u32),
-        /// Writes the native code if `b` is no constant: the lane that each lane reads, and whether it is in the
-        /// segment, given `extra`, the lanes' own numbers and `b`.
-        form: fn(&mut Writer, u16, &Value, &Value) -> (Value, Value),
-    },
+    Shuffle(ShuffleForm),
     /// An operation of lanes together, such as a vote: computes `dst`, and `c` if it is written. `a` is the source.
     Together {
         /// The lanes that take part. If some of them are not active, the others wait.
@@ -211,7 +205,7 @@ impl Opcode {
             Self::Select
             | Self::Masks { .. }
             | Self::UniformBranch
-            | Self::Shuffle { .. }
+            | Self::Shuffle(_)
             | Self::Window { .. }
             | Self::Local { .. }
             | Self::Fence { .. }
@@ -219,6 +213,17 @@ impl Opcode {
             | Self::Check(_) => NONE,
         }
     }
+}
+
+/// The lanes that a shuffle reads.
+#[derive(Debug, Clone, Copy)]
+pub struct ShuffleForm {
+    /// The lanes that are read and the predicate, given `extra` and the value that `b` has in all lanes.
+    pub lanes: fn(u16, u32) -> ([usize; LANES], u32),
+    /// The lane that a lane reads if that is one of its segment, given `extra`, the lane's own number and `b`.
+    pub source: Form,
+    /// Whether that lane is one of the segment, given the same.
+    pub is_inside: Form,
 }
 
 /// What an operation of a check does for lanes that pass the check: native code calls the handler for others only.

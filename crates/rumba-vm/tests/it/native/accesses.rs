@@ -157,7 +157,7 @@ FEW:
 
 #[test]
 fn addresses_put_together_by_or_are_neighbours() {
-    let kernel = |limit: &str| {
+    let kernel = |limit: &str, shift: u32| {
         format!(
             "{HEADER}
 .visible .entry k(.param .u64 out, .param .u32 n)
@@ -168,7 +168,7 @@ fn addresses_put_together_by_or_are_neighbours() {
     ld.param.u64 %rd1, [out];
     mov.u32 %r1, %tid.x;
     mov.u32 %r2, %ctaid.x;
-    shl.b32 %r3, %r2, 6;
+    shl.b32 %r3, %r2, {shift};
     or.b32 %r4, %r3, %r1;
     mul.wide.u32 %rd2, %r4, 4;
     add.s64 %rd3, %rd1, %rd2;
@@ -178,10 +178,12 @@ fn addresses_put_together_by_or_are_neighbours() {
 "
         )
     };
-    let text = |limit| text_of(&kernel(limit), 64, |_| ());
-    assert!(!text(".reqntid 64, 1, 1").contains("scatter"));
-    // Threads may have numbers with the bits of the block's.
-    assert!(text("").contains("scatter"));
+    let text = |limit, shift| text_of(&kernel(limit, shift), 64, |_| ());
+    assert!(!text(".reqntid 64, 1, 1", 6).contains("scatter"));
+    // Threads may have numbers with the bits of the block's, but the lanes of a group do not differ in these bits.
+    assert!(!text("", 6).contains("scatter"));
+    assert!(!text("", 4).contains("scatter"));
+    assert!(text("", 2).contains("scatter"));
 }
 
 #[test]

@@ -1,0 +1,95 @@
+//! Groups of lanes that work together on a row of their own.
+
+use super::{on_both, text, text_beside};
+
+/// Eight lanes work on each row, of a length that differs from row to row, and find where it begins with the lane that knows. `load` and
+/// `store` access an element of 4 bytes at `%rd11`.
+fn rows(load: &str, store: &str) -> String {
+    format!(
+        "
+    mad.lo.u32 %r10, %r2, 7, 3;
+    st.global.u32 [%rd2], %r10;
+    bar.sync 0;
+    // Each lane knows one place, and the first lane of a row the row's.
+    mov.u32 %r11, %laneid;
+    mad.lo.u32 %r12, %r3, %r5, %r2;
+    shr.u32 %r13, %r11, 3;
+    shl.b32 %r14, %r13, 3;
+    shfl.sync.idx.b32 %r15, %r12, %r14, 31, -1;
+    and.b32 %r16, %r11, 7;
+    // Rows of up to eight elements, which end with the block.
+    mad.lo.u32 %r17, %r13, 3, %r1;
+    rem.u32 %r17, %r17, 9;
+    mad.lo.u32 %r18, %r3, %r5, %r5;
+    sub.u32 %r18, %r18, %r15;
+    min.u32 %r17, %r17, %r18;
+    add.u32 %r19, %r15, %r16;
+    mul.wide.u32 %rd10, %r19, 4;
+    add.s64 %rd11, %rd1, %rd10;
+    mov.u32 %r20, 0;
+AGAIN:
+    setp.ge.u32 %p1, %r16, %r17;
+    @%p1 bra NEXT;
+    {load}
+    add.u32 %r21, %r21, %r20;
+    {store}
+NEXT:
+    add.u32 %r20, %r20, 1;
+    setp.lt.u32 %p2, %r20, 3;
+    @%p2 bra AGAIN;"
+    )
+}
+
+#[test]
+fn lanes_of_a_row_access_neighbours() {
+    let accesses = [
+        ("ld.global.u32 %r21, [%rd11];", "st.global.u32 [%rd11], %r21;"),
+        (
+            "ld.global.v2.u16 {%rs1, %rs2}, [%rd11]; mov.b32 %r21, {%rs1, %rs2};",
+            "mov.b32 {%rs1, %rs2}, %r21; st.global.v2.u16 [%rd11], {%rs1, %rs2};",
+        ),
+        (
+            "ld.global.v4.u8 {%rs1, %rs2, %rs3, %rs4}, [%rd11]; cvt.u32.u16 %r21, %rs2;",
+            "cvt.u16.u32 %rs2, %r21; st.global.v4.u8 [%rd11], {%rs1, %rs2, %rs3, %rs4};",
+        ),
+    ];
+    for (load, store) in accesses {
+        let body = rows(load, store);
+        let text = text(&body, 64);
+        for scattered in ["masked.gather", "masked.scatter"] {
+            assert!(!text.contains(scattered), "{scattered}: {text}");
+        }
+        // Rows with all, some and none of their lanes, in whole warps and others.
+        for block in [32, 20, 100] {
+            for n in 0..9 {
+                let Some([native, interpreted]) = on_both("", &body, 2, block, n) else { return };
+                assert_eq!(native.0, interpreted.0, "{load} block {block}, n {n}");
+            }
+        }
+    }
+}
+
+#[test]
+fn threads_of_one_dimension_have_rows_in_tiles() {
+    // Rows of 16 threads, and a tile with a column more.
+    let declarations = ".shared .align 4 .b32 tile[1088];";
+    let body = "
+    shr.u32 %r10, %r2, 4;
+    and.b32 %r11, %r2, 15;
+    mad.lo.u32 %r12, %r10, 17, %r11;
+    mul.wide.u32 %rd10, %r12, 4;
+    mov.u64 %rd11, tile;
+    add.s64 %rd11, %rd11, %rd10;
+    mad.lo.u32 %r13, %r2, 5, %r1;
+    st.shared.u32 [%rd11], %r13;
+    bar.sync 0;
+    ld.shared.u32 %r14, [%rd11];
+    st.global.u32 [%rd2], %r14;";
+    text_beside(declarations, body, 128, |text| {
+        assert!(!text.contains("masked.gather") && !text.contains("masked.scatter"), "{text}");
+    });
+    for block in [256, 40] {
+        let Some([native, interpreted]) = on_both(declarations, body, 2, block, 3) else { return };
+        assert_eq!(native.0, interpreted.0, "block {block}");
+    }
+}
