@@ -404,7 +404,7 @@ impl Function<'_> {
             }
             (Flow::Branch, _) => self.branch(index, op.d),
             (_, Opcode::Barrier) => self.exit_at_barrier(index),
-            (Flow::Leave | Flow::Table | Flow::End, _) | (_, Opcode::Exit) => self.exit(index),
+            (Flow::Leave | Flow::Table | Flow::End, _) | (_, Opcode::Exit { .. }) => self.exit(index),
             (_, Opcode::GuardBegin) => self.branch(index, 0),
             (_, Opcode::GuardEnd | Opcode::Scatter | Opcode::ExtraOperands { .. }) => {}
             (_, Opcode::Shuffle(shuffle)) => self.write_shuffle(index, shuffle),
@@ -466,6 +466,13 @@ impl Function<'_> {
             self.w.line("unreachable");
             return;
         };
+        if self.kernel.is_cold[block] {
+            let live = self.kernel.liveness.before(block).clone();
+            self.spill(&live, &[], true);
+            let position = self.position(target);
+            self.return_at(&position, if self.pending.is_empty() { GO_ON } else { ARRIVE });
+            return;
+        }
         match self.version {
             Version::Full => {
                 if block <= self.block {

@@ -10,7 +10,7 @@ use crate::compile::nan::is_arithmetic;
 use crate::compile::shape::Shape;
 use crate::machine::op::Op;
 use crate::machine::op::opcode::Opcode;
-use crate::machine::program::{Class, Descriptor, Fixed, Program};
+use crate::machine::program::{Class, Descriptor, Fixed, Flow, Program};
 
 /// A register that operations write, or its place in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +78,9 @@ pub(super) struct Kernel<'a> {
     pub(super) is_address: Vec<bool>,
     /// The blocks that a warp may come back to.
     pub(super) is_in_loop: Vec<bool>,
+    /// The blocks from which all paths end the kernel early, and some with a `trap`, as those of a panic do: the interpreter executes these.
+    /// LLVM's branch probabilities take such blocks for cold, too.
+    pub(super) is_cold: Vec<bool>,
 }
 
 /// Whether threads of a kernel may wait for others by reading memory in a loop. Under [`Check::Race`](rumba_checks::Check::Race) such
@@ -113,6 +116,7 @@ impl<'a> Kernel<'a> {
             is_arithmetic: (0..program.kernel_ops).map(|index| is_arithmetic(program, index)).collect(),
             is_address: Vec::new(),
             is_in_loop: Vec::new(),
+            is_cold: Vec::new(),
         };
         for (slot, class, value) in &program.fixed {
             kernel.fixed[usize::from(*slot)] = Some(kernel.location_of_fixed(*slot, *class, value));
@@ -130,6 +134,12 @@ impl<'a> Kernel<'a> {
             kernel.before(live, index);
         });
         kernel.find_addresses();
+        let traps = kernel
+            .leading_to(|descriptor| descriptor.flow == Flow::End && !matches!(descriptor.opcode, Opcode::Exit { .. }));
+        let returns = kernel.leading_to(|descriptor| matches!(descriptor.opcode, Opcode::Exit { returns: true }));
+        // Of a kernel that never returns, all blocks would be cold.
+        let is_ended = returns.first() == Some(&true);
+        kernel.is_cold = traps.iter().zip(&returns).map(|(traps, returns)| is_ended && *traps && !returns).collect();
         kernel.is_in_loop = vec![false; kernel.blocks.len()];
         for (number, block) in kernel.blocks.iter().enumerate() {
             // In their order, the blocks of a loop are neighbours.
@@ -138,6 +148,21 @@ impl<'a> Kernel<'a> {
             }
         }
         kernel
+    }
+
+    /// The blocks from which some path leads to such an operation.
+    fn leading_to(&self, is_wanted: impl Fn(&Descriptor) -> bool) -> Vec<bool> {
+        let has = |block: &BasicBlock| block.ops.clone().any(|index| is_wanted(self.descriptor(index)));
+        let mut found: Vec<bool> = self.blocks.iter().map(has).collect();
+        let mut is_changed = true;
+        while is_changed {
+            is_changed = false;
+            for block in (0..self.blocks.len()).rev() {
+                let leads = self.blocks[block].successors.iter().any(|next| found[*next]);
+                is_changed |= leads && !std::mem::replace(&mut found[block], true);
+            }
+        }
+        found
     }
 
     /// Finds the registers from which addresses are computed: those that accesses name, and the terms and factors of

@@ -215,7 +215,7 @@ impl Kernel<'_> {
             }
             let last = ops.end - 1;
             let mut next: Vec<(Version, usize, Set)> = Vec::new();
-            for successor in &self.blocks[block].successors {
+            for successor in self.blocks[block].successors.iter().filter(|block| !self.is_cold[**block]) {
                 match version {
                     Version::Full => next.push((Version::Full, *successor, nothing.clone())),
                     Version::Masked => next.extend(ways(*successor, *successor <= block, &pending)),
@@ -248,7 +248,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// The targets of lanes that diverge at the end of a block, if they can: the nearer block and the other block.
+    /// The targets of lanes that diverge at the end of a block, if they can in native code: the nearer block and the other block.
     pub(super) fn parts(&self, block: usize, last: usize, shapes: &Shapes) -> Option<(usize, usize)> {
         let descriptor = self.descriptor(last);
         // The interpreter reports lanes that diverge at a branch declared `.uni`.
@@ -261,7 +261,9 @@ impl Kernel<'_> {
             return None;
         };
         let predicate = self.operand(last, 1).filter(|_| is_branch)?;
-        (a != b && self.shape(predicate, shapes) != Shape::Uniform).then_some((a.min(b), a.max(b)))
+        let is_left = self.is_cold[a] || self.is_cold[b];
+        let can_part = a != b && !is_left && self.shape(predicate, shapes) != Shape::Uniform;
+        can_part.then_some((a.min(b), a.max(b)))
     }
 
     /// Updates the shapes for an operation, while lanes wait at some blocks.
@@ -326,7 +328,7 @@ impl Kernel<'_> {
             | Opcode::GuardBegin
             | Opcode::GuardEnd
             | Opcode::Scatter
-            | Opcode::Exit => Shape::Varying,
+            | Opcode::Exit { .. } => Shape::Varying,
         }
     }
 

@@ -28,8 +28,10 @@ pub(crate) const CALL: Handlers = Handlers::same(call);
 pub(crate) const CALL_INDIRECT: Handlers = Handlers::same(call_indirect);
 /// Returns from a function.
 pub(crate) const RETURN: Handlers = Handlers::same(return_);
-/// Ends the active lanes.
-pub(crate) const EXIT: Handlers = Handlers::same(exit).with_opcode(Opcode::Exit);
+/// Ends the active lanes, wherever they are.
+pub(crate) const EXIT: Handlers = Handlers::same(exit).with_opcode(Opcode::Exit { returns: false });
+/// Ends the active lanes, where the kernel returns.
+pub(crate) const RETURN_FROM_KERNEL: Handlers = Handlers::same(exit).with_opcode(Opcode::Exit { returns: true });
 /// Saves the registers of a recursive function; `imm` is the index of the range.
 pub(crate) const SAVE: Handlers = Handlers::same(save);
 /// Restores them.

@@ -77,7 +77,7 @@ impl<'m> Lowering<'m> {
     /// Returns from a function, or ends a kernel.
     pub(crate) fn emit_return(&mut self) -> Result<(), LowerError> {
         if self.function.is_entry {
-            self.emit_control(VirtualOp::new(control::EXIT), Control::End);
+            self.emit_control(VirtualOp::new(control::RETURN_FROM_KERNEL), Control::End);
             return Ok(());
         }
         let ids = self.pool.functions[self.function.index];

@@ -110,7 +110,10 @@ pub enum Opcode {
     /// Lets lanes diverge by chance, in blocks that are interpreted because of a seed; does nothing in native code.
     Scatter,
     /// Ends the active lanes.
-    Exit,
+    Exit {
+        /// Where the kernel returns.
+        returns: bool,
+    },
 }
 
 /// The attributes of an opcode, from which passes over operations read. What a pass asks of an opcode is a column here;
@@ -201,7 +204,7 @@ impl Opcode {
             Self::Barrier => Attributes { is_barrier: true, ..NONE },
             Self::GuardBegin => Attributes { guard: Some(Guard::Begins), ..NONE },
             Self::GuardEnd => Attributes { guard: Some(Guard::Ends), ..NONE },
-            Self::Exit => Attributes { is_exit: true, ..NONE },
+            Self::Exit { .. } => Attributes { is_exit: true, ..NONE },
             Self::Select
             | Self::Masks { .. }
             | Self::UniformBranch

@@ -1,4 +1,4 @@
-//! Groups of lanes that work together on a row of their own.
+//! Groups of lanes that work together on a row of their own, and blocks that end a kernel early.
 
 use super::{on_both, text, text_beside};
 
@@ -92,4 +92,69 @@ fn threads_of_one_dimension_have_rows_in_tiles() {
         let Some([native, interpreted]) = on_both(declarations, body, 2, block, 3) else { return };
         assert_eq!(native.0, interpreted.0, "block {block}");
     }
+}
+
+/// A loop in which the threads with the numbers of a condition leave early, as a panic does.
+fn leaves_early(leaving: &str) -> String {
+    format!(
+        "
+    mov.u32 %r10, 0;
+    mov.u32 %r11, %r2;
+AGAIN:
+    {leaving}
+    @%p1 bra PANIC;
+    and.b32 %r12, %r11, 1;
+    setp.eq.u32 %p2, %r12, 0;
+    @%p2 bra EVEN;
+    mad.lo.u32 %r11, %r11, 3, 1;
+    bra NEXT;
+EVEN:
+    shr.u32 %r11, %r11, 1;
+NEXT:
+    add.u32 %r10, %r10, 1;
+    setp.lt.u32 %p3, %r10, 20;
+    @%p3 bra AGAIN;
+    st.global.u32 [%rd2], %r11;
+    bra DONE;
+PANIC:
+    add.u32 %r13, %r11, 987654;
+    st.global.u32 [%rd2], %r13;
+    setp.eq.u32 %p4, %r1, 99;
+    @%p4 trap;
+    exit;
+DONE:"
+    )
+}
+
+#[test]
+fn the_interpreter_executes_panics() {
+    let conditions = [
+        "setp.gt.u32 %p1, %r11, 90;",
+        "setp.eq.u32 %p1, %r11, %r2; setp.eq.and.u32 %p1, %r10, 3, %p1;",
+        "setp.eq.u32 %p1, %r10, %r1;",
+        "setp.eq.u32 %p1, %r10, 5; setp.lt.and.u32 %p1, %r2, 40, %p1;",
+    ];
+    for condition in conditions {
+        let body = leaves_early(condition);
+        let text = text(&body, 64);
+        assert!(text.contains("shl") || text.contains("lshr"), "{text}");
+        assert!(!text.contains("987654"), "{text}");
+        for block in [32, 20, 100] {
+            for n in [0, 7, 30] {
+                let Some([native, interpreted]) = on_both("", &body, 2, block, n) else { return };
+                assert_eq!(native.0, interpreted.0, "{condition} block {block}, n {n}");
+                assert_eq!(
+                    native.1.warp_instructions, interpreted.1.warp_instructions,
+                    "{condition} block {block}, n {n}"
+                );
+            }
+        }
+    }
+}
+
+/// A kernel that ends with `exit` alone has native code for all of its blocks.
+#[test]
+fn a_kernel_without_a_return_is_compiled() {
+    let body = leaves_early("setp.gt.u32 %p1, %r11, 90;").replace("DONE:", "DONE:\n    exit;");
+    assert!(text(&body, 64).contains("987654"));
 }
