@@ -143,6 +143,16 @@ impl Function<'_> {
                 });
                 (each.collect(), one + way.unsigned_abs())
             }
+            (Some(0), _) => {
+                let each = (0..groups).map(|group| {
+                    let base = self.base(place, Element::I64, group);
+                    let address = self.w.add_with(&base, low.cast_unsigned());
+                    let active = self.active_of_group(group, groups);
+                    let has_lanes = self.w.compare_with("icmp ne", &active, 0);
+                    self.w.select(&has_lanes, &address, start)
+                });
+                (each.collect(), one)
+            }
             (Some(_), _) if groups == 1 => {
                 // Of the first and of the last active lane.
                 let stride = shape.stride().unwrap_or(0).cast_unsigned();
@@ -178,8 +188,13 @@ impl Function<'_> {
             // The strides are multiples, too.
             let bases: Vec<_> = (0..groups).map(|group| self.base(place, Element::I64, group)).collect();
             let mut odd = Value::integer(Element::I64, 0);
-            for base in &bases {
-                let address = self.w.add_with(base, extent.aligned.cast_unsigned());
+            for (group, base) in bases.iter().enumerate() {
+                let mut address = self.w.add_with(base, extent.aligned.cast_unsigned());
+                if self.version == Version::Masked && groups > 1 {
+                    let active = self.active_of_group(group, groups);
+                    let has_lanes = self.w.compare_with("icmp ne", &active, 0);
+                    address = self.w.select(&has_lanes, &address, &Value::integer(Element::I64, 0));
+                }
                 odd = self.w.or(&address, &odd);
             }
             let odd = self.w.and_with(&odd, align - 1);

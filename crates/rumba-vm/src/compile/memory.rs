@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::mem::offset_of;
 
 use crate::base::ir::{Element, Value};
-use crate::base::lanes::{GROUP, GROUPS, LANES, SHARED_START, STACK_START};
+use crate::base::lanes::{FULL, GROUP, GROUPS, LANES, SHARED_START, STACK_START};
 use crate::base::report::AccessKind;
 use crate::compile::bounds::Extent;
 use crate::compile::function::Function;
@@ -289,6 +289,8 @@ impl Function<'_> {
         match addresses {
             Addresses::Same(addresses) => {
                 let addresses = self.hosts(access, addresses);
+                let nothing = if self.may_lack_lanes(&addresses) { self.zeros_in_memory() } else { "" };
+                let addresses = self.of_active_groups(addresses, nothing);
                 for (part, place) in places.iter().enumerate() {
                     let values = addresses.iter().map(|address| {
                         let address = self.w.add_with(address, part as u64 * element);
@@ -349,6 +351,8 @@ impl Function<'_> {
         match addresses {
             Addresses::Same(addresses) => {
                 let addresses = self.hosts(access, addresses);
+                let aside = self.variable(Variable::one("%aside", Element::I64)).pointer;
+                let addresses = self.of_active_groups(addresses, &aside);
                 let group = LANES / addresses.len();
                 for (part, value) in values.iter().enumerate() {
                     for (number, address) in addresses.iter().enumerate() {
@@ -356,9 +360,11 @@ impl Function<'_> {
                         let last = match self.version {
                             Version::Full => format!("i32 {}", number * group + group - 1),
                             Version::Masked => {
-                                let active = self.mask_of_active();
+                                let active = self.active_of_group(number, addresses.len());
                                 let behind = self.w.intrinsic_with("ctlz", &[&active], "i1 false");
-                                self.w.xor_with(&behind, 31).to_string()
+                                // Without active lanes, the number is no lane's.
+                                let last = self.w.xor_with(&behind, 31);
+                                self.w.and_with(&last, 31).to_string()
                             }
                         };
                         let text = format!("extractelement {value}, {last}");
@@ -391,7 +397,6 @@ impl Function<'_> {
         let offset = self.kernel.op(access.index).imm;
         let shape = self.kernel.shape(place, &self.shapes);
         let groups = if shape == Shape::Uniform { 1 } else { self.kernel.groups() };
-        let is_full = self.version == Version::Full;
         let mut bases = || {
             let bases = (0..groups).map(|group| {
                 let base = self.base(place, Element::I64, group);
@@ -405,7 +410,7 @@ impl Function<'_> {
                 Addresses::Scattered(Scattered::Any(self.w.add_with(&lanes, offset)))
             }
             Shape::Uniform => Addresses::Same(bases()),
-            Shape::Affine(0) if is_full => Addresses::Same(bases()),
+            Shape::Affine(0) => Addresses::Same(bases()),
             Shape::Affine(stride) if stride == access.bytes.cast_signed() => Addresses::Neighbouring(bases()),
             Shape::Affine(stride) => Addresses::Scattered(Scattered::Strided(bases(), stride)),
             Shape::Varying => {
@@ -413,6 +418,33 @@ impl Function<'_> {
                 Addresses::Scattered(Scattered::Any(self.w.add_with(&lanes, offset)))
             }
         }
+    }
+
+    /// The active lanes of one of so many groups.
+    pub(super) fn active_of_group(&mut self, group: usize, groups: usize) -> Value {
+        let (active, lanes) = (self.mask_of_active(), LANES / groups);
+        let members = u64::from(FULL >> (LANES - lanes)) << (group * lanes);
+        if groups == 1 { active } else { self.w.and_with(&active, members) }
+    }
+
+    /// Whether some group that such an address is for may have no active lane.
+    fn may_lack_lanes(&self, addresses: &[Value]) -> bool {
+        self.version == Version::Masked && addresses.len() > 1
+    }
+
+    /// Addresses of groups: those of groups without active lanes, which may be any numbers, become that of `other`.
+    fn of_active_groups(&mut self, addresses: Vec<Value>, other: &str) -> Vec<Value> {
+        if !self.may_lack_lanes(&addresses) {
+            return addresses;
+        }
+        let other = self.w.value(Element::I64, false, format_args!("ptrtoint ptr {other} to i64"));
+        let groups = addresses.len();
+        let chosen = addresses.iter().enumerate().map(|(group, address)| {
+            let active = self.active_of_group(group, groups);
+            let has_lanes = self.w.compare_with("icmp ne", &active, 0);
+            self.w.select(&has_lanes, address, &other)
+        });
+        chosen.collect()
     }
 
     /// The address in this process.

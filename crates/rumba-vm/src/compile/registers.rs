@@ -341,7 +341,11 @@ impl Function<'_> {
                 }
                 Written::Lanes(mask)
             }
-            (Register::Slot(slot, class), Shape::Uniform) => Written::Bases(vec![self.first_lane(slot, class)]),
+            (Register::Slot(slot, class), Shape::Uniform) => Written::Bases(vec![self.first_lane(slot, class, 0, 1)]),
+            (Register::Slot(slot, class), Shape::Affine(0)) if self.version == Version::Masked => {
+                let groups = self.kernel.groups();
+                Written::Bases((0..groups).map(|group| self.first_lane(slot, class, group, groups)).collect())
+            }
             (Register::Slot(slot, class), Shape::Affine(_)) => {
                 let bases = (0..self.kernel.groups()).map(|group| {
                     let file = self.file_lane(slot, class, group * self.kernel.group);
@@ -355,11 +359,12 @@ impl Function<'_> {
         }
     }
 
-    /// Loads the first active lane of a slot of the register file.
-    fn first_lane(&mut self, slot: u16, class: Class) -> Value {
+    /// Loads the first active lane of one of so many groups from a slot of the register file; of a group without active lanes, any lane.
+    fn first_lane(&mut self, slot: u16, class: Class, group: usize, groups: usize) -> Value {
         let Variable { pointer, element, .. } = self.file_lane(slot, class, 0);
-        let active = self.mask_of_active();
+        let active = self.active_of_group(group, groups);
         let first = self.w.intrinsic_with("cttz", &[&active], "i1 false");
+        let first = if groups == 1 { first } else { self.w.and_with(&first, 31) };
         let lane = self.w.name("%t");
         self.w.line(format_args!("{lane} = getelementptr {}, ptr {pointer}, {first}", element.name()));
         self.get(&Variable::one(lane, element))
@@ -369,8 +374,8 @@ impl Function<'_> {
     pub(super) fn enter(&mut self, number: usize, shape: Shape) -> Option<Value> {
         let loaded = self.load(number, shape);
         self.write(Location::Register(number), shape, loaded);
-        if self.stores_early && shape == Shape::Uniform && self.version == Version::Masked {
-            // The first of the active lanes may be another one than the first lane.
+        if self.stores_early && shape.stride() == Some(0) && self.version == Version::Masked {
+            // The first of the active lanes may be another one than the first lane, of the warp or of a group.
             self.store_bases(number);
         }
         match (self.kernel.registers[number], shape) {

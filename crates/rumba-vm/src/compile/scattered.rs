@@ -95,7 +95,7 @@ impl Function<'_> {
     }
 
     /// A vector of zeros in memory.
-    fn zeros_in_memory(&mut self) -> &'static str {
+    pub(super) fn zeros_in_memory(&mut self) -> &'static str {
         let place = "%zeros.place";
         if self.known.insert(place.to_owned()) {
             self.in_prologue(|function| {

@@ -308,9 +308,7 @@ impl Kernel<'_> {
             }
             Opcode::Select => self.plan_select(index, shapes),
             Opcode::Load { .. } => match self.operand(index, 1).map(|place| self.shape(place, shapes)) {
-                Some(Shape::Uniform) => Shape::Uniform,
-                // In a full warp, each group of lanes has an active lane, so each group's address is valid.
-                Some(Shape::Affine(0)) if version == Version::Full => Shape::Affine(0),
+                Some(shape @ (Shape::Uniform | Shape::Affine(0))) => shape,
                 Some(Shape::Affine(_) | Shape::Varying) | None => Shape::Varying,
             },
             Opcode::Opaque

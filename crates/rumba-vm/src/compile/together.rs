@@ -258,8 +258,7 @@ impl Function<'_> {
                 if self.version == Version::Masked {
                     let present = self.w.binary("lshr", &active, &source);
                     let is_present = self.w.convert("trunc", &present, Element::I1);
-                    let group_mask = u64::from(FULL >> (LANES - self.kernel.group)) << (group * self.kernel.group);
-                    let readers = self.w.and_with(&active, group_mask);
+                    let readers = self.active_of_group(group, self.kernel.groups());
                     let is_read = self.w.compare_with("icmp ne", &readers, 0);
                     let taken = self.w.and(&is_good, &is_present);
                     is_good = self.w.select(&is_read, &taken, &Value::integer(Element::I1, 1));

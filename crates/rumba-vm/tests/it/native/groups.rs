@@ -70,6 +70,47 @@ fn lanes_of_a_row_access_neighbours() {
 }
 
 #[test]
+fn lanes_of_a_row_share_an_address() {
+    let accesses = [
+        ("ld.global.u32 %r21, [%rd12];", "mad.lo.u32 %r22, %r16, 3, %r21; st.global.u32 [%rd12], %r22;"),
+        ("ld.global.u8 %r21, [%rd12+3];", "st.global.u8 [%rd12+1], %r16;"),
+        ("ld.global.f32 %f1, [%rd12]; mov.b32 %r21, %f1;", "st.global.v2.u16 [%rd12], {%rs1, %rs2};"),
+    ];
+    for (load, store) in accesses {
+        let first = format!("mul.wide.u32 %rd13, %r15, 4;\n    add.s64 %rd12, %rd1, %rd13;\n    {load}");
+        let body = rows(&first, store);
+        let text = text(&body, 64);
+        for scattered in ["masked.gather", "masked.scatter"] {
+            assert!(!text.contains(scattered), "{scattered}: {text}");
+        }
+        for block in [32, 20, 100] {
+            for n in 0..9 {
+                let Some([native, interpreted]) = on_both("", &body, 2, block, n) else { return };
+                assert_eq!(native.0, interpreted.0, "{load} block {block}, n {n}");
+            }
+        }
+    }
+}
+
+/// Kernels that are too long for copies for any lanes keep registers in the register file.
+#[test]
+fn lanes_of_a_row_share_an_address_in_long_kernels() {
+    let sums = "add.u32 %r30, %r30, 3;\nxor.b32 %r30, %r30, %r21;\n".repeat(700);
+    let load =
+        format!("mul.wide.u32 %rd13, %r15, 4;\n    add.s64 %rd12, %rd1, %rd13;\n    ld.global.u32 %r21, [%rd12];");
+    let first = format!("mov.u32 %r30, %r16;\n{load}\n{sums}");
+    let body = rows(&first, "mad.lo.u32 %r22, %r30, 3, %r21; st.global.u32 [%rd12], %r22;");
+    let text = text(&body, 64);
+    assert!(!text.contains("entry0.Masked:") && text.contains("%wait"), "there are copies for any lanes, or for none");
+    for block in [32, 20, 100] {
+        for n in 0..9 {
+            let Some([native, interpreted]) = on_both("", &body, 2, block, n) else { return };
+            assert_eq!(native.0, interpreted.0, "block {block}, n {n}");
+        }
+    }
+}
+
+#[test]
 fn threads_of_one_dimension_have_rows_in_tiles() {
     // Rows of 16 threads, and a tile with a column more.
     let declarations = ".shared .align 4 .b32 tile[1088];";
