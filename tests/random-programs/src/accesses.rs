@@ -228,10 +228,10 @@ impl Generator {
             2 => format!("sub.u32 %t0, {last}, %ltid;"),
             _ => format!("rem.u32 %t0, %r0, {};", self.threads),
         };
-        // Cells of rows and warps are fewer than threads.
+        // Cells of rows, of warps and of eight lanes are fewer than threads.
         let index = match area.owner {
-            Owner::Row | Owner::Warp => "mov.u32 %t0, 0;".to_owned(),
-            Owner::Forward | Owner::Reverse | Owner::Transposed => index,
+            Owner::Row | Owner::Warp | Owner::Eight => "mov.u32 %t0, 0;".to_owned(),
+            Owner::Forward | Owner::Reverse | Owner::Transposed | Owner::Grouped => index,
             Owner::Swapped => {
                 if self.threads.is_multiple_of(2) {
                     index

@@ -23,6 +23,10 @@ pub(crate) enum Owner {
     Transposed,
     /// Pairs of threads change places.
     Swapped,
+    /// In the order of the threads, which eight lanes of a warp find with the first of them.
+    Grouped,
+    /// One cell for each eight lanes of a warp: that of the first one.
+    Eight,
     /// One cell for each row of threads, which is no longer than a warp.
     Row,
     /// One cell for each warp.
@@ -48,12 +52,16 @@ pub(crate) const KINDS: &[(&str, Space, Owner)] = &[
     ("global cells in the opposite order", Space::Global, Owner::Reverse),
     ("global cells by columns", Space::Global, Owner::Transposed),
     ("global cells of pairs that change places", Space::Global, Owner::Swapped),
+    ("global cells of eight lanes that begin with the first", Space::Global, Owner::Grouped),
+    ("global cells of eight lanes together", Space::Global, Owner::Eight),
     ("global cells of rows", Space::Global, Owner::Row),
     ("global cells of warps", Space::Global, Owner::Warp),
     ("shared cells in the order of threads", Space::Shared, Owner::Forward),
     ("shared cells in the opposite order", Space::Shared, Owner::Reverse),
     ("shared cells by columns", Space::Shared, Owner::Transposed),
     ("shared cells of pairs that change places", Space::Shared, Owner::Swapped),
+    ("shared cells of eight lanes that begin with the first", Space::Shared, Owner::Grouped),
+    ("shared cells of eight lanes together", Space::Shared, Owner::Eight),
     ("shared cells of rows", Space::Shared, Owner::Row),
     ("shared cells of warps", Space::Shared, Owner::Warp),
 ];
@@ -72,7 +80,7 @@ pub(crate) struct Part {
 impl Area {
     /// Whether several threads own a cell, which are all of one warp.
     pub(crate) fn is_of_several(&self) -> bool {
-        matches!(self.owner, Owner::Row | Owner::Warp)
+        matches!(self.owner, Owner::Row | Owner::Warp | Owner::Eight)
     }
 
     /// A part of a cell that is aligned.
@@ -99,6 +107,11 @@ impl Area {
             }
             // The cells are one more where the number of threads is odd.
             Owner::Swapped => "xor.b32 %t0, %ltid, 1;",
+            Owner::Grouped => {
+                "shr.u32 %t1, %lane, 3; shl.b32 %t1, %t1, 3; and.b32 %t2, %lane, 7; \
+                 shfl.sync.idx.b32 %t0, %ltid, %t1, 31, -1; add.u32 %t0, %t0, %t2;"
+            }
+            Owner::Eight => "shr.u32 %t1, %lane, 3; mul.lo.u32 %t1, %t1, 8; shfl.sync.idx.b32 %t0, %ltid, %t1, 31, -1;",
             Owner::Row => "mov.u32 %t0, %row;",
             Owner::Warp => "mov.u32 %t0, %warpid;",
         };

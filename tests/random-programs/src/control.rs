@@ -183,8 +183,17 @@ impl Generator {
 
     /// Lets some lanes go to the end.
     pub(crate) fn exit(&mut self) {
+        self.leave("LEAVE");
+    }
+
+    /// Lets some lanes go where a kernel ends early, as a panic does.
+    pub(crate) fn panic(&mut self) {
+        self.leave("PANIC");
+    }
+
+    fn leave(&mut self, label: &str) {
         self.have_exited = true;
-        let test = self.operands.expand("@$P bra LEAVE;", &mut self.choices);
-        self.line(&test);
+        let test = self.operands.expand("@$P bra ", &mut self.choices);
+        self.line(&format!("{test}{label};"));
     }
 }

@@ -82,6 +82,7 @@ const STATEMENTS: &[Kind] = &[
     kind("switch", 2, Participants::Lanes, Generator::switch),
     kind("call", 2, Participants::Lanes, Generator::call),
     kind("exit", 1, Participants::Lanes, Generator::exit),
+    kind("panic", 1, Participants::Lanes, Generator::panic),
 ];
 
 /// Other features.

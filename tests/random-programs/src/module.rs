@@ -245,8 +245,13 @@ pub(crate) fn module(body: &str, areas: &[Area], threads: u32, required: Option<
         }
     }
     write("st.global.u32 [%own], %t9;\nLEAVE:");
-    write(&dump(&named));
-    write("ret;\n}");
+    let registers = dump(&named);
+    write(&registers);
+    write("ret;");
+    if body.contains("PANIC") {
+        write(&format!("PANIC:\n{registers}setp.eq.u32 %tp0, %nt, 0;\n@%tp0 trap;\nexit;"));
+    }
+    write("}");
     out
 }
 
