@@ -357,6 +357,7 @@ impl CudaBuilder {
         options.file(&toolchain.llvm);
         options.value(&(self.codegen(), positions, &sources));
         let options = options.finish();
+        let cache = Cache::new(&target_dir, &crate_dir, &self.arguments, options.clone());
         let input = link::Input {
             llvm: toolchain.llvm.clone(),
             libraries: built.libraries.iter().map(library_file).collect(),
@@ -366,21 +367,24 @@ impl CudaBuilder {
             positions,
             sources,
             keep_ir: self.emit_llvm_ir,
-            cache: Cache::new(&target_dir, &crate_dir, &self.arguments, options.clone()),
+            cache: cache.clone(),
         };
         let key = key(&input, &options);
-        let known = Stamp::current(&target_dir, &path, &key)
-            .filter(|_| !self.emit_llvm_ir)
-            .and_then(|(stamp, text)| Some((text, stamp.kernels, stamp.arch.parse().ok()?)));
+        let known = Stamp::current(&cache, &path, &key).filter(|_| !self.emit_llvm_ir);
+        let known = known.and_then(|(stamp, text)| Some((stamp.arch.parse().ok()?, stamp, text)));
         let (text, kernels, arch) = match known {
-            Some(known) => known,
+            Some((arch, stamp, text)) => {
+                write_if_changed(&path, &text)?;
+                stamp.store_for(&cache, &path);
+                (text, stamp.kernels, arch)
+            }
             None => {
                 let output = link::run(input)?;
                 write_if_changed(&path, &output.ptx)?;
                 if let Some(ir) = &output.ir {
                     write_if_changed(&path.with_extension("ll"), ir)?;
                 }
-                Stamp::new(key, &output.ptx, &output.kernels, output.arch.to_string()).store(&target_dir, &path);
+                Stamp::new(&path, key, &output.ptx, &output.kernels, output.arch.to_string()).store(&cache);
                 (output.ptx, output.kernels, output.arch)
             }
         };

@@ -4,7 +4,6 @@
 //! linked again, and which kernels need to be optimised again. A missing or unreadable file costs time, nothing else.
 
 use std::collections::HashSet;
-use std::env;
 use std::ffi::OsString;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -14,8 +13,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// The record of a finished PTX file.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Stamp {
+    /// The file.
+    ptx: PathBuf,
     /// Everything that the text depends on.
     key: String,
     /// The text's own hash: the file may have been changed since.
@@ -28,12 +29,11 @@ pub(crate) struct Stamp {
 pub(crate) struct Key(Sha256);
 
 impl Key {
-    /// A key that already depends on this program, which contains the link stage.
+    /// A key that already depends on the sources of the link stage. All programs with the same link stage make the same text, and find
+    /// each other's parts: the build scripts of a package in two profiles, commands, tests.
     pub(crate) fn new() -> Self {
         let mut key = Self(Sha256::new());
-        if let Ok(program) = env::current_exe() {
-            key.file(&program);
-        }
+        key.value(&env!("CUDA_BUILDER_SOURCES"));
         key
     }
 
@@ -72,39 +72,59 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 impl Stamp {
-    pub(crate) fn new(key: String, text: &str, kernels: &[String], arch: String) -> Self {
-        Self { key, text: hash(text), kernels: kernels.to_vec(), arch }
+    pub(crate) fn new(ptx: &Path, key: String, text: &str, kernels: &[String], arch: String) -> Self {
+        Self { ptx: absolute(ptx), key, text: hash(text), kernels: kernels.to_vec(), arch }
     }
 
-    /// The stamp of a PTX file and its text, if both are what they would be now.
-    pub(crate) fn current(folder: &Path, ptx: &Path, key: &str) -> Option<(Self, String)> {
-        let stamp: Self = serde_json::from_slice(&std::fs::read(file(folder, ptx)).ok()?).ok()?;
-        let text = std::fs::read_to_string(ptx).ok()?;
-        (stamp.key == key && stamp.text == hash(&text)).then_some((stamp, text))
+    /// A stamp with the key and its text, if the file still has it: of this PTX file, or of the file in which another program has put
+    /// the same kernels last.
+    pub(crate) fn current(cache: &Cache, ptx: &Path, key: &str) -> Option<(Self, String)> {
+        cache.stamps(ptx).into_iter().find_map(|file| {
+            let stamp: Self = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
+            let text = (stamp.key == key).then(|| std::fs::read_to_string(&stamp.ptx))?.ok()?;
+            (stamp.text == hash(&text)).then_some((stamp, text))
+        })
+    }
+
+    /// Keeps the stamp for a PTX file into which its text was copied. Other programs find the text where it was: a copy may be in a
+    /// temporary folder.
+    pub(crate) fn store_for(&self, cache: &Cache, ptx: &Path) {
+        let ptx = absolute(ptx);
+        if ptx != self.ptx {
+            let [own, _] = cache.stamps(&ptx);
+            Self { ptx, ..self.clone() }.write(&own);
+        }
     }
 
     /// Keeps the stamp. Failing to is no reason to fail the build.
-    pub(crate) fn store(&self, folder: &Path, ptx: &Path) {
-        let file = file(folder, ptx);
+    pub(crate) fn store(&self, cache: &Cache) {
+        for file in cache.stamps(&self.ptx) {
+            self.write(&file);
+        }
+    }
+
+    fn write(&self, file: &Path) {
         if let (Some(parent), Ok(json)) = (file.parent(), serde_json::to_vec(self)) {
-            let _ = std::fs::create_dir_all(parent).and_then(|()| std::fs::write(&file, json));
+            let _ = std::fs::create_dir_all(parent).and_then(|()| std::fs::write(file, json));
         }
     }
 }
 
-fn file(folder: &Path, ptx: &Path) -> PathBuf {
-    folder.join("stamps").join(name(ptx)).with_extension("json")
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// The placeholder for a path in the names of our own files.
 fn name(path: &Path) -> String {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    hash(&path.display().to_string())
+    hash(&absolute(path).display().to_string())
 }
 
 /// The texts of the parts of a crate's PTX, as the last build with the same arguments left them.
+#[derive(Clone)]
 pub(crate) struct Cache {
     folder: PathBuf,
+    /// The folder of stamps.
+    stamps: PathBuf,
     /// The inputs that all parts depend on.
     options: String,
 }
@@ -116,7 +136,13 @@ impl Cache {
         if !arguments.is_empty() {
             own = hash(&format!("{own} {arguments:?}"));
         }
-        Self { folder: folder.join("parts").join(own), options }
+        Self { folder: folder.join("parts").join(own), stamps: folder.join("stamps"), options }
+    }
+
+    /// The files of stamps: of a PTX file, and of the last build with the same arguments and options, whatever its PTX file.
+    fn stamps(&self, ptx: &Path) -> [PathBuf; 2] {
+        let build = hash(&format!("{} {}", self.folder.display(), self.options));
+        [name(ptx), build].map(|name| self.stamps.join(name).with_extension("json"))
     }
 
     /// The key of a part, given its bitcode and what else is particular to it.
@@ -154,8 +180,9 @@ impl Cache {
 
 #[cfg(test)]
 mod tests {
-    use super::Cache;
+    use super::{Cache, Stamp};
     use std::ffi::OsString;
+    use std::path::Path;
 
     #[test]
     fn parts_are_found_until_others_take_their_place() {
@@ -179,5 +206,27 @@ mod tests {
         assert_eq!(first.find(&key).as_deref(), Some("ret;\n"));
         first.keep(["other"].into_iter());
         assert_eq!(first.find(&key), None);
+    }
+
+    #[test]
+    fn a_text_is_found_for_another_file_until_it_changes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = |options: &str| Cache::new(folder.path(), "kernels".as_ref(), &[], options.to_owned());
+        let [first, second] = ["first.ptx", "second.ptx"].map(|name| folder.path().join(name));
+        let text = |options: &str, ptx: &Path, key| Stamp::current(&cache(options), ptx, key).map(|(_, text)| text);
+        assert_eq!(text("O3", &first, "key"), None);
+        std::fs::write(&first, "ret;\n").expect("a file");
+        Stamp::new(&first, "key".to_owned(), "ret;\n", &[], "sm_80".to_owned()).store(&cache("O3"));
+        for ptx in [&first, &second] {
+            assert_eq!(text("O3", ptx, "key").as_deref(), Some("ret;\n"));
+            assert_eq!(text("O3", ptx, "another"), None);
+        }
+        // A copy that goes away.
+        let (stamp, _) = Stamp::current(&cache("O3"), &second, "key").expect("the text is there");
+        stamp.store_for(&cache("O3"), &second);
+        assert_eq!(text("O3", &folder.path().join("third.ptx"), "key").as_deref(), Some("ret;\n"));
+        assert_eq!(text("O2", &second, "key"), None);
+        std::fs::write(&first, "exit;\n").expect("a file");
+        assert_eq!(text("O3", &second, "key"), None);
     }
 }
