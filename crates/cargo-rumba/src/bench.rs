@@ -33,6 +33,9 @@ pub struct Args {
     /// The package [default: that of this folder, or all of the workspace]
     #[arg(short, long)]
     package: Option<String>,
+    /// The cargo profile that the benchmarks are built with
+    #[arg(long, value_name = "NAME", default_value = "bench")]
+    profile: String,
     /// The folder of the plots [default: target/rumba/bench]
     #[arg(long)]
     folder: Option<PathBuf>,
@@ -77,11 +80,12 @@ pub fn run(args: Args) -> Result<()> {
             continue;
         }
         let mut cargo = shell::cargo();
-        cargo.args(["bench", "--package", &package.name]);
+        cargo
+            .args(of_package(&package.name, &args.profile))
+            .args(targets.iter().flat_map(|target| ["--bench", target]));
         if let Some(feature) = package.report() {
             cargo.args(["--features", &feature]);
         }
-        cargo.args(targets.iter().flat_map(|target| ["--bench", target]));
         cargo.arg("--").args(&args.words).env("RUMBA_DEVICE", args.device.name()).env("RUMBA_BENCH", &folder);
         compile_first(&mut cargo);
         shell::run(&mut cargo)?;
@@ -89,9 +93,33 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
+/// The first words of the command with which cargo builds and runs the benchmarks of a package.
+fn of_package<'a>(name: &'a str, profile: &'a str) -> [&'a str; 5] {
+    ["bench", "--package", name, "--profile", profile]
+}
+
 /// Compiles kernels before they run, where this is possible: the times are not those of the first seconds, and the same each time.
 pub fn compile_first(command: &mut std::process::Command) {
     if std::env::var_os("RUMBA_ENGINE").is_none() && doctor::compiles() {
         command.env("RUMBA_ENGINE", "compiled");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        args: super::Args,
+    }
+
+    #[test]
+    fn benchmarks_are_built_as_by_cargo_bench_unless_another_profile_is_named() {
+        for (words, profile) in [(&["bench"][..], "bench"), (&["bench", "--profile", "dev"], "dev")] {
+            let Cli { args } = Cli::parse_from(words);
+            assert_eq!(super::of_package("heat", &args.profile), ["bench", "--package", "heat", "--profile", profile]);
+        }
     }
 }

@@ -19,7 +19,7 @@ use lines::Kernels;
 /// Time kernels and copies, and count memory traffic, bank conflicts and divergence by source line
 ///
 /// The program runs twice, unchanged: on the software device, which counts, and on the chosen device for the times. Without a
-/// program, the project's is built in release and run.
+/// program, the project's is built in release, or with the profile that `--profile` names, and run.
 #[derive(Debug, clap::Args)]
 #[command(after_help = help("Examples:
   cargo rumba profile                           the project's program
@@ -30,6 +30,9 @@ use lines::Kernels;
 pub struct Args {
     #[command(flatten)]
     options: Options,
+    /// The cargo profile that the project's program is built with
+    #[arg(long, value_name = "NAME", default_value = "release")]
+    profile: String,
     /// A program and its arguments, or options of `cargo run`
     #[arg(last = true, value_name = "PROGRAM")]
     words: Vec<String>,
@@ -91,7 +94,7 @@ pub enum Run {
 pub fn run(args: Args) -> Result<()> {
     args.options.device.ensure()?;
     setup::ensure()?;
-    let Args { options, words } = args;
+    let Args { options, profile, words } = args;
     match words.split_first() {
         Some((name, rest)) if !name.starts_with('-') => {
             let driver = program::Driver::new()?;
@@ -113,7 +116,7 @@ pub fn run(args: Args) -> Result<()> {
                 metadata.report()?.into_iter().flat_map(|feature| ["--features".to_owned(), feature]).collect();
             let command = |run| {
                 let mut cargo = shell::cargo();
-                cargo.args(["run", "--release"]).args(&features).args(&words);
+                cargo.args(of_project(&profile, &features, &words));
                 if run == Run::Counts {
                     // Its times would be those of a device that counts.
                     cargo.stdout(std::process::Stdio::null());
@@ -127,6 +130,11 @@ pub fn run(args: Args) -> Result<()> {
             profiled(&options, &Program { name: &name, folder: "", command: &command })
         }
     }
+}
+
+/// The words of the command with which cargo builds and runs the project's program.
+fn of_project<'a>(profile: &'a str, features: &'a [String], words: &'a [String]) -> impl Iterator<Item = &'a str> {
+    ["run", "--profile", profile].into_iter().chain(features.iter().chain(words).map(String::as_str))
 }
 
 /// Profiles a program.
@@ -295,5 +303,26 @@ impl Files {
     /// Whether all profiles have pages.
     fn has_pages(&self) -> Result<bool> {
         Ok(self.with_times()?.iter().all(|folder| folder.join(PAGE).exists()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        args: super::Args,
+    }
+
+    #[test]
+    fn a_program_is_built_in_release_unless_another_profile_is_named() {
+        let cargo = |words: &[&str]| {
+            let Cli { args } = Cli::parse_from(words);
+            super::of_project(&args.profile, &[], &args.words).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(cargo(&["profile"]), "run --profile release");
+        assert_eq!(cargo(&["profile", "--profile", "dev", "--", "--bin", "heat"]), "run --profile dev --bin heat");
     }
 }
