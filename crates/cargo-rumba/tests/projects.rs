@@ -3,6 +3,7 @@
 //!
 //! The projects and their target folder lie in cargo's folder for tests, so that only the first run builds Rumba once more.
 
+use std::ffi::OsStr;
 use std::process::{Command, Output};
 
 include!("../../../tests/examples/extract.rs");
@@ -25,9 +26,10 @@ fn in_project(mut command: Command, folder: &Path) -> Command {
         .env("CARGO_TARGET_DIR", TARGET)
         // A program in one file names a folder of its user's.
         .env("CARGO_BUILD_BUILD_DIR", TARGET)
-        // Some of these projects state this in their profiles: with the same profile, they share what is compiled.
+        // With the same profile, these projects share compiled crates. With `lto = "off"`, which one project states, cargo would compile
+        // a crate twice if both a program and a build script depend on the crate.
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
-        .env("CARGO_PROFILE_DEV_LTO", "off")
+        .env("CARGO_PROFILE_DEV_LTO", "false")
         // These projects are built a few times only.
         .env("CARGO_INCREMENTAL", "0")
         .env("CARGO_NET_OFFLINE", "true")
@@ -62,6 +64,9 @@ fn succeeds(mut command: Command) -> String {
     assert!(status.success(), "{command:?}\n{stdout}\n{stderr}");
     stdout.into_owned()
 }
+
+/// The words that make a command build what the tests of the project have not built yet, and not everything in another profile.
+const DEV: &[&str] = &["--profile", "dev"];
 
 /// A command of `cargo rumba` in a project. Release builds are not optimised, which shortens them.
 fn rumba_in(folder: &Path, words: &[&str]) -> Command {
@@ -130,18 +135,27 @@ fn a_new_project_builds_and_passes_its_tests() {
     run.args(["run", "--quiet"]).env("RUMBA_DEVICE", "soft");
     assert!(succeeds(run).contains("the last is 5"));
 
-    is_profiled(&folder);
-    is_measured(&folder);
+    is_profiled(&folder, DEV);
+    is_measured(&folder, DEV);
 
     // A second time the path is taken.
     fails(rumba("new").arg(&folder), "not empty");
 }
 
-/// `cargo rumba profile` in a new project, whose program was built and run before.
-fn is_profiled(folder: &Path) {
-    let files = Path::new(TARGET).join("rumba/profile");
+/// The same without a profile on the command line: in release.
+#[test]
+#[ignore = "it compiles Rumba in release; `cargo xtask test --apps` runs it"]
+fn a_new_project_is_profiled_and_measured_in_release() {
+    let folder = new_project("cold-flow");
+    is_profiled(&folder, &[]);
+    is_measured(&folder, &[]);
+}
+
+/// `cargo rumba profile` in a new project.
+fn is_profiled(folder: &Path, options: &[&str]) {
+    let (name, files) = (name(folder), Path::new(TARGET).join("rumba/profile"));
     let exists = |name: &str| files.join(name).exists();
-    let printed = succeeds(rumba_in(folder, &["profile", "--device", "soft"]));
+    let printed = succeeds(rumba_in(folder, &[&["profile", "--device", "soft"], options].concat()));
     let table = ["kernels/src/lib.rs:15", "4.0 of 4.0", "*y += a * x[i];"];
     for part in table.into_iter().chain(["copy host to device", "GFLOP/s", "launch a kernel", "profile.html"]) {
         assert!(printed.contains(part), "`{part}` is missing:\n{printed}");
@@ -152,10 +166,13 @@ fn is_profiled(folder: &Path) {
         assert!(exists(name) && printed.contains(name), "{name}\n{printed}");
     }
     let page = std::fs::read_to_string(files.join("lines.html")).expect("it was written just now");
-    assert!(page.contains("Profile of heat-flow") && page.contains("pub fn saxpy"), "the page has the source");
+    assert!(page.contains(&format!("Profile of {name}")) && page.contains("pub fn saxpy"), "the page has the source");
 
-    // The program as `cargo run` has built it, without the feature `report`.
-    let program = format!("{TARGET}/debug/heat-flow");
+    // Without the feature `report`.
+    let mut build = cargo(folder);
+    build.args(["build", "--quiet"]);
+    succeeds(build);
+    let program = format!("{TARGET}/debug/{name}");
     let printed = succeeds(rumba_in(folder, &["profile", "--device", "soft", "--", &program]));
     let missing = "`--features rumba/report` on cargo's command line";
     for part in table.into_iter().chain(["the last is 5", "copy host to device", missing]) {
@@ -173,21 +190,31 @@ fn is_profiled(folder: &Path) {
     }
 }
 
+/// The name of a new project.
+fn name(folder: &Path) -> &str {
+    folder.file_name().and_then(OsStr::to_str).expect("a name that this file states")
+}
+
 /// `cargo rumba bench` in a new project.
-fn is_measured(folder: &Path) {
+fn is_measured(folder: &Path, options: &[&str]) {
     let plot = Path::new(TARGET).join("rumba/bench/saxpy.svg");
-    let printed = succeeds(rumba_in(folder, &["bench", "--device", "soft", "sax"]));
+    let bench = |word| rumba_in(folder, &[&["bench", "--device", "soft", word], options].concat());
+    let printed = succeeds(bench("sax"));
     let parts =
         ["device: Rumba software device", "4194304", "GB/s", "of memory", "CPU / kernel", "limits of the device: "];
     for part in parts.into_iter().chain(["the device is faster", &plot.display().to_string()]) {
         assert!(printed.contains(part), "`{part}` is missing:\n{printed}");
     }
     assert!(plot.exists() && plot.with_extension("png").exists());
-    let printed = succeeds(rumba_in(folder, &["bench", "--device", "soft", "sort"]));
+    let printed = succeeds(bench("sort"));
     assert!(printed.contains("no benchmark here has `sort` in its name; there are: saxpy"), "{printed}");
-    fails(&mut rumba_in(folder, &["bench", "--package", "heat"]), "it has heat-flow, heat-flow-kernels");
-    fails(&mut rumba_in(folder, &["bench", "--package", "heat-flow-kernels"]), "harness = false");
+    let (name, kernels) = (name(folder), format!("{}-kernels", name(folder)));
+    fails(&mut rumba_in(folder, &["bench", "--package", "heat"]), &format!("it has {name}, {kernels}"));
+    fails(&mut rumba_in(folder, &["bench", "--package", &kernels]), "harness = false");
 }
+
+/// The setting of new projects with which crates above this one are compiled in the same way.
+const PROFILE: &str = "\n[profile.dev.package]\nrumba-ptx = { opt-level = 1 }\n";
 
 /// A library in a workspace, with a build script of its own, gets kernels. A program of another workspace depends on the library with one
 /// line, and launches its kernel.
@@ -197,7 +224,8 @@ fn kernels_are_added_to_a_library() {
     let place = tempfile::tempdir().expect("a folder");
     let [physics, program] = ["physics", "program"].map(|name| place.path().join(name));
     let library = physics.join("springs");
-    write(physics.join("Cargo.toml"), "[workspace]\nresolver = \"3\"\nmembers = [\"springs\"]\n");
+    let workspace = format!("[workspace]\nresolver = \"3\"\nmembers = [\"springs\"]\n{PROFILE}");
+    write(physics.join("Cargo.toml"), &workspace);
     for (folder, kind) in [(&library, "--lib"), (&program, "--bin")] {
         let mut new = cargo(place.path());
         new.args(["new", "--quiet", "--vcs", "none", kind]).arg(folder);
@@ -232,7 +260,10 @@ fn kernels_are_added_to_a_library() {
     let manifest = std::fs::read_to_string(program.join("Cargo.toml")).expect("cargo wrote it");
     write(
         program.join("Cargo.toml"),
-        &with_sections(&manifest, "\n[dependencies]\nsprings = { path = \"../physics/springs\" }\n"),
+        &with_sections(
+            &manifest,
+            &format!("\n[dependencies]\nsprings = {{ path = \"../physics/springs\" }}\n{PROFILE}"),
+        ),
     );
     let main = "fn main() {
     let mut values = [1.0, 2.0];
