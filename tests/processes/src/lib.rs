@@ -20,6 +20,11 @@ pub type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 /// In the environment of a process made for a test: the test's name.
 const TEST: &str = "RUMBA_TEST_ALONE";
 
+/// The variable for a test with trybuild, which compiles dependencies with these flags but the last one, and then everything with all of
+/// them: dependencies twice. Cargo prefers the variable's flags to trybuild's.
+pub const TRYBUILD: (&str, &str) =
+    ("CARGO_ENCODED_RUSTFLAGS", "--cfg\x1ftrybuild\x1f--verbose\x1f-A\x1fdead_code\x1f--diagnostic-width=140");
+
 /// The test that this process was made for, if it was made for one.
 pub fn asked() -> Option<String> {
     std::env::var(TEST).ok()

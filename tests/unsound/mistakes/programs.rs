@@ -3,7 +3,12 @@
 //!
 //! Bless changed messages with `TRYBUILD=overwrite cargo test -p unsound --test mistakes programs`.
 
+use test_processes::{TRYBUILD, alone};
+
 #[test]
 fn mistakes_in_programs_are_reported_as_blessed() {
-    trybuild::TestCases::new().compile_fail("mistakes/programs/*.rs");
+    alone(&[TRYBUILD], || {
+        trybuild::TestCases::new().compile_fail("mistakes/programs/*.rs");
+        Ok(())
+    });
 }

@@ -4,7 +4,12 @@
 //! Bless changed messages with `TRYBUILD=overwrite cargo test -p cuda_std --test it refused`. The
 //! messages are those of the compiler that `rust-toolchain.toml` names.
 
+use test_processes::{TRYBUILD, alone};
+
 #[test]
 fn misuse_is_refused_with_a_remedy() {
-    trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
+    alone(&[TRYBUILD], || {
+        trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
+        Ok(())
+    });
 }
