@@ -195,7 +195,7 @@ impl Compared {
         let mut words = words.to_vec();
         for (position, word) in words.iter_mut().enumerate() {
             // As addresses of groups have them, the low bits of some first lanes are zeros.
-            if self.masks.word() % 2 == 0 {
+            if self.masks.word().is_multiple_of(2) {
                 *word &= !31;
             }
             let (operand, step) = match variant {

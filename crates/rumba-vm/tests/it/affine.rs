@@ -220,7 +220,7 @@ fn parts() -> Vec<Row> {
                     let source = lane & segment | by & !segment;
                     let is_inside = source <= lane & segment | bound & !segment;
                     let from = thread.warp.get(if is_inside { source } else { lane } as usize);
-                    from.map_or(UNKNOWN, |from| from * from * 2 | u64::from(is_inside))
+                    from.map_or(UNKNOWN, |from| (from * from * 2) | u64::from(is_inside))
                 }));
             }
         }

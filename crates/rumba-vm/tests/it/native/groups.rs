@@ -96,8 +96,7 @@ fn lanes_of_a_row_share_an_address() {
 #[test]
 fn lanes_of_a_row_share_an_address_in_long_kernels() {
     let sums = "add.u32 %r30, %r30, 3;\nxor.b32 %r30, %r30, %r21;\n".repeat(700);
-    let load =
-        format!("mul.wide.u32 %rd13, %r15, 4;\n    add.s64 %rd12, %rd1, %rd13;\n    ld.global.u32 %r21, [%rd12];");
+    let load = "mul.wide.u32 %rd13, %r15, 4;\n    add.s64 %rd12, %rd1, %rd13;\n    ld.global.u32 %r21, [%rd12];";
     let first = format!("mov.u32 %r30, %r16;\n{load}\n{sums}");
     let body = rows(&first, "mad.lo.u32 %r22, %r30, 3, %r21; st.global.u32 [%rd12], %r22;");
     let text = text(&body, 64);
