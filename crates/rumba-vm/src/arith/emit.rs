@@ -254,7 +254,9 @@ impl Builder {
                 Node::Input { value, element, position } => {
                     let (bits, number) = (value.possible_bits(), usize::from(*position));
                     let step = steps.steps.get(number);
-                    let first = steps.firsts.get(number).map_or(bits, |first| bits & first);
+                    let first = steps.firsts.get(number).copied().unwrap_or(u64::MAX);
+                    // All lanes have the first lane's number then, or none of them counts.
+                    let first = if step == Some(&0) { bits & first } else { first };
                     (*element, bits, first, step.map(|step| Stride::of_operand(*position, *step)))
                 }
                 Node::Operation { readings, element, operands, count, .. } => {
