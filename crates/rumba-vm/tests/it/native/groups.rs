@@ -40,6 +40,16 @@ NEXT:
     )
 }
 
+/// Compares the engines for rows with all, some and none of their lanes, in whole warps and others.
+fn agree(body: &str) {
+    for block in [32, 20, 100] {
+        for n in 0..9 {
+            let Some([native, interpreted]) = on_both("", body, 2, block, n) else { return };
+            assert_eq!(native.0, interpreted.0, "block {block}, n {n}: {body}");
+        }
+    }
+}
+
 #[test]
 fn lanes_of_a_row_access_neighbours() {
     let accesses = [
@@ -59,13 +69,7 @@ fn lanes_of_a_row_access_neighbours() {
         for scattered in ["masked.gather", "masked.scatter"] {
             assert!(!text.contains(scattered), "{scattered}: {text}");
         }
-        // Rows with all, some and none of their lanes, in whole warps and others.
-        for block in [32, 20, 100] {
-            for n in 0..9 {
-                let Some([native, interpreted]) = on_both("", &body, 2, block, n) else { return };
-                assert_eq!(native.0, interpreted.0, "{load} block {block}, n {n}");
-            }
-        }
+        agree(&body);
     }
 }
 
@@ -83,12 +87,7 @@ fn lanes_of_a_row_share_an_address() {
         for scattered in ["masked.gather", "masked.scatter"] {
             assert!(!text.contains(scattered), "{scattered}: {text}");
         }
-        for block in [32, 20, 100] {
-            for n in 0..9 {
-                let Some([native, interpreted]) = on_both("", &body, 2, block, n) else { return };
-                assert_eq!(native.0, interpreted.0, "{load} block {block}, n {n}");
-            }
-        }
+        agree(&body);
     }
 }
 
@@ -101,12 +100,7 @@ fn lanes_of_a_row_share_an_address_in_long_kernels() {
     let body = rows(&first, "mad.lo.u32 %r22, %r30, 3, %r21; st.global.u32 [%rd12], %r22;");
     let text = text(&body, 64);
     assert!(!text.contains("entry0.Masked:") && text.contains("%wait"), "there are copies for any lanes, or for none");
-    for block in [32, 20, 100] {
-        for n in 0..9 {
-            let Some([native, interpreted]) = on_both("", &body, 2, block, n) else { return };
-            assert_eq!(native.0, interpreted.0, "block {block}, n {n}");
-        }
-    }
+    agree(&body);
 }
 
 #[test]
