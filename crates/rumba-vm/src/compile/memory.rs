@@ -351,7 +351,8 @@ impl Function<'_> {
         match addresses {
             Addresses::Same(addresses) => {
                 let addresses = self.hosts(access, addresses);
-                let aside = self.variable(Variable::one("%aside", Element::I64)).pointer;
+                // As long as the longest element of a lane, and more.
+                let aside = self.variable(Variable::lanes("%aside.parts", Element::I64)).pointer;
                 let addresses = self.of_active_groups(addresses, &aside);
                 let group = LANES / addresses.len();
                 for (part, value) in values.iter().enumerate() {

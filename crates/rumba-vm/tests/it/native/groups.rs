@@ -40,11 +40,18 @@ NEXT:
     )
 }
 
+/// Shared memory with a cell for each row, or for each thread.
+const CELLS: &str = ".shared .align 16 .b8 cells[2048];";
+
+fn text_of_cells(body: &str) -> String {
+    text_beside(CELLS, body, 64, |_| ())
+}
+
 /// Compares the engines for rows with all, some and none of their lanes, in whole warps and others.
 fn agree(body: &str) {
     for block in [32, 20, 100] {
         for n in 0..9 {
-            let Some([native, interpreted]) = on_both("", body, 2, block, n) else { return };
+            let Some([native, interpreted]) = on_both(CELLS, body, 2, block, n) else { return };
             assert_eq!(native.0, interpreted.0, "block {block}, n {n}: {body}");
         }
     }
@@ -78,12 +85,20 @@ fn lanes_of_a_row_share_an_address() {
     let accesses = [
         ("ld.global.u32 %r21, [%rd12];", "mad.lo.u32 %r22, %r16, 3, %r21; st.global.u32 [%rd12], %r22;"),
         ("ld.global.u8 %r21, [%rd12+3];", "st.global.u8 [%rd12+1], %r16;"),
+        // Four numbers, which groups without active lanes must not store over anything.
+        ("ld.shared.v4.u32 {%r21, %r22, %r23, %r24}, [%rd14];", "st.shared.v4.u32 [%rd14], {%r21, %r16, %r17, %r20};"),
         ("ld.global.f32 %f1, [%rd12]; mov.b32 %r21, %f1;", "st.global.v2.u16 [%rd12], {%rs1, %rs2};"),
     ];
     for (load, store) in accesses {
-        let first = format!("mul.wide.u32 %rd13, %r15, 4;\n    add.s64 %rd12, %rd1, %rd13;\n    {load}");
-        let body = rows(&first, store);
-        let text = text(&body, 64);
+        let first = format!(
+            "mul.wide.u32 %rd13, %r15, 4;\n    add.s64 %rd12, %rd1, %rd13;\n    mov.u64 %rd14, cells;\n    \
+             shr.u32 %r25, %r2, 3; mad.wide.u32 %rd14, %r25, 16, %rd14;\n    {load}"
+        );
+        let body = format!(
+            "mov.u64 %rd15, cells; mad.wide.u32 %rd15, %r2, 16, %rd15; st.shared.v4.u32 [%rd15], {{1, 2, 3, 4}};\n{}",
+            rows(&first, store)
+        );
+        let text = text_of_cells(&body);
         for scattered in ["masked.gather", "masked.scatter"] {
             assert!(!text.contains(scattered), "{scattered}: {text}");
         }
