@@ -147,9 +147,7 @@ impl Function<'_> {
                 let each = (0..groups).map(|group| {
                     let base = self.base(place, Element::I64, group);
                     let address = self.w.add_with(&base, low.cast_unsigned());
-                    let active = self.active_of_group(group, groups);
-                    let has_lanes = self.w.compare_with("icmp ne", &active, 0);
-                    self.w.select(&has_lanes, &address, start)
+                    self.if_active((group, groups), &address, start)
                 });
                 (each.collect(), one)
             }
@@ -191,9 +189,7 @@ impl Function<'_> {
             for (group, base) in bases.iter().enumerate() {
                 let mut address = self.w.add_with(base, extent.aligned.cast_unsigned());
                 if self.version == Version::Masked && groups > 1 {
-                    let active = self.active_of_group(group, groups);
-                    let has_lanes = self.w.compare_with("icmp ne", &active, 0);
-                    address = self.w.select(&has_lanes, &address, &Value::integer(Element::I64, 0));
+                    address = self.if_active((group, groups), &address, &Value::integer(Element::I64, 0));
                 }
                 odd = self.w.or(&address, &odd);
             }

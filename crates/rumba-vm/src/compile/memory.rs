@@ -440,12 +440,16 @@ impl Function<'_> {
         }
         let other = self.w.value(Element::I64, false, format_args!("ptrtoint ptr {other} to i64"));
         let groups = addresses.len();
-        let chosen = addresses.iter().enumerate().map(|(group, address)| {
-            let active = self.active_of_group(group, groups);
-            let has_lanes = self.w.compare_with("icmp ne", &active, 0);
-            self.w.select(&has_lanes, address, &other)
-        });
+        let chosen =
+            addresses.iter().enumerate().map(|(group, address)| self.if_active((group, groups), address, &other));
         chosen.collect()
+    }
+
+    /// A number if one of so many groups has active lanes, and otherwise another number.
+    pub(super) fn if_active(&mut self, (group, groups): (usize, usize), number: &Value, other: &Value) -> Value {
+        let active = self.active_of_group(group, groups);
+        let has_lanes = self.w.compare_with("icmp ne", &active, 0);
+        self.w.select(&has_lanes, number, other)
     }
 
     /// The address in this process.

@@ -258,10 +258,9 @@ impl Function<'_> {
                 if self.version == Version::Masked {
                     let present = self.w.binary("lshr", &active, &source);
                     let is_present = self.w.convert("trunc", &present, Element::I1);
-                    let readers = self.active_of_group(group, self.kernel.groups());
-                    let is_read = self.w.compare_with("icmp ne", &readers, 0);
-                    let taken = self.w.and(&is_good, &is_present);
-                    is_good = self.w.select(&is_read, &taken, &Value::integer(Element::I1, 1));
+                    let is_taken = self.w.and(&is_good, &is_present);
+                    let is_fine = Value::integer(Element::I1, 1);
+                    is_good = self.if_active((group, self.kernel.groups()), &is_taken, &is_fine);
                 }
                 good = self.w.and(&good, &is_good);
                 source
