@@ -2,7 +2,7 @@
 //! report the same results, also after faults if a launch is one warp. Of faults of several warps, kind and message are
 //! the same.
 //!
-//! `program.rs` and the package `random-programs`, which compares, define the inputs: an input with an odd first byte
+//! `program.rs` and the package `machine`, which compares, define the inputs: an input with an odd first byte
 //! is a random program. Programs that read a clock are left out.
 
 #![no_main]
@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use program::Input;
-use random_programs::{Agreement, Argument, Case, Choices, Disagreement, Engines, Shape};
+use machine::{Agreement, Argument, Case, Choices, Disagreement, Engines, Shape};
 
 /// Warp instructions of a launch: lines that are mostly right have loops without an end.
 const LIMIT: u64 = 20_000;
@@ -42,7 +42,7 @@ fuzz_target!(|data: &[u8]| {
     if let Some((first, rest)) = data.split_first()
         && first % 2 == 1
     {
-        let case = random_programs::program(Choices::of_bytes(rest)).case;
+        let case = machine::program(Choices::of_bytes(rest)).case;
         let agreement = compare(&case, &ENGINES);
         assert!(agreement.is_some(), "the machine refuses a program made by chance:\n{case}");
         return;

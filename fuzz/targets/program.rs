@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::arbitrary::{Arbitrary, Unstructured};
 
-const FORMS: &str = include_str!("../../crates/rumba-vm/tests/ptxas/forms.txt");
+const FORMS: &str = include_str!("../../tests/machine/tests/ptxas/forms.txt");
 static LINES: LazyLock<Vec<&str>> = LazyLock::new(|| FORMS.lines().collect());
 
 /// A module and how its kernels are launched.

@@ -44,11 +44,12 @@ const LIBRARIES: &str = "/usr/aarch64-linux-gnu";
 const PACKAGES: [&str; 3] = ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross", "qemu-user"];
 
 /// Packages whose tests run without starting a compiler.
-const EMULATED: [&str; 9] = [
+const EMULATED: [&str; 10] = [
     "rumba-ptx",
     "rumba-checks",
     "rumba-interface",
     "rumba-vm",
+    "machine",
     "rumba-soft",
     "rumba-driver",
     "cuda_std",

@@ -28,7 +28,7 @@ pub(crate) fn run(_: Args) -> Result<()> {
         shell::run(shell::apps_cargo().args(["fmt", "--check"]))
     })?;
     step("demo", || demo::run(with(&[])))?;
-    step("lints", || lints(shell::cargo(), &["--features", "rumba-tests/measure"]))?;
+    step("lints", || lints(shell::cargo(), &["--features", "rumba-tests/measure,machine/fuzz"]))?;
     step("documentation", || documentation(shell::cargo()))?;
     step("tests", || test::run(with(&["--optimized"])))?;
     step("lints of apps", || lints(shell::apps_cargo(), &[]))?;

@@ -28,10 +28,8 @@ pub(crate) fn run(args: Args) -> Result<()> {
     if args.no_wheels {
         setup::leave_out_wheels()?;
     }
-    setup::ensure_beside(soft::ensure)?;
-    gallery_kernels()?;
     let programs = gallery::programs()?;
-    gallery::compile(&programs, gallery::Profile::Dev)?;
+    setup::ensure_beside(|| build(&programs))?;
 
     let bar = ProgressBar::new(programs.len() as u64)
         .with_style(ProgressStyle::with_template("{spinner} {pos}/{len} {msg}").expect("the template is constant"));
@@ -103,6 +101,23 @@ fn time(seconds: f64) -> String {
         s if s >= 1e-4 => format!("{:.0} µs", s * 1e6),
         s => format!("{:.1} µs", s * 1e6),
     }
+}
+
+/// Builds the software device, and beside it the gallery: LLVM compiles the machine on one core.
+fn build(programs: &[String]) -> Result<()> {
+    // The device's first build shows its progress, any other build of the device is quiet.
+    let progress = if soft::built().exists() { gallery::Progress::Shown } else { gallery::Progress::Hidden };
+    std::thread::scope(|scope| {
+        let gallery = scope.spawn(move || {
+            gallery_kernels()?;
+            gallery::compile(programs, gallery::Profile::Dev, progress)
+        });
+        soft::ensure()?;
+        if progress == gallery::Progress::Hidden && !gallery.is_finished() {
+            eprintln!("the programs of the gallery are still being compiled ...");
+        }
+        gallery.join().unwrap_or_else(|cause| std::panic::resume_unwind(cause))
+    })
 }
 
 /// Builds the gallery's kernels, and puts their PTX where `cargo xtask build-ptx` puts it.

@@ -82,21 +82,33 @@ impl Profile {
     }
 }
 
-/// Builds the programs, and the software device that they load. Cargo shows its own progress.
+/// Whether cargo shows its progress, or errors only.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// Cargo shows it.
+    Shown,
+    /// Another build beside this one shows its own.
+    Hidden,
+}
+
+/// Builds the programs, and the software device that they load.
 pub(crate) fn build(names: &[String], profile: Profile) -> Result<()> {
     soft::ensure()?;
     if names.iter().any(|name| name == WITH_DRIVER) {
         libcuda::folder()?;
     }
-    compile(names, profile)
+    compile(names, profile, Progress::Shown)
 }
 
-/// Builds the programs only: the software device is built already. The programs of the gallery are one file.
-pub(crate) fn compile(names: &[String], profile: Profile) -> Result<()> {
+/// Builds the programs only, without the software device. The programs of the gallery are one file.
+pub(crate) fn compile(names: &[String], profile: Profile, progress: Progress) -> Result<()> {
     let build = |mut cargo: Command, arguments: &[&str]| {
         cargo.arg("build").args(arguments);
         if let Profile::Release = profile {
             cargo.arg("--release");
+        }
+        if progress == Progress::Hidden {
+            cargo.arg("--quiet");
         }
         shell::run(&mut cargo)
     };
@@ -109,8 +121,9 @@ pub(crate) fn compile(names: &[String], profile: Profile) -> Result<()> {
     if names.iter().all(|name| is_app(name)) {
         return Ok(());
     }
-    // With xtask, as the launcher builds xtask with the gallery: dependencies then have the same features in both.
-    build(shell::cargo(), &["--package", "gallery-all", "--package", "xtask", "--bin", GALLERY])
+    // With xtask, which is built already: both then have the same dependencies, with the same features and line tables. The builder of
+    // kernels for a build script alone would have no line tables, and would be compiled once more.
+    build(shell::cargo(), &["--package", "gallery-all", "--package", "xtask", "--bin", GALLERY, "--bin", "xtask"])
 }
 
 /// The program that has all programs of the gallery.

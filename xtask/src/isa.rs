@@ -1,4 +1,4 @@
-//! `cargo xtask isa`: how much of PTX the software device executes. The figures come from an example of `rumba-vm`, so
+//! `cargo xtask isa`: how much of PTX the software device executes. The figures come from an example of the package `machine`, so
 //! that building xtask does not build the machine.
 
 use crate::shell;
@@ -28,7 +28,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args) -> Result<()> {
     let mut command = shell::cargo();
-    command.args(["run", "--quiet", "-p", "rumba-vm", "--example", "isa", "--"]);
+    command.args(["run", "--quiet", "--release", "-p", "machine", "--example", "isa", "--"]);
     command.args(args.missing.then_some("--missing"));
     command.args(args.json.then_some("--json"));
     command.args(args.errors.then_some("--errors"));

@@ -43,28 +43,48 @@ const THREADS: &str = "NEXTEST_TEST_THREADS";
 /// The variable of the level of LLVM's code generator on the software device.
 const LEVEL: &str = "RUMBA_CODEGEN_LEVEL";
 
-/// A workspace of the repository.
+/// What is built and tested together.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Workspace {
-    /// Rumba itself.
+enum Part {
+    /// The workspace of Rumba, without the next.
     Rumba,
+    /// The software device and its machine, in release: programs load the device that cargo builds in release, and these tests are
+    /// linked with its parts. Only the machine's unit tests, which are compiled into it, belong to the part above.
+    Device,
     /// The folder apps.
     Apps,
 }
 
-impl Workspace {
-    /// The workspace that has a package: packages of apps have the names of their folders.
+/// The packages of [`Part::Device`]. They have no doctests: `doctest = false` in their manifests.
+const DEVICE: [&str; 4] = ["machine", "rumba-libcuda", "rumba-soft", "rumba-soft-library"];
+
+impl Part {
+    /// The part that a package belongs to: packages of apps have the names of their folders.
     fn of(package: &str) -> Self {
-        match shell::apps().join(package).join("Cargo.toml").is_file() {
-            true => Self::Apps,
-            false => Self::Rumba,
+        if shell::apps().join(package).join("Cargo.toml").is_file() {
+            Self::Apps
+        } else if DEVICE.contains(&package) {
+            Self::Device
+        } else {
+            Self::Rumba
         }
     }
 
     fn cargo(self) -> Command {
         match self {
-            Self::Rumba => shell::cargo(),
+            Self::Rumba | Self::Device => shell::cargo(),
             Self::Apps => shell::apps_cargo(),
+        }
+    }
+
+    /// Names all packages of the part, in cargo's words.
+    fn packages(self) -> Vec<&'static str> {
+        match self {
+            Self::Rumba => {
+                ["--workspace"].into_iter().chain(DEVICE.iter().flat_map(|name| ["--exclude", name])).collect()
+            }
+            Self::Device => DEVICE.iter().flat_map(|name| ["--package", name]).collect(),
+            Self::Apps => vec!["--workspace"],
         }
     }
 
@@ -72,19 +92,17 @@ impl Workspace {
     fn targets(self) -> &'static [&'static str] {
         match self {
             Self::Rumba => &["--lib", "--bin", "xtask", "--test", "*"],
-            Self::Apps => &["--lib", "--test", "*"],
+            Self::Device | Self::Apps => &["--lib", "--test", "*"],
         }
     }
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
-    let (of_apps, of_rumba): (Vec<&str>, Vec<&str>) = args
-        .package
-        .iter()
-        .map(String::as_str)
-        .partition(|package| args.apps || Workspace::of(package) == Workspace::Apps);
+    let part_of = |package: &str| if args.apps { Part::Apps } else { Part::of(package) };
+    let named = |part| args.package.iter().map(String::as_str).filter(move |package| part_of(package) == part);
     let is_whole = args.package.is_empty();
-    if is_whole || !of_apps.is_empty() || needs_device(&of_rumba)? {
+    let of_rumba: Vec<&str> = named(Part::Rumba).collect();
+    if is_whole || of_rumba.len() < args.package.len() || needs_device(&of_rumba)? {
         setup::ensure_beside(soft::ensure)?;
         // Tests with libraries that look for the driver by themselves.
         libcuda::folder()?;
@@ -96,11 +114,12 @@ pub(crate) fn run(args: Args) -> Result<()> {
     }
     let is_all = is_whole && args.args.is_empty();
     let mut failed = false;
-    for (workspace, packages) in [(Workspace::Rumba, of_rumba), (Workspace::Apps, of_apps)] {
-        let is_meant = if is_whole { args.apps == (workspace == Workspace::Apps) } else { !packages.is_empty() };
+    for part in [Part::Rumba, Part::Device, Part::Apps] {
+        let packages: Vec<&str> = named(part).collect();
+        let is_meant = if is_whole { args.apps == (part == Part::Apps) } else { !packages.is_empty() };
         if is_meant {
-            let mut tests = tests(workspace, &packages, &args);
-            if is_all && workspace == Workspace::Rumba && shell::has_nextest() {
+            let mut tests = tests(part, &packages, &args);
+            if is_all && part == Part::Rumba && shell::has_nextest() {
                 tests.args(["-E", &format!("not binary(={ROWS})")]);
                 failed |= shell::run(&mut tests).is_err();
                 failed |= shell::run(&mut rows(&args)).is_err();
@@ -110,11 +129,11 @@ pub(crate) fn run(args: Args) -> Result<()> {
         }
     }
     if is_all {
-        let workspace = if args.apps { Workspace::Apps } else { Workspace::Rumba };
-        failed |= shell::run(&mut doctests(workspace, &args)).is_err();
+        let part = if args.apps { Part::Apps } else { Part::Rumba };
+        failed |= shell::run(&mut doctests(part, &args)).is_err();
         if args.apps {
             // Projects that compile PyO3, or the software device once more.
-            let mut projects = Workspace::Rumba.cargo();
+            let mut projects = Part::Rumba.cargo();
             projects.args(["test", "--package", "cargo-rumba", "--test", "projects", "--", "--ignored"]);
             failed |= shell::run(&mut projects).is_err();
         } else {
@@ -132,9 +151,9 @@ fn at_once() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from) + 1
 }
 
-/// The command that runs the tests of packages, or of a whole workspace, without doctests.
-fn tests(workspace: Workspace, packages: &[&str], args: &Args) -> Command {
-    let mut tests = workspace.cargo();
+/// The command that runs the tests of some packages of a part, or of all, without doctests.
+fn tests(part: Part, packages: &[&str], args: &Args) -> Command {
+    let mut tests = part.cargo();
     if shell::has_nextest() {
         tests.args(["nextest", "run"]);
         if std::env::var_os(THREADS).is_none() {
@@ -144,41 +163,44 @@ fn tests(workspace: Workspace, packages: &[&str], args: &Args) -> Command {
         tests.arg("test");
     }
     tests.arg("--no-fail-fast");
+    if part == Part::Device {
+        tests.arg("--release");
+    }
     match packages {
-        [] => tests.arg("--workspace").args(workspace.targets()),
+        [] => tests.args(part.packages()).args(part.targets()),
         packages => tests.args(packages.iter().flat_map(|package| ["--package", package])),
     };
     tests.args(&args.args);
-    with_variables(tests, workspace, args)
+    with_variables(tests, part, args)
 }
 
-/// The tests that share a process, of the whole workspace: with all packages, cargo has built them already.
+/// The tests that share a process: with all packages, cargo has built them already.
 fn rows(args: &Args) -> Command {
-    let mut tests = Workspace::Rumba.cargo();
-    tests.args(["test", "--no-fail-fast", "--workspace", "--test", ROWS, "--", "--quiet", "--test-threads"]);
-    tests.arg(at_once().to_string());
-    with_variables(tests, Workspace::Rumba, args)
+    let mut tests = Part::Rumba.cargo();
+    tests.args(["test", "--no-fail-fast"]).args(Part::Rumba.packages());
+    tests.args(["--test", ROWS, "--", "--quiet", "--test-threads"]).arg(at_once().to_string());
+    with_variables(tests, Part::Rumba, args)
 }
 
-/// The doctests of a workspace.
-fn doctests(workspace: Workspace, args: &Args) -> Command {
-    let mut tests = workspace.cargo();
-    tests.args(["test", "--workspace", "--doc", "--quiet"]);
-    if workspace == Workspace::Rumba {
-        // This package has none. For them cargo would compile it with line tables, unlike for the build scripts of cust, and then
-        // compile cust, the runtime and everything above a second time.
-        tests.args(["--exclude", "find_cuda_helper"]);
+/// The doctests of a part.
+fn doctests(part: Part, args: &Args) -> Command {
+    let mut tests = part.cargo();
+    tests.args(["test", "--doc", "--quiet"]).args(part.packages());
+    if part == Part::Rumba {
+        // These packages have none. Cargo would compile them all the same: the helper with line tables, unlike for the build scripts of
+        // cust, and then cust, the runtime and everything above a second time; and the machine, which is not tested here.
+        tests.args(["--exclude", "find_cuda_helper", "--exclude", "rumba-vm"]);
     }
-    with_variables(tests, workspace, args)
+    with_variables(tests, part, args)
 }
 
 /// Sets the variables that tests read.
-fn with_variables(mut tests: Command, workspace: Workspace, args: &Args) -> Command {
+fn with_variables(mut tests: Command, part: Part, args: &Args) -> Command {
     if args.gpu {
         tests.env("RUMBA_TEST_GPU", "1");
     }
     // Rumba's tests compile thousands of small kernels and run each once; the networks of apps run for longer than they compile.
-    if workspace == Workspace::Rumba && !args.optimized && std::env::var_os(LEVEL).is_none() {
+    if part != Part::Apps && !args.optimized && std::env::var_os(LEVEL).is_none() {
         tests.env(LEVEL, "0");
     }
     tests

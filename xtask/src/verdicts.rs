@@ -1,4 +1,4 @@
-//! `cargo xtask verdicts`: asks NVIDIA's assembler again about the corpus of modules that tests/ptxas of rumba-vm keeps
+//! `cargo xtask verdicts`: asks NVIDIA's assembler again about the corpus of modules that tests/machine/tests/ptxas keeps
 //! its verdicts on.
 
 use anyhow::{Context, Result};
@@ -13,6 +13,6 @@ pub(crate) struct Args {}
 pub(crate) fn run(_: Args) -> Result<()> {
     let ptxas = wheels::find().ptxas.context("there is no ptxas here; `cargo xtask setup` installs it")?;
     let mut command = shell::cargo();
-    command.args(["test", "--quiet", "-p", "rumba-vm", "--test", "it", "--", "ptxas::"]);
+    command.args(["test", "--quiet", "--release", "-p", "machine", "--test", "it", "--", "ptxas::"]);
     shell::run(command.env("RUMBA_PTXAS", ptxas))
 }

@@ -20,7 +20,7 @@ pub(crate) const FILE: &str = "librumba_soft_device.so";
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// The file that cargo makes.
-pub(crate) fn built() -> PathBuf {
+pub fn built() -> PathBuf {
     place::build().join("release").join(FILE)
 }
 

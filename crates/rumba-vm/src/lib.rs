@@ -25,7 +25,7 @@ extern crate self as rumba_vm;
 
 #[cfg(test)]
 // Operands that the integration tests use as well.
-#[path = "../tests/it/common/words.rs"]
+#[path = "../../../tests/machine/tests/it/common/words.rs"]
 mod words;
 
 mod arith;

@@ -1,9 +1,9 @@
 //! Real numbers with far more digits than are asked for: arithmetic, and what is made of it.
 //!
-//! Elementary functions are those of the crate `astro-float`. The others follow the formulas of the Digital Library of
+//! Elementary functions are those of the crate `astro-float-num`. The others follow the formulas of the Digital Library of
 //! Mathematical Functions (DLMF), whose numbers they carry; nothing here is fast.
 
-use astro_float::{BigFloat, Consts, Exponent, RoundingMode, Sign};
+use astro_float_num::{BigFloat, Consts, Exponent, RoundingMode, Sign};
 use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -280,7 +280,7 @@ impl Real {
 
     fn parse(digits: &str) -> Real {
         CONSTANTS.with_borrow_mut(|constants| {
-            Real(BigFloat::parse(digits, astro_float::Radix::Dec, PRECISION, ROUNDING, constants))
+            Real(BigFloat::parse(digits, astro_float_num::Radix::Dec, PRECISION, ROUNDING, constants))
         })
     }
 }

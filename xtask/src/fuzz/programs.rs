@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz programs`: `fuzz-engines` of the package `random-programs`, and which code of the machine's fast paths its
+//! `cargo xtask fuzz programs`: `fuzz-engines` of the package `machine`, and which code of the machine's fast paths its
 //! programs reach.
 
 use std::collections::BTreeSet;
@@ -65,7 +65,9 @@ pub(super) fn run(run: &Run) -> Result<()> {
 /// Builds `fuzz-engines`, with counters if the report of coverage is wanted; the path of the program.
 fn build(coverage: bool) -> Result<PathBuf> {
     let mut build = shell::cargo();
-    build.args(["build", "--package", "random-programs", "--bin", "fuzz-engines"]);
+    build.args(["build", "--package", "machine", "--features", "fuzz", "--bin", "fuzz-engines"]);
+    // As fast as the machine is with debug assertions: for its unit tests it is not optimized.
+    build.args(["--config", "profile.dev.package.rumba-vm.opt-level=2"]);
     let folder = if coverage {
         // Naming a target keeps build scripts and macros free of the counters.
         let (host, target) = (super::host()?, shell::target().join("coverage"));

@@ -94,15 +94,15 @@ pub(super) static MIRI: Plan = Plan {
         },
         // One kernel for each part of the machine that shares memory by pointers.
         Suite {
-            package: "rumba-vm",
-            features: &["--features", "serde"],
+            package: "machine",
+            features: &[],
             files: &["it"],
             only: &["states_and_dropping_out", "elements_of_arrays_are_operands"],
             without: &[],
         },
         Suite {
-            package: "rumba-vm",
-            features: &["--features", "serde"],
+            package: "machine",
+            features: &[],
             files: &["it"],
             only: &["a_barrier_in_a_loop", "a_missing_barrier_is_a_race", "kernels_allocate_and_free"],
             without: &[],
@@ -185,7 +185,7 @@ pub(super) static ADDRESS: Plan = Plan {
             without: &[],
         },
         Suite {
-            package: "rumba-vm",
+            package: "machine",
             features: &[],
             files: &["it"],
             only: &["memory::", "copies::", "init::", "natives::"],

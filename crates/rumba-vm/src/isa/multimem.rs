@@ -1,7 +1,7 @@
 //! `multimem`: loads, stores and reductions at the same place in the memory of several devices. The machine has one
 //! device, so each instruction accesses one place: a load reduces a single value.
 //!
-//! The semantics follow the manual alone: `tests/it/transfers` has no results of a GPU for them, since these
+//! The semantics follow the manual alone: `tests/machine/tests/it/transfers` has no results of a GPU for them, since these
 //! instructions take addresses of multicast objects only, which are made for the links between several GPUs (CUDA
 //! Driver API, "Multicast Object Management").
 

@@ -10,7 +10,7 @@ use crate::words::Words;
 
 use crate::{Config, Device, Engine, Launch, Module, Source};
 
-#[path = "../../tests/it/common/compiler.rs"]
+#[path = "../../../../tests/machine/tests/it/common/compiler.rs"]
 mod compiler;
 
 /// The initial value of the destination.

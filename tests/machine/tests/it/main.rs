@@ -1,4 +1,4 @@
-//! The integration tests, in one binary: each file is a module.
+//! The tests of the machine as its users have it, in one program: each file is a module.
 
 mod accesses;
 mod affine;
@@ -23,6 +23,7 @@ mod memory;
 mod native;
 mod natives;
 mod profile;
+mod programs;
 mod progress;
 mod ptxas;
 mod races;

@@ -1,6 +1,6 @@
 //! How fast the machine is: kernels as the kernel toolchain compiles them, with results checked and checks on.
 //!
-//! `cargo run --release -p rumba-vm --example speed [NAME]`; with `NATIVE` in the environment, native code.
+//! `cargo run --release -p machine --example speed [NAME]`; with `NATIVE` in the environment, native code.
 
 use std::time::{Duration, Instant};
 

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use crate::choices::Choices;
 
-const FORMS: &str = include_str!("../../../crates/rumba-vm/tests/ptxas/forms.txt");
+const FORMS: &str = include_str!("../tests/ptxas/forms.txt");
 
 /// The instructions that compute values of their operands alone.
 const VALUES: &[&str] = &[

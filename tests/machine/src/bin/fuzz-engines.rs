@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use random_programs::{Agreement, Case, Choices, Disagreement, Engines, library, program, reduce};
+use machine::{Agreement, Case, Choices, Disagreement, Engines, library, program, reduce};
 
 /// Seconds without a word of a job after which it hangs.
 const SILENCE: Duration = Duration::from_secs(120);

@@ -1,7 +1,7 @@
 //! How long the texts are that native code is made of, and which instructions it lets the interpreter execute, those of most
 //! kernels first.
 //!
-//! `cargo run --release -p rumba-vm --example forms -- [--texts | --text=KERNEL] FILE.ptx …`
+//! `cargo run --release -p machine --example forms -- [--texts | --text=KERNEL] FILE.ptx …`
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-"""Writes the files that tests/npy.rs reads, and reads the files that it writes: python3 numpy_files.py. Run with NumPy 2.4."""
+"""Writes the files that tests/it/npy.rs reads, and reads the files that it writes: python3 numpy_files.py. Run with NumPy 2.4."""
 
 import numpy as np
 

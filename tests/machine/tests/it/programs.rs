@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use random_programs::{Agreement, Choices, Engines, features, program};
+use machine::{Agreement, Choices, Engines, features, program};
 
 /// Seeds of which the programs have all features together.
 const ALL: u64 = 3000;

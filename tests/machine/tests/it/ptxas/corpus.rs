@@ -20,7 +20,7 @@ const MODULES: [&str; 2] = [include_str!("../../ptxas/modules.txt"), include_str
 
 macro_rules! nvcc {
     ($($name:literal),*) => {
-        [$(($name, include_str!(concat!("../../../../../tests/nvcc/ptx/", $name, ".ptx")))),*]
+        [$(($name, include_str!(concat!("../../../../nvcc/ptx/", $name, ".ptx")))),*]
     };
 }
 

@@ -147,7 +147,7 @@ fn add_files(folder: &Path, files: &mut Vec<PathBuf>) {
 
 #[test]
 fn only_the_instruction_set_names_instructions() {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/rumba-vm/src");
     let mut files = Vec::new();
     add_files(&sources, &mut files);
     let (mut wrong, mut used) = (Vec::new(), Vec::new());

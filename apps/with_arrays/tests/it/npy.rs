@@ -4,19 +4,21 @@
 use std::io::Cursor;
 use std::path::Path;
 
+use kernels::scale;
 use ndarray::{Array2, array};
 use ndarray_npy::{
     NpzReader, NpzWriter, ReadNpyError, ReadNpyExt as _, ReadNpzError, ReadableElement, WriteNpyExt as _,
 };
 use rumba::Device;
 use rumba::array::Array;
-use rumba::test_kernels::{PTX, scale};
+
+const PTX: &str = include_str!(env!("KERNELS_PTX"));
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 macro_rules! files {
     ($($name:ident = $file:literal;)*) => {
-        $(const $name: &[u8] = include_bytes!(concat!("../npy/", $file));)*
+        $(const $name: &[u8] = include_bytes!(concat!("../../npy/", $file));)*
     };
 }
 

@@ -1,0 +1,4 @@
+//! Tests of the programs and of files of NumPy.
+
+mod npy;
+mod programs;
