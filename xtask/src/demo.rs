@@ -3,6 +3,7 @@
 use crate::gallery::{self, Device, Record};
 use crate::{build_ptx, setup, shell, soft};
 use anyhow::{Result, bail};
+use cargo_rumba::archive;
 use comfy_table::{Cell, CellAlignment, Color, Table, presets};
 use cuda_builder::CudaBuilder;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -105,11 +106,12 @@ fn time(seconds: f64) -> String {
 
 /// Builds the software device, and beside it the gallery: LLVM compiles the machine on one core.
 fn build(programs: &[String]) -> Result<()> {
-    // The device's first build shows its progress, any other build of the device is quiet.
-    let progress = if soft::built().exists() { gallery::Progress::Shown } else { gallery::Progress::Hidden };
+    // The first build of the device shows its progress. Later builds are quiet, and a device of an archive is not built.
+    let is_quiet = soft::built().exists() || archive::is_installed();
+    let progress = if is_quiet { gallery::Progress::Shown } else { gallery::Progress::Hidden };
     std::thread::scope(|scope| {
         let gallery = scope.spawn(move || {
-            gallery_kernels()?;
+            gallery_kernels(progress)?;
             gallery::compile(programs, gallery::Profile::Dev, progress)
         });
         soft::ensure()?;
@@ -121,10 +123,11 @@ fn build(programs: &[String]) -> Result<()> {
 }
 
 /// Builds the gallery's kernels, and puts their PTX where `cargo xtask build-ptx` puts it.
-fn gallery_kernels() -> Result<()> {
+fn gallery_kernels(progress: gallery::Progress) -> Result<()> {
     let folder = shell::workspace().join("kernels-gpu");
     let ptx = build_ptx::default_output(&folder);
-    CudaBuilder::new(&folder).target_dir(shell::target().join("cuda-builder")).copy_to(ptx).build()?;
+    let builder = CudaBuilder::new(&folder).target_dir(shell::target().join("cuda-builder")).copy_to(ptx);
+    builder.progress(progress == gallery::Progress::Shown).build()?;
     Ok(())
 }
 

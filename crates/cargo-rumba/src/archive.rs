@@ -264,7 +264,7 @@ pub(crate) fn has_record() -> bool {
 
 /// Whether programs load the installed device of an archive that fits this program and its sources. In Rumba's workspace they do so
 /// until cargo has built the device there. A device that pip has installed is copied to the place of the installed device first.
-pub(crate) fn is_installed() -> bool {
+pub fn is_installed() -> bool {
     if place::loads_build() && soft::built().exists() {
         return false;
     }
