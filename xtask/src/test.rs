@@ -40,8 +40,8 @@ const ROWS: &str = "trials";
 /// The variable that tells cargo-nextest how many tests to run at once.
 const THREADS: &str = "NEXTEST_TEST_THREADS";
 
-/// The status of cargo-nextest if no test was to run (`NextestExitCode::NO_TESTS_RUN`): names that are asked for may be in one part only.
-const NO_TESTS: i32 = 4;
+/// The status of cargo-nextest if no test was to run, `NextestExitCode` in its sources: names that are asked for may be in one part only.
+const NO_TESTS_RUN: i32 = 4;
 
 /// The variable of the level of LLVM's code generator on the software device.
 const LEVEL: &str = "RUMBA_CODEGEN_LEVEL";
@@ -127,7 +127,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
                 tests.args(["-E", &format!("not binary(={ROWS})")]);
             }
             let status = tests.status().context("could not start cargo")?;
-            if status.code() != Some(NO_TESTS) {
+            if status.code() != Some(NO_TESTS_RUN) {
                 ran = true;
                 failed |= !status.success();
             }

@@ -210,7 +210,7 @@ const FOREIGN_NAMES: &str = "AtomicRMWInst BinOp DAGCombiner visitMSCATTER refin
     kat_vectors xoroshiro128p_normal_float32 xoroshiro128p_normal_float64 xoroshiro128p_uniform_float32 \
     create_xoroshiro128p_states init_xoroshiro128p_state init_xoroshiro128p_states_cpu NumbaPerformanceWarning \
     get_memory_info norm_sqr DistributedDataParallel cust_raw cuLink ResnetBlock2D DiagonalGaussianDistribution im2colInfo wOffset \
-    hypotenuse_flat hypotenuse_strided name_reduce name_scan double_first box_filter TiledMMA _vN Enum CHECK ATTACK";
+    hypotenuse_flat hypotenuse_strided name_reduce name_scan double_first box_filter TiledMMA _vN Enum CHECK ATTACK NextestExitCode";
 
 /// The words of a text that can be names.
 fn words(text: &str) -> impl Iterator<Item = &str> {
