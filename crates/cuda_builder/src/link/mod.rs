@@ -285,7 +285,8 @@ fn gather(llvm: &'static Llvm, input: &Input, floor: Floor) -> Result<Whole, Fai
     memory::place(&module);
     let symbols = symbols::internalise(&module);
     machine.run(&module, c"globaldce")?;
-    Ok(Whole { bitcode: module.to_bitcode(), symbols, directives, descriptions, stated })
+    let estimates = version::estimates(&module, &symbols.kernels);
+    Ok(Whole { bitcode: module.to_bitcode(), symbols, directives, estimates, descriptions, stated })
 }
 
 /// A part as PTX.

@@ -17,6 +17,8 @@ pub(super) struct Whole {
     pub(super) symbols: Symbols,
     /// The requirements of each kernel's directives, which an older floor omits.
     pub(super) directives: HashMap<String, Need>,
+    /// What kernels probably need beyond that.
+    pub(super) estimates: HashMap<String, Need>,
     /// The kernels' descriptions.
     pub(super) descriptions: BTreeMap<String, String>,
     /// The architectures of those kernels that state some.

@@ -4,6 +4,7 @@
 //! has all kernels that its devices run, each kernel in its newest variant: so a device needs one text, which has each
 //! variable of the crate once. A part that belongs to several texts is printed once.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rumba_ptx::Target;
@@ -21,10 +22,12 @@ pub(super) struct Group {
 }
 
 /// The parts by the architectures that their kernels state. The first group begins with what the host may look up, which has
-/// no kernel.
+/// no kernel. The kernels that probably need most come first: what they need is known before others are printed in vain.
 pub(super) fn groups(whole: &Whole) -> Vec<(Option<NvvmArch>, Vec<Option<String>>)> {
     let mut groups: BTreeMap<Option<NvvmArch>, Vec<Option<String>>> = BTreeMap::new();
-    for kernel in &whole.symbols.kernels {
+    let mut kernels: Vec<&String> = whole.symbols.kernels.iter().collect();
+    kernels.sort_by_key(|kernel| Reverse(whole.estimates.get(*kernel)));
+    for kernel in kernels {
         match whole.stated.get(kernel) {
             None => groups.entry(None).or_default().push(Some(kernel.clone())),
             Some(stated) => {
@@ -97,7 +100,27 @@ fn member<'w>(target: Target, groups: &'w [Group], whole: &'w Whole) -> Member<'
 
 #[cfg(test)]
 mod tests {
-    use super::targets;
+    use super::{Whole, groups, targets};
+    use crate::link::symbols::Symbols;
+    use crate::link::version::Need;
+
+    #[test]
+    fn kernels_that_need_most_are_printed_first() {
+        let name = str::to_owned;
+        let whole = Whole {
+            bitcode: Vec::new(),
+            symbols: Symbols { kernels: ["a", "b", "c", "d"].map(name).into(), statics: Default::default() },
+            directives: Default::default(),
+            estimates: [("b", Need::new(70, 80)), ("c", Need::new(62, 30)), ("d", Need::new(80, 90))]
+                .map(|(kernel, need)| (name(kernel), need))
+                .into(),
+            descriptions: Default::default(),
+            stated: [(name("d"), vec!["sm_90".parse().expect("an architecture")])].into(),
+        };
+        let groups = groups(&whole);
+        let parts: Vec<Vec<_>> = groups.iter().map(|(_, parts)| parts.iter().map(Option::as_deref).collect()).collect();
+        assert_eq!(parts, [vec![None, Some("b"), Some("c"), Some("a")], vec![Some("d")]]);
+    }
 
     #[test]
     fn a_text_for_each_device_has_all_that_it_runs() {

@@ -3,10 +3,10 @@
 //! LLVM knows the floor of the instructions that it selects and refuses below it, but it copies
 //! inline assembly as it stands. So the finished text is read once more against a table of floors.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::arch::NvvmArch;
-use crate::llvm::{Context, LlvmError, Machine, OptLevel};
+use crate::llvm::{Context, LlvmError, Machine, Module, OptLevel};
 
 /// A PTX version (times ten) and an architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,6 +176,34 @@ pub(super) fn need(ptx: &str) -> Need {
     need
 }
 
+/// What inline assembly needs in each kernel and in the functions that the kernel calls. An estimate: branches that are never taken
+/// count, and instructions that LLVM selects do not.
+pub(super) fn estimates(module: &Module<'_>, kernels: &[String]) -> HashMap<String, Need> {
+    let functions = module.functions().into_iter().map(|function| {
+        let (mut own, mut callees) = (Need::default(), BTreeSet::new());
+        for instruction in function.instructions() {
+            if let Some(callee) = instruction.callee() {
+                callees.insert(callee.name());
+            } else if let Some(assembly) = instruction.assembly() {
+                own = own.max(need(&assembly));
+            }
+        }
+        (function.name(), (own, callees))
+    });
+    let functions: HashMap<String, (Need, BTreeSet<String>)> = functions.collect();
+    let of_kernel = |kernel: &String| {
+        let (mut total, mut seen, mut reached) = (Need::default(), HashSet::new(), vec![kernel]);
+        while let Some(name) = reached.pop() {
+            if let Some((own, callees)) = functions.get(name).filter(|_| seen.insert(name)) {
+                total = total.max(*own);
+                reached.extend(callees);
+            }
+        }
+        (kernel.clone(), total)
+    };
+    kernels.iter().map(of_kernel).collect()
+}
+
 /// The opcode of a statement with its modifiers, if the statement is an instruction.
 fn opcode(statement: &str) -> Option<&str> {
     let mut words = statement.split_ascii_whitespace();
@@ -186,7 +214,8 @@ fn opcode(statement: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LADDER, NEWER, Need, need};
+    use super::{LADDER, NEWER, Need, estimates, need};
+    use crate::llvm::{self, Context, Module};
 
     #[test]
     fn ordinary_code_needs_nothing_new() {
@@ -210,6 +239,23 @@ mod tests {
         assert_eq!(need("\ttcgen05.fence::before_thread_sync;\n").arch(), "sm_100a");
         assert_eq!(need("\telect.sync %r1|%p1, -1;\n").arch(), "sm_90");
         assert_eq!(Need::new(99, 130).arch(), "sm_130");
+    }
+
+    #[test]
+    fn assembly_of_called_functions_is_estimated() {
+        let library = rumba_llvm::find::library().expect("the toolchain has an LLVM");
+        let context = Context::new(llvm::load(&library).expect("it can be loaded"));
+        let module = Module::parse(
+            &context,
+            "define void @plain() { ret void }
+              define void @inner() { call void asm sideeffect \"cp.async.wait_all;\", \"\"() call void @outer() ret void }
+              define void @outer() { call void @inner() ret void }
+              define void @kernel() { call void @outer() call void @plain() ret void }",
+        );
+        let module = module.expect("it is LLVM's assembly");
+        let estimates = estimates(&module, &["kernel".to_owned(), "plain".to_owned()]);
+        assert_eq!(estimates["kernel"], Need::new(70, 80));
+        assert_eq!(estimates["plain"], Need::default());
     }
 
     #[test]
