@@ -72,9 +72,10 @@ pub(crate) struct Lexer<'s> {
     at: usize,
 }
 
-/// Byte classes: what may follow in an identifier, and white space.
+/// Byte classes: what may follow in an identifier, white space, and what ends a block or may hide the end.
 const FOLLOWS: u8 = 1;
 const SPACE: u8 = 2;
+const STOPS: u8 = 4;
 
 const CLASS: [u8; 256] = {
     let mut class = [0; 256];
@@ -83,6 +84,7 @@ const CLASS: [u8; 256] = {
         class[byte] = match byte as u8 {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'$' => FOLLOWS,
             b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c => SPACE,
+            b'{' | b'}' | b'"' | b'/' => STOPS,
             _ => 0,
         };
         byte += 1;
@@ -170,6 +172,32 @@ impl<'s> Lexer<'s> {
                 },
                 _ => return None,
             }
+        }
+    }
+
+    /// Goes from a place within a block to the brace that closes the block, or to the end of the source.
+    pub(crate) fn skip_block(&mut self) {
+        let mut depth = 0_usize;
+        loop {
+            let rest = &self.source.as_bytes()[self.at..];
+            let stop = rest.iter().position(|byte| CLASS[*byte as usize] & STOPS != 0);
+            self.at += stop.unwrap_or(rest.len());
+            match self.byte(0) {
+                b'{' => depth += 1,
+                b'}' if depth == 0 => return,
+                b'}' => depth -= 1,
+                b'"' => {
+                    self.string();
+                    continue;
+                }
+                b'/' if matches!(self.byte(1), b'/' | b'*') => {
+                    self.skip_blanks();
+                    continue;
+                }
+                b'/' => {}
+                _ => return,
+            }
+            self.at += 1;
         }
     }
 
@@ -298,6 +326,23 @@ mod tests {
         );
         assert_eq!(words("mbarrier::complete_tx"), ["mbarrier", ":", ":", "complete_tx"]);
         assert_eq!(words(".mbarrier::complete_tx::bytes"), [".mbarrier::complete_tx::bytes"]);
+    }
+
+    #[test]
+    fn a_block_is_skipped_to_its_own_brace() {
+        for (source, rest) in [
+            (" ret; } .func", "} .func"),
+            (" { { } { ret; } } } {", "} {"),
+            (" // }\n /* } */ .pragma \"}\"; a / b; }", "}"),
+            (" \"}\n }", "}"),
+            (" /* }", ""),
+            (" { }", ""),
+            ("", ""),
+        ] {
+            let mut lexer = Lexer::new(source);
+            lexer.skip_block();
+            assert_eq!(&source[lexer.at..], rest, "{source}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! PTX as text: lexer, parser, syntax tree, printer and diagnostics.
 //!
 //! [`parse`] turns a source into an [`ast::Module`] that borrows its names from it, or into a list
-//! of [`Diagnostic`]s, which a [`Report`] shows with line, column and excerpt. Displaying a module
+//! of [`Diagnostic`]s, which a [`Report`] shows with line, column and excerpt. [`parse_declarations`] leaves out the bodies of functions. Displaying a module
 //! (or any part of it) prints PTX that reads back as the same tree. [`LineIndex`] finds the line of
 //! an instruction at run time.
 //!
@@ -27,5 +27,5 @@ mod target;
 
 pub use diagnostic::{Colour, Diagnostic, Report};
 pub use line_index::{LineIndex, Position};
-pub use parser::parse;
+pub use parser::{parse, parse_declarations};
 pub use target::{Directive, NoTarget, Target, skip_blank};

@@ -27,7 +27,7 @@ pub(crate) struct Declarations {
 
 /// The declarations of a module. None: the text is beyond our parser, though the driver may accept it.
 pub(crate) fn declarations(text: &str) -> Option<Declarations> {
-    let module = rumba_ptx::parse(text).ok()?;
+    let module = rumba_ptx::parse_declarations(text).ok()?;
     let entries = module.items.iter().filter_map(|item| match item {
         ast::Item::Function(function) if function.kind == ast::FunctionKind::Entry => Some(function),
         _ => None,
@@ -115,7 +115,7 @@ impl Pieces {
 impl Piece {
     fn named(&self) -> &[(&'static str, Range<usize>)] {
         self.named.get_or_init(|| {
-            let items = rumba_ptx::parse(self.text).map_or_else(|_| Vec::new(), |module| module.items);
+            let items = rumba_ptx::parse_declarations(self.text).map_or_else(|_| Vec::new(), |module| module.items);
             let named = items.iter().filter_map(|item| match item {
                 ast::Item::Function(function) => Some((function.name, function.span.range())),
                 ast::Item::Variable(variable) => Some((variable.name, variable.span.range())),

@@ -94,10 +94,16 @@ pub fn avoids(kernel: &str, opcodes: &[&str]) {
 fn instructions(kernel: &str) -> Vec<String> {
     let mut opcodes: Vec<String> = Vec::new();
     for text in set::texts(PTX) {
-        let module = rumba_ptx::parse(text).expect("the builder's PTX is valid");
-        for item in &module.items {
-            if let Item::Function(function) = item
-                && (function.kind, function.name) == (FunctionKind::Entry, kernel)
+        let module = rumba_ptx::parse_declarations(text).expect("the builder's PTX is valid");
+        let functions = module.items.iter().filter_map(|item| match item {
+            Item::Function(function) => Some(function),
+            _ => None,
+        });
+        for function in functions.filter(|function| (function.kind, function.name) == (FunctionKind::Entry, kernel)) {
+            // A module with this kernel alone.
+            let source = format!(".version 9.0 .target sm_100a .address_size 64 {}", &text[function.span.range()]);
+            let alone = rumba_ptx::parse(&source).expect("it was valid among others");
+            if let [Item::Function(function)] = &alone.items[..]
                 && let Some(body) = &function.body
             {
                 opcodes.extend(body.opcodes().iter().map(ToString::to_string));

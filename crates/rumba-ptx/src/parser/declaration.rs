@@ -234,7 +234,7 @@ impl<'s> Parser<'s> {
             }
             TokenKind::BraceOpen => {
                 self.body = Some((name, self.token.span));
-                let body = self.block()?;
+                let body = if self.skips_bodies { self.skipped_block()? } else { self.block()? };
                 self.body = None;
                 Some(body)
             }

@@ -35,6 +35,18 @@ impl<'s> Parser<'s> {
         }
     }
 
+    /// From brace to brace, without the statements between.
+    pub(super) fn skipped_block(&mut self) -> Parsed<Block<'s>> {
+        self.lexer.skip_block();
+        let open = self.expect(TokenKind::BraceOpen, "`{`")?;
+        if self.at(TokenKind::End) {
+            let (function, _) = self.body.unwrap_or_default();
+            return self.ended(&Problem::OpenBody { function });
+        }
+        let close = self.expect(TokenKind::BraceClose, "`}`")?;
+        Ok(Block { statements: Vec::new(), span: open.to(close) })
+    }
+
     /// Skips to where the next statement may begin.
     fn next_statement(&mut self, start: u32) {
         if self.token.span.start == start && !self.at(TokenKind::Semicolon) {

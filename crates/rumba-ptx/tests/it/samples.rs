@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use expect_test::expect_file;
 use rumba_ptx::ast::{Item, Module, StateSpace, Statement, Symbol, Type};
-use rumba_ptx::{LineIndex, Position, Report, parse};
+use rumba_ptx::{LineIndex, Position, Report, parse, parse_declarations};
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
@@ -76,6 +76,24 @@ fn what_is_printed_reads_back_as_the_same_tree() {
 }
 
 #[test]
+fn declarations_are_those_of_the_whole_tree() {
+    let mut bodies = 0;
+    for (path, source) in sources("samples") {
+        let mut module = read(&path, &source);
+        for item in &mut module.items {
+            if let Item::Function(function) = item
+                && let Some(body) = &mut function.body
+            {
+                body.statements.clear();
+                bodies += 1;
+            }
+        }
+        assert_eq!(parse_declarations(&source).as_ref(), Ok(&module), "{}", path.display());
+    }
+    assert!(bodies > 20, "{bodies}");
+}
+
+#[test]
 fn every_form_is_printed_as_expected() {
     let source = sample("forms.ptx");
     let printed = read(Path::new("forms.ptx"), &source).to_string();
@@ -103,6 +121,9 @@ fn a_source_cut_short_is_an_error_with_a_place() {
         let step = (source.len() / 400).max(1);
         for end in (0..source.len()).step_by(step) {
             let cut = &source[..source.floor_char_boundary(end)];
+            if let Err(faults) = parse_declarations(cut) {
+                assert!(faults.iter().all(|fault| fault.span.end as usize <= cut.len()) && !faults.is_empty());
+            }
             match parse(cut) {
                 // `.file 1 "a"` may have lost its timestamp and still be whole.
                 Ok(module) => {
