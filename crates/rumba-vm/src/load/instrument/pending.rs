@@ -5,8 +5,6 @@
 //! store, which checks the copies of the block; only functions that begin copies, and only launches that look for
 //! races, have it.
 
-use std::ops::Range;
-
 use crate::base::lanes::lanes_of;
 use crate::exec::memory::Space;
 use crate::load::instrument::{Probe, Rewriter};
@@ -39,8 +37,8 @@ pub(crate) fn watch(function: &mut Function<'_>) {
 
 unsafe fn look(warp: &mut Warp, pc: Pc) -> Pc {
     // SAFETY: the block outlives its warps' turns and is not read elsewhere meanwhile.
-    let flights = unsafe { (*warp.block).flights.all() };
-    if flights.is_empty() {
+    let flights = unsafe { &(*warp.block).flights };
+    if flights.count == 0 {
         return pc.next();
     }
     let Probe { space, bytes, stores } = Probe::of(&pc);
@@ -53,17 +51,12 @@ unsafe fn look(warp: &mut Warp, pc: Pc) -> Pc {
     let addresses = unsafe { Probe::addresses(warp, &pc) };
     for lane in lanes_of(warp.active) {
         let start = base.wrapping_add(addresses[lane]);
-        let overlaps = |range: &Range<u64>| start < range.end && range.start < start.saturating_add(bytes);
-        let met = flights.iter().find(|flight| overlaps(&flight.to) || stores && overlaps(&flight.from));
-        let Some(flight) = met else { continue };
+        let accessed = start..start.saturating_add(bytes);
+        let Some(flight) = flights.met_by(&accessed, stores) else { continue };
         let what = if stores { "write" } else { "read" };
         let actor = warp.actor(pc.source, 1 << lane, what);
         warp.note(FindingKind::PendingCopy, actor, Some(flight.actor), || {
-            let (end, bytes) = if overlaps(&flight.to) {
-                ("destination", flight.to.end - flight.to.start)
-            } else {
-                ("source", flight.from.end - flight.from.start)
-            };
+            let (end, bytes) = flight.end_met_by(&accessed);
             format!("the {end} of a copy of {bytes} bytes that was not waited for")
         });
     }
