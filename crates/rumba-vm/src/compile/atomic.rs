@@ -10,7 +10,7 @@ use crate::base::lanes::LANES;
 use crate::base::report::AccessKind;
 use crate::compile::function::Function;
 use crate::compile::kernel::Location;
-use crate::compile::memory::{Access, Memory};
+use crate::compile::memory::{Access, Addresses, Memory};
 use crate::compile::registers::Written;
 use crate::compile::shape::{Shape, Version};
 use crate::compile::variables::Variable;
@@ -32,7 +32,7 @@ enum Operand {
 impl Function<'_> {
     pub(super) fn write_atomic(&mut self, index: usize, shared: bool, keeps: bool, form: AtomicForm) {
         let places = [1, 2, 3].map(|position| self.kernel.operand(index, position));
-        let [Some(address), Some(b), c] = places else {
+        let [Some(_), Some(b), c] = places else {
             self.call(index);
             return;
         };
@@ -43,32 +43,30 @@ impl Function<'_> {
             places: Vec::new(),
             element: bytes,
             bytes,
+            offset: self.kernel.op(index).imm,
             kind: AccessKind::Atomic,
             memory: Memory::of(shared),
         };
-        self.write_access(&access, |function, _| {
-            function.change_active(&access, (address, b, c), keeps, form);
+        self.write_access(&access, |function, addresses| {
+            function.change_active(&access, addresses, [b, c], keeps, form);
         });
     }
 
     fn change_active(
         &mut self,
         access: &Access,
-        (address, b, c): (Location, Location, Location),
+        addresses: &Addresses,
+        [b, c]: [Location; 2],
         keeps: bool,
         form: AtomicForm,
     ) {
-        let offset = self.kernel.op(access.index).imm;
         let is_used = keeps && self.is_result_used(access.index);
-        let address = if self.kernel.shape(address, &self.shapes) == Shape::Uniform {
-            let base = self.base(address, Element::I64, 0);
-            let address = self.w.add_with(&base, offset);
-            Operand::One(address)
+        let address = if let Some(address) = addresses.common() {
+            Operand::One(self.w.add_with(address, access.offset))
         } else {
             // Addresses in shared memory have 32 bits.
             let element = if access.memory == Memory::Shared { Element::I32 } else { Element::I64 };
-            let lanes = self.lanes(address, Element::I64);
-            let lanes = self.w.add_with(&lanes, offset);
+            let lanes = self.addresses_of_lanes(access, addresses);
             let lanes = self.w.bits_as(&lanes, element);
             self.kept("address", &lanes)
         };

@@ -6,9 +6,8 @@ use std::mem::offset_of;
 use crate::base::ir::{Element, Value};
 use crate::base::lanes::{SHARED_START, STACK_START};
 use crate::compile::function::Function;
-use crate::compile::kernel::Location;
-use crate::compile::memory::{Access, Memory};
-use crate::compile::shape::{Shape, Version};
+use crate::compile::memory::{Access, Addresses, Memory, Pattern};
+use crate::compile::shape::Version;
 use crate::machine::block::BlockState;
 use crate::machine::bounds::{self, Bounds};
 use crate::machine::warp::Warp;
@@ -34,16 +33,21 @@ impl Extent {
         let low = offset.cast_signed();
         Self { low, end: low.wrapping_add(bytes.cast_signed()), aligned: 0, align: 1 }
     }
+
+    /// The length.
+    fn bytes(self) -> u64 {
+        self.end.wrapping_sub(self.low).cast_unsigned()
+    }
 }
 
 impl Function<'_> {
     /// Whether an access needs no further check.
-    pub(super) fn is_known(&mut self, access: &Access, address: Location) -> Value {
-        let extent = Extent::aligned(self.kernel.op(access.index).imm, access.bytes);
+    pub(super) fn is_known(&mut self, access: &Access, addresses: &Addresses) -> Value {
+        let extent = Extent::aligned(access.offset, access.bytes);
         match access.memory {
-            Memory::Flat => self.is_in_cache(access, address, extent, false),
-            Memory::Shared => self.is_in_shared(address, extent),
-            Memory::Local => self.is_in_stack(address, extent),
+            Memory::Flat => self.is_in_cache(access, addresses, extent, false),
+            Memory::Shared => self.is_in_shared(addresses, extent),
+            Memory::Local => self.is_in_stack(addresses, extent),
         }
     }
 
@@ -71,40 +75,40 @@ impl Function<'_> {
     ///
     /// Where the highest possible address is in static shared memory, the comparison is with the end of that, a constant:
     /// LLVM finds that the bits of an index such as a byte's are in bounds, and omits the comparison.
-    pub(super) fn is_in_shared(&mut self, place: Location, extent: Extent) -> Value {
+    pub(super) fn is_in_shared(&mut self, addresses: &Addresses, extent: Extent) -> Value {
         let end = self.shared_known();
         let static_end = self.kernel.program.shared_end;
-        let highest = self.kernel.bits_of(place, &self.bits).checked_add_signed(extent.end);
+        let highest = addresses.highest.checked_add_signed(extent.end);
         if highest.is_none_or(|highest| highest > static_end) {
-            return self.is_in_window(place, extent, SHARED_START, &end);
+            return self.is_in_window(addresses, extent, SHARED_START, &end);
         }
-        let inside = self.is_in_window(place, extent, SHARED_START, &Value::integer(Element::I64, static_end));
+        let inside = self.is_in_window(addresses, extent, SHARED_START, &Value::integer(Element::I64, static_end));
         let is_known = self.w.compare_with("icmp uge", &end, static_end);
         self.w.and(&inside, &is_known)
     }
 
     /// Whether the active lanes access a part of a window, from `start` to `end`.
-    pub(super) fn is_in_window(&mut self, place: Location, extent: Extent, start: u64, end: &Value) -> Value {
+    pub(super) fn is_in_window(&mut self, addresses: &Addresses, extent: Extent, start: u64, end: &Value) -> Value {
         let size = self.w.sub_with(end, start);
         let start = Value::integer(Element::I64, start);
         // Windows end far below these numbers.
-        let highest = self.kernel.bits_of(place, &self.bits);
-        let is_small = highest < 1 << 31 && extent.low.unsigned_abs() < 1 << 30 && extent.end.unsigned_abs() < 1 << 30;
+        let is_small =
+            addresses.highest < 1 << 31 && extent.low.unsigned_abs() < 1 << 30 && extent.end.unsigned_abs() < 1 << 30;
         let element = if is_small { Element::I32 } else { Element::I64 };
-        self.is_inside_of(place, extent, (&start, &size), element)
+        self.is_inside_of(addresses, extent, (&start, &size), element)
     }
 
     /// Whether the active lanes access their stacks.
-    fn is_in_stack(&mut self, place: Location, extent: Extent) -> Value {
+    fn is_in_stack(&mut self, addresses: &Addresses, extent: Extent) -> Value {
         let end = self.field("stack_known", offset_of!(Warp, stack_known), Element::I64);
-        self.is_in_window(place, extent, STACK_START, &end)
+        self.is_in_window(addresses, extent, STACK_START, &end)
     }
 
     /// Whether the active lanes access memory that the operation has accessed before.
     pub(super) fn is_in_cache(
         &mut self,
         access: &Access,
-        place: Location,
+        addresses: &Addresses,
         extent: Extent,
         is_monitored: bool,
     ) -> Value {
@@ -112,92 +116,103 @@ impl Function<'_> {
         let cache = self.offset("%caches", number * size_of::<Bounds>());
         let start = self.load_field(&cache, offset_of!(Bounds, start));
         let size = self.load_field(&cache, offset_of!(Bounds, bytes));
-        self.is_inside(place, extent, (&start, &size))
+        self.is_inside(addresses, extent, (&start, &size))
     }
 
     /// Whether what the active lanes access around their addresses is aligned and in bounds.
-    pub(super) fn is_inside(&mut self, place: Location, extent: Extent, bounds: (&Value, &Value)) -> Value {
-        self.is_inside_of(place, extent, bounds, Element::I64)
+    pub(super) fn is_inside(&mut self, addresses: &Addresses, extent: Extent, bounds: (&Value, &Value)) -> Value {
+        self.is_inside_of(addresses, extent, bounds, Element::I64)
     }
 
     /// As [`Self::is_inside`]. An address for each lane is compared as such an integer.
     fn is_inside_of(
         &mut self,
-        place: Location,
+        addresses: &Addresses,
         extent: Extent,
         (start, size): (&Value, &Value),
         element: Element,
     ) -> Value {
-        let shape = self.kernel.shape(place, &self.shapes);
-        let groups = if shape == Shape::Uniform { 1 } else { self.kernel.groups() };
-        let Extent { low, end, align, .. } = extent;
-        let one = end.wrapping_sub(low).cast_unsigned();
-        let way = shape.way(self.kernel.group);
-        let way = way.filter(|way| way % align.cast_signed() == 0);
-        let (each, whole) = match (way, self.version) {
-            (Some(way), version) if version == Version::Full || shape == Shape::Uniform => {
-                let first = low.wrapping_add(way.min(0)).cast_unsigned();
-                let each = (0..groups).map(|group| {
-                    let base = self.base(place, Element::I64, group);
-                    self.w.add_with(&base, first)
-                });
-                (each.collect(), one + way.unsigned_abs())
+        let Pattern::Strided { bases, stride } = &addresses.pattern else {
+            return self.are_lanes_inside(addresses, extent, (start, size), element);
+        };
+        let way = addresses.way().filter(|way| way % extent.align.cast_signed() == 0);
+        match (way, &bases[..]) {
+            (Some(way), _) if way == 0 || self.version == Version::Full => {
+                self.are_groups_inside(bases, extent, way, (start, size))
             }
-            (Some(0), _) => {
-                let each = (0..groups).map(|group| {
-                    let base = self.base(place, Element::I64, group);
-                    let address = self.w.add_with(&base, low.cast_unsigned());
-                    self.if_active((group, groups), &address, start)
-                });
-                (each.collect(), one)
-            }
-            (Some(_), _) if groups == 1 => {
+            (Some(_), [base]) => {
                 // Of the first and of the last active lane.
-                let stride = shape.stride().unwrap_or(0).cast_unsigned();
-                let base = self.base(place, Element::I64, 0);
-                let base = self.w.add_with(&base, low.cast_unsigned());
+                let base = self.w.add_with(base, extent.low.cast_unsigned());
                 let active = self.mask_of_active();
                 let first = self.w.intrinsic_with("cttz", &[&active], "i1 false");
                 let behind = self.w.intrinsic_with("ctlz", &[&active], "i1 false");
                 let last = self.w.xor_with(&behind, 31);
                 let ends = [first, last].map(|lane| {
                     let lane = self.w.convert("zext", &lane, Element::I64);
-                    let way = self.w.mul_with(&lane, stride);
+                    let way = self.w.mul_with(&lane, stride.cast_unsigned());
                     self.w.add(&base, &way)
                 });
-                (ends.to_vec(), one)
+                let good = self.are_all_inside(&ends, extent.bytes(), (start, size));
+                self.and_aligned(good, bases, extent)
             }
-            _ => {
-                let lanes = self.lanes(place, Element::I64);
-                let lanes = self.w.bits_as(&lanes, element);
-                let address = self.w.add_with(&lanes, low.cast_unsigned());
-                let aligned = self.w.add_with(&lanes, extent.aligned.cast_unsigned());
-                return self.are_inside((&address, one), (&aligned, align), (start, size));
-            }
-        };
-        let mut good = self.w.compare_with("icmp uge", size, whole);
-        let room = self.w.sub_with(size, whole);
-        for address in &each {
+            _ => self.are_lanes_inside(addresses, extent, (start, size), element),
+        }
+    }
+
+    /// Whether all that the lanes of groups with active lanes access is aligned and in bounds, given the first address of each group and the
+    /// distance from there to the last.
+    fn are_groups_inside(
+        &mut self,
+        bases: &[Value],
+        extent: Extent,
+        way: i64,
+        (start, size): (&Value, &Value),
+    ) -> Value {
+        let low = extent.low.wrapping_add(way.min(0)).cast_unsigned();
+        let each = bases.iter().map(|base| self.w.add_with(base, low)).collect();
+        let each = self.of_active_groups(each, |_| start.clone());
+        let good = self.are_all_inside(&each, extent.bytes() + way.unsigned_abs(), (start, size));
+        self.and_aligned(good, bases, extent)
+    }
+
+    /// Whether so many bytes at each of some addresses are in bounds.
+    fn are_all_inside(&mut self, addresses: &[Value], bytes: u64, (start, size): (&Value, &Value)) -> Value {
+        let mut good = self.w.compare_with("icmp uge", size, bytes);
+        let room = self.w.sub_with(size, bytes);
+        for address in addresses {
             let distance = self.w.sub(address, start);
             let inside = self.w.compare("icmp ule", &distance, &room);
             good = self.w.and(&good, &inside);
         }
-        if align > 1 {
-            // The strides are multiples, too.
-            let bases: Vec<_> = (0..groups).map(|group| self.base(place, Element::I64, group)).collect();
-            let mut odd = Value::integer(Element::I64, 0);
-            for (group, base) in bases.iter().enumerate() {
-                let mut address = self.w.add_with(base, extent.aligned.cast_unsigned());
-                if self.version == Version::Masked && groups > 1 {
-                    address = self.if_active((group, groups), &address, &Value::integer(Element::I64, 0));
-                }
-                odd = self.w.or(&address, &odd);
-            }
-            let odd = self.w.and_with(&odd, align - 1);
-            let aligned = self.w.compare_with("icmp eq", &odd, 0);
-            good = self.w.and(&good, &aligned);
-        }
         good
+    }
+
+    /// Whether a value is true and the first addresses of groups with active lanes are aligned; their strides are, too.
+    fn and_aligned(&mut self, good: Value, bases: &[Value], extent: Extent) -> Value {
+        if extent.align == 1 {
+            return good;
+        }
+        let each = bases.iter().map(|base| self.w.add_with(base, extent.aligned.cast_unsigned())).collect();
+        let each = self.of_active_groups(each, |_| Value::integer(Element::I64, 0));
+        let odd = each.iter().fold(Value::integer(Element::I64, 0), |odd, address| self.w.or(address, &odd));
+        let odd = self.w.and_with(&odd, extent.align - 1);
+        let aligned = self.w.compare_with("icmp eq", &odd, 0);
+        self.w.and(&good, &aligned)
+    }
+
+    /// Whether what the active lanes access at an address for each lane is aligned and in bounds.
+    fn are_lanes_inside(
+        &mut self,
+        addresses: &Addresses,
+        extent: Extent,
+        bounds: (&Value, &Value),
+        element: Element,
+    ) -> Value {
+        let lanes = self.lanes_of(addresses);
+        let lanes = self.w.bits_as(&lanes, element);
+        let address = self.w.add_with(&lanes, extent.low.cast_unsigned());
+        let aligned = self.w.add_with(&lanes, extent.aligned.cast_unsigned());
+        self.are_inside((&address, extent.bytes()), (&aligned, extent.align), bounds)
     }
 
     /// Whether accesses at an address for each lane are aligned and in bounds.

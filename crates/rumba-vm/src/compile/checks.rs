@@ -60,6 +60,7 @@ impl Function<'_> {
             places: Vec::new(),
             element: probe.bytes,
             bytes: probe.bytes,
+            offset: self.kernel.op(index).imm,
             kind: AccessKind::Read,
             memory: Memory::of_space(probe.space),
         };
@@ -67,13 +68,14 @@ impl Function<'_> {
             self.call_through(index);
             return;
         };
-        let known = self.is_known(&access, address);
+        let addresses = self.addresses(address);
+        let known = self.is_known(&access, &addresses);
         let good = self.variable(Variable::one("%is_good", Element::I1));
         let (look, on) = (self.w.name("l"), self.w.name("l"));
         self.set(&good, &known);
         self.w.line(format_args!("br {known}, label %{on}, label %{look}"));
         self.w.label(&look);
-        let written = self.are_written(&access, address);
+        let written = self.are_written(&access, &addresses);
         self.set(&good, &written);
         self.w.line(format_args!("br label %{on}"));
         self.w.label(&on);
@@ -105,7 +107,8 @@ impl Function<'_> {
             return;
         }
         let [start, size] = [start, end - start].map(|number| Value::integer(Element::I64, number));
-        let good = self.is_inside(address, Extent::unaligned(op.imm, probe.bytes), (&start, &size));
+        let addresses = self.addresses(address);
+        let good = self.is_inside(&addresses, Extent::unaligned(op.imm, probe.bytes), (&start, &size));
         self.inline_if(index, &good, |_| ());
     }
 }

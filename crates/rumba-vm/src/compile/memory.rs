@@ -14,7 +14,7 @@ use crate::compile::bounds::Extent;
 use crate::compile::function::Function;
 use crate::compile::kernel::{Location, raw};
 use crate::compile::registers::Written;
-use crate::compile::shape::{Shape, Version};
+use crate::compile::shape::{Shape, Version, way};
 use crate::compile::variables::Variable;
 use crate::exec::memory::Space;
 use crate::exec::native::{SCATTERED, report_bits};
@@ -55,26 +55,45 @@ pub(super) struct Access {
     pub(super) element: u64,
     /// Bytes of a lane.
     pub(super) bytes: u64,
+    /// The offset that the instruction adds to addresses.
+    pub(super) offset: u64,
     pub(super) kind: AccessKind,
     pub(super) memory: Memory,
 }
 
-/// The addresses of an access.
-pub(super) enum Addresses {
-    /// One for each group of lanes, or for the warp: all lanes of the group access the same bytes.
-    Same(Vec<Value>),
-    /// One for each group of lanes: the lanes access bytes one behind the other.
-    Neighbouring(Vec<Value>),
-    /// Any other addresses.
-    Scattered(Scattered),
+/// The addresses of the lanes of an access, without the access's offset. [`Function::addresses`] decides once for each access what they are:
+/// the same numbers are compared with bounds and accessed.
+pub(super) struct Addresses {
+    pub(super) pattern: Pattern,
+    /// No bit above the bits of this number is set in an address.
+    pub(super) highest: u64,
 }
 
-/// Addresses of lanes whose bytes do not lie one behind the other.
-pub(super) enum Scattered {
-    /// One for each group of lanes: each lane accesses bytes that lie this far behind those of the lane before it.
-    Strided(Vec<Value>, i64),
-    /// One for each lane.
+/// How the addresses of lanes lie.
+pub(super) enum Pattern {
+    /// The address of the first lane of each group, or of the warp, and the distance of each lane's address from that of the lane before.
+    Strided { bases: Vec<Value>, stride: i64 },
+    /// An address for each lane.
     Any(Value),
+}
+
+impl Addresses {
+    /// The address that all lanes of the warp have in common.
+    pub(super) fn common(&self) -> Option<&Value> {
+        match &self.pattern {
+            Pattern::Strided { bases, stride: 0 } if bases.len() == 1 => bases.first(),
+            Pattern::Strided { .. } | Pattern::Any(_) => None,
+        }
+    }
+
+    /// The distance from the address of the first lane of a group to that of the last lane, if the addresses of the lanes between lie between
+    /// these two.
+    pub(super) fn way(&self) -> Option<i64> {
+        match &self.pattern {
+            Pattern::Strided { bases, stride } => way(*stride, LANES / bases.len()),
+            Pattern::Any(_) => None,
+        }
+    }
 }
 
 /// The largest offset of accesses that are compared with the bounds of shared memory together.
@@ -116,67 +135,65 @@ impl Function<'_> {
             places: self.elements(index, count),
             element: u64::from(bytes) / u64::from(count),
             bytes: u64::from(bytes),
+            offset: self.kernel.op(index).imm,
             kind,
             memory,
         }
     }
 
     /// Writes an access: `inline`, where its addresses are known to be good, and the handler's otherwise.
-    pub(super) fn write_access(&mut self, access: &Access, inline: impl FnOnce(&mut Self, Addresses)) {
+    pub(super) fn write_access(&mut self, access: &Access, inline: impl FnOnce(&mut Self, &Addresses)) {
         let address = self.kernel.operand(access.index, 1);
         let Some(address) = address.filter(|_| access.element <= 8) else {
             self.call_through(access.index);
             return;
         };
+        let addresses = self.addresses(address);
         if let Some(extent) = self.together.get(&access.index).copied() {
             if let Some(extent) = extent {
-                let good = self.is_in_shared(address, extent);
+                let good = self.is_in_shared(&addresses, extent);
                 self.unless(&good, |function| function.exit(access.index));
             }
-            let addresses = self.addresses(access, address);
-            inline(self, addresses);
+            inline(self, &addresses);
             return;
         }
-        let good = self.is_known(access, address);
-        let good = if self.kernel.program.is_monitored() { self.or_report(access, address, good) } else { good };
-        self.inline_if(access.index, &good, |function| {
-            let addresses = function.addresses(access, address);
-            inline(function, addresses);
-        });
+        let good = self.is_known(access, &addresses);
+        let good = if self.kernel.program.is_monitored() { self.or_report(access, &addresses, good) } else { good };
+        self.inline_if(access.index, &good, |function| inline(function, &addresses));
     }
 
     /// Whether an access is to known memory, or to monitored memory, which is then reported.
-    fn or_report(&mut self, access: &Access, address: Location, known: Value) -> Value {
+    fn or_report(&mut self, access: &Access, addresses: &Addresses, known: Value) -> Value {
         let (test, report, on) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
         let good = self.variable(Variable::one("%is_good", Element::I1));
         self.set(&good, &known);
         self.w.line(format_args!("br {known}, label %{on}, label %{test}"));
         self.w.label(&test);
         self.set(&good, &Value::integer(Element::I1, 1));
-        self.take_in(access, address, &on);
-        let extent = Extent::aligned(self.kernel.op(access.index).imm, access.bytes);
+        self.take_in(access, addresses, &on);
+        let extent = Extent::aligned(access.offset, access.bytes);
         let monitored = match access.memory {
-            Memory::Flat => self.is_in_cache(access, address, extent, true),
+            Memory::Flat => self.is_in_cache(access, addresses, extent, true),
             Memory::Shared => {
                 let end = self.field("shared_end", offset_of!(Warp, shared_end), Element::I64);
-                self.is_in_window(address, extent, SHARED_START, &end)
+                self.is_in_window(addresses, extent, SHARED_START, &end)
             }
             Memory::Local => {
                 let end = self.field("stack_stride", offset_of!(Warp, stack_stride), Element::I64);
-                self.is_in_window(address, extent, STACK_START, &end)
+                self.is_in_window(addresses, extent, STACK_START, &end)
             }
         };
         self.set(&good, &monitored);
         self.w.line(format_args!("br {monitored}, label %{report}, label %{on}"));
         self.w.label(&report);
-        self.report(access, address);
+        self.report(access, addresses);
         self.w.line(format_args!("br label %{on}"));
         self.w.label(&on);
         self.get(&good)
     }
 
     /// Reports an access to the monitor.
-    fn report(&mut self, access: &Access, address: Location) {
+    fn report(&mut self, access: &Access, addresses: &Addresses) {
         if access.kind == AccessKind::Write {
             // The check of races compares values that are stored.
             access.places.iter().for_each(|place| self.store(*place));
@@ -187,7 +204,7 @@ impl Function<'_> {
         }
         // Lanes do not write to each other's bytes.
         let strided = self
-            .affine_hosts(access, address)
+            .affine_hosts(access, addresses)
             .filter(|(_, stride)| access.kind == AccessKind::Read || *stride == 0 || *stride >= access.bytes);
         let place = self.variable(Variable::lanes("%hosts", Element::I64));
         let stride = match strided {
@@ -206,8 +223,7 @@ impl Function<'_> {
                 stride.cast_signed()
             }
             None => {
-                let lanes = self.lanes(address, Element::I64);
-                let lanes = self.w.add_with(&lanes, self.kernel.op(access.index).imm);
+                let lanes = self.addresses_of_lanes(access, addresses);
                 let lanes = self.host(access, &lanes);
                 let lanes = self.w.spread(&lanes);
                 self.set(&place, &lanes);
@@ -283,14 +299,18 @@ impl Function<'_> {
     }
 
     /// Loads for the active lanes.
-    fn load_active(&mut self, access: &Access, addresses: Addresses) {
+    fn load_active(&mut self, access: &Access, addresses: &Addresses) {
         let (places, element) = (&access.places, access.element);
+        // Each lane has a stack of its own.
+        let is_local = access.memory == Memory::Local;
         let planned = self.shapes_after(&[access.index]);
-        match addresses {
-            Addresses::Same(addresses) => {
-                let addresses = self.hosts(access, addresses);
-                let nothing = if self.may_lack_lanes(&addresses) { self.zeros_in_memory() } else { "" };
-                let addresses = self.of_active_groups(addresses, nothing);
+        match &addresses.pattern {
+            Pattern::Strided { bases, stride: 0 } if !is_local => {
+                let addresses = self.hosts(access, bases);
+                let addresses = self.of_active_groups(addresses, |function| {
+                    let zeros = function.zeros_in_memory();
+                    function.number_of(zeros)
+                });
                 for (part, place) in places.iter().enumerate() {
                     let values = addresses.iter().map(|address| {
                         let address = self.w.add_with(address, part as u64 * element);
@@ -302,8 +322,8 @@ impl Function<'_> {
                     self.write_result(*place, shape, Written::Bases(values));
                 }
             }
-            Addresses::Neighbouring(addresses) => {
-                let addresses = self.hosts(access, addresses);
+            Pattern::Strided { bases, stride } if !is_local && *stride == access.bytes.cast_signed() => {
+                let addresses = self.hosts(access, bases);
                 self.look_ahead(access, &addresses);
                 let parts = if self.version == Version::Full {
                     self.load_groups(&addresses, element, places.len())
@@ -315,9 +335,9 @@ impl Function<'_> {
                     self.write_result(*place, Shape::Varying, Written::Lanes(value));
                 }
             }
-            Addresses::Scattered(addresses) => {
+            Pattern::Strided { .. } | Pattern::Any(_) => {
                 for (part, place) in places.iter().enumerate() {
-                    let pointers = self.pointers(access, &addresses, part as u64 * element);
+                    let pointers = self.pointers(access, addresses, part as u64 * element);
                     let value = self.gather(&pointers, integer(element));
                     let value = self.w.extended(&value, lane_of(element));
                     self.write_result(*place, Shape::Varying, Written::Lanes(value));
@@ -338,8 +358,10 @@ impl Function<'_> {
     }
 
     /// Stores for the active lanes.
-    fn store_active(&mut self, access: &Access, addresses: Addresses) {
+    fn store_active(&mut self, access: &Access, addresses: &Addresses) {
         let (places, element) = (&access.places, access.element);
+        // Each lane has a stack of its own.
+        let is_local = access.memory == Memory::Local;
         let values: Vec<Value> = places
             .iter()
             .map(|place| {
@@ -348,12 +370,14 @@ impl Function<'_> {
                 self.w.bits_as(&value, integer(element))
             })
             .collect();
-        match addresses {
-            Addresses::Same(addresses) => {
-                let addresses = self.hosts(access, addresses);
+        match &addresses.pattern {
+            Pattern::Strided { bases, stride: 0 } if !is_local => {
+                let addresses = self.hosts(access, bases);
                 // As long as the longest element of a lane, and more.
-                let aside = self.variable(Variable::lanes("%aside.parts", Element::I64)).pointer;
-                let addresses = self.of_active_groups(addresses, &aside);
+                let addresses = self.of_active_groups(addresses, |function| {
+                    let aside = function.variable(Variable::lanes("%aside.parts", Element::I64));
+                    function.number_of(&aside.pointer)
+                });
                 let group = LANES / addresses.len();
                 for (part, value) in values.iter().enumerate() {
                     for (number, address) in addresses.iter().enumerate() {
@@ -376,8 +400,8 @@ impl Function<'_> {
                     }
                 }
             }
-            Addresses::Neighbouring(addresses) => {
-                let addresses = self.hosts(access, addresses);
+            Pattern::Strided { bases, stride } if !is_local && *stride == access.bytes.cast_signed() => {
+                let addresses = self.hosts(access, bases);
                 self.look_ahead(access, &addresses);
                 if self.version == Version::Full {
                     self.store_groups(&addresses, element, &values);
@@ -385,39 +409,40 @@ impl Function<'_> {
                     self.store_masked(&addresses, element, &values);
                 }
             }
-            Addresses::Scattered(addresses) => {
+            Pattern::Strided { .. } | Pattern::Any(_) => {
                 for (part, value) in values.iter().enumerate() {
-                    let pointers = self.pointers(access, &addresses, part as u64 * element);
+                    let pointers = self.pointers(access, addresses, part as u64 * element);
                     self.scatter(&pointers, value);
                 }
             }
         }
     }
 
-    pub(super) fn addresses(&mut self, access: &Access, place: Location) -> Addresses {
-        let offset = self.kernel.op(access.index).imm;
+    /// The addresses in a register.
+    pub(super) fn addresses(&mut self, place: Location) -> Addresses {
         let shape = self.kernel.shape(place, &self.shapes);
-        let groups = if shape == Shape::Uniform { 1 } else { self.kernel.groups() };
-        let mut bases = || {
-            let bases = (0..groups).map(|group| {
-                let base = self.base(place, Element::I64, group);
-                self.w.add_with(&base, offset)
-            });
-            bases.collect()
+        let pattern = match shape.stride() {
+            Some(stride) => {
+                let groups = if shape == Shape::Uniform { 1 } else { self.kernel.groups() };
+                let bases = (0..groups).map(|group| self.base(place, Element::I64, group));
+                Pattern::Strided { bases: bases.collect(), stride }
+            }
+            None => Pattern::Any(self.lanes(place, Element::I64)),
         };
-        match shape {
-            _ if access.memory == Memory::Local => {
-                let lanes = self.lanes(place, Element::I64);
-                Addresses::Scattered(Scattered::Any(self.w.add_with(&lanes, offset)))
-            }
-            Shape::Uniform => Addresses::Same(bases()),
-            Shape::Affine(0) => Addresses::Same(bases()),
-            Shape::Affine(stride) if stride == access.bytes.cast_signed() => Addresses::Neighbouring(bases()),
-            Shape::Affine(stride) => Addresses::Scattered(Scattered::Strided(bases(), stride)),
-            Shape::Varying => {
-                let lanes = self.lanes(place, Element::I64);
-                Addresses::Scattered(Scattered::Any(self.w.add_with(&lanes, offset)))
-            }
+        Addresses { pattern, highest: self.kernel.bits_of(place, &self.bits) }
+    }
+
+    /// An address for each lane, with the access's offset.
+    pub(super) fn addresses_of_lanes(&mut self, access: &Access, addresses: &Addresses) -> Value {
+        let lanes = self.lanes_of(addresses);
+        self.w.add_with(&lanes, access.offset)
+    }
+
+    /// An address for each lane.
+    pub(super) fn lanes_of(&mut self, addresses: &Addresses) -> Value {
+        match &addresses.pattern {
+            Pattern::Strided { bases, stride } => self.expand(bases, *stride),
+            Pattern::Any(lanes) => lanes.clone(),
         }
     }
 
@@ -428,21 +453,24 @@ impl Function<'_> {
         if groups == 1 { active } else { self.w.and_with(&active, members) }
     }
 
-    /// Whether some group that such an address is for may have no active lane.
-    fn may_lack_lanes(&self, addresses: &[Value]) -> bool {
-        self.version == Version::Masked && addresses.len() > 1
+    /// Numbers of groups: those of groups without active lanes, which may be any numbers, become what `other` writes.
+    pub(super) fn of_active_groups(
+        &mut self,
+        numbers: Vec<Value>,
+        other: impl FnOnce(&mut Self) -> Value,
+    ) -> Vec<Value> {
+        let groups = numbers.len();
+        if self.version == Version::Full || groups == 1 {
+            return numbers;
+        }
+        let other = other(self);
+        let chosen = numbers.iter().enumerate().map(|(group, number)| self.if_active((group, groups), number, &other));
+        chosen.collect()
     }
 
-    /// Addresses of groups: those of groups without active lanes, which may be any numbers, become that of `other`.
-    fn of_active_groups(&mut self, addresses: Vec<Value>, other: &str) -> Vec<Value> {
-        if !self.may_lack_lanes(&addresses) {
-            return addresses;
-        }
-        let other = self.w.value(Element::I64, false, format_args!("ptrtoint ptr {other} to i64"));
-        let groups = addresses.len();
-        let chosen =
-            addresses.iter().enumerate().map(|(group, address)| self.if_active((group, groups), address, &other));
-        chosen.collect()
+    /// The address of a place in memory as a number.
+    fn number_of(&mut self, pointer: &str) -> Value {
+        self.w.value(Element::I64, false, format_args!("ptrtoint ptr {pointer} to i64"))
     }
 
     /// A number if one of so many groups has active lanes, and otherwise another number.
@@ -471,8 +499,12 @@ impl Function<'_> {
         self.w.add(&start, &stacks)
     }
 
-    pub(super) fn hosts(&mut self, access: &Access, addresses: Vec<Value>) -> Vec<Value> {
-        let hosts = addresses.iter().map(|address| self.host(access, address));
+    /// Addresses in this process, given those of groups without the access's offset.
+    pub(super) fn hosts(&mut self, access: &Access, bases: &[Value]) -> Vec<Value> {
+        let hosts = bases.iter().map(|base| {
+            let address = self.w.add_with(base, access.offset);
+            self.host(access, &address)
+        });
         hosts.collect()
     }
 

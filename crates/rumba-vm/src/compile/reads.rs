@@ -10,33 +10,30 @@ use crate::base::lanes::GROUPS;
 use crate::base::report::AccessKind;
 use crate::check::reads::{Growth, MOST_STRIDE, what_of};
 use crate::compile::function::Function;
-use crate::compile::kernel::Location;
-use crate::compile::memory::{Access, Addresses, Scattered};
+use crate::compile::memory::{Access, Addresses, Memory, Pattern};
 use crate::compile::shape::Version;
 use crate::machine::warp::Warp;
 
 impl Function<'_> {
     /// The host addresses at which the groups of lanes begin an access of all lanes, and the stride of lanes, if there is one of less than
     /// [`MOST_STRIDE`]. A group here is as long as the pattern of the address allows.
-    pub(super) fn affine_hosts(&mut self, access: &Access, address: Location) -> Option<(Vec<Value>, u64)> {
-        if self.version != Version::Full {
+    pub(super) fn affine_hosts(&mut self, access: &Access, addresses: &Addresses) -> Option<(Vec<Value>, u64)> {
+        if self.version != Version::Full || access.memory == Memory::Local {
             return None;
         }
-        let (bases, stride) = match self.addresses(access, address) {
-            Addresses::Same(bases) => (bases, 0),
-            Addresses::Neighbouring(bases) => (bases, access.bytes),
-            Addresses::Scattered(Scattered::Strided(bases, stride)) => (bases, u64::try_from(stride).ok()?),
-            Addresses::Scattered(Scattered::Any(_)) => return None,
+        let Pattern::Strided { bases, stride } = &addresses.pattern else {
+            return None;
         };
+        let stride = u64::try_from(*stride).ok()?;
         (bases.len() <= GROUPS && stride < MOST_STRIDE).then(|| (self.hosts(access, bases), stride))
     }
 
     /// Takes in a read that is expected, and goes to `on` then.
-    pub(super) fn take_in(&mut self, access: &Access, address: Location, on: &str) {
+    pub(super) fn take_in(&mut self, access: &Access, addresses: &Addresses, on: &str) {
         if access.kind != AccessKind::Read {
             return;
         }
-        let Some((bases, stride)) = self.affine_hosts(access, address) else {
+        let Some((bases, stride)) = self.affine_hosts(access, addresses) else {
             return;
         };
         let (look, take, none) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));

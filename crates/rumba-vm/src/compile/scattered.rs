@@ -9,7 +9,7 @@
 use crate::base::ir::{Element, Value};
 use crate::base::lanes::LANES;
 use crate::compile::function::Function;
-use crate::compile::memory::{Access, Memory, Scattered};
+use crate::compile::memory::{Access, Addresses, Memory, Pattern};
 use crate::compile::shape::Version;
 use crate::compile::variables::Variable;
 
@@ -18,24 +18,25 @@ const WIDEST: usize = 8;
 
 impl Function<'_> {
     /// Pointers to what lanes access, `offset` bytes behind their addresses: a vector for each group of lanes, or one for all.
-    pub(super) fn pointers(&mut self, access: &Access, addresses: &Scattered, offset: u64) -> Vec<String> {
-        match addresses {
-            Scattered::Strided(bases, stride) => self.strided(access, bases, *stride, offset),
-            Scattered::Any(address) if access.memory == Memory::Shared => {
-                // Addresses in shared memory have 32 bits: a gather by numbers of 32 bits has half as many instructions.
-                let numbers = self.w.bits_as(address, Element::I32);
-                let numbers = self.hidden(&numbers);
-                let base = self.host(access, &Value::integer(Element::I64, offset));
-                let (place, pointers) = (self.pointer(&base), self.w.name("%t"));
-                self.w.line(format_args!("{pointers} = getelementptr i8, ptr {place}, {numbers}"));
-                vec![pointers]
-            }
-            Scattered::Any(address) => {
-                let address = self.host(access, address);
-                let address = self.w.add_with(&address, offset);
-                vec![self.pointers_at(&address)]
-            }
+    pub(super) fn pointers(&mut self, access: &Access, addresses: &Addresses, offset: u64) -> Vec<String> {
+        if let Pattern::Strided { bases, stride } = &addresses.pattern
+            && access.memory != Memory::Local
+        {
+            return self.strided(access, bases, *stride, offset);
         }
+        let lanes = self.addresses_of_lanes(access, addresses);
+        if access.memory == Memory::Shared {
+            // Addresses in shared memory have 32 bits: a gather by numbers of 32 bits has half as many instructions.
+            let numbers = self.w.bits_as(&lanes, Element::I32);
+            let numbers = self.hidden(&numbers);
+            let base = self.host(access, &Value::integer(Element::I64, offset));
+            let (place, pointers) = (self.pointer(&base), self.w.name("%t"));
+            self.w.line(format_args!("{pointers} = getelementptr i8, ptr {place}, {numbers}"));
+            return vec![pointers];
+        }
+        let lanes = self.host(access, &lanes);
+        let lanes = self.w.add_with(&lanes, offset);
+        vec![self.pointers_at(&lanes)]
     }
 
     /// The same numbers of 32 or 64 bits, opaque to LLVM.
@@ -56,9 +57,9 @@ impl Function<'_> {
     fn strided(&mut self, access: &Access, bases: &[Value], stride: i64, offset: u64) -> Vec<String> {
         let lanes = LANES / bases.len();
         let steps = if stride == 0 { self.zeros(lanes) } else { self.steps_of_group(lanes, stride) };
-        let pointers = bases.iter().map(|base| {
-            let base = self.host(access, base);
-            let base = self.w.add_with(&base, offset);
+        let hosts = self.hosts(access, bases);
+        let pointers = hosts.iter().map(|host| {
+            let base = self.w.add_with(host, offset);
             let (place, pointers) = (self.pointer(&base), self.w.name("%t"));
             self.w.line(format_args!("{pointers} = getelementptr i8, ptr {place}, <{lanes} x i64> {steps}"));
             pointers

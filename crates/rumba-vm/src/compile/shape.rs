@@ -52,9 +52,7 @@ impl Shape {
     /// The distance from the first of `group` lanes to the last, if the values of the lanes between lie between these
     /// two.
     pub(super) fn way(self, group: usize) -> Option<i64> {
-        let lanes = if self == Self::Uniform { 0 } else { group as i64 - 1 };
-        let way = self.stride()?.checked_mul(lanes)?;
-        (way.unsigned_abs() <= MOST_STRIDES).then_some(way)
+        way(self.stride()?, if self == Self::Uniform { 1 } else { group })
     }
 
     /// The shape of a register that has one of two shapes.
@@ -65,6 +63,12 @@ impl Shape {
             _ => Self::Varying,
         }
     }
+}
+
+/// The distance from the first of `lanes` lanes to the last, given that between neighbouring lanes, if the lanes between lie between these two.
+pub(super) fn way(stride: i64, lanes: usize) -> Option<i64> {
+    let way = stride.checked_mul(lanes as i64 - 1)?;
+    (way.unsigned_abs() <= MOST_STRIDES).then_some(way)
 }
 
 /// The shape of each register.

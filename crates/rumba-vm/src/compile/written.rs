@@ -9,8 +9,7 @@ use crate::base::ir::{Element, Value};
 use crate::base::lanes::{LANES, SHARED_START};
 use crate::compile::bounds::Extent;
 use crate::compile::function::Function;
-use crate::compile::kernel::Location;
-use crate::compile::memory::{Access, Addresses, Memory, Scattered};
+use crate::compile::memory::{Access, Addresses, Memory, Pattern};
 use crate::machine::warp::Warp;
 use crate::mem::unwritten::{MARGIN, UnwrittenBits};
 
@@ -30,7 +29,7 @@ struct Map {
 
 impl Function<'_> {
     /// Whether all bytes were written that the active lanes read.
-    pub(super) fn are_written(&mut self, access: &Access, address: Location) -> Value {
+    pub(super) fn are_written(&mut self, access: &Access, addresses: &Addresses) -> Value {
         let mut field = |name: &str, offset| self.field(name, offset_of!(Warp, unwritten) + offset, Element::I64);
         let mut map = Map {
             bits: field("unwritten.bits", offset_of!(UnwrittenBits, bits)),
@@ -42,22 +41,20 @@ impl Function<'_> {
         if access.memory == Memory::Shared {
             // An address beyond is that of another block of the cluster.
             let end = self.field("shared_end", offset_of!(Warp, shared_end), Element::I64);
-            let extent = Extent::unaligned(self.kernel.op(access.index).imm, access.bytes);
-            map.good = self.is_in_window(address, extent, SHARED_START, &end);
+            let extent = Extent::unaligned(access.offset, access.bytes);
+            map.good = self.is_in_window(addresses, extent, SHARED_START, &end);
         }
-        let addresses = self.addresses(access, address);
-        let (bases, stride) = match addresses {
-            Addresses::Same(bases) => (bases, 0),
-            Addresses::Neighbouring(bases) => (bases, access.bytes),
-            Addresses::Scattered(Scattered::Strided(bases, stride)) => (bases, stride.cast_unsigned()),
-            Addresses::Scattered(Scattered::Any(lanes)) => return self.are_written_by_lane(access, map, &lanes),
+        let strided = match &addresses.pattern {
+            Pattern::Strided { bases, stride } if access.memory != Memory::Local => {
+                let between = stride.cast_unsigned().saturating_mul((LANES / bases.len()) as u64 - 1);
+                Some((bases, between.saturating_add(access.bytes))).filter(|(_, span)| *span <= MARGIN)
+            }
+            Pattern::Strided { .. } | Pattern::Any(_) => None,
         };
-        let span = stride.saturating_mul((LANES / bases.len()) as u64 - 1).saturating_add(access.bytes);
-        if span > MARGIN {
-            let lanes = self.lanes(address, Element::I64);
-            let lanes = self.w.add_with(&lanes, self.kernel.op(access.index).imm);
+        let Some((bases, span)) = strided else {
+            let lanes = self.addresses_of_lanes(access, addresses);
             return self.are_written_by_lane(access, map, &lanes);
-        }
+        };
         for host in self.hosts(access, bases) {
             self.look_at(&mut map, &host, span);
         }

@@ -1,6 +1,6 @@
 //! Groups of lanes that work together on a row of their own, and blocks that end a kernel early.
 
-use super::{on_both, text, text_beside};
+use super::{Bench, Config, kernel, native, on_both, text, text_beside};
 
 /// Eight lanes work on each row, of a length that differs from row to row, and find where it begins with the lane that knows. `load` and
 /// `store` access an element of 4 bytes at `%rd11`.
@@ -78,6 +78,23 @@ fn lanes_of_a_row_access_neighbours() {
         }
         agree(&body);
     }
+}
+
+/// The lanes of the last row read up to two elements behind their own: with 2 active lanes in the buffer, with 4 behind its end.
+#[test]
+fn rows_at_the_end_of_a_buffer_are_compared_by_lane() {
+    let sums = rows("ld.global.u32 %r21, [%rd11+8];", "add.u32 %r26, %r26, %r21;");
+    let body = &format!("mov.u32 %r26, 0;{sums}\n    st.global.u32 [%rd2], %r26;");
+    let Some(config) = native() else { return };
+    let outcomes = [config, Config::default()].map(|config| {
+        let bench = Bench::on_the_engine_of(config, &kernel("", body));
+        let out = bench.zeros(4 * 20);
+        bench.run("k", 1, 20, &[out.into(), 5_u32.into()]).unwrap();
+        let fault = bench.fault("k", 1, 20, &[out.into(), 7_u32.into()]);
+        (bench.download(out, 4 * 20), fault.kind, fault.thread, fault.ptx_line)
+    });
+    assert_eq!(outcomes[0], outcomes[1]);
+    assert_eq!(outcomes[0].2, [18, 0, 0]);
 }
 
 #[test]
