@@ -30,7 +30,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
         setup::leave_out_wheels()?;
     }
     let programs = gallery::programs()?;
-    setup::ensure_beside(|| build(&programs))?;
+    setup::ensure_beside(|tools| build(&programs, tools))?;
 
     let bar = ProgressBar::new(programs.len() as u64)
         .with_style(ProgressStyle::with_template("{spinner} {pos}/{len} {msg}").expect("the template is constant"));
@@ -104,13 +104,15 @@ fn time(seconds: f64) -> String {
     }
 }
 
-/// Builds the software device, and beside it the gallery: LLVM compiles the machine on one core.
-fn build(programs: &[String]) -> Result<()> {
+/// Builds the software device, and beside it the gallery: LLVM compiles the machine on one core. The gallery's kernels wait for
+/// NVIDIA's tools, or `core` and they would be compiled again with libdevice.
+fn build(programs: &[String], tools: &setup::Download) -> Result<()> {
     // The first build of the device shows its progress. Later builds are quiet, and a device of an archive is not built.
     let is_quiet = soft::built().exists() || archive::is_installed();
     let progress = if is_quiet { gallery::Progress::Shown } else { gallery::Progress::Hidden };
     std::thread::scope(|scope| {
         let gallery = scope.spawn(move || {
+            tools.wait();
             gallery_kernels(progress)?;
             gallery::compile(programs, gallery::Profile::Dev, progress)
         });

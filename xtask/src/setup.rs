@@ -29,7 +29,7 @@ pub(crate) struct Args {
     models: bool,
 }
 
-pub(crate) use setup::{apt_install, ensure, ensure_beside, leave_out_wheels, rustup};
+pub(crate) use setup::{Download, apt_install, ensure, ensure_beside, leave_out_wheels, rustup};
 
 pub(crate) fn run(args: Args) -> Result<()> {
     setup::run(args.tools)?;

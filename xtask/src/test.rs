@@ -106,7 +106,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
     let is_whole = args.package.is_empty();
     let of_workspace: Vec<&str> = named(Part::Rumba).chain(named(Part::Device)).collect();
     if is_whole || of_workspace.len() < args.package.len() || needs_device(&of_workspace)? {
-        setup::ensure_beside(soft::ensure)?;
+        setup::ensure_beside(|_| soft::ensure())?;
         // Tests with libraries that look for the driver by themselves.
         libcuda::folder()?;
     } else {

@@ -8,6 +8,8 @@ use std::ffi::OsStr;
 use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -71,18 +73,39 @@ pub fn run(args: Args) -> Result<()> {
 
 /// Installs what the other commands need, if they lack it. NVIDIA's tools are tried once, not every time.
 pub fn ensure() -> Result<()> {
-    ensure_beside(|| Ok(()))
+    ensure_beside(|_| Ok(()))
 }
 
 /// The same; NVIDIA's tools are downloaded while work is done that does not need them.
-pub fn ensure_beside(work: impl FnOnce() -> Result<()>) -> Result<()> {
+///
+/// # Errors
+/// If something is neither there nor can be installed, and those of the work.
+pub fn ensure_beside(work: impl FnOnce(&Download) -> Result<()>) -> Result<()> {
     toolchain(false)?;
+    let is_tried = wheels::folder().is_none_or(|folder| folder.exists());
+    let (under_way, ended) = mpsc::channel();
     std::thread::scope(|scope| {
-        if wheels::folder().is_some_and(|folder| !folder.exists()) {
-            scope.spawn(optional_wheels);
+        if is_tried {
+            drop(under_way);
+        } else {
+            scope.spawn(move || {
+                optional_wheels();
+                drop(under_way);
+            });
         }
-        work()
+        work(&Download(Mutex::new(ended)))
     })
+}
+
+/// The download of NVIDIA's tools. Kernels are built in another way with libdevice than without it.
+pub struct Download(Mutex<Receiver<()>>);
+
+impl Download {
+    /// Waits until the tools are there, or are known not to come.
+    pub fn wait(&self) {
+        // Nothing is sent: the channel closes when the download ends, also by a panic.
+        let _ = self.0.lock().unwrap_or_else(PoisonError::into_inner).recv();
+    }
 }
 
 /// Leaves NVIDIA's tools out, in later commands too: they are tried where their folder does not exist. `cargo rumba setup` installs them.
@@ -322,8 +345,26 @@ fn keep(staging: &Path, folder: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{REQUIREMENTS, agrees};
+    use super::{Download, REQUIREMENTS, agrees};
     use cuda_builder::wheels::WHEELS;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Mutex, mpsc};
+
+    #[test]
+    fn a_download_is_waited_for_until_it_ends() {
+        let (under_way, ended) = mpsc::channel::<()>();
+        let (download, is_done) = (Download(Mutex::new(ended)), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _under_way = under_way;
+                is_done.store(true, Ordering::Relaxed);
+            });
+            download.wait();
+            assert!(is_done.load(Ordering::Relaxed));
+        });
+        // Once more, when nothing is under way.
+        download.wait();
+    }
 
     #[test]
     fn wheels_have_one_version_and_hashes_for_both_architectures() {

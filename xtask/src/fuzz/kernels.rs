@@ -14,7 +14,7 @@ const KERNELS_OF_A_CRATE: u64 = 200;
 ///
 /// The programs stay in `target/fuzz/kernels`. They need no compiler: `RUMBA_DEVICE=gpu` runs them on another machine's GPU.
 pub(super) fn run(seed: u64, count: u64) -> Result<()> {
-    setup::ensure_beside(soft::ensure)?;
+    setup::ensure_beside(|_| soft::ensure())?;
     let folder = shell::target().join("fuzz").join("kernels");
     fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     let mut failed = Vec::new();
