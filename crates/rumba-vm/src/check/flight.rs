@@ -68,7 +68,10 @@ impl Flights {
     /// The first copy that an access of this memory meets.
     pub(crate) fn met_by(&self, accessed: &Range<u64>, stores: bool) -> Option<&Flight> {
         let may_meet = self.destinations.have(accessed) || stores && self.sources.have(accessed);
-        self.all.iter().filter(|_| may_meet).find(|flight| flight.meets(accessed, stores))
+        if !may_meet {
+            return None;
+        }
+        self.all.iter().find(|flight| flight.meets(accessed, stores))
     }
 }
 
