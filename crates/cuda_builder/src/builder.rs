@@ -314,7 +314,7 @@ impl CudaBuilder {
             },
         };
         let libdevice = wheels::find().libdevice.filter(|_| self.libdevice);
-        let rustflags = self.rustflags(&toolchain, libdevice.is_some());
+        let rustflags = Self::rustflags(&toolchain, libdevice.is_some());
         // Cargo names files alike for all flags, so each set of flags has a folder: builds with other
         // options would replace its `core`. The lock holds until the libraries have been read.
         let flags = rustflags.join(" ");
@@ -329,6 +329,7 @@ impl CudaBuilder {
             crate_dir: &crate_dir,
             target_dir: &target_dir,
             rustflags,
+            overflow_checks: self.overflow_checks,
             crate_flags: crate_flags(&crate_dir, generated.is_some()),
             build_std: if self.alloc { "core,alloc" } else { "core" },
             arguments: self.arguments.clone(),
@@ -455,7 +456,7 @@ impl CudaBuilder {
 
     /// Flags for every crate on the device. Kernel crates with the same options share these flags,
     /// so that `core` is built once.
-    fn rustflags(&self, toolchain: &Toolchain, libdevice: bool) -> Vec<String> {
+    fn rustflags(toolchain: &Toolchain, libdevice: bool) -> Vec<String> {
         let mut flags: Vec<String> = [
             "-Cno-prepopulate-passes",
             "-Copt-level=3",
@@ -470,7 +471,6 @@ impl CudaBuilder {
         ]
         .map(str::to_owned)
         .into();
-        flags.push(format!("-Coverflow-checks={}", self.overflow_checks));
         if libdevice {
             flags.push("--cfg=rumba_libdevice".to_owned());
         }

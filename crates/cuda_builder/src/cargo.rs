@@ -25,7 +25,9 @@
 //!
 //! The nested cargo has a target directory of its own, so it never waits for the lock of a cargo that
 //! waits for it, and an environment without what the outer cargo says to its build scripts. The
-//! kernel crate's profile does not matter: everything is passed by flags, which win.
+//! kernel crate's profile does not matter: everything is passed by flags, which win, but for overflow checks. These are a setting
+//! of the profile with an exception for the standard library, whose generic functions have them where the calling crate has them:
+//! so `core` is compiled once for kernels with overflow checks and for kernels without.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
@@ -44,14 +46,16 @@ use crate::{BuildError, terminal};
 pub(crate) const TARGET: &str = "nvptx64-nvidia-cuda";
 
 /// Settings that override the crate's own profile. All kernel crates share these settings, so `core` is built once.
-const PROFILE: [&str; 9] = [
+const PROFILE: [&str; 11] = [
     "profile.release.codegen-units=1",
     "profile.release.debug=0",
     "profile.release.debug-assertions=false",
     "profile.release.incremental=false",
     "profile.release.lto=\"off\"",
     "profile.release.opt-level=3",
-    "profile.release.overflow-checks=false",
+    "profile.release.package.alloc.overflow-checks=false",
+    "profile.release.package.compiler_builtins.overflow-checks=false",
+    "profile.release.package.core.overflow-checks=false",
     "profile.release.panic=\"abort\"",
     "profile.release.strip=\"none\"",
 ];
@@ -64,6 +68,8 @@ pub(crate) struct Request<'a> {
     pub(crate) target_dir: &'a Path,
     /// Flags for every crate compiled for the device.
     pub(crate) rustflags: Vec<String>,
+    /// Whether integer overflow panics, in all crates but the standard library.
+    pub(crate) overflow_checks: bool,
     /// Flags for the kernel crate alone.
     pub(crate) crate_flags: Vec<String>,
     /// Standard library crates to build: `core`, perhaps `alloc`.
@@ -267,6 +273,7 @@ pub(crate) fn build(request: &Request<'_>) -> Result<Built, BuildError> {
         .arg(if colour { "--message-format=json-diagnostic-rendered-ansi" } else { "--message-format=json" })
         .args(["--color", if colour { "always" } else { "never" }])
         .args(PROFILE.iter().flat_map(|setting| ["--config", setting]))
+        .args(["--config", &format!("profile.release.overflow-checks={}", request.overflow_checks)])
         .args(&request.arguments)
         .args(if request.progress { None } else { Some("--quiet") })
         .arg("--")

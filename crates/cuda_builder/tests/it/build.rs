@@ -221,27 +221,37 @@ fn core_is_compiled_for_the_first_target_folder_only() {
     let folder = TempDir::new().expect("a temporary folder");
     let cache = folder.path().join("cache");
     alone(&[("RUMBA_CACHE", cache.to_str().expect("a path in UTF-8"))], || {
-        let built = ["first", "second"].map(|name| {
-            let target = folder.path().join(name);
-            let ptx =
-                try_build(&fixture("kernels"), |builder| builder.target_dir(&target)).expect("the fixture builds");
-            let core = find(&target, "libcore-").expect("a library in the target folder");
-            (ptx.hash(), core.metadata().and_then(|metadata| metadata.modified()).expect("a time"))
-        });
-        assert_eq!(built[0], built[1], "the PTX, and when its `core` was compiled");
+        let build = |folder_name: &str, overflow_checks| {
+            let target = folder.path().join(folder_name);
+            let built =
+                try_build(&fixture("kernels"), |builder| builder.target_dir(&target).overflow_checks(overflow_checks));
+            let ptx = built.expect("the fixture builds");
+            let core = find(&target, "libcore-");
+            let times =
+                core.iter().map(|core| core.metadata().and_then(|metadata| metadata.modified()).expect("a time"));
+            (ptx.hash(), times.collect::<Vec<_>>())
+        };
+        let built = build("first", false);
+        assert_eq!((&built, built.1.len()), (&build("second", false), 1), "the PTX, and when its `core` was compiled");
+        let checked = build("second", true);
+        assert!(checked.0 != built.0 && checked.1 == built.1, "`core` was compiled again for overflow checks");
         Ok(())
     });
 }
 
-/// A file below a folder whose name begins so.
-fn find(folder: &Path, start: &str) -> Option<PathBuf> {
-    std::fs::read_dir(folder).expect("a folder").find_map(|entry| {
+/// The libraries below a folder whose names begin so.
+fn find(folder: &Path, start: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let found = entries.flat_map(|entry| {
         let path = entry.expect("an entry").path();
+        let name = path.file_name().and_then(|name| name.to_str()).expect("a name in UTF-8");
         match path.is_dir() {
             true => find(&path, start),
-            false => path.file_name()?.to_str()?.starts_with(start).then_some(path),
+            false if name.starts_with(start) && name.ends_with(".rlib") => vec![path],
+            false => Vec::new(),
         }
-    })
+    });
+    found.collect()
 }
 
 fn copy(from: &Path, to: &Path) {
