@@ -107,15 +107,20 @@ fn time(seconds: f64) -> String {
 /// Builds the software device, and beside it the gallery: LLVM compiles the machine on one core. The gallery's kernels wait for
 /// NVIDIA's tools, or `core` and they would be compiled again with libdevice.
 fn build(programs: &[String], tools: &setup::Download) -> Result<()> {
+    let gallery = |progress| {
+        tools.wait();
+        gallery_kernels(progress)?;
+        gallery::compile(programs, gallery::Profile::Dev, progress)
+    };
+    if soft::is_being_built() {
+        gallery(gallery::Progress::Shown)?;
+        return soft::ensure();
+    }
     // The first build of the device shows its progress. Later builds are quiet, and a device of an archive is not built.
     let is_quiet = soft::built().exists() || archive::is_installed();
     let progress = if is_quiet { gallery::Progress::Shown } else { gallery::Progress::Hidden };
     std::thread::scope(|scope| {
-        let gallery = scope.spawn(move || {
-            tools.wait();
-            gallery_kernels(progress)?;
-            gallery::compile(programs, gallery::Profile::Dev, progress)
-        });
+        let gallery = scope.spawn(move || gallery(progress));
         soft::ensure()?;
         if progress == gallery::Progress::Hidden && !gallery.is_finished() {
             eprintln!("the programs of the gallery are still being compiled ...");

@@ -13,14 +13,13 @@ use rumba_interface::{RELEASE, VERSION};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::soft::{self, FILE};
-use crate::{libcuda, place};
+use crate::installed::FILE;
+use crate::{libcuda, place, soft};
 
 /// The folder of the libraries and their record in an archive: a package of Python.
 pub const PACKAGE: &str = "rumba_device";
 
-/// The file name of the record.
-pub const RECORD: &str = "record.json";
+pub use crate::installed::RECORD;
 
 /// The files of an archive that hold the device.
 pub const LIBRARIES: [&str; 2] = [FILE, libcuda::FILE];

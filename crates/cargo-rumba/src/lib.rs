@@ -10,6 +10,7 @@ pub mod check;
 pub mod device;
 pub mod doctor;
 pub mod inspect;
+mod installed;
 pub mod libcuda;
 pub mod new;
 pub mod place;

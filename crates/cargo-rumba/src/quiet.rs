@@ -15,19 +15,30 @@ use crate::shell;
 /// # Errors
 /// If the command does not start, fails, or runs longer than the limit.
 pub fn run_quietly(command: &mut Command, what: &str, limit: Duration) -> Result<()> {
-    let line = format!("{what}: {}", shell::describe(command));
-    let bar = if std::io::stderr().is_terminal() {
+    let _shown = Spinner::new(format!("{what}: {}", shell::describe(command)));
+    run_limited(command, limit)
+}
+
+/// A line that says what runs, and on a terminal for how long, until the value is dropped.
+pub(crate) struct Spinner(ProgressBar);
+
+impl Spinner {
+    pub(crate) fn new(line: String) -> Self {
+        if !std::io::stderr().is_terminal() {
+            eprintln!("{line}");
+            return Self(ProgressBar::hidden());
+        }
         let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})").expect("the template is constant");
         let bar = ProgressBar::new_spinner().with_style(style).with_message(line);
         bar.enable_steady_tick(Duration::from_millis(100));
-        bar
-    } else {
-        eprintln!("{line}");
-        ProgressBar::hidden()
-    };
-    let result = run_limited(command, limit);
-    bar.finish_and_clear();
-    result
+        Self(bar)
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
 }
 
 fn run_limited(command: &mut Command, limit: Duration) -> Result<()> {

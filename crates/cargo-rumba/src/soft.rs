@@ -4,8 +4,10 @@
 //! Cargo decides whether there is something to build. Programs in Rumba's own workspace are told where cargo's file is; all others
 //! find the copy in the user's folder for data.
 
-use crate::{archive, place, shell};
+use crate::installed::FILE;
+use crate::{archive, place, quiet, shell};
 use anyhow::{Context, Result, bail};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -13,8 +15,7 @@ use std::time::Duration;
 /// The variable by which programs are told of a library.
 const VARIABLE: &str = "RUMBA_SOFT_LIBRARY";
 
-/// The file that cargo builds.
-pub(crate) const FILE: &str = "librumba_soft_device.so";
+pub use crate::installed::library as place;
 
 /// A build that takes longer is spoken of.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -22,6 +23,12 @@ const SILENCE: Duration = Duration::from_secs(2);
 /// The file that cargo makes.
 pub fn built() -> PathBuf {
     place::build().join("release").join(FILE)
+}
+
+/// Whether another cargo builds in release where the library is built: the launcher of `cargo xtask` begins a first build.
+pub fn is_being_built() -> bool {
+    let lock = File::open(place::build().join("release/.cargo-lock"));
+    lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock)))
 }
 
 /// Builds the library and puts it in its place, unless the library there is that of an archive.
@@ -51,7 +58,13 @@ pub fn build() -> Result<()> {
     // Alone: beside other packages its dependencies would have other features, and be built once more.
     cargo.args(["build", "--release", "--package", "rumba-soft-library"]);
     let (done, is_done) = channel::<()>();
-    if built().exists() {
+    let mut waiting = None;
+    if is_being_built() {
+        cargo.arg("--quiet");
+        waiting = Some(quiet::Spinner::new(
+            "the software device is being built already, which takes a minute or two".to_owned(),
+        ));
+    } else if built().exists() {
         cargo.arg("--quiet");
         std::thread::spawn(move || {
             if is_done.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
@@ -63,7 +76,7 @@ pub fn build() -> Result<()> {
         eprintln!("(`{} setup --device FILE` installs the device of a wheel instead)", place::program());
     }
     let outcome = shell::run(&mut cargo);
-    drop(done);
+    drop((done, waiting));
     outcome?;
     install()
 }
@@ -100,16 +113,6 @@ pub fn name() {
         // SAFETY: `main` calls this before there is another thread.
         unsafe { std::env::set_var(VARIABLE, library) };
     }
-}
-
-/// The path at which programs look for the library, as `rumba-driver` knows it.
-pub fn place() -> Option<PathBuf> {
-    let data = std::env::var_os("XDG_DATA_HOME")
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute())
-        .or_else(|| Some(std::env::home_dir()?.join(".local/share")))?;
-    let folder = data.join("rumba/soft").join(env!("CARGO_PKG_VERSION"));
-    Some(folder.join(FILE))
 }
 
 /// Whether two files are the same, as far as size and content go.
