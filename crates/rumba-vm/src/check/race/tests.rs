@@ -13,6 +13,8 @@ use crate::check::record::ThreadAccess;
 use crate::mem::arena::{Arena, Window};
 
 const WARPS: u8 = 2;
+/// The bytes that warps access.
+const BYTES: u64 = 4096;
 
 /// An access of one lane, and how often its block had met before.
 struct Past {
@@ -34,6 +36,31 @@ impl Past {
         let same = (self.block, self.warp, self.lane) == (later.block, later.warp, later.lane);
         let met = self.block == later.block && self.phase < later.phase;
         overlap && (self.writes || later.writes) && !(self.strong && later.strong) && !same && !met
+    }
+}
+
+/// The accesses so far, which are found by the bytes that they touch.
+struct History {
+    accesses: Vec<Past>,
+    /// For each byte, the positions of its accesses in the list.
+    of_byte: Vec<Vec<usize>>,
+    /// The first byte.
+    start: u64,
+}
+
+impl History {
+    fn new(start: u64) -> Self {
+        Self { accesses: Vec::new(), of_byte: vec![Vec::new(); BYTES as usize], start }
+    }
+
+    /// Adds an access, and returns whether it races with an earlier one.
+    fn add(&mut self, mine: Past) -> bool {
+        let first = (mine.start - self.start) as usize;
+        let touched = &mut self.of_byte[first..first + mine.bytes as usize];
+        let is_race = touched.iter().flatten().any(|earlier| self.accesses[*earlier].races(&mine));
+        touched.iter_mut().for_each(|byte| byte.push(self.accesses.len()));
+        self.accesses.push(mine);
+        is_race
     }
 }
 
@@ -83,7 +110,7 @@ fn compare(seed: u64, shape: Shape, memory: Memory, uses_proxies: bool) -> (u32,
     let arena = Arena::new(64 << 20, 1).expect("there is address space");
     let mut races = Races::new(&arena).expect("there is address space");
     let start = if memory == Memory::Shared { arena.shared.start } else { arena.heap.start };
-    let allocation = Window { start, end: start + 4096 };
+    let allocation = Window { start, end: start + BYTES };
     let allocations = if memory == Memory::Allocation { vec![allocation] } else { Vec::new() };
     let threads = u32::from(WARPS) * LANES as u32;
     let updates = Arc::default();
@@ -92,10 +119,10 @@ fn compare(seed: u64, shape: Shape, memory: Memory, uses_proxies: bool) -> (u32,
         .launch(LaunchShape { device: 0, threads, cluster: 1 }, &[], allocations, &program)
         .expect("nothing more is needed");
     let blocks = if memory == Memory::Shared { 1 } else { 2 };
-    let shared = if memory == Memory::Shared { start..start + 4096 } else { 0..0 };
+    let shared = if memory == Memory::Shared { start..start + BYTES } else { 0..0 };
     (0..blocks).for_each(|block| races.begin(block, shared.clone()));
     let mut phases = [0; 2];
-    let mut past: Vec<Past> = Vec::new();
+    let mut history = History::new(start);
     let (mut real, mut found) = (0, 0);
     for _ in 0..60 {
         let block = random(u64::from(blocks)) as u32;
@@ -152,10 +179,10 @@ fn compare(seed: u64, shape: Shape, memory: Memory, uses_proxies: bool) -> (u32,
         if lanes == 0 {
             continue;
         }
-        let before = past.len();
+        let before = history.accesses.len();
         let mut is_race = false;
         for lane in crate::base::lanes::lanes_of(lanes) {
-            let mine = Past {
+            is_race |= history.add(Past {
                 block,
                 warp: access.warp,
                 lane,
@@ -165,9 +192,7 @@ fn compare(seed: u64, shape: Shape, memory: Memory, uses_proxies: bool) -> (u32,
                 writes: kind != AccessKind::Read,
                 strong: order == RELAXED,
                 phase: phases[block as usize],
-            };
-            is_race |= past.iter().any(|earlier| earlier.races(&mine));
-            past.push(mine);
+            });
         }
         if is_regular && lanes == u32::MAX && group == GROUP {
             races.groups(&access, [0, 8, 16, 24].map(|lane| hosts[lane]), stride);
@@ -182,6 +207,7 @@ fn compare(seed: u64, shape: Shape, memory: Memory, uses_proxies: bool) -> (u32,
                     && (past.bytes, past.source) == (touch.bytes, touch.source)
                     && (past.start..past.start + past.bytes).contains(&conflict.address)
             };
+            let past = &history.accesses;
             let mut mine = past[before..].iter().filter(|past| at(&conflict.touch, past));
             assert!(
                 mine.any(|mine| past.iter().any(|other| at(&conflict.earlier, other) && other.races(mine))),
