@@ -2,6 +2,7 @@
 
 use crate::{conformance, libcuda, setup, shell, soft};
 use anyhow::{Context, Result, bail};
+use std::io::{self, Write};
 use std::process::{Command, Stdio};
 
 /// Run every test of Rumba, or with --apps of the applications; sets up what is missing first
@@ -36,6 +37,9 @@ pub(crate) struct Args {
 /// The program of rumba-tests whose tests are rows of tables: a thousand short tests, for which a process each would take longer than
 /// the tests themselves. The rows that end a process or its context start one of their own.
 const ROWS: &str = "trials";
+
+/// The rows whose checked launches take turns in a process, so that a core would have nothing to do: they run beside the other rows.
+const ROWS_IN_TURNS: &str = "ui::";
 
 /// The variable that tells cargo-nextest how many tests to run at once.
 const THREADS: &str = "NEXTEST_TEST_THREADS";
@@ -132,7 +136,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
                 failed |= !status.success();
             }
             if has_rows {
-                failed |= shell::run(&mut rows(&args)).is_err();
+                failed |= !rows_pass(&args)?;
             }
         }
     }
@@ -185,11 +189,22 @@ fn tests(part: Part, packages: &[&str], args: &Args) -> Command {
     with_variables(tests, part, args)
 }
 
-/// The tests that share a process: with all packages, cargo has built them already.
-fn rows(args: &Args) -> Command {
+/// Runs the tests that share a process, as two processes at once.
+fn rows_pass(args: &Args) -> Result<bool> {
+    let beside = rows(args, &[ROWS_IN_TURNS]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let beside = beside.context("could not start cargo")?;
+    let others = shell::run(&mut rows(args, &["--skip", ROWS_IN_TURNS]));
+    let beside = beside.wait_with_output()?;
+    io::stderr().write_all(&beside.stderr)?;
+    io::stdout().write_all(&beside.stdout)?;
+    Ok(others.is_ok() && beside.status.success())
+}
+
+/// The command that runs some of the tests that share a process: with all packages, cargo has built them already.
+fn rows(args: &Args, filter: &[&str]) -> Command {
     let mut tests = Part::Rumba.cargo();
     tests.args(["test", "--no-fail-fast"]).args(Part::Rumba.packages());
-    tests.args(["--test", ROWS, "--", "--quiet", "--test-threads"]).arg(at_once().to_string());
+    tests.args(["--test", ROWS, "--"]).args(filter).args(["--quiet", "--test-threads"]).arg(at_once().to_string());
     with_variables(tests, Part::Rumba, args)
 }
 
