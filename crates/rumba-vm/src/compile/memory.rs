@@ -77,6 +77,16 @@ pub(super) enum Pattern {
     Any(Value),
 }
 
+/// How the active lanes access memory.
+enum Placed {
+    /// The lanes of each group, or of the warp, access the same bytes, which lie at these addresses of the process.
+    Common(Vec<Value>),
+    /// The bytes of each lane of a group lie right behind those of the lane before, the first ones at these addresses of the process.
+    Neighbours(Vec<Value>),
+    /// Each lane accesses bytes of its own.
+    Anywhere,
+}
+
 impl Addresses {
     /// The address that all lanes of the warp have in common.
     pub(super) fn common(&self) -> Option<&Value> {
@@ -298,22 +308,37 @@ impl Function<'_> {
         found
     }
 
+    /// How the active lanes access memory.
+    fn placed(&mut self, access: &Access, addresses: &Addresses) -> Placed {
+        match &addresses.pattern {
+            // Each lane has a stack of its own.
+            Pattern::Strided { bases, stride }
+                if access.memory != Memory::Local && (*stride == 0 || *stride == access.bytes.cast_signed()) =>
+            {
+                let hosts = self.hosts(access, bases);
+                if *stride == 0 {
+                    return Placed::Common(hosts);
+                }
+                self.look_ahead(access, &hosts);
+                Placed::Neighbours(hosts)
+            }
+            Pattern::Strided { .. } | Pattern::Any(_) => Placed::Anywhere,
+        }
+    }
+
     /// Loads for the active lanes.
     fn load_active(&mut self, access: &Access, addresses: &Addresses) {
         let (places, element) = (&access.places, access.element);
-        // Each lane has a stack of its own.
-        let is_local = access.memory == Memory::Local;
         let planned = self.shapes_after(&[access.index]);
-        match &addresses.pattern {
-            Pattern::Strided { bases, stride: 0 } if !is_local => {
-                let addresses = self.hosts(access, bases);
-                let addresses = self.of_active_groups(addresses, |function| {
+        match self.placed(access, addresses) {
+            Placed::Common(hosts) => {
+                let hosts = self.of_active_groups(hosts, |function| {
                     let zeros = function.zeros_in_memory();
                     function.number_of(zeros)
                 });
                 for (part, place) in places.iter().enumerate() {
-                    let values = addresses.iter().map(|address| {
-                        let address = self.w.add_with(address, part as u64 * element);
+                    let values = hosts.iter().map(|host| {
+                        let address = self.w.add_with(host, part as u64 * element);
                         let value = self.load_from(&address, element);
                         self.w.extended(&value, lane_of(element))
                     });
@@ -322,20 +347,18 @@ impl Function<'_> {
                     self.write_result(*place, shape, Written::Bases(values));
                 }
             }
-            Pattern::Strided { bases, stride } if !is_local && *stride == access.bytes.cast_signed() => {
-                let addresses = self.hosts(access, bases);
-                self.look_ahead(access, &addresses);
+            Placed::Neighbours(hosts) => {
                 let parts = if self.version == Version::Full {
-                    self.load_groups(&addresses, element, places.len())
+                    self.load_groups(&hosts, element, places.len())
                 } else {
-                    self.load_masked(&addresses, element, places.len())
+                    self.load_masked(&hosts, element, places.len())
                 };
                 for (place, part) in places.iter().zip(parts) {
                     let value = self.w.extended(&part, lane_of(element));
                     self.write_result(*place, Shape::Varying, Written::Lanes(value));
                 }
             }
-            Pattern::Strided { .. } | Pattern::Any(_) => {
+            Placed::Anywhere => {
                 for (part, place) in places.iter().enumerate() {
                     let pointers = self.pointers(access, addresses, part as u64 * element);
                     let value = self.gather(&pointers, integer(element));
@@ -360,8 +383,6 @@ impl Function<'_> {
     /// Stores for the active lanes.
     fn store_active(&mut self, access: &Access, addresses: &Addresses) {
         let (places, element) = (&access.places, access.element);
-        // Each lane has a stack of its own.
-        let is_local = access.memory == Memory::Local;
         let values: Vec<Value> = places
             .iter()
             .map(|place| {
@@ -370,22 +391,21 @@ impl Function<'_> {
                 self.w.bits_as(&value, integer(element))
             })
             .collect();
-        match &addresses.pattern {
-            Pattern::Strided { bases, stride: 0 } if !is_local => {
-                let addresses = self.hosts(access, bases);
+        match self.placed(access, addresses) {
+            Placed::Common(hosts) => {
                 // As long as the longest element of a lane, and more.
-                let addresses = self.of_active_groups(addresses, |function| {
+                let hosts = self.of_active_groups(hosts, |function| {
                     let aside = function.variable(Variable::lanes("%aside.parts", Element::I64));
                     function.number_of(&aside.pointer)
                 });
-                let group = LANES / addresses.len();
+                let group = LANES / hosts.len();
                 for (part, value) in values.iter().enumerate() {
-                    for (number, address) in addresses.iter().enumerate() {
+                    for (number, host) in hosts.iter().enumerate() {
                         // The manual does not specify which lane wins; as in the interpreter, the last lane does.
                         let last = match self.version {
                             Version::Full => format!("i32 {}", number * group + group - 1),
                             Version::Masked => {
-                                let active = self.active_of_group(number, addresses.len());
+                                let active = self.active_of_group(number, hosts.len());
                                 let behind = self.w.intrinsic_with("ctlz", &[&active], "i1 false");
                                 // Without active lanes, the number is no lane's.
                                 let last = self.w.xor_with(&behind, 31);
@@ -394,22 +414,20 @@ impl Function<'_> {
                         };
                         let text = format!("extractelement {value}, {last}");
                         let value = self.w.value(integer(element), false, text);
-                        let address = self.w.add_with(address, part as u64 * element);
+                        let address = self.w.add_with(host, part as u64 * element);
                         let place = self.pointer(&address);
                         self.w.line(format_args!("store {value}, ptr {place}, align {element}"));
                     }
                 }
             }
-            Pattern::Strided { bases, stride } if !is_local && *stride == access.bytes.cast_signed() => {
-                let addresses = self.hosts(access, bases);
-                self.look_ahead(access, &addresses);
+            Placed::Neighbours(hosts) => {
                 if self.version == Version::Full {
-                    self.store_groups(&addresses, element, &values);
+                    self.store_groups(&hosts, element, &values);
                 } else {
-                    self.store_masked(&addresses, element, &values);
+                    self.store_masked(&hosts, element, &values);
                 }
             }
-            Pattern::Strided { .. } | Pattern::Any(_) => {
+            Placed::Anywhere => {
                 for (part, value) in values.iter().enumerate() {
                     let pointers = self.pointers(access, addresses, part as u64 * element);
                     self.scatter(&pointers, value);

@@ -7,7 +7,7 @@
 use crate::mem::atomic::Element;
 use std::marker::PhantomData;
 
-use crate::base::lanes::{FULL, GROUP, GROUPS, LANES, lanes_of};
+use crate::base::lanes::{FULL, GROUP, LANES, lanes_of};
 use crate::base::report::AccessKind;
 use crate::exec::body::{Body, handlers};
 use crate::exec::memory::{AddressSpace, Addresses, Flat, Local, Pattern, Shared, Space, affine, scattered};
@@ -22,271 +22,203 @@ fn slots(pc: Pc) -> [u16; 4] {
     [pc.dst, pc.b, pc.c, pc.d]
 }
 
-/// Loads `N` consecutive elements per lane.
-struct Load<E, D, const N: usize>(PhantomData<(E, D)>);
+/// The direction in which elements are copied between lanes and memory.
+trait Direction: 'static {
+    /// What an access of memory does there.
+    const KIND: AccessKind;
 
-impl<E: Element, D: AddressSpace, const N: usize> Body for Load<E, D, N> {
-    const OPCODE: Opcode = Opcode::load(E::BYTES, N, D::PER_LANE, D::IS_SHARED);
+    /// Copies the element of a lane.
+    ///
+    /// # Safety
+    /// The address has passed the access check; the lane is one of a slot for `E`.
+    unsafe fn element<E: Element>(lane: *mut E::Raw, address: u64);
+
+    /// Copies the one element that the lanes of a group have in common.
+    ///
+    /// # Safety
+    /// As for [`Self::element`]; `lanes` is the first lane of a group.
+    unsafe fn common<E: Element>(lanes: *mut E::Raw, address: u64);
+
+    /// Copies the elements of a group, of `BYTES` bytes each, which lie in memory as they do in the slot.
+    ///
+    /// # Safety
+    /// As for [`Self::common`], for all bytes of the group; the processor is `X`.
+    unsafe fn group<X: Processor, const BYTES: usize>(lanes: *mut u8, address: u64);
+}
+
+/// From memory to lanes.
+struct Load;
+
+impl Direction for Load {
+    const KIND: AccessKind = AccessKind::Read;
+
+    #[inline(always)]
+    unsafe fn element<E: Element>(lane: *mut E::Raw, address: u64) {
+        // SAFETY: as the caller promises.
+        unsafe { *lane = E::read(address) }
+    }
+
+    #[inline(always)]
+    unsafe fn common<E: Element>(lanes: *mut E::Raw, address: u64) {
+        // SAFETY: as the caller promises.
+        unsafe { *lanes.cast::<[E::Raw; GROUP]>() = [E::read(address); GROUP] }
+    }
+
+    #[inline(always)]
+    unsafe fn group<X: Processor, const BYTES: usize>(lanes: *mut u8, address: u64) {
+        // SAFETY: as the caller promises.
+        unsafe { X::copy_group::<BYTES>(lanes, address as *const u8) }
+    }
+}
+
+/// From lanes to memory.
+struct Store;
+
+impl Direction for Store {
+    const KIND: AccessKind = AccessKind::Write;
+
+    #[inline(always)]
+    unsafe fn element<E: Element>(lane: *mut E::Raw, address: u64) {
+        // SAFETY: as the caller promises.
+        unsafe { E::write(address, *lane) }
+    }
+
+    /// The manual does not specify which lane wins; here the last lane does.
+    #[inline(always)]
+    unsafe fn common<E: Element>(lanes: *mut E::Raw, address: u64) {
+        // SAFETY: as the caller promises.
+        unsafe { E::write(address, *lanes.add(GROUP - 1)) }
+    }
+
+    #[inline(always)]
+    unsafe fn group<X: Processor, const BYTES: usize>(lanes: *mut u8, address: u64) {
+        // SAFETY: as the caller promises.
+        unsafe { X::copy_group::<BYTES>(address as *mut u8, lanes) }
+    }
+}
+
+/// Copies `N` consecutive elements per lane.
+struct Transfer<T, E, D, const N: usize>(PhantomData<(T, E, D)>);
+
+impl<T: Direction, E: Element, D: AddressSpace, const N: usize> Body for Transfer<T, E, D, N> {
+    const OPCODE: Opcode = Opcode::access(matches!(T::KIND, AccessKind::Write), E::BYTES, N, D::PER_LANE, D::IS_SHARED);
 
     #[inline(always)]
     unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
-        // SAFETY: the operation was made by `load`; the access check has found that the addresses are those of live, aligned elements;
-        // the slots have 32 lanes.
+        // SAFETY: the operation was made by `load` or `store`; the access check has found that the addresses are those of live, aligned
+        // elements; the slots have 32 lanes.
         unsafe {
-            match affine::<D, X>(warp, pc, N as u64 * E::BYTES, AccessKind::Read) {
-                Some(Pattern::Contiguous(groups)) => {
-                    load_contiguous::<X, E, N>(warp, pc, groups);
-                    pc.next()
+            let (groups, is_contiguous) = match affine::<D, X>(warp, pc, N as u64 * E::BYTES, T::KIND) {
+                Some(Pattern::Contiguous(groups)) => (groups, true),
+                Some(Pattern::Uniform(groups)) => (groups, false),
+                None => return X::handler(scattered_lanes::<T, E, D, N>, scattered_lanes_avx2::<T, E, D, N>)(warp, pc),
+            };
+            for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
+                let offset = part as u64 * E::BYTES;
+                for (group, address) in groups.into_iter().enumerate() {
+                    let lanes = warp.lanes::<E::Raw>(slot).add(group * GROUP);
+                    if !is_contiguous {
+                        T::common::<E>(lanes, address + offset);
+                    } else if N == 1 && size_of::<E::Raw>() as u64 == E::BYTES {
+                        match E::BYTES {
+                            4 => T::group::<X, 4>(lanes.cast(), address),
+                            8 => T::group::<X, 8>(lanes.cast(), address),
+                            _ => T::group::<X, 16>(lanes.cast(), address),
+                        }
+                    } else {
+                        for lane in 0..GROUP {
+                            T::element::<E>(lanes.add(lane), address + (lane * N) as u64 * E::BYTES + offset);
+                        }
+                    }
                 }
-                Some(Pattern::Uniform(groups)) => {
-                    load_uniform::<E, N>(warp, pc, groups);
-                    pc.next()
-                }
-                None => X::handler(load_scattered::<E, D, N>, load_scattered_avx2::<E, D, N>)(warp, pc),
             }
         }
+        pc.next()
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn run_by_lane(warp: &mut Warp, pc: Pc) -> Pc {
+        // SAFETY: as in `run`.
+        unsafe { scattered_lanes::<T, E, D, N>(warp, pc) }
     }
 }
 
-/// Loads elements that lie one behind the other within each group of lanes.
-///
-/// # Safety
-/// `pc` is an operation made by [`load`], `groups` has passed the access check, and the processor is `X`.
-#[inline(always)]
-unsafe fn load_contiguous<X: Processor, E: Element, const N: usize>(warp: &Warp, pc: Pc, groups: [u64; GROUPS]) {
-    // SAFETY: as the caller promises; the slots have 32 lanes.
-    unsafe {
-        if N == 1 && size_of::<E::Raw>() as u64 == E::BYTES {
-            for (group, from) in groups.into_iter().enumerate() {
-                let to = warp.lanes::<E::Raw>(pc.dst).add(group * GROUP).cast();
-                match E::BYTES {
-                    4 => X::copy_group::<4>(to, from as *const u8),
-                    8 => X::copy_group::<8>(to, from as *const u8),
-                    _ => X::copy_group::<16>(to, from as *const u8),
-                }
-            }
-            return;
-        }
-        for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
-            for (group, from) in groups.into_iter().enumerate() {
-                let to = warp.lanes::<E::Raw>(slot).add(group * GROUP);
-                for lane in 0..GROUP {
-                    *to.add(lane) = E::read(from + (lane * N + part) as u64 * E::BYTES);
-                }
-            }
-        }
-    }
-}
-
-/// Loads one element for each group of lanes.
-///
-/// # Safety
-/// `pc` is an operation made by [`load`], and `groups` has passed the access check.
-#[inline(always)]
-unsafe fn load_uniform<E: Element, const N: usize>(warp: &Warp, pc: Pc, groups: [u64; GROUPS]) {
-    for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
-        for (group, from) in groups.into_iter().enumerate() {
-            // SAFETY: as the caller promises; the slots have 32 lanes.
-            unsafe {
-                let value = E::read(from + part as u64 * E::BYTES);
-                *warp.lanes::<[E::Raw; GROUP]>(slot).add(group) = [value; GROUP];
-            }
-        }
-    }
-}
-
-/// Loads from arbitrary addresses, with AVX2.
+/// Copies from or to arbitrary addresses, with AVX2.
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn load_scattered_avx2<E: Element, D: AddressSpace, const N: usize>(warp: &mut Warp, pc: Pc) -> Pc {
+unsafe fn scattered_lanes_avx2<T: Direction, E: Element, D: AddressSpace, const N: usize>(
+    warp: &mut Warp,
+    pc: Pc,
+) -> Pc {
     // SAFETY: as the caller promises.
-    unsafe { load_scattered::<E, D, N>(warp, pc) }
+    unsafe { scattered_lanes::<T, E, D, N>(warp, pc) }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-use load_scattered as load_scattered_avx2;
+use scattered_lanes as scattered_lanes_avx2;
 
-/// Loads from arbitrary addresses.
-#[inline(always)]
-unsafe fn load_scattered<E: Element, D: AddressSpace, const N: usize>(warp: &mut Warp, pc: Pc) -> Pc {
-    let mut addresses = Addresses::new();
-    // SAFETY: as in `Load`.
-    unsafe {
-        if let Err(stop) = scattered::<D>(warp, pc, N as u64 * E::BYTES, AccessKind::Read, &mut addresses) {
-            return stop;
-        }
-        load_lanes::<E, N>(warp, pc, &addresses);
-    }
-    pc.next()
-}
-
-/// Loads from addresses that have passed the access check.
+/// Copies from or to arbitrary addresses.
 ///
 /// # Safety
-/// They were set for the active lanes, and `pc` is an operation made by [`load`].
+/// `pc` is an operation made by [`load`] or [`store`].
 #[inline(always)]
-unsafe fn load_lanes<E: Element, const N: usize>(warp: &Warp, pc: Pc, addresses: &Addresses) {
+unsafe fn scattered_lanes<T: Direction, E: Element, D: AddressSpace, const N: usize>(warp: &mut Warp, pc: Pc) -> Pc {
+    let mut addresses = Addresses::new();
+    // SAFETY: as the caller promises.
+    if let Err(stop) = unsafe { scattered::<D>(warp, pc, N as u64 * E::BYTES, T::KIND, &mut addresses) } {
+        return stop;
+    }
     for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
-        let to = warp.lanes::<E::Raw>(slot);
-        // SAFETY: as the caller promises; the slots have 32 lanes.
-        let take = |lane: usize| unsafe {
-            *to.add(lane) = E::read(addresses.get(lane) + part as u64 * E::BYTES);
-        };
+        let lanes = warp.lanes::<E::Raw>(slot);
+        // SAFETY: the addresses of active lanes were set by the access check; the slot has 32 lanes.
+        let copy =
+            |lane: usize| unsafe { T::element::<E>(lanes.add(lane), addresses.get(lane) + part as u64 * E::BYTES) };
         if warp.active == FULL {
-            (0..LANES).for_each(take);
+            (0..LANES).for_each(copy);
         } else {
-            lanes_of(warp.active).for_each(take);
+            lanes_of(warp.active).for_each(copy);
         }
-    }
-}
-
-/// Stores `N` consecutive elements per lane.
-struct Store<E, D, const N: usize>(PhantomData<(E, D)>);
-
-impl<E: Element, D: AddressSpace, const N: usize> Body for Store<E, D, N> {
-    const OPCODE: Opcode = Opcode::store(E::BYTES, N, D::PER_LANE, D::IS_SHARED);
-
-    #[inline(always)]
-    unsafe fn run<X: Processor>(warp: &mut Warp, pc: Pc) -> Pc {
-        // SAFETY: the operation was made by `store`; the access check has found that the addresses are those of live, aligned elements;
-        // the slots have 32 lanes.
-        unsafe {
-            match affine::<D, X>(warp, pc, N as u64 * E::BYTES, AccessKind::Write) {
-                Some(Pattern::Contiguous(groups)) => {
-                    store_contiguous::<X, E, N>(warp, pc, groups);
-                    pc.next()
-                }
-                Some(Pattern::Uniform(groups)) => {
-                    store_uniform::<E, N>(warp, pc, groups);
-                    pc.next()
-                }
-                None => X::handler(store_scattered::<E, D, N>, store_scattered_avx2::<E, D, N>)(warp, pc),
-            }
-        }
-    }
-}
-
-/// Stores elements that lie one behind the other within each group of lanes.
-///
-/// # Safety
-/// `pc` is an operation made by [`store`], `groups` has passed the access check, and the processor is `X`.
-#[inline(always)]
-unsafe fn store_contiguous<X: Processor, E: Element, const N: usize>(warp: &Warp, pc: Pc, groups: [u64; GROUPS]) {
-    // SAFETY: as the caller promises; the slots have 32 lanes.
-    unsafe {
-        if N == 1 && size_of::<E::Raw>() as u64 == E::BYTES {
-            for (group, to) in groups.into_iter().enumerate() {
-                let from = warp.lanes::<E::Raw>(pc.dst).add(group * GROUP).cast();
-                match E::BYTES {
-                    4 => X::copy_group::<4>(to as *mut u8, from),
-                    8 => X::copy_group::<8>(to as *mut u8, from),
-                    _ => X::copy_group::<16>(to as *mut u8, from),
-                }
-            }
-            return;
-        }
-        for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
-            for (group, to) in groups.into_iter().enumerate() {
-                let from = warp.lanes::<E::Raw>(slot).add(group * GROUP);
-                for lane in 0..GROUP {
-                    E::write(to + (lane * N + part) as u64 * E::BYTES, *from.add(lane));
-                }
-            }
-        }
-    }
-}
-
-/// Stores to one element for each group of lanes. The manual does not specify which lane wins; here the last lane does.
-///
-/// # Safety
-/// `pc` is an operation made by [`store`], and `groups` has passed the access check.
-#[inline(always)]
-unsafe fn store_uniform<E: Element, const N: usize>(warp: &Warp, pc: Pc, groups: [u64; GROUPS]) {
-    for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
-        for (group, to) in groups.into_iter().enumerate() {
-            // SAFETY: as the caller promises; the slots have 32 lanes.
-            unsafe {
-                let value = *warp.lanes::<E::Raw>(slot).add(group * GROUP + GROUP - 1);
-                E::write(to + part as u64 * E::BYTES, value);
-            }
-        }
-    }
-}
-
-/// Stores to arbitrary addresses, with AVX2.
-#[cfg(target_arch = "x86_64")]
-#[inline(never)]
-#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn store_scattered_avx2<E: Element, D: AddressSpace, const N: usize>(warp: &mut Warp, pc: Pc) -> Pc {
-    // SAFETY: as the caller promises.
-    unsafe { store_scattered::<E, D, N>(warp, pc) }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-use store_scattered as store_scattered_avx2;
-
-/// Stores to arbitrary addresses.
-#[inline(always)]
-unsafe fn store_scattered<E: Element, D: AddressSpace, const N: usize>(warp: &mut Warp, pc: Pc) -> Pc {
-    let mut addresses = Addresses::new();
-    // SAFETY: as in `Store`.
-    unsafe {
-        if let Err(stop) = scattered::<D>(warp, pc, N as u64 * E::BYTES, AccessKind::Write, &mut addresses) {
-            return stop;
-        }
-        store_lanes::<E, N>(warp, pc, &addresses);
     }
     pc.next()
 }
 
-/// Stores to addresses that have passed the access check.
+/// How `count` elements of `bytes` bytes are loaded.
 ///
-/// # Safety
-/// They were set for the active lanes, and `pc` is an operation made by [`store`].
-#[inline(always)]
-unsafe fn store_lanes<E: Element, const N: usize>(warp: &Warp, pc: Pc, addresses: &Addresses) {
-    for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
-        let from = warp.lanes::<E::Raw>(slot);
-        for lane in lanes_of(warp.active) {
-            // SAFETY: as the caller promises; the slots have 32 lanes.
-            unsafe { E::write(addresses.get(lane) + part as u64 * E::BYTES, *from.add(lane)) };
-        }
+/// The operation has its address in `a` and `imm`, the space in `extra`, the elements in `dst`, `b`, `c`, `d`.
+pub(crate) fn load(space: Space, bytes: u32, count: usize) -> Option<Handlers> {
+    in_space::<Load>(space, bytes, count)
+}
+
+/// How `count` elements of `bytes` bytes are stored. The operation is as for [`load`].
+pub(crate) fn store(space: Space, bytes: u32, count: usize) -> Option<Handlers> {
+    in_space::<Store>(space, bytes, count)
+}
+
+fn in_space<T: Direction>(space: Space, bytes: u32, count: usize) -> Option<Handlers> {
+    match space {
+        Space::Generic | Space::Global | Space::Const | Space::Param => of_size::<T, Flat>(bytes, count),
+        Space::Shared => of_size::<T, Shared>(bytes, count),
+        Space::Local => of_size::<T, Local>(bytes, count),
     }
 }
 
-macro_rules! table {
-    ($name:ident, $body:ident, $doc:literal) => {
-        #[doc = $doc]
-        ///
-        /// The operation has its address in `a` and `imm`, the space in `extra`, the elements in `dst`, `b`, `c`, `d`.
-        pub(crate) fn $name(space: Space, bytes: u32, count: usize) -> Option<Handlers> {
-            fn of<D: AddressSpace>(bytes: u32, count: usize) -> Option<Handlers> {
-                Some(match (bytes, count) {
-                    (1, 1) => handlers::<$body<u8, D, 1>>(),
-                    (1, 2) => handlers::<$body<u8, D, 2>>(),
-                    (1, 4) => handlers::<$body<u8, D, 4>>(),
-                    (2, 1) => handlers::<$body<u16, D, 1>>(),
-                    (2, 2) => handlers::<$body<u16, D, 2>>(),
-                    (2, 4) => handlers::<$body<u16, D, 4>>(),
-                    (4, 1) => handlers::<$body<u32, D, 1>>(),
-                    (4, 2) => handlers::<$body<u32, D, 2>>(),
-                    (4, 4) => handlers::<$body<u32, D, 4>>(),
-                    (8, 1) => handlers::<$body<u64, D, 1>>(),
-                    (8, 2) => handlers::<$body<u64, D, 2>>(),
-                    (8, 4) => handlers::<$body<u64, D, 4>>(),
-                    (16, 1) => handlers::<$body<u128, D, 1>>(),
-                    _ => return None,
-                })
-            }
-            match space {
-                Space::Generic | Space::Global | Space::Const | Space::Param => of::<Flat>(bytes, count),
-                Space::Shared => of::<Shared>(bytes, count),
-                Space::Local => of::<Local>(bytes, count),
-            }
-        }
-    };
+fn of_size<T: Direction, D: AddressSpace>(bytes: u32, count: usize) -> Option<Handlers> {
+    Some(match (bytes, count) {
+        (1, 1) => handlers::<Transfer<T, u8, D, 1>>(),
+        (1, 2) => handlers::<Transfer<T, u8, D, 2>>(),
+        (1, 4) => handlers::<Transfer<T, u8, D, 4>>(),
+        (2, 1) => handlers::<Transfer<T, u16, D, 1>>(),
+        (2, 2) => handlers::<Transfer<T, u16, D, 2>>(),
+        (2, 4) => handlers::<Transfer<T, u16, D, 4>>(),
+        (4, 1) => handlers::<Transfer<T, u32, D, 1>>(),
+        (4, 2) => handlers::<Transfer<T, u32, D, 2>>(),
+        (4, 4) => handlers::<Transfer<T, u32, D, 4>>(),
+        (8, 1) => handlers::<Transfer<T, u64, D, 1>>(),
+        (8, 2) => handlers::<Transfer<T, u64, D, 2>>(),
+        (8, 4) => handlers::<Transfer<T, u64, D, 4>>(),
+        (16, 1) => handlers::<Transfer<T, u128, D, 1>>(),
+        _ => return None,
+    })
 }
-
-table!(load, Load, "How `count` elements of `bytes` bytes are loaded.");
-table!(store, Store, "How `count` elements of `bytes` bytes are stored.");

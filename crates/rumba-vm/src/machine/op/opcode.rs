@@ -160,16 +160,14 @@ impl Opcode {
         Self::Lanes { form }
     }
 
-    /// The opcode of a load of `count` elements: from the threads' stacks, from the block's shared memory, or from any.
-    pub(crate) const fn load(bytes: u64, count: usize, is_local: bool, shared: bool) -> Self {
+    /// The opcode of a load or a store of `count` elements: of the threads' stacks, of the block's shared memory, or of any.
+    pub(crate) const fn access(stores: bool, bytes: u64, count: usize, is_local: bool, shared: bool) -> Self {
         let (bytes, count) = ((count as u64 * bytes) as u8, count as u8);
-        if is_local { Self::Local { bytes, count, stores: false } } else { Self::Load { bytes, count, shared } }
-    }
-
-    /// The opcode of a store, as that of a load.
-    pub(crate) const fn store(bytes: u64, count: usize, is_local: bool, shared: bool) -> Self {
-        let (bytes, count) = ((count as u64 * bytes) as u8, count as u8);
-        if is_local { Self::Local { bytes, count, stores: true } } else { Self::Store { bytes, count, shared } }
+        match (is_local, stores) {
+            (true, stores) => Self::Local { bytes, count, stores },
+            (false, false) => Self::Load { bytes, count, shared },
+            (false, true) => Self::Store { bytes, count, shared },
+        }
     }
 
     /// Whether `dst` is `a`, or its low bits, given the operation's `extra`.
