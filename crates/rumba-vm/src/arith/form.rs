@@ -32,11 +32,13 @@ impl Form {
         builder.finish_first(w, result, steps)
     }
 
-    /// The bits of the result that may be set, given those of the operands.
-    pub fn possible_bits(self, extra: u16, operands: &[Value]) -> u64 {
+    /// The bits of the result that may be set, given those of the operands: in some lane, and in the first lane of some group, where
+    /// operands have only these bits.
+    pub fn possible_bits(self, extra: u16, operands: &[Value], firsts: &[u64]) -> [u64; 2] {
         let builder = Builder::new();
         let result = self.0(&builder, extra, operands);
-        builder.known(result, &Steps::default()).bits
+        let known = builder.known(result, &Steps { firsts, ..Steps::default() });
+        [known.bits, known.first]
     }
 
     /// The stride of the result, given how the operands differ from lane to lane.

@@ -115,12 +115,7 @@ impl Kernel<'_> {
         let result = match descriptor.opcode {
             Opcode::Lanes { form: LaneForm { form: Some(function), operands, .. } } => {
                 let (extra, count) = (self.op(index).extra, operands.len());
-                let lanes = self.known(index, count, bits);
-                let firsts = self.firsts(index, count, bits);
-                let known = lanes.iter().zip(&firsts);
-                let of_firsts: Vec<_> = known.map(|(value, bits)| value.clone().with_possible_bits(*bits)).collect();
-                let result = function.possible_bits(extra, &lanes);
-                [result, if of_firsts == lanes { result } else { function.possible_bits(extra, &of_firsts) }]
+                function.possible_bits(extra, &self.known(index, count, bits), &self.firsts(index, count, bits))
             }
             Opcode::Select => {
                 let [a, b] = [1, 2].map(|position| self.bits_in(index, position, bits));

@@ -11,6 +11,8 @@
 //! stays in the version for some of the lanes if it fails. So accesses keep contiguous addresses in loops in which lanes
 //! might diverge.
 
+use std::collections::BTreeSet;
+
 use crate::arith::{LaneForm, Steps, Stride};
 use crate::base::flow::Set;
 use crate::compile::bits::Bits;
@@ -103,7 +105,7 @@ pub(super) enum Masked {
 }
 
 /// A version of a block: for warps whose 32 lanes are all there, or for some of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Version {
     Full,
     Masked,
@@ -134,13 +136,13 @@ impl States {
     }
 
     /// Joins facts to those at the start of a block, and says whether these changed.
-    fn join(&mut self, version: Version, block: usize, state: State) -> bool {
+    fn join(&mut self, version: Version, block: usize, state: &State) -> bool {
         let there = match version {
             Version::Full => &mut self.full[block],
             Version::Masked => &mut self.masked[block],
         };
         let Some(known) = there else {
-            *there = Some(state);
+            *there = Some(state.clone());
             return true;
         };
         let mut is_changed = false;
@@ -188,34 +190,34 @@ impl Kernel<'_> {
             nans: Nans::unknown(self.registers.len()),
             pending: Set::none(self.blocks.len()),
         };
-        states.join(Version::Full, 0, unknown.clone());
-        self.propagate(&mut states, vec![(Version::Full, 0)], Masked::Never);
+        states.join(Version::Full, 0, &unknown);
+        self.propagate(&mut states, [(0, Version::Full)].into(), Masked::Never);
         if masked != Masked::Never {
             // Every reachable block now has a state for lanes that have never diverged.
-            let mut work: Vec<_> = (0..self.blocks.len()).map(|block| (Version::Full, block)).collect();
+            let mut work: BTreeSet<_> = (0..self.blocks.len()).map(|block| (block, Version::Full)).collect();
             if masked == Masked::Any {
-                states.join(Version::Masked, 0, unknown);
-                work.push((Version::Masked, 0));
+                states.join(Version::Masked, 0, &unknown);
+                work.insert((0, Version::Masked));
             }
             self.propagate(&mut states, work, masked);
         }
         states
     }
 
-    /// Propagates facts along the edges of control flow until nothing changes.
-    fn propagate(&self, states: &mut States, mut work: Vec<(Version, usize)>, masked: Masked) {
+    /// Propagates facts along the edges of control flow until nothing changes, in the order of the blocks: those that lead to a block
+    /// are mostly done before the block.
+    fn propagate(&self, states: &mut States, mut work: BTreeSet<(usize, Version)>, masked: Masked) {
         let nothing = Set::none(self.blocks.len());
-        while let Some((version, block)) = work.pop() {
-            let Some(state) = states.at(version, block).cloned() else {
+        while let Some((block, version)) = work.pop_first() {
+            let Some(mut state) = states.at(version, block).cloned() else {
                 continue;
             };
-            let (mut shapes, mut bits) = (state.shapes, state.bits);
-            let (mut nans, pending) = (state.nans, state.pending);
+            let pending = std::mem::replace(&mut state.pending, nothing.clone());
             let ops = self.blocks[block].ops.clone();
             for index in ops.clone() {
-                self.transfer(index, &mut shapes, &bits, version, &pending);
-                self.transfer_bits(index, &mut bits, &pending);
-                self.transfer_nans(index, &mut nans, &pending);
+                self.transfer(index, &mut state.shapes, &state.bits, version, &pending);
+                self.transfer_bits(index, &mut state.bits, &pending);
+                self.transfer_nans(index, &mut state.nans, &pending);
             }
             let last = ops.end - 1;
             let mut next: Vec<(Version, usize, Set)> = Vec::new();
@@ -226,7 +228,7 @@ impl Kernel<'_> {
                 }
             }
             if masked != Masked::Never
-                && let Some((near, far)) = self.parts(block, last, &shapes)
+                && let Some((near, far)) = self.parts(block, last, &state.shapes)
             {
                 let mut pending = pending.clone();
                 pending.insert(far);
@@ -236,20 +238,25 @@ impl Kernel<'_> {
                 if (to, masked) == (Version::Masked, Masked::Waiting) && pending.is_empty() {
                     continue;
                 }
-                let mut shapes = shapes.clone();
-                if let (Version::Masked, Version::Full, Some(there)) = (version, to, states.at(to, block)) {
-                    for (number, shape) in shapes.iter_mut().enumerate() {
-                        if self.is_address[number] {
-                            *shape = there.shapes[number];
-                        }
-                    }
-                }
-                let state = State { shapes, bits: bits.clone(), nans: nans.clone(), pending };
-                if states.join(to, block, state) {
-                    work.push((to, block));
+                state.pending = pending;
+                let assumed = match (version, to, states.at(to, block)) {
+                    (Version::Masked, Version::Full, Some(there)) => Some(self.with_shapes_of_addresses(&state, there)),
+                    _ => None,
+                };
+                if states.join(to, block, assumed.as_ref().unwrap_or(&state)) {
+                    work.insert((block, to));
                 }
             }
         }
+    }
+
+    /// Facts with the shapes that registers from which addresses are computed have elsewhere.
+    fn with_shapes_of_addresses(&self, state: &State, there: &State) -> State {
+        let mut state = state.clone();
+        for (number, shape) in state.shapes.iter_mut().enumerate().filter(|(number, _)| self.is_address[*number]) {
+            *shape = there.shapes[number];
+        }
+        state
     }
 
     /// The targets of lanes that diverge at the end of a block, if they can in native code: the nearer block and the other block.
