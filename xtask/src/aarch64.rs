@@ -180,6 +180,8 @@ pub(crate) fn run(args: Args) -> Result<()> {
             .envs(DEVICE)
             .envs(llvm.map(|library| ("RUMBA_LLVM_LIBRARY", library)))
             .arg("--no-fail-fast")
+            // For its unit tests the machine is not optimized; an emulator makes that too slow.
+            .args(["--config", "profile.dev.package.rumba-vm.opt-level=1"])
             // A package may lack some of these programs.
             .args(programs.targets)
             .args(packages.iter().flat_map(|package| ["--package", package]))

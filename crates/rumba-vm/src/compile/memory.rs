@@ -308,7 +308,7 @@ impl Function<'_> {
         found
     }
 
-    /// How the active lanes access memory.
+    /// How the active lanes access memory. Writes the prefetches for neighbouring lanes ([`Self::look_ahead`]).
     fn placed(&mut self, access: &Access, addresses: &Addresses) -> Placed {
         match &addresses.pattern {
             // Each lane has a stack of its own.
