@@ -25,7 +25,7 @@ mod tests;
 
 use std::ops;
 
-pub use self::emit::{Builder, Emit};
+pub use self::emit::{Builder, Emit, Operand};
 pub use self::form::{Form, LaneForm};
 pub(crate) use self::possible::{all, up_to};
 use self::primitive as p;

@@ -111,7 +111,7 @@ impl<T: Direction, E: Element, D: AddressSpace, const N: usize> Body for Transfe
             let (groups, is_contiguous) = match affine::<D, X>(warp, pc, N as u64 * E::BYTES, T::KIND) {
                 Some(Pattern::Contiguous(groups)) => (groups, true),
                 Some(Pattern::Uniform(groups)) => (groups, false),
-                None => return X::handler(scattered_lanes::<T, E, D, N>, scattered_lanes_avx2::<T, E, D, N>)(warp, pc),
+                None => return scattered_lanes::<T, E, D, N>(warp, pc),
             };
             for (part, slot) in slots(pc).into_iter().take(N).enumerate() {
                 let offset = part as u64 * E::BYTES;
@@ -144,26 +144,11 @@ impl<T: Direction, E: Element, D: AddressSpace, const N: usize> Body for Transfe
     }
 }
 
-/// Copies from or to arbitrary addresses, with AVX2.
-#[cfg(target_arch = "x86_64")]
-#[inline(never)]
-#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn scattered_lanes_avx2<T: Direction, E: Element, D: AddressSpace, const N: usize>(
-    warp: &mut Warp,
-    pc: Pc,
-) -> Pc {
-    // SAFETY: as the caller promises.
-    unsafe { scattered_lanes::<T, E, D, N>(warp, pc) }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-use scattered_lanes as scattered_lanes_avx2;
-
 /// Copies from or to arbitrary addresses.
 ///
 /// # Safety
 /// `pc` is an operation made by [`load`] or [`store`].
-#[inline(always)]
+#[inline(never)]
 unsafe fn scattered_lanes<T: Direction, E: Element, D: AddressSpace, const N: usize>(warp: &mut Warp, pc: Pc) -> Pc {
     let mut addresses = Addresses::new();
     // SAFETY: as the caller promises.

@@ -16,7 +16,6 @@ pub(crate) use baseline::Baseline as Avx2;
 
 use crate::arith::Plain;
 use crate::base::lanes::GROUP;
-use crate::machine::op::Handler;
 
 /// The bits of one lane.
 pub trait Raw: Copy + 'static {
@@ -72,6 +71,13 @@ impl Raw for u64 {
     }
 }
 
+/// What is compiled once for a processor and called, where [`Body`](crate::exec::body::Body)s have it in several places.
+pub(crate) trait Work {
+    /// # Safety
+    /// The processor is `X`.
+    unsafe fn run<X: Processor>(self);
+}
+
 /// A processor.
 ///
 /// # Safety
@@ -88,8 +94,11 @@ pub(crate) trait Processor {
     /// where there is a better processor.
     fn index(index: usize) -> usize;
 
-    /// The handler for the target.
-    fn handler(baseline: Handler, avx2: Handler) -> Handler;
+    /// Does work out of line.
+    ///
+    /// # Safety
+    /// The processor is the target.
+    unsafe fn call<W: Work>(work: W);
 
     /// Whether within each group of [`GROUP`] lanes every lane holds `stride` more than the lane before.
     ///

@@ -15,8 +15,8 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use crate::arith::float::Mode;
-use crate::arith::{Arith, Emit, Form, Integer, LaneForm, Native, Operands, Plain, Scalar, V};
-use crate::base::ir::Element;
+use crate::arith::{Arith, Builder, Emit, Form, Integer, LaneForm, Native, Operand, Operands, Plain, Scalar, V};
+use crate::base::ir::{Element, Value};
 use crate::base::lanes::{FULL, GROUP, LANES};
 use crate::exec::body::{Body, handlers};
 use crate::exec::lane::{Bf16, F16, Lane, Raw};
@@ -145,7 +145,11 @@ pub const fn form_of<F: Function>(_: F) -> Form {
 }
 
 const fn form<F: Function>() -> Form {
-    Form::new(|builder, extra, operands| F::call::<Emit<'_>>(extra, F::Operands::inputs(builder, operands)).operand())
+    // Not a closure: each would be compiled twice, the second time as what a pointer to it calls.
+    fn build<F: Function>(builder: &Builder, extra: u16, operands: &[Value]) -> Operand {
+        F::call::<Emit<'_>>(extra, F::Operands::inputs(builder, operands)).operand()
+    }
+    Form::new(build::<F>)
 }
 
 /// The result of a function of numbers that does not look at `extra`.

@@ -13,8 +13,7 @@ use std::arch::x86_64::{
 };
 
 use crate::base::lanes::{GROUP, LANES};
-use crate::exec::processor::{Processor, Raw};
-use crate::machine::op::Handler;
+use crate::exec::processor::{Processor, Raw, Work};
 
 /// A processor with AVX2 and its companions.
 pub(crate) struct Avx2;
@@ -33,8 +32,9 @@ impl Processor for Avx2 {
     }
 
     #[inline(always)]
-    fn handler(_: Handler, avx2: Handler) -> Handler {
-        avx2
+    unsafe fn call<W: Work>(work: W) {
+        // SAFETY: as the caller promises.
+        unsafe { call(work) }
     }
 
     #[inline(always)]
@@ -246,6 +246,15 @@ impl Processor for Avx2 {
             std::mem::transmute(x)
         }
     }
+}
+
+/// # Safety
+/// The processor is [`Avx2`].
+#[inline(never)]
+#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+unsafe fn call<W: Work>(work: W) {
+    // SAFETY: as the caller promises.
+    unsafe { work.run::<Avx2>() }
 }
 
 /// # Safety

@@ -4,18 +4,21 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::base::lanes::{GROUP, LANES};
 use crate::exec::lane::F16;
-use crate::exec::processor::{Processor, Raw};
-use crate::machine::op::Handler;
+use crate::exec::processor::{Processor, Raw, Work};
 
 /// Any processor.
 pub(crate) struct Baseline;
 
-#[inline(always)]
+// The loops over eight numbers are out of line on x86-64: products of matrices have thousands, and only processors without AVX2
+// execute them.
+#[cfg_attr(target_arch = "x86_64", inline(never))]
+#[cfg_attr(not(target_arch = "x86_64"), inline(always))]
 fn each<A: Copy, R>(a: [A; GROUP], f: impl Fn(A) -> R) -> [R; GROUP] {
     a.map(f)
 }
 
-#[inline(always)]
+#[cfg_attr(target_arch = "x86_64", inline(never))]
+#[cfg_attr(not(target_arch = "x86_64"), inline(always))]
 fn both<A: Copy, B: Copy, R>(a: [A; GROUP], b: [B; GROUP], f: impl Fn(A, B) -> R) -> [R; GROUP] {
     std::array::from_fn(|index| f(a[index], b[index]))
 }
@@ -31,9 +34,10 @@ impl Processor for Baseline {
         if cfg!(target_arch = "x86_64") { std::hint::black_box(index) } else { index }
     }
 
-    #[inline(always)]
-    fn handler(baseline: Handler, _: Handler) -> Handler {
-        baseline
+    #[inline(never)]
+    unsafe fn call<W: Work>(work: W) {
+        // SAFETY: as the caller promises.
+        unsafe { work.run::<Self>() }
     }
 
     // Out of line: each of the handlers that load and store would have its own copy.
@@ -163,7 +167,7 @@ impl Processor for Baseline {
 
     #[inline(always)]
     unsafe fn blend(mask: Self::Integers, a: Self::Integers, b: Self::Integers) -> Self::Integers {
-        std::array::from_fn(|index| a[index] & mask[index] | b[index] & !mask[index])
+        both(both(a, mask, |a, mask| a & mask), both(b, mask, |b, mask| b & !mask), |a, b| a | b)
     }
 
     #[inline(always)]
@@ -186,9 +190,7 @@ impl Processor for Baseline {
         each(x, |x| x as f32)
     }
 
-    // Out of line on x86-64, where an exact conversion is some twenty instructions: products of matrices would have thousands.
-    #[cfg_attr(target_arch = "x86_64", inline(never))]
-    #[cfg_attr(not(target_arch = "x86_64"), inline(always))]
+    #[inline(always)]
     unsafe fn cut(x: Self::Floats) -> Self::Integers {
         each(x, |x| x as i32)
     }
@@ -218,17 +220,20 @@ impl Processor for Baseline {
         each(*bits, |bits| f32::from_bits(u32::from(bits) << 16))
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "x86_64", inline(never))]
+    #[cfg_attr(not(target_arch = "x86_64"), inline(always))]
     unsafe fn interleave(even: Self::Floats, odd: Self::Floats) -> [Self::Floats; 2] {
         [0, 4].map(|first| std::array::from_fn(|at| [even, odd][at % 2][first + at / 2]))
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "x86_64", inline(never))]
+    #[cfg_attr(not(target_arch = "x86_64"), inline(always))]
     unsafe fn part(first: Self::Floats, second: Self::Floats) -> [Self::Floats; 2] {
         [0, 1].map(|odd| std::array::from_fn(|at| [first, second][at / 4][at % 4 * 2 + odd]))
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "x86_64", inline(never))]
+    #[cfg_attr(not(target_arch = "x86_64"), inline(always))]
     unsafe fn transpose(rows: &[[u16; GROUP]; GROUP]) -> [[u16; GROUP]; GROUP] {
         std::array::from_fn(|column| rows.map(|row| row[column]))
     }

@@ -14,7 +14,7 @@
 use crate::arith::float::{NAN_F32, to_odd_f32};
 use crate::arith::native;
 use crate::base::lanes::GROUP;
-use crate::exec::processor::Processor;
+use crate::exec::processor::{Processor, Work};
 
 /// Rows of a block.
 pub(super) const ROWS: usize = 16;
@@ -173,39 +173,8 @@ impl<const D: usize, const C: usize> Terms<D, C> {
         c: &mut [[f32; COLUMNS]; ROWS],
         odd: bool,
     ) {
-        let rows = rows.min(ROWS);
-        let choice = if self.chosen.is_some() { 2 * depth } else { depth };
         // SAFETY: as the caller promises.
-        unsafe {
-            if !self.has_same_a {
-                self.a_span = exponents::<X, D>(&self.a[..rows], &mut self.a_exponents[..rows], self.least.a);
-            }
-            if !std::mem::take(&mut self.has_recalled_b) {
-                let b = &self.b[..choice.min(C)];
-                self.b_span = exponents::<X, COLUMNS>(b, &mut self.b_exponents, self.least.b);
-            }
-        }
-        let (a, b) = (self.a_span, self.b_span);
-        let special = a.1 == SPECIAL || b.1 == SPECIAL;
-        let near = a.1 + b.1 <= RANGE && a.0.saturating_add(b.0) >= -RANGE;
-        let before = *c;
-        // SAFETY: as the caller promises.
-        let done = !special
-            && near
-            && unsafe {
-                match (&self.chosen, depth) {
-                    (None, 4) => self.rows::<X, 4>(rows, |_, k| k, c, odd),
-                    (None, 8) => self.rows::<X, 8>(rows, |_, k| k, c, odd),
-                    (None, _) => self.rows::<X, D>(rows, |_, k| k, c, odd),
-                    (Some(chosen), 4) => self.rows::<X, 4>(rows, |row, k| usize::from(chosen[row][k]) % C, c, odd),
-                    (Some(chosen), 8) => self.rows::<X, 8>(rows, |row, k| usize::from(chosen[row][k]) % C, c, odd),
-                    (Some(chosen), _) => self.rows::<X, D>(rows, |row, k| usize::from(chosen[row][k]) % C, c, odd),
-                }
-            };
-        if !done {
-            *c = before;
-            self.multiply_any(rows, depth, c, odd);
-        }
+        unsafe { X::call(Multiplication { terms: self, rows: rows.min(ROWS), depth, c, odd }) }
     }
 
     /// Keeps the second factor of the last product, which chose nothing.
@@ -298,6 +267,54 @@ impl<const D: usize, const C: usize> Terms<D, C> {
                 });
                 *c = sum(factors, *c, self.least, self.precision, odd);
             }
+        }
+    }
+}
+
+/// The arguments of [`Terms::multiply`].
+struct Multiplication<'t, const D: usize, const C: usize> {
+    terms: &'t mut Terms<D, C>,
+    rows: usize,
+    depth: usize,
+    c: &'t mut [[f32; COLUMNS]; ROWS],
+    odd: bool,
+}
+
+impl<const D: usize, const C: usize> Work for Multiplication<'_, D, C> {
+    #[inline(always)]
+    unsafe fn run<X: Processor>(self) {
+        let Self { terms, rows, depth, c, odd } = self;
+        let choice = if terms.chosen.is_some() { 2 * depth } else { depth };
+        // SAFETY: as the caller promises.
+        unsafe {
+            if !terms.has_same_a {
+                terms.a_span = exponents::<X, D>(&terms.a[..rows], &mut terms.a_exponents[..rows], terms.least.a);
+            }
+            if !std::mem::take(&mut terms.has_recalled_b) {
+                let b = &terms.b[..choice.min(C)];
+                terms.b_span = exponents::<X, COLUMNS>(b, &mut terms.b_exponents, terms.least.b);
+            }
+        }
+        let (a, b) = (terms.a_span, terms.b_span);
+        let special = a.1 == SPECIAL || b.1 == SPECIAL;
+        let near = a.1 + b.1 <= RANGE && a.0.saturating_add(b.0) >= -RANGE;
+        let before = *c;
+        // SAFETY: as the caller promises.
+        let done = !special
+            && near
+            && unsafe {
+                match (&terms.chosen, depth) {
+                    (None, 4) => terms.rows::<X, 4>(rows, |_, k| k, c, odd),
+                    (None, 8) => terms.rows::<X, 8>(rows, |_, k| k, c, odd),
+                    (None, _) => terms.rows::<X, D>(rows, |_, k| k, c, odd),
+                    (Some(chosen), 4) => terms.rows::<X, 4>(rows, |row, k| usize::from(chosen[row][k]) % C, c, odd),
+                    (Some(chosen), 8) => terms.rows::<X, 8>(rows, |row, k| usize::from(chosen[row][k]) % C, c, odd),
+                    (Some(chosen), _) => terms.rows::<X, D>(rows, |row, k| usize::from(chosen[row][k]) % C, c, odd),
+                }
+            };
+        if !done {
+            *c = before;
+            terms.multiply_any(rows, depth, c, odd);
         }
     }
 }
