@@ -1,7 +1,8 @@
-//! A number over the sources of the device, by which a library, and code that it has compiled, can be told from those of other
-//! sources.
+//! A number over the sources of the device and the compiler, by which a library, and code that it has compiled, can be told from
+//! those of other sources. Native code has offsets of the machine's fields, which the compiler chooses.
 
 use std::path::Path;
+use std::process::Command;
 
 /// The packages that the device is made of.
 const PACKAGES: &[&str] =
@@ -9,6 +10,9 @@ const PACKAGES: &[&str] =
 
 fn main() {
     let mut number = Fnv(0xcbf2_9ce4_8422_2325);
+    let compiler = std::env::var_os("RUSTC").expect("cargo names the compiler");
+    let version = Command::new(compiler).arg("-vV").output().expect("the compiler says its version");
+    number.write(&version.stdout);
     for package in PACKAGES {
         // A clone and a folder of vendored crates name the folder by the package, a registry also by the version. Elsewhere the packages
         // lie apart, and the release stands for the sources.

@@ -83,7 +83,7 @@ impl Check {
 }
 
 /// A set of checks.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CheckSet(u32);
 
 impl CheckSet {

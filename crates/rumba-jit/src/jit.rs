@@ -66,6 +66,35 @@ pub enum JitError {
     Ending,
 }
 
+/// A text to compile.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// A name for messages.
+    pub name: String,
+    /// What the code is found by: texts with the same key have code that does the same.
+    pub key: Vec<u8>,
+    /// What is to be found with the code.
+    pub record: Vec<u8>,
+    /// The text, in LLVM's assembly.
+    pub text: String,
+}
+
+impl Source {
+    /// A text whose code is found by the text itself.
+    pub fn of_text(name: &str, text: &str) -> Self {
+        Self { name: name.to_owned(), key: text.as_bytes().to_vec(), record: Vec::new(), text: text.to_owned() }
+    }
+}
+
+/// What is known under a key.
+#[derive(Debug)]
+pub struct Found {
+    /// The record of the source.
+    pub record: Vec<u8>,
+    /// Its code, if it was compiled.
+    pub code: Option<Arc<Code>>,
+}
+
 /// Called once with the result of compiling a text, from any thread.
 pub type Done = Box<dyn FnOnce(Result<Arc<Code>, JitError>) + Send>;
 
@@ -95,10 +124,10 @@ pub struct Jit {
 struct Shared {
     settings: Settings,
     library: OnceLock<Option<PathBuf>>,
-    /// The parts of the key other than the text.
+    /// What all keys have in common.
     identity: OnceLock<Key>,
-    /// Code that is in use.
-    known: Mutex<HashMap<Key, Weak<Code>>>,
+    /// Code that is in use, and its records.
+    known: Mutex<HashMap<Key, (Weak<Code>, Vec<u8>)>>,
     /// Set when a problem with the cache was logged, which happens once.
     told: OnceLock<()>,
     queue: Mutex<Queue>,
@@ -107,7 +136,7 @@ struct Shared {
 
 #[derive(Default)]
 struct Queue {
-    units: VecDeque<Unit>,
+    units: VecDeque<Waiting>,
     has_thread: bool,
     stop: bool,
 }
@@ -121,10 +150,9 @@ impl fmt::Debug for Queue {
     }
 }
 
-/// A text to be compiled.
-struct Unit {
-    name: String,
-    text: String,
+/// A text that waits.
+struct Waiting {
+    source: Source,
     done: Done,
     begin: Instant,
 }
@@ -145,28 +173,36 @@ impl Jit {
         }
     }
 
-    /// The code of a text, if it was compiled before, in this process or another. It loads no LLVM.
-    pub fn find(&self, name: &str, text: &str) -> Option<Arc<Code>> {
-        self.shared.find(name, text)
+    /// What was noted or compiled under a key, in this process or another. It loads no LLVM.
+    pub fn find(&self, name: &str, key: &[u8]) -> Option<Found> {
+        self.shared.find(name, &self.shared.key(key))
+    }
+
+    /// Notes the record of a source that may be compiled later, unless something is known under its key.
+    pub fn note(&self, key: &[u8], record: &[u8]) {
+        let key = self.shared.key(key);
+        if self.shared.kept(&key).is_none() {
+            self.shared.store(&key, record, &[]);
+        }
     }
 
     /// Finds or compiles a text in the calling thread.
     ///
     /// # Errors
     /// If it cannot be compiled.
-    pub fn compile_now(&self, name: &str, text: &str) -> Result<Arc<Code>, JitError> {
+    pub fn compile_now(&self, source: &Source) -> Result<Arc<Code>, JitError> {
         exit::watch();
-        self.shared.make(name, text)
+        self.shared.make(source)
     }
 
     /// Finds or compiles a text in the background, and hands over what comes of it.
-    pub fn compile(&self, name: String, text: String, done: Done) {
-        if let Err((done, error)) = self.enqueue(name, text, done) {
+    pub fn compile(&self, source: Source, done: Done) {
+        if let Err((done, error)) = self.enqueue(source, done) {
             done(Err(error));
         }
     }
 
-    fn enqueue(&self, name: String, text: String, done: Done) -> Result<(), (Done, JitError)> {
+    fn enqueue(&self, source: Source, done: Done) -> Result<(), (Done, JitError)> {
         let mut queue = self.shared.queue();
         if queue.units.len() >= QUEUE {
             return Err((done, JitError::Full));
@@ -180,8 +216,8 @@ impl Jit {
             }
             queue.has_thread = true;
         }
-        let begin = Instant::now() + DELAY + DELAY_PER_BYTE * u32::try_from(text.len()).unwrap_or(u32::MAX);
-        queue.units.push_back(Unit { name, text, done, begin });
+        let begin = Instant::now() + DELAY + DELAY_PER_BYTE * u32::try_from(source.text.len()).unwrap_or(u32::MAX);
+        queue.units.push_back(Waiting { source, done, begin });
         self.shared.filled.notify_one();
         Ok(())
     }
@@ -204,7 +240,7 @@ impl Shared {
         // SAFETY: changes the priority of this thread only; if the system refuses, the priority stays unchanged.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };
         loop {
-            let Unit { name, text, done, begin } = {
+            let Waiting { source, done, begin } = {
                 let mut queue = self.queue();
                 loop {
                     if queue.stop {
@@ -219,7 +255,7 @@ impl Shared {
             std::thread::sleep(begin.saturating_duration_since(Instant::now()));
             // The end of the process also waits for `done`.
             let work = exit::begin();
-            done(if work.is_some() { self.make(&name, &text) } else { Err(JitError::Ending) });
+            done(if work.is_some() { self.make(&source) } else { Err(JitError::Ending) });
         }
     }
 
@@ -227,7 +263,7 @@ impl Shared {
         self.library.get_or_init(self.settings.library).as_deref()
     }
 
-    fn key(&self, text: &str) -> Key {
+    fn key(&self, key: &[u8]) -> Key {
         let identity = self.identity.get_or_init(|| {
             let settings = &self.settings;
             let processor: Vec<u8> = processor::identity().iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -238,46 +274,63 @@ impl Shared {
                 &processor,
             ])
         });
-        Key::of(&[identity.to_string().as_bytes(), text.as_bytes()])
+        Key::of(&[identity.to_string().as_bytes(), key])
     }
 
-    fn find(&self, name: &str, text: &str) -> Option<Arc<Code>> {
-        self.find_key(name, &self.key(text))
-    }
-
-    fn find_key(&self, name: &str, key: &Key) -> Option<Arc<Code>> {
-        if let Some(code) = self.known().get(key).and_then(Weak::upgrade) {
-            return Some(code);
+    fn find(&self, name: &str, key: &Key) -> Option<Found> {
+        if let Some((code, record)) = self.known().get(key)
+            && let Some(code) = code.upgrade()
+        {
+            return Some(Found { record: record.clone(), code: Some(code) });
         }
-        let found = self.settings.cache.as_ref()?.find(key);
-        let object = found.unwrap_or_else(|error| {
-            self.tell(&error);
-            None
-        })?;
-        match Code::load(&object) {
+        let (record, object) = self.kept(key)?;
+        let code = Some(object).filter(|object| !object.is_empty()).and_then(|object| match Code::load(&object) {
             Ok(code) => {
                 self.say(format_args!("kernel `{name}`: compiled code from the cache"));
-                Some(self.keep(key, code))
+                Some(self.keep(key, &record, code))
             }
             Err(error) => {
                 self.say(format_args!("kernel `{name}`: the cache has code that cannot be used: {error}"));
                 None
             }
+        });
+        Some(Found { record, code })
+    }
+
+    /// The record and the object that the cache has under a key.
+    fn kept(&self, key: &Key) -> Option<(Vec<u8>, Vec<u8>)> {
+        let kept = self.settings.cache.as_ref()?.find(key).unwrap_or_else(|error| {
+            self.tell(&error);
+            None
+        })?;
+        let (length, rest) = kept.split_first_chunk()?;
+        let (record, object) = rest.split_at_checked(u64::from_le_bytes(*length) as usize)?;
+        Some((record.to_vec(), object.to_vec()))
+    }
+
+    /// Keeps a record and an object, which may be empty, in the cache.
+    fn store(&self, key: &Key, record: &[u8], object: &[u8]) {
+        let length = (record.len() as u64).to_le_bytes();
+        if let Some(cache) = &self.settings.cache
+            && let Err(error) = cache.store(key, &[&length, record, object].concat())
+        {
+            self.tell(&error);
         }
     }
 
     /// Finds or compiles.
-    fn make(&self, name: &str, text: &str) -> Result<Arc<Code>, JitError> {
+    fn make(&self, source: &Source) -> Result<Arc<Code>, JitError> {
+        let Source { name, text, .. } = source;
         if text.len() > MOST_TEXT {
             let error = JitError::Long { bytes: text.len() };
             self.say(format_args!("kernel `{name}`: interpreted: {error}"));
             return Err(error);
         }
-        let key = self.key(text);
-        if let Some(code) = self.find_key(name, &key) {
+        let key = self.key(&source.key);
+        if let Some(code) = self.find(name, &key).and_then(|found| found.code) {
             return Ok(code);
         }
-        let outcome = self.compile(name, text, &key);
+        let outcome = self.compile(source, &key);
         if let Err(error) = &outcome
             && !matches!(error, JitError::Ending)
         {
@@ -286,7 +339,8 @@ impl Shared {
         outcome
     }
 
-    fn compile(&self, name: &str, text: &str, key: &Key) -> Result<Arc<Code>, JitError> {
+    fn compile(&self, source: &Source, key: &Key) -> Result<Arc<Code>, JitError> {
+        let Source { name, record, text, .. } = source;
         let begun = Instant::now();
         let object = {
             let _work = exit::begin().ok_or(JitError::Ending)?;
@@ -300,12 +354,8 @@ impl Shared {
         let code = Code::load(&object)?;
         let (time, bytes) = (milliseconds(begun.elapsed()), object.len().div_ceil(1024));
         self.say(format_args!("kernel `{name}`: compiled in {time} ms, {bytes} KiB"));
-        if let Some(cache) = &self.settings.cache
-            && let Err(error) = cache.store(key, &object)
-        {
-            self.tell(&error);
-        }
-        Ok(self.keep(key, code))
+        self.store(key, record, &object);
+        Ok(self.keep(key, record, code))
     }
 
     /// Loads LLVM, or says why not.
@@ -315,20 +365,20 @@ impl Shared {
             .map_err(|error| JitError::Load { path: path.to_owned(), reason: error.to_string() })
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<Key, Weak<Code>>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<Key, (Weak<Code>, Vec<u8>)>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Remembers code until its last user drops it. If two threads compile the same text, both use the first thread's
     /// code.
-    fn keep(&self, key: &Key, code: Code) -> Arc<Code> {
+    fn keep(&self, key: &Key, record: &[u8], code: Code) -> Arc<Code> {
         let mut known = self.known();
-        if let Some(code) = known.get(key).and_then(Weak::upgrade) {
+        if let Some(code) = known.get(key).and_then(|(code, _)| code.upgrade()) {
             return code;
         }
-        known.retain(|_, code| code.strong_count() > 0);
+        known.retain(|_, (code, _)| code.strong_count() > 0);
         let code = Arc::new(code);
-        known.insert(*key, Arc::downgrade(&code));
+        known.insert(*key, (Arc::downgrade(&code), record.to_vec()));
         code
     }
 

@@ -15,7 +15,7 @@ mod symbols;
 
 pub use cache::{Cache, CacheError, Key};
 pub use code::{Code, LinkError};
-pub use jit::{Done, Jit, JitError, Settings};
+pub use jit::{Done, Found, Jit, JitError, Settings, Source};
 
 use rumba_llvm::{Context, Level, Llvm, LlvmError, Machine, Module, Output, Pipeline};
 

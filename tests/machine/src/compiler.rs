@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rumba_jit::{Cache, Jit, JitError, Settings, WARP_PASSES};
+use rumba_jit::{Cache, Jit, JitError, Settings, Source, WARP_PASSES};
 use rumba_llvm::{BackEnd, Context, Level, Llvm, LlvmError, Machine, Module, Output, Target, find};
 use rumba_vm::engine::{Code, Compiler, Done, ENTRY_POINT, Unit};
 
@@ -54,7 +54,7 @@ impl AtOnce {
 
     fn make(&self, library: &Path, text: &str) -> Result<Code, String> {
         if let Some(jit) = &self.kept {
-            match jit.compile_now("random program", text) {
+            match jit.compile_now(&Source::of_text("random program", text)) {
                 // No program of a user waits for the code of this text: it is compiled, and not kept.
                 Err(JitError::Long { .. }) => {}
                 code => return entry(code.map_err(|error| error.to_string())?),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::{Settings, llvm, settings};
-use rumba_jit::Jit;
+use rumba_jit::{Jit, Source};
 
 /// The variables of the process that ends: the number of operations that it compiles, and after how many microseconds
 /// it ends.
@@ -49,7 +49,7 @@ fn ends() {
     let folder = tempfile::tempdir().unwrap();
     let jit = Jit::new(Settings { cache: None, ..settings(folder.path()) });
     let done = Box::new(|_| IS_DONE.store(true, Ordering::SeqCst));
-    jit.compile("long".to_owned(), long(operations.parse().unwrap()), done);
+    jit.compile(Source::of_text("long", &long(operations.parse().unwrap())), done);
     let begun = Instant::now();
     if let Ok(after) = std::env::var(AFTER) {
         std::thread::sleep(Duration::from_micros(after.parse().unwrap()));

@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rumba_jit::{Cache, Code, Jit, JitError, LinkError, Settings};
+use rumba_jit::{Cache, Code, Jit, JitError, LinkError, Settings, Source};
 use rumba_llvm::{Level, Llvm, Pipeline};
 
 /// A function of the code by its type.
@@ -207,6 +207,11 @@ fn settings(folder: &Path) -> Settings {
     }
 }
 
+/// The code of [`ADD`], if it was compiled.
+fn found(jit: &Jit) -> Option<Arc<Code>> {
+    jit.find("add", ADD.as_bytes())?.code
+}
+
 #[test]
 fn what_was_compiled_is_found_in_memory_and_on_disk() {
     let Some(_) = llvm() else { return };
@@ -214,21 +219,21 @@ fn what_was_compiled_is_found_in_memory_and_on_disk() {
     let folder = tempfile::tempdir().unwrap();
     let first = jit(folder.path());
     said();
-    assert!(first.find("add", ADD).is_none());
-    let code = first.compile_now("add", ADD).unwrap();
+    assert!(first.find("add", ADD.as_bytes()).is_none());
+    let code = first.compile_now(&Source::of_text("add", ADD)).unwrap();
     check_add(&code);
     assert!(said().starts_with("kernel `add`: compiled in "));
-    assert!(Arc::ptr_eq(&code, &first.find("add", ADD).unwrap()));
+    assert!(Arc::ptr_eq(&code, &found(&first).unwrap()));
     assert_eq!(said(), "");
     // Another process, which has no LLVM any more; its own library is part of the key.
     let second = jit(folder.path());
-    check_add(&second.find("add", ADD).unwrap());
+    check_add(&found(&second).unwrap());
     assert_eq!(said(), "kernel `add`: compiled code from the cache");
     // Of another build, of other passes, of another text, with another library: not the same.
     let differs = |change: fn(&mut Settings), text: &str| {
         let mut settings = settings(folder.path());
         change(&mut settings);
-        Jit::new(settings).find("add", text).is_none()
+        Jit::new(settings).find("add", text.as_bytes()).is_none()
     };
     assert!(!differs(|_| {}, ADD));
     assert!(differs(|settings| settings.build.push('2'), ADD));
@@ -238,19 +243,50 @@ fn what_was_compiled_is_found_in_memory_and_on_disk() {
 }
 
 #[test]
+fn a_record_is_found_with_its_code() {
+    let Some(_) = llvm() else { return };
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let source =
+        Source { name: "add".to_owned(), key: b"key".to_vec(), record: b"record".to_vec(), text: ADD.to_owned() };
+    let find = |jit: &Jit| jit.find("add", b"key").map(|found| (found.record, found.code.is_some()));
+    let first = jit(folder.path());
+    assert_eq!(find(&first), None);
+    first.note(b"key", b"record");
+    assert_eq!(find(&first), Some((b"record".to_vec(), false)));
+    let code = first.compile_now(&source).unwrap();
+    let second = jit(folder.path());
+    for jit in [&first, &second] {
+        assert_eq!(find(jit), Some((b"record".to_vec(), true)));
+        check_add(&jit.find("add", b"key").unwrap().code.unwrap());
+    }
+    // What is known stays, with its code.
+    second.note(b"key", b"other");
+    drop(code);
+    assert_eq!(find(&jit(folder.path())), Some((b"record".to_vec(), true)));
+    // A source without a record may have code.
+    first.note(b"none", b"");
+    assert!(first.find("none", b"none").is_some_and(|found| found.record.is_empty() && found.code.is_none()));
+    // Without a cache, nothing is noted.
+    let forgetful = Jit::new(Settings { cache: None, ..settings(folder.path()) });
+    forgetful.note(b"key", b"record");
+    assert_eq!(find(&forgetful), None);
+}
+
+#[test]
 fn a_damaged_file_is_compiled_again() {
     let Some(_) = llvm() else { return };
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
-    jit(folder.path()).compile_now("add", ADD).unwrap();
+    jit(folder.path()).compile_now(&Source::of_text("add", ADD)).unwrap();
     let file = std::fs::read_dir(folder.path().join("cache")).unwrap().next().unwrap().unwrap().path();
     let mut bytes = std::fs::read(&file).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     std::fs::write(&file, &bytes).unwrap();
     said();
-    check_add(&jit(folder.path()).compile_now("add", ADD).unwrap());
+    check_add(&jit(folder.path()).compile_now(&Source::of_text("add", ADD)).unwrap());
     assert!(said().starts_with("kernel `add`: compiled in "));
-    assert!(jit(folder.path()).find("add", ADD).is_some());
+    assert!(found(&jit(folder.path())).is_some());
 }
 
 #[test]
@@ -262,11 +298,8 @@ fn the_background_hands_over_what_comes() {
     let (sender, results) = channel();
     for (number, text) in [ADD, "define void @f() {", ADD].into_iter().enumerate() {
         let sender = sender.clone();
-        jit.compile(
-            format!("kernel{number}"),
-            text.to_owned(),
-            Box::new(move |result| sender.send((number, result)).unwrap()),
-        );
+        let source = Source::of_text(&format!("kernel{number}"), text);
+        jit.compile(source, Box::new(move |result| sender.send((number, result)).unwrap()));
     }
     let wait = Duration::from_secs(60);
     for expected in 0..3 {
@@ -289,9 +322,10 @@ fn without_llvm_only_what_is_kept_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let with = |library: fn() -> Option<PathBuf>| Jit::new(Settings { library, ..settings(folder.path()) });
     said();
-    assert!(matches!(with(|| None).compile_now("add", ADD), Err(JitError::NoLlvm)));
+    assert!(matches!(with(|| None).compile_now(&Source::of_text("add", ADD)), Err(JitError::NoLlvm)));
     assert_eq!(said(), "kernel `add`: interpreted: there is no libLLVM on this machine");
-    let error = with(|| Some("/nonexistent/libLLVM.so.22".into())).compile_now("add", ADD).unwrap_err();
+    let error =
+        with(|| Some("/nonexistent/libLLVM.so.22".into())).compile_now(&Source::of_text("add", ADD)).unwrap_err();
     assert!(matches!(&error, JitError::Load { .. }));
     assert!(error.to_string().contains("No such file"), "{error}");
 }
@@ -303,8 +337,8 @@ fn long_texts_are_not_compiled() {
     let folder = tempfile::tempdir().unwrap();
     let with = |comments: usize| format!("{ADD}\n{}", "; a comment\n".repeat(comments));
     said();
-    assert!(jit(folder.path()).compile_now("add", &with(1000)).is_ok());
-    let error = jit(folder.path()).compile_now("add", &with(300_000)).unwrap_err();
+    assert!(jit(folder.path()).compile_now(&Source::of_text("add", &with(1000))).is_ok());
+    let error = jit(folder.path()).compile_now(&Source::of_text("add", &with(300_000))).unwrap_err();
     assert!(matches!(error, JitError::Long { .. }));
     let said = said();
     assert!(said.contains("kernel `add`: interpreted: its code in LLVM's assembly has 3515 KiB"), "{said}");
@@ -319,8 +353,8 @@ fn a_cache_that_cannot_be_used_is_told_once() {
     std::fs::write(&file, b"").unwrap();
     said();
     let jit = jit(folder.path());
-    check_add(&jit.compile_now("add", ADD).unwrap());
-    check_add(&jit.compile_now("add", ADD).unwrap());
+    check_add(&jit.compile_now(&Source::of_text("add", ADD)).unwrap());
+    check_add(&jit.compile_now(&Source::of_text("add", ADD)).unwrap());
     let said = said();
     assert_eq!(said.matches("is no folder").count(), 1, "{said}");
 }

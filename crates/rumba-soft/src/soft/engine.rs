@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use rumba_interface::RELEASE;
 use rumba_interface::environment::{cache_folder, is_privileged, library_from_environment};
-use rumba_jit::{Cache, Code, Jit, JitError};
+use rumba_jit::{Cache, Code, Found, Jit, JitError, Source};
 use rumba_llvm::find;
 use rumba_vm::Engine;
-use rumba_vm::engine::{Compiler, Done, ENTRY_POINT, OPERATIONS_PER_BYTE, Unit};
+use rumba_vm::engine::{Compiler, Done, ENTRY_POINT, Fingerprint, OPERATIONS_PER_BYTE, Recalled, Unit};
 
 use crate::error::Error;
 use crate::log::{self, Level};
@@ -76,7 +76,7 @@ impl Choice {
             level: level.unwrap_or(rumba_llvm::Level::O3),
             log: |message| log::say(Level::Errors, message),
         });
-        let native = Arc::new(Native { jit, waits });
+        let native = Arc::new(Native { jit, waits, compares: self == Self::Compare });
         Ok(match self {
             Self::Compare => Engine::compared(native),
             Self::Auto | Self::Compiled | Self::Interpreter => Engine::compiled(native),
@@ -93,29 +93,48 @@ fn library() -> Option<PathBuf> {
     library_from_environment(LIBRARY).map(PathBuf::from).or_else(find::library)
 }
 
+/// What `RUMBA_ENGINE=compare` says of a kernel whose code in the cache was made from another text.
+const NOT_THE_TEXT: &str = "the cache has code of another text under the fingerprint of this one: please report this; \
+    `RUMBA_CACHE=off` leaves the cache out";
+
 /// Makes code of the machine's texts.
 #[derive(Debug)]
 struct Native {
     jit: Jit,
     /// Whether a launch waits for its code.
     waits: bool,
+    /// Whether each text is written, and its record compared with the one that was noted.
+    compares: bool,
 }
 
 // SAFETY: the code is LLVM's for the processor that runs this, of the text as it is, or was when it came into the cache: the
-// cache's key and checksum say so, and only the user can write there. Its owner keeps it mapped.
+// fingerprint, the cache's key and the checksum say so, and only the user can write there. Its owner keeps it mapped.
 unsafe impl Compiler for Native {
-    fn find(&self, unit: &Unit) -> Option<rumba_vm::engine::Code> {
-        entry(Ok(self.jit.find(&unit.kernel, &unit.text)?)).ok()
+    fn recall(&self, kernel: &str, fingerprint: &Fingerprint) -> Option<Recalled> {
+        if self.compares {
+            return None;
+        }
+        let Found { record, code } = self.jit.find(kernel, &fingerprint.0)?;
+        Some(Recalled { record, code: code.and_then(|code| entry(Ok(code)).ok()) })
     }
 
-    fn threshold(&self, unit: &Unit) -> u64 {
-        if self.waits { 0 } else { OPERATIONS_PER_BYTE * unit.text.len() as u64 }
+    fn note(&self, unit: &Unit) {
+        let Unit { kernel, fingerprint, record, .. } = unit;
+        if self.compares && self.jit.find(kernel, &fingerprint.0).is_some_and(|found| found.record != *record) {
+            log::write(format_args!("kernel `{kernel}`: {NOT_THE_TEXT}"));
+        }
+        self.jit.note(&fingerprint.0, record);
+    }
+
+    fn threshold(&self, bytes: u64) -> u64 {
+        if self.waits { 0 } else { OPERATIONS_PER_BYTE * bytes }
     }
 
     fn compile(&self, unit: Unit, done: Done) {
-        let Unit { kernel, text } = unit;
+        let Unit { kernel, fingerprint, record, text } = unit;
+        let source = Source { name: kernel, key: fingerprint.0.to_vec(), record, text };
         if self.waits {
-            return done(entry(self.jit.compile_now(&kernel, &text)));
+            return done(entry(self.jit.compile_now(&source)));
         }
         let done = move |code| {
             if matches!(code, Err(JitError::NoLlvm)) {
@@ -123,7 +142,7 @@ unsafe impl Compiler for Native {
             }
             done(entry(code));
         };
-        self.jit.compile(kernel, text, Box::new(done));
+        self.jit.compile(source, Box::new(done));
     }
 }
 

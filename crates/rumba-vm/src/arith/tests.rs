@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
 use std::fmt::Write as _;
 
-use rumba_jit::{Code, Jit, Settings};
+use rumba_jit::{Code, Jit, Settings, Source};
 
 use crate::arith::emit::Operand;
 use crate::arith::possible::all;
@@ -145,7 +145,7 @@ impl Compared {
             log: |_| (),
         });
         let code = jit
-            .compile_now(operation.name, &text)
+            .compile_now(&Source::of_text(operation.name, &text))
             .unwrap_or_else(|error| panic!("{}: {error}\n{text}", operation.name));
         let rounds = operands(operation.count);
         for (index, variant) in variants.into_iter().enumerate() {

@@ -20,14 +20,32 @@ pub const OPERATIONS_PER_BYTE: u64 = 64;
 /// Bytes of a line of a processor's cache.
 pub(crate) const LINE: usize = 64;
 
+/// A hash of everything that the text of a [`Unit`] is made from. In processes of one build of the machine, units with the same
+/// fingerprint have the same text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fingerprint(pub [u8; 32]);
+
 /// One function to compile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unit {
     /// The kernel, for messages.
     pub kernel: String,
+    /// The fingerprint of the text.
+    pub fingerprint: Fingerprint,
+    /// What the machine needs to know of the text.
+    pub record: Vec<u8>,
     /// A module in LLVM's assembly language. It defines [`ENTRY_POINT`], refers to intrinsics only, names neither target nor
-    /// data layout, and holds no address of this process.
+    /// data layout, and holds no address of this process. A kernel that stays interpreted has no text: the string is empty.
     pub text: String,
+}
+
+/// What a compiler knows of a [`Fingerprint`].
+#[derive(Debug, Clone)]
+pub struct Recalled {
+    /// The record of the unit.
+    pub record: Vec<u8>,
+    /// Its code, if the compiler has it.
+    pub code: Option<Code>,
 }
 
 /// Native code.
@@ -59,14 +77,18 @@ pub type Done = Box<dyn FnOnce(Result<Code, String>) + Send>;
 /// # Safety
 /// The code does what the text says, on this processor, as long as its owner lives.
 pub unsafe trait Compiler: fmt::Debug + Send + Sync {
-    /// Code that the compiler already has, for instance in a cache.
-    fn find(&self, _unit: &Unit) -> Option<Code> {
+    /// What was [noted](Self::note) of a kernel's unit, in this process or another. The text of a unit is written only if nothing is
+    /// recalled, or no code and [`compile`](Self::compile) is called.
+    fn recall(&self, _kernel: &str, _fingerprint: &Fingerprint) -> Option<Recalled> {
         None
     }
 
-    /// The tier-up threshold: the number of operations, each for a whole warp, that are interpreted before the kernel
-    /// is compiled.
-    fn threshold(&self, _unit: &Unit) -> u64 {
+    /// Notes a unit that has just been written, so that its text need not be written again before the kernel is compiled.
+    fn note(&self, _unit: &Unit) {}
+
+    /// The tier-up threshold: the number of operations, each for a whole warp, that are interpreted before a kernel is compiled
+    /// whose text has so many bytes.
+    fn threshold(&self, _bytes: u64) -> u64 {
         0
     }
 

@@ -6,7 +6,7 @@ use std::mem::offset_of;
 
 use rumba_checks::Check;
 
-use crate::base::engine::{ENTRY_POINT, Unit};
+use crate::base::engine::ENTRY_POINT;
 use crate::base::flow::Set;
 use crate::base::ir::{Element, Value, Writer};
 use crate::base::lanes::FULL;
@@ -52,13 +52,18 @@ const ARRIVE: &str = "arrive";
 
 /// A kernel as text.
 pub(crate) struct Text {
-    pub(crate) unit: Unit,
+    pub(crate) text: String,
     pub(crate) metadata: NativeMetadata,
+}
+
+/// Whether a kernel may have a text.
+pub(crate) fn is_wanted(program: &Program) -> bool {
+    program.entry == 0 && program.kernel_ops > 0
 }
 
 /// Writes the code of a kernel for blocks in which so many lanes are neighbours, unless it is too long.
 pub(crate) fn write(program: &Program, neighbours: usize) -> Option<Text> {
-    if program.entry != 0 || program.kernel_ops == 0 {
+    if !is_wanted(program) {
         return None;
     }
     let kernel = groups::cheapest(program, neighbours);
@@ -141,7 +146,7 @@ fn write_versions(
         sites: function.sites.iter().map(|(_, bytes)| *bytes).collect(),
         waits: kernel.waits(),
     };
-    Some(Text { unit: Unit { kernel: program.name.clone(), text: function.finish() }, metadata })
+    Some(Text { text: function.finish(), metadata })
 }
 
 /// A function that is being written.

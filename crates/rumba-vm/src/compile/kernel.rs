@@ -89,6 +89,12 @@ pub(crate) fn polls(program: &Program) -> bool {
     *program.polls.get_or_init(|| program.kernel_ops > 0 && Kernel::new(program, LANES).polls())
 }
 
+/// Whether a slot's number may be the address of a variable. Such a number differs in the next process, which must find the code
+/// on disk.
+pub(super) fn is_address(class: Class, value: &Fixed) -> bool {
+    matches!(value, Fixed::Constant(bits) if class == Class::W64 && ADDRESSES.contains(bits))
+}
+
 /// The lanes of a slot as integers.
 pub(super) fn raw(class: Class) -> Element {
     match class {
@@ -241,9 +247,7 @@ impl<'a> Kernel<'a> {
             return Location::Memory(slot, class);
         }
         match value {
-            // A number that may be the address of a variable differs in the next process, which must find the code on
-            // disk.
-            Fixed::Constant(bits) if class == Class::W64 && ADDRESSES.contains(bits) => given(Shape::Uniform),
+            Fixed::Constant(_) if is_address(class, value) => given(Shape::Uniform),
             Fixed::Constant(bits) => Location::Constant(*bits as u64),
             Fixed::Array(offset) => Location::Constant(*offset),
             Fixed::Parameter { .. } | Fixed::ParameterAddress(_) | Fixed::DynamicShared => given(Shape::Uniform),

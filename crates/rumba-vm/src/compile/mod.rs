@@ -11,6 +11,9 @@
 //! whose NaNs are seen. Accesses are written in `memory`, the comparison with their bounds in `bounds`, what the check for races
 //! does with reads in `reads`, the look at undefined memory in `written`, what is left in the register file in `layout`.
 //!
+//! A text is written only where its code is not kept: `fingerprint` hashes what a text is made from, and `record` is what is kept with
+//! the code.
+//!
 //! How an instruction is written stands beside its handler, in the kind of its operations; no instruction is named here.
 
 mod ahead;
@@ -18,6 +21,7 @@ mod atomic;
 mod bits;
 mod bounds;
 mod checks;
+pub(crate) mod fingerprint;
 pub(crate) mod function;
 pub(crate) mod groups;
 pub(crate) mod kernel;
@@ -26,6 +30,7 @@ mod memory;
 mod nan;
 mod operations;
 mod reads;
+pub(crate) mod record;
 mod registers;
 mod scattered;
 mod shape;

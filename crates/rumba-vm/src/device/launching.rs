@@ -28,8 +28,7 @@ impl Device {
 
     /// The text that native code of a kernel is made of, for blocks of this shape. Nothing if it would be too long.
     pub fn native_text(&self, function: &Function, block: [u32; 3]) -> Option<String> {
-        let text = function::write(&function.program, groups::group_of(block))?;
-        Some(text.unit.text)
+        function::write(&function.program, groups::group_of(block)).map(|text| text.text)
     }
 
     /// Runs a kernel and returns when it has ended. Launches of several threads run one after another, unless one takes

@@ -13,7 +13,7 @@ use crate::exec::group_sync::register_cap;
 use crate::load::cfg::Graph;
 use crate::load::instrument::scatter::may_run_ahead;
 use crate::load::liveness::{Assignment, LiveOp};
-use crate::load::{cfg, choices, function, instrument, liveness, survey};
+use crate::load::{cfg, choices, digest, function, instrument, liveness, survey};
 use crate::lower::fixed::{Instruments, ProgramBuilder};
 use crate::lower::lowering::{Function, Lowering};
 use crate::lower::sources::SourceText;
@@ -114,6 +114,7 @@ pub(crate) fn program<'m>(
     let stack_bytes = assembly.stack_bytes();
     Ok(Program {
         name: ast.name.to_owned(),
+        ptx: digest::of(symbols, sources, &pool.functions),
         entry: assembly.starts[0],
         units: assembly.next_unit as usize,
         predicates: assembly.next_predicate as usize,

@@ -3,6 +3,7 @@
 pub(crate) mod assemble;
 pub(crate) mod cfg;
 mod choices;
+mod digest;
 pub(crate) mod error;
 pub(crate) mod function;
 pub(crate) mod instrument;

@@ -147,7 +147,7 @@ pub struct Parameter {
 }
 
 /// Where control goes after an operation, as far as native code is concerned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Flow {
     /// On.
     Next,
@@ -237,6 +237,8 @@ pub(crate) struct ChoicePoint {
 /// A kernel ready to run.
 pub(crate) struct Program {
     pub(crate) name: String,
+    /// The hash of the PTX of all functions that operations were made from.
+    pub(crate) ptx: [u8; 32],
     pub(crate) ops: Box<[Op]>,
     /// For each of the kernel's own operations, which come first.
     pub(crate) descriptors: Box<[Descriptor]>,
@@ -375,7 +377,7 @@ pub(crate) struct Native {
 }
 
 /// The metadata of native code: what is known of it from its text.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct NativeMetadata {
     /// For each of the kernel's operations, the number of its entry or [`NO_ENTRY`].
     pub(crate) entry_at: Box<[u32]>,

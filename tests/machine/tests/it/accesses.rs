@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::common::compiler::of_edited;
+use crate::common::compiler;
 use crate::common::{Arg, Bench, HEADER};
 use rumba_vm::{Config, Engine};
 
@@ -498,7 +498,7 @@ fn evaluate(accesses: &[Access], memory: &mut [u8], out: &mut [u8], threads: i64
 /// all the same.
 fn native_as_for_intel() -> Option<Engine> {
     let tune = |text: &str| text.replace("attributes #0 = { ", "attributes #0 = { \"tune-cpu\"=\"sapphirerapids\" ");
-    Some(Engine::compiled(of_edited(tune)?))
+    Some(Engine::compiled(compiler::of(Some(tune))?))
 }
 
 /// The engines that run the rows of a space, by name.

@@ -10,7 +10,7 @@ use rumba_vm::{Comparisons, Config, Device, Engine, FaultKind, HostWaits, Launch
 
 /// A device that compares, with native code of edited texts.
 fn bench(ptx: &str, edit: fn(&str) -> String) -> Option<Bench> {
-    let config = Config { engine: Engine::compared(compiler::of_edited(edit)?), ..Config::default() };
+    let config = Config { engine: Engine::compared(compiler::of(Some(edit))?), ..Config::default() };
     Some(Bench::with(ptx, config))
 }
 
@@ -329,7 +329,7 @@ fn what_cannot_be_compared_is_counted() {
         (turns, &plain, &[SAME, left_out(Reason::Turns)]),
     ];
     for (body, config, expected) in cases {
-        let Some(compiler) = compiler::of_edited(str::to_owned) else {
+        let Some(compiler) = compiler::of(None) else {
             return;
         };
         let config = Config { engine: Engine::compared(compiler), ..(*config).clone() };
@@ -353,7 +353,7 @@ fn a_kernel_that_has_no_code_is_counted() {
 
 #[test]
 fn more_memory_than_can_be_copied_is_counted() {
-    let Some(compiler) = compiler::of_edited(str::to_owned) else {
+    let Some(compiler) = compiler::of(None) else {
         return;
     };
     let device = Device::new(Config {

@@ -1,17 +1,23 @@
 //! A compiler for tests and measurements: at once, in the thread that asks, and with a cache on disk of their own.
 
+#[path = "fingerprints.rs"]
+mod fingerprints;
+
 use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use rumba_interface::environment::cache_folder;
-use rumba_jit::{Cache, Jit, Settings};
+use rumba_jit::{Cache, Jit, Settings, Source};
 use rumba_llvm::Level;
 use rumba_vm::Engine;
 use rumba_vm::engine::{Code, Compiler, Done, ENTRY_POINT, Unit};
 
 /// The variable that names a file, to which the names of compiled kernels are appended.
 pub(crate) const COMPILED: &str = "RUMBA_TEST_COMPILED";
+
+/// The variable that names a folder for the texts of compiled kernels.
+const TEXTS: &str = "RUMBA_TEST_TEXTS";
 
 /// The variable of the level of LLVM's code generator, as the software device has it.
 const LEVEL: &str = "RUMBA_CODEGEN_LEVEL";
@@ -20,14 +26,18 @@ const LEVEL: &str = "RUMBA_CODEGEN_LEVEL";
 #[derive(Debug)]
 struct AtOnce {
     jit: Arc<Jit>,
-    edit: fn(&str) -> String,
+    edit: Option<fn(&str) -> String>,
 }
 
 // SAFETY: LLVM compiles for this processor, and the code is held by the owner.
 unsafe impl Compiler for AtOnce {
+    fn note(&self, unit: &Unit) {
+        fingerprints::check(unit);
+    }
+
     fn compile(&self, unit: Unit, done: Done) {
-        let text = (self.edit)(&unit.text);
-        if let Some(folder) = std::env::var_os("RUMBA_TEST_TEXTS") {
+        let text = self.edit.map_or_else(|| unit.text.clone(), |edit| edit(&unit.text));
+        if let Some(folder) = std::env::var_os(TEXTS) {
             let path = Path::new(&folder).join(format!("{}.ll", unit.kernel));
             std::fs::write(path, &text).expect("the folder can be written to");
         }
@@ -35,24 +45,27 @@ unsafe impl Compiler for AtOnce {
             let file = std::fs::OpenOptions::new().create(true).append(true).open(file);
             writeln!(file.expect("the file can be written to"), "{}", unit.kernel).expect("so it can be");
         }
-        let code = match self.jit.compile_now(&unit.kernel, &text) {
-            Ok(code) => code,
+        match self.jit.compile_now(&Source::of_text(&unit.kernel, &text)) {
+            Ok(made) => done(Ok(code(made))),
             Err(error) => panic!("{}: {error}\n{text}", unit.kernel),
-        };
-        let entry = code.symbol(ENTRY_POINT).expect("the text defines it");
-        done(Ok(Code { entry, owner: code }));
+        }
     }
+}
+
+fn code(code: Arc<rumba_jit::Code>) -> Code {
+    let entry = code.symbol(ENTRY_POINT).expect("the text defines it");
+    Code { entry, owner: code }
 }
 
 /// Native code, made when a kernel is first launched; nothing on machines without LLVM.
 pub(crate) fn native() -> Option<Engine> {
     static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
-    let engine = ENGINE.get_or_init(|| Some(Engine::compiled(of_edited(str::to_owned)?)));
+    let engine = ENGINE.get_or_init(|| Some(Engine::compiled(of(None)?)));
     engine.clone()
 }
 
-/// A compiler of edited texts.
-pub(crate) fn of_edited(edit: fn(&str) -> String) -> Option<Arc<dyn Compiler>> {
+/// A compiler of texts, which are edited first.
+pub(crate) fn of(edit: Option<fn(&str) -> String>) -> Option<Arc<dyn Compiler>> {
     static JIT: OnceLock<Option<Arc<Jit>>> = OnceLock::new();
     let jit = JIT.get_or_init(|| {
         rumba_llvm::find::library()?;

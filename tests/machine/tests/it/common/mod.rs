@@ -138,7 +138,7 @@ pub(crate) fn engine_of_full_warps() -> Engine {
 fn engine_with(native: impl FnOnce() -> Option<Engine>) -> Engine {
     let engine = match std::env::var("RUMBA_TEST_NATIVE").as_deref() {
         Err(_) => None,
-        Ok("compare") => compiler::of_edited(str::to_owned).map(Engine::compared),
+        Ok("compare") => compiler::of(None).map(Engine::compared),
         Ok(_) => native(),
     };
     engine.unwrap_or_else(Engine::interpreter)

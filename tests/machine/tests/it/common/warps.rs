@@ -2,7 +2,7 @@
 
 use rumba_vm::Engine;
 
-use super::compiler::of_edited;
+use super::compiler;
 
 /// The warps of a launch. Native code has a version of each block for warps with all lanes active, and one for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,8 +16,8 @@ impl Warps {
     /// version after all is refused, and interpreted.
     pub(crate) fn native(self) -> Option<Engine> {
         let compiler = match self {
-            Self::Full => of_edited(|text| refuse(text, "Masked")),
-            Self::Partial => of_edited(|text| refuse(text, "Full")),
+            Self::Full => compiler::of(Some(|text| refuse(text, "Masked"))),
+            Self::Partial => compiler::of(Some(|text| refuse(text, "Full"))),
         };
         Some(Engine::compiled(compiler?))
     }
