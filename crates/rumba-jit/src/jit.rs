@@ -86,13 +86,13 @@ impl Source {
     }
 }
 
-/// What is known under a key.
+/// What a source was compiled to.
 #[derive(Debug)]
 pub struct Found {
     /// The record of the source.
     pub record: Vec<u8>,
-    /// Its code, if it was compiled.
-    pub code: Option<Arc<Code>>,
+    /// Its code.
+    pub code: Arc<Code>,
 }
 
 /// Called once with the result of compiling a text, from any thread.
@@ -173,17 +173,9 @@ impl Jit {
         }
     }
 
-    /// What was noted or compiled under a key, in this process or another. It loads no LLVM.
+    /// What was compiled under a key, in this process or another. It loads no LLVM.
     pub fn find(&self, name: &str, key: &[u8]) -> Option<Found> {
         self.shared.find(name, &self.shared.key(key))
-    }
-
-    /// Notes the record of a source that may be compiled later, unless something is known under its key.
-    pub fn note(&self, key: &[u8], record: &[u8]) {
-        let key = self.shared.key(key);
-        if self.shared.kept(&key).is_none() {
-            self.shared.store(&key, record, &[]);
-        }
     }
 
     /// Finds or compiles a text in the calling thread.
@@ -281,40 +273,23 @@ impl Shared {
         if let Some((code, record)) = self.known().get(key)
             && let Some(code) = code.upgrade()
         {
-            return Some(Found { record: record.clone(), code: Some(code) });
+            return Some(Found { record: record.clone(), code });
         }
-        let (record, object) = self.kept(key)?;
-        let code = Some(object).filter(|object| !object.is_empty()).and_then(|object| match Code::load(&object) {
-            Ok(code) => {
-                self.say(format_args!("kernel `{name}`: compiled code from the cache"));
-                Some(self.keep(key, &record, code))
-            }
-            Err(error) => {
-                self.say(format_args!("kernel `{name}`: the cache has code that cannot be used: {error}"));
-                None
-            }
-        });
-        Some(Found { record, code })
-    }
-
-    /// The record and the object that the cache has under a key.
-    fn kept(&self, key: &Key) -> Option<(Vec<u8>, Vec<u8>)> {
         let kept = self.settings.cache.as_ref()?.find(key).unwrap_or_else(|error| {
             self.tell(&error);
             None
         })?;
         let (length, rest) = kept.split_first_chunk()?;
         let (record, object) = rest.split_at_checked(u64::from_le_bytes(*length) as usize)?;
-        Some((record.to_vec(), object.to_vec()))
-    }
-
-    /// Keeps a record and an object, which may be empty, in the cache.
-    fn store(&self, key: &Key, record: &[u8], object: &[u8]) {
-        let length = (record.len() as u64).to_le_bytes();
-        if let Some(cache) = &self.settings.cache
-            && let Err(error) = cache.store(key, &[&length, record, object].concat())
-        {
-            self.tell(&error);
+        match Code::load(object) {
+            Ok(code) => {
+                self.say(format_args!("kernel `{name}`: compiled code from the cache"));
+                Some(Found { record: record.to_vec(), code: self.keep(key, record, code) })
+            }
+            Err(error) => {
+                self.say(format_args!("kernel `{name}`: the cache has code that cannot be used: {error}"));
+                None
+            }
         }
     }
 
@@ -327,8 +302,8 @@ impl Shared {
             return Err(error);
         }
         let key = self.key(&source.key);
-        if let Some(code) = self.find(name, &key).and_then(|found| found.code) {
-            return Ok(code);
+        if let Some(found) = self.find(name, &key) {
+            return Ok(found.code);
         }
         let outcome = self.compile(source, &key);
         if let Err(error) = &outcome
@@ -354,7 +329,12 @@ impl Shared {
         let code = Code::load(&object)?;
         let (time, bytes) = (milliseconds(begun.elapsed()), object.len().div_ceil(1024));
         self.say(format_args!("kernel `{name}`: compiled in {time} ms, {bytes} KiB"));
-        self.store(key, record, &object);
+        let length = (record.len() as u64).to_le_bytes();
+        if let Some(cache) = &self.settings.cache
+            && let Err(error) = cache.store(key, &[&length, &record[..], &object].concat())
+        {
+            self.tell(&error);
+        }
         Ok(self.keep(key, record, code))
     }
 

@@ -115,15 +115,7 @@ unsafe impl Compiler for Native {
             return None;
         }
         let Found { record, code } = self.jit.find(kernel, &fingerprint.0)?;
-        Some(Recalled { record, code: code.and_then(|code| entry(Ok(code)).ok()) })
-    }
-
-    fn note(&self, unit: &Unit) {
-        let Unit { kernel, fingerprint, record, .. } = unit;
-        if self.compares && self.jit.find(kernel, &fingerprint.0).is_some_and(|found| found.record != *record) {
-            log::write(format_args!("kernel `{kernel}`: {NOT_THE_TEXT}"));
-        }
-        self.jit.note(&fingerprint.0, record);
+        Some(Recalled { record, code: entry(Ok(code)).ok()? })
     }
 
     fn threshold(&self, bytes: u64) -> u64 {
@@ -132,6 +124,9 @@ unsafe impl Compiler for Native {
 
     fn compile(&self, unit: Unit, done: Done) {
         let Unit { kernel, fingerprint, record, text } = unit;
+        if self.compares && self.jit.find(&kernel, &fingerprint.0).is_some_and(|found| found.record != record) {
+            log::write(format_args!("kernel `{kernel}`: {NOT_THE_TEXT}"));
+        }
         let source = Source { name: kernel, key: fingerprint.0.to_vec(), record, text };
         if self.waits {
             return done(entry(self.jit.compile_now(&source)));

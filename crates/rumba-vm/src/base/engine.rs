@@ -35,17 +35,17 @@ pub struct Unit {
     /// What the machine needs to know of the text.
     pub record: Vec<u8>,
     /// A module in LLVM's assembly language. It defines [`ENTRY_POINT`], refers to intrinsics only, names neither target nor
-    /// data layout, and holds no address of this process. A kernel that stays interpreted has no text: the string is empty.
+    /// data layout, and holds no address of this process.
     pub text: String,
 }
 
-/// What a compiler knows of a [`Fingerprint`].
+/// What a compiler has made of a unit.
 #[derive(Debug, Clone)]
 pub struct Recalled {
     /// The record of the unit.
     pub record: Vec<u8>,
-    /// Its code, if the compiler has it.
-    pub code: Option<Code>,
+    /// Its code.
+    pub code: Code,
 }
 
 /// Native code.
@@ -77,17 +77,14 @@ pub type Done = Box<dyn FnOnce(Result<Code, String>) + Send>;
 /// # Safety
 /// The code does what the text says, on this processor, as long as its owner lives.
 pub unsafe trait Compiler: fmt::Debug + Send + Sync {
-    /// What was [noted](Self::note) of a kernel's unit, in this process or another. The text of a unit is written only if nothing is
-    /// recalled, or no code and [`compile`](Self::compile) is called.
+    /// Code that the compiler already has of a kernel's unit, for instance in a cache. The unit, and its text, is written only if there
+    /// is none.
     fn recall(&self, _kernel: &str, _fingerprint: &Fingerprint) -> Option<Recalled> {
         None
     }
 
-    /// Notes a unit that has just been written, so that its text need not be written again before the kernel is compiled.
-    fn note(&self, _unit: &Unit) {}
-
     /// The tier-up threshold: the number of operations, each for a whole warp, that are interpreted before a kernel is compiled
-    /// whose text has so many bytes.
+    /// whose text has about so many bytes.
     fn threshold(&self, _bytes: u64) -> u64 {
         0
     }

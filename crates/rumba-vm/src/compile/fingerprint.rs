@@ -1,8 +1,8 @@
 //! The fingerprint of a kernel's text: a hash of what the text is made from, which takes far less time than the text.
 //!
-//! What an operation means stands in the PTX that it was made from. To this come the decoded operations, without addresses of this
-//! process, and the size of groups of lanes. Texts are the same where fingerprints are: the tests of the machine and
-//! `RUMBA_ENGINE=compare` write both and compare them.
+//! What an operation means stands in the PTX that it was made from. To this come the decoded operations, without addresses of
+//! this process, and the size of groups of lanes. Where fingerprints are the same, so are texts: the tests of the machine and
+//! `RUMBA_ENGINE=compare` compare each text with the one that had its fingerprint before.
 
 use std::hash::{Hash, Hasher};
 use std::mem::discriminant;

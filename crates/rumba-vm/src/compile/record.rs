@@ -5,19 +5,16 @@ use crate::machine::program::{Layout, NO_ENTRY, NativeMetadata, Spread};
 /// What is known of a text.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Record {
-    /// The bytes of the text.
-    pub(crate) bytes: u64,
     /// The hash of the text.
     pub(crate) text: [u8; 32],
     pub(crate) metadata: NativeMetadata,
 }
 
-/// A record as bytes; no bytes if the kernel has no text.
-pub(crate) fn encode(record: Option<&Record>) -> Vec<u8> {
-    let Some(Record { bytes, text, metadata }) = record else { return Vec::new() };
+/// A record as bytes.
+pub(crate) fn encode(record: &Record) -> Vec<u8> {
+    let Record { text, metadata } = record;
     let NativeMetadata { entry_at, layouts, sites, waits } = metadata;
-    let mut words = vec![*bytes];
-    words.extend(text.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)));
+    let mut words: Vec<_> = text.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
     words.push(u64::from(*waits));
     let mut entries: Vec<(u32, u64)> = entry_at.iter().zip(0..).map(|(entry, index)| (*entry, index)).collect();
     entries.retain(|(entry, _)| *entry != NO_ENTRY);
@@ -37,19 +34,15 @@ pub(crate) fn encode(record: Option<&Record>) -> Vec<u8> {
     words.into_iter().flat_map(u64::to_le_bytes).collect()
 }
 
-/// The record in bytes, of a kernel with so many operations; nothing if it has no text. An error if the bytes are no record.
-pub(crate) fn decode(bytes: &[u8], kernel_ops: usize) -> Result<Option<Record>, ()> {
-    if bytes.is_empty() {
-        return Ok(None);
-    }
-    let (words, []) = bytes.as_chunks() else { return Err(()) };
+/// The record in bytes, of a kernel with so many operations; nothing if the bytes are no record.
+pub(crate) fn decode(bytes: &[u8], kernel_ops: usize) -> Option<Record> {
+    let (words, []) = bytes.as_chunks() else { return None };
     let mut words = words.iter().map(|word| u64::from_le_bytes(*word));
-    let record = read(&mut words, kernel_ops).ok_or(())?;
-    if words.next().is_none() { Ok(Some(record)) } else { Err(()) }
+    let record = read(&mut words, kernel_ops)?;
+    words.next().is_none().then_some(record)
 }
 
 fn read(words: &mut dyn Iterator<Item = u64>, kernel_ops: usize) -> Option<Record> {
-    let bytes = words.next()?;
     let mut text = [0; 32];
     for word in text.as_chunks_mut().0 {
         *word = words.next()?.to_le_bytes();
@@ -61,7 +54,7 @@ fn read(words: &mut dyn Iterator<Item = u64>, kernel_ops: usize) -> Option<Recor
     }
     let sites = (0..words.next()?).map(|_| u32::try_from(words.next()?).ok()).collect::<Option<_>>()?;
     let layouts = (0..words.next()?).map(|_| layout(words)).collect::<Option<_>>()?;
-    Some(Record { bytes, text, metadata: NativeMetadata { entry_at, layouts, sites, waits } })
+    Some(Record { text, metadata: NativeMetadata { entry_at, layouts, sites, waits } })
 }
 
 fn layout(words: &mut dyn Iterator<Item = u64>) -> Option<Layout> {
@@ -80,7 +73,6 @@ mod tests {
 
     #[test]
     fn records_are_read_as_they_were_written() {
-        assert_eq!(decode(&encode(None), 5), Ok(None));
         let spread = |slot, stride| Spread { slot, is_wide: slot > 9, group: 16, stride };
         let metadata = NativeMetadata {
             entry_at: [1, NO_ENTRY, NO_ENTRY, 0, NO_ENTRY].into(),
@@ -88,14 +80,14 @@ mod tests {
             sites: [128, u32::MAX].into(),
             waits: true,
         };
-        let record = Record { bytes: 1 << 40, text: std::array::from_fn(|at| at as u8), metadata };
-        let bytes = encode(Some(&record));
-        assert_eq!(decode(&bytes, 5), Ok(Some(record)));
+        let record = Record { text: std::array::from_fn(|at| at as u8), metadata };
+        let bytes = encode(&record);
+        assert_eq!(decode(&bytes, 5), Some(record));
         // An entry beyond the kernel's end, and each other length.
-        assert_eq!(decode(&bytes, 3), Err(()));
-        for length in 1..bytes.len() {
-            assert_eq!(decode(&bytes[..length], 5), Err(()), "{length}");
+        assert_eq!(decode(&bytes, 3), None);
+        for length in 0..bytes.len() {
+            assert_eq!(decode(&bytes[..length], 5), None, "{length}");
         }
-        assert_eq!(decode(&[&bytes[..], &[0; 8]].concat(), 5), Err(()));
+        assert_eq!(decode(&[&bytes[..], &[0; 8]].concat(), 5), None);
     }
 }

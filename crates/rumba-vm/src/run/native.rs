@@ -11,6 +11,10 @@ use crate::compile::{fingerprint, groups};
 use crate::exec::native;
 use crate::machine::program::{Compilation, Native, Program, Request, TierUp};
 
+/// Bytes of text for each operation of a kernel: the median of the gallery's kernels, with and without checks, of which half have
+/// between 1,040 and 1,630. To know the length of a text, one would have to write it, which takes longer than many a kernel runs.
+const BYTES_PER_OPERATION: u64 = 1300;
+
 /// The code of a program for blocks of this shape, as far as it is there. When it is first wanted, the compiler is asked for it, or
 /// asked later.
 pub(crate) fn of<'a>(program: &'a Arc<Program>, block: [u32; 3], compiler: &'a dyn Compiler) -> TierUp<'a> {
@@ -21,58 +25,29 @@ pub(crate) fn of<'a>(program: &'a Arc<Program>, block: [u32; 3], compiler: &'a d
             return Compilation::without_text();
         }
         let fingerprint = fingerprint::of(program, group);
-        let recalled = compiler.recall(&program.name, &fingerprint);
-        recalled
-            .and_then(|recalled| known(program, group, fingerprint, recalled, compiler))
-            .unwrap_or_else(|| new(program, group, fingerprint, compiler))
+        let bytes = BYTES_PER_OPERATION * program.kernel_ops as u64;
+        match recalled(program, &fingerprint, compiler) {
+            Some(native) => Compilation::found(bytes, native),
+            None => Compilation::after(bytes, compiler.threshold(bytes), request(group, fingerprint)),
+        }
     });
     TierUp::new(program, compiler, compilation)
 }
 
-/// The code of a text that was written before, or the request for it, if what is recalled can be read.
-fn known(
-    program: &Program,
-    group: usize,
-    fingerprint: Fingerprint,
-    recalled: Recalled,
-    compiler: &dyn Compiler,
-) -> Option<Compilation> {
-    let Ok(record) = record::decode(&recalled.record, program.kernel_ops) else { return None };
-    let Some(Record { bytes, metadata, .. }) = record else { return Some(Compilation::without_text()) };
-    Some(match recalled.code {
-        Some(code) => Compilation::found(bytes, native::native(program, metadata, code)),
-        None => {
-            let write = move |program: &Program| written(program, group, fingerprint);
-            Compilation::after(bytes, compiler.threshold(bytes), request(group, write))
-        }
-    })
+/// Code that the compiler already has.
+fn recalled(program: &Program, fingerprint: &Fingerprint, compiler: &dyn Compiler) -> Option<Native> {
+    let Recalled { record, code } = compiler.recall(&program.name, fingerprint)?;
+    let Record { metadata, .. } = record::decode(&record, program.kernel_ops)?;
+    Some(native::native(program, metadata, code))
 }
 
-/// Writes a text, and makes the request for its code.
-fn new(program: &Program, group: usize, fingerprint: Fingerprint, compiler: &dyn Compiler) -> Compilation {
-    let Some((unit, record)) = written(program, group, fingerprint) else {
-        let (kernel, record, text) = (program.name.clone(), record::encode(None), String::new());
-        compiler.note(&Unit { kernel, fingerprint, record, text });
-        return Compilation::without_text();
-    };
-    compiler.note(&unit);
-    let bytes = record.bytes;
-    Compilation::after(bytes, compiler.threshold(bytes), request(group, move |_: &Program| Some((unit, record))))
-}
-
-/// The unit of a program.
-fn written(program: &Program, group: usize, fingerprint: Fingerprint) -> Option<(Unit, Record)> {
-    let Text { text, metadata } = function::write(program, group)?;
-    let record = Record { bytes: text.len() as u64, text: Sha256::digest(&text).into(), metadata };
-    let unit = Unit { kernel: program.name.clone(), fingerprint, record: record::encode(Some(&record)), text };
-    Some((unit, record))
-}
-
-/// The request for the code of a unit.
-fn request(group: usize, unit: impl FnOnce(&Program) -> Option<(Unit, Record)> + Send + 'static) -> Request {
+/// The request for the code of a unit, which writes it.
+fn request(group: usize, fingerprint: Fingerprint) -> Request {
     Box::new(move |program, compiler| {
         let promise = Promise { program: program.clone(), group };
-        let Some((unit, record)) = unit(program) else { return };
+        let Some(Text { text, metadata }) = function::write(program, group) else { return };
+        let record = Record { text: Sha256::digest(&text).into(), metadata };
+        let unit = Unit { kernel: program.name.clone(), fingerprint, record: record::encode(&record), text };
         let done = move |code: Result<Code, String>| {
             let code = code.ok().map(|code| native::native(&promise.program, record.metadata, code));
             promise.settle(code);

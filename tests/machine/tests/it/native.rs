@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::{Bench, compiler, kernel, u32s};
 use crate::same::{compare, compare_gallery};
-use rumba_vm::engine::{Compiler, Done, Fingerprint, Recalled, Unit};
+use rumba_vm::engine::{Compiler, Done, Unit};
 use rumba_vm::{Config, Engine, Statistics};
 
 /// Native code; nothing on machines without LLVM, where there is nothing to test.
@@ -104,64 +104,25 @@ fn a_compiler_is_asked_when_enough_was_interpreted() {
     assert_eq!(asked_after(&[1; 1000]).0, 1);
 }
 
-/// A compiler that recalls what was noted, keeps the texts that are requested, and makes nothing of them.
-#[derive(Debug, Default)]
-struct Recalling {
-    threshold: u64,
-    noted: Mutex<Vec<Unit>>,
-    requested: Mutex<Vec<Unit>>,
-}
-
-// SAFETY: it makes no code.
-unsafe impl Compiler for Recalling {
-    fn recall(&self, _: &str, fingerprint: &Fingerprint) -> Option<Recalled> {
-        let noted = self.noted.lock().unwrap();
-        let unit = noted.iter().find(|unit| unit.fingerprint == *fingerprint)?;
-        Some(Recalled { record: unit.record.clone(), code: None })
-    }
-
-    fn note(&self, unit: &Unit) {
-        self.noted.lock().unwrap().push(unit.clone());
-    }
-
-    fn threshold(&self, bytes: u64) -> u64 {
-        let noted = self.noted.lock().unwrap();
-        assert!(noted.iter().any(|unit| unit.text.len() as u64 == bytes), "{bytes}");
-        self.threshold
-    }
-
-    fn compile(&self, unit: Unit, done: Done) {
-        self.requested.lock().unwrap().push(unit);
-        done(Err("nothing is compiled here".to_owned()));
-    }
-}
-
 #[test]
-fn a_text_is_written_once() {
+fn a_fingerprint_stands_for_a_text() {
     const VARIABLE: &str = ".global .align 4 .u32 counter = 3;";
+    let unit = |body: &str, padding: u64| {
+        let reader = Arc::new(Reader::default());
+        let config = Config { engine: Engine::compiled(reader.clone()), ..Config::default() };
+        // The variable lies elsewhere in the second device.
+        let bench = Bench::with(&kernel(&format!(".global .align 4 .b8 before[{padding}]; {VARIABLE}"), body), config);
+        let out = bench.zeros(4 * 256);
+        bench.run("k", 2, 64, &[out.into(), 7_u32.into()]).unwrap();
+        let mut units = reader.0.lock().unwrap();
+        units.pop().expect("the kernel has a text")
+    };
     let body = "ld.global.u32 %r10, [counter]; add.u32 %r11, %r10, %r4; st.global.u32 [%rd2], %r11;";
-    for threshold in [0, u64::MAX] {
-        let compiler = Arc::new(Recalling { threshold, ..Recalling::default() });
-        let run = |body: &str, padding: u64| {
-            let config = Config { engine: Engine::compiled(compiler.clone()), ..Config::default() };
-            // A variable lies elsewhere in the second device.
-            let declarations = format!(".global .align 4 .b8 before[{padding}]; {VARIABLE}");
-            let bench = Bench::with(&kernel(&declarations, body), config);
-            let out = bench.zeros(4 * 256);
-            bench.run("k", 2, 64, &[out.into(), 7_u32.into()]).unwrap();
-            bench.download(out, 4 * 256)
-        };
-        assert_eq!(run(body, 16), run(body, 16 << 20));
-        let (noted, requested) = (compiler.noted.lock().unwrap().clone(), compiler.requested.lock().unwrap().clone());
-        let [unit] = &noted[..] else { panic!("{} texts", noted.len()) };
-        let count = if threshold == 0 { 2 } else { 0 };
-        assert_eq!(requested, vec![unit.clone(); count]);
-        // Another operation on the same registers.
-        run(&body.replace("add.u32", "max.u32"), 16);
-        let noted = compiler.noted.lock().unwrap();
-        assert_ne!((noted[0].fingerprint, &noted[0].text), (noted[1].fingerprint, &noted[1].text));
-        assert_eq!(noted.len(), 2);
-    }
+    let first = unit(body, 16);
+    assert_eq!(first, unit(body, 16 << 20));
+    // Another operation on the same registers.
+    let other = unit(&body.replace("add.u32", "max.u32"), 16);
+    assert_ne!((first.fingerprint, first.text), (other.fingerprint, other.text));
 }
 
 /// The text of a kernel, which is interpreted all the same.

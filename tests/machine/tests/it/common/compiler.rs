@@ -31,11 +31,8 @@ struct AtOnce {
 
 // SAFETY: LLVM compiles for this processor, and the code is held by the owner.
 unsafe impl Compiler for AtOnce {
-    fn note(&self, unit: &Unit) {
-        fingerprints::check(unit);
-    }
-
     fn compile(&self, unit: Unit, done: Done) {
+        fingerprints::check(&unit);
         let text = self.edit.map_or_else(|| unit.text.clone(), |edit| edit(&unit.text));
         if let Some(folder) = std::env::var_os(TEXTS) {
             let path = Path::new(&folder).join(format!("{}.ll", unit.kernel));
