@@ -73,7 +73,7 @@ pub struct Source {
     pub name: String,
     /// What the code is found by: texts with the same key have code that does the same.
     pub key: Vec<u8>,
-    /// What is to be found with the code.
+    /// What is to be found with the code. A source with another record is compiled again, and replaces this one.
     pub record: Vec<u8>,
     /// The text, in LLVM's assembly.
     pub text: String,
@@ -302,7 +302,9 @@ impl Shared {
             return Err(error);
         }
         let key = self.key(&source.key);
-        if let Some(found) = self.find(name, &key) {
+        if let Some(found) = self.find(name, &key)
+            && found.record == source.record
+        {
             return Ok(found.code);
         }
         let outcome = self.compile(source, &key);
@@ -353,7 +355,10 @@ impl Shared {
     /// code.
     fn keep(&self, key: &Key, record: &[u8], code: Code) -> Arc<Code> {
         let mut known = self.known();
-        if let Some(code) = known.get(key).and_then(|(code, _)| code.upgrade()) {
+        if let Some((code, known)) = known.get(key)
+            && known == record
+            && let Some(code) = code.upgrade()
+        {
             return code;
         }
         known.retain(|_, (code, _)| code.strong_count() > 0);

@@ -257,9 +257,14 @@ fn a_record_is_found_with_its_code() {
         assert_eq!(found.record, b"record");
         check_add(&found.code);
     }
-    // The key stands for the text.
-    let other = Source { text: format!("{ADD}\n"), record: Vec::new(), ..source };
+    // The key stands for the text, unless the record is another.
+    let other = Source { text: format!("{ADD}\n"), ..source };
     assert!(Arc::ptr_eq(&code, &first.compile_now(&other).unwrap()));
+    let replaced = first.compile_now(&Source { record: Vec::new(), ..other }).unwrap();
+    assert!(!Arc::ptr_eq(&code, &replaced));
+    for jit in [&first, &jit(folder.path())] {
+        assert_eq!(jit.find("add", b"key").unwrap().record, b"");
+    }
 }
 
 #[test]
