@@ -126,8 +126,8 @@ struct Shared {
     library: OnceLock<Option<PathBuf>>,
     /// What all keys have in common.
     identity: OnceLock<Key>,
-    /// Code that is in use, and its records.
-    known: Mutex<HashMap<Key, (Weak<Code>, Vec<u8>)>>,
+    /// Code that is in use.
+    known: Mutex<HashMap<Key, Known>>,
     /// Set when a problem with the cache was logged, which happens once.
     told: OnceLock<()>,
     queue: Mutex<Queue>,
@@ -148,6 +148,13 @@ impl fmt::Debug for Queue {
             .field("has_thread", &self.has_thread)
             .finish_non_exhaustive()
     }
+}
+
+/// Code as long as somebody uses it, and its record.
+#[derive(Debug)]
+struct Known {
+    code: Weak<Code>,
+    record: Vec<u8>,
 }
 
 /// A text that waits.
@@ -270,7 +277,7 @@ impl Shared {
     }
 
     fn find(&self, name: &str, key: &Key) -> Option<Found> {
-        if let Some((code, record)) = self.known().get(key)
+        if let Some(Known { code, record }) = self.known().get(key)
             && let Some(code) = code.upgrade()
         {
             return Some(Found { record: record.clone(), code });
@@ -347,7 +354,7 @@ impl Shared {
             .map_err(|error| JitError::Load { path: path.to_owned(), reason: error.to_string() })
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<Key, (Weak<Code>, Vec<u8>)>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<Key, Known>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -355,15 +362,14 @@ impl Shared {
     /// code.
     fn keep(&self, key: &Key, record: &[u8], code: Code) -> Arc<Code> {
         let mut known = self.known();
-        if let Some((code, known)) = known.get(key)
-            && known == record
-            && let Some(code) = code.upgrade()
+        if let Some(same) = known.get(key).filter(|known| known.record == record)
+            && let Some(code) = same.code.upgrade()
         {
             return code;
         }
-        known.retain(|_, (code, _)| code.strong_count() > 0);
+        known.retain(|_, known| known.code.strong_count() > 0);
         let code = Arc::new(code);
-        known.insert(*key, (Arc::downgrade(&code), record.to_vec()));
+        known.insert(*key, Known { code: Arc::downgrade(&code), record: record.to_vec() });
         code
     }
 
