@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use cust::prelude::*;
 use rumba_driver as _;
+use sha2::{Digest, Sha256};
 
 use test_processes::{asked, child, text};
 
@@ -231,22 +232,24 @@ fn only_file(cache: &Path) -> PathBuf {
     files.next().expect("the cache has a file")
 }
 
-/// The key of a file of the cache, which its name tells.
-fn key(file: &Path) -> Vec<u8> {
-    let name = file.file_stem().and_then(|name| name.to_str()).expect("the name is a number");
-    let digits = |at: usize| u8::from_str_radix(&name[at..at + 2], 16).expect("the number is hexadecimal");
-    (0..name.len()).step_by(2).map(digits).collect()
-}
-
-/// Puts the code of another kernel in the place of that of the only kernel in a cache.
-fn exchange(cache: &Path, other: &Path) {
-    let (file, other) = (only_file(cache), only_file(other));
-    let mut bytes = std::fs::read(&other).expect("the file is ours");
-    let (own, foreign) = (key(&file), key(&other));
-    let at = bytes.windows(foreign.len()).position(|part| part == foreign);
-    let at = at.expect("a file of the cache has its key");
-    bytes[at..at + own.len()].copy_from_slice(&own);
-    std::fs::write(&file, bytes).expect("the file is ours");
+/// Puts the code of another kernel in the place of that of the only kernel in a cache, with its record or without.
+fn exchange(cache: &Path, other: &Path, with_record: bool) {
+    /// The magic number and the length, the key, the hash of what follows.
+    const HEADER: [usize; 3] = [16, 32, 32];
+    let (path, other) = (only_file(cache), only_file(other));
+    let [own, foreign] = [&path, &other].map(|path| std::fs::read(path).expect("the file is ours"));
+    // What follows is the length of the record, the record, and the code.
+    let kept = |file: &[u8]| file[HEADER.iter().sum()..].to_vec();
+    let record = |kept: &[u8]| 8 + u64::from_le_bytes(*kept.first_chunk().expect("the file is whole")) as usize;
+    let (own_kept, foreign_kept) = (kept(&own), kept(&foreign));
+    let kept = if with_record {
+        foreign_kept
+    } else {
+        [&own_kept[..record(&own_kept)], &foreign_kept[record(&foreign_kept)..]].concat()
+    };
+    let length = (kept.len() as u64).to_le_bytes();
+    let header = [&own[..8], &length, &own[HEADER[0]..][..HEADER[1]], &Sha256::digest(&kept)];
+    std::fs::write(&path, [&header.concat()[..], &kept].concat()).expect("the file is ours");
 }
 
 #[test]
@@ -289,13 +292,19 @@ fn wrong_code_is_a_failed_launch() {
     if run(&[compiled, ("RUMBA_CACHE", &folder(&wrong)), (SUBTRACTS, "1")]).is_none() {
         return;
     }
-    exchange(&right, &wrong);
-    let counts = wrong.join("counts.json");
     let cache = folder(&right);
-    let variables = [("RUMBA_ENGINE", "compare"), ("RUMBA_CACHE", &cache), ("RUMBA_LOG", "off")];
+    let compare = [("RUMBA_ENGINE", "compare"), ("RUMBA_CACHE", cache.as_str()), ("RUMBA_LOG", "off")];
+    // Code of another text is found out, and the kernel compiled again.
+    exchange(&right, &wrong, true);
+    let Some(output) = run(&compare) else { return };
+    let said = text(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("rumba: kernel `numbers`: the cache has code of another text"), "{said}");
+    exchange(&right, &wrong, false);
+    let counts = wrong.join("counts.json");
     let json = folder(&counts);
     for json in ["", &json] {
-        let mut all = variables.to_vec();
+        let mut all = compare.to_vec();
         all.push(("RUMBA_COMPARE_JSON", json));
         let Some(output) = run(&all) else { return };
         let said = text(&output);

@@ -103,7 +103,7 @@ struct Native {
     jit: Jit,
     /// Whether a launch waits for its code.
     waits: bool,
-    /// Whether each text is written, and its record compared with the one that was noted.
+    /// Whether each text is written, and its record compared with the record in the cache.
     compares: bool,
 }
 
