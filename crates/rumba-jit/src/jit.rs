@@ -150,14 +150,14 @@ impl fmt::Debug for Queue {
     }
 }
 
-/// Code as long as somebody uses it, and its record.
+/// A weak reference to code, and the record of the code.
 #[derive(Debug)]
 struct Known {
     code: Weak<Code>,
     record: Vec<u8>,
 }
 
-/// A text that waits.
+/// A text that waits to be compiled.
 struct Waiting {
     source: Source,
     done: Done,

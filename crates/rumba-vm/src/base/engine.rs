@@ -77,14 +77,14 @@ pub type Done = Box<dyn FnOnce(Result<Code, String>) + Send>;
 /// # Safety
 /// The code does what the text says, on this processor, as long as its owner lives.
 pub unsafe trait Compiler: fmt::Debug + Send + Sync {
-    /// Code that the compiler already has of a kernel's unit, for instance in a cache. The unit, and its text, is written only if there
-    /// is none.
+    /// Code that the compiler already has of a kernel's unit, for instance in a cache. The machine writes the unit's text only if the
+    /// compiler has no code.
     fn recall(&self, _kernel: &str, _fingerprint: &Fingerprint) -> Option<Recalled> {
         None
     }
 
-    /// The tier-up threshold: the number of operations, each for a whole warp, that are interpreted before a kernel is compiled
-    /// whose text has about so many bytes.
+    /// The tier-up threshold: the number of operations, each for a whole warp, that are interpreted before a kernel is compiled,
+    /// given the estimated length of its text in bytes.
     fn threshold(&self, _bytes: u64) -> u64 {
         0
     }

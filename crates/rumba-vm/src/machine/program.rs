@@ -403,7 +403,7 @@ pub(crate) struct Compilation {
     code: OnceLock<Option<Native>>,
     /// The request, until it is made.
     request: Mutex<Option<Request>>,
-    /// About the bytes of the text.
+    /// The estimated length of the text, in bytes.
     bytes: u64,
     /// The number of operations that are interpreted before the request is made.
     threshold: u64,
@@ -417,12 +417,12 @@ impl Compilation {
         Self { code: OnceLock::from(None), ..Self::default() }
     }
 
-    /// Code that the compiler already has, of a text of about so many bytes.
+    /// Code that the compiler already has, and the estimated length of its text in bytes.
     pub(crate) fn found(bytes: u64, code: Native) -> Self {
         Self { code: OnceLock::from(Some(code)), bytes, ..Self::default() }
     }
 
-    /// Code of a text of about so many bytes that is requested after `threshold` operations were interpreted.
+    /// Code of a text of this estimated length, in bytes, that is requested after `threshold` operations were interpreted.
     pub(crate) fn after(bytes: u64, threshold: u64, request: Request) -> Self {
         Self { request: Mutex::new(Some(request)), bytes, threshold, ..Self::default() }
     }
@@ -472,7 +472,7 @@ impl<'a> TierUp<'a> {
         self.compilation.code.wait().as_ref()
     }
 
-    /// About the bytes of the text that is compiled.
+    /// The estimated length of the text that is compiled, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.compilation.bytes
     }
