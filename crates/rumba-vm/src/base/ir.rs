@@ -449,6 +449,25 @@ impl Writer {
         self.value(Element::I32, false, format_args!("bitcast {truth} to i32"))
     }
 
+    /// The number of the first lane of a mask, or of any lane if the mask has none.
+    #[must_use]
+    pub fn first_lane(&mut self, mask: &Value) -> Value {
+        let mask = self.or_with(mask, 1 << (LANES - 1));
+        self.intrinsic_with("cttz", &[&mask], "i1 true")
+    }
+
+    /// The number of the last lane of a mask, or of any lane if the mask has none.
+    ///
+    /// Behind a branch that leaves out empty masks, LLVM selects `bsr` for the leading zeros of the mask alone, takes the result for
+    /// less than 32, and moves it before the branch, with a load of the vector's element from the stack. Of an empty mask `bsr` gives
+    /// any number. So the mask has a bit here.
+    #[must_use]
+    pub fn last_lane(&mut self, mask: &Value) -> Value {
+        let mask = self.or_with(mask, 1);
+        let behind = self.intrinsic_with("ctlz", &[&mask], "i1 true");
+        self.xor_with(&behind, LANES as u64 - 1)
+    }
+
     /// An intrinsic whose last operand is a constant of a fixed type, such as `i1 false`.
     #[must_use]
     pub fn intrinsic_with(&mut self, name: &str, operands: &[&Value], last: &str) -> Value {

@@ -172,7 +172,7 @@ impl Function<'_> {
         self.w.line(format_args!("br label %{turn}"));
         self.w.label(&turn);
         let now = self.get(&rest);
-        let first = if is_full { now.clone() } else { self.w.intrinsic_with("cttz", &[&now], "i1 true") };
+        let first = if is_full { now.clone() } else { self.w.first_lane(&now) };
         let lanes: Vec<_> = (0..turns).map(|number| self.w.add_with(&first, number)).collect();
         let addresses = match rotating {
             Some(addresses) => self.rotate(addresses, turns),

@@ -144,10 +144,7 @@ impl Function<'_> {
                 // Of the first and of the last active lane.
                 let base = self.w.add_with(base, extent.low.cast_unsigned());
                 let active = self.mask_of_active();
-                let first = self.w.intrinsic_with("cttz", &[&active], "i1 false");
-                let behind = self.w.intrinsic_with("ctlz", &[&active], "i1 false");
-                let last = self.w.xor_with(&behind, 31);
-                let ends = [first, last].map(|lane| {
+                let ends = [self.w.first_lane(&active), self.w.last_lane(&active)].map(|lane| {
                     let lane = self.w.convert("zext", &lane, Element::I64);
                     let way = self.w.mul_with(&lane, stride.cast_unsigned());
                     self.w.add(&base, &way)

@@ -406,10 +406,7 @@ impl Function<'_> {
                             Version::Full => format!("i32 {}", number * group + group - 1),
                             Version::Masked => {
                                 let active = self.active_of_group(number, hosts.len());
-                                let behind = self.w.intrinsic_with("ctlz", &[&active], "i1 false");
-                                // Without active lanes, the number is no lane's.
-                                let last = self.w.xor_with(&behind, 31);
-                                self.w.and_with(&last, 31).to_string()
+                                self.w.last_lane(&active).to_string()
                             }
                         };
                         let text = format!("extractelement {value}, {last}");

@@ -363,8 +363,7 @@ impl Function<'_> {
     fn first_lane(&mut self, slot: u16, class: Class, group: usize, groups: usize) -> Value {
         let Variable { pointer, element, .. } = self.file_lane(slot, class, 0);
         let active = self.active_of_group(group, groups);
-        let first = self.w.intrinsic_with("cttz", &[&active], "i1 false");
-        let first = if groups == 1 { first } else { self.w.and_with(&first, 31) };
+        let first = self.w.first_lane(&active);
         let lane = self.w.name("%t");
         self.w.line(format_args!("{lane} = getelementptr {}, ptr {pointer}, {first}", element.name()));
         self.get(&Variable::one(lane, element))

@@ -33,6 +33,7 @@ struct AtOnce {
 unsafe impl Compiler for AtOnce {
     fn compile(&self, unit: Unit, done: Done) {
         fingerprints::check(&unit);
+        check_counts(&unit.text);
         let text = self.edit.map_or_else(|| unit.text.clone(), |edit| edit(&unit.text));
         if let Some(folder) = std::env::var_os(TEXTS) {
             let path = Path::new(&folder).join(format!("{}.ll", unit.kernel));
@@ -46,6 +47,17 @@ unsafe impl Compiler for AtOnce {
             Ok(made) => done(Ok(code(made))),
             Err(error) => panic!("{}: {error}\n{text}", unit.kernel),
         }
+    }
+}
+
+/// Panics if a text calls the zeros of a mask defined only for masks with bits, and the mask may have none: of an empty mask some
+/// processors give any number, with which LLVM then loads an element of a vector.
+fn check_counts(text: &str) {
+    let counts = text.lines().filter(|line| line.contains("@llvm.ctlz.") || line.contains("@llvm.cttz."));
+    for line in counts.filter(|line| line.contains("i1 true")) {
+        let mask = line.split_once("(i32 ").and_then(|(_, operands)| operands.split_once(','));
+        let (mask, _) = mask.unwrap_or_else(|| panic!("no count of a mask: {line}"));
+        assert!(text.contains(&format!("{mask} = or i32 ")), "the mask may have no bits: {line}\n{text}");
     }
 }
 
