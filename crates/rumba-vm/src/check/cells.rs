@@ -20,8 +20,8 @@ use crate::check::order::Scope;
 use crate::check::program::OfProgram;
 use crate::check::proxy::{AGENT, Proxy};
 use crate::check::reads::{GroupAccess, Reads};
-use crate::check::record::{CELL, Conflict, ConflictKind, Record, View, WORD, WORDS, bytes_of};
-use crate::check::row::{LINE, Row, Runs};
+use crate::check::record::{CELL, Conflict, ConflictKind, Record, View, WORD, WORDS, bytes_of, lanes_apart};
+use crate::check::row::{LINE, Row, Rows, Runs};
 use crate::mem::arena::{Arena, Window};
 use crate::mem::shadow::Shadow;
 
@@ -211,7 +211,7 @@ impl Cells {
     /// Forgets the accesses to a range of shared memory, which another block gets.
     pub(crate) fn forget(&mut self, start: u64, end: u64) {
         if start < end {
-            self.reads.settle(start);
+            self.reads.begin_block(start);
         }
         for number in start / LINE..end.div_ceil(LINE) {
             let address = number * LINE;
@@ -243,7 +243,7 @@ impl Cells {
     #[inline(always)]
     pub(super) fn put_in_short(&mut self, access: &GroupAccess, view: &View<'_>, found: &mut Vec<Conflict>) -> bool {
         if access.is_in_rows() {
-            access.rows(|line, row| self.put_row(line, row, view, found));
+            self.put_rows(access.rows(), view, found);
             return true;
         }
         // Lanes that write to the same place race with each other.
@@ -255,8 +255,19 @@ impl Cells {
     }
 
     /// Accesses by lanes of a warp in runs.
-    pub(super) fn put_runs(&mut self, mut runs: Runs, view: &View<'_>, found: &mut Vec<Conflict>) {
-        runs.rows(|line, row| self.put_row(line, row, view, found));
+    pub(super) fn put_runs(&mut self, runs: &Runs, view: &View<'_>, found: &mut Vec<Conflict>) {
+        self.put_rows(runs.rows(), view, found);
+    }
+
+    #[inline(always)]
+    fn put_rows(&mut self, runs: impl Iterator<Item = Rows>, view: &View<'_>, found: &mut Vec<Conflict>) {
+        for rows in runs {
+            for (line, row) in rows {
+                if row.words != 0 {
+                    self.put_row(line, row, view, found);
+                }
+            }
+        }
     }
 
     /// The lanes whose accesses are not skipped because their cells have many like them.
@@ -300,7 +311,7 @@ impl Cells {
 
     /// Compares an access to one line with earlier accesses, and remembers it.
     #[inline(always)]
-    fn put_row(&mut self, address: u64, mine: &Row, view: &View<'_>, found: &mut Vec<Conflict>) {
+    fn put_row(&mut self, address: u64, mine: Row, view: &View<'_>, found: &mut Vec<Conflict>) {
         let first = address + u64::from(mine.words.trailing_zeros() * WORD);
         if let Some(noted) = self.reads.before(first, mine.is_read()) {
             self.put_noted(&noted, found);
@@ -761,16 +772,6 @@ impl Cells {
 /// The lines that hold a window.
 pub(super) fn whole_lines(window: &Window) -> Window {
     Window { start: window.start / LINE * LINE, end: window.end.next_multiple_of(LINE) }
-}
-
-/// A lane of each of two masks: different lanes, if possible.
-fn lanes_apart(mine: u32, others: u32) -> (u32, u32) {
-    let lane = mine.trailing_zeros();
-    match (others & !(1 << lane), mine & !(1 << lane)) {
-        (0, 0) => (lane, lane),
-        (0, rest) => (rest.trailing_zeros(), lane),
-        (rest, _) => (lane, rest.trailing_zeros()),
-    }
 }
 
 /// The cell that is compared.

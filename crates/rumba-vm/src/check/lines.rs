@@ -57,17 +57,37 @@ impl Line {
     /// Remembers an access, unless something about it is not plain: the line has to be split then. `forgets` says of each list
     /// whether accesses that all threads of the block know of need not be kept.
     #[inline(always)]
-    pub(super) fn put(&mut self, mine: &Row, view: &View<'_>, forgets: [bool; 2]) -> bool {
+    pub(super) fn put(&mut self, mine: Row, view: &View<'_>, forgets: [bool; 2]) -> bool {
         if self.is_split {
             return false;
         }
         let list = usize::from(mine.is_read());
-        if self.lengths == [0; 2] {
-            self.rows[0][list] = *mine;
-            self.lengths[list] = 1;
-            return true;
+        let only = match self.lengths {
+            [0, 0] => {
+                self.rows[0][list] = mine;
+                self.lengths[list] = 1;
+                return true;
+            }
+            [1, 0] => Some(WRITES),
+            [0, 1] => Some(READS),
+            _ => None,
+        };
+        // Mostly an access goes on with the only row, or supersedes the row.
+        if let Some(only) = only {
+            let row = &mut self.rows[0][only];
+            if row.words & mine.words == 0 {
+                if only == list && row.merge(&mine) {
+                    return true;
+                }
+            } else if (list == WRITES || only == READS) && mine.supersedes(row, view) {
+                self.rows[0][list] = mine;
+                self.lengths = [u8::from(list == WRITES), u8::from(list == READS)];
+                return true;
+            }
         }
-        self.put_beside(list, mine, view, forgets)
+        // A copy, so that the row of the usual case is in registers.
+        let row = mine;
+        self.put_beside(list, &row, view, forgets)
     }
 
     #[inline(never)]

@@ -253,9 +253,10 @@ impl Races {
         if known.apart { ReadKey::NONE } else { ReadKey::new(block, clock.epoch, clock.block) }
     }
 
-    /// Lets native code take in only reads of memory of which each byte was written, by an instruction that has just read.
-    pub(crate) fn limit(&mut self, instruction: u32, map: &Unwritten) {
-        self.cells.reads().limit(instruction, map);
+    /// Lets native code take in only reads of memory of which each byte was written, by an instruction that has just read in a block.
+    pub(crate) fn limit(&mut self, instruction: u32, block: u32, map: &Unwritten) {
+        let (place, _) = self.place(block, 0);
+        self.cells.reads.limit(instruction, &self.shared[place], map);
     }
 
     /// Lets native code take in no reads before it reports one.
@@ -332,7 +333,7 @@ impl Races {
                 return;
             }
             if let Some(runs) = Runs::of_lanes(&record, access.bytes, lanes, &host) {
-                return self.cells.put_runs(runs, &view, &mut self.found);
+                return self.cells.put_runs(&runs, &view, &mut self.found);
             }
         }
         let may_share = access.kind == AccessKind::Read || access.order.is_strong();

@@ -8,6 +8,7 @@
 //! ([`crate::check::strong`]).
 
 use std::io;
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
@@ -288,6 +289,10 @@ struct Region {
     is_read: bool,
     /// Strong accesses to the region. There are no reads of the region then.
     log: Log,
+    /// Of a block's shared memory: the number of revocations until then, if each byte was found to be written.
+    whole: Option<u32>,
+    /// Whether that was looked for since the last barrier.
+    is_looked_at: bool,
 }
 
 /// Accesses to a region that become records.
@@ -350,6 +355,10 @@ pub(super) struct Reads {
     logged: usize,
     /// Logs of earlier launches, for their memory.
     spare: Vec<Log>,
+    /// The region that was looked up last.
+    last: usize,
+    /// How often native code was to report its reads again.
+    revocations: u32,
 }
 
 /// The place of a region among [`Reads::used`].
@@ -371,6 +380,8 @@ impl Reads {
             shared: Window { start: 0, end: 0 },
             logged: 0,
             spare: Vec::new(),
+            last: 0,
+            revocations: 0,
         })
     }
 
@@ -407,19 +418,32 @@ impl Reads {
         unsafe { &mut *self.growths.base::<Growth>().wrapping_add(instruction as usize) }
     }
 
-    /// Lets native code take in only reads of memory of which each byte was written, by an instruction that has just read.
-    pub(super) fn limit(&mut self, instruction: u32, map: &Unwritten) {
+    /// Lets native code take in only reads of memory of which each byte was written, by an instruction that has just read in a block with
+    /// this shared memory.
+    pub(super) fn limit(&mut self, instruction: u32, shared: &Range<u64>, map: &Unwritten) {
         if (instruction as usize) >= self.instructions || self.growth(instruction).room == 0 {
             return;
         }
-        let region = self.growth(instruction).region as usize;
-        let is_whole = self.allocation(self.regions[region].window.start).is_some_and(|whole| {
-            // The map has no record of whether all shared memory is written.
-            whole != self.shared && map.is_written(whole.start, whole.end)
-        });
+        let index = self.growth(instruction).region as usize;
+        let Window { start, .. } = self.regions[index].window;
+        let is_whole = if self.shared.contains(start) {
+            self.is_whole(index, shared, map)
+        } else {
+            self.allocation(start).is_some_and(|whole| map.is_written(whole.start, whole.end))
+        };
         if !is_whole {
             self.growth(instruction).limit(|start, bytes| !map.any(start, bytes));
         }
+    }
+
+    /// Whether each byte of a block's shared memory was written, if the region is that memory. It is looked at once between two barriers.
+    fn is_whole(&mut self, index: usize, shared: &Range<u64>, map: &Unwritten) -> bool {
+        let region = &mut self.regions[index];
+        if !region.is_looked_at && region.window.contains(shared.start) && shared.end <= region.window.end {
+            region.is_looked_at = true;
+            region.whole = (!map.any(shared.start, shared.end - shared.start)).then_some(self.revocations);
+        }
+        region.whole == Some(self.revocations)
     }
 
     /// The allocation of an address, or all shared memory.
@@ -430,6 +454,7 @@ impl Reads {
 
     /// Lets native code take in no more reads before a report.
     pub(super) fn revoke(&mut self) {
+        self.revocations = self.revocations.wrapping_add(1);
         for at in 0..self.growing.len() {
             self.growth(self.growing[at]).room = 0;
         }
@@ -451,14 +476,25 @@ impl Reads {
 
     /// The index of the region of an address.
     fn region(&mut self, address: u64) -> Option<usize> {
+        if self.regions.get(self.last).is_some_and(|last| last.window.contains(address)) {
+            return Some(self.last);
+        }
         let window = self.allocation(address)?;
         let start = address / REGION * REGION;
         let window = Window { start: start.max(window.start), end: (start + REGION).min(window.end) };
         let regions = &mut self.regions;
-        Some(*self.by_start.entry(window.start).or_insert_with(|| {
-            regions.push(Region { window, patterns: Some(Vec::new()), is_read: false, log: Log::default() });
+        self.last = *self.by_start.entry(window.start).or_insert_with(|| {
+            regions.push(Region {
+                window,
+                patterns: Some(Vec::new()),
+                is_read: false,
+                log: Log::default(),
+                whole: None,
+                is_looked_at: false,
+            });
             regions.len() - 1
-        }))
+        });
+        Some(self.last)
     }
 
     /// Notes reads, if they lie in one clean region.
@@ -631,13 +667,21 @@ impl Reads {
         Some(index)
     }
 
+    /// A block begins with this shared memory.
+    pub(super) fn begin_block(&mut self, shared: u64) {
+        self.settle(shared);
+        if let Some(index) = self.region(shared) {
+            (self.regions[index].whole, self.regions[index].is_looked_at) = (None, false);
+        }
+    }
+
     /// All threads that can access a block's shared memory know of all accesses to it: it is clean.
     pub(super) fn settle(&mut self, shared: u64) {
         let Some(index) = self.region(shared) else { return };
         self.end_all(|of| of as usize == index);
         let region = &mut self.regions[index];
         region.patterns.get_or_insert_default().clear();
-        region.is_read = false;
+        (region.is_read, region.is_looked_at) = (false, region.whole == Some(self.revocations));
         self.logged -= region.log.accesses().len();
         region.log.clear();
         let used = &mut self.used[place_of(region.window.start)];

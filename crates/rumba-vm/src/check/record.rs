@@ -436,3 +436,13 @@ fn equal_words(a: u64, b: u64) -> u32 {
     let equal = (!other & 0x8080_8080_8080_8080) >> 7;
     bytes_of((equal.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32)
 }
+
+/// A lane of each of two masks: different lanes, if possible.
+pub(super) fn lanes_apart(mine: u32, others: u32) -> (u32, u32) {
+    let lane = mine.trailing_zeros();
+    match (others & !(1 << lane), mine & !(1 << lane)) {
+        (0, 0) => (lane, lane),
+        (0, rest) => (rest.trailing_zeros(), lane),
+        (rest, _) => (lane, rest.trailing_zeros()),
+    }
+}

@@ -18,8 +18,31 @@ const LINE_WORDS: i64 = LINE as i64 / WORD as i64;
 /// The most words from one lane to the next.
 const MOST_PERIOD: usize = 8;
 
-/// A multiple of all periods, larger than the distance in words of the lines of an access.
-const PERIODS: i64 = 840;
+/// By period, for a number of words less than 32: the remainder.
+const REMAINDERS: [[u8; LINE_WORDS as usize]; MOST_PERIOD + 1] = {
+    let mut table = [[0; LINE_WORDS as usize]; MOST_PERIOD + 1];
+    let mut period = 1;
+    while period <= MOST_PERIOD {
+        let mut words = 0;
+        while words < LINE_WORDS as usize {
+            table[period][words] = (words % period) as u8;
+            words += 1;
+        }
+        period += 1;
+    }
+    table
+};
+
+/// By period: what adds to the number of a line's first field for that of the next line, but for whole periods.
+const NEXT_FIELDS: [usize; MOST_PERIOD + 1] = {
+    let mut table = [0; MOST_PERIOD + 1];
+    let mut period = 1;
+    while period <= MOST_PERIOD {
+        table[period] = (period - LINE_WORDS as usize % period) % period;
+        period += 1;
+    }
+    table
+};
 
 /// By period: the first of each period of words, as bits.
 const FIRST_WORDS: [u32; MOST_PERIOD + 1] = {
@@ -86,27 +109,22 @@ impl Row {
         }
     }
 
-    /// Calls a function with the rows of lanes, given the first one and their number, whose accesses begin at an address.
+    /// The rows of lanes whose accesses begin at an address, given the first lane and their number; of these, some lanes make the access.
     #[inline(always)]
-    fn run(&mut self, start: u64, (first, count): (usize, usize), mut put: impl FnMut(u64, &mut Self)) {
+    fn of_run(self, lanes: u32, start: u64, (first, count): (usize, usize)) -> Rows {
         let (period, own) = (u32::from(self.period), u32::from(self.period - self.slack));
-        let each = ((1u32 << own) - 1).wrapping_mul(FIRST_WORDS[period as usize]);
-        let end = start + u64::from(WORD) * u64::from(period * (count as u32 - 1) + own);
-        let mut line = start / LINE * LINE;
-        // The word of the first lane, counted from the start of the line.
-        let mut word = ((start - line) / u64::from(WORD)) as i64;
-        let mut row = *self;
-        while line < end {
-            let field = (word + PERIODS) as u32 % period;
-            let beyond = LINE_WORDS - (((end - line) / u64::from(WORD)) as i64).min(LINE_WORDS);
-            // The words of a lane may reach into the next period of the line.
-            let all = each << field | each >> (period - field);
-            row.words = all & u32::MAX << word.max(0) & u32::MAX >> beyond;
-            row.offset = (first as i64 * i64::from(period) - word) as i16;
-            let fields = ((1u32 << own) - 1) << field;
-            row.fields = (fields | fields >> period) as u8 & (u32::MAX >> (32 - period)) as u8;
-            put(line, &mut row);
-            (line, word) = (line + LINE, word - LINE_WORDS);
+        let line = start / LINE * LINE;
+        let word = ((start - line) / u64::from(WORD)) as i64;
+        Rows {
+            row: self,
+            lanes,
+            words: ((1u32 << own) - 1).wrapping_mul(FIRST_WORDS[period as usize]),
+            fields: (1u32 << own) - 1,
+            offset: first as i64 * i64::from(period),
+            line,
+            end: start + u64::from(WORD) * u64::from(period * (count as u32 - 1) + own),
+            word,
+            field: u32::from(REMAINDERS[period as usize][word as usize]),
         }
     }
 
@@ -133,6 +151,14 @@ impl Row {
         self.block == earlier.block
             && (earlier.epoch <= view.block
                 || self.warp == earlier.warp && (earlier.epoch <= view.warp || self.agrees(earlier)))
+    }
+
+    /// Whether no later access can race with an earlier one unless it races with this one: this access follows it, and is to the same
+    /// words or more of them. An access that was not coherent is compared with all writes.
+    #[inline(always)]
+    pub(super) fn supersedes(&self, earlier: &Self, view: &View<'_>) -> bool {
+        let is_covered = earlier.words & !self.words == 0;
+        is_covered && !self.is_non_coherent() && !earlier.is_non_coherent() && self.follows(earlier, view)
     }
 
     /// Whether all threads of the block know of it.
@@ -202,6 +228,58 @@ impl Row {
     }
 }
 
+/// The rows of lanes that follow each other, with the lines in which the rows are. A row may have no words.
+///
+/// Rows are values, as the iterator is: a row that is read from memory as a whole waits for its fields, which were written one by one.
+pub(super) struct Rows {
+    /// The row, without what differs from line to line.
+    row: Row,
+    /// The lanes that make the access.
+    lanes: u32,
+    /// The words of a line whose first word is the first one of a lane.
+    words: u32,
+    /// The fields of a lane, if its first word is field 0.
+    fields: u32,
+    /// The offset of a line that begins with the word of the first lane.
+    offset: i64,
+    line: u64,
+    /// Where the last lane's access ends.
+    end: u64,
+    /// The first lane's word, counted from the start of the line, and its field.
+    word: i64,
+    field: u32,
+}
+
+impl Iterator for Rows {
+    type Item = (u64, Row);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<(u64, Row)> {
+        let Self { line, word, field, .. } = *self;
+        if line >= self.end {
+            return None;
+        }
+        let period = u32::from(self.row.period);
+        let beyond = LINE_WORDS - (((self.end - line) / u64::from(WORD)) as i64).min(LINE_WORDS);
+        // The words of a lane may reach into the next period of the line.
+        let all = self.words << field | self.words >> (period - field);
+        let fields = self.fields << field;
+        let mut row = Row {
+            words: all & u32::MAX << word.max(0) & u32::MAX >> beyond,
+            offset: (self.offset - word) as i16,
+            fields: (fields | fields >> period) as u8 & (u32::MAX >> (32 - period)) as u8,
+            ..self.row
+        };
+        if self.lanes != FULL {
+            row.words &= row.words_of(self.lanes);
+        }
+        (self.line, self.word) = (line + LINE, word - LINE_WORDS);
+        let next = field as usize + NEXT_FIELDS[period as usize];
+        self.field = u32::from(REMAINDERS[period as usize][next]);
+        Some((line, row))
+    }
+}
+
 impl GroupAccess {
     /// Whether lanes of each group access whole words in a row.
     #[inline(always)]
@@ -213,27 +291,21 @@ impl GroupAccess {
             && self.hosts.iter().all(|host| host.is_multiple_of(u64::from(WORD)))
     }
 
-    /// Calls a function with each line that is accessed and the row of the access there. The access is in rows.
+    /// The rows of each run of lanes. The access is in rows.
     #[inline(always)]
-    pub(super) fn rows(&self, mut put: impl FnMut(u64, &Row)) {
+    pub(super) fn rows(&self) -> impl Iterator<Item = Rows> {
         let group_bytes = u64::from(self.stride) * GROUP as u64;
-        let mut row = Row::new(&self.record, self.bytes, self.stride);
+        let row = Row::new(&self.record, self.bytes, self.stride);
         let mut group = 0;
-        while group < GROUPS {
-            let (start, first) = (self.hosts[group], group);
+        std::iter::from_fn(move || {
+            let first = group;
+            let start = *self.hosts.get(first)?;
             group += 1;
             while group < GROUPS && self.hosts[group] == start + group_bytes * (group - first) as u64 {
                 group += 1;
             }
-            row.run(start, (first * GROUP, (group - first) * GROUP), |line, row| {
-                if self.lanes != FULL {
-                    row.words &= row.words_of(self.lanes);
-                }
-                if row.words != 0 {
-                    put(line, row);
-                }
-            });
-        }
+            Some(row.of_run(self.lanes, start, (first * GROUP, (group - first) * GROUP)))
+        })
     }
 }
 
@@ -275,10 +347,9 @@ impl Runs {
         Some(Self { row: Row::new(record, bytes as u32, stride as u32), runs })
     }
 
-    /// Calls a function with each line that is accessed and the row of a run there.
-    pub(super) fn rows(&mut self, mut put: impl FnMut(u64, &Row)) {
-        for (start, first, count) in &self.runs {
-            self.row.run(*start, (*first, *count), |line, row| put(line, row));
-        }
+    /// The rows of each run.
+    #[inline(always)]
+    pub(super) fn rows(&self) -> impl Iterator<Item = Rows> {
+        self.runs.iter().map(|(start, first, count)| self.row.of_run(FULL, *start, (*first, *count)))
     }
 }

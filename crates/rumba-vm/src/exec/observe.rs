@@ -171,7 +171,7 @@ impl Warp {
                 if kind == AccessKind::Read
                     && let Some(map) = &context.allocations.unwritten
                 {
-                    races.limit(access.source, map);
+                    races.limit(access.source, access.block, map);
                 }
             },
             place,
