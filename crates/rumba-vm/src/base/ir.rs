@@ -84,6 +84,8 @@ pub struct Value {
     is_vector: bool,
     /// The text is a constant number.
     is_constant: bool,
+    /// The number, of a constant integer.
+    number: Option<u64>,
     /// The bits that may be set in a number.
     possible_bits: u64,
 }
@@ -91,7 +93,7 @@ pub struct Value {
 impl Value {
     /// The value of a name.
     pub fn named(text: impl Into<String>, element: Element, is_vector: bool) -> Self {
-        Self { text: text.into(), element, is_vector, is_constant: false, possible_bits: u64::MAX }
+        Self { text: text.into(), element, is_vector, is_constant: false, number: None, possible_bits: u64::MAX }
     }
 
     /// The value, of which only these bits may be set.
@@ -102,14 +104,16 @@ impl Value {
 
     /// An integer.
     pub fn integer(element: Element, value: u64) -> Self {
-        let text = match element {
-            Element::I1 => (if value & 1 != 0 { "true" } else { "false" }).to_owned(),
-            Element::I8 => (value as u8).to_string(),
-            Element::I16 => (value as u16).to_string(),
-            Element::I32 | Element::F32 => (value as u32).to_string(),
-            Element::I64 | Element::F64 => value.to_string(),
+        let element = element.integer();
+        let number = match element {
+            Element::I1 => None,
+            Element::I8 => Some(u64::from(value as u8)),
+            Element::I16 => Some(u64::from(value as u16)),
+            Element::I32 | Element::F32 => Some(u64::from(value as u32)),
+            Element::I64 | Element::F64 => Some(value),
         };
-        Self { text, element: element.integer(), is_vector: false, is_constant: true, possible_bits: value }
+        let text = number.map_or_else(|| (value & 1 != 0).to_string(), |number| number.to_string());
+        Self { text, element, is_vector: false, is_constant: true, number, possible_bits: value }
     }
 
     /// A number with these bits.
@@ -118,7 +122,7 @@ impl Value {
         if integer.element == element {
             return integer;
         }
-        Self { text: format!("bitcast ({integer} to {})", element.name()), element, ..integer }
+        Self { text: format!("bitcast ({integer} to {})", element.name()), element, number: None, ..integer }
     }
 
     /// The type of its numbers.
@@ -133,12 +137,7 @@ impl Value {
 
     /// The number, if it is a constant integer.
     pub fn number(&self) -> Option<u64> {
-        let number = if self.is_constant && !self.is_vector {
-            self.text.parse()
-        } else {
-            return None;
-        };
-        number.ok()
+        self.number.filter(|_| !self.is_vector)
     }
 
     /// Whether it is a constant number.

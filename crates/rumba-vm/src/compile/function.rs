@@ -345,15 +345,8 @@ impl Function<'_> {
         self.version = version;
         self.nans = Nans::unknown(self.kernel.registers.len());
         self.shapes.clone_from(&state.shapes);
-        let mut wrong: Option<Value> = None;
-        for register in self.kernel.liveness.before(block).members() {
-            if let Some(differing) = self.enter(register, state.shapes[register]) {
-                wrong = Some(match wrong {
-                    None => differing,
-                    Some(wrong) => self.w.or(&wrong, &differing),
-                });
-            }
-        }
+        let registers: Vec<_> = self.kernel.liveness.before(block).members().collect();
+        let wrong = self.enter(&registers, &state.shapes);
         let target = label(version, block);
         match wrong {
             None => self.w.line(format_args!("br label %{target}")),
