@@ -772,7 +772,8 @@ impl Function<'_> {
             self.materialise(live.members());
             self.w.line("ret ptr null");
             self.w.label(&format!("resume{entry}"));
-            for number in live.members() {
+            for (place, number) in live.members().enumerate() {
+                self.end_chain(place);
                 let loaded = self.load(number, state.shapes[number]);
                 self.write(Location::Register(number), state.shapes[number], loaded);
             }

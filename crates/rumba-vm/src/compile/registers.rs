@@ -377,10 +377,7 @@ impl Function<'_> {
     pub(super) fn enter(&mut self, registers: &[usize], shapes: &[Shape]) -> Option<Value> {
         let mut wrong = None;
         for (place, register) in registers.iter().enumerate() {
-            if place % LOADED == LOADED - 1 {
-                // No instruction, and no load moves across.
-                self.w.line(format_args!("fence syncscope(\"singlethread\") acq_rel"));
-            }
+            self.end_chain(place);
             if let Some(differing) = self.enter_one(*register, shapes[*register]) {
                 wrong = Some(match wrong {
                     None => differing,
@@ -389,6 +386,13 @@ impl Function<'_> {
             }
         }
         wrong
+    }
+
+    /// Writes a fence before each [`LOADED`]th of the registers that are loaded together: no instruction, which no load moves across.
+    pub(super) fn end_chain(&mut self, place: usize) {
+        if place % LOADED == LOADED - 1 {
+            self.w.line("fence syncscope(\"singlethread\") acq_rel");
+        }
     }
 
     fn enter_one(&mut self, number: usize, shape: Shape) -> Option<Value> {

@@ -153,6 +153,26 @@ fn text_of(ptx: &str, block: u32, look: impl FnOnce(&str)) -> String {
     unit.text.clone()
 }
 
+/// LLVM takes time by the square of the number of vector loads between two fences.
+#[test]
+fn an_entry_has_fences_between_its_loads() {
+    let numbers = 0..100;
+    let set = numbers.clone().map(|number| format!("xor.b32 %x{number}, %r4, {};", number + 1));
+    let sum = numbers.map(|number| format!("add.u32 %r10, %r10, %x{number};"));
+    let (set, sum) = (set.collect::<String>(), sum.collect::<String>());
+    let body = format!(".reg .b32 %x<100>; {set} bar.sync 0; mov.u32 %r10, 0; {sum} st.global.u32 [%rd2], %r10;");
+    let (mut loads, mut together, mut most) = (0, 0, 0);
+    for line in text(&body, 64).lines() {
+        if line.contains("= load <32 x i32>, ptr %registers") {
+            (loads, together) = (loads + 1, together + 1);
+            most = most.max(together);
+        } else if line.ends_with(':') || line.contains("fence ") {
+            together = 0;
+        }
+    }
+    assert!(loads >= 100 && (16..=32).contains(&most), "{loads} loads, at most {most} together");
+}
+
 #[test]
 fn a_warp_is_a_vector() {
     let body = "xor.b32 %r10, %r2, 21; add.s32 %r11, %r10, %r1; st.global.u32 [%rd2], %r11;";
