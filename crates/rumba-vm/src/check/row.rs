@@ -153,8 +153,8 @@ impl Row {
                 || self.warp == earlier.warp && (earlier.epoch <= view.warp || self.agrees(earlier)))
     }
 
-    /// Whether no later access can race with an earlier one unless it races with this one: this access follows it, and is to the same
-    /// words or more of them. An access that was not coherent is compared with all writes.
+    /// Whether an earlier access need not be kept: this access follows the earlier one, and has all of its words, so that a later access
+    /// which races with the earlier one races with this one, too. Non-coherent loads are kept: all writes are compared with them.
     #[inline(always)]
     pub(super) fn supersedes(&self, earlier: &Self, view: &View<'_>) -> bool {
         let is_covered = earlier.words & !self.words == 0;
