@@ -3,6 +3,7 @@
 #[path = "fingerprints.rs"]
 mod fingerprints;
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -50,15 +51,45 @@ unsafe impl Compiler for AtOnce {
     }
 }
 
-/// Panics if a text calls the zeros of a mask defined only for masks with bits, and the mask may have none: of an empty mask some
-/// processors give any number, with which LLVM then loads an element of a vector.
+/// Panics if a text takes an element of a vector whose number is a count of a mask's zeros, and the mask may have no bits: of an empty
+/// mask some processors give any number, with which LLVM then loads the element.
 fn check_counts(text: &str) {
-    let counts = text.lines().filter(|line| line.contains("@llvm.ctlz.") || line.contains("@llvm.cttz."));
-    for line in counts.filter(|line| line.contains("i1 true")) {
-        let mask = line.split_once("(i32 ").and_then(|(_, operands)| operands.split_once(','));
-        let (mask, _) = mask.unwrap_or_else(|| panic!("no count of a mask: {line}"));
-        assert!(text.contains(&format!("{mask} = or i32 ")), "the mask may have no bits: {line}\n{text}");
+    let definitions: HashMap<&str, &str> = text.lines().filter_map(|line| line.trim().split_once(" = ")).collect();
+    let operand = |definition: &str| -> Option<String> {
+        let (_, operand) = definition.split_once("i32 %")?;
+        Some(format!("%{}", operand.split(',').next()?))
+    };
+    for (_, element) in definitions.iter().filter(|(_, element)| element.starts_with("extractelement ")) {
+        let Some((_, number)) = element.rsplit_once(", i32 %") else { continue };
+        let mut name = format!("%{number}");
+        while let Some(definition) = definitions.get(&*name) {
+            if definition.contains("@llvm.ctlz.") || definition.contains("@llvm.cttz.") {
+                let (_, count) = definition.split_once('(').expect("a call has operands");
+                let mask = operand(count).and_then(|mask| definitions.get(&*mask));
+                assert!(
+                    mask.is_some_and(|mask| mask.starts_with("or i32 ")),
+                    "the mask may be empty: {element}\n{text}"
+                );
+            }
+            let is_changed = definition.starts_with("xor i32 ") || definition.starts_with("and i32 ");
+            match operand(definition).filter(|_| is_changed) {
+                Some(next) => name = next,
+                None => break,
+            }
+        }
     }
+}
+
+#[test]
+#[should_panic = "the mask may be empty"]
+fn a_count_of_a_mask_that_may_be_empty_is_found() {
+    check_counts(
+        "  %m = load i32, ptr %mask
+           %behind = call i32 @llvm.ctlz.i32(i32 %m, i1 false)
+           %last = xor i32 %behind, 31
+           %lane = and i32 %last, 31
+           %one = extractelement <32 x i32> %all, i32 %lane",
+    );
 }
 
 fn code(code: Arc<rumba_jit::Code>) -> Code {
