@@ -110,7 +110,7 @@ impl Addresses {
 const MOST_SHARED: u64 = 1 << 20;
 
 /// The integer of `bytes` bytes.
-fn integer(bytes: u64) -> Element {
+pub(super) fn integer(bytes: u64) -> Element {
     match bytes {
         1 => Element::I8,
         2 => Element::I16,
@@ -131,7 +131,24 @@ impl Function<'_> {
 
     pub(super) fn write_load(&mut self, index: usize, bytes: u8, count: u8, memory: Memory) {
         let access = self.access(index, (bytes, count), AccessKind::Read, memory);
-        self.write_access(&access, |function, addresses| function.load_active(&access, addresses));
+        let load = |function: &mut Self, addresses: &Addresses| function.load_active(&access, addresses);
+        match self.kernel.operand(index, 1) {
+            // The first access of a group compares the bounds for the others, too. A mask for single elements takes no longer than another
+            // comparison.
+            _ if self.together.contains_key(&index) => {
+                self.write_access(&access, |function, addresses| match &addresses.pattern {
+                    Pattern::Strided { stride, .. } if *stride == access.element.cast_signed() => {
+                        load(function, addresses)
+                    }
+                    _ => function.load_all_or(&access, addresses, |function| load(function, addresses)),
+                })
+            }
+            Some(address) if access.element <= 8 => {
+                let addresses = self.addresses(address);
+                self.load_all_or(&access, &addresses, |function| function.write_access(&access, load));
+            }
+            _ => self.write_access(&access, load),
+        }
     }
 
     pub(super) fn write_store(&mut self, index: usize, bytes: u8, count: u8, memory: Memory) {
@@ -326,47 +343,86 @@ impl Function<'_> {
         }
     }
 
-    /// Loads for the active lanes.
-    fn load_active(&mut self, access: &Access, addresses: &Addresses) {
-        let (places, element) = (&access.places, access.element);
-        let planned = self.shapes_after(&[access.index]);
-        match self.placed(access, addresses) {
+    /// What the active lanes load, for each place.
+    fn loaded(&mut self, access: &Access, addresses: &Addresses) -> Vec<Written> {
+        let (count, element) = (access.places.len(), access.element);
+        let lanes = match self.placed(access, addresses) {
             Placed::Common(hosts) => {
                 let hosts = self.of_active_groups(hosts, |function| {
                     let zeros = function.zeros_in_memory();
                     function.number_of(zeros)
                 });
-                for (part, place) in places.iter().enumerate() {
+                let parts = (0..count).map(|part| {
                     let values = hosts.iter().map(|host| {
                         let address = self.w.add_with(host, part as u64 * element);
                         let value = self.load_from(&address, element);
                         self.w.extended(&value, lane_of(element))
                     });
-                    let values: Vec<_> = values.collect();
-                    let shape = self.kernel.shape(*place, &planned);
-                    self.write_result(*place, shape, Written::Bases(values));
-                }
+                    Written::Bases(values.collect())
+                });
+                return parts.collect();
             }
-            Placed::Neighbours(hosts) => {
-                let parts = if self.version == Version::Full {
-                    self.load_groups(&hosts, element, places.len())
-                } else {
-                    self.load_masked(&hosts, element, places.len())
-                };
-                for (place, part) in places.iter().zip(parts) {
-                    let value = self.w.extended(&part, lane_of(element));
-                    self.write_result(*place, Shape::Varying, Written::Lanes(value));
-                }
-            }
+            Placed::Neighbours(hosts) => self.load_neighbours(&hosts, element, count),
             Placed::Anywhere => {
-                for (part, place) in places.iter().enumerate() {
+                let parts = (0..count).map(|part| {
                     let pointers = self.pointers(access, addresses, part as u64 * element);
-                    let value = self.gather(&pointers, integer(element));
-                    let value = self.w.extended(&value, lane_of(element));
-                    self.write_result(*place, Shape::Varying, Written::Lanes(value));
-                }
+                    self.gather(&pointers, integer(element))
+                });
+                parts.collect()
             }
+        };
+        lanes.iter().map(|part| Written::Lanes(self.w.extended(part, lane_of(element)))).collect()
+    }
+
+    /// Loads for the active lanes.
+    fn load_active(&mut self, access: &Access, addresses: &Addresses) {
+        let parts = self.loaded(access, addresses);
+        self.write_loaded(access, parts);
+    }
+
+    fn write_loaded(&mut self, access: &Access, parts: Vec<Written>) {
+        let planned = self.shapes_after(&[access.index]);
+        for (place, part) in access.places.iter().zip(parts) {
+            let shape = match part {
+                Written::Bases(_) => self.kernel.shape(*place, &planned),
+                Written::Lanes(_) => Shape::Varying,
+            };
+            self.write_result(*place, shape, part);
         }
+    }
+
+    /// Loads for some active lanes as if all were active, if what inactive lanes would load is in bounds, too; otherwise `other` loads.
+    /// Loads without a mask are several times faster on processors without registers for masks, and the bounds of whole groups of lanes are
+    /// compared faster than those of active lanes. Nothing reads what inactive lanes load.
+    fn load_all_or(&mut self, access: &Access, addresses: &Addresses, other: impl FnOnce(&mut Self)) {
+        let is_strided = matches!(addresses.pattern, Pattern::Strided { .. }) && addresses.common().is_none();
+        let is_apart = access.memory == Memory::Local || self.kernel.program.is_monitored();
+        if self.version == Version::Full || is_apart || !is_strided {
+            return other(self);
+        }
+        let all = self.for_full_warp(|function| function.is_known(access, addresses));
+        // The addresses of groups without active lanes may be undefined, and LLVM takes a branch on an undefined value for unreachable.
+        let all = self.w.value(Element::I1, false, format_args!("freeze {all}"));
+        let (whole, part, on) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
+        self.w.line(format_args!("br {all}, label %{whole}, label %{part}"));
+        let before = self.shapes.clone();
+        self.w.label(&part);
+        other(self);
+        self.w.line(format_args!("br label %{on}"));
+        self.shapes = before;
+        self.w.label(&whole);
+        let parts = self.for_full_warp(|function| function.loaded(access, addresses));
+        self.write_loaded(access, parts);
+        self.w.line(format_args!("br label %{on}"));
+        self.w.label(&on);
+    }
+
+    /// What is written by `write` as for a warp whose lanes are all active.
+    fn for_full_warp<T>(&mut self, write: impl FnOnce(&mut Self) -> T) -> T {
+        let version = std::mem::replace(&mut self.version, Version::Full);
+        let written = write(self);
+        self.version = version;
+        written
     }
 
     /// Writes a loaded value; as lanes if bases are given and the register is varying.
@@ -417,13 +473,7 @@ impl Function<'_> {
                     }
                 }
             }
-            Placed::Neighbours(hosts) => {
-                if self.version == Version::Full {
-                    self.store_groups(&hosts, element, &values);
-                } else {
-                    self.store_masked(&hosts, element, &values);
-                }
-            }
+            Placed::Neighbours(hosts) => self.store_neighbours(&hosts, element, &values),
             Placed::Anywhere => {
                 for (part, value) in values.iter().enumerate() {
                     let pointers = self.pointers(access, addresses, part as u64 * element);
@@ -533,199 +583,6 @@ impl Function<'_> {
         let (place, ty) = (self.pointer(address), integer(element));
         let text = format!("load {}, ptr {place}, align {element}", ty.name());
         self.w.value(ty, false, text)
-    }
-
-    /// Loads the elements of neighbouring lanes: all first ones, all second ones, …
-    fn load_groups(&mut self, addresses: &[Value], element: u64, count: usize) -> Vec<Value> {
-        let (name, group) = (integer(element).name(), LANES / addresses.len());
-        let loaded: Vec<String> = addresses
-            .iter()
-            .map(|address| {
-                let (place, loaded) = (self.pointer(address), self.w.name("%t"));
-                let lanes = group * count;
-                self.w.line(format_args!("{loaded} = load <{lanes} x {name}>, ptr {place}, align {element}"));
-                loaded
-            })
-            .collect();
-        (0..count)
-            .map(|part| {
-                let parts = loaded.iter().map(|loaded| {
-                    let numbers = (0..group).map(|lane| lane * count + part);
-                    self.shuffle([loaded, "poison"], name, group * count, numbers)
-                });
-                let parts = parts.collect();
-                let (mut whole, _) = self.concatenated(name, group, parts, 1);
-                Value::named(whole.swap_remove(0), integer(element), true)
-            })
-            .collect()
-    }
-
-    /// Vectors of `lanes` elements one behind the other, in at most so many vectors, and the elements of each.
-    pub(super) fn concatenated(
-        &mut self,
-        name: &str,
-        mut lanes: usize,
-        mut parts: Vec<String>,
-        most: usize,
-    ) -> (Vec<String>, usize) {
-        while parts.len() > most {
-            let pairs = parts.chunks(2).map(|pair| {
-                self.shuffle([&pair[0], pair.get(1).map_or("poison", String::as_str)], name, lanes, 0..2 * lanes)
-            });
-            parts = pairs.collect();
-            lanes *= 2;
-        }
-        (parts, lanes)
-    }
-
-    /// The elements of so many lanes as they lie in memory, given all first elements, all second ones, … of all lanes.
-    fn interleaved(
-        &mut self,
-        name: &str,
-        ([first, second], length): &([String; 2], usize),
-        lanes: std::ops::Range<usize>,
-        count: usize,
-    ) -> String {
-        let numbers = (0..lanes.len() * count).map(|at| at % count * LANES + lanes.start + at / count);
-        self.shuffle([first, second], name, *length, numbers)
-    }
-
-    /// All first elements, all second ones, …, in two vectors, and the elements of each.
-    fn in_two(&mut self, name: &str, values: &[Value]) -> ([String; 2], usize) {
-        let parts = values.iter().map(|value| value.text().to_owned()).collect();
-        let (mut parts, lanes) = self.concatenated(name, LANES, parts, 2);
-        let second = parts.get(1).cloned().unwrap_or_else(|| "poison".to_owned());
-        ([parts.swap_remove(0), second], lanes)
-    }
-
-    /// Stores the elements of neighbouring lanes.
-    fn store_groups(&mut self, addresses: &[Value], element: u64, values: &[Value]) {
-        let (name, group, count) = (integer(element).name(), LANES / addresses.len(), values.len());
-        let parts = self.in_two(name, values);
-        for (number, address) in addresses.iter().enumerate() {
-            let start = number * group;
-            let stored = self.interleaved(name, &parts, start..start + group, count);
-            let place = self.pointer(address);
-            let lanes = group * count;
-            self.w.line(format_args!("store <{lanes} x {name}> {stored}, ptr {place}, align {element}"));
-        }
-    }
-
-    /// A vector of some elements of two vectors of `lanes` elements.
-    pub(super) fn shuffle(
-        &mut self,
-        [a, b]: [&str; 2],
-        element: &str,
-        lanes: usize,
-        numbers: impl Iterator<Item = usize>,
-    ) -> String {
-        let numbers: Vec<_> = numbers.map(|number| format!("i32 {number}")).collect();
-        let name = self.w.name("%t");
-        self.w.line(format_args!(
-            "{name} = shufflevector <{lanes} x {element}> {a}, <{lanes} x {element}> {b}, <{} x i32> <{}>",
-            numbers.len(),
-            numbers.join(", ")
-        ));
-        name
-    }
-
-    /// The active lanes as a vector of truth values.
-    pub(super) fn active_lanes(&mut self) -> Value {
-        let active = self.mask_of_active();
-        if self.version == Version::Full {
-            Value::named("splat (i1 true)", Element::I1, true)
-        } else {
-            self.truth(&active)
-        }
-    }
-
-    /// The mask of active lanes, repeated for each of the `count` elements that a lane accesses, of type `ty`.
-    ///
-    /// Where truth values are shuffled, LLVM extracts each bit of the mask for processors without registers for masks. So
-    /// numbers of the elements' size are shuffled.
-    fn active_elements(&mut self, ty: Element, count: usize) -> String {
-        let active = self.active_lanes();
-        if count == 1 {
-            return active.text().to_owned();
-        }
-        let wide = self.w.convert("sext", &active, ty);
-        let numbers = (0..LANES * count).map(|at| at / count);
-        let repeated = self.shuffle([wide.text(), "poison"], ty.name(), LANES, numbers);
-        let truth = self.w.name("%t");
-        self.w.line(format_args!("{truth} = icmp slt <{} x {}> {repeated}, zeroinitializer", LANES * count, ty.name()));
-        truth
-    }
-
-    /// Loads neighbouring elements for the active lanes: all first ones, all second ones, …
-    fn load_masked(&mut self, addresses: &[Value], element: u64, count: usize) -> Vec<Value> {
-        let ty = integer(element);
-        let repeated = self.active_elements(ty, count);
-        let (name, elements) = (ty.name(), LANES / addresses.len() * count);
-        self.w.declare(format!(
-            "declare <{elements} x {name}> @llvm.masked.load.v{elements}{name}.p0(ptr, i32 immarg, <{elements} x i1>, <{elements} x {name}>)"
-        ));
-        let groups = addresses.iter().enumerate().map(|(group, address)| {
-            let active = match addresses {
-                [_] => repeated.clone(),
-                _ => {
-                    let numbers = group * elements..(group + 1) * elements;
-                    self.shuffle([&repeated, "poison"], "i1", LANES * count, numbers)
-                }
-            };
-            let (place, loaded) = (self.pointer(address), self.w.name("%t"));
-            self.w.line(format_args!(
-                "{loaded} = call <{elements} x {name}> @llvm.masked.load.v{elements}{name}.p0(ptr {place}, i32 {element}, <{elements} x i1> {active}, <{elements} x {name}> zeroinitializer)"
-            ));
-            loaded
-        });
-        let groups = groups.collect();
-        let (mut loaded, elements) = self.concatenated(name, elements, groups, 1);
-        let loaded = loaded.swap_remove(0);
-        let parts = (0..count).map(|part| {
-            let part = match count {
-                1 => loaded.clone(),
-                _ => self.shuffle([&loaded, "poison"], name, elements, (0..LANES).map(|lane| lane * count + part)),
-            };
-            Value::named(part, ty, true)
-        });
-        parts.collect()
-    }
-
-    /// Stores neighbouring elements of the active lanes, group by group. A group whose lanes are all active needs no mask:
-    /// masked stores are slow on processors without registers for masks.
-    fn store_masked(&mut self, addresses: &[Value], element: u64, values: &[Value]) {
-        let group_lanes = LANES / addresses.len();
-        let (ty, count) = (integer(element), values.len());
-        let (name, elements) = (ty.name(), GROUP * count);
-        let repeated = self.active_elements(ty, count);
-        let active = self.mask_of_active();
-        let parts = self.in_two(name, values);
-        self.w.declare(format!(
-            "declare void @llvm.masked.store.v{elements}{name}.p0(<{elements} x {name}>, ptr, i32 immarg, <{elements} x i1>)"
-        ));
-        for start in (0..LANES).step_by(GROUP) {
-            let stored = self.interleaved(name, &parts, start..start + GROUP, count);
-            let numbers = start * count..start * count + elements;
-            let mask = self.shuffle([&repeated, "poison"], "i1", LANES * count, numbers);
-            let (base, lane) = (&addresses[start / group_lanes], start % group_lanes);
-            let address = self.w.add_with(base, (lane * count) as u64 * element);
-            let place = self.pointer(&address);
-            let all = ((1_u32 << GROUP) - 1) << start;
-            let members = self.w.and_with(&active, all.into());
-            let (whole, part, next) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
-            self.w.line(format_args!(
-                "switch {members}, label %{part} [ i32 {all}, label %{whole} i32 0, label %{next} ]"
-            ));
-            self.w.label(&whole);
-            self.w.line(format_args!("store <{elements} x {name}> {stored}, ptr {place}, align {element}"));
-            self.w.line(format_args!("br label %{next}"));
-            self.w.label(&part);
-            self.w.line(format_args!(
-                "call void @llvm.masked.store.v{elements}{name}.p0(<{elements} x {name}> {stored}, ptr {place}, i32 {element}, <{elements} x i1> {mask})"
-            ));
-            self.w.line(format_args!("br label %{next}"));
-            self.w.label(&next);
-        }
     }
 }
 

@@ -8,8 +8,8 @@
 //! warps come to native code and leave it is told in [`crate::exec::native`].
 //!
 //! `groups` chooses how many lanes share a number and a stride. Three analyses say what the text may leave out: `shape`, what is the same in all lanes; `bits`, which bits may be set; `nan`,
-//! whose NaNs are seen. Accesses are written in `memory`, the comparison with their bounds in `bounds`, what the check for races
-//! does with reads in `reads`, the look at undefined memory in `written`, what is left in the register file in `layout`.
+//! whose NaNs are seen. Accesses are written in `memory`, vectors of neighbouring lanes in `neighbours`, gathers and scatters in
+//! `scattered`, the comparison with bounds in `bounds`, what the check for races does with reads in `reads`, the look at undefined memory in `written`, what is left in the register file in `layout`.
 //!
 //! A text is written only where its code is not kept: `fingerprint` hashes what a text is made from, and `record` is what is kept with
 //! the code.
@@ -28,6 +28,7 @@ pub(crate) mod kernel;
 mod layout;
 mod memory;
 mod nan;
+mod neighbours;
 mod operations;
 mod reads;
 pub(crate) mod record;

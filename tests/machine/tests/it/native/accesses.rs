@@ -2,7 +2,7 @@
 
 use super::{leaving_a_loop, native, on_both, text, text_beside, text_of};
 use crate::common::{Bench, HEADER, kernel};
-use rumba_vm::Config;
+use rumba_vm::{Config, LaunchFailure};
 
 #[test]
 fn the_text_does_not_tell_where_memory_is() {
@@ -235,6 +235,87 @@ DONE:"
             assert_eq!(found, [10, 10 + lane, 20 + 4 * lane, 7], "lane {lane} of {count}");
         }
         assert!(native.0[4 * count as usize..].iter().all(|word| *word == 0), "{count} lanes");
+    }
+}
+
+/// Some lanes of each warp load: what inactive lanes would load is the next warp's, or lies behind the end of the buffer.
+#[test]
+fn loads_of_some_lanes_may_read_what_all_would() {
+    const WARPS: u32 = 12;
+    /// A load, the bytes from lane to lane, and the bytes that lanes load.
+    const LOADS: [(&str, u32, u32); 8] = [
+        ("ld.global.u32 %r20, [%rd10];", 4, 4),
+        ("ld.global.v2.u32 {%r20, %r21}, [%rd10];", 8, 8),
+        ("ld.global.v4.u32 {%r20, %r21, %r22, %r23}, [%rd10];", 16, 16),
+        ("ld.global.v2.u64 {%rd20, %rd21}, [%rd10];\ncvt.u32.u64 %r20, %rd20;\ncvt.u32.u64 %r21, %rd21;", 16, 16),
+        ("ld.global.v4.u8 {%r20, %r21, %r22, %r23}, [%rd10];", 4, 4),
+        ("ld.global.u32 %r20, [%rd10];", 16, 4),
+        ("ld.global.u16 %r20, [%rd10];", 12, 2),
+        ("ld.global.v2.u32 {%r20, %r21}, [%rd10];", 24, 8),
+    ];
+    let Some(native) = native() else { return };
+    // Lanes in one row, and in rows of 8 that lie further apart.
+    for (load, step, bytes) in LOADS {
+        for (row, apart) in [(32_u32, 0), (8, 8)] {
+            let pitch = (row + apart) * step;
+            let body = format!(
+                "
+    mov.u32 %r20, 0;
+    mov.u32 %r21, 0;
+    mov.u32 %r22, 0;
+    mov.u32 %r23, 0;
+    shr.u32 %r10, %r2, {shift};
+    and.b32 %r11, %r2, {last};
+    mul.lo.u32 %r12, %r10, {pitch};
+    mad.lo.u32 %r12, %r11, {step}, %r12;
+    // No lane loads where `n` is 7.
+    and.b32 %r13, %r1, 255;
+    sub.u32 %r13, %r13, 128;
+    setp.ge.s32 %p1, %r11, %r13;
+    @%p1 bra DONE;
+    shr.u32 %r14, %r1, 8;
+    mad.lo.u32 %r12, %r3, %r14, %r12;
+    cvt.u64.u32 %rd11, %r12;
+    add.u64 %rd10, %rd1, %rd11;
+    add.u64 %rd10, %rd10, {results};
+    {load}
+    add.u32 %r20, %r20, %r21;
+    add.u32 %r20, %r20, %r22;
+    add.u32 %r20, %r20, %r23;
+    st.global.u32 [%rd2], %r20;
+DONE:",
+                shift = row.ilog2(),
+                last = row - 1,
+                results = 4 * 32 * WARPS
+            );
+            let code = text(&body, 32);
+            assert!(code.contains("freeze i1"), "{load} in rows of {row}:\n{code}");
+            for count in [1, 3, row - 3, row] {
+                // A warp's elements begin behind the last one of the warp before.
+                let lanes = (32 / row - 1) * (row + apart) + count;
+                let shift = count * step;
+                let end = (WARPS - 1) * shift + (lanes - 1) * step + bytes;
+                let run = |config: &Config, short: u32| {
+                    let bench = Bench::on_the_engine_of(config.clone(), &kernel("", &body));
+                    let source = (0..end - short).map(|at| (at * 37 + at / 251) as u8);
+                    let buffer: Vec<u8> = std::iter::repeat_n(0, 4 * 32 * WARPS as usize).chain(source).collect();
+                    let out = bench.upload(&buffer);
+                    let ended = bench.run("k", WARPS, 32, &[out.into(), (shift << 8 | 128 | count).into()]);
+                    let fault = match ended {
+                        Err(LaunchFailure::Fault(fault)) => Some((fault.kind, fault.thread)),
+                        Ok(_) | Err(LaunchFailure::Refused(_)) => None,
+                    };
+                    (fault, bench.download(out, 4 * 32 * WARPS as usize))
+                };
+                let [found, expected] = [&native, &Config::default()].map(|config| run(config, 0));
+                assert_eq!(found, expected, "{load}, {count} of rows of {row}");
+                assert_eq!(found.0, None, "{load}, {count} of rows of {row}");
+                assert!(found.1.iter().any(|byte| *byte != 0));
+                let [found, expected] = [&native, &Config::default()].map(|config| run(config, 1).0);
+                assert_eq!(found, expected, "{load}, {count} of rows of {row}, the last byte missing");
+                assert!(found.is_some(), "{load}, {count} of rows of {row}, the last byte missing");
+            }
+        }
     }
 }
 
