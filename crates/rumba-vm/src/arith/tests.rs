@@ -24,14 +24,24 @@ enum Variant {
     Numbers,
     /// As vectors, except for a constant at this position.
     Constant(usize, u64),
+    /// As vectors of numbers of 32 bits, and at this position as one number.
+    Short(Option<usize>),
 }
 
-/// The variants of a function of so many operands.
-fn variants(count: usize) -> Vec<Variant> {
+/// The operations that are written otherwise where operands have few bits.
+const OF_FEW_BITS: &[&str] = &["Less"];
+
+/// The low half of a number.
+const LOW: u64 = u32::MAX as u64;
+
+/// The variants of an operation of so many operands.
+fn variants(name: &str, count: usize) -> Vec<Variant> {
     let constants = [0, 1, 31, 0xffff_ffff, 0x3f80_0000, 0x3ff0_0000_0000_0000, u64::MAX];
     let positions = if count == 1 { 0..0 } else { 0..count };
     let with_constant = positions.flat_map(|at| constants.map(|constant| Variant::Constant(at, constant)));
-    [Variant::Vectors, Variant::Numbers].into_iter().chain(with_constant).collect()
+    let short = [None, Some(0), Some(1)].map(Variant::Short);
+    let short = short.into_iter().filter(|_| OF_FEW_BITS.contains(&name));
+    [Variant::Vectors, Variant::Numbers].into_iter().chain(short).chain(with_constant).collect()
 }
 
 /// An operation of [`crate::arith::primitive`] with both of its readings, of words as operands.
@@ -75,11 +85,16 @@ impl Operation {
         let operands: Vec<Value> = (0..self.count)
             .map(|position| match variant {
                 Variant::Constant(at, constant) if at == position => Value::integer(Element::I64, constant),
-                Variant::Vectors | Variant::Numbers | Variant::Constant(..) => {
+                Variant::Vectors | Variant::Numbers | Variant::Constant(..) | Variant::Short(_) => {
+                    let is_vector = is_vector && !matches!(variant, Variant::Short(Some(at)) if at == position);
                     let place = w.name("%p");
                     w.line(format_args!("{place} = getelementptr i8, ptr %in, i64 {}", position * LANES * 8));
                     let ty = if is_vector { "<32 x i64>" } else { "i64" };
-                    w.value(Element::I64, is_vector, format_args!("load {ty}, ptr {place}, align 8"))
+                    let value = w.value(Element::I64, is_vector, format_args!("load {ty}, ptr {place}, align 8"));
+                    match variant {
+                        Variant::Short(_) if is_vector => w.and_with(&value, LOW).with_possible_bits(LOW),
+                        _ => value,
+                    }
                 }
             })
             .collect();
@@ -126,7 +141,7 @@ impl Compared {
     /// Compares the readings of an operation.
     fn compare(&mut self, operation: &Operation) {
         self.names.insert(operation.name);
-        let variants = variants(operation.count);
+        let variants = variants(operation.name, operation.count);
         let mut w = Writer::new();
         for (index, variant) in variants.iter().enumerate() {
             operation.write(&mut w, &format!("f{index}"), *variant);
@@ -151,14 +166,19 @@ impl Compared {
         for (index, variant) in variants.into_iter().enumerate() {
             let rounds = match variant {
                 Variant::Constant(..) => &rounds[..rounds.len() - RANDOM_ROUNDS_OF_VARIABLES],
-                Variant::Vectors | Variant::Numbers => &rounds[..],
+                Variant::Vectors | Variant::Numbers | Variant::Short(_) => &rounds[..],
             };
             for round in rounds {
                 let results = run(&code, &format!("f{index}"), variant, round);
                 for (lane, result) in results.into_iter().enumerate() {
                     let mut words: Vec<u64> = round.iter().map(|operand| operand[lane]).collect();
-                    if let Variant::Constant(at, constant) = variant {
-                        words[at] = constant;
+                    match variant {
+                        Variant::Constant(at, constant) => words[at] = constant,
+                        Variant::Short(one) => {
+                            words.iter_mut().for_each(|word| *word &= LOW);
+                            one.into_iter().for_each(|at| words[at] = round[at][0]);
+                        }
+                        Variant::Vectors | Variant::Numbers => {}
                     }
                     let expected = operation.native(&words);
                     assert!(
@@ -294,7 +314,9 @@ fn run(code: &Code, name: &str, variant: Variant, operands: &[[u64; LANES]]) -> 
                     function(words.as_ptr().add(lane), results.as_mut_ptr().add(lane));
                 }
             }
-            Variant::Vectors | Variant::Constant(..) => function(words.as_ptr(), results.as_mut_ptr()),
+            Variant::Vectors | Variant::Constant(..) | Variant::Short(_) => {
+                function(words.as_ptr(), results.as_mut_ptr())
+            }
         }
     }
     results

@@ -341,8 +341,42 @@ impl Writer {
     /// A comparison, such as `icmp ult` or `fcmp uno`.
     #[must_use]
     pub fn compare(&mut self, comparison: &str, a: &Value, b: &Value) -> Value {
+        if let Some(truth) = self.compare_halves(comparison, a, b) {
+            return truth;
+        }
         let ([a, b], is_vector) = self.alike([a, b]);
         self.value(Element::I1, is_vector, format_args!("{comparison} {a}, {}", b.text))
+    }
+
+    /// `icmp ult` of the low halves of 64-bit lanes whose high halves are zero: there are half as many vectors of them. LLVM does not see
+    /// this where the other operand is one number, such as a length.
+    fn compare_halves(&mut self, comparison: &str, a: &Value, b: &Value) -> Option<Value> {
+        const HALF: u64 = u32::MAX as u64;
+        let is_half = |value: &Value| value.is_vector && value.possible_bits() <= HALF;
+        if comparison != "icmp ult" || a.element != Element::I64 || (!is_half(a) && !is_half(b)) {
+            return None;
+        }
+        if [a, b].iter().any(|value| value.is_vector && !is_half(value)) {
+            return None;
+        }
+        let half = |w: &mut Self, value: &Value| {
+            let low = if value.is_vector { value.clone() } else { w.least(value, HALF) };
+            w.bits_as(&low, Element::I32)
+        };
+        let halves = [half(self, a), half(self, b)];
+        let truth = self.compare(comparison, &halves[0], &halves[1]);
+        if b.is_vector {
+            return Some(truth);
+        }
+        // Any low half is below a number that has a high half.
+        let above = self.compare_with("icmp ugt", b, HALF);
+        Some(self.or(&truth, &above))
+    }
+
+    /// The smaller one of an unsigned number and a constant.
+    fn least(&mut self, a: &Value, most: u64) -> Value {
+        let most = Value::integer(a.element, most);
+        self.intrinsic("umin", &[a, &most])
     }
 
     /// The same operation with a constant of the same type as second operand.

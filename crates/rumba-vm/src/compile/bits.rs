@@ -59,11 +59,15 @@ pub(super) fn of_fixed(program: &Program, class: Class, value: &Fixed, group: us
 /// Threads of a block in one dimension.
 const MOST_THREADS: u64 = 1024;
 
-/// The bits where two paths join, and whether they change. A change is widened beyond the join: loops would otherwise change bit by bit.
+/// The bits where two paths join, and whether they change. A change is widened to the numbers of a type: loops would otherwise change bit by
+/// bit.
 fn join(known: &mut u64, other: u64) -> bool {
     let is_changed = other & !*known != 0;
     if is_changed {
-        *known = u64::MAX << (*known | other).trailing_zeros();
+        let both = *known | other;
+        let types = [u64::from(u8::MAX), u64::from(u16::MAX), u64::from(u32::MAX)];
+        let most = types.into_iter().find(|most| both <= *most).unwrap_or(u64::MAX);
+        *known = most & (u64::MAX << both.trailing_zeros());
     }
     is_changed
 }

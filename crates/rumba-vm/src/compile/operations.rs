@@ -230,7 +230,8 @@ impl Function<'_> {
         let operands: Vec<Value> = (1..=form.operands.len())
             .filter_map(|position| {
                 let place = self.kernel.operand(index, position)?;
-                Some(self.lanes(place, self.kernel.element(index, position)))
+                let bits = self.kernel.bits(index, position, &self.bits);
+                Some(self.lanes(place, self.kernel.element(index, position)).with_possible_bits(bits))
             })
             .collect();
         let truth = function.write(&mut self.w, extra, &operands);

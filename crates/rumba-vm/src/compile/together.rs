@@ -296,6 +296,8 @@ impl Function<'_> {
         let base = self.field("shared_base", offset_of!(Warp, shared_base), Element::I64);
         let size = SHARED_STRIDE as u64;
         let shape = self.kernel.shape(from, &self.shapes);
+        // Null is in no block's shared memory.
+        let is_null = back && self.kernel.bits_of(from, &self.bits) == 0;
         let (written, good) = match shape.way(self.kernel.group) {
             None => {
                 let address = self.lanes(from, Element::I64);
@@ -341,8 +343,12 @@ impl Function<'_> {
                 (Written::Bases(bases), good)
             }
         };
-        // The handler converts addresses outside of the window, such as null, with which kernels compare addresses. The
-        // handler needs a block that is started, as blocks with barriers are, and its results need not be affine.
+        if is_null {
+            self.finish_operation(index, written);
+            return;
+        }
+        // The handler converts addresses outside of the window. The handler needs a block that is started, as blocks with barriers are, and
+        // its results need not be affine.
         let descriptors = &self.kernel.program.descriptors;
         let is_started = descriptors.iter().any(|descriptor| matches!(descriptor.opcode, Opcode::Barrier));
         if !is_started || matches!(self.kernel.shape(from, &self.shapes), Shape::Affine(_)) {

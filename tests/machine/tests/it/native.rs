@@ -183,6 +183,45 @@ fn a_warp_is_a_vector() {
     assert!(!text.contains("mul <32 x i64>"), "the address is a number:\n{text}");
 }
 
+/// As a slice's index, which mostly comes from 32 bits, is compared with its length.
+#[test]
+fn numbers_of_few_bits_are_compared_with_lengths_as_such() {
+    let body = "
+    mov.b64 %rd10, 0;
+    setp.eq.u32 %p1, %r2, 3;
+    @%p1 bra COMPARE;
+    mul.lo.u32 %r10, %r4, 0x9e3779b9;
+    // Also the largest one.
+    setp.eq.u32 %p2, %r2, 5;
+    selp.u32 %r10, -1, %r10, %p2;
+    cvt.u64.u32 %rd10, %r10;
+COMPARE:
+    mul.wide.u32 %rd11, %r1, %r1;
+    setp.lt.u64 %p3, %rd10, %rd11;
+    setp.gt.u64 %p4, %rd10, %rd11;
+    selp.u32 %r11, 1, 0, %p3;
+    selp.u32 %r12, 2, 0, %p4;
+    or.b32 %r11, %r11, %r12;
+    st.global.u32 [%rd2], %r11;";
+    let text = text(body, 32);
+    assert_eq!(text.matches("icmp ult <32 x i64>").count(), 0, "{text}");
+    assert!(text.matches("icmp ult <32 x i32>").count() >= 2, "{text}");
+    for n in [0, 1, 0xb000, 0xffff, 0x10000, u32::MAX] {
+        let Some([native, interpreted]) = on_both("", body, 2, 64, n) else { return };
+        assert_eq!(native.0, interpreted.0, "{n}");
+        let length = u64::from(n) * u64::from(n);
+        for (thread, found) in (0_u32..).zip(native.0) {
+            let number = match thread % 64 {
+                3 => 0,
+                5 => u64::from(u32::MAX),
+                _ => u64::from(thread.wrapping_mul(0x9e37_79b9)),
+            };
+            let expected = u32::from(number < length) | u32::from(number > length) << 1;
+            assert_eq!(found, expected, "{number:#x} and {length:#x}");
+        }
+    }
+}
+
 #[test]
 fn lanes_that_part_have_a_copy_of_their_own() {
     let straight = text("st.global.u32 [%rd2], %r2;", 64);
