@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
+use crate::arith::order::{self, Order, Truths};
 use crate::arith::possible::{Known, PossibleBits, all};
 use crate::arith::primitive::{Primitive, Write};
 use crate::arith::scalar::Scalar;
@@ -69,6 +70,7 @@ struct Readings {
     write: Write,
     possible_bits: PossibleBits,
     stride: Strides,
+    order: Option<Order>,
 }
 
 /// What a builder has at a position.
@@ -119,7 +121,8 @@ impl<'b> Given<'b> {
         let Some(builder) = self.builder else { unreachable!("constants are folded") };
         let operands = &self.operands[..usize::from(self.count)];
         let element = P::Result::ELEMENT;
-        let readings = Readings { write: P::write, possible_bits: P::possible_bits, stride: P::stride };
+        let readings =
+            Readings { write: P::write, possible_bits: P::possible_bits, stride: P::stride, order: P::order() };
         let result = match (P::simplify(operands), P::REINTERPRETS) {
             (Some(operand), _) => operand,
             (None, Some(from)) => builder.reinterpret(readings, self, from, element),
@@ -194,6 +197,29 @@ impl Builder {
         let known = self.follow(steps);
         let [first] = self.write(w, [result], |position| known[position].stride.is_some_and(|stride| stride.is_union));
         first
+    }
+
+    /// Writes for which lanes of a group a result is true that is a comparison, given the inputs of the first lane and how they differ from
+    /// lane to lane. Nothing if it is none, or if its operands are no numbers with steps.
+    pub fn finish_truths(&self, w: &mut Writer, result: Operand, steps: &Steps<'_>) -> Option<Truths> {
+        let Operand::Result(position) = result else { return None };
+        let (order, operands) = match &self.nodes.borrow()[position as usize] {
+            Node::Operation { readings: Readings { order: Some(order), .. }, operands: [a, b, ..], .. } => {
+                (*order, [*a, *b])
+            }
+            Node::Operation { .. } | Node::Input { .. } => return None,
+        };
+        let known = self.follow(steps);
+        let [a, b] = operands.map(|operand| match operand {
+            Operand::Constant(..) => Some(0),
+            Operand::Result(_) => {
+                known_of(operand, &known).stride.filter(|stride| stride.is_unconditional()).map(|stride| stride.step)
+            }
+        });
+        let steps_of = [a?, b?];
+        let is_sum = |position: usize| known[position].stride.is_some_and(|stride| stride.is_union);
+        let [a, b] = self.write(w, operands, is_sum);
+        order::less(w, order, [&a, &b], steps_of, steps.others as usize + 1)
     }
 
     /// Writes operations; those for which `is_sum` returns true as sums of their operands.

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use crate::arith::emit::{Builder, Operand};
+use crate::arith::order::Truths;
 use crate::arith::strides::{Steps, Stride};
 use crate::base::ir::{Element, Value, Writer};
 
@@ -30,6 +31,14 @@ impl Form {
         let builder = Builder::new();
         let result = self.0(&builder, extra, operands);
         builder.finish_first(w, result, steps)
+    }
+
+    /// Writes for which lanes the function is true, given the operands of the first lane and how they differ from lane to lane, if it is a
+    /// comparison of these.
+    pub fn write_truths(self, w: &mut Writer, extra: u16, operands: &[Value], steps: &Steps<'_>) -> Option<Truths> {
+        let builder = Builder::new();
+        let result = self.0(&builder, extra, operands);
+        builder.finish_truths(w, result, steps)
     }
 
     /// The bits of the result that may be set, given those of the operands: in some lane, and in the first lane of some group, where

@@ -15,6 +15,7 @@ pub mod float;
 mod form;
 pub mod half;
 pub mod math;
+mod order;
 mod possible;
 pub mod primitive;
 mod scalar;
@@ -27,6 +28,7 @@ use std::ops;
 
 pub use self::emit::{Builder, Emit, Operand};
 pub use self::form::{Form, LaneForm};
+pub use self::order::Truths;
 pub(crate) use self::possible::{all, up_to};
 use self::primitive as p;
 use self::primitive::Primitive;

@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 
 use crate::arith::Operands;
 use crate::arith::emit::Operand;
+use crate::arith::order::{self, Order};
 use crate::arith::possible::{self, Kind, Known, PossibleBits};
 use crate::arith::scalar::{Bits, Float, Integer, Number, Rounding, Scalar};
 use crate::arith::strides::{self, Stride, Strides};
@@ -43,6 +44,11 @@ pub trait Primitive {
         strides::none(operands)
     }
 
+    /// The order by which the operation compares its operands, if it is whether the first is less than the second.
+    fn order() -> Option<Order> {
+        None
+    }
+
     /// The operand, or the constant, that the result is, where some operands are constants.
     fn simplify(operands: &[Operand]) -> Option<Operand> {
         let _ = operands;
@@ -54,12 +60,12 @@ pub trait Primitive {
 }
 
 /// A table of operations: `/// contract  Name<T: Bound>(a: T, b: T) -> R { native expression } |w, x| LLVM expression;`, with the
-/// simplification in brackets after `where`, and the functions for the possible bits and the stride behind the LLVM expression.
+/// simplification in brackets after `where`, and the functions for the possible bits and the stride, and the order, behind the LLVM expression.
 macro_rules! primitives {
     ($(
         $(#[$doc:meta])*
         $name:ident $(<$($T:ident: $bound:ident),*>)? ($($x:ident: $X:ty),*) -> $R:ty $(where [$simplify:expr])?
-        { $native:expr } |$w:ident, $v:ident| $write:expr $(, $possible:expr $(, $stride:expr)?)?;
+        { $native:expr } |$w:ident, $v:ident| $write:expr $(, $possible:expr $(, $stride:expr $(, $order:expr)?)?)?;
     )*) => {
         /// The names of the operations.
         #[cfg(test)]
@@ -93,7 +99,11 @@ macro_rules! primitives {
             $(fn stride(operands: &[Known]) -> Option<Stride> {
                 let stride: Strides = $stride;
                 stride(operands)
-            })?)?
+            }
+
+            $(fn order() -> Option<Order> {
+                $order
+            })?)?)?
 
             fn write($w: &mut Writer, $v: &[Value]) -> Value {
                 $write
@@ -127,7 +137,8 @@ primitives! {
         { a == b } |w, x| w.compare(T::name(["icmp eq", "icmp eq", "fcmp oeq"]), &x[0], &x[1]);
     /// Whether the first number is smaller; false for NaN.
     Less<T: Number>(a: T, b: T) -> bool
-        { a < b } |w, x| w.compare(T::name(["icmp ult", "icmp slt", "fcmp olt"]), &x[0], &x[1]);
+        { a < b } |w, x| w.compare(T::name(["icmp ult", "icmp slt", "fcmp olt"]), &x[0], &x[1]), possible::any,
+        strides::none, order::order::<T>();
     /// Whether the first number is not larger; false for NaN.
     LessOrEqual<T: Number>(a: T, b: T) -> bool
         { a <= b } |w, x| w.compare(T::name(["icmp ule", "icmp sle", "fcmp ole"]), &x[0], &x[1]);

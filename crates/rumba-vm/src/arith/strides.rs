@@ -54,7 +54,7 @@ impl Stride {
     }
 
     /// Whether the stride is this one wherever operands wrap.
-    fn is_unconditional(self) -> bool {
+    pub(super) fn is_unconditional(self) -> bool {
         self.unsigned | self.signed == 0
     }
 }

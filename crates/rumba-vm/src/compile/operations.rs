@@ -1,6 +1,6 @@
 //! Operations that are no accesses: those over lanes, tests, selections, shuffles, and calls of handlers.
 
-use crate::arith::{LaneForm, Steps, Stride};
+use crate::arith::{Form, LaneForm, Steps, Stride, Truths};
 use crate::base::ir::{Element, Value};
 use crate::compile::function::{Function, GO_ON};
 use crate::compile::kernel::{Location, raw};
@@ -227,6 +227,32 @@ impl Function<'_> {
             return;
         };
         let extra = self.kernel.op(index).extra;
+        let mut mask = match self.truths_of_groups(index, form, function) {
+            None => self.truths_of_lanes(index, form, function),
+            Some(Truths { lanes, fits: None }) => lanes,
+            Some(Truths { lanes, fits: Some(fits) }) => {
+                let found = self.variable(Variable::word("%truths"));
+                let (wraps, on) = (self.w.name("l"), self.w.name("l"));
+                self.set(&found, &lanes);
+                // The numbers of groups without active lanes may be undefined.
+                let fits = self.w.value(Element::I1, false, format_args!("freeze {fits}"));
+                self.w.line(format_args!("br {fits}, label %{on}, label %{wraps}, !prof !0"));
+                self.w.label(&wraps);
+                let lanes = self.truths_of_lanes(index, form, function);
+                self.set(&found, &lanes);
+                self.w.line(format_args!("br label %{on}"));
+                self.w.label(&on);
+                self.get(&found)
+            }
+        };
+        if extra & 1 != 0 {
+            mask = self.w.xor_with(&mask, u64::MAX);
+        }
+        self.finish_operation(index, Written::Lanes(mask));
+    }
+
+    /// For which lanes a test is true, by vectors of its operands.
+    fn truths_of_lanes(&mut self, index: usize, form: LaneForm, function: Form) -> Value {
         let operands: Vec<Value> = (1..=form.operands.len())
             .filter_map(|position| {
                 let place = self.kernel.operand(index, position)?;
@@ -234,12 +260,41 @@ impl Function<'_> {
                 Some(self.lanes(place, self.kernel.element(index, position)).with_possible_bits(bits))
             })
             .collect();
-        let truth = function.write(&mut self.w, extra, &operands);
-        let mut mask = self.mask(&truth);
-        if extra & 1 != 0 {
-            mask = self.w.xor_with(&mask, u64::MAX);
+        let truth = function.write(&mut self.w, self.kernel.op(index).extra, &operands);
+        self.mask(&truth)
+    }
+
+    /// For which lanes a test is true that compares numbers whose lanes differ by steps, given the numbers of the first lane of each group.
+    fn truths_of_groups(&mut self, index: usize, form: LaneForm, function: Form) -> Option<Truths> {
+        let places: Vec<_> =
+            (1..=form.operands.len()).map(|at| self.kernel.operand(index, at)).collect::<Option<_>>()?;
+        let shapes: Vec<_> = places.iter().map(|place| self.kernel.shape(*place, &self.shapes)).collect();
+        if shapes.iter().all(|shape| *shape == Shape::Uniform) {
+            return None;
         }
-        self.finish_operation(index, Written::Lanes(mask));
+        let steps: Vec<_> = shapes.iter().map(|shape| shape.stride()).collect::<Option<_>>()?;
+        let (count, lanes) = (self.kernel.groups(), self.kernel.group);
+        let firsts = self.kernel.firsts_in(self.version, index, places.len(), &self.bits);
+        let steps = Steps { steps: &steps, firsts: &firsts, others: lanes as u64 - 1 };
+        let extra = self.kernel.op(index).extra;
+        let mut all: Option<Truths> = None;
+        for group in 0..count {
+            let operands = places.iter().enumerate().map(|(at, place)| {
+                let bits = self.kernel.bits(index, at + 1, &self.bits);
+                self.base(*place, self.kernel.element(index, at + 1), group).with_possible_bits(bits)
+            });
+            let operands: Vec<_> = operands.collect();
+            let truths = function.write_truths(&mut self.w, extra, &operands, &steps)?;
+            let held = self.w.mul_with(&truths.lanes, 1 << (group * lanes));
+            all = Some(match all {
+                None => Truths { lanes: held, ..truths },
+                Some(all) => Truths {
+                    lanes: self.w.or(&all.lanes, &held),
+                    fits: all.fits.zip(truths.fits).map(|(all, here)| self.w.and(&all, &here)),
+                },
+            });
+        }
+        all
     }
 
     pub(super) fn write_select(&mut self, index: usize) {

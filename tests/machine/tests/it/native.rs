@@ -5,7 +5,7 @@ mod groups;
 
 use std::sync::{Arc, Mutex};
 
-use crate::common::{Bench, compiler, kernel, u32s};
+use crate::common::{Bench, bytes_of, compiler, kernel, u32s};
 use crate::same::{compare, compare_gallery};
 use rumba_vm::engine::{Compiler, Done, Unit};
 use rumba_vm::{Config, Engine, Statistics};
@@ -220,6 +220,80 @@ COMPARE:
             assert_eq!(found, expected, "{number:#x} and {length:#x}");
         }
     }
+}
+
+/// Numbers that differ from lane to lane by steps are compared by those of the first lane.
+#[test]
+fn comparisons_of_strided_numbers_hold_for_the_same_lanes() {
+    const EDGES: [u64; 6] = [0, 1 << 31, 1 << 32, 1 << 63, 100, (1 << 32) - 100];
+    const OFFSETS: [i64; 7] = [-33, -8, -1, 0, 1, 7, 31];
+    let Some(native) = native() else { return };
+    let numbers = EDGES.iter().flat_map(|edge| OFFSETS.map(|offset| edge.wrapping_add_signed(offset)));
+    let numbers: Vec<u64> = numbers.collect();
+    // Each number with each, and some twice, so that rows of a warp have other pairs than the row before.
+    let pairs: Vec<u64> = numbers.iter().flat_map(|a| numbers.iter().flat_map(|b| [*a, *b])).collect();
+    let warps = (pairs.len() / 2) as u32;
+    for (a_step, b_step) in [(1, 0), (-1, 0), (0, 1), (4, 0), (-3, 2), (2, 2), (0, 0)] {
+        // A pair for the warp, and one for each row of 8 lanes.
+        for row in [5, 3] {
+            let mut tests = String::new();
+            for (number, test) in ["lt.u64", "le.u64", "lt.s64", "ge.s64"].into_iter().enumerate() {
+                tests += &format!(
+                    "setp.{test} %p1, %rd20, %rd21;\nselp.u32 %r20, {}, 0, %p1;\nor.b32 %r21, %r21, %r20;\n",
+                    1 << number
+                );
+            }
+            for (number, test) in ["lt.u32", "hi.u32", "lt.s32", "ge.s32"].into_iter().enumerate() {
+                tests += &format!(
+                    "setp.{test} %p1, %r22, %r23;\nselp.u32 %r20, {}, 0, %p1;\nor.b32 %r21, %r21, %r20;\n",
+                    16 << number
+                );
+            }
+            let body = format!(
+                "
+    shr.u32 %r10, %r2, {row};
+    add.u32 %r10, %r10, %r3;
+    // Behind the last pair, the first one again.
+    setp.ge.u32 %p2, %r10, {warps};
+    selp.u32 %r11, {warps}, 0, %p2;
+    sub.u32 %r10, %r10, %r11;
+    mul.wide.u32 %rd10, %r10, 16;
+    add.u64 %rd10, %rd10, %rd1;
+    ld.global.u64 %rd11, [%rd10];
+    ld.global.u64 %rd12, [%rd10+8];
+    cvt.u64.u32 %rd13, %r2;
+    mul.lo.u64 %rd14, %rd13, {a_step};
+    add.u64 %rd20, %rd11, %rd14;
+    mul.lo.u64 %rd14, %rd13, {b_step};
+    add.u64 %rd21, %rd12, %rd14;
+    cvt.u32.u64 %r22, %rd11;
+    mad.lo.u32 %r22, %r2, {a_step}, %r22;
+    cvt.u32.u64 %r23, %rd12;
+    mad.lo.u32 %r23, %r2, {b_step}, %r23;
+    mov.u32 %r21, 256;
+    {tests}
+    add.u64 %rd15, %rd1, {results};
+    add.u64 %rd15, %rd15, %rd3;
+    st.global.u32 [%rd15], %r21;",
+                results = 8 * pairs.len()
+            );
+            let run = |config: &Config| {
+                let bench = Bench::on_the_engine_of(config.clone(), &kernel("", &body));
+                let bytes = 8 * pairs.len() + 4 * 32 * warps as usize;
+                let out = bench.zeros(bytes);
+                bench.write(out, &bytes_of(&pairs)).unwrap();
+                bench.run("k", warps, 32, &[out.into(), 0_u32.into()]).unwrap();
+                u32s(&bench.download(out, bytes)[8 * pairs.len()..])
+            };
+            let [found, expected] = [&native, &Config::default()].map(run);
+            let wrong = found.iter().zip(&expected).position(|(found, expected)| found != expected);
+            let of_lane = wrong.map(|at| (at / 32, at % 32, found[at], expected[at]));
+            assert_eq!(of_lane, None, "steps {a_step} and {b_step}, rows of {} lanes", 1 << row);
+            assert!(expected.iter().all(|word| *word & 256 != 0));
+        }
+    }
+    let code = text("sub.u32 %r10, %r2, 5;\nsetp.lt.u32 %p1, %r10, %r1;\n@%p1 st.global.u32 [%rd2], %r2;", 32);
+    assert!(code.contains("@llvm.umin.i32") && code.contains("freeze i1"), "{code}");
 }
 
 #[test]
