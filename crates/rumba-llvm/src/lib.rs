@@ -382,25 +382,37 @@ mod tests {
         }
     }
 
-    #[test]
-    fn scatters_still_take_a_base_from_the_wrong_lane() {
-        let Some(llvm) = llvm() else { return };
+    /// The assembly of a module for a processor; nothing where the library writes code for its own processors only.
+    fn assembly(llvm: &'static super::Llvm, cpu: &str, text: &str) -> Option<String> {
         let context = Context::new(llvm);
         let target = Target {
             back_end: BackEnd::X86,
             triple: c"x86_64-unknown-linux-gnu",
-            cpu: "x86-64-v4",
+            cpu,
             features: "",
             level: Level::O2,
             position_independent: true,
         };
-        // The libraries of some systems write code for their own processors only.
-        let Ok(machine) = Machine::new(&context, &target) else {
-            return;
-        };
-        let module = Module::parse(&context, include_str!("scatter.ll")).unwrap();
+        let machine = Machine::new(&context, &target).ok()?;
+        let module = Module::parse(&context, text).unwrap();
         machine.adopt(&module);
-        let text = String::from_utf8(machine.emit(module, Output::Assembly).unwrap()).unwrap();
+        Some(String::from_utf8(machine.emit(module, Output::Assembly).unwrap()).unwrap())
+    }
+
+    #[test]
+    fn elements_are_still_loaded_from_outside_of_their_vector() {
+        let Some(llvm) = llvm() else { return };
+        let Some(text) = assembly(llvm, "x86-64", include_str!("element.ll")) else { return };
+        assert!(
+            text.contains("bsrl") && !text.contains("andl"),
+            "LLVM {llvm} limits the index of an element, as it should: see docs/llvm-element\n{text}"
+        );
+    }
+
+    #[test]
+    fn scatters_still_take_a_base_from_the_wrong_lane() {
+        let Some(llvm) = llvm() else { return };
+        let Some(text) = assembly(llvm, "x86-64-v4", include_str!("scatter.ll")) else { return };
         let scatters = text.lines().filter(|line| line.contains("vpscatter"));
         let bases: std::collections::BTreeSet<_> =
             scatters.filter_map(|line| line.split_once('(')?.1.split(',').next()).collect();

@@ -493,7 +493,7 @@ impl Writer {
     ///
     /// Behind a branch that leaves out empty masks, LLVM selects `bsr` for the leading zeros of the mask alone, takes the result for
     /// less than 32, and moves it before the branch, with a load of the vector's element from the stack. Of an empty mask `bsr` gives
-    /// any number. So the mask has a bit here.
+    /// any number (docs/llvm-element). So the mask has a bit here.
     #[must_use]
     pub fn last_lane(&mut self, mask: &Value) -> Value {
         let mask = self.or_with(mask, 1);
